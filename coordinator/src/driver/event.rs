@@ -1,4 +1,4 @@
-//! What reaches the driver, from sessions, clients, the resolver and the server.
+//! Events that reach the driver from sessions, clients, the resolver and the server.
 
 use super::sessions::SessionHandle;
 use bytes::Bytes;
@@ -9,47 +9,47 @@ use tessera_protocol::status::JobSummary;
 use tessera_protocol::{BlobHash, FrameNumber, JobId};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-/// One event.
+/// An event for the driver.
 pub(crate) enum Event {
-    /// For the core as it is.
+    /// An input that is passed to the core unchanged.
     Input(Box<Input>),
-    /// A node's session begins; its input is the join.
+    /// A node's session begins. Its input is the join.
     Joined { handle: SessionHandle, input: Box<Input> },
-    /// A result has arrived, whole and checked.
+    /// A result has arrived completely, and was checked.
     Result { session: SessionId, arrived: Arrived, bytes: Bytes, permit: OwnedSemaphorePermit },
-    /// A client wants something done.
+    /// A client asks for a change.
     Ask { ask: Ask, reply: oneshot::Sender<Response> },
-    /// A client wants to know something.
+    /// A client asks for information.
     Question { question: Question, reply: oneshot::Sender<Response> },
-    /// A watcher begins: a job's summary and all its finished frames; None for no such job.
+    /// A watcher begins and needs the job's summary and all its finished frames. The answer is None
+    /// if there is no such job.
     Progress { job: JobId, reply: oneshot::Sender<Option<(JobSummary, Vec<FrameNumber>)>> },
-    /// A watcher goes on.
+    /// A watcher needs the job's summary again.
     Summary { job: JobId, reply: oneshot::Sender<Option<JobSummary>> },
-    /// Whoever watches over the coordinator wants to see that the loop turns: answered at once,
-    /// durable or not.
+    /// A supervisor checks that the loop runs. The answer comes at once, even if the state in it is
+    /// not durable.
     Census(oneshot::Sender<Census>),
-    /// Whoever audits wants the core's invariants checked: leases are running units, counters are
-    /// what they count.
+    /// An audit asks for a check of the core's invariants, for example that every counter is right.
     Verify(oneshot::Sender<Result<(), String>>),
-    /// Whoever sweeps wants to know which blobs jobs name.
+    /// The sweeper asks which blobs are named by jobs.
     NamedBlobs(oneshot::Sender<Vec<BlobHash>>),
-    /// The end.
+    /// The coordinator stops.
     Stop,
 }
 
-/// What the core is to do for a client.
+/// A change that a client asks the core for.
 pub(crate) enum Ask {
-    /// Accept a job.
+    /// Submits a job.
     Submit { job: JobId, spec: Box<JobSpec>, caller: Caller },
-    /// End a job.
+    /// Cancels a job.
     Cancel { job: JobId, caller: Caller },
-    /// Pause a job, or let it go on.
+    /// Pauses a job, or resumes it.
     Pause { job: JobId, pause: bool, caller: Caller },
-    /// Render the failed frames of a job again.
+    /// Renders the failed frames of a job again.
     Retry { job: JobId, caller: Caller },
-    /// Forget a job that has ended.
+    /// Forgets a job that has ended.
     Forget { job: JobId, caller: Caller },
-    /// Take a node out of work, or put it back.
+    /// Drains a node, or gives it work again.
     Drain { node: String, drain: bool },
 }
 
@@ -66,13 +66,13 @@ impl Ask {
     }
 }
 
-/// What a client may want to know of the core.
+/// Information that a client asks the core for.
 pub(crate) enum Question {
     /// All jobs.
     Jobs,
     /// One job.
     Job(JobId),
-    /// A page of its frames.
+    /// A page of a job's frames.
     Frames { job: JobId, from: u32 },
     /// All nodes.
     Nodes,

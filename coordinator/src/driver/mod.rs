@@ -1,8 +1,8 @@
-//! The driver: the one task that owns the core. Takes events in, makes what comes of them durable,
-//! and only then tells anybody.
+//! The driver: the only task that owns the core. It takes events in, makes the resulting steps
+//! durable, and only then performs them.
 //!
-//! The core goes on while a step is being synced; steps are performed in their order, each after
-//! its own sync.
+//! The core continues while a step is being synced. Steps are performed in order, each after its
+//! own sync.
 
 pub(crate) mod event;
 mod not_durable;
@@ -25,10 +25,10 @@ use tessera_protocol::client::Response;
 use tessera_protocol::{JobId, Lease};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
-/// Events handled before their step is taken, at most: they share one commit.
+/// Most events that are handled before their step is taken. They share one commit.
 const EVENTS_MAX: usize = 256;
 
-/// A result that waits for the core's word.
+/// A result that waits for the core's decision.
 struct Waiting {
     arrived: Arrived,
     bytes: Bytes,
@@ -38,24 +38,24 @@ struct Waiting {
 /// Something to do once a step is durable.
 enum After {
     Action(Action),
-    /// An answer that was read from the core, and the job that it is about: it may speak of what is
-    /// not durable before this step is.
+    /// An answer that was read from the core, and the job that it is about. Before this step is
+    /// durable, the answer may contain facts that are not.
     Answer(oneshot::Sender<Response>, Option<JobId>, Box<Response>),
     Tell(Box<dyn FnOnce() + Send>),
 }
 
-/// A step on its way to the disk.
+/// A step that is being written to the disk.
 struct Pending {
     told: Option<oneshot::Receiver<()>>,
-    /// The newest record that must be durable first.
+    /// Sequence of the newest record in the step.
     through: Sequence,
     after: Vec<After>,
     not_durable: not_durable::NotDurable,
-    /// Memory of results that the step keeps, given back with it.
+    /// Memory of the step's results. It is given back with the step.
     _permits: Vec<OwnedSemaphorePermit>,
 }
 
-/// What the driver needs of its surroundings.
+/// Parts of the coordinator that the driver uses.
 pub(crate) struct Surroundings {
     pub(crate) clock: Clock,
     pub(crate) writer: Arc<StoreWriter>,
@@ -64,14 +64,14 @@ pub(crate) struct Surroundings {
     pub(crate) snapshot_records: u64,
 }
 
-/// The task's state.
+/// State of the driver's task.
 pub(crate) struct Driver {
     core: Core,
     around: Surroundings,
     queue: StoreQueue,
-    /// The newest record's sequence.
+    /// Sequence of the newest record.
     sequence: Sequence,
-    /// The newest snapshot's.
+    /// Sequence of the newest snapshot.
     snapshot_at: Sequence,
     results: BTreeMap<(SessionId, Lease), VecDeque<Waiting>>,
     replies: BTreeMap<RequestId, oneshot::Sender<Response>>,
@@ -79,13 +79,13 @@ pub(crate) struct Driver {
     sessions: BTreeMap<SessionId, SessionHandle>,
     readable: sessions::ReadableByNode,
     pending: VecDeque<Pending>,
-    /// What is to be done once the step that is not taken yet is durable.
+    /// Things to do once the next step is durable.
     asked: Vec<After>,
 }
 
 impl Driver {
-    /// A driver of a core that stands after the record `sequence`; its newest snapshot stands after
-    /// `snapshot_at`.
+    /// Creates a driver. The core holds the state after the record `sequence`, and its newest
+    /// snapshot the state after `snapshot_at`.
     pub(crate) fn new(
         core: Core,
         (sequence, snapshot_at): (Sequence, Sequence),
@@ -107,7 +107,7 @@ impl Driver {
         }
     }
 
-    /// Runs until told to stop, or until the store fails.
+    /// Runs until it is told to stop, or until the store fails.
     pub(crate) async fn run(mut self, mut events: mpsc::Receiver<Event>) -> Result<(), StoreError> {
         self.take_step()?;
         self.forget_ended_spools();
@@ -132,7 +132,8 @@ impl Driver {
         }
     }
 
-    /// Handles an event and whatever else is there already; true where one of them says stop.
+    /// Handles an event and those that are already in the queue. Returns true if one of them is the
+    /// stop.
     fn on_events(&mut self, first: Event, events: &mut mpsc::Receiver<Event>) -> bool {
         let mut next = Some(first);
         let mut handled = 0;
@@ -181,8 +182,8 @@ impl Driver {
             Event::Census(reply) => drop(reply.send(self.core.census())),
             Event::Verify(reply) => drop(reply.send(self.core.verify())),
             Event::NamedBlobs(reply) => {
-                // What an ended job has named stays until its end is durable: a crash before would
-                // open the job again.
+                // Wait until the end of an ended job is durable. A crash before that opens the job
+                // again, and it needs its blobs.
                 let named = self.core.named_blobs();
                 self.after_pending(After::Tell(Box::new(move || drop(reply.send(named)))));
             }
@@ -190,8 +191,8 @@ impl Driver {
         }
     }
 
-    /// Takes what came of the inputs, sends it to the store, and lets what was asked meanwhile wait
-    /// for it.
+    /// Takes the step of the handled inputs, sends it to the store, and adds the requested answers
+    /// to the newest step that is not durable.
     fn take_step(&mut self) -> Result<(), StoreError> {
         self.store_step()?;
         let asked = std::mem::take(&mut self.asked);
@@ -235,7 +236,7 @@ impl Driver {
                     if let Action::ResolveFrame { job, frame }
                     | Action::MeasureFrame { job, frame } = action
                     {
-                        // All results are in: the spool is sealed with the last of them.
+                        // All results have arrived: the spool is sealed with the last of them.
                         commit.sealed.push(SpoolKey { job, frame });
                     }
                     after.push(After::Action(action));
@@ -297,13 +298,14 @@ impl Driver {
         Some((SpoolEntry { key, header, bytes: waiting.bytes }, waiting.permit))
     }
 
-    /// Does something once all that the core has decided so far is durable: also what the step has
-    /// decided that is taken next.
+    /// Does something once all decisions of the core so far are durable, including those of the
+    /// next step.
     fn after_pending(&mut self, after: After) {
         self.asked.push(after);
     }
 
-    /// The oldest step has been synced, or never will be.
+    /// Handles the end of the oldest step's sync. An error means that the step will never be
+    /// durable.
     fn durable(&mut self, told: Result<(), oneshot::error::RecvError>) -> Result<(), StoreError> {
         if told.is_err() {
             return Err(self.around.writer.take_failure().unwrap_or(StoreError::Stopped));
@@ -315,8 +317,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Waits for what has been sent to the store; what a full disk holds up is given up,
-    /// unacknowledged.
+    /// Waits for the steps that were sent to the store. If the disk is full, the rest is given up
+    /// without an answer.
     async fn finish(mut self) -> Result<(), StoreError> {
         while !self.pending.is_empty() && !self.around.writer.is_full() {
             tokio::select! {
@@ -328,7 +330,7 @@ impl Driver {
     }
 }
 
-/// A node is never suspected in silence.
+/// Logs every suspicion against a node.
 fn tell_of_suspects(record: &Record) {
     if let Record::NodeSuspected { node, name, reason, guilty, .. } = record {
         let end = "`tessera undrain` ends it, once the node is in order";

@@ -1,15 +1,15 @@
-//! What the core has decided and the disk does not hold yet. Answers that a full disk would hold up
-//! are given without it, because what anybody is told must still be true after a crash.
+//! Decisions of the core that are not durable yet. While the disk is full, answers are given
+//! without them, because an answer must still be true after a crash.
 
 use tessera_core::Record;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::status::{FrameState, FrameStatus, JobState, JobSummary, Waits};
 use tessera_protocol::{FrameNumber, JobId};
 
-/// What jobs say of themselves while the disk is full.
+/// Note of every open job while the disk is full.
 const FULL: &str = "the coordinator's disk is full: results wait for room";
 
-/// One thing that clients see, of a step that is not durable.
+/// A fact of a step that is not durable, as clients would see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fact {
     Accepted(JobId),
@@ -19,12 +19,12 @@ enum Fact {
     Failed(JobId, FrameNumber),
 }
 
-/// What clients would see of some steps.
+/// Facts of one or more steps that are not durable.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NotDurable(Vec<Fact>);
 
 impl NotDurable {
-    /// Takes a record of such a step in.
+    /// Adds the fact that a record of such a step contains.
     pub(super) fn note(&mut self, record: &Record) {
         self.0.extend(match record {
             Record::JobAccepted { job, .. } => Some(Fact::Accepted(*job)),
@@ -38,13 +38,13 @@ impl NotDurable {
         });
     }
 
-    /// Takes in what later steps would tell.
+    /// Adds the facts of later steps.
     pub(super) fn extend(&mut self, later: &NotDurable) {
         self.0.extend_from_slice(&later.0);
     }
 
-    /// An answer without what is not durable, and with the reason why nothing moves. `about`: the
-    /// job that was asked for, where one was.
+    /// Removes the facts from an answer and adds the reason why nothing continues. `about` is the
+    /// job that the client asked about, if there is one.
     pub(super) fn taken_from(&self, about: Option<JobId>, mut response: Response) -> Response {
         if let Some(job) = about.filter(|job| self.0.contains(&Fact::Accepted(*job))) {
             return Response::Error(RequestError::NotFound(format!("there is no job {job}")));
@@ -97,7 +97,7 @@ impl NotDurable {
     }
 }
 
-/// Units that are not durable, with their part of the samples.
+/// Removes units that are not durable, with their share of the samples.
 fn take_units(summary: &mut JobSummary, units: u64) {
     let before = summary.units_committed;
     summary.units_committed = before.saturating_sub(units);

@@ -1,4 +1,4 @@
-//! Performing what the core asks for, once it is durable.
+//! Performs the core's actions once their step is durable.
 
 use super::{After, Driver, Question};
 use crate::resolve::orders::{ResolveOrder, Wanted};
@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 impl Driver {
     pub(super) fn perform(&mut self, after: After) {
         match after {
-            // Whoever asked may be gone.
+            // The client may be gone.
             After::Answer(reply, _, response) => drop(reply.send(*response)),
             After::Tell(tell) => tell(),
             After::Action(action) => self.perform_action(action),
@@ -22,7 +22,7 @@ impl Driver {
 
     fn perform_action(&mut self, action: Action) {
         match action {
-            // Taken out with their step.
+            // `store_step` has already handled these.
             Action::KeepResult { .. } | Action::DropResult { .. } => return,
             Action::Send { session, message } => {
                 if let Some(handle) = self.sessions.get(&session) {
@@ -61,11 +61,12 @@ impl Driver {
         let extent = self.around.writer.spool_extent(SpoolKey { job, frame }).unwrap_or_default();
         let (fingerprint, rounds) = (detail.fingerprint, self.core.frame_rounds(job, frame));
         let order = ResolveOrder { wanted, job, frame, kind, fingerprint, rounds, extent };
-        // The resolver ends with the coordinator; after a restart the core asks again.
+        // If the resolver has ended, the coordinator is stopping. After a restart the core asks
+        // again.
         drop(self.around.resolver.send(order));
     }
 
-    /// Deletes spools. Nobody waits for it: the next start deletes what a crash leaves.
+    /// Deletes spools, without waiting for it. If a crash prevents it, the next start deletes them.
     fn forget_spools(&self, keys: Vec<SpoolKey>) {
         let known = |key: &SpoolKey| self.around.writer.spool_extent(*key).is_some();
         let finished: Vec<SpoolKey> = keys.into_iter().filter(known).collect();
@@ -76,7 +77,7 @@ impl Driver {
         }
     }
 
-    /// Spools that a crash kept from being deleted.
+    /// Deletes the spools that a crash prevented from being deleted.
     pub(super) fn forget_ended_spools(&self) {
         let ended = |key: &SpoolKey| match self.core.job_summary(key.job) {
             None => true,
@@ -117,9 +118,9 @@ impl Driver {
         self.after_pending(After::Answer(reply, about, Box::new(response)));
     }
 
-    /// On a full disk, answers do not wait for room: whoever asks learns why nothing moves, and
-    /// nothing that a crash would take back. Requests and watchers do wait, since what they are
-    /// told must hold.
+    /// Sends answers while the disk is full, so that clients learn why nothing continues. They are
+    /// sent without the facts that a crash would undo. Requests and watchers still wait, because
+    /// their answers must stay true.
     pub(super) fn release_answers(&mut self) {
         let mut not_durable = super::not_durable::NotDurable::default();
         for pending in &mut self.pending {
@@ -136,7 +137,7 @@ impl Driver {
         }
     }
 
-    /// Finished frames of a job, in order.
+    /// Returns the finished frames of a job, in order.
     pub(super) fn frames_done(&self, job: JobId) -> Vec<FrameNumber> {
         let mut done = Vec::new();
         let mut from = 0;

@@ -1,5 +1,5 @@
-//! A node's session as the driver sees it: a queue of messages, and the blobs that the node may
-//! read.
+//! A node's session as the driver sees it: a queue of messages, and the blobs that the node is
+//! allowed to read.
 
 use super::Driver;
 use crate::access::{LivePeer, Refusal};
@@ -12,16 +12,16 @@ use tessera_transport::CloseCode;
 use tessera_transport::validity::now_secs;
 use tokio::sync::mpsc;
 
-/// Something for a node.
+/// Something to send to a node.
 #[derive(Debug)]
 pub(crate) enum Outgoing {
     /// A control message.
     Message(Box<CoordinatorToNode>),
-    /// The end of the session, after what was sent before.
+    /// The end of the session, after all earlier messages.
     Close(String),
 }
 
-/// One session.
+/// Handle of one session.
 #[derive(Clone)]
 pub(crate) struct SessionHandle {
     pub(crate) session: SessionId,
@@ -31,9 +31,9 @@ pub(crate) struct SessionHandle {
 }
 
 impl SessionHandle {
-    /// Sends a control message. A node that lets thousands of them wait does not read, and loses
-    /// its connection; so does one that is denied, or whose certificate is over, before any work
-    /// reaches it.
+    /// Sends a control message. A node that does not read loses its connection when the queue is
+    /// full. A node that is denied, or whose certificate has expired, loses it before it gets more
+    /// work.
     pub(super) fn send(&self, message: CoordinatorToNode) {
         if matches!(message, CoordinatorToNode::Work(_))
             && let Err(refusal) = self.peer.check(now_secs())
@@ -44,7 +44,7 @@ impl SessionHandle {
         self.push(Outgoing::Message(Box::new(message)));
     }
 
-    /// Ends the session once what was sent before has gone out.
+    /// Ends the session after all earlier messages.
     pub(super) fn close(&self, reason: String) {
         self.push(Outgoing::Close(reason));
     }
@@ -57,8 +57,8 @@ impl SessionHandle {
     }
 }
 
-/// Blobs that a node may read: the files of the jobs whose leases its process has been given and
-/// that have not ended, and nothing else.
+/// Blobs that a node is allowed to read: the files of the open jobs whose leases were given to its
+/// process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Readable(Arc<Mutex<BTreeMap<JobId, BTreeSet<BlobHash>>>>);
 
@@ -71,14 +71,15 @@ impl Readable {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the same process could read in its former session: it is not told of those jobs again.
+    /// Takes over the blobs of the same process's former session. The node is not told of those
+    /// jobs again.
     fn take_over(&self, former: &Self) {
-        // Never the same mutex: every session has its own.
+        // Every session has its own mutex, so this cannot deadlock.
         let former = former.lock().clone();
         self.lock().extend(former);
     }
 
-    /// The files of a job.
+    /// Adds the files of a job.
     fn admit(&self, job: JobId, kind: &JobKind) {
         let hashes = kind.files().into_iter().map(|(_, hash, _)| hash);
         self.lock().entry(job).or_default().extend(hashes);
@@ -91,7 +92,7 @@ impl Readable {
                     self.admit(*job, &spec.kind);
                 }
             }
-            // What is fed to a frame is a file of the frame before.
+            // The feed of a frame is a file of the previous frame.
             CoordinatorToNode::Work(assignments) => {
                 let mut readable = self.lock();
                 for Assignment { job, task, .. } in assignments {
@@ -108,11 +109,11 @@ impl Readable {
     }
 }
 
-/// What the newest process of each node may read, also between its sessions.
+/// Blobs that the newest process of each node can read, also between its sessions.
 pub(super) type ReadableByNode = BTreeMap<NodeId, (ProcessEpoch, Readable)>;
 
 impl Driver {
-    /// A node's session begins.
+    /// Begins a node's session.
     pub(super) fn on_joined(&mut self, handle: SessionHandle, input: Input) {
         let joined = match &input {
             Input::NodeJoined { join, .. } => Some((join.node, join.process)),
@@ -126,8 +127,8 @@ impl Driver {
         if let Some((_, former)) = former.filter(|(before, _)| *before == process) {
             readable.take_over(&former);
         }
-        // After a restart of this coordinator the node goes on with what it holds, and is not told
-        // of those jobs either.
+        // After a restart of the coordinator the node keeps its leases, and is not told of those
+        // jobs again.
         for job in self.core.jobs_leased_to(node) {
             if let Some(detail) = self.core.job(job) {
                 readable.admit(job, &detail.spec.kind);

@@ -1,4 +1,5 @@
-//! From sums to pixels: the films of one row of tiles, added, divided and laid side by side.
+//! From sums to pixels: adds the films of one row of tiles, divides them, and puts them side by
+//! side.
 
 use super::{Frame, ResolveError};
 use crate::measure::sum_of;
@@ -9,20 +10,20 @@ use tessera_protocol::TileSums;
 use tessera_protocol::film::FRACTION_BITS;
 use tessera_protocol::job::RenderSpec;
 
-/// Rows of a frame as tall as a tile, planar: channel c of pixel (x, y) is at
-/// `(c * height + y) * width + x`.
+/// Rows of a frame, as many as a tile has, stored by channel. Channel c of pixel (x, y) is at `(c *
+/// height + y) * width + x`.
 #[derive(Debug)]
 pub(super) struct Band {
-    /// Pixels across: the frame's width.
+    /// Width of the frame in pixels.
     pub(super) width: usize,
-    /// Rows.
+    /// Number of rows.
     pub(super) height: usize,
     pub(super) values: Vec<f32>,
 }
 
 impl Band {
-    /// Rows of 32-bit floats as a kernel writes them: little endian, channel by channel within a
-    /// pixel. Bytes that fill no row are left out.
+    /// Converts rows of 32-bit floats in a kernel's layout: little endian, channel by channel
+    /// within a pixel. An incomplete row at the end is left out.
     pub(super) fn of_pixels(width: usize, channels: usize, bytes: &[u8]) -> Self {
         let height = bytes.len() / (width * channels * 4).max(1);
         let mut values = vec![0.0; width * height * channels];
@@ -35,13 +36,13 @@ impl Band {
         Self { width, height, values }
     }
 
-    /// One row of one channel.
+    /// Returns one row of one channel.
     pub(super) fn line(&self, channel: usize, y: usize) -> &[f32] {
         let start = (channel * self.height + y) * self.width;
         &self.values[start..start + self.width]
     }
 
-    /// Some pixels of one row of one channel.
+    /// Returns some pixels of one row of one channel.
     pub(super) fn part_of_line(
         &mut self,
         channel: usize,
@@ -54,14 +55,14 @@ impl Band {
     }
 }
 
-/// Which channels a band has behind the film's.
+/// Channels that a band has after those of the film.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Planes {
-    /// The first of the half, which is the film's own or is made of its passes.
+    /// First channel of the half. The half is in the film, or is computed from the passes.
     pub(super) half: Option<usize>,
-    /// How many samples a pixel has.
+    /// Channel with the number of samples of each pixel.
     pub(super) samples: Option<usize>,
-    /// All that a band has.
+    /// Number of all channels.
     pub(super) count: usize,
 }
 
@@ -77,17 +78,17 @@ impl Planes {
     }
 }
 
-/// Channels of the half.
+/// Number of channels of the half.
 const HALF: usize = tessera_protocol::job::HALF_CHANNELS as usize;
 
-/// The sums of a tile.
+/// Sums of a tile.
 struct Sums {
     whole: TileSums,
-    /// Of its second half, where the film does not have that itself and the denoiser needs it.
+    /// Sums of the second half, if the denoiser needs them and the film does not contain them.
     second: Option<TileSums>,
 }
 
-/// The tiles of a frame in its spool.
+/// Tiles of a frame in its spool.
 pub(super) struct Tiles<'a> {
     grid: Grid,
     width: usize,
@@ -96,8 +97,8 @@ pub(super) struct Tiles<'a> {
     spp: u32,
     spool: &'a SpoolIndex,
     rounds: Option<&'a FrameRounds>,
-    /// All tiles have the same rounds, each as many samples as all before it: the last one's sums
-    /// are those that a film's own half would have.
+    /// Whether all tiles have the same rounds. Each round then has as many samples as all rounds
+    /// before it, so the last round is the half.
     whole_rounds: bool,
 }
 
@@ -116,12 +117,12 @@ impl<'a> Tiles<'a> {
         }
     }
 
-    /// Rows of tiles.
+    /// Returns the number of rows of tiles.
     pub(super) fn rows(&self) -> u32 {
         self.grid.tiles() / self.grid.columns()
     }
 
-    /// The pixels of one row of tiles.
+    /// Returns the pixels of one row of tiles.
     pub(super) fn band(&self, row: u32) -> Result<Band, ResolveError> {
         let first = row * self.grid.columns();
         let height = self.grid.tile_rect(first).map_or(0, |rect| rect.height as usize);
@@ -130,7 +131,7 @@ impl<'a> Tiles<'a> {
             height,
             values: vec![0.0; self.width * height * self.planes.count],
         };
-        // As many tiles at once as there are threads: their sums are what takes memory.
+        // Read as many tiles at once as there are threads, because their sums need much memory.
         let columns: Vec<u32> = (first..first + self.grid.columns()).collect();
         for columns in columns.chunks(rayon::current_num_threads().max(1)) {
             let films: Vec<Sums> =
@@ -143,7 +144,7 @@ impl<'a> Tiles<'a> {
         Ok(band)
     }
 
-    /// The sums of all samples of a tile.
+    /// Returns the sums of all samples of a tile.
     fn sums(&self, tile: u32) -> Result<Sums, ResolveError> {
         let (sums, samples) = match self.rounds {
             Some(rounds) => (self.sums_of_rounds(rounds, tile)?, rounds.samples(tile)),
@@ -215,9 +216,9 @@ impl<'a> Tiles<'a> {
     }
 }
 
-/// The second half of a pixel as the denoiser reads it, from sums with their numbers of samples: so
-/// that it makes the variance of the mean of it. Where the second half is as long as the first,
-/// half of its own mean.
+/// Returns the second half of a pixel as the denoiser reads it. The halves may have different
+/// numbers of samples. The value is scaled so that it gives the variance of the mean. If both
+/// halves have equal numbers, it is half of the second half's mean.
 pub(super) fn half_of((whole, samples): (i64, u32), (second, second_samples): (i64, u32)) -> f32 {
     const SCALE: f64 = 1.0 / (1u64 << FRACTION_BITS) as f64;
     let (all, later) = (f64::from(samples), f64::from(second_samples));
@@ -227,7 +228,8 @@ pub(super) fn half_of((whole, samples): (i64, u32), (second, second_samples): (i
     (0.5 * (mean - apart * ((first * later).sqrt() / all))) as f32
 }
 
-/// Mean of a sum: exact in the sum's scale, then one rounding of the quotient and one to 32 bits.
+/// Returns the mean of a sum. The sum is exact in its scale; the quotient is rounded once, and once
+/// more to 32 bits.
 pub(super) fn pixel(sum: i64, samples: u32) -> f32 {
     const SCALE: f64 = 1.0 / (1u64 << FRACTION_BITS) as f64;
     (sum as f64 * SCALE / f64::from(samples)) as f32

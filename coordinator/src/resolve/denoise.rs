@@ -1,5 +1,5 @@
-//! Denoised rows from noisy ones, in bands as they come. Owns which rows must be there; the
-//! arithmetic is the kernels'.
+//! Denoises the rows of a frame band by band. Owns which rows must be present; the kernels own the
+//! arithmetic.
 
 use super::band::Planes;
 use super::{Band, ResolveError};
@@ -10,31 +10,32 @@ use tessera_kernels::denoise::{
 };
 use tessera_protocol::job::{AovSpec, RenderSpec};
 
-/// A denoised band's first channel of the picture as it was: behind those of the others.
+/// Returns the first channel of the noisy picture in a denoised band. It comes after all other
+/// channels.
 pub(super) fn noisy_channel(spec: &RenderSpec) -> usize {
     Planes::of(spec).count
 }
 
-/// Samples that the kernel is told of where tiles have different numbers: their halves are as of
-/// two.
+/// Number of samples that the kernel gets if tiles have different numbers. Their halves are scaled
+/// as if each pixel had two samples.
 const SAMPLES_OF_ROUNDS: u32 = 2;
 
-/// A frame under way: what the first pass makes of its rows goes to the second.
+/// A frame that is being denoised. The rows of the first pass go to the second pass.
 pub(super) struct Denoiser {
     first: Filter,
     second: Filter,
 }
 
 impl Denoiser {
-    /// `samples`: of a pixel, where all have as many.
+    /// Creates the denoiser. `samples` is the number of every pixel, if it is the same for all.
     pub(super) fn new(spec: &RenderSpec, samples: u32) -> Self {
         let filter = |pass| Filter::new(spec, samples, pass);
         Self { first: filter(Pass::First), second: filter(Pass::Second) }
     }
 
-    /// Takes the next rows, of the film's channels. Gives those that can be denoised now, perhaps
-    /// none, with the noisy picture's channels behind the others; with the frame's last rows, all
-    /// that are left.
+    /// Takes the next rows, with the film's channels. Returns the rows that can be denoised now,
+    /// which may be none. The noisy picture follows their other channels. The frame's last rows
+    /// return all rows that are left.
     pub(super) fn push(&mut self, mut band: Band) -> Result<Band, ResolveError> {
         let plane = band.width * band.height;
         band.values.extend_from_within(..3 * plane);
@@ -42,18 +43,18 @@ impl Denoiser {
     }
 }
 
-/// One pass over a frame. Holds the rows that it is yet to come to and those around them.
+/// One pass over a frame. It holds the rows that are not filtered yet, and their neighbours.
 struct Filter {
     pass: Pass,
     width: usize,
     height: usize,
     samples: u32,
-    /// Where the film has what the kernel reads, in the kernel's order.
+    /// Channels of the film that the kernel reads, in the kernel's order.
     sources: [usize; CHANNELS],
-    /// Rows from `first_row` on, a vector for each channel.
+    /// Rows from `first_row` on, one vector per channel.
     channels: Vec<Vec<f32>>,
     first_row: usize,
-    /// The row that comes next.
+    /// The next row to filter.
     next_row: usize,
 }
 
@@ -79,7 +80,7 @@ impl Filter {
         }
     }
 
-    /// Takes the next rows, of all channels. Gives as many as can be filtered now.
+    /// Takes the next rows, with all channels. Returns the rows that can be filtered now.
     fn push(&mut self, band: Band) -> Result<Band, ResolveError> {
         let plane = band.width * band.height;
         for (rows, new) in self.channels.iter_mut().zip(band.values.chunks_exact(plane.max(1))) {
@@ -87,7 +88,7 @@ impl Filter {
         }
         drop(band);
         let there = self.first_row + self.channels[0].len() / self.width;
-        // Whole tiles, so that none needs rows that are yet to come.
+        // Only whole tiles are filtered, so that no tile needs rows that have not come yet.
         let whole = there.saturating_sub(REACH) / TILE_HEIGHT * TILE_HEIGHT;
         let end = if there == self.height { there } else { whole.max(self.next_row) };
         let filtered = self.filtered(end)?;
@@ -99,7 +100,7 @@ impl Filter {
         Ok(filtered)
     }
 
-    /// The rows from the next one to `end`.
+    /// Returns the rows from the next one to `end`, filtered.
     fn filtered(&self, end: usize) -> Result<Band, ResolveError> {
         let height = end - self.next_row;
         let plane = self.width * height;
@@ -116,8 +117,7 @@ impl Filter {
         Ok(band)
     }
 
-    /// Puts what the kernel makes of them in the place of the channels that it makes better: rows
-    /// from the next one on.
+    /// Replaces the channels of a band that the kernel improves. The band begins at the next row.
     fn overwrite(&self, band: &mut Band) -> Result<(), DenoiseError> {
         let rows = Rows {
             pass: self.pass,

@@ -1,4 +1,4 @@
-//! Why a frame could not be made, and what the core should make of it.
+//! Errors of resolving, and how the core handles them.
 
 use crate::blobs::BlobError;
 use crate::spool::SpoolError;
@@ -6,42 +6,42 @@ use std::io;
 use tessera_core::ResolveFailure;
 use tessera_kernels::denoise::DenoiseError;
 
-/// Why a frame could not be made.
+/// Why the files of a frame could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
-    /// The spool is not whole.
+    /// The spool is damaged.
     #[error("results of the frame are damaged")]
     Spool(#[from] SpoolError),
     /// A unit's film has another shape than the unit.
     #[error("the film of unit {unit} has another shape than the unit")]
     Shape {
-        /// The unit's index.
+        /// Number of the unit.
         unit: u32,
     },
-    /// A unit's result is no chunk of the job.
+    /// A unit's result is not a chunk of the job.
     #[error("the result of unit {unit} is no chunk of the job: {problem}")]
     Chunk {
-        /// The unit's index.
+        /// Number of the unit.
         unit: u32,
-        /// What is wrong with it.
+        /// Description of the fault.
         problem: String,
     },
     /// A file could not be written.
     #[error("frame file cannot be written")]
     Write(#[source] io::Error),
-    /// The denoiser refused.
+    /// The denoiser failed.
     #[error("frame cannot be denoised")]
     Denoise(#[from] DenoiseError),
-    /// The encoder refused.
+    /// The encoder failed.
     #[error("frame file cannot be encoded: {0}")]
     Encode(String),
-    /// The blob store refused.
+    /// The blob store failed.
     #[error("frame file cannot be stored")]
     Blob(#[from] BlobError),
 }
 
 impl ResolveError {
-    /// What the core should make of it: trouble with the disk may pass, damage will not.
+    /// Converts the error for the core. Failures of the disk are tried again; damage is final.
     pub fn failure(&self) -> ResolveFailure {
         let mut text = self.to_string();
         let mut source = std::error::Error::source(self);

@@ -1,6 +1,6 @@
-//! OpenEXR: scene-linear Rec. 709, 32-bit float, ZIP over 16 rows; RGBA as the default layer (A is
-//! 1), AOVs as named layers; `noisy` is what a denoised picture was made of, `samples` how many a
-//! pixel of a frame has that was sampled in rounds.
+//! OpenEXR files: scene-linear Rec. 709, 32-bit float, ZIP over 16 rows. The default layer is RGBA
+//! (A is 1), and AOVs are named layers. The layer `noisy` is the picture before denoising. In
+//! frames that are sampled in rounds, `samples` is the number of samples of each pixel.
 
 use super::band::Planes;
 use super::{Band, Frame, OutFile, ResolveError, denoise};
@@ -21,19 +21,19 @@ use tessera_protocol::job::{AovSpec, RenderSpec};
 /// Rows of one block of ZIP compression.
 const BLOCK_ROWS: usize = 16;
 
-/// What a file is, before its pixels.
+/// Everything in a file except its pixels.
 pub(super) struct ExrFile {
-    /// Pixels across and down.
+    /// Width and height in pixels.
     pub(super) size: (u32, u32),
-    /// Names of the channels with the band's channel that each shows, None for 1 everywhere; in the
-    /// order of their names' bytes.
+    /// Name of each channel, and the band's channel that it shows (None for 1 everywhere). The
+    /// names are in byte order.
     pub(super) channels: Vec<(String, Option<usize>)>,
-    /// What the file says of its making.
+    /// Record of how the file was made.
     pub(super) about: serde_json::Value,
 }
 
 impl ExrFile {
-    /// The file of a rendered frame.
+    /// Describes the file of a rendered frame.
     pub(super) fn of_frame(frame: &Frame<'_>) -> Self {
         let spec = frame.spec;
         let mut about = serde_json::json!({
@@ -49,7 +49,7 @@ impl ExrFile {
         }
         let chosen = away_from_default(spec);
         for Chosen { option, value } in chosen {
-            // How the work was cut does not change the file.
+            // The division of the work does not change the file.
             if let Some(key) = option.file_key().filter(|_| option.effect.has_picture()) {
                 about[key] = value;
             }
@@ -58,8 +58,8 @@ impl ExrFile {
     }
 }
 
-/// Names of the channels with the band's channel that each shows, None for 1 everywhere (what a
-/// frame shows is opaque); in the order in which EXR keeps them, by the bytes of their names.
+/// Returns the name of each channel, and the band's channel that it shows. None stands for 1
+/// everywhere, because frames are opaque. EXR keeps channels in the byte order of their names.
 fn channels(spec: &RenderSpec) -> Vec<(String, Option<usize>)> {
     let mut channels = vec![("A".to_owned(), None)];
     for (index, name) in ["R", "G", "B"].into_iter().enumerate() {
@@ -109,8 +109,8 @@ fn header(file: &ExrFile) -> Result<Header, ResolveError> {
     header.own_attributes.layer_name = None;
     header.own_attributes.software_name =
         Some(text(&format!("tessera {}", env!("CARGO_PKG_VERSION")))?);
-    // One attribute for all that is ours: several would stand in the order of a hash map, and the
-    // file would not be the same bytes when the frame is resolved again.
+    // All our values are in one attribute. Several attributes would be in the order of a hash map,
+    // and resolving a frame again would not give the same bytes.
     let value = AttributeValue::Text(text(&file.about.to_string())?);
     header.own_attributes.other.insert(text("tessera")?, value);
     // Rec. 709 and its white, D65.
@@ -123,7 +123,7 @@ fn header(file: &ExrFile) -> Result<Header, ResolveError> {
     Ok(header)
 }
 
-/// Writes a whole file; `feed` pushes every band, in order.
+/// Writes a whole file. `feed` pushes every band, in order.
 pub(super) fn write(
     out: &mut OutFile,
     file: &ExrFile,
@@ -160,15 +160,15 @@ fn encode_failed(out: &mut OutFile, error: Error) -> ResolveError {
     }
 }
 
-/// The rows of a file under way.
+/// A file whose rows are being written.
 pub(super) struct ExrRows<'w, 'o> {
     meta: &'w MetaData,
     chunks: &'w mut ChunkWriter<&'o mut OutFile>,
     channels: &'w [(String, Option<usize>)],
     size: Vec2<usize>,
-    /// Rows that fill no block yet: for each row, for each channel, its values.
+    /// Rows that do not fill a block yet: the values of each channel, row by row.
     pending: Vec<u8>,
-    /// The row that comes after the pending ones.
+    /// Number of the row after the pending ones.
     next_row: usize,
 }
 
@@ -177,7 +177,7 @@ impl ExrRows<'_, '_> {
         self.size.x() * self.channels.len() * 4
     }
 
-    /// Appends the band's rows. Writes as many blocks at once as there are threads, and keeps the
+    /// Appends the rows of a band. Writes blocks when there is one for each thread, and keeps the
     /// rest.
     pub(super) fn push(&mut self, band: &Band) -> Result<(), ResolveError> {
         let batch = BLOCK_ROWS * rayon::current_num_threads().max(1) * self.row_bytes();
@@ -205,8 +205,7 @@ impl ExrRows<'_, '_> {
         self.write_pending()
     }
 
-    /// Writes the pending rows, which begin at a block; the last block may be lower than the
-    /// others.
+    /// Writes the pending rows, which begin at a block. The last block may have fewer rows.
     fn write_pending(&mut self) -> Result<(), ResolveError> {
         let row_bytes = self.row_bytes();
         let first = (self.next_row - self.pending.len() / row_bytes) / BLOCK_ROWS;

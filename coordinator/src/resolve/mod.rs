@@ -1,12 +1,13 @@
-//! Resolve: a frame's spool to its files, one row of tiles at a time. Owns the arithmetic from sums
-//! to pixels and the files' forms.
+//! Resolving: makes a frame's files from its spool, one row of tiles at a time. Owns the arithmetic
+//! from sums to pixels, and the form of the files.
 //!
-//! Memory: a row of tiles as 32-bit floats is width × tile edge × channels × 4 bytes (3840 × 64 × 3
-//! × 4 is 2.8 MiB; at the limits, 32768 × 512 × 13 × 4 is 832 MiB), and per decoding thread three
-//! copies of one tile's sums, at most 32 MiB each. The writers hold 16 rows a thread. Denoising
-//! holds for each of its two passes such a row of tiles and 61 rows of pixels, of at most 19
-//! channels, and one more row of tiles on its way (3840 × 64: 88 MiB in all). No more than one
-//! frame is resolved at a time.
+//! Memory: a row of tiles as 32-bit floats needs width × tile edge × channels × 4 bytes. 3840 × 64
+//! × 3 × 4 are 2.8 MiB; at the limits, 32768 × 512 × 13 × 4 are 832 MiB. Each decoding thread needs
+//! three copies of one tile's sums, at most 32 MiB each. The writers hold 16 rows per thread.
+//!
+//! Denoising has two passes. Each holds such a row of tiles and 61 rows of pixels, with at most 19
+//! channels, and one more row of tiles is between them (3840 × 64: 88 MiB in all). Only one frame
+//! is resolved at a time.
 
 mod band;
 mod denoise;
@@ -35,25 +36,25 @@ use tessera_protocol::{Fingerprint, FrameNumber, JobId};
 use tone::Display;
 pub use values::{Values, assemble};
 
-/// A frame whose units are all in its spool.
+/// A frame that has all its units in its spool.
 #[derive(Debug)]
 pub struct Frame<'a> {
-    /// The job.
+    /// Job of the frame.
     pub job: JobId,
-    /// The frame of the job.
+    /// Number of the frame.
     pub frame: FrameNumber,
-    /// What was asked for.
+    /// Options of the job.
     pub spec: &'a RenderSpec,
-    /// Which build's results they are.
+    /// Fingerprint of the results.
     pub fingerprint: Option<Fingerprint>,
-    /// The results.
+    /// Results of the frame.
     pub spool: &'a SpoolIndex,
-    /// Where it was sampled in rounds: how many each tile has.
+    /// Rounds of each tile; None for a frame that is not sampled in rounds.
     pub rounds: Option<&'a FrameRounds>,
 }
 
 impl Frame<'_> {
-    /// Samples per pixel, or the most that a pixel has.
+    /// Returns the samples per pixel. With a noise, it is the most that a pixel has.
     fn samples(&self) -> u32 {
         match (self.spec.time_secs, self.rounds) {
             (Some(_), Some(rounds)) => rounds.newest_samples(),
@@ -62,8 +63,8 @@ impl Frame<'_> {
     }
 }
 
-/// Makes the files of a frame, one for each format of the spec and in its order, as blobs. On an
-/// error nothing of them is left.
+/// Makes the files of a frame as blobs, one for each format of the spec and in its order. After an
+/// error no part of them is left.
 pub fn resolve(frame: &Frame<'_>, blobs: &dyn Blobs) -> Result<Vec<FrameFile>, ResolveError> {
     match frame.rounds {
         Some(rounds) => frame.spool.check_rounds(rounds)?,
@@ -113,7 +114,7 @@ fn begin_png(out: OutFile, spec: &RenderSpec, format: FormatSpec) -> Result<PngR
     PngRows::begin(out, (spec.width, spec.height, 3), Display::new(spec), depth, comment)
 }
 
-/// Writes the rows of every file in one pass over the spool; gives the SHA-256 of the pixels.
+/// Writes the rows of every file in one pass over the spool. Returns the SHA-256 of the pixels.
 fn write_rows(
     frame: &Frame<'_>,
     exr: Option<&mut OutFile>,
@@ -145,7 +146,7 @@ fn write_rows(
     Ok(pixels.finalize().into())
 }
 
-/// Row by row, pixel by pixel: R, G, B as little endian 32-bit floats.
+/// Hashes R, G and B as little-endian 32-bit floats, row by row and pixel by pixel.
 fn hash_pixels(hasher: &mut Sha256, band: &Band) {
     let mut bytes = Vec::with_capacity(band.width * 12);
     for y in 0..band.height {

@@ -1,5 +1,5 @@
-//! The resolver: makes the files of one frame after another, and measures rounds, off the driver's
-//! task.
+//! The resolver task: makes the files of one frame after another, and measures rounds, outside the
+//! driver's task.
 
 use super::{Frame, ResolveError, Values, assemble, resolve};
 use crate::blobs::{Blobs, GuardedBlobs};
@@ -13,15 +13,15 @@ use tessera_protocol::status::FrameFile;
 use tessera_protocol::{Fingerprint, FrameNumber, JobId};
 use tokio::sync::mpsc;
 
-/// What is wanted of a frame.
+/// What the resolver makes for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     Files,
-    /// Which tiles are too noisy after the newest round.
+    /// The tiles that are too noisy after the newest round.
     Noise,
 }
 
-/// A frame of which something is wanted.
+/// An order for one frame.
 #[derive(Clone, Debug)]
 pub(crate) struct ResolveOrder {
     pub(crate) wanted: Wanted,
@@ -29,13 +29,13 @@ pub(crate) struct ResolveOrder {
     pub(crate) frame: FrameNumber,
     pub(crate) kind: JobKind,
     pub(crate) fingerprint: Option<Fingerprint>,
-    /// Where it is sampled in rounds.
+    /// Rounds of the frame, if it is sampled in rounds.
     pub(crate) rounds: Option<FrameRounds>,
     /// The durable part of the frame's spool.
     pub(crate) extent: SpoolExtent,
 }
 
-/// Takes orders, one at a time, until the driver gives no more. What came of each goes to the core.
+/// Handles one order at a time until the driver ends. Each outcome goes to the core.
 pub(crate) async fn run(
     mut orders: mpsc::UnboundedReceiver<ResolveOrder>,
     (blobs, spools): (GuardedBlobs, Arc<dyn SpoolReader>),

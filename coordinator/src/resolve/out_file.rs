@@ -1,13 +1,13 @@
-//! A file in the making that remembers its first failure: encoders that finish in a destructor
-//! cannot report one.
+//! A file that remembers its first write error, for encoders that finish in a destructor and cannot
+//! report one.
 
 use crate::blobs::BlobWriter;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
-/// Bytes gathered before a write.
+/// Size of the write buffer in bytes.
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// A buffered blob in the making; nothing is left of it unless finished.
+/// A blob that is being written, with a buffer. It is removed unless it is finished.
 pub(super) struct OutFile {
     file: BufWriter<Box<dyn BlobWriter>>,
     failure: Option<io::Error>,
@@ -18,7 +18,7 @@ impl OutFile {
         Self { file: BufWriter::with_capacity(BUFFER_BYTES, file), failure: None }
     }
 
-    /// The whole file, or the first thing that went wrong with it.
+    /// Returns the complete file, or the first error.
     pub(super) fn finish(mut self) -> io::Result<Box<dyn BlobWriter>> {
         self.flush()?;
         match self.failure.take() {
@@ -27,7 +27,7 @@ impl OutFile {
         }
     }
 
-    /// The first failure, if there was one: what an encoder makes of it says less.
+    /// Takes the first error, if there is one. It says more than the encoder's own error.
     pub(super) fn take_failure(&mut self) -> Option<io::Error> {
         self.failure.take()
     }

@@ -1,5 +1,5 @@
-//! PNG: sRGB with 8 or 16 bits a channel, after exposure and tone map; no dither, so the bytes
-//! follow from the pixels alone.
+//! PNG files: sRGB with 8 or 16 bits per channel, after exposure and tone map. There is no dither,
+//! so the bytes depend only on the pixels.
 
 use super::tone::Display;
 use super::{Band, OutFile, ResolveError};
@@ -8,10 +8,10 @@ use rayon::prelude::*;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Compressed bytes gathered before one chunk of the file.
+/// Size of the buffer for compressed bytes. Each full buffer becomes one chunk of the file.
 const CHUNK_BYTES: usize = 1 << 16;
 
-/// The file, shared with an encoder that wants to own what it writes to.
+/// The file, shared with an encoder that must own what it writes to.
 struct Shared(Arc<Mutex<OutFile>>);
 
 impl Write for Shared {
@@ -24,7 +24,7 @@ impl Write for Shared {
     }
 }
 
-/// The rows of a file under way.
+/// A file whose rows are being written.
 pub(super) struct PngRows {
     out: Arc<Mutex<OutFile>>,
     writer: StreamWriter<'static, Shared>,
@@ -34,8 +34,8 @@ pub(super) struct PngRows {
 }
 
 impl PngRows {
-    /// A file of bands with 1 channel (grey), 3 (RGB) or 4 (and alpha, which is linear); further
-    /// channels are left out. `comment` is for whoever asks the file.
+    /// Begins a file for bands with 1 channel (grey), 3 (RGB) or 4 (RGB and linear alpha). Other
+    /// channels are left out. Viewers can show `comment`.
     pub(super) fn begin(
         out: OutFile,
         (width, height, channels): (u32, u32, usize),
@@ -63,7 +63,7 @@ impl PngRows {
         Ok(Self { out, writer, display, depth, channels })
     }
 
-    /// Appends the band's rows.
+    /// Appends the rows of a band.
     pub(super) fn push(&mut self, band: &Band) -> Result<(), ResolveError> {
         let bytes_per_pixel = self.channels * if self.depth == BitDepth::Sixteen { 2 } else { 1 };
         let mut rows = vec![0u8; band.width * band.height * bytes_per_pixel];
@@ -80,7 +80,7 @@ impl PngRows {
         self.writer.write_all(&rows).map_err(ResolveError::Write)
     }
 
-    /// Ends the file and gives it back. A failure of its last bytes is the file's own to tell.
+    /// Ends the file and returns it. `OutFile` reports an error in its last bytes.
     pub(super) fn finish(self) -> Result<OutFile, ResolveError> {
         self.writer.finish().map_err(failed)?;
         let out = Arc::into_inner(self.out).expect("the encoder has ended, and its share with it");
@@ -88,7 +88,7 @@ impl PngRows {
     }
 }
 
-/// Nearest value, halves up; 16-bit values are big endian in a PNG.
+/// Rounds to the nearest value, halves up. A PNG has big-endian 16-bit values.
 fn quantize(color: [f64; 4], depth: BitDepth, pixel: &mut [u8]) {
     if depth == BitDepth::Sixteen {
         for (value, bytes) in color.iter().zip(pixel.chunks_exact_mut(2)) {

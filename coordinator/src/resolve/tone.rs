@@ -1,9 +1,9 @@
-//! From linear light to display values: exposure, tone map, sRGB curve. All in f64 with the `libm`
-//! crate, so that every machine writes the same bytes.
+//! From linear light to display values: exposure, tone map and sRGB curve. Everything is in f64
+//! with the `libm` crate, so that every machine writes the same bytes.
 
 use tessera_protocol::job::{RenderSpec, ToneMapSpec};
 
-/// What a spec wants done to its display formats.
+/// Exposure and tone map of display formats.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Display {
     gain: f64,
@@ -15,12 +15,12 @@ impl Display {
         Self { gain: libm::exp2(f64::from(spec.exposure)), tone_map: spec.tone_map }
     }
 
-    /// Values in [0, 1] as they are.
+    /// Returns a display that leaves values in [0, 1] as they are.
     pub(super) fn plain() -> Self {
         Self { gain: 1.0, tone_map: ToneMapSpec::Standard }
     }
 
-    /// sRGB values in [0, 1] of a linear Rec. 709 colour.
+    /// Converts a linear Rec. 709 colour to sRGB values in [0, 1].
     pub(super) fn encode(&self, color: [f32; 3]) -> [f64; 3] {
         let exposed = color.map(|v| f64::from(v) * self.gain);
         let mapped = match self.tone_map {
@@ -32,7 +32,7 @@ impl Display {
     }
 }
 
-/// The curve of IEC 61966-2-1, clipped to [0, 1].
+/// The sRGB curve of IEC 61966-2-1, clipped to [0, 1].
 fn srgb(linear: f64) -> f64 {
     let linear = linear.clamp(0.0, 1.0);
     if linear <= 0.003_130_8 {
@@ -42,8 +42,8 @@ fn srgb(linear: f64) -> f64 {
     }
 }
 
-/// Khronos PBR Neutral (2024): colours below 0.8 stay as they are, apart from the reflection of a
-/// dielectric that is taken off; brighter ones are compressed and lose saturation.
+/// Khronos PBR Neutral (2024). It takes the reflection of a dielectric off and keeps colours below
+/// 0.8 otherwise. It compresses brighter colours and reduces their saturation.
 fn pbr_neutral(color: [f64; 3]) -> [f64; 3] {
     const F90: f64 = 0.04;
     const START: f64 = 0.8 - F90;
@@ -61,9 +61,9 @@ fn pbr_neutral(color: [f64; 3]) -> [f64; 3] {
     color.map(|v| v * compressed / peak * (1.0 - white) + compressed * white)
 }
 
-/// AgX (T. Sobotka) with the polynomial that B. Wrensch fitted to its base curve: into a narrower
-/// gamut, 16.5 stops of log2, the curve, back. What comes out is for a display of gamma 2.2, so it
-/// is made linear again.
+/// AgX (T. Sobotka) with the polynomial that B. Wrensch fitted to its base curve. The steps are: to
+/// a narrower gamut, 16.5 stops of log2, the curve, and back. The curve is for a display of gamma
+/// 2.2, so the result is made linear again.
 fn agx(color: [f64; 3]) -> [f64; 3] {
     const INSET: [[f64; 3]; 3] = [
         [0.842_479_062_253_094, 0.078_433_599_999_999_2, 0.079_223_745_147_764_3],
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_srgb_curve_meets_its_known_values() {
-        // Mid grey, the joint of the two pieces, and both ends.
+        // Mid grey, the point where the two pieces meet, and both ends.
         close(srgb(0.214_041_14) * 255.0, 127.5, 0.01);
         close(srgb(0.003_130_8), 0.040_449_936, 1e-9);
         close(srgb(0.003_130_800_1), 0.040_449_936, 1e-6);
@@ -125,12 +125,12 @@ mod tests {
 
     #[test]
     fn pbr_neutral_keeps_colours_below_its_start() {
-        // A base colour with a dielectric's reflection on it comes out as the base colour.
+        // A base colour with a dielectric's reflection on it becomes the base colour.
         let mapped = pbr_neutral([0.5 + 0.04, 0.3 + 0.04, 0.1 + 0.04]);
         for (mapped, base) in mapped.into_iter().zip([0.5, 0.3, 0.1]) {
             close(mapped, base, 1e-12);
         }
-        // Both pieces meet where compression begins, and the brightest stays below 1.
+        // Both pieces meet where compression begins, and the brightest values stay below 1.
         let at = |peak: f64| pbr_neutral([peak, 0.2, 0.1])[0];
         close(at(0.8 - 1e-9), at(0.8 + 1e-9), 1e-6);
         let bright = pbr_neutral([1e6, 10.0, 1.0]);
@@ -148,7 +148,7 @@ mod tests {
             last = next;
         }
         close(grey(1e4), 1.0, 0.02);
-        // Middle grey stays in the middle: 0.18 is shown at about a half.
+        // Middle grey stays in the middle: 0.18 is shown at about one half.
         close(srgb(grey(0.18)), 0.5, 0.01);
         // A neutral colour stays neutral.
         let [r, g, b] = agx([0.4; 3]);

@@ -1,8 +1,8 @@
-//! A compute job's frame: its chunks, in the order of their indices, to an array file, a picture or
-//! a reduced value.
+//! Makes the files of a compute job's frame from its chunks, in the order of their indices: an
+//! array, a picture or a reduced value.
 //!
-//! Memory: one chunk (at most 16 MiB) and, for pictures, the rows that it ends in. A reduction
-//! reads partials in the order of chunks; its result does not depend on that order (see
+//! Memory: one chunk (at most 16 MiB) and, for pictures, the rows in which it ends. A reduction
+//! reads partial results in the order of chunks; its result does not depend on that order (see
 //! `tessera_protocol::compute::Partial`).
 
 use super::exr_file::{self, ExrFile, ExrRows};
@@ -18,26 +18,26 @@ use tessera_protocol::compute::{ComputeFormat, Partial, npy};
 use tessera_protocol::status::FrameFile;
 use tessera_protocol::{ChunkValues, ComputeSpec, Fingerprint, FrameNumber, JobId, UnitIndex};
 
-/// Rows of a picture that are handed to its encoders at once, at least.
+/// Fewest rows of a picture that go to its encoders at once.
 const ROWS: usize = 16;
 
-/// A frame of a compute job whose chunks are all in its spool.
+/// A frame of a compute job that has all its chunks in its spool.
 #[derive(Debug)]
 pub struct Values<'a> {
-    /// The job.
+    /// Job of the frame.
     pub job: JobId,
-    /// The frame of the job.
+    /// Number of the frame.
     pub frame: FrameNumber,
-    /// What was asked for.
+    /// Options of the job.
     pub spec: &'a ComputeSpec,
-    /// Which build's results they are.
+    /// Fingerprint of the results.
     pub fingerprint: Option<Fingerprint>,
-    /// The results.
+    /// Results of the frame.
     pub spool: &'a SpoolIndex,
 }
 
-/// Makes the files of a frame, one for each format of the spec and in its order, as blobs. On an
-/// error nothing of them is left.
+/// Makes the files of a frame as blobs, one for each format of the spec and in its order. After an
+/// error no part of them is left.
 pub fn assemble(values: &Values<'_>, blobs: &dyn Blobs) -> Result<Vec<FrameFile>, ResolveError> {
     values.spool.check_complete(Chunks::of(values.spec).units())?;
     let mut files = Files::begin(values, blobs)?;
@@ -53,7 +53,7 @@ pub fn assemble(values: &Values<'_>, blobs: &dyn Blobs) -> Result<Vec<FrameFile>
 }
 
 impl Values<'_> {
-    /// The values or partials of a unit.
+    /// Returns the values or partial results of a unit.
     fn chunk(&self, unit: u32) -> Result<Vec<u8>, ResolveError> {
         let bytes = self.spool.bytes(UnitIndex(unit))?;
         let wrong = |problem: String| ResolveError::Chunk { unit, problem };
@@ -101,7 +101,7 @@ impl Values<'_> {
     }
 }
 
-/// The files under way.
+/// Files that are being written.
 struct Files {
     npy: Option<OutFile>,
     exr: Option<OutFile>,
@@ -132,7 +132,7 @@ impl Files {
         Ok(files)
     }
 
-    /// Writes all values in one pass over the spool; gives their SHA-256.
+    /// Writes all values in one pass over the spool. Returns their SHA-256.
     fn fill(&mut self, values: &Values<'_>) -> Result<[u8; 32], ResolveError> {
         let exr = self.exr.take();
         let Some(mut out) = exr else { return self.feed(values, None) };

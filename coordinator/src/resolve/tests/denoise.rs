@@ -1,4 +1,4 @@
-//! Rows come in bands of any height, and it does not show.
+//! The height of the bands does not change the denoised rows.
 
 use super::*;
 
@@ -6,13 +6,13 @@ const WIDTH: u32 = 97;
 const HEIGHT: u32 = 83;
 
 fn spec() -> RenderSpec {
-    // Between the guides and the half, so that a wrong channel would show.
+    // The layer lies between the guides and the half, so that a wrong channel would show.
     let aovs = vec![AovSpec::Position];
     RenderSpec { aovs, denoise: true, ..crate::resolve::tests::spec(WIDTH, HEIGHT, 64, 9, 0) }
 }
 
-/// A made-up value of the film: noisy colours, halves near 5 ninths of them, guides that change
-/// slowly, and a position that has no part.
+/// Returns a made-up value of the film: noisy colours, halves near 5 ninths of them, slowly
+/// changing guides, and a position that is not used.
 fn value(channel: usize, x: usize, y: usize) -> f32 {
     let random = |seed: usize| {
         let bits = (seed as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -36,7 +36,7 @@ fn band(channels: usize, first: usize, height: usize) -> Band {
     Band { width: WIDTH as usize, height, values: rows.collect() }
 }
 
-/// All rows of some channels, from bands of these heights, the last of which is cut.
+/// Returns all rows of some channels, from bands of these heights. The last band is shorter.
 fn rows(spec: &RenderSpec, heights: &[usize], channels: std::ops::Range<usize>) -> Vec<Vec<u32>> {
     let mut denoiser = Denoiser::new(spec, spec.spp);
     let (mut first, mut found) = (0, vec![Vec::new(); channels.len()]);

@@ -1,5 +1,5 @@
-//! Tests of resolving: files read back by other readers hold exactly what a plain computation in
-//! memory gives.
+//! Tests of resolving: other readers find in the files exactly what a plain computation in memory
+//! gives.
 
 use super::*;
 use crate::blobs::{BlobError, DiskBlobs};
@@ -33,7 +33,8 @@ pub(crate) fn spec(width: u32, height: u32, tile: u32, spp: u32, unit_samples: u
     }
 }
 
-/// A made-up sum of one unit: positive, with every bit in use, and different everywhere.
+/// Returns a made-up sum of one unit: positive, with every bit in use, and different for every
+/// pixel.
 fn sum(unit: u32, channel: usize, x: u32, y: u32) -> i64 {
     let seed = u64::from(unit) << 40 | (channel as u64) << 32 | u64::from(x) << 16 | u64::from(y);
     (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 38) as i64
@@ -48,7 +49,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// A frame's spool with every unit in it, in a scattered order.
+    /// Creates a frame's spool with every unit in it, in a scattered order.
     fn new(spec: &RenderSpec) -> Self {
         let mut order: Vec<u32> = (0..Grid::of(spec).units()).collect();
         order.sort_by_key(|unit| unit.wrapping_mul(0x9e37_79b9));
@@ -57,7 +58,7 @@ impl Bench {
         Self::of_films(films)
     }
 
-    /// A frame's spool with these results.
+    /// Creates a frame's spool with these results.
     pub(crate) fn of_films(films: Vec<(u32, TileSums)>) -> Self {
         let root = tempfile::tempdir().unwrap();
         let folder = DataFolder::open(root.path()).unwrap();
@@ -108,7 +109,7 @@ impl Bench {
     }
 }
 
-/// A made-up result of a unit.
+/// Returns a made-up result of a unit.
 pub(crate) fn film(spec: &RenderSpec, unit: u32) -> TileSums {
     let (tile, samples) = Grid::of(spec).unit(UnitIndex(unit)).unwrap();
     let mut film = TileSums::empty(tile.width as u16, tile.height as u16, spec.channels());
@@ -137,7 +138,7 @@ fn entry(key: SpoolKey, unit: u32, film: &TileSums) -> SpoolEntry {
     SpoolEntry { key, header, bytes }
 }
 
-/// The pixel as the film's definition says it, without tiles, rows or threads.
+/// Returns a pixel by the film's definition, without tiles, rows or threads.
 fn expected(spec: &RenderSpec, channel: usize, x: u32, y: u32) -> f32 {
     let columns = spec.width.div_ceil(spec.tile);
     let tile = y / spec.tile * columns + x / spec.tile;
@@ -157,7 +158,7 @@ fn expected_sha256(spec: &RenderSpec) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// Channels of an EXR by name, as 32-bit floats.
+/// Reads the channels of an EXR by name, as 32-bit floats.
 pub(crate) fn read_exr(
     file: BufReader<File>,
 ) -> (exr::meta::header::LayerAttributes, BTreeMap<String, Vec<f32>>) {
@@ -218,8 +219,8 @@ fn check_exr(bench: &Bench, spec: &RenderSpec, file: &FrameFile) {
 
 #[test]
 fn an_exr_has_the_bits_of_a_plain_computation() {
-    // Odd sizes, tiles that are no multiple of a block's 16 rows, several passes, one pixel, one
-    // column.
+    // Odd sizes, tiles whose height is not a multiple of a block's 16 rows, several passes, one
+    // pixel, and one column.
     let sizes = [
         (37, 53, 10, 7, 3),
         (64, 64, 64, 1, 1),
@@ -255,8 +256,7 @@ fn read_png(file: BufReader<File>) -> (png::Info<'static>, Vec<u8>) {
     (reader.info().clone(), bytes)
 }
 
-/// The sRGB curve once more, by the platform's functions: the last digit may differ, a whole step
-/// may not.
+/// The sRGB curve by the platform's functions. The last digit may differ, but not a whole step.
 fn srgb(linear: f64) -> f64 {
     let linear = linear.clamp(0.0, 1.0);
     if linear <= 0.0031308 { linear * 12.92 } else { 1.055 * linear.powf(1.0 / 2.4) - 0.055 }
@@ -336,7 +336,7 @@ fn a_full_disk_is_tried_again_and_leaves_nothing() {
             spool: &spool,
             rounds: None,
         };
-        // A device that takes no byte stands in for the disk.
+        // A device that refuses every byte stands for the disk.
         let full = || {
             let file = File::options().read(true).write(true).open("/dev/full").unwrap();
             OutFile::new(Box::new(Full(file)))
@@ -359,7 +359,7 @@ fn a_full_disk_is_tried_again_and_leaves_nothing() {
     }
 }
 
-/// A blob on a disk without room.
+/// A blob on a full disk.
 struct Full(File);
 
 impl std::io::Write for Full {

@@ -1,5 +1,5 @@
-//! Frames that were sampled in rounds: tiles with different numbers of samples, and frames that say
-//! themselves how many they have.
+//! Frames that were sampled in rounds: tiles with different numbers of samples, and frames that
+//! know their own number of samples.
 
 use super::band::half_of;
 use super::tests::{Bench, film, read_exr, spec};
@@ -9,8 +9,8 @@ use tessera_core::Split;
 use tessera_protocol::UnitIndex;
 use tessera_protocol::job::{AovSpec, JobKind};
 
-/// Two tiles across, of 32 and 8 pixels, and at most 100 samples: passes of 16, 16, 32 and 36. The
-/// second tile ended after the first round, the first after the last.
+/// Two tiles of 32 and 8 pixels in a row, with at most 100 samples in passes of 16, 16, 32 and 36.
+/// The second tile ended after the first round, the first tile after the last round.
 fn frame(more: RenderSpec) -> (RenderSpec, FrameRounds) {
     let spec = RenderSpec {
         width: 40,
@@ -34,7 +34,7 @@ fn films(spec: &RenderSpec, units: &[u32]) -> Vec<(u32, tessera_protocol::TileSu
 #[test]
 fn each_tile_is_divided_by_its_own_number_of_samples() {
     let (spec, rounds) = frame(RenderSpec { aovs: vec![AovSpec::Depth], ..spec(1, 1, 8, 1, 0) });
-    // Unit 6 was rendered because of a liar, and was not needed after all.
+    // Unit 6 was rendered because a node had lied, and was not needed in the end.
     let bench = Bench::of_films(films(&spec, &[0, 1, 2, 3, 4, 5, 6]));
     let files = bench.resolve_in_rounds(&spec, Some(&rounds)).unwrap();
     let (attributes, channels) = read_exr(bench.open(&files[0]));
@@ -98,15 +98,15 @@ fn a_denoised_frame_needs_no_plane_of_halves() {
 fn the_half_of_two_equal_halves_is_that_of_the_film() {
     let one = 1 << 24;
     assert_eq!(half_of((one * 64, 64), (one * 40, 32)), 40.0 / 64.0);
-    // Of 64 and 36 samples with means of 1 and 2: what two halves of that mean would differ by, for
-    // the same variance of it.
+    // The halves have 64 and 36 samples with means of 1 and 2. The expected value is the difference
+    // of two equal halves with the same variance of the mean.
     let half = f64::from(half_of((one * (64 + 72), 100), (one * 72, 36)));
     let (mean, apart) = (1.36, 0.48);
     assert!((mean - 2.0 * half + apart).abs() < 1e-6, "{half}");
 }
 
-/// The film of all samples of a tile that came in these passes, the last of which is half of them,
-/// as a unit of its own would bring it.
+/// Returns the film of all samples of a tile from these passes, as one unit with that many samples.
+/// The last pass is the second half.
 fn whole_film(spec: &RenderSpec, passes: &[u32]) -> tessera_protocol::TileSums {
     let mut whole = film(spec, passes[0]);
     passes[1..].iter().for_each(|pass| whole.add(&film(spec, *pass)).unwrap());
@@ -124,7 +124,7 @@ fn a_frame_sampled_for_a_time_is_the_frame_of_as_many_samples() {
     for (denoise, aovs) in [(false, vec![]), (true, vec![AovSpec::Depth])] {
         let plain = RenderSpec { denoise, aovs, ..plain.clone() };
         let timed = RenderSpec { spp: 128, time_secs: Some(90), ..plain.clone() };
-        // Passes of 16, 16, 32 and 64 samples, of which there was time for three.
+        // Passes of 16, 16, 32 and 64 samples. There was time for three of them.
         let mut rounds = FrameRounds::of(&Split::of(&JobKind::Render(timed.clone()))).unwrap();
         rounds.end_round(1, &[0, 1].into_iter().collect()).unwrap();
         rounds.end_round(2, &[].into_iter().collect()).unwrap();

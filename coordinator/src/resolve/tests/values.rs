@@ -1,4 +1,4 @@
-//! Assembled frames, read back by other readers.
+//! Tests of assembled frames, which other readers read back.
 
 use super::*;
 use crate::blobs::DiskBlobs;
@@ -28,7 +28,7 @@ fn spec(domain: &str, channels: u8, formats: &[ComputeFormat]) -> ComputeSpec {
     }
 }
 
-/// The value at an index and channel: in [0, 1], and different everywhere.
+/// Returns the value at an index and channel. Values are in [0, 1] and all different.
 fn value(index: u64, channel: u64) -> f32 {
     (index * 5 + channel) as f32 / 4096.0
 }
@@ -59,7 +59,7 @@ impl Bench {
         Self { _root: root, folder, blobs }
     }
 
-    /// Assembles a frame from chunks that came in the order given by `results`.
+    /// Assembles a frame from chunks that arrived in the order of `results`.
     fn assemble(
         &self,
         spec: &ComputeSpec,
