@@ -1,14 +1,15 @@
-//! What the driver publishes for readers, after it is durable: that something changed, and which
-//! frames have finished. Any number of doors subscribe; none of them can hold the driver up.
+//! Notices of the driver for readers, sent when a change is durable: that something changed, and
+//! which frames have finished. Any number of readers subscribe, and none of them can block the
+//! driver.
 
 use tessera_protocol::{FrameNumber, JobId};
 use tokio::sync::{broadcast, watch};
 
-/// Finished frames kept for a slow subscriber; one that falls behind looks at the job again.
+/// Finished frames that are kept for a slow subscriber. One that loses some reads the job again.
 const FINISHED_WAITING_MAX: usize = 4096;
 
-/// The driver's side. Publishing never waits: a slow subscriber loses single changes, not the
-/// knowledge that there were some.
+/// The driver's side. Publishing never waits. A slow subscriber may lose single notices, but always
+/// learns that there was a change.
 #[derive(Debug)]
 pub(crate) struct Publisher {
     revision: watch::Sender<u64>,
@@ -16,7 +17,7 @@ pub(crate) struct Publisher {
 }
 
 impl Publisher {
-    /// A publisher, and where to subscribe to it.
+    /// Creates a publisher, and the handle to subscribe to it.
     pub(crate) fn new() -> (Self, Changes) {
         let (revision, seen) = watch::channel(0);
         let finished = broadcast::Sender::new(FINISHED_WAITING_MAX);
@@ -24,19 +25,19 @@ impl Publisher {
         (Self { revision, finished }, changes)
     }
 
-    /// A frame has finished.
+    /// Publishes that a frame has finished.
     pub(crate) fn frame_finished(&self, job: JobId, frame: FrameNumber) {
-        // Without a subscriber there is nobody to tell.
+        // It is no error if there is no subscriber.
         drop(self.finished.send((job, frame)));
     }
 
-    /// Something that readers see may have changed.
+    /// Publishes that something which readers see may have changed.
     pub(crate) fn changed(&self) {
         self.revision.send_modify(|revision| *revision += 1);
     }
 }
 
-/// Where readers subscribe. Clones are cheap.
+/// Handle for subscribers. Clones are cheap.
 #[derive(Clone, Debug)]
 pub struct Changes {
     revision: watch::Receiver<u64>,
@@ -44,24 +45,24 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Waits until something may have changed since the last call; false once the coordinator
-    /// stops. Many changes in a row are one. Cancel-safe.
+    /// Waits until something may have changed since the last call. Several changes count as one.
+    /// Returns false when the coordinator stops. Cancel-safe.
     pub async fn changed(&mut self) -> bool {
         let changed = self.revision.changed().await.is_ok();
         self.revision.mark_unchanged();
         changed
     }
 
-    /// Forgets the changes so far: the next [`Self::changed`] waits for a later one.
+    /// Ignores the changes so far. The next [`Self::changed`] waits for a later one.
     pub fn mark_seen(&mut self) {
         self.revision.mark_unchanged();
     }
 
-    /// Frames of all jobs as they finish, from now on.
+    /// Returns a receiver of the frames of all jobs that finish from now on.
     pub fn finished_frames(&self) -> broadcast::Receiver<(JobId, FrameNumber)> {
         match self.finished.upgrade() {
             Some(sender) => sender.subscribe(),
-            // The coordinator stops: a channel that is closed.
+            // The coordinator is stopping: return a closed channel.
             None => broadcast::channel(1).1,
         }
     }

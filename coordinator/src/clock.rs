@@ -1,10 +1,10 @@
-//! The time as the core wants it: milliseconds since the Unix epoch that never go back.
+//! The time for the core, in milliseconds since the Unix epoch. It never goes back.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tessera_core::Moment;
 
-/// Reads the wall clock once, and the monotonic one from then on: a clock that is set must not end
-/// leases.
+/// Reads the wall clock once and the monotonic clock from then on. A change of the wall clock must
+/// not end leases.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     started_at_millis: u64,
@@ -21,7 +21,7 @@ impl Clock {
         Moment(self.started_at_millis + self.started.elapsed().as_millis() as u64)
     }
 
-    /// The instant of a moment, for a timer; at once where it has passed.
+    /// Returns the instant of a moment, for a timer. A moment in the past is now.
     pub(crate) fn instant(&self, moment: Moment) -> Instant {
         Instant::now() + moment.since(self.now())
     }

@@ -1,4 +1,4 @@
-//! What a coordinator is started with. Parses no file and reads no environment.
+//! Settings with which a coordinator starts. Parses no file and reads no environment.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,24 +7,24 @@ use tessera_core::Settings;
 use tessera_protocol::Fingerprint;
 use tessera_transport::{Lifetimes, Rates, Timing};
 
-/// What peers may take of a coordinator.
+/// Limits on what peers can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections in all.
+    /// Most connections.
     pub connections: usize,
-    /// Connections of one user or administrator; nodes have fewer.
+    /// Most connections of one user or administrator. Nodes have fewer.
     pub connections_per_identity: usize,
-    /// Connections at a time whose peer is not known: in their handshake, or enrolling. From a
-    /// quarter of them on, addresses must be shown (QUIC's Retry), and one address has no more than
-    /// a quarter.
+    /// Most connections whose peer is not known yet: those in their handshake, and those that
+    /// enrol. From a quarter of them on, peers must prove their address (QUIC's Retry), and one
+    /// address can have at most a quarter.
     pub handshakes: usize,
-    /// What one identity may send, over all its connections.
+    /// Most that one identity can send, over all its connections.
     pub rates: Rates,
 }
 
 impl Default for Limits {
-    /// 4,096 connections, 64 of one identity, 256 handshakes, 4,000 messages and 512 MiB a second:
-    /// several times what a node of eight GPUs, or a link of 2.5 Gbit/s, sends.
+    /// 4,096 connections, 64 of one identity, 256 handshakes, and 4,000 messages and 512 MiB per
+    /// second. This is several times what a node of eight GPUs or a link of 2.5 Gbit/s sends.
     fn default() -> Self {
         Self {
             connections: 4096,
@@ -38,41 +38,40 @@ impl Default for Limits {
 /// Settings of one coordinator.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The data folder; made where it is absent.
+    /// Data folder. It is made if it is absent.
     pub data: PathBuf,
-    /// UDP address to listen at; port 0 takes a free one.
+    /// UDP address to listen on. Port 0 takes a free one.
     pub listen: SocketAddr,
-    /// This build's fingerprint, said in the hello.
+    /// Fingerprint of this build, which the hello contains.
     pub fingerprint: Fingerprint,
-    /// Where the local user's identity stands: an admin identity is left there too, if there is
-    /// none.
+    /// Folder of the local user's identity. An admin identity is copied there if it has none.
     pub user_identity: Option<PathBuf>,
     /// Times and budgets of the core.
     pub settings: Settings,
-    /// Limits of time of the connections.
+    /// Timeouts of the connections.
     pub timing: Timing,
-    /// How long certificates hold.
+    /// How long certificates are valid.
     pub lifetimes: Lifetimes,
-    /// What peers may take.
+    /// Limits on what peers can use.
     pub limits: Limits,
-    /// Bytes of the disk that stay free. Below them nothing is accepted, and results wait.
+    /// Bytes of the disk that stay free. With less free space, nothing is accepted and results
+    /// wait.
     pub disk_reserve_bytes: u64,
-    /// Bytes of results in memory at most, from their arrival until they are durable. At least one
+    /// Most bytes of results in memory, from their arrival until they are durable. At least one
     /// largest result (34 MiB).
     pub result_memory_bytes: u64,
-    /// Records after which a snapshot takes their place.
+    /// Number of records after which a snapshot replaces them.
     pub snapshot_records: u64,
-    /// How long a blob stays that no job names, after it was last written or asked for. At least a
-    /// minute.
+    /// How long a blob that no job names is kept after it was last written or asked for. At least
+    /// one minute.
     pub blob_grace: Duration,
-    /// How long jobs are known, with their frames, after their end; None: until somebody forgets
-    /// them.
+    /// How long jobs are kept after their end, with their frames; None: until a user forgets them.
     pub keep_jobs: Option<Duration>,
 }
 
 impl Config {
-    /// The defaults: 64 MiB of disk in reserve, 256 MiB of results, a snapshot every 20,000
-    /// records, a day of grace for blobs, and jobs known for ever.
+    /// Creates the default settings: 64 MiB of disk in reserve, 256 MiB of results, a snapshot
+    /// every 20,000 records, a grace of one day for blobs, and jobs kept without a limit.
     pub fn new(data: impl Into<PathBuf>, listen: SocketAddr, fingerprint: Fingerprint) -> Self {
         Self {
             data: data.into(),

@@ -1,5 +1,5 @@
-//! A coordinator in this process: opens the data folder, replays the journal, and runs the tasks.
-//! Several may run side by side.
+//! A coordinator in this process: opens the data folder, replays the journal, and runs the tasks. A
+//! process can run several.
 
 use crate::access::tokens::Ledger;
 use crate::access::{Access, Denied, DeniedError, Kept, KeptError, Log, keep};
@@ -32,10 +32,10 @@ use tessera_transport::{Authority, CloseCode, Identity, JoinToken, PeerIdentity,
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-/// Events that wait for the driver at most; whoever brings more waits.
+/// Most events that wait for the driver. Senders of more events wait.
 const EVENTS_WAITING_MAX: usize = 1024;
 
-/// Why a coordinator does not start, or has ended.
+/// Why a coordinator does not start, or why it has ended.
 #[derive(Debug, thiserror::Error)]
 pub enum CoordinatorError {
     /// The data folder cannot be used.
@@ -47,16 +47,16 @@ pub enum CoordinatorError {
     /// The spools cannot be used.
     #[error(transparent)]
     Spool(#[from] SpoolError),
-    /// The journal's values are intact, but make no sense.
+    /// The journal's values are intact but cannot be understood.
     #[error(
         "the journal in `{path}` cannot be read: {problem}; nothing was changed, and what is \
          intact can be saved with \
          `tessera coordinator --data DIR --export FILE`"
     )]
     Journal {
-        /// The data folder.
+        /// Path of the data folder.
         path: std::path::PathBuf,
-        /// What is wrong.
+        /// Description of the fault.
         problem: String,
     },
     /// The records contradict each other.
@@ -66,40 +66,40 @@ pub enum CoordinatorError {
          `tessera coordinator --data DIR --export FILE`"
     )]
     Replay {
-        /// The data folder.
+        /// Path of the data folder.
         path: std::path::PathBuf,
-        /// Where and how.
+        /// The contradiction, and its place.
         #[source]
         source: ReplayError,
     },
     /// The farm's authority cannot be used.
     #[error(transparent)]
     Authority(#[from] AuthorityError),
-    /// An identity cannot be kept.
+    /// An identity cannot be stored.
     #[error(transparent)]
     Identity(#[from] IdentityError),
     /// The audit log cannot be read or written.
     #[error("the audit log in `{path}` cannot be used")]
     AuditLog {
-        /// Its folder.
+        /// Folder of the log.
         path: std::path::PathBuf,
-        /// Why.
+        /// Error of the file system.
         #[source]
         source: std::io::Error,
     },
     /// The deny-list cannot be read.
     #[error(transparent)]
     Denied(#[from] DeniedError),
-    /// A name is no identity's.
+    /// A name cannot be an identity's name.
     #[error(transparent)]
     Peer(#[from] PeerError),
-    /// The address cannot be listened at.
+    /// The coordinator cannot listen on the address.
     #[error(transparent)]
     Serve(#[from] ServeError),
-    /// The socket does not say where it listens.
+    /// The socket does not tell its address.
     #[error("the socket does not say where it listens")]
     Socket(#[source] std::io::Error),
-    /// A task has ended that should not have.
+    /// A task has ended although it should not.
     #[error("the coordinator's task has failed: {0}")]
     Task(String),
 }
@@ -113,7 +113,7 @@ impl From<KeptError> for CoordinatorError {
     }
 }
 
-/// What a data folder holds, before anything runs.
+/// Content of a data folder, before anything runs.
 struct Opened {
     folder: DataFolder,
     authority: Authority,
@@ -159,7 +159,8 @@ fn replay(
     Ok((core, (newest, snapshot_at)))
 }
 
-/// Memory for results in KiB, within what there can be permits of.
+/// Returns the memory for results in KiB, bounded by the number of permits that a semaphore can
+/// have.
 fn result_kib(config: &Config) -> usize {
     (config.result_memory_bytes >> 10).clamp(40 << 10, Semaphore::MAX_PERMITS as u64 >> 1) as usize
 }
@@ -169,7 +170,7 @@ fn open_log(folder: &DataFolder) -> Result<Log, CoordinatorError> {
     Log::open(&path).map_err(|source| CoordinatorError::AuditLog { path, source })
 }
 
-/// Opens off the runtime's own threads: a large journal takes seconds.
+/// Opens the folder on a thread for blocking work, because a large journal takes seconds.
 async fn open_aside(config: Config, clock: Clock) -> Result<Opened, CoordinatorError> {
     let opened = tokio::task::spawn_blocking(move || open(&config, clock)).await;
     opened.map_err(|error| CoordinatorError::Task(error.to_string()))?
@@ -180,8 +181,8 @@ async fn open_aside(config: Config, clock: Clock) -> Result<Opened, CoordinatorE
 pub struct Coordinator;
 
 impl Coordinator {
-    /// Opens the data folder (made where it is absent), takes up what was open, and listens. Must
-    /// be called within a tokio runtime.
+    /// Opens the data folder (and makes it if it is absent), continues its open jobs, and listens.
+    /// Must be called within a tokio runtime.
     pub async fn start(config: Config) -> Result<RunningCoordinator, CoordinatorError> {
         let clock = Clock::start();
         let opened = open_aside(config.clone(), clock).await?;
@@ -261,13 +262,12 @@ impl Coordinator {
     }
 }
 
-/// A look at a coordinator that runs, for whoever watches over it.
+/// A view of a running coordinator, for a supervisor.
 #[derive(Clone, Debug)]
 pub struct Probe(mpsc::Sender<Event>);
 
 impl Probe {
-    /// Asks the loop that decides everything; its answer shows that it turns. None where it has
-    /// ended.
+    /// Asks the driver, so that the answer shows that its loop runs. None if the driver has ended.
     pub async fn census(&self) -> Option<Census> {
         let (reply, answer) = oneshot::channel();
         self.0.send(Event::Census(reply)).await.ok()?;
@@ -275,8 +275,8 @@ impl Probe {
     }
 }
 
-/// A coordinator that runs. Dropped without [`Self::shutdown`], it stops like a killed process
-/// does.
+/// A running coordinator. If it is dropped without [`Self::shutdown`], it stops like a killed
+/// process.
 pub struct RunningCoordinator {
     address: SocketAddr,
     admin: Identity,
@@ -291,27 +291,27 @@ pub struct RunningCoordinator {
 }
 
 impl RunningCoordinator {
-    /// Where it listens.
+    /// Returns the address on which it listens.
     pub fn local_address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The farm's first admin.
+    /// Returns the identity of the farm's first admin.
     pub fn admin(&self) -> &Identity {
         &self.admin
     }
 
-    /// Its requests, for another door in this process.
+    /// Returns the coordinator's requests, for another transport in this process.
     pub fn api(&self) -> Api {
         Api::new(self.context.clone())
     }
 
-    /// A look at it that outlives a borrow.
+    /// Returns a view that outlives a borrow.
     pub fn probe(&self) -> Probe {
         Probe(self.context.events.clone())
     }
 
-    /// A new identity of this farm, its key made here: for nodes and clients within this process.
+    /// Creates an identity of this farm with a new key, for nodes and clients within this process.
     /// Others enrol with a token.
     pub fn issue(
         &self,
@@ -325,7 +325,8 @@ impl RunningCoordinator {
         Ok(identity)
     }
 
-    /// A join token of this scope, made by the coordinator itself; durable on return.
+    /// Creates a join token for this scope in the name of the coordinator. The token is durable on
+    /// return.
     pub async fn create_token(&self, scope: TokenScope) -> Result<JoinToken, RequestError> {
         let now = self.context.clock.now().secs();
         self.context
@@ -339,8 +340,8 @@ impl RunningCoordinator {
         self.api().audit().await
     }
 
-    /// Waits until the coordinator ends by itself, which it does where its store fails: what is not
-    /// durable is not acknowledged, and a new start goes on from what is.
+    /// Waits until the coordinator ends by itself, which happens if its store fails. Changes that
+    /// are not durable are then not acknowledged, and a new start continues from the durable ones.
     pub async fn failed(&mut self) -> CoordinatorError {
         let Some(driver) = &mut self.driver else {
             return CoordinatorError::Task("it has ended".into());
@@ -354,12 +355,12 @@ impl RunningCoordinator {
         }
     }
 
-    /// Stops: says so to every peer, makes durable what is on its way, and lets go of the data
-    /// folder.
+    /// Stops the coordinator: tells every peer, makes pending changes durable, and releases the
+    /// data folder.
     pub async fn shutdown(mut self) -> Result<(), CoordinatorError> {
         self.server.close(CloseCode::ShuttingDown, "the coordinator stops").await;
         let mut result = Ok(());
-        // The driver may have ended by itself.
+        // The driver may have ended already.
         let _ = self.context.events.send(Event::Stop).await;
         if let Some(driver) = self.driver.take() {
             result = match driver.await {
@@ -394,13 +395,13 @@ impl Drop for RunningCoordinator {
         self.keeping.abort();
         self.resolver.abort();
         self.housekeeping.abort();
-        // Joins the store's thread, so that the folder's lock, which goes next, guards a folder
-        // that nobody writes.
+        // Wait for the store's thread. The folder's lock is released next, and nothing may write to
+        // the folder after that.
         self.context.writer.stop();
     }
 }
 
-/// The address that a client on this machine dials.
+/// Returns the address that a client on this machine dials.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

@@ -1,53 +1,53 @@
-//! The coordinator's data folder: its parts, its lock, its format version. Owns no content.
+//! The coordinator's data folder: its parts, its lock and its format version. Owns no content.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use tessera_transport::files;
 
-/// Version of the folder's layout and of everything in it that has no version of its own.
+/// Version of the folder's layout, and of everything in it that has no separate version.
 pub const FORMAT_VERSION: u32 = 1;
 const FORMAT_FILE: &str = "format";
 const LOCK_FILE: &str = "lock";
-/// The format file's text while a backup is being restored.
+/// Text of the format file while a backup is being restored.
 const UNFINISHED: &str = "being restored\n";
 
-/// Why a folder is no data folder, or not ours to use.
+/// Why a folder cannot be used as a data folder.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// Another process has it.
+    /// Another process uses the folder.
     #[error(
         "data folder `{path}` is in use by another coordinator; stop that one, or give this one a \
             folder of its own"
     )]
     InUse {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
     },
-    /// Written by another version.
+    /// Another version wrote the folder.
     #[error(
         "data folder `{path}` has format `{found}`, this build reads {FORMAT_VERSION}; use the \
             build that wrote it"
     )]
     Format {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
-        /// What its format file says.
+        /// Content of the format file.
         found: String,
     },
-    /// Not a data folder at all.
+    /// The folder is not a data folder.
     #[error(
         "`{path}` is not empty and not a data folder of a coordinator; give an empty or a new \
          folder"
     )]
     Foreign {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
     },
-    /// A backup goes into an empty folder alone.
+    /// A backup can only be restored into an empty folder.
     #[error("`{path}` is not empty; a backup is restored into an empty or a new folder")]
     NotEmpty {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
     },
     /// A restore was interrupted.
@@ -55,27 +55,27 @@ pub enum FolderError {
         "a backup was not restored to its end in `{path}`; empty the folder, and restore it again"
     )]
     Unfinished {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
     },
-    /// There is none.
+    /// The folder does not exist.
     #[error("there is no data folder at `{path}`")]
     Absent {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
     },
-    /// The file system said no.
+    /// The file system returned an error.
     #[error("data folder `{path}` cannot be used")]
     Io {
-        /// What was touched.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// Why it failed.
+        /// Error of the file system.
         #[source]
         source: io::Error,
     },
 }
 
-/// A locked data folder. The lock ends with it, or with the process.
+/// A locked data folder. The lock is released with this value, or at the end of the process.
 #[derive(Debug)]
 pub struct DataFolder {
     root: PathBuf,
@@ -83,7 +83,7 @@ pub struct DataFolder {
 }
 
 impl DataFolder {
-    /// Opens the folder, making it where it is absent or empty, and locks it.
+    /// Opens and locks the folder. Makes it if it is absent or empty.
     pub fn open(root: &Path) -> Result<Self, FolderError> {
         let failed = |path: &Path| {
             let path = path.to_path_buf();
@@ -119,7 +119,7 @@ impl DataFolder {
         self.sync()
     }
 
-    /// Locks a folder that must be there already, for a look: nothing in it is made or cleared.
+    /// Locks an existing folder only to read it: nothing in it is made or deleted.
     pub fn inspect(root: &Path) -> Result<Self, FolderError> {
         if !root.join(FORMAT_FILE).is_file() {
             return Err(FolderError::Absent { path: root.to_path_buf() });
@@ -129,8 +129,8 @@ impl DataFolder {
         Ok(folder)
     }
 
-    /// Makes a data folder for a restore: it is refused by everybody until [`Self::finish_restore`]
-    /// has been called.
+    /// Makes a data folder for a restore. Nothing else opens it until [`Self::finish_restore`] has
+    /// been called.
     pub fn begin_restore(root: &Path) -> Result<Self, FolderError> {
         let failed = |source| FolderError::Io { path: root.to_path_buf(), source };
         std::fs::create_dir_all(root).map_err(failed)?;
@@ -145,7 +145,7 @@ impl DataFolder {
         Ok(folder)
     }
 
-    /// The restored folder is whole: from now on it is a data folder like any other.
+    /// Marks the restored folder as complete. It is an ordinary data folder from then on.
     pub fn finish_restore(self) -> Result<(), FolderError> {
         let path = self.root.join(FORMAT_FILE);
         let written = files::write_atomically(
@@ -156,7 +156,7 @@ impl DataFolder {
         written.map_err(|source| FolderError::Io { path, source })
     }
 
-    /// Opens and locks a folder that must be there already.
+    /// Opens and locks an existing folder.
     pub fn open_existing(root: &Path) -> Result<Self, FolderError> {
         if !root.join(FORMAT_FILE).is_file() {
             return Err(FolderError::Absent { path: root.to_path_buf() });
@@ -178,7 +178,7 @@ impl DataFolder {
         Err(FolderError::Format { path: self.root.clone(), found })
     }
 
-    /// What a killed process left half made belongs to nobody.
+    /// Deletes the unfinished files of a killed process.
     fn clear_temporary(&self) -> io::Result<()> {
         for entry in std::fs::read_dir(self.temporary())? {
             let path = entry?.path();
@@ -188,7 +188,7 @@ impl DataFolder {
         }
         for entry in std::fs::read_dir(self.partial())? {
             let entry = entry?;
-            // An upload beside another of the same blob, in a file that nobody resumes.
+            // The file of a second upload of the same blob, which cannot be resumed.
             if entry.file_name().to_string_lossy().starts_with('.') {
                 std::fs::remove_file(entry.path())?;
             }
@@ -196,74 +196,75 @@ impl DataFolder {
         Ok(())
     }
 
-    /// Makes the names of its parts durable.
+    /// Makes the names of the folder's parts durable.
     pub fn sync(&self) -> Result<(), FolderError> {
         let synced = files::sync_folder(&self.root);
         synced.map_err(|source| FolderError::Io { path: self.root.clone(), source })
     }
 
-    /// The folder itself.
+    /// Path of the folder itself.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The farm's own authority.
+    /// Folder of the farm's authority.
     pub fn authority(&self) -> PathBuf {
         self.root.join("authority")
     }
 
-    /// The admin identity made at the first start.
+    /// Folder of the admin identity, which the first start makes.
     pub fn admin(&self) -> PathBuf {
         self.root.join("admin")
     }
 
-    /// The audit log.
+    /// Folder of the audit log.
     pub fn audit_log(&self) -> PathBuf {
         self.root.join("audit")
     }
 
-    /// Who may not be here.
+    /// File of the deny-list.
     pub fn denied(&self) -> PathBuf {
         self.root.join("access/denied.json")
     }
 
-    /// The journal.
+    /// Folder of the journal.
     pub fn sled(&self) -> PathBuf {
         self.root.join("sled")
     }
 
-    /// What was made durable in the journal, by count.
+    /// File that counts the durable commits of the journal.
     pub fn witness(&self) -> PathBuf {
         self.root.join("witness")
     }
 
-    /// Records and snapshots too large for the journal itself.
+    /// Folder of records and snapshots that are too large for the journal.
     pub fn records(&self) -> PathBuf {
         self.root.join("records")
     }
 
-    /// Whole blobs.
+    /// Folder of complete blobs.
     pub fn blobs(&self) -> PathBuf {
         self.root.join("blobs")
     }
 
-    /// Uploads that are not whole yet.
+    /// Folder of uploads that are not complete yet.
     pub fn partial(&self) -> PathBuf {
         self.root.join("partial")
     }
 
-    /// Results of frames that are not resolved yet.
+    /// Folder of results of frames that are not resolved yet.
     pub fn spool(&self) -> PathBuf {
         self.root.join("spool")
     }
 
-    /// Files in the making; emptied at start.
+    /// Folder of files that are being written. It is emptied at the start.
     pub fn temporary(&self) -> PathBuf {
         self.root.join("tmp")
     }
 }
 
-/// Empty, or holding nothing but the lock of a start that was killed before it wrote the format.
+/// Returns whether a folder is empty, or has only the lock of a start that was killed before it
+/// wrote the format.
 fn is_fresh(root: &Path) -> io::Result<bool> {
     for entry in std::fs::read_dir(root)? {
         let name = entry?.file_name();

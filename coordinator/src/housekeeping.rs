@@ -1,5 +1,5 @@
-//! Housekeeping: has old jobs forgotten, and blobs swept that no job names. Decides when; what is
-//! old is the core's and the sweeper's to say.
+//! Housekeeping: forgets old jobs and sweeps blobs that no job names. Decides only when. The core
+//! decides which jobs are old, and the sweeper which blobs.
 
 use crate::blobs::GuardedBlobs;
 use crate::blobs::sweep::{self, Now, PAUSE, Swept};
@@ -9,19 +9,19 @@ use std::time::Duration;
 use tessera_core::{Input, Moment};
 use tokio::sync::{mpsc, oneshot};
 
-/// Shortest grace: a client names its uploads in a job within seconds, over any network.
+/// Shortest grace. A client names its uploads in a job within seconds, over any network.
 const GRACE_MIN: Duration = Duration::from_secs(60);
 
 /// How long things are kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keeping {
-    /// Blobs that no job names.
+    /// How long blobs are kept that no job names.
     pub(crate) grace: Duration,
-    /// Jobs that have ended; None: for ever.
+    /// How long ended jobs are kept; None: without a limit.
     pub(crate) jobs: Option<Duration>,
 }
 
-/// Keeps house until the coordinator ends.
+/// Runs until the coordinator ends.
 pub(crate) async fn run(
     keeping: Keeping,
     blobs: GuardedBlobs,
@@ -30,7 +30,7 @@ pub(crate) async fn run(
 ) {
     let grace = keeping.grace.max(GRACE_MIN);
     let pause = PAUSE.min(grace);
-    // A little longer than the pause, so that what one round marks is due in the next.
+    // A little longer than the pause, so that blobs marked in one round are due in the next.
     let mut rounds = tokio::time::interval(pause + Duration::from_secs(1));
     loop {
         rounds.tick().await;
@@ -56,7 +56,7 @@ pub(crate) async fn run(
     }
 }
 
-/// None where the coordinator ends.
+/// Runs one round. Returns None if the coordinator ends.
 async fn round(
     blobs: &GuardedBlobs,
     times: (Duration, Duration),

@@ -1,8 +1,9 @@
-//! The shell around the core: sessions, store, blobs, frame assembly. Makes no decision of its own.
+//! The shell around the core: sessions, store, blobs and the making of frames. Makes no decision
+//! itself.
 //!
 //! [`Coordinator::start`] opens a data folder and listens. Inside, one task drives the core
-//! ([`driver`](crate)), one thread writes ([`store`]), and nobody is told of anything before it is
-//! durable.
+//! ([`driver`](crate)) and one thread writes ([`store`]). Nothing is reported to any peer before it
+//! is durable.
 
 mod access;
 pub mod api;

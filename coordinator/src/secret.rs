@@ -1,5 +1,5 @@
-//! The coordinator's secret on disk: made by the first start, read by every other. What it is for
-//! is the core's.
+//! The coordinator's secret on disk. The first start makes it, and every other start reads it. The
+//! core owns its use.
 
 use crate::folder::{DataFolder, FolderError};
 use std::io;
@@ -8,8 +8,8 @@ use tessera_transport::JoinToken;
 use tessera_transport::files;
 use tessera_transport::token::AuthorityPin;
 
-/// Name of the file. A folder without it gets another secret, and then no lease of a former process
-/// is known any more.
+/// Name of the file. A folder without the file gets a new secret, and then no lease of a former
+/// process is known any more.
 const NAME: &str = "secret";
 
 /// Reads the secret, or makes one.
@@ -22,8 +22,8 @@ pub(crate) fn open_or_create(folder: &DataFolder) -> Result<Secret, FolderError>
             bytes.try_into().map(Secret).map_err(|_| failed(problem()))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // A token's secret is 32 bytes of the operating system's random numbers; this one lets
-            // nobody in.
+            // The secret of a token is 32 random bytes from the operating system. This token is
+            // never registered, so it gives no access.
             let secret = JoinToken::generate(AuthorityPin([0; 32])).map_err(failed)?.hash();
             files::write_atomically(&path, &secret, files::Access::Secret).map_err(failed)?;
             Ok(Secret(secret))

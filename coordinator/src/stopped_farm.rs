@@ -1,5 +1,5 @@
-//! A data folder as a coordinator leaves it that was killed, for tests: one job done, one
-//! cancelled, and one with 7 of the 16 units of its first frame committed.
+//! The data folder of a killed coordinator, for tests: one finished job, one cancelled job, and one
+//! job with 7 of the 16 units of its first frame committed.
 
 use crate::folder::DataFolder;
 use crate::spool::{DiskSpools, EntryHeader, SpoolEntry, SpoolKey, Spools};
@@ -17,22 +17,22 @@ use tessera_protocol::{
 };
 use tessera_transport::TokenRecord;
 
-/// Edge of a tile, pixels.
+/// Edge of a tile in pixels.
 const TILE: u32 = 16;
 
-/// The job that has not ended. Its first frame has a spool.
+/// Returns the open job. Its first frame has a spool.
 pub(crate) fn open_job() -> JobId {
     id(3)
 }
 
-/// The first frame of the job that has not ended.
+/// First frame of the open job.
 pub(crate) const OPEN_FRAME: FrameNumber = FrameNumber(1);
 
 fn id(number: u128) -> JobId {
     JobId(uuid::Uuid::from_u128(number))
 }
 
-/// Makes the folder at `root`. Its journal has been committed to once.
+/// Makes the folder at `root`. Its journal has one commit.
 pub(crate) fn make(root: &Path) {
     let folder = DataFolder::open(root).unwrap();
     let scene = write_blob(&folder, "scene.gltf", &[b'{'; 2000]);
@@ -82,7 +82,8 @@ fn write_blob(folder: &DataFolder, path: &str, bytes: &[u8]) -> AssetFile {
     AssetFile { path: path.to_owned(), hash, length: bytes.len() as u64 }
 }
 
-/// A job of square frames of `edge` by `edge` tiles is accepted, and pinned by its first result.
+/// Returns the records of a job that is accepted, and pinned by its first result. Its frames are
+/// squares of `edge` by `edge` tiles.
 fn accepted(job: JobId, edge: u32, frames: &str, files: &[AssetFile]) -> [Record; 2] {
     let render = RenderSpec {
         width: edge * TILE,
@@ -107,7 +108,8 @@ fn ended(job: JobId, state: JobState) -> Record {
     Record::JobEnded { job, state, at: Moment(2000), note: String::new() }
 }
 
-/// The bytes of a unit's film, and what the journal says of them. No two units have one epoch.
+/// Returns the bytes of a unit's film, and its commit for the journal. No two units have the same
+/// epoch.
 fn film(first_epoch: u64, unit: u32) -> (bytes::Bytes, Commit) {
     let mut film = TileSums::empty(TILE as u16, TILE as u16, 3);
     film.samples = 1;

@@ -1,4 +1,4 @@
-//! The way of a request: deny-list, role, audit log, and then whoever answers it.
+//! The path of a request: deny-list, role, audit log, and then the function that answers it.
 
 use super::backup::BackupPieces;
 use super::caller::Caller;
@@ -17,26 +17,26 @@ use tessera_protocol::limits::REASON_MAX;
 use tessera_transport::PeerIdentity;
 use tessera_transport::close::cut;
 
-/// The requests of a running coordinator. Clones are cheap and outlive no coordinator: after its
-/// end every answer is an error.
+/// The requests of a running coordinator. Clones are cheap. After the coordinator's end every
+/// answer is an error.
 #[derive(Clone)]
 pub struct Api {
     pub(super) context: Arc<Context>,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 pub enum Answer {
-    /// One answer, or why there is none.
+    /// One answer, or the reason why there is none.
     Once(Response),
-    /// A job's progress, until it has ended.
+    /// Progress of a job until it has ended.
     Watch(Box<Watch>),
-    /// A backup, piece by piece.
+    /// A backup, in pieces.
     Backup(BackupPieces),
 }
 
 impl Answer {
-    /// The next of its responses; None at the end. Waits for progress where a job is watched.
+    /// Returns the next response; None at the end. While a job is watched, it waits for progress.
     pub async fn next(&mut self) -> Option<Response> {
         match self {
             Self::Once(response) => {
@@ -60,7 +60,7 @@ impl Api {
         Self { context }
     }
 
-    /// Answers a request. What it changes is durable, and in the audit log, before the answer.
+    /// Answers a request. Before the answer, its change is durable and in the audit log.
     pub async fn answer(&self, caller: &Caller, request: Request) -> Answer {
         let answered = async {
             self.check(caller, &request)?;
@@ -69,8 +69,8 @@ impl Api {
         answered.await.unwrap_or_else(|error| Answer::Once(Response::Error(bounded(error))))
     }
 
-    /// Answers a peer that has a token and wants a certificate. `from` is where it comes from, for
-    /// the audit log.
+    /// Answers a peer that has a token and asks for a certificate. `from` is the peer's address,
+    /// for the audit log.
     pub async fn enrol(
         &self,
         request: &EnrolRequest,
@@ -94,12 +94,12 @@ impl Api {
         }
     }
 
-    /// Where a door hears that something changed. It never waits for a door.
+    /// Returns a subscription to changes. The coordinator never waits for a subscriber.
     pub fn changes(&self) -> Changes {
         self.context.changes.clone()
     }
 
-    /// The farm's counts, read by the loop that decides everything; None where it has ended.
+    /// Returns the farm's counts from the driver; None if the driver has ended.
     pub async fn census(&self) -> Option<Census> {
         self.context.send(Event::Census).await.ok()
     }
@@ -115,7 +115,7 @@ impl Api {
         roles::check(caller, needed)
     }
 
-    /// Does what changes something only after the audit log has its entry.
+    /// Makes a change, but only after the audit log has its entry.
     async fn logged(&self, caller: &Caller, request: Request) -> Result<Answer, RequestError> {
         let Some((what, about)) = audit_entries::entry_of(&request) else {
             return self.begin(caller, request).await;
@@ -192,7 +192,7 @@ impl Api {
     }
 }
 
-/// An error whose text fits into a message.
+/// Shortens the error's text so that it fits into a message.
 fn bounded(error: RequestError) -> RequestError {
     let cut = |text: String| cut(&text, REASON_MAX).to_owned();
     match error {

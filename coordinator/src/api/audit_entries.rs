@@ -1,10 +1,10 @@
-//! What the audit log tells of each request: the one table. Keeps nothing; see
+//! The table of what each request writes to the audit log. Stores nothing; see
 //! [`crate::access::audit_log`].
 
 use tessera_protocol::client::Request;
 
-/// The act and whom or what it is about; None for a request that changes nothing. A new request has
-/// no place until it is given one here.
+/// Returns the action and its object; None for a request that changes nothing. A new request does
+/// not compile until it has an entry here.
 pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
     match request {
         Request::Jobs

@@ -8,10 +8,10 @@ use std::io::{self, Write};
 use tessera_protocol::client::RequestError;
 use tokio::sync::mpsc;
 
-/// Pieces that wait for the network at most.
+/// Most pieces that wait for the network.
 const PIECES_WAITING_MAX: usize = 4;
 
-/// The pieces of a backup, in order. Dropping it ends the backup.
+/// The pieces of a backup, in order. Dropping this value ends the backup.
 #[derive(Debug)]
 pub struct BackupPieces(mpsc::Receiver<Result<Vec<u8>, RequestError>>);
 
@@ -20,21 +20,22 @@ impl BackupPieces {
         Self(mpsc::channel(1).1)
     }
 
-    /// The next piece, of at most [`PIECE_BYTES`]; an error is the last. None at the end.
+    /// Returns the next piece, at most [`PIECE_BYTES`] long; None at the end. An error is the last
+    /// item.
     pub async fn next(&mut self) -> Option<Result<Vec<u8>, RequestError>> {
         self.0.recv().await
     }
 }
 
-/// Begins a backup of the farm as it is now, while it goes on. Spools and blobs that are done with
-/// stay until the backup has ended.
+/// Begins a backup of the running farm. Spools and blobs that are no longer needed are kept until
+/// the backup has ended.
 pub(super) async fn begin(
     context: &Context,
     caller: &Caller,
 ) -> Result<BackupPieces, RequestError> {
     let held = (context.blobs.hold(), context.writer.hold_spools());
     let loaded = context.inspect().await?;
-    // The entry that asked for this backup is in the log already.
+    // The log already has the entry about this backup.
     let log = context.access.log.clone();
     let still = tokio::task::spawn_blocking(move || log.still()).await;
     let still = still
@@ -56,7 +57,7 @@ pub(super) async fn begin(
                     text = format!("{text}: {cause}");
                 }
                 tracing::warn!(error = text, "backup has failed");
-                // The receiver may be gone, which may be the reason.
+                // The receiver may be gone; that may be the reason of the error.
                 drop(out.sender.blocking_send(Err(RequestError::Unavailable(text))));
             }
         }
@@ -64,7 +65,7 @@ pub(super) async fn begin(
     Ok(BackupPieces(pieces))
 }
 
-/// A writer whose bytes go to a client, in pieces.
+/// A writer that sends its bytes to a client, in pieces.
 struct Sending {
     piece: Vec<u8>,
     sender: mpsc::Sender<Result<Vec<u8>, RequestError>>,

@@ -1,4 +1,4 @@
-//! Blobs in and out, with their roles checked.
+//! Reading and writing of blobs, with a check of the caller's role.
 
 use super::answer::Api;
 use super::caller::Caller;
@@ -7,27 +7,27 @@ use crate::blobs::{BlobRead, Blobs, GuardedBlobs, Upload, UploadError};
 use tessera_protocol::BlobHash;
 use tessera_protocol::client::RequestError;
 
-/// Why a blob is not taken.
+/// Why a blob is not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum BlobPutError {
-    /// The caller may not, or the coordinator cannot.
+    /// The caller does not have the right, or the coordinator cannot do it.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// There is no room, or the store fails.
+    /// There is no room, or the store failed.
     #[error(transparent)]
     Upload(#[from] UploadError),
 }
 
-/// What an offered blob needs.
+/// The bytes that an offered blob needs.
 pub enum BlobPut {
-    /// Nothing: it is here.
+    /// No bytes: the coordinator already has the blob.
     Held,
-    /// Its bytes, from `Upload::held` on.
+    /// The bytes from `Upload::held` on.
     From(Box<Upload>),
 }
 
 impl Api {
-    /// A blob to read; None where it is not here. Blocks.
+    /// Opens a blob for reading; None if the coordinator does not have it. Blocks.
     pub fn get_blob(
         &self,
         caller: &Caller,
@@ -38,7 +38,7 @@ impl Api {
             .map_err(|error| RequestError::Unavailable(error.to_string()))
     }
 
-    /// Takes a blob that a caller offers, of this length in bytes. Blocks.
+    /// Begins the upload of a blob with this length in bytes. Blocks.
     pub fn put_blob(
         &self,
         caller: &Caller,
@@ -52,12 +52,12 @@ impl Api {
         Ok(BlobPut::From(blobs.upload(hash, length)?))
     }
 
-    /// Fails unless the caller may read blobs: for a door that streams them itself.
+    /// Checks that the caller is allowed to read blobs, for a transport that streams them itself.
     pub(crate) fn may_get_blobs(&self, caller: &Caller) -> Result<(), RequestError> {
         self.blobs_for(caller, BLOB_GET).map(drop)
     }
 
-    /// Fails unless the caller may give blobs: for a door that streams them itself.
+    /// Checks that the caller is allowed to write blobs, for a transport that streams them itself.
     pub(crate) fn may_put_blobs(&self, caller: &Caller) -> Result<(), RequestError> {
         self.blobs_for(caller, BLOB_PUT).map(drop)
     }

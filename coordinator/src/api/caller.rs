@@ -1,26 +1,26 @@
-//! Who asks: an identity that a door has authenticated.
+//! The caller of a request: an identity that a transport has authenticated.
 
 use std::fmt;
 use tessera_protocol::client::Role;
 use tessera_transport::PeerIdentity;
 use tessera_transport::peer::PeerError;
 
-/// The identity behind a request. A door makes one only after it has authenticated the peer.
+/// The identity behind a request. A transport makes one only after it has authenticated the peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller(PeerIdentity);
 
 impl Caller {
-    /// A person of this name in this role.
+    /// Creates the caller for a person with this name and role.
     pub fn new(role: Role, name: &str) -> Result<Self, PeerError> {
         PeerIdentity::new(role, name, None).map(Self)
     }
 
-    /// The role.
+    /// Returns the role.
     pub fn role(&self) -> Role {
         self.0.role
     }
 
-    /// The name, which owns the jobs that it submits.
+    /// Returns the name. It owns the jobs that it submits.
     pub fn name(&self) -> &str {
         &self.0.name
     }

@@ -1,5 +1,5 @@
-//! What the requests work on: the driver's queue, the store, access and blobs; and the ways to ask
-//! them.
+//! The parts of the coordinator that requests use (driver, store, access control and blobs), and
+//! the ways to ask them.
 
 use crate::access::Access;
 use crate::access::tokens::Ledger;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tessera_protocol::client::{RequestError, Response};
 use tokio::sync::{mpsc, oneshot};
 
-/// The parts of a running coordinator that requests touch.
+/// The parts of a running coordinator that requests use.
 pub(crate) struct Context {
     pub(crate) access: Arc<Access>,
     pub(crate) ledger: Ledger,
@@ -26,23 +26,24 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Fails while the disk is full: a request for something durable would wait without a word.
+    /// Fails while the disk is full. Otherwise a request for a durable change would wait without an
+    /// answer.
     pub(super) fn room(&self) -> Result<(), RequestError> {
         if self.writer.has_room() { Ok(()) } else { Err(full()) }
     }
 
-    /// Asks for something durable, if there is room for it.
+    /// Asks the core for a durable change, if the disk is not full.
     pub(super) async fn durably(&self, ask: Ask) -> Result<Response, RequestError> {
         self.room()?;
         self.ask(ask).await
     }
 
-    /// Asks the core to do something; the answer comes once it is durable.
+    /// Asks the core for a change. The answer comes once it is durable.
     pub(super) async fn ask(&self, ask: Ask) -> Result<Response, RequestError> {
         self.send(|reply| Event::Ask { ask, reply }).await
     }
 
-    /// Asks the core what it knows.
+    /// Asks the core for information.
     pub(super) async fn question(&self, question: Question) -> Result<Response, RequestError> {
         self.send(|reply| Event::Question { question, reply }).await
     }
@@ -57,7 +58,7 @@ impl Context {
         answer.await.map_err(|_| stopping())
     }
 
-    /// Everything in the store, at one moment.
+    /// Returns the content of the store at one moment.
     pub(super) async fn inspect(&self) -> Result<Loaded, RequestError> {
         let (mut commit, _) = Commit::new();
         let (inspect, seen) = oneshot::channel();
@@ -67,7 +68,7 @@ impl Context {
     }
 }
 
-/// Runs what reads the disk off the runtime's own threads.
+/// Runs a function that reads the disk on a thread for blocking work.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, RequestError> {
@@ -90,7 +91,8 @@ fn stopping() -> RequestError {
     RequestError::Unavailable("the coordinator is stopping".into())
 }
 
-/// Why the audit log cannot be written: without its entry nothing is done.
+/// Returns the error for an audit log that cannot be written. Without its entry no request is
+/// executed.
 pub(super) fn unlogged(error: &std::io::Error) -> RequestError {
     use std::io::ErrorKind::{QuotaExceeded, StorageFull};
     match error.kind() {

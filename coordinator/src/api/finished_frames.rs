@@ -1,5 +1,4 @@
-//! Frames of a job that have finished since a watcher was last told, as they are announced; and how
-//! long it may go on without a word.
+//! Finished frames that a watcher of a job does not know yet, and the pause between two updates.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -8,13 +7,13 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, timeout_at};
 
-/// What one watcher hears of finished frames.
+/// Finished frames of one job, for one watcher.
 pub(super) struct FinishedFrames {
     job: JobId,
     finished: Receiver<(JobId, FrameNumber)>,
     told: BTreeSet<FrameNumber>,
     heard: BTreeSet<FrameNumber>,
-    /// More were announced than are kept for a watcher.
+    /// Whether announcements were lost, because there were more than are kept for a watcher.
     lagged: bool,
 }
 
@@ -23,18 +22,18 @@ impl FinishedFrames {
         Self { job, finished, told: BTreeSet::new(), heard: BTreeSet::new(), lagged: false }
     }
 
-    /// The watcher is told of these.
+    /// Records that the watcher knows these frames.
     pub(super) fn tell(&mut self, frames: &[FrameNumber]) {
         self.told.extend(frames);
     }
 
-    /// Those of some frames of which the watcher does not know.
+    /// Returns the frames that the watcher does not know.
     pub(super) fn new_ones(&self, frames: Vec<FrameNumber>) -> Vec<FrameNumber> {
         frames.into_iter().filter(|frame| !self.told.contains(frame)).collect()
     }
 
-    /// Lets so much time pass, or less where as many frames as are `missing` (at least one) have
-    /// finished before: whoever waits for the last one waits no longer.
+    /// Waits for the given time. Ends early when `missing` frames (at least one) have finished, so
+    /// that the watcher gets the last frame at once.
     pub(super) async fn pause(&mut self, time: Duration, missing: usize) {
         let over = Instant::now() + time;
         while self.heard.len() < missing.max(1) {
@@ -46,8 +45,7 @@ impl FinishedFrames {
         }
     }
 
-    /// All that have finished since the last time; None where there were too many to be told one by
-    /// one.
+    /// Returns the frames that have finished since the last call; None if announcements were lost.
     pub(super) fn take(&mut self) -> Option<Vec<FrameNumber>> {
         loop {
             match self.finished.try_recv() {
@@ -74,7 +72,7 @@ mod tests {
 
     const JOB: JobId = JobId(uuid::Uuid::from_u128(1));
     const OTHER: JobId = JobId(uuid::Uuid::from_u128(2));
-    /// Nobody waits for it here: what has been announced ends a pause, or nothing does.
+    /// Longer than any test: only announced frames can end such a pause.
     const LONG: Duration = Duration::from_secs(24 * 3600);
 
     fn announced(kept: usize) -> (Sender<(JobId, FrameNumber)>, FinishedFrames) {
@@ -108,7 +106,7 @@ mod tests {
     async fn a_pause_lasts_while_a_frame_is_missing() {
         let (sender, mut announced) = announced(16);
         announced.tell(&frames(&[1]));
-        // Of another job, known already, and the same twice.
+        // These are from another job, are known already, or come twice.
         send(&sender, OTHER, &[2, 3]);
         send(&sender, JOB, &[1, 4, 4]);
         let (short, began) = (Duration::from_millis(20), Instant::now());

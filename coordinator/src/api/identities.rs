@@ -1,4 +1,4 @@
-//! Requests about identities: tokens, and who is denied. The roles have been checked.
+//! Requests about tokens and denied identities. The roles have been checked.
 
 use super::caller::Caller;
 use super::context::{Context, blocking, unavailable};
@@ -37,7 +37,7 @@ pub(super) async fn revoke_token(
     Ok(Response::Done)
 }
 
-/// Denies an identity with a reason, or with None allows it again.
+/// Denies an identity for a reason; None allows it again.
 pub(super) async fn deny(
     context: &Context,
     caller: &Caller,
@@ -48,8 +48,8 @@ pub(super) async fn deny(
     let (subject, name) = find(context, identity).await?;
     if reason.is_some() {
         let own = Subject::of(caller.identity()) == subject;
-        // The coordinator renews this one itself, so whoever has the data folder is never shut out
-        // of the farm.
+        // The coordinator renews this identity itself, so the owner of the data folder is never
+        // shut out of the farm.
         if own || subject == Subject::User(ADMIN_NAME.to_owned()) {
             let who = if own {
                 "yourself: another admin can"
@@ -77,7 +77,7 @@ pub(super) async fn deny(
     Ok(Response::Denied(vec![entry]))
 }
 
-/// The audit log's chain, checked, and its newest entries.
+/// Checks the chain of the audit log and returns its newest entries.
 pub(super) async fn log(context: &Context, last: u32) -> Result<Response, RequestError> {
     let (log, last) = (context.access.log.clone(), (last as usize).min(LOG_PAGE_MAX));
     let report = blocking(move || log.report(last)).await?;
@@ -86,13 +86,13 @@ pub(super) async fn log(context: &Context, last: u32) -> Result<Response, Reques
     report.map(Response::Log).map_err(unreadable)
 }
 
-/// The authority as its admins see it.
+/// Returns the authority's state.
 pub(super) fn authority(authority: &Authority) -> Response {
     let pin = authority.pin().0.iter().map(|byte| format!("{byte:02x}")).collect();
     Response::Authority(AuthorityStatus { pin, former_until: authority.former_until() })
 }
 
-/// Puts a new authority in the place of this one.
+/// Replaces the authority by a new one.
 pub(super) async fn rotate(
     context: &Context,
     caller: &Caller,
@@ -114,7 +114,7 @@ pub(super) async fn rotate(
     Ok(authority(&new))
 }
 
-/// Whom a text means, and a node's name.
+/// Finds the identity that a text names, and the name if it is a node.
 async fn find(context: &Context, text: &str) -> Result<(Subject, String), RequestError> {
     let (kind, name) = match text.split_once(':') {
         Some((kind @ ("node" | "user"), name)) => (kind, name),

@@ -1,4 +1,4 @@
-//! Requests about jobs: submitting, changing, and the files that they need.
+//! Requests about jobs: submitting them, changing them, and asking for missing files.
 
 use super::context::{Context, blocking};
 use crate::blobs::{Blobs, GuardedBlobs};
@@ -8,10 +8,10 @@ use tessera_protocol::client::{Request, RequestError, Response};
 use tessera_protocol::job::{JobSpec, RawJobSpec};
 use tessera_protocol::{BlobHash, JobId};
 
-/// Blobs in one question at most: a scene's files and room to spare.
+/// Most blobs in one question: the files of a scene, and room to spare.
 const BLOBS_ASKED_MAX: usize = 1 << 16;
 
-/// Which of these blobs are not here.
+/// Returns the blobs that the coordinator does not have.
 pub(super) async fn missing_blobs(
     context: &Context,
     asked: Vec<BlobHash>,
@@ -27,7 +27,7 @@ pub(super) async fn missing_blobs(
     Ok(Response::Blobs(blocking(missing).await?))
 }
 
-/// Changes one job, for its owner or for somebody who may change everybody's.
+/// Changes one job, for its owner or for a role that can change every job.
 pub(super) async fn change(
     context: &Context,
     caller: Owner,
@@ -57,7 +57,8 @@ async fn submit(
     context.ask(Ask::Submit { job, spec: Box::new(spec), caller }).await
 }
 
-/// The files of a job that has ended may have been deleted since.
+/// Renders failed frames again. The files of an ended job may have been deleted, so they are
+/// checked first.
 async fn retry(context: &Context, caller: Owner, job: JobId) -> Result<Response, RequestError> {
     context.room()?;
     let detail = match context.question(Question::Job(job)).await? {
@@ -81,7 +82,7 @@ async fn retry(context: &Context, caller: Owner, job: JobId) -> Result<Response,
     context.ask(Ask::Retry { job, caller }).await
 }
 
-/// The spec, if all its files are here with the lengths it says.
+/// Returns the spec, if the coordinator has all its files with the right lengths.
 fn check_files(blobs: &GuardedBlobs, spec: JobSpec) -> Result<JobSpec, RequestError> {
     for (name, hash, expected) in spec.kind.files() {
         let problem = match blobs.length(hash) {

@@ -1,7 +1,6 @@
-//! What people may ask of a farm, without a transport: requests in, answers out. A door (QUIC,
-//! HTTP) authenticates its peer, makes a [`Caller`], and hands requests on; the caller's place on
-//! the deny-list, role and ownership are checked here, and the audit log's entries are written
-//! here.
+//! Requests to a farm and their answers, independent of the transport. A transport (QUIC, HTTP)
+//! authenticates its peer, makes a [`Caller`], and passes requests on. This module checks the
+//! deny-list, the role and the ownership of jobs, and writes the entries of the audit log.
 
 mod answer;
 mod audit;

@@ -1,20 +1,20 @@
-//! Who may ask what: the one table of roles and owners. The core applies the owner's rule, in the
-//! same step that changes the job.
+//! The table of roles and owners that each request needs. The core applies the rule about owners,
+//! in the same step that changes the job.
 
 use super::caller::Caller;
 use tessera_protocol::client::{Request, RequestError, Role};
 
-/// Whose things a request may touch.
+/// What a request can affect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// The farm's: the role decides.
+    /// The whole farm: only the role decides.
     Farm,
-    /// One job: its owner's, or from operator on anybody's.
+    /// One job: its owner, and the roles from operator on, have the right.
     OwnJob,
 }
 
-/// Who may ask this: the least role, and whose things it reaches. A new request does not compile
-/// until it has a line here.
+/// Returns the lowest role for a request, and what the request can affect. A new request does not
+/// compile until it has a line here.
 pub(super) fn rule(request: &Request) -> (Role, Reach) {
     match request {
         Request::Jobs
@@ -23,7 +23,7 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         | Request::Watch(_)
         | Request::Nodes => (Role::Viewer, Reach::Farm),
         Request::MissingBlobs(_) => (BLOB_PUT, Reach::Farm),
-        // A repeated submit is of the same job: its owner's.
+        // A repeated submit is for the same job, so its owner counts.
         Request::Submit { .. }
         | Request::Cancel(_)
         | Request::Pause(_)
@@ -31,7 +31,7 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         | Request::Retry(_)
         | Request::Forget(_) => (Role::Artist, Reach::OwnJob),
         Request::Drain { .. } => (Role::Operator, Reach::Farm),
-        // Adding machines does not need the right to add people.
+        // The right to add machines does not include the right to add people.
         Request::CreateToken(scope) if scope.role == Role::Node => (Role::Operator, Reach::Farm),
         Request::CreateToken(_)
         | Request::Tokens { .. }
@@ -47,12 +47,12 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
     }
 }
 
-/// The least role that may read blobs.
+/// Lowest role that can read blobs.
 pub(super) const BLOB_GET: Role = Role::Viewer;
-/// The least role that may give blobs.
+/// Lowest role that can write blobs.
 pub(super) const BLOB_PUT: Role = Role::Artist;
 
-/// The caller as the core's owner rule wants it.
+/// Converts the caller for the core's rule about owners.
 pub(super) fn owner(caller: &Caller) -> tessera_core::Caller {
     tessera_core::Caller {
         name: caller.name().to_owned(),
@@ -60,7 +60,7 @@ pub(super) fn owner(caller: &Caller) -> tessera_core::Caller {
     }
 }
 
-/// Fails unless the caller's role covers this one.
+/// Checks that the caller's role covers this one.
 pub(super) fn check(caller: &Caller, needed: Role) -> Result<(), RequestError> {
     if caller.role().covers(needed) {
         return Ok(());

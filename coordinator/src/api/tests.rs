@@ -1,4 +1,4 @@
-//! Tests of the requests without any transport: roles, owners, and every kind of request.
+//! Tests of the requests without a transport: roles, owners, and every kind of request.
 
 use super::roles::{Reach, rule};
 use super::*;
@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 
 const PEOPLE: [Role; 4] = [Role::Viewer, Role::Artist, Role::Operator, Role::Admin];
 
-/// A coordinator without a door.
+/// A coordinator without a transport.
 struct Farm {
     _root: tempfile::TempDir,
     _folder: DataFolder,
@@ -69,12 +69,12 @@ impl Farm {
         Self { _root: root, _folder: folder, api: Api::new(Arc::new(context)) }
     }
 
-    /// The first response to a request.
+    /// Returns the first response to a request.
     async fn ask(&self, caller: &Caller, request: Request) -> Response {
         self.api.answer(caller, request).await.next().await.expect("a request has an answer")
     }
 
-    /// A submit of a job of one small picture, whose scene has been uploaded.
+    /// Submits a job of one small picture whose scene has been uploaded.
     async fn job(&self, owner: &Caller) -> JobId {
         let (job, spec) = (JobId::new(), self.spec(owner));
         let answer = self.ask(owner, Request::Submit { job, spec: Box::new(spec.into()) }).await;
@@ -106,8 +106,8 @@ fn scope(role: Role) -> TokenScope {
     TokenScope { role, pool: None, name: None, ttl_secs: 60, uses: 1 }
 }
 
-/// One request of every kind, the least role that may ask it, and whether it leaves an entry in the
-/// audit log.
+/// Returns one request of every kind, the lowest role that can make it, and whether it leaves an
+/// entry in the audit log.
 fn table(job: JobId) -> Vec<(Request, Role, bool)> {
     let text = String::new;
     let spec = JobSpec::new("none", JobKind::Render(RenderSpec::new("none.gltf", vec![])));
@@ -140,8 +140,8 @@ fn table(job: JobId) -> Vec<(Request, Role, bool)> {
     ]
 }
 
-/// Kinds of request. A new one does not compile until it has a number, and then fails the test
-/// until it has a line in the table.
+/// Number of kinds of requests. A new kind does not compile until it has a number. It then fails
+/// the test until it has a line in the table.
 const KINDS: usize = 24;
 
 fn kind(request: &Request) -> usize {
@@ -226,7 +226,7 @@ async fn a_job_is_its_owners_and_operators() {
         assert_eq!(rule(request).1, Reach::OwnJob, "{request:?}");
         let answer = farm.ask(&bob, request.clone()).await;
         let refused = match request {
-            // The id is taken: a submit does not tell whose job it is.
+            // The id is taken. The answer does not tell whose job it is.
             Request::Submit { .. } => matches!(&answer, Response::Error(RequestError::Invalid(_))),
             _ => matches!(&answer, Response::Error(RequestError::NotAllowed(_))),
         };

@@ -1,5 +1,5 @@
-//! Watching a job: its summary at each change, at most ten times a second, with the frames that
-//! have finished since. The end is told at once.
+//! Watching a job: its summary after each change, at most ten times per second, with the frames
+//! that have finished since. The end is reported at once.
 
 use super::context::Context;
 use super::finished_frames::FinishedFrames;
@@ -12,10 +12,10 @@ use tessera_protocol::frames::FrameSet;
 use tessera_protocol::status::JobSummary;
 use tessera_protocol::{FrameNumber, JobId};
 
-/// Pause after an update: at most ten a second.
+/// Pause after an update, for at most ten updates per second.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A job as it was seen, with frames that have finished.
+/// State of a job, with frames that have finished.
 type Seen = (JobSummary, Vec<FrameNumber>);
 
 /// A stream of a job's progress.
@@ -24,9 +24,9 @@ pub struct Watch {
     job: JobId,
     finished: FinishedFrames,
     changes: Changes,
-    /// Seen, and not given yet.
+    /// State that was read but not returned yet.
     next: Option<Seen>,
-    /// The newest summary that was given.
+    /// The last summary that was returned.
     last: Option<JobSummary>,
 }
 
@@ -37,7 +37,7 @@ impl std::fmt::Debug for Watch {
 }
 
 impl Watch {
-    /// Looks at the job for the first time. Subscribes before it looks, so that no frame falls
+    /// Reads the job for the first time. It subscribes before it reads, so that no frame is lost in
     /// between.
     pub(super) async fn begin(context: Arc<Context>, job: JobId) -> Result<Self, RequestError> {
         let mut changes = context.changes.clone();
@@ -53,7 +53,7 @@ impl Watch {
         }
     }
 
-    /// The next update; None after the job's end, or where the coordinator stops.
+    /// Returns the next update; None after the job's end, or if the coordinator stops.
     pub async fn next(&mut self) -> Option<Progress> {
         if self.next.is_none() {
             self.next = self.change().await;
@@ -61,12 +61,12 @@ impl Watch {
         let (summary, frames) = self.next.take()?;
         self.finished.tell(&frames);
         self.last = Some(summary.clone());
-        // A job has at most as many frames as a set.
+        // A set holds as many frames as a job can have.
         let finished = FrameSet::from_frames(frames).unwrap_or_default();
         Some(Progress { summary, finished })
     }
 
-    /// Waits until something has changed that the watcher has not seen.
+    /// Waits for a change that the watcher has not seen.
     async fn change(&mut self) -> Option<Seen> {
         let last = self.last.clone().filter(|last| !last.state.is_final())?;
         self.pause(&last).await;
@@ -82,13 +82,14 @@ impl Watch {
         }
     }
 
-    /// Waits before the next update; no longer than until the last frame has finished.
+    /// Waits before the next update, at most until the last frame has finished.
     async fn pause(&mut self, last: &JobSummary) {
         let ended = last.frames_done.saturating_add(last.frames_failed);
         self.finished.pause(PAUSE, last.frames.saturating_sub(ended) as usize).await;
     }
 
-    /// The job and all its finished frames that have not been told; None for no such job.
+    /// Reads the job and all its finished frames that the watcher does not know; None if there is
+    /// no such job.
     async fn look(&mut self) -> Result<Option<Seen>, RequestError> {
         let job = self.job;
         let mut seen = self.context.send(|reply| Event::Progress { job, reply }).await?;
@@ -98,7 +99,7 @@ impl Watch {
         Ok(seen)
     }
 
-    /// The job and the frames that finished since, as they were announced.
+    /// Reads the job and the frames that were announced since the last time.
     async fn look_again(&mut self) -> Result<Option<Seen>, RequestError> {
         let job = self.job;
         let summary = self.context.send(|reply| Event::Summary { job, reply }).await?;

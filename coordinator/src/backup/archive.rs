@@ -1,19 +1,19 @@
-//! The form of a backup: magic, then entries, each a kind, a name, a length, bytes and a BLAKE3
-//! over all of it; the last one counts the others. Knows nothing of what they mean.
+//! The format of a backup: magic bytes, then entries. An entry has a kind, a name, a length, bytes
+//! and a BLAKE3 over all of it. The last entry counts the others. Does not interpret the content.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
 use tessera_protocol::{BlobHash, VersionError};
 
-/// First bytes of every backup; the version follows.
+/// First bytes of every backup. The version follows.
 const MAGIC: [u8; 7] = *b"TSRABKP";
 const VERSION: u8 = 1;
-/// Longest name: a job's id, a slash and a number, or two names of files.
+/// Longest name in bytes: a job's id, a slash and a number, or two file names.
 const NAME_BYTES_MAX: usize = 255;
 const HASH_BYTES: usize = 32;
 const STEP_BYTES: usize = 1 << 20;
 
-/// What an entry is.
+/// Kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A file of the farm's keys and denials, by its path in the data folder.
@@ -26,7 +26,7 @@ pub(super) enum Kind {
     Blob = 4,
     /// A file of the audit log, by its name.
     Log = 5,
-    /// The end, with the number of entries but keys.
+    /// The end, with the number of entries that are not keys.
     End = 255,
 }
 
@@ -38,81 +38,81 @@ impl Kind {
     }
 }
 
-/// Why a file is no backup, or not a whole one.
+/// Why a file is not a complete backup.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("backup cannot be read")]
     Read(#[source] io::Error),
-    /// It begins with other bytes.
+    /// The file begins with other bytes.
     #[error("it is no backup of a farm")]
     Foreign,
-    /// Written by a build that this one cannot read.
+    /// Another build wrote the backup in a version that this build does not read.
     #[error(transparent)]
     Version(#[from] VersionError),
-    /// It ends early.
+    /// The file ends early.
     #[error("backup is cut short after {0} entries")]
     Cut(u64),
-    /// An entry is not what was written.
+    /// An entry differs from what was written.
     #[error("entry {position} of the backup (`{name}`) is damaged")]
     Damaged {
-        /// Which entry, counted from 0.
+        /// Position of the entry, counted from 0.
         position: u64,
-        /// Its name, as far as it can be read.
+        /// Name of the entry, as far as it can be read.
         name: String,
     },
     /// Entries are missing, or there are more than were written.
     #[error("backup has {found} entries, and {expected} were written")]
     Count {
-        /// Entries found.
+        /// Number of entries found.
         found: u64,
-        /// Entries written.
+        /// Number of entries written.
         expected: u64,
     },
 }
 
-/// What is in a backup.
+/// Content of a backup, by number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct BackupSummary {
-    /// Files of keys.
+    /// Number of key files.
     pub keys: u64,
-    /// Values of the journal.
+    /// Number of values of the journal.
     pub values: u64,
-    /// Spools of frames that are not finished.
+    /// Number of spools of unfinished frames.
     pub spools: u64,
-    /// Blobs.
+    /// Number of blobs.
     pub blobs: u64,
-    /// Files of the audit log.
+    /// Number of files of the audit log.
     pub log: u64,
-    /// Bytes of all of it.
+    /// Bytes of all entries.
     pub bytes: u64,
 }
 
-/// Writes entries.
+/// Writes the entries of a backup.
 pub(super) struct ArchiveWriter<W: Write> {
     out: W,
     count: u64,
 }
 
 impl<W: Write> ArchiveWriter<W> {
-    /// The first bytes of a backup.
+    /// Writes the first bytes of a backup.
     pub(super) fn begin(mut out: W) -> io::Result<Self> {
         out.write_all(&MAGIC)?;
         out.write_all(&[VERSION])?;
         Ok(Self { out, count: 0 })
     }
 
-    /// Goes on behind the keys.
+    /// Continues after the keys.
     pub(super) fn go_on(out: W) -> Self {
         Self { out, count: 0 }
     }
 
-    /// An entry of these bytes.
+    /// Writes an entry with these bytes.
     pub(super) fn bytes(&mut self, kind: Kind, name: &str, bytes: &[u8]) -> io::Result<()> {
         self.file(kind, name, bytes.len() as u64, &mut &bytes[..]).map(drop)
     }
 
-    /// An entry of exactly `length` bytes from a reader; gives their hash.
+    /// Writes an entry with exactly `length` bytes from a reader. Returns their hash.
     pub(super) fn file(
         &mut self,
         kind: Kind,
@@ -140,7 +140,7 @@ impl<W: Write> ArchiveWriter<W> {
         Ok(BlobHash(*content.finalize().as_bytes()))
     }
 
-    /// The last entry.
+    /// Writes the last entry.
     pub(super) fn end(mut self) -> io::Result<()> {
         let count = self.count;
         self.bytes(Kind::End, "", &count.to_le_bytes())?;
@@ -156,16 +156,16 @@ fn head(kind: Kind, name: &str, length: u64) -> Vec<u8> {
     head
 }
 
-/// Reads entries, each checked when it has been read to its end.
+/// Reads entries. Each entry is checked when its end is reached.
 pub(super) struct ArchiveReader<R: Read> {
     from: R,
-    /// Entries so far, and how many of them are keys.
+    /// Number of entries so far, and how many of them are keys.
     position: u64,
     keys: u64,
     summary: BackupSummary,
 }
 
-/// An entry whose bytes are yet to be read.
+/// Head of an entry whose bytes come next.
 pub(super) struct EntryHead {
     pub(super) kind: Kind,
     pub(super) name: String,
@@ -174,7 +174,7 @@ pub(super) struct EntryHead {
 }
 
 impl<R: Read> ArchiveReader<R> {
-    /// Reads the first bytes.
+    /// Reads the first bytes of a backup.
     pub(super) fn begin(mut from: R) -> Result<Self, ArchiveError> {
         let mut magic = [0; MAGIC.len() + 1];
         match from.read_exact(&mut magic) {
@@ -202,8 +202,8 @@ impl<R: Read> ArchiveReader<R> {
         ArchiveError::Damaged { position: self.position, name: name.to_owned() }
     }
 
-    /// The next entry; None behind the last one, which has then been checked. Its bytes must be
-    /// read before the next call.
+    /// Returns the next entry; None after the last one, whose count has then been checked. The
+    /// caller must read the entry's bytes before the next call.
     pub(super) fn next(&mut self) -> Result<Option<EntryHead>, ArchiveError> {
         let mut start = [0; 2];
         self.exactly(&mut start)?;
@@ -232,7 +232,7 @@ impl<R: Read> ArchiveReader<R> {
         Ok(None)
     }
 
-    /// Writes an entry's bytes to `out`, and checks them.
+    /// Writes the bytes of an entry to `out`, and checks them.
     pub(super) fn read(
         &mut self,
         entry: EntryHead,
@@ -269,13 +269,13 @@ impl<R: Read> ArchiveReader<R> {
         Ok(())
     }
 
-    /// What has been read.
+    /// Returns the counts of what has been read.
     pub(super) fn summary(&self) -> BackupSummary {
         self.summary
     }
 }
 
-/// Reads a backup through: it is whole, and every entry is what was written.
+/// Reads a whole backup and checks every entry.
 pub fn verify(path: &Path) -> Result<BackupSummary, ArchiveError> {
     let file = std::fs::File::open(path).map_err(ArchiveError::Read)?;
     let mut reader = ArchiveReader::begin(io::BufReader::new(file))?;

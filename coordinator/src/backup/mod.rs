@@ -1,10 +1,10 @@
-//! Backups: one file that holds a farm as it was at one moment, and the way back from it. Owns what
-//! goes in; its form is `archive`'s.
+//! Backups: one file that holds a farm as it was at one moment, and its restore. Owns the choice of
+//! the content; `archive` owns the format.
 //!
-//! In it: the journal, the spools of frames that are not finished, the files of open jobs, every
-//! finished frame and the audit log, each with its checksum; and, where the backup was made with
-//! the data folder at hand, the farm's keys and who is denied. Not in it: what no job names, and
-//! interrupted uploads.
+//! The content is the journal, the spools of unfinished frames, the files of open jobs, every
+//! finished frame and the audit log, each with its checksum. A backup that is made from the data
+//! folder also has the farm's keys and the deny-list. Blobs that no job names and interrupted
+//! uploads are left out.
 
 mod archive;
 mod restore;
@@ -26,28 +26,28 @@ use std::path::Path;
 use tessera_core::{Core, Moment, Settings};
 use tessera_protocol::BlobHash;
 
-/// Bytes that are sent at once.
+/// Size of one piece that is sent, in bytes.
 pub const PIECE_BYTES: usize = 256 << 10;
-/// Largest file of keys: a certificate chain has a few KiB.
+/// Largest key file in bytes. A certificate chain has a few KiB.
 const KEY_BYTES_MAX: u64 = 1 << 20;
-/// What the audit log is called in errors.
+/// Name of the audit log in errors.
 const AUDIT_LOG: &str = "the audit log";
 
-/// Why there is no backup.
+/// Why a backup cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// The folder or its journal cannot be read.
     #[error(transparent)]
     Source(#[from] AuditError),
-    /// The journal makes no sense.
+    /// The journal is not consistent.
     #[error("the farm cannot be read: {0}; `tessera fsck` says more")]
     Farm(String),
-    /// A file of the farm cannot be read, or is not what its name says.
+    /// A file of the farm cannot be read, or does not match its name.
     #[error("{what} cannot be backed up: {problem}; `tessera fsck` says more")]
     Part {
-        /// Which part.
+        /// Part that failed.
         what: String,
-        /// Why.
+        /// Description of the fault.
         problem: String,
     },
     /// The backup cannot be written.
@@ -67,9 +67,8 @@ impl From<StoreError> for BackupError {
     }
 }
 
-/// Writes the first part of a backup: what says that it is one, and keys and denials of this data
-/// folder, if one is given. What a coordinator sends, or [`backup_stopped`] writes, comes behind
-/// it.
+/// Writes the first part of a backup: its first bytes, and the keys and deny-list of a data folder,
+/// if one is given. The rest comes from a coordinator or from [`backup_stopped`].
 pub fn begin(data: Option<&Path>, out: &mut impl Write) -> Result<(), BackupError> {
     let mut archive = ArchiveWriter::begin(out).map_err(BackupError::Write)?;
     for folder in data
@@ -96,7 +95,7 @@ pub fn begin(data: Option<&Path>, out: &mut impl Write) -> Result<(), BackupErro
     Ok(())
 }
 
-/// Writes the rest of a backup of a data folder whose coordinator is not running.
+/// Writes the rest of a backup from a data folder whose coordinator is not running.
 pub fn backup_stopped(data: &Path, out: &mut impl Write) -> Result<(), BackupError> {
     let folder = DataFolder::inspect(data)?;
     let loaded = Journal::open(&folder, true)?.load()?;
@@ -104,7 +103,7 @@ pub fn backup_stopped(data: &Path, out: &mut impl Write) -> Result<(), BackupErr
     write(&loaded, &Places::of(&folder), log, out)
 }
 
-/// Writes all but the keys.
+/// Writes everything except the keys.
 pub(crate) fn write(
     loaded: &Loaded,
     places: &Places,
@@ -147,7 +146,7 @@ fn write_log<W: Write>(archive: &mut ArchiveWriter<W>, log: Still) -> Result<(),
     Ok(())
 }
 
-/// A frame that is finished needs no spool, though a crash may have left it one.
+/// Returns whether a spool is needed. A finished frame needs none, even if a crash has left it one.
 fn is_needed(core: &Core, key: SpoolKey) -> bool {
     let open = core.job_summary(key.job).is_some_and(|summary| !summary.state.is_final());
     open && core.committed_units(key.job, key.frame).is_some()
@@ -171,7 +170,7 @@ fn write_blob<W: Write>(
     }
 }
 
-/// A blob's bytes, in order.
+/// Reads the bytes of a blob in order.
 struct BlobBytes {
     blob: Box<dyn BlobRead>,
     at: u64,
@@ -185,7 +184,7 @@ impl Read for BlobBytes {
     }
 }
 
-/// The durable bytes of a spool, in order.
+/// Reads the durable bytes of a spool in order.
 struct SpoolBytes {
     spool: Box<dyn SpoolRead>,
     at: u64,
@@ -206,7 +205,8 @@ fn part(what: &str, problem: &dyn std::fmt::Display) -> BackupError {
     BackupError::Part { what: what.to_owned(), problem: problem.to_string() }
 }
 
-/// A file that ended early is the farm's fault, everything else the backup's.
+/// Converts an error. A file that ends early is a fault of the farm; every other error is a fault
+/// of the backup.
 fn broken(what: &str, error: io::Error) -> BackupError {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => part(what, &"it is cut short"),

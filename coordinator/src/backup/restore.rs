@@ -1,5 +1,5 @@
-//! Restoring a backup into an empty folder. The folder is refused by everybody until all of it is
-//! there.
+//! Restoring a backup into an empty folder. Every command refuses the folder until the restore is
+//! complete.
 
 use super::archive::{ArchiveError, ArchiveReader, BackupSummary, EntryHead, Kind, verify};
 use crate::access::audit_log::{self, Log};
@@ -17,28 +17,28 @@ use tessera_protocol::{Epoch, FrameNumber};
 use tessera_transport::files;
 use tessera_transport::validity::now_secs;
 
-/// Largest value of the journal that is taken from a backup: a snapshot of a thousand million units
-/// is 128 MiB.
+/// Largest value of the journal that is taken from a backup, in bytes. A snapshot of a thousand
+/// million units is 128 MiB.
 const VALUE_BYTES_MAX: u64 = 1 << 30;
-/// Largest file of keys.
+/// Largest key file in bytes.
 const KEY_BYTES_MAX: u64 = 1 << 20;
-/// Largest file of the audit log: one is followed by another at a quarter of it.
+/// Largest file of the audit log in bytes. The log begins a new file at a quarter of this size.
 const LOG_FILE_BYTES_MAX: u64 = 16 << 20;
-/// Values put into the journal at once.
+/// Values that are put into the journal at once.
 const VALUES_AT_ONCE: usize = 256;
-/// Epochs that are passed over. The farm may have gone on after the backup: what its nodes still
-/// hold from then must not be taken for the answer to a lease of the restored farm. A farm that
-/// leases a million units a second uses as many in twelve days.
+/// Epochs that are skipped. The farm may have continued after the backup. Results that its nodes
+/// still hold from then must not count as answers to leases of the restored farm. A farm that
+/// leases a million units per second uses this many epochs in twelve days.
 const EPOCHS_PASSED_OVER: u64 = 1 << 40;
 
 /// Why a backup was not restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// The backup is none, or not whole. The folder has not been touched, unless the file changed
-    /// meanwhile.
+    /// The file is not a complete backup. The folder was not touched, unless the file changed
+    /// during the restore.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// An entry has a name that no backup has.
+    /// An entry has a name that no backup contains.
     #[error("entry `{0}` of the backup has no place in a data folder")]
     Name(String),
     /// The folder cannot be used.
@@ -53,12 +53,12 @@ pub enum RestoreError {
     /// A file cannot be written.
     #[error("the data folder cannot be written")]
     Write(#[source] io::Error),
-    /// The journal in it makes no sense.
+    /// The journal in the backup is not consistent.
     #[error("the journal in the backup contradicts itself: {0}")]
     Journal(String),
 }
 
-/// Restores a backup into `data`, which must be empty or absent, durably.
+/// Restores a backup durably into `data`, which must be empty or absent.
 pub fn restore(backup: &Path, data: &Path) -> Result<BackupSummary, RestoreError> {
     verify(backup)?;
     let folder = DataFolder::begin_restore(data)?;
@@ -145,7 +145,8 @@ impl Target {
         Ok(())
     }
 
-    /// The last values, the epochs, a line in the audit log, and the word that the folder is whole.
+    /// Writes the last values, the skipped epochs, an entry in the audit log, and the mark that the
+    /// folder is complete.
     fn finish(mut self, summary: &BackupSummary) -> Result<(), RestoreError> {
         self.journal.put(&std::mem::take(&mut self.values))?;
         let loaded = self.journal.load()?;
@@ -170,7 +171,7 @@ impl Target {
     }
 }
 
-/// Files of keys stand in two folders, under names that lead nowhere else.
+/// Splits the name of a key file. There are two folders, and no name can lead to another one.
 fn key_name(name: &str) -> Option<(&str, String)> {
     let (folder, file) = name.split_once('/')?;
     let plain = file.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'));
@@ -181,7 +182,7 @@ fn key_name(name: &str) -> Option<(&str, String)> {
     good.then(|| (folder, file.to_owned()))
 }
 
-/// Readable by its owner alone, whatever it was before.
+/// Writes a file that only its owner can read, even if an older file was readable.
 fn write_secret(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     use std::io::Write;
     std::fs::create_dir_all(folder)?;

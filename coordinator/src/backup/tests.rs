@@ -1,5 +1,5 @@
-//! Tests of backups: what a killed farm held comes back whole, and what is not whole
-//! is refused before anything is written.
+//! Tests of backups: the farm of a killed coordinator comes back completely, and an incomplete
+//! backup is refused before anything is written.
 
 use super::*;
 use crate::access::Log;
@@ -7,7 +7,7 @@ use crate::fsck::{Depth, fsck};
 use crate::stopped_farm;
 use std::path::PathBuf;
 
-/// A farm with an audit log of two entries, and its backup.
+/// Creates a farm with an audit log of two entries, and its backup.
 fn backed_up() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let root = tempfile::tempdir().unwrap();
     let (data, file) = (root.path().join("farm"), root.path().join("backup"));
@@ -43,7 +43,8 @@ fn what_is_restored_is_the_farm_and_its_keys_are_readable_by_their_owner_alone()
         (after.results, after.tokens, after.blob_bytes),
         (before.results, before.tokens, before.blob_bytes)
     );
-    // One more record: epochs that the farm may have used after its backup are passed over.
+    // There is one more record, which skips the epochs that the farm may have used after its
+    // backup.
     assert_eq!(after.records, before.records + 1);
     let key = back.join("authority/authority.key");
     assert_eq!(std::fs::metadata(key).unwrap().permissions().mode() & 0o777, 0o600);
@@ -64,7 +65,7 @@ fn the_audit_log_goes_on_from_the_one_in_the_backup_and_says_so() {
         assert_eq!(std::fs::metadata(back.join(part)).unwrap().permissions().mode() & 0o777, 0o600);
     }
 
-    // Damage goes with it, and is told of, by the restore and ever after.
+    // Damage is copied too. The restore reports it, and so does every later reading.
     let path = data.join("audit/00000001.log");
     let text = std::fs::read_to_string(&path).unwrap().replace("job 1", "job 7");
     std::fs::write(&path, text).unwrap();
@@ -108,7 +109,7 @@ fn a_backup_that_is_cut_or_changed_is_refused_and_nothing_is_written() {
         assert!(restore(&file, &back).is_err(), "byte {at}");
     }
     assert!(!back.exists());
-    // Whole entries that are missing are counted.
+    // Missing entries are noticed by the count.
     let mut short = Vec::new();
     begin(None, &mut short).unwrap();
     ArchiveWriter::go_on(&mut short).bytes(Kind::Value, "63", &[0; 8]).unwrap();

@@ -1,4 +1,4 @@
-//! What every store of blobs must do, as one test: each implementation runs it against itself.
+//! One test of everything that a blob store must do. Each implementation runs it.
 
 use super::{Blobs, Listed};
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use tessera_protocol::BlobHash;
 use tessera_transport::SinkError;
 
-/// Runs the contract. `make` opens the same store each time, empty at first.
+/// Runs the contract. `make` opens the same store each time; it is empty at first.
 pub(crate) fn blobs_contract<B: Blobs>(make: impl Fn() -> B) {
     a_blob_is_absent_until_it_is_whole(&make());
     ranges_are_what_was_put(&make());
@@ -86,7 +86,7 @@ fn uploads_go_on_and_wrong_bytes_are_refused<B: Blobs>(make: impl Fn() -> B) {
     let mut upload = make().upload(hash, bytes.len() as u64).unwrap();
     upload.write(&bytes[..8]).unwrap();
     drop(upload);
-    // A store may keep what has come, or begin again.
+    // A store may keep the bytes that arrived, or begin again.
     let blobs = make();
     let mut upload = blobs.upload(hash, bytes.len() as u64).unwrap();
     assert!(upload.held() == 8 || upload.held() == 0);

@@ -1,5 +1,5 @@
-//! Blobs behind a guard: a claimed blob stays for the sweeper's grace, and a held store is not
-//! swept at all. One process guards a store.
+//! Protection of blobs from the sweeper: a claimed blob stays for the grace, and a held store is
+//! not swept at all. Only one process may guard a store.
 
 use super::marks::Marks;
 use super::store::{BlobError, BlobWriter, Blobs, Listed, Upload, UploadError};
@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use tessera_protocol::BlobHash;
 use tessera_transport::{BlobRead, BlobSink, BlobStore, SinkError};
 
-/// A store of blobs and its guard. Clones share both.
+/// A blob store and its guard. Clones share both.
 #[derive(Clone)]
 pub struct GuardedBlobs {
     store: Arc<dyn Blobs>,
@@ -20,13 +20,12 @@ pub struct GuardedBlobs {
 
 #[derive(Debug, Default)]
 struct Guard {
-    /// Blobs that no job named when the sweeper looked. Claims and sweeps happen under it, one at a
-    /// time.
+    /// Blobs that no job named when the sweeper looked. Its lock keeps claims and sweeps apart.
     marks: Mutex<Marks>,
     holds: AtomicUsize,
 }
 
-/// Nothing is swept while it lives.
+/// While this value exists, nothing is swept.
 #[derive(Debug)]
 pub struct Hold(Arc<Guard>);
 
@@ -37,20 +36,20 @@ impl Drop for Hold {
 }
 
 impl GuardedBlobs {
-    /// Guards a store that nobody else sweeps.
+    /// Guards a store that no other process sweeps.
     pub fn new(store: Arc<dyn Blobs>) -> Self {
         Self { store, guard: Arc::default() }
     }
 
-    /// The store itself, for readers that hold it.
+    /// Returns the store itself, for readers that hold it.
     pub fn store(&self) -> Arc<dyn Blobs> {
         self.store.clone()
     }
 
-    /// Keeps every blob until the hold is dropped, named or not.
+    /// Keeps every blob until the returned value is dropped.
     pub fn hold(&self) -> Hold {
         self.guard.holds.fetch_add(1, Ordering::SeqCst);
-        // A sweep that is under way has seen it, or is over, once the lock has been had.
+        // Once we have had the lock, a running sweep has seen the hold or has ended.
         self.with_marks(|_| ());
         Hold(self.guard.clone())
     }
@@ -59,13 +58,13 @@ impl GuardedBlobs {
         self.guard.holds.load(Ordering::SeqCst) > 0
     }
 
-    /// Does something that no claim and no sweep happens beside.
+    /// Runs a function while no claim and no sweep can happen.
     pub(super) fn with_marks<T>(&self, work: impl FnOnce(&mut Marks) -> T) -> T {
         work(&mut lock(&self.guard.marks))
     }
 
-    /// Length in bytes of a blob that is here whole, and will be for the sweeper's grace from now
-    /// on: the caller may name it in a job.
+    /// Returns the length of a complete blob in bytes. The blob then stays for the sweeper's grace,
+    /// so the caller can name it in a job.
     pub fn claim(&self, hash: BlobHash) -> Option<u64> {
         self.with_marks(|marks| {
             let length = self.store.length(hash).ok().flatten()?;
@@ -79,7 +78,7 @@ impl GuardedBlobs {
     }
 }
 
-/// The store as the coordinator uses it: what is opened or put is claimed.
+/// The store as the coordinator uses it: opened and stored blobs are claimed.
 impl Blobs for GuardedBlobs {
     fn length(&self, hash: BlobHash) -> Result<Option<u64>, BlobError> {
         self.store.length(hash)

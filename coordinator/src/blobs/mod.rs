@@ -1,8 +1,8 @@
-//! Blobs: any bytes under their BLAKE3. Owns what a store of blobs must do ([`Blobs`]), and the
-//! guard that keeps the sweeper from what somebody needs ([`GuardedBlobs`]).
+//! Blobs: any bytes, named by their BLAKE3. Owns the contract of a blob store ([`Blobs`]), and the
+//! guard that protects needed blobs from the sweeper ([`GuardedBlobs`]).
 //!
-//! The trait blocks, and is called off the runtime's own threads: disks, encoders and hashing block
-//! anyway, and an object store's client waits on its runtime's handle just as well.
+//! The trait blocks and is called on threads for blocking work. Disks, encoders and hashing block
+//! anyway, and the client of an object store can wait on its runtime's handle.
 
 mod disk;
 mod guard;

@@ -1,99 +1,100 @@
-//! What a store of blobs must do: put whole, get a range, list, delete, by hash.
+//! The contract of a blob store: put whole blobs, get ranges, list, and delete, all by hash.
 
 use std::io::{self, Seek, Write};
 use std::time::SystemTime;
 use tessera_protocol::BlobHash;
 use tessera_transport::{BlobRead, BlobSink};
 
-/// Bytes read at once when a blob is checked.
+/// Bytes that are read at once when a blob is checked.
 const READ_BYTES: usize = 1 << 20;
 
-/// Why a blob cannot be kept or read.
+/// Why a blob cannot be stored or read.
 #[derive(Debug, thiserror::Error)]
 #[error("`{place}` cannot be used")]
 pub struct BlobError {
-    /// The file or object.
+    /// File or object of the blob.
     pub place: String,
-    /// Why.
+    /// Error of the system.
     #[source]
     pub source: io::Error,
 }
 
 impl BlobError {
-    /// An error about this place.
+    /// Returns a function that makes an error about this place.
     pub fn at(place: impl ToString) -> impl FnOnce(io::Error) -> Self {
         let place = place.to_string();
         move |source| Self { place, source }
     }
 }
 
-/// Why an upload may not begin, in words for the client.
+/// Why an upload cannot begin, in words for the client.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct UploadError(pub String);
 
-/// Something that stands among the blobs.
+/// An item of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// What it is called there.
+    /// Name of the item in the store.
     pub name: String,
-    /// The blob that the name stands for; None where it is no blob's name.
+    /// Blob that the name stands for; None if it is not the name of a blob.
     pub hash: Option<BlobHash>,
     /// Length in bytes.
     pub length: u64,
-    /// When it was written or last refreshed, as far as the store knows.
+    /// Time of the last write or refresh, as far as the store knows.
     pub modified: Option<SystemTime>,
 }
 
-/// A blob that arrives under a hash that is known before: its finish checks the hash.
+/// A blob that arrives with a known hash, which is checked at the end.
 pub type Upload = dyn BlobSink;
 
-/// A blob in the making, whose hash is known at its end. Encoders seek, so a store without files
-/// gathers the bytes on the local disk first. Dropped before its finish, it leaves nothing.
+/// A blob that is being written, whose hash is known at its end. Encoders seek, so a store without
+/// files collects the bytes on the local disk first. If it is dropped before the end, nothing is
+/// left.
 pub trait BlobWriter: Write + Seek + Send {
-    /// Makes the blob durable under its hash; gives its hash and length.
+    /// Makes the blob durable. Returns its hash and length.
     fn finish(self: Box<Self>) -> Result<(BlobHash, u64), BlobError>;
 }
 
-/// A store of blobs. A blob is immutable: it is there whole, or not at all, and putting it again is
+/// A store of blobs. A blob is immutable and either complete or absent. Storing it again is
 /// harmless. All methods may block.
 pub trait Blobs: Send + Sync + 'static {
-    /// Length in bytes of a blob that is here whole.
+    /// Returns the length of a complete blob in bytes.
     fn length(&self, hash: BlobHash) -> Result<Option<u64>, BlobError>;
 
-    /// Opens a blob, to get ranges of it; None where it is not here.
+    /// Opens a blob to read ranges of it; None if it is absent.
     fn open(&self, hash: BlobHash) -> Result<Option<Box<dyn BlobRead>>, BlobError>;
 
     /// Begins a blob whose hash is known at its end.
     fn writer(&self) -> Result<Box<dyn BlobWriter>, BlobError>;
 
-    /// Begins an upload of `length` bytes, or goes on with one that was interrupted.
+    /// Begins an upload of `length` bytes, or continues an interrupted one.
     fn upload(&self, hash: BlobHash, length: u64) -> Result<Box<Upload>, UploadError>;
 
-    /// Shows everything that stands among the blobs, in any order.
+    /// Visits every item of the store, in any order.
     fn list(&self, visit: &mut dyn FnMut(Listed)) -> Result<(), BlobError>;
 
-    /// Deletes a blob; false where it was not here.
+    /// Deletes a blob. Returns false if it was absent.
     fn delete(&self, hash: BlobHash) -> Result<bool, BlobError>;
 
-    /// Deletes a blob that was last written or refreshed at this time or before; false where it is
-    /// younger, or not here.
+    /// Deletes a blob that was last written or refreshed at this time or before. Returns false if
+    /// it is younger or absent.
     fn delete_if_older(&self, hash: BlobHash, than: SystemTime) -> Result<bool, BlobError>;
 
-    /// Makes a blob as young as a new one: its grace begins again.
+    /// Makes a blob as young as a new one, so that its grace begins again.
     fn refresh(&self, hash: BlobHash) -> Result<(), BlobError>;
 
-    /// Deletes interrupted uploads that were last written before this time; gives how many.
+    /// Deletes interrupted uploads that were last written before this time. Returns their number.
     fn delete_uploads(&self, before: SystemTime) -> u64;
 
-    /// Puts bytes that are whole; gives their hash.
+    /// Stores complete bytes. Returns their hash.
     fn put(&self, bytes: &[u8]) -> Result<BlobHash, BlobError> {
         let mut writer = self.writer()?;
         writer.write_all(bytes).map_err(BlobError::at("a new blob"))?;
         Ok(writer.finish()?.0)
     }
 
-    /// Reads a blob through: None where it is intact, else what is wrong.
+    /// Reads a whole blob. Returns None if it is intact, otherwise a description of the damage.
     fn verify(&self, hash: BlobHash, length: u64) -> Option<String> {
         match self.open(hash).map(|blob| blob.map(hash_of)) {
             Err(error) => Some(format!("blob {hash}: {}", error.source)),
@@ -121,7 +122,8 @@ fn hash_of(mut blob: Box<dyn BlobRead>) -> io::Result<(BlobHash, u64)> {
     }
 }
 
-/// The hash that a name stands for: 64 lower-case digits, so that one blob has one name.
+/// Returns the hash that a name stands for. Only 64 lower-case digits count, so that a blob has one
+/// name.
 pub(crate) fn hash_named(name: &str) -> Option<BlobHash> {
     let mut hash = [0; 32];
     let digits = name.as_bytes();

@@ -1,11 +1,11 @@
-//! Garbage among the blobs: what no job names is marked, and swept when it is still not named after
-//! a grace. Decides by the core's word and the blobs' times; never touches a blob that a job names.
+//! Garbage collection of blobs. A blob that no job names is marked, and deleted if it is still not
+//! named after a grace. A blob that a job names is never touched.
 //!
-//! A blob goes when three things hold: no job names it; it was written, uploaded or asked for
-//! longer ago than the grace; and an earlier round of this process, [`PAUSE`] or more before, had
-//! marked it already. The times are the files' own, so that a restart does not begin the grace
-//! anew; the marks are kept in memory, by a clock that nobody sets, so that neither a crash between
-//! mark and sweep nor a wall clock that jumps lets a blob go between its upload and its job.
+//! A blob is deleted if three things hold: no job names it; it was written, uploaded or asked for
+//! longer ago than the grace; and an earlier round of this process, at least [`PAUSE`] before, had
+//! marked it. The times are those of the files, so a restart does not begin the grace again. The
+//! marks are in memory, with a monotonic clock. So neither a crash between mark and sweep nor a
+//! wall clock that jumps can delete a blob between its upload and its job.
 
 use super::guard::GuardedBlobs;
 use super::store::Blobs;
@@ -13,15 +13,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime};
 use tessera_protocol::BlobHash;
 
-/// Between mark and sweep, at least: an upload is followed by its job within it.
+/// Shortest time between mark and sweep. A client submits the job within it after the upload.
 pub const PAUSE: Duration = Duration::from_secs(600);
 
-/// When a round takes place.
+/// Time of a round, by two clocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now {
-    /// By the wall clock, as files have it.
+    /// Time of the wall clock, as in the files.
     pub(crate) wall: SystemTime,
-    /// By a clock that nobody sets.
+    /// Time of a monotonic clock.
     pub(crate) steady: Instant,
 }
 
@@ -31,21 +31,21 @@ impl Now {
     }
 }
 
-/// What a round did.
+/// Result of a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Blobs that no job names, and that stay for now.
+    /// Number of blobs that no job names, and that stay for now.
     pub marked: u64,
-    /// Blobs deleted.
+    /// Number of deleted blobs.
     pub blobs: u64,
-    /// Their bytes.
+    /// Bytes of the deleted blobs.
     pub bytes: u64,
-    /// Interrupted uploads deleted.
+    /// Number of deleted interrupted uploads.
     pub uploads: u64,
 }
 
-/// One round: marks what `named` does not hold, and sweeps what has been marked and old for long
-/// enough.
+/// Runs one round: marks blobs that are not in `named`, and deletes those that have been marked and
+/// old for long enough.
 pub(crate) fn round(
     blobs: &GuardedBlobs,
     named: &BTreeSet<BlobHash>,
@@ -65,8 +65,8 @@ pub(crate) fn round(
     });
     let before = now.wall.checked_sub(grace).unwrap_or(SystemTime::UNIX_EPOCH);
     for (hash, length) in seen.into_iter().filter(|(hash, _)| !named.contains(hash)) {
-        // Under the lock by which a blob is claimed: it is claimed before, and stays, or after, and
-        // is not there any more.
+        // This holds the lock of claims. A claim before it keeps the blob; a claim after it finds
+        // no blob.
         let gone = blobs.with_marks(|marks| {
             marks.is_due(hash, now.steady, pause)
                 && !blobs.is_held()

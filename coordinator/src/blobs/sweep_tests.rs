@@ -1,4 +1,4 @@
-//! Tests of the sweeper: what is named, young, claimed, held or not marked before stays.
+//! Tests of the sweeper: blobs that are named, young, claimed, held or not marked before are kept.
 
 use super::*;
 use crate::blobs::DiskBlobs;
@@ -67,12 +67,12 @@ fn a_crash_between_mark_and_sweep_and_a_clock_that_jumps_let_nothing_go() {
         0,
         "a clock that jumped makes it old, and no round had marked it"
     );
-    // The next process: the marks are gone with the last one.
+    // The next process: the marks of the last one are lost.
     let again = guarded(&bench._folder);
     bench.pass(PAUSE);
     assert_eq!(round(&again, &BTreeSet::new(), (GRACE, PAUSE), bench.now).blobs, 0);
     assert!(bench.has(uploaded));
-    // The first one's marks are old enough by now.
+    // The marks of the first round are old enough now.
     assert_eq!(bench.round(&[]).blobs, 1);
 }
 
@@ -90,7 +90,7 @@ fn a_blob_that_is_claimed_begins_its_grace_anew() {
         "a client asks whether it is here, and relies on the answer"
     );
     assert_eq!(bench.round(&[]).blobs, 0);
-    // Named for a while, it is marked anew when its job has ended.
+    // A blob that was named for a while is marked again when its job has ended.
     bench.round(&[asked]);
     bench.pass(PAUSE);
     assert_eq!(bench.round(&[]).blobs, 0);

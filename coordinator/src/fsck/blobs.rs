@@ -1,4 +1,4 @@
-//! Blobs against their names, and against what jobs need of them.
+//! Checks blobs against their names, and against what jobs need.
 
 use super::finding::FindingKind;
 use super::report::{Depth, FsckReport};
@@ -10,10 +10,10 @@ use tessera_core::Core;
 use tessera_protocol::BlobHash;
 use tessera_protocol::status::FrameState;
 
-/// Files needed, with their lengths and who needs them.
+/// Needed files, with their lengths and the jobs that need them.
 type Needed = BTreeMap<BlobHash, (u64, String)>;
 
-/// Checks every blob, needed or not.
+/// Checks every blob, whether it is needed or not.
 pub(super) fn check(report: &mut FsckReport, core: &Core, blobs: &dyn Blobs, depth: Depth) {
     let needed = needed(core);
     check_wanted(report, &needed, blobs, depth);
@@ -76,7 +76,7 @@ fn check_wanted(report: &mut FsckReport, needed: &Needed, blobs: &dyn Blobs, dep
     }
 }
 
-/// The files of open jobs, and the frames that are finished.
+/// Returns the files of open jobs and the files of finished frames.
 fn needed(core: &Core) -> Needed {
     let mut needed = Needed::new();
     for job in core.job_ids() {
@@ -103,7 +103,7 @@ fn needed(core: &Core) -> Needed {
     needed
 }
 
-/// Uploads that are not whole, and files in the making.
+/// Reports incomplete uploads and temporary files.
 pub(super) fn check_uploads(report: &mut FsckReport, folder: &DataFolder) {
     for (kind, path) in
         [(FindingKind::Uploads, folder.partial()), (FindingKind::Leftovers, folder.temporary())]

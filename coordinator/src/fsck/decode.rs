@@ -1,10 +1,10 @@
-//! What a store holds, decoded.
+//! Decoding of a store's content.
 
 use crate::store::{Loaded, snapshot};
 use tessera_core::{Record, SnapshotPart};
 
-/// The snapshot's parts and the records after it; a value that is not readable is named by the
-/// error.
+/// Decodes the snapshot's parts and the records after it. The error names the value that cannot be
+/// read.
 pub(crate) fn decode(loaded: &Loaded) -> Result<(Vec<SnapshotPart>, Vec<Record>), String> {
     let parts = match &loaded.snapshot {
         Some((sequence, bytes)) => snapshot::decode(bytes)

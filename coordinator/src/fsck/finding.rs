@@ -1,4 +1,4 @@
-//! What `fsck` may find: each kind with how bad it is, what it means and what to do. Looks at
+//! The kinds of findings of `fsck`: how bad each one is, what it means, and what to do. Reads
 //! nothing itself.
 
 use serde::Serialize;
@@ -7,54 +7,54 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Something that was promised is lost, or cannot be told.
+    /// Promised data is lost, or may be lost.
     Error,
-    /// Nothing is lost; it goes away by itself or may be deleted.
+    /// Nothing is lost. The finding goes away by itself, or the files can be deleted.
     Note,
 }
 
-/// The kinds of findings.
+/// Kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
-    /// A value of the journal has a wrong checksum, or is no such value.
+    /// A value of the journal has a wrong checksum, or is not a valid value.
     DamagedValue,
-    /// A record between others is not there.
+    /// A record in the middle is missing.
     MissingRecord,
-    /// The journal ends before what was made durable.
+    /// The journal ends before its last durable commit.
     LostEnd,
-    /// A value is intact and cannot be understood.
+    /// A value is intact but cannot be understood.
     UnreadableValue,
     /// Records contradict each other.
     Contradiction,
-    /// A number that is kept is not the number of what it counts.
+    /// A stored count differs from the number of things that it counts.
     Counter,
-    /// A unit is neither committed nor to be leased, or both.
+    /// A unit is neither committed nor ready to be leased, or it is both.
     Lease,
-    /// The farm's authority is not there.
+    /// The farm's authority is missing.
     NoAuthority,
-    /// A spool that holds committed results is not there, or too short.
+    /// A spool with committed results is missing or too short.
     LostSpool,
-    /// A result in a spool is not what was written.
+    /// A result in a spool differs from what was written.
     DamagedSpool,
-    /// A spool holds other results than the journal says.
+    /// A spool has other results than the journal says.
     SpoolDiffers,
-    /// A file that a job needs is not there.
+    /// A file that a job needs is missing.
     LostBlob,
-    /// A file is not what its name says.
+    /// The content of a file does not match its name.
     DamagedBlob,
-    /// A file that nobody has put there.
+    /// A file that the coordinator did not write.
     ForeignFile,
     /// Files that no job names.
     UnnamedBlobs,
     /// Uploads that were interrupted.
     Uploads,
-    /// What a crash left behind.
+    /// Files that a crash left behind.
     Leftovers,
 }
 
 impl FindingKind {
-    /// How bad it is.
+    /// Returns how bad the finding is.
     pub fn severity(self) -> Severity {
         match self {
             Self::ForeignFile | Self::UnnamedBlobs | Self::Uploads | Self::Leftovers => {
@@ -64,7 +64,7 @@ impl FindingKind {
         }
     }
 
-    /// What it means for the farm.
+    /// Returns what the finding means for the farm.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::DamagedValue | Self::MissingRecord | Self::UnreadableValue => {
@@ -102,7 +102,7 @@ impl FindingKind {
         }
     }
 
-    /// What to do about it.
+    /// Returns what to do about the finding.
     pub fn action(self) -> &'static str {
         match self {
             Self::DamagedValue | Self::MissingRecord | Self::UnreadableValue | Self::LostEnd => {
@@ -147,25 +147,25 @@ impl FindingKind {
     }
 }
 
-/// One thing that is not as it should be.
+/// One fault that was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What kind of thing.
+    /// Kind of the fault.
     pub kind: FindingKind,
-    /// How bad it is.
+    /// How bad the fault is.
     pub severity: Severity,
-    /// Where: a value of the journal, a frame, a file.
+    /// Place of the fault: a value of the journal, a frame, or a file.
     pub place: String,
-    /// What is wrong there.
+    /// Description of the fault.
     pub problem: String,
-    /// What it means.
+    /// Meaning for the farm.
     pub meaning: &'static str,
-    /// What to do.
+    /// Action to take.
     pub action: &'static str,
 }
 
 impl Finding {
-    /// A finding of this kind.
+    /// Creates a finding.
     pub fn new(kind: FindingKind, place: impl Into<String>, problem: impl Into<String>) -> Self {
         let (severity, meaning, action) = (kind.severity(), kind.meaning(), kind.action());
         Self { kind, severity, place: place.into(), problem: problem.into(), meaning, action }

@@ -1,5 +1,5 @@
-//! `fsck`: a data folder against itself: every value of the journal, the records against each
-//! other, spools and blobs against the records. Repairs nothing.
+//! `fsck` checks a data folder for consistency: every value of the journal, the records against
+//! each other, and spools and blobs against the records. Repairs nothing.
 
 mod blobs;
 mod decode;
@@ -20,25 +20,25 @@ use std::sync::Arc;
 use tessera_core::{Core, Moment, Settings};
 use tessera_protocol::client::AuditReport;
 
-/// Why there is no audit.
+/// Why the check cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
-    /// The folder cannot be used; one that is in use is audited by asking its coordinator.
+    /// The folder cannot be used. A folder that is in use is audited through its coordinator.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// The store cannot be read at all.
+    /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Where a coordinator keeps things.
+/// Places where a coordinator stores data.
 pub(crate) struct Places {
     pub(crate) blobs: Arc<dyn Blobs>,
     pub(crate) spools: Arc<dyn SpoolReader>,
 }
 
 impl Places {
-    /// Those of a data folder.
+    /// Returns the places of a data folder.
     pub(crate) fn of(folder: &DataFolder) -> Self {
         let blobs = Arc::new(DiskBlobs::open(folder, 0));
         Self { blobs, spools: DiskSpools::reader_of(&folder.spool()) }
@@ -72,8 +72,8 @@ pub fn fsck(data: &Path, depth: Depth) -> Result<FsckReport, AuditError> {
     Ok(report)
 }
 
-/// Checks what the store of a running coordinator held at one moment. `still_there` says whether a
-/// spool is still known: a frame may be finished while its spool is read.
+/// Checks the content of a running coordinator's store at one moment. `still_there` says whether a
+/// spool is still known, because a frame may be finished while its spool is read.
 pub(crate) fn check_running(
     loaded: &Loaded,
     places: &Places,
@@ -105,8 +105,8 @@ fn take_survey(report: &mut FsckReport, survey: &Survey) {
     }
 }
 
-/// The records against each other, by bookkeeping of the audit's own and by replay; the state that
-/// they tell of.
+/// Checks the records against each other, with the audit's own counts and by a replay. Returns the
+/// resulting state.
 fn check_records(report: &mut FsckReport, loaded: &Loaded) -> Option<Core> {
     report.tokens = loaded.tokens.len() as u64;
     let (parts, records) = match decode(loaded) {
@@ -134,8 +134,8 @@ fn check_records(report: &mut FsckReport, loaded: &Loaded) -> Option<Core> {
     }
 }
 
-/// Leases and counters of the state that the records tell of. No lease outlives its coordinator, so
-/// that here every unit that is not committed must be one that can be leased.
+/// Checks leases and counters of the state. Leases end with their coordinator, so here every unit
+/// that is not committed must be ready to be leased.
 fn check_state(report: &mut FsckReport, core: &Core) {
     if let Err(problem) = core.verify() {
         report.find(FindingKind::Lease, "the state after replay", problem);

@@ -1,53 +1,53 @@
-//! What `fsck` saw: counts and findings.
+//! The report of `fsck`: counts and findings.
 
 use super::finding::{Finding, FindingKind, Severity};
 use serde::Serialize;
 use tessera_protocol::client::AuditReport;
 
-/// Findings listed at most: a disk that lost a folder has one for each file.
+/// Most findings in a report. A disk that lost a folder has one for each file.
 const FINDINGS_MAX: usize = 1000;
 
-/// How much is read.
+/// How much `fsck` reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// Blobs are looked for, by name and length.
+    /// Checks only names and lengths of blobs.
     Quick,
-    /// Every byte of every blob is read.
+    /// Reads every byte of every blob.
     Whole,
 }
 
-/// What `fsck` saw.
+/// Counts and findings of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FsckReport {
-    /// Values of the journal.
+    /// Number of values in the journal.
     pub values: u64,
-    /// Records and parts of the snapshot.
+    /// Number of records and of parts of the snapshot.
     pub records: u64,
-    /// Jobs.
+    /// Number of jobs.
     pub jobs: u64,
-    /// Jobs that have not ended.
+    /// Number of jobs that have not ended.
     pub jobs_open: u64,
-    /// Units committed.
+    /// Number of committed units.
     pub units_committed: u64,
-    /// Units committed more than once: must be 0.
+    /// Number of units that were committed more than once. It must be 0.
     pub units_committed_twice: u64,
-    /// Units of open jobs that wait for a result, each of which can be leased.
+    /// Number of units of open jobs that wait for a result. Each can be leased.
     pub units_open: u64,
-    /// Finished frames.
+    /// Number of finished frames.
     pub frames: u64,
-    /// Join tokens.
+    /// Number of join tokens.
     pub tokens: u64,
-    /// Spools, and the results in them.
+    /// Number of spools.
     pub spools: u64,
-    /// Results in spools.
+    /// Number of results in spools.
     pub results: u64,
-    /// Files among the blobs.
+    /// Number of files among the blobs.
     pub blobs: u64,
-    /// Their bytes.
+    /// Bytes of these files.
     pub blob_bytes: u64,
-    /// Everything that is not as it should be.
+    /// The faults that were found.
     pub findings: Vec<Finding>,
-    /// Findings that are not listed, because there are too many.
+    /// Number of findings that are not listed, because there are too many.
     pub findings_left_out: u64,
 }
 
@@ -66,17 +66,17 @@ impl FsckReport {
         }
     }
 
-    /// Findings that say that something is lost.
+    /// Returns the findings that report a loss.
     pub fn errors(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| finding.severity == Severity::Error)
     }
 
-    /// Nothing that was promised is lost.
+    /// Returns whether no promised data is lost.
     pub fn is_clean(&self) -> bool {
         self.findings_left_out == 0 && self.errors().next().is_none()
     }
 
-    /// The short form that goes over the wire.
+    /// Returns the short form that is sent to clients.
     pub fn audit(&self) -> AuditReport {
         let line = |finding: &Finding| format!("{}: {}", finding.place, finding.problem);
         AuditReport {

@@ -1,5 +1,5 @@
-//! Spools against the journal: every committed result there once, by its lease and hash, with the
-//! bytes that it had; and nothing else.
+//! Checks spools against the journal. Every committed result must be there once, with its lease,
+//! its hash and its bytes, and there must be nothing else.
 
 use super::decode::decode;
 use super::finding::FindingKind;
@@ -11,11 +11,11 @@ use tessera_core::{Core, KeptPart, Record};
 use tessera_protocol::status::{FrameState, FrameStatus};
 use tessera_protocol::{BlobHash, Epoch, JobId, UnitIndex};
 
-/// The newest commit of each unit in the records, by frame and unit; what a snapshot stands for is
-/// known by unit alone.
+/// Newest commit of each unit in the records, by frame and unit. Units in a snapshot are known only
+/// by their number.
 type Commits = BTreeMap<(SpoolKey, UnitIndex), (Epoch, BlobHash)>;
 
-/// Checks the spool of every frame that has results and no files yet.
+/// Checks the spool of every frame that has results but no files yet.
 pub(super) fn check(
     report: &mut FsckReport,
     core: &Core,
@@ -54,14 +54,14 @@ pub(super) fn check(
     }
 }
 
-/// What a spool must have.
+/// Results that a spool must have.
 struct Wanted {
     committed: Vec<UnitIndex>,
-    /// Of units that are committed in parts, or have some.
+    /// Parts of units.
     parts: Vec<KeptPart>,
 }
 
-/// The spool of a frame that may have one.
+/// Returns the spool of a frame that may have one.
 fn key_of(job: JobId, status: &FrameStatus) -> Option<SpoolKey> {
     let goes_on = matches!(status.state, FrameState::Open { .. } | FrameState::Resolving);
     goes_on.then_some(SpoolKey { job, frame: status.frame })
@@ -119,8 +119,8 @@ impl Check<'_> {
         }
     }
 
-    /// A result that is not committed may stand there: of a unit that was taken back since, or of
-    /// parts that were dropped.
+    /// Compares units. A spool may also have results that are not committed: of a unit that was
+    /// taken back since, or of dropped parts.
     fn compare_units(
         &mut self,
         key: SpoolKey,
@@ -180,7 +180,7 @@ fn with_cause(error: &SpoolError) -> String {
     }
 }
 
-/// Spools that the journal does not know.
+/// Reports spools that the journal does not know.
 pub(super) fn check_strays(report: &mut FsckReport, spools: &dyn SpoolReader, loaded: &Loaded) {
     let known = |key: &Option<SpoolKey>| key.is_some_and(|key| loaded.spools.contains_key(&key));
     let listed = spools.list().unwrap_or_default();

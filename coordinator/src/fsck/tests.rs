@@ -1,5 +1,5 @@
-//! Tests of `fsck` on a farm whose coordinator was killed: clean as it is, and each kind of damage
-//! found by name.
+//! Tests of `fsck` on a farm whose coordinator was killed: no findings at first, and then one named
+//! finding for each kind of damage.
 
 use super::*;
 use crate::stopped_farm;
@@ -26,7 +26,7 @@ impl Farm {
         crate::spool::path_of(&self.path().join("spool"), SpoolKey { job, frame })
     }
 
-    /// The largest blob: the finished frame's EXR.
+    /// Returns the largest blob, which is the EXR of the finished frame.
     fn largest_blob(&self) -> PathBuf {
         let folders = fs::read_dir(self.path().join("blobs")).unwrap();
         let files = folders.flat_map(|folder| fs::read_dir(folder.unwrap().path()).unwrap());
@@ -81,7 +81,7 @@ fn lost_and_damaged_blobs_are_told_with_who_needs_them() {
     assert_eq!(report.findings[0].kind, FindingKind::DamagedBlob);
     assert!(report.findings[0].problem.contains("/f0000 needs it"), "{report:?}");
     assert!(!report.is_clean());
-    // A quick look sees names and lengths alone.
+    // A quick check sees only names and lengths.
     assert!(fsck(farm.path(), Depth::Quick).unwrap().is_clean());
     fs::remove_file(farm.largest_blob()).unwrap();
     assert_eq!(farm.kinds(), [FindingKind::LostBlob]);
@@ -108,11 +108,11 @@ fn files_that_nobody_needs_are_noted_and_checked() {
 fn a_spool_is_compared_with_the_journal_unit_by_unit() {
     let farm = Farm::stopped();
     let whole = fs::read(farm.spool()).unwrap();
-    // A result's bytes.
+    // Change the bytes of a result.
     flip(&farm.spool(), whole.len() - 1);
     assert_eq!(farm.kinds(), [FindingKind::DamagedSpool]);
-    // A header's unit: another one has its result twice, or the frame does not know it; this one
-    // has none.
+    // Change the unit in a header. The other unit then has its result twice, or the frame does not
+    // know it. This unit has none.
     fs::write(farm.spool(), &whole).unwrap();
     flip(&farm.spool(), 4);
     assert!(
@@ -121,7 +121,7 @@ fn a_spool_is_compared_with_the_journal_unit_by_unit() {
         farm.check()
     );
     assert!(!farm.check().is_clean());
-    // A header's epoch.
+    // Change the epoch in a header.
     fs::write(farm.spool(), &whole).unwrap();
     flip(&farm.spool(), 8);
     assert_eq!(farm.kinds(), [FindingKind::SpoolDiffers]);
@@ -135,7 +135,7 @@ fn a_spool_is_compared_with_the_journal_unit_by_unit() {
 #[test]
 fn a_journal_that_lost_its_end_is_refused_by_name() {
     let farm = Farm::stopped();
-    // Another commit, after the one that made the farm; the witness sees it.
+    // Another commit, after the one that made the farm. The witness counts it.
     let commit = |farm: &Farm| {
         let folder = DataFolder::open(farm.path()).unwrap();
         let mut journal = Journal::open(&folder, true).unwrap();
@@ -146,7 +146,7 @@ fn a_journal_that_lost_its_end_is_refused_by_name() {
     copy(farm.path(), before.path());
     commit(&farm);
     assert!(farm.check().is_clean());
-    // The journal is put back as it was, as sled does behind a damaged message.
+    // The journal is restored to its former state, as sled does after a damaged message.
     fs::remove_dir_all(farm.path().join("sled")).unwrap();
     copy(&before.path().join("sled"), &farm.path().join("sled"));
     let report = farm.check();

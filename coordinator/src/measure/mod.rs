@@ -1,6 +1,6 @@
-//! Which tiles of a frame are too noisy after a round: their films are read from the spool, and
-//! compared by halves. Owns which films are read, and what the noise of a tile means for its
-//! neighbours; the arithmetic of noise is in `noise`.
+//! Finds the tiles of a frame that are too noisy after a round, by comparing the halves of their
+//! films from the spool. Owns which films are read, and what the noise of a tile means for its
+//! neighbours; `noise` owns the arithmetic.
 
 mod noise;
 
@@ -12,11 +12,11 @@ use tessera_core::{FrameRounds, TileSet};
 use tessera_protocol::TileSums;
 use tessera_protocol::job::RenderSpec;
 
-/// A tile goes on that is not too noisy itself beside one whose noise is so many times what is
-/// asked for: what makes that one noisy may reach over, and has just not been met yet.
+/// A tile that is not too noisy still continues if a neighbour has this many times the wanted
+/// noise. The source of the neighbour's noise may reach into this tile without having been hit yet.
 const NEIGHBOUR: f64 = 4.0;
 
-/// The tiles of the newest round that need another.
+/// Returns the tiles of the newest round that need another round.
 pub fn noisy_tiles(
     spec: &RenderSpec,
     rounds: &FrameRounds,
@@ -41,7 +41,7 @@ pub fn noisy_tiles(
     Ok(tiles.into_iter().filter(is_noisy).collect())
 }
 
-/// The tiles that touch a tile.
+/// Returns the tiles that touch a tile.
 fn around(tile: u32, columns: u32, tiles: u32) -> impl Iterator<Item = u32> {
     let (column, row) = (tile % columns, tile / columns);
     let rows = row.saturating_sub(1)..=(row + 1).min((tiles - 1) / columns);
@@ -51,7 +51,7 @@ fn around(tile: u32, columns: u32, tiles: u32) -> impl Iterator<Item = u32> {
     rows.flat_map(of_row).filter(move |other| *other != tile)
 }
 
-/// What a tile got in its newest round, and what it had before.
+/// Returns the samples of a tile's newest round, and those before it.
 fn halves(
     spec: &RenderSpec,
     rounds: &FrameRounds,
@@ -73,7 +73,7 @@ fn halves(
     }
 }
 
-/// The sum of some passes of a tile.
+/// Returns the sum of some passes of a tile.
 pub(crate) fn sum_of(
     rounds: &FrameRounds,
     spool: &SpoolIndex,

@@ -1,16 +1,16 @@
-//! How noisy a tile is: the difference between two halves of its samples, by the square root of how
-//! bright it is (Dammertz, Hanika, Keller and Lensch 2010, "A Hierarchical Automatic Stopping
-//! Condition for Monte Carlo Global Illumination", section 3), which is about how a display shows
-//! it. Addition, multiplication, division and square root alone, in one order: the same bits
-//! everywhere.
+//! The noise of a tile: the difference between two halves of its samples, divided by the square
+//! root of its brightness (Dammertz, Hanika, Keller and Lensch 2010, "A Hierarchical Automatic
+//! Stopping Condition for Monte Carlo Global Illumination", section 3). This is roughly how it
+//! looks on a display. It uses only addition, multiplication, division and square root, in one
+//! order, so it has the same bits everywhere.
 
 use tessera_protocol::TileSums;
 use tessera_protocol::film::FRACTION_BITS;
 
-/// Edge of the blocks whose mean noise is looked at, pixels: smaller ones know less of it, so that
-/// the noisiest of them is so by chance.
+/// Edge in pixels of the blocks whose mean noise is computed. Smaller blocks give a less certain
+/// mean, so the noisiest of them would be the noisiest by chance.
 const BLOCK: usize = 16;
-/// Added to the square root of a pixel's brightness: below about a millionth, what differs is
+/// Added to the square root of a pixel's brightness. Below about a millionth, differences are
 /// black.
 const DARK: f64 = 1e-3;
 const CHANNELS: usize = 3;
@@ -24,7 +24,7 @@ pub(super) struct Half {
 }
 
 impl Half {
-    /// The beauty of a film.
+    /// Takes the beauty of a film.
     pub(super) fn of(film: TileSums) -> Self {
         let (width, height) = (usize::from(film.width), usize::from(film.height));
         let mut sums = film.values;
@@ -33,7 +33,7 @@ impl Half {
     }
 }
 
-/// The noise of the tile's noisiest block.
+/// Returns the noise of the tile's noisiest block.
 pub(super) fn noise_of(halves: &[Half; 2]) -> f64 {
     let (width, height) = (halves[0].width, halves[0].height);
     let mut most = 0.0;
@@ -49,8 +49,8 @@ pub(super) fn noise_of(halves: &[Half; 2]) -> f64 {
     most
 }
 
-/// Half of what the halves' means differ by, over the square root of the sum of the mean's
-/// channels.
+/// Returns half the difference of the halves' means, divided by the square root of the sum of the
+/// mean's channels.
 fn noise_at([first, second]: &[Half; 2], pixel: usize) -> f64 {
     const SCALE: f64 = 1.0 / (1u64 << FRACTION_BITS) as f64;
     let plane = first.width * first.height;
@@ -67,7 +67,8 @@ fn noise_at([first, second]: &[Half; 2], pixel: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// A tile whose red is these values in the two halves, of 16 samples each.
+    /// Returns the noise of a tile whose red has these values in the two halves, with 16 samples
+    /// each.
     fn noise(width: u16, height: u16, red: impl Fn(usize, usize) -> (f64, f64)) -> f64 {
         let film = |of: fn((f64, f64)) -> f64| {
             let mut film = TileSums::empty(width, height, 4);
@@ -79,7 +80,7 @@ mod tests {
                         (mean * 16.0 * (1 << FRACTION_BITS) as f64) as i64;
                 }
             }
-            // A layer that is not of the picture.
+            // A layer that is not part of the picture.
             let pixels = usize::from(width) * usize::from(height);
             film.values[3 * pixels..].fill(samples_apart(of));
             Half::of(film)
@@ -101,7 +102,7 @@ mod tests {
     fn noise_is_half_of_the_difference_by_the_root_of_the_mean() {
         let found = noise(8, 8, |_, _| (0.2, 0.3));
         assert!((found - 0.05 / (0.25f64.sqrt() + DARK)).abs() < 1e-6, "{found}");
-        // A hundred times as bright, and ten times as far apart.
+        // A hundred times as bright, with a difference ten times as large.
         let bright = noise(8, 8, |_, _| (24.5, 25.5));
         assert!((bright - 0.5 / (25f64.sqrt() + DARK)).abs() < 1e-6, "{bright}");
     }
@@ -114,11 +115,12 @@ mod tests {
                 (1.0, if inside { 2.0 } else { 1.0 })
             })
         };
-        // A sixteenth of a block; in the corner, a block of 13 × 4 pixels has all of it.
+        // The spot is a sixteenth of a block. In the corner, a block of 13 × 4 pixels contains all
+        // of it.
         let share = spot(8, 8);
         assert!((share * 16.0 / (0.5 / (1.5f64.sqrt() + DARK)) - 1.0).abs() < 1e-6, "{share}");
         assert!((spot(24, 16) / share - 16.0 * 16.0 / 52.0).abs() < 1e-9);
-        // Over two blocks: half of it in the narrow one.
+        // The spot lies in two blocks, half of it in the narrow one.
         assert!((spot(14, 8) / share - 16.0 * 8.0 / 208.0).abs() < 1e-9);
     }
 }

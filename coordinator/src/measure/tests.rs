@@ -1,11 +1,11 @@
-//! Decisions from spools.
+//! Tests of decisions from spools.
 
 use super::*;
 use crate::resolve::tests::{Bench, spec};
 use tessera_core::Split;
 use tessera_protocol::job::JobKind;
 
-/// Three by two tiles, and at most 100 samples: passes of 16, 16, 32 and 36.
+/// Three by two tiles with at most 100 samples, in passes of 16, 16, 32 and 36.
 fn frame() -> (RenderSpec, FrameRounds) {
     let spec = RenderSpec {
         width: 96,
@@ -20,7 +20,7 @@ fn frame() -> (RenderSpec, FrameRounds) {
     (spec, rounds)
 }
 
-/// The film of a unit whose pixels all have this mean.
+/// Returns the film of a unit whose pixels all have this mean.
 fn film(rounds: &FrameRounds, unit: u32, mean: f64) -> (u32, TileSums) {
     let (tile, samples) = rounds.grid().unit(tessera_protocol::UnitIndex(unit)).unwrap();
     let mut film = TileSums::empty(tile.width as u16, tile.height as u16, 3);
@@ -38,8 +38,8 @@ fn noisy(spec: &RenderSpec, rounds: &FrameRounds, films: &[(u32, TileSums)]) -> 
 #[test]
 fn tiles_go_on_that_are_too_noisy_and_those_beside_one_that_is_far_too_noisy() {
     let (spec, mut rounds) = frame();
-    // Grey of about 1/3, so that the root of the sum is 1: the noise is 1.5 times what the halves
-    // differ by.
+    // Grey of about 1/3, so that the root of the sum is 1. The noise is then 1.5 times the
+    // difference of the halves.
     let apart = |noise: f64| (1.0 / 3.0 - noise / 3.0, 1.0 / 3.0 + noise / 3.0);
     let mut films = Vec::new();
     for (tile, noise) in (0..6).zip([0.05, 0.09, 0.11, 0.02, 0.02, 0.02]) {
@@ -47,19 +47,19 @@ fn tiles_go_on_that_are_too_noisy_and_those_beside_one_that_is_far_too_noisy() {
         films.extend([film(&rounds, 4 * tile, first), film(&rounds, 4 * tile + 1, second)]);
     }
     assert_eq!(noisy(&spec, &rounds, &films), [2]);
-    // Its neighbours go on as well where it is four times as noisy as wanted.
+    // Its neighbours continue too if it has four times the wanted noise.
     let (first, second) = apart(0.41);
     (films[4], films[5]) = (film(&rounds, 8, first), film(&rounds, 9, second));
     assert_eq!(noisy(&spec, &rounds, &films), [1, 2, 4, 5]);
 
-    // In the next round the two passes of the first one are a half.
+    // In the next round the two passes of the first round are one half.
     rounds.end_round(1, &[1, 2, 4, 5].into_iter().collect()).unwrap();
     for tile in [1, 2, 4, 5] {
         let mean = if tile == 2 { 0.5 } else { 1.0 / 3.0 };
         films.push(film(&rounds, 4 * tile + 2, mean));
     }
     assert_eq!(noisy(&spec, &rounds, &films), [2]);
-    // A unit that is not there is an error.
+    // A missing unit is an error.
     films.pop();
     let bench = Bench::of_films(films);
     assert!(matches!(noisy_tiles(&spec, &rounds, &bench.spool()), Err(ResolveError::Spool(_))));

@@ -1,4 +1,4 @@
-//! A person's connection: requests and their answers, and blobs both ways.
+//! A person's connection: requests and their answers, and blobs in both directions.
 
 use super::{Closing, Shared, Trouble, clock, renew, serve_streams, wrong_kind};
 use crate::access::LivePeer;

@@ -1,4 +1,4 @@
-//! A peer without a certificate: it may ask for one, once, and nothing else.
+//! A peer without a certificate. It can only ask for one, once.
 
 use super::{Closing, Shared, Trouble, settle, wrong_kind};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ pub(super) async fn serve(link: Link, shared: Arc<Shared>) {
     let _closing = Closing(&link);
     let result = exchange(&link, &shared).await;
     if result.is_ok() {
-        // The peer closes when it has read the answer.
+        // The peer closes the connection when it has read the answer.
         let _ = tokio::time::timeout(link.timing.answer, link.connection.closed()).await;
     }
     settle(&link.connection, result);

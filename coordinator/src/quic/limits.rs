@@ -1,5 +1,5 @@
-//! What peers may take of the coordinator: handshakes at a time, connections, and what each
-//! identity sends in a second. Decides nothing about work, and who may ask for what.
+//! Limits on what peers can use: handshakes at a time, connections, and what each identity sends
+//! per second. Decides neither about work nor about rights.
 
 use crate::config::Limits;
 use std::collections::BTreeMap;
@@ -8,22 +8,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tessera_protocol::client::Role;
 use tessera_transport::{Meter, PeerIdentity};
 
-/// Connections of one node at most: a node has one, and those that it lost are known to be lost
-/// within seconds.
+/// Most connections of one node. A node has one, and its lost connections are noticed within
+/// seconds.
 const NODE_CONNECTIONS_MAX: usize = 4;
 
-/// What to do with a connection that arrives.
+/// How to handle a connection that arrives.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// Do the handshake while the guest is held.
+    /// Do the handshake while holding the guest.
     Establish(Guest),
-    /// Have it show its address first.
+    /// Make the peer prove its address first.
     Prove,
-    /// Do not answer; it will ask again.
+    /// Do not answer; the peer will ask again.
     Ignore,
 }
 
-/// The counts of a coordinator.
+/// Counts of connections of one coordinator.
 #[derive(Debug)]
 pub(crate) struct Gate {
     limits: Limits,
@@ -32,12 +32,12 @@ pub(crate) struct Gate {
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// All connections, those in their handshake among them.
+    /// Number of all connections, including those in their handshake.
     connections: usize,
-    /// Connections whose peer is not known, by where they come from: in their handshake, or
-    /// enrolling.
+    /// Number of connections with an unknown peer, by address: those in their handshake, and those
+    /// that enrol.
     unknown: BTreeMap<IpAddr, usize>,
-    /// Members with connections.
+    /// Identities that have connections.
     members: BTreeMap<String, Member>,
 }
 
@@ -56,10 +56,10 @@ impl Gate {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection arrives, whose sender may or may not have shown that it receives at its
-    /// address. From a quarter of the handshakes on it must, and nobody may have more than a
-    /// quarter of them: so neither addresses that are made up nor one that is real can take them
-    /// all.
+    /// Decides about a connection that arrives. `proven` says whether the sender has shown that it
+    /// receives at its address. From a quarter of the handshakes on it must, and one address can
+    /// have at most a quarter of them. So neither invented addresses nor a real one can take all
+    /// handshakes.
     pub(crate) fn arrives(self: &Arc<Self>, from: SocketAddr, proven: bool) -> Verdict {
         let ip = from.ip().to_canonical();
         let quarter = self.limits.handshakes.div_ceil(4);
@@ -87,7 +87,7 @@ impl Gate {
     }
 }
 
-/// A connection that is counted, until it is dropped.
+/// A counted connection. Dropping this value ends the count.
 #[derive(Debug)]
 pub(crate) struct Guest {
     gate: Arc<Gate>,
@@ -96,8 +96,8 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    /// Its peer is known: it gives its place among the unknown ones up, and gets the meter of its
-    /// identity. An error says why it may not stay.
+    /// Records that the connection's peer is known now: it counts for its identity, whose meter is
+    /// returned. An error says why it cannot stay.
     pub(crate) fn becomes(&mut self, peer: &PeerIdentity) -> Result<Arc<Meter>, String> {
         let limit = self.gate.connections_of(peer.role);
         let mut counts = self.gate.lock();

@@ -1,5 +1,5 @@
-//! The QUIC door: accepts connections, finds out who is there, and gives each stream to whoever
-//! serves its kind. Decides nothing.
+//! QUIC transport: accepts connections, authenticates peers, and passes each stream to the handler
+//! of its kind. Decides nothing.
 
 mod client;
 mod clock;
@@ -25,10 +25,10 @@ use tessera_transport::{Arriving, CloseCode, FrameError, Link, Meter, Server, Ti
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-/// Streams of one connection that are served at the same time, at most.
+/// Most streams of one connection that are handled at the same time.
 const STREAMS_SERVED_MAX: usize = 256;
 
-/// What every connection needs.
+/// Parts of the coordinator that every connection needs.
 pub(crate) struct Shared {
     pub(crate) hello: Hello,
     pub(crate) api: Api,
@@ -47,7 +47,7 @@ impl PeerConnection for Connection {
     }
 }
 
-/// Accepts until the server is closed.
+/// Accepts connections until the server is closed.
 pub(crate) async fn serve(server: Arc<Server>, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     while let Some(arriving) = server.accept().await {
@@ -109,7 +109,7 @@ async fn connection(arriving: Arriving, mut guest: Guest, shared: Arc<Shared>) {
     tracing::debug!(%from, %peer, "disconnected");
 }
 
-/// Serves every two-way stream of a connection in a task of its own, until the connection ends.
+/// Handles every two-way stream of a connection in a separate task, until the connection ends.
 async fn serve_streams<F, Fut>(connection: Connection, timing: Timing, meter: Arc<Meter>, serve: F)
 where
     F: Fn(
@@ -137,7 +137,7 @@ where
     }
 }
 
-/// Waits until fewer streams are served than may be; the peer waits meanwhile.
+/// Waits until another stream can be handled. The peer waits too.
 async fn make_room(tasks: &mut JoinSet<()>) {
     while tasks.try_join_next().is_some() {}
     while tasks.len() >= STREAMS_SERVED_MAX {
@@ -145,25 +145,25 @@ async fn make_room(tasks: &mut JoinSet<()>) {
     }
 }
 
-/// Why a stream was not served.
+/// Why a stream was not handled.
 #[derive(Debug, thiserror::Error)]
 enum Trouble {
-    /// The peer broke the protocol, fell silent, or is gone.
+    /// The peer broke the protocol, stopped answering, or is gone.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// A blob did not come or go; the other side knows why.
+    /// A blob was not transferred. The other side knows why.
     #[error(transparent)]
     Blob(#[from] tessera_transport::BlobError),
-    /// The peer's role does not let it.
+    /// The peer's role does not have the right.
     #[error("{0}")]
     NotAllowed(String),
-    /// The peer says what makes no sense.
+    /// The peer sent an invalid message.
     #[error("{0}")]
     Protocol(String),
-    /// The peer's certificate is over.
+    /// The peer's certificate has expired.
     #[error("the certificate has expired; renew it before anything else")]
     Expired,
-    /// The peer may not be here any more.
+    /// The peer has lost its access.
     #[error("{}", .0.text)]
     Refused(crate::access::Refusal),
     /// The coordinator is stopping.
@@ -171,8 +171,8 @@ enum Trouble {
     Stopping,
 }
 
-/// Closes the connection of a peer that breaks the rules, with the reason; anything else concerns
-/// its stream alone.
+/// Closes the connection of a peer that breaks the rules, with the reason. Other errors concern
+/// only their stream.
 fn settle(connection: &Connection, result: Result<(), Trouble>) {
     let Err(trouble) = result else { return };
     let code = match &trouble {
@@ -201,7 +201,7 @@ fn wrong_kind(kind: tessera_protocol::stream::StreamKind) -> Trouble {
     Trouble::NotAllowed(format!("streams of kind {kind:?} are not for this identity"))
 }
 
-/// A link's connection is closed with it.
+/// Closes the link's connection when it is dropped.
 struct Closing<'a>(&'a Link);
 
 impl Drop for Closing<'_> {

@@ -1,4 +1,4 @@
-//! A node's session: its join, its control messages both ways, its heartbeats, results and blob
+//! A node's session: its join, control messages in both directions, heartbeats, results and blob
 //! reads.
 
 use super::{Closing, Shared, Trouble, make_room, renew, results, settle, wrong_kind};
@@ -22,14 +22,14 @@ use tessera_transport::{
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// Control messages that wait for a node at most.
+/// Most control messages that wait for a node.
 const OUTGOING_MAX: usize = 4096;
-/// Control messages that are written to a node at once, at most: a hundred acknowledgements share a
-/// few packets.
+/// Most control messages that are written to a node at once. A hundred acknowledgements share a few
+/// packets.
 const WRITTEN_AT_ONCE_MAX: usize = 64;
-/// Results that a node's outbox may hold over from before, at most.
+/// Most results that a node's outbox can have from before.
 const FINISHED_MAX: usize = 1 << 16;
-/// Prepared scenes that a node may name, at most.
+/// Most prepared scenes that a node can name.
 const SCENES_MAX: usize = 4096;
 
 /// Serves a node until its connection ends.
@@ -42,7 +42,7 @@ pub(super) async fn serve(
     let session = SessionId(shared.next_session.fetch_add(1, Ordering::Relaxed));
     let result = run(&link, &shared, session, (live, meter)).await;
     settle(&link.connection, result);
-    // A session that never joined is unknown to the core, which does not mind.
+    // The core does not know a session that never joined, and ignores this.
     let lost = Event::Input(Box::new(Input::SessionLost { session }));
     let _ = shared.events.send(lost).await;
 }
@@ -89,12 +89,12 @@ async fn run(
         (link.connection.clone(), link.timing),
         meter,
     ));
-    // The tasks end with the connection, and are ended with this function.
+    // The tasks end with the connection or with this function.
     read_control(shared, session, &mut control).await
 }
 
-/// What a node says of itself must be what its certificate says: the id, the pool where it has one,
-/// and the name, which is taken from there.
+/// Checks that the node's claims match its certificate: the id, and the pool if it has one. The
+/// name is taken from the certificate.
 fn check_join(join: &mut Join, peer: Option<&PeerIdentity>) -> Result<(), Trouble> {
     let Some(peer) = peer.filter(|peer| peer.node == Some(join.node)) else {
         let text = format!("node {} is not the node of this certificate", join.node);
@@ -134,7 +134,7 @@ fn check_join(join: &mut Join, peer: Option<&PeerIdentity>) -> Result<(), Troubl
     }
 }
 
-/// Control messages from the node, until the stream ends.
+/// Reads the node's control messages until the stream ends.
 async fn read_control(
     shared: &Shared,
     session: SessionId,
@@ -159,7 +159,7 @@ async fn read_control(
     Ok(())
 }
 
-/// Control messages to the node, in order, until the session is closed or lost.
+/// Writes control messages to the node, in order, until the session is closed or lost.
 async fn write_control(
     mut sender: FrameSender,
     mut queue: mpsc::Receiver<Outgoing>,
@@ -167,7 +167,7 @@ async fn write_control(
 ) {
     let mut outgoing = Vec::new();
     while queue.recv_many(&mut outgoing, WRITTEN_AT_ONCE_MAX).await > 0 {
-        // What is behind a close is for nobody.
+        // Messages after a close are dropped.
         let end = outgoing.iter().position(|one| matches!(one, Outgoing::Close(_)));
         let messages =
             outgoing[..end.unwrap_or(outgoing.len())].iter().filter_map(|one| match one {
@@ -185,7 +185,7 @@ async fn write_control(
     }
 }
 
-/// Streams that the node opens one way: results and heartbeats.
+/// Handles the node's one-way streams: results and heartbeats.
 async fn serve_one_way(
     shared: Arc<Shared>,
     session: SessionId,
@@ -235,7 +235,7 @@ async fn telemetry(
     Ok(())
 }
 
-/// Blobs of the jobs that the node was told of, and its next certificates.
+/// Serves the blobs of the node's jobs, and its next certificates.
 async fn serve_blobs(
     shared: Arc<Shared>,
     (readable, live): (Readable, Arc<LivePeer>),
@@ -261,7 +261,7 @@ async fn serve_blobs(
     .await;
 }
 
-/// The blobs, as far as a node may read them.
+/// The blobs that a node is allowed to read.
 struct ReadableBlobs {
     blobs: Arc<GuardedBlobs>,
     readable: Readable,

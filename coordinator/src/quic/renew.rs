@@ -1,4 +1,4 @@
-//! A peer's renewal of its certificate, over the connection that stands. Signs nothing itself; see
+//! Renewal of a peer's certificate over its present connection. Signs nothing itself; see
 //! [`crate::access`].
 
 use super::{Shared, Trouble, clock, wrong_kind};
@@ -9,7 +9,7 @@ use tessera_protocol::stream::StreamKind;
 use tessera_transport::frame::{accept_kind, within};
 use tessera_transport::{FrameReceiver, FrameSender, Link, Timing};
 
-/// Serves one question.
+/// Answers one request.
 pub(super) async fn serve(
     shared: &Shared,
     live: &LivePeer,
@@ -25,7 +25,7 @@ pub(super) async fn serve(
     Ok(())
 }
 
-/// A peer whose certificate has expired renews it before anything else.
+/// Makes a peer with an expired certificate renew it before anything else.
 pub(super) async fn before_all(
     shared: &Shared,
     live: &LivePeer,
@@ -46,7 +46,8 @@ pub(super) async fn before_all(
     told.map_err(|_| Trouble::Stopping)
 }
 
-/// The first stream of a node that asks for none of this, those that do being served.
+/// Returns the first stream of a node that is neither a renewal nor a question for the time.
+/// Answers those before it.
 pub(super) async fn first_other(
     shared: &Shared,
     live: &LivePeer,

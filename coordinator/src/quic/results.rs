@@ -1,4 +1,4 @@
-//! A node's results: read within a budget of memory, checked, and handed to the driver.
+//! A node's results: read within a memory budget, checked, and passed to the driver.
 
 use super::{Shared, Trouble};
 use crate::driver::Event;
@@ -12,19 +12,19 @@ use tessera_protocol::{BlobHash, ChunkValues};
 use tessera_transport::frame::within;
 use tessera_transport::{FrameReceiver, Timing};
 
-/// Bytes taken from a stream at once.
+/// Bytes that are read from a stream at once.
 const STEP_BYTES: usize = 256 << 10;
 
-/// Results of at most so many bytes are checked where they arrive: that takes some microseconds, as
-/// handing them to another thread does.
+/// Results of at most this size in bytes are checked where they arrive. That takes some
+/// microseconds, as long as passing them to another thread.
 const CHECKED_HERE_MAX: usize = 4 << 10;
 
-/// KiB of the budget that a result of so many bytes takes.
+/// Returns the KiB of the budget that a result of `length` bytes takes.
 fn kib(length: u32) -> u32 {
     length.div_ceil(1 << 10).max(1)
 }
 
-/// Takes one result stream.
+/// Reads one result stream.
 pub(super) async fn take(
     shared: &Arc<Shared>,
     session: SessionId,
@@ -39,7 +39,7 @@ pub(super) async fn take(
         );
         return Err(Trouble::Protocol(text));
     }
-    // The peer waits here, by flow control, while others' results are being made durable.
+    // Flow control makes the peer wait here while other results are being made durable.
     let permit = shared.result_memory.clone().acquire_many_owned(kib(header.length)).await;
     let permit = permit.map_err(|_| Trouble::Stopping)?;
     let bytes = read(&mut receiver, header.length as usize, timing).await?;
@@ -70,7 +70,7 @@ pub(super) async fn take(
     shared.events.send(event).await.map_err(|_| Trouble::Stopping)
 }
 
-/// Exactly `length` bytes, and then the stream's end.
+/// Reads exactly `length` bytes, and then the stream's end.
 async fn read(
     receiver: &mut FrameReceiver,
     length: usize,
@@ -90,8 +90,8 @@ async fn read(
     }
 }
 
-/// The shape of a film or chunk whose bytes are whole and have their hash. All of it is decoded:
-/// what is in a spool must not fail later.
+/// Checks that the bytes are complete and have their hash. Returns the shape of the film or chunk.
+/// Everything is decoded, because results in a spool must not fail later.
 fn check(header: &ResultHeader, bytes: Bytes) -> Result<(ResultShape, Bytes), String> {
     let found = BlobHash::of(&bytes);
     if found != header.hash {

@@ -1,4 +1,4 @@
-//! What every store of spools must do, as one test: each implementation runs it against itself.
+//! One test of everything that a spool store must do. Each implementation runs it.
 
 use super::{EntryHeader, SpoolEntry, SpoolError, SpoolExtent, SpoolIndex, SpoolKey, Spools};
 use bytes::Bytes;
@@ -7,7 +7,7 @@ use tessera_protocol::{BlobHash, Epoch, FrameNumber, JobId, TileSums, UnitIndex}
 
 type Extents = BTreeMap<SpoolKey, SpoolExtent>;
 
-/// A result of a unit.
+/// Returns a result of a unit.
 pub(crate) fn entry(key: SpoolKey, unit: u32) -> SpoolEntry {
     let mut film = TileSums::empty(4, 4, 3);
     film.samples = unit + 1;
@@ -23,13 +23,13 @@ pub(crate) fn entry(key: SpoolKey, unit: u32) -> SpoolEntry {
     SpoolEntry { key, header, bytes }
 }
 
-/// A frame of a new job.
+/// Returns the key of a frame of a new job.
 pub(crate) fn key(frame: u32) -> SpoolKey {
     SpoolKey { job: JobId::new(), frame: FrameNumber(frame) }
 }
 
-/// Runs the contract. `open` opens the same store each time, as a start does that finds these
-/// extents in its journal.
+/// Runs the contract. `open` opens the same store each time, like a start that finds these extents
+/// in its journal.
 pub(crate) fn spools_contract<S: Spools>(open: impl Fn(Extents) -> S) {
     groups_are_read_back_after_a_restart(&open);
     what_was_not_accepted_is_written_again(&open);
@@ -77,7 +77,7 @@ fn what_was_not_accepted_is_written_again<S: Spools>(open: impl Fn(Extents) -> S
     let sealed = spools.seal(key, again[&key].clone()).unwrap();
     assert_eq!(units(&spools, key, &sealed), [0, 1], "the seal is of what was written last");
     drop(spools);
-    // A crash before the journal had it: only the first group counts.
+    // A crash before the journal knew the second group: only the first group counts.
     let mut spools = open(first.clone());
     assert_eq!(units(&spools, key, &first[&key]), [0]);
     let after = commit(&mut spools, &[entry(key, 4)]);
@@ -116,7 +116,7 @@ fn seals_are_the_same_after_a_restart<S: Spools>(open: impl Fn(Extents) -> S) {
     let mut spools = open(extents.clone());
     assert_eq!(spools.seal(key, extents[&key].clone()).unwrap(), before);
     drop(spools);
-    // And where results are appended before the seal.
+    // The same when results are appended before the seal.
     let mut spools = open(extents.clone());
     let more = commit(&mut spools, &[entry(key, 2)]);
     let sealed = spools.seal(key, more[&key].clone()).unwrap();
@@ -137,6 +137,6 @@ fn forgotten_spools_are_listed_until_they_are_deleted<S: Spools>(open: impl Fn(E
     spools.delete(&[gone]);
     assert!(!listed(&spools).contains(&gone) && listed(&spools).contains(&stays));
     drop(spools);
-    // A start deletes what the journal does not know.
+    // A start deletes spools that the journal does not know.
     assert!(listed(&open(Extents::new())).is_empty());
 }

@@ -1,47 +1,46 @@
-//! One entry of a spool: a fixed header and the result's bytes, as they came over the wire.
+//! One entry of a spool: a fixed header, and the result's bytes as they arrived.
 
 use tessera_protocol::limits::RESULT_BYTES_MAX;
 use tessera_protocol::{BlobHash, Epoch, UnitIndex, VersionError};
 
-/// Bytes of an entry's header.
+/// Length of an entry's header in bytes.
 pub const HEADER_BYTES: usize = 60;
-/// First bytes of every entry; the version follows.
+/// First bytes of every entry. The version follows.
 const MAGIC: [u8; 3] = *b"TSP";
-/// Version of the header, and of what follows it.
+/// Version of the header and of the bytes after it.
 const VERSION: u8 = 1;
 
-/// Why bytes are no header.
+/// Why bytes are not a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EntryError {
-    /// Cut short, other bytes, or a length beyond any result's.
+    /// The bytes are cut short, are not a header, or name a length that no result has.
     #[error("not the header of a result")]
     Damaged,
-    /// Written by a build that this one cannot read.
+    /// Another build wrote the entry in a version that this build does not read.
     #[error(transparent)]
     Version(#[from] VersionError),
 }
 
-/// What stands before a result's bytes: magic, version (u8), unit (u32), epoch (u64), samples
-/// (u32), length (u32), BLAKE3, first (u32), little endian.
+/// Header of a result: magic, version (u8), unit (u32), epoch (u64), samples (u32), length (u32),
+/// BLAKE3, first (u32), all little endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryHeader {
-    /// The unit of the frame.
+    /// Number of the unit within the frame.
     pub unit: UnitIndex,
-    /// The lease that made it.
+    /// Lease that made the result.
     pub epoch: Epoch,
-    /// First of its samples, counted from the unit's first: above 0 behind a part that is in an
-    /// entry before it.
+    /// First sample, counted from the unit's first sample. It is above 0 after an earlier part.
     pub first: u32,
-    /// Samples per pixel in it, or indices.
+    /// Samples per pixel in the result, or number of indices.
     pub samples: u32,
-    /// Bytes that follow.
+    /// Number of bytes that follow.
     pub length: u32,
-    /// Their BLAKE3.
+    /// BLAKE3 of these bytes.
     pub hash: BlobHash,
 }
 
 impl EntryHeader {
-    /// Its bytes.
+    /// Encodes the header.
     pub fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..3].copy_from_slice(&MAGIC);
@@ -55,7 +54,7 @@ impl EntryHeader {
         bytes
     }
 
-    /// Reads a header.
+    /// Decodes a header.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, EntryError> {
         let fixed = bytes.first_chunk::<HEADER_BYTES>().ok_or(EntryError::Damaged)?;
         if fixed[..3] != MAGIC {

@@ -1,51 +1,51 @@
-//! How much of a spool is durable, and which part of it is sealed. Kept by the journal.
+//! The durable length of a spool, and its sealed part. The journal stores it.
 
 use super::entry::EntryHeader;
 use tessera_protocol::BlobHash;
 
-/// A spool whose open part has reached this many bytes is sealed so far. An object store takes it
-/// in one piece.
+/// Size in bytes at which the open part of a spool is sealed. An object store gets it in one piece.
 pub const SEGMENT_BYTES: u64 = 64 << 20;
 /// Bytes of a segment's length and hash.
 const SEGMENT_FORM_BYTES: usize = 8 + 32;
 
-/// A part of a spool that never changes again. Its name is the BLAKE3 of its entries' headers, each
-/// of which has the BLAKE3 of its bytes: so the name stands for every byte, and sealing hashes no
-/// result twice.
+/// A part of a spool that never changes again. Its name is the BLAKE3 of its entries' headers, and
+/// each header contains the BLAKE3 of its bytes. So the name stands for every byte, and sealing
+/// does not hash results again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Its name.
+    /// Name of the segment.
     pub hash: BlobHash,
-    /// Its bytes.
+    /// Length in bytes.
     pub length: u64,
 }
 
-/// The durable part of a spool: sealed segments, one behind the other, and the open part.
+/// The durable part of a spool: consecutive sealed segments, then the open part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpoolExtent {
-    /// Bytes in all.
+    /// Length of everything in bytes.
     pub length: u64,
-    /// The segments that the spool begins with.
+    /// Segments at the beginning of the spool.
     pub sealed: Vec<Segment>,
 }
 
 impl SpoolExtent {
-    /// An extent of which nothing is sealed.
+    /// Creates an extent without sealed segments.
     pub fn open(length: u64) -> Self {
         Self { length, sealed: Vec::new() }
     }
 
-    /// Bytes that are sealed.
+    /// Returns the number of sealed bytes.
     pub fn sealed_length(&self) -> u64 {
         self.sealed.iter().map(|segment| segment.length).sum()
     }
 
-    /// Bytes that are not sealed.
+    /// Returns the number of bytes that are not sealed.
     pub fn open_length(&self) -> u64 {
         self.length.saturating_sub(self.sealed_length())
     }
 
-    /// Its form in the journal: the length, and each segment's length and hash, little endian.
+    /// Encodes the extent for the journal: the length, then each segment's length and hash, little
+    /// endian.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.length.to_le_bytes().to_vec();
         for segment in &self.sealed {
@@ -55,7 +55,7 @@ impl SpoolExtent {
         bytes
     }
 
-    /// Reads [`Self::to_bytes`].
+    /// Decodes [`Self::to_bytes`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
         let (length, rest) = bytes.split_first_chunk::<8>().ok_or("a spool's extent is cut")?;
         let (segments, more) = rest.as_chunks::<SEGMENT_FORM_BYTES>();
@@ -80,17 +80,17 @@ impl SpoolExtent {
     }
 }
 
-/// The name of a segment, in the making.
+/// Computes the name of a segment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SegmentName(blake3::Hasher);
 
 impl SegmentName {
-    /// Takes the next entry in.
+    /// Adds the next entry.
     pub(super) fn add(&mut self, header: &EntryHeader) {
         self.0.update(&header.to_bytes());
     }
 
-    /// The name of a segment of the entries so far.
+    /// Returns the name of a segment with the entries so far.
     pub(super) fn hash(&self) -> BlobHash {
         BlobHash(*self.0.finalize().as_bytes())
     }

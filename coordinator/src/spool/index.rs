@@ -1,5 +1,5 @@
-//! The reading side: where each unit's results stand in a spool, and the results themselves,
-//! checked.
+//! Reading of a spool: the places of each unit's results, and the results themselves with their
+//! checks.
 
 use super::entry::{EntryError, EntryHeader, HEADER_BYTES};
 use super::extent::{SegmentName, SpoolExtent};
@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use tessera_core::FrameRounds;
 use tessera_protocol::{BlobHash, TileSums, UnitIndex};
 
-/// Entries of one spool by unit: 64 bytes of memory an entry, so 128 KiB for a 4K frame in 64 px
-/// tiles. A unit in parts has several, in the order of their samples.
+/// Entries of one spool, by unit. An entry needs 64 bytes of memory, so a 4K frame with tiles of 64
+/// pixels needs 128 KiB. A unit in parts has several entries, in the order of their samples.
 pub struct SpoolIndex {
     path: PathBuf,
     spool: Box<dyn SpoolRead>,
@@ -44,19 +44,19 @@ impl SpoolIndex {
         Ok(Self { path, spool, entries: newest(entries) })
     }
 
-    /// The headers, by unit, and those of a unit by their samples.
+    /// Returns the headers, by unit and then by sample.
     pub fn headers(&self) -> impl Iterator<Item = &EntryHeader> {
         self.entries.iter().map(|(header, _)| header)
     }
 
-    /// Fails unless every unit from 0 to `units` - 1 stands here once, or in parts of which each
-    /// begins where the one before ends, and no other.
+    /// Checks that every unit from 0 to `units` - 1 is there once, or in parts without gaps, and
+    /// that there is no other unit.
     pub fn check_complete(&self, units: u32) -> Result<(), SpoolError> {
         self.check_units(0..units, |_| true)
     }
 
-    /// The same of the units of a frame's rounds. Others may stand here as well: of rounds that
-    /// were rendered, and were not needed after all.
+    /// Checks the units of a frame's rounds in the same way. There may be other units, from rounds
+    /// that were rendered but not needed.
     pub fn check_rounds(&self, rounds: &FrameRounds) -> Result<(), SpoolError> {
         let all = 0..rounds.grid().units();
         self.check_units(all.clone().filter(|unit| rounds.has(UnitIndex(*unit))), |unit| {
@@ -97,7 +97,7 @@ impl SpoolIndex {
         }
     }
 
-    /// Where the entries of a unit stand.
+    /// Returns the places of a unit's entries.
     fn of_unit(&self, unit: UnitIndex) -> Result<&[(EntryHeader, u64)], SpoolError> {
         let start = self.entries.partition_point(|(header, _)| header.unit < unit);
         let end = self.entries.partition_point(|(header, _)| header.unit <= unit);
@@ -119,7 +119,7 @@ impl SpoolIndex {
         Ok(bytes)
     }
 
-    /// The bytes of a unit's only result, with the hash that they were written with.
+    /// Returns the bytes of a unit's only result, after a check of their hash.
     pub fn bytes(&self, unit: UnitIndex) -> Result<Vec<u8>, SpoolError> {
         match self.of_unit(unit)? {
             [entry] => self.read_entry(entry),
@@ -130,12 +130,12 @@ impl SpoolIndex {
         }
     }
 
-    /// Fails unless all results have the bytes that they were written with.
+    /// Checks the hash of every result.
     pub fn check_bytes(&self) -> impl Iterator<Item = SpoolError> + '_ {
         self.entries.iter().filter_map(|entry| self.read_entry(entry).err())
     }
 
-    /// A unit's film: the sum of its parts.
+    /// Returns the film of a unit, which is the sum of its parts.
     pub fn film(&self, unit: UnitIndex) -> Result<TileSums, SpoolError> {
         let failed = |source| SpoolError::Film { path: self.path.clone(), unit, source };
         let mut whole: Option<TileSums> = None;
@@ -150,7 +150,7 @@ impl SpoolIndex {
     }
 }
 
-/// A spool while its headers are read.
+/// State of the reading of a spool's headers.
 struct Reading {
     path: PathBuf,
     spool: Box<dyn SpoolRead>,
@@ -158,7 +158,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// Reads the headers of a range of whole entries; gives the name of a segment of them.
+    /// Reads the headers of a range of whole entries. Returns the name of a segment with them.
     fn headers(&mut self, mut offset: u64, end: u64) -> Result<BlobHash, SpoolError> {
         let mut name = SegmentName::default();
         while offset < end {
@@ -188,10 +188,10 @@ impl Reading {
     }
 }
 
-/// The entries that count, by unit and samples. What was taken back and done again stands in a
-/// spool twice: of a unit, the newest lease's result counts, and, where it does not begin with the
-/// unit's first sample, the parts that were committed before it, back to the one that does. Several
-/// with one epoch all stay: that must not be, and is told by whoever reads.
+/// Returns the entries that count, by unit and samples. A unit that was taken back and done again
+/// is in a spool twice. Then the result of the newest lease counts. If that does not begin with the
+/// unit's first sample, the parts before it also count, back to the one that does. All entries with
+/// the same epoch are kept; that is a fault, which readers report.
 fn newest(mut entries: Vec<(EntryHeader, u64)>) -> Vec<(EntryHeader, u64)> {
     entries.sort_by_key(|(header, start): &(EntryHeader, u64)| (header.unit, header.epoch, *start));
     let mut counting: Vec<(EntryHeader, u64)> = Vec::with_capacity(entries.len());
@@ -281,7 +281,7 @@ mod tests {
             };
             SpoolEntry { key, header, bytes }
         };
-        // The first two were dropped; then a part of five, one of three, and the rest.
+        // The first two were dropped. Then come a part of five, one of three, and the rest.
         let group = [
             part(1, 0, 4),
             part(2, 4, 6),
@@ -303,7 +303,7 @@ mod tests {
         assert!(matches!(index.bytes(UnitIndex(1)), Err(SpoolError::Count { count: 3, .. })));
         assert_eq!((index.check_bytes().count(), index.headers().count()), (0, 4));
 
-        // One that was taken back whole, and done again whole.
+        // A unit that was taken back completely, and done again completely.
         let lengths = files.append(&[part(6, 0, 10)]).unwrap();
         let again = read(root.path(), key, &lengths[&key]).unwrap();
         again.check_complete(2).unwrap();
@@ -321,7 +321,7 @@ mod tests {
         let (mut files, _) = DiskSpools::open(root.path(), BTreeMap::new(), true).unwrap();
         let lengths = files.append(&[entry(key, 0)]).unwrap();
         files.accept(lengths.clone());
-        // Written, but the journal never heard of it: the process was killed in between.
+        // The bytes were written, but the process was killed before the journal knew of them.
         files.append(&[entry(key, 1)]).unwrap();
         drop(files);
 

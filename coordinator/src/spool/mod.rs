@@ -1,8 +1,8 @@
-//! Spools: where accepted results wait, a frame each, until the frame is resolved.
+//! Spools: accepted results of one frame each, until the frame is resolved.
 //!
-//! What of a spool counts is said by the journal, as its extent: bytes beyond it were never
-//! acknowledged, and are overwritten. A sealed segment never changes again, and is named by a hash
-//! that the journal holds.
+//! The journal says how much of a spool counts, as its extent. Bytes beyond the extent were never
+//! acknowledged, and are overwritten. A sealed segment never changes again. Its name is a hash that
+//! the journal stores.
 
 mod disk;
 mod entry;

@@ -1,5 +1,5 @@
-//! What a store of spools must do: append a group, read a range, seal, list, delete. One thread
-//! writes; any number of readers read what the journal says is durable.
+//! The contract of a spool store: append a group, read a range, seal, list, delete. One thread
+//! writes. Any number of readers read the part that the journal calls durable.
 
 use super::entry::EntryHeader;
 use super::extent::SpoolExtent;
@@ -10,56 +10,56 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tessera_protocol::{BlobHash, FilmError, FrameNumber, JobId, UnitIndex, VersionError};
 
-/// The writing side of a store of spools. One thread owns it; all methods may block.
+/// The writing side of a spool store. Only one thread owns it. All methods may block.
 ///
-/// The order of a commit: [`Self::append`], [`Self::seal`], then the journal, then
-/// [`Self::accept`]. Until it is accepted, the same may be written again in the same place.
+/// The order of a commit is: [`Self::append`], [`Self::seal`], the journal, [`Self::accept`].
+/// Before it is accepted, the same bytes may be written again in the same place.
 pub trait Spools: Send + 'static {
-    /// Appends a group, durably. Gives the new extents of the spools that it touched.
+    /// Appends a group durably. Returns the new extents of the changed spools.
     fn append(
         &mut self,
         group: &[SpoolEntry],
     ) -> Result<BTreeMap<SpoolKey, SpoolExtent>, SpoolError>;
 
-    /// Seals the open part of a spool with this extent: the extent with one more segment, or the
-    /// same where nothing is open. An object store puts the segment under its hash here.
+    /// Seals the open part of a spool with this extent. Returns the extent with one more segment,
+    /// or unchanged if nothing is open. An object store stores the segment under its hash here.
     fn seal(&mut self, key: SpoolKey, extent: SpoolExtent) -> Result<SpoolExtent, SpoolError>;
 
-    /// The journal has these extents now.
+    /// Records that the journal has these extents.
     fn accept(&mut self, extents: BTreeMap<SpoolKey, SpoolExtent>);
 
-    /// The journal does not know these spools any more.
+    /// Records that the journal does not know these spools any more.
     fn forget(&mut self, keys: &[SpoolKey]);
 
     /// Deletes the bytes of spools that were forgotten.
     fn delete(&mut self, keys: &[SpoolKey]);
 
-    /// Durable spools and their extents.
+    /// Returns the durable spools and their extents.
     fn extents(&self) -> &BTreeMap<SpoolKey, SpoolExtent>;
 
-    /// The reading side.
+    /// Returns the reading side.
     fn reader(&self) -> Arc<dyn SpoolReader>;
 }
 
 /// The reading side of a store of spools. All methods may block.
 pub trait SpoolReader: Send + Sync + 'static {
-    /// Opens the durable part of a spool; fails where it is shorter.
+    /// Opens the durable part of a spool. Fails if the spool is shorter.
     fn open(&self, key: SpoolKey, extent: &SpoolExtent) -> Result<Box<dyn SpoolRead>, SpoolError>;
 
-    /// Everything that stands among the spools: its name, and the spool that it is, if it is one.
+    /// Lists every item of the store: its name, and its spool if it is one.
     fn list(&self) -> Result<Vec<(String, Option<SpoolKey>)>, SpoolError>;
 }
 
-/// A spool, open for reading. May block.
+/// A spool that is open for reading. Methods may block.
 pub trait SpoolRead: Send + Sync {
-    /// What errors call it.
+    /// Returns the place to name in errors.
     fn place(&self) -> PathBuf;
 
-    /// Fills the buffer from `offset` on.
+    /// Reads bytes from `offset` on until the buffer is full.
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
 }
 
-/// Which spool: a frame of a job.
+/// Names a spool: a frame of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SpoolKey {
     /// The job.
@@ -74,105 +74,105 @@ impl std::fmt::Display for SpoolKey {
     }
 }
 
-/// An accepted result on its way to the disk.
+/// An accepted result that is being written.
 #[derive(Clone, Debug)]
 pub struct SpoolEntry {
-    /// Where it goes.
+    /// Spool of the result.
     pub key: SpoolKey,
-    /// What stands before it.
+    /// Header of the result.
     pub header: EntryHeader,
-    /// The film's wire form, `header.length` bytes.
+    /// Wire form of the film, `header.length` bytes.
     pub bytes: Bytes,
 }
 
-/// What is wrong with a spool.
+/// Why a spool cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum SpoolError {
     /// The file system or object store failed.
     #[error("spool `{path}` cannot be used")]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the file system.
         #[source]
         source: io::Error,
     },
-    /// Fewer bytes than the journal says were made durable.
+    /// The spool has fewer bytes than the journal calls durable.
     #[error("spool `{path}` has {found} of {expected} bytes")]
     Short {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Bytes it has.
+        /// Bytes that the file has.
         found: u64,
-        /// Bytes it had.
+        /// Bytes that the journal calls durable.
         expected: u64,
     },
-    /// No entry where one must be.
+    /// There is no entry where one must be.
     #[error("spool `{path}` is damaged at byte {offset}")]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Where.
+        /// Position of the entry in the file.
         offset: u64,
     },
-    /// An entry of a version that this build does not read.
+    /// An entry has a version that this build does not read.
     #[error("spool `{path}` cannot be read at byte {offset}")]
     Version {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Where.
+        /// Position of the entry in the file.
         offset: u64,
-        /// Which version, and which this build reads.
+        /// The version, and the versions that this build reads.
         #[source]
         source: VersionError,
     },
-    /// An entry's bytes are not the ones that were written.
+    /// The bytes of an entry differ from what was written.
     #[error("unit {} in spool `{path}` has other bytes than were written", unit.0)]
     Hash {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Whose result.
+        /// Unit of the result.
         unit: UnitIndex,
     },
-    /// An entry's bytes are not a film.
+    /// The bytes of an entry are not a film.
     #[error("unit {} in spool `{path}` is not a film", unit.0)]
     Film {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Whose result.
+        /// Unit of the result.
         unit: UnitIndex,
-        /// Why not.
+        /// Error of the decoder.
         #[source]
         source: FilmError,
     },
-    /// A part of a unit does not begin where the one before it ends.
+    /// A part of a unit does not begin at the end of the previous part.
     #[error("unit {} in spool `{path}` goes on at sample {first} after {samples}", unit.0)]
     Gap {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Which unit.
+        /// Number of the unit.
         unit: UnitIndex,
         /// First sample of the part.
         first: u32,
-        /// Samples before it.
+        /// Number of samples before it.
         samples: u32,
     },
-    /// A sealed segment's headers are not the ones that were sealed.
+    /// The headers of a sealed segment differ from what was sealed.
     #[error("segment {hash} of spool `{path}` has other headers than were sealed")]
     Seal {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The segment's name.
+        /// Name of the segment.
         hash: BlobHash,
     },
-    /// A unit that must be there is not, or is there twice.
+    /// A needed unit is missing, or is there twice.
     #[error("unit {} stands {count} times in spool `{path}`, not once", unit.0)]
     Count {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Which unit.
+        /// Number of the unit.
         unit: UnitIndex,
-        /// How often.
+        /// Number of its results.
         count: u32,
     },
 }

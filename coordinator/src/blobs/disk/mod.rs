@@ -1,5 +1,5 @@
-//! Blobs as files of the data folder: their names, their durability, and uploads that go on after
-//! an interruption.
+//! Blobs as files of the data folder: their names, their durability, and uploads that continue
+//! after an interruption.
 
 use super::store::{BlobError, BlobWriter, Blobs, Listed, Upload, UploadError, hash_named};
 use crate::folder::DataFolder;
@@ -12,7 +12,7 @@ use tessera_protocol::BlobHash;
 use tessera_transport::files;
 use tessera_transport::{BlobRead, BlobSink, PartFile, SinkError};
 
-/// Bytes read at once when a file is hashed.
+/// Bytes that are read at once when a file is hashed.
 const READ_BYTES: usize = 1 << 20;
 
 /// The blobs of a data folder. Clones share it.
@@ -25,8 +25,8 @@ pub struct DiskBlobs {
 }
 
 impl DiskBlobs {
-    /// The blobs of this folder. An upload is refused where it would leave fewer than
-    /// `reserve_bytes` on the disk.
+    /// Opens the blobs of a data folder. An upload is refused if it would leave fewer than
+    /// `reserve_bytes` free.
     pub fn open(folder: &DataFolder, reserve_bytes: u64) -> Self {
         let (whole, partial, temporary) = (folder.blobs(), folder.partial(), folder.temporary());
         Self { whole, partial, temporary, reserve_bytes }
@@ -79,7 +79,7 @@ impl Blobs for DiskBlobs {
 
     fn upload(&self, hash: BlobHash, length: u64) -> Result<Box<Upload>, UploadError> {
         let path = self.partial.join(hash.to_string());
-        // An upload that goes on is not an old one.
+        // Touch the file, so that a resumed upload does not count as an old one.
         let held = touch(&path).and_then(|()| std::fs::metadata(&path));
         let held = held.map_or(0, |metadata| metadata.len());
         let needed = length.saturating_sub(held).saturating_add(self.reserve_bytes);
@@ -140,7 +140,7 @@ impl Blobs for DiskBlobs {
     }
 }
 
-/// A temporary file that gets its name from what was written.
+/// A temporary file that gets its name from its bytes at the end.
 struct NewBlob {
     file: NamedTempFile,
     blobs: DiskBlobs,
@@ -169,7 +169,7 @@ impl BlobWriter for NewBlob {
             self.file.as_file().sync_all()?;
             let (hash, length) = hash_file(&path)?;
             self.blobs.install(&path, hash)?;
-            // It has its final name now, and is no temporary file any more.
+            // The file has its final name now, and must not be deleted as a temporary file.
             self.file.into_temp_path().keep().map_err(|error| error.error)?;
             Ok((hash, length))
         })();
@@ -177,7 +177,7 @@ impl BlobWriter for NewBlob {
     }
 }
 
-/// An upload in its part file.
+/// An upload in its partial file.
 struct Part {
     part: PartFile,
     hash: BlobHash,

@@ -1,4 +1,4 @@
-//! Tests of blobs on the disk: the contract, and what only files can show.
+//! Tests of blobs on the disk: the contract, and properties that only files have.
 
 use super::*;
 use crate::blobs::contract;

@@ -1,5 +1,5 @@
-//! Spools as files: one append-only file a frame. A sealed segment is a range of that file which is
-//! not written again.
+//! Spools as files: one append-only file per frame. A sealed segment is a range of that file which
+//! is not written again.
 
 use crate::spool::entry::{EntryHeader, HEADER_BYTES};
 use crate::spool::extent::{Segment, SegmentName, SpoolExtent};
@@ -13,17 +13,17 @@ use std::sync::Arc;
 use tessera_protocol::FrameNumber;
 use tessera_transport::files;
 
-/// Spools held open at most: frames in flight are few, and a file beyond this number is opened
-/// again.
+/// Most spools that are kept open. Only few frames are in progress, and a closed file is opened
+/// again when it is needed.
 const OPEN_MAX: usize = 64;
 
-/// All spools of a coordinator. One thread owns it.
+/// All spools of a coordinator. Only one thread owns them.
 #[derive(Debug)]
 pub struct DiskSpools {
     root: PathBuf,
     extents: BTreeMap<SpoolKey, SpoolExtent>,
     open: BTreeMap<SpoolKey, File>,
-    /// Names of the open parts, where they are known: up to what was accepted, and with what was
+    /// Names of the open parts, if they are known: for the accepted bytes, and with the bytes
     /// appended since.
     names: BTreeMap<SpoolKey, SegmentName>,
     appended: BTreeMap<SpoolKey, SegmentName>,
@@ -31,9 +31,9 @@ pub struct DiskSpools {
 }
 
 impl DiskSpools {
-    /// Takes over the spools that the journal knows, with their extents; cuts what is beyond, and
-    /// deletes files that the journal does not know. Also gives what is wrong with them: those
-    /// spools stay as they are. `sync` false leaves out the syncs.
+    /// Takes over the spools that the journal knows, with their extents. Cuts bytes beyond the
+    /// extents and deletes unknown files. Also returns the faults that it found; those spools stay
+    /// as they are. If `sync` is false, nothing is synced.
     pub fn open(
         root: &Path,
         extents: BTreeMap<SpoolKey, SpoolExtent>,
@@ -62,7 +62,7 @@ impl DiskSpools {
         Ok((spools, problems))
     }
 
-    /// A reader of the spools below this folder, whoever writes them.
+    /// Returns a reader of the spools in a folder that any process may be writing.
     pub fn reader_of(root: &Path) -> Arc<dyn SpoolReader> {
         Arc::new(DiskReader { root: root.to_path_buf() })
     }
@@ -74,7 +74,7 @@ impl DiskSpools {
         File::create(path)
     }
 
-    /// Makes a new spool's file durable, and its name.
+    /// Makes a new spool's file and its name durable.
     pub(crate) fn sync_new(root: &Path, key: SpoolKey, file: &File) -> io::Result<()> {
         file.sync_all()?;
         files::sync_folder(&root.join(key.job.to_string()))?;
@@ -89,7 +89,7 @@ impl DiskSpools {
                 .and_then(|file| file.sync_data())
                 .map_err(failed)?;
             if !self.extents.contains_key(key) {
-                // A new file: its name and its folder's name must last too.
+                // A new file: its name and its folder's name must be durable too.
                 let folder = self.root.join(key.job.to_string());
                 files::sync_folder(&folder).map_err(failed)?;
                 files::sync_folder(&self.root).map_err(failed)?;
@@ -98,7 +98,8 @@ impl DiskSpools {
         Ok(())
     }
 
-    /// The name so far of a spool's open part. After a start it is read from the headers once.
+    /// Returns the name of a spool's open part so far. After a start it is computed once from the
+    /// headers.
     fn name(&self, key: SpoolKey, extent: &SpoolExtent) -> Result<SegmentName, SpoolError> {
         if let Some(name) = self.appended.get(&key).or_else(|| self.names.get(&key)) {
             return Ok(name.clone());
@@ -186,11 +187,11 @@ impl Spools for DiskSpools {
             if let Err(error) = std::fs::remove_file(&path)
                 && error.kind() != io::ErrorKind::NotFound
             {
-                // The next start deletes it: the journal does not know it.
+                // The next start deletes the file, because the journal does not know it.
                 tracing::warn!(path = %path.display(), %error, "a spool that is done with stays on \
                     the disk");
             }
-            // Fails while other frames of the job are open, which is right.
+            // This fails while other frames of the job are open, which is fine.
             drop(std::fs::remove_dir(self.root.join(key.job.to_string())));
         }
     }
@@ -204,7 +205,7 @@ impl Spools for DiskSpools {
     }
 }
 
-/// Reads the files below a folder.
+/// Reads the spools in a folder.
 #[derive(Clone, Debug)]
 struct DiskReader {
     root: PathBuf,
@@ -253,7 +254,7 @@ impl SpoolRead for SpoolFile {
     }
 }
 
-/// Where a spool stands below the spool folder.
+/// Returns the path of a spool in the spool folder.
 pub(crate) fn path_of(root: &Path, key: SpoolKey) -> PathBuf {
     root.join(key.job.to_string()).join(format!("{:07}.sums", key.frame.0))
 }
@@ -280,7 +281,7 @@ fn file<'a>(
     }
 }
 
-/// Cuts the file to `length` where it is longer; gives the bytes it had.
+/// Cuts the file to `length` if it is longer. Returns its former length.
 fn cut(path: &Path, length: u64) -> io::Result<u64> {
     let file = OpenOptions::new().write(true).open(path)?;
     let found = file.metadata()?.len();

@@ -1,4 +1,4 @@
-//! Tests of spools on the disk: the contract, and what only files can show.
+//! Tests of spools on the disk: the contract, and properties that only files have.
 
 use super::*;
 use crate::spool::contract::{self, entry, key};
@@ -22,7 +22,7 @@ fn a_changed_header_of_a_sealed_segment_is_found() {
     let extent = spools.seal(key, extents.remove(&key).unwrap()).unwrap();
     let reader = DiskSpools::reader_of(root.path());
     crate::spool::SpoolIndex::read(&*reader, key, &extent).unwrap();
-    // The unit's number: no other checksum covers it.
+    // The number of the unit. No other checksum covers it.
     let path = path_of(root.path(), key);
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[4] ^= 0x40;
