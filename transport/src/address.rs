@@ -5,9 +5,9 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
-/// The coordinator's port where none is given.
+/// Port of a coordinator if none is given.
 pub const DEFAULT_PORT: u16 = 7420;
-/// Longest host name, bytes (RFC 1035 allows 253).
+/// Longest host name in bytes (RFC 1035 allows 253).
 const HOST_MAX: usize = 253;
 
 /// A host, by name or number, and a port.
@@ -17,7 +17,7 @@ pub struct Address {
     port: u16,
 }
 
-/// Why a text is no address, or an address leads nowhere.
+/// Why a text is not an address, or why an address cannot be resolved.
 #[derive(Debug, thiserror::Error)]
 pub enum AddressError {
     /// The text does not have the form.
@@ -26,34 +26,34 @@ pub enum AddressError {
             [::1]:7420"
     )]
     Form {
-        /// What was given.
+        /// Text that was given.
         text: String,
-        /// What is wrong with it.
+        /// Description of the fault.
         problem: &'static str,
     },
     /// The name has no address.
     #[error("cannot find the host `{host}`")]
     Resolve {
-        /// The name.
+        /// Name of the host.
         host: String,
-        /// What the resolver said; None where it knows the name but no address of it.
+        /// Error of the resolver; None if it knows the name but has no address for it.
         #[source]
         source: Option<std::io::Error>,
     },
 }
 
 impl Address {
-    /// The host without its port.
+    /// Returns the host without its port.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The port.
+    /// Returns the port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The socket addresses this address leads to, at least one, in the resolver's order.
+    /// Returns the socket addresses of this address, at least one, in the resolver's order.
     pub async fn resolve(&self) -> Result<Vec<SocketAddr>, AddressError> {
         let failed = |source| AddressError::Resolve { host: self.host.clone(), source };
         let found = tokio::net::lookup_host((self.host.as_str(), self.port)).await;

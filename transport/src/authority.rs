@@ -1,5 +1,5 @@
-//! The farm's own certificate authority: ECDSA P-256, self-signed, one key in one folder. Its
-//! caller decides who is signed.
+//! The farm's own certificate authority: ECDSA P-256, self-signed, with one key in one folder. The
+//! caller decides whose certificate is signed.
 
 use crate::files::{self, Access};
 use crate::identity::Identity;
@@ -19,19 +19,19 @@ use rustls::pki_types::{
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The name in every coordinator's certificate, so that a coordinator may be dialled at any
-/// address.
+/// Name in every coordinator's certificate, so that a coordinator can be dialled at any address.
 pub const SERVER_NAME: &str = "tessera-coordinator";
 pub(crate) const KEY_FILE: &str = "authority.key";
 pub(crate) const CERTIFICATE_FILE: &str = "authority.pem";
 /// A key and a certificate of P-256 are below 2 KiB each.
 pub(crate) const FILE_BYTES_MAX: u64 = 64 << 10;
-/// Longest certificate request taken, bytes; one of P-256 with a name is below 1 KiB.
+/// Longest certificate request that is accepted, in bytes. A request for P-256 with a name is below
+/// 1 KiB.
 const REQUEST_BYTES_MAX: usize = 16 << 10;
-/// A coordinator's own certificate holds for a year, and is made anew at each start and every day:
-/// peers' clocks may be ahead.
+/// Life of a coordinator's own certificate: one year. It is made again at each start and every day.
+/// The long life helps peers whose clocks are ahead.
 const SERVER_VALIDITY: Duration = Duration::from_secs(365 * 86_400);
-/// The name in every authority's certificate.
+/// Name in every authority's certificate.
 pub(crate) const AUTHORITY_NAME: &str = "Tessera farm authority";
 pub(crate) const AUTHORITY_VALIDITY: Duration = Duration::from_secs(20 * 365 * 86_400);
 
@@ -40,32 +40,32 @@ pub struct Authority {
     pub(crate) issuer: Issuer<'static, KeyPair>,
     pub(crate) certificate: CertificateDer<'static>,
     pub(crate) lifetimes: Lifetimes,
-    /// The one before, while it is trusted too.
+    /// The former authority, while it is still trusted.
     pub(crate) former: Option<Former>,
 }
 
-/// Why there is no authority, or why it does not sign.
+/// Why an authority cannot be used, or does not sign.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
     /// A file cannot be read or written.
     #[error("cannot read or write the farm's authority at `{}`", path.display())]
     File {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         #[source]
         source: std::io::Error,
     },
-    /// The files are no authority.
+    /// The files do not contain an authority.
     #[error("`{}` is not the farm's authority: {problem}; restore it from a backup, or move it \
         away to found a new farm", path.display())]
     Broken {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the fault.
         problem: &'static str,
     },
-    /// The former rotation is not over.
+    /// The former rotation has not ended.
     #[error(
         "the authority was rotated already, and the one before is trusted for {0} s more; rotate \
             again after that"
@@ -83,15 +83,15 @@ pub enum AuthorityError {
 }
 
 impl Authority {
-    /// A new authority that is kept nowhere.
+    /// Creates a new authority that is not stored.
     pub fn generate() -> Result<Self, AuthorityError> {
         Self::from_key(
             KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(AuthorityError::Crypto)?,
         )
     }
 
-    /// The authority kept in a folder; a new one where the folder has none. Only its owner can read
-    /// the key.
+    /// Opens the authority of a folder, or makes one if the folder has none. Only its owner can
+    /// read the key.
     pub fn open_or_create(folder: &Path) -> Result<Self, AuthorityError> {
         let (key_path, certificate_path) = (folder.join(KEY_FILE), folder.join(CERTIFICATE_FILE));
         let failed = |path: &Path| {
@@ -111,8 +111,8 @@ impl Authority {
             });
         }
         files::create_private_folder(folder).map_err(failed(folder))?;
-        // A key without a certificate is a first start that was cut off: the same key gets its
-        // certificate now.
+        // A key without a certificate comes from a first start that was interrupted. The same key
+        // gets its certificate now.
         let authority =
             if key_there { Self::from_key(read_key(&key_path)?)? } else { Self::generate()? };
         if !key_there {
@@ -126,7 +126,7 @@ impl Authority {
         Ok(authority)
     }
 
-    /// The authority kept in a folder.
+    /// Opens the authority of a folder.
     pub fn open(folder: &Path) -> Result<Self, AuthorityError> {
         crate::rotation::complete(folder)?;
         let key = read_key(&folder.join(KEY_FILE))?;
@@ -157,44 +157,44 @@ impl Authority {
         Ok(Self { issuer: Issuer::new(params, key), certificate, lifetimes, former: None })
     }
 
-    /// The same, with other lives of what it signs from now on.
+    /// Returns this authority with other lifetimes for the certificates that it signs from now on.
     pub fn with_lifetimes(mut self, lifetimes: Lifetimes) -> Self {
         self.lifetimes = lifetimes;
         self
     }
 
-    /// How long what it signs holds.
+    /// Returns how long the signed certificates are valid.
     pub fn lifetimes(&self) -> &Lifetimes {
         &self.lifetimes
     }
 
-    /// Certificates of what is trusted: its own, and the former one's.
+    /// Returns the trusted certificates: the authority's own and that of the former authority.
     pub(crate) fn roots(&self) -> Vec<CertificateDer<'static>> {
         let former = self.former.iter().map(|former| former.certificate.clone());
         std::iter::once(self.certificate.clone()).chain(former).collect()
     }
 
-    /// The authority's own certificate.
+    /// Returns the authority's own certificate.
     pub fn certificate(&self) -> &CertificateDer<'static> {
         &self.certificate
     }
 
-    /// What join tokens name the authority by.
+    /// Returns the pin by which join tokens name the authority.
     pub fn pin(&self) -> AuthorityPin {
         AuthorityPin::of_public_key(&self.issuer.key().subject_public_key_info())
     }
 
-    /// A new identity, its key made here: for the coordinator's own first admin, and for farms
-    /// within one process.
+    /// Creates an identity with a new key, for the coordinator's first admin and for farms within
+    /// one process.
     pub fn issue(&self, peer: &PeerIdentity) -> Result<Identity, AuthorityError> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(AuthorityError::Crypto)?;
         let chain = vec![self.sign(peer, &key)?, self.certificate.clone()];
         Ok(Identity::from_parts(PrivatePkcs8KeyDer::from(key.serialize_der()), chain)?)
     }
 
-    /// The chain for whoever holds the key of a PKCS #10 request (DER): the new certificate, then
-    /// the authority's. Of the request, only its public key is used, and its signature is checked:
-    /// the requester has the private key.
+    /// Signs a PKCS #10 request (DER). Returns the chain: the new certificate, then the
+    /// authority's. Only the request's public key is used. Its signature is checked, which proves
+    /// that the requester has the private key.
     pub fn sign_request(
         &self,
         peer: &PeerIdentity,
@@ -231,8 +231,8 @@ impl Authority {
         self.finish(params, key)
     }
 
-    /// A coordinator's chain and key, made anew: they need not be kept, since clients trust the
-    /// authority.
+    /// Makes a new chain and key for a coordinator. They need not be stored, since clients trust
+    /// the authority.
     pub(crate) fn issue_server(
         &self,
     ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), AuthorityError> {
@@ -243,8 +243,8 @@ impl Authority {
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let mut chain = vec![self.finish(params, &key)?, self.certificate.clone()];
         if let Some(former) = &self.former {
-            // Who trusts the former one finds the way by the second, and a token that names it
-            // finds it in the third.
+            // A peer that trusts the former authority needs the second certificate. A token that
+            // names the former authority needs the third.
             chain.extend([former.cross.clone(), former.certificate.clone()]);
         }
         Ok((chain, PrivatePkcs8KeyDer::from(key.serialize_der()).into()))
@@ -261,7 +261,7 @@ impl Authority {
     }
 }
 
-/// Of an authority.
+/// Sets the parameters of an authority's certificate.
 pub(crate) fn as_authority(mut params: CertificateParams) -> CertificateParams {
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -290,7 +290,8 @@ fn read_key(path: &Path) -> Result<KeyPair, AuthorityError> {
     KeyPair::from_pkcs8_pem_and_sign_algo(text, &PKCS_ECDSA_P256_SHA256).map_err(|_| broken())
 }
 
-/// The SubjectPublicKeyInfo (DER) of a certificate; None if the bytes are not a certificate.
+/// Returns the SubjectPublicKeyInfo (DER) of a certificate; None if the bytes are not a
+/// certificate.
 pub(crate) fn public_key_info(certificate: &CertificateDer<'_>) -> Option<Vec<u8>> {
     use x509_parser::prelude::{FromDer, X509Certificate};
     let (_, certificate) = X509Certificate::from_der(certificate).ok()?;

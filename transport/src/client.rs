@@ -1,4 +1,4 @@
-//! The client's end: requests, watching, blobs. Prints nothing and retries nothing.
+//! The client's side: requests, watching and blobs. Prints nothing and retries nothing.
 
 use crate::address::Address;
 use crate::blob::{self, BlobError};
@@ -15,19 +15,19 @@ use tessera_protocol::client::{Progress, Request, RequestError, Response};
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{BlobHash, Hello, JobId};
 
-/// Longest that an answer may take: an audit reads the whole store.
+/// Longest wait for an answer. An audit reads the whole store.
 const RESPONSE_WITHIN: Duration = Duration::from_secs(120);
 
 /// Why a request has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The coordinator says no.
+    /// The coordinator refused the request.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// The connection or the stream failed: it is not known whether the request was done.
+    /// The connection or the stream failed. It is not known whether the request was executed.
     #[error("the coordinator did not answer")]
     Frame(#[from] FrameError),
-    /// The answer is to another question.
+    /// The answer belongs to another kind of request.
     #[error("the coordinator's answer does not fit the request")]
     Unexpected,
 }
@@ -48,18 +48,18 @@ impl FarmClient {
         Ok(Self { link: connect(address, identity, hello, Timing::default()).await? })
     }
 
-    /// Over a link that is there.
+    /// Creates a client over an existing link.
     pub fn new(link: Link) -> Self {
         Self { link }
     }
 
-    /// The connection under it.
+    /// Returns the underlying link.
     pub fn link(&self) -> &Link {
         &self.link
     }
 
-    /// Asks, and waits for the one answer. [`Response::Error`] comes as [`ClientError::Request`].
-    /// [`Request::Watch`] goes through [`Self::watch`].
+    /// Sends a request and waits for its only answer. [`Response::Error`] becomes
+    /// [`ClientError::Request`]. [`Request::Watch`] goes through [`Self::watch`].
     pub async fn request(&self, request: &Request) -> Result<Response, ClientError> {
         let (mut sender, mut receiver) = self.ask(request).await?;
         sender.finish();
@@ -69,14 +69,14 @@ impl FarmClient {
         }
     }
 
-    /// The job's progress now and at each change, until it has ended.
+    /// Watches a job: its progress now and after each change, until it has ended.
     pub async fn watch(&self, job: JobId) -> Result<Watch, ClientError> {
         let (mut sender, receiver) = self.ask(&Request::Watch(job)).await?;
         sender.finish();
         Ok(Watch { receiver })
     }
 
-    /// The farm as it is now, in pieces, in the order in which they belong into a file.
+    /// Requests a backup of the farm, in pieces that are in the order of the file.
     pub async fn backup(&self) -> Result<Backup, ClientError> {
         let (mut sender, receiver) = self.ask(&Request::Backup).await?;
         sender.finish();
@@ -89,7 +89,7 @@ impl FarmClient {
         Ok((sender, receiver))
     }
 
-    /// Sends the file `source`, whose hash and length [`hash_file`] gave; see [`blob::put`].
+    /// Sends the file `source`, with hash and length from [`hash_file`]; see [`blob::put`].
     pub async fn put_blob(
         &self,
         blob: (BlobHash, u64),
@@ -112,20 +112,20 @@ impl FarmClient {
             .await
     }
 
-    /// Says goodbye.
+    /// Closes the connection.
     pub async fn close(self) {
         self.link.close(CloseCode::Done, "done").await;
     }
 }
 
-/// A job being watched.
+/// A job that is being watched.
 #[derive(Debug)]
 pub struct Watch {
     receiver: FrameReceiver,
 }
 
 impl Watch {
-    /// The next change; None once the job has ended. May be dropped and called again.
+    /// Returns the next change; None once the job has ended. Cancel-safe.
     pub async fn next(&mut self) -> Result<Option<Progress>, ClientError> {
         match self.receiver.receive().await? {
             None => Ok(None),
@@ -136,14 +136,14 @@ impl Watch {
     }
 }
 
-/// A backup on its way.
+/// A backup that is being received.
 #[derive(Debug)]
 pub struct Backup {
     receiver: FrameReceiver,
 }
 
 impl Backup {
-    /// The next piece; None behind the last one.
+    /// Returns the next piece; None after the last one.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, ClientError> {
         match within(RESPONSE_WITHIN, self.receiver.receive()).await? {
             None => Ok(None),
@@ -154,7 +154,7 @@ impl Backup {
     }
 }
 
-/// Hash and length of a file. Reads it whole, step by step; blocks.
+/// Returns hash and length of a file, which is read completely and in steps. Blocks.
 pub fn hash_file(path: &Path) -> std::io::Result<(BlobHash, u64)> {
     let mut hasher = blake3::Hasher::new();
     let length = std::io::copy(&mut std::fs::File::open(path)?, &mut hasher)?;

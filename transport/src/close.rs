@@ -2,40 +2,41 @@
 
 use quinn::VarInt;
 
-/// Longest reason sent with a close, bytes: it must fit in one packet.
+/// Longest reason sent with a close, in bytes. It must fit into one packet.
 pub const CLOSE_REASON_MAX: usize = 512;
 
 /// Application error codes of closed connections and reset streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum CloseCode {
-    /// All is done; nothing is wrong.
+    /// Everything is done; there is no fault.
     Done = 0,
-    /// No protocol version in common.
+    /// The peers have no protocol version in common.
     Version = 1,
-    /// The peer's identity may not do this.
+    /// The peer's identity does not have the right.
     NotAllowed = 2,
-    /// The peer is turned away; the reason says what to do.
+    /// The peer is turned away. The reason says what to do.
     Refused = 3,
-    /// This side stops; the peer should dial again later.
+    /// This side stops. The peer should dial again later.
     ShuttingDown = 4,
     /// The peer sent what the protocol does not allow.
     Protocol = 5,
-    /// Another connection of the same node has taken the place of this one.
+    /// Another connection of the same node has replaced this one.
     Replaced = 6,
-    /// The peer let a limit of time pass.
+    /// The peer exceeded a time limit.
     Silent = 7,
-    /// This side failed at something that is not the peer's fault.
+    /// This side failed, which is not the peer's fault.
     Failed = 8,
-    /// The peer's identity is on the farm's deny-list; the reason says what ends that. Dialling
-    /// again is of use only after that.
+    /// The peer's identity is on the farm's deny-list. The reason says what ends the denial.
+    /// Dialling again is useless before that.
     Denied = 9,
-    /// The peer's certificate has expired: it may dial again, and renew it before anything else.
+    /// The peer's certificate has expired. The peer can dial again, and renew it before anything
+    /// else.
     Expired = 10,
 }
 
 impl CloseCode {
-    /// The code that a number names; None for one that this build does not know.
+    /// Returns the code of a number; None for a number that this build does not know.
     pub fn from_number(number: u64) -> Option<Self> {
         use CloseCode::*;
         [
@@ -57,7 +58,7 @@ impl CloseCode {
 }
 
 impl CloseCode {
-    /// Whoever closes with this wants nothing of the peer until a person has changed something.
+    /// Returns whether the peer should wait until a person has changed something.
     pub fn turns_away(self) -> bool {
         matches!(self, Self::NotAllowed | Self::Refused | Self::Denied)
     }
@@ -74,7 +75,7 @@ pub fn close(connection: &quinn::Connection, code: CloseCode, reason: &str) {
     connection.close(code.into(), cut(reason, CLOSE_REASON_MAX).as_bytes());
 }
 
-/// The start of a text, at most `limit` bytes, ending at a character.
+/// Returns the start of a text, at most `limit` bytes long, cut at the end of a character.
 pub fn cut(text: &str, limit: usize) -> &str {
     let mut end = text.len().min(limit);
     while !text.is_char_boundary(end) {

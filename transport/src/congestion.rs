@@ -1,11 +1,11 @@
-//! Congestion control: quinn's Cubic, with a floor under its window. Owns no timer and no figure of
-//! the path.
+//! Congestion control: quinn's Cubic with a lower bound for its window. Owns no timer and no figure
+//! of the path.
 //!
-//! Cubic takes every lost datagram for a full queue. On a line that loses a fifth of them whatever
-//! is sent, its window falls to two datagrams and stays there: 6 KB a second at 400 ms, and a tile
-//! takes longer than its rendering. With a floor of 48 KiB the same line carries 100 KB a second.
-//! That is three initial windows of TCP (RFC 6928) a connection: no queue that matters is filled by
-//! it.
+//! Cubic takes every lost datagram for a full queue. On a line that always loses a fifth of them,
+//! its window falls to two datagrams and stays there. That gives 6 KB per second at 400 ms, and a
+//! tile takes longer to send than to render. With a lower bound of 48 KiB the same line carries 100
+//! KB per second. The bound is three initial windows of TCP (RFC 6928) for each connection, which
+//! fills no queue that matters.
 
 use quinn::congestion::{Controller, ControllerFactory, ControllerMetrics, CubicConfig};
 use quinn_proto::RttEstimator;
@@ -13,10 +13,10 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Bytes that may always be on their way.
+/// Bytes that may always be in flight.
 const FLOOR_BYTES: u64 = 48 << 10;
 
-/// Makes the controllers.
+/// Creates the controllers.
 #[derive(Debug)]
 pub(crate) struct FlooredCubic;
 
@@ -26,7 +26,7 @@ impl ControllerFactory for FlooredCubic {
     }
 }
 
-/// A controller whose window has the floor.
+/// A controller whose window has the lower bound.
 struct Floored(Box<dyn Controller>);
 
 impl Controller for Floored {

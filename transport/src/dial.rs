@@ -1,5 +1,5 @@
-//! Dials a coordinator: resolves, connects, exchanges hellos, and says exactly what failed. It
-//! begins several handshakes within the time to dial; later attempts are the caller's.
+//! Dials a coordinator: resolves, connects, exchanges hellos, and reports exactly what failed.
+//! Begins several handshakes within the time to dial. Later attempts are the caller's.
 
 use crate::address::Address;
 use crate::error::ConnectError;
@@ -18,9 +18,9 @@ use tessera_protocol::Hello;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// When handshakes begin that go on beside those before, in shares of the time to dial. A single
-/// one is fragile: a coordinator that hears nothing of it for three seconds forgets it, and on a
-/// line that loses every fifth datagram that is met once in some dozens.
+/// When handshakes begin, in shares of the time to dial. Earlier ones continue beside later ones. A
+/// coordinator forgets a handshake from which it hears nothing for three seconds. On a line that
+/// loses every fifth datagram this happens once in a few dozen handshakes.
 const TRIES: [f32; 3] = [0.0, 0.2, 0.5];
 
 /// Connects to the coordinator of the identity's farm. All addresses of the host are tried in turn,
@@ -35,7 +35,7 @@ pub async fn connect(
     dial(address, tls, hello, timing).await
 }
 
-/// Connects without an identity, to enrol: the server must be of the authority that has this key.
+/// Connects without an identity, to enrol. The server must belong to the authority with this key.
 pub(crate) async fn connect_to_enrol(
     address: &Address,
     pin: AuthorityPin,
@@ -56,13 +56,13 @@ async fn dial(
     let crypto = QuicClientConfig::try_from(tls)
         .map_err(|error| ConnectError::Identity(error.to_string()))?;
     let mut config = quinn::ClientConfig::new(Arc::new(crypto));
-    // An answer may be late; once there is a connection, the coordinator's idle time counts.
+    // An answer may be late. Once there is a connection, the coordinator's idle time counts.
     config.transport_config(Arc::new(socket::transport(&timing, timing.dial.max(timing.idle))));
     let dialling =
         Arc::new(Dialling { address: address.clone(), config, hello: hello.clone(), timing });
     let mut candidates = address.resolve().await?.into_iter();
     loop {
-        // `resolve` gives at least one; a later one is tried only while the former cannot be
+        // `resolve` returns at least one. The next one is tried only if the previous one cannot be
         // reached.
         let Some(candidate) = candidates.next() else {
             return Err(ConnectError::Unreachable {
@@ -89,8 +89,8 @@ struct Dialling {
 }
 
 impl Dialling {
-    /// The first of several tries that gets through. One that meets silence leaves it to the
-    /// others; any other verdict holds for all.
+    /// Returns the first of several tries that succeeds. A try without an answer leaves the
+    /// decision to the others. Any other failure is final.
     async fn reach(self: &Arc<Self>, candidate: SocketAddr) -> Result<Link, ConnectError> {
         let until = Instant::now() + self.timing.dial;
         let mut tries = JoinSet::new();
@@ -107,7 +107,7 @@ impl Dialling {
                 Ok(Err(error @ ConnectError::Unreachable { .. })) => silence = error,
                 Ok(result) => return result,
                 Err(failed) => {
-                    // Else the runtime stops, and this with it.
+                    // Otherwise the runtime is stopping, and this task with it.
                     if let Ok(panic) = failed.try_into_panic() {
                         std::panic::resume_unwind(panic);
                     }
@@ -125,8 +125,8 @@ impl Dialling {
             .map_err(|error| ConnectError::Identity(error.to_string()))?;
         let limit = self.timing.dial;
         let connection = tokio::select! {
-            // Both may be ready on a busy machine; an answer is worth more than what the probe
-            // heard.
+            // Both may be ready on a busy machine. An answer is worth more than the result of the
+            // probe.
             biased;
             result = tokio::time::timeout_at(until, connecting) => match result {
                 Ok(Ok(connection)) => connection,
@@ -151,7 +151,7 @@ impl Dialling {
             }
             Err(failure) => {
                 let error = self.failed_hello(&connection, failure);
-                // Let the close, and the reason in it, reach the other side.
+                // Wait until the close and its reason have reached the other side.
                 let _ = tokio::time::timeout(self.timing.answer / 4, endpoint.wait_idle()).await;
                 Err(error)
             }
@@ -168,8 +168,8 @@ impl Dialling {
             HelloFailure::Frame(FrameError::Silent(_)) => {
                 ConnectError::Unreachable { address, within: self.timing.answer }
             }
-            // The server verifies our certificate after we have verified its own: its verdict comes
-            // as the connection's end.
+            // The server checks our certificate after we have checked its certificate. Its verdict
+            // arrives as the end of the connection.
             HelloFailure::Frame(FrameError::Ended(ended)) => match connection.close_reason() {
                 Some(error) if error != quinn::ConnectionError::LocallyClosed => {
                     ConnectError::from_connection(&self.address, error, self.timing.dial)
@@ -201,9 +201,9 @@ fn any_address(peer: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, 0)
 }
 
-/// Returns only if the system learns that datagrams to this address come back (nothing listens
-/// there, or there is no route). QUIC's own socket is not connected, so the system does not tell
-/// it. One byte is sent, which QUIC ignores.
+/// Returns only if the system reports that datagrams to this address are rejected: nothing listens
+/// there, or there is no route. QUIC's own socket is not connected, so it gets no such report. This
+/// sends one byte, which QUIC ignores.
 async fn bounced(address: SocketAddr) -> std::io::Error {
     let probe = async {
         let socket = tokio::net::UdpSocket::bind(any_address(address)).await?;

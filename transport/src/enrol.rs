@@ -1,5 +1,5 @@
-//! Enrolment: a token and a name become an identity. Keeps no token ledger: the coordinator finds
-//! the role of a secret there.
+//! Enrolment: a token and a name become an identity. Has no list of tokens; the coordinator finds
+//! the role of a secret in its ledger.
 
 use crate::address::Address;
 use crate::authority::{Authority, AuthorityError, public_key_info};
@@ -18,43 +18,43 @@ use tessera_protocol::client::{EnrolReply, EnrolRequest};
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{Hello, NodeId};
 
-/// Why there is no new identity.
+/// Why the enrolment failed.
 #[derive(Debug, thiserror::Error)]
 pub enum EnrolError {
-    /// The coordinator was not reached, or is not the token's.
+    /// The coordinator was not reached, or is not the one of the token.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// The exchange failed; the token may have been used up by it.
+    /// The exchange failed. The token may be used up by it.
     #[error("enrolment was interrupted")]
     Frame(#[from] FrameError),
-    /// The coordinator says no.
+    /// The coordinator refused.
     #[error("enrolment was refused: {0}")]
     Refused(String),
-    /// The name cannot stand in a certificate.
+    /// A certificate cannot contain the name.
     #[error(transparent)]
     Name(PeerError),
-    /// The certificate that came is not for this key, name and farm.
+    /// The received certificate is not for this key, name and farm.
     #[error("the coordinator sent a wrong certificate: {0}")]
     Wrong(&'static str),
-    /// No key could be made.
+    /// The key could not be made.
     #[error("cannot make a key")]
     Crypto(#[source] rcgen::Error),
 }
 
-/// Who wants to enrol.
+/// A peer that wants to enrol.
 #[derive(Clone, Copy, Debug)]
 pub struct Applicant<'a> {
     /// The token to show.
     pub token: &'a JoinToken,
-    /// Its name: letters, digits and `.`, `_`, `-`, `@`.
+    /// Name: letters, digits and `.`, `_`, `-`, `@`.
     pub name: &'a str,
-    /// A node's own id; None for a person.
+    /// Id of a node; None for a person.
     pub node: Option<NodeId>,
 }
 
 /// Gets an identity from the coordinator at `address`, whose authority must be the token's. The key
-/// is made here and never leaves. Saves nothing: call [`Identity::save`] at once, since the token
-/// is now used.
+/// is made here and never sent. The identity is not stored: call [`Identity::save`] at once, since
+/// the token is now used.
 pub async fn enrol(
     address: &Address,
     applicant: Applicant<'_>,
@@ -96,7 +96,7 @@ pub async fn enrol(
     }
 }
 
-/// Checks that what came is for this key and this farm before it is trusted.
+/// Checks that the received chain is for this key and this farm before it is trusted.
 fn accept(
     chain: Vec<Vec<u8>>,
     key: &KeyPair,
@@ -111,8 +111,8 @@ fn accept(
         return Err(EnrolError::Wrong("it is of another key"));
     }
     let pin = public_key_info(authority).map(|info| AuthorityPin::of_public_key(&info));
-    // After a rotation the token names the former authority, by which the server has shown the new
-    // one in its handshake.
+    // After a rotation the token names the former authority. The server has shown in its handshake
+    // that the former authority signed the new one.
     if pin != Some(applicant.token.authority) && !shown.iter().skip(1).any(|one| one == authority) {
         return Err(EnrolError::Wrong("it is of another authority"));
     }
@@ -124,7 +124,7 @@ fn accept(
     Ok(identity)
 }
 
-/// Who the bearer of a request becomes by this grant.
+/// Returns the identity that this grant gives to the sender of a request.
 pub fn grant_to(grant: &Grant, request: &EnrolRequest) -> Result<PeerIdentity, PeerError> {
     if let Some(name) = grant.name.as_ref().filter(|name| **name != request.name) {
         let claimed = crate::close::cut(&request.name, 64).to_owned();
@@ -133,9 +133,9 @@ pub fn grant_to(grant: &Grant, request: &EnrolRequest) -> Result<PeerIdentity, P
     PeerIdentity::new(grant.role, &request.name, request.node)?.in_pool(grant.pool.as_deref())
 }
 
-/// The coordinator's side, once its ledger has found what the request's secret grants: who this is
-/// now, and the answer with the chain. The error's text is fit for [`EnrolReply::Refused`]; the
-/// token should count as used only where this succeeds.
+/// Signs the certificate on the coordinator's side, after its ledger has found the grant for the
+/// request's secret. Returns the identity, and the answer with the chain. The error's text is
+/// suitable for [`EnrolReply::Refused`]. The token should count as used only if this succeeds.
 pub fn sign(
     authority: &Authority,
     grant: &Grant,

@@ -1,5 +1,5 @@
-//! Errors of connections: why one was not made, or has ended, in words that a user can act on. Exit
-//! statuses are the command line's.
+//! Errors of connections: why one was not made or has ended, in words that a user can act on. The
+//! command line owns the exit statuses.
 
 use crate::address::{Address, AddressError};
 use crate::close::{CLOSE_REASON_MAX, CloseCode, cut};
@@ -7,7 +7,7 @@ use quinn::ConnectionError;
 use std::time::Duration;
 use tessera_protocol::HelloError;
 
-/// TLS alerts (RFC 8446 §6) as QUIC error codes carry them (RFC 9001 §4.8).
+/// TLS alerts (RFC 8446 §6) as QUIC error codes (RFC 9001 §4.8).
 const CRYPTO_ERRORS: std::ops::Range<u64> = 0x100..0x200;
 const ALERT_CERTIFICATE_EXPIRED: u8 = 45;
 const ALERT_NO_APPLICATION_PROTOCOL: u8 = 120;
@@ -20,9 +20,9 @@ pub enum Ended {
     /// The peer closed it.
     #[error("the peer closed the connection: {reason} ({})", code_name(*code))]
     Closed {
-        /// Why; None for a code that this build does not know.
+        /// Reason code; None for a code that this build does not know.
         code: Option<CloseCode>,
-        /// The peer's words; from an authenticated peer, but still only text.
+        /// Text from the peer. Even from an authenticated peer it is only text.
         reason: String,
     },
     /// The peer was silent for too long.
@@ -54,7 +54,7 @@ impl From<ConnectionError> for Ended {
     }
 }
 
-/// A peer's words, cut, without control characters: they reach terminals and logs.
+/// Cuts a peer's text and removes control characters, because it reaches terminals and logs.
 fn printable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     cut(&text, CLOSE_REASON_MAX).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
@@ -66,7 +66,7 @@ pub enum ConnectError {
     /// The address is malformed, or its host has no address.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// The system opened no socket.
+    /// The system could not open a socket.
     #[error("cannot open a UDP socket")]
     Socket(#[source] std::io::Error),
     /// The key or the certificate of this side cannot be used.
@@ -75,97 +75,97 @@ pub enum ConnectError {
     /// There is no route to the address.
     #[error("no way to `{address}`")]
     NoRoute {
-        /// The address dialled.
+        /// Address that was dialled.
         address: Address,
-        /// What the system said.
+        /// Error of the system.
         #[source]
         source: std::io::Error,
     },
     /// No answer came in time.
     #[error("no answer from `{address}` within {} s", within.as_secs_f32())]
     Unreachable {
-        /// The address dialled.
+        /// Address that was dialled.
         address: Address,
-        /// The time waited.
+        /// Time that was waited.
         within: Duration,
     },
-    /// The machine is there, but nothing listens at the port.
+    /// The machine answers, but nothing listens on the port.
     #[error("nothing listens at `{address}`")]
     Refused {
-        /// The address dialled.
+        /// Address that was dialled.
         address: Address,
     },
     /// The server has a certificate of another authority.
     #[error("the server at `{address}` is not this farm's coordinator: {problem}")]
     Foreign {
-        /// The address dialled.
+        /// Address that was dialled.
         address: Address,
-        /// What is wrong with its certificate.
+        /// Fault of its certificate.
         problem: String,
     },
     /// The server does not accept our certificate.
     #[error("the coordinator at `{address}` rejects this identity: {reason}")]
     Rejected {
-        /// The address dialled.
+        /// Address that was dialled.
         address: Address,
-        /// What it said.
+        /// Reason of the server.
         reason: String,
     },
-    /// The server says that our certificate has expired, too long ago to be renewed.
+    /// The server says that our certificate has expired so long ago that it cannot be renewed.
     #[error("the certificate of this identity has expired, says the coordinator at `{address}`")]
     Expired {
-        /// The address dialled.
+        /// Address that was dialled.
         address: Address,
     },
-    /// The server speaks something else.
+    /// The server speaks another protocol.
     #[error("the server at `{address}` does not speak the Tessera protocol")]
     NotTessera {
-        /// The address dialled.
+        /// Address that was dialled.
         address: Address,
     },
-    /// No protocol version in common, as this side sees it.
+    /// According to this side, there is no protocol version in common.
     #[error("this build and the coordinator at `{address}` cannot work together")]
     Version {
-        /// The address dialled.
+        /// Address that was dialled.
         address: Address,
-        /// The versions.
+        /// Versions of both sides.
         #[source]
         source: HelloError,
     },
-    /// No protocol version in common, as the coordinator sees it.
+    /// According to the coordinator, there is no protocol version in common.
     #[error("this build and the coordinator at `{address}` cannot work together: {reason}")]
     VersionRefused {
-        /// The address dialled.
+        /// Address that was dialled.
         address: Address,
-        /// The coordinator's words.
+        /// Text from the coordinator.
         reason: String,
     },
     /// The connection ended before it was ready.
     #[error("the connection to `{address}` ended")]
     Ended {
-        /// The address dialled.
+        /// Address that was dialled.
         address: Address,
-        /// How.
+        /// How the connection ended.
         #[source]
         source: Ended,
     },
 }
 
-/// Classes of [`ConnectError`] that a program may act on.
+/// Classes of [`ConnectError`] on which a program can act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectFailure {
-    /// Try again later or elsewhere.
+    /// The coordinator is not reachable. Try again later or elsewhere.
     Unreachable,
-    /// Another identity, or another farm.
+    /// The identity or the farm is the wrong one.
     NotAllowed,
-    /// Another build.
+    /// The builds do not match.
     Version,
-    /// Something on this side.
+    /// Something on this side failed.
     Local,
 }
 
 impl ConnectError {
-    /// What class of failure this is.
+    /// Returns the class of the failure.
     pub fn failure(&self) -> ConnectFailure {
         match self {
             Self::Address(AddressError::Resolve { .. })
@@ -190,7 +190,7 @@ impl ConnectError {
         }
     }
 
-    /// What to do about it, as a line for a person.
+    /// Returns advice for a person, in one line.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::Address(_) | Self::Socket(_) | Self::Ended { .. } => return None,
@@ -223,7 +223,7 @@ impl ConnectError {
         })
     }
 
-    /// How dialling `address` failed, from what QUIC says.
+    /// Converts an error of QUIC while dialling `address`.
     pub(crate) fn from_connection(
         address: &Address,
         error: ConnectionError,
@@ -231,8 +231,8 @@ impl ConnectError {
     ) -> Self {
         let address = address.clone();
         let (code, reason, ours) = match &error {
-            // A reset comes from a peer that knows nothing of the connection: it has heard too
-            // little of it, or was started anew.
+            // A reset comes from a peer that does not know the connection: too little of it arrived
+            // there, or the peer was restarted.
             ConnectionError::TimedOut | ConnectionError::Reset => {
                 return Self::Unreachable { address, within };
             }

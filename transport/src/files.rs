@@ -1,30 +1,31 @@
-//! Writes small files whole and synced, or not at all. Does not know their content.
+//! Writes small files completely and synced, or not at all. Does not know their content.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Who may read a file.
+/// Who can read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Only the owner: mode 0600.
+    /// Only the owner can read it: mode 0600.
     Secret,
-    /// Everybody: mode 0644.
+    /// Everyone can read it: mode 0644.
     Public,
 }
 
-/// Names of files in the making begin with it.
+/// Beginning of the names of temporary files.
 pub const TEMPORARY_PREFIX: &str = ".tessera-";
 
-/// Writes a file whole, and makes its name durable. The folder must exist.
+/// Writes a file completely, and makes its name durable. The folder must exist.
 pub fn write_atomically(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
     write_whole(path, &[bytes], access)?;
     sync_folder(folder_of(path))
 }
 
-/// Writes `parts` one after another to a file: under a temporary name in the same folder, then
-/// synced, then renamed. A reader sees the old bytes or the new ones. The name is not synced: after
-/// a power cut the file may be missing, never cut. Nothing is left on an error.
+/// Writes `parts` one after another to a file: first under a temporary name in the same folder,
+/// then synced, then renamed. A reader sees the old bytes or the new ones. The name is not synced,
+/// so after a power cut the file may be missing, but never incomplete. After an error nothing is
+/// left.
 pub fn write_whole(path: &Path, parts: &[&[u8]], access: Access) -> io::Result<()> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
@@ -42,15 +43,14 @@ pub fn write_whole(path: &Path, parts: &[&[u8]], access: Access) -> io::Result<(
     Ok(())
 }
 
-/// Gives a whole, synced file its final name and syncs the folder, so that the name survives a
+/// Gives a complete, synced file its final name and syncs the folder, so that the name survives a
 /// power cut.
 pub fn rename_synced(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(from, to)?;
     sync_folder(folder_of(to))
 }
 
-/// Makes a folder (and those above it) that only its owner may enter: mode 0700 where it did not
-/// exist.
+/// Makes a folder (and its parents) that only its owner can enter: mode 0700 if it did not exist.
 pub fn create_private_folder(path: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -59,7 +59,7 @@ pub fn create_private_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Reads a file that should be small; one above `limit` bytes is an error.
+/// Reads a small file. A file above `limit` bytes is an error.
 pub fn read_bounded(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     use std::io::Read;
     let mut bytes = Vec::new();
@@ -73,7 +73,7 @@ pub fn read_bounded(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The folder a path is in; `.` for a bare name.
+/// Returns the folder of a path; `.` for a bare name.
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -81,14 +81,14 @@ pub fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Makes the entries of a folder durable: names made or renamed in it before.
+/// Makes the entries of a folder durable, after names were made or changed in it.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
-    // Folders cannot be opened for syncing everywhere; where they can, the rename must reach the
-    // disk.
+    // Not every system can open a folder for syncing. Where it is possible, the rename must reach
+    // the disk.
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
-/// Bytes that may still be written to the file system of `path` by an ordinary user.
+/// Returns how many bytes an ordinary user can still write to the file system of `path`.
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
     let answer = rustix::fs::statvfs(path)?;
     Ok(answer.f_bavail.saturating_mul(answer.f_frsize))

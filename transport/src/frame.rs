@@ -1,5 +1,5 @@
-//! Framed messages on QUIC streams: a kind byte first, then u32 lengths and the codec's bytes.
-//! Knows no message by name.
+//! Framed messages on QUIC streams: first a kind byte, then u32 lengths and the codec's bytes. Does
+//! not know any message.
 
 use crate::close::CloseCode;
 use crate::error::Ended;
@@ -15,32 +15,32 @@ use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{CodecError, decode, encode};
 
 const LENGTH_BYTES: usize = 4;
-/// Bytes taken from QUIC at once: a length word never by itself makes this side allocate more than
-/// this ahead of what arrives.
+/// Bytes that are read from QUIC at once. A length never makes this side allocate more than this
+/// before the bytes arrive.
 const STEP_BYTES: usize = 64 << 10;
 
-/// Why there is no message.
+/// Why a message could not be received or sent.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
-    /// The length's word is beyond the limit.
+    /// The length is above the limit.
     #[error("the peer announces a message of {0} bytes; the limit is {MESSAGE_BYTES_MAX}")]
     TooLong(u32),
-    /// The bytes are no such message.
+    /// The bytes are not a message of the expected type.
     #[error(transparent)]
     Codec(#[from] CodecError),
     /// The stream ended within a message.
     #[error("the stream ended within a message")]
     Cut,
-    /// The stream ended where a message was due.
+    /// The stream ended although a message was expected.
     #[error("the stream ended where a message was due")]
     Missing,
-    /// The message did not arrive in time, or not all of it.
+    /// The message did not arrive completely in time.
     #[error("the peer was silent for {} s", .0.as_secs_f32())]
     Silent(Duration),
-    /// The first byte names no kind of stream.
+    /// The first byte is not a kind of stream.
     #[error("the peer opened a stream of the unknown kind {0}")]
     Kind(u8),
-    /// The peer gave the stream up.
+    /// The peer reset the stream.
     #[error(
         "the peer gave the stream up{}",
         .0.map(|code| format!(" ({code:?})")).unwrap_or_default()
@@ -52,7 +52,7 @@ pub enum FrameError {
 }
 
 impl FrameError {
-    /// Did the peer break the protocol (rather than the network or this side fail)?
+    /// Returns whether the peer broke the protocol. Otherwise the network or this side failed.
     pub fn is_peers_fault(&self) -> bool {
         matches!(
             self,
@@ -102,7 +102,7 @@ impl From<StoppedError> for FrameError {
     }
 }
 
-/// The result of `work`, or [`FrameError::Silent`] once `limit` has passed.
+/// Returns the result of `work`, or [`FrameError::Silent`] after the time `limit`.
 pub async fn within<T, E: Into<FrameError>>(
     limit: Duration,
     work: impl Future<Output = Result<T, E>>,
@@ -133,7 +133,7 @@ pub async fn open_one_way(
     Ok(FrameSender { stream })
 }
 
-/// What an accepted stream is for. The peer must say so within `limit`.
+/// Reads the kind of an accepted stream. The peer must send it within `limit`.
 pub async fn accept_kind(
     mut stream: RecvStream,
     limit: Duration,
@@ -160,12 +160,12 @@ impl FrameSender {
         Self { stream }
     }
 
-    /// Sends one message. Not to be dropped half done: half a message would be on the stream.
+    /// Sends one message. Not cancel-safe: half a message would be on the stream.
     pub async fn send<T: Serialize>(&mut self, message: &T) -> Result<(), FrameError> {
         self.send_all([message]).await
     }
 
-    /// Sends several messages at once: they share packets. Not to be dropped half done.
+    /// Sends several messages at once, so that they share packets. Not cancel-safe.
     pub async fn send_all<'a, T: Serialize + 'a>(
         &mut self,
         messages: impl IntoIterator<Item = &'a T>,
@@ -174,7 +174,7 @@ impl FrameSender {
         for message in messages {
             let body = encode(message)?;
             bytes.reserve(LENGTH_BYTES + body.len());
-            // The codec keeps its limit, which is far below u32::MAX.
+            // The codec's limit is far below u32::MAX.
             bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
             bytes.extend_from_slice(&body);
         }
@@ -184,18 +184,18 @@ impl FrameSender {
         Ok(())
     }
 
-    /// Sends raw bytes, where the kind of stream has them.
+    /// Sends raw bytes, for kinds of streams that have them.
     pub async fn send_raw(&mut self, bytes: &[u8]) -> Result<(), FrameError> {
         Ok(self.stream.write_all(bytes).await?)
     }
 
-    /// Ends the stream; what has been sent still arrives. Harmless when repeated.
+    /// Ends the stream. Sent bytes still arrive. A repeated call is harmless.
     pub fn finish(&mut self) {
-        // The only error is that it has ended already.
+        // The only possible error is that the stream has ended already.
         let _ = self.stream.finish();
     }
 
-    /// Ends the stream and waits until the peer's transport has it all.
+    /// Ends the stream and waits until the peer's transport has everything.
     pub async fn finish_and_deliver(&mut self, limit: Duration) -> Result<(), FrameError> {
         self.finish();
         match within(limit, self.stream.stopped()).await? {
@@ -204,15 +204,15 @@ impl FrameSender {
         }
     }
 
-    /// Gives the stream up: the peer sees [`FrameError::Reset`].
+    /// Resets the stream. The peer sees [`FrameError::Reset`].
     pub fn reset(&mut self, code: CloseCode) {
-        // The only error is that it has ended already.
+        // The only possible error is that the stream has ended already.
         let _ = self.stream.reset(code.into());
     }
 
-    /// Precedence among the connection's streams; 0 unless set, higher goes first.
+    /// Sets the priority among the connection's streams. The default is 0; higher goes first.
     pub fn set_priority(&self, priority: i32) {
-        // The only error is that it has ended already.
+        // The only possible error is that the stream has ended already.
         let _ = self.stream.set_priority(priority);
     }
 }
@@ -222,7 +222,7 @@ impl FrameSender {
 pub struct FrameReceiver {
     stream: RecvStream,
     meter: Option<Arc<Meter>>,
-    // The message that is arriving: its length's word and its bytes so far, never a byte beyond it.
+    // The arriving message: its length and its bytes so far, never a byte after it.
     buffer: Vec<u8>,
 }
 
@@ -251,8 +251,7 @@ impl FrameReceiver {
         }
     }
 
-    /// The next message; None where the stream has ended between two. May be dropped and called
-    /// again: nothing is lost.
+    /// Returns the next message; None if the stream has ended after a message. Cancel-safe.
     pub async fn receive<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
         loop {
             let wanted = self.wanted()?;
@@ -276,7 +275,7 @@ impl FrameReceiver {
         }
     }
 
-    /// Bytes that are missing from the message (or from its length's word).
+    /// Returns the number of bytes that are missing from the message, or from its length.
     fn wanted(&self) -> Result<usize, FrameError> {
         let Some(word) = self.buffer.first_chunk::<LENGTH_BYTES>() else {
             return Ok(LENGTH_BYTES - self.buffer.len());
@@ -288,13 +287,13 @@ impl FrameReceiver {
         Ok(LENGTH_BYTES + length as usize - self.buffer.len())
     }
 
-    /// The next message, which must be there, whole, within `limit`.
+    /// Returns the next message, which must arrive completely within `limit`.
     pub async fn expect<T: DeserializeOwned>(&mut self, limit: Duration) -> Result<T, FrameError> {
         within(limit, self.receive()).await?.ok_or(FrameError::Missing)
     }
 
-    /// Raw bytes, where the kind of stream has them: at most `limit_bytes` of them; None at the end
-    /// of the stream. Only between messages.
+    /// Reads at most `limit_bytes` raw bytes, for kinds of streams that have them; None at the end
+    /// of the stream. Only allowed between messages.
     pub async fn receive_raw(
         &mut self,
         limit_bytes: usize,
@@ -304,8 +303,8 @@ impl FrameReceiver {
         Ok(chunk.map(|chunk| chunk.bytes).inspect(|bytes| self.came(bytes.len())))
     }
 
-    /// Raw bytes into a buffer that has room, as many as have come: how many, at least one; None at
-    /// the end of the stream.
+    /// Reads the raw bytes that have arrived into a buffer. Returns their number, at least one;
+    /// None at the end of the stream.
     pub async fn receive_into(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, FrameError> {
         self.may_come().await;
         let read = self.stream.read(buffer).await?;
@@ -319,7 +318,7 @@ impl FrameReceiver {
 
     /// Tells the peer to stop sending.
     pub fn stop(&mut self, code: CloseCode) {
-        // The only error is that it has ended already.
+        // The only possible error is that the stream has ended already.
         let _ = self.stream.stop(code.into());
     }
 }

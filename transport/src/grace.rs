@@ -1,5 +1,5 @@
-//! Accepts the farm's certificates, and expired ones for a grace time so that they can be renewed.
-//! What an expired one may do is decided elsewhere.
+//! Accepts the farm's certificates, and also expired ones during a grace time, so that they can be
+//! renewed. Other modules decide what a peer with an expired certificate can do.
 
 use crate::peer::PeerIdentity;
 use crate::validity::{Lifetimes, Validity};
@@ -10,8 +10,8 @@ use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, 
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Verifies as the web's verifier does; a certificate that has expired is verified as of its last
-/// second, within its role's grace.
+/// Verifies like the web's verifier, except that a certificate within the grace of its role is
+/// verified as of its last valid second.
 #[derive(Debug)]
 pub(crate) struct GraceVerifier {
     pub(crate) strict: Arc<dyn ClientCertVerifier>,
@@ -19,7 +19,7 @@ pub(crate) struct GraceVerifier {
 }
 
 impl GraceVerifier {
-    /// The last second of a certificate that may still be renewed at `now`.
+    /// Returns the last second of a certificate that can still be renewed at `now`.
     fn last_second(&self, certificate: &CertificateDer<'_>, now: UnixTime) -> Option<UnixTime> {
         let role = PeerIdentity::of_certificate(certificate).ok()?.role;
         let validity = Validity::of_certificate(certificate)?;

@@ -1,5 +1,4 @@
-//! The exchange of hellos on a connection's first stream. Its bytes are the protocol's; see
-//! `tessera_protocol::hello`.
+//! The exchange of hellos on a connection's first stream. `tessera_protocol::hello` owns the bytes.
 
 use crate::close::{CloseCode, close};
 use crate::frame::{FrameError, FrameSender, accept_kind};
@@ -9,10 +8,10 @@ use tessera_protocol::hello::HELLO_BYTES_FIXED;
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{Hello, HelloError};
 
-/// Why two sides did not get past the hello.
+/// Why the exchange of hellos failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HelloFailure {
-    /// The peer's hello is malformed, or of other versions.
+    /// The peer's hello is malformed, or names other versions.
     #[error(transparent)]
     Hello(#[from] HelloError),
     /// The hello did not arrive.
@@ -23,8 +22,8 @@ pub enum HelloFailure {
     Early(StreamKind),
 }
 
-/// The dialling side: says hello, reads theirs, and agrees on a version. Closes the connection
-/// where that fails.
+/// Sends the hello of the dialling side, reads the other one, and agrees on a version. Closes the
+/// connection if this fails.
 pub(crate) async fn offer(
     connection: &Connection,
     ours: &Hello,
@@ -34,7 +33,7 @@ pub(crate) async fn offer(
         let (mut sender, mut receiver) = connection.open_bi().await.map_err(FrameError::from)?;
         let bytes = [&[StreamKind::Hello as u8][..], &ours.to_bytes()].concat();
         sender.write_all(&bytes).await.map_err(FrameError::from)?;
-        // The only error is that it has ended already.
+        // The only possible error is that the stream has ended already.
         let _ = sender.finish();
         read(&mut receiver).await
     };
@@ -42,8 +41,8 @@ pub(crate) async fn offer(
     settle(connection, theirs)
 }
 
-/// The accepting side. It says its own hello even where theirs has no version in common, so that
-/// both can name the versions.
+/// Answers with the hello of the accepting side. It is sent even if there is no version in common,
+/// so that both sides can name the versions.
 pub(crate) async fn answer(
     connection: &Connection,
     ours: &Hello,
@@ -60,7 +59,8 @@ pub(crate) async fn answer(
         sender.send_raw(&ours.to_bytes()).await?;
         sender.finish();
         if theirs.agree().is_err() {
-            // The dialler closes once it has read our hello. Closing first could overtake it.
+            // The dialling side closes after it has read our hello. If we closed first, the close
+            // could overtake the hello.
             let _ = tokio::time::timeout(timing.answer / 4, connection.closed()).await;
         }
         Ok(theirs)
@@ -93,7 +93,7 @@ fn settle(
             HelloFailure::Frame(FrameError::Silent(_)) => CloseCode::Silent,
             _ => CloseCode::Protocol,
         };
-        // A connection that the peer has ended keeps the peer's reason.
+        // If the peer has ended the connection, keep the peer's reason.
         if connection.close_reason().is_none() {
             close(connection, code, &failure.to_string());
         }
@@ -110,7 +110,7 @@ async fn read(stream: &mut RecvStream) -> Result<Hello, HelloFailure> {
     bytes[..HELLO_BYTES_FIXED].copy_from_slice(&fixed);
     exact(stream, &mut bytes[HELLO_BYTES_FIXED..]).await?;
     let mut hello = Hello::from_bytes(&bytes)?;
-    // It reaches terminals and logs.
+    // The text reaches terminals and logs.
     hello.build = hello.build.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     Ok(hello)
 }
@@ -134,8 +134,8 @@ mod tests {
     use tessera_protocol::Fingerprint;
     use tessera_protocol::client::Role;
 
-    /// What the server makes of a peer that opens its first stream with these bytes, and ends it or
-    /// not.
+    /// Returns how the server handles a peer that opens its first stream with these bytes, and ends
+    /// it or not.
     async fn greeted_with(bytes: &[u8], end: bool) -> (HelloFailure, Option<CloseCode>) {
         let timing = Timing { answer: Duration::from_millis(400), ..Timing::default() };
         let authority = Authority::generate().unwrap();

@@ -1,6 +1,6 @@
-//! Identity folders of nodes, users and admins: `identity.pem` (key, certificate, authority's
-//! certificate; mode 0600) and `coordinator` (the address it was enrolled at, a hint). Makes no
-//! certificate.
+//! Identity folders of nodes, users and admins. They contain `identity.pem` (key, certificate and
+//! the authority's certificate; mode 0600) and `coordinator` (the address of the enrolment, a
+//! hint). Makes no certificate.
 
 use crate::address::Address;
 use crate::authority::public_key_info;
@@ -18,51 +18,50 @@ const IDENTITY_FILE: &str = "identity.pem";
 const ADDRESS_FILE: &str = "coordinator";
 const FILE_BYTES_MAX: u64 = 64 << 10;
 
-/// A private key and the farm's word on whose it is.
+/// A private key and its certificate from the farm.
 pub struct Identity {
-    /// Who.
+    /// Identity in the certificate.
     pub peer: PeerIdentity,
-    /// Address of the farm's coordinator when this was made, for commands that are not told
-    /// otherwise.
+    /// Address of the farm's coordinator at the enrolment, for commands without another address.
     pub coordinator: Option<Address>,
     key: PrivatePkcs8KeyDer<'static>,
     chain: Vec<CertificateDer<'static>>,
 }
 
-/// Why a folder gives no identity.
+/// Why a folder has no usable identity.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
-    /// None is there.
+    /// There is no identity in the folder.
     #[error("no identity at `{}`; enrol this machine or person with a join token (`tessera token \
         create` makes one)", folder.display())]
     Missing {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
     },
-    /// It cannot be read or written.
+    /// A file cannot be read or written.
     #[error("cannot read or write the identity at `{}`", path.display())]
     File {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         #[source]
         source: io::Error,
     },
-    /// It is damaged.
+    /// The identity is damaged.
     #[error(
         "the identity at `{}` is damaged: {problem}; remove it and enrol again",
         folder.display()
     )]
     Broken {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
-        /// What is wrong with it.
+        /// Description of the fault.
         problem: String,
     },
 }
 
 impl Identity {
-    /// An identity of its parts: the chain is the own certificate, then the authority's.
+    /// Creates an identity. The chain is the own certificate, then the authority's.
     pub(crate) fn from_parts(
         key: PrivatePkcs8KeyDer<'static>,
         chain: Vec<CertificateDer<'static>>,
@@ -74,12 +73,12 @@ impl Identity {
         Ok(Self { peer, coordinator: None, key, chain })
     }
 
-    /// Is there an identity in this folder (whole or not)?
+    /// Returns whether there is an identity in this folder, intact or not.
     pub fn is_at(folder: &Path) -> bool {
         folder.join(IDENTITY_FILE).exists()
     }
 
-    /// The identity in a folder.
+    /// Loads the identity of a folder.
     pub fn load(folder: &Path) -> Result<Self, IdentityError> {
         let path = folder.join(IDENTITY_FILE);
         let bytes = match files::read_bounded(&path, FILE_BYTES_MAX) {
@@ -103,8 +102,8 @@ impl Identity {
         Ok(identity)
     }
 
-    /// Keeps the identity in a folder (made if need be), readable only by its owner. The identity
-    /// that was there is replaced as a whole.
+    /// Stores the identity in a folder, readable only by its owner. The folder is made if it is
+    /// absent. A former identity is replaced as a whole.
     pub fn save(&self, folder: &Path) -> Result<(), IdentityError> {
         let failed = |path: PathBuf| move |source| IdentityError::File { path, source };
         files::create_private_folder(folder).map_err(failed(folder.to_owned()))?;
@@ -121,9 +120,9 @@ impl Identity {
         files::write_atomically(&path, text.as_bytes(), Access::Secret).map_err(failed(path))
     }
 
-    /// The authority of the farm this identity belongs to.
+    /// Returns the certificate of the farm's authority.
     pub fn authority(&self) -> &CertificateDer<'static> {
-        // `from_parts` lets no chain of another length in.
+        // `from_parts` allows no chain of another length.
         &self.chain[1]
     }
 
@@ -132,8 +131,8 @@ impl Identity {
         Validity::of_certificate(&self.chain[0])
     }
 
-    /// What tokens of the same farm name it by; None where the authority's certificate is not
-    /// readable.
+    /// Returns the pin by which tokens of the same farm name it; None if the authority's
+    /// certificate cannot be read.
     pub fn authority_pin(&self) -> Option<AuthorityPin> {
         Some(AuthorityPin::of_public_key(&public_key_info(self.authority())?))
     }
@@ -164,7 +163,7 @@ pub(crate) fn pem_text(label: &str, der: &[u8]) -> String {
     let code = base64::engine::general_purpose::STANDARD.encode(der);
     let mut text = format!("-----BEGIN {label}-----\n");
     for line in code.as_bytes().chunks(64) {
-        // base64 is ASCII, so every byte is a character.
+        // base64 is ASCII, so every byte is one character.
         text.extend(line.iter().map(|byte| char::from(*byte)));
         text.push('\n');
     }

@@ -1,11 +1,11 @@
-//! QUIC connections as both ends share them: the farm's authority, identities, endpoints with
-//! mutual TLS, the hello, framed messages and blob streams. Takes no decision of the farm, and
-//! keeps no job, lease or token ledger.
+//! QUIC connections for both sides: the farm's authority, identities, endpoints with mutual TLS,
+//! the hello, framed messages and blob streams. Makes no decision for the farm, and stores no job,
+//! lease or token ledger.
 //!
-//! A dialling side holds an [`Identity`] and calls [`connect`] (or [`FarmClient::connect`]);
-//! without one it calls [`enrol::enrol`] with a [`JoinToken`]. The coordinator holds an
-//! [`Authority`], binds a [`Server`], and gets a [`Link`] from each [`Arriving`] connection: a
-//! connection whose peer is known and has said a hello of a version in common.
+//! A dialling side holds an [`Identity`] and calls [`connect`] (or [`FarmClient::connect`]).
+//! Without an identity it calls [`enrol::enrol`] with a [`JoinToken`]. The coordinator holds an
+//! [`Authority`], binds a [`Server`], and gets a [`Link`] from each [`Arriving`] connection. A link
+//! is a connection whose peer is known and has agreed on a version in its hello.
 
 pub mod address;
 pub mod authority;

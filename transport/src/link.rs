@@ -11,24 +11,24 @@ use rustls::pki_types::CertificateDer;
 use std::time::Duration;
 use tessera_protocol::Hello;
 
-/// How long a close may take to reach the peer.
+/// Longest time for a close to reach the peer.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
-/// What a peer's certificate says of it.
+/// Content of a peer's certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credential {
-    /// Who it is.
+    /// Identity of the peer.
     pub peer: PeerIdentity,
-    /// Its certificate's validity. It may have expired already: within the farm's grace such a peer
-    /// is let in, to renew it and do nothing else.
+    /// Validity of the certificate. It may have expired already: within the farm's grace such a
+    /// peer is let in, but can only renew it.
     pub validity: Validity,
-    /// The authority that the peer names as the signer's; None where it names none.
+    /// Authority that the peer names as the signer; None if it names none.
     pub authority: Option<AuthorityPin>,
 }
 
 impl Credential {
-    /// Reads the identity at the other end of a connection; None for a peer without a certificate
-    /// (it may only enrol).
+    /// Reads the identity at the other end of a connection; None for a peer without a certificate,
+    /// which can only enrol.
     pub fn of_connection(connection: &Connection) -> Result<Option<Self>, PeerError> {
         let Some(identity) = connection.peer_identity() else { return Ok(None) };
         let chain = identity
@@ -42,42 +42,40 @@ impl Credential {
     }
 }
 
-/// One live connection, either side.
+/// A live connection, on either side.
 #[derive(Debug)]
 pub struct Link {
     /// The QUIC connection.
     pub connection: Connection,
-    /// Who is at the other end, on the coordinator's side; None for a peer without a certificate,
-    /// which may only enrol. On the dialling side always None: the peer is the farm's coordinator,
-    /// or there is no link.
+    /// Identity of the peer, on the coordinator's side; None for a peer without a certificate,
+    /// which can only enrol. On the dialling side it is always None: the peer is the farm's
+    /// coordinator, or there is no link.
     pub peer: Option<PeerIdentity>,
-    /// All that the peer's certificate says; None where `peer` is.
+    /// Content of the peer's certificate; None if `peer` is None.
     pub credential: Option<Credential>,
-    /// What the peer said of itself.
+    /// Hello of the peer.
     pub hello: Hello,
-    /// The protocol version both speak.
+    /// Protocol version that both sides speak.
     pub version: u16,
-    /// The limits of time this connection has.
+    /// Time limits of this connection.
     pub timing: Timing,
-    // The dialling side has an endpoint per connection, which must live on until a close is on the
-    // wire.
+    // The dialling side has one endpoint per connection. It must exist until a close has been sent.
     pub(crate) endpoint: Option<quinn::Endpoint>,
 }
 
 impl Link {
-    /// The peer may use what members of the farm may: until then a few streams and little of this
-    /// side's memory are its.
+    /// Gives the peer the limits of a member of the farm. Before that it has only a few streams and
+    /// little of this side's memory.
     pub fn welcome(&self) {
         let is_node = self.peer.as_ref().is_some_and(|peer| peer.node.is_some());
         crate::socket::prove(&self.connection, is_node);
     }
 
-    /// Closes the connection and, on the dialling side, waits (at most 2 s) until the peer can
-    /// know.
+    /// Closes the connection. The dialling side waits, at most 2 s, until the peer can know.
     pub async fn close(&self, code: CloseCode, reason: &str) {
         close(&self.connection, code, reason);
         if let Some(endpoint) = &self.endpoint {
-            // A peer that is gone makes this wait in vain; nothing is lost by that.
+            // If the peer is gone, this waits in vain, which is harmless.
             let _ = tokio::time::timeout(CLOSE_WITHIN, endpoint.wait_idle()).await;
         }
     }

@@ -1,21 +1,21 @@
 //! Limits the messages and bytes per second of a peer over all its connections. A faster peer is
-//! read more slowly, and QUIC's flow control makes it wait; nothing is dropped. Keeps no list of
+//! read more slowly, and QUIC's flow control makes it wait. Nothing is dropped. Stores no list of
 //! peers.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What a peer may send in a second; twice as much may come at once after a pause.
+/// Most that a peer can send per second. After a pause, twice as much can come at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rates {
-    /// Streams opened and messages.
+    /// Streams opened, and messages.
     pub messages: u32,
     /// Bytes of messages, results and blobs.
     pub bytes: u64,
 }
 
-/// A peer's account. Shared by its connections.
+/// Account of a peer, shared by its connections.
 #[derive(Debug)]
 pub struct Meter {
     messages: Bucket,
@@ -23,7 +23,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// A peer that has sent nothing yet.
+    /// Creates the account of a peer that has sent nothing yet.
     pub fn new(rates: Rates) -> Self {
         Self {
             messages: Bucket::new(f64::from(rates.messages)),
@@ -31,17 +31,17 @@ impl Meter {
         }
     }
 
-    /// One more message, or stream.
+    /// Counts one message or one stream.
     pub fn count_message(&self) {
         self.messages.spend(1.0);
     }
 
-    /// More bytes.
+    /// Counts bytes.
     pub fn count_bytes(&self, bytes: usize) {
         self.bytes.spend(bytes as f64);
     }
 
-    /// Waits until the peer may send again. May be dropped and called again.
+    /// Waits until the peer can send again. Cancel-safe.
     pub async fn wait(&self) {
         loop {
             let debt = self.messages.debt().max(self.bytes.debt());
@@ -53,8 +53,8 @@ impl Meter {
     }
 }
 
-/// What may be spent: grows by `rate` a second up to twice that. May be overdrawn, since what came
-/// is known only afterwards.
+/// The remaining amount. It grows by `rate` per second up to twice that. It can become negative,
+/// since the size of a message is known only afterwards.
 #[derive(Debug)]
 struct Bucket {
     rate: f64,
@@ -73,7 +73,7 @@ impl Bucket {
         state.0 -= amount;
     }
 
-    /// Time until nothing is owed.
+    /// Returns the time until the amount is not negative.
     fn debt(&self) -> Duration {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.fill(&mut state);
@@ -91,7 +91,7 @@ impl Bucket {
 mod tests {
     use super::*;
 
-    /// Seconds from now until the peer may send.
+    /// Returns the seconds from now until the peer can send.
     fn owed(meter: &Meter) -> f64 {
         meter.messages.debt().max(meter.bytes.debt()).as_secs_f64()
     }

@@ -11,53 +11,53 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 const SCHEME: &str = "tessera://";
 
-/// Who is at the other end, as the farm's authority has signed it.
+/// Identity of a peer, as the farm's authority has signed it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PeerIdentity {
-    /// What it may do.
+    /// Role, which gives the rights.
     pub role: Role,
-    /// Its name for people; a user's name is its identity.
+    /// Name for people. A user's name is the user's identity.
     pub name: String,
     /// A node's id; None for people.
     pub node: Option<NodeId>,
-    /// A node's pool, where its token was for one.
+    /// Pool of a node, if its token was for one.
     pub pool: Option<String>,
 }
 
-/// Why a certificate tells no identity, or an identity cannot stand in one.
+/// Why a certificate has no identity, or why an identity cannot be signed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PeerError {
     /// The bytes are not a certificate.
     #[error("the certificate cannot be read")]
     Malformed,
-    /// No Tessera identity in it, or several.
+    /// The certificate has no Tessera identity, or several.
     #[error("the certificate names no Tessera identity")]
     Nameless,
-    /// A name that has no place in a certificate.
+    /// A certificate cannot contain the name.
     #[error("name {0:?} is not 1 to {NAME_MAX} letters, digits and `.`, `_`, `-`, `@`")]
     Name(String),
-    /// A node without an id, or an id without a node.
+    /// A node has no id, or another identity has one.
     #[error("a node needs an id, and only a node has one")]
     NodeId,
-    /// The token is for another.
+    /// The token is for another name.
     #[error(
         "the token is for the name `{granted}`, and `{claimed}` was given; use --name {granted}, \
             or another token"
     )]
     OtherName {
-        /// The name that the token is for.
+        /// Name that the token is for.
         granted: String,
-        /// The name that was given.
+        /// Name that was given.
         claimed: String,
     },
-    /// A pool for an identity that is not a node.
+    /// An identity that is not a node has a pool.
     #[error("only nodes can belong to a pool")]
     Pool,
 }
 
 impl PeerIdentity {
-    /// An identity that may be signed: the name is of letters, digits and `.`, `_`, `-`, `@`;
-    /// exactly nodes have an id.
+    /// Creates an identity that can be signed. The name has letters, digits and `.`, `_`, `-`, `@`.
+    /// Nodes must have an id, and all others must not.
     pub fn new(role: Role, name: &str, node: Option<NodeId>) -> Result<Self, PeerError> {
         if !is_name(name) {
             return Err(PeerError::Name(crate::close::cut(name, NAME_MAX).to_owned()));
@@ -68,7 +68,7 @@ impl PeerIdentity {
         Ok(Self { role, name: name.to_owned(), node, pool: None })
     }
 
-    /// The same, a node of this pool; the pool's name is of the characters of any other.
+    /// Puts a node into this pool. The pool's name has the same characters as other names.
     pub fn in_pool(mut self, pool: Option<&str>) -> Result<Self, PeerError> {
         if let Some(pool) = pool {
             if !is_name(pool) {
@@ -82,7 +82,7 @@ impl PeerIdentity {
         Ok(self)
     }
 
-    /// The URI that stands for it in a certificate.
+    /// Returns the URI that names the identity in a certificate.
     pub fn uri(&self) -> String {
         match self.node {
             Some(node) => format!("{SCHEME}{}/{node}", self.role),
@@ -90,7 +90,7 @@ impl PeerIdentity {
         }
     }
 
-    /// Who a certificate (that TLS has verified) is about.
+    /// Reads the identity of a certificate that TLS has verified.
     pub fn of_certificate(certificate: &CertificateDer<'_>) -> Result<Self, PeerError> {
         let (_, certificate) =
             X509Certificate::from_der(certificate).map_err(|_| PeerError::Malformed)?;
@@ -122,7 +122,7 @@ impl fmt::Display for PeerIdentity {
     }
 }
 
-/// May this stand in a certificate as a name?
+/// Returns whether a certificate can contain this name.
 pub fn is_name(name: &str) -> bool {
     tessera_protocol::job::is_label(name)
 }

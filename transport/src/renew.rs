@@ -1,6 +1,6 @@
-//! Renews certificates over an open connection: at half of a certificate's life, for the identity
-//! of the connection. Keys are made where they are used. Decides nothing about who is denied; the
-//! coordinator does, before it answers.
+//! Renews certificates over an open connection, at half of a certificate's life, for the identity
+//! of the connection. Keys are made where they are used. The coordinator checks before it answers
+//! that a peer is not denied.
 
 use crate::authority::{Authority, public_key_info};
 use crate::close::cut;
@@ -18,28 +18,28 @@ use std::time::Duration;
 use tessera_protocol::renewal::{RenewReply, RenewRequest};
 use tessera_protocol::stream::StreamKind;
 
-/// Longest wait between two questions: within it, a peer has a certificate of the farm's newest
+/// Longest wait between two questions. Within it, a peer has a certificate from the farm's newest
 /// authority.
 const ASK_WITHIN: Duration = Duration::from_secs(600);
 /// Shortest wait between two questions.
 const ASK_PAUSE: Duration = Duration::from_millis(500);
 
-/// Why there is no new certificate. The old one is as good as it was.
+/// Why there is no new certificate. The old one stays valid.
 #[derive(Debug, thiserror::Error)]
 pub enum RenewError {
     /// The stream failed.
     #[error("the renewal of the certificate was interrupted")]
     Frame(#[from] FrameError),
-    /// The coordinator says no.
+    /// The coordinator refused.
     #[error("the certificate is not renewed: {0}")]
     Refused(String),
-    /// What came is not for this key, identity and farm.
+    /// The received certificate is not for this key, identity and farm.
     #[error("the coordinator sent a wrong certificate: {0}")]
     Wrong(&'static str),
-    /// It came and cannot be kept.
+    /// The new identity cannot be stored.
     #[error(transparent)]
     Keep(#[from] IdentityError),
-    /// No key could be made.
+    /// The key could not be made.
     #[error("cannot make a key")]
     Crypto(#[source] rcgen::Error),
 }
@@ -49,7 +49,7 @@ pub enum RenewError {
 pub enum Renewal {
     /// The new identity, not stored yet.
     Renewed(Identity),
-    /// The certificate in use is fresh enough; ask again after this time.
+    /// The certificate in use is not old enough; ask again after this time.
     NotYet(Duration),
 }
 
@@ -75,9 +75,9 @@ pub async fn ask(
     }
 }
 
-/// Checks that the certificate is for this key and this identity. The authority may be a new one:
-/// the connection is the coordinator's, by the word of the authority that this side trusts, and
-/// says who signs from now on.
+/// Checks that the certificate is for this key and this identity. The authority may be new. The
+/// connection belongs to the coordinator, as the authority that this side trusts has certified, so
+/// the coordinator can say who signs from now on.
 fn accept(chain: Vec<Vec<u8>>, key: &KeyPair, former: &Identity) -> Result<Identity, RenewError> {
     let chain: Vec<CertificateDer<'static>> = chain.into_iter().map(CertificateDer::from).collect();
     let [own, _authority] = chain.as_slice() else {
@@ -95,8 +95,8 @@ fn accept(chain: Vec<Vec<u8>>, key: &KeyPair, former: &Identity) -> Result<Ident
     Ok(identity)
 }
 
-/// The chain by which the other end made itself known: its own certificate, and then its
-/// authority's newest.
+/// Returns the chain that the other end presented: its own certificate, then its authority's newest
+/// one.
 pub(crate) fn shown(connection: &Connection) -> Vec<CertificateDer<'static>> {
     let shown = connection
         .peer_identity()
@@ -104,14 +104,14 @@ pub(crate) fn shown(connection: &Connection) -> Vec<CertificateDer<'static>> {
     shown.map_or_else(Vec::new, |chain| *chain)
 }
 
-/// Is it time to ask before anything else: by this machine's clock, or because the server has
-/// another authority now?
+/// Returns whether the certificate should be renewed before anything else: it is time by this
+/// machine's clock, or the server has another authority now.
 pub fn is_due(connection: &Connection, identity: &Identity) -> bool {
     let due = identity.validity().is_none_or(|validity| validity.is_due(now_secs()));
     due || shown(connection).get(1) != Some(identity.authority())
 }
 
-/// Renews an identity that is kept in a folder, if it is time: it is replaced there as a whole.
+/// Renews the identity of a folder if it is time, and replaces it there as a whole.
 pub async fn renew_kept(
     connection: &Connection,
     identity: &Identity,
@@ -125,8 +125,8 @@ pub async fn renew_kept(
     Ok(renewal)
 }
 
-/// Keeps the identity in a folder fresh for as long as the connection stands; each new one is also
-/// given to `renewed`. What goes wrong is given to `failed`, and tried again.
+/// Renews the identity of a folder as long as the connection exists. `renewed` gets each new one.
+/// `failed` gets every error, and then the renewal is tried again.
 pub async fn keep_fresh(
     connection: Connection,
     mut identity: Arc<Identity>,
@@ -154,14 +154,14 @@ pub async fn keep_fresh(
     }
 }
 
-/// A quarter of a life, so that several tries fit into its second half.
+/// Returns a quarter of the certificate's life, so that several tries fit into its second half.
 fn pause(identity: &Identity) -> Duration {
     let life = identity.validity().map_or(0, |validity| validity.life_secs());
     Duration::from_secs(life / 4).clamp(ASK_PAUSE, ASK_WITHIN)
 }
 
-/// The coordinator's side, once it has found that the peer is not denied: the answer, and the new
-/// certificate's validity where there is one.
+/// Answers on the coordinator's side, after a check that the peer is not denied. Returns the
+/// answer, and the validity of a new certificate.
 pub fn answer(
     authority: &Authority,
     credential: &Credential,

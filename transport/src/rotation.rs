@@ -14,33 +14,35 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The former authority's certificate, and the new one's made by it.
+/// File with the former authority's certificate, and the new one's certificate by the former
+/// authority.
 const FORMER_FILE: &str = "former.pem";
-/// Everything that a rotation changes: once it is there, the rotation has happened, and every start
-/// completes it.
+/// File with everything that a rotation changes. Once it exists, the rotation has happened, and
+/// every start completes it.
 const ROTATION_FILE: &str = "rotation.pem";
 const UNTIL: &str = "until ";
 
-/// The authority before this one.
+/// The authority before the present one.
 #[derive(Clone, Debug)]
 pub struct Former {
-    /// Its certificate: what it has signed is taken.
+    /// Certificate of the former authority. What it has signed is still accepted.
     pub(crate) certificate: CertificateDer<'static>,
-    /// The present key, certified by the former: who trusts the former trusts the present one by
-    /// it.
+    /// The present key, certified by the former authority. Peers that trust the former authority
+    /// can so trust the present one.
     pub(crate) cross: CertificateDer<'static>,
-    /// Seconds since the Unix epoch from which it is trusted no more.
+    /// When the former authority stops being trusted, in seconds since the Unix epoch.
     pub(crate) until: u64,
 }
 
 impl Authority {
-    /// Until when (seconds since the Unix epoch) a former authority is trusted beside this one.
+    /// Returns until when a former authority is trusted, in seconds since the Unix epoch.
     pub fn former_until(&self) -> Option<u64> {
         self.former.as_ref().map(|former| former.until)
     }
 
-    /// A new authority in the folder of this one, which is trusted until then beside it. Durable on
-    /// return; the old key is gone. Refused while another rotation is going on.
+    /// Makes a new authority in the same folder, and trusts this one beside it for the time
+    /// `overlap`. The change is durable on return, and the old key is deleted. Refused during
+    /// another rotation.
     pub fn rotate(
         &self,
         folder: &Path,
@@ -64,7 +66,7 @@ impl Authority {
         Ok(Self { issuer: Issuer::new(params, key), certificate, lifetimes, former })
     }
 
-    /// The same without its former authority, where that one's time is over; None where it is not.
+    /// Returns this authority without the former one if that one's time is over; otherwise None.
     pub fn past_overlap(
         &self,
         folder: &Path,
@@ -88,7 +90,7 @@ impl Former {
         format!("{UNTIL}{}\n{certificates}", self.until)
     }
 
-    /// The former authority that a folder keeps.
+    /// Returns the former authority in a folder.
     pub(crate) fn open(folder: &Path) -> Result<Option<Self>, AuthorityError> {
         let path = folder.join(FORMER_FILE);
         let Some((until, mut certificates, _)) = read(&path)? else { return Ok(None) };
@@ -101,7 +103,7 @@ impl Former {
     }
 }
 
-/// Completes a rotation that has happened, as often as it takes.
+/// Completes a rotation that has happened. Can be repeated.
 pub(crate) fn complete(folder: &Path) -> Result<(), AuthorityError> {
     let path = folder.join(ROTATION_FILE);
     let Some((until, certificates, bytes)) = read(&path)? else { return Ok(()) };
@@ -125,7 +127,7 @@ pub(crate) fn complete(folder: &Path) -> Result<(), AuthorityError> {
 
 type Read = (u64, Vec<CertificateDer<'static>>, Vec<u8>);
 
-/// The time in a file, its certificates in order, and its bytes; None where there is no file.
+/// Returns the time in a file, its certificates in order, and its bytes; None if there is no file.
 fn read(path: &Path) -> Result<Option<Read>, AuthorityError> {
     let bytes = match files::read_bounded(path, FILE_BYTES_MAX) {
         Ok(bytes) => bytes,
@@ -178,7 +180,8 @@ mod tests {
         ));
         let all = [KEY_FILE, CERTIFICATE_FILE, FORMER_FILE]
             .map(|name| std::fs::read_to_string(place(name)).unwrap());
-        // Cut off after the commit, with none, one or both of the authority's own files replaced.
+        // The process ended after the commit, with none, one or both of the authority's files
+        // replaced.
         for replaced in 0..3 {
             for (index, name) in [KEY_FILE, CERTIFICATE_FILE].iter().enumerate() {
                 let bytes = if index < replaced { all[index].as_bytes() } else { &before[index] };

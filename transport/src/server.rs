@@ -1,5 +1,5 @@
-//! The coordinator's end of the transport: binds, accepts, and turns arriving connections into
-//! links. Serves no stream.
+//! The coordinator's side of the transport: binds, accepts, and makes links from arriving
+//! connections. Serves no stream.
 
 use crate::authority::{Authority, SERVER_NAME};
 use crate::close::{CloseCode, close};
@@ -16,23 +16,23 @@ use tessera_protocol::Hello;
 
 pub use crate::hello::HelloFailure;
 
-/// How long closes may take to reach the peers when the server stops.
+/// Longest time for closes to reach the peers when the server stops.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
-/// Connections that have sent a first datagram and wait to be taken up, at most.
+/// Most connections that have sent a first datagram and wait to be handled.
 const INCOMING_MAX: usize = 1024;
-/// Bytes that each of them may send ahead: a hello of TLS with room to spare.
+/// Bytes that each of them can send before that: a TLS hello with room to spare.
 const INCOMING_BYTES_MAX: u64 = 16 << 10;
 
 /// Why the coordinator cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The address is taken, or is not this machine's.
+    /// The address is in use, or does not belong to this machine.
     #[error("cannot listen at UDP {address}")]
     Bind {
-        /// Where.
+        /// Address to listen on.
         address: SocketAddr,
-        /// What the system said.
+        /// Error of the system.
         #[source]
         source: std::io::Error,
     },
@@ -41,24 +41,24 @@ pub enum ServeError {
     Tls(String),
 }
 
-/// Why an arriving connection became no link.
+/// Why an arriving connection did not become a link.
 #[derive(Debug, thiserror::Error)]
 pub enum AcceptError {
-    /// TLS or QUIC failed: a foreign certificate, say.
+    /// TLS or QUIC failed, for example because of a foreign certificate.
     #[error(transparent)]
     Handshake(#[from] Ended),
     /// The handshake took too long.
     #[error("the peer did not finish its handshake within {} s", .0.as_secs_f32())]
     Slow(Duration),
-    /// Its certificate is the authority's, but names no identity.
+    /// The certificate is from the authority, but has no identity.
     #[error(transparent)]
     Peer(#[from] PeerError),
-    /// Its hello is malformed, or of other versions.
+    /// The hello is malformed, or names other versions.
     #[error(transparent)]
     Hello(#[from] HelloFailure),
 }
 
-/// A listening coordinator.
+/// A coordinator that listens for connections.
 #[derive(Debug)]
 pub struct Server {
     endpoint: quinn::Endpoint,
@@ -66,7 +66,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens at a UDP address; port 0 takes a free one. Must be called within a tokio runtime.
+    /// Listens on a UDP address; port 0 takes a free one. Must be called within a tokio runtime.
     pub fn bind(
         address: SocketAddr,
         authority: &Authority,
@@ -78,8 +78,8 @@ impl Server {
         Ok(Self { endpoint, timing })
     }
 
-    /// Connections that arrive from now on see this authority's certificate, made anew, and are
-    /// verified under it. Those that stand stay as they are.
+    /// Uses this authority for new connections: they see a new certificate from it and are verified
+    /// under it. Existing connections stay as they are.
     pub fn set_authority(&self, authority: &Authority) -> Result<(), ServeError> {
         self.endpoint.set_server_config(Some(server_config(authority, &self.timing)?));
         Ok(())
@@ -90,25 +90,25 @@ impl Server {
         self.endpoint.local_addr()
     }
 
-    /// Connections that are open, those in their handshake among them.
+    /// Returns the number of open connections, including those in their handshake.
     pub fn open_connections(&self) -> usize {
         self.endpoint.open_connections()
     }
 
-    /// The next connection that arrives; None once the server is closed. Establish it in a task of
-    /// its own.
+    /// Returns the next arriving connection; None once the server is closed. Establish it in a
+    /// separate task.
     pub async fn accept(&self) -> Option<Arriving> {
         let incoming = self.endpoint.accept().await?;
         Some(Arriving { incoming, timing: self.timing })
     }
 
-    /// Closes all connections, accepts no more, and waits (at most 2 s) until the peers can know.
+    /// Closes all connections, accepts no more, and waits, at most 2 s, until the peers can know.
     pub async fn close(&self, code: CloseCode, reason: &str) {
         self.endpoint.close(
             code.into(),
             crate::close::cut(reason, crate::close::CLOSE_REASON_MAX).as_bytes(),
         );
-        // A peer that is gone makes this wait in vain; nothing is lost by that.
+        // If a peer is gone, this waits in vain, which is harmless.
         let _ = tokio::time::timeout(CLOSE_WITHIN, self.endpoint.wait_idle()).await;
     }
 }
@@ -142,32 +142,32 @@ impl Arriving {
         self.incoming.remote_address()
     }
 
-    /// Turns it away: the peer sees a refused connection.
+    /// Turns the peer away, which sees a refused connection.
     pub fn refuse(self) {
         self.incoming.refuse();
     }
 
-    /// Does not answer. A peer that is well asks again in a second.
+    /// Does not answer. A healthy peer asks again after a second.
     pub fn ignore(self) {
         self.incoming.ignore();
     }
 
-    /// The peer has shown that it receives at its address. One that has not may have made the
-    /// address up.
+    /// Returns whether the peer has proved that it receives at its address. Otherwise the address
+    /// may be invented.
     pub fn is_proven(&self) -> bool {
         self.incoming.remote_address_validated()
     }
 
-    /// Has the peer show it (QUIC's Retry): it costs this side one datagram and no memory. A peer
-    /// that has shown it already is ignored.
+    /// Makes the peer prove its address (QUIC's Retry), which costs this side one datagram and no
+    /// memory. A peer that has proved it already is ignored.
     pub fn prove(self) {
         if let Err(shown) = self.incoming.retry() {
             shown.into_incoming().ignore();
         }
     }
 
-    /// Does the handshake and exchanges hellos. Where this fails the connection is closed, with the
-    /// reason, before it returns.
+    /// Does the handshake and exchanges hellos. If this fails, the connection is closed with the
+    /// reason.
     pub async fn establish(self, ours: &Hello) -> Result<Link, AcceptError> {
         let timing = self.timing;
         let handshake = async { self.incoming.accept()?.await };

@@ -1,4 +1,4 @@
-//! UDP sockets and QUIC's transport settings. The figures were measured on loopback; see
+//! UDP sockets and QUIC's transport settings. The values were measured on loopback; see
 //! docs/protocol.md.
 
 use crate::congestion::FlooredCubic;
@@ -10,33 +10,33 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Asked of the system for each direction; with it a full-speed loopback transfer loses no packet.
-/// The system may give less.
+/// Buffer size that is requested for each direction, in bytes. With it a full-speed transfer over
+/// loopback loses no packet. The system may give less.
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
-/// Streams of each kind that a peer may have open: a few dozen blobs side by side, and as many
-/// requests.
+/// Most streams of each kind that a peer can have open: a few dozen blobs and as many requests at
+/// the same time.
 const STREAMS_MAX: u32 = 256;
-/// The same of a node: results and blobs. QUIC keeps an entry for each stream that may be opened,
-/// so that few make an idle node cheap.
+/// The same limit for a node, which needs results and blobs. QUIC keeps an entry for each possible
+/// stream, so a low limit makes an idle node cheap.
 const NODE_STREAMS_MAX: u32 = 64;
-/// Bytes of one stream on their way: 8 MiB is 80 ms at 100 MB/s.
+/// Bytes of one stream in flight: 8 MiB is 80 ms at 100 MB/s.
 const STREAM_WINDOW_BYTES: u32 = 8 << 20;
-/// Bytes of one connection on their way, and so the most that a peer can make this side hold: 16
+/// Bytes of one connection in flight, and so the most memory that a peer can use on this side. 16
 /// MiB is 80 MB/s at 200 ms.
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
-/// The same while the coordinator does not know who is there.
+/// The same limit while the coordinator does not know the peer.
 const UNPROVEN_WINDOW_BYTES: u32 = 64 << 10;
-/// Streams of each kind that such a peer may have open: the hello's, and that of an enrolment.
+/// Most streams of each kind for an unknown peer: the hello's, and that of an enrolment.
 const UNPROVEN_STREAMS_MAX: u32 = 4;
 
-/// A QUIC endpoint on `address`; with a server's settings it accepts.
+/// Opens a QUIC endpoint on `address`. With a server's settings it accepts connections.
 pub(crate) fn endpoint(
     address: SocketAddr,
     server: Option<quinn::ServerConfig>,
 ) -> io::Result<Endpoint> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     if address.is_ipv6() && address.ip().is_unspecified() {
-        // `[::]` serves IPv4 too; where the system cannot, it serves IPv6.
+        // `[::]` also serves IPv4. If the system cannot do so, it serves only IPv6.
         let _ = socket.set_only_v6(false);
     }
     // Smaller buffers cost speed, not correctness.
@@ -47,11 +47,11 @@ pub(crate) fn endpoint(
     Endpoint::new(EndpointConfig::default(), server, socket.into(), Arc::new(TokioRuntime))
 }
 
-/// Settings of every connection of the dialling side. Congestion control is Cubic with a floor
+/// Returns the settings of the dialling side. Congestion control is Cubic with a lower bound
 /// ([`crate::congestion`]); MTU discovery stays at quinn's default.
 pub(crate) fn transport(timing: &Timing, idle: Duration) -> TransportConfig {
     let mut config = TransportConfig::default();
-    // Beyond QUIC's range (2^62 ms) there is no time-out.
+    // Beyond QUIC's range (2^62 ms) there is no timeout.
     config.max_idle_timeout(IdleTimeout::try_from(idle).ok());
     config.congestion_controller_factory(Arc::new(FlooredCubic));
     config.keep_alive_interval(Some(timing.keep_alive));
@@ -60,12 +60,12 @@ pub(crate) fn transport(timing: &Timing, idle: Duration) -> TransportConfig {
     config.stream_receive_window(VarInt::from_u32(STREAM_WINDOW_BYTES));
     config.receive_window(VarInt::from_u32(CONNECTION_WINDOW_BYTES));
     config.send_window(u64::from(CONNECTION_WINDOW_BYTES));
-    // Tessera sends no datagrams; a peer's are not buffered.
+    // Tessera sends no datagrams, and a peer's datagrams are not buffered.
     config.datagram_receive_buffer_size(None);
     config
 }
 
-/// Settings of every connection on the coordinator's side, until [`prove`].
+/// Returns the settings of the coordinator's side, which hold until [`prove`].
 pub(crate) fn unproven_transport(timing: &Timing) -> Arc<TransportConfig> {
     let mut config = transport(timing, timing.idle);
     config.max_concurrent_bidi_streams(VarInt::from_u32(UNPROVEN_STREAMS_MAX));
@@ -74,7 +74,7 @@ pub(crate) fn unproven_transport(timing: &Timing) -> Arc<TransportConfig> {
     Arc::new(config)
 }
 
-/// Gives a peer that is known what members of the farm have.
+/// Gives a known peer the limits of a member of the farm.
 pub(crate) fn prove(connection: &quinn::Connection, is_node: bool) {
     let streams = VarInt::from_u32(if is_node { NODE_STREAMS_MAX } else { STREAMS_MAX });
     connection.set_max_concurrent_bi_streams(streams);

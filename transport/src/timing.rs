@@ -2,25 +2,24 @@
 
 use std::time::Duration;
 
-/// Limits of time of a connection. The defaults are the farm's; tests take shorter ones.
+/// Time limits of a connection. The defaults are the farm's; tests use shorter ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// A connection on which nothing arrives for so long is lost; the shorter one of both ends
+    /// A connection on which nothing arrives for this long is lost. The shorter value of both sides
     /// counts.
     pub idle: Duration,
-    /// A quiet connection says that it lives so often. A fifth of `idle`: a line that loses every
-    /// fifth datagram each way fails five such questions in a row, and the answers, once in
-    /// thousands of times.
+    /// Time between two signs of life on a quiet connection, a fifth of `idle`. On a line that
+    /// loses every fifth datagram each way, five of them in a row fail once in thousands of times.
     pub keep_alive: Duration,
-    /// Dialling waits for an answer this long.
+    /// Longest wait for an answer while dialling.
     pub dial: Duration,
-    /// The first byte, the hello, the first message of a stream, and the next bytes of a blob must
-    /// come within this.
+    /// Longest wait for the first byte, the hello, the first message of a stream, and the next
+    /// bytes of a blob.
     pub answer: Duration,
 }
 
 impl Default for Timing {
-    /// Idle 2.5 s, keep-alive every 0.5 s, dialling 10 s, answers within 10 s.
+    /// Returns idle 2.5 s, keep-alive every 0.5 s, dialling 10 s, and answers within 10 s.
     fn default() -> Self {
         Self {
             idle: Duration::from_millis(2500),

@@ -33,8 +33,8 @@ fn roots_of(
     Ok(Arc::new(store))
 }
 
-/// The coordinator's side. A client's certificate is verified where it shows one; who shows none
-/// may only enrol.
+/// Returns the settings of the coordinator's side. A client's certificate is verified if it shows
+/// one. A client without one can only enrol.
 pub(crate) fn server(authority: &Authority) -> Result<ServerConfig, Error> {
     let general = |error: &dyn std::fmt::Display| Error::General(error.to_string());
     let verifier =
@@ -55,7 +55,8 @@ pub(crate) fn server(authority: &Authority) -> Result<ServerConfig, Error> {
     Ok(config)
 }
 
-/// TLS of a dialling side with an identity: trusts only its farm's authority.
+/// Returns the settings of a dialling side with an identity, which trusts only its farm's
+/// authority.
 pub(crate) fn client(identity: &Identity) -> Result<ClientConfig, Error> {
     let mut config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])?
@@ -65,8 +66,8 @@ pub(crate) fn client(identity: &Identity) -> Result<ClientConfig, Error> {
     Ok(config)
 }
 
-/// The dialling side that enrols: trusts the authority whose key a token names, which the server
-/// must show in its chain.
+/// Returns the settings of a dialling side that enrols. It trusts the authority whose key the token
+/// names, which the server must show in its chain.
 pub(crate) fn enrolling_client(pin: AuthorityPin) -> Result<ClientConfig, Error> {
     let verifier = PinnedAuthority { pin, provider: provider() };
     let mut config = ClientConfig::builder_with_provider(provider())
@@ -78,13 +79,13 @@ pub(crate) fn enrolling_client(pin: AuthorityPin) -> Result<ClientConfig, Error>
     Ok(config)
 }
 
-/// The name that a coordinator's certificate has at any address.
+/// Returns the name that a coordinator's certificate has at any address.
 pub(crate) fn server_name() -> &'static str {
     SERVER_NAME
 }
 
-/// Verifies as the web's verifier does, under that certificate of the server's own chain which has
-/// the pinned key.
+/// Verifies like the web's verifier, with the certificate in the server's chain that has the pinned
+/// key as the root.
 #[derive(Debug)]
 struct PinnedAuthority {
     pin: AuthorityPin,

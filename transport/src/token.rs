@@ -2,8 +2,8 @@
 //! list of them.
 //!
 //! Text form: `tsr1_` and base64url (no padding) of 32 bytes of authority key hash, 32 bytes of
-//! secret, and 4 bytes of checksum (the start of BLAKE3 over the other 64), so that a token cut
-//! short or mistyped is told from one that is not known.
+//! secret, and 4 bytes of checksum (the start of BLAKE3 over the other 64). With the checksum, a
+//! cut or mistyped token gives another error than an unknown one.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,7 +13,7 @@ use tessera_protocol::client::Role;
 
 /// First characters of every token.
 pub const PREFIX: &str = "tsr1_";
-/// Bytes of a token's secret.
+/// Length of a token's secret in bytes.
 pub const SECRET_BYTES: usize = 32;
 const HASH_BYTES: usize = 32;
 const CHECK_BYTES: usize = 4;
@@ -23,7 +23,7 @@ const CHECK_BYTES: usize = 4;
 pub struct AuthorityPin(pub [u8; 32]);
 
 impl AuthorityPin {
-    /// The pin of a key, given its SubjectPublicKeyInfo in DER.
+    /// Returns the pin of a key, given its SubjectPublicKeyInfo in DER.
     pub fn of_public_key(subject_public_key_info: &[u8]) -> Self {
         Self(*blake3::hash(subject_public_key_info).as_bytes())
     }
@@ -35,7 +35,7 @@ impl fmt::Debug for AuthorityPin {
     }
 }
 
-/// A join token: whom to trust, and the secret to show.
+/// A join token: the authority to trust, and the secret to show.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JoinToken {
     /// The authority that the farm's coordinator must have.
@@ -50,20 +50,20 @@ pub enum TokenError {
     /// The text is not a token.
     #[error("not a join token: {0}; `tessera token create` prints one that begins with {PREFIX}")]
     Form(&'static str),
-    /// Another secret.
+    /// The secret is not known.
     #[error("the token is not known here")]
     Unknown,
-    /// Its time has passed.
+    /// The token has expired.
     #[error("the token has expired")]
     Expired,
-    /// Its uses are used up.
+    /// The token has no uses left.
     #[error("the token has been used up")]
     Used,
 }
 
 impl JoinToken {
-    /// A new token with a secret from the operating system's random source. The error is that
-    /// source's failure.
+    /// Creates a token with a secret from the operating system's random source. The error is a
+    /// failure of that source.
     pub fn generate(authority: AuthorityPin) -> Result<Self, std::io::Error> {
         let mut secret = [0; SECRET_BYTES];
         rustls::crypto::ring::default_provider()
@@ -73,20 +73,20 @@ impl JoinToken {
         Ok(Self { authority, secret })
     }
 
-    /// What the ledger keeps of it; see [`hash_secret`].
+    /// Returns the hash that the ledger stores; see [`hash_secret`].
     pub fn hash(&self) -> [u8; 32] {
         hash_secret(&self.secret)
     }
 }
 
-/// What a ledger keeps of a token's secret. The secret has 256 random bits, so a plain hash cannot
-/// be searched.
+/// Returns the hash of a token's secret, for the ledger. The secret has 256 random bits, so a plain
+/// hash cannot be searched.
 pub fn hash_secret(secret: &[u8]) -> [u8; 32] {
     blake3::derive_key("tessera 2026 join token ledger", secret)
 }
 
 impl fmt::Display for JoinToken {
-    /// The text form. It holds the secret: show it once, to whoever asked.
+    /// Writes the text form. It contains the secret: show it once, to the person who asked.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut bytes = [self.authority.0, self.secret].concat();
         bytes.extend_from_slice(&blake3::hash(&bytes).as_bytes()[..CHECK_BYTES]);
@@ -103,7 +103,7 @@ impl fmt::Debug for JoinToken {
 impl FromStr for JoinToken {
     type Err = TokenError;
 
-    /// Reads the text form; white space around it does not matter.
+    /// Reads the text form. White space around it is ignored.
     fn from_str(text: &str) -> Result<Self, TokenError> {
         let code =
             text.trim().strip_prefix(PREFIX).ok_or(TokenError::Form("it has another beginning"))?;
@@ -123,39 +123,39 @@ impl FromStr for JoinToken {
     }
 }
 
-/// One line of a coordinator's ledger of tokens.
+/// One entry of a coordinator's token ledger.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct TokenRecord {
-    /// [`hash_secret`] of its secret.
+    /// [`hash_secret`] of the token's secret.
     pub hash: [u8; 32],
-    /// What it lets its bearer become.
+    /// Role that the token gives to its bearer.
     pub role: Role,
-    /// Seconds since the Unix epoch from which it is good no more.
+    /// When the token expires, in seconds since the Unix epoch.
     pub expires_at: u64,
-    /// Times it may still be used.
+    /// How often the token can still be used.
     pub uses_left: u32,
-    /// The pool that nodes become part of by it.
+    /// Pool that a node joins with the token.
     pub pool: Option<String>,
-    /// Times it may be used in all; 0 where that is not known.
+    /// How often the token can be used in all; 0 if this is not known.
     pub uses: u32,
-    /// Who made it; empty where that is not known.
+    /// Who made the token; empty if this is not known.
     pub made_by: String,
-    /// The name that its bearer must have.
+    /// Name that the bearer must have.
     pub name: Option<String>,
 }
 
-/// What a token lets its bearer become.
+/// Rights that a token gives to its bearer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// The role.
     pub role: Role,
     /// A node's pool.
     pub pool: Option<String>,
-    /// The name that it must have.
+    /// Name that the bearer must have.
     pub name: Option<String>,
 }
 
-/// A line as builds before pools and ranks wrote it: the beginning of today's.
+/// An entry as builds before pools and ranks wrote it, which is the beginning of the present form.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct FormerRecord {
     hash: [u8; 32],
@@ -164,7 +164,8 @@ struct FormerRecord {
     uses_left: u32,
 }
 
-/// A line as builds before tokens for a name wrote it: the beginning of today's.
+/// An entry as builds before tokens for a name wrote it, which is the beginning of the present
+/// form.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct NamelessRecord {
     hash: [u8; 32],
@@ -177,10 +178,10 @@ struct NamelessRecord {
 }
 
 impl TokenRecord {
-    /// The line of these bytes, which [`tessera_protocol::encode`] has made, in this build or in
-    /// one before tokens for a name, or before pools and ranks.
+    /// Decodes an entry that [`tessera_protocol::encode`] has made, in this build or in an older
+    /// one (before tokens for a name, or before pools and ranks).
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, tessera_protocol::CodecError> {
-        // Each former one is shorter, so that none is ever read as another.
+        // Every older form is shorter, so none can be read as another.
         let nameless = |_| {
             let NamelessRecord { hash, role, expires_at, uses_left, pool, uses, made_by } =
                 tessera_protocol::decode(bytes)?;
@@ -194,12 +195,13 @@ impl TokenRecord {
         })
     }
 
-    /// Names it: the first 12 digits of its hash.
+    /// Returns the first 12 digits of the hash, which name the token.
     pub fn id(&self) -> String {
         self.hash[..6].iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// May this secret be used at this time (seconds since the Unix epoch)? Counts no use.
+    /// Checks whether this secret can be used at this time (seconds since the Unix epoch). Counts
+    /// no use.
     pub fn check(&self, secret: &[u8], now_secs: u64) -> Result<Grant, TokenError> {
         // blake3's comparison takes the same time wherever the bytes differ.
         if blake3::Hash::from(hash_secret(secret)) != blake3::Hash::from(self.hash) {
@@ -264,13 +266,13 @@ mod tests {
     fn lines_of_an_older_build_are_read() {
         let mut bytes = tessera_protocol::encode(&record()).unwrap();
         assert_eq!(TokenRecord::from_bytes(&bytes).unwrap(), record());
-        // The name, which stands last, was not there.
+        // The name, which is the last field, was not there.
         bytes.truncate(bytes.len() - 5);
         assert_eq!(
             TokenRecord::from_bytes(&bytes).unwrap(),
             TokenRecord { name: None, ..record() }
         );
-        // As version 1 of the ledger wrote it: hash, role (1 was `user`), expiry, uses left.
+        // Version 1 of the ledger wrote hash, role (1 was `user`), expiry and uses left.
         let former = [vec![7; 32], vec![1, 99, 3]].concat();
         let read = TokenRecord::from_bytes(&former).unwrap();
         let expected = TokenRecord {

@@ -1,4 +1,4 @@
-//! Downloads of blobs: the fetching end and the serving end.
+//! Downloads of blobs, on the fetching side and on the serving side.
 
 use super::part::{Filling, PartFile};
 use super::{BlobError, BlobRead, BlobStore, PRIORITY, STEP_BYTES, blocking, file_error};
@@ -13,14 +13,14 @@ use tessera_protocol::BlobHash;
 use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::stream::{BlobReply, BlobRequest, StreamKind};
 
-/// Bytes that a peer must take within the time for an answer: 16 KiB in 10 s is the slowest line
+/// Bytes that a peer must accept within the time for an answer. 16 KiB in 10 s is the slowest line
 /// that is served.
 const SEND_BYTES: usize = 16 << 10;
 
 /// Fetches a blob of at most `length_max` bytes into the file `target`, and returns its length.
-/// Bytes are gathered in `target` + `.part`, where an interrupted fetch is continued by the next;
-/// the file gets its name only when it is whole, checked and synced. `progress` hears bytes held
-/// and bytes in all.
+/// Bytes are collected in `target` + `.part`, and the next fetch continues an interrupted one. The
+/// file gets its name only when it is complete, checked and synced. `progress` gets the bytes so
+/// far and the total.
 pub async fn get(
     connection: &Connection,
     hash: BlobHash,
@@ -33,8 +33,8 @@ pub async fn get(
     let resumed = part.held() > 0;
     let mut result = fetch(connection, (hash, target), length_max, &part, timing, progress).await;
     if resumed && matches!(result, Err(BlobError::Corrupt { .. })) {
-        // What was left of a former fetch may have been at fault (its disk, or another blob's
-        // bytes): once more, from nothing.
+        // The rest of a former fetch may be at fault (its disk, or another blob's bytes). Try once
+        // more from the beginning.
         part = open_part(target, hash, length_max).await?;
         result = fetch(connection, (hash, target), length_max, &part, timing, progress).await;
     }
@@ -106,8 +106,8 @@ async fn fetch(
     Ok(length)
 }
 
-/// Answers an accepted [`StreamKind::BlobGet`] stream, whose peer the caller has found to be
-/// allowed. Returns the bytes sent.
+/// Answers an accepted [`StreamKind::BlobGet`] stream. The caller has checked that the peer is
+/// allowed to read. Returns the number of bytes sent.
 pub async fn serve_get<S: BlobStore>(
     store: &Arc<S>,
     sender: &mut FrameSender,
@@ -131,7 +131,7 @@ pub async fn serve_get<S: BlobStore>(
         }
     };
     let length = blob.length();
-    // A part that is longer than the blob is another blob's: from the start.
+    // A part that is longer than the blob belongs to another blob, so begin from the start.
     let offset = if offset > length { 0 } else { offset };
     sender.send(&BlobReply::From { offset, length }).await?;
     let name = hash.to_string();
@@ -162,7 +162,7 @@ impl BlobRead for std::fs::File {
     }
 }
 
-/// Sends a range of a blob's bytes. A blob that has become shorter resets the stream.
+/// Sends a range of a blob's bytes. If the blob has become shorter, the stream is reset.
 pub(super) async fn send(
     mut blob: Box<dyn BlobRead>,
     path: &Path,
@@ -189,8 +189,8 @@ pub(super) async fn send(
             return Err(file_error(path)(source));
         }
         for bytes in buffer[..count].chunks(SEND_BYTES) {
-            // A peer that takes nothing must not hold this stream for ever; one with a slow line
-            // may.
+            // A peer that reads nothing must not keep this stream open without end, but a slow line
+            // is allowed.
             within(timing.answer, sender.send_raw(bytes)).await?;
         }
         at += count as u64;

@@ -1,5 +1,6 @@
-//! Blobs on streams: both directions, both ends, resumable, checked against their hash before they
-//! get a name. Decides neither who may read what nor what is kept; see [`BlobStore`].
+//! Blobs on streams, in both directions and for both sides. Transfers can be resumed, and a blob is
+//! checked against its hash before it gets a name. The [`BlobStore`] decides about access and
+//! storage.
 
 mod get;
 mod part;
@@ -14,52 +15,52 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tessera_protocol::BlobHash;
 
-/// Bytes read from a file and handed to QUIC at once.
+/// Bytes that are read from a file and handed to QUIC at once.
 const STEP_BYTES: usize = 256 << 10;
-/// Blob bytes go after every message of the same connection.
+/// Priority of blob bytes: after every message of the same connection.
 const PRIORITY: i32 = -1;
 
-/// The serving side's store of blobs: a disk, or an object store. All methods may block; they are
-/// called off the runtime's own threads.
+/// The serving side's store of blobs: a disk, or an object store. All methods may block, and are
+/// called on threads for blocking work.
 pub trait BlobStore: Send + Sync + 'static {
-    /// Opens a blob that is here whole; None where it is not here.
+    /// Opens a complete blob; None if it is absent.
     fn open(&self, hash: BlobHash) -> io::Result<Option<Box<dyn BlobRead>>>;
 
-    /// Begins to take a blob of this length (bytes), or goes on where an interrupted upload
-    /// stopped. `Err` says why it may not come, in words for the client.
+    /// Begins to receive a blob of this length in bytes, or continues an interrupted upload. `Err`
+    /// says in words for the client why it is refused.
     fn begin(&self, hash: BlobHash, length: u64) -> Result<Box<dyn BlobSink>, String>;
 }
 
-/// A whole blob, open for reading. May block.
+/// A complete blob that is open for reading. Methods may block.
 pub trait BlobRead: Send {
-    /// Bytes in all.
+    /// Returns the length in bytes.
     fn length(&self) -> u64;
 
-    /// Reads bytes from `offset` on; fewer than asked for only at the end.
+    /// Reads bytes from `offset` on. Returns fewer than the buffer holds only at the end.
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 }
 
-/// A blob that arrives. May block. Dropped before it is finished, it may keep what has come for
-/// the next attempt.
+/// A blob that is being received. Methods may block. If it is dropped before the end, it may keep
+/// its bytes for the next attempt.
 pub trait BlobSink: Send {
-    /// Bytes that are here already.
+    /// Returns the number of bytes that are already there.
     fn held(&self) -> u64;
 
-    /// Takes the next bytes.
+    /// Writes the next bytes.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// All bytes have come: checks their hash, makes the blob durable and gives it its place.
-    /// Harmless where the blob is here already.
+    /// Ends the blob: checks its hash, makes it durable and gives it its name. Harmless if the blob
+    /// already exists.
     fn finish(&mut self) -> Result<(), SinkError>;
 }
 
-/// Why a blob that has arrived is not kept.
+/// Why a received blob is not stored.
 #[derive(Debug, thiserror::Error)]
 pub enum SinkError {
-    /// Its bytes have another hash. None of them is kept.
+    /// The bytes have another hash. None of them is stored.
     #[error("its bytes have the hash {found}")]
     Corrupt {
-        /// What came.
+        /// Hash of the received bytes.
         found: BlobHash,
     },
     /// The store failed.
@@ -81,62 +82,62 @@ impl<T: BlobSink + ?Sized> BlobSink for Box<T> {
     }
 }
 
-/// Why a blob did not come, or did not go.
+/// Why a blob was not transferred.
 #[derive(Debug, thiserror::Error)]
 pub enum BlobError {
     /// The stream failed.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// A file of this side failed.
+    /// A file on this side failed.
     #[error("cannot read or write `{}`", path.display())]
     File {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         #[source]
         source: io::Error,
     },
-    /// The other side has no such blob.
+    /// The other side does not have the blob.
     #[error("blob {0} is not there")]
     Absent(BlobHash),
-    /// The other side does not give or take it.
+    /// The other side does not send or accept the blob.
     #[error("blob {hash} is refused: {reason}")]
     Refused {
-        /// Which.
+        /// Hash of the blob.
         hash: BlobHash,
-        /// The other side's words.
+        /// Reason of the other side.
         reason: String,
     },
-    /// The bytes that came have another hash. None of them is kept.
+    /// The received bytes have another hash. None of them is stored.
     #[error("blob {hash} is corrupt: its bytes have the hash {found}")]
     Corrupt {
-        /// What was asked for.
+        /// Hash of the requested blob.
         hash: BlobHash,
-        /// What came.
+        /// Hash of the received bytes.
         found: BlobHash,
     },
-    /// The other side breaks the protocol.
+    /// The other side broke the protocol.
     #[error("blob {hash}: {problem}")]
     Protocol {
-        /// Which.
+        /// Hash of the blob.
         hash: BlobHash,
-        /// What is wrong.
+        /// Description of the fault.
         problem: &'static str,
     },
-    /// It is longer than the caller takes.
+    /// The blob is longer than the caller allows.
     #[error("blob {hash} has {length} bytes; at most {limit} are taken")]
     TooLong {
-        /// Which.
+        /// Hash of the blob.
         hash: BlobHash,
-        /// Its length, bytes.
+        /// Length in bytes.
         length: u64,
-        /// The limit, bytes.
+        /// Limit in bytes.
         limit: u64,
     },
 }
 
 impl BlobError {
-    /// Would the same transfer, over another connection, go on where this one stopped?
+    /// Returns whether the same transfer could continue over another connection.
     pub fn is_interruption(&self) -> bool {
         match self {
             Self::Frame(error) => !error.is_peers_fault(),
@@ -150,7 +151,7 @@ fn file_error(path: &Path) -> impl FnOnce(io::Error) -> BlobError + use<> {
     move |source| BlobError::File { path, source }
 }
 
-/// Runs what may block off the runtime's own threads.
+/// Runs blocking work on a thread for it.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)
 }

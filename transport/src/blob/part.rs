@@ -1,4 +1,4 @@
-//! A partly received blob: a growing file, the hash of its bytes so far, and a lock for its one
+//! A partly received blob: a growing file, the hash of its bytes so far, and a lock for its only
 //! writer.
 
 use super::{BlobError, BlobSink, STEP_BYTES, SinkError, blocking, file_error};
@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tempfile::TempPath;
 use tessera_protocol::BlobHash;
 
-/// An open part file: what came of a blob, kept over interruptions. All methods may block.
+/// An open part file, which keeps the received bytes of a blob over interruptions. All methods may
+/// block.
 #[derive(Debug)]
 pub struct PartFile {
     path: PathBuf,
@@ -20,15 +21,15 @@ pub struct PartFile {
     file: File,
     hasher: blake3::Hasher,
     held: u64,
-    // Another writer has the shared part file: this one is private, and goes away unless it is
+    // The file is private if another writer has the shared part file. It is deleted unless it is
     // kept.
     private: Option<TempPath>,
 }
 
 impl PartFile {
-    /// Opens the part of this blob at `path` (made if need be) and hashes what it holds already.
-    /// Where it holds more than `length_max` bytes, it starts anew. Where another writer has it, a
-    /// private file beside it is used.
+    /// Opens or makes the part of this blob at `path`, and hashes its bytes. If it has more than
+    /// `length_max` bytes, it is emptied. If another writer has it, a private file beside it is
+    /// used.
     pub fn open(path: &Path, hash: BlobHash, length_max: u64) -> io::Result<Self> {
         let (mut file, path, private) = claim(path)?;
         if file.metadata()?.len() > length_max {
@@ -49,12 +50,12 @@ impl PartFile {
         Ok(Self { path, hash, file, hasher, held, private })
     }
 
-    /// The file's path.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Forgets what is held.
+    /// Discards the bytes so far.
     pub(super) fn restart(&mut self) -> io::Result<()> {
         self.file.set_len(0)?;
         self.file.seek(SeekFrom::Start(0))?;
@@ -71,10 +72,10 @@ impl PartFile {
         }
     }
 
-    /// Lets go of the file, which now has another name or none.
+    /// Releases the file, which has another name or none now.
     pub fn forget(&mut self) {
         if let Some(private) = self.private.take() {
-            // The name is gone; there is nothing to remove, and an error about that says nothing.
+            // The name is gone. There is nothing to remove, so an error does not matter.
             let _ = private.keep();
         }
     }
@@ -92,7 +93,7 @@ impl BlobSink for PartFile {
         Ok(())
     }
 
-    /// Syncs a part that is whole, and checks its hash. A corrupt part is removed.
+    /// Syncs a complete part and checks its hash. Removes a corrupt part.
     fn finish(&mut self) -> Result<(), SinkError> {
         let found = BlobHash(*self.hasher.finalize().as_bytes());
         if found != self.hash {
@@ -103,7 +104,7 @@ impl BlobSink for PartFile {
     }
 }
 
-/// A sink that is written off the runtime's own threads.
+/// A sink whose blocking calls run on threads for blocking work.
 pub(super) struct Filling<S>(Arc<Mutex<S>>);
 
 impl<S> Filling<S> {
@@ -113,7 +114,7 @@ impl<S> Filling<S> {
 }
 
 impl<S: BlobSink + 'static> Filling<S> {
-    /// Does something with the sink that may block.
+    /// Runs a function on the sink that may block.
     pub(super) async fn with<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut S) -> T + Send + 'static,
@@ -122,13 +123,13 @@ impl<S: BlobSink + 'static> Filling<S> {
         blocking(move || work(&mut sink.lock().unwrap_or_else(PoisonError::into_inner))).await
     }
 
-    /// Bytes held.
+    /// Returns the number of bytes so far.
     pub(super) fn held(&self) -> u64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).held()
     }
 
-    /// Takes raw bytes from a stream until `length` bytes are held. What has come is written even
-    /// where this fails.
+    /// Reads raw bytes from a stream until there are `length` bytes. Received bytes are written
+    /// even if this fails.
     pub(super) async fn fill(
         &self,
         receiver: &mut FrameReceiver,
@@ -136,7 +137,7 @@ impl<S: BlobSink + 'static> Filling<S> {
         timing: &Timing,
         progress: &mut (dyn FnMut(u64, u64) + Send),
     ) -> Result<(), BlobError> {
-        // Packets are small; files and hashes are fast with large steps.
+        // Packets are small, but files and hashes are faster with large steps.
         let mut buffer = vec![0; STEP_BYTES];
         let mut held = self.held();
         while held < length {
@@ -153,7 +154,7 @@ impl<S: BlobSink + 'static> Filling<S> {
         Ok(())
     }
 
-    /// Checks and syncs a blob that is whole.
+    /// Checks and syncs a complete blob.
     pub(super) async fn finish(&self, hash: BlobHash, path: &Path) -> Result<(), BlobError> {
         let finished = self.with(S::finish).await.map_err(file_error(path))?;
         finished.map_err(|error| match error {
@@ -163,7 +164,8 @@ impl<S: BlobSink + 'static> Filling<S> {
     }
 }
 
-/// Fills a buffer from a stream: the bytes that came, and why they are fewer than asked for.
+/// Fills a buffer from a stream. Returns the number of bytes, and the error if the buffer is not
+/// full.
 async fn gather(
     receiver: &mut FrameReceiver,
     buffer: &mut [u8],
@@ -180,14 +182,14 @@ async fn gather(
     (count, Ok(()))
 }
 
-/// The part file with its lock, or a private one: file, path, and the private one's guard.
+/// Returns the part file with its lock, or a private one: the file, its path, and the guard of a
+/// private file.
 fn claim(path: &Path) -> io::Result<(File, PathBuf, Option<TempPath>)> {
     loop {
         let shared =
             File::options().read(true).write(true).create(true).truncate(false).open(path)?;
         match shared.try_lock() {
-            // The former writer may have given the file its final name between our opening and our
-            // locking.
+            // The former writer may have renamed the file between our opening and our locking.
             Ok(()) if is_at(&shared, path)? => return Ok((shared, path.to_owned(), None)),
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -204,7 +206,7 @@ fn claim(path: &Path) -> io::Result<(File, PathBuf, Option<TempPath>)> {
     }
 }
 
-/// Is this open file still the one of that name?
+/// Returns whether this open file still has that name.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
@@ -216,7 +218,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Elsewhere an open file cannot be renamed.
+/// On other systems an open file cannot be renamed.
 #[cfg(not(unix))]
 fn is_at(_: &File, _: &Path) -> io::Result<bool> {
     Ok(true)

@@ -1,4 +1,4 @@
-//! Uploads of blobs: the sending end and the receiving end.
+//! Uploads of blobs, on the sending side and on the receiving side.
 
 use super::get::send;
 use super::part::Filling;
@@ -14,13 +14,13 @@ use tessera_protocol::BlobHash;
 use tessera_protocol::limits::{BLOB_BYTES_MAX, REASON_MAX};
 use tessera_protocol::stream::{BlobOffer, BlobReceipt, BlobReply, StreamKind};
 
-/// After the last byte, the taking side may need to hash what it held before and to sync gigabytes
-/// to a slow disk.
+/// Longest wait after the last byte. The receiving side may have to hash a long part, and to sync
+/// gigabytes to a slow disk.
 const RECEIPT_WITHIN: Duration = Duration::from_secs(300);
 
-/// Sends the file `source`, whose bytes have this hash and length, and returns the bytes that had
-/// to be sent: none where the blob was there, the rest where an interrupted put left a part.
-/// `progress` hears bytes held there and bytes in all.
+/// Sends the file `source`, whose bytes have this hash and length. Returns the number of bytes that
+/// had to be sent: none if the blob was there, the rest if an interrupted upload left a part.
+/// `progress` gets the bytes at the receiver and the total.
 pub async fn put(
     connection: &Connection,
     (hash, length): (BlobHash, u64),
@@ -34,7 +34,7 @@ pub async fn put(
     let (mut sender, mut receiver) = open_both(connection, StreamKind::BlobPut).await?;
     sender.set_priority(PRIORITY);
     sender.send(&BlobOffer { hash, length }).await?;
-    // The taking side may have to hash gigabytes of a part before it answers.
+    // The receiving side may have to hash gigabytes of a part before it answers.
     let offset = match receiver.expect(RECEIPT_WITHIN).await? {
         BlobReply::From { offset, length: agreed } if agreed == length && offset <= length => {
             offset
@@ -60,7 +60,7 @@ pub async fn put(
     progress(offset, length);
     let sent = send(Box::new(file), source, offset..length, &mut sender, timing, progress).await;
     match sent {
-        // The taking side stops us where it cannot go on, and then its receipt says why.
+        // The receiving side stops us if it cannot continue. Its receipt then says why.
         Ok(()) | Err(BlobError::Frame(FrameError::Reset(_))) => sender.finish(),
         Err(error) => return Err(error),
     }
@@ -70,8 +70,8 @@ pub async fn put(
     }
 }
 
-/// Answers an accepted [`StreamKind::BlobPut`] stream, whose peer the caller has found to be
-/// allowed. Returns the blob's hash and length once it is kept (or was here already).
+/// Answers an accepted [`StreamKind::BlobPut`] stream. The caller has checked that the peer is
+/// allowed to write. Returns the blob's hash and length once it is stored (or if it already was).
 pub async fn serve_put<S: BlobStore>(
     store: &Arc<S>,
     sender: &mut FrameSender,
@@ -101,14 +101,14 @@ pub async fn serve_put<S: BlobStore>(
             BlobReceipt::Refused(words(error))
         }
     };
-    // A client that is gone does not undo what is kept, nor hide why something is not.
+    // Even if the client is gone, the blob stays stored, and an error is still reported.
     if sender.send(&receipt).await.is_ok() {
         sender.finish();
     }
     result.map(|()| (hash, length))
 }
 
-/// The sink to fill; None where the blob is here.
+/// Returns the sink to fill; None if the blob already exists.
 async fn admit<S: BlobStore>(
     store: &Arc<S>,
     hash: BlobHash,
@@ -143,7 +143,7 @@ async fn take(
     sink.finish(hash, Path::new(&name)).await
 }
 
-/// An error for the other side: with its cause, without this side's paths.
+/// Describes an error for the other side: with its cause, but without paths of this side.
 fn words(error: &BlobError) -> String {
     let text = match error {
         BlobError::File { source, .. } => format!("the receiving side's disk failed: {source}"),
