@@ -15,8 +15,8 @@ const FLAGS: [&str; 8] = [
     "-fno-exceptions",
     "-fno-rtti",
 ];
-/// How vectors are passed to functions differs with the machine, of which GCC tells; none of ours
-/// leaves its translation unit.
+/// How vectors are passed to functions depends on the machine, and GCC warns about this. None of
+/// our vectors leaves its translation unit.
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wdouble-promotion", "-Wno-psabi"];
 
 fn main() {
@@ -38,7 +38,7 @@ fn main() {
         .expect("the build folder can be written");
 }
 
-/// Name and `-march` of every host build for the target.
+/// Returns the name and `-march` of every host build for the target.
 fn instruction_sets() -> Vec<(&'static str, Option<&'static str>)> {
     match env::var("CARGO_CFG_TARGET_ARCH").as_deref() {
         Ok("x86_64") => vec![("v2", Some("-march=x86-64-v2")), ("v3", Some("-march=x86-64-v3"))],

@@ -1,5 +1,5 @@
-//! Whether a scene's hierarchies are trees that kernels may walk: the scene's own, and those of the
-//! meshes that instances show. Looks at no other array.
+//! Checks that a scene's hierarchies are trees that kernels can walk: the scene's own, and those of
+//! instanced meshes. Reads no other array.
 
 use crate::checked_scene::{BOUND_MAX, SceneError, all};
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use tessera_layout::{
     FlatScene, Instance, NONE, TriangleBlock,
 };
 
-/// Every inner node is reached once, so that no ray can walk in a circle; leaves hold triangles
-/// that are there; and no way down is longer than a walk's stack, instances included.
+/// Checks that every inner node is reached once, so that no ray can walk in a circle. Leaves must
+/// hold existing triangles, and no way down may be longer than a walk's stack, including instances.
 pub(crate) fn check(scene: &FlatScene) -> Result<(), SceneError> {
     let depths = check_meshes(scene)?;
     let (nodes, blocks) = (&scene.bvh.nodes, &scene.bvh.blocks);
@@ -32,7 +32,7 @@ pub(crate) fn check(scene: &FlatScene) -> Result<(), SceneError> {
     .map(drop)
 }
 
-/// What there is to know of a mesh's hierarchy.
+/// Properties of a mesh's hierarchy.
 struct MeshTree {
     first_triangle: u32,
     triangle_count: u32,
@@ -41,7 +41,7 @@ struct MeshTree {
     upper: [f32; 3],
 }
 
-/// By their roots.
+/// Checks the hierarchies of meshes. Returns them by their roots.
 fn check_meshes(scene: &FlatScene) -> Result<BTreeMap<u32, MeshTree>, SceneError> {
     let mut trees: BTreeMap<u32, MeshTree> = BTreeMap::new();
     let mut reached = vec![false; scene.meshes.nodes.len()];
@@ -59,7 +59,8 @@ fn check_meshes(scene: &FlatScene) -> Result<BTreeMap<u32, MeshTree>, SceneError
         if !is_same {
             return Err(wrong());
         }
-        // Its boxes in the world reach as far as those of the scene's own hierarchy may.
+        // The mesh's boxes in the world must not reach further than those of the scene's own
+        // hierarchy may.
         let reach = instance.reach(tree.lower, tree.upper) + f64::from(scene.bvh.padding);
         if reach.is_nan() || reach > f64::from(BOUND_MAX) {
             return Err(SceneError::Extent { index: instance.root as usize });
@@ -110,8 +111,8 @@ fn too_deep() -> SceneError {
     SceneError::Hierarchy(BVH_DEPTH_MAX)
 }
 
-/// Walks a tree from its root, and returns how many levels of inner nodes it has. `is_there` is
-/// asked about every leaf.
+/// Walks a tree from its root, and returns its number of levels of inner nodes. `is_there` checks
+/// every leaf.
 fn walk(
     nodes: &[BvhNode8],
     root: u32,
@@ -130,7 +131,7 @@ fn walk(
         for (slot, child) in nodes[index].child.into_iter().enumerate() {
             let wrong = SceneError::Index { what: "bvh node", index };
             if child == CHILD_EMPTY {
-                // Its box is what keeps rays from following it.
+                // An inverted box keeps rays from following it.
                 if !(0..3).all(|axis| bounds[0][axis][slot] > bounds[1][axis][slot]) {
                     return Err(wrong);
                 }

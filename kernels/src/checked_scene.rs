@@ -1,4 +1,4 @@
-//! A scene whose every index has been checked, so that kernels may follow them without looking.
+//! A scene whose indices have all been checked, so that kernels can follow them without a check.
 
 use crate::checked_hierarchy;
 use std::ops::Deref;
@@ -9,46 +9,46 @@ use tessera_layout::{
     Texture, Triangle, light_child_bits, triangle_flags,
 };
 
-/// Largest coordinate of a box of the hierarchy, metres; beyond it the device's grids overflow.
+/// Largest coordinate of a box in the hierarchy, in metres. Beyond it the device's grids overflow.
 pub(crate) const BOUND_MAX: f32 = 1e35;
 
-/// What is wrong with a flattened scene. It is a fault of whoever made it, never of the kernels'
-/// caller.
+/// A fault of a flattened scene. It is the fault of the code that made the scene, not of the
+/// kernels' caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SceneError {
-    /// Two arrays that go together have different lengths.
+    /// Two arrays that belong together have different lengths.
     #[error("flattened scene: {what} has {found} entries where {expected} are needed")]
     Length {
-        /// The array.
+        /// Name of the array.
         what: &'static str,
-        /// Its length.
+        /// Length of the array.
         found: usize,
-        /// The length that it should have.
+        /// Length that the array should have.
         expected: usize,
     },
     /// An index points outside its array.
     #[error("flattened scene: {what} {index} points outside its array")]
     Index {
-        /// What holds the index.
+        /// Name of the array that has the index.
         what: &'static str,
-        /// Which one of those.
+        /// Position of the index in that array.
         index: usize,
     },
-    /// A box reaches farther than single precision can compute with.
+    /// A box reaches further than single precision can compute with.
     #[error(
         "flattened scene: the box of bvh node {index} is not finite or reaches beyond \
             {BOUND_MAX:e} m"
     )]
     Extent {
-        /// The node.
+        /// Number of the node.
         index: usize,
     },
-    /// The hierarchy is no tree, or deeper than kernels can walk.
+    /// The hierarchy is not a tree, or is deeper than kernels can walk.
     #[error("flattened scene: the hierarchy is not a tree of at most {0} levels")]
     Hierarchy(u32),
 }
 
-/// A [`FlatScene`] that kernels may render. Cheap to clone.
+/// A [`FlatScene`] that kernels can render. Clones are cheap.
 #[derive(Clone, Debug)]
 pub struct CheckedScene(Arc<FlatScene>);
 
@@ -127,7 +127,7 @@ fn check_lengths(scene: &FlatScene) -> Result<(), SceneError> {
     ] {
         shorter(what, length, most)?;
     }
-    // Of leaves the next bit is a flag too.
+    // In leaves the next bit is a flag too.
     shorter("bvh blocks", scene.bvh.blocks.len(), CHILD_INSTANCE_FLAG as usize)?;
     shorter("instances", scene.instances.len(), CHILD_INSTANCE_FLAG as usize)
 }
@@ -164,8 +164,8 @@ fn check_surfaces(scene: &FlatScene) -> Result<(), SceneError> {
     if is_air_first { Ok(()) } else { Err(SceneError::Index { what: "medium", index: 0 }) }
 }
 
-/// Ids follow each other and keep clear of their flag, and every triangle and vertex of a mesh is
-/// there.
+/// Checks that ids are consecutive and below their flag, and that every triangle and vertex of a
+/// mesh exists.
 fn check_instances(scene: &FlatScene) -> Result<(), SceneError> {
     let meshes = &scene.meshes;
     let (materials, vertices) = (scene.materials.len(), meshes.vertices.len());
@@ -228,8 +228,8 @@ fn check_lights(scene: &FlatScene) -> Result<(), SceneError> {
     all("environment", &[light], |light| *light == NONE || (*light as usize) < lights)
 }
 
-/// Every node is reached once, each light with a place is what stands at the end of its trail, and
-/// no trail has more levels than bits.
+/// Checks that every node is reached once, that each light with a place is at the end of its trail,
+/// and that no trail has more levels than bits.
 fn check_light_tree(scene: &FlatScene) -> Result<(), SceneError> {
     let (nodes, placed) = (&scene.light_nodes, scene.placed_lights());
     let wrong = |index: usize| Err(SceneError::Index { what: "light node", index });
@@ -239,15 +239,14 @@ fn check_light_tree(scene: &FlatScene) -> Result<(), SceneError> {
     let (mut reached, mut lights) = (0, 0);
     let mut open = vec![(0, 0, 0)];
     while let Some((index, trail, level)) = open.pop() {
-        // Subtrees stand one after the other, so that what is reached in this order is reached
-        // once.
+        // Subtrees are consecutive, so each node that is reached in this order is reached once.
         let Some(node) =
             nodes.get(index).filter(|_| index == reached && level < LIGHT_TREE_DEPTH_MAX)
         else {
             return wrong(index);
         };
         reached += 1;
-        // The last first, since the stack's top is what is reached next.
+        // Push the last one first, since the top of the stack is reached next.
         for (lane, &child) in
             node.child.iter().enumerate().rev().filter(|(_, child)| **child != NONE)
         {

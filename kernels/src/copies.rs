@@ -1,6 +1,6 @@
-//! A door for proofs: a scene with instances as one without, every instance's triangles, vertices
-//! and nodes copied into the world by the operations that a walk does on its way through an
-//! instance (`source/geometry/instance.h`). It has to give the same bits. Not an interface.
+//! For tests: converts a scene with instances to one without. Every instance's triangles, vertices
+//! and nodes are copied into the world, by the same operations that a walk does in an instance
+//! (`source/geometry/instance.h`). The result must give the same bits. Not a stable interface.
 
 use crate::CheckedScene;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub fn without_instances(scene: &CheckedScene) -> CheckedScene {
         .expect("copies of what has been checked are right, if they are few enough")
 }
 
-/// The range of vertices that an instance's triangles use.
+/// Returns the range of vertices that an instance's triangles use.
 fn vertices_of(scene: &FlatScene, instance: &Instance) -> std::ops::Range<usize> {
     let first = instance.first_triangle as usize;
     let used = scene.meshes.triangle_vertices[first..first + instance.triangle_count as usize]
@@ -56,7 +56,7 @@ fn copy_triangles(scene: &FlatScene, copied: &mut FlatScene) {
     }
 }
 
-/// The scene's own nodes stay where they are; those of each instance follow.
+/// Copies the hierarchy. The scene's own nodes stay in place, and those of each instance follow.
 fn copy_hierarchy(scene: &FlatScene) -> Bvh {
     let mut bvh = Bvh::clone(&scene.bvh);
     for index in 0..scene.bvh.nodes.len() {
@@ -100,7 +100,7 @@ fn copy_mesh(scene: &FlatScene, instance: &Instance, bvh: &mut Bvh) -> u32 {
     first
 }
 
-/// A child's box in the world, padded as triangles' own are.
+/// Returns a child's box in the world, padded like the boxes of triangles.
 fn place_child(instance: &Instance, node: &mut BvhNode8, slot: usize, padding: f32) {
     let side = |side: usize| std::array::from_fn(|axis| node.bounds[side][axis][slot]);
     let [lower, upper] = instance.place_box(side(0), side(1));

@@ -1,45 +1,45 @@
-//! The denoiser on the CPU (`source/film/denoise.h`): tiles of a frame, of which some rows at a
-//! time are in memory.
+//! The denoiser on the CPU (`source/film/denoise.h`). It works on tiles of a frame, of which only
+//! some rows are in memory at a time.
 
 use crate::float_mode::FloatMode;
 pub use crate::isa::{Isa, available_isas, best_isa};
 
-/// Pixels across that are denoised at once.
+/// Width in pixels of a tile that is denoised at once.
 pub const TILE_WIDTH: usize = 64;
-/// Rows that are denoised at once.
+/// Height in pixels of a tile that is denoised at once.
 pub const TILE_HEIGHT: usize = 16;
-/// Rows and columns around a pixel on which a pass over it depends.
+/// Distance in rows and columns up to which pixels affect a pixel in one pass.
 pub const REACH: usize = 23;
 /// Input channels: colour 3, half 3, albedo 3, normal 3, depth 1.
 pub const CHANNELS: usize = 13;
-/// Those of them, the first ones, of which a pass makes better ones: colour and half.
+/// Number of first channels that a pass improves: colour and half.
 pub const COLORS: usize = 6;
 
-/// A frame is denoised by the first pass, and what comes of it by the second.
+/// The pass of a denoiser. The second pass filters the result of the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Pass {
-    /// Over what was rendered.
+    /// Filters the rendered frame.
     First = 0,
-    /// Over what the first has made. Its guides are as they were.
+    /// Filters the result of the first pass. The guides are unchanged.
     Second = 1,
 }
 
 /// Some rows of a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
-    /// Which pass is made over them.
+    /// Pass over these rows.
     pub pass: Pass,
-    /// The frame's width in pixels.
+    /// Width of the frame in pixels.
     pub width: usize,
-    /// The frame's height in pixels.
+    /// Height of the frame in pixels.
     pub height: usize,
-    /// Which row of the frame stands first.
+    /// Number of the first of these rows in the frame.
     pub first_row: usize,
     /// Samples per pixel, at least 2.
     pub samples: u32,
-    /// Row by row: mean colour, the sum of the colours of the samples from `samples / 2` on over
-    /// `samples`, albedo, normal and depth.
+    /// Channels, row by row: mean colour; the sum of the colours of the samples from `samples / 2`
+    /// on, divided by `samples`; albedo; normal; depth.
     pub channels: [&'a [f32]; CHANNELS],
 }
 
@@ -74,8 +74,8 @@ const _: () = assert!(size_of::<Params>() == 144 || size_of::<usize>() != 8);
 /// `sizeof(DenoiseScratch)` in floats.
 const SCRATCH_FLOATS: usize = 1_116_776 / 4;
 
-/// Memory that one thread needs for its tiles: a little more than a mebibyte. What it holds never
-/// reaches a result.
+/// Memory that one thread needs for its tiles, a little more than a mebibyte. Its content never
+/// affects a result.
 #[derive(Debug)]
 pub struct Scratch {
     memory: Vec<f32>,
@@ -152,8 +152,8 @@ pub(crate) unsafe fn tile_with<'s>(
     let params = params(rows, x, y)?;
     let mut out = [0f32; COLORS * TILE_WIDTH * TILE_HEIGHT];
     let _mode = FloatMode::strict();
-    // SAFETY: the channels hold all rows that the kernel reads, by `params`; the scratch and the
-    // result are as long as it writes.
+    // SAFETY: by `params`, the channels hold all rows that the kernel reads; the scratch and the
+    // result are as long as the kernel writes.
     unsafe { denoise(&params, scratch.memory.as_mut_ptr(), out.as_mut_ptr()) };
     let width = TILE_WIDTH.min(rows.width - x);
     let height = TILE_HEIGHT.min(rows.height - y);
@@ -167,7 +167,7 @@ pub(crate) unsafe fn tile_with<'s>(
     Ok(&scratch.tile)
 }
 
-/// The kernel's parameters, if all that it reads is there.
+/// Returns the kernel's parameters, if all needed rows are there.
 fn params(rows: &Rows<'_>, x: usize, y: usize) -> Result<Params, DenoiseError> {
     let Rows { pass, width, height, first_row, samples, channels } = *rows;
     let edge = 1..=crate::host::FRAME_EDGE_MAX as usize;

@@ -5,7 +5,8 @@ use tessera_layout::{CHANNELS_MAX, FILM_FRACTION_BITS, FILM_VALUE_MAX};
 
 include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
-/// Raised when the meaning of the layout or of the film changes without a change of the sources.
+/// Version of the format. It is raised when the meaning of the layout or of the film changes
+/// without a change of the sources.
 const FORMAT_VERSION: u32 = 1;
 
 /// BLAKE3 of the kernel sources (names and texts), the layout and the film format. Nodes with

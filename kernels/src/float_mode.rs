@@ -1,13 +1,13 @@
-//! The floating-point mode of the thread: kernels run in the default one (round to nearest,
-//! denormals kept), whatever some library has left behind.
+//! The floating-point mode of the thread. Kernels run in the default mode (round to nearest,
+//! denormals kept), whatever mode another library has left.
 
-/// Sets the default mode and puts the former one back when dropped.
+/// Sets the default mode, and restores the former one when dropped.
 pub(crate) struct FloatMode {
     former: u64,
 }
 
 impl FloatMode {
-    /// The mode that the kernels need.
+    /// Sets the mode that the kernels need.
     pub(crate) fn strict() -> Self {
         let former = read();
         write(DEFAULT);
@@ -21,7 +21,8 @@ impl Drop for FloatMode {
     }
 }
 
-/// All exceptions masked, round to nearest, no flush to zero, no denormals-are-zero.
+/// The default mode: all exceptions masked, round to nearest, no flush to zero, no
+/// denormals-are-zero.
 #[cfg(target_arch = "x86_64")]
 const DEFAULT: u64 = 0x1f80;
 #[cfg(not(target_arch = "x86_64"))]

@@ -5,30 +5,30 @@ use crate::float_mode::FloatMode;
 pub use crate::isa::{Isa, UnknownIsa, available_isas, best_isa};
 use tessera_layout::{SceneView, UnitParams};
 
-/// Frame edge at most, in pixels; with it every pixel of a frame has its own 32-bit index.
+/// Largest frame edge in pixels, so that every pixel of a frame has its own 32-bit index.
 pub const FRAME_EDGE_MAX: u32 = 65_535;
-/// Samples a pixel at most; keeps a film sum inside an `i64` (see
+/// Most samples per pixel, so that a film sum fits into an `i64` (see
 /// [`tessera_layout::FILM_VALUE_MAX`]).
 pub const SAMPLES_MAX: u32 = 1 << 20;
-/// Scatterings at most.
+/// Most scattering events of a path.
 pub const DEPTH_MAX: u32 = 1024;
 
-/// What units cost and what went wrong in them. Summed over the units that it is passed to.
+/// Cost and faults of units. Each unit adds to the counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct RayCounts {
-    /// Closest-hit rays: camera and scattered ones.
+    /// Number of closest-hit rays: camera rays and scattered rays.
     pub closest: u64,
-    /// Any-hit rays: towards lights.
+    /// Number of any-hit rays, which go towards lights.
     pub any: u64,
-    /// Samples in which a value was clamped to [`tessera_layout::FILM_VALUE_MAX`].
+    /// Number of samples in which a value was clamped to [`tessera_layout::FILM_VALUE_MAX`].
     pub clamped: u64,
-    /// Samples that count as black because a value was NaN or infinite. Should be 0.
+    /// Number of samples that count as black because a value was NaN or infinite. It should be 0.
     pub non_finite: u64,
 }
 
 impl RayCounts {
-    /// The counts as a device of this machine leaves them: four little-endian 64-bit numbers.
+    /// Reads the counts that a device of this machine wrote: four little-endian 64-bit numbers.
     pub fn from_bytes(bytes: &[u8; 32]) -> Self {
         let word = |at: usize| {
             bytes[8 * at..8 * at + 8].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
@@ -49,7 +49,7 @@ pub enum RenderError {
     /// The film is not as long as the unit's channels × pixels.
     #[error("film has {found} sums where the unit needs {expected}")]
     Film {
-        /// Its length.
+        /// Length of the film.
         found: usize,
         /// channels × width × height.
         expected: usize,
@@ -147,7 +147,7 @@ pub(crate) unsafe fn render_unit_with(
     Ok(())
 }
 
-/// Whether every number of a unit is in range.
+/// Checks that every number of a unit is in range.
 pub(crate) fn check_unit(unit: &UnitParams) -> Result<(), RenderError> {
     let within = |start: u32, length: u32, end: u32| {
         length >= 1 && start.checked_add(length).is_some_and(|stop| stop <= end)

@@ -1,13 +1,13 @@
-//! Which host build of the kernels runs on this processor.
+//! Chooses the host build of the kernels for this processor.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// An instruction set that the kernels are built for. All give the same bits; they differ in speed
-/// only.
+/// An instruction set that the kernels are built for. All give the same bits, and differ only in
+/// speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Isa {
-    /// Whatever the target guarantees (processors other than x86-64).
+    /// The base of the target (processors other than x86-64).
     Base,
     /// x86-64-v2: SSE4.2. Without fused multiply-add in hardware it is several times slower.
     V2,
@@ -18,7 +18,7 @@ pub enum Isa {
 impl Isa {
     const ALL: [Isa; 3] = [Isa::Base, Isa::V2, Isa::V3];
 
-    /// The name as an option spells it.
+    /// Returns the name, as an option spells it.
     pub fn name(self) -> &'static str {
         match self {
             Isa::Base => "base",
@@ -58,7 +58,7 @@ impl fmt::Display for Isa {
     }
 }
 
-/// A name that is no instruction set of ours.
+/// The name is not one of our instruction sets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown instruction set `{0}`: use base, x86-64-v2 or x86-64-v3")]
 pub struct UnknownIsa(String);
@@ -74,14 +74,14 @@ impl FromStr for Isa {
     }
 }
 
-/// The builds that this processor can run, slowest first. Empty on an x86-64 processor older than
-/// x86-64-v2.
+/// Returns the builds that this processor can run, slowest first. Empty on an x86-64 processor
+/// older than x86-64-v2.
 pub fn available_isas() -> Vec<Isa> {
     Isa::ALL.into_iter().filter(|isa| isa.is_available()).collect()
 }
 
-/// The fastest build that this processor can run; [`Isa::Base`] where there is none, which
-/// rendering then refuses.
+/// Returns the fastest build that this processor can run. If there is none, it is [`Isa::Base`],
+/// which rendering then refuses.
 pub fn best_isa() -> Isa {
     available_isas().last().copied().unwrap_or(Isa::Base)
 }

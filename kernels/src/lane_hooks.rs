@@ -1,9 +1,8 @@
-//! A door for this crate's tests: what is computed in lanes beside what is computed alone
-//! (`source/tests/lanes.cpp`).
+//! For this crate's tests: results of computing in lanes and one by one (`source/tests/lanes.cpp`).
 
 use crate::host::{Isa, available_isas};
 
-/// Words that [`lanes`] takes and gives for each of eight lanes.
+/// Words that [`lanes`] takes for each of eight lanes.
 pub const LANE_WORDS_IN: usize = 8;
 const LANE_WORDS_OUT: usize = 64;
 type LaneResults = [[u32; LANE_WORDS_OUT]; 8];

@@ -1,9 +1,9 @@
-//! The kernels: a path tracer in CUDA C++ (`source/`), its host builds, and their Rust face.
+//! The kernels: a path tracer in CUDA C++ (`source/`), its host builds, and their Rust interface.
 //!
-//! [`host`] renders units on the CPU, [`cuda`] says how a GPU does; [`mod@denoise`] makes less
-//! noisy pixels of finished ones; [`fingerprint()`] names the kernels' version, so that results of
-//! different kernels are never mixed. Files, sockets and the question of what to render belong to
-//! others.
+//! [`host`] renders units on the CPU, and [`cuda`] says how a GPU does it. [`mod@denoise`] denoises
+//! the pixels of finished frames. [`fingerprint()`] names the kernels' version, so that results of
+//! different kernels are never mixed. This crate opens no file and no socket, and does not decide
+//! what to render.
 
 mod checked_hierarchy;
 mod checked_scene;

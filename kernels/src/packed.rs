@@ -1,12 +1,12 @@
-//! PTX images as they are committed: text compressed by zstd, unpacked once, when first asked for.
+//! Committed PTX images: text compressed by zstd, and unpacked once when it is first needed.
 
 use std::io;
 use std::sync::OnceLock;
 
-/// Most bytes that an image may unpack to; the largest has 2.5 MiB.
+/// Most bytes of an unpacked image. The largest has 2.5 MiB.
 const PTX_BYTES_MAX: usize = 8 << 20;
-/// Images are packed once and unpacked at every start, so the slowest level that still unpacks as
-/// fast as the others.
+/// Level of zstd. Images are packed once and unpacked at every start, so this is the slowest level
+/// that unpacks as fast as the others.
 const ZSTD_LEVEL: i32 = 19;
 
 /// An image in the binary.
@@ -20,9 +20,9 @@ impl PackedPtx {
         Self { packed, text: OnceLock::new() }
     }
 
-    /// The PTX. The first call takes some milliseconds.
+    /// Returns the PTX. The first call takes some milliseconds.
     pub(crate) fn text(&'static self) -> &'static str {
-        // `every_image_unpacks` reads all of them as they are compiled in.
+        // The test `every_image_unpacks` unpacks all of them as they are compiled in.
         self.text.get_or_init(|| unpack_ptx(self.packed).expect("the committed image is whole"))
     }
 }

@@ -1,5 +1,5 @@
-//! Bare rays on the CPU, for tests, benchmarks and tools: the queries that the path tracer makes,
-//! in batches. Does not shade.
+//! Single rays on the CPU, for tests, benchmarks and tools: the queries of the path tracer, in
+//! batches. Does not shade.
 
 use crate::CheckedScene;
 use crate::float_mode::FloatMode;
@@ -7,16 +7,16 @@ use crate::host::RenderError;
 use crate::isa::{Isa, available_isas};
 use tessera_layout::{NONE, SceneView};
 
-/// Points `origin + t * direction` with 0 < t <= `t_max`. The direction needs no unit length; t
-/// counts in its lengths.
+/// Points `origin + t * direction` with 0 < t <= `t_max`. The direction can have any length, and t
+/// is in units of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct Ray {
-    /// Metres, world space.
+    /// Origin in metres, in world space.
     pub origin: [f32; 3],
-    /// Finite, not zero.
+    /// Direction; finite and not zero.
     pub direction: [f32; 3],
-    /// May be infinite.
+    /// End of the ray; may be infinite.
     pub t_max: f32,
 }
 
@@ -24,7 +24,7 @@ pub struct Ray {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct Hit {
-    /// Distance in lengths of the direction; 0 for a miss.
+    /// Distance in units of the direction's length; 0 for a miss.
     pub t: f32,
     /// Triangle id, or [`NONE`] for a miss.
     pub triangle: u32,
@@ -41,7 +41,7 @@ impl Hit {
     pub const MISS: Hit = Hit { t: 0.0, triangle: NONE, u: 0.0, v: 0.0 };
 }
 
-/// Optical depth from which on nothing goes through. `OPTICAL_DEPTH_OPAQUE` in `alpha.h`.
+/// Optical depth from which on no light goes through. `OPTICAL_DEPTH_OPAQUE` in `alpha.h`.
 pub const OPTICAL_DEPTH_OPAQUE: u32 = 32 << 20;
 
 type TraceClosest = unsafe extern "C" fn(*const SceneView, *const Ray, u64, *mut Hit);

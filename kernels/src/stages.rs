@@ -1,6 +1,6 @@
-//! Doors for proofs: the staged shape of a plan run on the host (`source/tests/stages.cpp`), and
-//! what a launch leaves in a workspace in a form that does not depend on the order of the queues.
-//! Not an interface; it changes with the kernels.
+//! For tests: runs the staged shape of a plan on the host (`source/tests/stages.cpp`). Returns the
+//! content of a workspace after a launch, in a form that does not depend on the order of the
+//! queues. Not a stable interface; it changes with the kernels.
 
 use crate::CheckedScene;
 use crate::cuda::{BatchParams, DeviceScene, Kernel, Plan, SceneImage, Shape, Step};
@@ -11,12 +11,12 @@ unsafe extern "C" {
     fn tessera_test_stage(kernel: u32, params: *const BatchParams);
 }
 
-/// What new memory holds until it is written, on the host as in the interpreter.
+/// Content of new memory until it is written, on the host as in the interpreter.
 const UNWRITTEN: u8 = 0xcd;
 /// Bytes of a `Quad`, a `StoredHit` or a `StageCounts`.
 const QUAD: u64 = 16;
 
-/// Memory as a device aligns it.
+/// Memory with the alignment of a device.
 #[derive(Clone, Copy)]
 #[repr(C, align(256))]
 struct Block([u8; 256]);
@@ -39,11 +39,11 @@ impl Memory {
     }
 }
 
-/// A plan in the staged shape under way on the host: a scene and a workspace in the host's memory.
+/// A plan in the staged shape that runs on the host, with scene and workspace in the host's memory.
 pub struct HostStages {
     plan: Plan,
     view: DeviceScene,
-    /// Keeps the scene's arrays, to which `view` points.
+    /// Keeps the arrays alive that `view` points to.
     _arrays: Memory,
     workspace: Memory,
 }
@@ -65,17 +65,17 @@ impl HostStages {
         Self { plan: plan.clone(), view, _arrays: arrays, workspace }
     }
 
-    /// The plan's steps over this memory, in the order in which a device takes them.
+    /// Returns the plan's steps for this memory, in the order of a device.
     pub fn steps(&mut self) -> Vec<Step> {
         self.plan.steps(&self.view, self.workspace.address()).collect()
     }
 
-    /// The workspace.
+    /// Returns the workspace.
     pub fn workspace(&mut self) -> &mut [u8] {
         self.workspace.bytes()
     }
 
-    /// Takes one of [`HostStages::steps`]; what a launch leaves.
+    /// Executes one of [`HostStages::steps`]. Returns the words after a launch.
     pub fn take(&mut self, step: &Step) -> Option<Vec<u32>> {
         let start = self.workspace.address();
         match step {
@@ -105,33 +105,32 @@ pub fn on_host(scene: &CheckedScene, plan: &Plan) -> Vec<Vec<u32>> {
     steps.iter().filter_map(|step| host.take(step)).collect()
 }
 
-/// Where a launch finds its paths: bytes from the workspace's start.
+/// Positions of the paths of a launch, in bytes from the workspace's start.
 #[derive(Clone, Copy, Debug)]
 pub struct Offsets {
-    /// Scatterings of the launch's paths so far.
+    /// Number of scattering events of the launch's paths so far.
     pub depth: u32,
-    /// Paths that the arrays hold.
+    /// Number of paths that the arrays hold.
     pub capacity: u32,
-    /// Two words: paths alive, shadow rays.
+    /// Two words: the number of paths alive, and of shadow rays.
     pub lengths: usize,
-    /// Four floats a path: the ray's origin, the ray's end.
+    /// Four floats per path: the ray's origin and its end.
     pub origin: usize,
-    /// The ray's direction, the pdf of its choice.
+    /// Four floats per path: the ray's direction and its pdf.
     pub direction: usize,
-    /// Throughput, cosine of the last scattering.
+    /// Four floats per path: throughput and the cosine of the last scattering.
     pub throughput: usize,
-    /// Radiance, and the media around the ray.
+    /// Four words per path: radiance and the media around the ray.
     pub radiance: usize,
-    /// Distance, triangle, u, v.
+    /// Four words per path: distance, triangle, u, v.
     pub hit: usize,
-    /// In the order of the shadow queue: direction, end.
+    /// Four floats in the order of the shadow queue: direction and end.
     pub shadow_direction: usize,
-    /// As well: radiance, the path's slot.
+    /// Four words in the order of the shadow queue: radiance and the path's slot.
     pub shadow_radiance: usize,
-    /// A word a path alive: its slot. Not read at depth 0.
+    /// One word for each path alive: its slot. Not read at depth 0.
     pub queue: usize,
-    /// Three times four floats a path, one array after another: albedo and depth, normal, position.
-    /// 0 without AOVs.
+    /// Three arrays of four floats per path: albedo and depth, normal, position. 0 without AOVs.
     pub first: usize,
 }
 
@@ -159,7 +158,7 @@ pub fn offsets(params: &[u8]) -> Offsets {
     }
 }
 
-/// The number of `tests/stages.cpp`.
+/// Returns the kernel's number in `tests/stages.cpp`.
 fn number(kernel: Kernel) -> u32 {
     match kernel {
         Kernel::RenderPaths | Kernel::RenderLayered => 0,

@@ -1,5 +1,5 @@
-//! Doors for this crate's tests: single kernel functions from `source/tests/functions.cpp`, built
-//! for the oldest processor of the family. Not an interface; it changes with the kernels.
+//! For this crate's tests: single kernel functions from `source/tests/functions.cpp`, built for the
+//! oldest processor of the family. Not a stable interface; it changes with the kernels.
 
 use crate::CheckedScene;
 use crate::cuda::{CompressedBvh, CompressedNode, LeafTriangle};
@@ -158,14 +158,14 @@ pub fn shape(shape: Shape, random: [f32; 2]) -> [f32; 3] {
 /// Base colour, metallic, roughness, F0 of the dielectric.
 pub type Surface = [f32; 6];
 
-/// Value times cosine (three), pdf.
+/// Returns value times cosine (three) and pdf.
 pub fn bsdf(surface: &Surface, wo: [f32; 3], wi: [f32; 3]) -> [f32; 4] {
     let mut result = [0.0; 4];
     unsafe { tessera_test_bsdf(surface.as_ptr(), wo.as_ptr(), wi.as_ptr(), result.as_mut_ptr()) };
     result
 }
 
-/// Direction (three), weight (three), pdf (0: none).
+/// Returns direction (three), weight (three) and pdf (0: none).
 pub fn bsdf_sample(surface: &Surface, wo: [f32; 3], random: [f32; 3]) -> [f32; 7] {
     let mut result = [0.0; 7];
     unsafe {
@@ -200,13 +200,13 @@ pub struct LayeredSurface {
     pub film_ior: f32,
     pub film_thickness: f32,
     pub eta: f32,
-    /// 1 where the surface bounds a volume.
+    /// 1 if the surface bounds a volume.
     pub refracts: f32,
 }
 
 const _: () = assert!(size_of::<LayeredSurface>() == 26 * 4);
 
-/// Value times cosine (three), pdf.
+/// Returns value times cosine (three) and pdf.
 pub fn layered(surface: &LayeredSurface, wo: [f32; 3], wi: [f32; 3]) -> [f32; 4] {
     let mut result = [0.0; 4];
     let numbers = std::ptr::from_ref(surface).cast();
@@ -214,7 +214,7 @@ pub fn layered(surface: &LayeredSurface, wo: [f32; 3], wi: [f32; 3]) -> [f32; 4]
     result
 }
 
-/// Direction (three), weight (three), pdf (0: none).
+/// Returns direction (three), weight (three) and pdf (0: none).
 pub fn layered_sample(surface: &LayeredSurface, wo: [f32; 3], random: [f32; 3]) -> [f32; 7] {
     let mut result = [0.0; 7];
     let numbers = std::ptr::from_ref(surface).cast();
@@ -232,7 +232,7 @@ pub fn visible_normal(alpha: f32, wo: [f32; 3], random: [f32; 2]) -> [f32; 3] {
     result
 }
 
-/// Direction (three), radiance (three), pdf. The scene has an environment map.
+/// Returns direction (three), radiance (three) and pdf. The scene must have an environment map.
 pub fn environment_sample(scene: &CheckedScene, [x, y]: [u32; 2]) -> [f32; 7] {
     assert!(scene.environment.width > 0);
     let mut result = [0.0; 7];
@@ -241,8 +241,8 @@ pub fn environment_sample(scene: &CheckedScene, [x, y]: [u32; 2]) -> [f32; 7] {
     result
 }
 
-/// The light that a random number picks for a surface, by its place and unit normal, and the
-/// probability of that. The scene has lights.
+/// Returns the light that a random number chooses for a surface, by its place and unit normal, and
+/// the probability of that. The scene must have lights.
 pub fn pick_light(scene: &CheckedScene, vantage: [[f32; 3]; 2], bits: u32) -> (u32, f32) {
     assert!(!scene.lights.is_empty());
     let mut probability = 0.0;
@@ -253,20 +253,20 @@ pub fn pick_light(scene: &CheckedScene, vantage: [[f32; 3]; 2], bits: u32) -> (u
     (light, probability)
 }
 
-/// The probability with which a light is picked for a surface.
+/// Returns the probability with which a light is chosen for a surface.
 pub fn light_probability(scene: &CheckedScene, vantage: [[f32; 3]; 2], light: u32) -> f32 {
     assert!((light as usize) < scene.lights.len());
     unsafe { tessera_test_light_probability(&scene.view(), vantage.as_flattened().as_ptr(), light) }
 }
 
-/// A unit normal after it has been packed.
+/// Returns a unit normal after packing.
 pub fn packed_normal(normal: [f32; 3]) -> [f32; 3] {
     let mut result = [0.0; 3];
     unsafe { tessera_test_vantage(normal.as_ptr(), result.as_mut_ptr()) };
     result
 }
 
-/// Radiance (three), pdf. The scene has an environment map.
+/// Returns radiance (three) and pdf. The scene must have an environment map.
 pub fn environment(scene: &CheckedScene, direction: [f32; 3]) -> [f32; 4] {
     assert!(scene.environment.width > 0);
     let mut result = [0.0; 4];
@@ -274,7 +274,7 @@ pub fn environment(scene: &CheckedScene, direction: [f32; 3]) -> [f32; 4] {
     result
 }
 
-/// `place`: u, v, footprint.
+/// Looks up a texture. `place` is u, v and footprint.
 pub fn texture(scene: &CheckedScene, which: u32, place: [f32; 3]) -> [f32; 4] {
     assert!((which as usize) < scene.textures.len());
     let mut result = [0.0; 4];
@@ -282,21 +282,21 @@ pub fn texture(scene: &CheckedScene, which: u32, place: [f32; 3]) -> [f32; 4] {
     result
 }
 
-/// Origin (three), direction (three), t_max.
+/// Returns origin (three), direction (three) and t_max.
 pub fn camera(camera: &Camera, at: [f32; 2], lens: [f32; 2]) -> [f32; 7] {
     let mut result = [0.0; 7];
     unsafe { tessera_test_camera(camera, at[0], at[1], lens[0], lens[1], result.as_mut_ptr()) };
     result
 }
 
-/// The point of a lens that two random numbers stand for, in the unit disk.
+/// Returns the point on a lens for two random numbers, in the unit disk.
 pub fn lens(camera: &Camera, random: [f32; 2]) -> [f32; 2] {
     let mut result = [0.0; 2];
     unsafe { tessera_test_lens(camera, random[0], random[1], result.as_mut_ptr()) };
     result
 }
 
-/// `sampler`: the key and the index of a sample.
+/// Returns whether alpha accepts a hit. `sampler` is the key and the index of a sample.
 pub fn alpha_accepts(scene: &CheckedScene, sampler: [u32; 2], triangle: u32, at: [f32; 2]) -> bool {
     assert!((triangle as usize) < scene.triangles.len());
     unsafe { tessera_test_alpha(&scene.view(), sampler.as_ptr(), triangle, at[0], at[1]) }
@@ -315,8 +315,8 @@ impl Hierarchy {
     }
 }
 
-/// The closest hit of each ray, and the optical depth along it, by the device's hierarchy; as in
-/// [`crate::rays`].
+/// Returns the closest hit of each ray and the optical depth along it, by the device's hierarchy;
+/// as in [`crate::rays`].
 pub fn trace_compressed(scene: &CheckedScene, rays: &[Ray]) -> (Vec<Hit>, Vec<u32>) {
     let bvh = CompressedBvh::of(&scene.bvh, &scene.instances, &scene.meshes);
     let mut hits = vec![Hit::MISS; rays.len()];
@@ -329,13 +329,13 @@ pub fn trace_compressed(scene: &CheckedScene, rays: &[Ray]) -> (Vec<Hit>, Vec<u3
     (hits, optical_depths)
 }
 
-/// A plane of a compressed node as the kernels compute it.
+/// Returns a plane of a compressed node, as the kernels compute it.
 pub fn plane(node: &CompressedNode, side: usize, axis: usize, slot: usize) -> f32 {
     assert!(side < 2 && axis < 3 && slot < 8);
     unsafe { tessera_test_plane(node, side as u32, axis as u32, slot as u32) }
 }
 
-/// The flags that host builds are compiled with, and the folder of their source.
+/// Flags that host builds are compiled with, and the folder of their source.
 pub const COMPILER_FLAGS: &str = env!("TESSERA_KERNEL_FLAGS");
 pub const SOURCE_FOLDER: &str = env!("TESSERA_KERNEL_SOURCE");
 

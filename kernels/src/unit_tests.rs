@@ -1,6 +1,6 @@
-//! Doors for proofs: every function of the kernels by itself (`source/tests/functions.h`), on the
-//! host and as a kernel of its own image, with inputs for each. Not an interface; it changes with
-//! the kernels.
+//! For tests: every single function of the kernels (`source/tests/functions.h`), on the host and as
+//! a kernel of a separate image, with inputs for each. Not a stable interface; it changes with the
+//! kernels.
 
 use crate::CheckedScene;
 use crate::cuda::{CompressedBvh, DeviceScene};
@@ -11,7 +11,7 @@ use bytemuck::{Pod, Zeroable};
 use std::ffi::{CStr, c_char};
 use tessera_layout::SceneView;
 
-/// The image with a kernel for every function; no part of the product.
+/// Returns the image with a kernel for every function. It is not part of the product.
 pub fn ptx() -> &'static str {
     static PACKED: PackedPtx = PackedPtx::new(include_bytes!("../images/unit-tests.ptx.zst"));
     PACKED.text()
@@ -43,15 +43,15 @@ unsafe extern "C" {
 pub struct UnitFunction {
     /// Its name.
     pub name: &'static str,
-    /// What each input word is: `f` any float, NaN and infinities too; `r` a finite float; `u` in
-    /// [0, 1); `s` in [0, 1]; `b` any 32 bits.
+    /// Kind of each input word: `f` any float, including NaN and infinities; `r` a finite float;
+    /// `u` in [0, 1); `s` in [0, 1]; `b` any 32 bits.
     pub inputs: &'static str,
-    /// Output words.
+    /// Number of output words.
     pub outputs: usize,
     index: u32,
 }
 
-/// All of them.
+/// Returns every function.
 pub fn unit_functions() -> Vec<UnitFunction> {
     let mut count = 0;
     // SAFETY: the entry gives a static array of `count` functions whose strings are static and
@@ -85,19 +85,20 @@ struct UnitTestParams {
 }
 
 impl UnitFunction {
-    /// Its kernel in [`ptx`]: one thread an input, blocks of up to 64 threads.
+    /// Returns the name of the function's kernel in [`ptx`]: one thread per input, blocks of up to
+    /// 64 threads.
     pub fn kernel(&self) -> String {
         format!("tessera_unit_{}", self.name)
     }
 
-    /// The kernel's parameter. Inputs and outputs lie one after another at their addresses.
+    /// Returns the kernel's parameter. Inputs and outputs are consecutive at their addresses.
     pub fn params(&self, scene: &DeviceScene, inputs: u64, outputs: u64, count: u32) -> Vec<u8> {
         let params = UnitTestParams { scene: *scene, inputs, outputs, count, reserved: [0; 3] };
         bytemuck::bytes_of(&params).to_vec()
     }
 
-    /// Inputs for `count` calls: special values among random ones of many magnitudes. The same for
-    /// the same seed.
+    /// Returns inputs for `count` calls: special values among random ones of many magnitudes. The
+    /// same seed gives the same inputs.
     pub fn make_inputs(&self, count: usize, seed: u32) -> Vec<u32> {
         let mut random = Random(seed ^ 0x9e37_79b9);
         (0..count).flat_map(|_| self.inputs.bytes()).map(|kind| random.input(kind)).collect()
@@ -134,7 +135,7 @@ impl UnitFunction {
 /// Input words from a counter.
 struct Random(u32);
 
-/// Floats at the ends of what there is.
+/// Floats at the ends of the range.
 const SPECIAL: [u32; 24] = [
     0,
     0x8000_0000, // negative zero
@@ -171,7 +172,7 @@ impl Random {
         value ^ value >> 16
     }
 
-    /// In [0, 1).
+    /// Returns a number in [0, 1).
     fn unit(&mut self) -> f32 {
         (self.bits() >> 8) as f32 * (1.0 / 16_777_216.0)
     }

@@ -1,57 +1,59 @@
-//! The built-in kernels: their names, what they read, and which inputs fit. Runs none of them.
+//! The built-in kernels: their names, the variables that they read, and which inputs fit. Runs none
+//! of them.
 
 use crate::host::{FRAME_EDGE_MAX, SAMPLES_MAX};
 
-/// What a variable holds.
+/// Kind of a variable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum VariableKind {
     /// An array of f32.
     Array,
-    /// A number, with the value that it has where nothing is said.
+    /// A number, with its default.
     Float(f32),
     /// A whole number.
     Whole {
-        /// What it is where nothing is said.
+        /// Default value.
         standard: u32,
-        /// The least that it may be.
+        /// Smallest value.
         least: u32,
-        /// The greatest.
+        /// Largest value.
         most: u32,
     },
-    /// One of these words, by its position; the first where nothing is said.
+    /// One of these words, by its position. The first one is the default.
     Choice(&'static [&'static str]),
 }
 
-/// Something that a kernel reads.
+/// A variable that a kernel reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Variable {
-    /// Its name, in the PTX and on the command line.
+    /// Name in the PTX and on the command line.
     pub name: &'static str,
-    /// What it holds.
+    /// Kind of the variable.
     pub kind: VariableKind,
 }
 
 /// A kernel that every build has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Builtin {
-    /// Its name, and that of its entry in the image of compute kernels.
+    /// Name of the kernel, and of its entry in the image of compute kernels.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// Description in one line.
     pub about: &'static str,
-    /// What it reads: arrays first, then numbers, in the order of its C structure.
+    /// Variables that the kernel reads: arrays first, then numbers, in the order of its C
+    /// structure.
     pub variables: &'static [Variable],
-    /// Channels that it can write.
+    /// Numbers of channels that it can write.
     pub channels: &'static [u8],
 }
 
-/// An input, as far as a kernel cares.
+/// Properties of an input that matter to a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InputShape<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Its values are f32.
+    /// Whether the values are f32.
     pub is_f32: bool,
-    /// Its axes, slowest first.
+    /// Axes, slowest first.
     pub shape: &'a [u64],
 }
 
@@ -59,7 +61,7 @@ const fn array(name: &'static str) -> Variable {
     Variable { name, kind: VariableKind::Array }
 }
 
-/// All of them, by name.
+/// Every built-in kernel, by name.
 pub const BUILTINS: &[Builtin] = &[
     Builtin {
         name: "denoise",
@@ -117,13 +119,13 @@ pub const BUILTINS: &[Builtin] = &[
     },
 ];
 
-/// A built-in kernel by its name.
+/// Returns a built-in kernel by its name.
 pub fn builtin(name: &str) -> Option<&'static Builtin> {
     BUILTINS.iter().find(|builtin| builtin.name == name)
 }
 
 impl Builtin {
-    /// The arrays that it reads, in order.
+    /// Returns the arrays that the kernel reads, in order.
     pub fn arrays(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.variables
             .iter()
@@ -222,7 +224,7 @@ impl Builtin {
     }
 }
 
-/// A picture that `resize` can read, of as many channels as it writes.
+/// Checks a picture that `resize` reads. It must have as many channels as the kernel writes.
 fn check_picture(input: &InputShape<'_>, depth: u32, channels: u8) -> Result<(), String> {
     let found = input.shape.get(2).copied().unwrap_or(1);
     let edges = input.shape.iter().take(2).all(|edge| (1..=1 << 20).contains(edge));
@@ -237,7 +239,7 @@ fn check_picture(input: &InputShape<'_>, depth: u32, channels: u8) -> Result<(),
     }
 }
 
-/// An array of a frame that `denoise` can read: the shape that its name asks for.
+/// Checks an array of a frame that `denoise` reads. Its name decides its shape.
 fn check_frame(input: &InputShape<'_>, [width, height, depth]: [u32; 3]) -> Result<(), String> {
     let edge = 1..=FRAME_EDGE_MAX;
     if !edge.contains(&width) || !edge.contains(&height) || depth > 2 {

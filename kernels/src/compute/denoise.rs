@@ -1,6 +1,6 @@
-//! The built-in kernel `denoise` on the CPU: a chunk's rows in whole tiles, of which what the chunk
-//! does not ask for is dropped. A device goes pixel by pixel (`source/compute/denoise.h`); the bits
-//! are the same.
+//! The built-in kernel `denoise` on the CPU. It computes a chunk's rows in whole tiles, and drops
+//! the pixels outside the chunk. A device computes pixel by pixel (`source/compute/denoise.h`),
+//! with the same bits.
 
 use super::host::{HostArray, HostError};
 use super::layout::ChunkParams;
@@ -11,7 +11,7 @@ use crate::host::Isa;
 use std::ops::Range;
 use tessera_layout::FILM_VALUE_MAX;
 
-/// A NaN as all built-in kernels write it.
+/// Bits of a NaN, as all built-in kernels write it.
 const NAN_BITS: u32 = 0x7fc0_0000;
 
 /// Arrays of a frame, by pixel.
@@ -26,7 +26,7 @@ struct Frame<'a> {
     pass: Pass,
 }
 
-/// As [`super::host::run`].
+/// Runs the kernel, like [`super::host::run`].
 pub(super) fn denoise_chunk(
     isa: Isa,
     chunk: &ChunkParams,
@@ -61,7 +61,7 @@ pub(super) fn denoise_chunk(
 }
 
 impl<'a> Frame<'a> {
-    /// None where lengths or numbers are not those of the kernel.
+    /// Creates the frame; None if lengths or numbers are not those of the kernel.
     fn of(chunk: &ChunkParams, arrays: &[HostArray<'a>], numbers: &[u32]) -> Option<Self> {
         let [picture, albedo, normal, depth] = arrays else { return None };
         let [samples, pass] = *numbers else { return None };
@@ -116,8 +116,8 @@ impl<'a> Frame<'a> {
         Ok(())
     }
 
-    /// The tile kernel's channels of some rows, with values as a film may have them: what is no
-    /// number is 0.
+    /// Returns the tile kernel's channels of some rows. Values are those that a film can have: NaN
+    /// and infinities become 0.
     fn channels(&self, rows: Range<usize>) -> [Vec<f32>; CHANNELS] {
         let plane = self.width * self.height;
         let pixels = rows.start * self.width..rows.end * self.width;

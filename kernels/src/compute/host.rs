@@ -18,10 +18,10 @@ pub struct HostArray<'a> {
 /// Why a chunk was not computed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostError {
-    /// This processor cannot run that build.
+    /// The processor cannot run this build.
     #[error("this processor cannot run kernels built for {0}")]
     Unsupported(Isa),
-    /// Arrays, numbers or the result are not those of the kernel.
+    /// Arrays, numbers or the result do not fit the kernel.
     #[error("built-in kernel `{0}` is called with other inputs or results than it has")]
     Call(&'static str),
 }
@@ -87,7 +87,7 @@ pub fn run(
     let values = u64::from(chunk.count) * u64::from(chunk.channels);
     let picture = builtin.name != "resize"
         || arrays.iter().all(|array| {
-            // The kernel reads pixels of as many channels as it writes.
+            // The kernel reads pixels with as many channels as it writes.
             matches!(array.shape.len(), 2 | 3)
                 && array.shape.iter().all(|axis| (1..=1 << 20).contains(axis))
         });

@@ -1,4 +1,4 @@
-//! Built-in kernels against plain arithmetic.
+//! Built-in kernels compared with plain arithmetic.
 
 use super::super::builtin::{InputShape, builtin};
 use super::*;
@@ -102,7 +102,7 @@ fn curves_end_where_they_should() {
 
 #[test]
 fn logarithms_are_as_exact_as_they_say() {
-    // Through the kernel: 2^exposure of one, and AgX's logarithm, have no other door.
+    // Only a kernel gives access to 2^exposure of one, and to AgX's logarithm.
     let one = [1e-6f32];
     let array = [HostArray { values: &one, shape: &[1] }];
     for step in -200..200 {

@@ -1,4 +1,4 @@
-//! What a launch passes and what is written into a module's variables: mirrors of `tessera.cuh` and
+//! Data of a launch and of a module's variables, with the same layout as in `tessera.cuh` and
 //! `compute/array.h`.
 
 use bytemuck::{Pod, Zeroable};
@@ -9,21 +9,21 @@ use bytemuck::{Pod, Zeroable};
 pub struct ChunkParams {
     /// First index of the domain.
     pub first: u64,
-    /// Indices.
+    /// Number of indices.
     pub count: u32,
-    /// The domain's edges.
+    /// Width of the domain.
     pub width: u32,
-    /// See `width`.
+    /// Height of the domain.
     pub height: u32,
-    /// See `width`.
+    /// Depth of the domain.
     pub depth: u32,
-    /// Values at each index.
+    /// Number of values at each index.
     pub channels: u32,
     /// Number of the frame.
     pub frame: u32,
     /// Seed of random numbers.
     pub seed: u64,
-    /// Address of the values, where the kernel runs.
+    /// Address of the values, in the memory where the kernel runs.
     pub out: u64,
 }
 
@@ -31,15 +31,15 @@ pub struct ChunkParams {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ArrayParams {
-    /// Address of the values, where the kernel runs.
+    /// Address of the values, in the memory where the kernel runs.
     pub data: u64,
-    /// Number of the element's type: f32, f64, i32, u32, i64, u64 from 0.
+    /// Number of the element's type: f32, f64, i32, u32, i64, u64, counted from 0.
     pub element: u32,
-    /// Axes.
+    /// Number of axes.
     pub rank: u32,
     /// Slowest axis first; 1 beyond the rank.
     pub shape: [u64; 4],
-    /// Values in all.
+    /// Number of values.
     pub length: u64,
 }
 
@@ -50,7 +50,7 @@ impl ChunkParams {
     /// `sizeof(TesseraChunk)`
     pub const BYTES: usize = 48;
 
-    /// As a launch passes it.
+    /// Returns the bytes that a launch passes.
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
         bytemuck::must_cast(*self)
     }
@@ -60,7 +60,7 @@ impl ArrayParams {
     /// `sizeof(TesseraArray)`
     pub const BYTES: usize = 56;
 
-    /// An array of at most four axes at an address; further axes are left out.
+    /// Describes an array of at most four axes at an address. Further axes are left out.
     pub fn new(data: u64, element: u32, axes: &[u64]) -> Self {
         let mut shape = [1; 4];
         for (target, axis) in shape.iter_mut().zip(axes) {
@@ -70,7 +70,7 @@ impl ArrayParams {
         Self { data, element, rank: axes.len().min(4) as u32, shape, length }
     }
 
-    /// As it is written into a variable.
+    /// Returns the bytes that are written into a variable.
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
         bytemuck::must_cast(*self)
     }

@@ -29,5 +29,5 @@ pub fn ptx() -> &'static str {
     static PACKED: PackedPtx = PackedPtx::new(include_bytes!("../../images/compute.ptx.zst"));
     PACKED.text()
 }
-/// Threads of a block that chunks are launched with, where the kernel allows as many.
+/// Threads of a block for chunks, if the kernel allows as many.
 pub const BLOCK_THREADS: u32 = 256;

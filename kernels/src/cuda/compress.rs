@@ -1,6 +1,6 @@
-//! The device's hierarchy: the host's wide nodes on grids of 8 bits, 80 bytes a node, and triangles
-//! in the order of their leaves; the scene's own, and those of the meshes that instances show. Why
-//! it gives the same hits stands in `source/bvh/compressed.h`.
+//! The device's hierarchy: the host's wide nodes on grids of 8 bits, with 80 bytes per node, and
+//! triangles in the order of their leaves. It has the scene's own tree and those of instanced
+//! meshes. `source/bvh/compressed.h` explains why it gives the same hits.
 
 use bytemuck::{Pod, Zeroable};
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use tessera_layout::{
     TriangleBlock,
 };
 
-/// Twin of `CompressedNode`. Where all bits of `exponents` and `nodes` are 0 it is an instance: the
-/// one of index `first_triangle`, whose mesh's root is `first_node`.
+/// Twin of `CompressedNode`. If all bits of `exponents` and `nodes` are 0, it is the instance with
+/// the index `first_triangle`, and `first_node` is the root of the instance's mesh.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct CompressedNode {
@@ -20,15 +20,15 @@ pub struct CompressedNode {
     pub exponents: [u8; 3],
     /// Bit k: child k is a node.
     pub nodes: u8,
-    /// The first of the children that are nodes.
+    /// First of the children that are nodes.
     pub first_node: u32,
-    /// The first triangle of the children that are leaves.
+    /// First triangle of the children that are leaves.
     pub first_triangle: u32,
-    /// For each slot: triangles << 5 | the first of them, counted from `first_triangle`.
+    /// For each slot: number of triangles << 5 | first triangle, counted from `first_triangle`.
     pub leaf: [u8; 8],
-    /// Axis, slot.
+    /// Lower planes, by axis and slot.
     pub lower: [[u8; 8]; 3],
-    /// Axis, slot.
+    /// Upper planes, by axis and slot.
     pub upper: [[u8; 8]; 3],
 }
 
@@ -38,35 +38,35 @@ pub struct CompressedNode {
 pub struct LeafTriangle {
     /// First corner.
     pub v0: [f32; 3],
-    /// Id, a mesh's counted from 0, with [`tessera_layout::BLOCK_ALPHA_FLAG`] where it applies.
+    /// Id, counted from 0 within a mesh, with [`tessera_layout::BLOCK_ALPHA_FLAG`] if it applies.
     pub triangle: u32,
     /// Second corner.
     pub v1: [f32; 3],
-    /// Zero.
+    /// Always 0.
     pub reserved0: u32,
     /// Third corner.
     pub v2: [f32; 3],
-    /// Zero.
+    /// Always 0.
     pub reserved1: u32,
 }
 
 const _: () = assert!(size_of::<CompressedNode>() == 12 + 4 + 8 + 8 + 24 + 24);
 const _: () = assert!(size_of::<LeafTriangle>() == 3 * 12 + 3 * 4);
 
-/// Planes of a grid are numbered from here in its arithmetic: q as a float is made by putting q
-/// into the bits of 2^15.
+/// Number of the first plane in the grid's arithmetic: q becomes a float by putting q into the bits
+/// of 2^15.
 const GRID_FIRST: f32 = 32_768.0;
 /// Last plane of a grid.
 const GRID_LAST: u8 = 255;
 
 impl CompressedNode {
-    /// A child's plane as kernels compute it: side 0 lower, 1 upper.
+    /// Returns a child's plane as kernels compute it: side 0 is lower, side 1 upper.
     pub fn plane(&self, side: usize, axis: usize, slot: usize) -> f32 {
         let q = if side == 0 { self.lower[axis][slot] } else { self.upper[axis][slot] };
         Grid { base: self.base[axis], exponent: self.exponents[axis] }.plane(q)
     }
 
-    /// The index of the instance that it is, if it is one.
+    /// Returns the index of the instance, if the node is one.
     pub fn instance(&self) -> Option<u32> {
         (self.exponents == [0; 3] && self.nodes == 0).then_some(self.first_triangle)
     }
@@ -84,16 +84,18 @@ struct Grid {
 }
 
 impl Grid {
-    /// `fma(2^15 + q, step, base)`. The product is exact (16 bits times a power of two), so that a
-    /// plain sum rounds the same.
+    /// Computes `fma(2^15 + q, step, base)`. The product is exact (16 bits times a power of two),
+    /// so a plain sum rounds in the same way.
     fn plane(self, q: u8) -> f32 {
         (GRID_FIRST + f32::from(q)) * step(self.exponent) + self.base
     }
 
-    /// The finest grid whose first plane is not above `low` and whose last is not below `high`.
+    /// Returns the finest grid whose first plane is not above `low` and whose last plane is not
+    /// below `high`.
     fn over(low: f32, high: f32) -> Self {
         let width = (f64::from(high) - f64::from(low)).max(0.0) / f64::from(GRID_LAST);
-        // One step below the exponent of the width, or the least; rounding decides below.
+        // Begin one step below the exponent of the width, or at the least one. The loop below
+        // corrects rounding.
         let start = ((width as f32).to_bits() >> 23).clamp(1, 240) as u8;
         let mut exponent = start.max(2) - 1;
         loop {
@@ -110,7 +112,7 @@ impl Grid {
         }
     }
 
-    /// The last plane that is not above a lower bound.
+    /// Returns the last plane that is not above a lower bound.
     fn lower(self, bound: f32) -> u8 {
         let mut q = self.guess(bound);
         while q > 0 && self.plane(q) > bound {
@@ -122,7 +124,7 @@ impl Grid {
         q
     }
 
-    /// The first plane that is not below an upper bound.
+    /// Returns the first plane that is not below an upper bound.
     fn upper(self, bound: f32) -> u8 {
         let mut q = self.guess(bound);
         while q < GRID_LAST && self.plane(q) < bound {
@@ -134,7 +136,7 @@ impl Grid {
         q
     }
 
-    /// About where a coordinate lies.
+    /// Returns roughly the plane of a coordinate.
     fn guess(self, bound: f32) -> u8 {
         let offset = f64::from(bound) - f64::from(self.base);
         (offset / f64::from(step(self.exponent)) - f64::from(GRID_FIRST)) as u8
@@ -148,15 +150,15 @@ fn step(exponent: u8) -> f32 {
 /// A hierarchy for a device, the root first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompressedBvh {
-    /// Nodes; the inner children of each lie one after another.
+    /// Nodes. The inner children of a node are consecutive.
     pub nodes: Vec<CompressedNode>,
-    /// Triangles; those of a node's leaves lie one after another.
+    /// Triangles. Those of a node's leaves are consecutive.
     pub triangles: Vec<LeafTriangle>,
 }
 
 impl CompressedBvh {
-    /// Compresses the hierarchies of a checked scene: its own, with a node for each instance in it,
-    /// and those of the meshes that these show, each once.
+    /// Compresses the hierarchies of a checked scene: its own, with one node for each instance in
+    /// it, and that of each instanced mesh once.
     pub fn of(bvh: &Bvh, instances: &[Instance], meshes: &Meshes) -> Self {
         let mut made = Self { nodes: Vec::with_capacity(bvh.nodes.len()), triangles: Vec::new() };
         if bvh.nodes.is_empty() {
@@ -175,8 +177,8 @@ impl CompressedBvh {
         made
     }
 
-    /// Appends the tree below a root, and returns where that is. Of instances in it only their
-    /// indices are set.
+    /// Appends the tree of a root, and returns its position. For instances in it only their indices
+    /// are set.
     fn add_tree(&mut self, nodes: &[BvhNode8], blocks: &[TriangleBlock], root: u32) -> u32 {
         let first = self.nodes.len();
         self.nodes.push(EMPTY);
@@ -199,7 +201,7 @@ impl CompressedBvh {
         first as u32
     }
 
-    /// One node; appends the triangles of its leaves.
+    /// Compresses one node, and appends the triangles of its leaves.
     fn compress(
         &mut self,
         node: &BvhNode8,
@@ -243,7 +245,7 @@ impl CompressedBvh {
     }
 }
 
-/// A node without children: boxes inside out.
+/// A node without children: all boxes are inverted.
 const EMPTY: CompressedNode = CompressedNode {
     base: [0.0; 3],
     exponents: [1; 3],
@@ -255,7 +257,7 @@ const EMPTY: CompressedNode = CompressedNode {
     upper: [[0; 8]; 3],
 };
 
-/// What a wide node's child that is there is.
+/// Kind of an existing child of a wide node.
 enum Child {
     Node(u32),
     Block(u32),
@@ -272,12 +274,12 @@ impl Child {
     }
 }
 
-/// For each slot of a compressed node, which child of the wide one is there.
+/// Child of the wide node in each slot of a compressed node.
 type Slots = [Option<usize>; 8];
 
-/// Puts every child into the slot whose corner of the node it lies nearest to (bit k of a slot: the
-/// upper side of axis k), by taking the best pair of child and slot again and again. Ties go to the
-/// lesser child and slot. Only the order of visits depends on it.
+/// Puts every child into the slot of the nearest corner of the node (bit k of a slot is the upper
+/// side of axis k). It takes the best pair of child and slot again and again. Ties go to the lower
+/// child and slot. Only the order of visits depends on it.
 fn slots(node: &BvhNode8) -> Slots {
     let present: Vec<usize> = (0..8).filter(|k| node.child[*k] != CHILD_EMPTY).collect();
     let center =

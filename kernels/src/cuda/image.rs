@@ -1,4 +1,4 @@
-//! A scene as a device holds it: one range of memory with every array in it. Uploads nothing
+//! A scene in the memory of a device: one range of memory with every array in it. Uploads nothing
 //! itself.
 
 use super::compress::CompressedBvh;
@@ -7,20 +7,20 @@ use crate::CheckedScene;
 use bytemuck::must_cast_slice;
 use std::sync::Arc;
 
-/// Arrays start at multiples of this, as device allocations do.
+/// Arrays begin at multiples of this, like device allocations.
 const ALIGNMENT: u64 = 256;
 
 /// A piece of a [`SceneImage`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImagePart<'a> {
-    /// Where it goes, in bytes from the image's start.
+    /// Position in bytes from the image's start.
     pub offset: u64,
-    /// What goes there. May be empty.
+    /// Bytes of the piece. May be empty.
     pub bytes: &'a [u8],
 }
 
-/// A checked scene laid out for a device. Cheap to clone; the arrays are the scene's own, but for
-/// the hierarchy.
+/// A checked scene laid out for a device. Clones are cheap. The arrays are the scene's own, except
+/// for the hierarchy.
 #[derive(Clone, Debug)]
 pub struct SceneImage {
     scene: CheckedScene,
@@ -29,8 +29,8 @@ pub struct SceneImage {
     bytes: u64,
 }
 
-/// Where in [`arrays`] the compressed hierarchy's two are, the materials' layers, the media, and
-/// the instances with what they show.
+/// Positions in [`arrays`] of the compressed hierarchy's two arrays, the materials' layers, the
+/// media, and the instances with their meshes.
 const HIERARCHY: usize = VIEW_ARRAYS;
 const LAYERS: usize = HIERARCHY + 2;
 const MEDIA: usize = LAYERS + 1;
@@ -51,12 +51,12 @@ impl SceneImage {
         Self { scene: scene.clone(), hierarchy, offsets, bytes: end.max(ALIGNMENT) }
     }
 
-    /// Device memory that the image takes.
+    /// Returns the device memory that the image needs, in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// What to upload. Bytes between the parts are never read.
+    /// Returns the pieces to upload. Bytes between them are never read.
     pub fn parts(&self) -> impl Iterator<Item = ImagePart<'_>> {
         self.offsets
             .iter()
@@ -64,13 +64,13 @@ impl SceneImage {
             .map(|(offset, bytes)| ImagePart { offset: *offset, bytes })
     }
 
-    /// The hierarchy, for tests.
+    /// Returns the hierarchy, for tests.
     #[doc(hidden)]
     pub fn hierarchy(&self) -> &CompressedBvh {
         &self.hierarchy
     }
 
-    /// The scene with offsets in the place of addresses; see [`DeviceScene::at`].
+    /// Returns the scene with offsets in place of addresses; see [`DeviceScene::at`].
     pub fn scene(&self) -> DeviceScene {
         let view = self.scene.view();
         DeviceScene {
@@ -84,7 +84,7 @@ impl SceneImage {
             bvh_padding: view.bvh_padding,
             placed_light_count: view.placed_light_count,
             light_node_count: view.light_node_count,
-            // Never at the image's start, where triangles or materials lie.
+            // The offset is never 0, because triangles or materials are at the image's start.
             layers: if self.scene.layers.is_empty() { 0 } else { self.offsets[LAYERS] },
             environment: view.environment,
             camera: view.camera,
@@ -98,8 +98,8 @@ impl SceneImage {
     }
 }
 
-/// The scene's arrays in the order of `SceneView`'s pointers, the compressed hierarchy's, the
-/// layers, the media, and the instances and meshes.
+/// Returns the scene's arrays in the order of `SceneView`'s pointers, then the compressed
+/// hierarchy's, the layers, the media, and the instances and meshes.
 fn arrays<'a>(scene: &'a CheckedScene, hierarchy: &'a CompressedBvh) -> [&'a [u8]; ARRAYS] {
     [
         must_cast_slice(&scene.triangles),

@@ -1,10 +1,11 @@
-//! The kernels on a CUDA device: the PTX, what is uploaded, and in which order kernels run. Knows
-//! no driver; whoever has one implements [`Queue`].
+//! The kernels on a CUDA device: the PTX, the data to upload, and the order of the launches. Knows
+//! no driver; the owner of a stream implements [`Queue`].
 //!
-//! A unit is rendered so: [`SceneImage::of`] a checked scene is uploaded once; a [`Plan`] for the
-//! unit says how large a workspace it needs and which [`Step`]s fill it; the film and the
-//! [`RayCounts`](crate::host::RayCounts) are then read from its front. Any number of paths in
-//! flight gives the same bits, so a plan that does not fit is made again with fewer.
+//! Rendering a unit has three steps. The [`SceneImage::of`] a checked scene is uploaded once. A
+//! [`Plan`] for the unit says how large a workspace it needs and which [`Step`]s fill it. The film
+//! and the [`RayCounts`](crate::host::RayCounts) are then read from the front of the workspace. The
+//! bits do not depend on the number of paths in flight, so a plan that does not fit is made again
+//! with fewer.
 
 mod compress;
 mod image;
@@ -25,22 +26,22 @@ static PLAIN: PackedPtx = PackedPtx::new(include_bytes!("../../images/tessera.pt
 static INSTANCES: PackedPtx =
     PackedPtx::new(include_bytes!("../../images/tessera-instances.ptx.zst"));
 
-/// The device's kernels, compiled twice of one source: with what instances need, and without. Both
-/// give the same bits.
+/// The device's kernels, compiled twice from one source: with and without support for instances.
+/// Both give the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KernelSet {
     /// For scenes without instances.
     Plain,
-    /// For scenes with instances; slower for others.
+    /// For scenes with instances. Slower for other scenes.
     Instances,
 }
 
 impl KernelSet {
-    /// Both.
+    /// Both sets.
     pub const ALL: [KernelSet; 2] = [KernelSet::Plain, KernelSet::Instances];
 
-    /// Their PTX for every GPU of compute capability 7.5 or newer, compiled by the driver when it
-    /// is loaded. Made from `source/entry/cuda.cu` and `source/entry/cuda_instances.cu` by
+    /// Returns the PTX for every GPU of compute capability 7.5 or newer. The driver compiles it
+    /// when it is loaded. Made from `source/entry/cuda.cu` and `source/entry/cuda_instances.cu` by
     /// `cargo run --release -p tessera-kernels --example make_ptx`.
     pub fn ptx(self) -> &'static str {
         match self {
@@ -50,27 +51,27 @@ impl KernelSet {
     }
 }
 
-/// Least compute capability, major and minor.
+/// Lowest compute capability, major and minor.
 pub const COMPUTE_CAPABILITY_MIN: (u32, u32) = (7, 5);
 
 /// A kernel of a [`KernelSet`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kernel {
-    /// A path from its first stage to its last by every thread, for small units.
+    /// Takes each path from its first stage to its last in one thread, for small units.
     RenderPaths,
-    /// Camera rays of a batch of paths.
+    /// Makes the camera rays of a batch of paths.
     Generate,
-    /// Closest hits of the paths alive at a depth.
+    /// Finds the closest hits of the paths alive at a depth.
     Extend,
-    /// Emission, light samples and next rays at those hits.
+    /// Computes emission, light samples and next rays at those hits.
     Shade,
-    /// Whether light samples arrive.
+    /// Tests whether light samples arrive.
     Shadow,
-    /// The batch's values to the film.
+    /// Adds the batch's values to the film.
     Finish,
-    /// [`Kernel::RenderPaths`] for scenes that have layers.
+    /// Does the work of [`Kernel::RenderPaths`] for scenes that have layers.
     RenderLayered,
-    /// What [`Kernel::Shade`] leaves in scenes that have layers.
+    /// Shades the hits that [`Kernel::Shade`] leaves in scenes that have layers.
     ShadeLayered,
 }
 
@@ -87,7 +88,7 @@ impl Kernel {
         Kernel::ShadeLayered,
     ];
 
-    /// Its name in their PTX.
+    /// Returns the kernel's name in the PTX.
     pub fn name(self) -> &'static str {
         match self {
             Kernel::RenderPaths => "tessera_render_paths",

@@ -1,25 +1,25 @@
 //! Kernel parameters: the twins of the structs in `source/layout.h` and
-//! `source/integrator/wavefront.h`, with device addresses in the place of pointers.
+//! `source/integrator/wavefront.h`, with device addresses in place of pointers.
 
 use super::KernelSet;
 use bytemuck::{Pod, Zeroable};
 use tessera_layout::{Camera, Environment, SceneView, UnitParams};
 
-/// Arrays of [`SceneView`] that a device has: all but the wide hierarchy, which stands last.
+/// Arrays of [`SceneView`] that a device has: all except the wide hierarchy, which comes last.
 pub(crate) const VIEW_ARRAYS: usize = 11;
-/// Arrays of instances and of meshes that it has: all but the meshes' wide hierarchies, which stand
-/// last.
+/// Arrays of instances and meshes that a device has: all except the meshes' wide hierarchies, which
+/// come last.
 pub(crate) const MESH_ARRAYS: usize = 4;
 
-/// A scene on a device: the twin of `DeviceScene`, that is [`SceneView`] with device addresses and
-/// the compressed hierarchy; or with offsets into a [`SceneImage`](super::SceneImage) until it is
-/// [`DeviceScene::at`] an address.
+/// A scene on a device, the twin of `DeviceScene`: [`SceneView`] with device addresses and the
+/// compressed hierarchy. Before [`DeviceScene::at`] it has offsets into a
+/// [`SceneImage`](super::SceneImage).
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct DeviceScene {
-    /// The arrays in the order of [`SceneView`]'s pointers.
+    /// Arrays in the order of [`SceneView`]'s pointers.
     pub(crate) arrays: [u64; VIEW_ARRAYS],
-    /// Nodes and triangle blocks of the wide hierarchy: 0.
+    /// Nodes and triangle blocks of the wide hierarchy; always 0.
     pub(crate) absent: [u64; 2],
     pub(crate) triangle_count: u32,
     pub(crate) material_count: u32,
@@ -29,15 +29,15 @@ pub struct DeviceScene {
     pub(crate) bvh_padding: f32,
     pub(crate) placed_light_count: u32,
     pub(crate) light_node_count: u32,
-    /// What extensions add to materials; 0 where no material has any.
+    /// Layers of materials; 0 if no material has any.
     pub(crate) layers: u64,
     pub(crate) environment: Environment,
     pub(crate) camera: Camera,
-    /// Instances, and of meshes triangles, triangles' vertices and vertices.
+    /// Instances, and the triangles, triangles' vertices and vertices of meshes.
     pub(crate) instances: [u64; MESH_ARRAYS],
-    /// Nodes and triangle blocks of the meshes' wide hierarchies: 0.
+    /// Nodes and triangle blocks of the meshes' wide hierarchies; always 0.
     pub(crate) absent_of_meshes: [u64; 2],
-    /// What closed surfaces enclose.
+    /// Media that closed surfaces enclose.
     pub(crate) media: u64,
     pub(crate) instance_count: u32,
     pub(crate) medium_count: u32,
@@ -68,7 +68,7 @@ const _: () = assert!(
 const _: () = assert!(size_of::<DeviceScene>() == 432);
 
 impl DeviceScene {
-    /// Which kernels render it.
+    /// Returns the kernels that render the scene.
     pub fn kernel_set(&self) -> KernelSet {
         if self.instance_count == 0 { KernelSet::Plain } else { KernelSet::Instances }
     }
@@ -95,13 +95,13 @@ impl DeviceScene {
         moved
     }
 
-    /// As bytes, to hand it to another process of this machine.
+    /// Returns the scene as bytes, to pass it to another process of this machine.
     pub fn to_bytes(&self) -> Vec<u8> {
         bytemuck::bytes_of(self).to_vec()
     }
 
-    /// From [`DeviceScene::to_bytes`]; `None` where the length is wrong. Kernels follow what it
-    /// says, so the bytes must come from a process that is trusted as much as this one.
+    /// Reads [`DeviceScene::to_bytes`]; `None` if the length is wrong. Kernels follow the addresses
+    /// in it, so the bytes must come from a process that is trusted as much as this one.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytemuck::try_pod_read_unaligned(bytes).ok()
     }

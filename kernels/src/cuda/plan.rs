@@ -1,42 +1,43 @@
-//! How a unit is rendered on a device: the workspace and the launches, in order. Allocates and
-//! launches nothing.
+//! The plan of a unit on a device: the workspace and the launches, in order. Allocates and launches
+//! nothing.
 
 use super::Kernel;
 use super::params::{BatchParams, DeviceScene, PathArrays};
 use crate::host::{RayCounts, RenderError, check_unit};
 use tessera_layout::UnitParams;
 
-/// Least number of paths in flight that a plan is made for.
+/// Fewest paths in flight of a plan.
 pub const PATHS_IN_FLIGHT_MIN: u32 = 1 << 10;
-/// Pixels of a unit at most, so that a path's pixel fits 32 bits whatever is in flight.
+/// Most pixels of a unit, so that a path's pixel fits into 32 bits whatever is in flight.
 const PIXELS_MAX: u64 = 1 << 28;
-/// Paths in flight at most, for the same reason.
+/// Most paths in flight, for the same reason.
 const PATHS_IN_FLIGHT_MAX: u32 = 1 << 26;
-/// Threads of a block of every kernel.
+/// Threads of a block, for every kernel.
 const BLOCK: u32 = 128;
-/// Blocks a multiprocessor of the persistent kernels, [`Kernel::Extend`] and [`Kernel::Shadow`]: as
-/// many as fit at once.
+/// Blocks per multiprocessor of the persistent kernels, [`Kernel::Extend`] and [`Kernel::Shadow`]:
+/// as many as fit at once.
 const TRACE_BLOCKS: u32 = 7;
-/// The same of [`Kernel::Shade`], a few times over so that the last ones to end are short.
+/// Blocks per multiprocessor of [`Kernel::Shade`]: several times as many as fit, so that the last
+/// ones are short.
 const SHADE_BLOCKS: u32 = 16;
 /// Bytes of a `Quad` or a `StoredHit`.
 const QUAD_BYTES: u64 = 16;
 /// Bytes of `StageCounts`.
 const STAGE_COUNTS_BYTES: u64 = 16;
-/// Parts of the workspace start at multiples of this.
+/// Parts of the workspace begin at multiples of this.
 const ALIGNMENT: u64 = 256;
 
-/// What a plan has to know about a device.
+/// Properties of a device that a plan needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceShape {
     /// Streaming multiprocessors, >= 1.
     pub multiprocessors: u32,
-    /// Threads that one of them holds at once, such as 1024, 1536 or 2048.
+    /// Threads that a multiprocessor holds at once, such as 1024, 1536 or 2048.
     pub threads_per_multiprocessor: u32,
 }
 
 impl DeviceShape {
-    /// How many paths keep the device busy: eight for every thread that it holds at once.
+    /// Returns how many paths keep the device busy: eight for every thread that it holds at once.
     pub fn paths_in_flight(&self) -> u32 {
         let threads = u64::from(self.multiprocessors) * u64::from(self.threads_per_multiprocessor);
         let paths =
@@ -57,47 +58,48 @@ pub enum PlanError {
             {PIXELS_MAX}"
     )]
     Pixels {
-        /// Its pixels.
+        /// Number of pixels of the unit.
         pixels: u64,
     },
 }
 
-/// One thing that a device is told to do.
+/// One command to a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Set bytes to zero.
     Zero {
-        /// Device address.
+        /// Device address of the bytes.
         address: u64,
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
     },
     /// Run a kernel.
     Launch {
-        /// Which.
+        /// Kernel to run.
         kernel: Kernel,
-        /// Blocks, >= 1.
+        /// Number of blocks, >= 1.
         grid: u32,
-        /// Threads a block, a multiple of 32.
+        /// Threads of a block, a multiple of 32.
         block: u32,
-        /// Its one parameter.
+        /// The kernel's only parameter.
         params: Vec<u8>,
     },
 }
 
-/// In which shape the kernels run. Both give the same bits.
+/// Order in which the kernels run. Both shapes give the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// A path by every thread, in one launch: for units that do not fill a device in stages.
+    /// Each thread takes a path through all stages, in one launch. For units that do not fill a
+    /// device in stages.
     Compact,
-    /// All paths stage by stage.
+    /// All paths go through one stage after another.
     Staged,
 }
 
-/// Units of fewer paths are rendered in the compact shape.
+/// Number of paths below which a unit is rendered in the compact shape.
 const COMPACT_BELOW: u64 = 1 << 16;
 
-/// The launches of one unit. Its result depends on the scene and the unit alone.
+/// The launches of one unit. Its result depends only on the scene and the unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     unit: UnitParams,
@@ -131,40 +133,42 @@ impl Plan {
         })
     }
 
-    /// The same plan in the other shape, or in the same; for tests and measurements.
+    /// Returns the same plan in the given shape, for tests and measurements.
     #[must_use]
     pub fn in_shape(self, shape: Shape) -> Self {
         Self { shape, ..self }
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// Paths in flight.
+    /// Returns the number of paths in flight.
     pub fn paths_in_flight(&self) -> u32 {
         self.paths
     }
 
-    /// Device memory that the plan needs beside the scene, at an address that is a multiple of 256.
+    /// Returns the device memory that the plan needs besides the scene, in bytes. Its address must
+    /// be a multiple of 256.
     pub fn workspace_bytes(&self) -> u64 {
         Workspace::of(self, 0).bytes
     }
 
-    /// Device memory for each path in flight: 136 bytes, or 184 with AOVs, in the staged shape;
-    /// nothing in the compact one.
+    /// Returns the device memory for each path in flight, in bytes. In the staged shape it is 136,
+    /// or 184 with AOVs; in the compact shape it is 0.
     pub fn path_bytes(&self) -> u64 {
         let quads = if self.unit.aovs == 0 { 8 } else { 11 };
         if self.shape == Shape::Staged { quads * QUAD_BYTES + 2 * 4 } else { 0 }
     }
 
-    /// Bytes of the film, which lies at the workspace's start: planar `i64` sums.
+    /// Returns the size of the film in bytes. The film is at the workspace's start, as planar `i64`
+    /// sums.
     pub fn film_bytes(&self) -> u64 {
         u64::from(self.unit.channels()) * self.pixels() * 8
     }
 
-    /// Where in the workspace the [`RayCounts`] lie.
+    /// Returns the position of the [`RayCounts`] in the workspace.
     pub fn counts_offset(&self) -> u64 {
         self.film_bytes().next_multiple_of(ALIGNMENT)
     }
@@ -173,13 +177,14 @@ impl Plan {
         u64::from(self.unit.width) * u64::from(self.unit.height)
     }
 
-    /// Bytes of the stages' counts, one for each depth and one for what is alive after the last.
+    /// Returns the size of the stages' counts in bytes: one for each depth, and one for the paths
+    /// alive after the last.
     fn stages_bytes(&self) -> u64 {
         (u64::from(self.unit.depth) + 2) * STAGE_COUNTS_BYTES
     }
 
-    /// What to do, in order, for a scene on the device and a workspace at an address. Afterwards
-    /// the film and the counts are complete; nothing has to be read back in between.
+    /// Returns the commands in order, for a scene on the device and a workspace at an address.
+    /// Afterwards the film and the counts are complete. Nothing has to be read back in between.
     pub fn steps(&self, scene: &DeviceScene, workspace: u64) -> impl Iterator<Item = Step> {
         let (plan, scene) = (self.clone(), *scene);
         let workspace = Workspace::of(self, workspace);
@@ -216,7 +221,7 @@ impl Plan {
         }
     }
 
-    /// The steps of one batch.
+    /// Returns the steps of one batch.
     fn batch(&self, params: &BatchParams) -> Vec<Step> {
         let all = params.path_count.div_ceil(BLOCK);
         let resident =
@@ -248,7 +253,7 @@ impl Plan {
     }
 }
 
-/// Where everything lies in a workspace.
+/// Positions of all parts in a workspace.
 #[derive(Clone, Copy, Debug)]
 struct Workspace {
     film: u64,

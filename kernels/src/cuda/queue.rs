@@ -1,4 +1,4 @@
-//! What a stream of a device can do, and how a unit is rendered by one. Knows no driver.
+//! The operations of a device's stream, and the rendering of a unit on one. Knows no driver.
 
 use super::Kernel;
 use super::image::SceneImage;
@@ -6,10 +6,10 @@ use super::params::DeviceScene;
 use super::plan::{Plan, Step};
 use crate::host::RayCounts;
 
-/// A device's stream: it does what it is told in order, and may do it later than it is told.
+/// A stream of a device. It executes commands in order, and may do so after the call returns.
 /// Addresses are the device's.
 pub trait Queue {
-    /// What may go wrong.
+    /// Error of the driver.
     type Error;
 
     /// Memory with undefined contents, at a multiple of 256.
@@ -18,7 +18,7 @@ pub trait Queue {
     /// Out of memory; the queue goes on working.
     fn allocate(&mut self, bytes: u64) -> Result<u64, Self::Error>;
 
-    /// Gives memory back, after everything told before is done with it.
+    /// Releases memory after all earlier commands have finished with it.
     fn release(&mut self, address: u64);
 
     /// Copies to the device. `bytes` are not needed after the return.
