@@ -21,7 +21,7 @@ pub(crate) struct Bench {
     pub(crate) build: String,
     /// Its kernels, hexadecimal.
     pub(crate) fingerprint: String,
-    /// What was measured.
+    /// Results of the measurement.
     pub(crate) results: Vec<Measured>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Measured {
     pub(crate) scene: String,
     /// The device as its maker calls it.
     pub(crate) device: String,
-    /// What `--device` calls it.
+    /// Name of the device in `--device`.
     pub(crate) slot: String,
     /// Size in pixels.
     pub(crate) width: u32,

@@ -20,8 +20,8 @@ const DEFAULT_COORDINATOR: &str = "127.0.0.1:7420";
 /// First and longest wait between two attempts to reach a coordinator that was there before.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
-/// A connection that stands for so long is not one of a short command: its identity is looked
-/// after.
+/// Age at which a connection no longer belongs to a short command. From then on its identity is
+/// renewed.
 const FRESH_AFTER: Duration = Duration::from_secs(1);
 
 /// How a command gets connections to its farm.
@@ -84,8 +84,8 @@ impl Farm {
         self.identity.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A connection. Where the identity's certificate has less than half of its life before it, it
-    /// is renewed first, and the new one kept.
+    /// Connects. If less than half of the certificate's life is left, the identity is renewed first
+    /// and the new one is stored.
     pub(crate) async fn connect(&self) -> Result<Connected, CliError> {
         let hello = Hello::ours(tessera_node::fingerprint());
         let identity = self.identity();
@@ -101,15 +101,16 @@ impl Farm {
                 }
                 Ok(Renewal::NotYet(_)) => {}
                 Err(error) if is_expired(&identity) => return Err(error.into()),
-                // The command is not about the certificate, which holds for now.
+                // The command does not need the new certificate, since the present one is still
+                // valid.
                 Err(error) => tracing::warn!(%error, "the identity's certificate is not renewed"),
             }
         }
         Ok(Connected { renewing: self.keep_fresh(&client), client })
     }
 
-    /// Renews over this connection for as long as it stands; commands that follow a job may take
-    /// days.
+    /// Renews the identity over this connection as long as it exists. Commands that follow a job
+    /// may run for days.
     fn keep_fresh(&self, client: &FarmClient) -> Option<JoinHandle<()>> {
         let (connection, folder) = (client.link().connection.clone(), self.folder.clone()?);
         let identity = self.identity();

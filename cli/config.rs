@@ -139,7 +139,7 @@ fn check_names(
     Ok(())
 }
 
-/// The option stands here or in a command below.
+/// Returns whether the option belongs to this command or to one below it.
 fn has_option(command: &Command, name: &str) -> bool {
     command.get_arguments().any(|argument| argument.get_long() == Some(name))
         || command.get_subcommands().any(|below| has_option(below, name))

@@ -16,7 +16,7 @@ use tessera_transport::{
     BlobError, ClientError, CloseCode, ConnectError, EnrolError, FrameError, IdentityError,
 };
 
-/// What a process leaves with.
+/// Exit status of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Done.
@@ -37,7 +37,7 @@ pub enum Status {
     TimedOut = 7,
     /// Some frames failed.
     SomeFramesFailed = 8,
-    /// Interrupted; the job goes on.
+    /// Interrupted; the job continues.
     Interrupted = 130,
 }
 
@@ -51,7 +51,7 @@ impl From<Status> for ExitCode {
 #[derive(Debug)]
 pub struct CliError {
     status: Status,
-    /// What was being done, outermost last.
+    /// Actions during which the error happened, outermost last.
     contexts: Vec<String>,
     source: Box<dyn Error + Send + Sync>,
     hint: Option<String>,
@@ -83,13 +83,13 @@ impl CliError {
         self
     }
 
-    /// Adds a hint; an earlier one stands.
+    /// Adds a hint, unless there is one already.
     pub fn hint(mut self, text: impl Into<String>) -> Self {
         self.hint.get_or_insert_with(|| text.into());
         self
     }
 
-    /// What the process leaves with.
+    /// Returns the exit status.
     pub fn status(&self) -> Status {
         self.status
     }
@@ -127,7 +127,7 @@ impl CliError {
             cause = error.source();
         }
         text.push('\n');
-        // Names of files and what is in them may stand in it.
+        // The text may contain names and contents of files.
         text = text
             .chars()
             .map(|c| if is_control(c) && !matches!(c, '\n' | '\t') { ' ' } else { c })

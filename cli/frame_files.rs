@@ -72,7 +72,7 @@ pub(crate) fn format_of(path: &Path) -> Option<&'static str> {
     ["exr", "png", "npy"].into_iter().find(|format| extension.eq_ignore_ascii_case(format))
 }
 
-/// What became of a file.
+/// Outcome for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fetched {
     /// It was fetched.
@@ -81,9 +81,9 @@ pub(crate) enum Fetched {
     Kept,
 }
 
-/// Puts a frame's file at its path: it gets that name only when it is whole and checked. A file
-/// that is there already and is the same stays; an interrupted fetch goes on. `progress` hears how
-/// many bytes are here.
+/// Fetches a frame's file to its path. It gets that name only when it is complete and checked. An
+/// equal file that exists already stays, and an interrupted fetch is continued. `progress` gets the
+/// number of bytes so far.
 pub(crate) async fn fetch(
     client: &FarmClient,
     file: &FrameFile,

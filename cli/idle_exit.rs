@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 use tessera_node::NodeStatus;
 
-/// Time without work after which the farm is taken to have no more: longer than a coordinator needs
-/// to begin a job's next frame.
+/// Time without work after which the farm counts as having none. It is longer than a coordinator
+/// needs to begin a job's next frame.
 const RAN_OUT: Duration = Duration::from_secs(5);
 
 /// Why a node leaves by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// The node had work, and the farm has no more for it.
+    /// The node had work, and the farm has no more work for it.
     RanOut,
     /// No work came for the time of --max-idle.
     Idle,
@@ -33,8 +33,8 @@ impl IdleExit {
         Self { once, max_idle, joined: false, idle_since: now }
     }
 
-    /// What the node is doing; tells where that is a reason to leave. To be called again and again:
-    /// idle is what is idle at every look and has done nothing between them.
+    /// Looks at the state of the node, and reports a reason to leave. The caller repeats it: a node
+    /// is idle if it is idle at every look and has done nothing between them.
     pub(crate) fn look(
         &mut self,
         before: &NodeStatus,

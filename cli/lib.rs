@@ -103,7 +103,7 @@ fn report(error: &CliError) -> ExitCode {
 }
 
 impl Command {
-    /// Whether the command is a service: it runs until it is told to stop, and writes a log.
+    /// Returns whether the command is a service, which runs until it is stopped and writes a log.
     fn is_service(&self) -> bool {
         matches!(self, Self::Coordinator(_) | Self::Node(_))
     }

@@ -40,7 +40,7 @@ fn enrol(coordinator: &RunningCoordinator, data: &Path, name: &str) -> Result<()
 async fn cpu_at_first_unit(nodes: Vec<watch::Receiver<NodeStatus>>) -> f64 {
     let mut first = JoinSet::new();
     for mut node in nodes {
-        // An error is a node that has ended: then there is nothing to wait for.
+        // An error is a node that has ended. Then there is nothing to wait for.
         first.spawn(
             async move { drop(node.wait_for(|status| status.first_unit_at.is_some()).await) },
         );
@@ -50,8 +50,8 @@ async fn cpu_at_first_unit(nodes: Vec<watch::Receiver<NodeStatus>>) -> f64 {
 }
 
 impl LocalFarm {
-    /// Starts so many nodes, which share the threads of these devices, with everything that is kept
-    /// in a folder.
+    /// Starts `count` nodes, which share the threads of these devices. Everything is stored in one
+    /// folder.
     pub(crate) async fn start(
         folder: &Path,
         devices: &DeviceArgs,
@@ -87,7 +87,7 @@ impl LocalFarm {
         Ok(Self { coordinator, nodes, farm: Farm::new(address.into(), identity), cpu_before })
     }
 
-    /// What all nodes together have done.
+    /// Returns the sum of the work of all nodes.
     pub(crate) fn status(&self) -> NodeStatus {
         self.nodes.iter().map(RunningNode::status).fold(NodeStatus::default(), |sum, one| {
             NodeStatus {

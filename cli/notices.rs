@@ -13,10 +13,10 @@ const HAND_IN_AFTER: Duration = Duration::from_secs(18);
 /// Time from a certain notice until everything is handed back. The shortest notice is 30 s, and
 /// handing back takes a moment.
 const HAND_BACK_AFTER: Duration = Duration::from_secs(25);
-/// Where another metadata service listens, `HOST:PORT`; for tests.
+/// Variable with the address of another metadata service, `HOST:PORT`; for tests.
 const METADATA_VARIABLE: &str = "TESSERA_METADATA";
 
-/// What a node hears about the end of its machine.
+/// News about the end of the node's machine.
 #[derive(Debug)]
 pub(crate) enum Heard {
     /// The machine will be taken back, or is likely to be.
@@ -47,7 +47,7 @@ impl Notices {
         Self { notices, hand_in: None, over: None }
     }
 
-    /// Sets the latest time for handing units in; an earlier one stands.
+    /// Sets the latest time for handing units in. An earlier time stays in force.
     pub(crate) fn hand_in_after(&mut self, time: Duration) {
         let at = Instant::now() + time;
         self.hand_in = Some(self.hand_in.map_or(at, |known| known.min(at)));
@@ -118,7 +118,7 @@ mod tests {
         notices.end();
         let (hand_in, over) = (notices.hand_in.unwrap(), notices.over.unwrap());
         assert!(hand_in + Duration::from_secs(5) < over);
-        // Another one changes nothing, and a later wish neither.
+        // Another notice changes nothing, and neither does a later request.
         notices.end();
         notices.hand_in_after(Duration::from_secs(600));
         assert_eq!((notices.hand_in, notices.over), (Some(hand_in), Some(over)));

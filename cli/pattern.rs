@@ -29,7 +29,7 @@ pub struct Pattern {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     Text(String),
-    /// The frame's number, with zeros up to so many digits.
+    /// The frame's number, filled with zeros up to a number of digits.
     Frame {
         digits: usize,
     },
@@ -83,7 +83,7 @@ pub enum PatternError {
 }
 
 impl Pattern {
-    /// Whether the pattern has a place for the frame's number.
+    /// Returns whether the pattern has a place for the frame's number.
     pub fn has_frame(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Frame { .. }))
     }
@@ -141,7 +141,7 @@ impl FromStr for Pattern {
     }
 }
 
-/// What `rest` begins with, and how many of its bytes that takes.
+/// Returns the first part of `rest` and its length in bytes.
 fn next_part(pattern: &str, rest: &str) -> Result<(Part, usize), PatternError> {
     let text = |text: &str, length: usize| Ok((Part::Text(text.to_owned()), length));
     let hashes = rest.bytes().take_while(|byte| *byte == b'#').count();
@@ -200,8 +200,8 @@ fn brace(pattern: &str, rest: &str) -> Result<(Part, usize), PatternError> {
     }
 }
 
-/// The width that `04` asks for; nothing at all asks for none. A width without its zero would pad
-/// with spaces: not one.
+/// Returns the width of a text such as `04`; an empty text has no width. A width without a leading
+/// zero would fill with spaces, and is refused.
 fn zero_padded(width: &str) -> Option<usize> {
     if width.is_empty() {
         return Some(0);

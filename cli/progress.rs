@@ -51,7 +51,7 @@ const DOWNLOAD: &str =
     "fetching   {bar:32} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left  {msg}";
 const JOB: &str = "{prefix:9}  {bar:32} {percent:>3} %  {msg}";
 
-/// What the farm does for a job, as people are told of it.
+/// Present activity of the farm for a job, for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doing {
     /// Frames of a scene.
@@ -73,7 +73,7 @@ impl Doing {
         }
     }
 
-    /// What is counted of it.
+    /// Returns the word for the counted things.
     fn counted(self) -> &'static str {
         match self {
             Self::Rendering => "samples",

@@ -29,7 +29,7 @@ impl Manager {
         }
     }
 
-    /// Somebody listens.
+    /// Returns whether a service manager listens.
     pub(crate) fn listens(&self) -> bool {
         self.listens
     }

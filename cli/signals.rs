@@ -17,7 +17,7 @@ impl Stops {
         })
     }
 
-    /// Waits for the next one. May be dropped and called again.
+    /// Waits for the next signal. Cancel-safe.
     pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

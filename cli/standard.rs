@@ -64,7 +64,7 @@ pub(crate) struct Frame {
     prepared: Arc<PreparedFrame>,
 }
 
-/// What a frame came to.
+/// Result of rendering a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Film {
     /// The tiles' sums by the tiles' order.
@@ -118,7 +118,7 @@ impl Frame {
         Ok(Film { tiles })
     }
 
-    /// Whether a film at [`Look::ANSWER`] is the right one; None if the right film is not known.
+    /// Returns whether a film at [`Look::ANSWER`] is right; None if the right film is not known.
     pub(crate) fn is_right(&self, film: &Film) -> Option<bool> {
         let answers: BTreeMap<String, String> = serde_json::from_str(ANSWERS).ok()?;
         // The stored film of a scene that moves is of another moment.

@@ -66,7 +66,7 @@ async fn on_a_farm(
         return Ok(Status::Done);
     };
     let ended = watch::follow(&farm, job, Doing::Computing, false).await;
-    // What is finished is written, whatever became of the rest.
+    // Write finished frames even if others have failed.
     let written = write(&farm, job, &destination, args).await?;
     ended?;
     print(args, job, &written)?;

@@ -101,7 +101,7 @@ fn judge(burned: &Burned, time: Duration) -> Finding {
     }
 }
 
-/// What is found, told as it is found unless it is to be JSON.
+/// Findings, which are printed as they are found unless the output is JSON.
 struct Report {
     json: bool,
     findings: Vec<Finding>,

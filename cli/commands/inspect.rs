@@ -11,7 +11,7 @@ use tessera_node::device::SceneMemory;
 use tessera_node::import::ImportedScene;
 use tessera_scenes::{CameraChoice, FlattenOptions, SceneReport};
 
-/// What `--json` prints.
+/// Output of `--json`.
 #[derive(Serialize)]
 struct Inspection<'a> {
     #[serde(flatten)]

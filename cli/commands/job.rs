@@ -101,7 +101,7 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     text
 }
 
-/// What a job makes, and from what: a field and its value each.
+/// Returns the fields that describe what a job makes, and from which files.
 fn subject(kind: &JobKind) -> Vec<(&'static str, String)> {
     let files = kind.files();
     let total = bytes(files.iter().map(|(_, _, length)| length).sum());

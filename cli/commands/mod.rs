@@ -1,5 +1,5 @@
-//! What each command does, in the file of its name; `pause` holds `resume` too, `drain` holds
-//! `undrain`, and `deny` holds `allow`. Options are in `args`, under the same names.
+//! The commands, each in a file with its name. `pause` also holds `resume`, `drain` holds
+//! `undrain`, and `deny` holds `allow`. Their options are in `args`, under the same names.
 
 mod audit;
 mod authority;

@@ -83,7 +83,7 @@ pub(crate) async fn run(args: NodeArgs) -> Result<Status, CliError> {
     }
 }
 
-/// Whether the node is on its way out, and why.
+/// Whether the node is leaving, and why.
 #[derive(Clone, Copy, Debug)]
 enum Leaves {
     No,
@@ -165,7 +165,7 @@ fn node_config(args: &NodeArgs) -> Result<Config, CliError> {
     let name = args.name.clone().unwrap_or_else(host_name);
     let mut config = with_devices(Config::new(&args.coordinator, data, name), &args.devices);
     let token = args.token_file.as_deref().map(read_token).transpose()?;
-    // A package leaves an empty file where the token goes.
+    // A package installs an empty file for the token.
     config.token = token.filter(|token| !token.is_empty());
     if let Some(pool) = args.pool.as_deref().filter(|pool| !is_label(pool)) {
         let message = format!(

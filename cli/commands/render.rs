@@ -62,7 +62,7 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
     Ok(Status::Done)
 }
 
-/// What to write, and where.
+/// Files to write, and their places.
 struct Outputs {
     destinations: Vec<Destination>,
     formats: Vec<FormatSpec>,
@@ -110,10 +110,10 @@ fn check_folder(output: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// What was written, by frame.
+/// Written frames, by number.
 type Written = BTreeMap<FrameNumber, WrittenFrame>;
 
-/// What was written of one frame.
+/// Files that were written for one frame.
 #[derive(Default)]
 struct WrittenFrame {
     files: Vec<(FrameFile, std::path::PathBuf)>,
@@ -166,8 +166,8 @@ impl Rendering<'_> {
 }
 
 impl Outputs {
-    /// Fetches every frame that is named, until no more will be. No connection is kept for as long
-    /// as a frame takes: a machine that sleeps meanwhile loses it.
+    /// Fetches every frame that is named, until no more follow. No connection stays open for the
+    /// time of a frame, because a machine that sleeps in between loses it.
     async fn fetch_all(
         &self,
         farm: &Farm,
@@ -188,7 +188,7 @@ impl Outputs {
         Ok(written)
     }
 
-    /// Fetches these frames as far as they are done. What is there already stays.
+    /// Fetches these frames if they are finished. Existing files stay.
     async fn fetch_frames(
         &self,
         client: &FarmClient,
@@ -228,7 +228,7 @@ async fn finished_files(
         .collect())
 }
 
-/// What is said at the end.
+/// Report at the end.
 struct Report {
     /// When the command began, and when the last file was written.
     time: (Instant, Instant),
@@ -240,7 +240,7 @@ struct Report {
     chosen: Vec<Chosen>,
 }
 
-/// What rendering took of the machine.
+/// Resources of the machine that the rendering used.
 struct Used {
     /// CPU seconds of all threads, from the first unit to the end of the job.
     cpu_secs: f64,

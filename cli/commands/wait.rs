@@ -34,7 +34,7 @@ pub(crate) async fn run(args: WaitArgs) -> Result<Status, CliError> {
     outcome_on_farm(&summary)
 }
 
-/// Whoever waits without a word is told that a job is paused, and that it goes on.
+/// Tells a waiting user that a job is paused, and that it continues.
 fn say_pauses(summary: &JobSummary, paused: &mut bool) {
     let now = summary.state == JobState::Paused;
     if std::mem::replace(paused, now) != now {

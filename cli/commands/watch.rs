@@ -84,7 +84,7 @@ pub(crate) fn outcome(summary: &JobSummary) -> Result<Status, CliError> {
     }
 }
 
-/// The same for a job of a farm that goes on, where more can be done about it.
+/// Returns the same for a job of a running farm, where the user can do more about it.
 pub(super) fn outcome_on_farm(summary: &JobSummary) -> Result<Status, CliError> {
     let job = summary.job;
     outcome(summary).map_err(|error| match summary.state {

@@ -20,10 +20,10 @@ const GPU_SPP: u32 = 64;
 /// Time between two lines of progress.
 const REPORT: Duration = Duration::from_secs(5);
 
-/// What a device did.
+/// Result of one device.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Burned {
-    /// What it is.
+    /// Name of the device.
     pub(crate) device: String,
     /// Frames rendered and compared.
     pub(crate) frames: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Burned {
 }
 
 impl Burned {
-    /// Whether films were compared and all of them were right.
+    /// Returns whether films were compared and all of them were right.
     pub(crate) fn is_well(&self) -> bool {
         self.wrong == 0 && self.failure.is_none() && self.frames > 0
     }
@@ -51,7 +51,7 @@ impl Burned {
 struct Answers(Vec<(Frame, Film)>);
 
 impl Answers {
-    /// The CPU's: its bits are everybody's.
+    /// Returns the film of the CPU, whose bits every device must have.
     fn of_cpu(spp: u32) -> Result<Self, CliError> {
         let failed = |error: &dyn std::error::Error| CliError::new(Status::Failure, chain(error));
         let cpu = CpuDevice::open(None, None).map_err(|error| failed(&error))?;

@@ -11,8 +11,8 @@ use tessera_node::device::{self, Device, Devices};
 use tessera_node::{Config, DeviceSpec};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 
-/// Whether there is a driver that suits, and how far the processes that use it are confined;
-/// nothing where no GPU is asked for.
+/// Checks the driver, and how far the processes that use it are confined. Returns nothing if no GPU
+/// is wanted.
 pub(crate) fn driver(config: &Config) -> Vec<Finding> {
     let explicit = config.devices.iter().any(|spec| matches!(spec, DeviceSpec::Cuda(_)));
     if !explicit && !config.devices.contains(&DeviceSpec::Auto) {
@@ -56,7 +56,8 @@ pub(crate) fn driver(config: &Config) -> Vec<Finding> {
     vec![driver, workers]
 }
 
-/// The devices that a node with these settings would use, or why there are none.
+/// Opens the devices that a node with these settings would use. The finding says why there are
+/// none.
 pub(crate) fn open(config: &Config) -> Result<Devices, Finding> {
     device::open(config).map_err(|error| {
         Finding::fail(
@@ -67,12 +68,12 @@ pub(crate) fn open(config: &Config) -> Result<Devices, Finding> {
     })
 }
 
-/// Whether a device is a GPU.
+/// Returns whether a device is a GPU.
 pub(crate) fn is_gpu(device: &dyn Device) -> bool {
     device.info().kind != DeviceKind::Cpu
 }
 
-/// What a device is, in a few words.
+/// Describes a device in a few words.
 pub(crate) fn describe(info: &DeviceInfo) -> String {
     let parts = if info.kind == DeviceKind::Cpu { "threads" } else { "multiprocessors" };
     let mut text = format!(

@@ -37,13 +37,13 @@ impl Verdict {
 /// One line of the doctor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Finding {
-    /// What was looked at.
+    /// Name of the check.
     pub(crate) check: &'static str,
     /// How it came out.
     pub(crate) verdict: Verdict,
-    /// What was seen.
+    /// Observation.
     pub(crate) text: String,
-    /// What to do about it.
+    /// Advice to the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hint: Option<String>,
 }

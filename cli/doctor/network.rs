@@ -38,7 +38,7 @@ pub(crate) fn listen(address: SocketAddr) -> Finding {
     }
 }
 
-/// The coordinator, first as anybody sees it, then as the identity in the data folder does.
+/// Checks the coordinator, first as an unknown peer and then as the identity in the data folder.
 pub(crate) async fn coordinator(text: &str, identity_folder: &Path) -> Vec<Finding> {
     let address: Address = match text.parse() {
         Ok(address) => address,
@@ -151,7 +151,7 @@ fn is_answer(datagram: &[u8], id: [u8; 8]) -> bool {
     datagram.len() >= 27 && datagram[0] & 0x80 != 0 && datagram[1..5] == [0; 4] && ids(5) && ids(14)
 }
 
-/// Whether the coordinator takes this identity, and how far its clock is from ours.
+/// Checks whether the coordinator accepts this identity, and the difference of the clocks.
 async fn join(address: &Address, folder: &Path) -> Vec<Finding> {
     let identity = match Identity::load(folder) {
         Ok(identity) => identity,

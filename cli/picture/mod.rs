@@ -58,7 +58,7 @@ pub enum PictureError {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong and what to do.
+        /// Description of the fault, with advice.
         problem: String,
     },
     /// Two sizes.

@@ -90,7 +90,7 @@ pub(crate) fn load(
     Ok(Importer::of_this_program(limits).load(folder, name, &options)?)
 }
 
-/// What a job is called, how much of the farm it gets, and what it makes.
+/// Name of a job, its share of the farm, and its options.
 #[derive(Clone, Debug)]
 pub(crate) struct JobOptions {
     /// Its name; None takes the scene's.
@@ -191,7 +191,8 @@ fn lens(picture: &PictureArgs) -> Option<LensSpec> {
     Some(LensSpec { aperture, focus, blades })
 }
 
-/// A job's name from its scene's: what a name may hold, and no more.
+/// Makes a job's name from the name of its scene, by leaving out characters that a name cannot
+/// have.
 fn name_of(scene: &Path) -> String {
     let stem = scene.file_stem().unwrap_or_default().to_string_lossy();
     let safe =

@@ -1,4 +1,4 @@
-//! What a display can show of a scene's light: exposures and the tone map of HDR-FLIP.
+//! How a display can show a scene's light: exposures and the tone map of HDR-FLIP.
 
 use super::color::luminance;
 use rayon::prelude::*;

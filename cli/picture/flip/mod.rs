@@ -23,8 +23,8 @@ use rayon::prelude::*;
 use serde::Serialize;
 use std::ops::Range;
 
-/// What an observer at 0.7 m sees of a screen with 3840 pixels on 0.7 m: pixels in one degree of
-/// the visual field.
+/// Pixels in one degree of the visual field, for an observer at 0.7 m from a screen with 3840
+/// pixels on 0.7 m.
 pub const PIXELS_PER_DEGREE: f64 = 0.7 * 3840.0 / 0.7 * std::f64::consts::PI / 180.0;
 
 /// Rows of a strip: filters reach 10 rows beyond, so a quarter is computed twice.
@@ -148,7 +148,7 @@ impl Pair<'_> {
     }
 }
 
-/// What an observer sees of the inner rows of a strip.
+/// The inner rows of a strip, as an observer sees them.
 struct View {
     /// Opponent colours as sharp as the eye sees them.
     color: [Vec<f32>; 3],

@@ -116,8 +116,8 @@ impl<'a> Frame<'a> {
         Ok(())
     }
 
-    /// Returns the tile kernel's channels of some rows. Values are those that a film can have: NaN
-    /// and infinities become 0.
+    /// Returns the tile kernel's channels of some rows. Values are limited to those that a film can
+    /// have, and NaN becomes 0.
     fn channels(&self, rows: Range<usize>) -> [Vec<f32>; CHANNELS] {
         let plane = self.width * self.height;
         let pixels = rows.start * self.width..rows.end * self.width;
