@@ -8,9 +8,8 @@ const FIRST: Duration = Duration::from_millis(200);
 /// Longest wait before jitter.
 const LONGEST: Duration = Duration::from_secs(15);
 
-/// Exponential back-off. The jitter comes from the node's id and the try, so that a farm whose
-/// coordinator returns is not dialled by all nodes at the same moments, and no random source is
-/// needed.
+/// Exponential backoff. The jitter comes from the node's id and the number of the try. So nodes do
+/// not all dial at the same moments when a coordinator returns, and no random source is needed.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     key: [u8; 16],
@@ -22,7 +21,7 @@ impl Backoff {
         Self { key, tries: 0 }
     }
 
-    /// The wait before the next try: 0.5 to 1 times `FIRST × 2^tries`, at most `LONGEST`.
+    /// Returns the wait before the next try: 0.5 to 1 times `FIRST × 2^tries`, at most `LONGEST`.
     pub(crate) fn next(&mut self) -> Duration {
         let whole = FIRST.saturating_mul(1 << self.tries.min(16)).min(LONGEST);
         let mut hasher = blake3::Hasher::new();
@@ -37,7 +36,7 @@ impl Backoff {
         self.tries = self.tries.max(16);
     }
 
-    /// It worked: the next failure starts from the first wait.
+    /// Resets the wait after a success: the next failure starts from the first wait.
     pub(crate) fn reset(&mut self) {
         self.tries = 0;
     }

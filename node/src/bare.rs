@@ -1,5 +1,5 @@
-//! Renders a frame on a device without a farm, for benchmarks and tests to compare with. Scenes are
-//! read in this process: they are the user's own.
+//! Renders a frame on a device without a farm, as a comparison for benchmarks and tests. Scenes are
+//! read in this process, because they are the user's own.
 
 use crate::device::{self, Device, DeviceError, PreparedFrame, UnitOutput};
 use crate::job;
@@ -33,7 +33,7 @@ pub fn prepare(
     let flat = flat.map_err(|error| Failure::Scene(crate::scene::chain(&error)))?;
     let scene =
         CheckedScene::new(Arc::new(flat)).map_err(|error| Failure::Scene(error.to_string()))?;
-    // Ids tell apart what a device keeps. Those of a node's own frames count from 0.
+    // Ids distinguish what a device keeps. Those of a node's own frames count from 0.
     static NEXT: AtomicU64 = AtomicU64::new(1 << 63);
     Ok(Arc::new(PreparedFrame::new(scene, NEXT.fetch_add(1, Ordering::Relaxed))))
 }
@@ -60,7 +60,7 @@ pub fn render_frame(
     rendering.into_iter().map(end).collect()
 }
 
-/// The frame's tiles, row by row.
+/// Returns the frame's tiles, row by row.
 fn tiles(spec: &RenderSpec) -> impl Iterator<Item = TileRect> {
     let RenderSpec { width, height, tile, .. } = *spec;
     let edge = tile as usize;

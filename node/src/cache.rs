@@ -1,8 +1,8 @@
-//! The cache of scene files: blobs on disk by their hash, bounded in bytes, the longest unused
-//! evicted first. Owns the files and their checks; does not fetch.
+//! The cache of scene files: blobs on disk by their hash, with a limit in bytes. The blob that was
+//! unused for the longest time is removed first. Owns the files and their checks; does not fetch.
 //!
-//! A blob stands under its hash in hex; one that is still arriving has `.part` behind it and is
-//! continued from there.
+//! A blob's file name is its hash in hex. A blob that is still arriving has `.part` after it, and
+//! is continued from there.
 
 use crate::disk::remove_if_there;
 use std::collections::BTreeMap;
@@ -13,35 +13,35 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 use tessera_protocol::BlobHash;
 
-/// Why a blob cannot be kept or used.
+/// Why a blob cannot be stored or used.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
-    /// The disk says no.
+    /// The disk returned an error.
     #[error("cannot use `{path}`")]
     Disk {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         #[source]
         source: io::Error,
     },
-    /// What arrived is not what was asked for.
+    /// The received bytes have another hash.
     #[error("bytes that arrived for blob {wanted} have hash {found}; they were thrown away")]
     Foreign {
-        /// The blob that was asked for.
+        /// Hash of the requested blob.
         wanted: BlobHash,
-        /// The hash of what came.
+        /// Hash of the received bytes.
         found: BlobHash,
     },
 }
 
-/// One blob that is held whole.
+/// A complete blob.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     bytes: u64,
-    /// Grows with every use: the smallest goes first.
+    /// Grows with every use. The blob with the smallest value is removed first.
     used: u64,
-    /// Its bytes were compared with its hash since this process started.
+    /// Whether its bytes were compared with its hash since this process started.
     checked: bool,
 }
 
@@ -61,7 +61,7 @@ impl Index {
         self.entries.values().map(|entry| entry.bytes).sum()
     }
 
-    /// The longest unused blob that is not `kept`.
+    /// Returns the blob that was unused for the longest time and is not `kept`.
     fn oldest_but(&self, kept: BlobHash) -> Option<BlobHash> {
         let others = self.entries.iter().filter(|(hash, _)| **hash != kept);
         others.min_by_key(|(_, entry)| entry.used).map(|(hash, _)| *hash)
@@ -77,8 +77,7 @@ pub struct BlobCache {
 }
 
 impl BlobCache {
-    /// Opens the cache in `folder`. What was used before a restart keeps its place in the order of
-    /// eviction.
+    /// Opens the cache in `folder`. The order of removal survives a restart.
     pub fn open(folder: &Path, bytes_max: u64) -> Result<Self, CacheError> {
         let disk = |source| CacheError::Disk { path: folder.to_owned(), source };
         let mut found: Vec<(SystemTime, BlobHash, u64)> = Vec::new();
@@ -115,9 +114,9 @@ impl BlobCache {
         Ok(cache)
     }
 
-    /// Puts the blob at `target` (which must not exist) as a hard link, or a copy where links do
-    /// not work; false where the blob is not held. The first use since the start compares the bytes
-    /// with the hash, and throws away what has rotted.
+    /// Puts the blob at `target` (which must not exist) as a hard link, or as a copy if links do
+    /// not work. Returns false if the cache does not have the blob. The first use since the start
+    /// compares the bytes with the hash and deletes a damaged blob.
     pub fn place(&self, hash: BlobHash, target: &Path) -> Result<bool, CacheError> {
         let path = self.path(hash);
         let Some(entry) = self.index().entries.get(&hash).copied() else { return Ok(false) };
@@ -138,8 +137,8 @@ impl BlobCache {
             fs::copy(&path, target)
                 .map_err(|source| CacheError::Disk { path: target.to_owned(), source })?;
         }
-        // The order of eviction survives a restart by the file's time; where it cannot be set, only
-        // that order suffers.
+        // The file's time keeps the order of removal over a restart. If it cannot be set, only that
+        // order suffers.
         let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
         let mut index = self.index();
         let used = index.tick();
@@ -149,22 +148,22 @@ impl BlobCache {
         Ok(true)
     }
 
-    /// Returns the file for the arriving bytes of a blob, and how many are there from an earlier
-    /// attempt.
+    /// Returns the file for the arriving bytes of a blob, and how many bytes an earlier attempt has
+    /// left.
     pub(crate) fn partial(&self, hash: BlobHash) -> (PathBuf, u64) {
         let path = self.path(hash).with_extension("part");
         let held = fs::metadata(&path).map_or(0, |metadata| metadata.len());
         (path, held)
     }
 
-    /// Throws away what has arrived of a blob.
+    /// Deletes the received bytes of a blob.
     pub(crate) fn drop_partial(&self, hash: BlobHash) -> Result<(), CacheError> {
         let (path, _) = self.partial(hash);
         remove_if_there(&path).map_err(|source| CacheError::Disk { path, source })
     }
 
-    /// Takes the arrived bytes as the whole blob if they have its hash, and makes room; else throws
-    /// them away.
+    /// Accepts the received bytes as the complete blob if they have its hash, and makes room.
+    /// Otherwise deletes them.
     pub(crate) fn complete(&self, hash: BlobHash) -> Result<(), CacheError> {
         let (partial, bytes) = self.partial(hash);
         let found = hash_of_file(&partial)
@@ -182,13 +181,13 @@ impl BlobCache {
         self.evict(Some(hash))
     }
 
-    /// Bytes of the blobs that are held whole.
+    /// Returns the size of all complete blobs in bytes.
     pub fn bytes(&self) -> u64 {
         self.index().bytes()
     }
 
-    /// Removes the longest unused until the bound holds. A blob that has just come stays even where
-    /// it is larger than the whole cache: it is about to be used.
+    /// Removes the longest unused blobs until the limit holds. A new blob stays even if it is
+    /// larger than the whole cache, because it is about to be used.
     fn evict(&self, just_came: Option<BlobHash>) -> Result<(), CacheError> {
         loop {
             let oldest = {

@@ -1,4 +1,4 @@
-//! Settings of a node. Defaults that depend on the machine are found when the node starts.
+//! Settings of a node. Defaults that depend on the machine are determined when the node starts.
 
 use crate::device::cuda::Watchdog;
 use crate::import::ImportLimits;
@@ -12,15 +12,15 @@ use tessera_transport::Timing;
 /// A device as the user names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceSpec {
-    /// Every CUDA device where there is one that works, else the CPU.
+    /// Every CUDA device if one works, otherwise the CPU.
     Auto,
     /// The CPU.
     Cpu,
-    /// CUDA devices: the one of this index, or all.
+    /// CUDA devices: the one with this index, or all.
     Cuda(Option<u32>),
 }
 
-/// A text that names no device.
+/// The text does not name a device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a device; write `auto`, `cpu`, `cuda` or `cuda:INDEX`")]
 pub struct DeviceSpecError(String);
@@ -57,21 +57,21 @@ impl fmt::Display for DeviceSpec {
 pub struct Config {
     /// `HOST:PORT` of the coordinator.
     pub coordinator: String,
-    /// The node's own folder: identity, id, cache, outbox. One node at a time may use it.
+    /// The node's own folder: identity, id, cache, outbox. Only one node at a time can use it.
     pub data: PathBuf,
     /// Name for people: 1 to [`tessera_protocol::limits::NAME_MAX`] letters, digits and `.`, `_`,
     /// `-`, `@`.
     pub name: String,
-    /// The pool that it is of, unless its certificate names one.
+    /// The node's pool, unless its certificate names one.
     pub pool: Option<String>,
-    /// Join token; needed only while `data` holds no identity.
+    /// Join token, which is needed only while `data` has no identity.
     pub token: Option<String>,
     /// Program whose `device-worker` command drives CUDA devices, and whose `scene-importer`
-    /// command reads scenes: this one.
+    /// command reads scenes. It is this program.
     pub worker: PathBuf,
-    /// Variables that such workers get beside what CUDA needs of this process's.
+    /// Environment variables for these workers, besides those of this process that CUDA needs.
     pub worker_environment: Vec<(String, String)>,
-    /// When a worker that does not get on is ended.
+    /// Time limits of a worker that makes no progress.
     pub watchdog: Watchdog,
     /// File whose rows replace those of the built-in table of driver events.
     pub xid_table: Option<PathBuf>,
@@ -81,26 +81,26 @@ pub struct Config {
     pub threads: Option<usize>,
     /// Instruction set of the CPU device; None takes the best. All give the same bits.
     pub isa: Option<Isa>,
-    /// Scene files kept on disk, bytes at most.
+    /// Limit in bytes for scene files on disk.
     pub cache_bytes: u64,
-    /// What the process that reads a scene may take.
+    /// Limits for the process that reads a scene.
     pub import: ImportLimits,
-    /// Prepared scenes and frames kept in memory beyond those in use, bytes at most.
+    /// Limit in bytes for prepared scenes and frames in memory that are not in use.
     pub prepared_bytes: u64,
-    /// Results kept on disk until they are acknowledged, bytes at most; no unit is finished beyond
-    /// it.
+    /// Limit in bytes for results on disk that are not acknowledged. With more, no unit is
+    /// finished.
     pub outbox_bytes: u64,
-    /// Work to hold ahead per device. It hides the way to the coordinator and back; more of it
+    /// Work to hold ahead per device. It hides the round trip to the coordinator, but more of it
     /// makes the end of a frame uneven.
     pub hold: Duration,
-    /// Longest wait, once drained, for the coordinator to acknowledge results that are finished.
+    /// Longest wait, after a drain, for the coordinator to acknowledge finished results.
     pub drain_wait: Duration,
-    /// How long the coordinator may be silent.
+    /// Timeouts of the connection to the coordinator.
     pub timing: Timing,
 }
 
 impl Config {
-    /// Usual settings for a node that uses whatever is best on this machine.
+    /// Creates the usual settings, for a node that uses the best devices of this machine.
     pub fn new(
         coordinator: impl Into<String>,
         data: impl Into<PathBuf>,
@@ -112,7 +112,7 @@ impl Config {
             name: name.into(),
             pool: None,
             token: None,
-            // The file that runs, even where another one has taken its name since.
+            // The running file, even if its name belongs to another file by now.
             worker: PathBuf::from("/proc/self/exe"),
             worker_environment: Vec::new(),
             watchdog: Watchdog::default(),

@@ -1,19 +1,18 @@
-//! How many units a device should have at hand: enough that it never waits for the way to the
-//! coordinator and back.
+//! How many units a device holds: enough that it never waits for a round trip to the coordinator.
 
 use std::time::Duration;
 
-/// Least: one that runs and one that is next.
+/// Fewest units: one that runs and the next one.
 const DEPTH_MIN: u32 = 2;
-/// Most: with units of a few milliseconds, more only makes the end of a frame uneven.
+/// Most units. With units of a few milliseconds, more would only make the end of a frame uneven.
 const DEPTH_MAX: u32 = 128;
-/// A device that is so many times slower than the fastest one of its node holds nothing ahead: what
-/// it holds at the end of a frame, all others wait for.
+/// A device that is this many times slower than the fastest of its node holds nothing ahead. At the
+/// end of a frame, all others would wait for the units that it holds.
 const SLOWER: u64 = 4;
 /// Share of the newest unit in the mean, as a power of two: a quarter.
 const NEWEST_SHIFT: u32 = 2;
 
-/// How fast a device gets through units.
+/// Speed at which a device finishes units.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Pace {
     /// Running mean of a unit's device time in microseconds; None before the first.
@@ -21,16 +20,16 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Takes a unit's device time into the mean.
+    /// Adds a unit's device time to the mean.
     pub(crate) fn measure(&mut self, device_time: Duration) {
-        // An hour is far beyond any unit; it keeps the sums below small.
+        // An hour is more than any unit takes, and keeps the sums below small.
         let micros = device_time.min(Duration::from_secs(3600)).as_micros() as u64;
         let mean = self.mean_micros.unwrap_or(micros);
         self.mean_micros = Some(mean - (mean >> NEWEST_SHIFT) + (micros >> NEWEST_SHIFT));
     }
 
-    /// Units to hold: the one that runs, and `hold` of work behind it, rounded up to two binary
-    /// digits so that it does not change with every unit.
+    /// Returns the number of units to hold: the one that runs, and `hold` of work after it. It is
+    /// rounded up to two binary digits, so that it does not change with every unit.
     pub(crate) fn depth(&self, hold: Duration) -> u32 {
         let Some(mean) = self.mean_micros else { return DEPTH_MIN };
         let behind = (hold.as_micros() as u64).div_ceil(mean.max(1));
@@ -39,12 +38,12 @@ impl Pace {
         (exact.min(DEPTH_MAX).div_ceil(1 << step) << step).clamp(DEPTH_MIN, DEPTH_MAX)
     }
 
-    /// It has been measured.
+    /// Returns whether the device has been measured.
     pub(crate) fn is_known(&self) -> bool {
         self.mean_micros.is_some()
     }
 
-    /// [`Self::depth`] of one of several devices.
+    /// Returns [`Self::depth`] for one of several devices.
     pub(crate) fn depth_among(&self, all: &[Pace], hold: Duration) -> u32 {
         let fastest = all.iter().filter_map(|pace| pace.mean_micros).min();
         match (self.mean_micros, fastest) {
@@ -53,7 +52,8 @@ impl Pace {
         }
     }
 
-    /// Time that this many units take; a guess of a second each before the first is measured.
+    /// Returns the time that this many units take. Before the first measurement it is one second
+    /// each.
     pub(crate) fn time_for(&self, units: usize) -> Duration {
         Duration::from_micros(self.mean_micros.unwrap_or(1_000_000).max(1))
             .saturating_mul(units as u32)

@@ -1,9 +1,9 @@
-//! Decides what a node does about its leases: a pure state machine. Messages and events go in,
-//! [`Action`]s come out; no clock, no socket, no file, no thread.
+//! Decides what a node does about its leases, as a pure state machine. Messages and events go in,
+//! [`Action`]s come out. It has no clock, socket, file or thread.
 //!
 //! A lease is waiting (for its frame, or for room on a device), given to a device, or storing (its
-//! result goes to disk). Then it is finished: the outbox has it until the coordinator says that it
-//! is durable or not wanted.
+//! result is being written to disk). Then it is finished, and the outbox keeps it until the
+//! coordinator says that it is durable or not wanted.
 
 mod capacity;
 #[cfg(test)]
@@ -18,18 +18,19 @@ use tessera_protocol::limits::LEASES_MAX;
 use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure, NodeToCoordinator, Task};
 use tessera_protocol::{BlobHash, FrameNumber, JobId, JobKind, Lease};
 
-/// A frame of a job: what is prepared once and shared by its units.
+/// A frame of a job. It is prepared once and shared by its units.
 pub(crate) type FrameKey = (JobId, FrameNumber);
 
-/// Frames that are asked for at a time: the one that devices wait for, and the next.
+/// Most frames that are requested at a time: the one that devices wait for, and the next.
 const FRAMES_ASKED_MAX: usize = 2;
-/// Leases held at most, whatever the coordinator sends: twice what is ever asked for.
+/// Most leases that are held, whatever the coordinator sends: twice the most that is ever
+/// requested.
 const HELD_MAX: usize = 2 * LEASES_MAX;
 
-/// What the shell has to do. `F` is the handle of a prepared frame.
+/// An action for the shell. `F` is the handle of a prepared frame.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Action<F> {
-    /// Tell the coordinator.
+    /// Send a message to the coordinator.
     Send(NodeToCoordinator),
     /// Prepare a frame, then call [`Agent::on_frame`].
     Prepare { frame: FrameKey, spec: Arc<JobKind>, feed: Option<BlobHash> },
@@ -37,15 +38,15 @@ pub(crate) enum Action<F> {
     Start { device: usize, assignment: Assignment, spec: Arc<JobKind>, frame: F },
     /// Take a unit back from its device if it has not begun; if so, call [`Agent::on_withdrawn`].
     Withdraw(Lease),
-    /// End a unit at the next sample; what there is by then is its output.
+    /// End a unit at the next sample. The samples so far are its output.
     Cut(Lease),
     /// Stop a unit; its result is no longer wanted.
     Cancel(Lease),
-    /// Send a result of the outbox; where that fails, call [`Agent::on_offer_failed`].
+    /// Send a result of the outbox. If that fails, call [`Agent::on_offer_failed`].
     Offer(Lease),
     /// Remove a result from the outbox.
     Remove(Lease),
-    /// All is done: leave.
+    /// Everything is done: leave the farm.
     Leave,
 }
 
@@ -54,9 +55,9 @@ pub(crate) enum Action<F> {
 pub(crate) enum Rendered {
     /// The unit is done, after this much device time.
     Done(Duration),
-    /// Without.
+    /// The attempt failed.
     Failed(Failure),
-    /// It was cancelled.
+    /// The attempt was cancelled.
     Cancelled,
 }
 
@@ -83,14 +84,14 @@ enum Frame<F> {
 struct Device {
     given: usize,
     pace: Pace,
-    /// It takes units now.
+    /// Whether the device takes units now.
     usable: bool,
-    /// It runs users' kernels.
+    /// Whether the device runs users' kernels.
     kernels: bool,
 }
 
 impl Device {
-    /// It takes units of such a job now.
+    /// Returns whether the device takes units of such a job now.
     fn suits(&self, kind: &JobKind) -> bool {
         self.usable && (self.kernels || !kind.compute().is_some_and(|compute| compute.needs_cuda()))
     }
@@ -103,14 +104,14 @@ pub(crate) struct Agent<F> {
     hold: Duration,
     jobs: BTreeMap<JobId, Result<Arc<JobKind>, Failure>>,
     units: BTreeMap<Lease, Unit>,
-    /// Waiting leases in the order of their coming; ones that are no longer waiting are skipped.
+    /// Waiting leases in the order of their arrival. Leases that are no longer waiting are skipped.
     waiting: VecDeque<Lease>,
     frames: BTreeMap<FrameKey, Frame<F>>,
-    /// Devices that were too small for a unit of the job.
+    /// Devices that were too small for a unit of a job.
     too_small: BTreeSet<(JobId, usize)>,
-    /// Results in the outbox, and whether they were offered in this session.
+    /// Leases with a result in the outbox, and whether it was offered in this session.
     finished: BTreeMap<Lease, bool>,
-    /// Failures that could not be told, for want of a session.
+    /// Failures that could not be reported because there was no session.
     untold: BTreeMap<Lease, Failure>,
     connected: bool,
     capacity_told: u32,
@@ -120,8 +121,8 @@ pub(crate) struct Agent<F> {
 }
 
 impl<F: Clone> Agent<F> {
-    /// A node with `devices` devices that holds `hold` of work ahead on each; `finished` is what
-    /// its outbox has kept.
+    /// Creates the state of a node with `devices` devices that holds `hold` of work ahead on each.
+    /// `finished` lists the results in its outbox.
     pub(crate) fn new(devices: usize, hold: Duration, finished: Vec<Lease>) -> Self {
         Self {
             devices: (0..devices)
@@ -143,33 +144,33 @@ impl<F: Clone> Agent<F> {
         }
     }
 
-    /// What the shell has to do next.
+    /// Returns the next action for the shell.
     pub(crate) fn poll_action(&mut self) -> Option<Action<F>> {
         self.actions.pop_front()
     }
 
-    /// Leases that are waiting, running or being stored, and those whose failure is still to be
-    /// told.
+    /// Returns the leases that are waiting, running or being stored, and those whose failure is not
+    /// reported yet.
     pub(crate) fn held(&self) -> Vec<Lease> {
         self.units.keys().chain(self.untold.keys()).copied().collect()
     }
 
-    /// Leases whose results are in the outbox.
+    /// Returns the leases whose results are in the outbox.
     pub(crate) fn finished(&self) -> Vec<Lease> {
         self.finished.keys().copied().collect()
     }
 
-    /// It takes no new work.
+    /// Returns whether the node takes no new work.
     pub(crate) fn is_draining(&self) -> bool {
         self.draining
     }
 
-    /// Units are waiting, running or being stored.
+    /// Returns whether units are waiting, running or being stored.
     pub(crate) fn is_working(&self) -> bool {
         !self.units.is_empty()
     }
 
-    /// Units that this node wants to hold now.
+    /// Returns the number of units that this node wants to hold now.
     pub(crate) fn capacity(&self) -> u32 {
         if self.draining {
             return 0;
@@ -180,13 +181,13 @@ impl<F: Clone> Agent<F> {
         each.sum::<u32>().min(LEASES_MAX as u32)
     }
 
-    /// Whether a device runs users' kernels; all do until this says otherwise.
+    /// Sets whether a device runs users' kernels. The default is that it does.
     pub(crate) fn set_kernels(&mut self, device: usize, kernels: bool) {
         self.devices[device].kernels = kernels;
     }
 
-    /// A device takes units now, or does not. What waits and fits no other device any more goes
-    /// back to the coordinator.
+    /// Sets whether a device takes units. Waiting units that no other device can take go back to
+    /// the coordinator.
     pub(crate) fn set_usable(&mut self, device: usize, usable: bool) {
         self.devices[device].usable = usable;
         self.tell_capacity();
@@ -202,8 +203,8 @@ impl<F: Clone> Agent<F> {
         self.leave_if_done();
     }
 
-    /// A session stands and the join (made of [`Self::held`], [`Self::finished`],
-    /// [`Self::capacity`]) has been sent.
+    /// Handles a new session, after the join was sent with [`Self::held`], [`Self::finished`] and
+    /// [`Self::capacity`].
     pub(crate) fn on_connected(&mut self) {
         self.connected = true;
         self.capacity_told = self.capacity();
@@ -220,14 +221,14 @@ impl<F: Clone> Agent<F> {
         self.leave_if_done();
     }
 
-    /// The session is gone. Work goes on; the next session is told of it.
+    /// Handles the end of the session. Work continues, and the next session reports it.
     pub(crate) fn on_disconnected(&mut self) {
         self.connected = false;
         let units = &self.units;
         self.jobs.retain(|job, _| units.keys().any(|lease| lease.unit.job == *job));
     }
 
-    /// The coordinator says something. A refusal is the shell's business.
+    /// Handles a message of the coordinator. The shell handles refusals.
     pub(crate) fn on_message(&mut self, message: CoordinatorToNode) {
         match message {
             CoordinatorToNode::Job { job, spec } => {
@@ -272,8 +273,8 @@ impl<F: Clone> Agent<F> {
         self.offer();
     }
 
-    /// Some device takes units of this job now; of a job that was never described, any that takes
-    /// units.
+    /// Returns whether a device takes units of this job now. For a job that was never described,
+    /// any device that takes units counts.
     fn suited(&self, job: JobId) -> bool {
         let kind = self.jobs.get(&job).and_then(|known| known.as_ref().ok());
         self.devices.iter().any(|device| kind.map_or(device.usable, |kind| device.suits(kind)))
@@ -300,10 +301,10 @@ impl<F: Clone> Agent<F> {
         self.frames.retain(|(of, _), _| *of != job);
     }
 
-    /// A frame is prepared, or cannot be: then all its units have failed.
+    /// Handles a prepared frame. If it could not be prepared, all its units have failed.
     pub(crate) fn on_frame(&mut self, frame: FrameKey, result: Result<F, Failure>) {
         match result {
-            // If it is no longer asked for, no unit waits for it.
+            // If it is no longer requested, no unit waits for it.
             Ok(handle) => {
                 if let Some(state) = self.frames.get_mut(&frame) {
                     *state = Frame::Ready(handle);
@@ -326,8 +327,8 @@ impl<F: Clone> Agent<F> {
         self.leave_if_done();
     }
 
-    /// A device has ended a unit. True where its output is to be stored, and [`Self::on_stored`]
-    /// called.
+    /// Handles the end of a unit on a device. Returns true if its output must be stored and
+    /// [`Self::on_stored`] called.
     pub(crate) fn on_rendered(&mut self, device: usize, lease: Lease, rendered: Rendered) -> bool {
         self.devices[device].given -= 1;
         let wanted =
@@ -346,7 +347,7 @@ impl<F: Clone> Agent<F> {
                     .map(|(index, _)| index)
                     .any(|index| !self.too_small.contains(&(lease.unit.job, index)))
                 {
-                    // Another device of this node may have room for it.
+                    // Another device of this node may have enough memory for it.
                     unit.state = UnitState::Waiting;
                     self.waiting.push_front(lease);
                 } else {
@@ -370,19 +371,19 @@ impl<F: Clone> Agent<F> {
         store
     }
 
-    /// The output of a unit is on disk.
+    /// Records that the output of a unit is on disk.
     pub(crate) fn on_stored(&mut self, lease: Lease) {
         if self.units.remove(&lease).is_some() {
             self.finished.insert(lease, false);
             self.offer();
         } else {
-            // Taken away while it was written.
+            // The lease was taken back while the result was being written.
             self.actions.push_back(Action::Remove(lease));
         }
         self.leave_if_done();
     }
 
-    /// The output of a unit cannot be kept: its attempt has failed after all.
+    /// Records that the output of a unit cannot be stored, so its attempt has failed.
     pub(crate) fn on_store_failed(&mut self, lease: Lease, failure: Failure) {
         if self.units.remove(&lease).is_some() {
             self.fail(lease, failure);
@@ -390,7 +391,7 @@ impl<F: Clone> Agent<F> {
         self.leave_if_done();
     }
 
-    /// A unit was taken back from its device before it began.
+    /// Records that a unit was taken back from its device before it began.
     pub(crate) fn on_withdrawn(&mut self, lease: Lease) {
         if self.units.remove(&lease).is_some() {
             self.give_back(vec![lease]);
@@ -398,29 +399,29 @@ impl<F: Clone> Agent<F> {
         self.leave_if_done();
     }
 
-    /// A result did not get through although the session stands; [`Self::offer_again`] tries once
-    /// more.
+    /// Records that a result was not delivered although there is a session. [`Self::offer_again`]
+    /// tries again.
     pub(crate) fn on_offer_failed(&mut self, lease: Lease) {
         if let Some(offered) = self.finished.get_mut(&lease) {
             *offered = false;
         }
     }
 
-    /// A result in the outbox cannot be read: it is lost, and its unit with it.
+    /// Records that a result in the outbox cannot be read. The result and its unit are lost.
     pub(crate) fn on_result_lost(&mut self, lease: Lease, failure: Failure) {
         self.forget_result(lease);
         self.fail(lease, failure);
         self.leave_if_done();
     }
 
-    /// Offers what has not been offered in this session, or did not get through. To be called now
-    /// and then.
+    /// Offers results that were not offered in this session, or not delivered. The caller repeats
+    /// this from time to time.
     pub(crate) fn offer_again(&mut self) {
         self.offer();
     }
 
-    /// Takes no new work, gives back what has not begun, finishes what has, and leaves when all of
-    /// it is acknowledged.
+    /// Drains the node: it takes no new work, returns units that have not begun, finishes the
+    /// others, and leaves when all results are acknowledged.
     pub(crate) fn drain(&mut self) {
         if self.draining {
             return;
@@ -445,8 +446,8 @@ impl<F: Clone> Agent<F> {
         self.leave_if_done();
     }
 
-    /// Takes no new work, gives back what has not begun, ends what has at the next sample, hands
-    /// that in, and leaves when it is acknowledged.
+    /// Hands in: takes no new work, returns units that have not begun, ends the others at the next
+    /// sample, hands these samples in, and leaves when they are acknowledged.
     pub(crate) fn hand_in(&mut self) {
         self.drain();
         let begun =
@@ -454,7 +455,7 @@ impl<F: Clone> Agent<F> {
         self.actions.extend(begun.map(|(lease, _)| Action::Cut(*lease)));
     }
 
-    /// Takes no new work and gives back every unit, begun or not: another node can begin it at
+    /// Takes no new work and returns every unit, begun or not, so that another node can begin it at
     /// once. Results in the outbox stay there for the next start.
     pub(crate) fn give_up(&mut self) {
         self.drain();
@@ -467,8 +468,8 @@ impl<F: Clone> Agent<F> {
         self.give_back(units.into_keys().collect());
     }
 
-    /// Asks for the frames that waiting units need, and gives units whose frame is ready to devices
-    /// that have room.
+    /// Requests the frames that waiting units need, and gives units with a prepared frame to
+    /// devices that have room.
     fn pump(&mut self) {
         let mut kept = VecDeque::new();
         while let Some(lease) = self.waiting.pop_front() {
@@ -481,14 +482,14 @@ impl<F: Clone> Agent<F> {
             }
         }
         self.waiting = kept;
-        // A frame that no unit waits for is dropped here; devices have their own hold on it while
-        // they work.
+        // Frames without a waiting unit are dropped here. Devices keep the frames that they work
+        // on.
         let units = self.waiting.iter().filter_map(|lease| self.units.get(lease));
         let needed: BTreeSet<FrameKey> = units.map(|unit| key(&unit.assignment)).collect();
         self.frames.retain(|frame, state| needed.contains(frame) || matches!(state, Frame::Asked));
     }
 
-    /// True where the unit now is with a device.
+    /// Starts a unit. Returns true if a device has it now.
     fn start(&mut self, lease: Lease, assignment: Assignment) -> bool {
         let Some(Ok(spec)) = self.jobs.get(&assignment.job).cloned() else { return false };
         let frame = key(&assignment);
@@ -520,13 +521,14 @@ impl<F: Clone> Agent<F> {
         }
     }
 
-    /// The device with room that would be done with another unit first. A slow one gets none where
-    /// a faster one gets through all that is left before it: the end of a frame waits for the last
-    /// unit.
+    /// Returns the device with room that would finish another unit first. A slow device gets none
+    /// if a faster one would finish all remaining units before it, because the end of a frame waits
+    /// for the last unit.
     fn device_with_room(&self, job: JobId, kind: &JobKind) -> Option<usize> {
         let usable = || self.devices.iter().enumerate().filter(|(_, device)| device.suits(kind));
         let fits = |index: usize| !self.too_small.contains(&(job, index));
-        // Where it fits none, any of them may say so again, to a coordinator that has not heard it.
+        // If it fits on no device, any of them may report so again, because the coordinator may not
+        // know yet.
         let fits_some = usable().any(|(index, _)| fits(index));
         let usable = || usable().filter(|(index, _)| !fits_some || fits(*index));
         let paces: Vec<Pace> = usable().map(|(_, device)| device.pace).collect();
@@ -535,8 +537,8 @@ impl<F: Clone> Agent<F> {
         let (index, best) = usable()
             .filter(|(_, device)| room(device))
             .min_by_key(|(_, device)| device.pace.time_for(device.given + 1))?;
-        // The coordinator fills the node up as long as it has anything: less than asked for is the
-        // end of it.
+        // The coordinator fills the node up as long as it has work. Fewer units than requested
+        // means that the work is ending.
         let ending = self.units.len() < self.capacity() as usize;
         let left = self.waiting.len() + 1;
         let sooner = |device: &Device| {
@@ -549,8 +551,8 @@ impl<F: Clone> Agent<F> {
         Some(index)
     }
 
-    /// Ends a unit that is not wanted here any more. What is already in the outbox stays until the
-    /// coordinator has seen it.
+    /// Ends a unit that is not wanted here any more. A result that is already in the outbox stays
+    /// until the coordinator has seen it.
     fn stop_unit(&mut self, lease: Lease) {
         if let Some(Unit { state: UnitState::Given { .. }, .. }) = self.units.remove(&lease) {
             self.actions.push_back(Action::Cancel(lease));
@@ -582,7 +584,8 @@ impl<F: Clone> Agent<F> {
         }
     }
 
-    /// Without a session nothing need be said: the next join does not name these leases.
+    /// Returns leases. Without a session nothing is sent, because the next join does not name these
+    /// leases.
     fn give_back(&mut self, leases: Vec<Lease>) {
         if self.connected {
             for leases in leases.chunks(LEASES_MAX) {

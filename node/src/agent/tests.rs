@@ -36,7 +36,7 @@ fn lease(unit: u32) -> Lease {
     assignment(1, unit).lease()
 }
 
-/// An agent that has started units 0 and 1 and has 2 waiting behind them.
+/// Returns an agent that has started units 0 and 1, with unit 2 waiting.
 fn busy() -> Agent<u32> {
     let mut agent = agent();
     describe(&mut agent, 1);
@@ -158,7 +158,7 @@ fn a_failed_frame_fails_only_its_own_units() {
 
 #[test]
 fn a_job_with_an_option_that_is_unknown_here_is_given_back_as_not_able() {
-    // CBOR of a render job named `a` with an option `stamp` of the value `hello`.
+    // CBOR of a render job named `a` with the value `hello` for an option `stamp`.
     let bytes: Vec<u8> = [&b"\xa2\x64name\x61a"[..], b"\x66render\xa1\x65stamp\x65hello"].concat();
     let spec: RawJobSpec =
         tessera_protocol::decode(&tessera_protocol::encode(&bytes).unwrap()).unwrap();
@@ -232,7 +232,8 @@ fn handing_in_ends_units_early_and_waits_for_the_ack() {
     agent.on_message(Down::Committed { lease: lease(0) });
     assert_eq!(actions(&mut agent), [Action::Remove(lease(0)), Action::Leave]);
 
-    // Without a word before; and a device that cannot end a unit early may have nothing.
+    // Without an earlier drain; and a device that cannot end a unit early may have nothing to hand
+    // in.
     let mut agent = busy();
     agent.hand_in();
     let told = actions(&mut agent);
@@ -278,14 +279,14 @@ fn giving_up_returns_every_unit_at_once() {
     actions(&mut agent);
     agent.drain();
     actions(&mut agent);
-    // The second word: what the first left to its end is given back too.
+    // After the second command, the units that the first left to finish are returned too.
     agent.give_up();
     let told = actions(&mut agent);
     assert!(told.contains(&Action::Cancel(lease(1))), "{told:?}");
     let all = (0..3).map(lease).collect();
     assert!(told.contains(&Action::Send(Up::Returned { leases: all })), "{told:?}");
     assert_eq!(agent.held(), []);
-    // A device that ends it all the same is thanked for nothing.
+    // The result of a device that finishes it all the same is not used.
     assert!(!agent.on_rendered(0, lease(1), Rendered::Done(Duration::from_secs(9))));
 }
 
@@ -307,7 +308,8 @@ fn two_devices_share_the_units() {
     assert_eq!(devices, [0, 1, 0, 1]);
 }
 
-/// Two devices, the second ten times slower than the first; both measured, nothing under way.
+/// Returns an agent with two measured devices, the second ten times slower than the first, and no
+/// units.
 fn fast_and_slow() -> Agent<u32> {
     let mut agent = Agent::<u32>::new(2, HOLD, Vec::new());
     agent.on_connected();
@@ -335,15 +337,15 @@ fn devices_of(actions: &[Action<u32>]) -> Vec<usize> {
 #[test]
 fn a_slow_device_leaves_the_last_units_to_a_fast_one() {
     let mut agent = fast_and_slow();
-    // As many as asked for: there is more where they come from.
+    // There are as many units as requested, so more will follow.
     let capacity = agent.capacity();
     work(&mut agent, &(4..4 + capacity).collect::<Vec<u32>>());
     agent.on_frame((job(1), FrameNumber(1)), Ok(7));
     assert!(devices_of(&actions(&mut agent)).contains(&1));
 
     let mut agent = fast_and_slow();
-    // Two are the last ones: the fast device is done with both long before the slow one would be
-    // with one.
+    // These two are the last ones. The fast device finishes both long before the slow one would
+    // finish one.
     work(&mut agent, &[4, 5]);
     agent.on_frame((job(1), FrameNumber(1)), Ok(7));
     assert_eq!(devices_of(&actions(&mut agent)), [0, 0]);

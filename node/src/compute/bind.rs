@@ -1,5 +1,5 @@
-//! Inputs and arguments to a kernel's variables, by name: what is missing, unknown or of another
-//! type is told with what the kernel has.
+//! Binds inputs and arguments to a kernel's variables by name. Errors about missing, unknown or
+//! mistyped values list the kernel's variables.
 
 use std::collections::BTreeSet;
 use tessera_kernels::compute::{ArrayParams, BLOCK_THREADS, ChunkParams, ENTRY, builtin};
@@ -12,54 +12,54 @@ pub enum BindError {
     /// The text is not PTX.
     #[error("the PTX cannot be read")]
     Parse(#[from] ParseError),
-    /// No entry of that name, or with other parameters.
+    /// There is no entry of that name, or it has other parameters.
     #[error("the kernel must be `extern \"C\" __global__ void {ENTRY}(TesseraChunk chunk)`; {0}")]
     Entry(String),
-    /// An input or argument that the kernel has no variable for.
+    /// The kernel has no variable for an input or argument.
     #[error("the kernel has no variable `{name}`; it has {known}")]
     Unknown {
-        /// What was given.
+        /// Name that was given.
         name: String,
-        /// What there is.
+        /// Names of the kernel's variables.
         known: String,
     },
-    /// A variable that an input must fill.
+    /// No input fills this variable.
     #[error("the kernel reads the array `{0}`: give --input {0}=FILE.npy")]
     Missing(String),
-    /// A value of another type or size than the variable.
+    /// A value has another type or size than the variable.
     #[error("`{name}` is {found} in the kernel: {problem}")]
     Type {
-        /// The variable.
+        /// Name of the variable.
         name: String,
-        /// What it is.
+        /// Type of the variable.
         found: String,
-        /// What is wrong with what was given.
+        /// Description of the fault.
         problem: String,
     },
-    /// The job's element type is not what the kernel stores.
+    /// The kernel stores another element type than the job names.
     #[error(
         "the kernel stores {stored}, and --element says {element}; leave that out, or change the \
             kernel"
     )]
     Element {
-        /// Types of its `tessera_store`, by comma.
+        /// Types of its `tessera_store`, separated by commas.
         stored: String,
-        /// What the job says.
+        /// Element type of the job.
         element: Element,
     },
-    /// The built-in kernel does not take it.
+    /// The built-in kernel does not accept the value.
     #[error("{0}")]
     Builtin(String),
 }
 
-/// A kernel with everything in its place.
+/// A kernel with the values of all its variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// The entry to launch.
     pub entry: String,
-    /// Threads of a block.
+    /// Number of threads of a block.
     pub block: u32,
-    /// Variables and the bytes that go into them. Arrays are bound by the names of the inputs.
+    /// Variables and their bytes. Arrays are bound by the names of the inputs.
     pub values: Vec<(String, Vec<u8>)>,
 }
 
@@ -106,11 +106,11 @@ pub fn bind(ptx: &str, spec: &ComputeSpec) -> Result<Bound, BindError> {
     Ok(Bound { entry: entry.to_owned(), block, values })
 }
 
-/// How `tessera_store` notes in PTX what it writes (`tessera.cuh`).
+/// Mark in the PTX that `tessera_store` leaves for its type (`tessera.cuh`).
 const STORED: &str = "// tessera_store ";
 
-/// The types that a kernel stores, as far as its PTX says: none where it does not use
-/// `tessera_store`, or was compiled with a header before it.
+/// Returns the types that a kernel stores, according to its PTX. Empty if it does not use
+/// `tessera_store`, or was compiled with an older header.
 pub fn stored_elements(ptx: &str) -> BTreeSet<Element> {
     let noted = ptx.lines().filter_map(|line| line.trim().strip_prefix(STORED));
     noted.filter_map(|name| name.trim().parse().ok()).collect()
@@ -147,7 +147,8 @@ fn find<'m>(module: &'m Module, name: &str) -> Result<&'m Variable, BindError> {
     })
 }
 
-/// A `TesseraArray`, by its size: PTX knows no names of structures.
+/// Returns whether a variable is a `TesseraArray`, judged by its size, because PTX has no names of
+/// structures.
 fn is_array(variable: &Variable) -> bool {
     variable.bytes == ArrayParams::BYTES as u64 && variable.element.bits == 8
 }
@@ -176,7 +177,7 @@ fn wrong(variable: &Variable, problem: impl Into<String>) -> BindError {
     }
 }
 
-/// The bytes of an argument in its variable.
+/// Returns the bytes of an argument in its variable.
 fn bytes_of(variable: &Variable, argument: &Argument) -> Result<Vec<u8>, BindError> {
     if is_array(variable) {
         return Err(wrong(variable, format!("give it with --input {}=FILE.npy", variable.name)));
@@ -208,8 +209,8 @@ fn is_float(variable: &Variable) -> bool {
     variable.element.kind == TypeKind::Float
 }
 
-/// A number as a variable of this type holds it. PTX does not keep the sign of an integer, so
-/// either range is taken.
+/// Returns a number as a variable of this type stores it. PTX does not keep the sign of an integer,
+/// so both ranges are accepted.
 fn scalar_bytes(of: Type, number: Number) -> Result<Vec<u8>, String> {
     match (of.kind, of.bits) {
         (TypeKind::Float, 32) => element_bytes(Element::F32, number),
@@ -268,7 +269,7 @@ fn real(number: Number) -> f64 {
     }
 }
 
-/// The numbers of a built-in kernel, checked with its inputs and its result.
+/// Returns the numbers of a built-in kernel, after a check of its inputs and result.
 pub(crate) fn builtin_numbers(name: &str, spec: &ComputeSpec) -> Result<Vec<u32>, BindError> {
     let kernel = builtin(name).ok_or_else(|| {
         let all: Vec<&str> =
@@ -305,7 +306,7 @@ pub(crate) fn builtin_numbers(name: &str, spec: &ComputeSpec) -> Result<Vec<u32>
     kernel.numbers(given).map_err(BindError::Builtin)
 }
 
-/// Its variables by name, and the bytes that go into them.
+/// Returns the kernel's variables by name, and their bytes.
 fn builtin_values(name: &str, spec: &ComputeSpec) -> Result<Vec<(String, Vec<u8>)>, BindError> {
     let numbers = builtin_numbers(name, spec)?;
     let variables = builtin(name).map_or(&[][..], |kernel| kernel.variables);

@@ -1,4 +1,4 @@
-//! Binding against a PTX text with a variable of every kind.
+//! Tests of binding, with a PTX text that has a variable of every kind.
 
 use super::*;
 use tessera_protocol::compute::{ArgumentValue, ComputeFormat, Domain, InputArray};

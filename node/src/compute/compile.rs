@@ -1,13 +1,13 @@
-//! Compiles users' CUDA C++ to the PTX that every node takes: one architecture, fixed options, one
+//! Compiles users' CUDA C++ to PTX that every node accepts: one architecture, fixed options, one
 //! header.
 
 use tessera_kernels::compute::{HEADER, HEADER_NAME};
 use tessera_nvrtc::{Nvrtc, NvrtcError, Program, STRICT_OPTIONS, Target, portable_ptx};
 
-/// The virtual architecture that kernels are compiled for: the oldest that any node has.
+/// The virtual architecture for users' kernels: the oldest that a node can have.
 const COMPUTE: u32 = 75;
-/// `extern "C" __constant__ TesseraArray image;` is the documented form, and the compiler warns of
-/// it.
+/// `extern "C" __constant__ TesseraArray image;` is the documented form, but the compiler warns
+/// about it.
 const NO_WARNING: &str = "--diag-suppress=20044";
 
 /// Compiles a kernel; messages have its name and lines.

@@ -1,5 +1,5 @@
-//! Compute jobs on a node: what a job's kernel and inputs are, and how inputs and arguments get to
-//! the kernel's variables by their names. Runs nothing; devices do (`device/`).
+//! Compute jobs on a node: a job's kernel and inputs, and how values reach the kernel's variables
+//! by name. Runs nothing; devices do (`device/`).
 
 mod bind;
 mod compile;
@@ -15,38 +15,38 @@ use tessera_kernels::compute::{Builtin, ChunkParams, VariableKind};
 use tessera_protocol::FrameNumber;
 use tessera_protocol::compute::{ChunkValues, ComputeSpec, Element, Partial};
 
-/// What runs.
+/// Kernel to run.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// A built-in kernel.
     Builtin(&'static Builtin),
-    /// The user's, as PTX.
+    /// The user's kernel as PTX.
     Ptx(Arc<str>),
-    /// The user's, as CUDA C++.
+    /// The user's kernel as CUDA C++.
     Cuda(Arc<str>),
 }
 
 /// An input in memory.
 #[derive(Debug)]
 pub struct LoadedArray {
-    /// Name of its variable.
+    /// Name of the kernel's variable.
     pub name: String,
-    /// Type of its values.
+    /// Type of the values.
     pub element: Element,
-    /// Slowest axis first.
+    /// Shape, slowest axis first.
     pub shape: Vec<u64>,
-    /// The values, in words so that any element is aligned; the last word may reach beyond them.
+    /// The values in words, so that any element is aligned. The last word may extend beyond them.
     words: Vec<u64>,
     length: usize,
 }
 
 impl LoadedArray {
-    /// The values, little endian.
+    /// Returns the values as little-endian bytes.
     pub fn bytes(&self) -> &[u8] {
         &bytemuck::must_cast_slice(&self.words)[..self.length]
     }
 
-    /// The values, where they are f32.
+    /// Returns the values, if they are f32.
     pub fn floats(&self) -> Option<&[f32]> {
         let values = || &bytemuck::must_cast_slice(&self.words)[..self.length / 4];
         (self.element == Element::F32).then(values)
@@ -56,20 +56,20 @@ impl LoadedArray {
 /// A frame of a compute job, ready for any device. Shared by all its chunks.
 #[derive(Debug)]
 pub struct PreparedCompute {
-    /// Told apart by this, within one process.
+    /// Identifies the frame within one process.
     pub id: u64,
-    /// What was asked for.
+    /// Spec of the job.
     pub spec: ComputeSpec,
-    /// Which frame.
+    /// Number of the frame.
     pub frame: FrameNumber,
-    /// What runs.
+    /// Kernel to run.
     pub source: Source,
-    /// What it reads.
+    /// Arrays that the kernel reads.
     pub arrays: Vec<LoadedArray>,
 }
 
 impl PreparedCompute {
-    /// What a launch over a chunk passes; the address of the values is the launcher's to fill in.
+    /// Returns the parameters of a launch over a chunk. The caller sets the address of the values.
     pub fn chunk(&self, first: u64, count: u32) -> ChunkParams {
         let domain = &self.spec.domain;
         ChunkParams {
@@ -85,13 +85,13 @@ impl PreparedCompute {
         }
     }
 
-    /// Bytes of its inputs, on a device as in memory.
+    /// Returns the size of the inputs in bytes, on a device as in memory.
     pub fn input_bytes(&self) -> u64 {
         self.arrays.iter().map(|array| array.length as u64).sum()
     }
 
-    /// The result of a chunk, from the values that its kernel wrote: as they are, or reduced in the
-    /// order of indices.
+    /// Makes the result of a chunk from the values that its kernel wrote: unchanged, or reduced in
+    /// the order of indices.
     pub fn result(&self, count: u32, values: Vec<u8>) -> ChunkValues {
         let Some(reduction) = self.spec.reduction else {
             return ChunkValues { count, width: self.spec.element.bytes() as u8, bytes: values };
@@ -102,12 +102,13 @@ impl PreparedCompute {
     }
 }
 
-/// The numbers of a built-in kernel, for the CPU.
+/// Returns the numbers of a built-in kernel, for the CPU.
 pub(crate) fn numbers(kernel: &Builtin, spec: &ComputeSpec) -> Result<Vec<u32>, String> {
     bind::builtin_numbers(kernel.name, spec).map_err(|error| error.to_string())
 }
 
-/// Words that a built-in kernel takes for a variable in the place of numbers; none for any other.
+/// Returns the words that a built-in kernel accepts for a variable instead of numbers; empty for
+/// other variables.
 pub fn choices(kernel: &str, variable: &str) -> Vec<&'static str> {
     let known =
         tessera_kernels::compute::builtin(kernel).map_or(&[][..], |kernel| kernel.variables);

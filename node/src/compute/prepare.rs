@@ -15,21 +15,21 @@ use tessera_protocol::compute::{ComputeSpec, InputArray, Program, npy};
 use tessera_protocol::node::{Failure, MemoryShortage};
 use tessera_protocol::{BlobHash, FrameNumber};
 
-/// Frames that are kept for the next units of them. Their inputs stay in memory.
+/// Number of frames that are kept for their next units. Their inputs stay in memory.
 const RECENT_MAX: usize = 2;
 
-/// A frame with what was fed to it.
+/// A frame with its feed.
 type Recent = (Option<BlobHash>, Arc<PreparedCompute>);
 
 /// Prepares frames, and keeps the last ones.
 pub(crate) struct Preparations {
     recent: Mutex<VecDeque<Recent>>,
-    /// The most memory of any device, bytes; 0 where it is not known. What does not fit a smaller
-    /// one, that one says itself.
+    /// The most memory of any device in bytes; 0 if it is not known. A smaller device reports by
+    /// itself if a frame does not fit.
     device_bytes: u64,
-    /// Memory of this machine, bytes; 0 where it is not known.
+    /// Memory of this machine in bytes; 0 if it is not known.
     host_bytes: u64,
-    /// Inputs of the frames that are kept, bytes at most. Those that units have are not counted.
+    /// Limit in bytes for the inputs of frames that are kept. Inputs in use do not count.
     kept_bytes: u64,
 }
 
@@ -42,8 +42,8 @@ impl Preparations {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Before anything is fetched: neither the node nor any device of it can hold more than its
-    /// memory.
+    /// Checks the memory before anything is fetched: neither the node nor one of its devices can
+    /// hold more than its memory.
     fn check_memory(&self, spec: &ComputeSpec) -> Result<(), Failure> {
         let values = |input: &InputArray| {
             let edges =
@@ -68,7 +68,7 @@ impl Preparations {
         Ok(())
     }
 
-    /// Keeps a frame for the next units of it, as far as there is room.
+    /// Keeps a frame for its next units, if there is room.
     fn keep(&self, feed: Option<BlobHash>, job: Arc<PreparedCompute>) {
         let mut recent = self.recent();
         recent.push_back((feed, job));
@@ -82,8 +82,8 @@ impl Preparations {
         }
     }
 
-    /// A frame, from memory where it is still there. `feed` is the result of the frame before,
-    /// where there is one; `views` a folder for files on their way.
+    /// Prepares a frame, or returns it from memory. `feed` is the result of the previous frame, if
+    /// there is one. `views` is a folder for temporary files.
     pub(crate) async fn prepare(
         &self,
         (fetcher, views): (&Fetcher, &Path),
@@ -102,7 +102,7 @@ impl Preparations {
     }
 }
 
-/// Reads what a frame needs.
+/// Reads the files of a frame.
 async fn prepare(
     fetcher: &Fetcher,
     views: &Path,
@@ -117,7 +117,8 @@ async fn prepare(
     for input in &spec.inputs {
         let fed = feed.filter(|_| spec.feed.as_ref() == Some(&input.name));
         let wanted = match fed {
-            // The frame before is an array of the same shape and type, with a header of ours.
+            // The previous frame is an array of the same shape and type, with a header that we
+            // wrote.
             Some(hash) => {
                 let header = npy::header_bytes(input.element, &input.shape).len() as u64;
                 let values = input.shape.iter().product::<u64>() * input.element.bytes() as u64;
@@ -155,7 +156,7 @@ async fn source(fetcher: &Fetcher, folder: &Folder, spec: &ComputeSpec) -> Resul
     })
 }
 
-/// Files of one preparation, gone with it.
+/// Files of one preparation. They are deleted with it.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -181,7 +182,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::Asset(format!("`{}`: {error}", path.display()))
 }
 
-/// Reads an array whose header must say what the job says.
+/// Reads an array whose header must match the job.
 fn load(path: &Path, input: &InputArray) -> Result<LoadedArray, Failure> {
     let failed = |error: std::io::Error| unreadable(path, &error);
     let mut file = File::open(path).map_err(failed)?;

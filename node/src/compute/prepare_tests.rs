@@ -1,4 +1,4 @@
-//! Limits of what is prepared and kept.
+//! Tests of the limits for prepared and kept frames.
 
 use super::*;
 use tessera_protocol::compute::{Domain, Element};
@@ -28,7 +28,7 @@ fn spec(edge: u64) -> ComputeSpec {
     }
 }
 
-/// A frame with one input of so many words.
+/// Returns a frame with one input of `words` words.
 fn frame(id: u64, words: usize) -> Arc<PreparedCompute> {
     let array = LoadedArray {
         name: "a".into(),

@@ -1,5 +1,5 @@
-//! Ending a unit early, taking it back before it has begun, and how far it is. Owns two atomics,
-//! shared by node and device.
+//! Cancelling a unit, withdrawing it before it has begun, and its progress. Owns two atomics, which
+//! node and device share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -9,22 +9,22 @@ const BEGUN: u8 = 1;
 const CANCELLED: u8 = 2;
 const CUT: u8 = 3;
 
-/// Shared by whoever asks for a unit and the device that renders it.
+/// Shared by the owner of a unit and the device that renders it.
 #[derive(Clone, Debug, Default)]
 pub struct CancelToken {
     state: Arc<AtomicU8>,
-    /// One more than what is done; 0: the device does not tell.
+    /// Progress plus one; 0 if the device does not report it.
     told: Arc<AtomicU64>,
 }
 
 impl CancelToken {
-    /// Stop as soon as convenient, begun or not.
+    /// Asks the device to stop as soon as convenient, whether it has begun or not.
     pub fn cancel(&self) {
         self.state.store(CANCELLED, Ordering::Release);
     }
 
-    /// Stop at the next sample that all pixels have: what there is until then is the result. A
-    /// device that cannot goes on; one that has not begun does not begin.
+    /// Asks the device to stop at the next sample that all pixels have; the samples so far are the
+    /// result. A device that cannot do so continues. One that has not begun does not begin.
     pub fn cut(&self) {
         let cut = self.state.compare_exchange(BEGUN, CUT, Ordering::AcqRel, Ordering::Acquire);
         if cut == Err(IDLE) {
@@ -32,33 +32,33 @@ impl CancelToken {
         }
     }
 
-    /// The device should stop at the next sample.
+    /// Returns whether the device should stop at the next sample.
     pub fn is_cut(&self) -> bool {
         self.state.load(Ordering::Acquire) == CUT
     }
 
-    /// Take the unit back if it has not begun; true where it will not begin any more.
+    /// Takes the unit back if it has not begun. Returns true if it will not begin any more.
     pub fn withdraw(&self) -> bool {
         self.state.compare_exchange(IDLE, CANCELLED, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// The device is about to begin; false where it must not.
+    /// Marks that the device is about to begin. Returns false if it must not.
     pub fn begin(&self) -> bool {
         self.state.compare_exchange(IDLE, BEGUN, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// The device has begun, and tells how far it is: it has done so many more samples or indices.
+    /// Reports that the device has done this many more samples or indices.
     pub fn advance(&self, done: u64) {
         let _ = self.told.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire);
         self.told.fetch_add(done, Ordering::AcqRel);
     }
 
-    /// What is done; None where the device has not begun, or does not tell.
+    /// Returns the progress; None if the device has not begun, or does not report it.
     pub fn done(&self) -> Option<u64> {
         self.told.load(Ordering::Acquire).checked_sub(1)
     }
 
-    /// The device should stop.
+    /// Returns whether the device should stop.
     pub fn is_cancelled(&self) -> bool {
         self.state.load(Ordering::Acquire) == CANCELLED
     }

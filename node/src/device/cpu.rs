@@ -7,7 +7,7 @@ use std::time::Duration;
 use tessera_kernels::host::{Isa, RayCounts, available_isas, best_isa, render_unit};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 
-/// Threads at most: more than any machine has, and few enough that a slip of the hand does no harm.
+/// Most threads: more than any machine has, but few enough that a typing error does no harm.
 const THREADS_MAX: usize = 4096;
 
 /// All threads of this host, or some of them.
@@ -73,7 +73,7 @@ impl Device for CpuDevice {
     }
 }
 
-/// The processor as the system names it.
+/// Returns the name of the processor, as the system gives it.
 fn processor_name() -> String {
     let known = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
         let line = text.lines().find(|line| line.starts_with("model name"))?;
@@ -82,7 +82,7 @@ fn processor_name() -> String {
     known.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
 }
 
-/// Memory of this host in bytes.
+/// Returns the memory of this host in bytes.
 pub(crate) fn memory_bytes() -> u64 {
     let system = rustix::system::sysinfo();
     system.totalram.saturating_mul(system.mem_unit.into())

@@ -1,5 +1,5 @@
-//! Built-in compute kernels on the CPU: a thread that takes chunk after chunk, and shares each
-//! among as many threads as the device has.
+//! Built-in compute kernels on the CPU: a thread that takes one chunk after another, and divides
+//! each among as many threads as the device has.
 
 use super::{CancelToken, DeviceError, DeviceUnit, UnitOutput, Work};
 use crate::compute::{PreparedCompute, Source};
@@ -13,7 +13,7 @@ use tessera_kernels::compute::{Builtin, HostArray, run};
 use tessera_kernels::host::Isa;
 use tessera_protocol::compute::ChunkValues;
 
-/// Indices that a thread does at a time: some milliseconds, so that a cancel is heard soon.
+/// Indices that a thread computes at a time: some milliseconds, so that a cancel takes effect soon.
 const PIECE_INDICES: usize = 4096;
 
 /// The thread.
@@ -31,7 +31,7 @@ impl ComputeThread {
         let body = move || {
             let mut pool = None;
             while let Ok(unit) = received.recv() {
-                // Made on first need: most nodes render.
+                // The pool is made when it is first needed, because most nodes only render.
                 let pool = pool.get_or_insert_with(|| {
                     rayon::ThreadPoolBuilder::new().num_threads(threads).build()
                 });
@@ -76,13 +76,13 @@ impl Drop for ComputeThread {
     fn drop(&mut self) {
         drop(self.units.take());
         if let Some(thread) = self.thread.take() {
-            // It catches nothing and panics nowhere.
+            // The thread does not panic.
             let _ = thread.join();
         }
     }
 }
 
-/// The result of a chunk.
+/// Computes the result of a chunk.
 fn compute(
     job: &PreparedCompute,
     (first, count): (u64, u32),

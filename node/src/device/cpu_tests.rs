@@ -10,7 +10,7 @@ fn sums(threads: usize, isa: Isa, unit: tessera_layout::UnitParams) -> TileSums 
     begin(&device, &test_scene::frame(), unit).end().unwrap().sums
 }
 
-/// Copies `part`, which stands at (x, y), into the whole frame.
+/// Copies `part`, which is at (x, y), into the whole frame.
 fn place(frame: &mut TileSums, part: &TileSums, x: usize, y: usize) {
     let (width, height) = (usize::from(part.width), usize::from(part.height));
     for (row, values) in part.values.chunks_exact(width).enumerate() {

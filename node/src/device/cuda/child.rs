@@ -1,4 +1,5 @@
-//! One worker process: starts it, talks to it, ends it. Knows no unit and decides nothing.
+//! One worker process: starts it, exchanges messages with it, and ends it. Knows no unit and
+//! decides nothing.
 
 use super::command::WorkerCommand;
 use crate::compute::PreparedCompute;
@@ -16,23 +17,23 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 use tessera_protocol::compute::Element;
 
-/// Lines of a worker's standard error that are written down, each at most so long: a worker that
-/// has lost its mind fills no disk.
+/// Most lines of a worker's standard error that are logged, and their length. A faulty worker
+/// cannot fill the disk.
 const LINES_MAX: usize = 200;
 const LINE_BYTES_MAX: u64 = 400;
-/// Wait for a process that has closed its pipe to end.
+/// Longest wait for the end of a process that has closed its pipe.
 const END_WAIT: Duration = Duration::from_secs(2);
 
-/// What is heard from a worker.
+/// Message from a worker.
 #[derive(Debug)]
 pub(super) enum Heard {
-    /// It says something.
+    /// A report, with its payload.
     Report(Report, Vec<u8>),
-    /// It says nothing more: it has ended, or makes no sense.
+    /// The worker sends nothing more: it has ended, or sent an invalid message.
     Gone(String),
 }
 
-/// What is to be said to it.
+/// Message to a worker.
 enum Outgoing {
     Order(Order),
     Payload(Order, Vec<u8>),
@@ -40,15 +41,15 @@ enum Outgoing {
     Scene(Arc<PreparedFrame>),
 }
 
-/// A running worker. Dropped, it is ended at once.
+/// A running worker. It is ended at once when this value is dropped.
 pub(super) struct Child {
     process: Option<std::process::Child>,
     outgoing: Sender<Outgoing>,
 }
 
 impl Child {
-    /// Starts a worker that sees the devices that `visible` names, or all. It ends with the calling
-    /// thread. `heard` is called from a thread of its own.
+    /// Starts a worker that sees the devices in `visible`, or all. It ends with the calling thread.
+    /// `heard` is called on a separate thread.
     pub(super) fn start(
         command: &WorkerCommand,
         visible: Option<&str>,
@@ -61,7 +62,7 @@ impl Child {
         if let Some(visible) = visible {
             process.env("CUDA_VISIBLE_DEVICES", visible);
         }
-        // A group of its own: what a terminal sends to the node's is for the node.
+        // The worker has its own process group, so that a terminal's signals reach only the node.
         process
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())
@@ -82,12 +83,12 @@ impl Child {
         Ok(this)
     }
 
-    /// Says something; returns at once. A worker that is gone is heard of by [`Heard::Gone`].
+    /// Sends an order, and returns at once. [`Heard::Gone`] reports a worker that has ended.
     pub(super) fn order(&self, order: Order) {
         let _ = self.outgoing.send(Outgoing::Order(order));
     }
 
-    /// Says something with bytes behind it; returns at once.
+    /// Sends an order with a payload, and returns at once.
     pub(super) fn order_with(&self, order: Order, payload: Vec<u8>) {
         let _ = self.outgoing.send(Outgoing::Payload(order, payload));
     }
@@ -102,17 +103,17 @@ impl Child {
         let _ = self.outgoing.send(Outgoing::Scene(frame));
     }
 
-    /// Ends the process and waits a little until it is gone: not before that does the driver give
-    /// its memory back.
+    /// Ends the process and waits a short time for its end, because the driver returns its memory
+    /// only then.
     pub(super) fn end(mut self) {
         if let Some(process) = &mut self.process {
-            // It may have ended already; then there is nothing to end.
+            // The process may have ended already.
             let _ = process.kill();
             self.how_it_ended();
         }
     }
 
-    /// Waits a little for a process that has closed its pipe, and says how it ended.
+    /// Waits a short time for a process that has closed its pipe, and describes its end.
     pub(super) fn how_it_ended(&mut self) -> String {
         let until = Instant::now() + END_WAIT;
         let Some(process) = &mut self.process else { return "it was ended".into() };
@@ -129,10 +130,10 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         let Some(mut process) = self.process.take() else { return };
-        // It may have ended already; then there is nothing to end.
+        // The process may have ended already.
         let _ = process.kill();
-        // A process in the midst of a call to a driver that hangs does not end, not even now: only
-        // this thread waits for it.
+        // A process that hangs in a call of the driver does not end even now. Only this thread
+        // waits for it.
         let waiting =
             std::thread::Builder::new().name("worker ends".into()).spawn(move || process.wait());
         if let Err(error) = waiting {
@@ -152,7 +153,7 @@ fn hear(stream: UnixStream, mut heard: impl FnMut(Heard)) {
     }
 }
 
-/// Ends where the worker does not read any more; the other thread hears of that.
+/// Writes messages until the worker does not read any more. The other thread notices that.
 fn tell(stream: UnixStream, orders: &Receiver<Outgoing>) {
     let mut stream = BufWriter::new(stream);
     while let Ok(outgoing) = orders.recv() {
@@ -195,7 +196,7 @@ fn tell_inputs(stream: &mut impl Write, job: &PreparedCompute) -> Result<(), Fra
     Ok(())
 }
 
-/// Takes over what a worker, or the driver within it, writes to standard error.
+/// Logs what a worker, or the driver in it, writes to standard error.
 fn write_down(errors: impl Read, label: &str) {
     let mut errors = BufReader::new(errors);
     for _ in 0..LINES_MAX {
@@ -208,6 +209,6 @@ fn write_down(errors: impl Read, label: &str) {
         }
     }
     tracing::warn!(device = label, "the rest of what its worker writes is not written down");
-    // Read on, so that the worker is not held up.
+    // Continue to read, so that the worker does not block.
     let _ = std::io::copy(&mut errors, &mut std::io::sink());
 }

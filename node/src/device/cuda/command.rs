@@ -1,4 +1,4 @@
-//! The command that starts a worker: program, environment, files that it may open.
+//! The command that starts a worker: program, environment, and files that it can open.
 
 use crate::config::Config;
 use crate::device::worker::Allowed;
@@ -7,25 +7,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// Variables that a worker gets as the node has them; everything else stays behind. Those that end
-/// in `*` stand for all that begin so.
+/// Variables of the node that a worker gets, and no others. A name that ends in `*` stands for all
+/// names that begin so.
 const PASSED: &[&str] = &["LD_LIBRARY_PATH", "CUDA_*", "NVIDIA_*", "RUST_BACKTRACE", FAKE, NVRTC];
-/// Configuration of the driver that tests put in the place of NVIDIA's.
+/// Configuration of the fake driver that tests use in place of NVIDIA's.
 const FAKE: &str = "TESSERA_FAKE_CUDA";
 /// Path of the user's NVRTC.
 const NVRTC: &str = "TESSERA_NVRTC";
-/// `off` leaves workers unconfined.
+/// The value `off` leaves workers unconfined.
 const SANDBOX: &str = "TESSERA_SANDBOX";
 
-/// What a worker is started with. Cheap to clone.
+/// Everything to start a worker. Clones are cheap.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkerCommand {
     pub(super) program: PathBuf,
     pub(super) arguments: Vec<OsString>,
     pub(super) environment: Vec<(OsString, OsString)>,
-    /// None leaves workers unconfined.
+    /// Files that workers can open; None leaves them unconfined.
     pub(super) allowed: Option<Allowed>,
-    /// The workers' folder for temporary files goes with the last of them.
+    /// Folder for the workers' temporary files. It is deleted with the last clone.
     _scratch: Arc<TempDir>,
 }
 
@@ -46,7 +46,7 @@ impl WorkerCommand {
         let cache = cache_folder(&environment, &config.data);
         let cache = match std::fs::create_dir_all(&cache) {
             Ok(()) => cache,
-            // The kernels are then compiled at each start.
+            // The kernels are then compiled at every start.
             Err(error) => {
                 tracing::warn!(folder = %cache.display(), %error,
                     "no cache for the driver's compiler");
@@ -57,7 +57,7 @@ impl WorkerCommand {
             ("CUDA_CACHE_PATH", cache.as_os_str()),
             ("HOME", cache.as_os_str()),
             ("TMPDIR", scratch.path().as_os_str()),
-            // Numbers of devices then do not depend on which is the fastest.
+            // The numbers of devices then do not depend on their speed.
             ("CUDA_DEVICE_ORDER", OsStr::new("PCI_BUS_ID")),
         ];
         for (name, value) in set {
@@ -81,15 +81,15 @@ fn is_passed(name: &OsStr) -> bool {
 }
 
 fn value<'a>(environment: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
-    // The last one counts: it was given over the process's own.
+    // The last one counts, since it replaces the process's own.
     environment.iter().rev().find(|(other, _)| other == name).map(|(_, value)| value.as_os_str())
 }
 
-/// Where the driver keeps what it has compiled: as the user says, else in the service's or the
-/// user's cache, else with the node's data.
+/// Returns the folder in which the driver stores compiled kernels: the user's choice, otherwise the
+/// cache of the service or the user, otherwise the node's data.
 fn cache_folder(environment: &[(OsString, OsString)], data: &Path) -> PathBuf {
     let absolute = |path: &OsString| Path::new(path).is_absolute();
-    // A service has a cache folder of its own; its user has no home.
+    // A service has its own cache folder, and its user has no home.
     if let Some(service) = std::env::var_os("CACHE_DIRECTORY").filter(absolute) {
         return value(environment, "CUDA_CACHE_PATH")
             .map_or(PathBuf::from(service).join("cuda"), PathBuf::from);
@@ -101,7 +101,7 @@ fn cache_folder(environment: &[(OsString, OsString)], data: &Path) -> PathBuf {
     value(environment, "CUDA_CACHE_PATH").map_or(own, PathBuf::from)
 }
 
-/// Files beyond those of the system that a worker with this environment needs.
+/// Returns the files besides the system's that a worker with this environment needs.
 fn allowed(environment: &[(OsString, OsString)], mut write: Vec<PathBuf>) -> Allowed {
     let folder_of = |path: &OsStr| Path::new(path).parent().map(Path::to_owned);
     let mut read: Vec<PathBuf> = Vec::new();
@@ -116,7 +116,7 @@ fn allowed(environment: &[(OsString, OsString)], mut write: Vec<PathBuf>) -> All
             .map(PathBuf::from),
     );
     write.extend(value(environment, "CUDA_MPS_PIPE_DIRECTORY").map(PathBuf::from));
-    // The processes of a fake rack share their state beside its configuration.
+    // The processes of a fake rack share their state in a file beside its configuration.
     write.extend(value(environment, FAKE).and_then(folder_of));
     Allowed { read, write }
 }

@@ -1,6 +1,6 @@
-//! The thread that a CUDA device has for compute jobs: a worker process of their own, one chunk at
-//! a time, each with the time limit of its job. A kernel that fails ends that process and nothing
-//! else; the device is then tested before it renders on.
+//! The thread of a CUDA device for compute jobs. It has a separate worker process, which runs one
+//! chunk at a time with the time limit of its job. A kernel that fails ends only that process. The
+//! device is then tested before it renders again.
 
 use super::child::{Child, Heard};
 use super::command::WorkerCommand;
@@ -17,33 +17,33 @@ use std::time::{Duration, Instant};
 use tessera_kernels::compute::ptx;
 use tessera_protocol::ComputeSpec;
 
-/// How often a cancel is looked for.
+/// Time between two checks for a cancel.
 const TICK: Duration = Duration::from_millis(20);
 /// Time to open the device, to compile or load a program, and to take the inputs.
 const PREPARE: Duration = Duration::from_secs(300);
-/// Time beyond a chunk's own for its way to the device and back.
+/// Additional time for the transfers of a chunk to the device and back.
 const SLACK: Duration = Duration::from_secs(5);
-/// Time for the worker that renders to free memory: the driver waits for what the device is at.
+/// Time for the rendering worker to free memory. The driver waits for the present work of the
+/// device.
 const GIVE_UP: Duration = Duration::from_secs(30);
-/// A worker without a unit for so long ends: what it holds of the device is free for other work
-/// again.
+/// Time without a unit after which a worker ends, which frees its device memory for other work.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// What the thread is told.
+/// Message to the thread.
 pub(super) enum ToLane {
     Unit(DeviceUnit),
-    /// Rendering lacks memory that the worker has: end it, once it has done what it is at.
+    /// Rendering needs the worker's memory: end the worker after its present chunk.
     LetGo,
 }
 
-/// The thread and the way to it.
+/// The thread and its channel.
 pub(super) struct ComputeLane {
     units: Option<Sender<ToLane>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl ComputeLane {
-    /// Starts the thread; its worker is started by the first unit.
+    /// Starts the thread. The first unit starts its worker.
     pub(super) fn new(
         command: WorkerCommand,
         device: FoundDevice,
@@ -66,7 +66,8 @@ impl ComputeLane {
         }
     }
 
-    /// The way to the thread, for who shares the device with it. To be dropped before this is.
+    /// Returns the channel to the thread, for the part that shares the device. It must be dropped
+    /// before this value.
     pub(super) fn way(&self) -> Option<Sender<ToLane>> {
         self.units.clone()
     }
@@ -76,7 +77,7 @@ impl Drop for ComputeLane {
     fn drop(&mut self) {
         drop(self.units.take());
         if let Some(thread) = self.thread.take() {
-            // What it has is cancelled by whoever lets the device go.
+            // The owner of the device cancels its present unit.
             let _ = thread.join();
         }
     }
@@ -94,7 +95,7 @@ struct Lane {
 struct Worker {
     child: Child,
     heard: Receiver<Heard>,
-    /// What it has loaded: the job, and how many threads a block has.
+    /// The loaded job, and the number of threads of a block.
     loaded: Option<(u64, u32)>,
 }
 
@@ -121,7 +122,7 @@ impl Lane {
         }
     }
 
-    /// The next unit; None once the device is closed.
+    /// Returns the next unit; None once the device is closed.
     fn next(&mut self, told: &Receiver<ToLane>) -> Option<DeviceUnit> {
         loop {
             let next = match self.worker {
@@ -136,8 +137,7 @@ impl Lane {
         }
     }
 
-    /// Whoever waits for the worker's memory may ask for it as soon as none is held, so that is
-    /// said of a process that is gone.
+    /// Ends the worker. Its end is announced, so that others can ask for its memory.
     fn end_worker(&mut self) {
         if let Some(worker) = self.worker.take() {
             worker.child.end();
@@ -145,18 +145,18 @@ impl Lane {
         self.shared.compute_holds(0);
     }
 
-    /// Waits until the worker that renders has given up the scenes that no unit of its uses; it
-    /// gets them anew when one does.
+    /// Waits until the rendering worker has given up the scenes that none of its units uses. It
+    /// gets them again when they are needed.
     fn make_renderer_give_up(&self) {
         let (gave_up, heard) = channel();
-        // Where the device is closed, or its worker has ended, no answer will come.
+        // If the device is closed, or its worker has ended, no answer will come.
         if self.supervisor.send(Event::GiveUp(gave_up)).is_ok() {
             let _ = heard.recv_timeout(GIVE_UP);
         }
     }
 
-    /// A worker whose unit did not end well is of no more use, but for programs that were refused.
-    /// One that ran out of memory gives back what it has.
+    /// Ends a worker whose unit did not end well, except after a refused program. A worker that ran
+    /// out of memory also ends, to free what it has.
     fn after(&mut self, error: &DeviceError) {
         match error {
             DeviceError::Program(_) | DeviceError::NoCompiler(_) => {}
@@ -250,14 +250,14 @@ impl Lane {
                 (Report::Refused(refusal), _) => {
                     return Err(DeviceError::Worker(refusal.to_string()));
                 }
-                // What it says of its confinement, the worker that renders has said already.
+                // The rendering worker has already reported the confinement.
                 _ => {}
             }
         }
     }
 }
 
-/// Why nothing was heard.
+/// Why no message came.
 enum Silence {
     Late,
     Cancelled,
@@ -265,7 +265,7 @@ enum Silence {
 }
 
 impl Worker {
-    /// The next report; silence is the worker's failure.
+    /// Returns the next report. If none comes, the worker has failed.
     fn wait(
         &mut self,
         within: Duration,
@@ -306,7 +306,7 @@ impl Worker {
         }
     }
 
-    /// Puts a job's program and inputs on the device; the threads of a block.
+    /// Loads a job's program and inputs on the device. Returns the number of threads of a block.
     fn load(
         &mut self,
         job: &Arc<PreparedCompute>,
@@ -352,7 +352,7 @@ fn overtime(kernel: &str, spec: &ComputeSpec) -> DeviceError {
     ))
 }
 
-/// What an answer other than the one hoped for means.
+/// Converts an unexpected answer to an error.
 fn refused(kernel: &str, report: Report) -> DeviceError {
     match report {
         Report::Unusable(UnitError::OutOfMemory { needed, available }) => {
@@ -361,7 +361,7 @@ fn refused(kernel: &str, report: Report) -> DeviceError {
         Report::Unusable(UnitError::Refused(problem)) => {
             DeviceError::Program(format!("kernel `{kernel}`: {problem}"))
         }
-        // Another node may have the unit.
+        // Another node may be able to take the unit.
         Report::NoCompiler(problem) => {
             DeviceError::NoCompiler(format!("cannot compile kernel `{kernel}` here: {problem}"))
         }
@@ -370,7 +370,7 @@ fn refused(kernel: &str, report: Report) -> DeviceError {
     }
 }
 
-/// What the driver's name of an error means for a kernel.
+/// Explains the driver's name of an error in a kernel.
 fn meaning(name: &str) -> Option<&'static str> {
     Some(match name {
         "CUDA_ERROR_ILLEGAL_ADDRESS" => {

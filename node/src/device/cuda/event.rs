@@ -1,4 +1,4 @@
-//! What the supervisor of a CUDA device is told, by the node, the monitor and the compute thread.
+//! Messages to the supervisor of a CUDA device, from the node, the monitor and the compute thread.
 
 use super::child::Heard;
 use crate::device::DeviceUnit;
@@ -9,15 +9,15 @@ use std::sync::mpsc::Sender;
 pub(super) enum Event {
     /// A unit to do.
     Submit(DeviceUnit),
-    /// A message from the worker of that number.
+    /// A message from the worker with that number.
     Heard(u64, Heard),
     /// The driver has reported an event of this device.
     Xid { code: u64, action: XidAction, meaning: String },
-    /// Test the device before it gets more: a user's kernel has failed on it.
+    /// Test the device before it gets more units, because a user's kernel has failed on it.
     Doubt,
-    /// Give up what no unit uses of the device's memory, for a compute job; then say so, or drop
-    /// the way to say it.
+    /// Give up device memory that no unit uses, for a compute job. Then send an answer, or drop the
+    /// sender.
     GiveUp(Sender<()>),
-    /// Let everything go.
+    /// Stop and release everything.
     Stop,
 }

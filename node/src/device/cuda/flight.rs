@@ -1,5 +1,4 @@
-//! Units that a worker has been given: in their order, with what is known of how far each is. Knows
-//! no process.
+//! Units that a worker has, in their order, with the known progress of each. Knows no process.
 
 use super::watchdog::{Rate, Watchdog};
 use crate::device::{CancelToken, DeviceError, Finish, PreparedFrame, UnitOutput};
@@ -9,33 +8,33 @@ use std::time::Instant;
 use tessera_layout::UnitParams;
 use tessera_protocol::TileSums;
 
-/// What a unit is for.
+/// Purpose of a unit.
 pub(super) enum Purpose {
-    /// Somebody waits for it.
+    /// A caller waits for the unit.
     Work {
-        /// Ends it early.
+        /// Ends the unit early.
         cancel: CancelToken,
-        /// Hears of its end.
+        /// Called at the end of the unit.
         finish: Finish,
     },
     /// The known-answer test.
     Test,
 }
 
-/// A unit that the worker has.
+/// A unit that a worker has.
 pub(super) struct Flight {
     pub(super) number: u64,
     pub(super) frame: Arc<PreparedFrame>,
     pub(super) params: UnitParams,
     pub(super) purpose: Purpose,
-    /// The device has begun it.
+    /// Whether the device has begun the unit.
     pub(super) started: bool,
-    /// The worker was told to stop it.
+    /// Whether the worker was told to stop the unit.
     pub(super) stopped: bool,
 }
 
 impl Flight {
-    /// Camera samples of all of it.
+    /// Returns the camera samples of the whole unit.
     pub(super) fn samples(&self) -> u64 {
         let params = &self.params;
         u64::from(params.width) * u64::from(params.height) * u64::from(params.sample_count)
@@ -45,7 +44,7 @@ impl Flight {
         matches!(self.purpose, Purpose::Test)
     }
 
-    /// Tells whoever waits for it.
+    /// Ends the unit for its caller.
     pub(super) fn end(self, result: Result<UnitOutput, DeviceError>) {
         if let Purpose::Work { finish, .. } = self.purpose {
             finish(result);
@@ -57,7 +56,7 @@ impl Flight {
 #[derive(Default)]
 pub(super) struct Flights {
     flights: VecDeque<Flight>,
-    /// When the first of them got further, or became the first.
+    /// When the first unit last made progress, or became the first.
     moved: Option<Instant>,
 }
 
@@ -77,13 +76,13 @@ impl Flights {
         self.flights.iter().any(Flight::is_test)
     }
 
-    /// The frame that some unit needs.
+    /// Returns the frame that some unit needs.
     pub(super) fn frame(&self, scene: u64) -> Option<Arc<PreparedFrame>> {
         let mut of_scene = self.flights.iter().filter(|flight| flight.frame.id == scene);
         of_scene.next().map(|flight| flight.frame.clone())
     }
 
-    /// The device gets on.
+    /// Records progress of the device.
     pub(super) fn on_progress(&mut self, number: u64, started: bool, now: Instant) {
         if self.flights.front().is_some_and(|first| first.number == number) {
             self.moved = Some(now);
@@ -93,19 +92,19 @@ impl Flights {
         }
     }
 
-    /// Something goes on for the units, but not in them: a scene is on its way.
+    /// Records progress outside the units: a scene is being transferred.
     pub(super) fn on_other_progress(&mut self, now: Instant) {
         self.moved = Some(now);
     }
 
-    /// Takes out a unit that has ended.
+    /// Removes a unit that has ended.
     pub(super) fn take(&mut self, number: u64, now: Instant) -> Option<Flight> {
         let index = self.flights.iter().position(|flight| flight.number == number)?;
         self.moved = Some(now);
         self.flights.remove(index)
     }
 
-    /// Units that were cancelled since the last call, to be stopped.
+    /// Returns the units that were cancelled since the last call, so that they can be stopped.
     pub(super) fn newly_cancelled(&mut self) -> Vec<u64> {
         let mut numbers = Vec::new();
         for flight in &mut self.flights {
@@ -117,7 +116,7 @@ impl Flights {
         numbers
     }
 
-    /// How long the first unit has been without progress, where that is longer than it may be.
+    /// Returns how long the first unit has made no progress, if that is longer than allowed.
     pub(super) fn overdue(&self, watchdog: &Watchdog, rate: &Rate, now: Instant) -> Option<String> {
         let first = self.flights.front()?;
         let waited = now.saturating_duration_since(self.moved?);
@@ -128,8 +127,8 @@ impl Flights {
         })
     }
 
-    /// Ends all of them: the first, if the device had begun it, with `error`; the others go back to
-    /// be done elsewhere.
+    /// Ends all units. The first one ends with `error` if the device had begun it. The others go
+    /// back to be rendered elsewhere.
     pub(super) fn end_all(&mut self, error: &DeviceError) {
         let first_is_to_blame = self.flights.front().is_some_and(|first| first.started);
         for (index, flight) in self.flights.drain(..).enumerate() {
@@ -139,9 +138,9 @@ impl Flights {
     }
 }
 
-/// A unit's sums from the worker's bytes; None where they are not as many as the unit has.
+/// Reads a unit's sums from the worker's bytes; None if their number is wrong.
 pub(super) fn sums_of(params: &UnitParams, bytes: &[u8]) -> Option<TileSums> {
-    // Edges of a unit are checked against the protocol's limit before it comes here.
+    // The edges of a unit were checked against the protocol's limit before.
     let mut sums =
         TileSums::empty(params.width as u16, params.height as u16, params.channels() as u8);
     if bytes.len() != sums.values.len() * 8 {

@@ -1,24 +1,23 @@
-//! How much is to be expected of a device: when it is restarted, and when it is not used any more.
-//! A pure state machine.
+//! How far a device can be trusted: decides when it is restarted, and when it is given up. A pure
+//! state machine.
 
 use crate::backoff::Backoff;
 use std::time::Duration;
 
-/// Failures in a row, with no unit done in between, after which a device is quarantined.
+/// Failures in a row, without a finished unit in between, after which a device is quarantined.
 const FAILURES_MAX: u32 = 4;
-/// Wrong answers, ever, after which a device is quarantined: one may be a fault that the restart
-/// has cured, two are a device that computes wrongly.
+/// Wrong answers in total after which a device is quarantined. One may be a fault that the restart
+/// has cured. Two mean that the device computes wrongly.
 const WRONG_MAX: u32 = 2;
-/// Failures ever that a device may have for each 1000 units that it has done, beyond
-/// [`FAILURES_MAX`] × 4.
+/// A device may have one failure for this many finished units, in addition to [`FAILURES_MAX`] × 4.
 const UNITS_PER_FAILURE: u64 = 1000;
 
 /// How a worker ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It died, was ended by the watchdog, or its driver reported an error.
+    /// It died, the watchdog ended it, or its driver reported an error.
     Worker,
-    /// It did not give the known answer.
+    /// It gave a wrong known answer.
     WrongAnswer,
 }
 
@@ -31,7 +30,7 @@ pub(super) enum Next {
     Quarantine,
 }
 
-/// What has become of one device so far.
+/// History of one device.
 #[derive(Debug)]
 pub(super) struct Health {
     backoff: Backoff,
@@ -42,19 +41,19 @@ pub(super) struct Health {
 }
 
 impl Health {
-    /// A device that nothing is known of.
+    /// Creates the history of a new device.
     pub(super) fn new(backoff: Backoff) -> Self {
         Self { backoff, in_a_row: 0, wrong: 0, failures: 0, units: 0 }
     }
 
-    /// A unit is done, and its device was well.
+    /// Records a finished unit of a healthy device.
     pub(super) fn on_unit(&mut self) {
         self.units += 1;
         self.in_a_row = 0;
         self.backoff.reset();
     }
 
-    /// The worker is gone.
+    /// Records the end of the worker. Returns what to do next.
     pub(super) fn on_fault(&mut self, fault: Fault) -> Next {
         self.in_a_row += 1;
         self.failures += 1;
@@ -66,7 +65,7 @@ impl Health {
         Next::Restart(self.backoff.next())
     }
 
-    /// Workers that have ended before their time.
+    /// Returns the number of workers that have ended early.
     pub(super) fn failures(&self) -> u64 {
         self.failures
     }
