@@ -76,12 +76,13 @@ fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
     Ok((spec, files))
 }
 
-/// Bytes that a device must hold for the first frame. The hierarchy is built for it: seconds for
-/// millions of triangles, and a job that fits nowhere is refused before anything is sent. 0 where
-/// the frame cannot be laid out, which nodes will tell of in full.
+/// Returns the device memory that the first frame needs, in bytes; 0 if the frame cannot be laid
+/// out, which nodes will report. The hierarchy is built for this, which takes seconds for millions
+/// of triangles. A job that fits on no device is refused before anything is sent.
 ///
-/// # Errors If flattening exceeds the limits or ends the importer: nodes would fail in the same
-/// way.
+/// # Errors
+///
+/// If flattening exceeds the limits or ends the importer, since nodes would fail in the same way.
 fn device_bytes(scene: &ImportedScene, picture: &PictureArgs) -> Result<u64, ImportError> {
     let first = render::frames(picture).iter().next().map_or(0, |frame| frame.0);
     let still = FlattenOptions::still(picture.size.width, picture.size.height);

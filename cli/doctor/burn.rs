@@ -99,9 +99,11 @@ impl Tally {
     }
 }
 
-/// Keeps all devices busy for `time`, and tells `hear` now and then how it goes. Blocks.
+/// Keeps all devices busy for `time`, and reports progress to `hear`. Blocks.
 ///
-/// # Errors If the CPU cannot compute the right films. Failures of devices are in the result.
+/// # Errors
+///
+/// If the CPU cannot compute the right films. Failures of devices are in the result.
 pub(crate) fn burn(
     devices: &[Arc<dyn Device>],
     time: Duration,

@@ -1,10 +1,10 @@
-//! Small steps on disk that several parts need, and what an error means.
+//! Small file operations that several modules need, and the meaning of their errors.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Removes a file that may be gone already.
+/// Removes a file that may not exist.
 pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -12,7 +12,7 @@ pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The disk, or the share of it that this user may have, is full.
+/// Returns whether the disk, or the user's share of it, is full.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

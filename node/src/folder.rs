@@ -1,4 +1,4 @@
-//! A node's data folder: who it is and where its parts keep their files. Owns the lock that keeps a
+//! A node's data folder: the node's id, and the places of its files. Owns the lock that keeps a
 //! second node out.
 
 use std::fs::{self, File, TryLockError};
@@ -10,32 +10,32 @@ use tessera_transport::files::{Access, sync_folder, write_whole};
 /// Why a data folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// Another node runs in it.
+    /// Another node uses the folder.
     #[error(
         "data folder `{0}` is in use by another node; stop that one, or give this one its own \
             folder"
     )]
     Locked(PathBuf),
-    /// The file is not what a node writes.
+    /// A file has other content than a node writes.
     #[error("`{path}` does not hold {expected}; move it away to start as a new node")]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What it should hold.
+        /// Expected content.
         expected: &'static str,
     },
-    /// The disk says no.
+    /// The disk returned an error.
     #[error("cannot use `{path}`")]
     Disk {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         #[source]
         source: io::Error,
     },
 }
 
-/// An open data folder; the lock is held as long as this lives.
+/// An open data folder. It is locked until it is dropped.
 #[derive(Debug)]
 pub struct DataFolder {
     root: PathBuf,
@@ -45,7 +45,7 @@ pub struct DataFolder {
 }
 
 impl DataFolder {
-    /// Opens the folder, made where it is missing, and counts one more run of its node.
+    /// Opens the folder and counts one more run of its node. Makes the folder if it is missing.
     pub fn open(root: &Path) -> Result<Self, FolderError> {
         let disk = |path: &Path| {
             let path = path.to_owned();
@@ -78,12 +78,12 @@ impl DataFolder {
         Ok(Self { root: root.to_owned(), node, process, _lock: lock })
     }
 
-    /// The node's id, the same as long as the folder is kept.
+    /// Returns the node's id, which stays the same as long as the folder is kept.
     pub fn node(&self) -> NodeId {
         self.node
     }
 
-    /// This run of the node: one more than the last.
+    /// Returns the number of this run of the node, one more than the last.
     pub fn process(&self) -> ProcessEpoch {
         self.process
     }
@@ -103,14 +103,14 @@ impl DataFolder {
         self.root.join("outbox")
     }
 
-    /// Returns the folder in which scenes stand while they are read. On the cache's file system, so
-    /// that hard links work.
+    /// Returns the folder for scenes while they are read. It is on the cache's file system, so that
+    /// hard links work.
     pub(crate) fn views(&self) -> PathBuf {
         self.root.join("views")
     }
 }
 
-/// Removes what a process that was killed has left in a folder of temporary folders.
+/// Removes what a killed process has left in a folder of temporary folders.
 fn clear(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         fs::remove_dir_all(entry?.path())?;
@@ -118,7 +118,7 @@ fn clear(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The value in a small text file, or a new one that is written there.
+/// Reads the value in a small text file, or writes a new one.
 fn read_or<T: std::str::FromStr + std::fmt::Display>(
     path: &Path,
     expected: &'static str,

@@ -1,4 +1,4 @@
-//! From what a job asks for to what importers and devices are told. Checks what comes from the
+//! Converts a job's spec for importers and devices. Checks everything that comes from the
 //! coordinator.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tessera_scenes::{
     Aperture, Blades, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, LoadOptions,
 };
 
-/// A spec that makes sense; what a coordinator sends is checked like anything from outside.
+/// Checks a spec from the coordinator, like anything from outside.
 pub(crate) fn checked_spec(raw: RawJobSpec) -> Result<Arc<JobKind>, Failure> {
     match raw.check() {
         Ok(spec) => Ok(Arc::new(spec.kind)),
@@ -22,7 +22,8 @@ pub(crate) fn checked_spec(raw: RawJobSpec) -> Result<Arc<JobKind>, Failure> {
     }
 }
 
-/// The unit lies in its frame: a tile with samples of the job's, or a range of its indices.
+/// Checks that the unit lies in its frame: a tile with samples of the job, or a range of its
+/// indices.
 pub(crate) fn check_assignment(kind: &JobKind, assignment: &Assignment) -> Result<(), Failure> {
     match (kind, &assignment.task) {
         (JobKind::Render(spec), Task::Tile { tile, samples }) => check_tile(spec, tile, samples),
@@ -59,7 +60,7 @@ fn check_tile(spec: &RenderSpec, tile: &TileRect, samples: &SampleRange) -> Resu
     }
 }
 
-/// What a device is told about a unit.
+/// Returns the parameters of a unit for a device.
 pub(crate) fn unit_params(
     spec: &RenderSpec,
     frame: FrameNumber,
@@ -90,7 +91,7 @@ pub(crate) fn unit_params(
     }
 }
 
-/// Which planes the film has beside the beauty.
+/// Returns the planes of the film besides the beauty.
 fn aovs_of(spec: &RenderSpec) -> u32 {
     let half = if spec.has_half() { Aov::Half as u32 } else { 0 };
     spec.film_layers().into_iter().fold(half, |bits, layer| bits | aov_bit(layer) as u32)
@@ -105,7 +106,7 @@ fn aov_bit(aov: AovSpec) -> Aov {
     }
 }
 
-/// What the importer needs to load the job's scene.
+/// Returns the options for the importer to load the job's scene.
 pub(crate) fn load_options(spec: &RenderSpec) -> LoadOptions {
     let environment = match &spec.environment {
         EnvironmentSpec::None => EnvironmentSource::None,
@@ -115,7 +116,7 @@ pub(crate) fn load_options(spec: &RenderSpec) -> LoadOptions {
     LoadOptions { environment, variant: spec.variant.clone(), ..LoadOptions::default() }
 }
 
-/// Which camera the job looks through.
+/// Returns the camera of the job.
 pub(crate) fn camera_choice(spec: &RenderSpec) -> CameraChoice {
     match &spec.camera {
         CameraSpec::Default => CameraChoice::Default,
@@ -147,7 +148,7 @@ fn lens(spec: LensSpec) -> Lens {
     }
 }
 
-/// What one frame of the job shows.
+/// Returns the options of one frame of the job.
 pub(crate) fn flatten_options(
     spec: &RenderSpec,
     frame: tessera_protocol::FrameNumber,
@@ -175,7 +176,8 @@ pub(crate) mod tests {
     use tessera_protocol::job::options::{OPTIONS, away_from_default};
     use tessera_protocol::{BlobHash, Epoch, FrameSet, JobId, UnitIndex};
 
-    /// A job of 64 × 48 pixels in 16 px tiles with 4 samples, whose one file holds `scene`.
+    /// Returns a job of 64 × 48 pixels in 16 px tiles with 4 samples, whose only file contains
+    /// `scene`.
     pub(crate) fn spec(scene: &[u8]) -> RenderSpec {
         RenderSpec {
             scene: "scene.gltf".into(),
@@ -250,7 +252,8 @@ pub(crate) mod tests {
         assert!(check_assignment(&spec, &Assignment { task: chunk, ..assignment(1, 0) }).is_err());
     }
 
-    /// What nodes are told of a frame: its parameters, its scene, its view, and the film's shape.
+    /// Returns everything that nodes get for a frame: its parameters, its scene, its view, and the
+    /// film's shape.
     fn film_of(spec: &RenderSpec) -> impl PartialEq + use<> {
         let tile = TileRect { x: 0, y: 0, width: 8, height: 8 };
         let samples = SampleRange { first: 0, count: 1 };
@@ -259,7 +262,7 @@ pub(crate) mod tests {
         (params, scene, spec.film_layers(), spec.channels(), spec.rounds(), spec.has_rounds())
     }
 
-    /// Another value for a field, as JSON; fields that are numbers or switches need none here.
+    /// Another value for a field, as JSON. Numbers and switches need no entry here.
     const SAMPLES: &[(&str, &str)] = &[
         ("scene", "\"b.gltf\""),
         ("environment", "{\"Constant\": [1.0, 1.0, 1.0]}"),

@@ -1,4 +1,4 @@
-//! A node as its owner sees it: started, watched, drained, stopped. Several may run in one process.
+//! A node for its owner: started, watched, drained, stopped. A process can run several.
 
 use crate::config::Config;
 use crate::device;
@@ -39,7 +39,7 @@ impl Node {
     }
 }
 
-/// A node that runs. Dropped without [`Self::join`], it stops at once.
+/// A running node. If it is dropped without [`Self::join`], it stops at once.
 #[derive(Debug)]
 pub struct RunningNode {
     id: NodeId,
@@ -48,57 +48,58 @@ pub struct RunningNode {
     commands: mpsc::Sender<Command>,
     status: watch::Receiver<NodeStatus>,
     vitals: watch::Receiver<Vitals>,
-    /// None once it has been waited for to the end.
+    /// None once the node's end has been waited for.
     task: Option<JoinHandle<Result<Ended, NodeError>>>,
 }
 
 impl RunningNode {
-    /// The node's id.
+    /// Returns the node's id.
     pub fn id(&self) -> NodeId {
         self.id
     }
 
-    /// Finish what has begun, give back the rest, wait (at most [`Config::drain_wait`]) until all
-    /// results are acknowledged, leave. Returns at once; [`Self::join`] waits for the end.
+    /// Drains the node: finishes the units that have begun, returns the others, waits at most
+    /// [`Config::drain_wait`] for the acknowledgements, and leaves. Returns at once; [`Self::join`]
+    /// waits for the end.
     pub fn drain(&self) {
         self.order(Command::Drain);
     }
 
-    /// End what has begun at the next sample that all its pixels have, hand those samples in, and
-    /// then as [`Self::drain`]. What a device cannot end early it finishes. Returns at once;
-    /// [`Self::join`] waits for the end.
+    /// Ends the units that have begun at the next sample that all pixels have, hands these samples
+    /// in, and continues like [`Self::drain`]. A unit that a device cannot end early is finished.
+    /// Returns at once; [`Self::join`] waits for the end.
     pub fn hand_in(&self) {
         self.order(Command::HandIn);
     }
 
-    /// Leave at once: every unit is given back, what has begun is lost, what is finished stays in
-    /// the outbox. Returns at once.
+    /// Leaves at once: every unit is returned, unfinished work is lost, and finished results stay
+    /// in the outbox. Returns at once.
     pub fn stop_now(&self) {
         self.order(Command::Stop);
     }
 
-    /// Its devices, as they were found at its start.
+    /// Returns the devices as they were found at the start.
     pub fn devices(&self) -> &[DeviceInfo] {
         &self.devices
     }
 
-    /// Version of the NVRTC that its devices' workers found at its start; None where it has no CUDA
-    /// device, or they found none.
+    /// Returns the version of NVRTC that the devices' workers found at the start; None if there is
+    /// no CUDA device, or they found none.
     pub fn compiler(&self) -> Option<(u32, u32)> {
         self.compiler
     }
 
-    /// Whether its loop turns and its devices get on.
+    /// Returns whether the node's loop runs and its devices make progress.
     pub fn vitals(&self) -> Vitals {
         *self.vitals.borrow()
     }
 
-    /// What it is doing now.
+    /// Returns the present activity of the node.
     pub fn status(&self) -> NodeStatus {
         self.status.borrow().clone()
     }
 
-    /// What it is doing, and every change of that.
+    /// Returns a receiver of the node's activity and its changes.
     pub fn watch(&self) -> watch::Receiver<NodeStatus> {
         self.status.clone()
     }
@@ -117,7 +118,8 @@ impl RunningNode {
     }
 
     fn order(&self, command: Command) {
-        // Full: such an order waits already, four deep. Closed: it has ended, and join says how.
+        // If it is full, four such commands are already waiting. If it is closed, the node has
+        // ended, and join says how.
         let _ = self.commands.try_send(command);
     }
 }

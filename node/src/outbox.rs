@@ -1,9 +1,9 @@
-//! The outbox: finished results on disk until the coordinator has said that they are durable, or
+//! The outbox: finished results on disk, until the coordinator says that they are durable or
 //! unwanted. Owns the files; does not know the network.
 //!
-//! A file is `"TBOX"`, u8 version, 32 bytes of fingerprint, u32 length of the header (little
-//! endian), the encoded [`ResultHeader`], then the result's bytes. It is whole under its name or it
-//! is not there.
+//! A file has `"TBOX"`, u8 version, 32 bytes of fingerprint, u32 length of the header (little
+//! endian), the encoded [`ResultHeader`], and the result's bytes. A file with its final name is
+//! complete.
 
 use crate::disk::remove_if_there;
 use std::collections::BTreeMap;
@@ -17,58 +17,58 @@ use tessera_protocol::{BlobHash, Fingerprint, Lease, VersionError, decode, encod
 use tessera_transport::files::{Access, write_whole};
 
 const MAGIC: [u8; 4] = *b"TBOX";
-/// A result of another version is rendered again: the outbox holds nothing that cannot be.
+/// Version of the files. A result of another version is rendered again, which is always possible.
 const VERSION: u8 = 1;
-/// Magic, version, fingerprint and length of the header.
+/// Length of magic, version, fingerprint and header length.
 const PREFIX_BYTES: usize = 4 + 1 + 32 + 4;
-/// A header is a lease, a hash and three numbers: far less than this.
+/// Longest header. It has a lease, a hash and three numbers, which are far less.
 const HEADER_BYTES_MAX: usize = 1024;
 
-/// Why a result cannot be kept or read.
+/// Why a result cannot be stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum OutboxError {
-    /// No room until something is acknowledged.
+    /// There is no room until a result is acknowledged.
     #[error(
         "outbox holds {held} bytes of {limit} and cannot take {wanted} more until results are \
             acknowledged"
     )]
     Full {
-        /// Bytes held.
+        /// Bytes in the outbox.
         held: u64,
-        /// Bytes at most.
+        /// Limit in bytes.
         limit: u64,
         /// Bytes of the result.
         wanted: u64,
     },
-    /// The disk says no.
+    /// The disk returned an error.
     #[error("cannot use `{path}`")]
     Disk {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         #[source]
         source: io::Error,
     },
-    /// The file is of a version that this build does not read.
+    /// The file has a version that this build does not read.
     #[error("cannot read `{path}`")]
     Version {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Which version, and which this build reads.
+        /// The version, and the versions that this build reads.
         #[source]
         source: VersionError,
     },
-    /// The file is not what was written.
+    /// The file differs from what was written.
     #[error("`{path}` is damaged: {problem}")]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the damage.
         problem: &'static str,
     },
 }
 
-/// Results waiting for their acknowledgement.
+/// Results that wait for their acknowledgement.
 #[derive(Debug)]
 pub struct Outbox {
     folder: PathBuf,
@@ -78,8 +78,8 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Opens the outbox in `folder`. What is half written, damaged, or made by a build of another
-    /// fingerprint is removed with a line in the log: its units will be rendered again.
+    /// Opens the outbox in `folder`. Results that are incomplete, damaged, or from a build with
+    /// another fingerprint are removed and logged. Their units will be rendered again.
     pub fn open(
         folder: &Path,
         fingerprint: Fingerprint,
@@ -120,12 +120,12 @@ impl Outbox {
         Ok(outbox)
     }
 
-    /// Keeps a result; on return it survives the process. The same lease again replaces what was
-    /// kept.
+    /// Stores a result. On return it survives the end of the process. A result of the same lease
+    /// replaces the former one.
     pub fn store(&self, header: &ResultHeader, bytes: &[u8]) -> Result<(), OutboxError> {
         let wanted = bytes.len() as u64;
         {
-            // Room is taken before the write, so that two writers cannot both take the last of it.
+            // Reserve room before the write, so that two writers cannot both use the last of it.
             let mut held = self.held();
             let total: u64 = held.values().sum();
             if total.saturating_add(wanted) > self.bytes_max && !held.is_empty() {
@@ -145,20 +145,20 @@ impl Outbox {
         })
     }
 
-    /// A result that is kept.
+    /// Reads a stored result.
     pub fn read(&self, lease: Lease) -> Result<(ResultHeader, Vec<u8>), OutboxError> {
         self.read_file(&self.path(lease))
     }
 
-    /// Forgets a result: it is durable elsewhere, unwanted, or damaged. Harmless where it is not
-    /// held.
+    /// Removes a result that is durable elsewhere, unwanted, or damaged. Harmless if it is not
+    /// there.
     pub fn remove(&self, lease: Lease) -> Result<(), OutboxError> {
         self.held().remove(&lease);
         let path = self.path(lease);
         remove_if_there(&path).map_err(|source| OutboxError::Disk { path, source })
     }
 
-    /// Leases whose results are kept, in order.
+    /// Returns the leases whose results are stored, in order.
     pub fn leases(&self) -> Vec<Lease> {
         self.held().keys().copied().collect()
     }
@@ -272,8 +272,9 @@ mod tests {
             bytes[position] ^= 0x40;
             fs::write(&path, &bytes).unwrap();
             let opened = Outbox::open(folder.path(), OURS, 1000).unwrap();
-            // Device time and rays are only for people and are outside the hash, as does the first
-            // sample, which the coordinator compares with its own; all else must be noticed.
+            // Device time and rays are only for people, and outside the hash. So is the first
+            // sample, which the coordinator compares with its own. All other changes must be
+            // noticed.
             for lease in opened.leases() {
                 let (read, bytes) = opened.read(lease).unwrap();
                 assert_eq!(

@@ -1,4 +1,4 @@
-//! What a node tells its owner: errors, how it ended, and what it is doing.
+//! Information for a node's owner: errors, how the node ended, and what it is doing.
 
 use crate::cache::CacheError;
 use crate::device::DeviceOpenError;
@@ -11,62 +11,62 @@ use tessera_transport::{AddressError, ConnectError, EnrolError, IdentityError, T
 /// Why a node does not start, or ends.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
-    /// Its folder.
+    /// The folder cannot be used.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// Its cache.
+    /// The cache cannot be used.
     #[error("cannot open the scene cache")]
     Cache(#[source] CacheError),
-    /// Its outbox.
+    /// The outbox cannot be used.
     #[error("cannot open the outbox")]
     Outbox(#[source] OutboxError),
-    /// Its devices.
+    /// A device cannot be used.
     #[error(transparent)]
     Device(#[from] DeviceOpenError),
-    /// Its name.
+    /// The name is not valid.
     #[error(
         "node name {0:?} is not 1 to 128 letters, digits and `.`, `_`, `-`, `@`; choose another"
     )]
     Name(String),
-    /// The coordinator's address.
+    /// The coordinator's address is not valid.
     #[error(transparent)]
     Address(AddressError),
-    /// The join token.
+    /// The join token is not valid.
     #[error(transparent)]
     Token(TokenError),
-    /// No identity, and nothing to get one with.
+    /// There is no identity, and no token to get one.
     #[error(
         "no identity at `{0}` and no join token; make one with `tessera token create --role node`"
     )]
     NoToken(PathBuf),
-    /// The identity cannot be read or kept.
+    /// The identity cannot be read or stored.
     #[error(transparent)]
     Identity(IdentityError),
-    /// The identity is of another node.
+    /// The identity belongs to another node.
     #[error("the identity at `{0}` is not of this node; remove it and enrol again")]
     OtherNode(PathBuf),
-    /// The identity is of another pool.
+    /// The identity belongs to another pool.
     #[error(
         "this node's certificate says that it is of pool `{fixed}`, and it was \
             started for pool `{claimed}`; leave --pool away, or remove its identity and enrol it \
             with a token for that pool"
     )]
     OtherPool {
-        /// Pool in its certificate.
+        /// Pool in the certificate.
         fixed: String,
-        /// Pool that it was started with.
+        /// Pool in the settings.
         claimed: String,
     },
-    /// The coordinator does not let it join the farm.
+    /// The coordinator refused to enrol the node.
     #[error(transparent)]
     Enrol(EnrolError),
-    /// No session, and none will come without a person's help.
+    /// There is no session, and none is possible before a person changes something.
     #[error(transparent)]
     Connect(ConnectError),
-    /// The coordinator does not want it.
+    /// The coordinator refused the node.
     #[error("the coordinator refuses this node: {0}")]
     Refused(String),
-    /// Its own task failed: a fault of this program.
+    /// The node's task failed, which is a fault of this program.
     #[error("the node's task failed: {0}")]
     Fault(String),
 }
@@ -74,36 +74,36 @@ pub enum NodeError {
 /// How a node ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Drained; this many results were not acknowledged in time and stay in the outbox for the next
-    /// start.
+    /// The node was drained. This many results were not acknowledged in time, and stay in the
+    /// outbox for the next start.
     Drained {
-        /// How many.
+        /// Number of results.
         unacknowledged: usize,
     },
-    /// Stopped at once.
+    /// The node was stopped at once.
     Stopped,
 }
 
-/// What a node is doing.
+/// Activity of a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeStatus {
     /// Whether it has a session with the coordinator.
     pub connected: bool,
     /// Whether it takes no new work.
     pub draining: bool,
-    /// Leases waiting, running or being stored.
+    /// Number of leases that are waiting, running or being stored.
     pub held: usize,
-    /// Results in the outbox.
+    /// Number of results in the outbox.
     pub finished: usize,
-    /// Units whose results were acknowledged since the start.
+    /// Number of units whose results were acknowledged since the start.
     pub committed: u64,
-    /// Device time spent since the start, all devices together.
+    /// Device time since the start, for all devices together.
     pub busy: Duration,
-    /// Time spent on preparing frames since the start (fetching, loading, building hierarchies),
-    /// each frame's counted.
+    /// Time for preparing frames since the start (fetching, loading, building hierarchies), added
+    /// for all frames.
     pub preparing: Duration,
-    /// Rays traced in units that were finished since the start.
+    /// Number of rays in units that were finished since the start.
     pub rays: u64,
-    /// When the first unit was handed to a device.
+    /// When the first unit was given to a device.
     pub first_unit_at: Option<Instant>,
 }

@@ -14,7 +14,7 @@ pub(crate) fn frame() -> Arc<PreparedFrame> {
     Arc::new(PreparedFrame::new(scene, 1))
 }
 
-/// A unit of a 64 × 48 frame with every AOV.
+/// Returns a unit of a 64 × 48 frame with every AOV.
 pub(crate) fn unit(
     x: u32,
     y: u32,

@@ -1,4 +1,4 @@
-//! What a frame's scene takes on devices, told before any has it.
+//! Memory that a frame's scene needs on devices, predicted before any device has it.
 
 use serde::Serialize;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use tessera_kernels::cuda::SceneImage;
 use tessera_kernels::{CheckedScene, SceneError};
 use tessera_layout::FlatScene;
 
-/// Bytes of a frame's scene, its hierarchy included; what units need to work is not counted.
+/// Bytes of a frame's scene with its hierarchy. The workspace of units does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SceneMemory {
     /// Main memory, for the CPU.
@@ -16,9 +16,11 @@ pub struct SceneMemory {
 }
 
 impl SceneMemory {
-    /// Lays the scene out for both.
+    /// Lays the scene out for both kinds of devices.
     ///
-    /// # Errors If it is not a scene that kernels accept.
+    /// # Errors
+    ///
+    /// If the scene is not one that kernels accept.
     pub fn of(scene: FlatScene) -> Result<Self, SceneError> {
         let processor_bytes = scene.bytes();
         let scene = CheckedScene::new(Arc::new(scene))?;

@@ -1,9 +1,9 @@
-//! What a device is to the rest of the node: it takes units and calls back. Nothing here knows a
-//! CPU from a GPU.
+//! The interface of a device to the rest of the node: it takes units and calls back. Nothing here
+//! distinguishes CPUs and GPUs.
 //!
-//! A device owns its threads and a queue. It is given the next units while it works on one, so that
-//! it never waits: a GPU uploads, computes and downloads different units at a time, and a CPU
-//! starts the next unit with the threads that the last blocks of this one leave idle.
+//! A device owns its threads and a queue. It gets the next units while it works on one, so that it
+//! never waits. A GPU uploads, computes and downloads different units at the same time. A CPU
+//! begins the next unit with the threads that have no more blocks of the present one.
 
 mod cancel;
 mod cpu;
@@ -36,36 +36,36 @@ use tessera_protocol::{ChunkValues, TileSums};
 pub struct PreparedFrame {
     /// The arrays.
     pub scene: CheckedScene,
-    /// Told apart by this, within one process: a device may keep its own copy under it.
+    /// Identifies the frame within one process. A device may keep its own copy under this id.
     pub id: u64,
     image: OnceLock<SceneImage>,
 }
 
 impl PreparedFrame {
-    /// A checked scene under an id that no other frame of this process has.
+    /// Creates a frame from a checked scene, with an id that no other frame of this process has.
     pub fn new(scene: CheckedScene, id: u64) -> Self {
         Self { scene, id, image: OnceLock::new() }
     }
 
-    /// The scene as CUDA devices hold it: laid out once, for all of them.
+    /// Returns the scene as CUDA devices store it. It is laid out once for all of them.
     pub(crate) fn image(&self) -> &SceneImage {
         self.image.get_or_init(|| SceneImage::of(&self.scene))
     }
 }
 
-/// What a unit came to.
+/// Result of a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitOutput {
-    /// The sums; empty of a compute unit.
+    /// The sums; empty for a compute unit.
     pub sums: TileSums,
     /// The values of a compute unit.
     pub chunk: Option<ChunkValues>,
-    /// Rays cast, closest and any hit.
+    /// Number of rays cast, closest hit and any hit.
     pub rays: u64,
-    /// Time of the whole device that went into it; parts of a device count as parts, so times of
-    /// units add up.
+    /// Device time of the unit, for the whole device. A part of the device counts as a part, so the
+    /// times of units can be added.
     pub device_time: Duration,
-    /// Bytes that it needed on the device at least: its scene, and the workspace of the smallest
+    /// Fewest bytes that the unit needs on the device: its scene, and the workspace of the smallest
     /// plan; 0 if it is not measured.
     pub device_bytes: u64,
 }
@@ -73,10 +73,10 @@ pub struct UnitOutput {
 /// Why a unit has no output.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
-    /// Somebody asked for that.
+    /// The unit was cancelled.
     #[error("cancelled")]
     Cancelled,
-    /// The device failed at it.
+    /// The device failed at the unit.
     #[error("device failed: {0}")]
     Failed(String),
     /// The process that drives the device ended while it had the unit.
@@ -85,21 +85,21 @@ pub enum DeviceError {
     /// The device took longer than the watchdog allows.
     #[error("the watchdog ended it: {0}")]
     TimedOut(String),
-    /// The user's kernel cannot be used: it does not compile, or lacks what the job gives it. The
-    /// same everywhere.
+    /// The user's kernel cannot be used on any node: it does not compile, or lacks a variable that
+    /// the job sets.
     #[error("{0}")]
     Program(String),
-    /// The user's kernel came as CUDA C++, and there is no NVRTC here (any more). Other nodes may
-    /// have one.
+    /// The user's kernel is CUDA C++, and this node has no NVRTC (any more). Other nodes may have
+    /// one.
     #[error("{0}")]
     NoCompiler(String),
-    /// The user's kernel failed, or did not end in time. The device is well.
+    /// The user's kernel failed, or did not end in time. The device is healthy.
     #[error("{0}")]
     Kernel(String),
-    /// It does not fit the device's memory, with the smallest plan too.
+    /// The unit does not fit into the device's memory, not even with the smallest plan.
     #[error("not enough device memory: {needed} bytes are needed and {available} are there")]
     OutOfMemory {
-        /// Bytes that it needs at least.
+        /// Fewest bytes that the unit needs.
         needed: u64,
         /// Bytes that the device could have given it.
         available: u64,
@@ -109,14 +109,14 @@ pub enum DeviceError {
 /// Called once, from a thread of the device, when a unit has ended.
 pub type Finish = Box<dyn FnOnce(Result<UnitOutput, DeviceError>) + Send>;
 
-/// What there is to do in a unit.
+/// Work of a unit.
 #[derive(Clone)]
 pub enum Work {
     /// A tile × a range of samples of a frame.
     Render {
-        /// Scene.
+        /// Prepared scene of the frame.
         frame: Arc<PreparedFrame>,
-        /// Tile, samples, settings.
+        /// Tile, samples and settings.
         params: UnitParams,
     },
     /// A range of indices of a compute job.
@@ -125,13 +125,13 @@ pub enum Work {
         job: Arc<PreparedCompute>,
         /// First index.
         first: u64,
-        /// How many.
+        /// Number of indices.
         count: u32,
     },
 }
 
 impl UnitOutput {
-    /// The output of a compute unit.
+    /// Creates the output of a compute unit.
     pub(crate) fn of_chunk(chunk: ChunkValues, device_time: Duration, device_bytes: u64) -> Self {
         Self {
             sums: TileSums::empty(0, 0, 0),
@@ -145,21 +145,21 @@ impl UnitOutput {
 
 /// A unit for a device.
 pub struct DeviceUnit {
-    /// What to do.
+    /// Work of the unit.
     pub work: Work,
     /// Ends it early.
     pub cancel: CancelToken,
-    /// Hears of its end.
+    /// Called at the end of the unit.
     pub finish: Finish,
 }
 
 /// One renderer of a node.
 pub trait Device: Send + Sync {
-    /// What it is, and whether it takes units now. Units given to one that does not end as
-    /// cancelled.
+    /// Returns the device's properties, and whether it takes units now. Units for a device that
+    /// takes none end as cancelled.
     fn info(&self) -> DeviceInfo;
 
-    /// How it is now; its position in the node is not its own to say.
+    /// Returns the present state of the device. The node fills in the position.
     fn telemetry(&self) -> DeviceTelemetry {
         DeviceTelemetry::default()
     }
@@ -172,22 +172,22 @@ pub trait Device: Send + Sync {
     fn busy(&self) -> Duration;
 }
 
-/// A unit that a device has.
+/// A unit that was given to a device.
 #[derive(Debug)]
 pub struct Begun(std::sync::mpsc::Receiver<Result<UnitOutput, DeviceError>>);
 
 impl Begun {
-    /// Waits for its end.
+    /// Waits for the end of the unit.
     pub fn end(self) -> Result<UnitOutput, DeviceError> {
         self.0.recv().unwrap_or(Err(DeviceError::Cancelled))
     }
 }
 
-/// Gives a device one unit, to be waited for.
+/// Gives one unit to a device. The caller waits for it with the returned value.
 pub fn begin(device: &dyn Device, frame: &Arc<PreparedFrame>, params: UnitParams) -> Begun {
     let (sender, receiver) = std::sync::mpsc::sync_channel(1);
     let finish: Finish = Box::new(move |result| {
-        // No caller has to wait.
+        // The caller may not wait any more.
         let _ = sender.send(result);
     });
     let work = Work::Render { frame: frame.clone(), params };

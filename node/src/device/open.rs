@@ -1,4 +1,4 @@
-//! Which devices a node opens, and why it cannot. Drives none.
+//! Opens the devices of a node, or explains why it cannot. Drives none.
 
 use super::cuda::{
     CudaDevice, Monitor, Opening, ProbeError, StartFault, WorkerCommand, compiler_of, probe_with,
@@ -10,46 +10,46 @@ use crate::config::{Config, DeviceSpec};
 use std::sync::Arc;
 use tessera_kernels::host::Isa;
 
-/// Why the devices asked for cannot be used.
+/// Why the wanted devices cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceOpenError {
     /// No device at all.
     #[error("no device chosen; name one, such as `auto` or `cpu`")]
     Nothing,
-    /// The same twice.
+    /// A device is named twice.
     #[error("device `{0}` is named twice")]
     Twice(DeviceSpec),
     /// The processor is older than every build of the kernels.
     #[error("this processor cannot run kernels built for {0}; x86-64-v2 (SSE4.2) is the least")]
     Processor(Isa),
-    /// The system refused threads.
+    /// The system refused to start threads.
     #[error("cannot start {threads} render threads; ask for fewer")]
     Threads {
-        /// How many.
+        /// Number of threads.
         threads: usize,
-        /// Why.
+        /// Error of the system.
         #[source]
         source: std::io::Error,
     },
     /// No CUDA device can be used.
     #[error("device `{spec}` cannot be used; see `tessera doctor`, or use `cpu`")]
     Cuda {
-        /// What was asked for.
+        /// Device that was asked for.
         spec: DeviceSpec,
-        /// Why.
+        /// Result of the probe.
         #[source]
         source: ProbeError,
     },
-    /// One device is not fit.
+    /// A device cannot be used.
     #[error("device `{slot}` cannot be used; see `tessera doctor`, or use another")]
     Unfit {
-        /// Which.
+        /// Name of the device.
         slot: String,
-        /// Why.
+        /// Reason.
         #[source]
         source: StartFault,
     },
-    /// The table of driver events.
+    /// The table of driver events cannot be used.
     #[error(transparent)]
     XidTable(#[from] XidTableError),
     /// The system refuses a thread or a folder that device workers need.
@@ -59,12 +59,12 @@ pub enum DeviceOpenError {
 
 /// The devices of a node.
 pub struct Devices {
-    /// In the order of their positions; those that failed at the start are quarantined.
+    /// Devices in the order of their positions. Those that failed at the start are quarantined.
     pub devices: Vec<Arc<dyn Device>>,
-    /// Version of the NVRTC with which the devices' workers compile kernels; None where there are
-    /// none, or they find none.
+    /// Version of the NVRTC that the devices' workers use to compile kernels; None if there are no
+    /// workers, or they find none.
     pub compiler: Option<(u32, u32)>,
-    /// Watches the CUDA devices as long as it is kept.
+    /// Watches the CUDA devices as long as it exists.
     _monitor: Option<Monitor>,
 }
 
@@ -87,7 +87,7 @@ pub fn open_first(config: &Config) -> Result<Devices, DeviceOpenError> {
     open_until(config, Until::First)
 }
 
-/// How many devices of a name are waited for.
+/// Number of devices of one name that must be ready before the node continues.
 #[derive(Clone, Copy, PartialEq)]
 enum Until {
     First,
@@ -98,7 +98,7 @@ fn open_until(config: &Config, until: Until) -> Result<Devices, DeviceOpenError>
     check(&config.devices)?;
     let mut opened =
         Opened { config, command: None, found: None, devices: Vec::new(), cuda: Vec::new() };
-    // All of them begin before one is waited for.
+    // All of them begin before the node waits for one.
     let begun: Vec<_> = config.devices.iter().map(|spec| opened.begin(*spec)).collect();
     for (spec, begun) in config.devices.iter().zip(begun) {
         let added = match begun {
@@ -120,7 +120,7 @@ fn open_until(config: &Config, until: Until) -> Result<Devices, DeviceOpenError>
     opened.finish()
 }
 
-/// What a name stands for, on its way.
+/// Devices of one name that are being opened.
 enum Begun {
     Cpu,
     /// Slots with their devices.
@@ -182,7 +182,7 @@ impl Opened<'_> {
         }
     }
 
-    /// All devices, or the one of that index.
+    /// Begins to open all devices, or the one with that index.
     fn begin_cuda(
         &mut self,
         spec: DeviceSpec,
@@ -206,7 +206,7 @@ impl Opened<'_> {
         Ok(group)
     }
 
-    /// Waits for a group until enough of it works; one of it has to.
+    /// Waits for a group until enough of its devices work. At least one of them must.
     fn add_cuda(
         &mut self,
         group: Vec<(String, Opening)>,

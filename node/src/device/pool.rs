@@ -1,12 +1,12 @@
-//! The CPU's threads: they render small blocks of the units in the queue. Owns order and
+//! The CPU's threads, which render small blocks of the units in the queue. Owns order and
 //! cancellation; knows no kernel.
 //!
-//! A thread takes the next block of the first unit that has any. So all threads are busy until the
+//! A thread takes the next block of the first unit that has one. So all threads are busy until the
 //! last block of the last unit: while some finish a unit's last blocks, the others have begun the
 //! next unit.
 //!
-//! Blocks go through a tile's samples run by run, so that a unit that is cut ends with the run that
-//! is under way: then all pixels have as many samples, and what there is is a film.
+//! Blocks go through a tile's samples run by run. A unit that is cut ends with the present run. All
+//! pixels then have the same number of samples, and the result is a film.
 
 use super::{CancelToken, DeviceError, DeviceUnit, Finish, PreparedFrame, UnitOutput, Work};
 use std::collections::VecDeque;
@@ -19,22 +19,22 @@ use tessera_kernels::CheckedScene;
 use tessera_layout::UnitParams;
 use tessera_protocol::TileSums;
 
-/// Renders one rectangle of one unit on the calling thread: adds to a film of that rectangle, all
-/// zero before, and returns the rays cast. What it adds must not depend on how a unit is cut into
-/// rectangles.
+/// Renders one rectangle of one unit on the calling thread. Adds to a film of that rectangle, which
+/// is zero before, and returns the number of rays. The result must not depend on how a unit is
+/// divided into rectangles.
 pub(super) type BlockRenderer =
     dyn Fn(&CheckedScene, &UnitParams, &mut [i64]) -> Result<u64, DeviceError> + Send + Sync;
 
 /// Edge of a block in pixels.
 const BLOCK_EDGE: u32 = 16;
-/// Camera samples in a block about: some milliseconds of work, so that a cancel is heard soon and
-/// the ends of units are even.
+/// Approximate number of camera samples in a block. They take some milliseconds, so that a cancel
+/// takes effect soon and units end evenly.
 const BLOCK_SAMPLES: u32 = 4096;
-/// Camera samples in a run of a whole tile at most, where that allows one sample: some seconds of a
-/// slow core, so that a unit that is cut ends soon.
+/// Most camera samples in a run of a whole tile, unless one sample per pixel is more. They take
+/// some seconds on a slow core, so that a unit that is cut ends soon.
 const RUN_SAMPLES: u32 = 1 << 19;
 
-/// Threads and their queue.
+/// The threads and their queue.
 pub(super) struct Pool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -45,12 +45,12 @@ struct Shared {
     queue: Mutex<VecDeque<Queued>>,
     work: Condvar,
     stop: AtomicBool,
-    /// Nanoseconds that threads have spent in blocks, summed over threads.
+    /// Sum of the time that threads have spent in blocks, in nanoseconds.
     busy_nanos: AtomicU64,
     threads: u32,
 }
 
-/// A unit that has blocks left to take.
+/// A unit with blocks that no thread has taken.
 struct Queued {
     unit: Arc<Unit>,
     next: u64,
@@ -65,9 +65,9 @@ struct Unit {
 }
 
 struct Progress {
-    /// Blocks that have not ended, taken or not.
+    /// Number of blocks that have not ended, taken or not.
     open: u64,
-    /// Blocks that are in it: fewer than the unit has where it was cut.
+    /// Number of blocks in the result. A unit that was cut has fewer than all.
     blocks: u64,
     sums: Option<TileSums>,
     rays: u64,
@@ -76,7 +76,7 @@ struct Progress {
     finish: Option<Finish>,
 }
 
-/// How a unit is divided: runs of samples, each of them in rectangles row by row.
+/// Division of a unit: runs of samples, and in each run rectangles row by row.
 #[derive(Clone, Copy)]
 struct Blocks {
     across: u32,
@@ -102,18 +102,18 @@ impl Blocks {
         u64::from(self.across) * u64::from(self.down) * u64::from(self.runs)
     }
 
-    /// Blocks of a run.
+    /// Returns the number of blocks of a run.
     fn places(&self) -> u64 {
         u64::from(self.across) * u64::from(self.down)
     }
 
-    /// Samples of all pixels in the first blocks, where those end with a run.
+    /// Returns the samples of all pixels in the first blocks, which must end with a run.
     fn samples_in(&self, params: &UnitParams, blocks: u64) -> u32 {
         let runs = (blocks / self.places()) as u32;
         runs.saturating_mul(self.samples).min(params.sample_count)
     }
 
-    /// Block `index` of `params` as a unit of its own.
+    /// Returns block `index` of `params` as a separate unit.
     fn params(&self, params: &UnitParams, index: u64) -> UnitParams {
         let run = (index / self.places()) as u32;
         let place = (index % self.places()) as u32;
@@ -149,7 +149,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Takes a unit of a render job; compute units are not for these threads.
+    /// Takes a unit of a render job. Compute units are not for these threads.
     pub(super) fn submit(&self, unit: DeviceUnit) {
         let DeviceUnit { work: Work::Render { frame, params }, cancel, finish } = unit else {
             return (unit.finish)(Err(DeviceError::Failed("this pool renders".into())));
@@ -179,12 +179,13 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
-        // Taken and given back, so that no thread stands between its look at `stop` and its sleep.
+        // Take and release the lock, so that no thread is between its check of `stop` and its
+        // sleep.
         drop(self.shared.queue());
         self.shared.work.notify_all();
         for thread in self.threads.drain(..) {
-            // A thread catches the panics of its blocks; one that still panicked has nothing more
-            // to give.
+            // A thread catches the panics of its blocks. If it panicked all the same, it has
+            // nothing to return.
             let _ = thread.join();
         }
         let left = std::mem::take(&mut *self.shared.queue());
@@ -205,7 +206,7 @@ impl Shared {
         }
     }
 
-    /// The next block, or None when the pool stops.
+    /// Returns the next block, or None when the pool stops.
     fn take(&self) -> Option<(Arc<Unit>, u64)> {
         let mut queue = self.queue();
         loop {
@@ -224,7 +225,7 @@ impl Shared {
             };
             if ended {
                 if let Some(queued) = queue.pop_front() {
-                    // Its callback may take time or other locks: never under this one.
+                    // The callback may take time or other locks, so it never runs under this lock.
                     drop(queue);
                     queued.unit.skip(&queued, self.threads);
                     queue = self.queue();
@@ -257,7 +258,7 @@ impl Shared {
             Err(DeviceError::Failed(format!("render thread panicked: {}", text_of(&*panic))))
         });
         if rendered.is_err() {
-            // The unit has failed; its other blocks need not run.
+            // The unit has failed, so its other blocks need not run.
             unit.cancel.cancel();
         }
         unit.end_block(&params, rendered, nanos, self.threads);
@@ -286,22 +287,21 @@ impl Unit {
                 progress.rays += rays;
                 let whole = &self.params;
                 let sums = progress.sums.get_or_insert_with(|| {
-                    // Edges of a unit are checked against the protocol's limit before it comes
-                    // here.
+                    // The edges of a unit were checked against the protocol's limit before.
                     TileSums::empty(whole.width as u16, whole.height as u16, whole.channels() as u8)
                 });
                 add_block(sums, whole, block, &film);
             }
-            // What went wrong says more than that the rest was then skipped.
+            // The error says more than that the rest was skipped after it.
             Err(error) => progress.error = Some(error),
         }
         self.close(progress, 1, threads);
     }
 
-    /// Ends the blocks that were not taken.
+    /// Skips the blocks that no thread has taken.
     fn skip(&self, queued: &Queued, threads: u32) {
         let mut progress = self.progress();
-        // A pool that goes leaves its units anywhere.
+        // A pool that stops may leave its units anywhere.
         let is_film = queued.next > 0 && queued.next.is_multiple_of(self.blocks.places());
         match self.cancel.is_cut() && is_film {
             true => progress.blocks = queued.next,

@@ -1,10 +1,10 @@
-//! Tests of the pool, with renderers made up for them.
+//! Tests of the pool with made-up renderers.
 
 use super::*;
 use crate::test_scene;
 use std::sync::mpsc;
 
-/// Adds to every sum a number that its pixel, channel and each of its samples determine.
+/// Adds a number to every sum that depends only on its pixel, its channel and each of its samples.
 fn add_pattern(params: &UnitParams, film: &mut [i64]) -> u64 {
     let (width, height) = (params.width, params.height);
     for (index, sum) in film.iter_mut().enumerate() {
@@ -59,7 +59,7 @@ fn a_unit_is_complete_however_it_is_split() {
 
 #[test]
 fn idle_threads_begin_the_next_unit() {
-    // The first unit is one block that ends only when a block of the second has begun.
+    // The first unit is one block. It ends only when a block of the second unit has begun.
     let (begun, heard) = mpsc::channel();
     let (begun, heard) = (Mutex::new(begun), Mutex::new(heard));
     let renderer = move |_: &CheckedScene, params: &UnitParams, _: &mut [i64]| {
@@ -98,8 +98,8 @@ fn a_panic_fails_only_its_own_unit() {
 // promise: P4
 #[test]
 fn a_cut_unit_has_equal_samples_in_all_pixels() {
-    // Twelve blocks are a run of 16 samples; the unit is cut in the middle of its second run, and
-    // in the last block of all.
+    // A run of 16 samples has twelve blocks. The unit is cut in the middle of its second run, and
+    // in the very last block.
     for (stop_at, samples) in [(14, 32), (36, 41)] {
         let ((reached, heard), (go, gone)) = (mpsc::channel(), mpsc::channel());
         let (state, gone) = (Mutex::new((0, reached)), Mutex::new(gone));
@@ -133,7 +133,7 @@ fn a_pool_closed_during_a_unit_returns_no_film() {
     let (reached, heard) = mpsc::channel();
     let reached = Mutex::new(reached);
     let renderer = move |_: &CheckedScene, params: &UnitParams, film: &mut [i64]| {
-        // The receiver leaves after the first.
+        // The receiver is gone after the first message.
         let _ = reached.lock().unwrap().send(());
         std::thread::sleep(Duration::from_millis(2));
         Ok(add_pattern(params, film))
@@ -153,7 +153,7 @@ fn cancelled_and_withdrawn_units_end_early() {
         Ok(0)
     };
     let pool = Pool::start(1, Box::new(renderer)).unwrap();
-    // A minute of sleep, were it not cancelled.
+    // The unit would sleep for a minute if it were not cancelled.
     let long = submit(&pool, test_scene::unit(0, 0, 64, 48, 0..40_000));
     let behind = submit(&pool, test_scene::unit(0, 0, 8, 8, 0..1));
     assert!(behind.cancel.withdraw());

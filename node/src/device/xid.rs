@@ -1,27 +1,27 @@
-//! What Xid events mean and what is done about them: the table, its file, looking up. Does nothing
-//! about any of them.
+//! The meaning of Xid events and the action for each: the table, its file, and the look-up. Takes
+//! no action itself.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The table that every build carries.
+/// The built-in table.
 const BUILT_IN: &str = include_str!("xid.toml");
-/// Longest table file, bytes.
+/// Longest table file in bytes.
 const TABLE_BYTES_MAX: u64 = 1 << 20;
 
-/// What a node does about an event.
+/// Action of a node for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum XidAction {
-    /// Write it down.
+    /// Log the event.
     Note,
     /// End the worker and start another.
     Restart,
-    /// Finish what has begun, then no more work.
+    /// Finish the units that have begun, then give no more work.
     Drain,
-    /// No more work from now on.
+    /// Give no more work from now on.
     Quarantine,
 }
 
@@ -44,24 +44,24 @@ struct File {
 /// Why a table cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum XidTableError {
-    /// The file.
+    /// The file cannot be read.
     #[error("cannot read the table of Xid events `{path}`")]
     Read {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         #[source]
         source: std::io::Error,
     },
-    /// Its text.
+    /// The text is malformed.
     #[error("the table of Xid events is malformed: {0}")]
     Malformed(String),
-    /// A code stands there twice.
+    /// A code occurs twice.
     #[error("the table of Xid events has code {0} twice")]
     Twice(u64),
 }
 
-/// What to do about each code.
+/// The action for each code.
 #[derive(Clone, Debug)]
 pub struct XidTable {
     rows: BTreeMap<u64, Row>,
@@ -77,7 +77,7 @@ impl XidTable {
         if let Some(path) = path {
             let read = |source| XidTableError::Read { path: path.to_owned(), source };
             let mut text = String::new();
-            // One more than there may be: whether there is more is not known otherwise.
+            // Read one byte more than allowed, to notice a file that is too long.
             let file = std::fs::File::open(path).map_err(read)?;
             file.take(TABLE_BYTES_MAX + 1).read_to_string(&mut text).map_err(read)?;
             if text.len() as u64 > TABLE_BYTES_MAX {
@@ -103,7 +103,7 @@ impl XidTable {
         Ok(Self { rows })
     }
 
-    /// What to do, and what it means. An unknown code is only logged.
+    /// Returns the action and the meaning of a code. An unknown code is only logged.
     pub fn look_up(&self, code: u64) -> (XidAction, &str) {
         match self.rows.get(&code) {
             Some(row) => (row.action, &row.meaning),

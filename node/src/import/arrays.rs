@@ -1,5 +1,5 @@
-//! A flattened scene over a pipe: arrays that the other side has already are not sent again. Checks
-//! lengths against a bound, and nothing of what the arrays hold.
+//! A flattened scene over a pipe. Arrays that the other side already has are not sent again. Checks
+//! lengths against a limit, but not the content of the arrays.
 
 use bytemuck::{Pod, bytes_of, must_cast_slice, try_pod_read_unaligned};
 use serde::{Deserialize, Serialize};
@@ -7,36 +7,36 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use tessera_layout::{Bvh, FlatScene, Meshes, read_array};
 
-/// How an array comes.
+/// Source of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Part {
-    /// It is the last frame's.
+    /// The array of the last frame.
     Same,
-    /// So many elements follow.
+    /// A new array with this many elements, which follow.
     New(u64),
 }
 
-/// What stands before the arrays of a frame.
+/// Head of a frame, before its arrays.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct FrameHead {
-    /// In the order of `FlatScene`'s fields; then the hierarchy's nodes and blocks, the layers, the
-    /// media, the light tree, the instances, and the arrays of their meshes.
+    /// Arrays in the order of `FlatScene`'s fields, then those of the hierarchy's nodes and blocks,
+    /// the layers, the media, the light tree, the instances, and their meshes.
     parts: [Part; 21],
     environment: Vec<u8>,
     camera: Vec<u8>,
     padding: f32,
 }
 
-/// Why no frame came.
+/// Why a frame was not received.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ArraysError {
-    /// The pipe, or no memory here.
+    /// The pipe failed, or there is no memory here.
     #[error("the pipe from the scene importer failed")]
     Pipe(#[from] std::io::Error),
-    /// More than a scene may have.
+    /// The arrays are longer than a scene may be.
     #[error("its frame takes more than {0} bytes")]
     TooLong(u64),
-    /// It refers to a frame that was never sent, or is no frame.
+    /// The message refers to a frame that was never sent, or is not a frame.
     #[error("its frame is not whole")]
     Broken,
 }
@@ -49,7 +49,7 @@ fn part<T>(array: &Arc<Vec<T>>, last: Option<&Arc<Vec<T>>>) -> Part {
 }
 
 impl FrameHead {
-    /// The head of a frame, for a receiver that has kept [`kept`] of the last one.
+    /// Makes the head of a frame for a receiver that has [`kept`] of the last one.
     pub(super) fn of(scene: &FlatScene, last: Option<&FlatScene>) -> Self {
         let same_bvh = last.is_some_and(|last| Arc::ptr_eq(&last.bvh, &scene.bvh));
         let bvh = |count: usize| if same_bvh { Part::Same } else { Part::New(count as u64) };
@@ -117,7 +117,7 @@ impl FrameHead {
         to.flush()
     }
 
-    /// Reads the arrays that are new, at most `bytes_max`; the others are the last frame's.
+    /// Reads the new arrays, at most `bytes_max` bytes. The others are those of the last frame.
     pub(super) fn receive(
         &self,
         last: Option<&FlatScene>,
@@ -172,7 +172,7 @@ impl FrameHead {
     }
 }
 
-/// One value of exactly its bytes.
+/// Reads one value from exactly its bytes.
 fn whole<T: Pod>(bytes: &[u8]) -> Result<T, ArraysError> {
     try_pod_read_unaligned(bytes).map_err(|_| ArraysError::Broken)
 }
@@ -229,13 +229,13 @@ impl<R: Read> Taking<'_, R> {
         let bytes = count.checked_mul(size_of::<T>() as u64);
         let left = bytes.and_then(|bytes| self.bytes_left.checked_sub(bytes));
         self.bytes_left = left.ok_or(ArraysError::TooLong(self.bytes_max))?;
-        // What is bounded by memory is bounded by addresses.
+        // The memory limit also bounds the count by the address space.
         Ok(read_array(count as usize, |piece| self.from.read_exact(piece))?)
     }
 }
 
-/// What both sides keep of a frame for the next one: what changes with every frame of this scene
-/// would only take memory.
+/// Returns the arrays that both sides keep for the next frame. Arrays that change with every frame
+/// of this scene would only use memory.
 pub(super) fn kept(scene: &FlatScene, geometry_moves: bool) -> FlatScene {
     let mut kept = FlatScene {
         lights: Arc::default(),
@@ -272,7 +272,7 @@ mod tests {
         let scene: &FlatScene = &frame.scene;
         let (first, bytes) = over_the_pipe(scene, (None, None));
         assert_eq!(first.triangles, scene.triangles);
-        // Unused lanes are NaN, so that bytes are compared.
+        // Unused lanes are NaN, so compare bytes.
         let blocks = |scene: &FlatScene| must_cast_slice::<_, u8>(&scene.bvh.blocks).to_vec();
         assert_eq!(blocks(&first), blocks(scene));
         assert_eq!((first.camera, first.environment), (scene.camera, scene.environment));

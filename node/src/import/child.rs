@@ -1,5 +1,5 @@
-//! The importer's side: confines itself, loads one scene, flattens frames until the parent is gone.
-//! Starts nothing, writes no file.
+//! The importer's side: confines itself, loads one scene, and flattens frames until the parent is
+//! gone. Starts nothing and writes no file.
 
 use super::arrays::{FrameHead, kept};
 use super::message::{Answer, Order};
@@ -12,15 +12,15 @@ use std::process::ExitCode;
 use tessera_layout::FlatScene;
 use tessera_scenes::{FlattenOptions, LoadedScene, SceneError};
 
-/// The argument by which a program becomes an importer.
+/// Argument with which a program becomes an importer.
 pub const COMMAND: &str = "scene-importer";
 
-/// Memory that a thread takes beside the scene's, bytes: its stack.
+/// Memory in bytes that a thread needs besides the scene's: its stack.
 const THREAD_BYTES: u64 = 4 << 20;
-/// Bytes collected before they are written to the pipe.
+/// Bytes that are collected before a write to the pipe.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// The whole life of an importer. Its standard input has to be the socket that its parent gave it.
+/// Runs an importer to its end. Its standard input must be the socket from its parent.
 pub fn main() -> ExitCode {
     let Some(socket) = socket_of_stdin() else {
         // Standard error may be closed.
@@ -46,14 +46,14 @@ fn run(mut orders: UnixStream) -> Result<(), FrameError> {
         return Ok(());
     };
     die_with(parent);
-    // Stacks are none of the scene's memory.
+    // Stacks do not count as the scene's memory.
     let report = sandbox::enter_importer(
         &readable,
         confine,
         memory_bytes.saturating_add(threads.saturating_mul(THREAD_BYTES)),
     );
-    // Afterwards: what confines files holds for this thread and those that it starts. With fewer
-    // threads it is only slower.
+    // Start the threads after this: the confinement of files holds for this thread and those that
+    // it starts. With fewer threads it is only slower.
     let _ = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global();
     send(&mut to, &Answer::Ready(report), &[])?;
     let Some((Order::Load { folder, main, options }, _)) = receive(&mut orders)? else {
@@ -89,7 +89,7 @@ fn flatten(
     }
 }
 
-/// Runs the importer; a panic in it is a refusal of the scene.
+/// Runs the importer. A panic refuses the scene.
 fn guarded<T>(import: impl FnOnce() -> Result<T, SceneError>) -> Result<T, Answer> {
     match catch_unwind(AssertUnwindSafe(import)) {
         Ok(Ok(value)) => Ok(value),

@@ -1,4 +1,4 @@
-//! Why a scene was not imported: its own fault, or what it did to the process that read it.
+//! Why a scene was not imported: a fault of the scene, or what it did to the importer process.
 
 use std::time::Duration;
 use tessera_protocol::node::Failure;
@@ -6,25 +6,25 @@ use tessera_protocol::node::Failure;
 /// Why there is no scene.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// Something is wrong with the scene or with what was asked of it.
+    /// Something is wrong with the scene or with the request.
     #[error("{problem}")]
     Scene {
-        /// What, and where.
+        /// Description and place of the fault.
         problem: String,
-        /// A file is not there.
+        /// Whether a file is missing.
         absent: bool,
     },
-    /// It takes more memory than it may.
+    /// The scene needs more memory than it may use.
     #[error(
         "preparing the scene takes more than {} MiB of memory; simplify it, or raise \
             --scene-memory",
         limit_bytes >> 20
     )]
     Memory {
-        /// The limit.
+        /// Limit in bytes.
         limit_bytes: u64,
     },
-    /// It takes more time than it may.
+    /// The scene takes more time than it may.
     #[error(
         "{what} took longer than {} s; simplify the scene, or raise --scene-time",
         limit.as_secs_f64()
@@ -32,43 +32,43 @@ pub enum ImportError {
     Time {
         /// Loading or flattening.
         what: &'static str,
-        /// The limit.
+        /// Time limit.
         limit: Duration,
     },
-    /// The process ended on it: a fault of the importer that the scene has found.
+    /// The process crashed on the scene, which is a fault of the importer.
     #[error(
         "the scene importer ended on this scene ({how}); its files are damaged, or made to do that"
     )]
     Crashed {
-        /// Its end, and its last words.
+        /// How it ended, and its last messages.
         how: String,
     },
-    /// Somebody else ended the process: the system, where memory is short, or a person.
+    /// Something else ended the process: the system, if memory is short, or a person.
     #[error(
         "the scene importer was killed from outside, perhaps because this machine is short of \
             memory"
     )]
     Killed,
-    /// What it said makes no sense.
+    /// The process sent an invalid message.
     #[error("the scene importer makes no sense: {0}")]
     Nonsense(String),
-    /// It ended at an earlier frame.
+    /// The process has ended at an earlier frame.
     #[error("the scene importer has ended")]
     Gone,
-    /// The system does not start one.
+    /// The system could not start a process.
     #[error("cannot start the scene importer")]
     Start(#[source] std::io::Error),
 }
 
 impl ImportError {
-    /// The process is no more: the scene has to be loaded again before anything else is asked of
-    /// it.
+    /// Returns whether the process has ended. The scene must then be loaded again before another
+    /// request.
     pub fn is_end(&self) -> bool {
         !matches!(self, Self::Scene { .. })
     }
 
-    /// What a node tells of it. What the scene does anywhere is the scene's failure, so that no
-    /// node is blamed for it.
+    /// Converts the error for the coordinator. A fault that happens on every node is the scene's
+    /// failure, so that no node is blamed.
     pub(crate) fn into_failure(self) -> Failure {
         let text = cut(&crate::scene::chain(&self));
         match self {
@@ -79,11 +79,11 @@ impl ImportError {
     }
 }
 
-/// Longest text of a failure, bytes: names and numbers of a file can be as long as it.
+/// Longest text of a failure in bytes. Names and numbers of a file can be as long as the file.
 const TEXT_BYTES_MAX: usize = 4096;
 
-/// As much of a text as a message should carry, on one line: control characters of a file are
-/// nothing for a terminal.
+/// Shortens a text for a message, on one line. Control characters of a file must not reach a
+/// terminal.
 pub(crate) fn cut(text: &str) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     match text.char_indices().find(|(at, _)| *at >= TEXT_BYTES_MAX) {

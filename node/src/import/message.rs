@@ -1,5 +1,5 @@
-//! What a process and its scene importer say to each other. Both are the same build, so these
-//! messages have no versions; they are bounded (`device/worker/frame.rs`) and checked all the same.
+//! Messages between a process and its scene importer. Both are the same build, so these messages
+//! have no version. They are still bounded (`device/worker/frame.rs`) and checked.
 
 use super::arrays::FrameHead;
 use crate::device::worker::SandboxReport;
@@ -7,55 +7,55 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tessera_scenes::{FlattenOptions, LoadOptions, SceneReport};
 
-/// To the importer. The first is always [`Order::Begin`], the second [`Order::Load`].
+/// An order to the importer. The first is always [`Order::Begin`], the second [`Order::Load`].
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Order {
-    /// Who you are: confine yourself, then say [`Answer::Ready`].
+    /// Confine yourself, then send [`Answer::Ready`].
     Begin {
-        /// Process id of the parent; an importer whose parent is another one ends itself.
+        /// Process id of the parent. An importer with another parent ends itself.
         parent: u32,
-        /// Folders and files that it may read.
+        /// Folders and files that the importer can read.
         readable: Vec<PathBuf>,
-        /// Whether to keep to them, and off the network.
+        /// Whether to restrict it to them, and to close the network.
         confine: bool,
-        /// Memory that it may take, bytes.
+        /// Memory in bytes that the importer can use.
         memory_bytes: u64,
-        /// Threads.
+        /// Number of threads.
         threads: u64,
     },
-    /// Load the scene: [`Answer::Loaded`] or [`Answer::Refused`].
+    /// Load the scene. Answered by [`Answer::Loaded`] or [`Answer::Refused`].
     Load {
-        /// Its folder.
+        /// Folder of the scene.
         folder: PathBuf,
-        /// Its main file, within the folder.
+        /// Main file within the folder.
         main: String,
-        /// Limits, light at infinity.
+        /// Limits, and the light from infinity.
         options: LoadOptions,
     },
-    /// Flatten a frame: [`Answer::Frame`] or [`Answer::Refused`].
+    /// Flatten a frame. Answered by [`Answer::Frame`] or [`Answer::Refused`].
     Flatten {
-        /// Which.
+        /// Options of the frame.
         options: FlattenOptions,
     },
 }
 
-/// From the importer.
+/// An answer of the importer.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Answer {
-    /// Confined, as far as it goes.
+    /// The importer is confined as far as possible.
     Ready(SandboxReport),
     /// The scene is loaded.
     Loaded {
-        /// What is in it.
+        /// Content of the scene.
         report: Box<SceneReport>,
     },
-    /// A frame, whose new arrays follow in order.
+    /// A frame. Its new arrays follow in order.
     Frame(Box<FrameHead>),
-    /// The scene, or what was asked of it, is not in order.
+    /// The scene or the request is not valid.
     Refused {
-        /// What is wrong, and where.
+        /// Description and place of the fault.
         problem: String,
-        /// A file is not there.
+        /// Whether a file is missing.
         absent: bool,
     },
 }

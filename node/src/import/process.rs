@@ -1,5 +1,5 @@
-//! One importer process as its parent holds it: started, asked, timed, ended. Knows nothing of
-//! scenes but their arrays.
+//! One importer process on the parent's side: started, asked, timed and ended. Knows only the
+//! arrays of scenes.
 
 use super::arrays::{ArraysError, FrameHead, kept};
 use super::message::{Answer, Order};
@@ -17,27 +17,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tessera_layout::FlatScene;
 
-/// Time for a process to start and confine itself.
+/// Longest time for a process to start and confine itself.
 const START_TIME: Duration = Duration::from_secs(30);
-/// Wait for a process that has closed its pipe to end, and for its last words.
+/// Longest wait for the end of a process that has closed its pipe, and for its last messages.
 const END_WAIT: Duration = Duration::from_secs(2);
-/// Last words that are kept, bytes.
+/// Last messages that are kept, in bytes.
 const WORDS_BYTES_MAX: usize = 2048;
-/// What Rust's runtime says where an allocation fails, before it ends the process.
+/// Message of Rust's runtime about a failed allocation, before it ends the process.
 const NO_MEMORY: &str = "memory allocation of";
 
-/// Something asked of the process.
+/// A request to the process.
 pub(super) struct Ask {
     pub(super) order: Order,
     pub(super) reply: SyncSender<Result<Answered, ImportError>>,
 }
 
-/// What it answered.
+/// The answer of the process.
 pub(super) struct Answered {
     pub(super) answer: Answer,
-    /// The frame, where a frame was asked for.
+    /// The frame, if a frame was requested.
     pub(super) scene: Option<FlatScene>,
-    /// Memory that the process holds, bytes; 0 where the system does not tell.
+    /// Memory that the process uses, in bytes; 0 if the system does not report it.
     pub(super) resident_bytes: u64,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn start(
     limits: ImportLimits,
 ) -> Result<Sender<Ask>, ImportError> {
     let (asks, asked) = channel();
-    // The kernel ends the process with the thread that started it, so this one lives as long.
+    // The kernel ends the process with the thread that started it, so this thread lives as long.
     let thread = std::thread::Builder::new().name("scene importer".into());
     thread.spawn(move || serve(&program, &begin, &limits, &asked)).map_err(ImportError::Start)?;
     Ok(asks)
@@ -68,15 +68,15 @@ fn serve(program: &PathBuf, begin: &Order, limits: &ImportLimits, asked: &Receiv
                 Ok(_) => Err(ImportError::Gone),
             },
         };
-        // What could not be loaded cannot be flattened either.
+        // A scene that could not be loaded cannot be flattened.
         let is_load = matches!(order, Order::Load { .. });
         let ends = answered.as_ref().is_err_and(|error| is_load || error.is_end());
         if ends {
-            // Before the answer: what the process took is given back, and counted, by the time that
-            // anybody hears of it.
+            // End the process before the answer, so that its memory is freed and counted when the
+            // caller gets the answer.
             importer = Err(ImportError::Gone);
         }
-        // Whoever asked may have gone.
+        // The caller may be gone.
         let _ = reply.send(answered);
         if ends {
             return;
@@ -95,7 +95,7 @@ struct Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended already; then there is nothing to end.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -104,8 +104,8 @@ impl Drop for Process {
 impl Process {
     fn begin(program: &PathBuf, begin: &Order, limits: &ImportLimits) -> Result<Self, ImportError> {
         let (socket, theirs) = UnixStream::pair().map_err(ImportError::Start)?;
-        // Nothing of this process's environment: what the allocator reserves is bounded, and a
-        // panic reads no files.
+        // The process gets nothing of this environment. The allocator's reserve is then bounded,
+        // and a panic reads no files.
         let mut command = Command::new(program);
         command.arg(super::COMMAND).env_clear().env("MALLOC_ARENA_MAX", "4").process_group(0);
         command
@@ -113,8 +113,8 @@ impl Process {
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
         let mut child = command.spawn().map_err(ImportError::Start)?;
-        // It holds the other end of the socket, too: a process that ends before it is ready would
-        // not be heard to.
+        // The command holds the other end of the socket too. Without this, the end of a process
+        // before it is ready would not be noticed.
         drop(command);
         let words = Arc::default();
         let errors = child.stderr.take();
@@ -169,7 +169,7 @@ impl Process {
     fn say(&mut self, order: &Order) -> Result<(), ImportError> {
         match send(&mut self.socket, order, &[]) {
             Ok(()) => Ok(()),
-            // It has ended: how is told by the process itself.
+            // The process has ended. Its exit status says how.
             Err(FrameError::Pipe(_)) => Err(self.end()),
             Err(error) => Err(ImportError::Nonsense(crate::scene::chain(&error))),
         }
@@ -209,13 +209,13 @@ impl Process {
             ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
                 self.end()
             }
-            // Room for the frame's arrays is missing in this process.
+            // This process has no memory for the frame's arrays.
             ErrorKind::OutOfMemory => ImportError::Memory { limit_bytes: self.limits.memory_bytes },
             _ => ImportError::Nonsense(error.to_string()),
         }
     }
 
-    /// Why a process that has closed its pipe did so.
+    /// Returns why a process has closed its pipe.
     fn end(&mut self) -> ImportError {
         let until = Instant::now() + END_WAIT;
         let status = loop {
@@ -225,8 +225,8 @@ impl Process {
                 _ => break None,
             }
         };
-        // Whoever listens holds the other handle until standard error is closed, which it is by now
-        // or never.
+        // The listener holds the other handle until standard error is closed, which happens now or
+        // never.
         while Arc::strong_count(&self.words) > 1 && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -243,7 +243,7 @@ impl Process {
     }
 }
 
-/// A process that does not start in time is no fault of the scene.
+/// Converts the error of a process that does not start in time, which is not the scene's fault.
 fn late(error: ImportError) -> ImportError {
     match error {
         ImportError::Time { .. } => {
@@ -261,7 +261,7 @@ fn how(status: &str, words: &str) -> String {
     }
 }
 
-/// The process's pipe until a moment.
+/// The process's pipe with a deadline.
 struct Timed<'a> {
     socket: &'a UnixStream,
     until: Instant,

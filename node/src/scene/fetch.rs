@@ -1,5 +1,5 @@
-//! Blobs from the coordinator into the cache: continued where they broke off, checked before use.
-//! Waits out lost sessions.
+//! Fetches blobs from the coordinator into the cache. Interrupted fetches continue, and blobs are
+//! checked before use. Waits while there is no session.
 
 use super::locks::Locks;
 use crate::cache::{BlobCache, CacheError};
@@ -15,33 +15,33 @@ use tessera_transport::frame::{open_both, within};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::watch;
 
-/// Bytes taken from the stream and written at a time.
+/// Bytes that are read from the stream and written at a time.
 const STEP_BYTES: usize = 256 << 10;
-/// Tries of one blob while the session stands; lost sessions do not count.
+/// Tries for one blob during a session. Lost sessions do not count.
 const TRIES_MAX: u32 = 4;
-/// Wait between two of them.
+/// Wait between two tries.
 const TRY_AGAIN: Duration = Duration::from_millis(300);
 
-/// Why a blob is not here.
+/// Why a blob could not be fetched.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FetchError {
     /// The coordinator does not have it.
     #[error("the coordinator does not hold blob {0}")]
     Absent(BlobHash),
-    /// The coordinator does not give it.
+    /// The coordinator refused.
     #[error("the coordinator does not give blob {hash}: {reason}")]
     Refused { hash: BlobHash, reason: String },
-    /// It is not as long as the job says.
+    /// The blob does not have the length that the job says.
     #[error("blob {hash} comes as {found} bytes where the job names {expected}")]
     Length { hash: BlobHash, expected: u64, found: u64 },
-    /// The way to it broke, again and again.
+    /// The stream failed repeatedly.
     #[error("blob {hash} did not get through")]
     Stream {
         hash: BlobHash,
         #[source]
         source: FrameError,
     },
-    /// It cannot be kept.
+    /// The blob cannot be stored.
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// The node stops.
@@ -49,13 +49,13 @@ pub(crate) enum FetchError {
     Stopping,
 }
 
-/// Fetches blobs over whatever session stands.
+/// Fetches blobs over the present session.
 #[derive(Clone)]
 pub(crate) struct Fetcher {
     cache: Arc<BlobCache>,
-    /// The connection of the session; None between sessions.
+    /// Connection of the session; None between sessions.
     connection: watch::Receiver<Option<Connection>>,
-    /// How long the coordinator may be silent.
+    /// Longest wait for an answer of the coordinator.
     answer: Duration,
     arriving: Arc<Locks<BlobHash>>,
 }
@@ -69,7 +69,7 @@ impl Fetcher {
         Self { cache, connection, answer, arriving: Arc::default() }
     }
 
-    /// Puts the blob at `target`, fetched first where it is not in the cache.
+    /// Puts the blob at `target`. Fetches it first if it is not in the cache.
     pub(crate) async fn place(
         &self,
         hash: BlobHash,
@@ -88,7 +88,7 @@ impl Fetcher {
             }
             match self.fetch(hash, length).await {
                 Ok(()) => {}
-                // The connection is gone, not the blob: the next session continues it.
+                // The connection is lost, but not the blob. The next session continues it.
                 Err(FetchError::Stream { .. }) if self.connection.borrow().is_none() => continue,
                 Err(
                     error @ (FetchError::Stream { .. }
@@ -128,7 +128,7 @@ impl Fetcher {
         Ok(())
     }
 
-    /// Appends what the coordinator sends from the request's offset on, which must be all the rest.
+    /// Appends the bytes from the request's offset on, which must be all the rest.
     async fn stream(
         &self,
         connection: &Connection,
@@ -177,8 +177,8 @@ fn disk<T>(path: &Path, result: io::Result<T>) -> Result<T, CacheError> {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, CacheError> + Send + 'static,
 ) -> Result<T, FetchError> {
-    // The task is never aborted, and the cache does not panic: a failed join is the runtime going
-    // away.
+    // The task is never aborted, and the cache does not panic. So a failed join means that the
+    // runtime is stopping.
     tokio::task::spawn_blocking(work)
         .await
         .map_err(|_| FetchError::Stopping)?

@@ -1,10 +1,10 @@
-//! One lock per key, for as long as it is held or awaited.
+//! One lock per key, which exists as long as it is held or awaited.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 
-/// Locks by key. Unused keys take no room.
+/// Locks by key. Unused keys need no memory.
 #[derive(Debug)]
 pub(crate) struct Locks<K> {
     turns: Mutex<BTreeMap<K, Arc<Turn<()>>>>,

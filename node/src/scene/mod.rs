@@ -1,6 +1,6 @@
-//! From a job's files to prepared frames: fetched into the cache, laid out as a folder, loaded
-//! once, flattened per frame. Owns no session; it waits for one where files are missing. Reads no
-//! scene: a child process does (`import`).
+//! Prepares frames from a job's files: fetched into the cache, laid out as a folder, loaded once,
+//! flattened per frame. Owns no session; it waits for one if files are missing. Reads no scene: a
+//! child process does (`import`).
 
 pub(crate) mod fetch;
 mod locks;
@@ -20,22 +20,22 @@ use tessera_protocol::node::{Failure, MemoryShortage};
 use tessera_protocol::{BlobHash, FrameNumber, RenderSpec};
 use tessera_scenes::FlattenOptions;
 
-/// Prepares frames. Shared by all preparations of a node; two of them at a time do not do the same
+/// Prepares frames. All preparations of a node share it, so that two of them do not do the same
 /// work twice.
 pub(crate) struct Preparer {
     fetcher: Fetcher,
     importer: Importer,
     views: PathBuf,
-    /// The most memory of any device, bytes; 0 where it is not known. What does not fit a smaller
-    /// one, that one says itself.
+    /// The most memory of any device in bytes; 0 if it is not known. A smaller device reports by
+    /// itself if a scene does not fit.
     memory_bytes: u64,
     store: Mutex<SceneStore>,
     loading: Locks<BlobHash>,
 }
 
 impl Preparer {
-    /// For devices with `memory_bytes` at most, 0 where that is not known. Keeps `prepared_bytes`
-    /// of scenes and frames beyond those in use.
+    /// Creates it for devices with at most `memory_bytes`, or 0 if that is not known. It keeps
+    /// `prepared_bytes` of scenes and frames that are not in use.
     pub(crate) fn new(
         fetcher: Fetcher,
         importer: Importer,
@@ -46,12 +46,12 @@ impl Preparer {
         Self { fetcher, importer, views, memory_bytes, store, loading: Locks::default() }
     }
 
-    /// Hashes of the scenes that are loaded, in order.
+    /// Returns the hashes of the loaded scenes, in order.
     pub(crate) fn scenes(&self) -> Vec<BlobHash> {
         self.store().scenes()
     }
 
-    /// The frame, from memory where it is still there.
+    /// Prepares a frame, or returns it from memory.
     pub(crate) async fn prepare(
         &self,
         spec: &RenderSpec,
@@ -72,7 +72,7 @@ impl Preparer {
             Ok(Err(error)) => Err(Failure::Scene(error.to_string())),
             Err(error) => {
                 if error.is_end() {
-                    // The next one to ask for it begins anew.
+                    // The next request for the scene begins again.
                     self.store().drop_scene(&scene);
                 }
                 Err(error.into_failure())
@@ -127,7 +127,8 @@ impl Preparer {
     }
 }
 
-/// A scene in which nothing moves looks the same at any time: all its frames share one preparation.
+/// Returns one time for all frames of a scene in which nothing moves, so that they share one
+/// preparation.
 fn moment(scene: &ImportedScene, options: FlattenOptions) -> FlattenOptions {
     if scene.report().animations.iter().any(|animation| animation.played) {
         return options;
@@ -135,7 +136,7 @@ fn moment(scene: &ImportedScene, options: FlattenOptions) -> FlattenOptions {
     FlattenOptions { time_secs: 0.0, ..options }
 }
 
-/// An error and its causes in one line.
+/// Formats an error and its causes on one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -147,8 +148,8 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Runs work that takes long away from the tasks that must answer soon. A panic in it is the
-/// scene's failure: it would be the same on every node.
+/// Runs long work away from the tasks that must answer soon. A panic in it is the scene's failure,
+/// since every node would have it.
 async fn heavy<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {

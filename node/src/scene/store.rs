@@ -1,5 +1,5 @@
-//! Loaded scenes and prepared frames in memory, bounded in bytes, the longest unused dropped first.
-//! Loads nothing itself.
+//! Loaded scenes and prepared frames in memory, with a limit in bytes. The entry that was unused
+//! for the longest time is dropped first. Loads nothing itself.
 
 use crate::device::PreparedFrame;
 use crate::import::ImportedScene;
@@ -8,7 +8,7 @@ use tessera_kernels::CheckedScene;
 use tessera_protocol::BlobHash;
 use tessera_scenes::{FlattenOptions, LoadOptions};
 
-/// What a loaded scene depends on.
+/// Everything that a loaded scene depends on.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SceneKey {
     pub(super) hash: BlobHash,
@@ -22,8 +22,8 @@ struct Entry<K, V> {
     used: u64,
 }
 
-/// Few entries, found by looking through them: keys hold floating-point settings, which have no
-/// order.
+/// A few entries in a list. Keys contain floating-point settings, which have no order, so a look-up
+/// compares them one by one.
 pub(super) struct SceneStore<S = ImportedScene> {
     bytes_max: u64,
     clock: u64,
@@ -33,7 +33,7 @@ pub(super) struct SceneStore<S = ImportedScene> {
 }
 
 impl SceneStore {
-    /// Keeps a scene, whose importer holds its own copy of everything.
+    /// Adds a scene, whose importer holds its own copy of everything.
     pub(super) fn add_scene(&mut self, key: SceneKey, scene: Arc<ImportedScene>) {
         let bytes = scene.report().arrays_bytes.max(scene.resident_bytes());
         self.add_scene_of(key, scene, bytes);
@@ -45,7 +45,7 @@ impl<S> SceneStore<S> {
         Self { bytes_max, clock: 0, frame_ids: 0, scenes: Vec::new(), frames: Vec::new() }
     }
 
-    /// Hashes of the scenes held, each once, in order.
+    /// Returns the hashes of the stored scenes, each once, in order.
     pub(super) fn scenes(&self) -> Vec<BlobHash> {
         let mut hashes: Vec<BlobHash> = self.scenes.iter().map(|entry| entry.key.hash).collect();
         hashes.sort_unstable();
@@ -74,7 +74,7 @@ impl<S> SceneStore<S> {
         Some(entry.value.clone())
     }
 
-    /// Forgets a scene that can flatten no more. Its frames stay.
+    /// Forgets a scene that can no longer be flattened. Its frames stay.
     pub(super) fn drop_scene(&mut self, scene: &Arc<S>) {
         self.scenes.retain(|entry| !Arc::ptr_eq(&entry.value, scene));
     }
@@ -85,8 +85,8 @@ impl<S> SceneStore<S> {
         self.shrink();
     }
 
-    /// Keeps a frame and gives its handle; the one that is there already where two were prepared at
-    /// a time.
+    /// Adds a frame and returns its handle. If another task has added the same frame before,
+    /// returns that one.
     pub(super) fn add_frame(
         &mut self,
         scene: SceneKey,
@@ -110,8 +110,8 @@ impl<S> SceneStore<S> {
         frame
     }
 
-    /// Drops the longest unused until the bound holds; what has just come stays. What is in use
-    /// lives on with its users.
+    /// Drops the longest unused entries until the limit holds. The newest entry stays. Entries in
+    /// use live on with their users.
     fn shrink(&mut self) {
         loop {
             let bytes: u64 = self.scenes.iter().map(|entry| entry.bytes).sum::<u64>()
@@ -134,7 +134,8 @@ impl<S> SceneStore<S> {
     }
 }
 
-/// When the longest unused entry was last used, and where it is; never the newest of all.
+/// Returns when the longest unused entry was last used, and its position. Never returns the newest
+/// of all.
 fn oldest<K, V>(entries: &[Entry<K, V>], newest: u64) -> Option<(u64, usize)> {
     let old = entries.iter().enumerate().filter(|(_, entry)| entry.used < newest);
     old.map(|(index, entry)| (entry.used, index)).min()

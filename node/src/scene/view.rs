@@ -1,5 +1,4 @@
-//! A job's files as the folder that an importer expects: links into the cache under the files' own
-//! paths.
+//! A job's files as a folder for the importer: links into the cache under the files' own paths.
 
 use super::chain;
 use super::fetch::Fetcher;
@@ -8,12 +7,12 @@ use tempfile::TempDir;
 use tessera_protocol::job::{AssetFile, is_confined_path};
 use tessera_protocol::node::Failure;
 
-/// Files fetched at a time: hides the way to the coordinator and back for scenes of many small
-/// files.
+/// Files that are fetched at a time. It hides the round trip to the coordinator for scenes with
+/// many small files.
 const FETCHES_MAX: usize = 8;
 
-/// Fetches what is missing and lays the files out in a new folder within `views`, which goes when
-/// the handle does.
+/// Fetches the missing files and lays all files out in a new folder in `views`. The folder is
+/// deleted with the returned handle.
 pub(super) async fn lay_out(
     views: &Path,
     files: &[AssetFile],

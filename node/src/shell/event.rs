@@ -11,7 +11,7 @@ use tessera_protocol::Lease;
 use tessera_protocol::node::{CoordinatorToNode, Failure, Heartbeat, NodeToCoordinator};
 use tokio::sync::mpsc;
 
-/// A frame that units can be started on.
+/// A prepared frame, on which units can be started.
 #[derive(Clone, Debug)]
 pub(super) enum Prepared {
     /// A frame of a render job.
@@ -20,49 +20,50 @@ pub(super) enum Prepared {
     Compute(Arc<PreparedCompute>),
 }
 
-/// A session that stands.
+/// A session with the coordinator.
 #[derive(Debug)]
 pub(super) struct Session {
-    /// Counts up from 1; tells its events from those of sessions before it.
+    /// Number of the session, counted from 1. It distinguishes its events from those of earlier
+    /// sessions.
     pub(super) number: u64,
     pub(super) connection: Connection,
-    /// Dropped to end the control stream.
+    /// Channel of the control stream. Dropping it ends the stream.
     pub(super) outgoing: mpsc::Sender<NodeToCoordinator>,
     pub(super) heartbeats: mpsc::Sender<Heartbeat>,
 }
 
-/// Something has happened.
+/// An event for the shell.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// A session stands.
+    /// A session has begun.
     Connected(Session),
-    /// It is gone.
+    /// A session was lost.
     Lost(u64),
-    /// There will be none any more.
+    /// There will be no session any more.
     Hopeless(NodeError),
-    /// The coordinator says something.
+    /// A message from the coordinator.
     Message { session: u64, message: CoordinatorToNode },
-    /// A frame is prepared, or cannot be.
+    /// A frame is prepared, or could not be prepared.
     Frame { frame: FrameKey, result: Result<Prepared, Failure>, took: Duration },
     /// A device has ended a unit.
     Rendered { device: usize, lease: Lease, result: Result<UnitOutput, DeviceError> },
-    /// The output of a unit has been waiting for room on the disk; [`Self::Stored`] follows when it
-    /// ends.
+    /// The output of a unit waits for room on the disk. [`Self::Stored`] follows at the end of the
+    /// wait.
     NoRoom { lease: Lease, problem: String },
-    /// The output of a unit is on disk, or will never be.
+    /// The output of a unit is on disk, or could not be stored.
     Stored { lease: Lease, result: Result<(), Failure> },
-    /// A result was not taken by the coordinator's transport.
+    /// A result was not delivered.
     NotOffered { session: u64, lease: Lease },
     /// A result in the outbox cannot be read any more.
     ResultLost { lease: Lease, problem: String },
 }
 
-/// What the owner of a node may ask.
+/// A command of the node's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
-    /// Finish what has begun, give back the rest, leave.
+    /// Finish the units that have begun, return the others, and leave.
     Drain,
-    /// End what has begun at the next sample, hand that in, leave.
+    /// End the units that have begun at the next sample, hand these samples in, and leave.
     HandIn,
     /// Leave at once.
     Stop,

@@ -1,5 +1,5 @@
-//! The shell around the agent: it waits for events, lets the agent decide, and does what the agent
-//! says. Owns the tasks, clocks, files and connections of one node.
+//! The shell around the agent: waits for events, lets the agent decide, and executes its actions.
+//! Owns the tasks, clocks, files and connections of one node.
 
 pub(crate) mod event;
 mod pulse;
@@ -38,27 +38,27 @@ use tessera_protocol::{BlobHash, JobKind, Lease};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-/// How often the coordinator hears of the load.
+/// Time between two heartbeats.
 const HEARTBEAT: Duration = Duration::from_secs(2);
-/// How often what did not get through is tried again.
+/// Time between two tries to deliver results.
 const TICK: Duration = Duration::from_millis(500);
 
-/// A unit that a device has.
+/// A unit that was given to a device.
 struct Given {
     device: usize,
     cancel: CancelToken,
-    /// The samples that it is to render; None of a compute unit.
+    /// Samples to render; None for a compute unit.
     samples: Option<SampleRange>,
 }
 
-/// One node at work.
+/// A running node.
 pub(crate) struct Shell {
     config: Config,
     folder: DataFolder,
     devices: Vec<Arc<dyn Device>>,
-    /// What the coordinator has been told of them.
+    /// The devices as they were last reported to the coordinator.
     devices_told: Vec<DeviceInfo>,
-    /// Keeps what watches the devices, and says which compiler they have.
+    /// Keeps the devices' monitor alive, and knows their compiler.
     opened: Devices,
     agent: Agent<Prepared>,
     preparer: Arc<Preparer>,
@@ -71,27 +71,27 @@ pub(crate) struct Shell {
     session: Option<Session>,
     /// Units that devices have.
     given: BTreeMap<Lease, Given>,
-    /// Outputs that have been waiting for room on the disk, and what it said.
+    /// Outputs that wait for room on the disk, with the disk's error.
     no_room: BTreeMap<Lease, String>,
     pulse: Pulse,
     vitals: watch::Sender<Vitals>,
-    /// Scenes that the coordinator believes are held here.
+    /// Scenes that were reported to the coordinator as prepared.
     scenes_told: Vec<BlobHash>,
-    /// What is counted since the start; the rest of it is looked up when it is published.
+    /// Counts since the start. The other fields are filled in when the status is published.
     counted: NodeStatus,
     heartbeats: u64,
     /// Device time of each device at the last heartbeat.
     busy_before: Vec<Duration>,
-    /// Device time and moment of the last heartbeat.
+    /// Total device time at the last heartbeat, and its moment.
     last_beat: (Duration, Instant),
-    /// Since when nothing but acknowledgements is missing.
+    /// Since when only acknowledgements are missing.
     idle_since: Option<Instant>,
     status: watch::Sender<NodeStatus>,
     dialling: JoinHandle<()>,
     hang_up: Option<oneshot::Sender<()>>,
 }
 
-/// Devices whose outputs have no place to go.
+/// Returns the state of devices whose outputs cannot be stored.
 fn no_room(problem: &str) -> DeviceState {
     DeviceState::Quarantined {
         reason: format!("its node has no room for results: {problem}"),
@@ -100,7 +100,7 @@ fn no_room(problem: &str) -> DeviceState {
 }
 
 impl Shell {
-    /// Opens what the node needs and begins to dial.
+    /// Opens everything that the node needs and begins to dial.
     pub(crate) fn open(
         config: Config,
         folder: DataFolder,
@@ -184,13 +184,13 @@ impl Shell {
                 event = self.events.recv() => match event {
                     Some(Event::Hopeless(error)) => break Err(error),
                     Some(event) => self.on_event(event),
-                    // Never: this struct holds a sender.
+                    // This cannot happen, because this struct holds a sender.
                     None => break Ok(Ended::Stopped),
                 },
                 command = commands.recv() => match command {
                     Some(Command::Drain) => self.agent.drain(),
                     Some(Command::HandIn) => self.agent.hand_in(),
-                    // A handle that is dropped without a word takes its node along.
+                    // A handle that is dropped without a command stops its node.
                     Some(Command::Stop) | None => {
                         self.agent.give_up();
                         self.perform();
@@ -261,7 +261,7 @@ impl Shell {
                 self.agent
                     .on_result_lost(lease, Failure::Asset(format!("a result was lost: {problem}")));
             }
-            // Handled by the loop, which ends with it.
+            // The loop handles this and ends.
             Event::Hopeless(_) => {}
         }
     }
@@ -295,7 +295,8 @@ impl Shell {
     ) {
         let given = self.given.remove(&lease);
         let samples = given.and_then(|given| given.samples);
-        // First, so that a device that has just failed is not given what it gives back.
+        // Look at the devices first, so that a device that has just failed does not get its units
+        // back.
         self.look_at_devices();
         self.pulse.ended(device, Instant::now());
         self.counted.rays += result.as_ref().map_or(0, |output| output.rays);
@@ -337,9 +338,9 @@ impl Shell {
         }
     }
 
-    /// A compiler that was there at the start is gone. What a node can do is said when it joins, so
-    /// it joins again, without: the units that need the compiler go elsewhere and cost no attempt,
-    /// and none come any more.
+    /// Handles the loss of a compiler that was there at the start. A node reports its abilities
+    /// when it joins, so it joins again without the compiler. Units that need the compiler then go
+    /// elsewhere without a counted attempt, and no more of them come.
     fn lose_compiler(&mut self, reason: &str) {
         if self.opened.compiler.take().is_none() {
             return;
@@ -356,7 +357,7 @@ impl Shell {
         }
     }
 
-    /// Does what the agent says; true where that is to leave.
+    /// Executes the agent's actions. Returns true if one of them is to leave.
     fn perform(&mut self) -> bool {
         while let Some(action) = self.agent.poll_action() {
             match action {
@@ -387,7 +388,7 @@ impl Shell {
                 }
                 Action::Remove(lease) => {
                     if let Err(error) = self.outbox.remove(lease) {
-                        // It is offered again after a restart, and found unwanted.
+                        // The result is offered again after a restart, and is then found unwanted.
                         tracing::warn!(%lease, error = crate::scene::chain(&error), "result not \
                             removed");
                     }
@@ -401,8 +402,8 @@ impl Shell {
     fn send(&mut self, message: NodeToCoordinator) {
         let Some(session) = &self.session else { return };
         if session.outgoing.try_send(message).is_err() {
-            // The coordinator does not read, or the session is gone and its end not yet heard: the
-            // next one starts anew.
+            // The coordinator does not read, or the session is lost and its end not yet noticed.
+            // The next session starts from the beginning.
             use tessera_transport::{CloseCode, close::close};
             close(&session.connection, CloseCode::Failed, "control messages are not read");
         }
@@ -446,8 +447,8 @@ impl Shell {
             (_, Prepared::Compute(job), Task::Chunk { first, count, .. }) => {
                 Work::Compute { job, first, count }
             }
-            // The agent has checked that job and unit are of one kind, and frames are prepared by
-            // their job's.
+            // The agent has checked that job and unit have the same kind, and frames are prepared
+            // for their job's kind.
             _ => {
                 return finish(Err(DeviceError::Failed(
                     "a unit of another kind than its job".into(),
@@ -482,12 +483,12 @@ impl Shell {
             progress: self.progress(),
         };
         if let Some(session) = &self.session {
-            // One that cannot be written in time is worth nothing later.
+            // A heartbeat that cannot be written in time is useless later.
             let _ = session.heartbeats.try_send(heartbeat);
         }
     }
 
-    /// How far the units are whose devices tell.
+    /// Returns the progress of units whose devices report it.
     fn progress(&self) -> Vec<Progress> {
         let told = self.given.iter().filter_map(|(lease, given)| {
             let (device, done) = (u8::try_from(given.device).ok()?, given.cancel.done()?);
@@ -496,12 +497,12 @@ impl Shell {
         told.collect()
     }
 
-    /// Tells the agent which devices take units now, and the coordinator what has changed about
-    /// them.
+    /// Tells the agent which devices take units now, and the coordinator which devices have
+    /// changed.
     fn look_at_devices(&mut self) {
         let mut infos: Vec<DeviceInfo> = self.devices.iter().map(|device| device.info()).collect();
         if let Some(problem) = self.no_room.values().next() {
-            // What they would make has no place to go.
+            // Their outputs could not be stored.
             let ready = infos.iter_mut().filter(|info| info.state == DeviceState::Ready);
             ready.for_each(|info| info.state = no_room(problem));
         }
@@ -515,7 +516,7 @@ impl Shell {
         self.send(NodeToCoordinator::Devices(self.devices_told.clone()));
     }
 
-    /// How the devices are, for a heartbeat.
+    /// Returns the state of the devices for a heartbeat.
     fn telemetry(&mut self, since: Duration) -> Vec<DeviceTelemetry> {
         let mut telemetry = Vec::new();
         for (index, (device, before)) in self.devices.iter().zip(&mut self.busy_before).enumerate()
@@ -553,7 +554,7 @@ impl Shell {
         });
     }
 
-    /// A drained node has waited as long as it may for the last acknowledgements.
+    /// Returns whether a drained node has waited long enough for the last acknowledgements.
     fn waited_enough(&mut self) -> bool {
         if !self.agent.is_draining() || self.agent.is_working() {
             self.idle_since = None;
@@ -562,21 +563,21 @@ impl Shell {
         self.idle_since.get_or_insert_with(Instant::now).elapsed() >= self.config.drain_wait
     }
 
-    /// Says goodbye, and lets the devices go.
+    /// Closes the session and releases the devices.
     async fn leave(mut self) {
         for given in self.given.values() {
             given.cancel.cancel();
         }
-        // Before the session goes, so that its end is known to be ours.
+        // Before the end of the session, so that the dialler knows that we ended it.
         if let Some(hang_up) = self.hang_up.take() {
-            // Gone where the dialler has given up already.
+            // The receiver is gone if the dialler has given up already.
             let _ = hang_up.send(());
         }
         self.session = None;
         if let Err(error) = self.dialling.await {
             tracing::warn!(%error, "the session's task failed");
         }
-        // A device's threads end with their blocks: wait for them where waiting is allowed.
+        // A device's threads end with their blocks. Wait for them on a thread for blocking work.
         let devices = (self.devices, self.opened);
         if tokio::task::spawn_blocking(move || drop(devices)).await.is_err() {
             tracing::warn!("a device did not end well");

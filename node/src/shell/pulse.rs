@@ -3,26 +3,26 @@
 
 use std::time::{Duration, Instant};
 
-/// How a node is, for whoever watches over it.
+/// Health of a node, for a supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vitals {
-    /// When its loop last turned; it turns at least every half second, work or none.
+    /// When the node's loop last ran. It runs at least every half second, with or without work.
     pub turned: Instant,
     /// The longest time that a device has had work without progress; zero if every device makes
     /// progress or has nothing to do.
     pub stalled: Duration,
 }
 
-/// What is known of one device.
+/// Progress of one device.
 #[derive(Clone, Debug)]
 struct Beat {
     given: usize,
     busy: Duration,
-    /// When it last got on, or was given its first unit after having none.
+    /// When the device last made progress, or got its first unit after having none.
     moved: Instant,
 }
 
-/// The pulse of all devices.
+/// Progress of all devices.
 #[derive(Debug)]
 pub(super) struct Pulse(Vec<Beat>);
 
@@ -31,7 +31,7 @@ impl Pulse {
         Self(vec![Beat { given: 0, busy: Duration::ZERO, moved: now }; devices])
     }
 
-    /// A device was given a unit.
+    /// Records that a device was given a unit.
     pub(super) fn given(&mut self, device: usize, now: Instant) {
         if let Some(beat) = self.0.get_mut(device) {
             if beat.given == 0 {
@@ -41,7 +41,7 @@ impl Pulse {
         }
     }
 
-    /// A device has ended a unit, however.
+    /// Records that a device has ended a unit, in whatever way.
     pub(super) fn ended(&mut self, device: usize, now: Instant) {
         if let Some(beat) = self.0.get_mut(device) {
             beat.given = beat.given.saturating_sub(1);
@@ -49,7 +49,7 @@ impl Pulse {
         }
     }
 
-    /// Looks at the device times; one that has grown means progress within a unit.
+    /// Looks at the device times. A time that has grown means progress within a unit.
     pub(super) fn look(&mut self, busy: impl Iterator<Item = Duration>, now: Instant) -> Vitals {
         for (beat, busy) in self.0.iter_mut().zip(busy) {
             if std::mem::replace(&mut beat.busy, busy) != busy {

@@ -15,18 +15,18 @@ use tessera_transport::FrameError;
 use tessera_transport::frame::open_one_way;
 use tokio::sync::{Semaphore, mpsc};
 
-/// Results written to disk at a time. The wait is for the disk, and several writes share one flush
-/// of it.
+/// Results that are written to disk at a time. Most of the time is waiting for the disk, and
+/// several writes share one flush.
 const STORES_MAX: usize = 4;
-/// Results on their way to the coordinator at a time.
+/// Results that are sent to the coordinator at a time.
 const OFFERS_MAX: usize = 8;
-/// Wait before another try where the disk, or the outbox, is full.
+/// Wait before the next try if the disk or the outbox is full.
 const FULL_WAIT: Duration = Duration::from_secs(1);
-/// A disk that has been full for this long is told of, and gets no more units: others may render
-/// them meanwhile.
+/// Time after which a full disk is reported. The node then gets no more units, so that others can
+/// render them.
 const FULL_TOLD: Duration = Duration::from_secs(4);
-/// A result that takes longer than this to be taken is sent again. Far above what any usable line
-/// needs for 34 MiB.
+/// Time after which an undelivered result is sent again. It is far above what any usable line needs
+/// for 34 MiB.
 const OFFER_SECS_MAX: Duration = Duration::from_secs(600);
 
 /// Stores and sends results in tasks of its own, and reports by events.
@@ -44,8 +44,8 @@ impl Results {
         Self { outbox, events, stores: permits(STORES_MAX), offers: permits(OFFERS_MAX) }
     }
 
-    /// Encodes and keeps an output of the device at that position, from this sample on;
-    /// [`Event::Stored`] follows. A full disk is waited out, and after a while told of by
+    /// Encodes and stores the output of the device at that position, from this sample on.
+    /// [`Event::Stored`] follows. It waits if the disk is full, and reports this after a while with
     /// [`Event::NoRoom`].
     pub(super) fn store(&self, lease: Lease, device: u8, first_sample: u32, output: UnitOutput) {
         let this = self.clone();
@@ -91,8 +91,7 @@ impl Results {
             if !std::mem::replace(&mut waited, true) {
                 tracing::warn!(error = chain(&error), "no room for a result; waiting for room");
             }
-            // An outbox that has reached its limit waits for the coordinator: no other node could
-            // do better.
+            // An outbox at its limit waits for the coordinator. Another node could not do better.
             let disk = matches!(error, OutboxError::Disk { .. });
             if disk && since.elapsed() >= FULL_TOLD && !std::mem::replace(&mut told, true) {
                 let _ = self.events.send(Event::NoRoom { lease, problem: chain(&error) });
@@ -101,7 +100,7 @@ impl Results {
         }
     }
 
-    /// Sends a result over a session; an event follows only where that fails.
+    /// Sends a result over a session. An event follows only if this fails.
     pub(super) fn offer(&self, session: u64, connection: Connection, lease: Lease) {
         let this = self.clone();
         tokio::spawn(async move {
@@ -118,7 +117,7 @@ impl Results {
                         let _ = this.events.send(Event::NotOffered { session, lease });
                     }
                 }
-                // Acknowledged (and so removed) between the offer and now: nothing is lost.
+                // The result was acknowledged and removed since the offer, so nothing is lost.
                 Err(_) if !this.outbox.leases().contains(&lease) => {}
                 Err(error) => {
                     let _ = this.events.send(Event::ResultLost { lease, problem: chain(&error) });

@@ -1,5 +1,5 @@
-//! The session with the coordinator: enrols, dials, dials again, carries messages both ways.
-//! Decides nothing about work.
+//! The session with the coordinator: enrols, dials, dials again, and carries messages in both
+//! directions. Decides nothing about work.
 
 use super::event::{Event, Session};
 use crate::backoff::Backoff;
@@ -23,17 +23,17 @@ use tessera_transport::{
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// Messages that may wait to be written. Leases bound what a node has to say; a coordinator that
-/// lets more than this pile up does not read, and its session is given up.
+/// Most messages that wait to be written. Leases bound the messages of a node. If more messages
+/// wait, the coordinator does not read, and the session is given up.
 const OUTGOING_MAX: usize = 4096;
-/// Heartbeats that may wait; older news is worth nothing.
+/// Most heartbeats that wait. Old ones are useless.
 const HEARTBEATS_MAX: usize = 2;
-/// A session that lasted so long was a good one: the next wait is the first again.
+/// Duration after which a session counts as a good one. The next wait is then the first one again.
 const GOOD_SESSION: Duration = Duration::from_secs(5);
-/// How long the last messages may take on a friendly goodbye.
+/// Longest time for the last messages at a regular end.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-/// Keeps a session standing for as long as the node lives.
+/// Keeps a session with the coordinator as long as the node lives.
 pub(super) struct Dialler {
     address: Address,
     identity_folder: PathBuf,
@@ -44,21 +44,21 @@ pub(super) struct Dialler {
     hello: Hello,
     timing: Timing,
     backoff: Backoff,
-    /// The coordinator says that the certificate is over: nothing else comes before its renewal.
+    /// Whether the coordinator said that the certificate has expired. It must then be renewed
+    /// first.
     renew_first: bool,
-    /// The identity that is here has been over for too long: the token, if it is good, gets
-    /// another.
+    /// Whether the identity expired too long ago. A valid token then gets another one.
     enrol_again: bool,
     events: mpsc::UnboundedSender<Event>,
-    /// What stands now, for whoever fetches.
+    /// The present connection, for tasks that fetch blobs.
     connection: watch::Sender<Option<Connection>>,
 }
 
-/// How a try to reach the coordinator ended.
+/// How a try to reach the coordinator failed.
 enum Failed {
-    /// Later it may work.
+    /// It may work later.
     ForNow(String),
-    /// Only a person can help.
+    /// It cannot work before a person changes something.
     ForGood(NodeError),
 }
 
@@ -97,7 +97,7 @@ impl Dialler {
         })
     }
 
-    /// Runs until `stop` says so (or goes), or until there is no hope.
+    /// Runs until it is stopped (or `stop` is dropped), or until no session is possible.
     pub(super) async fn run(mut self, mut stop: oneshot::Receiver<()>) {
         for number in 1.. {
             let tried = tokio::select! {
@@ -115,7 +115,7 @@ impl Dialler {
                         link.close(CloseCode::Done, "the node leaves").await;
                         return;
                     }
-                    // The shell owns the other end and outlives this task; if it is gone, no task
+                    // The shell owns the other end and outlives this task. If it is gone, no task
                     // listens.
                     let _ = self.events.send(Event::Lost(number));
                     if begun.elapsed() >= GOOD_SESSION {
@@ -156,7 +156,7 @@ impl Dialler {
                 },
                 _,
             ) => {
-                // It may be allowed again while this process runs.
+                // The node may be allowed again while this process runs.
                 self.backoff.slow();
                 Failed::ForNow(chain(&error))
             }
@@ -170,14 +170,14 @@ impl Dialler {
             match renew_kept(&link.connection, &identity, &self.identity_folder, self.timing).await
             {
                 Ok(_) => tracing::info!("certificate looked after"),
-                // While the certificate holds, the session is as good with the old one.
+                // While the certificate is valid, the session can continue with it.
                 Err(error) => tracing::warn!(reason = chain(&error), "certificate not renewed"),
             }
         }
         Ok(link)
     }
 
-    /// Whoever has a pool by certificate cannot be started for another.
+    /// Refuses a pool that differs from the one in the certificate.
     fn check_pool(&self, identity: &Identity) -> Result<(), Failed> {
         match (&identity.peer.pool, &self.pool) {
             (Some(fixed), Some(claimed)) if fixed != claimed => {
@@ -188,8 +188,8 @@ impl Dialler {
         }
     }
 
-    /// What the end of a session says about the next try: the certificate is to be renewed first,
-    /// or a person must do something.
+    /// Draws conclusions from the end of a session: the certificate must be renewed first, or a
+    /// person must do something.
     fn learn_from(&mut self, connection: &Connection) {
         let Some(Ended::Closed { code, reason }) = connection.close_reason().map(Ended::from)
         else {
@@ -199,14 +199,15 @@ impl Dialler {
             Some(CloseCode::Expired) => self.renew_first = true,
             Some(CloseCode::Denied | CloseCode::NotAllowed) => {
                 tracing::error!(reason, "turned away by the coordinator");
-                // It may be ended while this process runs, so it goes on dialling: rarely.
+                // The denial may end while this process runs, so continue to dial, but rarely.
                 self.backoff.slow();
             }
             _ => {}
         }
     }
 
-    /// The identity of the data folder; a token gets one if there is none, or if it has expired.
+    /// Returns the identity of the data folder. If there is none, or it has expired, a token gets
+    /// one.
     async fn identity(&mut self) -> Result<Identity, Failed> {
         let needed = self.enrol_again || !Identity::is_at(&self.identity_folder);
         let Some(token) = self.token.as_ref().filter(|_| needed) else {
@@ -230,7 +231,7 @@ impl Dialler {
         }
     }
 
-    /// Carries messages until the session is lost; true where it was stopped instead.
+    /// Carries messages until the session is lost. Returns true if it was stopped instead.
     async fn hold(&self, link: &Link, number: u64, stop: &mut oneshot::Receiver<()>) -> bool {
         let opened = async {
             let control = open_both(&link.connection, StreamKind::NodeControl).await?;
@@ -244,7 +245,7 @@ impl Dialler {
                 return false;
             }
         };
-        // What the coordinator waits for must not wait behind results.
+        // Messages that the coordinator waits for must not wait behind results.
         control.set_priority(2);
         telemetry.set_priority(1);
         let (outgoing, messages) = mpsc::channel(OUTGOING_MAX);
@@ -270,7 +271,7 @@ impl Dialler {
             }
         };
         if stopped && !writing.is_finished() {
-            // The shell has let go of the session, so what is left to write is short.
+            // The shell has released the session, so only little is left to write.
             let _ = tokio::time::timeout(GOODBYE, &mut writing).await;
         }
         writing.abort();
@@ -286,7 +287,7 @@ impl Dialler {
         stopped
     }
 
-    /// Renews the certificate for as long as the connection stands.
+    /// Renews the certificate as long as the connection exists.
     fn keep_fresh(&self, link: &Link) -> tokio::task::JoinHandle<()> {
         let (connection, folder, timing) =
             (link.connection.clone(), self.identity_folder.clone(), self.timing);
@@ -305,7 +306,7 @@ impl Dialler {
         })
     }
 
-    /// Hands on what the coordinator says; returns why it ends.
+    /// Passes the coordinator's messages on. Returns the reason of the end.
     async fn read_messages(&self, incoming: &mut FrameReceiver, number: u64) -> String {
         loop {
             match incoming.receive::<CoordinatorToNode>().await {
@@ -325,7 +326,7 @@ impl Dialler {
     }
 }
 
-/// Writes until the senders are gone, then sees that all of it arrives.
+/// Writes until the senders are gone, then waits until everything has arrived.
 async fn write_messages(
     mut control: FrameSender,
     mut messages: mpsc::Receiver<NodeToCoordinator>,

@@ -1,5 +1,5 @@
-//! Amazon EC2's notices, by its instance metadata service, version 2: a token first, then two paths
-//! that are absent until there is one.
+//! Notices of Amazon EC2, from version 2 of its instance metadata service: a token first, then two
+//! paths that are absent until there is a notice.
 
 use super::Notice;
 use super::http::{Answer, Metadata, MetadataError};
@@ -8,7 +8,7 @@ const TOKEN: &str = "/latest/api/token";
 const ACTION: &str = "/latest/meta-data/spot/instance-action";
 const REBALANCE: &str = "/latest/meta-data/events/recommendations/rebalance";
 
-/// The notice that there is now.
+/// Returns the present notice.
 pub(super) async fn look(service: &mut Metadata) -> Result<Option<Notice>, MetadataError> {
     // `{"action": "terminate", "time": "2026-09-18T08:22:00Z"}`, or `stop`, or `hibernate`: two
     // minutes before.
@@ -27,11 +27,11 @@ pub(super) async fn look(service: &mut Metadata) -> Result<Option<Notice>, Metad
     }))
 }
 
-/// What stands at a path; None where nothing does.
+/// Returns the content of a path; None if it is absent.
 async fn get(service: &mut Metadata, path: &'static str) -> Result<Option<String>, MetadataError> {
     let mut answer = ask(service, path).await?;
     if answer.status == 401 {
-        // The token has run out.
+        // The token has expired.
         service.kept = None;
         answer = ask(service, path).await?;
     }

@@ -1,4 +1,4 @@
-//! Azure's notices: Scheduled Events, a list that may speak of other machines of the same set too.
+//! Notices of Azure: Scheduled Events, a list that may also contain other machines of the same set.
 
 use super::Notice;
 use super::http::{Metadata, MetadataError};
@@ -7,7 +7,7 @@ use serde::Deserialize;
 const EVENTS: &str = "/metadata/scheduledevents?api-version=2020-07-01";
 const NAME: &str = "/metadata/instance/compute/name?api-version=2021-02-01&format=text";
 
-/// The answer, as far as it matters.
+/// The needed part of the answer.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Document {
@@ -25,12 +25,12 @@ struct Event {
     resources: Vec<String>,
 }
 
-/// The notice that there is now.
+/// Returns the present notice.
 pub(super) async fn look(service: &mut Metadata) -> Result<Option<Notice>, MetadataError> {
     let text = get(service, EVENTS).await?;
     let document: Document = serde_json::from_str(&text)
         .map_err(|_| MetadataError::Strange(EVENTS.to_owned(), "no list of events"))?;
-    // A frozen machine goes on after some seconds.
+    // A frozen machine continues after some seconds.
     let ends = |event: &&Event| {
         ["Preempt", "Terminate", "Reboot", "Redeploy"].contains(&event.event_type.as_str())
     };

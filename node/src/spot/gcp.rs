@@ -1,4 +1,4 @@
-//! Google Compute Engine's notices: two values of its metadata server that change.
+//! Notices of Google Compute Engine: two values of its metadata server that change.
 
 use super::Notice;
 use super::http::{Metadata, MetadataError};
@@ -6,12 +6,12 @@ use super::http::{Metadata, MetadataError};
 const PREEMPTED: &str = "/computeMetadata/v1/instance/preempted";
 const MAINTENANCE: &str = "/computeMetadata/v1/instance/maintenance-event";
 
-/// The notice that there is now.
+/// Returns the present notice.
 pub(super) async fn look(service: &Metadata) -> Result<Option<Notice>, MetadataError> {
     if get(service, PREEMPTED).await? == "TRUE" {
         return Ok(Some(Notice { what: "Google preempts this machine".into(), certain: true }));
     }
-    // A machine that is migrated goes on; one with a GPU cannot be, and is ended.
+    // A machine that is migrated continues. A machine with a GPU cannot be migrated, and is ended.
     let event = get(service, MAINTENANCE).await?;
     Ok(event.starts_with("TERMINATE").then(|| Notice {
         what: format!("Google ends this machine for maintenance of its host: {event}"),

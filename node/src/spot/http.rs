@@ -1,28 +1,28 @@
-//! Questions to a metadata service: one short HTTP/1.1 exchange each, bounded in time and bytes.
-//! Not for any other server.
+//! Requests to a metadata service: one short HTTP/1.1 exchange each, with limits for time and
+//! bytes. Not for any other server.
 
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// How long an exchange may take. The service is on the machine's own host.
+/// Longest time for an exchange. The service runs on the machine's own host.
 const WITHIN: Duration = Duration::from_secs(3);
-/// Bytes of an answer at most.
+/// Longest answer in bytes.
 const ANSWER_BYTES_MAX: u64 = 64 << 10;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MetadataError {
-    /// The network.
+    /// The network failed.
     #[error("cannot ask `{0}`")]
     Io(String, #[source] std::io::Error),
     /// No answer came in time.
     #[error("no answer from `{0}`")]
     Silent(String),
-    /// Something came that is no answer.
+    /// The received bytes are not a valid answer.
     #[error("what `{0}` answers is {1}")]
     Strange(String, &'static str),
-    /// It says no.
+    /// The service refused.
     #[error("`{0}` answers {1} to {2}")]
     Status(String, u16, &'static str),
 }
@@ -31,11 +31,11 @@ pub(super) enum MetadataError {
 #[derive(Debug)]
 pub(super) struct Metadata {
     address: String,
-    /// What it gave for later questions: a token, or this machine's name.
+    /// Value that the service gave for later requests: a token, or this machine's name.
     pub(super) kept: Option<String>,
 }
 
-/// What it answered.
+/// Answer of the service.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) status: u16,
@@ -51,8 +51,8 @@ impl Metadata {
         MetadataError::Status(self.address.clone(), answer.status, path)
     }
 
-    /// Asks. `header` is one line more, without its end; what it holds comes from this program or
-    /// from the service.
+    /// Sends a request. `header` is one more line, without its end. Its content comes from this
+    /// program or from the service.
     pub(super) async fn ask(
         &self,
         method: &str,
@@ -80,7 +80,7 @@ impl Metadata {
     }
 }
 
-/// Reads an answer that ends with its connection.
+/// Parses an answer that ends with its connection.
 pub(super) fn parse(bytes: &[u8]) -> Result<Answer, &'static str> {
     let text = std::str::from_utf8(bytes).map_err(|_| "no text")?;
     let (head, body) = text.split_once("\r\n\r\n").ok_or("cut short")?;

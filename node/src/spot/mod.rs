@@ -1,5 +1,5 @@
-//! Notices of clouds that take a machine back: whether this is such a machine, and waiting for its
-//! notice. Ends no node; its owner does.
+//! Notices of clouds that take a machine back: finds out whether this is such a machine, and waits
+//! for its notice. Its owner ends the node.
 
 mod aws;
 mod azure;
@@ -16,9 +16,9 @@ use std::time::Duration;
 
 /// Address of the clouds' metadata services, the same on every machine.
 const METADATA: &str = "169.254.169.254:80";
-/// Pause between two questions. The shortest notice is 30 s.
+/// Pause between two requests. The shortest notice is 30 s.
 const PAUSE: Duration = Duration::from_secs(2);
-/// What the kernel says of the machine.
+/// Folder in which the kernel describes the machine.
 const MACHINE: &str = "/sys/class/dmi/id";
 
 /// A cloud that takes machines back with a notice.
@@ -32,19 +32,19 @@ pub enum Cloud {
     Azure,
 }
 
-/// Which cloud's notices are waited for.
+/// Cloud whose notices the node waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spot {
-    /// None's.
+    /// No cloud.
     Off,
     /// Notices of the cloud that this machine seems to be in.
     #[default]
     Auto,
-    /// This one's.
+    /// This cloud.
     Cloud(Cloud),
 }
 
-/// A text that names no cloud.
+/// The text does not name a cloud.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no cloud whose notices are known; write `auto`, `off`, `aws`, `gcp` or `azure`")]
 pub struct SpotError(String);
@@ -75,17 +75,17 @@ impl fmt::Display for Spot {
     }
 }
 
-/// A machine is taken back.
+/// A notice that the machine will be taken back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// What the cloud says, for people.
+    /// Text of the notice, for people.
     pub what: String,
-    /// It is certain, and soon; otherwise it is only likely.
+    /// Whether it will certainly be taken back soon. Otherwise it is only likely.
     pub certain: bool,
 }
 
 impl Spot {
-    /// The cloud whose notices are to be waited for, if any.
+    /// Returns the cloud whose notices the node waits for, if there is one.
     pub fn cloud(self) -> Option<Cloud> {
         match self {
             Self::Off => None,
@@ -96,13 +96,13 @@ impl Spot {
 }
 
 impl Cloud {
-    /// The cloud that a machine says it is of, in the files that firmware fills.
+    /// Returns the cloud of a machine, according to the files that firmware fills.
     fn of_machine(folder: &Path) -> Option<Self> {
         let text = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
         match text("sys_vendor").trim() {
             "Amazon EC2" => Some(Self::Aws),
             "Google" => Some(Self::Gcp),
-            // Microsoft's name stands in its laptops too; this tag only in its cloud.
+            // Microsoft's name is in its laptops too, but this tag is only in its cloud.
             "Microsoft Corporation"
                 if text("chassis_asset_tag").trim() == "7783-7084-3265-9085-8269-3286-77" =>
             {
@@ -112,9 +112,10 @@ impl Cloud {
         }
     }
 
-    /// Waits for a notice. A certain one follows a likely one where this is called again.
-    /// `metadata` is where the metadata service listens, `HOST:PORT`; None for the clouds' own. A
-    /// service that does not answer is asked again, for ever: a notice may come yet.
+    /// Waits for a notice. After a likely notice, a repeated call can return a certain one.
+    /// `metadata` is the address of the metadata service, `HOST:PORT`; None means that of the
+    /// clouds. A service that does not answer is asked again without end, because a notice may
+    /// still come.
     pub async fn notice(self, metadata: Option<&str>, told: Option<&Notice>) -> Notice {
         let mut service = Metadata::new(metadata.unwrap_or(METADATA));
         let mut complained = false;

@@ -1,4 +1,4 @@
-//! Each cloud's service as its documents describe it, in a socket of this process.
+//! Tests with each cloud's service as its documents describe it, on a socket of this process.
 
 use super::http::{Answer, parse};
 use super::*;
@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// What a service says: status and body by method and path; anything else is absent.
+/// Answers of a service: status and body by method and path. Everything else is absent.
 type Pages = Arc<Mutex<BTreeMap<&'static str, (u16, &'static str)>>>;
 
-/// A service that wants this header on every GET.
+/// Runs a service that requires this header in every GET.
 async fn serve(wanted: &'static str, pages: Pages) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -36,7 +36,7 @@ async fn serve(wanted: &'static str, pages: Pages) -> String {
     address
 }
 
-/// Waits for a notice that must not come before the page is changed, and must come after.
+/// Waits for a notice that must come after the page has changed, and not before.
 async fn changes(
     cloud: Cloud,
     (address, pages): (&str, &Pages),

@@ -1,16 +1,16 @@
-//! Results that wait for the next known answer. They leave the device only after it has been found
-//! right behind them, so that a device that begins to compute wrongly spoils no picture. Knows no
-//! process and no clock.
+//! Results that wait for the next known-answer test. They are released only after that test has
+//! passed, so that a device that begins to compute wrongly spoils no picture. Knows no process and
+//! no clock.
 
 use super::flight::Flight;
 use crate::device::{DeviceError, UnitOutput};
 use std::time::{Duration, Instant};
 
-/// A result waits for its test so long at most: far less than the work that a node holds ahead, so
-/// that no one notices the wait, and far more than a test takes.
+/// Longest time that a result waits for its test. It is far less than the work that a node holds
+/// ahead, so the wait is not noticeable, and far more than a test takes.
 const HELD_MAX: Duration = Duration::from_millis(250);
 
-/// What a device has done since it was last found right.
+/// Results of a device since it last passed a test.
 #[derive(Default)]
 pub(super) struct Held {
     results: Vec<(Flight, UnitOutput)>,
@@ -28,15 +28,15 @@ impl Held {
         self.results.is_empty()
     }
 
-    /// Whether the device is to be tested now: `units` results wait, or one has waited long, or
-    /// there is nothing else to do.
+    /// Returns whether the device should be tested now: `units` results wait, one has waited long,
+    /// or there is nothing else to do.
     pub(super) fn is_due(&self, units: usize, idle: bool, now: Instant) -> bool {
         let waited = |since: Instant| now.saturating_duration_since(since) >= HELD_MAX;
         !self.is_empty() && (idle || self.results.len() >= units || self.since.is_some_and(waited))
     }
 
-    /// The device was right at the test of that number: lets go what it was given before. How many
-    /// results that is.
+    /// Releases the results that were given before the test of that number, which the device has
+    /// passed. Returns their number.
     pub(super) fn release(&mut self, test: u64, now: Instant) -> usize {
         let (proven, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.results)
             .into_iter()
@@ -50,7 +50,8 @@ impl Held {
         count
     }
 
-    /// These may be wrong: they go back to be done elsewhere. How many results that is.
+    /// Gives up all results, which may be wrong, so that they are rendered elsewhere. Returns their
+    /// number.
     pub(super) fn give_up(&mut self) -> usize {
         self.since = None;
         let results = std::mem::take(&mut self.results);

@@ -1,4 +1,4 @@
-//! Tests of what is held back.
+//! Tests of the results that are held back.
 
 use super::super::flight::Purpose;
 use super::*;
@@ -8,7 +8,7 @@ use tessera_protocol::TileSums;
 
 type Ends = Receiver<Result<UnitOutput, DeviceError>>;
 
-/// A unit that is done, and where its end is heard.
+/// Returns a finished unit, and the receiver of its end.
 fn done(number: u64) -> (Flight, UnitOutput, Ends) {
     let (sender, ends) = channel();
     let finish = Box::new(move |result| sender.send(result).unwrap());

@@ -1,6 +1,6 @@
-//! The known answer: a unit whose sums every device has to give, bit for bit, before it gets work.
-//! Finds wrong results, not only crashes. Renders on the CPU, once a process and size; runs nothing
-//! on a device.
+//! The known answer: a unit whose sums every device must give, bit for bit, before it gets work. It
+//! finds wrong results, not only crashes. The answer is rendered on the CPU, once per process and
+//! size. Runs nothing on a device.
 
 use crate::device::PreparedFrame;
 use std::collections::BTreeMap;
@@ -11,18 +11,18 @@ use tessera_kernels::host::{RayCounts, best_isa, render_unit};
 use tessera_layout::UnitParams;
 use tessera_scenes::{EnvironmentSource, FlattenOptions, LoadOptions, load};
 
-/// A room with a lamp, matt walls, a box of copper and one of plastic.
+/// A room with a lamp, diffuse walls, a box of copper and a box of plastic.
 const SCENE: &str = include_str!("known_answer.gltf");
-/// Edge of the picture, pixels.
+/// Edge of the picture in pixels.
 const EDGE: u32 = 16;
-/// Paths for each multiprocessor: two warps, so that every one of them has to do with it.
+/// Paths for each multiprocessor: two warps, so that each of them takes part.
 const PATHS_PER_MULTIPROCESSOR: u32 = 64;
-/// Samples a pixel at most: 64 Ki paths, far below a second on any CPU.
+/// Most samples per pixel: 64 Ki paths, which take far less than a second on any CPU.
 const SAMPLES_MAX: u32 = 256;
-/// Under this id devices hold the scene; the ids of frames count up from 1.
+/// Id of the scene on devices. The ids of frames count up from 1.
 const SCENE_ID: u64 = u64::MAX;
 
-/// The test that a device of so many multiprocessors gets.
+/// The test for a device with a given number of multiprocessors.
 #[derive(Clone)]
 pub(super) struct KnownAnswer {
     pub(super) frame: Arc<PreparedFrame>,
@@ -52,7 +52,7 @@ impl KnownAnswer {
         Ok(Self { frame, params, sums })
     }
 
-    /// Whether these are the sums, little endian, that every device must give.
+    /// Returns whether these little-endian sums are those that every device must give.
     pub(super) fn is(&self, sums: &[u8]) -> bool {
         let expected = self.sums.iter().flat_map(|sum| sum.to_le_bytes());
         sums.len() == self.sums.len() * 8 && sums.iter().copied().eq(expected)
@@ -117,7 +117,8 @@ mod tests {
             assert!(!answer.is(&sums));
             sums[index] ^= 1;
         }
-        // Light, walls and both boxes are to be seen: a picture of one value would find nothing.
+        // Light, walls and both boxes must be visible. A picture with only one value would find
+        // nothing.
         let distinct: std::collections::BTreeSet<i64> = answer.sums.iter().copied().collect();
         assert!(distinct.len() > 500, "{}", distinct.len());
     }

@@ -41,16 +41,16 @@ use std::time::Duration;
 use supervisor::{FirstStart, State, Supervisor};
 use tessera_protocol::device::{DeviceInfo, DeviceTelemetry};
 
-/// How long one look at a device that is being opened waits.
+/// Longest wait of one look at a device that is being opened.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Why a device is not ready at the node's start.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StartFault {
-    /// The driver, or the device, does not suit.
+    /// The driver or the device is not suitable.
     #[error(transparent)]
     Refused(Refusal),
-    /// It failed again and again, or computes wrongly.
+    /// The device failed repeatedly, or computes wrongly.
     #[error("{0}")]
     Faulty(String),
 }
@@ -63,7 +63,7 @@ pub(crate) struct CudaDevice {
     compute: ComputeLane,
 }
 
-/// A device on its way.
+/// A device that is being opened.
 pub(crate) struct Opening {
     device: CudaDevice,
     first: Receiver<FirstStart>,
@@ -100,7 +100,7 @@ impl CudaDevice {
             health: Health::new(Backoff::new(key)),
             state: State::new(),
         };
-        // The worker ends with the thread that starts it: this one lives as long as the device.
+        // The worker ends with the thread that starts it. This thread lives as long as the device.
         let thread = std::thread::Builder::new().name(slot).spawn(move || supervisor.run())?;
         Ok(Opening {
             device: Self { shared, events, supervisor: Some(thread), compute },
@@ -108,14 +108,14 @@ impl CudaDevice {
         })
     }
 
-    /// Where the monitor reports to.
+    /// Returns the listener for the monitor's reports.
     pub(crate) fn listener(&self) -> monitor::Listener {
         monitor::Listener { shared: self.shared.clone(), events: self.events.clone() }
     }
 }
 
 impl Opening {
-    /// How the device's start went; None where it is not known yet, after a short wait. Told once.
+    /// Returns the outcome of the device's start, once; None if it is not known after a short wait.
     pub(crate) fn look(&self) -> Option<Result<(), StartFault>> {
         Some(match self.first.recv_timeout(LOOK) {
             Ok(FirstStart::Ready) => Ok(()),
@@ -128,7 +128,7 @@ impl Opening {
         })
     }
 
-    /// The device, ready, being tested, or given up and quarantined.
+    /// Returns the device: ready, being tested, or quarantined.
     pub(crate) fn into_device(self) -> CudaDevice {
         self.device
     }
@@ -163,7 +163,7 @@ impl Drop for CudaDevice {
     fn drop(&mut self) {
         let _ = self.events.send(Event::Stop);
         if let Some(thread) = self.supervisor.take() {
-            // It catches nothing and panics nowhere; one that did has nothing more to give.
+            // The thread does not panic, and has nothing to return.
             let _ = thread.join();
         }
     }

@@ -1,5 +1,5 @@
-//! Hears from the worker that watches the devices (`../worker/monitor.rs`) and passes it on to
-//! those it is about. Without NVML there is nothing to hear, and devices work all the same.
+//! Receives reports from the worker that watches the devices (`../worker/monitor.rs`), and passes
+//! them to the devices. Without NVML there are no reports, and devices work all the same.
 
 use super::child::{Child, Heard};
 use super::command::WorkerCommand;
@@ -13,18 +13,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often devices are looked at.
+/// Time between two readings of the devices.
 const PERIOD: Duration = Duration::from_secs(1);
-/// A watcher that says nothing for so long hangs in the driver: it is ended and another one
+/// A watcher without a report for this long hangs in the driver. It is ended, and another one is
 /// started.
 const SILENCE: Duration = Duration::from_secs(60);
-/// Longest wait, at the start of a node, for the first look at the devices: events before it are
-/// not heard.
+/// Longest wait for the first reading at the start of a node. Earlier events are not reported.
 const FIRST_LOOK: Duration = Duration::from_secs(5);
 /// Wait before another watcher is started.
 const RESTART: Duration = Duration::from_secs(30);
 
-/// One device, as far as the monitor is concerned.
+/// One device, as far as the monitor needs it.
 pub(crate) struct Listener {
     pub(super) shared: Arc<Shared>,
     pub(super) events: Sender<Event>,
@@ -36,7 +35,7 @@ impl Listener {
     }
 }
 
-/// Watches as long as it lives.
+/// Watches the devices until it is dropped.
 pub(crate) struct Monitor {
     stop: Sender<()>,
     thread: Option<JoinHandle<()>>,
@@ -58,7 +57,7 @@ impl Monitor {
             Watching { command, listeners, table, readings: Vec::new(), first: Some(looked) };
         let thread = std::thread::Builder::new().name("monitor".into());
         let thread = thread.spawn(move || watching.run(&stopped))?;
-        // Whether it comes or not: without NVML devices work all the same.
+        // Continue in either case: without NVML devices work all the same.
         let _ = first_look.recv_timeout(FIRST_LOOK);
         Ok(Self { stop, thread: Some(thread) })
     }
@@ -78,7 +77,7 @@ struct Watching {
     listeners: Vec<Listener>,
     table: XidTable,
     readings: Vec<DeviceReading>,
-    /// Hears of the first look, or of its end without one.
+    /// Notified of the first reading, or of the end without one.
     first: Option<Sender<()>>,
 }
 
@@ -92,8 +91,8 @@ impl Watching {
         }
     }
 
-    /// Runs one watcher to its end; false if there is nothing to watch with, or no device wants it
-    /// any more.
+    /// Runs one watcher to its end. Returns false if there is no NVML, or no device is left to
+    /// watch.
     fn watch(&mut self, stopped: &Receiver<()>) -> bool {
         let (sender, heard) = channel();
         let child = Child::start(&self.command, None, "monitor", move |heard| {
@@ -142,7 +141,7 @@ impl Watching {
                     }
                 }
                 self.readings = readings;
-                // Dropped, it ends the wait.
+                // Dropping the sender ends the wait.
                 self.first = None;
             }
             Report::Xid { uuid, code } => self.on_xid(&uuid, code),
@@ -150,7 +149,7 @@ impl Watching {
         }
     }
 
-    /// An event of a device is one of all its slices.
+    /// Passes an event of a device to all its slices.
     fn on_xid(&self, device: &str, code: u64) {
         let (action, meaning) = self.table.look_up(code);
         for listener in &self.listeners {
@@ -159,7 +158,7 @@ impl Watching {
             let parent = reading.and_then(|reading| reading.mig_parent.as_deref());
             if same_uuid(&uuid, device) || parent.is_some_and(|parent| same_uuid(parent, device)) {
                 let event = Event::Xid { code, action, meaning: meaning.to_owned() };
-                // A device that is closed has no events.
+                // A closed device does not receive events.
                 let _ = listener.events.send(event);
             }
         }

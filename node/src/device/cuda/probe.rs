@@ -1,5 +1,5 @@
-//! Lists the CUDA devices through a worker, so that a driver that hangs or crashes does so
-//! elsewhere.
+//! Lists the CUDA devices through a worker, so that a driver that hangs or crashes does not affect
+//! this process.
 
 use super::child::{Child, Heard};
 use super::command::WorkerCommand;
@@ -10,25 +10,25 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// Longest wait for an answer: drivers initialise many devices in seconds, and a loaded machine is
-/// slow.
+/// Longest wait for an answer. Drivers take seconds to initialise many devices, and a loaded
+/// machine is slow.
 const WAIT: Duration = Duration::from_secs(60);
 
 /// Why no device could be listed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ProbeError {
-    /// The driver says so.
+    /// The driver refused.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The process that asks it did not get that far.
+    /// The worker process did not get far enough to ask the driver.
     #[error("the worker process failed: {0}")]
     Worker(String),
 }
 
-/// What was found.
+/// Result of a probe.
 #[derive(Clone, Debug)]
 pub struct Probed {
-    /// Devices and MIG slices, able or not, in the order of their slots.
+    /// Devices and MIG slices, usable or not, in the order of their slots.
     pub devices: Result<Vec<FoundDevice>, Refusal>,
     /// How far a worker is confined on this machine.
     pub sandbox: SandboxReport,
@@ -80,8 +80,8 @@ fn find_compiler_with(
     }
 }
 
-/// The version of the NVRTC that workers can load; None where they find none, or it brings the
-/// process down.
+/// Returns the version of the NVRTC that workers can load; None if they find none, or if it crashes
+/// the process.
 pub(crate) fn compiler_of(command: &WorkerCommand) -> Option<(u32, u32)> {
     match find_compiler_with(command) {
         Ok(found) => found.ok().map(|found| found.version),
@@ -93,18 +93,18 @@ pub(crate) fn compiler_of(command: &WorkerCommand) -> Option<(u32, u32)> {
     }
 }
 
-/// Why a confined worker could not do what it tried, by what that was. None where it could.
+/// Errors of a confined worker, for each forbidden action; None if the action succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {
-    /// Connect to a port of this machine.
+    /// Connecting to a port of this machine.
     pub connect: Option<String>,
-    /// Open sockets of its own.
+    /// Opening a socket.
     pub bind: Option<String>,
-    /// Read the file.
+    /// Reading the file.
     pub read: Option<String>,
-    /// Write beside it.
+    /// Writing a file beside it.
     pub write: Option<String>,
-    /// Run a program.
+    /// Running a program.
     pub run: Option<String>,
 }
 
@@ -132,7 +132,7 @@ pub fn try_forbidden(
     }
 }
 
-/// A worker that is asked questions.
+/// A worker that answers questions.
 struct Asked {
     child: Child,
     heard: Receiver<Heard>,

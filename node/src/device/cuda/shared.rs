@@ -1,4 +1,4 @@
-//! The state of a CUDA device that the rest of the node reads. Decides nothing.
+//! State of a CUDA device that the rest of the node reads. Decides nothing.
 
 use crate::device::worker::FoundDevice;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,19 +8,19 @@ use tessera_protocol::device::{
     CudaInfo, DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry, XidEvent,
 };
 
-/// An event of the driver comes so long after its cause at most.
+/// Longest time between the cause of a driver event and the event.
 const USER_KERNEL: Duration = Duration::from_secs(15);
-/// What ends a quarantine.
+/// Action that ends a quarantine.
 const REMEDY: &str = "see its log, repair or reset the device, then restart the node";
 
-/// Written by the device's supervisor and by the monitor.
+/// State that the device's supervisor and the monitor write.
 #[derive(Debug)]
 pub(super) struct Shared {
     seen: Mutex<Seen>,
     busy_nanos: AtomicU64,
-    /// Bytes that the worker of compute jobs has of the device.
+    /// Device memory in bytes that the worker for compute jobs uses.
     compute_held: AtomicU64,
-    /// When a user's kernel ran last.
+    /// When a user's kernel last ran.
     user_kernel: Mutex<Option<Instant>>,
 }
 
@@ -32,7 +32,7 @@ struct Seen {
 }
 
 impl Shared {
-    /// A device that is still to show what it can.
+    /// Creates the state of a device that has not been tested yet.
     pub(super) fn new(slot: String, found: &FoundDevice) -> Self {
         let mut info = DeviceInfo {
             slot,
@@ -88,7 +88,7 @@ impl Shared {
         self.seen().info.state == DeviceState::Ready
     }
 
-    /// A worker has opened it, and holds nothing yet.
+    /// Records that a worker has opened the device and holds nothing yet.
     pub(super) fn opened(&self, found: &FoundDevice, start: Duration, free_bytes: u64) {
         self.holds(free_bytes, 0);
         let mut seen = self.seen();
@@ -98,7 +98,7 @@ impl Shared {
         }
     }
 
-    /// The monitor has looked at it.
+    /// Records a reading of the monitor.
     pub(super) fn measured(
         &self,
         telemetry: DeviceTelemetry,
@@ -112,7 +112,8 @@ impl Shared {
         }
     }
 
-    /// What its worker says of its memory: without NVML, the only word on what is free.
+    /// Records the worker's report of its memory. Without NVML, it is the only source for the free
+    /// memory.
     pub(super) fn holds(&self, free_bytes: u64, held_bytes: u64) {
         let mut seen = self.seen();
         seen.telemetry.memory_free = Some(free_bytes);
@@ -123,37 +124,37 @@ impl Shared {
         self.seen().xid = Some((code, at));
     }
 
-    /// A unit has ended.
+    /// Records the end of a unit.
     pub(super) fn worked(&self, device_time: Duration, samples_per_second: f64) {
         let nanos = u64::try_from(device_time.as_nanos()).unwrap_or(u64::MAX);
         self.busy_nanos.fetch_add(nanos, Ordering::Relaxed);
         self.seen().telemetry.samples_per_second = samples_per_second;
     }
 
-    /// A user's kernel begins or ends.
+    /// Records the begin or end of a user's kernel.
     pub(super) fn on_user_kernel(&self, now: Instant) {
         *self.user_kernel.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
     }
 
-    /// What the driver reports now may be a user's kernel's doing.
+    /// Returns whether a user's kernel may have caused an event that the driver reports now.
     pub(super) fn is_under_user_kernel(&self, now: Instant) -> bool {
         let last = *self.user_kernel.lock().unwrap_or_else(PoisonError::into_inner);
         last.is_some_and(|last| now.saturating_duration_since(last) < USER_KERNEL)
     }
 
-    /// The worker of compute jobs has so much of the device; 0 once it has ended. It counts as
-    /// held: a chunk of the same job uses it again, another job replaces it, and a worker without
-    /// units ends.
+    /// Records how much device memory the worker for compute jobs has; 0 once it has ended. This
+    /// memory counts as held: a chunk of the same job uses it again, another job replaces it, and a
+    /// worker without units ends.
     pub(super) fn compute_holds(&self, bytes: u64) {
         self.compute_held.store(bytes, Ordering::Relaxed);
     }
 
-    /// What [`Self::compute_holds`] has said last.
+    /// Returns the last value of [`Self::compute_holds`].
     pub(super) fn compute_held(&self) -> u64 {
         self.compute_held.load(Ordering::Relaxed)
     }
 
-    /// A compute unit has ended.
+    /// Records the end of a compute unit.
     pub(super) fn computed(&self, device_time: Duration) {
         let nanos = u64::try_from(device_time.as_nanos()).unwrap_or(u64::MAX);
         self.busy_nanos.fetch_add(nanos, Ordering::Relaxed);
@@ -164,7 +165,7 @@ impl Shared {
     }
 }
 
-/// What CUDA says; of a slice it says more once it is open.
+/// Fills in what CUDA reports. For a slice it reports more once the slice is open.
 fn describe(info: &mut DeviceInfo, found: &FoundDevice) {
     info.name.clone_from(&found.name);
     info.parallelism = found.multiprocessors;
@@ -176,7 +177,7 @@ fn describe(info: &mut DeviceInfo, found: &FoundDevice) {
             cuda.uuid.clone_from(&found.uuid);
         }
         if cuda.mig.is_none() && found.by_uuid {
-            // `NVIDIA A100 MIG 1g.5gb`: the profile is the last word.
+            // In `NVIDIA A100 MIG 1g.5gb` the profile is the last word.
             cuda.mig = Some(found.name.rsplit(' ').next().unwrap_or_default().to_owned());
         }
     }

@@ -1,6 +1,5 @@
-//! The thread that a CUDA device has in the node: it keeps a worker alive, tests it, gives it
-//! units, ends it where it hangs, and gives the device up where it is not to be trusted. What the
-//! device computes is the worker's business.
+//! The thread of a CUDA device in the node. It keeps a worker alive, tests it, gives it units, ends
+//! it if it hangs, and gives the device up if it cannot be trusted. The worker does the computing.
 
 use super::child::{Child, Heard};
 use super::command::WorkerCommand;
@@ -22,21 +21,21 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use tessera_protocol::device::DeviceState;
 
-/// Units that a worker is given ahead: one computes, one is told to the device, one waits for its
-/// scene. The rest stays here, where it can be taken back.
+/// Units that a worker gets ahead: one computes, one is being enqueued, one waits for its scene.
+/// The rest stays here, where it can be withdrawn.
 const AHEAD: usize = 3;
-/// How often cancelled units and deadlines are looked at.
+/// Time between two checks of cancelled units and deadlines.
 const TICK: Duration = Duration::from_millis(20);
-/// The same where nothing is under way.
+/// The same time if no unit is in progress.
 const IDLE_TICK: Duration = Duration::from_millis(500);
-/// How long a unit without room waits for a compute job to end its chunk: longer than most may
-/// take.
+/// Longest wait of a unit without memory for the end of a compute job's chunk. It is longer than
+/// most chunks take.
 const SQUEEZED_MAX: Duration = Duration::from_secs(90);
-/// A worker younger than this is not restarted for an event of the driver: the event was its
-/// forerunner's.
+/// A worker younger than this is not restarted because of a driver event, which was caused by the
+/// worker before it.
 const YOUNG: Duration = Duration::from_secs(2);
 
-/// How the first start went.
+/// Outcome of the first start.
 #[derive(Debug)]
 pub(super) enum FirstStart {
     Ready,
@@ -44,7 +43,7 @@ pub(super) enum FirstStart {
     Faulty(String),
 }
 
-/// A worker at work.
+/// A running worker.
 struct Live {
     child: Child,
     flights: Flights,
@@ -68,14 +67,14 @@ enum Stage {
     Out,
 }
 
-/// The thread's state.
+/// State of the thread.
 pub(super) struct Supervisor {
     pub(super) command: WorkerCommand,
     pub(super) label: String,
     pub(super) device: FoundDevice,
     pub(super) watchdog: Watchdog,
     pub(super) shared: Arc<Shared>,
-    /// The thread for compute jobs on the same device.
+    /// Channel to the thread for compute jobs on the same device.
     pub(super) compute: Option<Sender<ToLane>>,
     pub(super) events: Receiver<Event>,
     pub(super) sender: Sender<Event>,
@@ -86,29 +85,29 @@ pub(super) struct Supervisor {
 
 /// Rendering waits for memory that a compute job has.
 struct Squeeze {
-    /// For so long at most.
+    /// End of the wait.
     until: Instant,
-    /// The last unit that a worker was given before the job was asked to let go.
+    /// The last unit that a worker got before the job was asked to release memory.
     given: u64,
 }
 
-/// What changes.
+/// The changing part of the state.
 pub(super) struct State {
     stage: Stage,
     queue: VecDeque<DeviceUnit>,
-    /// Done, but not yet shown to be right.
+    /// Finished results that have not passed a test yet.
     held: Held,
-    /// A test is due whatever is held.
+    /// Whether a test is due, whatever is held.
     in_doubt: bool,
     answer: Option<KnownAnswer>,
     rate: Rate,
     workers: u64,
     units: u64,
-    /// Who waits for memory to be given up.
+    /// Callers that wait until memory has been given up.
     short: Vec<Sender<()>>,
-    /// What has no room beside a compute job waits for that to let go.
+    /// Wait of rendering for memory of a compute job.
     squeeze: Option<Squeeze>,
-    /// Why no unit is begun any more.
+    /// Reason why no more units are begun.
     draining: Option<String>,
 }
 
@@ -140,7 +139,7 @@ impl Supervisor {
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
-        // The worker goes first, so that no caller waits for its remaining work.
+        // End the worker first, so that no caller waits for its remaining work.
         let stage = std::mem::replace(&mut self.state.stage, Stage::Out);
         if let Stage::Up(live) = stage {
             let Live { child, mut flights, .. } = *live;
@@ -164,12 +163,12 @@ impl Supervisor {
         match event {
             Event::Submit(unit) => self.state.queue.push_back(unit),
             Event::Heard(worker, heard) if worker == self.state.workers => self.on_heard(heard),
-            // Of a worker that has been given up.
+            // The message is from a worker that has been given up.
             Event::Heard(..) => {}
             Event::Xid { code, action, meaning } => self.on_xid(code, action, &meaning),
             Event::Doubt => self.state.in_doubt = true,
             Event::GiveUp(short) => {
-                // A worker that is not there, or not open yet, holds nothing that it could give up.
+                // A worker that is absent or not open yet holds no memory.
                 if let Stage::Up(live) = &self.state.stage
                     && live.phase != Phase::Opening
                 {
@@ -177,12 +176,12 @@ impl Supervisor {
                     self.state.short.push(short);
                 }
             }
-            // Handled by the loop.
+            // The loop handles this.
             Event::Stop => {}
         }
     }
 
-    /// What is due, and what can be given.
+    /// Does what is due, and gives the worker what it can take.
     fn turn(&mut self) {
         let now = Instant::now();
         match &mut self.state.stage {
@@ -235,7 +234,7 @@ impl Supervisor {
         }
     }
 
-    /// Gives the worker what it may have: first the test, where it is due.
+    /// Gives the worker its next units, but the test first if it is due.
     fn give(&mut self) {
         let now = Instant::now();
         let waits = self.state.squeeze.as_ref().is_some_and(|squeeze| now < squeeze.until);
@@ -259,11 +258,11 @@ impl Supervisor {
         {
             let Some(unit) = self.state.queue.pop_front() else { break };
             let DeviceUnit { work: Work::Render { frame, params }, cancel, finish } = unit else {
-                // Compute units have a lane of their own.
+                // Compute units have a separate thread.
                 (unit.finish)(Err(DeviceError::Cancelled));
                 continue;
             };
-            // One that comes again for want of memory has begun already.
+            // A unit that comes again after a shortage of memory has begun already.
             if !cancel.begin() && cancel.is_cancelled() {
                 finish(Err(DeviceError::Cancelled));
                 continue;
@@ -358,14 +357,14 @@ impl Supervisor {
             }
             Report::GaveUp => {
                 for short in self.state.short.drain(..) {
-                    // One that has waited long enough listens no more.
+                    // A caller that has waited long enough does not listen any more.
                     let _ = short.send(());
                 }
             }
             Report::Broken(error) => {
                 self.fail(Fault::Worker, &error.to_string(), DeviceError::Failed)
             }
-            // What this worker has not been asked for.
+            // The worker was not asked for this.
             _ => {}
         }
     }
@@ -401,7 +400,7 @@ impl Supervisor {
         match self.first.take() {
             Some(first) => {
                 self.quarantine(&refusal.to_string());
-                // Whoever opens the device waits for this.
+                // The caller that opens the device waits for this.
                 let _ = first.send(FirstStart::Refused(refusal));
             }
             None => self.fail(Fault::Worker, &refusal.to_string(), DeviceError::Worker),
@@ -444,7 +443,7 @@ impl Supervisor {
                 "what it did since the last right answer is done again"
             );
             let reason = "it does not give the known answer";
-            // Its begun units are not blamed: their results would be unusable.
+            // The units that it has begun are not blamed, since their results would not be used.
             return self.fail(Fault::WrongAnswer, reason, |_| DeviceError::Cancelled);
         }
         for _ in 0..self.state.held.release(test, Instant::now()) {
@@ -489,9 +488,9 @@ impl Supervisor {
         }));
     }
 
-    /// True where a unit that found no room is worth giving again: a compute job has memory of this
-    /// device and was asked to let go of it after what it is at, or has done so since the unit was
-    /// given.
+    /// Returns whether a unit that found no memory should be tried again. This is so if a compute
+    /// job has memory of this device and was asked to release it after its present chunk, or has
+    /// done so since the unit was given.
     fn squeeze(&mut self, unit: u64, now: Instant) -> bool {
         let (held, squeeze) = (self.shared.compute_held() > 0, self.state.squeeze.as_ref());
         let is_late = squeeze.is_some_and(|squeeze| now >= squeeze.until);
@@ -505,7 +504,7 @@ impl Supervisor {
         }
         let until = squeeze.map_or(now + SQUEEZED_MAX, |squeeze| squeeze.until);
         self.state.squeeze = Some(Squeeze { until, given: self.state.units });
-        // Its thread ends after this one.
+        // The thread of the compute lane ends after this one.
         self.compute.as_ref().is_some_and(|lane| lane.send(ToLane::LetGo).is_ok())
     }
 
@@ -521,8 +520,8 @@ impl Supervisor {
         let reason = format!("Xid {code}: {meaning}");
         match (action, &self.state.stage) {
             (XidAction::Note, _) | (_, Stage::Out) => {}
-            // The kernel's own process has ended of it; whether the device is well, the known
-            // answer tells.
+            // The process of the kernel has ended because of it. The known-answer test shows
+            // whether the device is healthy.
             (XidAction::Restart, Stage::Up(_))
                 if self.shared.is_under_user_kernel(Instant::now()) =>
             {
@@ -533,7 +532,8 @@ impl Supervisor {
             }
             (XidAction::Restart, _) => {}
             (XidAction::Drain, Stage::Up(_)) => {
-                // No unit is begun from now on; what has begun is finished, then `give` ends it.
+                // From now on no unit begins. The units that have begun are finished, then `give`
+                // ends the worker.
                 self.shared.quarantine(&reason);
                 self.state.draining = Some(reason);
             }
@@ -545,8 +545,7 @@ impl Supervisor {
         }
     }
 
-    /// The worker is of no more use: it is ended, and what comes next follows from the device's
-    /// health.
+    /// Ends the worker after a fault. The device's health decides what comes next.
     fn fail(&mut self, fault: Fault, reason: &str, error: impl FnOnce(String) -> DeviceError) {
         if let Some(event) = self.state.draining.take() {
             self.end_worker(reason, error);
@@ -573,8 +572,7 @@ impl Supervisor {
         }
     }
 
-    /// Ends the worker. The unit that it was at has failed; the others go back to be done
-    /// elsewhere.
+    /// Ends the worker. Its present unit has failed; the others go back to be rendered elsewhere.
     fn end_worker(&mut self, reason: &str, error: impl FnOnce(String) -> DeviceError) {
         self.state.draining = None;
         self.state.short.clear();
@@ -602,7 +600,7 @@ impl Supervisor {
         }
     }
 
-    /// Units that no worker has go back to be done elsewhere.
+    /// Sends the units that no worker has back, to be rendered elsewhere.
     fn return_queue(&mut self) {
         for unit in std::mem::take(&mut self.state.queue) {
             (unit.finish)(Err(DeviceError::Cancelled));

@@ -1,18 +1,19 @@
-//! How long a unit may take before its worker is ended. Owns no clock and ends nothing.
+//! Longest time that a unit may take before its worker is ended. Owns no clock and ends nothing.
 
 use std::time::Duration;
 
-/// When a worker is given up. All of it is generous: ending a worker that works costs more than
-/// waiting for one that hangs.
+/// Limits after which a worker is given up. All of them are generous: ending a worker that works
+/// costs more than waiting for one that hangs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Watchdog {
-    /// Least time without progress of a unit.
+    /// Shortest time that a unit may be without progress.
     pub floor: Duration,
-    /// A unit may go without progress for this many times the time that all of it should take.
+    /// Time that a unit may be without progress, as a multiple of the expected time for the whole
+    /// unit.
     pub factor: f64,
-    /// Time to open a device, the compilation of the kernels included.
+    /// Longest time to open a device, including the compilation of the kernels.
     pub start: Duration,
-    /// Results that wait for the next known-answer test at most: a device may begin to compute
+    /// Most results that wait for the next known-answer test, since a device can begin to compute
     /// wrongly at any time.
     pub test_units: usize,
 }
@@ -31,26 +32,26 @@ impl Default for Watchdog {
 /// Share of the newest unit in the mean rate.
 const NEWEST: f64 = 0.25;
 
-/// How fast a device gets through samples, measured.
+/// Measured rate of a device, in samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rate {
     secs_per_sample: Option<f64>,
 }
 
 impl Rate {
-    /// A unit of so many camera samples took this long.
+    /// Records that a unit of `samples` camera samples took this long.
     pub(super) fn measure(&mut self, samples: u64, took: Duration) {
         let newest = took.as_secs_f64() / samples.max(1) as f64;
         let mean = self.secs_per_sample.unwrap_or(newest);
         self.secs_per_sample = Some(mean + NEWEST * (newest - mean));
     }
 
-    /// Samples per second; 0 before the first unit.
+    /// Returns the samples per second; 0 before the first unit.
     pub(super) fn samples_per_second(&self) -> f64 {
         self.secs_per_sample.filter(|secs| *secs > 0.0).map_or(0.0, |secs| 1.0 / secs)
     }
 
-    /// How long a unit of so many samples may go without progress.
+    /// Returns how long a unit of `samples` samples may be without progress.
     pub(super) fn allowed(&self, watchdog: &Watchdog, samples: u64) -> Duration {
         let predicted = self.secs_per_sample.unwrap_or(0.0) * samples as f64 * watchdog.factor;
         // A day is long enough, and a Duration has a maximum.

@@ -1,4 +1,4 @@
-//! Frames between a node and its worker: a message and raw bytes behind it, both bounded. Knows no
+//! Frames between a node and its worker: a message with raw bytes after it, both bounded. Knows no
 //! message.
 
 use serde::Serialize;
@@ -6,26 +6,26 @@ use serde::de::DeserializeOwned;
 use std::io::{ErrorKind, Read, Write};
 use tessera_protocol::{CodecError, decode, encode};
 
-/// Longest encoded message: the log of a compiler is the longest thing that is ever said.
+/// Longest encoded message in bytes. The longest content is the log of a compiler.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1 << 20;
-/// Longest payload: 512 × 512 pixels × 16 channels × 8 bytes of sums is 32 MiB.
+/// Longest payload in bytes: 512 × 512 pixels × 16 channels × 8 bytes of sums are 32 MiB.
 pub(crate) const PAYLOAD_BYTES_MAX: usize = 64 << 20;
 
-/// Why no frame came, or could be sent.
+/// Why a frame could not be received or sent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FrameError {
-    /// The pipe.
+    /// The pipe failed.
     #[error("the pipe between node and worker failed")]
     Pipe(#[source] std::io::Error),
-    /// A length beyond the bounds.
+    /// A length is above its limit.
     #[error("a frame of {message} + {payload} bytes is beyond the bounds")]
     TooLong {
-        /// Bytes of the message.
+        /// Length of the message.
         message: usize,
-        /// Bytes of the payload.
+        /// Length of the payload.
         payload: usize,
     },
-    /// Not the encoding of a message.
+    /// The bytes are not the encoding of a message.
     #[error(transparent)]
     Codec(#[from] CodecError),
 }
@@ -39,7 +39,7 @@ pub(crate) fn send<T: Serialize>(
     let message = encode(message)?;
     check(message.len(), payload.len())?;
     let mut head = [0u8; 8];
-    // Both fit: they were checked against bounds far below 4 GiB.
+    // Both lengths fit: they were checked against limits far below 4 GiB.
     head[..4].copy_from_slice(&(message.len() as u32).to_le_bytes());
     head[4..].copy_from_slice(&(payload.len() as u32).to_le_bytes());
     to.write_all(&head).map_err(FrameError::Pipe)?;
@@ -48,7 +48,7 @@ pub(crate) fn send<T: Serialize>(
     to.flush().map_err(FrameError::Pipe)
 }
 
-/// Reads one frame; None where the other side is gone, between frames or in the midst of one.
+/// Reads one frame; None if the other side is gone, between frames or within one.
 pub(crate) fn receive<T: DeserializeOwned>(
     from: &mut impl Read,
 ) -> Result<Option<(T, Vec<u8>)>, FrameError> {
@@ -75,7 +75,7 @@ fn check(message: usize, payload: usize) -> Result<(), FrameError> {
     Ok(())
 }
 
-/// False where the other side is gone.
+/// Fills the buffer. Returns false if the other side is gone.
 fn fill(from: &mut impl Read, bytes: &mut [u8]) -> Result<bool, FrameError> {
     match from.read_exact(bytes) {
         Ok(()) => Ok(true),

@@ -1,5 +1,5 @@
-//! What a node and its worker say to each other. Both are the same build, so these messages have no
-//! versions; they are bounded (`frame.rs`) and checked all the same.
+//! Messages between a node and its worker. Both are the same build, so these messages have no
+//! version. They are still bounded (`frame.rs`) and checked.
 
 use super::sandbox::{Allowed, SandboxReport};
 use crate::device::reading::DeviceReading;
@@ -8,109 +8,110 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tessera_layout::UnitParams;
 
-/// The bytes of a [`UnitParams`], in words.
+/// The bytes of a [`UnitParams`], as words.
 pub(crate) type UnitWords = [u32; size_of::<UnitParams>() / 4];
 
-/// From the node to its worker. The first is always [`Order::Begin`]; the second says what the
-/// worker is for.
+/// An order from the node to its worker. The first is always [`Order::Begin`]; the second decides
+/// the worker's task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Order {
-    /// Who you are: confine yourself, then say [`Report::Ready`].
+    /// Confine yourself, then send [`Report::Ready`].
     Begin {
-        /// Process id of the node; a worker whose parent is another one ends itself.
+        /// Process id of the node. A worker with another parent ends itself.
         parent: u32,
-        /// Files to allow; None leaves the worker unconfined.
+        /// Files that the worker can open; None leaves it unconfined.
         allowed: Option<Allowed>,
     },
-    /// List the devices, say [`Report::Devices`], end.
+    /// List the devices, send [`Report::Devices`], and end.
     List,
-    /// Look for NVRTC: [`Report::Compiler`].
+    /// Look for NVRTC, and send [`Report::Compiler`].
     FindCompiler,
-    /// Watch the devices by NVML: [`Report::Readings`] every so often, [`Report::Xid`] at once.
+    /// Watch the devices with NVML: send [`Report::Readings`] regularly and [`Report::Xid`] at
+    /// once.
     Watch { period: Duration },
-    /// Open a device and serve it: [`Report::Opened`].
+    /// Open a device and serve it. Answered by [`Report::Opened`].
     Open { ordinal: u32, uuid: String },
-    /// A scene that the worker has asked for: so many bytes of device memory, filled by the
-    /// [`Order::SceneBytes`] that follow. `view` is a `DeviceScene` that holds offsets.
+    /// A scene that the worker has requested: its size in device memory. The following
+    /// [`Order::SceneBytes`] fill it. `view` is a `DeviceScene` with offsets.
     Scene { scene: u64, bytes: u64, view: Vec<u8> },
-    /// Bytes of that scene's memory (the payload) from an offset on; `last` ends the scene.
+    /// Bytes of that scene's memory (the payload) from an offset on. `last` ends the scene.
     SceneBytes { scene: u64, offset: u64, last: bool },
-    /// The scene that was asked for will not come.
+    /// The requested scene will not come.
     NoScene { scene: u64, problem: String },
-    /// Render a unit of a scene; ends in exactly one of [`Report::Rendered`], [`Report::Failed`],
-    /// [`Report::Cancelled`].
+    /// Render a unit of a scene. It ends in exactly one of [`Report::Rendered`], [`Report::Failed`]
+    /// and [`Report::Cancelled`].
     Render { unit: u64, scene: u64, params: UnitWords },
     /// Stop a unit.
     Cancel { unit: u64 },
-    /// Open a device for compute jobs: [`Report::Opened`]. Orders are then done one after the
-    /// other.
+    /// Open a device for compute jobs. Answered by [`Report::Opened`]. Later orders are executed
+    /// one after another.
     Compute { ordinal: u32, uuid: String },
-    /// Compile CUDA C++ (the payload): [`Report::Compiled`] or [`Report::Unusable`].
+    /// Compile CUDA C++ (the payload). Answered by [`Report::Compiled`] or [`Report::Unusable`].
     Compile { name: String },
-    /// Load PTX (the payload) and find its entry: [`Report::Loaded`] or [`Report::Unusable`]. What
-    /// was loaded before goes.
+    /// Load PTX (the payload) and find its entry. Answered by [`Report::Loaded`] or
+    /// [`Report::Unusable`]. The former program is unloaded.
     Program { entry: String },
-    /// Write the payload into a variable of the program. An error is told in the place of the next
+    /// Write the payload into a variable of the program. An error is reported in place of the next
     /// chunk's values.
     Variable { name: String },
-    /// An input for a variable of the program: device memory of so many bytes, filled by the
-    /// [`Order::ArrayBytes`] that follow.
+    /// An input for a variable of the program: its size in device memory. The following
+    /// [`Order::ArrayBytes`] fill it.
     Array { name: String, element: u32, shape: Vec<u64>, bytes: u64 },
     /// Bytes of that input (the payload) from an offset on.
     ArrayBytes { offset: u64 },
-    /// Give up the scenes and workspaces that no unit uses: another process needs the device's
-    /// memory. Then [`Report::GaveUp`].
+    /// Free the scenes and workspaces that no unit uses, because another process needs the memory.
+    /// Answered by [`Report::GaveUp`].
     GiveUp,
-    /// Run the program over a chunk, in blocks of so many threads: [`Report::Begun`], then
-    /// [`Report::Values`].
+    /// Run the program over a chunk, with this number of threads in a block. Answered by
+    /// [`Report::Begun`], then [`Report::Values`].
     Chunk { params: Vec<u8>, count: u32, block: u32, bytes: u64 },
-    /// Try what the sandbox forbids, and say how it went.
+    /// Try what the sandbox forbids, and report the results.
     TryForbidden { port: u16, file: PathBuf },
 }
 
-/// From a worker to its node.
+/// A report from a worker to its node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Report {
-    /// Confined as far as it goes.
+    /// The worker is confined as far as possible.
     Ready(SandboxReport),
-    /// What devices there are.
+    /// The devices of this machine.
     Devices(Vec<FoundDevice>),
-    /// The device is unusable or absent.
+    /// The device is absent or cannot be used.
     Refused(Refusal),
     /// The device is open and the kernels are loaded.
     Opened(Opened),
     /// A unit needs this scene.
     NeedScene { scene: u64 },
-    /// The device has been told a unit. `free_bytes` of its memory are free, and `held_bytes` the
-    /// worker would give up for another one.
+    /// A unit was enqueued. `free_bytes` of device memory are free, and the worker would give up
+    /// `held_bytes` for another unit.
     Started { unit: u64, free_bytes: u64, held_bytes: u64 },
-    /// This share of a unit's work is done, of 1000.
+    /// Share of a unit's work that is done, of 1000.
     Progress { unit: u64, permille: u16 },
-    /// The sums, planar `i64` little endian, are the payload.
+    /// The payload holds the sums, planar `i64` little endian.
     Rendered { unit: u64, rays: [u64; 4], device_nanos: u64, device_bytes: u64 },
     /// A unit has failed.
     Failed { unit: u64, error: UnitError },
-    /// It was cancelled.
+    /// A unit was cancelled.
     Cancelled { unit: u64 },
-    /// The NVRTC that this worker can load, or why it can load none.
+    /// The NVRTC that this worker can load, or the reason why it can load none.
     Compiler(Result<FoundCompiler, String>),
-    /// NVRTC cannot be loaded, and why.
+    /// NVRTC cannot be loaded, for this reason.
     NoCompiler(String),
-    /// A kernel is compiled; the payload is its PTX.
+    /// A kernel was compiled. The payload is its PTX.
     Compiled,
     /// A program is on the device.
     Loaded,
-    /// A program, or what it reads, cannot be used; the device is well.
+    /// A program, or one of its inputs, cannot be used. The device is healthy.
     Unusable(UnitError),
     /// The device has begun a chunk.
     Begun,
-    /// The values of a chunk are the payload.
+    /// The payload holds the values of a chunk.
     Values { device_nanos: u64, device_bytes: u64 },
-    /// What no unit uses is given up.
+    /// Memory that no unit uses was freed.
     GaveUp,
-    /// The driver has failed: the context is dead, and so is the worker.
+    /// The driver has failed. The context is dead, and so is the worker.
     Broken(CallError),
-    /// The devices now.
+    /// Present readings of the devices.
     Readings(Vec<DeviceReading>),
     /// The driver has reported an event of a device.
     Xid { uuid: String, code: u64 },
@@ -127,11 +128,11 @@ pub(crate) enum Report {
 /// A device as CUDA lists it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FoundDevice {
-    /// Its number for CUDA, given the worker's environment.
+    /// Number for CUDA, in the worker's environment.
     pub ordinal: u32,
     /// `GPU-…` or `MIG-…`.
     pub uuid: String,
-    /// Name of its maker's.
+    /// Product name, as the manufacturer gives it.
     pub name: String,
     /// Compute capability: major, minor.
     pub capability: (u32, u32),
@@ -139,88 +140,88 @@ pub struct FoundDevice {
     pub memory_bytes: u64,
     /// Multiprocessors.
     pub multiprocessors: u32,
-    /// The device that a MIG slice is cut of.
+    /// UUID of the device that a MIG slice belongs to.
     pub mig_parent: Option<String>,
-    /// Opened by `CUDA_VISIBLE_DEVICES` with its UUID, as ordinal 0: CUDA shows one MIG slice to a
-    /// process at most.
+    /// Whether `CUDA_VISIBLE_DEVICES` must name it by its UUID, which makes it ordinal 0. CUDA
+    /// shows a process at most one MIG slice.
     pub by_uuid: bool,
 }
 
 /// An NVRTC that workers can load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundCompiler {
-    /// Major, minor.
+    /// Version: major, minor.
     pub version: (u32, u32),
-    /// The library, as the system's loader was given it.
+    /// Path of the library, as it was given to the system's loader.
     pub path: PathBuf,
 }
 
 /// An open device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Opened {
-    /// What it is.
+    /// Properties of the device.
     pub(crate) device: FoundDevice,
     /// Version of CUDA that the driver offers, such as 12080.
     pub(crate) driver_version: i32,
-    /// Free memory in bytes, the kernels loaded.
+    /// Free memory in bytes, after the kernels were loaded.
     pub(crate) free_bytes: u64,
     /// Time to initialise the driver and the context.
     pub(crate) start: Duration,
-    /// Time in which the driver compiled the kernels, or found them in its cache.
+    /// Time that the driver needed to compile the kernels, or to find them in its cache.
     pub(crate) compile: Duration,
 }
 
 /// Why a device cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum Refusal {
-    /// No library.
+    /// There is no driver library.
     #[error("no NVIDIA driver is installed (libcuda.so.1 is not found)")]
     NoDriver,
-    /// A library, but no device of its own.
+    /// There is a library, but no device.
     #[error("the driver finds no device")]
     NoDevices,
-    /// There are fewer.
+    /// There are fewer devices.
     #[error("there is no CUDA device {0}; `tessera doctor` lists them")]
     NoSuchDevice(u32),
-    /// Another one stands in its place now.
+    /// Another device has this number now.
     #[error("CUDA device {ordinal} is now {found}, not {expected}; restart the node")]
     OtherDevice {
-        /// Its number.
+        /// Number of the device.
         ordinal: u32,
-        /// What it was.
+        /// UUID of the expected device.
         expected: String,
-        /// What it is.
+        /// UUID of the present device.
         found: String,
     },
-    /// The driver is older than what is called.
+    /// The driver is older than the calls need.
     #[error("the driver offers CUDA {}.{}, and {}.{} is the least; install a newer driver (525 or \
         later)", found / 1000, found % 1000 / 10, needed / 1000, needed % 1000 / 10)]
     DriverTooOld {
-        /// As the driver says it: 1000 × major + 10 × minor.
+        /// Version of the driver: 1000 × major + 10 × minor.
         found: i32,
-        /// The least, likewise.
+        /// Lowest version that is needed, in the same form.
         needed: i32,
     },
-    /// The driver lacks a call.
+    /// The driver lacks a function.
     #[error("the driver lacks a function ({0}); install a newer driver (525 or later)")]
     MissingFunction(String),
     /// The device is too old.
     #[error("{name} has compute capability {}.{}, and 7.5 (Turing) is the least", found.0, found.1)]
     Capability {
-        /// Its name.
+        /// Name of the device.
         name: String,
-        /// What it has.
+        /// Compute capability of the device.
         found: (u32, u32),
     },
-    /// The driver's compiler refuses the kernels.
+    /// The driver's compiler refused the kernels.
     #[error("the driver refuses the kernels ({error}): {log}")]
     Kernels {
-        /// The driver's error.
+        /// Error of the driver.
         error: String,
-        /// What its compiler says.
+        /// Messages of its compiler.
         log: String,
     },
-    /// A call failed.
+    /// A call of the driver failed.
     #[error("{0}")]
     Driver(CallError),
 }
@@ -229,19 +230,19 @@ pub enum Refusal {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{call}: {name} ({code})")]
 pub struct CallError {
-    /// What was called.
+    /// Name of the call.
     pub call: String,
-    /// `CUresult`.
+    /// Value of `CUresult`.
     pub code: u32,
-    /// Its name.
+    /// Name of that value.
     pub name: String,
 }
 
 /// Why a unit has no sums.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum UnitError {
-    /// It does not fit, however few paths are in flight. The device is well.
+    /// The unit does not fit, however few paths are in flight. The device is healthy.
     OutOfMemory { needed: u64, available: u64 },
-    /// The unit or its scene makes no sense to the device. The device is well.
+    /// The unit or its scene is invalid for the device. The device is healthy.
     Refused(String),
 }

@@ -1,8 +1,9 @@
-//! The worker: a child process of a node in which a device is driven, with no network and no keys.
-//! If the driver, a kernel or the device brings it down, the node and its other devices go on.
+//! The worker: a child process of a node that drives a device, without network and keys. If the
+//! driver, a kernel or the device crashes it, the node and its other devices continue.
 //!
-//! The node starts it with one end of a socket pair as its standard input, says who it is, and what
-//! it is for: list the devices, watch them (`monitor.rs`), or serve one (`cuda/`).
+//! The node starts it with one end of a socket pair as its standard input. It then says which
+//! parent the worker has, and what to do: list the devices, watch them (`monitor.rs`), or serve one
+//! (`cuda/`).
 
 pub(crate) mod cuda;
 pub(crate) mod frame;
@@ -25,20 +26,20 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The argument by which the program of a node becomes a worker.
+/// Argument with which the program of a node becomes a worker.
 pub const COMMAND: &str = "device-worker";
 
-/// The process's end where the driver has failed.
+/// Exit status if the driver has failed.
 const EXIT_BROKEN: i32 = 3;
-/// The process's end where the node is gone, or says what makes no sense.
+/// Exit status if the node is gone, or sent an invalid message.
 const EXIT_ALONE: i32 = 4;
 
-/// The way to the node, shared by the worker's threads.
+/// Channel to the node, shared by the worker's threads.
 #[derive(Clone)]
 pub(crate) struct Outlet(Arc<Mutex<UnixStream>>);
 
 impl Outlet {
-    /// Tells the node. Where the node is gone, so is the reason for this process.
+    /// Sends a report to the node. If the node is gone, this process ends.
     pub(crate) fn send(&self, report: &Report, payload: &[u8]) {
         let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = send(&mut *stream, report, payload) {
@@ -51,7 +52,7 @@ impl Outlet {
 
 type Orders = BufReader<UnixStream>;
 
-/// The whole life of a worker. Its standard input has to be the socket that a node gave it.
+/// Runs a worker to its end. Its standard input must be the socket from a node.
 pub fn main() -> ExitCode {
     let Some(socket) = socket_of_stdin() else {
         // Standard error may be closed.
@@ -64,7 +65,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The socket in the place of standard input; None where it is something else.
+/// Takes the socket that is the standard input; None if it is something else.
 pub(crate) fn socket_of_stdin() -> Option<UnixStream> {
     let socket = std::io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from).ok()?;
     socket.peer_addr().is_ok().then_some(socket)
@@ -100,14 +101,14 @@ fn run(mut orders: Orders, outlet: Outlet) -> ExitCode {
             Order::TryForbidden { port, file } => {
                 outlet.send(&self_check::attempt(port, &file), &[])
             }
-            // Orders for an open device make no sense yet.
+            // Orders for an open device are invalid here.
             _ => return ExitCode::FAILURE,
         }
     }
     ExitCode::SUCCESS
 }
 
-/// The next order; None where the node is gone or makes no sense.
+/// Returns the next order; None if the node is gone or sent an invalid message.
 fn next(orders: &mut Orders) -> Option<(Order, Vec<u8>)> {
     match receive(orders) {
         Ok(order) => order,
@@ -119,10 +120,10 @@ fn next(orders: &mut Orders) -> Option<(Order, Vec<u8>)> {
     }
 }
 
-/// The kernel ends this process when the thread that started it ends. The node keeps that thread as
-/// long as it wants the worker; one that ended before this call is seen by the parent's id.
+/// Makes the kernel end this process when the thread that started it ends. The node keeps that
+/// thread as long as it wants the worker. If it ended before this call, the parent's id differs.
 pub(crate) fn die_with(parent: u32) {
-    // A kernel that refuses leaves the pipe: a worker whose node is gone reads its end.
+    // If the kernel refuses, the pipe remains: a worker without a node reads its end.
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     if std::os::unix::process::parent_id() != parent {
         std::process::exit(EXIT_ALONE);
@@ -159,11 +160,11 @@ fn open(ordinal: u32, uuid: &str, mut orders: Orders, outlet: &Outlet) -> ExitCo
             break;
         }
     }
-    // Not by returning: the device's threads may be in a call that never ends.
+    // Exit directly: the device's threads may be in a call that never ends.
     std::process::exit(0);
 }
 
-/// Serves compute jobs on a device until the node is gone, or the driver has failed.
+/// Serves compute jobs on a device until the node is gone or the driver has failed.
 fn compute(ordinal: u32, uuid: &str, mut orders: Orders, outlet: &Outlet) -> ExitCode {
     let mut serving = match cuda::compute::open(ordinal, uuid) {
         Ok((serving, opened)) => {
@@ -181,6 +182,6 @@ fn compute(ordinal: u32, uuid: &str, mut orders: Orders, outlet: &Outlet) -> Exi
             std::process::exit(EXIT_BROKEN);
         }
     }
-    // Not by returning: the driver may be in a call that never ends.
+    // Exit directly: the driver may be in a call that never ends.
     std::process::exit(0);
 }

@@ -1,5 +1,5 @@
-//! The worker that watches: what NVML says of every device, now and then, and its Xid events at
-//! once. It never opens CUDA, so a device that hangs takes nothing along; a library that hangs ends
+//! The worker that watches devices: NVML's readings of every device at intervals, and Xid events at
+//! once. It never opens CUDA, so a device that hangs does not affect it. A library that hangs ends
 //! only this process.
 
 use super::message::{FoundDevice, Order, Report};
@@ -17,8 +17,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tessera_protocol::device::DeviceTelemetry;
 
-/// The library under the name that drivers install; the other one comes with development packages
-/// alone.
+/// Name of the library that drivers install. The other name comes only with development packages.
 const LIBRARY: &str = "libnvidia-ml.so.1";
 /// Longest single wait for an event.
 const WAIT_MAX: Duration = Duration::from_secs(1);
@@ -27,22 +26,22 @@ fn open() -> Result<Nvml, NvmlError> {
     Nvml::builder().lib_path(OsStr::new(LIBRARY)).init()
 }
 
-/// What CUDA lists, with every device that is cut into slices replaced by its slices. Without NVML
-/// it stays as CUDA says.
+/// Replaces every device that is divided into slices by its slices. Without NVML the list stays as
+/// CUDA gives it.
 pub(super) fn with_slices(found: Vec<FoundDevice>) -> Vec<FoundDevice> {
     let Ok(nvml) = open() else { return found };
     let slices: Vec<FoundDevice> = devices(&nvml).iter().flat_map(slices_of).collect();
     if slices.is_empty() {
         return found;
     }
-    // CUDA shows a process one slice at most, so it has none of them or the first; whole devices it
-    // shows only where there is no slice.
+    // CUDA shows a process at most one slice, so it lists none or the first one. It lists whole
+    // devices only if there is no slice.
     let of_slice =
         |device: &FoundDevice| slices.iter().any(|slice| same_uuid(&slice.uuid, &device.uuid));
     let like = found.first().cloned().unwrap_or_default();
     let whole: Vec<FoundDevice> = found.into_iter().filter(|device| !of_slice(device)).collect();
     let cut = slices.into_iter().map(|slice| FoundDevice {
-        // NVML does not say them of a slice; opening it does.
+        // NVML does not report these values for a slice; opening the slice does.
         capability: if slice.capability == (0, 0) { like.capability } else { slice.capability },
         ..slice
     });
@@ -69,7 +68,7 @@ fn slices_of(device: &Device<'_>) -> Vec<FoundDevice> {
 
 fn mig_devices<'nvml>(device: &Device<'nvml>) -> Vec<Device<'nvml>> {
     let count = device.mig_device_count().unwrap_or(0);
-    // Places need not be filled from the first on.
+    // The positions of slices may have gaps.
     (0..count).filter_map(|index| device.mig_device_by_index(index).ok()).collect()
 }
 
@@ -83,16 +82,16 @@ fn capability(device: &Device<'_>) -> Option<(u32, u32)> {
     Some((u32::try_from(capability.major).ok()?, u32::try_from(capability.minor).ok()?))
 }
 
-/// Reports until the node is gone.
+/// Sends reports until the node is gone.
 pub(super) fn watch(period: Duration, mut orders: Orders, outlet: &Outlet) -> ExitCode {
-    // Nothing more is ordered; its end is the node's.
+    // No more orders follow. The end of the stream is the node's end.
     let listening = std::thread::Builder::new().spawn(move || {
         while let Some((Order::Watch { .. }, _)) = next(&mut orders) {}
         std::process::exit(0);
     });
     let nvml = match open() {
         Ok(nvml) if listening.is_ok() => nvml,
-        // Without it there is nothing to watch; devices work all the same.
+        // Without NVML there is nothing to watch, and devices work all the same.
         Ok(_) => return ExitCode::FAILURE,
         Err(error) => {
             eprintln!("NVML is not available: {error}");
@@ -115,7 +114,7 @@ pub(super) fn watch(period: Duration, mut orders: Orders, outlet: &Outlet) -> Ex
     }
 }
 
-/// Asks for the Xid events of every device that has them.
+/// Subscribes to the Xid events of every device that has them.
 fn register(nvml: &Nvml) -> Option<EventSet<'_>> {
     let mut events = nvml.create_event_set().ok()?;
     for device in devices(nvml) {
@@ -123,7 +122,8 @@ fn register(nvml: &Nvml) -> Option<EventSet<'_>> {
             Ok(events) => events,
             Err(error) => {
                 eprintln!("no Xid events of a device: {error}");
-                // The set went with the call: the events of those before are asked for again.
+                // The failed call consumed the set, so the caller subscribes again without this
+                // device.
                 return None;
             }
         };
@@ -131,7 +131,8 @@ fn register(nvml: &Nvml) -> Option<EventSet<'_>> {
     Some(events)
 }
 
-/// The devices by their handles: one that has fallen off the bus does not say its UUID any more.
+/// Returns the devices by their handles, because a device that has fallen off the bus does not
+/// report its UUID any more.
 fn uuids(nvml: &Nvml) -> BTreeMap<usize, String> {
     let known =
         devices(nvml).into_iter().filter_map(|device| Some((handle(&device), device.uuid().ok()?)));
@@ -139,7 +140,7 @@ fn uuids(nvml: &Nvml) -> BTreeMap<usize, String> {
 }
 
 fn handle(device: &Device<'_>) -> usize {
-    // SAFETY: only compared, never used.
+    // SAFETY: the address is only compared.
     unsafe { device.handle() }.addr()
 }
 
@@ -152,7 +153,7 @@ fn wait(events: &EventSet<'_>, uuids: &BTreeMap<usize, String>, left: Duration, 
             }
         }
         Err(NvmlError::Timeout) => {}
-        // A lost device ends the wait at once, every time.
+        // A lost device ends every wait at once.
         Err(_) => std::thread::sleep(left),
     }
 }
@@ -207,7 +208,7 @@ fn reading(device: &Device<'_>, driver: &str) -> Option<DeviceReading> {
     })
 }
 
-/// Reasons that a person can do something about.
+/// Returns the reasons that a person can do something about.
 fn reasons(bits: ThrottleReasons) -> Vec<String> {
     let named = [
         (ThrottleReasons::SW_POWER_CAP, "sw_power"),
@@ -237,8 +238,8 @@ mod tests {
 
     #[test]
     fn without_the_library_devices_stay_as_cuda_lists_them() {
-        // Where this machine has the library, its devices are listed instead, and there is nothing
-        // to compare.
+        // If this machine has the library, its devices are listed instead, and there is nothing to
+        // compare.
         if open().is_ok() {
             eprintln!("NOT RUN: this machine has NVML");
             return;

@@ -1,6 +1,6 @@
-//! Compute jobs on a device: a program at a time, its inputs in device memory, chunk after chunk. A
-//! process of its own serves them, so that a user's kernel that fails takes nothing but this
-//! process with it.
+//! Compute jobs on a device: one program at a time, its inputs in device memory, and one chunk
+//! after another. A separate process serves them, so that a user's kernel that fails affects only
+//! this process.
 
 use super::driver::{Call, Context, Event, Memory, Pinned, Stream, call, is_out_of_memory, memory};
 use super::{guard, module};
@@ -15,14 +15,14 @@ use tessera_kernels::compute::{ArrayParams, ChunkParams};
 use tessera_kernels::cuda::COMPUTE_CAPABILITY_MIN;
 use tessera_nvrtc::Nvrtc;
 
-/// A loaded program. Loaded anew for every frame, so that no variable keeps what another job has
-/// written.
+/// A loaded program. It is loaded again for every frame, so that no variable keeps a value of
+/// another job.
 struct Loaded {
     module: sys::CUmodule,
     function: sys::CUfunction,
 }
 
-/// An open device and what is on it.
+/// An open device with its program and inputs.
 pub(in crate::device::worker) struct Serving {
     _context: Context,
     stream: Stream,
@@ -32,7 +32,7 @@ pub(in crate::device::worker) struct Serving {
     arrays: Vec<Memory>,
     out: Option<Memory>,
     results: Option<Pinned>,
-    /// Why chunks cannot be run, told in the place of their values.
+    /// Why chunks cannot be run. It is reported in place of their values.
     problem: Option<UnitError>,
 }
 
@@ -82,7 +82,7 @@ impl Serving {
         })
     }
 
-    /// Does one order. An error is the end of the context.
+    /// Executes one order. An error is the end of the context.
     pub(in crate::device::worker) fn obey(
         &mut self,
         order: Order,
@@ -117,7 +117,7 @@ impl Serving {
                     Err(problem) => outlet.send(&Report::Unusable(problem), &[]),
                 }
             }
-            // What is for a device that renders makes no sense here.
+            // Orders for a rendering worker are invalid here.
             _ => {}
         }
         Ok(())
@@ -127,8 +127,8 @@ impl Serving {
         self.problem = None;
         self.arrays.clear();
         if let Some(old) = self.program.take() {
-            // SAFETY: loaded by this process, used by nothing any more: chunks are run to their
-            // end.
+            // SAFETY: this process loaded the module, and nothing uses it any more, because chunks
+            // are run to their end.
             call("cuModuleUnload", unsafe { result::module::unload(old.module) })?;
         }
         let Ok(ptx) = std::str::from_utf8(&text) else { return Ok(Err("it is no text".into())) };
@@ -168,7 +168,7 @@ impl Serving {
     }
 
     fn array(&mut self, name: &str, (element, shape): (u32, &[u64]), bytes: u64) -> Call<()> {
-        // Frames of another job may have left less than there is.
+        // Frames of another job may have left less memory than there is now.
         let allocated = match Memory::allocate(bytes.max(1)) {
             Err(error) if is_out_of_memory(&error) && self.out.take().is_some() => {
                 Memory::allocate(bytes.max(1))
@@ -193,7 +193,7 @@ impl Serving {
         Ok(())
     }
 
-    /// The next bytes of the array that came last.
+    /// Writes the next bytes of the last array.
     fn fill(&mut self, offset: u64, bytes: &[u8]) -> Call<()> {
         let Some(memory) = self.arrays.last().filter(|_| self.problem.is_none()) else {
             return Ok(());
@@ -233,15 +233,15 @@ impl Serving {
         };
         let params = [head.as_slice(), &out.address.to_le_bytes()].concat();
         let block = block.clamp(1, 1024);
-        // What was copied into variables and arrays is there before this stream goes on.
+        // Copies into variables and arrays must be complete before this stream continues.
         call("cuCtxSynchronize", result::ctx::synchronize())?;
         outlet.send(&Report::Begun, &[]);
         self.stream.zero(out.address, bytes)?;
         self.stream.record(&self.start)?;
         self.stream.launch(function, count.div_ceil(block).max(1), block, &params)?;
         self.stream.record(&self.done)?;
-        // SAFETY: the values' memory and the results have this size at least; the results are
-        // waited for below.
+        // SAFETY: the values' memory and the results have at least this size, and the code below
+        // waits for the results.
         unsafe { self.stream.download(out.address, results, 0, bytes as usize) }?;
         let copied = Event::new()?;
         self.stream.record(&copied)?;
@@ -266,7 +266,7 @@ impl Serving {
     }
 }
 
-/// A user's CUDA C++ as PTX that every node of the farm takes.
+/// Compiles a user's CUDA C++ to PTX that every node of the farm accepts.
 fn compile(compiler: &Nvrtc, name: &str, source: &[u8]) -> Result<String, String> {
     let source =
         std::str::from_utf8(source).map_err(|_| format!("`{name}` is no text in UTF-8"))?;

@@ -1,8 +1,8 @@
-//! The driver's calls that a worker makes, through cudarc's bindings: context, streams, events,
+//! The driver calls that a worker makes, through cudarc's bindings: context, streams, events,
 //! memory. Decides nothing.
 //!
 //! Everything here belongs to one process, one device and one context, which live as long as the
-//! process: what is still allocated when it ends is the driver's to free.
+//! process. The driver frees what is still allocated at its end.
 
 use crate::device::worker::message::{CallError, FoundDevice, Refusal};
 use cudarc::driver::result::{self, DriverError};
@@ -11,10 +11,10 @@ use cudarc::driver::sys::{
 };
 use std::ffi::c_void;
 
-/// The bindings' own version: what a driver must offer. Kept as low as it goes.
+/// Version of the bindings, which a driver must offer. It is as low as possible.
 const DRIVER_VERSION_MIN: i32 = 12_000;
 
-/// What a call gives.
+/// Result of a call.
 pub(super) type Call<T> = Result<T, CallError>;
 
 /// Names a failed call.
@@ -29,12 +29,12 @@ fn failed(call: &str, error: DriverError) -> CallError {
     CallError { call: call.to_owned(), code: error.0 as u32, name }
 }
 
-/// The device has too little memory; it is well otherwise.
+/// Returns whether the device has too little memory, and is otherwise healthy.
 pub(super) fn is_out_of_memory(error: &CallError) -> bool {
     error.code == CUresult::CUDA_ERROR_OUT_OF_MEMORY as u32
 }
 
-/// Initialises the driver; the version of CUDA that it offers.
+/// Initialises the driver. Returns the version of CUDA that it offers.
 pub(super) fn start() -> Result<i32, Refusal> {
     // SAFETY: the call loads a library that the system has under the driver's name.
     if !unsafe { sys::is_culib_present() } {
@@ -53,13 +53,13 @@ pub(super) fn start() -> Result<i32, Refusal> {
     }
 }
 
-/// Devices that the driver shows to this process.
+/// Returns the number of devices that the driver shows to this process.
 pub(super) fn device_count() -> Call<u32> {
     let count = call("cuDeviceGetCount", result::device::get_count())?;
     Ok(u32::try_from(count).unwrap_or(0))
 }
 
-/// What the driver says of a device.
+/// Returns the properties of a device, as the driver reports them.
 pub(super) fn describe(ordinal: u32) -> Call<FoundDevice> {
     let device = device(ordinal)?;
     let attribute = |attribute: Attribute| {
@@ -85,7 +85,7 @@ pub(super) fn describe(ordinal: u32) -> Call<FoundDevice> {
     })
 }
 
-/// Threads that one multiprocessor holds at once.
+/// Returns how many threads one multiprocessor holds at once.
 pub(super) fn threads_per_multiprocessor(ordinal: u32) -> Call<u32> {
     let attribute = Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR;
     let device = device(ordinal)?;
@@ -99,8 +99,8 @@ fn device(ordinal: u32) -> Call<sys::CUdevice> {
     call("cuDeviceGet", result::device::get(i32::try_from(ordinal).unwrap_or(i32::MAX)))
 }
 
-/// The second version of the call, which knows slices: the first, which cudarc's own function
-/// makes, gives a slice its device's.
+/// Calls the second version of the function, which knows slices. The first version, which cudarc's
+/// own function calls, returns the UUID of the whole device for a slice.
 fn uuid(device: sys::CUdevice) -> Call<[u8; 16]> {
     let mut uuid = sys::CUuuid { bytes: [0; 16] };
     // SAFETY: the driver writes 16 bytes to a place of that size.
@@ -109,7 +109,7 @@ fn uuid(device: sys::CUdevice) -> Call<[u8; 16]> {
     Ok(uuid.bytes.map(|byte| byte as u8))
 }
 
-/// As `nvidia-smi -L` writes it.
+/// Formats a UUID like `nvidia-smi -L`.
 fn uuid_text(kind: &str, bytes: &[u8; 16]) -> String {
     format!("{kind}-{}", uuid::Uuid::from_bytes(*bytes))
 }
@@ -118,12 +118,11 @@ fn uuid_text(kind: &str, bytes: &[u8; 16]) -> String {
 #[derive(Clone, Copy)]
 pub(super) struct Context(sys::CUcontext);
 
-// SAFETY: a context is a handle that the driver lets any thread use; each thread binds it before
-// its own calls.
+// SAFETY: a context is a handle that any thread may use; each thread binds it before its own calls.
 unsafe impl Send for Context {}
 
 impl Context {
-    /// Retains it and makes it the calling thread's.
+    /// Retains the context and binds it to the calling thread.
     pub(super) fn open(ordinal: u32) -> Call<Self> {
         let device = device(ordinal)?;
         // SAFETY: the device comes from the driver.
@@ -134,20 +133,20 @@ impl Context {
         Ok(this)
     }
 
-    /// Makes it the calling thread's.
+    /// Binds the context to the calling thread.
     pub(super) fn bind(self) -> Call<()> {
         // SAFETY: the context is retained and never released.
         call("cuCtxSetCurrent", unsafe { result::ctx::set_current(self.0) })
     }
 }
 
-/// Free and whole memory of the current context's device, bytes.
+/// Returns the free and the total memory of the current context's device, in bytes.
 pub(super) fn memory() -> Call<(u64, u64)> {
     let (free, total) = call("cuMemGetInfo", result::mem_get_info())?;
     Ok((free as u64, total as u64))
 }
 
-/// A range of device memory, given back when it is dropped.
+/// A range of device memory, which is freed when it is dropped.
 #[derive(Debug)]
 pub(super) struct Memory {
     pub(super) address: u64,
@@ -155,7 +154,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Undefined bytes.
+    /// Allocates memory with undefined content.
     pub(super) fn allocate(bytes: u64) -> Call<Self> {
         let size = usize::try_from(bytes).unwrap_or(usize::MAX);
         // SAFETY: what is read from it is written before, by copies or by kernels.
@@ -166,14 +165,14 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: allocated by `allocate` and freed once; the driver waits for what still uses it.
-        // Where the context is dead, so is the memory.
+        // SAFETY: allocated by `allocate` and freed once; the driver waits for commands that still
+        // use it. If the context is dead, so is the memory.
         let _ = unsafe { result::free_sync(self.address) };
     }
 }
 
-/// Page-locked memory of the host, which devices copy from and to by themselves. Not
-/// write-combined: it is read, too.
+/// Page-locked host memory, which devices can read and write directly. It is not write-combined,
+/// because the host reads it too.
 #[derive(Debug)]
 pub(super) struct Pinned {
     start: *mut u8,
@@ -184,9 +183,9 @@ pub(super) struct Pinned {
 unsafe impl Send for Pinned {}
 
 impl Pinned {
-    /// Zeroed bytes.
+    /// Allocates zeroed memory.
     pub(super) fn allocate(bytes: usize) -> Call<Self> {
-        // SAFETY: the memory is zeroed before anybody reads it.
+        // SAFETY: the memory is zeroed before it is read.
         let start = unsafe { result::malloc_host(bytes.max(1), sys::CU_MEMHOSTALLOC_PORTABLE) };
         let start: *mut u8 = call("cuMemHostAlloc", start)?.cast();
         // SAFETY: so many bytes were allocated.
@@ -198,7 +197,7 @@ impl Pinned {
         self.bytes
     }
 
-    /// The bytes. No copy to or from them may be under way.
+    /// Returns the bytes. No copy to or from them may be in progress.
     pub(super) fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: allocated with this length, initialised, and borrowed as long as the slice lives.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.bytes) }
@@ -213,7 +212,7 @@ impl Drop for Pinned {
     }
 }
 
-/// A moment in a stream.
+/// A point in a stream.
 #[derive(Debug)]
 pub(super) struct Event(sys::CUevent);
 
@@ -221,19 +220,20 @@ pub(super) struct Event(sys::CUevent);
 unsafe impl Send for Event {}
 
 impl Event {
-    /// Waiting for it sleeps; its time can be asked.
+    /// Creates an event on which a thread can wait asleep, and whose time can be read.
     pub(super) fn new() -> Call<Self> {
         Ok(Self(call("cuEventCreate", result::event::create(EventFlags::CU_EVENT_BLOCKING_SYNC))?))
     }
 
-    /// Waits until the stream has come this far. Errors are those of anything told to the device
-    /// before.
+    /// Waits until the stream has reached this event. An error may belong to any earlier command of
+    /// the device.
     pub(super) fn wait(&self) -> Call<()> {
         // SAFETY: the event lives.
         call("cuEventSynchronize", unsafe { result::event::synchronize(self.0) })
     }
 
-    /// Time from `earlier` to this, nanoseconds. Both must have been waited for.
+    /// Returns the time from `earlier` to this event in nanoseconds. The caller must have waited
+    /// for both.
     pub(super) fn nanos_since(&self, earlier: &Event) -> Call<u64> {
         // SAFETY: both live and are recorded.
         let millis =
@@ -249,7 +249,7 @@ impl Drop for Event {
     }
 }
 
-/// What a device does in order. Lives as long as the process.
+/// A queue of commands that a device executes in order. It lives as long as the process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stream(sys::CUstream);
 
@@ -267,7 +267,7 @@ impl Stream {
         call("cuEventRecord", unsafe { result::event::record(event.0, self.0) })
     }
 
-    /// What is told to this stream from now on waits for the event.
+    /// Makes all later commands of this stream wait for the event.
     pub(super) fn wait_for(&self, event: &Event) -> Call<()> {
         let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
         // SAFETY: both live.
@@ -310,7 +310,7 @@ impl Stream {
         call("cuMemcpyDtoHAsync", told)
     }
 
-    /// Runs a kernel with its one parameter.
+    /// Runs a kernel with its only parameter.
     pub(super) fn launch(
         &self,
         kernel: sys::CUfunction,

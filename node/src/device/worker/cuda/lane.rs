@@ -1,17 +1,17 @@
-//! A lane: what one unit under way occupies. Its workspace on the device, its results in
-//! page-locked memory, its events.
+//! A lane holds the resources of one unit in progress: its workspace on the device, its results in
+//! page-locked memory, and its events.
 
 use super::driver::{Call, Event, Memory, Pinned, Stream};
 use crate::device::worker::message::CallError;
 use tessera_kernels::cuda::{DeviceScene, Plan, Step};
 use tessera_kernels::host::RayCounts;
 
-/// Parts of a unit whose ends are reported.
+/// Number of parts of a unit whose ends are reported.
 const PARTS: usize = 8;
-/// Bytes of the counts.
+/// Size of the counts in bytes.
 const COUNTS_BYTES: usize = size_of::<RayCounts>();
 
-/// One unit's place.
+/// The resources of one unit.
 pub(crate) struct Lane {
     workspace: Option<Memory>,
     results: Option<Pinned>,
@@ -19,12 +19,13 @@ pub(crate) struct Lane {
     parts: [Event; PARTS],
     done: Event,
     copied: Event,
-    /// Parts whose ends are recorded.
+    /// Number of parts whose ends are recorded.
     recorded: usize,
     film_bytes: usize,
 }
 
-/// The streams that units share: they compute one after the other, and results are copied beside.
+/// The streams that units share. Units compute one after another, and results are copied at the
+/// same time.
 #[derive(Clone, Copy)]
 pub(super) struct Streams {
     pub(super) compute: Stream,
@@ -52,12 +53,12 @@ impl Lane {
         })
     }
 
-    /// Makes the lane large enough for a plan. What it has is kept where it suffices; the device is
-    /// otherwise done with it.
+    /// Makes the lane large enough for a plan. Buffers that are large enough are kept. The device
+    /// must not use the lane.
     pub(super) fn fit(&mut self, plan: &Plan) -> Call<()> {
         let bytes = plan.workspace_bytes();
         if self.workspace.as_ref().is_none_or(|memory| memory.bytes < bytes) {
-            // First given back, then asked for: both may not fit.
+            // Free the old workspace before allocating the new one, since both may not fit.
             self.workspace = None;
             self.workspace = Some(Memory::allocate(bytes)?);
         }
@@ -70,18 +71,18 @@ impl Lane {
         Ok(())
     }
 
-    /// Device memory that it has.
+    /// Returns the device memory of the lane in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.workspace.as_ref().map_or(0, |memory| memory.bytes)
     }
 
-    /// Gives the device memory back.
+    /// Frees the device memory.
     pub(super) fn shrink(&mut self) -> bool {
         self.workspace.take().is_some()
     }
 
-    /// Tells the device all that the unit needs, up to the copy of its results. Ends early, and
-    /// gives false, where `stop` says so.
+    /// Enqueues everything that the unit needs, up to the copy of its results. Stops early and
+    /// returns false if `stop` says so.
     pub(super) fn tell(
         &mut self,
         plan: &Plan,
@@ -114,7 +115,7 @@ impl Lane {
         streams.download.wait_for(&self.done)?;
         if whole {
             let counts = address + plan.counts_offset();
-            // SAFETY: both ranges lie in the workspace, which has the plan's size; the results are
+            // SAFETY: both ranges are in the workspace, which has the plan's size; the results are
             // not touched before `copied`.
             unsafe {
                 streams.download.download(address, results, 0, self.film_bytes)?;
@@ -125,8 +126,8 @@ impl Lane {
         Ok(whole)
     }
 
-    /// Waits for the unit's end, and says at each part how far it is, of 1000. The device time of
-    /// it, nanoseconds.
+    /// Waits for the unit's end, and reports the progress after each part, of 1000. Returns the
+    /// unit's device time in nanoseconds.
     pub(super) fn wait(&mut self, mut progress: impl FnMut(u16)) -> Call<u64> {
         for (index, part) in self.parts[..self.recorded].iter().enumerate() {
             part.wait()?;
@@ -138,7 +139,7 @@ impl Lane {
         Ok(nanos)
     }
 
-    /// The sums' bytes and the ray counts, once it is over.
+    /// Returns the bytes of the sums, and the ray counts, after the unit's end.
     pub(super) fn results(&mut self) -> (&[u8], [u64; 4]) {
         let Some(results) = &mut self.results else { return (&[], [0; 4]) };
         let (film, rest) = results.bytes().split_at(self.film_bytes);

@@ -1,5 +1,5 @@
-//! A CUDA device as its worker serves it: listed, opened, given units. One process, one device, one
-//! context; a thread that gives orders to the device and one that waits for it.
+//! A CUDA device in its worker: listed, opened, given units. There is one process, one device and
+//! one context. One thread gives commands to the device, and another waits for it.
 
 pub(super) mod compute;
 mod driver;
@@ -26,10 +26,10 @@ use std::sync::mpsc::{SyncSender, channel, sync_channel};
 use std::time::Instant;
 use tessera_kernels::cuda::{COMPUTE_CAPABILITY_MIN, DeviceShape};
 
-/// Tasks on their way to the device's thread: with pieces of a scene in them, 32 MiB at most.
+/// Most tasks that wait for the device's thread. With pieces of a scene in them they take 32 MiB.
 const TASKS_MAX: usize = 8;
 
-/// All devices that CUDA shows to this process, able or not.
+/// Lists all devices that CUDA shows to this process, usable or not.
 pub(super) fn list() -> Result<Vec<FoundDevice>, Refusal> {
     guard(|| {
         driver::start()?;
@@ -40,15 +40,15 @@ pub(super) fn list() -> Result<Vec<FoundDevice>, Refusal> {
     })
 }
 
-/// What a worker needs to serve its device.
+/// Handles that a worker needs to serve its device.
 pub(super) struct Serving {
-    /// Units and scenes go here.
+    /// Channel for units and scenes.
     pub(super) tasks: SyncSender<Task>,
     /// Units to stop.
     pub(super) cancelled: Cancelled,
 }
 
-/// Opens the device and starts its threads. They end the process where the driver fails.
+/// Opens the device and starts its threads. They end the process if the driver fails.
 pub(super) fn open(
     ordinal: u32,
     uuid: &str,
@@ -103,7 +103,7 @@ fn start(
         outlet: outlet.clone(),
         cancelled: cancelled.clone(),
         modules,
-        // The other half is for workspaces, and for other programs.
+        // The other half is for workspaces and for other programs.
         scenes: Scenes::new(opened.free_bytes / 2)?,
         streams: Streams { compute: Stream::new()?, download: Stream::new()? },
         shape,
@@ -119,8 +119,8 @@ fn start(
     Ok(Serving { tasks, cancelled })
 }
 
-/// Runs a thread without which the process is of no use: where it fails, the node is told, and the
-/// process ends.
+/// Runs a thread that the process cannot do without. If it fails, the node is told and the process
+/// ends.
 fn thread(
     name: &str,
     outlet: &Outlet,
@@ -132,8 +132,7 @@ fn thread(
         let error = match ended {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error,
-            // Most likely a function that this driver lacks; the panic's own text is on standard
-            // error.
+            // The driver probably lacks a function. The text of the panic is on standard error.
             Err(_) => CallError { call: "the worker".into(), code: 0, name: "panicked".into() },
         };
         outlet.send(&Report::Broken(error), &[]);
@@ -145,7 +144,7 @@ fn thread(
     }
 }
 
-/// The bindings panic where the driver lacks a function. That is a refusal like any other.
+/// Converts the bindings' panic about a function that the driver lacks to a refusal.
 fn guard<T>(work: impl FnOnce() -> Result<T, Refusal>) -> Result<T, Refusal> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);

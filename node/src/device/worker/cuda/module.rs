@@ -1,4 +1,4 @@
-//! The kernels on the device: the driver compiles the PTX, and says why where it does not. Owns no
+//! The kernels on the device. The driver compiles the PTX, and says why if it refuses. Owns no
 //! launch.
 
 use super::driver::{Call, call};
@@ -8,11 +8,11 @@ use cudarc::driver::sys::{self, CUjit_option as Jit};
 use std::ffi::{CString, c_void};
 use tessera_kernels::cuda::{Kernel, KernelSet};
 
-/// Room for what the driver's compiler says, bytes.
+/// Size of the buffer for messages of the driver's compiler, in bytes.
 const LOG_BYTES: usize = 16 << 10;
 
-/// The sets of kernels: the plain one always, the other from the first scene with instances on,
-/// since most devices never meet one.
+/// The sets of kernels. The plain one is always loaded. The other is loaded with the first scene
+/// with instances, since most devices never get one.
 pub(super) struct Modules {
     plain: Module,
     instances: Option<Module>,
@@ -24,7 +24,7 @@ impl Modules {
         Ok(Self { plain: Module::load(KernelSet::Plain.ptx())?, instances: None })
     }
 
-    /// A set, loaded by now.
+    /// Returns a set, and loads it if necessary.
     pub(super) fn of(&mut self, set: KernelSet) -> Call<&Module> {
         match set {
             KernelSet::Plain => Ok(&self.plain),
@@ -39,7 +39,7 @@ impl Modules {
     }
 }
 
-/// A driver that took one set of kernels and not the other has failed.
+/// Converts a refusal: a driver that accepted one set of kernels but not the other has failed.
 fn call_of(refusal: Refusal) -> CallError {
     match refusal {
         Refusal::Driver(error) => error,
@@ -73,7 +73,7 @@ impl Module {
         Ok(Self { functions: functions.map_err(Refusal::Driver)? })
     }
 
-    /// A kernel's handle.
+    /// Returns a kernel's handle.
     pub(super) fn function(&self, kernel: Kernel) -> Call<sys::CUfunction> {
         let found =
             self.functions.iter().find(|(of, _)| *of == kernel).map(|(_, function)| *function);
@@ -85,7 +85,7 @@ impl Module {
     }
 }
 
-/// Has the driver compile PTX; what its compiler says of PTX that it does not take is told.
+/// Compiles PTX in the driver. An error contains the messages of its compiler.
 pub(super) fn compile(ptx: &str) -> Result<sys::CUmodule, Refusal> {
     let refused = |error: String, log: String| Refusal::Kernels { error, log };
     let text = CString::new(ptx).map_err(|error| refused(error.to_string(), String::new()))?;
@@ -93,8 +93,8 @@ pub(super) fn compile(ptx: &str) -> Result<sys::CUmodule, Refusal> {
     let mut options = [Jit::CU_JIT_ERROR_LOG_BUFFER, Jit::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
     let mut values = [log.as_mut_ptr().cast::<c_void>(), LOG_BYTES as *mut c_void];
     let mut module = std::ptr::null_mut();
-    // SAFETY: the text ends with a zero; options and values are as many as said, and the log has
-    // the size that is said.
+    // SAFETY: the text ends with a zero; the counts match the options and values, and the log has
+    // the given size.
     let loaded = unsafe {
         sys::cuModuleLoadDataEx(
             &mut module,
@@ -109,7 +109,7 @@ pub(super) fn compile(ptx: &str) -> Result<sys::CUmodule, Refusal> {
     Ok(module)
 }
 
-/// What the compiler wrote, up to its first zero.
+/// Returns the compiler's messages, up to the first zero.
 fn text_of(log: &[u8]) -> String {
     let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
     let text = String::from_utf8_lossy(&log[..end]).trim().to_owned();

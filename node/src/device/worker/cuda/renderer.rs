@@ -1,6 +1,6 @@
-//! The thread that tells the device what to do. It waits only for its orders: units go to the
-//! device in their order, the next one while this one computes and the last one is copied back
-//! (`waiter.rs`), scenes come in beside them.
+//! The thread that gives commands to the device. It waits only for its orders. Units go to the
+//! device in order: the next one is enqueued while this one computes and the last one is copied
+//! back (`waiter.rs`). Scenes are uploaded at the same time.
 
 use super::driver::{Call, Context, Stream, is_out_of_memory, memory};
 use super::lane::{Lane, Streams};
@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use tessera_kernels::cuda::{DeviceScene, DeviceShape, PATHS_IN_FLIGHT_MIN, Plan, Step};
 use tessera_layout::UnitParams;
 
-/// Units under way at a time: one computes, one is told, one is copied back.
+/// Number of units in progress at a time: one computes, and one is enqueued or copied back.
 pub(super) const LANES: usize = 2;
 
 struct Unit {
@@ -24,15 +24,15 @@ struct Unit {
     params: UnitParams,
 }
 
-/// A unit that the device knows of.
+/// A unit that was enqueued on the device.
 struct UnderWay {
     unit: u64,
     scene: u64,
-    /// Bytes of its workspace.
+    /// Size of its workspace in bytes.
     bytes: u64,
 }
 
-/// The thread's state.
+/// State of the thread.
 pub(super) struct Renderer {
     pub(super) outlet: Outlet,
     pub(super) cancelled: Cancelled,
@@ -42,25 +42,25 @@ pub(super) struct Renderer {
     pub(super) shape: DeviceShape,
     pub(super) lanes: Vec<Lane>,
     pub(super) waiter: Sender<Waiting>,
-    /// Paths in flight that were seen to fit with the scenes that are here.
+    /// Number of paths in flight that have fitted beside the present scenes.
     pub(super) paths: u32,
     pub(super) state: State,
 }
 
-/// What changes with every task.
+/// State that changes with every task.
 #[derive(Default)]
 pub(super) struct State {
-    /// Units that the device does not know of yet.
+    /// Units that are not enqueued yet.
     waiting: VecDeque<Unit>,
-    /// Units that it knows of: their scenes may not go.
+    /// Enqueued units. Their scenes must not be removed.
     under_way: Vec<UnderWay>,
-    /// Scenes that were asked for and are not whole yet.
+    /// Scenes that were requested and are not complete yet.
     asked: BTreeSet<u64>,
 }
 
 impl Renderer {
-    /// Works until there are no more orders, or the driver has failed: then the context is dead,
-    /// and the process of no more use.
+    /// Works until there are no more orders, or the driver has failed. After a failure the context
+    /// is dead, and the process is useless.
     pub(super) fn run(mut self, context: Context, tasks: &Receiver<Task>) -> Call<()> {
         context.bind()?;
         while let Ok(task) = tasks.recv() {
@@ -90,7 +90,7 @@ impl Renderer {
                 self.refuse_scene(scene, &UnitError::Refused(problem))
             }
             Task::Scene { scene, bytes, view } => {
-                // Before memory is taken and a unit's time runs.
+                // Load the kernels before memory is taken and a unit's time runs.
                 if let Some(view) = DeviceScene::from_bytes(&view) {
                     self.modules.of(view.kernel_set())?;
                 }
@@ -98,7 +98,7 @@ impl Renderer {
                 self.paths = self.shape.paths_in_flight();
                 let begun = loop {
                     match self.scenes.begin(scene, bytes, &view, &in_use) {
-                        // An unused workspace gives way to a scene: a plan can be made smaller.
+                        // Free an unused workspace for the scene, since a plan can be made smaller.
                         Err(SceneFault::OutOfMemory) if self.shrink_free_lanes() => {}
                         other => break other,
                     }
@@ -144,8 +144,8 @@ impl Renderer {
         }
     }
 
-    /// Scenes that may not go to make room for `scene`: those of units that the device knows of or
-    /// will know of soon.
+    /// Returns the scenes that must not be removed for `scene`: those of units that are enqueued or
+    /// will be soon.
     fn in_use(&self, scene: u64) -> Vec<u64> {
         let waiting = self.state.waiting.iter().map(|unit| unit.scene);
         waiting
@@ -154,7 +154,7 @@ impl Renderer {
             .collect()
     }
 
-    /// Gives the device what it can take, and asks for the scenes that are missing.
+    /// Enqueues the units that the device can take, and requests the missing scenes.
     fn advance(&mut self) -> Call<()> {
         for unit in &self.state.waiting {
             if self.scenes.find(unit.scene).is_none() && self.state.asked.insert(unit.scene) {
@@ -179,7 +179,7 @@ impl Renderer {
         Ok(())
     }
 
-    /// Tells the device a unit.
+    /// Enqueues a unit.
     fn tell(&mut self, unit: Unit, mut lane: Lane) -> Call<()> {
         self.state.under_way.push(UnderWay { unit: unit.number, scene: unit.scene, bytes: 0 });
         let plan = match self.plan(&unit, &mut lane)? {
@@ -195,7 +195,7 @@ impl Renderer {
         let (free_bytes, held_bytes) = (memory()?.0, self.held_bytes());
         self.outlet.send(&Report::Started { unit: unit.number, free_bytes, held_bytes }, &[]);
         let Some(resident) = self.scenes.find(unit.scene) else {
-            // It was there a moment ago, and scenes in use do not go.
+            // The scene was there a moment ago, and scenes in use are not removed.
             return self.take(Task::Free { lane, unit: unit.number });
         };
         self.streams.compute.wait_for(resident.ready)?;
@@ -215,8 +215,9 @@ impl Renderer {
         Ok(())
     }
 
-    /// A plan that fits: where memory is short, unused scenes go first, then the other lanes'
-    /// workspaces, then half of the paths in flight, again and again down to the least.
+    /// Makes a plan that fits. If memory is short, it first frees unused scenes and then the
+    /// workspaces of other lanes. After that it halves the paths in flight repeatedly, down to the
+    /// least number.
     fn plan(&mut self, unit: &Unit, lane: &mut Lane) -> Call<Result<Plan, UnitError>> {
         let in_use: Vec<u64> = self.in_use(u64::MAX);
         let mut paths = self.paths.max(PATHS_IN_FLIGHT_MIN);
@@ -246,8 +247,8 @@ impl Renderer {
         }
     }
 
-    /// Memory that another unit could have: every scene and workspace is given up, or used again,
-    /// sooner or later.
+    /// Returns the memory that another unit could have, because every scene and workspace is freed
+    /// or reused sooner or later.
     fn held_bytes(&self) -> u64 {
         let free: u64 = self.lanes.iter().map(Lane::bytes).sum();
         let under_way: u64 = self.state.under_way.iter().map(|unit| unit.bytes).sum();
@@ -261,7 +262,7 @@ impl Renderer {
     }
 }
 
-/// Bytes of the smallest workspace that the unit can be rendered in.
+/// Returns the size of the smallest workspace in which the unit can be rendered, in bytes.
 fn least_bytes(params: &UnitParams, shape: &DeviceShape) -> u64 {
     Plan::new(params, shape, PATHS_IN_FLIGHT_MIN).map_or(0, |plan| plan.workspace_bytes())
 }

@@ -1,15 +1,15 @@
-//! Scenes on the device: uploaded once, kept while there is room, the least recently used given up
-//! first. Requests none.
+//! Scenes on the device. They are uploaded once and kept while there is room; the least recently
+//! used one is removed first. Requests none.
 
 use super::driver::{Call, Event, Memory, Pinned, Stream, is_out_of_memory};
 use crate::device::worker::message::CallError;
 use std::collections::BTreeMap;
 use tessera_kernels::cuda::DeviceScene;
 
-/// Bytes of one piece of an upload; two pieces are under way at a time.
+/// Size of one piece of an upload in bytes. Two pieces are in progress at a time.
 pub(crate) const PIECE_BYTES: usize = 4 << 20;
 
-/// Page-locked pieces, in turn.
+/// Page-locked pieces, used in turn.
 struct Piece {
     memory: Pinned,
     copied: Event,
@@ -20,24 +20,24 @@ struct Piece {
 struct Scene {
     memory: Memory,
     view: DeviceScene,
-    /// When its last byte is there; None while it comes in.
+    /// Event of the last byte's arrival; None during the upload.
     ready: Option<Event>,
     last_used: u64,
 }
 
-/// A scene's place on the device, to be waited for.
+/// Place of a scene on the device, with the event to wait for.
 pub(super) struct Resident<'a> {
     pub(super) view: DeviceScene,
     pub(super) bytes: u64,
     pub(super) ready: &'a Event,
 }
 
-/// Why a scene cannot be here.
+/// Why a scene is not on the device.
 #[derive(Debug)]
 pub(super) enum SceneFault {
-    /// It does not fit.
+    /// The scene does not fit.
     OutOfMemory,
-    /// What came makes no sense.
+    /// The received data is invalid.
     Malformed(&'static str),
     /// The driver has failed.
     Driver(CallError),
@@ -55,7 +55,7 @@ pub(super) struct Scenes {
     pieces: [Piece; 2],
     next_piece: usize,
     scenes: BTreeMap<u64, Scene>,
-    /// Bytes at most, of all scenes together, unless a single one in use is larger.
+    /// Limit for the bytes of all scenes together. A single scene in use may be larger.
     budget: u64,
     clock: u64,
 }
@@ -74,7 +74,7 @@ impl Scenes {
         })
     }
 
-    /// The scene, once all of it has been sent to the device.
+    /// Returns the scene, if all of it has been sent to the device.
     pub(super) fn find(&mut self, id: u64) -> Option<Resident<'_>> {
         self.clock += 1;
         let scene = self.scenes.get_mut(&id)?;
@@ -86,7 +86,7 @@ impl Scenes {
         })
     }
 
-    /// Makes room for a scene that comes in. `in_use` are those that may not go.
+    /// Makes room for a new scene. The scenes in `in_use` are not removed.
     pub(super) fn begin(
         &mut self,
         id: u64,
@@ -111,7 +111,7 @@ impl Scenes {
         Ok(())
     }
 
-    /// Takes the next bytes of a scene that comes in. One that is no longer wanted is passed over.
+    /// Writes the next bytes of a new scene. Bytes of an unwanted scene are ignored.
     pub(super) fn fill(
         &mut self,
         id: u64,
@@ -131,8 +131,8 @@ impl Scenes {
             let piece = &mut self.pieces[self.next_piece];
             piece.copied.wait()?;
             piece.memory.bytes()[..bytes.len()].copy_from_slice(bytes);
-            // SAFETY: the range lies in the scene's memory, and the piece is waited for before it
-            // is touched again.
+            // SAFETY: the range is in the scene's memory, and the code waits for the piece before
+            // it touches it again.
             unsafe {
                 self.stream.upload(scene.memory.address + offset, &mut piece.memory, bytes.len())
             }?;
@@ -146,19 +146,19 @@ impl Scenes {
         Ok(())
     }
 
-    /// Forgets a scene that did not come whole.
+    /// Forgets a scene that is not complete.
     pub(super) fn give_up(&mut self, id: u64) {
         self.scenes.remove(&id);
     }
 
-    /// Gives up the scene that was used least recently; false where every one is in use.
+    /// Removes the least recently used scene. Returns false if all of them are in use.
     pub(super) fn give_up_one(&mut self, in_use: &[u64]) -> bool {
         let free = self.scenes.iter().filter(|(id, _)| !in_use.contains(id));
         let oldest = free.min_by_key(|(_, scene)| scene.last_used).map(|(id, _)| *id);
         oldest.is_some_and(|id| self.scenes.remove(&id).is_some())
     }
 
-    /// Bytes of all of them.
+    /// Returns the size of all scenes in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.scenes.values().map(|scene| scene.memory.bytes).sum()
     }

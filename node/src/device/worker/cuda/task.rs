@@ -1,11 +1,11 @@
-//! Orders to the renderer thread, and the units that are to stop.
+//! Orders to the renderer thread, and the units that must stop.
 
 use super::lane::Lane;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use tessera_layout::UnitParams;
 
-/// Units that are to stop, by number.
+/// Numbers of the units that must stop.
 #[derive(Clone, Default)]
 pub(crate) struct Cancelled(Arc<Mutex<BTreeSet<u64>>>);
 

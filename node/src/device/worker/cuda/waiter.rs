@@ -1,5 +1,5 @@
-//! The thread that waits for units to end on the device, and sends their results. It gives no
-//! orders to the device.
+//! The thread that waits for the end of units on the device, and sends their results. It gives no
+//! commands to the device.
 
 use super::driver::{Call, Context};
 use super::lane::Lane;
@@ -9,22 +9,22 @@ use crate::device::worker::message::Report;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::{Duration, Instant};
 
-/// Progress is told at most this often.
+/// Shortest time between two reports of progress.
 const TELL: Duration = Duration::from_millis(200);
 
-/// How a unit was told to the device.
+/// How a unit was enqueued.
 pub(super) enum Done {
-    /// Whole: there will be sums.
+    /// Completely: there will be sums.
     Sums,
-    /// It was cancelled while it was told.
+    /// It was cancelled before it was enqueued completely.
     Cancelled,
 }
 
-/// A unit that the device knows of.
+/// A unit that was enqueued.
 pub(super) struct Waiting {
     pub(super) lane: Lane,
     pub(super) unit: u64,
-    /// What it needs on the device at least.
+    /// Fewest bytes that the unit needs on the device.
     pub(super) device_bytes: u64,
     pub(super) done: Done,
 }

@@ -1,4 +1,4 @@
-//! Which files a worker can open: the system's libraries and the driver's devices, by Landlock.
+//! Files that a worker can open: the system's libraries and the driver's devices, by Landlock.
 //! Knows no sockets.
 
 use super::{Allowed, FileConfinement};
@@ -8,10 +8,10 @@ use landlock::{
 };
 use std::path::{Path, PathBuf};
 
-/// What is asked of the kernel; older ones enforce what they know.
+/// Version of Landlock that is requested. Older kernels enforce the rules that they know.
 const ASKED: ABI = ABI::V6;
 
-/// Read by loaders, libraries and the driver. What is not there is left out.
+/// Paths that loaders, libraries and the driver read. Missing ones are left out.
 const READ: &[&str] = &[
     "/usr",
     "/lib",
@@ -23,23 +23,24 @@ const READ: &[&str] = &[
     "/dev",
     "/nix/store",
     "/run/opengl-driver",
-    // The driver's library asks for the persistence daemon; refused (and not absent), it gives up.
+    // The driver's library asks for the persistence daemon. It gives up if the daemon is refused
+    // (and not absent).
     "/run/nvidia-persistenced",
     "/var/run/nvidia-persistenced",
 ];
 
-/// Written by the driver's library: devices of this machine, and shared memory between its own
-/// processes.
+/// Paths that the driver's library writes: devices of this machine, and shared memory between its
+/// own processes.
 const DEVICES: &[&str] =
     &["/dev/null", "/dev/zero", "/dev/shm", "/dev/dxg", "/dev/nvidia-caps", "/tmp/nvidia-mps"];
 
-/// Confines the calling thread and all that it starts.
+/// Confines the calling thread and everything that it starts.
 pub(super) fn confine(allowed: &Allowed) -> Result<FileConfinement, String> {
     enforce(allowed)
         .map_err(|error| format!("cannot confine files: {}", crate::scene::chain(&error)))
 }
 
-/// Confines the calling thread, those of its process that it can reach and all that it starts to
+/// Confines the calling thread, reachable threads of its process and everything that it starts to
 /// reading these folders and files.
 pub(super) fn confine_to(readable: &[PathBuf]) -> Result<FileConfinement, String> {
     let enforced = || {
@@ -54,7 +55,7 @@ pub(super) fn confine_to(readable: &[PathBuf]) -> Result<FileConfinement, String
     })
 }
 
-/// Rules by which nothing is allowed.
+/// Returns rules that allow nothing.
 fn rules() -> Result<RulesetCreated, RulesetError> {
     Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
@@ -84,14 +85,14 @@ fn enforce(allowed: &Allowed) -> Result<FileConfinement, RulesetError> {
     for path in devices.chain(allowed.write.iter().cloned()) {
         rules = add(rules, &path, write)?;
     }
-    // The driver's library names its threads there, and gives up (error 304) where it cannot. Other
-    // processes' secrets in this folder are behind the right to trace them, which a confined
-    // process does not have.
+    // The driver's library names its threads there, and gives up (error 304) if it cannot. Other
+    // processes' secrets in this folder need the right to trace them, which a confined process does
+    // not have.
     rules = add(rules, Path::new("/proc"), read | AccessFs::WriteFile)?;
     enforced(rules)
 }
 
-/// Adds a rule for a path that is there. A file takes no rights that only folders have.
+/// Adds a rule for an existing path. A file does not take the rights that only folders have.
 fn add(
     rules: RulesetCreated,
     path: &Path,
@@ -102,8 +103,8 @@ fn add(
     rules.add_rule(PathBeneath::new(opened, access))
 }
 
-/// The driver's device files. One that is made later is out of reach: the driver has to be loaded
-/// before the node starts.
+/// Returns the driver's device files. Files that are made later are out of reach, so the driver
+/// must be loaded before the node starts.
 fn nvidia_devices() -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir("/dev") else { return Vec::new() };
     let paths = entries.flatten().map(|entry| entry.path());

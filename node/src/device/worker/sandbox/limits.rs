@@ -1,31 +1,33 @@
-//! Resource limits of a worker, and its rank among those that the kernel ends when memory is short.
+//! Resource limits of a worker, and its rank among the processes that the kernel ends when memory
+//! is short.
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-/// A worker is ended before the node, which holds finished results and the session.
+/// Rank of a worker. It is ended before the node, which holds finished results and the session.
 const OOM_SCORE: &str = "500";
-/// Largest file that a worker may write, bytes: the compiler's cache is far smaller.
+/// Largest file that a worker can write, in bytes. The compiler's cache is far smaller.
 const FILE_BYTES_MAX: u64 = 4 << 30;
 
-/// Files that a scene importer may have open at a time: its pipes, and one of the scene's.
+/// Most files that a scene importer can have open: its pipes, and one file of the scene.
 const IMPORTER_FILES_MAX: u64 = 64;
-/// Addresses beyond its memory that an importer may take, bytes: the program itself, and what the
-/// allocator reserves.
+/// Address space in bytes that an importer can use beyond its memory: the program itself, and what
+/// the allocator reserves.
 const IMPORTER_ADDRESSES: u64 = 2 << 30;
 
-/// Lowers what can be lowered; what could not.
+/// Lowers the limits that can be lowered. Returns those that could not.
 pub(super) fn lower() -> Vec<String> {
     set(&[(Resource::Core, "core size", 0), (Resource::Fsize, "file size", FILE_BYTES_MAX)])
 }
 
-/// Lowers what can be lowered of a scene importer, which writes no file; what could not.
+/// Lowers the limits of a scene importer, which writes no file. Returns those that could not be
+/// lowered.
 pub(super) fn lower_importer(memory_bytes: u64) -> Vec<String> {
     set(&[
         (Resource::Core, "core size", 0),
         (Resource::Fsize, "file size", 0),
         (Resource::Nofile, "open files", IMPORTER_FILES_MAX),
         (Resource::Data, "memory", memory_bytes),
-        // Where the kernel does not count mappings as data.
+        // Some kernels do not count mappings as data.
         (Resource::As, "addresses", memory_bytes.saturating_add(IMPORTER_ADDRESSES)),
     ])
 }

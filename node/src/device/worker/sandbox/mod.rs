@@ -1,6 +1,6 @@
-//! What a worker may not do, and how it is kept from it: no network, no keys, no other programs.
-//! Entered before any library of NVIDIA's is opened. Best effort where the kernel lacks a part, and
-//! then it says so.
+//! The sandbox of a worker: no network, no keys, no other programs. It is entered before any
+//! library of NVIDIA's is opened. If the kernel lacks a part, the rest is enforced, and the report
+//! says so.
 
 mod files;
 mod limits;
@@ -10,41 +10,42 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 
-/// Which files a worker may touch beyond those of the system.
+/// Files that a worker can open besides those of the system.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Allowed {
-    /// Files and folders that it may read: libraries outside of the system's folders.
+    /// Files and folders that it can read: libraries outside the system's folders.
     pub(crate) read: Vec<PathBuf>,
-    /// Folders that it may write in: the compiler's cache and its own temporary folder.
+    /// Folders in which it can write: the compiler's cache and its own temporary folder.
     pub(crate) write: Vec<PathBuf>,
 }
 
-/// What holds of a worker's sandbox.
+/// State of a worker's sandbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxReport {
-    /// It was asked for.
+    /// Whether the sandbox was requested.
     pub wanted: bool,
-    /// Sockets of every network are refused (seccomp).
+    /// Whether sockets of every network are refused (seccomp).
     pub no_network: bool,
-    /// Files beyond those allowed are refused (Landlock): wholly, partly, not at all.
+    /// Whether other files than the allowed ones are refused (Landlock): completely, partly, or not
+    /// at all.
     pub files: FileConfinement,
-    /// What could not be done, and why.
+    /// Parts that could not be enforced, with the reasons.
     pub problems: Vec<String>,
 }
 
 /// How far a worker's files are confined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileConfinement {
-    /// Everything that this build asks for is enforced.
+    /// Everything that this build requests is enforced.
     Full,
-    /// The kernel knows less than this build asks for; reading and writing files is confined.
+    /// The kernel supports less than this build requests. Reading and writing files is confined.
     Partial,
-    /// No confinement: the kernel lacks Landlock, or it is switched off.
+    /// Nothing is confined: the kernel lacks Landlock, or it is switched off.
     None,
 }
 
 impl SandboxReport {
-    /// No network and no keys, as designed.
+    /// Returns whether there is no network and no access to keys, as designed.
     pub fn holds(&self) -> bool {
         self.no_network && self.files != FileConfinement::None
     }
@@ -65,10 +66,10 @@ impl fmt::Display for SandboxReport {
     }
 }
 
-/// Confines the calling thread and all that it starts. There is no way back.
+/// Confines the calling thread and everything that it starts. This cannot be undone.
 pub(super) fn enter(allowed: &Allowed) -> SandboxReport {
     let mut problems = limits::lower();
-    // Files first: opening what rules name needs calls that the filter may refuse.
+    // Files first: opening the paths of the rules needs calls that the filter may refuse.
     let files = match files::confine(allowed) {
         Ok(confinement) => confinement,
         Err(problem) => {
@@ -90,8 +91,8 @@ pub(super) fn enter(allowed: &Allowed) -> SandboxReport {
     SandboxReport { wanted: true, no_network, files, problems }
 }
 
-/// Confines a scene importer: it reads these folders and files and no other, has no socket beyond
-/// the one it was given, and this much memory. Without `confine`, only the memory is limited.
+/// Confines a scene importer: it reads only these folders and files, has only the socket that it
+/// was given, and gets this much memory. Without `confine`, only the memory is limited.
 pub(crate) fn enter_importer(
     readable: &[PathBuf],
     confine: bool,
@@ -111,7 +112,7 @@ pub(crate) fn enter_importer(
     SandboxReport { wanted: true, no_network, files, problems }
 }
 
-/// The report of a worker that was told not to confine itself.
+/// Returns the report of a worker that was told not to confine itself.
 pub(super) fn not_wanted() -> SandboxReport {
     SandboxReport {
         wanted: false,

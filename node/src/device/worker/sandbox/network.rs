@@ -1,5 +1,5 @@
-//! The filter over system calls: no sockets but local ones, no way into other processes, no
-//! programs. Knows no files.
+//! The filter for system calls: only local sockets, no access to other processes, no programs.
+//! Knows no files.
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
@@ -7,13 +7,13 @@ use seccompiler::{
 };
 use std::collections::BTreeMap;
 
-/// Set in a call's number by the 32-bit variant of x86-64, whose calls do the same under other
+/// Bit in a call's number for the 32-bit variant of x86-64, whose calls do the same under other
 /// numbers.
 #[cfg(target_arch = "x86_64")]
 const X32_BIT: i64 = 0x4000_0000;
 
-/// Calls that are refused whatever their arguments: rings can open sockets behind a filter's back;
-/// the rest reaches into other processes, or starts programs.
+/// Calls that are refused whatever their arguments. Rings can open sockets past the filter. The
+/// others access other processes or start programs.
 const REFUSED: &[libc::c_long] = &[
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
@@ -33,8 +33,8 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_mount,
 ];
 
-/// Further calls that a scene importer has no use for: sockets of every kind, signals, and the
-/// clock of the machine.
+/// More calls that a scene importer does not need: sockets of every kind, signals, and the clock of
+/// the machine.
 const REFUSED_TO_IMPORTERS: &[libc::c_long] = &[
     libc::SYS_socket,
     libc::SYS_socketpair,
@@ -51,13 +51,13 @@ const REFUSED_TO_IMPORTERS: &[libc::c_long] = &[
     libc::SYS_perf_event_open,
 ];
 
-/// Closes the network for every thread of this process, for good.
+/// Closes the network permanently, for every thread of this process.
 pub(super) fn close() -> Result<(), String> {
     apply(local_sockets_alone())
 }
 
-/// Closes the network and all local sockets, signals to other processes and the like, for every
-/// thread of this process, for good.
+/// Closes the network, all local sockets, signals to other processes and similar calls permanently,
+/// for every thread of this process.
 pub(super) fn close_all() -> Result<(), String> {
     let mut rules = BTreeMap::new();
     for call in REFUSED.iter().chain(REFUSED_TO_IMPORTERS) {
@@ -77,9 +77,9 @@ fn local_sockets_alone() -> Result<BpfProgram, seccompiler::Error> {
     for call in REFUSED {
         add(&mut rules, *call, Vec::new());
     }
-    // The driver talks to its own services over local sockets; every other family is a network.
-    // Connecting and binding need no rule: there is no socket of such a family to do it with, and
-    // none is inherited.
+    // The driver uses local sockets for its own services; every other family is a network.
+    // Connecting and binding need no rule: no socket of another family exists, and none is
+    // inherited.
     let mut not_local = Vec::new();
     for family in [libc::AF_UNIX, libc::AF_NETLINK] {
         let family = u64::from(family.unsigned_abs());
