@@ -314,7 +314,7 @@ impl Report {
             "frames": frames,
             "version": env!("CARGO_PKG_VERSION"),
         });
-        // Whoever reads pictures by program must find what makes them differ from their scene.
+        // A program that reads pictures must find everything that makes them differ from the scene.
         for option in OPTIONS.iter().filter(|option| option.warning.is_some()) {
             let chosen = self.chosen.iter().find(|chosen| chosen.option == option);
             report[option.field] = chosen.map_or(Value::Null, |chosen| chosen.value.clone());

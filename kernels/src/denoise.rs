@@ -121,7 +121,7 @@ fn entry(isa: Isa) -> Option<Entry> {
 /// One pass over the tile whose first pixel is (`x`, `y`), cut at the frame's edges, on this
 /// thread: the first [`COLORS`] channels, each row by row.
 ///
-/// The result depends on the frame alone: not on `isa`, on the rows that are there beyond those
+/// The result depends only on the frame: not on `isa`, on the rows that are there beyond those
 /// needed, or on where tiles begin.
 ///
 /// # Errors

@@ -102,7 +102,7 @@ fn entry(isa: Isa) -> Option<RenderUnit> {
 
 /// Renders a unit on this thread and adds its sums to `film` and its rays to `counts`.
 ///
-/// The result depends on the scene and the unit alone: not on `isa`, the compiler, the machine, or
+/// The result depends only on the scene and the unit: not on `isa`, the compiler, the machine, or
 /// how a frame is cut into tiles and sample ranges. The film is planar, `unit.channels()` × height
 /// × width, in units of 2^-24.
 ///

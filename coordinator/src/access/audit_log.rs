@@ -5,8 +5,8 @@
 //! The head is a separate file with number and hash of the newest entry, and is replaced after each
 //! entry. A log that ends before its head has lost entries.
 //!
-//! A backup copies the files as they are, even if they are damaged. Whoever reads them judges what
-//! they prove.
+//! A backup copies the files as they are, even if they are damaged. Their readers judge what they
+//! prove.
 
 use crate::sync::lock;
 use serde::{Deserialize, Serialize};
@@ -248,7 +248,7 @@ impl Reading {
                 return Ok(());
             }
             if line.last() != Some(&b'\n') {
-                // A crash can cut the entry that was being written, and nobody was told of it. The
+                // A crash can cut the entry that was being written and is not reported yet. The
                 // next file or the head then continues from the entry before.
                 self.torn = Some(format!("{name}: a line is cut"));
                 return Ok(());
