@@ -40,18 +40,42 @@ fn memory(scene: &ImportedScene) -> Result<Option<SceneMemory>, CliError> {
     }
 }
 
+/// Lines of a name and a value each.
+#[derive(Default)]
+struct Fields(String);
+
+impl Fields {
+    fn add(&mut self, name: &str, value: impl AsRef<str>) {
+        // Writing to a string does not fail.
+        let _ = writeln!(self.0, "{name:<12}{}", printable(value.as_ref()));
+    }
+}
+
 fn describe(inspection: &Inspection) -> String {
     let report = inspection.report;
-    let mut text = String::new();
-    let mut field = |name: &str, value: String| {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "{name:<12}{}", printable(&value));
-    };
-    field("file", report.file.clone());
+    let mut fields = Fields::default();
+    fields.add("file", &report.file);
     if !report.generator.is_empty() {
-        field("generator", report.generator.clone());
+        fields.add("generator", &report.generator);
     }
-    field(
+    add_geometry(&mut fields, report);
+    add_appearance(&mut fields, report);
+    add_choices(&mut fields, report);
+    add_extensions(&mut fields, report);
+    if let Some(SceneMemory { processor_bytes, gpu_bytes }) = inspection.memory {
+        let (processor, gpu) = (bytes(processor_bytes), bytes(gpu_bytes));
+        fields.add("memory", format!("{processor} on a processor, {gpu} on a GPU"));
+    }
+    let note = report.camera_note(&CameraChoice::Default);
+    for warning in report.warnings.iter().map(String::as_str).chain(note) {
+        fields.add("warning", warning);
+    }
+    fields.0
+}
+
+/// Triangles, their places and their bounds.
+fn add_geometry(fields: &mut Fields, report: &SceneReport) {
+    fields.add(
         "geometry",
         format!(
             "{} ({} stored), {}, {}, {}, {}",
@@ -65,54 +89,48 @@ fn describe(inspection: &Inspection) -> String {
     );
     if report.instances > 0 {
         let places = counted(report.instances, "place", "places");
-        field("instances", format!("{places} of meshes that are held once"));
+        fields.add("instances", format!("{places} of meshes that are held once"));
     }
     let [lower, upper] = [report.bounds_lower, report.bounds_upper].map(place);
-    field("bounds", format!("{lower} to {upper} m"));
+    fields.add("bounds", format!("{lower} to {upper} m"));
+}
+
+/// Materials, textures and lights.
+fn add_appearance(fields: &mut Fields, report: &SceneReport) {
     let texture_bytes = report.textures.iter().map(|texture| texture.bytes).sum();
-    field("materials", report.materials.to_string());
-    field("textures", format!("{}, {}", report.textures.len(), bytes(texture_bytes)));
-    field(
-        "lights",
-        format!(
-            "{} punctual, {}",
-            report.punctual_lights,
-            counted(report.emissive_triangles, "emissive triangle", "emissive triangles")
-        ),
-    );
-    field("environment", report.environment.clone());
+    fields.add("materials", report.materials.to_string());
+    fields.add("textures", format!("{}, {}", report.textures.len(), bytes(texture_bytes)));
+    let emissive = counted(report.emissive_triangles, "emissive triangle", "emissive triangles");
+    fields.add("lights", format!("{} punctual, {emissive}", report.punctual_lights));
+    fields.add("environment", &report.environment);
+}
+
+/// What options of a render choose among: cameras, variants and animations.
+fn add_choices(fields: &mut Fields, report: &SceneReport) {
     for camera in &report.cameras {
-        field("camera", format!("{} {} {}", camera.index, camera.kind, camera.name));
+        fields.add("camera", format!("{} {} {}", camera.index, camera.kind, camera.name));
     }
     for variant in &report.variants {
-        field("variant", variant.clone());
+        fields.add("variant", variant);
     }
     for animation in &report.animations {
         let played =
             if animation.played { "" } else { " (not played: it moves what an earlier one moves)" };
         let length = animation.length_secs;
         let channels = counted(animation.channels.into(), "channel", "channels");
-        field("animation", format!("{:?}, {length:.3} s, {channels}{played}", animation.name));
+        fields.add("animation", format!("{:?}, {length:.3} s, {channels}{played}", animation.name));
     }
+}
+
+/// Extensions of the file, and what is lost with those that are ignored.
+fn add_extensions(fields: &mut Fields, report: &SceneReport) {
     for extension in &report.extensions {
-        let applied = match (extension.applied, extension.required) {
-            (true, _) => "applied".to_owned(),
-            (false, _) => format!("ignored: {}", extension.effect),
+        let applied = match extension.applied {
+            true => "applied".to_owned(),
+            false => format!("ignored: {}", extension.effect),
         };
-        field("extension", format!("{}, {applied}", extension.name));
+        fields.add("extension", format!("{}, {applied}", extension.name));
     }
-    if let Some(SceneMemory { processor_bytes, gpu_bytes }) = inspection.memory {
-        field(
-            "memory",
-            format!("{} on a processor, {} on a GPU", bytes(processor_bytes), bytes(gpu_bytes)),
-        );
-    }
-    for warning in
-        report.warnings.iter().map(String::as_str).chain(report.camera_note(&CameraChoice::Default))
-    {
-        field("warning", warning.to_owned());
-    }
-    text
 }
 
 fn counted(count: u64, one: &str, many: &str) -> String {
