@@ -176,6 +176,54 @@ async fn open_aside(config: Config, clock: Clock) -> Result<Opened, CoordinatorE
     opened.map_err(|error| CoordinatorError::Task(error.to_string()))?
 }
 
+/// Where peers arrive, and what decides who is let in; nothing is served yet.
+struct Entrance {
+    server: Arc<Server>,
+    address: SocketAddr,
+    kept: Kept,
+    /// The farm's first admin.
+    admin: Identity,
+    access: Arc<Access>,
+}
+
+impl Entrance {
+    /// Listens, and makes or renews the identities that the coordinator keeps.
+    fn open(
+        config: &Config,
+        folder: &DataFolder,
+        authority: Authority,
+    ) -> Result<Self, CoordinatorError> {
+        let server = Arc::new(Server::bind(config.listen, &authority, config.timing)?);
+        let address = server.local_address().map_err(CoordinatorError::Socket)?;
+        let kept = Kept {
+            admin: folder.admin(),
+            user: config.user_identity.clone(),
+            address: reachable(address),
+        };
+        let admin = kept.refresh(&authority)?;
+        let denied = Denied::open(&folder.denied())?;
+        let log = open_log(folder)?;
+        let listening = server.clone();
+        let doors = Box::new(move |authority: &Authority| listening.set_authority(authority));
+        let access = Arc::new(Access::new((authority, folder.authority()), denied, log, doors));
+        Ok(Self { server, address, kept, admin, access })
+    }
+}
+
+/// What every connection needs.
+fn shared(config: &Config, context: &Arc<Context>, blobs: GuardedBlobs) -> Shared {
+    Shared {
+        hello: Hello::ours(config.fingerprint),
+        api: Api::new(context.clone()),
+        access: context.access.clone(),
+        blobs: Arc::new(blobs),
+        events: context.events.clone(),
+        result_memory: Arc::new(Semaphore::new(result_kib(config))),
+        next_session: AtomicU64::new(0),
+        gate: quic::limits::Gate::new(config.limits),
+    }
+}
+
 /// Starts coordinators.
 #[derive(Debug)]
 pub struct Coordinator;
@@ -186,20 +234,8 @@ impl Coordinator {
     pub async fn start(config: Config) -> Result<RunningCoordinator, CoordinatorError> {
         let clock = Clock::start();
         let opened = open_aside(config.clone(), clock).await?;
-        let server = Arc::new(Server::bind(config.listen, &opened.authority, config.timing)?);
-        let address = server.local_address().map_err(CoordinatorError::Socket)?;
-        let kept = Kept {
-            admin: opened.folder.admin(),
-            user: config.user_identity.clone(),
-            address: reachable(address),
-        };
-        let admin = kept.refresh(&opened.authority)?;
-        let denied = Denied::open(&opened.folder.denied())?;
-        let log = open_log(&opened.folder)?;
-        let listening = server.clone();
-        let doors = Box::new(move |authority: &Authority| listening.set_authority(authority));
-        let authority = (opened.authority, opened.folder.authority());
-        let access = Arc::new(Access::new(authority, denied, log, doors));
+        let Entrance { server, address, kept, admin, access } =
+            Entrance::open(&config, &opened.folder, opened.authority)?;
         opened.folder.sync()?;
 
         let limits =
@@ -228,16 +264,7 @@ impl Coordinator {
             writer,
             changes,
         });
-        let shared = Arc::new(Shared {
-            hello: Hello::ours(config.fingerprint),
-            api: Api::new(context.clone()),
-            access: access.clone(),
-            blobs: Arc::new(blobs.clone()),
-            events: events.clone(),
-            result_memory: Arc::new(Semaphore::new(result_kib(&config))),
-            next_session: AtomicU64::new(0),
-            gate: quic::limits::Gate::new(config.limits),
-        });
+        let shared = Arc::new(shared(&config, &context, blobs.clone()));
         let keeping = Keeping { grace: config.blob_grace, jobs: config.keep_jobs };
         let housekeeping =
             tokio::spawn(housekeeping::run(keeping, blobs.clone(), clock, events.clone()));

@@ -16,7 +16,6 @@ const LONG: &[(&str, &str, &str)] = &[
         "one match over the instructions; any cut of it would hide that every one is handled",
     ),
     // To be cut where they live.
-    ("coordinator/src/coordinator.rs", "start", ""),
     ("protocol/tests/wire/samples.rs", "requests", ""),
     ("protocol/tests/wire/samples.rs", "responses", ""),
     ("tests/sim/books.rs", "apply", ""),
