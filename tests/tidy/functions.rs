@@ -16,8 +16,6 @@ const LONG: &[(&str, &str, &str)] = &[
         "one match over the instructions; any cut of it would hide that every one is handled",
     ),
     // To be cut where they live.
-    ("protocol/tests/wire/samples.rs", "requests", ""),
-    ("protocol/tests/wire/samples.rs", "responses", ""),
     ("tests/sim/books.rs", "apply", ""),
     ("tests/sim/client.rs", "on_ask", ""),
     ("tests/sim/client.rs", "on_answer", ""),

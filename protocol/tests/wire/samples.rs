@@ -181,7 +181,12 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         .into_iter()
         .map(|compute| Submit { job: JobId(uuid(1)), spec: Box::new(compute_job(compute).into()) });
     all.extend(others);
-    named(all, |request| match request {
+    named(all, request_name)
+}
+
+fn request_name(request: &Request) -> &'static str {
+    use Request::*;
+    match request {
         MissingBlobs(_) => "request.missing_blobs",
         Submit { .. } => "request.submit",
         Jobs => "request.jobs",
@@ -192,7 +197,6 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         Pause(_) => "request.pause",
         Resume(_) => "request.resume",
         Retry(_) => "request.retry",
-
         Nodes => "request.nodes",
         Drain { .. } => "request.drain",
         CreateToken { .. } => "request.create_token",
@@ -207,12 +211,11 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         RotateAuthority { .. } => "request.rotate_authority",
         Forget(_) => "request.forget",
         Backup => "request.backup",
-    })
+    }
 }
 
-pub(crate) fn responses() -> Vec<(String, Response)> {
-    use Response::*;
-    let detail = JobDetail {
+fn job_detail() -> JobDetail {
+    JobDetail {
         summary: summary(JobState::Failed),
         spec: job(render()),
         fingerprint: Some(Fingerprint([9; 32])),
@@ -223,81 +226,114 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
             reason: "r".into(),
         }],
         copies: CopyCount { running: 1, won: 2, lost: 3, wasted_millis: 4000 },
-    };
+    }
+}
+
+fn frames_in_every_state() -> Vec<FrameStatus> {
+    let frame = |number, state| FrameStatus { frame: FrameNumber(number), state, samples: None };
     let file =
         FrameFile { format: "exr".into(), hash: hash(3), length: 12, pixels_sha256: [4; 32] };
-    let frame = |number, state| FrameStatus { frame: FrameNumber(number), state, samples: None };
+    let round = RoundStatus { round: 2, rounds: 8, tiles_open: 7, tiles: 300, samples: 64 };
+    vec![
+        frame(1, FrameState::Open { committed: 1, units: 80, round: None }),
+        frame(5, FrameState::Open { committed: 60, units: 80, round: Some(round) }),
+        frame(2, FrameState::Resolving),
+        FrameStatus { samples: Some(2048), ..frame(3, FrameState::Done(vec![file])) },
+        frame(4, FrameState::Failed("dead".into())),
+    ]
+}
+
+fn nodes_in_every_state() -> Vec<NodeSummary> {
     let states =
         [NodeState::Ready, NodeState::Draining, NodeState::Away, NodeState::Lost, NodeState::Unfit];
-    let report = AuditReport {
+    states.map(node_summary).to_vec()
+}
+
+fn audit_report() -> AuditReport {
+    AuditReport {
         records: 1,
         jobs: 2,
         units_committed: 3,
         problems: vec!["p".into()],
         ..Default::default()
+    }
+}
+
+fn token_summary() -> TokenSummary {
+    TokenSummary {
+        id: "0a1b2c3d4e5f".into(),
+        role: Role::Node,
+        pool: Some("gpu".into()),
+        name: Some("rig".into()),
+        expires_at: 99,
+        uses: 4,
+        uses_left: 3,
+        made_by: "admin ada".into(),
+    }
+}
+
+fn denied_identity() -> DeniedIdentity {
+    DeniedIdentity {
+        identity: "user:ada".into(),
+        name: String::new(),
+        by: "admin root".into(),
+        at: 99,
+        reason: "left".into(),
+    }
+}
+
+fn log_report() -> LogReport {
+    let entry = LogEntry {
+        n: 2,
+        at: 99,
+        who: "admin ada".into(),
+        what: "denied".into(),
+        about: "user:eve".into(),
+        hash: "ab".into(),
     };
-    let round = RoundStatus { round: 2, rounds: 8, tiles_open: 7, tiles: 300, samples: 64 };
+    LogReport {
+        first: 1,
+        entries: 2,
+        head: "ab".into(),
+        problems: vec!["p".into()],
+        newest: vec![entry],
+    }
+}
+
+pub(crate) fn responses() -> Vec<(String, Response)> {
+    use Response::*;
     let all = vec![
         Blobs(vec![hash(1)]),
         Accepted(JobId(uuid(1))),
         Jobs(vec![summary(JobState::Queued), summary(JobState::Running), summary(JobState::Done)]),
-        Job(Box::new(detail)),
-        Frames(vec![
-            frame(1, FrameState::Open { committed: 1, units: 80, round: None }),
-            frame(5, FrameState::Open { committed: 60, units: 80, round: Some(round) }),
-            frame(2, FrameState::Resolving),
-            FrameStatus { samples: Some(2048), ..frame(3, FrameState::Done(vec![file])) },
-            frame(4, FrameState::Failed("dead".into())),
-        ]),
+        Job(Box::new(job_detail())),
+        Frames(frames_in_every_state()),
         Progress(Box::new(client::Progress {
             summary: summary(JobState::Cancelled),
             finished: FrameSet::one(FrameNumber(3)),
         })),
-        Nodes(states.map(node_summary).to_vec()),
+        Nodes(nodes_in_every_state()),
         Done,
         Token("tsr1_x".into()),
-        Audit(report),
+        Audit(audit_report()),
         Error(RequestError::NotFound("a".into())),
         Error(RequestError::NotAllowed("b".into())),
         Error(RequestError::Invalid("c".into())),
         Error(RequestError::Unavailable("d".into())),
-        Tokens(vec![TokenSummary {
-            id: "0a1b2c3d4e5f".into(),
-            role: Role::Node,
-            pool: Some("gpu".into()),
-            name: Some("rig".into()),
-            expires_at: 99,
-            uses: 4,
-            uses_left: 3,
-            made_by: "admin ada".into(),
-        }]),
-        Denied(vec![DeniedIdentity {
-            identity: "user:ada".into(),
-            name: String::new(),
-            by: "admin root".into(),
-            at: 99,
-            reason: "left".into(),
-        }]),
-        Log(LogReport {
-            first: 1,
-            entries: 2,
-            head: "ab".into(),
-            problems: vec!["p".into()],
-            newest: vec![LogEntry {
-                n: 2,
-                at: 99,
-                who: "admin ada".into(),
-                what: "denied".into(),
-                about: "user:eve".into(),
-                hash: "ab".into(),
-            }],
-        }),
+        Tokens(vec![token_summary()]),
+        Denied(vec![denied_identity()]),
+        Log(log_report()),
         Authority(AuthorityStatus { pin: "ab".into(), former_until: Some(99) }),
         Authority(AuthorityStatus { pin: "ab".into(), former_until: None }),
         Backup(vec![7, 8, 9]),
         Jobs(vec![summary(JobState::Paused)]),
     ];
-    named(all, |response| match response {
+    named(all, response_name)
+}
+
+fn response_name(response: &Response) -> &'static str {
+    use Response::*;
+    match response {
         Blobs(_) => "response.blobs",
         Accepted(_) => "response.accepted",
         Jobs(_) => "response.jobs",
@@ -314,7 +350,7 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         Log(_) => "response.log",
         Authority(_) => "response.authority",
         Backup(_) => "response.backup",
-    })
+    }
 }
 
 pub(crate) fn from_nodes() -> Vec<(String, NodeToCoordinator)> {
