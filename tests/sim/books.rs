@@ -190,21 +190,9 @@ impl Books {
     /// Takes a record in, if it may follow those before it.
     pub(crate) fn apply(&mut self, record: &Record) -> Checked {
         match record {
-            Record::EpochsReserved { up_to } => {
-                if up_to.0 <= self.reserved {
-                    return violated(format!(
-                        "epochs up to {up_to} are reserved after {}",
-                        self.reserved
-                    ));
-                }
-                self.reserved = up_to.0;
-                Ok(())
-            }
+            Record::EpochsReserved { up_to } => self.reserve(*up_to),
             Record::JobAccepted { job, spec, owner, .. } => self.accept(*job, spec, owner),
-            Record::JobPinned { job, fingerprint } => {
-                let before = self.going(*job)?.pinned.replace(*fingerprint);
-                before.map_or(Ok(()), |_| violated(format!("job {job} is pinned twice")))
-            }
+            Record::JobPinned { job, fingerprint } => self.pin(*job, *fingerprint),
             Record::UnitsCommitted { job, frame, commits } => {
                 commits.iter().try_for_each(|commit| self.commit(*job, *frame, commit))
             }
@@ -222,25 +210,11 @@ impl Books {
             Record::JobPaused { job, .. } => self.pause(*job, true),
             Record::JobResumed { job } => self.pause(*job, false),
             Record::JobRetried { job, below, .. } => self.retry(*job, *below),
-            Record::NodeDrained { node, drained } => {
-                let changed =
-                    if *drained { self.drained.insert(*node) } else { self.drained.remove(node) };
-                if changed { Ok(()) } else { violated(format!("{node} is drained, or not, twice")) }
-            }
+            Record::NodeDrained { node, drained } => self.drain(*node, *drained),
             Record::UnitChecked { job, frame, redone } => {
                 self.compare_results(*job, *frame, redone)
             }
-            Record::CheckWaived { job, frame, unit } => {
-                let book = self.open_frame(*job, *frame)?;
-                let results = book.checks.get(&unit.0).cloned();
-                book.end_check(unit.0, false);
-                match results {
-                    Some(results) if results.len() == 1 => Ok(()),
-                    other => violated(format!(
-                        "the check of {job}/{frame}/{unit:?} is waived: {other:?}"
-                    )),
-                }
-            }
+            Record::CheckWaived { job, frame, unit } => self.waive_check(*job, *frame, *unit),
             Record::PartCommitted { job, frame, commit, first, samples } => {
                 self.commit_part((*job, *frame), commit, (*first, *samples))
             }
@@ -254,25 +228,62 @@ impl Books {
                 self.end_round((*job, *frame), *round, going)
             }
             Record::NodeSuspected { node, .. } => {
-                self.suspects.insert(*node);
-                let frames = self.jobs.values_mut().flat_map(|job| job.frames.values_mut());
-                for results in frames.flat_map(|frame| frame.checks.values_mut()) {
-                    let committed = results[0];
-                    results.retain(|(other, _)| other != node);
-                    if committed.0 == *node {
-                        results.insert(0, committed);
-                    }
-                }
+                self.suspect(*node);
                 Ok(())
             }
             Record::CopyStopped { job, frame, unit, epoch, winner, millis, .. } => {
                 let unit = UnitKey { job: *job, frame: *frame, unit: *unit };
                 self.stop_copy(Lease { unit, epoch: *epoch }, *winner, *millis)
             }
-            Record::NodeReleased { node } => match self.suspects.remove(node) {
-                true => Ok(()),
-                false => violated(format!("{node} is released, and was not suspected")),
-            },
+            Record::NodeReleased { node } => self.release(*node),
+        }
+    }
+
+    fn reserve(&mut self, up_to: Epoch) -> Checked {
+        if up_to.0 <= self.reserved {
+            return violated(format!("epochs up to {up_to} are reserved after {}", self.reserved));
+        }
+        self.reserved = up_to.0;
+        Ok(())
+    }
+
+    fn pin(&mut self, job: JobId, fingerprint: Fingerprint) -> Checked {
+        let before = self.going(job)?.pinned.replace(fingerprint);
+        before.map_or(Ok(()), |_| violated(format!("job {job} is pinned twice")))
+    }
+
+    fn drain(&mut self, node: NodeId, drained: bool) -> Checked {
+        let changed = if drained { self.drained.insert(node) } else { self.drained.remove(&node) };
+        if changed { Ok(()) } else { violated(format!("{node} is drained, or not, twice")) }
+    }
+
+    /// Only the committed result of a suspected node is still compared.
+    fn suspect(&mut self, node: NodeId) {
+        self.suspects.insert(node);
+        let frames = self.jobs.values_mut().flat_map(|job| job.frames.values_mut());
+        for results in frames.flat_map(|frame| frame.checks.values_mut()) {
+            let committed = results[0];
+            results.retain(|(other, _)| *other != node);
+            if committed.0 == node {
+                results.insert(0, committed);
+            }
+        }
+    }
+
+    fn release(&mut self, node: NodeId) -> Checked {
+        match self.suspects.remove(&node) {
+            true => Ok(()),
+            false => violated(format!("{node} is released, and was not suspected")),
+        }
+    }
+
+    fn waive_check(&mut self, job: JobId, frame: FrameNumber, unit: UnitIndex) -> Checked {
+        let book = self.open_frame(job, frame)?;
+        let results = book.checks.get(&unit.0).cloned();
+        book.end_check(unit.0, false);
+        match results {
+            Some(results) if results.len() == 1 => Ok(()),
+            other => violated(format!("the check of {job}/{frame}/{unit:?} is waived: {other:?}")),
         }
     }
 

@@ -6,12 +6,13 @@ use crate::sim::blobs::inputs;
 use crate::sim::faults::Fault;
 use crate::sim::markers::sometimes;
 use crate::sim::plan::{JobPlan, LARGEST, Plan, USERS};
-use crate::sim::trouble::{Checked, violated};
+use crate::sim::trouble::{Checked, Violation, violated};
 use crate::sim::world::World;
 use tessera_core::{Caller, Core, Input, Record};
 use tessera_history::Seen;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::JobId;
+use tessera_protocol::job::JobSpec;
 use tessera_protocol::status::JobState;
 
 /// What is asked for; jobs and nodes by their positions in the plan.
@@ -90,94 +91,50 @@ impl World {
         if self.shell.process.is_none() {
             return Ok(());
         }
-        let job = |world: &Self, index: usize| world.clients.jobs[index].plan.clone();
-        let caller = |name: &str| Caller { name: name.to_owned(), admin: false };
         match ask {
             Ask::Submit(index) => {
-                if std::mem::replace(&mut self.clients.jobs[index].asked, true) {
-                    self.tally.count(Fault::SubmitRepeated);
-                }
-                // One that fits nowhere would wait for its client.
-                if self.clients.jobs[index].plan.spec.device_bytes <= LARGEST
-                    && self.chance(Fault::ClientVanishes)
-                {
-                    self.clients.jobs[index].vanished = true;
-                }
-                self.upload(index);
-                let delay = self.random.between(1, 2_500);
-                self.after(delay, Event::Submit(index));
+                self.begin_submit(index);
                 Ok(())
             }
             Ask::Conflict(index) => {
-                let JobPlan { id, mut spec, owner, .. } = job(self, index);
+                let JobPlan { id, mut spec, owner, .. } = self.planned(index);
                 spec.name.push_str(" again");
-                let caller = caller(owner);
-                self.ask_core(ask, |request| Input::Submit {
-                    request,
-                    job: id,
-                    spec: Box::new(spec),
-                    caller,
-                })
+                self.ask_submit(ask, id, spec, user(owner))
             }
             Ask::Foreign(index) => {
-                let JobPlan { id, spec, owner, .. } = job(self, index);
-                let caller = caller(other_than(owner));
-                self.ask_core(ask, |request| Input::Submit {
-                    request,
-                    job: id,
-                    spec: Box::new(spec),
-                    caller,
-                })
+                let JobPlan { id, spec, owner, .. } = self.planned(index);
+                self.ask_submit(ask, id, spec, user(other_than(owner)))
             }
             Ask::Cancel(index) => {
-                let JobPlan { id, owner, .. } = job(self, index);
-                let admin = self.random.permille(300);
-                let name = if admin { "root" } else { owner };
-                let caller = Caller { name: name.to_owned(), admin };
+                let JobPlan { id, owner, .. } = self.planned(index);
+                let caller = self.owner_or_admin(owner);
                 self.ask_core(ask, |request| Input::Cancel { request, job: id, caller })
             }
             Ask::CancelForeign(index) => {
-                let JobPlan { id, owner, .. } = job(self, index);
-                let caller = caller(other_than(owner));
+                let JobPlan { id, owner, .. } = self.planned(index);
+                let caller = user(other_than(owner));
                 self.ask_core(ask, |request| Input::Cancel { request, job: id, caller })
             }
             Ask::Pause(index) | Ask::CalmPause(index) | Ask::Resume(index) => {
-                let JobPlan { id, owner, .. } = job(self, index);
-                let admin = self.random.permille(300);
-                let name = if admin { "root" } else { owner };
-                let caller = Caller { name: name.to_owned(), admin };
+                let JobPlan { id, owner, .. } = self.planned(index);
+                let caller = self.owner_or_admin(owner);
                 let pause = !matches!(ask, Ask::Resume(_));
                 self.ask_core(ask, |request| Input::Pause { request, job: id, pause, caller })
             }
-            Ask::Retry(index) => {
-                let JobPlan { id, spec, owner, .. } = job(self, index);
-                // The shell refuses where a file of the job is gone, and begins the grace of those
-                // that are there anew.
-                let files = inputs(&spec.kind);
-                if !files.iter().all(|hash| self.blobs.has(*hash)) {
-                    return Ok(());
-                }
-                files.into_iter().for_each(|hash| self.blobs.put(hash, self.now));
-                let caller = caller(owner);
-                self.ask_core(ask, |request| Input::Retry { request, job: id, caller })
-            }
+            Ask::Retry(index) => self.ask_retry(index),
             Ask::RetryForeign(index) => {
-                let JobPlan { id, owner, .. } = job(self, index);
-                let caller = caller(other_than(owner));
+                let JobPlan { id, owner, .. } = self.planned(index);
+                let caller = user(other_than(owner));
                 self.ask_core(ask, |request| Input::Retry { request, job: id, caller })
             }
             Ask::PauseForeign(index) => {
-                let JobPlan { id, owner, .. } = job(self, index);
-                let caller = caller(other_than(owner));
+                let JobPlan { id, owner, .. } = self.planned(index);
+                let caller = user(other_than(owner));
                 self.ask_core(ask, |request| Input::Pause { request, job: id, pause: true, caller })
             }
             Ask::CancelUnknown => {
-                let id = JobId(uuid::Uuid::from_u128(7));
-                self.ask_core(ask, |request| Input::Cancel {
-                    request,
-                    job: id,
-                    caller: caller(USERS[0]),
-                })
+                let (job, caller) = (JobId(uuid::Uuid::from_u128(7)), user(USERS[0]));
+                self.ask_core(ask, |request| Input::Cancel { request, job, caller })
             }
             Ask::Drain(node, drain) => {
                 let plan = &self.nodes[node].plan;
@@ -187,22 +144,58 @@ impl World {
         }
     }
 
+    fn planned(&self, index: usize) -> JobPlan {
+        self.clients.jobs[index].plan.clone()
+    }
+
+    fn owner_or_admin(&mut self, owner: &str) -> Caller {
+        let admin = self.random.permille(300);
+        Caller { name: if admin { "root" } else { owner }.to_owned(), admin }
+    }
+
+    fn ask_submit(&mut self, ask: Ask, job: JobId, spec: JobSpec, caller: Caller) -> Checked {
+        let spec = Box::new(spec);
+        self.ask_core(ask, |request| Input::Submit { request, job, spec, caller })
+    }
+
+    /// Uploads the files of a job; its submit follows.
+    fn begin_submit(&mut self, index: usize) {
+        if std::mem::replace(&mut self.clients.jobs[index].asked, true) {
+            self.tally.count(Fault::SubmitRepeated);
+        }
+        // One that fits nowhere would wait for its client.
+        if self.clients.jobs[index].plan.spec.device_bytes <= LARGEST
+            && self.chance(Fault::ClientVanishes)
+        {
+            self.clients.jobs[index].vanished = true;
+        }
+        self.upload(index);
+        let delay = self.random.between(1, 2_500);
+        self.after(delay, Event::Submit(index));
+    }
+
+    /// Asks for a retry as the shell does: it refuses where a file of the job is gone, and begins
+    /// the grace of those that are there anew.
+    fn ask_retry(&mut self, index: usize) -> Checked {
+        let JobPlan { id, spec, owner, .. } = self.planned(index);
+        let files = inputs(&spec.kind);
+        if !files.iter().all(|hash| self.blobs.has(*hash)) {
+            return Ok(());
+        }
+        files.into_iter().for_each(|hash| self.blobs.put(hash, self.now));
+        let caller = user(owner);
+        self.ask_core(Ask::Retry(index), |request| Input::Retry { request, job: id, caller })
+    }
+
     /// The files of a job are uploaded: it is submitted, if they are there.
     pub(crate) fn submit(&mut self, index: usize) -> Checked {
-        let JobPlan { id, spec, owner, .. } = self.clients.jobs[index].plan.clone();
+        let JobPlan { id, spec, owner, .. } = self.planned(index);
         if inputs(&spec.kind).into_iter().any(|hash| !self.blobs.has(hash)) {
             return violated(format!(
                 "a file of job {id} was swept between its upload and the submit"
             ));
         }
-        let caller = Caller { name: owner.to_owned(), admin: false };
-        let ask = Ask::Submit(index);
-        self.ask_core(ask, |request| Input::Submit {
-            request,
-            job: id,
-            spec: Box::new(spec),
-            caller,
-        })
+        self.ask_submit(Ask::Submit(index), id, spec, user(owner))
     }
 
     fn is_wanted(&self, ask: Ask) -> bool {
@@ -268,41 +261,13 @@ impl World {
 
     pub(crate) fn on_answer(&mut self, ask: Ask, response: &Response) -> Checked {
         let right = match (ask, response) {
-            (Ask::Submit(index), Response::Accepted(job)) => {
-                let first = !std::mem::replace(&mut self.clients.jobs[index].accepted, true);
-                if first && !self.clients.jobs[index].vanished {
-                    self.go_on_with(index);
-                    self.give_up_later(index);
-                }
-                if first {
-                    self.follow_job(index);
-                    let asked = self.history.ask();
-                    self.saw(asked, &Seen::Accepted(*job))?;
-                }
-                self.clients.jobs[index].plan.id == *job
-            }
+            (Ask::Submit(index), Response::Accepted(job)) => self.on_accepted(index, *job)?,
             (Ask::Submit(index), Response::Error(RequestError::Invalid(text))) => {
-                let job = &mut self.clients.jobs[index];
-                job.refused = true;
-                let (too_large, both) =
-                    (job.plan.spec.device_bytes > LARGEST, text.contains("40.0 GiB"));
-                // Where nothing larger was known at that moment, a smaller one is refused as well.
-                let known = text.contains("largest device known has");
-                self.tally.count(Fault::JobRefused);
-                known && (both || !too_large)
+                self.on_refused(index, text)
             }
             (Ask::Conflict(_) | Ask::Foreign(_), Response::Error(RequestError::Invalid(_))) => true,
             (Ask::Cancel(index), Response::Done) => {
-                self.clients.jobs[index].cancelled = !self.chance(Fault::CancelRepeated);
-                let (asked, id) = (self.history.ask(), self.clients.jobs[index].plan.id);
-                // The answer may have been overtaken by a retry.
-                if self.ledger.durable.jobs.get(&id).is_some_and(|book| book.retried == 0) {
-                    self.saw(asked, &Seen::Cancelled(id))?;
-                }
-                if self.chance(Fault::RetryOwn) {
-                    let delay = self.random.between(1, 15_000);
-                    self.after(delay, Event::Ask(Ask::Retry(index)));
-                }
+                self.on_cancelled(index)?;
                 true
             }
             // It has ended otherwise.
@@ -336,6 +301,47 @@ impl World {
             _ => false,
         };
         if right { Ok(()) } else { violated(format!("{ask:?} is answered {response:?}")) }
+    }
+
+    /// The answer is right: it names the job that was submitted.
+    fn on_accepted(&mut self, index: usize, job: JobId) -> Result<bool, Violation> {
+        let first = !std::mem::replace(&mut self.clients.jobs[index].accepted, true);
+        if first && !self.clients.jobs[index].vanished {
+            self.go_on_with(index);
+            self.give_up_later(index);
+        }
+        if first {
+            self.follow_job(index);
+            let asked = self.history.ask();
+            self.saw(asked, &Seen::Accepted(job))?;
+        }
+        Ok(self.clients.jobs[index].plan.id == job)
+    }
+
+    /// The answer is right: it says that no device is large enough.
+    fn on_refused(&mut self, index: usize, text: &str) -> bool {
+        let job = &mut self.clients.jobs[index];
+        job.refused = true;
+        let too_large = job.plan.spec.device_bytes > LARGEST;
+        let both = text.contains("40.0 GiB");
+        // Where nothing larger was known at that moment, a smaller one is refused as well.
+        let known = text.contains("largest device known has");
+        self.tally.count(Fault::JobRefused);
+        known && (both || !too_large)
+    }
+
+    fn on_cancelled(&mut self, index: usize) -> Checked {
+        self.clients.jobs[index].cancelled = !self.chance(Fault::CancelRepeated);
+        let (asked, id) = (self.history.ask(), self.clients.jobs[index].plan.id);
+        // The answer may have been overtaken by a retry.
+        if self.ledger.durable.jobs.get(&id).is_some_and(|book| book.retried == 0) {
+            self.saw(asked, &Seen::Cancelled(id))?;
+        }
+        if self.chance(Fault::RetryOwn) {
+            let delay = self.random.between(1, 15_000);
+            self.after(delay, Event::Ask(Ask::Retry(index)));
+        }
+        Ok(())
     }
 
     /// A job that was accepted while no node was known, and that no device can hold, waits until
@@ -411,6 +417,10 @@ impl World {
             )),
         }
     }
+}
+
+fn user(name: &str) -> Caller {
+    Caller { name: name.to_owned(), admin: false }
 }
 
 fn other_than(owner: &str) -> &'static str {

@@ -1,16 +1,18 @@
 //! What outlives a process of the coordinator, from outside: what was made durable, and what was
 //! promised to whom.
 
-use crate::sim::books::{Books, FrameBook, FrameEnd};
+use crate::sim::books::{Books, FrameBook, FrameEnd, JobBook};
 use crate::sim::disk::Disk;
 use crate::sim::film::{shape_of, sum_of};
 use crate::sim::parts::{PartBook, cut, size_of};
 use crate::sim::tasks::task_of;
-use crate::sim::trouble::{Checked, violated};
+use crate::sim::trouble::{Checked, Violation, violated};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::Action;
 use tessera_protocol::client::Response;
-use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
+use tessera_protocol::ids::{
+    BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey,
+};
 use tessera_protocol::node::CoordinatorToNode;
 
 /// Facts and promises.
@@ -186,48 +188,67 @@ impl Ledger {
             return violated(format!("job {job} has results and is not pinned"));
         };
         self.check_rounds((job, frame), book, frame_book)?;
+        let results = Results { job: (job, book), frame: (frame, frame_book), pinned };
         let (mut sum, mut expected) = (0u64, 0u64);
         for (unit, (epoch, node)) in &frame_book.committed {
-            let key = UnitKey { job, frame, unit: UnitIndex(*unit) };
-            let Some(whole) = task_of(book.kind(), key) else { continue };
-            let own = PartBook {
-                samples: size_of(whole),
-                epoch: *epoch,
-                node: *node,
-                hash: BlobHash([0; 32]),
-                to_check: false,
-                alike: frame_book.verified.contains(unit),
-            };
-            let (own, mut first) = ([own], 0);
-            for part in frame_book.parts.get(unit).map_or(own.as_slice(), Vec::as_slice) {
-                let epoch = part.epoch;
-                let mut entries = disk.spool(job, frame).iter();
-                let Some(entry) =
-                    entries.find(|entry| entry.unit.0 == *unit && entry.epoch == epoch)
-                else {
-                    return violated(format!(
-                        "{key}@{epoch} is committed, and its result is not in the spool"
-                    ));
-                };
-                let shape = shape_of(book.kind(), cut(whole, first, part.samples));
-                first += part.samples;
-                if shape != Some(entry.film.shape) {
-                    return violated(format!(
-                        "{key} is committed with {:?}, not {shape:?}",
-                        entry.film.shape
-                    ));
-                }
-                // What no other node has looked at is as good as its node.
-                let blind = self.forgers.contains(&part.node) && !part.alike;
-                let truth = sum_of(key, pinned, entry.film.shape);
-                sum = sum.wrapping_add(if blind { truth } else { entry.film.sum });
-            }
-            let shape = shape_of(book.kind(), whole);
-            expected = expected.wrapping_add(shape.map_or(0, |shape| sum_of(key, pinned, shape)));
+            let (spooled, whole) = self.add_unit(&results, *unit, (*epoch, *node), disk)?;
+            sum = sum.wrapping_add(spooled);
+            expected = expected.wrapping_add(whole);
         }
         match sum == expected {
             true => Ok(()),
             false => violated(format!("{job}/{frame} adds up to {sum:x} instead of {expected:x}")),
         }
     }
+
+    /// What the results of one committed unit add up to, as spooled and as it should be.
+    fn add_unit(
+        &self,
+        results: &Results,
+        unit: u32,
+        (epoch, node): (Epoch, NodeId),
+        disk: &Disk,
+    ) -> Result<(u64, u64), Violation> {
+        let Results { job: (job, book), frame: (frame, frame_book), pinned } = *results;
+        let key = UnitKey { job, frame, unit: UnitIndex(unit) };
+        let Some(whole) = task_of(book.kind(), key) else { return Ok((0, 0)) };
+        let own = [PartBook {
+            samples: size_of(whole),
+            epoch,
+            node,
+            hash: BlobHash([0; 32]),
+            to_check: false,
+            alike: frame_book.verified.contains(&unit),
+        }];
+        let (mut sum, mut first) = (0u64, 0);
+        for part in frame_book.parts.get(&unit).map_or(own.as_slice(), Vec::as_slice) {
+            let epoch = part.epoch;
+            let mut entries = disk.spool(job, frame).iter();
+            let Some(entry) = entries.find(|entry| entry.unit.0 == unit && entry.epoch == epoch)
+            else {
+                return violated(format!(
+                    "{key}@{epoch} is committed, and its result is not in the spool"
+                ));
+            };
+            let shape = shape_of(book.kind(), cut(whole, first, part.samples));
+            first += part.samples;
+            let stored = entry.film.shape;
+            if shape != Some(stored) {
+                return violated(format!("{key} is committed with {stored:?}, not {shape:?}"));
+            }
+            // What no other node has looked at is as good as its node.
+            let blind = self.forgers.contains(&part.node) && !part.alike;
+            let truth = sum_of(key, pinned, stored);
+            sum = sum.wrapping_add(if blind { truth } else { entry.film.sum });
+        }
+        let shape = shape_of(book.kind(), whole);
+        Ok((sum, shape.map_or(0, |shape| sum_of(key, pinned, shape))))
+    }
+}
+
+/// A frame whose results are added up.
+struct Results<'a> {
+    job: (JobId, &'a JobBook),
+    frame: (FrameNumber, &'a FrameBook),
+    pinned: Fingerprint,
 }

@@ -15,7 +15,7 @@ use tessera_protocol::device::{DeviceInfo, DeviceState};
 use tessera_protocol::ids::{
     Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitIndex, UnitKey,
 };
-use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure};
+use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure, Join};
 
 /// What the inputs of one step said about leases.
 #[derive(Debug, Default)]
@@ -146,41 +146,9 @@ impl Watch {
         seen.inputs += 1;
         match input {
             Input::NodeJoined { session, join, fingerprint, .. } => {
-                seen.joined.insert(join.node);
-                seen.named.extend(
-                    join.running.iter().chain(&join.finished).map(|lease| (join.node, *lease)),
-                );
-                // Another session of the same process keeps its wish to leave until it says
-                // otherwise: it says so at once.
-                let former =
-                    self.known.get(&join.node).filter(|known| known.process == join.process);
-                let leaving = former.is_some_and(|known| known.leaving);
-                let known = Known {
-                    process: join.process,
-                    session: *session,
-                    away_since: None,
-                    fingerprint: *fingerprint,
-                    capacity: join.capacity,
-                    usable: is_usable(&join.devices),
-                    leaving,
-                };
-                self.known.insert(join.node, known);
-                self.nodes.insert(*session, join.node);
+                self.on_joined(*session, join, *fingerprint, seen);
             }
-            Input::SessionLost { session } => {
-                // As the core has it: its clock never goes back.
-                let since = self.now;
-                if let Some(known) = self.of_session(*session) {
-                    known.away_since = Some(since);
-                }
-                let node = self.nodes.get(session).copied();
-                let held = &self.held;
-                let of_node = |lease: &Lease| held.get(lease).map(|held| held.node) == node;
-                self.quiet
-                    .iter_mut()
-                    .filter(|(lease, _)| of_node(lease))
-                    .for_each(|(_, due)| *due = 0);
-            }
+            Input::SessionLost { session } => self.on_session_lost(*session),
             Input::Capacity { session, units } => {
                 if let Some(known) = self.of_session(*session) {
                     known.capacity = *units;
@@ -222,6 +190,46 @@ impl Watch {
             }
             _ => {}
         }
+    }
+
+    fn on_joined(
+        &mut self,
+        session: SessionId,
+        join: &Join,
+        fingerprint: Fingerprint,
+        seen: &mut Seen,
+    ) {
+        seen.joined.insert(join.node);
+        let leases = join.running.iter().chain(&join.finished);
+        seen.named.extend(leases.map(|lease| (join.node, *lease)));
+        // Another session of the same process keeps its wish to leave until it says otherwise: it
+        // says so at once.
+        let former = self.known.get(&join.node).filter(|known| known.process == join.process);
+        let leaving = former.is_some_and(|known| known.leaving);
+        let known = Known {
+            process: join.process,
+            session,
+            away_since: None,
+            fingerprint,
+            capacity: join.capacity,
+            usable: is_usable(&join.devices),
+            leaving,
+        };
+        self.known.insert(join.node, known);
+        self.nodes.insert(session, join.node);
+    }
+
+    fn on_session_lost(&mut self, session: SessionId) {
+        // As the core has it: its clock never goes back.
+        let since = self.now;
+        if let Some(known) = self.of_session(session) {
+            known.away_since = Some(since);
+        }
+        let node = self.nodes.get(&session).copied();
+        let held = &self.held;
+        let of_node = |lease: &Lease| held.get(lease).map(|held| held.node) == node;
+        let quiet = self.quiet.iter_mut().filter(|(lease, _)| of_node(lease));
+        quiet.for_each(|(_, due)| *due = 0);
     }
 
     fn of_session(&mut self, session: SessionId) -> Option<&mut Known> {
@@ -324,30 +332,19 @@ impl Watch {
                 self.check_fence(lease, commit.node, seen, books)?;
                 changes.ended.insert(lease);
             }
-            // Whoever has the rest, or checks a part, has too little of the unit; and later rounds
-            // are off.
-            Record::PartsDropped { job, frame, units, .. }
-            | Record::UnitsTakenBack { job, frame, units, .. } => {
-                if let Record::UnitsTakenBack { .. } = record {
-                    changes.ended.extend(self.of_later_rounds(*job, *frame, units, books));
-                }
-                for unit in
-                    units.iter().map(|unit| UnitKey { job: *job, frame: *frame, unit: *unit })
-                {
-                    if books.frame(unit).is_some_and(|frame| frame.parts.contains_key(&unit.unit.0))
-                    {
-                        changes.ended.extend(self.held_of(unit).map(|(lease, _)| *lease));
-                    }
-                }
+            Record::PartsDropped { job, frame, units, .. } => {
+                changes.ended.extend(self.of_parts(*job, *frame, units, books));
+            }
+            Record::UnitsTakenBack { job, frame, units, .. } => {
+                changes.ended.extend(self.of_later_rounds(*job, *frame, units, books));
+                changes.ended.extend(self.of_parts(*job, *frame, units, books));
             }
             Record::AttemptsEnded { attempts, .. } => {
                 changes.ended.extend(attempts.iter().map(|attempt| attempt.lease));
             }
             Record::UnitChecked { job, frame, redone } => {
-                let lease = Lease {
-                    unit: UnitKey { job: *job, frame: *frame, unit: redone.unit },
-                    epoch: redone.epoch,
-                };
+                let unit = UnitKey { job: *job, frame: *frame, unit: redone.unit };
+                let lease = Lease { unit, epoch: redone.epoch };
                 self.check_fence_of_check(lease, redone.node, seen)?;
                 changes.ended.insert(lease);
             }
@@ -359,10 +356,8 @@ impl Watch {
                 changes.paused.insert(*job);
             }
             Record::CopyStopped { job, frame, unit, epoch, node, .. } => {
-                let lease = Lease {
-                    unit: UnitKey { job: *job, frame: *frame, unit: *unit },
-                    epoch: *epoch,
-                };
+                let unit = UnitKey { job: *job, frame: *frame, unit: *unit };
+                let lease = Lease { unit, epoch: *epoch };
                 if seen.inputs == 1 && self.held.get(&lease).is_none_or(|held| held.node != *node) {
                     return violated(format!("{lease} of {node} is stopped, and was not held"));
                 }
@@ -374,6 +369,22 @@ impl Watch {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Leases of units that have parts. When the parts go, whoever has the rest of a unit, or
+    /// checks a part, has too little of it.
+    fn of_parts(
+        &self,
+        job: JobId,
+        frame: FrameNumber,
+        units: &[UnitIndex],
+        books: &Books,
+    ) -> Vec<Lease> {
+        let keys = units.iter().map(|unit| UnitKey { job, frame, unit: *unit });
+        let in_parts = keys.filter(|unit| {
+            books.frame(*unit).is_some_and(|frame| frame.parts.contains_key(&unit.unit.0))
+        });
+        in_parts.flat_map(|unit| self.held_of(unit)).map(|(lease, _)| *lease).collect()
     }
 
     /// Leases of rounds after those of some units of a frame.

@@ -9,20 +9,11 @@ use syn::visit::Visit;
 const FUNCTION_LINES_MAX: usize = 70;
 
 /// Functions that may be longer, and why.
-const LONG: &[(&str, &str, &str)] = &[
-    (
-        "kernels/ptx/src/run/straight.rs",
-        "straight",
-        "one match over the instructions; any cut of it would hide that every one is handled",
-    ),
-    // To be cut where they live.
-    ("tests/sim/books.rs", "apply", ""),
-    ("tests/sim/client.rs", "on_ask", ""),
-    ("tests/sim/client.rs", "on_answer", ""),
-    ("tests/sim/ledger.rs", "check_spool", ""),
-    ("tests/sim/watch.rs", "on_input", ""),
-    ("tests/sim/watch.rs", "note_record", ""),
-];
+const LONG: &[(&str, &str, &str)] = &[(
+    "kernels/ptx/src/run/straight.rs",
+    "straight",
+    "one match over the instructions; any cut of it would hide that every one is handled",
+)];
 
 /// Functions of one file by their first line: name and length.
 #[derive(Default)]
