@@ -67,19 +67,22 @@ fn line(key: &[u8], value: Result<Vec<u8>, String>) -> Result<Option<Value>, Str
         }
         Some(Key::Spool(spool)) => {
             let extent = SpoolExtent::from_bytes(&value)?;
-            let segment = |segment: &Segment| json!({ "hash": segment.hash.to_string(), "length": segment.length });
             json!({
                 "kind": "spool",
                 "job": spool.job.to_string(),
                 "frame": spool.frame.0,
                 "length": extent.length,
-                "sealed": extent.sealed.iter().map(segment).collect::<Vec<_>>(),
+                "sealed": extent.sealed.iter().map(segment_line).collect::<Vec<_>>(),
             })
         }
         Some(Key::Token(_) | Key::Count) => return Ok(None),
         Some(Key::Snapshot) => snapshot_line(&value)?,
         None => return Err("no such kind of key".into()),
     }))
+}
+
+fn segment_line(segment: &Segment) -> Value {
+    json!({ "hash": segment.hash.to_string(), "length": segment.length })
 }
 
 fn snapshot_line(value: &[u8]) -> Result<Value, String> {
