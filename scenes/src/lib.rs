@@ -9,54 +9,25 @@
 //! once, and transcendental functions come from the `libm` crate, so that every node flattens a
 //! scene to the same bits.
 
-mod accessor;
-mod animation;
-mod budget;
 pub mod bvh;
 mod camera;
-mod compressed_view;
 mod document;
-mod emitter;
-mod environment;
-mod environment_file;
 mod error;
-mod extension;
-mod files;
-mod flat_geometry;
-mod framing;
-mod geometry;
+mod flatten;
 mod image_file;
-mod inspect;
-mod instancing;
-mod jpeg_file;
-mod ktx2_file;
-mod layers;
+mod light;
 mod load;
 mod loaded;
 mod material;
 mod math;
-mod medium;
 mod mesh;
-mod mipmap;
 mod node;
 mod options;
-mod pose;
-mod punctual;
 mod report;
-mod source;
-mod tally;
-mod tangent;
-mod texel;
 mod texture;
-mod topology;
-mod uri;
-mod variant;
-mod view_filter;
-mod warning;
-mod webp_file;
 
+pub use document::files::files_of;
 pub use error::SceneError;
-pub use files::files_of;
 pub use load::load;
 pub use loaded::LoadedScene;
 pub use options::{

@@ -1,19 +1,22 @@
 //! Loads a scene: the order in which its parts are read, and the warnings about them.
 
-use crate::animation::{self, Clip};
 use crate::camera::{self, ShownCamera};
 use crate::document::Document;
-use crate::environment;
+use crate::document::extension;
+use crate::document::source::Source;
 use crate::error::SceneError;
-use crate::instancing::Instancing;
+use crate::flatten::instancing::Instancing;
+use crate::light::environment;
+use crate::light::{emitter, punctual};
 use crate::loaded::{HierarchyCache, LoadedScene, OwnedParts};
+use crate::material::variant::Variants;
+use crate::node::animation::{self, Clip};
 use crate::node::{self, Forest};
 use crate::options::LoadOptions;
-use crate::source::Source;
+use crate::report::collect;
+use crate::report::warning::Warnings;
 use crate::texture::TextureTable;
-use crate::variant::Variants;
-use crate::warning::Warnings;
-use crate::{emitter, extension, inspect, material, mesh, punctual};
+use crate::{material, mesh};
 use std::path::Path;
 use std::sync::Arc;
 use tessera_layout::Material;
@@ -88,7 +91,7 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
         film_bounds: Default::default(),
         report: Default::default(),
     };
-    scene.report = inspect::report(&scene, &document, &first, extensions, warnings);
+    scene.report = collect::report(&scene, &document, &first, extensions, warnings);
     Ok(scene)
 }
 

@@ -1,20 +1,20 @@
 //! A scene in memory, and flattening it for one frame. Owns what frames share; see `load` for where
 //! it comes from.
 
-use crate::animation::{self, Clip};
 use crate::bvh::{self, BuilderKind, Placed};
+use crate::camera::framing::FilmBounds;
 use crate::camera::{self, ShownCamera};
-use crate::emitter::{self, TriangleEmitter};
-use crate::environment::LoadedEnvironment;
 use crate::error::SceneError;
-use crate::flat_geometry::{FlatGeometry, Parts};
-use crate::framing::FilmBounds;
-use crate::instancing::Instancing;
+use crate::flatten::flat_geometry::{FlatGeometry, Parts};
+use crate::flatten::instancing::Instancing;
+use crate::light::emitter::{self, TriangleEmitter};
+use crate::light::environment::LoadedEnvironment;
+use crate::light::punctual::Punctual;
 use crate::math::{Affine, add, length, narrow, scale, sub, widen};
 use crate::mesh::{Mesh, Skin};
 use crate::node::Forest;
+use crate::node::animation::{self, Clip};
 use crate::options::{FlattenOptions, Limits};
-use crate::punctual::Punctual;
 use crate::report::SceneReport;
 use crate::texture::TextureSet;
 use std::sync::{Arc, Mutex, PoisonError};

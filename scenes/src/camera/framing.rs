@@ -1,0 +1,67 @@
+//! What a placed camera frames: the bounds over the whole animation, so that the camera of a film
+//! stands still.
+
+use crate::error::SceneError;
+use crate::flatten::flat_geometry::FlatGeometry;
+use crate::loaded::LoadedScene;
+use crate::math::{Vec3, widen};
+use crate::node::animation;
+use crate::options::CameraChoice;
+use crate::report::SceneReport;
+use std::sync::OnceLock;
+
+/// Moments that are looked at, both ends included: what sticks out between two of them does so by
+/// little.
+const MOMENTS: u32 = 16;
+
+/// Bounds over the animation, once they have been asked for.
+#[derive(Debug, Default)]
+pub(crate) struct FilmBounds(OnceLock<(Vec3, Vec3)>);
+
+impl LoadedScene {
+    /// The bounds that a camera placed for `choice` frames; `now` is the geometry of the frame.
+    pub(crate) fn framed_bounds(
+        &self,
+        now: &FlatGeometry,
+        choice: &CameraChoice,
+    ) -> Result<(Vec3, Vec3), SceneError> {
+        let is_placed = self.cameras.is_empty() && *choice == CameraChoice::Default;
+        if self.still.is_some() || !is_placed {
+            return Ok((widen(now.lower), widen(now.upper)));
+        }
+        if let Some(bounds) = self.film_bounds.0.get() {
+            return Ok(*bounds);
+        }
+        let length = self
+            .clips
+            .iter()
+            .filter(|clip| clip.played)
+            .map(|clip| clip.length)
+            .fold(0.0, f64::max);
+        let mut bounds = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+        for moment in 0..MOMENTS {
+            let time = length * f64::from(moment) / f64::from(MOMENTS - 1);
+            let pose = animation::pose(&self.parts.forest, &self.clips, time);
+            let worlds = self.parts.forest.worlds(&pose.locals);
+            let geometry = self.moment(&worlds, &pose.weights)?.geometry;
+            for axis in 0..3 {
+                bounds.0[axis] = bounds.0[axis].min(geometry.lower[axis].into());
+                bounds.1[axis] = bounds.1[axis].max(geometry.upper[axis].into());
+            }
+        }
+        // Another thread that was quicker found the same.
+        Ok(*self.film_bounds.0.get_or_init(|| bounds))
+    }
+}
+
+impl SceneReport {
+    /// What a person should know about the camera that this choice gives; None where it is the
+    /// scene's own or theirs.
+    pub fn camera_note(&self, choice: &CameraChoice) -> Option<&'static str> {
+        let is_placed = self.cameras.is_empty() && *choice == CameraChoice::Default;
+        is_placed.then_some(
+            "the scene has no camera; one is placed that frames it from the front, slightly from \
+                above",
+        )
+    }
+}

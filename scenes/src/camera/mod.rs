@@ -1,0 +1,304 @@
+//! Cameras: the file's own, one placed by hand, and one that frames the bounds. Does not sample
+//! rays.
+
+pub(crate) mod framing;
+
+use crate::document::Document;
+use crate::error::SceneError;
+use crate::math::{Affine, Vec3, add, cross, dot, length, normalize, scale, sub, widen};
+use crate::options::{Aperture, Blades, CameraChoice, FlattenOptions, Focus};
+use gltf::json::camera::Type;
+use gltf::json::validation::Checked;
+use tessera_layout::{BLADES_MAX, BLADES_MIN, Camera, CameraKind};
+
+/// Vertical field of view of the camera that frames the bounds, radians (40 degrees).
+const FRAMING_VFOV: f64 = 0.698_131_700_797_731_8;
+/// It looks down by this angle, radians (15 degrees), from the +Z side, where glTF models face.
+const FRAMING_PITCH: f64 = 0.261_799_387_799_149_4;
+/// Air around the bounding sphere.
+const FRAMING_MARGIN: f64 = 1.05;
+
+/// How a camera projects.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Projection {
+    /// Vertical field of view in radians.
+    Perspective { vfov: f64, near: f32, far: f32 },
+    /// Half the height in metres.
+    Orthographic { half_height: f64, near: f32, far: f32 },
+}
+
+/// A camera of the file.
+#[derive(Clone, Debug)]
+pub(crate) struct FileCamera {
+    pub(crate) name: String,
+    pub(crate) projection: Projection,
+}
+
+/// A camera that the scene shows.
+#[derive(Clone, Debug)]
+pub(crate) struct ShownCamera {
+    /// Its own name, or its node's.
+    pub(crate) name: String,
+    pub(crate) node_name: String,
+    pub(crate) node: usize,
+    pub(crate) projection: Projection,
+}
+
+/// Reads the file's cameras.
+pub(crate) fn read_all(document: &Document) -> Result<Vec<FileCamera>, SceneError> {
+    let cameras = document.root.cameras.iter().enumerate();
+    cameras
+        .map(|(index, json)| {
+            let path = format!("cameras[{index}]");
+            let projection = match (&json.type_, &json.perspective, &json.orthographic) {
+                (Checked::Valid(Type::Perspective), Some(p), _) => Projection::Perspective {
+                    vfov: p.yfov.into(),
+                    near: p.znear,
+                    far: p.zfar.unwrap_or(f32::INFINITY),
+                },
+                (Checked::Valid(Type::Orthographic), _, Some(o)) => Projection::Orthographic {
+                    half_height: f64::from(o.ymag).abs(),
+                    near: o.znear,
+                    far: o.zfar,
+                },
+                _ => {
+                    return Err(document
+                        .invalid(path, "has neither a perspective nor an orthographic part"));
+                }
+            };
+            check(projection).map_err(|problem| document.invalid(path, problem))?;
+            Ok(FileCamera { name: json.name.clone().unwrap_or_default(), projection })
+        })
+        .collect()
+}
+
+fn check(projection: Projection) -> Result<(), String> {
+    let (near, far) = match projection {
+        Projection::Perspective { vfov, near, far } => {
+            if !(vfov > 0.0 && vfov < std::f64::consts::PI) {
+                return Err(format!("yfov {vfov} is not in (0, pi) radians"));
+            }
+            (near, far)
+        }
+        Projection::Orthographic { half_height, near, far } => {
+            if !(half_height > 0.0 && half_height.is_finite()) {
+                return Err(format!("ymag {half_height} is not a finite number other than 0"));
+            }
+            (near, far)
+        }
+    };
+    if near.is_finite() && near >= 0.0 && far > near {
+        Ok(())
+    } else {
+        Err(format!("znear {near} and zfar {far} must be 0 <= znear < zfar"))
+    }
+}
+
+/// The camera of a frame, in a scene whose bounds are `lower` and `upper`.
+pub(crate) fn resolve(
+    shown: &[ShownCamera],
+    worlds: &[Affine],
+    options: &FlattenOptions,
+    bounds: (Vec3, Vec3),
+) -> Result<Camera, SceneError> {
+    let wrong = |problem: String| SceneError::Camera { problem };
+    if options.width == 0 || options.height == 0 {
+        return Err(wrong(format!("a frame of {}x{} has no pixel", options.width, options.height)));
+    }
+    let found = match &options.camera {
+        CameraChoice::Default => shown.first(),
+        CameraChoice::Index(index) => Some(
+            shown
+                .get(*index as usize)
+                .ok_or_else(|| wrong(format!("there is no camera {index}; {}", list(shown))))?,
+        ),
+        CameraChoice::Named(name) => {
+            let matches = |camera: &&ShownCamera| camera.name == *name || camera.node_name == *name;
+            Some(shown.iter().find(matches).ok_or_else(|| {
+                wrong(format!("there is no camera named {name:?}; {}", list(shown)))
+            })?)
+        }
+        CameraChoice::LookAt { .. } => None,
+    };
+    let (place, projection) = match (found, &options.camera) {
+        (Some(camera), _) => (worlds[camera.node], camera.projection),
+        (None, CameraChoice::LookAt { eye, target, up, vfov_degrees }) => {
+            let vfov = f64::from(*vfov_degrees) * (std::f64::consts::PI / 180.0);
+            let projection = Projection::Perspective { vfov, near: 0.0, far: f32::INFINITY };
+            check(projection).map_err(wrong)?;
+            (look_at(widen(*eye), widen(*target), widen(*up)).map_err(wrong)?, projection)
+        }
+        (None, _) => frame_bounds(bounds, f64::from(options.width) / f64::from(options.height)),
+    };
+    assemble(&place, projection, options).map_err(wrong)
+}
+
+fn list(shown: &[ShownCamera]) -> String {
+    if shown.is_empty() {
+        return "the scene shows none, so leave --camera out or place one with --eye and --target"
+            .into();
+    }
+    let names: Vec<String> = shown
+        .iter()
+        .take(16)
+        .enumerate()
+        .map(|(i, camera)| format!("{i} {:?}", camera.name))
+        .collect();
+    format!("the scene shows {}: {}", shown.len(), names.join(", "))
+}
+
+fn look_at(eye: Vec3, target: Vec3, up: Vec3) -> Result<Affine, String> {
+    let back = normalize(sub(eye, target)).ok_or("--eye and --target are the same place")?;
+    let right = normalize(cross(up, back)).filter(|_| length(cross(up, back)) > 1e-9 * length(up));
+    let right = right.ok_or("--up points along the view; give another")?;
+    Ok(from_axes(right, cross(back, right), back, eye))
+}
+
+fn from_axes(x: Vec3, y: Vec3, z: Vec3, offset: Vec3) -> Affine {
+    Affine { linear: std::array::from_fn(|row| [x[row], y[row], z[row]]), offset }
+}
+
+/// From the front (+Z), slightly from above, as far away as shows the whole bounding sphere.
+fn frame_bounds((lower, upper): (Vec3, Vec3), aspect: f64) -> (Affine, Projection) {
+    let center = scale(add(lower, upper), 0.5);
+    let radius = match 0.5 * length(sub(upper, lower)) {
+        radius if radius > 0.0 => radius,
+        _ => 1.0,
+    };
+    let half_height = libm::tan(0.5 * FRAMING_VFOV);
+    let half_angle = libm::atan(half_height * aspect.min(1.0));
+    let distance = FRAMING_MARGIN * radius / libm::sin(half_angle);
+    let back = [0.0, libm::sin(FRAMING_PITCH), libm::cos(FRAMING_PITCH)];
+    let right = [1.0, 0.0, 0.0];
+    let eye = add(center, scale(back, distance));
+    let projection = Projection::Perspective { vfov: FRAMING_VFOV, near: 0.0, far: f32::INFINITY };
+    (from_axes(right, cross(back, right), back, eye), projection)
+}
+
+fn assemble(
+    place: &Affine,
+    projection: Projection,
+    options: &FlattenOptions,
+) -> Result<Camera, String> {
+    let aspect = f64::from(options.width) / f64::from(options.height);
+    // Nodes may scale and shear; a camera keeps its view axis, then its up axis, and the sense of
+    // its right.
+    let flat = "its node's transform squeezes it flat";
+    let back = normalize(place.column(2)).ok_or(flat)?;
+    let up = place.column(1);
+    let up = normalize(sub(up, scale(back, dot(up, back)))).ok_or(flat)?;
+    let right = scale(cross(up, back), if place.determinant() < 0.0 { -1.0 } else { 1.0 });
+    let (kind, half_height, near, far) = match projection {
+        Projection::Perspective { vfov, near, far } => {
+            (CameraKind::Perspective, libm::tan(0.5 * vfov), near, far)
+        }
+        Projection::Orthographic { half_height, near, far } => {
+            (CameraKind::Orthographic, half_height, near, far)
+        }
+    };
+    let lens = options.lens.filter(|_| kind == CameraKind::Perspective);
+    let p = place.offset;
+    let row = |r: usize| [right[r], up[r], back[r], p[r]].map(|value| value as f32);
+    let rows: [[f32; 4]; 3] = [row(0), row(1), row(2)];
+    let world_from_camera = std::array::from_fn(|i| rows[i / 4][i % 4]);
+    let camera = Camera {
+        world_from_camera,
+        kind: kind as u32,
+        half_width: (half_height * aspect) as f32,
+        half_height: half_height as f32,
+        lens_radius: lens.map_or(0.0, |lens| lens_radius(lens.aperture, half_height)),
+        focus_distance: lens.map_or(Ok(1.0), |lens| focus_distance(lens.focus, p, back))?,
+        near,
+        far,
+        blades: 0,
+        blade_turn: 0.0,
+        blade_apothem: 0.0,
+        blade_half_side: 0.0,
+        reserved: 0,
+    };
+    let camera = match lens.and_then(|lens| lens.blades) {
+        Some(blades) => with_blades(camera, blades)?,
+        None => camera,
+    };
+    let sane = |value: f32| value.is_finite() && value >= 0.0;
+    if !camera.world_from_camera.iter().all(|value| value.is_finite()) {
+        return Err("it stands at a place that is not finite".into());
+    }
+    if !(sane(camera.lens_radius) && sane(camera.focus_distance) && camera.focus_distance > 0.0) {
+        return Err("lens radius and focus distance must be finite and above 0".into());
+    }
+    if !(camera.half_width.is_finite() && camera.half_width > 0.0 && camera.half_height > 0.0) {
+        return Err("its picture has no finite size".into());
+    }
+    Ok(camera)
+}
+
+/// Height of the sensor that f-numbers are for, metres: that of 35 mm film.
+const SENSOR_HEIGHT: f64 = 0.024;
+
+/// Radius in metres of a lens that sees so much at distance 1 above its axis.
+fn lens_radius(aperture: Aperture, half_height: f64) -> f32 {
+    match aperture {
+        Aperture::Radius(radius) => radius,
+        Aperture::FStop(number) => {
+            let focal_length = 0.5 * SENSOR_HEIGHT / half_height;
+            (0.5 * focal_length / f64::from(number)) as f32
+        }
+    }
+}
+
+/// A camera whose lens is a polygon in the circle that it would be.
+fn with_blades(camera: Camera, blades: Blades) -> Result<Camera, String> {
+    let Blades { count, rotation_degrees } = blades;
+    if !(BLADES_MIN..=BLADES_MAX).contains(&count) {
+        return Err(format!("a lens of {count} blades has not {BLADES_MIN} to {BLADES_MAX}"));
+    }
+    if !rotation_degrees.is_finite() {
+        return Err("the turn of its blades is not finite".into());
+    }
+    // Whole turns are taken off while they are exact.
+    let turn = f64::from(rotation_degrees) % 360.0 / 360.0 + 0.25;
+    let half = std::f64::consts::PI / f64::from(count);
+    Ok(Camera {
+        blades: count,
+        blade_turn: turn as f32,
+        blade_apothem: libm::cos(half) as f32,
+        blade_half_side: libm::sin(half) as f32,
+        ..camera
+    })
+}
+
+/// Metres along the view axis from a camera's place to what is sharp.
+fn focus_distance(focus: Focus, place: Vec3, back: Vec3) -> Result<f32, String> {
+    match focus {
+        Focus::Distance(distance) => Ok(distance),
+        Focus::Point(point) => {
+            let distance = -dot(sub(point.map(f64::from), place), back);
+            let [x, y, z] = point;
+            match distance > 0.0 {
+                true => Ok(distance as f32),
+                false => Err(format!(
+                    "what it is to be focused on, ({x}, {y}, {z}), is not in front of it"
+                )),
+            }
+        }
+    }
+}
+
+/// The largest magnitude of a coordinate from which a camera's rays start, metres, rounded up to a
+/// power of two so that a camera which moves a little changes nothing that depends on it.
+pub(crate) fn origin_bound(camera: &Camera) -> f32 {
+    let m = &camera.world_from_camera;
+    let place = [m[3], m[7], m[11]].iter().fold(0.0f32, |largest, c| largest.max(c.abs()));
+    let spread = if camera.kind == CameraKind::Orthographic as u32 {
+        camera.half_width + camera.half_height
+    } else {
+        camera.lens_radius
+    };
+    let bound = f64::from(place) + f64::from(spread) + f64::from(camera.near);
+    let mut power = 1.0f64;
+    while power < bound && power < f64::from(f32::MAX) / 4.0 {
+        power *= 2.0;
+    }
+    power as f32
+}

@@ -1,0 +1,251 @@
+//! All triangles of one moment, in canonical order: nodes as the scene shows them, then instances,
+//! then primitives, then triangles; those that stand in the world first, and then those of meshes
+//! that are held once (`instancing.rs`). Does not make lights or hierarchies.
+
+use crate::error::SceneError;
+use crate::flatten::instancing::Instancing;
+use crate::flatten::pose::{self, Placement, Target};
+use crate::math::Affine;
+use crate::mesh::geometry::Geometry;
+use crate::mesh::{Mesh, Skin};
+use crate::node::Forest;
+use crate::options::Limits;
+use rayon::prelude::*;
+use std::sync::Arc;
+use tessera_layout::{
+    AlphaMode, Instance, Material, ShadingVertex, Triangle, material_flags, triangle_flags,
+};
+
+/// Geometry of one moment.
+#[derive(Debug)]
+pub(crate) struct FlatGeometry {
+    pub(crate) triangles: Arc<Vec<Triangle>>,
+    pub(crate) triangle_vertices: Arc<Vec<[u32; 3]>>,
+    pub(crate) vertices: Arc<Vec<ShadingVertex>>,
+    pub(crate) instances: Arc<Vec<Instance>>,
+    /// The box of each instance.
+    pub(crate) boxes: Vec<[[f32; 3]; 2]>,
+    /// Lower and upper corner of everything, metres; both zero where there is nothing.
+    pub(crate) lower: [f32; 3],
+    pub(crate) upper: [f32; 3],
+}
+
+/// The same while it is still being made.
+pub(crate) struct PlacedGeometry {
+    pub(crate) triangles: Vec<Triangle>,
+    pub(crate) triangle_vertices: Vec<[u32; 3]>,
+    pub(crate) vertices: Vec<ShadingVertex>,
+    pub(crate) instances: Vec<Instance>,
+    pub(crate) boxes: Vec<[[f32; 3]; 2]>,
+}
+
+impl FlatGeometry {
+    /// Whether there is nothing to see.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.triangles.is_empty() && self.instances.is_empty()
+    }
+
+    /// Triangles, each instance's counted by itself.
+    pub(crate) fn shown_triangles(&self) -> u64 {
+        let instanced = self.instances.iter().map(|instance| u64::from(instance.triangle_count));
+        self.triangles.len() as u64 + instanced.sum::<u64>()
+    }
+}
+
+impl PlacedGeometry {
+    /// Ends the making: from here on, frames share it.
+    pub(crate) fn share(self) -> FlatGeometry {
+        let (lower, upper) = bounds(&self.triangles, &self.boxes);
+        FlatGeometry {
+            triangles: Arc::new(self.triangles),
+            triangle_vertices: Arc::new(self.triangle_vertices),
+            vertices: Arc::new(self.vertices),
+            instances: Arc::new(self.instances),
+            boxes: self.boxes,
+            lower,
+            upper,
+        }
+    }
+}
+
+/// What geometry is made of.
+pub(crate) struct Parts<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) forest: &'a Forest,
+    pub(crate) meshes: &'a [Mesh],
+    pub(crate) skins: &'a [Skin],
+    pub(crate) materials: &'a [Material],
+    pub(crate) limits: &'a Limits,
+    pub(crate) instancing: &'a Instancing,
+}
+
+/// One primitive in one place.
+struct Draw<'a> {
+    node: usize,
+    world: Affine,
+    geometry: &'a Geometry,
+    material: u32,
+    first_vertex: u32,
+}
+
+/// What a moment shows and where, and how long its arrays are.
+#[derive(Default)]
+struct Layout<'a> {
+    draws: Vec<Draw<'a>>,
+    triangle_count: usize,
+    vertex_count: usize,
+    instances: Vec<Instance>,
+    boxes: Vec<[[f32; 3]; 2]>,
+}
+
+impl<'a> Parts<'a> {
+    /// Places everything. `weights` are animated morph weights per node.
+    pub(crate) fn build(
+        &self,
+        worlds: &[Affine],
+        weights: &[Option<Vec<f64>>],
+    ) -> Result<PlacedGeometry, SceneError> {
+        let Layout { draws, triangle_count, vertex_count, instances, boxes } =
+            self.lay_out(worlds)?;
+        let mut triangles = vec![Triangle::default(); triangle_count];
+        let mut triangle_vertices = vec![[0u32; 3]; triangle_count];
+        let mut vertices = vec![ShadingVertex::default(); vertex_count];
+        let mut targets = Vec::with_capacity(draws.len());
+        let mut rest: (&mut [Triangle], &mut [[u32; 3]], &mut [ShadingVertex]) =
+            (&mut triangles, &mut triangle_vertices, &mut vertices);
+        for draw in &draws {
+            let count = draw.geometry.triangles.len();
+            let (own, other) = rest.0.split_at_mut(count);
+            let (own_corners, other_corners) = rest.1.split_at_mut(count);
+            let (own_vertices, other_vertices) = rest.2.split_at_mut(draw.geometry.positions.len());
+            rest = (other, other_corners, other_vertices);
+            targets.push(Target {
+                triangles: own,
+                triangle_vertices: own_corners,
+                vertices: own_vertices,
+            });
+        }
+        let joints = self.joint_maps(worlds);
+        draws.par_iter().zip(targets).try_for_each(|(draw, target)| {
+            let placement = self.placement(draw, weights, &joints);
+            pose::place(draw.geometry, &placement, target)
+                .map_err(|vertex| self.not_finite(draw.node, vertex))
+        })?;
+        Ok(PlacedGeometry { triangles, triangle_vertices, vertices, instances, boxes })
+    }
+
+    /// What stands where: a mesh that is held once as an instance, where that can be, and every
+    /// other as its primitives. An error where it comes to more than the limits allow.
+    fn lay_out(&self, worlds: &[Affine]) -> Result<Layout<'a>, SceneError> {
+        let mut made = Layout::default();
+        let mut tally = self.instancing.held_tally;
+        tally.check(self.file, self.limits)?;
+        for &index in &self.forest.shown {
+            let node = &self.forest.nodes[index];
+            let Some(mesh) = node.mesh else { continue };
+            for place in &node.instances {
+                let world = worlds[index].after(place);
+                let found = self.instancing.place(mesh, &world);
+                match found {
+                    Some(_) => tally.show(&self.meshes[mesh], 1),
+                    None => tally.copy(&self.meshes[mesh], 1),
+                }
+                tally.check(self.file, self.limits)?;
+                if let Some((instance, filled)) = found {
+                    made.instances.push(instance);
+                    made.boxes.push(filled);
+                    continue;
+                }
+                for surface in &self.meshes[mesh].surfaces {
+                    let geometry = &*surface.geometry;
+                    // The limit on vertices lets the sum fit.
+                    let first_vertex = made.vertex_count as u32;
+                    made.draws.push(Draw {
+                        node: index,
+                        world,
+                        geometry,
+                        material: surface.material,
+                        first_vertex,
+                    });
+                    made.triangle_count += geometry.triangles.len();
+                    made.vertex_count += geometry.positions.len();
+                }
+            }
+        }
+        let mut next = made.triangle_count as u32;
+        for instance in &mut made.instances {
+            instance.first_id = next;
+            next += instance.triangle_count;
+        }
+        Ok(made)
+    }
+
+    /// World from mesh per joint of every skin.
+    fn joint_maps(&self, worlds: &[Affine]) -> Vec<Vec<Affine>> {
+        let map = |skin: &Skin| {
+            let pairs = skin.joints.iter().zip(&skin.inverse_binds);
+            pairs.map(|(joint, inverse)| worlds[*joint].after(inverse)).collect()
+        };
+        self.skins.iter().map(map).collect()
+    }
+
+    fn placement<'b>(
+        &self,
+        draw: &Draw,
+        weights: &'b [Option<Vec<f64>>],
+        joints: &'b [Vec<Affine>],
+    ) -> Placement<'b>
+    where
+        'a: 'b,
+    {
+        let node = &self.forest.nodes[draw.node];
+        let mesh_weights =
+            node.mesh.map_or(&[][..], |mesh| self.meshes[mesh].default_weights.as_slice());
+        Placement {
+            world: draw.world,
+            joints: node.skin.map(|skin| joints[skin].as_slice()),
+            weights: weights[draw.node]
+                .as_deref()
+                .or(node.weights.as_deref())
+                .unwrap_or(mesh_weights),
+            material: draw.material,
+            material_flags: flags_of(&self.materials[draw.material as usize]),
+            first_vertex: draw.first_vertex,
+        }
+    }
+
+    fn not_finite(&self, node: usize, vertex: usize) -> SceneError {
+        let name = &self.forest.nodes[node].name;
+        SceneError::Invalid {
+            file: self.file.into(),
+            path: format!("nodes[{node}]"),
+            problem: format!(
+                "vertex {vertex} of {name:?} is placed beyond every float; check the transforms"
+            ),
+        }
+    }
+}
+
+/// The bits that a material gives to its triangles.
+pub(crate) fn flags_of(material: &Material) -> u32 {
+    let mut flags = 0;
+    if material.alpha_mode != AlphaMode::Opaque as u32 {
+        flags |= triangle_flags::ALPHA;
+    }
+    if material.flags & material_flags::DOUBLE_SIDED != 0 {
+        flags |= triangle_flags::DOUBLE_SIDED;
+    }
+    flags
+}
+
+fn bounds(triangles: &[Triangle], boxes: &[[[f32; 3]; 2]]) -> ([f32; 3], [f32; 3]) {
+    let corners = triangles.iter().flat_map(|triangle| [triangle.v0, triangle.v1, triangle.v2]);
+    let mut corners = corners.chain(boxes.iter().flatten().copied());
+    let Some(first) = corners.next() else { return ([0.0; 3], [0.0; 3]) };
+    corners.fold((first, first), |(lower, upper), corner| {
+        (
+            std::array::from_fn(|axis| lower[axis].min(corner[axis])),
+            std::array::from_fn(|axis| upper[axis].max(corner[axis])),
+        )
+    })
+}

@@ -1,0 +1,173 @@
+//! Meshes that a scene shows often enough to hold them once: which they are, their arrays and
+//! hierarchies, and an instance of one in a place. Everything else is copied into the world
+//! (`flat_geometry.rs`). What an instance is, bit for bit: `kernels/source/geometry/instance.h`.
+
+use crate::bvh;
+use crate::error::SceneError;
+use crate::flatten::flat_geometry::{Parts, flags_of};
+use crate::flatten::pose::{self, Placement, Target};
+use crate::flatten::tally::Tally;
+use crate::math::{Affine, narrow, scale, widen};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tessera_layout::{Instance, Material, Meshes, ShadingVertex, Triangle};
+
+/// A mesh that is held once.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    /// Its own space has its origin here, so that what is far from a file's origin keeps its
+    /// digits.
+    center: [f64; 3],
+    first_triangle: u32,
+    triangle_count: u32,
+    root: u32,
+    lower: [f32; 3],
+    upper: [f32; 3],
+}
+
+/// The meshes that are held once.
+#[derive(Debug, Default)]
+pub(crate) struct Instancing {
+    pub(crate) meshes: Arc<Meshes>,
+    /// By mesh of the file.
+    held: Vec<Option<Held>>,
+    /// Levels of the deepest hierarchy.
+    pub(crate) depth: u32,
+    /// What the meshes come to, shown nowhere.
+    pub(crate) held_tally: Tally,
+}
+
+impl Instancing {
+    /// Takes the meshes that are worth it: shown more than once, with copies of `from` triangles or
+    /// more, without skin, morph targets and light of their own. An error where they are beyond the
+    /// limits.
+    pub(crate) fn of(
+        parts: &Parts<'_>,
+        emits: impl Fn(&Material) -> bool,
+        from: u64,
+    ) -> Result<Self, SceneError> {
+        let mut made = Self { held: vec![None; parts.meshes.len()], ..Self::default() };
+        let mut meshes = Meshes::default();
+        let worthwhile = worthwhile(parts, emits, from);
+        for mesh in &worthwhile {
+            made.held_tally.hold(&parts.meshes[*mesh]);
+            made.held_tally.check(parts.file, parts.limits)?;
+        }
+        for mesh in worthwhile {
+            let held = hold(parts, mesh, &mut meshes)?;
+            let depth = bvh::depth(&meshes.nodes, held.root);
+            // One that leaves too few levels to the hierarchy over instances is copied like any
+            // other.
+            if depth <= bvh::MESH_LEVELS_MAX {
+                made.depth = made.depth.max(depth);
+                made.held[mesh] = Some(held);
+            }
+        }
+        made.meshes = Arc::new(meshes);
+        Ok(made)
+    }
+
+    /// A mesh in a place, its ids still to be given, and the box that it fills. None where it is to
+    /// be copied: it is not one of these, or the place mirrors, flattens it or is beyond every
+    /// float.
+    pub(crate) fn place(&self, mesh: usize, world: &Affine) -> Option<(Instance, [[f32; 3]; 2])> {
+        let held = self.held.get(mesh)?.as_ref()?;
+        let centered = Affine { linear: Affine::IDENTITY.linear, offset: held.center };
+        let map = world.after(&centered);
+        let size = libm::cbrt(map.determinant());
+        if !(size > 0.0 && size.is_finite()) {
+            return None;
+        }
+        let row = |row: usize| {
+            let [x, y, z] = narrow(map.linear[row]);
+            [x, y, z, map.offset[row] as f32]
+        };
+        let instance = Instance {
+            world_from_mesh: [row(0), row(1), row(2)],
+            normal_from_mesh: map.normal_map().map(|row| narrow(scale(row, 1.0 / (size * size)))),
+            tangent_from_mesh: map.linear.map(|row| narrow(scale(row, 1.0 / size))),
+            first_id: 0,
+            first_triangle: held.first_triangle,
+            triangle_count: held.triangle_count,
+            root: held.root,
+            reserved: [0; 2],
+        };
+        let directions =
+            instance.normal_from_mesh.iter().chain(&instance.tangent_from_mesh).flatten();
+        let is_finite = directions.copied().all(f32::is_finite)
+            && instance.reach(held.lower, held.upper) < f64::from(bvh::EXTENT_MAX);
+        is_finite.then(|| (instance, instance.place_box(held.lower, held.upper)))
+    }
+}
+
+fn worthwhile(parts: &Parts<'_>, emits: impl Fn(&Material) -> bool, from: u64) -> Vec<usize> {
+    let mut places = vec![0u64; parts.meshes.len()];
+    let mut bent = BTreeSet::new();
+    for node in parts.forest.shown.iter().map(|node| &parts.forest.nodes[*node]) {
+        let Some(mesh) = node.mesh else { continue };
+        places[mesh] += node.instances.len() as u64;
+        if node.skin.is_some() {
+            bent.insert(mesh);
+        }
+    }
+    let is_worth_it = |mesh: &usize| {
+        let surfaces = &parts.meshes[*mesh].surfaces;
+        let triangles: u64 =
+            surfaces.iter().map(|surface| surface.geometry.triangles.len() as u64).sum();
+        let copied = triangles.saturating_mul(places[*mesh].saturating_sub(1));
+        let is_plain = |material: u32| !emits(&parts.materials[material as usize]);
+        copied >= from.max(1)
+            && !bent.contains(mesh)
+            && parts.meshes[*mesh].target_count == 0
+            && surfaces.iter().all(|surface| is_plain(surface.material))
+    };
+    (0..parts.meshes.len()).filter(is_worth_it).collect()
+}
+
+/// Appends a mesh's arrays and hierarchy.
+fn hold(parts: &Parts<'_>, mesh: usize, meshes: &mut Meshes) -> Result<Held, SceneError> {
+    let surfaces = &parts.meshes[mesh].surfaces;
+    let positions = || surfaces.iter().flat_map(|surface| &surface.geometry.positions);
+    let (mut lower, mut upper) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+    for point in positions().map(|point| widen(*point)) {
+        lower = std::array::from_fn(|axis| lower[axis].min(point[axis]));
+        upper = std::array::from_fn(|axis| upper[axis].max(point[axis]));
+    }
+    let center = std::array::from_fn(|axis| 0.5 * (lower[axis] + upper[axis]));
+    let first_triangle = meshes.triangles.len();
+    for surface in surfaces {
+        let geometry = &*surface.geometry;
+        let (triangles, vertices) = (meshes.triangles.len(), meshes.vertices.len());
+        meshes.triangles.resize(triangles + geometry.triangles.len(), Triangle::default());
+        meshes.triangle_vertices.resize(triangles + geometry.triangles.len(), [0; 3]);
+        meshes.vertices.resize(vertices + geometry.positions.len(), ShadingVertex::default());
+        let placement = Placement {
+            world: Affine { linear: Affine::IDENTITY.linear, offset: scale(center, -1.0) },
+            joints: None,
+            weights: &[],
+            material: surface.material,
+            material_flags: flags_of(&parts.materials[surface.material as usize]),
+            first_vertex: vertices as u32,
+        };
+        let target = Target {
+            triangles: &mut meshes.triangles[triangles..],
+            triangle_vertices: &mut meshes.triangle_vertices[triangles..],
+            vertices: &mut meshes.vertices[vertices..],
+        };
+        pose::place(geometry, &placement, target).map_err(|vertex| SceneError::Invalid {
+            file: parts.file.into(),
+            path: format!("meshes[{mesh}]"),
+            problem: format!("vertex {vertex} lies beyond every float"),
+        })?;
+    }
+    let hierarchy = (&mut meshes.nodes, &mut meshes.blocks);
+    let (root, [lower, upper]) = bvh::append_mesh(&meshes.triangles[first_triangle..], hierarchy);
+    Ok(Held {
+        center,
+        first_triangle: first_triangle as u32,
+        triangle_count: (meshes.triangles.len() - first_triangle) as u32,
+        root,
+        lower,
+        upper,
+    })
+}

@@ -1,0 +1,92 @@
+//! What closed surfaces enclose: a scene's media, each once, and the priority that a file may give
+//! them. Owns no surface.
+
+use crate::document::Document;
+use crate::error::SceneError;
+use crate::report::warning::Warnings;
+use serde_json::{Map, Value};
+use tessera_layout::{Layers, MEDIA_MAX, Medium};
+
+/// The member of a material's `extras` that says which of several overlapping bodies a place
+/// belongs to.
+const PRIORITY: &str = "tessera_medium_priority";
+/// Priorities are at most this far from 0.
+const PRIORITY_MOST: f64 = 1000.0;
+
+/// Layers of a scene and what they enclose. Both begin with what a plain surface in air has, or are
+/// empty.
+#[derive(Debug, Default)]
+pub(crate) struct Layered {
+    pub(crate) layers: Vec<Layers>,
+    pub(crate) media: Vec<Medium>,
+}
+
+impl Layered {
+    /// Adds a material's layers, and what they enclose. Equal media have one number.
+    ///
+    /// # Errors
+    /// If a scene has more media than a path can tell from each other.
+    pub(crate) fn add(
+        &mut self,
+        document: &Document,
+        index: usize,
+        (mut layers, inside): (Layers, Option<Medium>),
+    ) -> Result<u32, SceneError> {
+        if self.layers.is_empty() {
+            self.layers.push(Layers::NONE);
+            self.media.push(Medium::AIR);
+        }
+        if let Some(inside) = inside {
+            let known = self.media.iter().position(|medium| *medium == inside);
+            if known.is_none() {
+                if self.media.len() == MEDIA_MAX {
+                    let problem = format!(
+                        "encloses one of more than {} different media; give materials that \
+                         look alike the same index of \
+                         refraction, attenuation, dispersion and priority",
+                        MEDIA_MAX - 1
+                    );
+                    return Err(document.invalid(format!("materials[{index}]"), problem));
+                }
+                self.media.push(inside);
+            }
+            layers.medium = known.unwrap_or(self.media.len() - 1) as u32;
+        }
+        self.layers.push(layers);
+        Ok(self.layers.len() as u32 - 1)
+    }
+}
+
+/// The priority that a material's `extras` give its medium, 0 by default.
+///
+/// # Errors
+/// If it is no whole number, or far from 0.
+pub(crate) fn priority(document: &Document, index: usize) -> Result<i32, SceneError> {
+    let Some(value) = given(document, index) else { return Ok(0) };
+    let number =
+        value.as_f64().filter(|number| number.fract() == 0.0 && number.abs() <= PRIORITY_MOST);
+    let problem =
+        || format!("{value} must be a whole number from -{PRIORITY_MOST} to {PRIORITY_MOST}");
+    number.map(|number| number as i32).ok_or_else(|| document.invalid(path(index), problem()))
+}
+
+/// Says so where a priority is given to a surface that encloses nothing.
+pub(crate) fn warn_of_priority(document: &Document, index: usize, warnings: &mut Warnings) {
+    if given(document, index).is_some() {
+        warnings.add(format!(
+            "{} has no effect: the material encloses nothing (that takes KHR_materials_volume with \
+                a thickness, and transmission)",
+            path(index)
+        ));
+    }
+}
+
+fn path(index: usize) -> String {
+    format!("materials[{index}].extras.{PRIORITY}")
+}
+
+/// Extras are whatever a program likes; what is no object says nothing here.
+fn given(document: &Document, index: usize) -> Option<Value> {
+    let extras = document.root.materials[index].extras.as_ref()?;
+    serde_json::from_str::<Map<String, Value>>(extras.get()).ok()?.remove(PRIORITY)
+}

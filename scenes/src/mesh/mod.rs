@@ -1,0 +1,180 @@
+//! Meshes and skins: every primitive of the file with its material, geometry shared where accessors
+//! are. Owns no pose.
+
+pub(crate) mod geometry;
+pub(crate) mod tangent;
+pub(crate) mod topology;
+
+use crate::document::Document;
+use crate::error::SceneError;
+use crate::material::variant::Variants;
+use crate::math::Affine;
+use crate::mesh::geometry::{Allowance, Geometry};
+use crate::options::Limits;
+use crate::report::warning::Warnings;
+use gltf::json::mesh::Primitive;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tessera_layout::{Layers, LayersTexture, Material, NONE};
+
+/// Geometry and the material on it.
+#[derive(Clone, Debug)]
+pub(crate) struct Surface {
+    pub(crate) geometry: Arc<Geometry>,
+    pub(crate) material: u32,
+}
+
+/// A mesh.
+#[derive(Clone, Debug)]
+pub(crate) struct Mesh {
+    pub(crate) surfaces: Vec<Surface>,
+    /// Morph weights where nodes have none.
+    pub(crate) default_weights: Vec<f64>,
+    /// Morph targets of its primitives, at most.
+    pub(crate) target_count: usize,
+}
+
+/// A skin.
+#[derive(Clone, Debug)]
+pub(crate) struct Skin {
+    /// Nodes.
+    pub(crate) joints: Vec<usize>,
+    /// One per joint.
+    pub(crate) inverse_binds: Vec<Affine>,
+}
+
+/// What makes two primitives share their geometry: the same accessors, mode and way of making
+/// tangents.
+type GeometryKey = (String, Option<usize>);
+
+/// Reads every mesh, each primitive with the material of the variant that is shown. `materials` has
+/// the default material last, and `layers` what its extensions add.
+pub(crate) fn read_all(
+    document: &Document,
+    (materials, layers): (&[Material], &[Layers]),
+    variants: &Variants,
+    limits: &Limits,
+    warnings: &mut Warnings,
+) -> Result<Vec<Mesh>, SceneError> {
+    let mut shared: BTreeMap<GeometryKey, Option<Arc<Geometry>>> = BTreeMap::new();
+    let mut left = Allowance::new(limits.vertices);
+    let mut meshes = Vec::with_capacity(document.root.meshes.len());
+    for (index, json) in document.root.meshes.iter().enumerate() {
+        let weights = json.weights.clone().unwrap_or_default();
+        if !weights.iter().all(|weight| weight.is_finite()) {
+            return Err(
+                document.invalid(format!("meshes[{index}].weights"), "holds what is not finite")
+            );
+        }
+        let default_weights = weights.into_iter().map(f64::from).collect();
+        let mut mesh = Mesh { surfaces: Vec::new(), default_weights, target_count: 0 };
+        for (number, primitive) in json.primitives.iter().enumerate() {
+            let path = format!("meshes[{index}].primitives[{number}]");
+            let material = material_of(document, primitive, &path, (materials, variants))?;
+            let tangent_set = tangent_set(&materials[material as usize], layers);
+            let key = (key_of(primitive), tangent_set);
+            let geometry = match shared.get(&key) {
+                Some(geometry) => geometry.clone(),
+                None => {
+                    let read = geometry::read(document, primitive, &path, tangent_set, &mut left)?;
+                    let read = read.map(Arc::new);
+                    shared.insert(key, read.clone());
+                    read
+                }
+            };
+            match geometry {
+                Some(geometry) => {
+                    mesh.target_count = mesh.target_count.max(geometry.targets.len());
+                    mesh.surfaces.push(Surface { geometry, material });
+                }
+                None => {
+                    let name = json.name.as_deref().unwrap_or_default();
+                    warnings.add(format!(
+                        "{path} of {name:?} draws points or lines, which have no surface"
+                    ));
+                }
+            }
+        }
+        meshes.push(mesh);
+    }
+    Ok(meshes)
+}
+
+/// Reads every skin.
+pub(crate) fn read_skins(document: &Document) -> Result<Vec<Skin>, SceneError> {
+    let mut skins = Vec::with_capacity(document.root.skins.len());
+    for (index, json) in document.root.skins.iter().enumerate() {
+        let path = format!("skins[{index}]");
+        for (number, joint) in json.joints.iter().enumerate() {
+            document.item(
+                &document.root.nodes,
+                *joint,
+                &format!("{path}.joints[{number}]"),
+                "nodes",
+            )?;
+        }
+        if json.joints.is_empty() {
+            return Err(
+                document.invalid(format!("{path}.joints"), "is empty; export the file again")
+            );
+        }
+        let joints: Vec<usize> = json.joints.iter().map(|joint| joint.value()).collect();
+        let inverse_binds = match json.inverse_bind_matrices {
+            None => vec![Affine::IDENTITY; joints.len()],
+            Some(accessor) => {
+                let place = format!("{path}.inverseBindMatrices");
+                let matrices = document.floats::<16>(accessor.value(), &place)?;
+                if matrices.len() < joints.len() {
+                    let problem =
+                        format!("holds {} matrices for {} joints", matrices.len(), joints.len());
+                    return Err(document.invalid(place, problem));
+                }
+                matrices.into_iter().take(joints.len()).map(Affine::from_columns).collect()
+            }
+        };
+        skins.push(Skin { joints, inverse_binds });
+    }
+    Ok(skins)
+}
+
+/// The UV set along which a material needs tangents: that of its normal map, its coat's, or its
+/// grain.
+fn tangent_set(material: &Material, layers: &[Layers]) -> Option<usize> {
+    let layers = layers.get(material.layers as usize).filter(|_| material.layers != 0);
+    let texture = |place: LayersTexture| layers.map(|layers| layers.textures[place as usize]);
+    let coat = texture(LayersTexture::ClearcoatNormal);
+    let grain = texture(LayersTexture::Anisotropy);
+    let maps = [Some(material.normal_texture), coat, grain];
+    let map = maps.into_iter().flatten().find(|map| map.texture != NONE);
+    let has_grain = layers.is_some_and(|layers| layers.anisotropy > 0.0);
+    map.map(|map| map.uv_set as usize).or(has_grain.then_some(0))
+}
+
+fn material_of(
+    document: &Document,
+    primitive: &Primitive,
+    path: &str,
+    (materials, variants): (&[Material], &Variants),
+) -> Result<u32, SceneError> {
+    let default = materials.len() - 1;
+    if let Some(material) = variants.material(document, primitive, path)? {
+        return Ok(material as u32);
+    }
+    let Some(material) = primitive.material else { return Ok(default as u32) };
+    document.at(
+        &materials[..default],
+        material.value(),
+        &format!("{path}.material"),
+        "materials",
+    )?;
+    Ok(material.value() as u32)
+}
+
+fn key_of(primitive: &Primitive) -> String {
+    let index = |accessor: &Option<gltf::json::Index<_>>| accessor.map(|a| a.value());
+    let targets: Vec<_> = (primitive.targets.iter().flatten())
+        .map(|target| [index(&target.positions), index(&target.normals), index(&target.tangents)])
+        .collect();
+    let indices = index(&primitive.indices);
+    format!("{:?} {:?} {:?} {:?}", primitive.mode, primitive.attributes, indices, targets)
+}

@@ -1,0 +1,115 @@
+//! The report about a scene, from what has been loaded. Owns no loading.
+
+use crate::camera::Projection;
+use crate::document::Document;
+use crate::loaded::{LoadedScene, Moment};
+use crate::node::animation::Clip;
+use crate::report::warning::{Warnings, shortened};
+use crate::report::{AnimationReport, CameraReport, ExtensionReport, SceneReport};
+use tessera_layout::{
+    AliasEntry, BvhNode8, Instance, Layers, Light, LightNode, Material, Medium, ShadingVertex,
+    Texture, Triangle, TriangleBlock,
+};
+
+/// Longest name that a report gives, characters.
+const NAME_CHARS_MAX: usize = 120;
+/// Entries of a list that a report gives: reports go to other processes.
+const LISTED_MAX: usize = 2048;
+
+fn short(name: &str) -> String {
+    shortened(name, NAME_CHARS_MAX)
+}
+
+/// Everything there is to say about a scene; `first` is its geometry at time 0. Lists end where a
+/// reader would stop.
+pub(crate) fn report(
+    scene: &LoadedScene,
+    document: &Document,
+    first: &Moment,
+    mut extensions: Vec<ExtensionReport>,
+    warnings: Warnings,
+) -> SceneReport {
+    extensions.truncate(LISTED_MAX);
+    extensions.iter_mut().for_each(|extension| extension.name = short(&extension.name));
+    let mut textures: Vec<_> = scene.textures.reports.iter().take(LISTED_MAX).cloned().collect();
+    textures.iter_mut().for_each(|texture| texture.name = short(&texture.name));
+    let root = &document.root;
+    let geometry = &first.geometry;
+    SceneReport {
+        file: document.file.clone(),
+        generator: short(root.asset.generator.as_deref().unwrap_or_default()),
+        nodes: scene.parts.forest.in_scene.len() as u64,
+        meshes: root.meshes.len() as u64,
+        triangles_stored: stored_triangles(scene),
+        triangles: geometry.shown_triangles(),
+        instances: geometry.instances.len() as u64,
+        vertices: (geometry.vertices.len() + scene.parts.instancing.meshes.vertices.len()) as u64,
+        materials: root.materials.len() as u64,
+        skins: root.skins.len() as u64,
+        textures,
+        cameras: scene
+            .cameras
+            .iter()
+            .zip(0..)
+            .take(LISTED_MAX)
+            .map(|(camera, index)| CameraReport {
+                index,
+                name: short(&camera.name),
+                kind: match camera.projection {
+                    Projection::Perspective { .. } => "perspective".into(),
+                    Projection::Orthographic { .. } => "orthographic".into(),
+                },
+            })
+            .collect(),
+        variants: scene.variants.iter().take(LISTED_MAX).map(|name| short(name)).collect(),
+        punctual_lights: scene.shown_lights.len() as u64,
+        emissive_triangles: first.emitters.len() as u64,
+        environment: scene.environment.description.clone(),
+        bounds_lower: geometry.lower,
+        bounds_upper: geometry.upper,
+        animations: scene.clips.iter().take(LISTED_MAX).map(animation).collect(),
+        geometry_animated: scene.still.is_none(),
+        extensions,
+        arrays_bytes: memory(scene, first),
+        warnings: warnings.into_list(),
+    }
+}
+
+fn animation(clip: &Clip) -> AnimationReport {
+    AnimationReport {
+        name: short(&clip.name),
+        length_secs: clip.length,
+        channels: clip.channels.len() as u32,
+        played: clip.played,
+    }
+}
+
+/// Triangles of the meshes as the file stores them, each mesh once.
+fn stored_triangles(scene: &LoadedScene) -> u64 {
+    let surfaces = scene.parts.meshes.iter().flat_map(|mesh| &mesh.surfaces);
+    surfaces.map(|surface| surface.geometry.triangles.len() as u64).sum()
+}
+
+/// Bytes of a triangle and of an instance in the hierarchy over what stands in the world, about.
+const HIERARCHY_BYTES: (usize, usize) = (80, 100);
+
+/// Bytes of all arrays of a flat scene; its hierarchy's, which is not made yet, about.
+fn memory(scene: &LoadedScene, first: &Moment) -> u64 {
+    let bytes = |count: usize, size: usize| count as u64 * size as u64;
+    let (triangles, meshes) = (first.geometry.triangles.len(), &scene.parts.instancing.meshes);
+    let lights = scene.shown_lights.len() + first.emitters.len() + 1;
+    bytes(triangles, size_of::<Triangle>() + size_of::<[u32; 3]>() + HIERARCHY_BYTES.0)
+        + bytes(first.geometry.vertices.len(), size_of::<ShadingVertex>())
+        + bytes(first.geometry.instances.len(), size_of::<Instance>() + HIERARCHY_BYTES.1)
+        + bytes(meshes.triangles.len(), size_of::<Triangle>() + size_of::<[u32; 3]>())
+        + bytes(meshes.vertices.len(), size_of::<ShadingVertex>())
+        + bytes(meshes.nodes.len(), size_of::<BvhNode8>())
+        + bytes(meshes.blocks.len(), size_of::<TriangleBlock>())
+        + bytes(scene.parts.materials.len(), size_of::<Material>())
+        + bytes(scene.layers.len(), size_of::<Layers>())
+        + bytes(scene.media.len(), size_of::<Medium>())
+        + bytes(scene.textures.textures.len(), size_of::<Texture>())
+        + scene.textures.texels.len() as u64
+        + bytes(lights, size_of::<Light>() + size_of::<LightNode>() / 6)
+        + bytes(scene.environment.texels.len(), size_of::<[f32; 3]>() + size_of::<AliasEntry>())
+}

@@ -1,0 +1,111 @@
+//! The report that `tessera inspect` prints about a scene. Owns no formatting.
+
+pub(crate) mod collect;
+pub(crate) mod warning;
+
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// A texture as it will be held.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TextureReport {
+    /// Name in the file, or the image's URI, or empty.
+    pub name: String,
+    /// Texels across.
+    pub width: u32,
+    /// Texels down.
+    pub height: u32,
+    /// Bytes in memory; 0 where an earlier texture has the same texels.
+    pub bytes: u64,
+    /// `srgb8`, `linear8` or `linear16`.
+    pub format: Cow<'static, str>,
+}
+
+/// A camera that the scene shows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CameraReport {
+    /// What `--camera` takes as a number.
+    pub index: u32,
+    /// Name of the camera, or of its node, or empty.
+    pub name: String,
+    /// `perspective` or `orthographic`.
+    pub kind: Cow<'static, str>,
+}
+
+/// An animation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AnimationReport {
+    /// Name, or empty.
+    pub name: String,
+    /// Length in seconds: its last key's time.
+    pub length_secs: f64,
+    /// Channels that are applied.
+    pub channels: u32,
+    /// Whether frames show it: not where it moves what an earlier one moves.
+    pub played: bool,
+}
+
+/// An extension that the file uses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExtensionReport {
+    /// Name.
+    pub name: String,
+    /// The file lists it as required.
+    pub required: bool,
+    /// Tessera applies it.
+    pub applied: bool,
+    /// What will look different where it is not applied; empty where it is.
+    pub effect: String,
+}
+
+/// What is in a scene, what will be ignored, and how much memory it needs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SceneReport {
+    /// The main file.
+    pub file: String,
+    /// `asset.generator`, or empty.
+    pub generator: String,
+    /// Nodes of the scene that is shown.
+    pub nodes: u64,
+    /// Meshes in the file.
+    pub meshes: u64,
+    /// Triangles stored in the file's meshes.
+    pub triangles_stored: u64,
+    /// Triangles after instancing: what is rendered.
+    pub triangles: u64,
+    /// Places of meshes that are held once and not copied.
+    pub instances: u64,
+    /// Vertices after flattening; those of a mesh that is held once count once.
+    pub vertices: u64,
+    /// Materials in the file.
+    pub materials: u64,
+    /// Skins in the file.
+    pub skins: u64,
+    /// Textures as they will be held.
+    pub textures: Vec<TextureReport>,
+    /// Cameras.
+    pub cameras: Vec<CameraReport>,
+    /// Names of the material variants: what `--variant` takes.
+    pub variants: Vec<String>,
+    /// Punctual lights that the scene shows.
+    pub punctual_lights: u64,
+    /// Triangles that emit.
+    pub emissive_triangles: u64,
+    /// Where light comes from at infinity, in words.
+    pub environment: String,
+    /// Lower corner of the bounds in metres at time 0.
+    pub bounds_lower: [f32; 3],
+    /// Upper corner of the bounds in metres at time 0.
+    pub bounds_upper: [f32; 3],
+    /// Animations.
+    pub animations: Vec<AnimationReport>,
+    /// Geometry moves, so every frame builds its own hierarchy.
+    pub geometry_animated: bool,
+    /// Extensions.
+    pub extensions: Vec<ExtensionReport>,
+    /// Bytes that a device must hold, about: the hierarchy over what stands in the world is taken
+    /// for 80 bytes a triangle and 100 an instance.
+    pub arrays_bytes: u64,
+    /// Everything that will look different from what the file asks for, each once.
+    pub warnings: Vec<String>,
+}
