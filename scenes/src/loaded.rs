@@ -2,22 +2,22 @@
 //! it comes from.
 
 use crate::bvh::{self, BuilderKind, Placed};
-use crate::camera::framing::FilmBounds;
 use crate::camera::{self, ShownCamera};
 use crate::error::SceneError;
-use crate::flatten::flat_geometry::{FlatGeometry, Parts};
+use crate::flatten::flat_geometry::FlatGeometry;
 use crate::flatten::instancing::Instancing;
+use crate::flatten::parts::Parts;
 use crate::light::emitter::{self, TriangleEmitter};
 use crate::light::environment::LoadedEnvironment;
 use crate::light::punctual::Punctual;
-use crate::math::{Affine, add, length, narrow, scale, sub, widen};
+use crate::math::{Affine, Vec3, add, length, narrow, scale, sub, widen};
 use crate::mesh::{Mesh, Skin};
 use crate::node::Forest;
 use crate::node::animation::{self, Clip};
 use crate::options::{FlattenOptions, Limits};
 use crate::report::SceneReport;
 use crate::texture::TextureSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tessera_layout::{
     Bvh, FlatScene, Layers, Light, LightChoice, LightChoices, Material, Medium, build_light_choices,
 };
@@ -43,7 +43,8 @@ pub struct LoadedScene {
     /// Geometry of every frame, where it does not move.
     pub(crate) still: Option<Arc<Moment>>,
     pub(crate) hierarchy: HierarchyCache,
-    pub(crate) film_bounds: FilmBounds,
+    /// Bounds over the animation, once they have been asked for.
+    pub(crate) film_bounds: OnceLock<(Vec3, Vec3)>,
     pub(crate) report: SceneReport,
 }
 
@@ -208,7 +209,6 @@ impl OwnedParts {
             skins: &self.skins,
             materials: &self.materials,
             limits: &self.limits,
-            instancing: &self.instancing,
         }
     }
 
@@ -219,7 +219,7 @@ impl OwnedParts {
         textures: &TextureSet,
         first_light: u32,
     ) -> Result<Moment, SceneError> {
-        let mut geometry = self.borrow().build(worlds, weights)?;
+        let mut geometry = self.borrow().build(&self.instancing, worlds, weights)?;
         let emitters = emitter::mark(
             &mut geometry.triangles,
             &geometry.triangle_vertices,

@@ -7,16 +7,10 @@ use crate::loaded::LoadedScene;
 use crate::math::{Vec3, widen};
 use crate::node::animation;
 use crate::options::CameraChoice;
-use crate::report::SceneReport;
-use std::sync::OnceLock;
 
 /// Moments that are looked at, both ends included: what sticks out between two of them does so by
 /// little.
 const MOMENTS: u32 = 16;
-
-/// Bounds over the animation, once they have been asked for.
-#[derive(Debug, Default)]
-pub(crate) struct FilmBounds(OnceLock<(Vec3, Vec3)>);
 
 impl LoadedScene {
     /// The bounds that a camera placed for `choice` frames; `now` is the geometry of the frame.
@@ -29,7 +23,7 @@ impl LoadedScene {
         if self.still.is_some() || !is_placed {
             return Ok((widen(now.lower), widen(now.upper)));
         }
-        if let Some(bounds) = self.film_bounds.0.get() {
+        if let Some(bounds) = self.film_bounds.get() {
             return Ok(*bounds);
         }
         let length = self
@@ -50,18 +44,6 @@ impl LoadedScene {
             }
         }
         // Another thread that was quicker found the same.
-        Ok(*self.film_bounds.0.get_or_init(|| bounds))
-    }
-}
-
-impl SceneReport {
-    /// What a person should know about the camera that this choice gives; None where it is the
-    /// scene's own or theirs.
-    pub fn camera_note(&self, choice: &CameraChoice) -> Option<&'static str> {
-        let is_placed = self.cameras.is_empty() && *choice == CameraChoice::Default;
-        is_placed.then_some(
-            "the scene has no camera; one is placed that frames it from the front, slightly from \
-                above",
-        )
+        Ok(*self.film_bounds.get_or_init(|| bounds))
     }
 }

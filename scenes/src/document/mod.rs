@@ -6,11 +6,12 @@ pub(crate) mod budget;
 pub(crate) mod compression;
 pub(crate) mod extension;
 pub(crate) mod files;
+mod open;
 pub(crate) mod source;
 pub(crate) mod uri;
 
 use crate::document::budget::Budget;
-use crate::document::compression::CompressedViews;
+use crate::document::compression::view_json::CompressedViews;
 use crate::document::source::Source;
 use crate::document::uri::Uri;
 use crate::error::SceneError;
@@ -19,10 +20,6 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-const GLB_MAGIC: &[u8; 4] = b"glTF";
-const GLB_CHUNK_JSON: u32 = 0x4E4F_534A;
-const GLB_CHUNK_BIN: u32 = 0x004E_4942;
 
 /// A parsed file.
 pub(crate) struct Document {
@@ -43,35 +40,6 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// Reads only the main file.
-    pub(crate) fn open(source: &Source) -> Result<Self, SceneError> {
-        let file = source.main.clone();
-        let bytes = source.read_main()?;
-        let (json, binary) = if bytes.starts_with(GLB_MAGIC) {
-            let problem = |problem| SceneError::Container { file: file.clone(), problem };
-            split_glb(&bytes).map_err(problem)?
-        } else {
-            if !looks_like_json(&bytes) {
-                let problem =
-                    "it begins neither with `glTF` nor with a JSON object; export it again".into();
-                return Err(SceneError::Container { file, problem });
-            }
-            (bytes.as_slice(), None)
-        };
-        let json = json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json);
-        source.budget.spend_json(json, &file)?;
-        let root =
-            parse_root(json).map_err(|source| SceneError::Json { file: file.clone(), source })?;
-        let binary = binary.map(<[u8]>::to_vec);
-        let budget = Arc::clone(&source.budget);
-        budget.spend(binary.as_ref().map_or(0, Vec::len) as u64, 1, &file, "(its binary chunk)")?;
-        let (compressed, buffers, decoded) = Default::default();
-        let mut document = Self { file, root, budget, binary, compressed, buffers, decoded };
-        document.check_version()?;
-        document.compressed = CompressedViews::read(&document)?;
-        Ok(document)
-    }
-
     /// The URI of a buffer whose bytes are needed, if it has one.
     pub(crate) fn buffer_uri(&self, buffer: usize) -> Option<&str> {
         if self.compressed.is_placeholder(buffer) {
@@ -79,43 +47,6 @@ impl Document {
         } else {
             self.root.buffers[buffer].uri.as_deref()
         }
-    }
-
-    /// Reads every buffer, from the binary chunk, data URIs and files, and decompresses the views
-    /// that are compressed.
-    pub(crate) fn read_buffers(&mut self, source: &Source) -> Result<(), SceneError> {
-        for index in 0..self.root.buffers.len() {
-            if self.compressed.is_placeholder(index) {
-                self.buffers.push(Vec::new());
-                continue;
-            }
-            let buffer = &self.root.buffers[index];
-            let (length, uri) = (buffer.byte_length.0, buffer.uri.clone());
-            let path = format!("buffers[{index}]");
-            let mut bytes = match uri {
-                Some(uri) => self.resolve(source, &uri, &format!("{path}.uri"))?,
-                None if index == 0 => self.binary.take().ok_or_else(|| {
-                    self.invalid(
-                        &path,
-                        "has no uri, and the file has no binary chunk; export it again",
-                    )
-                })?,
-                None => {
-                    return Err(
-                        self.invalid(&path, "has no uri; only buffers[0] of a .glb may be without")
-                    );
-                }
-            };
-            if (bytes.len() as u64) < length {
-                let problem =
-                    format!("byteLength is {length}, but only {} bytes are there", bytes.len());
-                return Err(self.invalid(&path, problem));
-            }
-            bytes.truncate(length as usize);
-            self.buffers.push(bytes);
-        }
-        self.decoded = self.compressed.decode(self)?;
-        Ok(())
     }
 
     /// The bytes that a URI stands for.
@@ -224,101 +155,4 @@ impl Document {
     ) -> SceneError {
         SceneError::Invalid { file: self.file.clone(), path: path.into(), problem: problem.into() }
     }
-
-    fn check_version(&self) -> Result<(), SceneError> {
-        let asset = &self.root.asset;
-        let needed = asset.min_version.as_deref().unwrap_or(&asset.version);
-        if asset.version.split('.').next() == Some("2") && matches!(needed, "2.0" | "2") {
-            return Ok(());
-        }
-        let problem =
-            format!("this is glTF {needed}; only 2.0 is read, so export or convert it to 2.0");
-        Err(self.invalid("asset.version", problem))
-    }
-}
-
-/// Parses the JSON. Channels that target no node, as KHR_animation_pointer has them, are more than
-/// the `gltf` crate accepts: those that point at a node's transform or weights are said as core
-/// glTF says it, the others, which core glTF ignores (§3.11), are taken out, and the rest is tried
-/// again.
-fn parse_root(json: &[u8]) -> Result<Root, serde_json::Error> {
-    serde_json::from_slice(json).or_else(|error| {
-        let Ok(mut value) = serde_json::from_slice::<Value>(json) else { return Err(error) };
-        let mut changed = false;
-        for animation in
-            value.get_mut("animations").and_then(Value::as_array_mut).into_iter().flatten()
-        {
-            let Some(channels) = animation.get_mut("channels").and_then(Value::as_array_mut) else {
-                continue;
-            };
-            channels.retain_mut(|channel| {
-                if channel.pointer("/target/node").is_some() {
-                    return true;
-                }
-                changed = true;
-                channel.get_mut("target").and_then(aim_at_node).is_some()
-            });
-        }
-        if changed { serde_json::from_value(value) } else { Err(error) }
-    })
-}
-
-/// A channel's target by KHR_animation_pointer as core glTF has it; None where it is no property of
-/// a node that core glTF can move.
-fn aim_at_node(target: &mut Value) -> Option<()> {
-    let pointer = target.pointer("/extensions/KHR_animation_pointer/pointer")?.as_str()?;
-    let (node, path) = pointer.strip_prefix("/nodes/")?.split_once('/')?;
-    let node: u32 = node.parse().ok()?;
-    if !matches!(path, "translation" | "rotation" | "scale" | "weights") {
-        return None;
-    }
-    *target = serde_json::json!({ "node": node, "path": path });
-    Some(())
-}
-
-fn looks_like_json(bytes: &[u8]) -> bool {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
-}
-
-/// The JSON and binary chunks of a GLB container (glTF 2.0, §4.4).
-fn split_glb(bytes: &[u8]) -> Result<(&[u8], Option<&[u8]>), String> {
-    let word = |at: usize| -> Option<u32> {
-        Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-    };
-    let (Some(version), Some(length)) = (word(4), word(8)) else {
-        return Err("the file is cut short inside its header; copy it again".into());
-    };
-    if version != 2 {
-        return Err(format!(
-            "its container has version {version}; only 2 is read, so export it as glTF 2.0"
-        ));
-    }
-    let length = length as usize;
-    if length > bytes.len() {
-        let have = bytes.len();
-        return Err(format!(
-            "its header says {length} bytes, but only {have} are there; copy it again"
-        ));
-    }
-    let (mut json, mut binary) = (None, None);
-    let mut at = 12;
-    while at + 8 <= length {
-        let (Some(size), Some(kind)) = (word(at), word(at + 4)) else { break };
-        let start = at + 8;
-        let end = start.checked_add(size as usize).filter(|end| *end <= length);
-        let Some(end) = end else {
-            return Err(format!(
-                "the chunk at byte {at} reaches beyond the end; copy the file again"
-            ));
-        };
-        match kind {
-            GLB_CHUNK_JSON if json.is_none() => json = Some(&bytes[start..end]),
-            GLB_CHUNK_BIN if binary.is_none() => binary = Some(&bytes[start..end]),
-            _ => {}
-        }
-        at = end.next_multiple_of(4);
-    }
-    let json = json.ok_or("it has no JSON chunk; export it again")?;
-    Ok((json, binary))
 }

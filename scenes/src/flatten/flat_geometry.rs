@@ -4,17 +4,14 @@
 
 use crate::error::SceneError;
 use crate::flatten::instancing::Instancing;
+use crate::flatten::parts::{Parts, flags_of};
 use crate::flatten::pose::{self, Placement, Target};
 use crate::math::Affine;
+use crate::mesh::Skin;
 use crate::mesh::geometry::Geometry;
-use crate::mesh::{Mesh, Skin};
-use crate::node::Forest;
-use crate::options::Limits;
 use rayon::prelude::*;
 use std::sync::Arc;
-use tessera_layout::{
-    AlphaMode, Instance, Material, ShadingVertex, Triangle, material_flags, triangle_flags,
-};
+use tessera_layout::{Instance, ShadingVertex, Triangle};
 
 /// Geometry of one moment.
 #[derive(Debug)]
@@ -68,17 +65,6 @@ impl PlacedGeometry {
     }
 }
 
-/// What geometry is made of.
-pub(crate) struct Parts<'a> {
-    pub(crate) file: &'a str,
-    pub(crate) forest: &'a Forest,
-    pub(crate) meshes: &'a [Mesh],
-    pub(crate) skins: &'a [Skin],
-    pub(crate) materials: &'a [Material],
-    pub(crate) limits: &'a Limits,
-    pub(crate) instancing: &'a Instancing,
-}
-
 /// One primitive in one place.
 struct Draw<'a> {
     node: usize,
@@ -102,11 +88,12 @@ impl<'a> Parts<'a> {
     /// Places everything. `weights` are animated morph weights per node.
     pub(crate) fn build(
         &self,
+        instancing: &Instancing,
         worlds: &[Affine],
         weights: &[Option<Vec<f64>>],
     ) -> Result<PlacedGeometry, SceneError> {
         let Layout { draws, triangle_count, vertex_count, instances, boxes } =
-            self.lay_out(worlds)?;
+            self.lay_out(instancing, worlds)?;
         let mut triangles = vec![Triangle::default(); triangle_count];
         let mut triangle_vertices = vec![[0u32; 3]; triangle_count];
         let mut vertices = vec![ShadingVertex::default(); vertex_count];
@@ -136,16 +123,20 @@ impl<'a> Parts<'a> {
 
     /// What stands where: a mesh that is held once as an instance, where that can be, and every
     /// other as its primitives. An error where it comes to more than the limits allow.
-    fn lay_out(&self, worlds: &[Affine]) -> Result<Layout<'a>, SceneError> {
+    fn lay_out(
+        &self,
+        instancing: &Instancing,
+        worlds: &[Affine],
+    ) -> Result<Layout<'a>, SceneError> {
         let mut made = Layout::default();
-        let mut tally = self.instancing.held_tally;
+        let mut tally = instancing.held_tally;
         tally.check(self.file, self.limits)?;
         for &index in &self.forest.shown {
             let node = &self.forest.nodes[index];
             let Some(mesh) = node.mesh else { continue };
             for place in &node.instances {
                 let world = worlds[index].after(place);
-                let found = self.instancing.place(mesh, &world);
+                let found = instancing.place(mesh, &world);
                 match found {
                     Some(_) => tally.show(&self.meshes[mesh], 1),
                     None => tally.copy(&self.meshes[mesh], 1),
@@ -224,18 +215,6 @@ impl<'a> Parts<'a> {
             ),
         }
     }
-}
-
-/// The bits that a material gives to its triangles.
-pub(crate) fn flags_of(material: &Material) -> u32 {
-    let mut flags = 0;
-    if material.alpha_mode != AlphaMode::Opaque as u32 {
-        flags |= triangle_flags::ALPHA;
-    }
-    if material.flags & material_flags::DOUBLE_SIDED != 0 {
-        flags |= triangle_flags::DOUBLE_SIDED;
-    }
-    flags
 }
 
 fn bounds(triangles: &[Triangle], boxes: &[[[f32; 3]; 2]]) -> ([f32; 3], [f32; 3]) {

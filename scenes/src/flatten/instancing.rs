@@ -4,7 +4,7 @@
 
 use crate::bvh;
 use crate::error::SceneError;
-use crate::flatten::flat_geometry::{Parts, flags_of};
+use crate::flatten::parts::{Parts, flags_of};
 use crate::flatten::pose::{self, Placement, Target};
 use crate::flatten::tally::Tally;
 use crate::math::{Affine, narrow, scale, widen};

@@ -3,5 +3,6 @@
 
 pub(crate) mod flat_geometry;
 pub(crate) mod instancing;
+pub(crate) mod parts;
 pub(crate) mod pose;
 pub(crate) mod tally;

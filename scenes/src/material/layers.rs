@@ -4,7 +4,7 @@
 use crate::document::Document;
 use crate::error::SceneError;
 use crate::material::medium;
-use crate::material::{Slot, base_color_use, texture_ref};
+use crate::material::slot::{Slot, base_color_use, texture_ref};
 use crate::report::warning::Warnings;
 use crate::texture::{TextureTable, TextureUse};
 use serde_json::{Map, Value};

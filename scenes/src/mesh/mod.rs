@@ -2,6 +2,7 @@
 //! are. Owns no pose.
 
 pub(crate) mod geometry;
+mod primitive;
 pub(crate) mod tangent;
 pub(crate) mod topology;
 
@@ -9,7 +10,8 @@ use crate::document::Document;
 use crate::error::SceneError;
 use crate::material::variant::Variants;
 use crate::math::Affine;
-use crate::mesh::geometry::{Allowance, Geometry};
+use crate::mesh::geometry::Geometry;
+use crate::mesh::primitive::Allowance;
 use crate::options::Limits;
 use crate::report::warning::Warnings;
 use gltf::json::mesh::Primitive;
@@ -76,7 +78,7 @@ pub(crate) fn read_all(
             let geometry = match shared.get(&key) {
                 Some(geometry) => geometry.clone(),
                 None => {
-                    let read = geometry::read(document, primitive, &path, tangent_set, &mut left)?;
+                    let read = primitive::read(document, primitive, &path, tangent_set, &mut left)?;
                     let read = read.map(Arc::new);
                     shared.insert(key, read.clone());
                     read

@@ -3,6 +3,7 @@
 pub(crate) mod collect;
 pub(crate) mod warning;
 
+use crate::options::CameraChoice;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -108,4 +109,16 @@ pub struct SceneReport {
     pub arrays_bytes: u64,
     /// Everything that will look different from what the file asks for, each once.
     pub warnings: Vec<String>,
+}
+
+impl SceneReport {
+    /// What a person should know about the camera that this choice gives; None where it is the
+    /// scene's own or theirs.
+    pub fn camera_note(&self, choice: &CameraChoice) -> Option<&'static str> {
+        let is_placed = self.cameras.is_empty() && *choice == CameraChoice::Default;
+        is_placed.then_some(
+            "the scene has no camera; one is placed that frames it from the front, slightly from \
+                above",
+        )
+    }
 }

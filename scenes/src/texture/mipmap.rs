@@ -1,7 +1,7 @@
 //! Mipmaps: every level of a texture from the one before, by a box filter in integers, so that
 //! every machine builds the same. Does not choose a level; kernels do.
 
-use crate::texture::texel::linear_from_srgb;
+use crate::texture::srgb::linear_from_srgb;
 use rayon::prelude::*;
 use std::sync::OnceLock;
 use tessera_layout::{TexelFormat, Texture};

@@ -2,6 +2,7 @@
 //! made in mipmap.rs; kernels filter.
 
 pub(crate) mod mipmap;
+mod srgb;
 pub(crate) mod texel;
 
 use crate::document::Document;

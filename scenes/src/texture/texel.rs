@@ -2,20 +2,8 @@
 //! own filtering.
 
 use crate::texture::TextureSet;
-use std::sync::OnceLock;
+use crate::texture::srgb::linear_from_srgb;
 use tessera_layout::{TexelFormat, Texture, Wrap};
-
-static LINEAR_FROM_SRGB: OnceLock<[f64; 256]> = OnceLock::new();
-
-/// Linear values of all sRGB bytes (IEC 61966-2-1).
-pub(crate) fn linear_from_srgb() -> &'static [f64; 256] {
-    LINEAR_FROM_SRGB.get_or_init(|| {
-        std::array::from_fn(|byte| {
-            let value = byte as f64 / 255.0;
-            if value <= 0.04045 { value / 12.92 } else { libm::pow((value + 0.055) / 1.055, 2.4) }
-        })
-    })
-}
 
 /// Reads one texture.
 pub(crate) struct TexelReader<'a> {

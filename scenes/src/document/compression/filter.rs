@@ -5,7 +5,19 @@
 //! differ from maker to maker, and its results with them by a unit. Here each is the extensions'
 //! formula in f64, rounded once, so that every node reads the same numbers.
 
-use crate::document::compression::Filter;
+use serde::Deserialize;
+
+/// What is done to the elements of ATTRIBUTES afterwards.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub(crate) enum Filter {
+    #[default]
+    None,
+    Octahedral,
+    Quaternion,
+    Exponential,
+    Color,
+}
 
 /// Applies a filter to elements of `stride` bytes, which is one that the filter can have.
 pub(crate) fn apply(filter: Filter, bytes: &mut [u8], stride: usize) {

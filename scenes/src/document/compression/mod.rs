@@ -5,9 +5,12 @@
 //! Decompression is meshoptimizer's own. It takes any bytes, but trusts the numbers beside them, so
 //! that all of those are checked here.
 
-pub(crate) mod filter;
+mod filter;
+pub(crate) mod view_json;
 
 use crate::document::Document;
+use crate::document::compression::filter::Filter;
+use crate::document::compression::view_json::{CompressedViews, Mode, ViewJson};
 use crate::error::SceneError;
 use gltf::json::Root;
 use serde::Deserialize;
@@ -25,54 +28,11 @@ const STRIDE_MAX: u64 = 256;
 const BLOCK_ELEMENTS: u64 = 256;
 const BLOCK_BYTES: u64 = 8192;
 
-/// What stands in the extension's object of a buffer view.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ViewJson {
-    buffer: usize,
-    #[serde(default)]
-    byte_offset: u64,
-    byte_length: u64,
-    byte_stride: u64,
-    count: u64,
-    mode: Mode,
-    #[serde(default)]
-    filter: Filter,
-}
-
-/// How a view is compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-enum Mode {
-    Attributes,
-    Triangles,
-    Indices,
-}
-
-/// What is done to the elements of ATTRIBUTES afterwards.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub(crate) enum Filter {
-    #[default]
-    None,
-    Octahedral,
-    Quaternion,
-    Exponential,
-    Color,
-}
-
 /// What stands in the extension's object of a buffer.
 #[derive(Default, Deserialize)]
 struct BufferJson {
     #[serde(default)]
     fallback: bool,
-}
-
-/// The compressed views of a file, and the buffers that nothing needs because of them.
-#[derive(Debug, Default)]
-pub(crate) struct CompressedViews {
-    views: BTreeMap<usize, (ViewJson, &'static str)>,
-    placeholders: BTreeSet<usize>,
 }
 
 impl CompressedViews {
@@ -96,12 +56,6 @@ impl CompressedViews {
         let mut read = Self { views, placeholders: BTreeSet::new() };
         read.placeholders = read.find_placeholders(document)?;
         Ok(read)
-    }
-
-    /// Whether a buffer stands only for the bytes of compressed views: it is neither asked for nor
-    /// read.
-    pub(crate) fn is_placeholder(&self, buffer: usize) -> bool {
-        self.placeholders.contains(&buffer)
     }
 
     fn find_placeholders(&self, document: &Document) -> Result<BTreeSet<usize>, SceneError> {
@@ -208,16 +162,6 @@ fn told(error: &meshopt::Error) -> String {
         meshopt::Error::Native(-2) => "they are cut short".into(),
         meshopt::Error::Native(-3) => "some are left over".into(),
         other => other.to_string(),
-    }
-}
-
-impl Mode {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Attributes => "ATTRIBUTES",
-            Self::Triangles => "TRIANGLES",
-            Self::Indices => "INDICES",
-        }
     }
 }
 

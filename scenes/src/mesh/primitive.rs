@@ -1,0 +1,213 @@
+//! Reads one primitive: its attributes, triangles and morph targets, as its file has them, and the
+//! normals and tangents that it lacks.
+
+use crate::document::Document;
+use crate::error::SceneError;
+use crate::mesh::geometry::{Geometry, MorphTarget};
+use crate::mesh::tangent;
+use crate::mesh::topology::{self, Topology};
+use gltf::json::mesh::{Primitive, Semantic};
+use gltf::json::validation::Checked;
+
+/// Sets of four joints a vertex may have.
+const JOINT_SETS_MAX: u32 = 8;
+
+/// What the primitives of a scene may still take, all together.
+#[derive(Debug)]
+pub(crate) struct Allowance {
+    /// Vertices that may still be read or made.
+    vertices: u64,
+    /// Bytes that have been counted for making tangents, of which each primitive frees its own.
+    scratch: u64,
+}
+
+impl Allowance {
+    pub(crate) fn new(vertices: u64) -> Self {
+        Self { vertices, scratch: 0 }
+    }
+}
+
+/// Reads a primitive. None where it draws points or lines. `tangent_set` names the UV set that
+/// tangents are made from where the file has none and the material needs them; `left` bounds what
+/// may still be read.
+pub(crate) fn read(
+    document: &Document,
+    primitive: &Primitive,
+    path: &str,
+    tangent_set: Option<usize>,
+    left: &mut Allowance,
+) -> Result<Option<Geometry>, SceneError> {
+    let Checked::Valid(mode) = primitive.mode else {
+        return Err(
+            document.invalid(format!("{path}.mode"), "is not one of glTF's seven; export it again")
+        );
+    };
+    let Some(topology) = Topology::of(mode) else { return Ok(None) };
+    let Some(positions) = attribute(primitive, &Semantic::Positions) else {
+        return Ok(Some(Geometry::default()));
+    };
+    let place = format!("{path}.attributes.POSITION");
+    let count = document.accessor_count(positions, &place)?;
+    spend(document, &mut left.vertices, count, &place)?;
+    let mut geometry = read_attributes(document, primitive, path, count)?;
+    geometry.triangles =
+        read_triangles(document, primitive, path, topology, count, &mut left.vertices)?;
+    read_targets(document, primitive, path, &mut geometry)?;
+    if geometry.normals.is_empty() {
+        let corners = 3 * geometry.triangles.len() as u64;
+        spend(document, &mut left.vertices, corners, &place)?;
+        document.budget.spend(corners, geometry.vertex_bytes(), &document.file, path)?;
+        geometry.unshare();
+        // Tangents without normals mean nothing (glTF 2.0, §3.7.2.1).
+        geometry.tangents.clear();
+    }
+    if let Some(set) = tangent_set
+        && geometry.tangents.is_empty()
+    {
+        make_tangents(document, path, &mut geometry, set, left)?;
+    }
+    Ok(Some(geometry))
+}
+
+/// Gives a primitive the tangents that its file lacks, and copies of the vertices that get several.
+fn make_tangents(
+    document: &Document,
+    path: &str,
+    geometry: &mut Geometry,
+    set: usize,
+    left: &mut Allowance,
+) -> Result<(), SceneError> {
+    let scratch = geometry.triangles.len() as u64 * tangent::SCRATCH_BYTES;
+    document.budget.spend(scratch.saturating_sub(left.scratch), 1, &document.file, path)?;
+    left.scratch = left.scratch.max(scratch);
+    let Some(made) = tangent::generate(geometry, set) else { return Ok(()) };
+    let copies = (made.sources.len() - geometry.positions.len()) as u64;
+    if copies > 0 {
+        spend(document, &mut left.vertices, copies, path)?;
+        document.budget.spend(copies, geometry.vertex_bytes(), &document.file, path)?;
+        geometry.gather(&made.sources);
+        geometry.triangles = made.triangles;
+    }
+    geometry.tangents = made.tangents;
+    Ok(())
+}
+
+fn spend(document: &Document, left: &mut u64, count: u64, path: &str) -> Result<(), SceneError> {
+    *left = left.checked_sub(count).ok_or_else(|| {
+        document
+            .invalid(path, format!("{count} more vertices go beyond the limit; simplify the scene"))
+    })?;
+    Ok(())
+}
+
+fn attribute(primitive: &Primitive, semantic: &Semantic) -> Option<usize> {
+    primitive.attributes.get(&Checked::Valid(semantic.clone())).map(|index| index.value())
+}
+
+fn read_attributes(
+    document: &Document,
+    primitive: &Primitive,
+    path: &str,
+    count: u64,
+) -> Result<Geometry, SceneError> {
+    let mut geometry = Geometry::default();
+    for (semantic, index) in &primitive.attributes {
+        let Checked::Valid(semantic) = semantic else { continue };
+        let index = index.value();
+        let place = format!("{path}.attributes.{}", name_of(semantic));
+        let have = document.accessor_count(index, &place)?;
+        if have != count {
+            let problem = format!("has {have} elements, but POSITION has {count}; they must agree");
+            return Err(document.invalid(place, problem));
+        }
+        match semantic {
+            Semantic::Positions => geometry.positions = document.floats(index, &place)?,
+            Semantic::Normals => geometry.normals = document.floats(index, &place)?,
+            Semantic::Tangents => geometry.tangents = document.floats(index, &place)?,
+            Semantic::TexCoords(set @ 0..2) => {
+                geometry.uvs[*set as usize] = document.floats(index, &place)?;
+            }
+            Semantic::Colors(0) => geometry.colors = document.colors(index, &place)?,
+            _ => {}
+        }
+    }
+    for set in 0..JOINT_SETS_MAX {
+        let joints = attribute(primitive, &Semantic::Joints(set));
+        let weights = attribute(primitive, &Semantic::Weights(set));
+        let (Some(joints), Some(weights)) = (joints, weights) else { break };
+        let joints = document.integers(joints, &format!("{path}.attributes.JOINTS_{set}"))?;
+        let weights = document.floats(weights, &format!("{path}.attributes.WEIGHTS_{set}"))?;
+        geometry.influences.push((joints, weights));
+    }
+    Ok(geometry)
+}
+
+fn name_of(semantic: &Semantic) -> String {
+    match semantic {
+        Semantic::Positions => "POSITION".into(),
+        Semantic::Normals => "NORMAL".into(),
+        Semantic::Tangents => "TANGENT".into(),
+        Semantic::Colors(set) => format!("COLOR_{set}"),
+        Semantic::TexCoords(set) => format!("TEXCOORD_{set}"),
+        Semantic::Joints(set) => format!("JOINTS_{set}"),
+        Semantic::Weights(set) => format!("WEIGHTS_{set}"),
+        Semantic::Extras(name) => format!("_{name}"),
+    }
+}
+
+fn read_triangles(
+    document: &Document,
+    primitive: &Primitive,
+    path: &str,
+    topology: Topology,
+    count: u64,
+    vertices_left: &mut u64,
+) -> Result<Vec<[u32; 3]>, SceneError> {
+    let Some(indices) = primitive.indices else {
+        let count = u32::try_from(count).map_err(|_| {
+            document.invalid(path, "has more vertices than 32-bit indices can name")
+        })?;
+        return Ok(topology::triangles(topology, &(0..count).collect::<Vec<_>>()));
+    };
+    let place = format!("{path}.indices");
+    spend(document, vertices_left, document.accessor_count(indices.value(), &place)?, &place)?;
+    let corners: Vec<u32> =
+        document.integers::<1>(indices.value(), &place)?.into_iter().map(|[index]| index).collect();
+    if let Some(entry) = corners.iter().position(|corner| u64::from(*corner) >= count) {
+        let problem =
+            format!("entry {entry} names vertex {}, but there are {count}", corners[entry]);
+        return Err(document.invalid(place, problem));
+    }
+    Ok(topology::triangles(topology, &corners))
+}
+
+fn read_targets(
+    document: &Document,
+    primitive: &Primitive,
+    path: &str,
+    geometry: &mut Geometry,
+) -> Result<(), SceneError> {
+    let count = geometry.positions.len();
+    for (number, target) in primitive.targets.iter().flatten().enumerate() {
+        let read = |index: Option<gltf::json::Index<_>>,
+                    name: &str|
+         -> Result<Vec<[f32; 3]>, SceneError> {
+            let Some(index) = index else { return Ok(Vec::new()) };
+            let place = format!("{path}.targets[{number}].{name}");
+            let have = document.accessor_count(index.value(), &place)?;
+            if have != count as u64 {
+                let problem =
+                    format!("has {have} elements, but POSITION has {count}; they must agree");
+                return Err(document.invalid(place, problem));
+            }
+            document.floats(index.value(), &place)
+        };
+        let target = MorphTarget {
+            positions: read(target.positions, "POSITION")?,
+            normals: read(target.normals, "NORMAL")?,
+            tangents: read(target.tangents, "TANGENT")?,
+        };
+        geometry.targets.push(target);
+    }
+    Ok(())
+}
