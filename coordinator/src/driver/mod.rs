@@ -191,6 +191,29 @@ impl Driver {
         }
     }
 
+    /// Begins a node's session.
+    fn on_joined(&mut self, handle: SessionHandle, input: Input) {
+        let joined = match &input {
+            Input::NodeJoined { join, .. } => Some((join.node, join.process)),
+            _ => None,
+        };
+        let readable = handle.readable.clone();
+        self.sessions.insert(handle.session, handle);
+        self.core.handle(input, self.around.clock.now());
+        let Some((node, process)) = joined else { return };
+        let former = self.readable.insert(node, (process, readable.clone()));
+        if let Some((_, former)) = former.filter(|(before, _)| *before == process) {
+            readable.take_over(&former);
+        }
+        // After a restart of the coordinator the node keeps its leases, and is not told of those
+        // jobs again.
+        for job in self.core.jobs_leased_to(node) {
+            if let Some(detail) = self.core.job(job) {
+                readable.admit(job, &detail.spec.kind);
+            }
+        }
+    }
+
     /// Takes the step of the handled inputs, sends it to the store, and adds the requested answers
     /// to the newest step that is not durable.
     fn take_step(&mut self) -> Result<(), StoreError> {

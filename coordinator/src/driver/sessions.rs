@@ -1,11 +1,10 @@
 //! A node's session as the driver sees it: a queue of messages, and the blobs that the node is
 //! allowed to read.
 
-use super::Driver;
 use crate::access::{LivePeer, Refusal};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use tessera_core::{Input, SessionId};
+use tessera_core::SessionId;
 use tessera_protocol::node::{Assignment, CoordinatorToNode, Task};
 use tessera_protocol::{BlobHash, JobId, JobKind, NodeId, ProcessEpoch};
 use tessera_transport::CloseCode;
@@ -73,14 +72,14 @@ impl Readable {
 
     /// Takes over the blobs of the same process's former session. The node is not told of those
     /// jobs again.
-    fn take_over(&self, former: &Self) {
+    pub(super) fn take_over(&self, former: &Self) {
         // Every session has its own mutex, so this cannot deadlock.
         let former = former.lock().clone();
         self.lock().extend(former);
     }
 
     /// Adds the files of a job.
-    fn admit(&self, job: JobId, kind: &JobKind) {
+    pub(super) fn admit(&self, job: JobId, kind: &JobKind) {
         let hashes = kind.files().into_iter().map(|(_, hash, _)| hash);
         self.lock().entry(job).or_default().extend(hashes);
     }
@@ -111,28 +110,3 @@ impl Readable {
 
 /// Blobs that the newest process of each node can read, also between its sessions.
 pub(super) type ReadableByNode = BTreeMap<NodeId, (ProcessEpoch, Readable)>;
-
-impl Driver {
-    /// Begins a node's session.
-    pub(super) fn on_joined(&mut self, handle: SessionHandle, input: Input) {
-        let joined = match &input {
-            Input::NodeJoined { join, .. } => Some((join.node, join.process)),
-            _ => None,
-        };
-        let readable = handle.readable.clone();
-        self.sessions.insert(handle.session, handle);
-        self.core.handle(input, self.around.clock.now());
-        let Some((node, process)) = joined else { return };
-        let former = self.readable.insert(node, (process, readable.clone()));
-        if let Some((_, former)) = former.filter(|(before, _)| *before == process) {
-            readable.take_over(&former);
-        }
-        // After a restart of the coordinator the node keeps its leases, and is not told of those
-        // jobs again.
-        for job in self.core.jobs_leased_to(node) {
-            if let Some(detail) = self.core.job(job) {
-                readable.admit(job, &detail.spec.kind);
-            }
-        }
-    }
-}
