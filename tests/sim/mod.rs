@@ -11,43 +11,21 @@
 //! with TESSERA_SIM_PLANTED=2000                           the seed that finds each planted bug
 //! ```
 
-mod agenda;
-mod blobs;
-mod books;
+mod checks;
 mod client;
-mod crash;
-mod disk;
+mod coordinator;
 mod faults;
-mod film;
 mod forger;
-mod halt;
-mod ledger;
-mod liar;
-mod markers;
-mod mixed;
-mod mixed_farm;
-mod network;
+mod lies_in_rounds;
+mod mixed_speeds;
+mod model;
 mod node;
-mod node_work;
-mod parts;
-mod plan;
-mod planted;
-mod questions;
-mod random;
-mod reactions;
-mod rounds;
-mod rounds_farm;
 mod runs;
 mod scale;
-mod scale_farm;
-mod shell;
-mod tasks;
-mod trouble;
-mod watch;
-mod weather;
+mod situations;
 mod world;
 
-use planted::Bug;
+use faults::planted::Bug;
 use runs::{Outcome, run_seeds};
 
 /// Seeds of a run without `TESSERA_SIM_SEEDS`. `.ci/nightly` runs many more.

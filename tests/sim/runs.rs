@@ -1,9 +1,9 @@
 //! Many seeds on all threads, what they met, and what to do about one that failed.
 
+use crate::sim::checks::violation::Violation;
 use crate::sim::faults::Tally;
-use crate::sim::markers::Met;
-use crate::sim::planted::{Bug, Planted};
-use crate::sim::trouble::Violation;
+use crate::sim::faults::planted::{Bug, Planted};
+use crate::sim::situations::Met;
 use crate::sim::world::World;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -140,7 +140,7 @@ impl Report {
                 "{} seeds x {nodes:.0} nodes (at least {}) in {wall:.1} s, {hours:.1} hours of \
                     virtual time",
                 self.runs,
-                crate::sim::plan::NODES
+                crate::sim::world::plan::NODES
             ),
             format!(
                 "{} steps, {} records, {} units committed, {} answers seen by clients and nodes",

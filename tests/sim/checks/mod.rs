@@ -1,0 +1,6 @@
+//! What must hold at every moment: leases seen from outside, jobs that stand still once that was
+//! answered, and what a broken invariant is.
+
+pub(crate) mod leases;
+pub(crate) mod stopped_jobs;
+pub(crate) mod violation;

@@ -1,0 +1,430 @@
+//! Users and the operator: they submit, repeat, pause, cancel, retry and drain, and check what they
+//! are answered.
+
+pub(crate) mod questions;
+
+use crate::sim::checks::violation::{Checked, Violation, violated};
+use crate::sim::coordinator::blobs::inputs;
+use crate::sim::faults::Fault;
+use crate::sim::situations::sometimes;
+use crate::sim::world::World;
+use crate::sim::world::events::Event;
+use crate::sim::world::plan::{JobPlan, LARGEST, Plan, USERS};
+use tessera_core::{Caller, Core, Input, Record};
+use tessera_history::Seen;
+use tessera_protocol::client::{RequestError, Response};
+use tessera_protocol::ids::JobId;
+use tessera_protocol::job::JobSpec;
+use tessera_protocol::status::JobState;
+
+/// What is asked for; jobs and nodes by their positions in the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    Submit(usize),
+    /// The same id with another spec.
+    Conflict(usize),
+    /// The same id and spec by another user.
+    Foreign(usize),
+    Cancel(usize),
+    CancelForeign(usize),
+    CancelUnknown,
+    Pause(usize),
+    /// Where nothing goes wrong any more, and the job goes on.
+    CalmPause(usize),
+    PauseForeign(usize),
+    Resume(usize),
+    Retry(usize),
+    RetryForeign(usize),
+    Drain(usize, bool),
+}
+
+/// A job as its owner sees it.
+#[derive(Debug)]
+pub(crate) struct ClientJob {
+    pub(crate) plan: JobPlan,
+    asked: bool,
+    pub(crate) accepted: bool,
+    /// It fits no device that was known.
+    pub(crate) refused: bool,
+    cancelled: bool,
+    /// Its client is never heard of again.
+    pub(crate) vanished: bool,
+    /// Process of the coordinator that answered the first question about it.
+    pub(crate) first_asked: Option<u64>,
+}
+
+/// All users.
+#[derive(Debug)]
+pub(crate) struct Clients {
+    pub(crate) jobs: Vec<ClientJob>,
+}
+
+impl Clients {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let job = |plan: &JobPlan| ClientJob {
+            plan: plan.clone(),
+            asked: false,
+            accepted: false,
+            refused: false,
+            cancelled: false,
+            vanished: false,
+            first_asked: None,
+        };
+        Self { jobs: plan.jobs.iter().map(job).collect() }
+    }
+}
+
+impl World {
+    pub(crate) fn plan_clients(&mut self) {
+        for (index, job) in self.plan.jobs.iter().enumerate() {
+            self.agenda.plan(job.submit_at, Event::Ask(Ask::Submit(index)));
+        }
+    }
+
+    pub(crate) fn on_ask(&mut self, ask: Ask) -> Checked {
+        if !self.is_wanted(ask) {
+            return Ok(());
+        }
+        // Whoever gets no answer asks again.
+        if matches!(ask, Ask::Submit(_) | Ask::Cancel(_)) {
+            let patience = self.random.between(3_000, 9_000);
+            self.after(patience, Event::Ask(ask));
+        }
+        if self.shell.process.is_none() {
+            return Ok(());
+        }
+        match ask {
+            Ask::Submit(index) => {
+                self.begin_submit(index);
+                Ok(())
+            }
+            Ask::Conflict(index) => {
+                let JobPlan { id, mut spec, owner, .. } = self.planned(index);
+                spec.name.push_str(" again");
+                self.ask_submit(ask, id, spec, user(owner))
+            }
+            Ask::Foreign(index) => {
+                let JobPlan { id, spec, owner, .. } = self.planned(index);
+                self.ask_submit(ask, id, spec, user(other_than(owner)))
+            }
+            Ask::Cancel(index) => {
+                let JobPlan { id, owner, .. } = self.planned(index);
+                let caller = self.owner_or_admin(owner);
+                self.ask_core(ask, |request| Input::Cancel { request, job: id, caller })
+            }
+            Ask::CancelForeign(index) => {
+                let JobPlan { id, owner, .. } = self.planned(index);
+                let caller = user(other_than(owner));
+                self.ask_core(ask, |request| Input::Cancel { request, job: id, caller })
+            }
+            Ask::Pause(index) | Ask::CalmPause(index) | Ask::Resume(index) => {
+                let JobPlan { id, owner, .. } = self.planned(index);
+                let caller = self.owner_or_admin(owner);
+                let pause = !matches!(ask, Ask::Resume(_));
+                self.ask_core(ask, |request| Input::Pause { request, job: id, pause, caller })
+            }
+            Ask::Retry(index) => self.ask_retry(index),
+            Ask::RetryForeign(index) => {
+                let JobPlan { id, owner, .. } = self.planned(index);
+                let caller = user(other_than(owner));
+                self.ask_core(ask, |request| Input::Retry { request, job: id, caller })
+            }
+            Ask::PauseForeign(index) => {
+                let JobPlan { id, owner, .. } = self.planned(index);
+                let caller = user(other_than(owner));
+                self.ask_core(ask, |request| Input::Pause { request, job: id, pause: true, caller })
+            }
+            Ask::CancelUnknown => {
+                let (job, caller) = (JobId(uuid::Uuid::from_u128(7)), user(USERS[0]));
+                self.ask_core(ask, |request| Input::Cancel { request, job, caller })
+            }
+            Ask::Drain(node, drain) => {
+                let plan = &self.nodes[node].plan;
+                let node = if drain { plan.name.clone() } else { plan.id.to_string() };
+                self.ask_core(ask, |request| Input::Drain { request, node, drain })
+            }
+        }
+    }
+
+    fn planned(&self, index: usize) -> JobPlan {
+        self.clients.jobs[index].plan.clone()
+    }
+
+    fn owner_or_admin(&mut self, owner: &str) -> Caller {
+        let admin = self.random.permille(300);
+        Caller { name: if admin { "root" } else { owner }.to_owned(), admin }
+    }
+
+    fn ask_submit(&mut self, ask: Ask, job: JobId, spec: JobSpec, caller: Caller) -> Checked {
+        let spec = Box::new(spec);
+        self.ask_core(ask, |request| Input::Submit { request, job, spec, caller })
+    }
+
+    /// Uploads the files of a job; its submit follows.
+    fn begin_submit(&mut self, index: usize) {
+        if std::mem::replace(&mut self.clients.jobs[index].asked, true) {
+            self.tally.count(Fault::SubmitRepeated);
+        }
+        // One that fits nowhere would wait for its client.
+        if self.clients.jobs[index].plan.spec.device_bytes <= LARGEST
+            && self.chance(Fault::ClientVanishes)
+        {
+            self.clients.jobs[index].vanished = true;
+        }
+        self.upload(index);
+        let delay = self.random.between(1, 2_500);
+        self.after(delay, Event::Submit(index));
+    }
+
+    /// Asks for a retry as the shell does: it refuses where a file of the job is gone, and begins
+    /// the grace of those that are there anew.
+    fn ask_retry(&mut self, index: usize) -> Checked {
+        let JobPlan { id, spec, owner, .. } = self.planned(index);
+        let files = inputs(&spec.kind);
+        if !files.iter().all(|hash| self.blobs.has(*hash)) {
+            return Ok(());
+        }
+        files.into_iter().for_each(|hash| self.blobs.put(hash, self.now));
+        let caller = user(owner);
+        self.ask_core(Ask::Retry(index), |request| Input::Retry { request, job: id, caller })
+    }
+
+    /// The files of a job are uploaded: it is submitted, if they are there.
+    pub(crate) fn submit(&mut self, index: usize) -> Checked {
+        let JobPlan { id, spec, owner, .. } = self.planned(index);
+        if inputs(&spec.kind).into_iter().any(|hash| !self.blobs.has(hash)) {
+            return violated(format!(
+                "a file of job {id} was swept between its upload and the submit"
+            ));
+        }
+        self.ask_submit(Ask::Submit(index), id, spec, user(owner))
+    }
+
+    fn is_wanted(&self, ask: Ask) -> bool {
+        match ask {
+            Ask::Submit(index) => {
+                let job = &self.clients.jobs[index];
+                !job.accepted && !job.refused && !job.vanished
+            }
+            Ask::Cancel(index) => !self.clients.jobs[index].cancelled,
+            // Nobody would end one that fits no device.
+            Ask::Retry(index) => self.clients.jobs[index].plan.spec.device_bytes <= LARGEST,
+            Ask::CalmPause(index) => {
+                let book = self.ledger.durable.jobs.get(&self.clients.jobs[index].plan.id);
+                book.is_some_and(|book| book.ended.is_none())
+            }
+            _ => true,
+        }
+    }
+
+    /// The coordinator answers; what it says must be durable by now.
+    pub(crate) fn answer(&mut self, ask: Ask, response: Response) -> Checked {
+        let holds = match (ask, &response) {
+            (Ask::Cancel(index), Response::Done) => {
+                let id = self.clients.jobs[index].plan.id;
+                self.is_recorded(|record| {
+                    matches!(record, Record::JobEnded { job, state,
+                        .. } if *job == id && *state == JobState::Cancelled)
+                })
+            }
+            (Ask::Retry(index), Response::Done) => {
+                let id = self.clients.jobs[index].plan.id;
+                self.is_recorded(
+                    |record| matches!(record, Record::JobRetried { job, .. } if *job == id),
+                )
+            }
+            (Ask::Pause(index) | Ask::CalmPause(index), Response::Done) => {
+                let id = self.clients.jobs[index].plan.id;
+                self.is_recorded(
+                    |record| matches!(record, Record::JobPaused { job, .. } if *job == id),
+                )
+            }
+            (Ask::Drain(index, true), Response::Done) => {
+                let id = self.nodes[index].plan.id;
+                let drained = Record::NodeDrained { node: id, drained: true };
+                self.disk.history.contains(&drained)
+            }
+            _ => true,
+        };
+        if !holds {
+            return violated(format!("{ask:?} is answered {response:?}, which is not durable"));
+        }
+        if let (Ask::Pause(index) | Ask::CalmPause(index) | Ask::Cancel(index), Response::Done) =
+            (ask, &response)
+        {
+            self.expect_halt(self.clients.jobs[index].plan.id);
+        }
+        if !self.chance(Fault::ReplyLost) {
+            let delay = self.random.between(1, 100);
+            self.after(delay, Event::Answer(ask, response));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn on_answer(&mut self, ask: Ask, response: &Response) -> Checked {
+        let right = match (ask, response) {
+            (Ask::Submit(index), Response::Accepted(job)) => self.on_accepted(index, *job)?,
+            (Ask::Submit(index), Response::Error(RequestError::Invalid(text))) => {
+                self.on_refused(index, text)
+            }
+            (Ask::Conflict(_) | Ask::Foreign(_), Response::Error(RequestError::Invalid(_))) => true,
+            (Ask::Cancel(index), Response::Done) => {
+                self.on_cancelled(index)?;
+                true
+            }
+            // It has ended otherwise.
+            (Ask::Cancel(index), Response::Error(RequestError::Invalid(_))) => {
+                self.clients.jobs[index].cancelled = true;
+                sometimes!(self, CancelTooLate);
+                true
+            }
+            (Ask::Pause(_), Response::Done) => {
+                if self.chance(Fault::PauseRepeated) {
+                    self.after(10, Event::Ask(ask));
+                }
+                true
+            }
+            (Ask::Retry(_) | Ask::CalmPause(_) | Ask::Resume(_), Response::Done) => true,
+            (Ask::Retry(_), Response::Error(RequestError::Invalid(text))) => {
+                let nothing = text.contains("nothing to retry");
+                sometimes!(self, RetryNothing, nothing);
+                nothing || text.contains("largest device known has")
+            }
+            (Ask::RetryForeign(_), Response::Error(RequestError::NotAllowed(_))) => true,
+            (
+                Ask::Pause(index) | Ask::CalmPause(index) | Ask::Resume(index),
+                Response::Error(RequestError::Invalid(_)),
+            ) => self.has_ended(index),
+            (Ask::PauseForeign(_), Response::Error(RequestError::NotAllowed(_))) => true,
+            (Ask::CancelForeign(_), Response::Error(RequestError::NotAllowed(_))) => true,
+            (Ask::CancelUnknown, Response::Error(RequestError::NotFound(_))) => true,
+            // A node that has not joined since the coordinator started is not known.
+            (Ask::Drain(..), Response::Done | Response::Error(RequestError::NotFound(_))) => true,
+            _ => false,
+        };
+        if right { Ok(()) } else { violated(format!("{ask:?} is answered {response:?}")) }
+    }
+
+    /// The answer is right: it names the job that was submitted.
+    fn on_accepted(&mut self, index: usize, job: JobId) -> Result<bool, Violation> {
+        let first = !std::mem::replace(&mut self.clients.jobs[index].accepted, true);
+        if first && !self.clients.jobs[index].vanished {
+            self.go_on_with(index);
+            self.give_up_later(index);
+        }
+        if first {
+            self.follow_job(index);
+            let asked = self.history.ask();
+            self.saw(asked, &Seen::Accepted(job))?;
+        }
+        Ok(self.clients.jobs[index].plan.id == job)
+    }
+
+    /// The answer is right: it says that no device is large enough.
+    fn on_refused(&mut self, index: usize, text: &str) -> bool {
+        let job = &mut self.clients.jobs[index];
+        job.refused = true;
+        let too_large = job.plan.spec.device_bytes > LARGEST;
+        let both = text.contains("40.0 GiB");
+        // Where nothing larger was known at that moment, a smaller one is refused as well.
+        let known = text.contains("largest device known has");
+        self.tally.count(Fault::JobRefused);
+        known && (both || !too_large)
+    }
+
+    fn on_cancelled(&mut self, index: usize) -> Checked {
+        self.clients.jobs[index].cancelled = !self.chance(Fault::CancelRepeated);
+        let (asked, id) = (self.history.ask(), self.clients.jobs[index].plan.id);
+        // The answer may have been overtaken by a retry.
+        if self.ledger.durable.jobs.get(&id).is_some_and(|book| book.retried == 0) {
+            self.saw(asked, &Seen::Cancelled(id))?;
+        }
+        if self.chance(Fault::RetryOwn) {
+            let delay = self.random.between(1, 15_000);
+            self.after(delay, Event::Ask(Ask::Retry(index)));
+        }
+        Ok(())
+    }
+
+    /// A job that was accepted while no node was known, and that no device can hold, waits until
+    /// its owner ends it.
+    fn give_up_later(&mut self, index: usize) {
+        let plan = &self.clients.jobs[index].plan;
+        if plan.spec.device_bytes > LARGEST {
+            let patience = self.random.between(20_000, 60_000);
+            self.after(patience, Event::Ask(Ask::Cancel(index)));
+        }
+    }
+
+    /// Whoever submitted a job sees that a frame of it has failed, and may not wait for the others.
+    pub(crate) fn retry_soon(&mut self, job: JobId) {
+        let index = self.clients.jobs.iter().position(|known| known.plan.id == job);
+        if let Some(index) = index
+            && self.chance(Fault::RetryOwn)
+        {
+            let delay = self.random.between(1, 5_000);
+            self.after(delay, Event::Ask(Ask::Retry(index)));
+        }
+    }
+
+    fn is_recorded(&self, is_it: impl Fn(&Record) -> bool) -> bool {
+        self.disk.history.iter().any(is_it)
+    }
+
+    fn has_ended(&self, index: usize) -> bool {
+        let book = self.ledger.durable.jobs.get(&self.clients.jobs[index].plan.id);
+        book.is_some_and(|book| book.ends > 0)
+    }
+
+    /// What else may be asked about a job that was accepted.
+    fn go_on_with(&mut self, index: usize) {
+        let asks = [
+            (Fault::CancelOwn, Ask::Cancel(index)),
+            (Fault::CancelForeign, Ask::CancelForeign(index)),
+            (Fault::CancelUnknown, Ask::CancelUnknown),
+            (Fault::SubmitConflict, Ask::Conflict(index)),
+            (Fault::SubmitForeign, Ask::Foreign(index)),
+            (Fault::PauseForeign, Ask::PauseForeign(index)),
+            (Fault::RetryForeign, Ask::RetryForeign(index)),
+            (Fault::RetryOwn, Ask::Retry(index)),
+        ];
+        if self.chance(Fault::PauseOwn) {
+            let (pause, resume) =
+                (self.random.between(1, 25_000), self.random.between(500, 20_000));
+            self.after(pause, Event::Ask(Ask::Pause(index)));
+            self.after(pause + resume, Event::Ask(Ask::Resume(index)));
+        }
+        for (fault, ask) in asks {
+            if self.chance(fault) {
+                let delay = self.random.between(1, 40_000);
+                self.after(delay, Event::Ask(ask));
+            }
+        }
+    }
+
+    /// An operator has the store checked.
+    pub(crate) fn audit(&mut self) -> Checked {
+        let (parts, records) = self.disk.load()?;
+        let report = Core::audit(parts, records);
+        if let Some(problem) = report.problems.first() {
+            return violated(format!("the audit finds: {problem}"));
+        }
+        let frames = self.ledger.durable.jobs.values().flat_map(|job| job.frames.values());
+        let committed: usize = frames.map(|frame| frame.committed.len()).sum();
+        match report.units_committed == committed as u64 {
+            true => Ok(()),
+            false => violated(format!(
+                "the audit counts {} units, {committed} are",
+                report.units_committed
+            )),
+        }
+    }
+}
+
+fn user(name: &str) -> Caller {
+    Caller { name: name.to_owned(), admin: false }
+}
+
+fn other_than(owner: &str) -> &'static str {
+    if owner == USERS[0] { USERS[1] } else { USERS[0] }
+}

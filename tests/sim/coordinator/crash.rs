@@ -1,0 +1,187 @@
+//! The coordinator ends, at any point of its way to the disk, and starts again from what the disk
+//! has.
+
+use crate::sim::checks::leases::Watch;
+use crate::sim::checks::violation::{Checked, Violation, violated};
+use crate::sim::coordinator::{Pending, Process};
+use crate::sim::faults::Fault;
+use crate::sim::faults::planted::Planted;
+use crate::sim::situations::sometimes;
+use crate::sim::world::World;
+use crate::sim::world::events::{Event, LinkId};
+use tessera_core::{Core, Record, SnapshotPart};
+
+impl World {
+    /// The process ends now. What was being written may be there, or not, or by half.
+    pub(crate) fn crash(&mut self) -> Checked {
+        let Some(process) = &mut self.shell.process else { return Ok(()) };
+        let count = process.syncing;
+        let lost =
+            process.pending.iter().skip(count).filter(|pending| pending.snapshot.is_some()).count();
+        let group: Vec<Pending> = process.pending.drain(..count).collect();
+        (0..lost).for_each(|_| self.tally.count(Fault::SnapshotLost));
+        if group.is_empty() {
+            self.tally.count(Fault::CrashIdle);
+        } else {
+            self.half_write(group)?;
+        }
+        self.end_process()
+    }
+
+    /// Results come first, then records in their order, then nothing else: a crash may cut this
+    /// anywhere.
+    fn half_write(&mut self, mut group: Vec<Pending>) -> Checked {
+        let results: usize = group.iter().map(|pending| pending.results.len()).sum();
+        let records: usize = group.iter().map(|pending| pending.records.len()).sum();
+        match self.random.between(0, 4) {
+            1 if results > 0 => {
+                self.tally.count(Fault::CrashSpooled);
+                let kept = self.random.between(1, results as u64) as usize;
+                for (lease, film) in group.iter().flat_map(|pending| &pending.results).take(kept) {
+                    self.disk.keep(*lease, *film);
+                }
+            }
+            2 | 3 if records > 1 => {
+                self.tally.count(Fault::CrashHalfSynced);
+                let mut kept = self.random.between(1, records as u64 - 1) as usize;
+                for pending in &mut group {
+                    if let Some(torn) = pending.records.get(kept) {
+                        let share = self.random.between(0, 999);
+                        if torn_reads_whole(torn, share)? {
+                            return violated(format!(
+                                "a part of {torn:?} is read as a whole record"
+                            ));
+                        }
+                        self.tally.count(Fault::TornRecord);
+                    }
+                    pending.records.truncate(kept);
+                    kept -= pending.records.len();
+                    self.lose_snapshot(pending);
+                    self.write(pending)?;
+                }
+                return Ok(());
+            }
+            4 => {
+                self.tally.count(Fault::CrashUntold);
+                for pending in &mut group {
+                    if self.random.permille(500) {
+                        self.lose_snapshot(pending);
+                    }
+                    self.write(pending)?;
+                }
+                return Ok(());
+            }
+            _ => self.tally.count(Fault::CrashUnsynced),
+        }
+        group.iter_mut().for_each(|pending| self.lose_snapshot(pending));
+        Ok(())
+    }
+
+    fn lose_snapshot(&mut self, pending: &mut Pending) {
+        if pending.snapshot.take().is_some() {
+            self.tally.count(Fault::SnapshotLost);
+        }
+    }
+
+    /// The store's checksums find a flipped bit. Where they did not, the core must still say so, or
+    /// go on, and never panic.
+    fn read_damaged(&mut self, parts: &[SnapshotPart], records: &[Record]) -> Checked {
+        let Some(position) = (!records.is_empty()).then(|| self.random.index(records.len())) else {
+            return Ok(());
+        };
+        let mut bytes = bytes_of(&records[position])?;
+        let bit = self.random.index(bytes.len() * 8);
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let Ok(flipped) = Record::from_bytes(&bytes) else { return Ok(()) };
+        let mut damaged = records.to_vec();
+        damaged[position] = flipped;
+        let (settings, now) = (self.plan.settings.clone(), self.clock());
+        let replayed = Core::replay(settings, parts.to_vec(), damaged.clone(), now);
+        let report = Core::audit(parts.to_vec(), damaged);
+        self.note(|| {
+            format!("a flipped bit: {:?}, {} problems", replayed.err(), report.problems.len())
+        });
+        Ok(())
+    }
+
+    /// Everything that is not on the disk is gone.
+    pub(crate) fn end_process(&mut self) -> Checked {
+        self.shell.process = None;
+        self.ended_at = self.now;
+        self.ledger.believed = self.ledger.durable.clone();
+        let open: Vec<LinkId> = self
+            .links
+            .links
+            .iter()
+            .filter(|(_, link)| link.coordinator_open)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in open {
+            let notice = self.random.between(1, 10_000);
+            self.hang_up(id, notice);
+        }
+        let long = self.chance(Fault::LongOutage);
+        let away =
+            if long { self.random.between(20_000, 60_000) } else { self.random.between(50, 4_000) };
+        self.note(|| format!("the coordinator ends, for {away} ms"));
+        self.after(away, Event::Restart);
+        Ok(())
+    }
+
+    /// A new process reads the disk: it must know exactly what is durable, whether from a snapshot
+    /// or from the beginning.
+    pub(crate) fn restart(&mut self) -> Checked {
+        if self.shell.process.is_some() {
+            return Ok(());
+        }
+        self.shell.incarnation += 1;
+        let (parts, mut records) = self.disk.load()?;
+        sometimes!(self, RestartFromSnapshot, !parts.is_empty() && !records.is_empty());
+        sometimes!(self, RestartOfLongJournal, records.len() >= 500);
+        sometimes!(
+            self,
+            RestartAfterAck,
+            self.acknowledged_at + 1_000 > self.ended_at && self.ended_at > 0
+        );
+        if self.chance(Fault::BitFlip) {
+            self.read_damaged(&parts, &records)?;
+        }
+        if let Some(planted) = &mut self.planted {
+            planted.on_replay(&mut records, &mut self.random);
+        }
+        let (settings, now) = (self.plan.settings.clone(), self.clock());
+        let core = Core::replay(settings.clone(), parts, records, now)
+            .map_err(|error| Violation(format!("the journal is refused: {error}")))?;
+        let history = self.disk.history.iter().cloned();
+        let reference = Core::replay(settings.clone(), [], history, now)
+            .map_err(|error| Violation(format!("the history is refused: {error}")))?;
+        let blind = self.planted.as_ref().is_some_and(Planted::is_left_to_epochs);
+        if let Some(difference) = core.durable_difference(&reference).filter(|_| !blind) {
+            return violated(format!(
+                "snapshot and journal tell another farm than all records: {difference}"
+            ));
+        }
+        sometimes!(self, PausedRestart, self.ledger.durable.jobs.values().any(|book| book.paused));
+        self.ledger.check_promises()?;
+        let durable = &self.ledger.durable;
+        self.disk.cut_spools(|lease| durable.keeps_result(lease));
+        let watch = Watch::new(settings, self.ledger.durable.reserved, now.0);
+        self.shell.process = Some(Process::new(core, watch));
+        self.take_step()?;
+        if let Some(process) = &self.shell.process {
+            self.ledger.believed.compare(&process.core)?;
+        }
+        if self.chance(Fault::CrashAgain) { self.crash() } else { Ok(()) }
+    }
+}
+
+fn bytes_of(record: &Record) -> Result<Vec<u8>, Violation> {
+    record.to_bytes().map_err(|error| Violation(format!("record: {error}")))
+}
+
+/// Whether the first part of a record, of a thousand parts, is a record too.
+fn torn_reads_whole(record: &Record, share: u64) -> Result<bool, Violation> {
+    let bytes = bytes_of(record)?;
+    let length = (bytes.len() as u64 * share / 1000) as usize;
+    Ok(Record::from_bytes(&bytes[..length]).is_ok())
+}

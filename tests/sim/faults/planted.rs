@@ -1,0 +1,297 @@
+//! Bugs planted between the simulator and the core, to see that they are caught. The core itself
+//! stays whole.
+
+use crate::sim::coordinator::Process;
+use crate::sim::model::books::Books;
+use crate::sim::model::film::{hash_of, sum_of};
+use crate::sim::model::tasks::task_of;
+use crate::sim::world::random::Random;
+use std::collections::BTreeMap;
+use tessera_core::{Action, Input, Record, SessionId, Step};
+use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
+use tessera_protocol::ids::{JobId, Lease, NodeId, ProcessEpoch};
+use tessera_protocol::node::{CoordinatorToNode, Join};
+use uuid::Uuid;
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bug {
+    /// Lease: a lost session is not noticed, so that its leases outlive the grace of their node.
+    LeaseOutlivesNode,
+    /// Lease: a lease that a node gives back is not freed.
+    LeaseNotFreed,
+    /// Lease: a node is not told that its lease has ended.
+    LeaseNotRevoked,
+    /// Lease: work is sent to two nodes.
+    LeaseGivenTwice,
+    /// Epoch: a result is taken by its unit alone, as if it had the epoch of the lease that is held
+    /// now.
+    EpochNotCompared,
+    /// Epoch: after a restart, the epochs of the last reservation are given out again.
+    EpochReused,
+    /// Commits are acknowledged, and submits answered, before they are durable.
+    EarlyAcknowledgement,
+    /// A unit whose attempt ended is never given to a node again: the message is lost, and nobody
+    /// notices.
+    RetryLost,
+    /// A result counts twice.
+    CountedTwice,
+    /// A part of a unit counts twice: whoever renders the rest renders all of it.
+    PartCountedTwice,
+    /// Results of one job are passed over, as if its nodes had given the units back: it never ends,
+    /// while others do.
+    JobStarved,
+    /// A node that fails everything is quarantined although no other one is here: the core believes
+    /// in one that does not exist.
+    LastNodeQuarantined,
+    /// The sweep removes what jobs that go on read.
+    LiveBlobCollected,
+    /// Nobody compares what two nodes made of a unit: every result is taken for the true one,
+    /// whatever is in it.
+    LiarNotVerified,
+    /// Replay: a record is passed over.
+    ReplayDropsRecord,
+    /// Replay: a record is taken twice.
+    ReplayDoublesRecord,
+}
+
+/// A bug and what it remembers.
+#[derive(Clone, Debug)]
+pub(crate) struct Planted {
+    bug: Bug,
+    /// Results that were passed off as others: what the core was told, and the truth.
+    forged: BTreeMap<(SessionId, Lease), (SessionId, Lease)>,
+    /// The job that is starved.
+    victim: Option<JobId>,
+    /// Results of it that the core has never seen.
+    passed_over: Vec<(SessionId, Lease)>,
+    /// The process that believes in a node that does not exist.
+    haunted: u64,
+}
+
+impl Planted {
+    pub(crate) fn new(bug: Bug) -> Self {
+        Self { bug, forged: BTreeMap::new(), victim: None, passed_over: Vec::new(), haunted: 0 }
+    }
+
+    /// A start could tell the bug by reading everything twice; the epochs alone are to show it.
+    pub(crate) fn is_left_to_epochs(&self) -> bool {
+        self.bug == Bug::EpochReused
+    }
+
+    /// What everybody takes an input for: the end of the run alone is to show that a job is
+    /// starved.
+    pub(crate) fn disguise(&mut self, input: Input, books: &Books) -> Input {
+        match input {
+            Input::ResultArrived { session, mut result } if self.bug == Bug::LiarNotVerified => {
+                let unit = result.lease.unit;
+                let pinned = books.jobs.get(&unit.job).and_then(|job| job.pinned);
+                result.hash = pinned
+                    .map_or(result.hash, |pinned| hash_of(sum_of(unit, pinned, result.shape)));
+                Input::ResultArrived { session, result }
+            }
+            Input::ResultArrived { session, result }
+                if self.bug == Bug::JobStarved
+                    && *self.victim.get_or_insert(result.lease.unit.job)
+                        == result.lease.unit.job =>
+            {
+                self.passed_over.push((session, result.lease));
+                Input::Returned { session, leases: vec![result.lease] }
+            }
+            input => input,
+        }
+    }
+
+    /// What the core is handed instead of an input.
+    pub(crate) fn on_input(
+        &mut self,
+        input: Input,
+        process: &Process,
+        random: &mut Random,
+    ) -> Option<Input> {
+        match (self.bug, input) {
+            (Bug::LeaseOutlivesNode, Input::SessionLost { .. }) if random.permille(300) => None,
+            (Bug::LeaseNotFreed, Input::Returned { .. }) => None,
+            (Bug::EpochNotCompared, Input::ResultArrived { session, mut result }) => {
+                let held: Vec<(Lease, NodeId)> =
+                    process.core.leases_of(result.lease.unit).collect();
+                let own = held.iter().any(|(lease, _)| *lease == result.lease);
+                let holder = held
+                    .last()
+                    .and_then(|(lease, node)| Some((*lease, process.watch.session_of(*node)?)));
+                let Some((lease, holder)) = holder.filter(|_| !own) else {
+                    return Some(Input::ResultArrived { session, result });
+                };
+                self.forged.insert((holder, lease), (session, result.lease));
+                result.lease = lease;
+                Some(Input::ResultArrived { session: holder, result })
+            }
+            (_, input) => Some(input),
+        }
+    }
+
+    /// What a start of the coordinator's is told besides.
+    pub(crate) fn on_start(&mut self, incarnation: u64) -> Option<Input> {
+        let new = std::mem::replace(&mut self.haunted, incarnation) != incarnation;
+        (self.bug == Bug::LastNodeQuarantined && new).then(ghost)
+    }
+
+    /// The sweep does not know what jobs read.
+    pub(crate) fn forgets_inputs(&self) -> bool {
+        self.bug == Bug::LiveBlobCollected
+    }
+
+    /// What is told before it is durable.
+    pub(crate) fn told_early(&self, action: &Action) -> bool {
+        let told = matches!(
+            action,
+            Action::Send { message: CoordinatorToNode::Committed { .. }, .. }
+                | Action::Reply { .. }
+        );
+        told && self.bug == Bug::EarlyAcknowledgement
+    }
+
+    /// Changes what the core decided.
+    pub(crate) fn on_step(
+        &mut self,
+        step: &mut Step,
+        process: &Process,
+        books: &Books,
+        random: &mut Random,
+    ) {
+        for action in &mut step.actions {
+            if let Action::KeepResult { session, lease } | Action::DropResult { session, lease } =
+                action
+                && let Some((true_session, true_lease)) = self.forged.remove(&(*session, *lease))
+            {
+                (*session, *lease) = (true_session, true_lease);
+            }
+        }
+        self.pass_over(step);
+        if self.bug == Bug::RetryLost {
+            lose_retries(step, books);
+        }
+        if self.bug == Bug::CountedTwice && random.permille(20) {
+            let commits = step.records.iter_mut().find_map(|record| match record {
+                Record::UnitsCommitted { commits, .. } => Some(commits),
+                _ => None,
+            });
+            if let Some(commits) = commits {
+                commits.extend_from_within(..1);
+            }
+        }
+        if self.bug == Bug::PartCountedTwice {
+            give_whole_units(step, books);
+        }
+        if self.bug == Bug::LeaseNotRevoked {
+            let is_revoke = |action: &Action| {
+                matches!(action, Action::Send { message: CoordinatorToNode::Revoke { .. }, .. })
+            };
+            step.actions.retain(|action| !is_revoke(action));
+        }
+        if self.bug == Bug::LeaseGivenTwice && random.permille(50) {
+            let work = step.actions.iter().find_map(|action| match action {
+                Action::Send { session, message: CoordinatorToNode::Work(work) } => {
+                    Some((*session, work.clone()))
+                }
+                _ => None,
+            });
+            let others: Vec<SessionId> = process.sessions.keys().copied().collect();
+            if let (Some((session, work)), Some(other)) = (work, random.pick(&others))
+                && other != session
+            {
+                let message = CoordinatorToNode::Work(work);
+                step.actions.push(Action::Send { session: other, message });
+            }
+        }
+    }
+
+    /// Nodes are told that nobody wants the results that the core has never seen.
+    fn pass_over(&mut self, step: &mut Step) {
+        for (session, lease) in std::mem::take(&mut self.passed_over) {
+            step.actions.push(Action::DropResult { session, lease });
+            step.actions
+                .push(Action::Send { session, message: CoordinatorToNode::Unwanted { lease } });
+        }
+    }
+
+    /// Changes what a start reads.
+    pub(crate) fn on_replay(&mut self, records: &mut Vec<Record>, random: &mut Random) {
+        let is_reservation = |record: &Record| matches!(record, Record::EpochsReserved { .. });
+        match self.bug {
+            Bug::EpochReused => {
+                if let Some(position) = records.iter().rposition(is_reservation) {
+                    records.remove(position);
+                }
+            }
+            Bug::ReplayDropsRecord if !records.is_empty() => {
+                records.remove(random.index(records.len()));
+            }
+            Bug::ReplayDoublesRecord if !records.is_empty() => {
+                let position = random.index(records.len());
+                records.insert(position, records[position].clone());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Work is sent as if no unit had parts.
+fn give_whole_units(step: &mut Step, books: &Books) {
+    for action in &mut step.actions {
+        let Action::Send { message: CoordinatorToNode::Work(work), .. } = action else { continue };
+        for assignment in work {
+            let kind = books.jobs.get(&assignment.job).map(|job| job.kind());
+            let whole = kind.and_then(|kind| task_of(kind, assignment.lease().unit));
+            assignment.task = whole.unwrap_or(assignment.task);
+        }
+    }
+}
+
+/// Work that was given before is not sent.
+fn lose_retries(step: &mut Step, books: &Books) {
+    for action in &mut step.actions {
+        if let Action::Send { message: CoordinatorToNode::Work(work), .. } = action {
+            work.retain(|assignment| {
+                let unit = assignment.lease().unit;
+                books.frame(unit).is_none_or(|frame| !frame.attempts.contains_key(&unit.unit.0))
+            });
+        }
+    }
+    let empty = |action: &Action| {
+        matches!(action,
+        Action::Send { message: CoordinatorToNode::Work(work), .. } if work.is_empty())
+    };
+    step.actions.retain(|action| !empty(action));
+}
+
+/// A node that wants nothing and is nowhere.
+fn ghost() -> Input {
+    let device = DeviceInfo {
+        slot: "cpu".to_owned(),
+        kind: DeviceKind::Cpu,
+        name: "ghost".to_owned(),
+        parallelism: 1,
+        memory_bytes: 1 << 30,
+        cuda: None,
+        state: DeviceState::Ready,
+    };
+    let join = Join {
+        node: NodeId(Uuid::from_u128(7)),
+        name: "ghost".to_owned(),
+        pool: None,
+        process: ProcessEpoch(1),
+        devices: vec![device],
+        capacity: 0,
+        running: Vec::new(),
+        finished: Vec::new(),
+        scenes: Vec::new(),
+        nvrtc: None,
+    };
+    Input::NodeJoined {
+        session: SessionId(u64::MAX),
+        join: Box::new(join),
+        fingerprint: crate::sim::world::plan::fingerprint(1),
+        build: "sim".to_owned(),
+    }
+}

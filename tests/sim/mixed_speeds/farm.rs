@@ -1,0 +1,324 @@
+//! A small farm without faults, in virtual time: nodes of given speeds, one job, and when its last
+//! unit was committed. Drives the core alone; what it finds is judged in `mixed_speeds`.
+
+use crate::sim::model::film::film_of;
+use std::collections::{BTreeMap, VecDeque};
+use tessera_core::{Action, Arrived, Core, Grid, Input, Moment, SessionId, Settings};
+use tessera_protocol::ids::{BlobHash, JobId, Lease, UnitIndex};
+use tessera_protocol::job::RenderSpec;
+use tessera_protocol::node::{Assignment, CoordinatorToNode, Heartbeat, Join};
+use tessera_protocol::status::FrameFile;
+use tessera_support::inputs as plain;
+use uuid::Uuid;
+
+/// One way of a message, microseconds.
+const WAY: u64 = 5_000;
+/// From a unit's end on the device to its result at the core: store, upload.
+const UPLOAD: u64 = 15_000;
+/// Between heartbeats.
+const BEAT: u64 = 2_000_000;
+/// Work that a node holds ahead on each device, as the node does by default.
+const HOLD: f64 = 500_000.0;
+/// The start of all runs, milliseconds.
+const START: u64 = 1_000_000;
+
+/// A node of one run.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine {
+    /// Camera samples of mean cost per second, of each device.
+    pub(crate) speed: f64,
+    pub(crate) devices: usize,
+    /// From this second on, its devices have another speed.
+    pub(crate) change: Option<(f64, f64)>,
+}
+
+impl Machine {
+    pub(crate) fn of(speed: f64) -> Self {
+        Self { speed, devices: 1, change: None }
+    }
+
+    fn speed_at(&self, micros: u64) -> f64 {
+        match self.change {
+            Some((from, speed)) if micros as f64 * 1e-6 >= from => speed,
+            _ => self.speed,
+        }
+    }
+
+    /// Work that all its devices do within so many seconds.
+    fn work_within(&self, secs: f64) -> f64 {
+        let first = self.change.map_or(secs, |(from, _)| from.min(secs));
+        let later = self.change.map_or(0.0, |(_, speed)| speed) * (secs - first);
+        (self.speed * first + later) * self.devices as f64
+    }
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    /// Seconds until the last unit was committed.
+    pub(crate) makespan: f64,
+    /// Seconds that the work takes where every device works until the end.
+    pub(crate) bound: f64,
+    /// Units of a frame.
+    pub(crate) units: u32,
+    /// Units committed by each node.
+    pub(crate) by_node: Vec<u32>,
+    /// Leases that were taken back.
+    pub(crate) revoked: u32,
+    /// All units were committed.
+    pub(crate) ended_well: bool,
+}
+
+enum Event {
+    ToCore(Box<Input>),
+    ToNode(usize, Box<CoordinatorToNode>),
+    /// A unit ends on a device, if it is still the one that runs there.
+    Ended(usize, usize, Lease),
+    Beat(usize),
+    Tick,
+}
+
+/// A node at work.
+#[derive(Default)]
+struct Working {
+    waiting: VecDeque<Assignment>,
+    running: Vec<Option<(Assignment, u64)>>,
+    mean_micros: Option<f64>,
+    capacity: u32,
+    beats: u64,
+}
+
+/// The run.
+pub(crate) struct Farm {
+    core: Core,
+    machines: Vec<Machine>,
+    nodes: Vec<Working>,
+    grid: Grid,
+    seed: u64,
+    agenda: BTreeMap<(u64, u64), Event>,
+    events: u64,
+    now: u64,
+    left: u64,
+    done_at: u64,
+    by_node: Vec<u32>,
+    revoked: u32,
+}
+
+impl Farm {
+    /// Renders a job on these machines. `seed` decides what each tile costs: from half of the mean
+    /// to half as much again.
+    pub(crate) fn run(machines: &[Machine], render: &RenderSpec, seed: u64) -> Run {
+        let grid = Grid::of(render);
+        let nodes = machines.iter().map(|machine| {
+            let running = vec![None; machine.devices];
+            Working { running, capacity: 2 * machine.devices as u32, ..Working::default() }
+        });
+        let mut farm = Self {
+            core: Core::new(Settings::default().without_checks(), Moment(START)),
+            nodes: nodes.collect(),
+            machines: machines.to_vec(),
+            grid,
+            seed,
+            agenda: BTreeMap::new(),
+            events: 0,
+            now: 0,
+            left: u64::from(grid.units()) * u64::from(render.frames.len()),
+            done_at: 0,
+            by_node: vec![0; machines.len()],
+            revoked: 0,
+        };
+        let frames = f64::from(render.frames.len());
+        let work: f64 =
+            (0..grid.units()).map(|unit| farm.cost(UnitIndex(unit))).sum::<f64>() * frames;
+        farm.begin(render);
+        farm.go_on();
+        Run {
+            makespan: farm.done_at as f64 * 1e-6,
+            bound: bound(machines, work),
+            units: grid.units(),
+            by_node: farm.by_node,
+            revoked: farm.revoked,
+            ended_well: farm.left == 0,
+        }
+    }
+
+    fn begin(&mut self, render: &RenderSpec) {
+        for node in 0..self.nodes.len() {
+            let join = self.join(node);
+            self.feed(join);
+            self.at(BEAT / 7 * (node as u64 % 7 + 1), Event::Beat(node));
+        }
+        self.feed(plain::submit(JobId(Uuid::from_u128(1)), plain::job(render.clone())));
+    }
+
+    fn join(&self, node: usize) -> Input {
+        let (number, devices) = (node as u64, vec![plain::device(); self.machines[node].devices]);
+        let join = Join { devices, ..plain::join(number, self.nodes[node].capacity) };
+        plain::joined(number, join)
+    }
+
+    fn go_on(&mut self) {
+        // A run that does not end is a failure of its judge's, not a hang.
+        while let Some(((at, _), event)) = self.agenda.pop_first()
+            && self.left > 0
+            && self.events < 20_000_000
+        {
+            self.now = at;
+            match event {
+                Event::ToCore(input) => self.feed(*input),
+                Event::ToNode(node, message) => self.on_message(node, *message),
+                Event::Ended(node, device, lease) => self.on_ended(node, device, lease),
+                Event::Beat(node) => self.on_beat(node),
+                Event::Tick => self.feed(Input::Tick),
+            }
+        }
+    }
+
+    fn at(&mut self, delay: u64, event: Event) {
+        self.events += 1;
+        self.agenda.insert((self.now + delay, self.events), event);
+    }
+
+    fn feed(&mut self, input: Input) {
+        self.core.handle(input, Moment(START + self.now / 1000));
+        for action in self.core.take_step().actions {
+            self.act(action);
+        }
+        if let Some(wake) = self.core.next_wakeup() {
+            let due = wake.0.saturating_sub(START) * 1000;
+            // The clock of the core has milliseconds.
+            self.at(due.saturating_sub(self.now).max(1000), Event::Tick);
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Send { session, message } => {
+                let node = session.0 as usize;
+                match &message {
+                    CoordinatorToNode::Committed { .. } => {
+                        self.left -= 1;
+                        self.done_at = self.now;
+                        self.by_node[node] += 1;
+                    }
+                    CoordinatorToNode::Revoke { leases } => self.revoked += leases.len() as u32,
+                    _ => {}
+                }
+                self.at(WAY, Event::ToNode(node, Box::new(message)));
+            }
+            Action::Fault { what } => panic!("fault of the core: {what}"),
+            Action::ResolveFrame { job, frame } => {
+                let file = FrameFile {
+                    format: "exr".to_owned(),
+                    hash: BlobHash([3; 32]),
+                    length: 1,
+                    pixels_sha256: [0; 32],
+                };
+                self.at(
+                    WAY,
+                    Event::ToCore(Box::new(Input::FrameResolved { job, frame, files: vec![file] })),
+                );
+            }
+            _ => {}
+        }
+    }
+
+    fn on_message(&mut self, node: usize, message: CoordinatorToNode) {
+        match message {
+            CoordinatorToNode::Work(work) => self.nodes[node].waiting.extend(work),
+            CoordinatorToNode::Revoke { leases } => {
+                let working = &mut self.nodes[node];
+                working.waiting.retain(|unit| !leases.contains(&unit.lease()));
+                for running in &mut working.running {
+                    if running.as_ref().is_some_and(|(unit, _)| leases.contains(&unit.lease())) {
+                        *running = None;
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.pump(node);
+    }
+
+    fn pump(&mut self, node: usize) {
+        for device in 0..self.machines[node].devices {
+            if self.nodes[node].running[device].is_some() {
+                continue;
+            }
+            let Some(unit) = self.nodes[node].waiting.pop_front() else { return };
+            self.nodes[node].running[device] = Some((unit, self.now));
+            let micros =
+                (self.cost(unit.unit) / self.machines[node].speed_at(self.now) * 1e6) as u64;
+            self.at(micros.max(1), Event::Ended(node, device, unit.lease()));
+        }
+    }
+
+    fn on_ended(&mut self, node: usize, device: usize, lease: Lease) {
+        let working = &mut self.nodes[node];
+        let Some((unit, began)) = working.running[device].filter(|(unit, _)| unit.lease() == lease)
+        else {
+            return;
+        };
+        working.running[device] = None;
+        let micros = self.now - began;
+        let mean = working.mean_micros.unwrap_or(micros as f64) * 0.75 + micros as f64 * 0.25;
+        working.mean_micros = Some(mean);
+        let capacity =
+            (1.0 + (HOLD / mean).ceil()).clamp(2.0, 128.0) as u32 * working.running.len() as u32;
+        if capacity != working.capacity {
+            working.capacity = capacity;
+            let session = SessionId(node as u64);
+            self.at(WAY, Event::ToCore(Box::new(Input::Capacity { session, units: capacity })));
+        }
+        let Some((tile, samples)) = self.grid.unit(unit.unit) else { return };
+        let result = Arrived {
+            lease,
+            hash: BlobHash([2; 32]),
+            shape: film_of(tile, samples, 3),
+            device: device as u8,
+            device_micros: micros,
+            device_bytes: 0,
+        };
+        let input = Input::ResultArrived { session: SessionId(node as u64), result };
+        self.at(UPLOAD, Event::ToCore(Box::new(input)));
+        self.pump(node);
+    }
+
+    fn on_beat(&mut self, node: usize) {
+        let working = &mut self.nodes[node];
+        working.beats += 1;
+        let running = working.running.iter().flatten().map(|(unit, _)| unit.lease());
+        let leases = running.chain(working.waiting.iter().map(Assignment::lease)).collect();
+        let heartbeat = Heartbeat {
+            sequence: working.beats,
+            leases,
+            outbox: 0,
+            busy: 1.0,
+            devices: Vec::new(),
+            progress: Vec::new(),
+        };
+        let input = Input::Heartbeat { session: SessionId(node as u64), heartbeat };
+        self.at(WAY, Event::ToCore(Box::new(input)));
+        self.at(BEAT, Event::Beat(node));
+    }
+
+    /// What a unit costs, in samples of mean cost: the same for every node.
+    fn cost(&self, unit: UnitIndex) -> f64 {
+        let (tile, _) = self.grid.tile_and_pass(unit);
+        let mixed = (u64::from(tile) ^ self.seed << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let share = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40;
+        let factor = 0.5 + share as f64 / f64::from(1u32 << 24);
+        self.grid.unit_camera_samples(unit) as f64 * factor
+    }
+}
+
+/// The seconds in which the machines together do so much work.
+fn bound(machines: &[Machine], work: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 1e9);
+    for _ in 0..200 {
+        let middle = (low + high) / 2.0;
+        let done: f64 = machines.iter().map(|machine| machine.work_within(middle)).sum();
+        if done < work { low = middle } else { high = middle }
+    }
+    high
+}

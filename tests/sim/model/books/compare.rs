@@ -1,0 +1,112 @@
+//! What the core says, compared with the books.
+
+use super::{Books, FrameBook, FrameEnd, JobBook};
+use crate::sim::checks::violation::{Checked, Violation, violated};
+use tessera_core::{Core, UnitState};
+use tessera_protocol::ids::{FrameNumber, JobId, UnitIndex, UnitKey};
+use tessera_protocol::status::{CopyCount, FrameState, JobState};
+
+impl Books {
+    /// The core says of every job and frame what the books say.
+    pub(crate) fn compare(&self, core: &Core) -> Checked {
+        let listed = core.jobs();
+        if !listed.iter().map(|row| row.job).eq(self.order.iter().copied()) {
+            return violated(format!(
+                "the core lists {} jobs, {} were accepted",
+                listed.len(),
+                self.order.len()
+            ));
+        }
+        for row in &listed {
+            let book = &self.jobs[&row.job];
+            let state = row.state.is_final().then_some(row.state);
+            let committed: usize = book.frames.values().map(|frame| frame.committed.len()).sum();
+            if (row.state == JobState::Paused) != book.paused
+                || state != book.ended
+                || row.units_committed != committed as u64
+                || row.owner != book.owner
+            {
+                let said =
+                    format!("{:?} with {} units, of {}", row.state, row.units_committed, row.owner);
+                let known = format!("{:?} with {committed}, of {}", book.ended, book.owner);
+                return violated(format!(
+                    "the core says of job {}: {said}; the records: {known}",
+                    row.job
+                ));
+            }
+            let copies = core.job(row.job).map(|detail| CopyCount { running: 0, ..detail.copies });
+            if copies != Some(book.copies) {
+                return violated(format!(
+                    "the core says of job {}: {copies:?}; the records: {:?}",
+                    row.job, book.copies
+                ));
+            }
+            let samples = book
+                .frames
+                .iter()
+                .map(|(number, frame)| frame.samples(book.kind(), row.job, *number));
+            let known = samples
+                .fold((0, book.kept_before), |(all, kept), (more, also)| (all + more, kept + also));
+            if known != (row.samples_committed, row.samples_kept) {
+                let said = (row.samples_committed, row.samples_kept);
+                return violated(format!(
+                    "the core counts {said:?} samples of job {}, the records {known:?}",
+                    row.job
+                ));
+            }
+            compare_frames(row.job, book, core)?;
+        }
+        Ok(())
+    }
+}
+
+fn compare_frames(job: JobId, book: &JobBook, core: &Core) -> Checked {
+    let rows = core.frames(job, 0).unwrap_or_default();
+    if rows.len() != book.frames.len() {
+        return violated(format!("the core lists {} frames of job {job}", rows.len()));
+    }
+    for (row, (number, frame)) in rows.iter().zip(&book.frames) {
+        let committed = frame.committed.len() as u32;
+        let lacks =
+            committed < frame.wanted() || !frame.checks.is_empty() || !frame.is_last_round();
+        let same = match (&row.state, frame.end) {
+            (FrameState::Open { committed: said, units, round }, FrameEnd::Open) => {
+                let rounds = round.map(|status| status.round)
+                    == frame.rounds.as_ref().map(|rounds| rounds.round);
+                *said == committed && *units == frame.wanted() && lacks && rounds
+            }
+            (FrameState::Resolving, FrameEnd::Open) => !lacks,
+            (FrameState::Done(_), FrameEnd::Done) | (FrameState::Failed(_), FrameEnd::Failed) => {
+                true
+            }
+            _ => false,
+        };
+        if !same || row.frame != *number {
+            let known = format!("{:?} with {committed} of {}", frame.end, frame.wanted());
+            return violated(format!(
+                "the core says of {job}/{number}: {:?}; the records: {known}",
+                row.state
+            ));
+        }
+        if frame.end == FrameEnd::Open {
+            compare_units(job, *number, frame, core)?;
+        }
+    }
+    Ok(())
+}
+
+/// Every unit of an unfinished frame is committed, and in check, where the books say so.
+fn compare_units(job: JobId, number: FrameNumber, frame: &FrameBook, core: &Core) -> Checked {
+    for unit in 0..frame.units {
+        let key = UnitKey { job, frame: number, unit: UnitIndex(unit) };
+        let state = core.state_of(key).map_err(Violation)?;
+        let known = (frame.committed.contains_key(&unit), frame.checks.contains_key(&unit));
+        let said = (state.is_committed(), matches!(state, UnitState::InCheck { .. }));
+        if said != known || state == UnitState::Dead {
+            return violated(format!(
+                "the core says that {key} is {state:?}; the records: committed, in check: {known:?}"
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! What the units of a job are, worked out anew from the description of the splitter.
+
+use crate::sim::model::rounds::{is_in_rounds, pass_of, passes_of};
+use tessera_protocol::compute::ComputeSpec;
+use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, UnitIndex, UnitKey};
+use tessera_protocol::job::{JobKind, RenderSpec};
+use tessera_protocol::node::{SampleRange, Task, TileRect};
+
+/// The frame whose result this one reads.
+pub(crate) fn frame_before(kind: &JobKind, frame: FrameNumber) -> Option<FrameNumber> {
+    kind.compute().filter(|compute| compute.feed.is_some())?;
+    kind.frames().iter().take_while(|other| *other < frame).last()
+}
+
+/// Hash of a frame's files.
+pub(crate) fn file_hash(job: JobId, frame: FrameNumber) -> BlobHash {
+    BlobHash::of(format!("{job}/{frame}").as_bytes())
+}
+
+/// What a unit is, worked out anew from the description of the splitter; None beyond the last.
+pub(crate) fn task_of(kind: &JobKind, unit: UnitKey) -> Option<Task> {
+    match kind {
+        JobKind::Render(render) => tile_of(render, unit.unit),
+        JobKind::Compute(compute) => {
+            let before = frame_before(kind, unit.frame);
+            chunk_of(compute, unit.unit, before.map(|before| file_hash(unit.job, before)))
+        }
+    }
+}
+
+fn chunk_of(compute: &ComputeSpec, unit: UnitIndex, feed: Option<BlobHash>) -> Option<Task> {
+    let indices = compute.domain.len();
+    // A plan's domains are so small that one whose chunks are left open is one chunk.
+    let each = if compute.chunk == 0 { indices } else { u64::from(compute.chunk) };
+    let first = u64::from(unit.0) * each;
+    (first < indices).then(|| Task::Chunk { first, count: each.min(indices - first) as u32, feed })
+}
+
+fn tile_of(render: &RenderSpec, unit: UnitIndex) -> Option<Task> {
+    // A plan's pictures are so small that a unit of all samples never is too large.
+    let each = if render.unit_samples == 0 { render.spp } else { render.unit_samples };
+    let adaptive = is_in_rounds(render);
+    let passes = if adaptive { passes_of(render.spp) } else { render.spp.div_ceil(each) };
+    let (columns, rows) = (render.width.div_ceil(render.tile), render.height.div_ceil(render.tile));
+    let (tile, pass) = (unit.0 / passes, unit.0 % passes);
+    if tile >= columns * rows {
+        return None;
+    }
+    let (x, y) = (tile % columns * render.tile, tile / columns * render.tile);
+    let (width, height) = (render.tile.min(render.width - x), render.tile.min(render.height - y));
+    let even = |first| SampleRange { first, count: each.min(render.spp - first) };
+    let samples = if adaptive { pass_of(render, pass)? } else { even(pass * each) };
+    Some(Task::Tile { tile: TileRect { x, y, width, height }, samples })
+}
+
+/// Units of a frame.
+pub(crate) fn units_of(job: JobId, kind: &JobKind) -> u32 {
+    let frame = kind.frames().get(0).unwrap_or(FrameNumber(0));
+    let key = |unit| UnitKey { job, frame, unit: UnitIndex(unit) };
+    (0..).take_while(|unit| task_of(kind, key(*unit)).is_some()).count() as u32
+}

@@ -1,0 +1,148 @@
+//! Situations that runs must meet now and then: a run that never gets into them proves nothing
+//! about them. Faults are counted in `faults`; these are what the farm made of them.
+
+pub(crate) mod noted;
+
+use std::fmt::Write;
+
+macro_rules! markers {
+    ($($name:ident $text:literal,)*) => {
+        /// A situation.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub(crate) enum Marker { $($name,)* }
+
+        impl Marker {
+            pub(crate) const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// What it is, after "sometimes".
+            pub(crate) fn text(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+        }
+    };
+}
+
+/// Notes that a situation was met, where it was: a seed set that never meets it fails by its name.
+macro_rules! sometimes {
+    ($world:expr, $name:ident) => {
+        $world.met.note($crate::sim::situations::Marker::$name, true)
+    };
+    ($world:expr, $name:ident, $condition:expr) => {
+        $world.met.note($crate::sim::situations::Marker::$name, $condition)
+    };
+}
+pub(crate) use sometimes;
+
+markers! {
+    ResultRefused "a result comes too late, and is refused",
+    AcknowledgedAgain "a commit is acknowledged that was acknowledged before",
+    CommitAfterRestart "a result of a lease from before a restart is committed",
+    CommitAfterEnd "a result is committed whose lease had ended",
+    LeaseTakenBack "a lease from before a restart is taken up again",
+    ThirdLease "a unit is leased a third time",
+    ManyInAStep "three results are committed in one step",
+    RetryElsewhere "a unit that failed on a node is committed by another",
+    SessionReplaced "a node opens a session before its last one is seen lost",
+    NobodyHere "jobs are open, and no node is here",
+    OneHere "jobs are open, and one node is here",
+    EverybodyHere "jobs are open, and every node is here",
+    EverybodyBusy "more units are open than all nodes together want",
+    ManyOpen "a thousand units are open",
+    IdleFarm "nodes are idle, and the only open units are leased",
+    ResolveAfterRestart "a frame whose units were all in is resolved after a restart",
+    RestartFromSnapshot "a start reads a snapshot and records after it",
+    RestartOfLongJournal "a start reads five hundred records",
+    RestartAfterAck "the coordinator ends within a second of an acknowledgement",
+    CancelUnderWay "a job is cancelled while units of it are leased",
+    CancelTooLate "a cancel finds its job ended",
+    ForgottenLater "a node hears of a job's end only when it comes back",
+    RevokedLate "a node learns from its heartbeat's answer that a lease is void",
+    FrameFailsOthersGoOn "a frame fails, and others of its job are finished",
+    FedFrame "a frame that reads the one before is leased",
+    SawFrameEarly "a client sees a finished frame of a job that goes on",
+    SawAcrossRestart "a client sees a job before a restart and after it",
+    LeaseOfACheck "a unit that is committed is leased again, to be checked",
+    CopyGiven "an idle node is given a copy of a unit",
+    CheckCopied "an idle node is given a copy of a check",
+    CopyWon "a copy's result is first",
+    CopyLost "the result of the lease before a copy is first",
+    CopyOfCheckStopped "a check is over, and its other lease is stopped",
+    LeftAlone "a node with one of a unit's two leases is lost, and the other goes on",
+    BothResults "both results of a unit arrive in one step",
+    StalledTakenBack "a unit is taken back from a node that beats and does not get on",
+    CommitAfterShortage "a unit that lacked what is not its own is committed",
+    ShortageTooLong "a unit lacks what is not its own for so long that it fails",
+    ShortageTold "a job is seen waiting for what is not its own",
+    GarbageSwept "a blob that no job names is removed",
+    LastNodeFails "an attempt fails on the last node that takes work",
+    LongQueue "twenty steps wait for one sync",
+    PartKept "samples of a node that leaves are committed",
+    PartAfterRestart "a part of a lease from before a restart is committed",
+    RestElsewhere "a node commits the rest of a unit of which another has done a part",
+    RestAfterRestart "the rest of a unit is leased that got its parts before a restart",
+    PartChecked "a part of a unit is leased to be checked",
+    PendingTold "a client's answer waits for a sync",
+    WaitsForNodes "a job says that no node is connected",
+    WaitsForPool "a job says that no node of its pool is connected",
+    WaitsForCheck "a job says that its results wait for another node",
+    WaitsForBuild "a job says that no node has its fingerprint",
+    WaitsForOutOfWork "a job says that all its nodes are out of work",
+    RetriedEnded "failed frames of a job that had ended are opened again",
+    RetriedCancelled "a cancelled job is opened again",
+    RetriedUnderWay "failed frames of a job that goes on are opened again",
+    RetryNothing "a retry finds no failed frame",
+    RetryFinished "a frame that had failed is finished after a retry",
+    RetryLate "a result of a lease from before a retry is refused for that",
+    PauseUnderWay "a job is paused while units of it are leased",
+    PausedEnds "a job that is paused ends, because its last frame was complete",
+    PausedRestart "the coordinator starts again, and a job is paused",
+    ResumedLeased "a job that was paused goes on, and is leased",
+    RoundOpened "another round of a frame is for some of its tiles",
+    RoundsEnded "no tile of a frame needs another round",
+    RoundInTime "another round of a frame fits into its time",
+    TimeOver "no other round of a frame fits into its time",
+    MeasureAfterRestart "a round whose units were all in is measured after a restart",
+    StoppedInTime "no node works on a job as long after its pause or cancel as messages take at \
+        most",
+}
+
+/// How often each situation was met.
+#[derive(Clone, Debug)]
+pub(crate) struct Met(Vec<u64>);
+
+impl Default for Met {
+    fn default() -> Self {
+        Self(vec![0; Marker::ALL.len()])
+    }
+}
+
+impl Met {
+    pub(crate) fn note(&mut self, marker: Marker, met: bool) {
+        self.0[marker as usize] += u64::from(met);
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(sum, count)| *sum += count);
+    }
+
+    /// Situations that were never met.
+    pub(crate) fn missing(&self) -> Vec<Marker> {
+        Marker::ALL.iter().copied().filter(|marker| self.0[*marker as usize] == 0).collect()
+    }
+
+    /// A line for each.
+    pub(crate) fn table(&self) -> String {
+        let mut table = String::new();
+        for marker in Marker::ALL {
+            let count = self.0[*marker as usize];
+            writeln!(
+                table,
+                "{count:>12}  {:<20} sometimes {}",
+                format!("{marker:?}"),
+                marker.text()
+            )
+            .expect("a string takes all");
+        }
+        table
+    }
+}

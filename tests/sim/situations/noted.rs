@@ -1,0 +1,241 @@
+//! What the farm made of what happened: notes the situations from steps and from the
+//! state. Checks nothing.
+
+use crate::sim::checks::leases::Seen;
+use crate::sim::faults::Fault;
+use crate::sim::situations::sometimes;
+use crate::sim::world::World;
+use std::collections::BTreeSet;
+use tessera_core::journal::{Commit, Ending};
+use tessera_core::{Action, Record, Step, TileSet};
+use tessera_protocol::ids::{FrameNumber, JobId, Lease, UnitKey};
+use tessera_protocol::node::CoordinatorToNode;
+use tessera_protocol::status::JobState;
+
+impl World {
+    /// Looks at a step before the watch takes it in: leases are still those of before.
+    pub(crate) fn note_step(&mut self, step: &Step, seen: &Seen) {
+        for record in &step.records {
+            self.note_record(record, seen);
+        }
+        let commits = step.records.iter().map(|record| match record {
+            Record::UnitsCommitted { commits, .. } => commits.len(),
+            _ => 0,
+        });
+        sometimes!(self, ManyInAStep, commits.sum::<usize>() >= 3);
+        let kept: BTreeSet<Lease> = step
+            .actions
+            .iter()
+            .filter_map(|action| match action {
+                Action::KeepResult { lease, .. } => Some(*lease),
+                _ => None,
+            })
+            .collect();
+        for action in &step.actions {
+            match action {
+                Action::Send { message, .. } => self.note_message(message, &kept, seen),
+                Action::CloseSession { .. } => sometimes!(self, SessionReplaced),
+                Action::ResolveFrame { .. } => {
+                    sometimes!(self, ResolveAfterRestart, seen.inputs == 0)
+                }
+                Action::MeasureFrame { .. } => {
+                    sometimes!(self, MeasureAfterRestart, seen.inputs == 0)
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn note_record(&mut self, record: &Record, seen: &Seen) {
+        match record {
+            Record::AttemptsEnded { attempts, .. } => {
+                for attempt in attempts {
+                    match attempt.ending {
+                        Ending::Expired => self.tally.count(Fault::LeaseExpired),
+                        Ending::Lost => self.tally.count(Fault::LeaseLost),
+                        Ending::TimedOut(ref reason) => {
+                            sometimes!(self, StalledTakenBack, reason.contains("no progress"));
+                            self.tally.count(Fault::TimedOut);
+                        }
+                        Ending::Failed(ref reason) => {
+                            sometimes!(self, ShortageTooLong, reason.contains("waited"));
+                        }
+                    }
+                }
+            }
+            Record::FrameFailed { job, .. } => {
+                self.tally.count(Fault::FrameFailed);
+                self.retry_soon(*job);
+            }
+            Record::UnitChecked { .. } => self.tally.count(Fault::UnitChecked),
+            Record::CheckWaived { .. } => self.tally.count(Fault::CheckWaived),
+            Record::UnitsTakenBack { .. } => self.tally.count(Fault::UnitTakenBack),
+            Record::RoundMeasured { going, spent_millis, .. } => {
+                sometimes!(self, RoundInTime, *going != TileSet::default() && *spent_millis > 0);
+                sometimes!(self, TimeOver, *going == TileSet::default() && *spent_millis > 0);
+                sometimes!(self, RoundOpened, *going != TileSet::default());
+                sometimes!(self, RoundsEnded, *going == TileSet::default());
+            }
+            Record::PartCommitted { commit, .. } => self.note_part(commit),
+            Record::NodeSuspected { guilty: true, .. } => self.tally.count(Fault::ForgerFound),
+            Record::UnitsCommitted { job, frame, commits } => {
+                commits.iter().for_each(|commit| self.note_commit(*job, *frame, commit));
+            }
+            Record::JobRetried { job, .. } => {
+                let ended = self.ledger.believed.jobs.get(job).and_then(|book| book.ended);
+                sometimes!(self, RetriedEnded, ended == Some(JobState::Failed));
+                sometimes!(self, RetriedCancelled, ended == Some(JobState::Cancelled));
+                sometimes!(self, RetriedUnderWay, ended.is_none());
+            }
+            Record::FrameFinished { job, frame, .. } => {
+                let book =
+                    self.ledger.believed.jobs.get(job).and_then(|book| book.frames.get(frame));
+                sometimes!(self, RetryFinished, book.is_some_and(|book| book.failures > 0));
+            }
+            Record::JobPaused { job, .. } => {
+                let Some(process) = &self.shell.process else { return };
+                sometimes!(self, PauseUnderWay, process.watch.holds_any(*job));
+            }
+            Record::CopyStopped { job, frame, unit, epoch, winner, .. } => {
+                let unit = UnitKey { job: *job, frame: *frame, unit: *unit };
+                let check = self.ledger.believed.is_to_be_checked(unit);
+                sometimes!(self, CopyOfCheckStopped, check);
+                sometimes!(self, CopyWon, winner > epoch);
+                sometimes!(self, CopyLost, winner < epoch);
+                let both = seen.has_result(Lease { unit, epoch: *epoch });
+                sometimes!(
+                    self,
+                    BothResults,
+                    both && seen.has_result(Lease { unit, epoch: *winner })
+                );
+            }
+            Record::JobEnded { job, state, note, .. } => self.note_end(*job, *state, note),
+            _ => {}
+        }
+    }
+
+    fn note_commit(&mut self, job: JobId, frame: FrameNumber, commit: &Commit) {
+        let unit = UnitKey { job, frame, unit: commit.unit };
+        let waited =
+            self.shell.process.as_ref().is_some_and(|process| process.watch.was_short(unit));
+        sometimes!(self, CommitAfterShortage, waited);
+        if self.shortages.remove(&unit) {
+            self.tally.count(Fault::ShortageCleared);
+        }
+        let attempt =
+            self.ledger.believed.frame(unit).and_then(|frame| frame.attempts.get(&commit.unit.0));
+        let elsewhere = attempt.is_some_and(|(_, node, failed)| *failed && *node != commit.node);
+        let after_end = attempt.is_some_and(|(epoch, ..)| *epoch == commit.epoch);
+        let parts =
+            self.ledger.believed.frame(unit).and_then(|frame| frame.parts.get(&commit.unit.0));
+        let by_others =
+            parts.is_some_and(|parts| parts.iter().any(|part| part.node != commit.node));
+        let elsewhere = elsewhere && parts.is_none();
+        sometimes!(self, RestElsewhere, by_others);
+        sometimes!(self, RetryElsewhere, elsewhere);
+        sometimes!(self, CommitAfterEnd, after_end);
+        let Some(process) = &self.shell.process else { return };
+        sometimes!(self, CommitAfterRestart, process.watch.is_former(commit.epoch));
+    }
+
+    fn note_part(&mut self, commit: &Commit) {
+        sometimes!(self, PartKept);
+        let Some(process) = &self.shell.process else { return };
+        sometimes!(self, PartAfterRestart, process.watch.is_former(commit.epoch));
+    }
+
+    fn note_end(&mut self, job: JobId, state: JobState, note: &str) {
+        if note.contains("memory") || note.contains("fits no device") {
+            self.tally.count(Fault::JobFitsNowhere);
+        }
+        let Some(process) = &self.shell.process else { return };
+        sometimes!(
+            self,
+            CancelUnderWay,
+            state == JobState::Cancelled && process.watch.holds_any(job)
+        );
+        sometimes!(
+            self,
+            PausedEnds,
+            state == JobState::Done && self.ledger.believed.is_paused(job)
+        );
+        let done = self.ledger.believed.jobs.get(&job).is_some_and(|book| book.some_done());
+        sometimes!(self, FrameFailsOthersGoOn, state == JobState::Failed && done);
+    }
+
+    fn note_message(&mut self, message: &CoordinatorToNode, kept: &BTreeSet<Lease>, seen: &Seen) {
+        match message {
+            CoordinatorToNode::Unwanted { lease } => {
+                sometimes!(self, ResultRefused);
+                let book = self.ledger.believed.jobs.get(&lease.unit.job);
+                let late = book.is_some_and(|book| lease.epoch.0 < book.fence);
+                sometimes!(self, RetryLate, late && self.ledger.believed.is_open(lease.unit));
+            }
+            CoordinatorToNode::Committed { lease } => {
+                sometimes!(self, AcknowledgedAgain, !kept.contains(lease));
+            }
+            CoordinatorToNode::Forget { .. } => {
+                sometimes!(self, ForgottenLater, seen.somebody_joined())
+            }
+            CoordinatorToNode::Revoke { leases } => {
+                let void = leases.iter().any(|lease| seen.names(*lease));
+                sometimes!(self, RevokedLate, void && !seen.somebody_joined());
+            }
+            CoordinatorToNode::Work(work) => {
+                for assignment in work {
+                    let book = self.ledger.believed.jobs.get(&assignment.job);
+                    let feeds = book.is_some_and(|book| book.reads_before(assignment.frame));
+                    sometimes!(self, FedFrame, feeds);
+                    sometimes!(self, ResumedLeased, book.is_some_and(|book| book.resumed > 0));
+                    let check = self.ledger.believed.is_to_be_checked(assignment.lease().unit);
+                    sometimes!(self, LeaseOfACheck, check);
+                    // Of several inputs, one may have ended the other lease.
+                    let unit = assignment.lease().unit;
+                    let held = self
+                        .shell
+                        .process
+                        .as_ref()
+                        .is_some_and(|process| process.watch.holds(unit));
+                    let copy = held && seen.inputs == 1 && self.ledger.believed.is_wanted(unit);
+                    sometimes!(self, CopyGiven, copy && !check);
+                    sometimes!(self, CheckCopied, copy && check);
+                    let parts = self
+                        .ledger
+                        .believed
+                        .frame(unit)
+                        .and_then(|frame| frame.parts.get(&unit.unit.0));
+                    let former = |epoch| {
+                        self.shell
+                            .process
+                            .as_ref()
+                            .is_some_and(|process| process.watch.is_former(epoch))
+                    };
+                    let before =
+                        parts.is_some_and(|parts| parts.iter().all(|part| former(part.epoch)));
+                    sometimes!(self, PartChecked, check && parts.is_some());
+                    sometimes!(self, RestAfterRestart, !check && before);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Looks at the whole farm; called now and then.
+    pub(crate) fn note_farm(&mut self) {
+        let Some(process) = &self.shell.process else { return };
+        let census = process.core.census();
+        if census.jobs == 0 {
+            return;
+        }
+        let (here, all) = (census.nodes, self.nodes.len());
+        sometimes!(self, NobodyHere, here == 0);
+        sometimes!(self, OneHere, here == 1);
+        sometimes!(self, EverybodyHere, here == all);
+        let books = self.ledger.believed.jobs.values().filter(|book| book.ended.is_none());
+        let open: usize = books.map(|book| book.open_units()).sum();
+        let wanted: u32 = self.nodes.iter().map(|node| node.plan.capacity).sum();
+        sometimes!(self, EverybodyBusy, open as u32 > wanted);
+        sometimes!(self, ManyOpen, open >= 1000);
+        sometimes!(self, IdleFarm, open > 0 && open == census.units && census.units < here);
+    }
+}

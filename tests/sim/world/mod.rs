@@ -1,0 +1,254 @@
+//! One run: everything there is, and the loop that lets one event after another happen.
+
+pub(crate) mod events;
+pub(crate) mod network;
+pub(crate) mod plan;
+pub(crate) mod random;
+
+use crate::sim::checks::violation::{Checked, violated};
+use crate::sim::client::Clients;
+use crate::sim::coordinator::Shell;
+use crate::sim::coordinator::blobs::Blobs;
+use crate::sim::coordinator::disk::Disk;
+use crate::sim::faults::planted::Planted;
+use crate::sim::faults::{Fault, Tally};
+use crate::sim::model::ledger::Ledger;
+use crate::sim::node::SimNode;
+use crate::sim::situations::Met;
+use crate::sim::world::events::{Agenda, Event, NodeEvent};
+use crate::sim::world::network::Links;
+use crate::sim::world::plan::Plan;
+use crate::sim::world::random::Random;
+
+use std::collections::{BTreeMap, BTreeSet};
+use tessera_history::History;
+use tessera_protocol::ids::{JobId, UnitKey};
+
+/// Virtual milliseconds after the last fault and the last commit within which everything must have
+/// ended.
+const STILL_MAX: u64 = 1800 * 1000;
+/// Virtual milliseconds after the last fault within which everything must have ended: a pool of one
+/// slow node needs hours for thousands of units.
+const HEAL_MAX: u64 = 4 * 3600 * 1000;
+/// Steps between two checks of everything: a check costs as much as dozens of steps.
+const WHOLE_EVERY: u64 = 64;
+/// Events of a run at most: many times what the longest needs.
+const EVENTS_MAX: u64 = 3_000_000;
+
+/// Everything there is.
+#[derive(Debug)]
+pub(crate) struct World {
+    /// Virtual milliseconds since the run began.
+    pub(crate) now: u64,
+    pub(crate) random: Random,
+    pub(crate) plan: Plan,
+    pub(crate) healed: bool,
+    pub(crate) tally: Tally,
+    pub(crate) met: Met,
+    /// What clients and nodes were told.
+    pub(crate) history: History,
+    /// When a commit was acknowledged last.
+    pub(crate) acknowledged_at: u64,
+    /// When the coordinator ended last.
+    pub(crate) ended_at: u64,
+    pub(crate) agenda: Agenda,
+    pub(crate) links: Links,
+    pub(crate) nodes: Vec<SimNode>,
+    pub(crate) shell: Shell,
+    pub(crate) disk: Disk,
+    pub(crate) blobs: Blobs,
+    pub(crate) clients: Clients,
+    pub(crate) ledger: Ledger,
+    pub(crate) planted: Option<Planted>,
+    /// Units that needed more memory than a device had, and are not committed yet.
+    pub(crate) shortages: BTreeSet<UnitKey>,
+    /// Jobs whose files cannot be had, and until when.
+    pub(crate) files_gone: BTreeMap<JobId, u64>,
+    /// Units that nobody can render, and until when.
+    pub(crate) poisoned: BTreeMap<UnitKey, u64>,
+    pub(crate) steps: u64,
+    /// Everything is compared with everything after each so many steps, besides what a step
+    /// touches, which is checked at once.
+    pub(crate) whole_every: u64,
+    pub(crate) over: bool,
+    /// What happened, if it is to be kept.
+    pub(crate) diary: Option<Vec<String>>,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, planted: Option<Planted>, keep_diary: bool) -> Self {
+        let mut random = Random::new(seed);
+        let plan = Plan::of(&mut random);
+        let nodes = plan.nodes.iter().map(|plan| SimNode::new(plan.clone())).collect();
+        let clients = Clients::new(&plan);
+        let forgers = plan.nodes.iter().filter(|node| node.forger).map(|node| node.id).collect();
+        Self {
+            now: 0,
+            random,
+            plan,
+            healed: false,
+            tally: Tally::default(),
+            met: Met::default(),
+            history: History::new(),
+            acknowledged_at: 0,
+            ended_at: 0,
+            agenda: Agenda::default(),
+            links: Links::default(),
+            nodes,
+            shell: Shell::default(),
+            disk: Disk::default(),
+            blobs: Blobs::default(),
+            clients,
+            ledger: Ledger::new(forgers),
+            planted,
+            shortages: BTreeSet::new(),
+            files_gone: BTreeMap::new(),
+            poisoned: BTreeMap::new(),
+            steps: 0,
+            whole_every: WHOLE_EVERY,
+            over: false,
+            diary: keep_diary.then(Vec::new),
+        }
+    }
+
+    /// Runs to the end. An error names the invariant that broke.
+    pub(crate) fn run(&mut self) -> Checked {
+        self.agenda.plan(0, Event::Restart);
+        for index in 0..self.nodes.len() {
+            self.agenda.plan(self.nodes[index].plan.starts_at, Event::NodeStarts(index));
+        }
+        self.plan_clients();
+        self.agenda.plan(1_000, Event::Weather);
+        self.agenda.plan(1_000, Event::Sweep);
+        self.agenda.plan(self.plan.heal_at, Event::Heal);
+        let mut events = 0;
+        while !self.over {
+            let Some((at, event)) = self.agenda.next() else {
+                return violated("nothing is to happen any more");
+            };
+            self.now = at;
+            events += 1;
+            if events > EVENTS_MAX {
+                return violated(format!("{events} events, and no end"));
+            }
+            self.happen(event)?;
+        }
+        Ok(())
+    }
+
+    fn happen(&mut self, event: Event) -> Checked {
+        if let Some(diary) = &mut self.diary {
+            diary.push(format!("{:>9} {event:?}", self.now));
+        }
+        if let Some(event) = self.defer(event) {
+            return self.dispatch(event);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn dispatch(&mut self, event: Event) -> Checked {
+        match event {
+            Event::Up(link, parcel) => self.on_up(link, parcel),
+            Event::Down(link, message) => self.on_down(link, message),
+            Event::CoordinatorNotices(link) => self.on_coordinator_notices(link),
+            Event::NodeNotices(link) => {
+                self.on_node_notices(link);
+                Ok(())
+            }
+            Event::NodeStarts(node) => {
+                self.start_node(node);
+                Ok(())
+            }
+            Event::Node(node, process, event) => self.on_node_event(node, process, event),
+            Event::NodeWakes(node) => self.wake_node(node),
+            Event::TakeStep(incarnation) => self.if_current(incarnation, Self::take_step),
+            Event::Synced(incarnation) => self.if_current(incarnation, Self::on_synced),
+            Event::Tick(incarnation, wakeup) => {
+                self.if_current(incarnation, |world| world.on_tick(wakeup))
+            }
+            Event::LateLoss(incarnation, session) => {
+                self.if_current(incarnation, |world| world.on_session_lost(session))
+            }
+            Event::Measured(incarnation, job, frame, measured) => {
+                self.if_current(incarnation, |world| world.on_measured(job, frame, measured))
+            }
+            Event::Resolved(incarnation, job, frame) => {
+                self.if_current(incarnation, |world| world.on_resolved(job, frame))
+            }
+            Event::Crash(incarnation) => self.if_current(incarnation, Self::crash),
+            Event::Restart => self.restart(),
+            Event::Ask(ask) => self.on_ask(ask),
+            Event::Submit(index) => self.submit(index),
+            Event::Stopped(halt) => self.check_halt(&halt),
+            Event::Sweep => {
+                self.sweep_blobs();
+                Ok(())
+            }
+            Event::Answer(ask, response) => self.on_answer(ask, &response),
+            Event::Question(job, before) => self.on_question(job, before),
+            Event::Answers(answers) => self.on_answers(&answers),
+            Event::Weather => self.on_weather(),
+            Event::Heal => self.heal(),
+            Event::Look => self.look(),
+        }
+    }
+
+    /// Does something unless it was meant for a process of the coordinator that is no more.
+    fn if_current(&mut self, incarnation: u64, act: impl FnOnce(&mut Self) -> Checked) -> Checked {
+        if self.shell.process.is_some() && self.shell.incarnation == incarnation {
+            act(self)
+        } else {
+            Ok(())
+        }
+    }
+
+    pub(crate) fn after(&mut self, delay: u64, event: Event) {
+        self.agenda.plan(self.now + delay, event);
+    }
+
+    pub(crate) fn node_after(&mut self, node: usize, delay: u64, event: NodeEvent) {
+        if let Some(process) = &self.nodes[node].process {
+            let number = process.number;
+            self.after(delay, Event::Node(node, number, event));
+        }
+    }
+
+    /// Rolls for a fault, and counts it where it happens. After the healing none does.
+    pub(crate) fn chance(&mut self, fault: Fault) -> bool {
+        let happens = !self.healed && self.random.permille(self.plan.rate(fault));
+        if happens {
+            self.tally.count(fault);
+        }
+        happens
+    }
+
+    pub(crate) fn note(&mut self, text: impl FnOnce() -> String) {
+        if let Some(diary) = &mut self.diary {
+            diary.push(format!("{:>9}   {}", self.now, text()));
+        }
+    }
+
+    /// When everything must have ended.
+    fn deadline(&self) -> u64 {
+        let heal_at = self.plan.heal_at;
+        (heal_at.max(self.acknowledged_at) + STILL_MAX).min(heal_at + HEAL_MAX)
+    }
+
+    /// Ends the run once everything is over; fails where that takes too long.
+    fn look(&mut self) -> Checked {
+        match self.unfinished() {
+            None => {
+                self.over = true;
+                self.check_end()
+            }
+            Some(what) if self.now > self.deadline() => violated(format!(
+                "{} s after the last fault: {what}",
+                (self.now - self.plan.heal_at) / 1000
+            )),
+            Some(_) => {
+                self.after(1_000, Event::Look);
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! What a seed stands for: the settings, the weather, the nodes and the jobs of one run. Nothing
+//! here happens yet.
+
+use crate::sim::faults::Fault;
+use crate::sim::model::rounds::adapt;
+use crate::sim::world::random::Random;
+use std::time::Duration;
+use tessera_core::{Secret, Settings};
+use tessera_protocol::compute::{
+    ComputeFormat, ComputeSpec, Domain, Element, InputArray, Program, Reduction,
+};
+use tessera_protocol::frames::FrameSet;
+use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, NodeId};
+use tessera_protocol::job::{
+    AovSpec, AssetFile, FilterSpec, FormatSpec, JobKind, JobSpec, RawJobSpec, RenderSpec,
+};
+use uuid::Uuid;
+
+/// Nodes of every run at least.
+pub(crate) const NODES: usize = 200;
+/// Number of the first node's id.
+const FIRST_NODE: u128 = 1000;
+/// Bytes.
+const GIB: u64 = 1 << 30;
+/// Memory of the largest devices.
+pub(crate) const LARGEST: u64 = 24 * GIB;
+/// The pool that some jobs are for.
+pub(crate) const POOL: &str = "gpu";
+/// Users who submit jobs.
+pub(crate) const USERS: [&str; 3] = ["ada", "ben", "cleo"];
+
+/// One run.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) settings: Settings,
+    /// When the faults stop, milliseconds.
+    pub(crate) heal_at: u64,
+    /// Chance of each fault at each opportunity, of a thousand.
+    rates: Vec<u32>,
+    /// Two builds are about, and somebody keeps each.
+    pub(crate) mixed: bool,
+    pub(crate) nodes: Vec<NodePlan>,
+    pub(crate) jobs: Vec<JobPlan>,
+}
+
+/// One node.
+#[derive(Clone, Debug)]
+pub(crate) struct NodePlan {
+    pub(crate) id: NodeId,
+    pub(crate) name: String,
+    pub(crate) fingerprint: Fingerprint,
+    /// It keeps its fingerprint whatever happens, so that every job can be finished.
+    pub(crate) anchored: bool,
+    pub(crate) capacity: u32,
+    pub(crate) devices: u32,
+    /// It has CUDA devices, and compiles kernels.
+    pub(crate) compiles: bool,
+    /// Memory of each device, bytes.
+    pub(crate) memory: u64,
+    pub(crate) pool: Option<&'static str>,
+    /// Time for a unit, milliseconds: from half of this to twice.
+    pub(crate) unit_millis: u64,
+    /// Time of a message, milliseconds.
+    pub(crate) latency: u64,
+    /// Time between heartbeats by the node's own clock, milliseconds.
+    pub(crate) beat: u64,
+    pub(crate) liar: bool,
+    pub(crate) bad: bool,
+    /// Some of its results are wrong.
+    pub(crate) forger: bool,
+    pub(crate) starts_at: u64,
+}
+
+/// One job.
+#[derive(Clone, Debug)]
+pub(crate) struct JobPlan {
+    pub(crate) id: JobId,
+    pub(crate) spec: JobSpec,
+    /// Bytes that its units really need on a device.
+    pub(crate) needs: u64,
+    pub(crate) owner: &'static str,
+    pub(crate) submit_at: u64,
+}
+
+impl Plan {
+    pub(crate) fn of(random: &mut Random) -> Self {
+        let climate = Climate::of(random);
+        let heal_at = climate.heal_at;
+        let forged = random.permille(400);
+        let settings = settings(random, forged);
+        let herd = Herd {
+            mixed: random.permille(300),
+            liars: if random.permille(600) { 60 } else { 0 },
+            bad: if random.permille(300) { 60 } else { 0 },
+            beat: random.between(1_500, settings.lease.as_millis() as u64 / 4),
+        };
+        let count = NODES + if random.permille(100) { random.index(200) } else { 0 };
+        let mut nodes: Vec<NodePlan> = (0..count).map(|index| node(random, index, &herd)).collect();
+        // One at most: two could agree with nobody else, and be all that there is.
+        if forged {
+            let forger = random.index(count);
+            nodes[forger].forger = true;
+        }
+        // Some farms have far more work than room.
+        let large = random.permille(250);
+        let jobs = (0..random.between(4, 14))
+            .map(|number| job(random, number, climate.submit_until, large))
+            .collect();
+        Self {
+            settings,
+            heal_at,
+            rates: rates(random, climate.divisor),
+            mixed: herd.mixed,
+            nodes,
+            jobs,
+        }
+    }
+
+    pub(crate) fn rate(&self, fault: Fault) -> u32 {
+        self.rates[fault as usize]
+    }
+}
+
+/// The position of a node that a plan made.
+pub(crate) fn index_of(id: NodeId) -> usize {
+    (id.0.as_u128() - FIRST_NODE) as usize
+}
+
+/// A build, by its number.
+pub(crate) fn fingerprint(number: u8) -> Fingerprint {
+    Fingerprint([number; 32])
+}
+
+/// How long and how heavy the faults are. In storms hardly a job comes to its end before the
+/// healing; in long and mild weather most do, and faults meet what happens late: resolves, ends,
+/// retries.
+struct Climate {
+    heal_at: u64,
+    /// Jobs are submitted before, milliseconds.
+    submit_until: u64,
+    /// Faults are so many times rarer.
+    divisor: u32,
+}
+
+impl Climate {
+    fn of(random: &mut Random) -> Self {
+        if random.permille(350) {
+            let heal_at = random.between(45_000, 100_000);
+            return Self { heal_at, submit_until: heal_at / 4, divisor: 4 };
+        }
+        let heal_at = random.between(12_000, 45_000);
+        Self { heal_at, submit_until: heal_at * 3 / 4, divisor: 1 }
+    }
+}
+
+/// Each run has its own weather: a third of the faults do not occur at all, others more often than
+/// in the mean.
+fn rates(random: &mut Random, divisor: u32) -> Vec<u32> {
+    let rate = |fault: &Fault| {
+        let factor = [0, 0, 1, 1, 1, 3][random.index(6)];
+        (fault.permille() * factor).div_ceil(divisor).min(900)
+    };
+    Fault::ALL.iter().map(rate).collect()
+}
+
+fn settings(random: &mut Random, forged: bool) -> Settings {
+    let millis = Duration::from_millis;
+    let lease = random.between(6_000, 25_000);
+    Settings {
+        lease: millis(lease),
+        lease_longest: millis(lease * random.between(2, 5)),
+        grace: millis(random.between(2_000, 15_000)),
+        settle: millis(random.between(0, 2_000)),
+        attempts: random.between(2, 5) as u8,
+        losses: random.between(4, 16) as u8,
+        backoff: millis(random.between(100, 1_500)),
+        backoff_longest: millis(random.between(2_000, 15_000)),
+        patience: millis(random.between(0, 5_000)),
+        stall: millis(random.between(lease / 2, lease)),
+        shortage_longest: millis(random.between(500, 15_000)),
+        copy_after: millis(random.between(500, 20_000)),
+        unfit: millis(random.between(2_000, 20_000)),
+        epoch_block: [1, 4, 32, 256][random.index(4)],
+        check_share: if forged { 1024 } else { [0, 10, 100, 1024][random.index(4)] },
+        check_first: [0, 5, 200][random.index(3)],
+        check_wait: millis(random.between(1_000, 10_000)),
+        secret: Secret([7; 32]),
+    }
+}
+
+/// What the nodes of a run have in common.
+struct Herd {
+    mixed: bool,
+    /// Chances of a liar and of a node that fails everything, of a thousand.
+    liars: u32,
+    bad: u32,
+    beat: u64,
+}
+
+fn node(random: &mut Random, index: usize, herd: &Herd) -> NodePlan {
+    // The first four keep both fingerprints present: whatever a job is pinned to, somebody can
+    // finish it.
+    let anchored = index < 4;
+    let foreign = herd.mixed && (index < 2 || random.permille(250));
+    NodePlan {
+        id: NodeId(Uuid::from_u128(FIRST_NODE + index as u128)),
+        name: format!("n{index:03}"),
+        fingerprint: fingerprint(if foreign { 2 } else { 1 }),
+        anchored,
+        capacity: random.between(1, 5) as u32,
+        devices: random.between(1, 3) as u32,
+        compiles: anchored || random.permille(500),
+        // Those who are always there are of every pool that jobs ask for.
+        pool: if anchored {
+            Some(POOL)
+        } else {
+            [None, None, Some(POOL), Some("other")][random.index(4)]
+        },
+        memory: if anchored { LARGEST } else { [4, 8, 16, 24][random.index(4)] * GIB },
+        unit_millis: random.between(500, 6_000),
+        latency: [1, 5, 20, 150][random.index(4)],
+        beat: herd.beat,
+        liar: random.permille(herd.liars),
+        bad: !anchored && random.permille(herd.bad),
+        forger: false,
+        starts_at: random.between(0, 5_000),
+    }
+}
+
+fn job(random: &mut Random, number: u64, submit_until: u64, large: bool) -> JobPlan {
+    let owner = USERS[random.index(USERS.len())];
+    // The last is larger than any device.
+    let sizes = [2, 2, 6, 12, 20, 40].map(|size| size * GIB);
+    let device_bytes = if random.permille(500) { 0 } else { sizes[random.index(6)] };
+    let mut spec = JobSpec {
+        name: format!("job {number}"),
+        priority: [0, 10, 50, 50, 50, 100][random.index(6)],
+        kind: if random.permille(350) {
+            JobKind::Compute(compute(random))
+        } else {
+            JobKind::Render(render(random, large))
+        },
+        device_bytes,
+        pool: random.permille(250).then(|| POOL.to_owned()),
+    };
+    let needs = if device_bytes == 0 || random.permille(200) {
+        sizes[random.index(6)]
+    } else {
+        device_bytes
+    };
+    let id = JobId(Uuid::from_u128(u128::from(random.next()) << 64 | u128::from(number)));
+    adapt(&mut spec, id);
+    JobPlan {
+        needs,
+        id,
+        spec: RawJobSpec::from(spec).check().expect("a plan makes sound specs"),
+        owner,
+        submit_at: random.between(0, submit_until),
+    }
+}
+
+fn compute(random: &mut Random) -> ComputeSpec {
+    let domain = Domain {
+        width: random.between(1, 40) as u32,
+        height: random.between(1, 4) as u32,
+        depth: 1,
+    };
+    let first = random.between(0, 90) as u32;
+    let frames = (0..random.between(1, 4) as u32).map(|number| FrameNumber(first + number * 2));
+    let file = AssetFile {
+        path: "kernel".to_owned(),
+        hash: BlobHash([random.between(1, 3) as u8; 32]),
+        length: 9,
+    };
+    let program = match random.index(3) {
+        0 => Program::Builtin("merge".to_owned()),
+        1 => Program::Ptx(file),
+        _ => Program::Cuda(file),
+    };
+    let fed = random.permille(500);
+    let input = InputArray {
+        name: "state".to_owned(),
+        hash: BlobHash([9; 32]),
+        length: domain.len() * 4 + 128,
+        element: Element::F32,
+        shape: domain.shape(1),
+    };
+    ComputeSpec {
+        program,
+        inputs: vec![input],
+        arguments: Vec::new(),
+        domain,
+        channels: 1,
+        element: Element::F32,
+        reduction: (!fed && random.permille(500)).then_some(Reduction::Sum),
+        formats: vec![ComputeFormat::Npy],
+        chunk: random.between(0, 30) as u32,
+        frames: FrameSet::from_frames(frames).expect("a few frames are a set"),
+        feed: fed.then(|| "state".to_owned()),
+        seed: 0,
+        time_limit_secs: 60,
+    }
+}
+
+fn render(random: &mut Random, large: bool) -> RenderSpec {
+    let scene = format!("scene{}.gltf", random.between(1, 3));
+    let file = AssetFile {
+        path: scene.clone(),
+        hash: BlobHash([random.between(1, 3) as u8; 32]),
+        length: 9,
+    };
+    let first = random.between(0, 90) as u32;
+    let step = random.between(1, 4) as u32;
+    let frames = (0..random.between(1, 6) as u32).map(|number| FrameNumber(first + number * step));
+    let spp = random.between(1, 8) as u32;
+    let unit_samples = random.between(0, 4).min(u64::from(spp)) as u32;
+    // Where a unit has all samples, it may have many.
+    let spp = if unit_samples == 0 { spp * 4 } else { spp };
+    let formats =
+        [vec![FormatSpec::Exr], vec![FormatSpec::Png], vec![FormatSpec::Exr, FormatSpec::Png16]];
+    RenderSpec {
+        scene,
+        files: vec![file],
+        width: random.between(8, if large { 200 } else { 64 }) as u32,
+        height: random.between(8, if large { 100 } else { 48 }) as u32,
+        frames: FrameSet::from_frames(frames).expect("a few frames are a set"),
+        spp,
+        filter: FilterSpec::Box,
+        tile: random.between(12, 40) as u32,
+        unit_samples,
+        aovs: if random.permille(300) { vec![AovSpec::Albedo, AovSpec::Depth] } else { Vec::new() },
+        formats: formats[random.index(3)].clone(),
+        ..RenderSpec::default()
+    }
+}
