@@ -77,7 +77,7 @@ impl Clients {
 impl World {
     pub(crate) fn plan_clients(&mut self) {
         for (index, job) in self.plan.jobs.iter().enumerate() {
-            self.agenda.plan(job.submit_at, Event::Ask(Ask::Submit(index)));
+            self.events.plan(job.submit_at, Event::Ask(Ask::Submit(index)));
         }
     }
 

@@ -1,7 +1,7 @@
 //! Every kind of fault that the simulator knows, how often it happens, and how often it was met.
 
 pub(crate) mod planted;
-pub(crate) mod weather;
+pub(crate) mod spontaneous;
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ macro_rules! faults {
         impl Fault {
             pub(crate) const ALL: &[Self] = &[$(Self::$name,)*];
 
-            /// How often, of a thousand opportunities, in a run of medium weather.
+            /// How often, of a thousand opportunities, in a run of medium severity.
             pub(crate) fn permille(self) -> u32 {
                 match self { $(Self::$name => $permille,)* }
             }

@@ -1,6 +1,7 @@
 //! Simulated nodes: processes that come and go, their sessions, and the outbox that outlives them.
 //! What they do about work is in `work`, what liars do besides in `lies`.
 
+mod leaving;
 pub(crate) mod lies;
 pub(crate) mod work;
 
@@ -384,5 +385,14 @@ impl World {
             self.send_up(link, Parcel::Result(lease, film), again);
         }
         self.send_up(link, Parcel::Result(lease, film), slow);
+    }
+}
+
+impl World {
+    pub(crate) fn set_capacity(&mut self, node: usize, units: u32) {
+        if let Some(process) = &mut self.nodes[node].process {
+            process.capacity = units;
+            self.control(node, NodeToCoordinator::Capacity { units });
+        }
     }
 }

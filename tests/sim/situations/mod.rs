@@ -5,13 +5,13 @@ pub(crate) mod noted;
 
 use std::fmt::Write;
 
-macro_rules! markers {
+macro_rules! situations {
     ($($name:ident $text:literal,)*) => {
         /// A situation.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub(crate) enum Marker { $($name,)* }
+        pub(crate) enum Situation { $($name,)* }
 
-        impl Marker {
+        impl Situation {
             pub(crate) const ALL: &[Self] = &[$(Self::$name,)*];
 
             /// What it is, after "sometimes".
@@ -25,15 +25,15 @@ macro_rules! markers {
 /// Notes that a situation was met, where it was: a seed set that never meets it fails by its name.
 macro_rules! sometimes {
     ($world:expr, $name:ident) => {
-        $world.met.note($crate::sim::situations::Marker::$name, true)
+        $world.met.note($crate::sim::situations::Situation::$name, true)
     };
     ($world:expr, $name:ident, $condition:expr) => {
-        $world.met.note($crate::sim::situations::Marker::$name, $condition)
+        $world.met.note($crate::sim::situations::Situation::$name, $condition)
     };
 }
 pub(crate) use sometimes;
 
-markers! {
+situations! {
     ResultRefused "a result comes too late, and is refused",
     AcknowledgedAgain "a commit is acknowledged that was acknowledged before",
     CommitAfterRestart "a result of a lease from before a restart is committed",
@@ -112,13 +112,13 @@ pub(crate) struct Met(Vec<u64>);
 
 impl Default for Met {
     fn default() -> Self {
-        Self(vec![0; Marker::ALL.len()])
+        Self(vec![0; Situation::ALL.len()])
     }
 }
 
 impl Met {
-    pub(crate) fn note(&mut self, marker: Marker, met: bool) {
-        self.0[marker as usize] += u64::from(met);
+    pub(crate) fn note(&mut self, situation: Situation, met: bool) {
+        self.0[situation as usize] += u64::from(met);
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
@@ -126,20 +126,24 @@ impl Met {
     }
 
     /// Situations that were never met.
-    pub(crate) fn missing(&self) -> Vec<Marker> {
-        Marker::ALL.iter().copied().filter(|marker| self.0[*marker as usize] == 0).collect()
+    pub(crate) fn missing(&self) -> Vec<Situation> {
+        Situation::ALL
+            .iter()
+            .copied()
+            .filter(|situation| self.0[*situation as usize] == 0)
+            .collect()
     }
 
     /// A line for each.
     pub(crate) fn table(&self) -> String {
         let mut table = String::new();
-        for marker in Marker::ALL {
-            let count = self.0[*marker as usize];
+        for situation in Situation::ALL {
+            let count = self.0[*situation as usize];
             writeln!(
                 table,
                 "{count:>12}  {:<20} sometimes {}",
-                format!("{marker:?}"),
-                marker.text()
+                format!("{situation:?}"),
+                situation.text()
             )
             .expect("a string takes all");
         }

@@ -10,7 +10,7 @@ use tessera_core::journal::{Commit, Ending};
 use tessera_core::{Action, Record, Step, TileSet};
 use tessera_protocol::ids::{FrameNumber, JobId, Lease, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
-use tessera_protocol::status::JobState;
+use tessera_protocol::status::{JobState, JobSummary, NodeState, Waits};
 
 impl World {
     /// Looks at a step before the watch takes it in: leases are still those of before.
@@ -237,5 +237,38 @@ impl World {
         sometimes!(self, EverybodyBusy, open as u32 > wanted);
         sometimes!(self, ManyOpen, open >= 1000);
         sometimes!(self, IdleFarm, open > 0 && open == census.units && census.units < here);
+    }
+}
+
+impl World {
+    pub(crate) fn count_standings(&mut self) {
+        self.note_farm();
+        let Some(process) = &self.shell.process else { return };
+        for row in process.core.nodes(self.clock()) {
+            match row.state {
+                NodeState::Lost => self.tally.count(Fault::GraceOver),
+                NodeState::Unfit if row.note.contains("in a row") => {
+                    self.tally.count(Fault::NodeUnfit)
+                }
+                NodeState::Unfit if row.note.contains("quarantined") => {
+                    self.tally.count(Fault::DevicesAllOut)
+                }
+                _ => {}
+            }
+        }
+        let waits = |row: &JobSummary| row.note.contains("of the devices that are ready");
+        let lacks = process.core.jobs().iter().any(|row| row.note.starts_with("waiting: "));
+        sometimes!(self, ShortageTold, lacks);
+        let Some(process) = &self.shell.process else { return };
+        if process.core.jobs().iter().any(waits) {
+            self.tally.count(Fault::JobWaitsForMemory);
+        }
+        let waits: BTreeSet<Waits> =
+            process.core.jobs().iter().filter_map(|row| row.waits).collect();
+        sometimes!(self, WaitsForNodes, waits.contains(&Waits::Nodes));
+        sometimes!(self, WaitsForPool, waits.contains(&Waits::Pool));
+        sometimes!(self, WaitsForCheck, waits.contains(&Waits::Check));
+        sometimes!(self, WaitsForBuild, waits.contains(&Waits::Fingerprint));
+        sometimes!(self, WaitsForOutOfWork, waits.contains(&Waits::OutOfWork));
     }
 }

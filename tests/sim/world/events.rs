@@ -73,7 +73,7 @@ pub(crate) enum Event {
     /// A client sees how things were.
     Answers(Box<Answers>),
     /// Something may go wrong.
-    Weather,
+    RollFaults,
     /// Nothing goes wrong any more.
     Heal,
     /// Is everything over?
@@ -98,12 +98,12 @@ pub(crate) enum NodeEvent {
 
 /// Everything to come.
 #[derive(Debug, Default)]
-pub(crate) struct Agenda {
+pub(crate) struct EventQueue {
     queue: BTreeMap<(u64, u64), Event>,
     sequence: u64,
 }
 
-impl Agenda {
+impl EventQueue {
     pub(crate) fn plan(&mut self, at: u64, event: Event) {
         self.queue.insert((at, self.sequence), event);
         self.sequence += 1;

@@ -15,7 +15,7 @@ use crate::sim::faults::{Fault, Tally};
 use crate::sim::model::ledger::Ledger;
 use crate::sim::node::SimNode;
 use crate::sim::situations::Met;
-use crate::sim::world::events::{Agenda, Event, NodeEvent};
+use crate::sim::world::events::{Event, EventQueue, NodeEvent};
 use crate::sim::world::network::Links;
 use crate::sim::world::plan::Plan;
 use crate::sim::world::random::Random;
@@ -51,7 +51,7 @@ pub(crate) struct World {
     pub(crate) acknowledged_at: u64,
     /// When the coordinator ended last.
     pub(crate) ended_at: u64,
-    pub(crate) agenda: Agenda,
+    pub(crate) events: EventQueue,
     pub(crate) links: Links,
     pub(crate) nodes: Vec<SimNode>,
     pub(crate) shell: Shell,
@@ -92,7 +92,7 @@ impl World {
             history: History::new(),
             acknowledged_at: 0,
             ended_at: 0,
-            agenda: Agenda::default(),
+            events: EventQueue::default(),
             links: Links::default(),
             nodes,
             shell: Shell::default(),
@@ -113,17 +113,17 @@ impl World {
 
     /// Runs to the end. An error names the invariant that broke.
     pub(crate) fn run(&mut self) -> Checked {
-        self.agenda.plan(0, Event::Restart);
+        self.events.plan(0, Event::Restart);
         for index in 0..self.nodes.len() {
-            self.agenda.plan(self.nodes[index].plan.starts_at, Event::NodeStarts(index));
+            self.events.plan(self.nodes[index].plan.starts_at, Event::NodeStarts(index));
         }
         self.plan_clients();
-        self.agenda.plan(1_000, Event::Weather);
-        self.agenda.plan(1_000, Event::Sweep);
-        self.agenda.plan(self.plan.heal_at, Event::Heal);
+        self.events.plan(1_000, Event::RollFaults);
+        self.events.plan(1_000, Event::Sweep);
+        self.events.plan(self.plan.heal_at, Event::Heal);
         let mut events = 0;
         while !self.over {
-            let Some((at, event)) = self.agenda.next() else {
+            let Some((at, event)) = self.events.next() else {
                 return violated("nothing is to happen any more");
             };
             self.now = at;
@@ -187,7 +187,7 @@ impl World {
             Event::Answer(ask, response) => self.on_answer(ask, &response),
             Event::Question(job, before) => self.on_question(job, before),
             Event::Answers(answers) => self.on_answers(&answers),
-            Event::Weather => self.on_weather(),
+            Event::RollFaults => self.roll_faults(),
             Event::Heal => self.heal(),
             Event::Look => self.look(),
         }
@@ -203,7 +203,7 @@ impl World {
     }
 
     pub(crate) fn after(&mut self, delay: u64, event: Event) {
-        self.agenda.plan(self.now + delay, event);
+        self.events.plan(self.now + delay, event);
     }
 
     pub(crate) fn node_after(&mut self, node: usize, delay: u64, event: NodeEvent) {

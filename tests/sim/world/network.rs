@@ -89,7 +89,7 @@ impl World {
             at = at.max(link.control_up_at);
         }
         link.up += 1;
-        self.agenda.plan(at, Event::Up(id, parcel));
+        self.events.plan(at, Event::Up(id, parcel));
     }
 
     /// The coordinator sends something that was counted in when it was decided.
@@ -99,7 +99,7 @@ impl World {
         let Some(link) = self.links.links.get_mut(&id) else { return };
         let at = (self.now + delay).max(link.control_down_at);
         link.control_down_at = at;
-        self.agenda.plan(at, Event::Down(id, message));
+        self.events.plan(at, Event::Down(id, message));
     }
 
     fn latency(&mut self, node: usize) -> u64 {
@@ -136,8 +136,8 @@ impl World {
             return;
         };
         link.dead_from = last;
-        self.agenda.plan(last + up, Event::CoordinatorNotices(id));
-        self.agenda.plan(last + down, Event::NodeNotices(id));
+        self.events.plan(last + up, Event::CoordinatorNotices(id));
+        self.events.plan(last + down, Event::NodeNotices(id));
     }
 
     /// The coordinator ends a connection, or with it.
@@ -145,7 +145,7 @@ impl World {
         let Some(link) = self.links.links.get_mut(&id) else { return };
         link.coordinator_open = false;
         link.dead_from = link.dead_from.min(self.now);
-        self.agenda.plan(self.now + notice, Event::NodeNotices(id));
+        self.events.plan(self.now + notice, Event::NodeNotices(id));
         self.forget_link(id);
     }
 
@@ -157,7 +157,7 @@ impl World {
         link.node_open = false;
         if link.dead_from == u64::MAX {
             link.dead_from = last;
-            self.agenda.plan(last + notice, Event::CoordinatorNotices(id));
+            self.events.plan(last + notice, Event::CoordinatorNotices(id));
         }
         self.forget_link(id);
     }

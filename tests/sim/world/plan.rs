@@ -1,4 +1,4 @@
-//! What a seed stands for: the settings, the weather, the nodes and the jobs of one run. Nothing
+//! What a seed stands for: the settings, the faults, the nodes and the jobs of one run. Nothing
 //! here happens yet.
 
 use crate::sim::faults::Fault;
@@ -84,8 +84,8 @@ pub(crate) struct JobPlan {
 
 impl Plan {
     pub(crate) fn of(random: &mut Random) -> Self {
-        let climate = Climate::of(random);
-        let heal_at = climate.heal_at;
+        let severity = Severity::of(random);
+        let heal_at = severity.heal_at;
         let forged = random.permille(400);
         let settings = settings(random, forged);
         let herd = Herd {
@@ -104,12 +104,12 @@ impl Plan {
         // Some farms have far more work than room.
         let large = random.permille(250);
         let jobs = (0..random.between(4, 14))
-            .map(|number| job(random, number, climate.submit_until, large))
+            .map(|number| job(random, number, severity.submit_until, large))
             .collect();
         Self {
             settings,
             heal_at,
-            rates: rates(random, climate.divisor),
+            rates: rates(random, severity.divisor),
             mixed: herd.mixed,
             nodes,
             jobs,
@@ -131,10 +131,10 @@ pub(crate) fn fingerprint(number: u8) -> Fingerprint {
     Fingerprint([number; 32])
 }
 
-/// How long and how heavy the faults are. In storms hardly a job comes to its end before the
-/// healing; in long and mild weather most do, and faults meet what happens late: resolves, ends,
-/// retries.
-struct Climate {
+/// How long faults last and how frequent they are. In a short run with many faults hardly a job
+/// ends before the healing. In a long run with few faults most do, and faults meet what happens
+/// late: resolves, ends, retries.
+struct Severity {
     heal_at: u64,
     /// Jobs are submitted before, milliseconds.
     submit_until: u64,
@@ -142,7 +142,7 @@ struct Climate {
     divisor: u32,
 }
 
-impl Climate {
+impl Severity {
     fn of(random: &mut Random) -> Self {
         if random.permille(350) {
             let heal_at = random.between(45_000, 100_000);
@@ -153,7 +153,7 @@ impl Climate {
     }
 }
 
-/// Each run has its own weather: a third of the faults do not occur at all, others more often than
+/// Draws how often each fault occurs in a run: a third of them not at all, others more often than
 /// in the mean.
 fn rates(random: &mut Random, divisor: u32) -> Vec<u32> {
     let rate = |fault: &Fault| {

@@ -1,0 +1,113 @@
+//! What must hold after a step, besides its leases: where commits come from, that the last node is
+//! kept, and that nodes run what the core says.
+
+use crate::sim::checks::leases::Seen;
+use crate::sim::checks::violation::{Checked, violated};
+use crate::sim::situations::sometimes;
+use crate::sim::world::World;
+use std::collections::BTreeSet;
+use tessera_core::{Record, Step};
+use tessera_protocol::ids::{Lease, NodeId, UnitKey};
+use tessera_protocol::status::{NodeState, NodeSummary};
+
+impl World {
+    /// The last node that takes work is never put out of it, whatever fails there. Nodes are looked
+    /// at where an attempt may have failed.
+    pub(crate) fn check_last_node(&mut self, step: &Step, seen: &Seen) -> Checked {
+        let now = self.clock();
+        let Some(process) = &mut self.shell.process else { return Ok(()) };
+        let failed = step.records.iter().filter_map(|record| match record {
+            Record::AttemptsEnded { node, attempts, .. } => {
+                attempts.iter().any(|attempt| attempt.ending.has_failed()).then_some(*node)
+            }
+            _ => None,
+        });
+        let failed: BTreeSet<NodeId> = failed.chain(process.watch.ended_quietly()).collect();
+        if failed.is_empty() {
+            return Ok(());
+        }
+        let rows = process.core.nodes(now);
+        let known = |row: &&NodeSummary| process.watch.session_of(row.node).is_some();
+        let takes =
+            |row: &&NodeSummary| row.state == NodeState::Ready || row.note.contains("fingerprint");
+        let taking: BTreeSet<NodeId> =
+            rows.iter().filter(known).filter(takes).map(|row| row.node).collect();
+        let out =
+            rows.iter().filter(|row| row.note.contains("in a row")).map(|row| row.node).collect();
+        let fresh = process.watch.note_out(&out, &taking);
+        sometimes!(self, LastNodeFails, taking.is_subset(&failed));
+        // Of several inputs one may have put it out of work, and another have taken the others
+        // away.
+        match fresh.intersection(&failed).next().filter(|_| taking.is_empty() && seen.inputs == 1) {
+            Some(node) => {
+                violated(format!("{node} is put out of work, and no other node takes any"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What is committed was leased to its node, once, by this process or another; and nobody is
+    /// found guilty who did not lie.
+    pub(crate) fn check_origins(&self, step: &Step) -> Checked {
+        for record in &step.records {
+            if let Record::NodeSuspected { node, reason, guilty: true, .. } = record
+                && !self.ledger.forgers.contains(node)
+            {
+                return violated(format!("{node} is found guilty, and never lied: {reason}"));
+            }
+            let (job, frame, commits) = match record {
+                Record::UnitsCommitted { job, frame, commits } => (job, frame, commits.as_slice()),
+                Record::PartCommitted { job, frame, commit, .. } => {
+                    (job, frame, std::slice::from_ref(commit))
+                }
+                _ => continue,
+            };
+            for commit in commits {
+                let unit = UnitKey { job: *job, frame: *frame, unit: commit.unit };
+                let lease = Lease { unit, epoch: commit.epoch };
+                if !self.ledger.was_issued(lease, commit.node) {
+                    return violated(format!(
+                        "{lease} is committed for {}, which never had it",
+                        commit.node
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Leases equal running: where nothing is on its way, a node holds what the core says it holds,
+    /// and its outbox is empty.
+    pub(crate) fn check_running(&self) -> Checked {
+        let Some(process) = self.shell.process.as_ref().filter(|process| process.seen.inputs == 0)
+        else {
+            return Ok(());
+        };
+        for link in self.links.links.values().filter(|link| link.is_quiet()) {
+            let node = &self.nodes[link.node];
+            let Some(running) = node.process.as_ref().filter(|known| known.number == link.process)
+            else {
+                continue;
+            };
+            if node.plan.liar || process.step_planned {
+                continue;
+            }
+            let held = process.watch.held_by(node.plan.id);
+            let (units, untold) = (running.units.keys(), running.untold.keys());
+            if !held.into_iter().flatten().eq(units.clone()) || untold.len() > 0 {
+                let units: Vec<&Lease> = units.collect();
+                let name = &node.plan.name;
+                return violated(format!(
+                    "{name} runs {units:?}, its leases are {held:?}, nothing is on its way"
+                ));
+            }
+            if let Some(lease) = node.outbox.keys().next() {
+                return violated(format!(
+                    "{} waits for a word on {lease}, and none is on its way",
+                    node.plan.name
+                ));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,28 @@
+//! A job of which nothing is leased says why.
+
+use crate::sim::checks::violation::{Checked, violated};
+use crate::sim::world::World;
+use tessera_protocol::status::JobSummary;
+
+impl World {
+    /// No job waits without a word: where nothing of it is leased and something is to be done, it
+    /// says why.
+    pub(crate) fn check_waits(&self) -> Checked {
+        // Inputs whose step is not taken yet may have changed what the books do not have.
+        let Some(process) = self.shell.process.as_ref().filter(|process| process.seen.inputs == 0)
+        else {
+            return Ok(());
+        };
+        let silent = |row: &&JobSummary| {
+            let book = self.ledger.believed.jobs.get(&row.job);
+            let to_do = book.is_some_and(|book| book.ended.is_none() && book.open_units() > 0);
+            to_do && row.units_leased == 0 && (row.waits.is_none() || row.note.is_empty())
+        };
+        match process.core.jobs().iter().find(silent) {
+            Some(row) => {
+                violated(format!("job {} waits, and does not say for what: {row:?}", row.job))
+            }
+            None => Ok(()),
+        }
+    }
+}

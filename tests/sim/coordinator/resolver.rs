@@ -1,0 +1,61 @@
+//! The coordinator's resolver: makes a frame's files or measures a round, or fails to.
+
+use crate::sim::checks::violation::Checked;
+use crate::sim::faults::Fault;
+use crate::sim::model::tasks::file_hash;
+use crate::sim::world::World;
+use tessera_core::{Input, ResolveFailure, TileSet};
+use tessera_protocol::ids::{FrameNumber, JobId};
+use tessera_protocol::status::FrameFile;
+
+impl World {
+    /// The resolver of the coordinator is done with a frame, one way or the other.
+    pub(crate) fn on_resolved(&mut self, job: JobId, frame: FrameNumber) -> Checked {
+        let retry = |text: &str| ResolveFailure::Retry(text.to_owned());
+        if self.chance(Fault::ResolveRetry) {
+            return self.input(Input::FrameResolveFailed {
+                job,
+                frame,
+                failure: retry("the disk is full"),
+            });
+        }
+        if self.chance(Fault::ResolveFatal) {
+            let failure = ResolveFailure::Fatal("no format takes it".to_owned());
+            return self.input(Input::FrameResolveFailed { job, frame, failure });
+        }
+        let Some(book) = self.ledger.believed.jobs.get(&job) else { return Ok(()) };
+        let file = |extension: &'static str| FrameFile {
+            format: extension.to_owned(),
+            hash: file_hash(job, frame),
+            length: 1,
+            pixels_sha256: [2; 32],
+        };
+        self.blobs.put(file_hash(job, frame), self.now);
+        let mut files: Vec<FrameFile> = book.kind().extensions().into_iter().map(file).collect();
+        if self.chance(Fault::ResolveMiscount) {
+            files.pop();
+        }
+        if self.chance(Fault::ResolveRepeated) {
+            self.input(Input::FrameResolved { job, frame, files: files.clone() })?;
+            self.input(Input::FrameResolveFailed { job, frame, failure: retry("late") })?;
+        }
+        self.input(Input::FrameResolved { job, frame, files })
+    }
+
+    /// The resolver has measured a round of a frame, or could not.
+    pub(crate) fn on_measured(
+        &mut self,
+        job: JobId,
+        frame: FrameNumber,
+        (round, noisy): (u32, TileSet),
+    ) -> Checked {
+        if self.chance(Fault::ResolveRetry) {
+            let failure = ResolveFailure::Retry("the disk does not answer".to_owned());
+            return self.input(Input::FrameResolveFailed { job, frame, failure });
+        }
+        if self.chance(Fault::ResolveRepeated) {
+            self.input(Input::RoundMeasured { job, frame, round, noisy: noisy.clone() })?;
+        }
+        self.input(Input::RoundMeasured { job, frame, round, noisy })
+    }
+}
