@@ -1,7 +1,7 @@
 //! Lenses with blades: points lie evenly over the polygon and nowhere else, and what is out of
 //! focus shows its shape.
 
-use crate::sampling::{Random, check_flat};
+use crate::math::sampling::{Random, check_flat};
 use tessera_kernels::test_hooks::{Shape, draw, lens, shape};
 use tessera_layout::*;
 use tessera_support::builder::*;

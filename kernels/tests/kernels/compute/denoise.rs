@@ -1,7 +1,7 @@
 //! The denoiser: the same bits however it is built and a frame is cut, less noise, and nothing
 //! lost.
 
-use crate::same_bits::OtherBuild;
+use crate::builds::same_bits::OtherBuild;
 use tessera_kernels::denoise::*;
 use tessera_kernels::test_hooks;
 

@@ -1,7 +1,7 @@
 //! The device's hierarchy: boxes that contain what they must, and the same hits as the host's
 //! hierarchy and as brute force.
 
-use crate::same_bits::varied;
+use crate::builds::same_bits::varied;
 use tessera_kernels::cuda::{CompressedBvh, CompressedNode};
 use tessera_kernels::host::{available_isas, best_isa};
 use tessera_kernels::rays::{Ray, trace_closest, trace_shadow};

@@ -1,8 +1,8 @@
 //! Instances show what copies in their places would show, to the last bit: hits, optical depths and
 //! films, on hosts and on a device. And what is no scene with instances is refused.
 
-use crate::compressed::{Random, adversarial, rays};
-use crate::same_bits::{everything, varied};
+use crate::builds::same_bits::{everything, varied};
+use crate::geometry::compressed::{Random, adversarial, rays};
 use std::sync::Arc;
 use tessera_kernels::copies::without_instances;
 use tessera_kernels::host::{available_isas, best_isa};

@@ -1,6 +1,6 @@
 //! The list of unit functions: complete in the image, and giving something on the host.
 
-use crate::same_bits::varied;
+use crate::builds::same_bits::varied;
 use tessera_kernels::unit_tests::{ptx, unit_functions};
 
 #[test]

@@ -1,8 +1,8 @@
 //! What glTF's material extensions look like, each against its formula. Energy, pdfs and
 //! stacks of them are layered.rs's.
 
-use crate::layered::PLAIN;
-use crate::sampling::slanted;
+use crate::math::sampling::slanted;
+use crate::surface::layered::PLAIN;
 use tessera_kernels::test_hooks::{LayeredSurface, bsdf, layered};
 use tessera_layout::*;
 use tessera_support::builder::*;

@@ -1,7 +1,7 @@
 //! Media within media and bodies that overlap: what a path is inside of, and which surfaces it
 //! sees.
 
-use crate::layered_scenes::CLEAR;
+use crate::surface::layered_scenes::CLEAR;
 use tessera_layout::*;
 use tessera_support::builder::*;
 

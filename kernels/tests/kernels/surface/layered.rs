@@ -1,7 +1,9 @@
 //! Surfaces with glTF's extensions, lobe by lobe and in stacks: energy, pdfs, reciprocity, and
 //! the plain surface as the case without any.
 
-use crate::sampling::{CELLS, Random, SAMPLES, assert_chi_squared, cell_of, integrate, slanted};
+use crate::math::sampling::{
+    CELLS, Random, SAMPLES, assert_chi_squared, cell_of, integrate, slanted,
+};
 use tessera_kernels::test_hooks::*;
 use tessera_support::builder::unit;
 

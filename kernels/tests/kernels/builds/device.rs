@@ -2,8 +2,8 @@
 //! and counts, and leave no memory behind. The whole proof (more scenes, every function) stands in
 //! `tests/ptx`.
 
-use crate::instances::with_instances;
-use crate::same_bits::{everything, varied};
+use crate::builds::same_bits::{everything, varied};
+use crate::geometry::instances::with_instances;
 use std::sync::Arc;
 use tessera_kernels::cuda::{self, DeviceShape, Kernel, KernelSet, Plan, Queue, SceneImage, Shape};
 use tessera_kernels::host::best_isa;

@@ -1,7 +1,7 @@
 //! Choosing one of many lights: by the probabilities that are said, which are those of the lights
 //! that are met by chance, sum to one, and leave no light out that shines on a surface.
 
-use crate::sampling::{Random, assert_chi_squared};
+use crate::math::sampling::{Random, assert_chi_squared};
 use tessera_kernels::CheckedScene;
 use tessera_kernels::test_hooks::{light_probability, packed_normal, pick_light};
 use tessera_layout::{LightKind, LightNode, NONE, light_child_bits, triangle_flags};

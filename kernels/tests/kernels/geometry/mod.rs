@@ -1,0 +1,4 @@
+//! Geometry: the hierarchy on a device, and instances.
+
+pub(crate) mod compressed;
+pub(crate) mod instances;

@@ -1,0 +1,9 @@
+//! Surfaces: what they look like, their layers and their energy, and the media that they enclose.
+
+pub(crate) mod energy;
+pub(crate) mod extensions;
+pub(crate) mod layered;
+pub(crate) mod layered_scenes;
+pub(crate) mod nested_media;
+pub(crate) mod surfaces;
+pub(crate) mod textures;
