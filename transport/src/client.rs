@@ -1,13 +1,13 @@
 //! The client's side: requests, watching and blobs. Prints nothing and retries nothing.
 
-use crate::address::Address;
 use crate::blob::{self, BlobError};
 use crate::close::CloseCode;
-use crate::dial::connect;
+use crate::endpoint::address::Address;
+use crate::endpoint::dial::connect;
+use crate::endpoint::link::Link;
 use crate::error::ConnectError;
-use crate::frame::{FrameError, FrameReceiver, FrameSender, open_both, within};
 use crate::identity::Identity;
-use crate::link::Link;
+use crate::stream::frame::{FrameError, FrameReceiver, FrameSender, open_both, within};
 use crate::timing::Timing;
 use std::path::Path;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Errors of connections: why one was not made or has ended, in words that a user can act on. The
 //! command line owns the exit statuses.
 
-use crate::address::{Address, AddressError};
 use crate::close::{CLOSE_REASON_MAX, CloseCode, cut};
+use crate::endpoint::address::{Address, AddressError};
 use quinn::ConnectionError;
 use std::time::Duration;
 use tessera_protocol::HelloError;

@@ -7,47 +7,37 @@
 //! [`Authority`], binds a [`Server`], and gets a [`Link`] from each [`Arriving`] connection. A link
 //! is a connection whose peer is known and has agreed on a version in its hello.
 
-pub mod address;
 pub mod authority;
 pub mod blob;
 pub mod client;
 pub mod close;
-pub mod dial;
-pub mod enrol;
 pub mod error;
 pub mod files;
-pub mod frame;
 pub mod identity;
-pub mod link;
-pub mod meter;
-pub mod peer;
-pub mod renew;
-pub mod rotation;
-pub mod server;
 pub mod timing;
-pub mod token;
-pub mod validity;
 
-mod congestion;
-mod grace;
-mod hello;
-mod socket;
-mod tls;
+mod endpoint;
+mod stream;
 
-pub use address::{Address, AddressError};
+pub use authority::{rotation, token, validity};
+pub use endpoint::{address, dial, link, server};
+pub use identity::{enrol, peer, renew};
+pub use stream::{frame, meter};
+
+pub use authority::token::{JoinToken, TokenError, TokenRecord};
+pub use authority::validity::{Lifetimes, Validity};
 pub use authority::{Authority, AuthorityError};
 pub use blob::{BlobError, BlobRead, BlobSink, BlobStore, PartFile, SinkError};
 pub use client::{Backup, ClientError, FarmClient, Watch};
 pub use close::CloseCode;
-pub use dial::connect;
-pub use enrol::EnrolError;
+pub use endpoint::address::{Address, AddressError};
+pub use endpoint::dial::connect;
+pub use endpoint::link::{Credential, Link};
+pub use endpoint::server::{AcceptError, Arriving, Server};
 pub use error::{ConnectError, ConnectFailure};
-pub use frame::{FrameError, FrameReceiver, FrameSender};
+pub use identity::enrol::EnrolError;
+pub use identity::peer::PeerIdentity;
 pub use identity::{Identity, IdentityError};
-pub use link::{Credential, Link};
-pub use meter::{Meter, Rates};
-pub use peer::PeerIdentity;
-pub use server::{AcceptError, Arriving, Server};
+pub use stream::frame::{FrameError, FrameReceiver, FrameSender};
+pub use stream::meter::{Meter, Rates};
 pub use timing::Timing;
-pub use token::{JoinToken, TokenError, TokenRecord};
-pub use validity::{Lifetimes, Validity};

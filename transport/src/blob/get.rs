@@ -3,7 +3,7 @@
 use super::part::{Filling, PartFile};
 use super::{BlobError, BlobRead, BlobStore, PRIORITY, STEP_BYTES, blocking, file_error};
 use crate::files::rename_synced;
-use crate::frame::{FrameReceiver, FrameSender, open_both, within};
+use crate::stream::frame::{FrameReceiver, FrameSender, open_both, within};
 use crate::timing::Timing;
 use quinn::Connection;
 use std::io::{self, SeekFrom};

@@ -10,7 +10,7 @@ pub use get::{get, serve_get};
 pub use part::PartFile;
 pub use put::{put, serve_put};
 
-use crate::frame::FrameError;
+use crate::stream::frame::FrameError;
 use std::io;
 use std::path::{Path, PathBuf};
 use tessera_protocol::BlobHash;

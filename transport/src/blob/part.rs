@@ -3,7 +3,7 @@
 
 use super::{BlobError, BlobSink, STEP_BYTES, SinkError, blocking, file_error};
 use crate::files::{TEMPORARY_PREFIX, folder_of};
-use crate::frame::{FrameError, FrameReceiver, within};
+use crate::stream::frame::{FrameError, FrameReceiver, within};
 use crate::timing::Timing;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};

@@ -4,7 +4,7 @@ use super::get::send;
 use super::part::Filling;
 use super::{BlobError, BlobSink, BlobStore, PRIORITY, blocking, file_error};
 use crate::close::cut;
-use crate::frame::{FrameError, FrameReceiver, FrameSender, open_both};
+use crate::stream::frame::{FrameError, FrameReceiver, FrameSender, open_both};
 use crate::timing::Timing;
 use quinn::Connection;
 use std::path::Path;

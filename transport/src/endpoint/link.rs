@@ -1,11 +1,11 @@
 //! A connection ready for use: the peer is known and a protocol version is agreed.
 
 use crate::authority::public_key_info;
+use crate::authority::token::AuthorityPin;
+use crate::authority::validity::Validity;
 use crate::close::{CloseCode, close};
-use crate::peer::{PeerError, PeerIdentity};
+use crate::identity::peer::{PeerError, PeerIdentity};
 use crate::timing::Timing;
-use crate::token::AuthorityPin;
-use crate::validity::Validity;
 use quinn::Connection;
 use rustls::pki_types::CertificateDer;
 use std::time::Duration;
@@ -68,7 +68,7 @@ impl Link {
     /// little of this side's memory.
     pub fn welcome(&self) {
         let is_node = self.peer.as_ref().is_some_and(|peer| peer.node.is_some());
-        crate::socket::prove(&self.connection, is_node);
+        crate::endpoint::socket::prove(&self.connection, is_node);
     }
 
     /// Closes the connection. The dialling side waits, at most 2 s, until the peer can know.

@@ -1,7 +1,7 @@
 //! The exchange of hellos on a connection's first stream. `tessera_protocol::hello` owns the bytes.
 
 use crate::close::{CloseCode, close};
-use crate::frame::{FrameError, FrameSender, accept_kind};
+use crate::stream::frame::{FrameError, FrameSender, accept_kind};
 use crate::timing::Timing;
 use quinn::{Connection, ReadExactError, RecvStream};
 use tessera_protocol::hello::HELLO_BYTES_FIXED;
@@ -126,8 +126,9 @@ async fn exact(stream: &mut RecvStream, bytes: &mut [u8]) -> Result<(), HelloFai
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::{AcceptError, Server};
-    use crate::{Authority, PeerIdentity, socket, tls};
+    use crate::endpoint::server::{AcceptError, Server};
+    use crate::endpoint::{socket, tls};
+    use crate::{Authority, PeerIdentity};
     use quinn::crypto::rustls::QuicClientConfig;
     use std::sync::Arc;
     use std::time::Duration;

@@ -2,12 +2,17 @@
 //! the authority's certificate; mode 0600) and `coordinator` (the address of the enrolment, a
 //! hint). Makes no certificate.
 
-use crate::address::Address;
+pub mod enrol;
+pub(crate) mod grace;
+pub mod peer;
+pub mod renew;
+
 use crate::authority::public_key_info;
+use crate::authority::token::AuthorityPin;
+use crate::authority::validity::Validity;
+use crate::endpoint::address::Address;
 use crate::files::{self, Access};
-use crate::peer::{PeerError, PeerIdentity};
-use crate::token::AuthorityPin;
-use crate::validity::Validity;
+use crate::identity::peer::{PeerError, PeerIdentity};
 use base64::Engine as _;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};

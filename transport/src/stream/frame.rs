@@ -3,7 +3,7 @@
 
 use crate::close::CloseCode;
 use crate::error::Ended;
-use crate::meter::Meter;
+use crate::stream::meter::Meter;
 use quinn::{Connection, ReadError, RecvStream, SendStream, StoppedError, VarInt, WriteError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

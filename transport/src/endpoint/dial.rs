@@ -1,15 +1,15 @@
 //! Dials a coordinator: resolves, connects, exchanges hellos, and reports exactly what failed.
 //! Begins several handshakes within the time to dial. Later attempts are the caller's.
 
-use crate::address::Address;
+use crate::authority::token::AuthorityPin;
+use crate::endpoint::address::Address;
+use crate::endpoint::hello::{self, HelloFailure};
+use crate::endpoint::link::Link;
+use crate::endpoint::{socket, tls};
 use crate::error::ConnectError;
-use crate::frame::FrameError;
-use crate::hello::{self, HelloFailure};
 use crate::identity::Identity;
-use crate::link::Link;
+use crate::stream::frame::FrameError;
 use crate::timing::Timing;
-use crate::token::AuthorityPin;
-use crate::{socket, tls};
 use quinn::crypto::rustls::QuicClientConfig;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

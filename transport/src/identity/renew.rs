@@ -2,13 +2,13 @@
 //! of the connection. Keys are made where they are used. The coordinator checks before it answers
 //! that a peer is not denied.
 
+use crate::authority::validity::{Validity, now_secs};
 use crate::authority::{Authority, public_key_info};
 use crate::close::cut;
-use crate::frame::{FrameError, open_both};
+use crate::endpoint::link::Credential;
 use crate::identity::{Identity, IdentityError};
-use crate::link::Credential;
+use crate::stream::frame::{FrameError, open_both};
 use crate::timing::Timing;
-use crate::validity::{Validity, now_secs};
 use quinn::Connection;
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PublicKeyData};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};

@@ -1,10 +1,10 @@
 //! TLS 1.3 settings of both ends: mutual authentication under the farm's authority, or under a
 //! token's pin of it.
 
+use crate::authority::token::AuthorityPin;
 use crate::authority::{Authority, SERVER_NAME, public_key_info};
-use crate::grace::GraceVerifier;
 use crate::identity::Identity;
-use crate::token::AuthorityPin;
+use crate::identity::grace::GraceVerifier;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};

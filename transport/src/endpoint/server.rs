@@ -3,18 +3,18 @@
 
 use crate::authority::{Authority, SERVER_NAME};
 use crate::close::{CloseCode, close};
+use crate::endpoint::link::{Credential, Link};
+use crate::endpoint::{hello, socket, tls};
 use crate::error::Ended;
-use crate::link::{Credential, Link};
-use crate::peer::PeerError;
+use crate::identity::peer::PeerError;
 use crate::timing::Timing;
-use crate::{hello, socket, tls};
 use quinn::crypto::rustls::QuicServerConfig;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tessera_protocol::Hello;
 
-pub use crate::hello::HelloFailure;
+pub use crate::endpoint::hello::HelloFailure;
 
 /// Longest time for closes to reach the peers when the server stops.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);

@@ -1,7 +1,7 @@
 //! UDP sockets and QUIC's transport settings. The values were measured on loopback; see
 //! docs/protocol.md.
 
-use crate::congestion::FlooredCubic;
+use crate::endpoint::congestion::FlooredCubic;
 use crate::timing::Timing;
 use quinn::{Endpoint, EndpointConfig, IdleTimeout, TokioRuntime, TransportConfig, VarInt};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -48,7 +48,7 @@ pub(crate) fn endpoint(
 }
 
 /// Returns the settings of the dialling side. Congestion control is Cubic with a lower bound
-/// ([`crate::congestion`]); MTU discovery stays at quinn's default.
+/// ([`crate::endpoint::congestion`]); MTU discovery stays at quinn's default.
 pub(crate) fn transport(timing: &Timing, idle: Duration) -> TransportConfig {
     let mut config = TransportConfig::default();
     // Beyond QUIC's range (2^62 ms) there is no timeout.

@@ -1,17 +1,17 @@
 //! Enrolment: a token and a name become an identity. Has no list of tokens; the coordinator finds
 //! the role of a secret in its ledger.
 
-use crate::address::Address;
+use crate::authority::token::{AuthorityPin, Grant, JoinToken};
 use crate::authority::{Authority, AuthorityError, public_key_info};
 use crate::close::CloseCode;
-use crate::dial::connect_to_enrol;
+use crate::endpoint::address::Address;
+use crate::endpoint::dial::connect_to_enrol;
 use crate::error::ConnectError;
-use crate::frame::{FrameError, open_both};
 use crate::identity::Identity;
-use crate::peer::{PeerError, PeerIdentity, is_name};
-use crate::renew::shown;
+use crate::identity::peer::{PeerError, PeerIdentity, is_name};
+use crate::identity::renew::shown;
+use crate::stream::frame::{FrameError, open_both};
 use crate::timing::Timing;
-use crate::token::{AuthorityPin, Grant, JoinToken};
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PublicKeyData};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use tessera_protocol::client::{EnrolReply, EnrolRequest};

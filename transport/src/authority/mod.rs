@@ -1,12 +1,16 @@
 //! The farm's own certificate authority: ECDSA P-256, self-signed, with one key in one folder. The
 //! caller decides whose certificate is signed.
 
+pub mod rotation;
+pub mod token;
+pub mod validity;
+
+use crate::authority::rotation::Former;
+use crate::authority::token::AuthorityPin;
+use crate::authority::validity::{CLOCK_SKEW, Lifetimes};
 use crate::files::{self, Access};
 use crate::identity::Identity;
-use crate::peer::{PeerError, PeerIdentity};
-use crate::rotation::Former;
-use crate::token::AuthorityPin;
-use crate::validity::{CLOCK_SKEW, Lifetimes};
+use crate::identity::peer::{PeerError, PeerIdentity};
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateSigningRequestParams, DnType,
     ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
@@ -98,7 +102,7 @@ impl Authority {
             let path = path.to_owned();
             move |source| AuthorityError::File { path, source }
         };
-        crate::rotation::complete(folder)?;
+        crate::authority::rotation::complete(folder)?;
         let key_there = key_path.try_exists().map_err(failed(&key_path))?;
         let certificate_there = certificate_path.try_exists().map_err(failed(&certificate_path))?;
         if key_there && certificate_there {
@@ -128,7 +132,7 @@ impl Authority {
 
     /// Opens the authority of a folder.
     pub fn open(folder: &Path) -> Result<Self, AuthorityError> {
-        crate::rotation::complete(folder)?;
+        crate::authority::rotation::complete(folder)?;
         let key = read_key(&folder.join(KEY_FILE))?;
         let path = folder.join(CERTIFICATE_FILE);
         let broken = |problem| AuthorityError::Broken { path: path.clone(), problem };

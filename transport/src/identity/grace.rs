@@ -1,8 +1,8 @@
 //! Accepts the farm's certificates, and also expired ones during a grace time, so that they can be
 //! renewed. Other modules decide what a peer with an expired certificate can do.
 
-use crate::peer::PeerIdentity;
-use crate::validity::{Lifetimes, Validity};
+use crate::authority::validity::{Lifetimes, Validity};
+use crate::identity::peer::PeerIdentity;
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};

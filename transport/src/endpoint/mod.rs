@@ -1,0 +1,10 @@
+//! Both ends of a connection: addresses, sockets, TLS, and the hello that makes it a link.
+
+pub mod address;
+pub(crate) mod congestion;
+pub mod dial;
+pub(crate) mod hello;
+pub mod link;
+pub mod server;
+pub(crate) mod socket;
+pub(crate) mod tls;
