@@ -104,8 +104,13 @@ fn in_circles(graph: &Graph) -> Vec<&str> {
 }
 
 /// Crates, and how many of their files lie in circles at most. A bound only ever falls.
-const BOUNDS: [(&str, usize); 4] =
-    [("coordinator/core/src", 20), ("coordinator/src", 0), ("node/src", 0), ("scenes/src", 0)];
+const BOUNDS: [(&str, usize); 5] = [
+    ("coordinator/core/src", 20),
+    ("coordinator/src", 0),
+    ("node/src", 0),
+    ("scenes/src", 0),
+    ("transport/src", 0),
+];
 
 #[test]
 fn files_form_no_more_circles_than_they_did() {

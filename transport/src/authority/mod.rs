@@ -1,43 +1,44 @@
 //! The farm's own certificate authority: ECDSA P-256, self-signed, with one key in one folder. The
 //! caller decides whose certificate is signed.
 
-pub mod rotation;
+pub(crate) mod certificate;
+mod error;
+mod former;
+mod rotation;
 pub mod token;
 pub mod validity;
 
-use crate::authority::rotation::Former;
+pub use error::AuthorityError;
+
+use crate::authority::certificate::{
+    AUTHORITY_NAME, AUTHORITY_VALIDITY, CERTIFICATE_FILE, FILE_BYTES_MAX, KEY_FILE, as_authority,
+    parameters, pem_text, public_key_info,
+};
+use crate::authority::former::Former;
 use crate::authority::token::AuthorityPin;
-use crate::authority::validity::{CLOCK_SKEW, Lifetimes};
+use crate::authority::validity::Lifetimes;
 use crate::files::{self, Access};
 use crate::identity::Identity;
-use crate::identity::peer::{PeerError, PeerIdentity};
+use crate::identity::peer::PeerIdentity;
 use rcgen::{
-    BasicConstraints, CertificateParams, CertificateSigningRequestParams, DnType,
-    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
-    PublicKeyData, SanType,
+    CertificateParams, CertificateSigningRequestParams, DnType, ExtendedKeyUsagePurpose, Issuer,
+    KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SanType,
 };
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{
     CertificateDer, CertificateSigningRequestDer, PrivateKeyDer, PrivatePkcs8KeyDer,
 };
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::path::Path;
+use std::time::Duration;
 
 /// Name in every coordinator's certificate, so that a coordinator can be dialled at any address.
 pub const SERVER_NAME: &str = "tessera-coordinator";
-pub(crate) const KEY_FILE: &str = "authority.key";
-pub(crate) const CERTIFICATE_FILE: &str = "authority.pem";
-/// A key and a certificate of P-256 are below 2 KiB each.
-pub(crate) const FILE_BYTES_MAX: u64 = 64 << 10;
 /// Longest certificate request that is accepted, in bytes. A request for P-256 with a name is below
 /// 1 KiB.
 const REQUEST_BYTES_MAX: usize = 16 << 10;
 /// Life of a coordinator's own certificate: one year. It is made again at each start and every day.
 /// The long life helps peers whose clocks are ahead.
 const SERVER_VALIDITY: Duration = Duration::from_secs(365 * 86_400);
-/// Name in every authority's certificate.
-pub(crate) const AUTHORITY_NAME: &str = "Tessera farm authority";
-pub(crate) const AUTHORITY_VALIDITY: Duration = Duration::from_secs(20 * 365 * 86_400);
 
 /// A certificate authority.
 pub struct Authority {
@@ -46,44 +47,6 @@ pub struct Authority {
     pub(crate) lifetimes: Lifetimes,
     /// The former authority, while it is still trusted.
     pub(crate) former: Option<Former>,
-}
-
-/// Why an authority cannot be used, or does not sign.
-#[derive(Debug, thiserror::Error)]
-pub enum AuthorityError {
-    /// A file cannot be read or written.
-    #[error("cannot read or write the farm's authority at `{}`", path.display())]
-    File {
-        /// Path of the file.
-        path: PathBuf,
-        /// Error of the system.
-        #[source]
-        source: std::io::Error,
-    },
-    /// The files do not contain an authority.
-    #[error("`{}` is not the farm's authority: {problem}; restore it from a backup, or move it \
-        away to found a new farm", path.display())]
-    Broken {
-        /// Path of the file.
-        path: PathBuf,
-        /// Description of the fault.
-        problem: &'static str,
-    },
-    /// The former rotation has not ended.
-    #[error(
-        "the authority was rotated already, and the one before is trusted for {0} s more; rotate \
-            again after that"
-    )]
-    Rotating(u64),
-    /// The request is malformed.
-    #[error("the certificate request is malformed: {0}")]
-    Request(&'static str),
-    /// The identity cannot be signed.
-    #[error(transparent)]
-    Identity(#[from] PeerError),
-    /// The cryptography failed.
-    #[error("cannot make a certificate")]
-    Crypto(#[source] rcgen::Error),
 }
 
 impl Authority {
@@ -102,7 +65,7 @@ impl Authority {
             let path = path.to_owned();
             move |source| AuthorityError::File { path, source }
         };
-        crate::authority::rotation::complete(folder)?;
+        former::complete(folder)?;
         let key_there = key_path.try_exists().map_err(failed(&key_path))?;
         let certificate_there = certificate_path.try_exists().map_err(failed(&certificate_path))?;
         if key_there && certificate_there {
@@ -124,7 +87,7 @@ impl Authority {
             files::write_atomically(&key_path, key.as_bytes(), Access::Secret)
                 .map_err(failed(&key_path))?;
         }
-        let text = crate::identity::pem_text("CERTIFICATE", &authority.certificate);
+        let text = pem_text("CERTIFICATE", &authority.certificate);
         files::write_atomically(&certificate_path, text.as_bytes(), Access::Public)
             .map_err(failed(&certificate_path))?;
         Ok(authority)
@@ -132,7 +95,7 @@ impl Authority {
 
     /// Opens the authority of a folder.
     pub fn open(folder: &Path) -> Result<Self, AuthorityError> {
-        crate::authority::rotation::complete(folder)?;
+        former::complete(folder)?;
         let key = read_key(&folder.join(KEY_FILE))?;
         let path = folder.join(CERTIFICATE_FILE);
         let broken = |problem| AuthorityError::Broken { path: path.clone(), problem };
@@ -265,26 +228,6 @@ impl Authority {
     }
 }
 
-/// Sets the parameters of an authority's certificate.
-pub(crate) fn as_authority(mut params: CertificateParams) -> CertificateParams {
-    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    params
-}
-
-pub(crate) fn parameters(
-    common_name: &str,
-    validity: Duration,
-) -> Result<CertificateParams, AuthorityError> {
-    let mut params = CertificateParams::new(Vec::new()).map_err(AuthorityError::Crypto)?;
-    params.distinguished_name = rcgen::DistinguishedName::new();
-    params.distinguished_name.push(DnType::CommonName, common_name);
-    let now = SystemTime::now();
-    params.not_before = (now - CLOCK_SKEW).into();
-    params.not_after = (now + validity).into();
-    Ok(params)
-}
-
 fn read_key(path: &Path) -> Result<KeyPair, AuthorityError> {
     let bytes = files::read_bounded(path, FILE_BYTES_MAX)
         .map_err(|source| AuthorityError::File { path: path.to_owned(), source })?;
@@ -292,12 +235,4 @@ fn read_key(path: &Path) -> Result<KeyPair, AuthorityError> {
         || AuthorityError::Broken { path: path.to_owned(), problem: "no P-256 key is in it" };
     let text = std::str::from_utf8(&bytes).map_err(|_| broken())?;
     KeyPair::from_pkcs8_pem_and_sign_algo(text, &PKCS_ECDSA_P256_SHA256).map_err(|_| broken())
-}
-
-/// Returns the SubjectPublicKeyInfo (DER) of a certificate; None if the bytes are not a
-/// certificate.
-pub(crate) fn public_key_info(certificate: &CertificateDer<'_>) -> Option<Vec<u8>> {
-    use x509_parser::prelude::{FromDer, X509Certificate};
-    let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
-    Some(certificate.public_key().raw.to_vec())
 }

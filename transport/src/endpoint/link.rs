@@ -1,6 +1,6 @@
 //! A connection ready for use: the peer is known and a protocol version is agreed.
 
-use crate::authority::public_key_info;
+use crate::authority::certificate::public_key_info;
 use crate::authority::token::AuthorityPin;
 use crate::authority::validity::Validity;
 use crate::close::{CloseCode, close};

@@ -1,8 +1,9 @@
 //! TLS 1.3 settings of both ends: mutual authentication under the farm's authority, or under a
 //! token's pin of it.
 
+use crate::authority::certificate::public_key_info;
 use crate::authority::token::AuthorityPin;
-use crate::authority::{Authority, SERVER_NAME, public_key_info};
+use crate::authority::{Authority, SERVER_NAME};
 use crate::identity::Identity;
 use crate::identity::grace::GraceVerifier;
 use rustls::client::WebPkiServerVerifier;

@@ -1,8 +1,9 @@
 //! Enrolment: a token and a name become an identity. Has no list of tokens; the coordinator finds
 //! the role of a secret in its ledger.
 
+use crate::authority::certificate::public_key_info;
 use crate::authority::token::{AuthorityPin, Grant, JoinToken};
-use crate::authority::{Authority, AuthorityError, public_key_info};
+use crate::authority::{Authority, AuthorityError};
 use crate::close::CloseCode;
 use crate::endpoint::address::Address;
 use crate::endpoint::dial::connect_to_enrol;

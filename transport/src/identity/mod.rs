@@ -7,13 +7,12 @@ pub(crate) mod grace;
 pub mod peer;
 pub mod renew;
 
-use crate::authority::public_key_info;
+use crate::authority::certificate::{pem_text, public_key_info};
 use crate::authority::token::AuthorityPin;
 use crate::authority::validity::Validity;
 use crate::endpoint::address::Address;
 use crate::files::{self, Access};
 use crate::identity::peer::{PeerError, PeerIdentity};
-use base64::Engine as _;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use std::io;
@@ -161,16 +160,4 @@ impl std::fmt::Debug for Identity {
 fn read_address(path: &Path) -> Option<Address> {
     let bytes = files::read_bounded(path, 1024).ok()?;
     std::str::from_utf8(&bytes).ok()?.trim().parse().ok()
-}
-
-/// PEM (RFC 7468): base64 in lines of 64 between two marks.
-pub(crate) fn pem_text(label: &str, der: &[u8]) -> String {
-    let code = base64::engine::general_purpose::STANDARD.encode(der);
-    let mut text = format!("-----BEGIN {label}-----\n");
-    for line in code.as_bytes().chunks(64) {
-        // base64 is ASCII, so every byte is one character.
-        text.extend(line.iter().map(|byte| char::from(*byte)));
-        text.push('\n');
-    }
-    text + &format!("-----END {label}-----\n")
 }

@@ -2,8 +2,9 @@
 //! of the connection. Keys are made where they are used. The coordinator checks before it answers
 //! that a peer is not denied.
 
+use crate::authority::Authority;
+use crate::authority::certificate::public_key_info;
 use crate::authority::validity::{Validity, now_secs};
-use crate::authority::{Authority, public_key_info};
 use crate::close::cut;
 use crate::endpoint::link::Credential;
 use crate::identity::{Identity, IdentityError};
