@@ -6,7 +6,7 @@ use clap::Args;
 use std::path::PathBuf;
 use std::str::FromStr;
 use tessera_protocol::FrameSet;
-use tessera_protocol::job::{AovSpec, FilterSpec, ToneMapSpec};
+use tessera_protocol::job::{AovSpec, ExrDepthSpec, FilterSpec, ToneMapSpec};
 use tessera_protocol::rounds::ROUND_TILE;
 
 /// What to render, and how.
@@ -52,6 +52,10 @@ pub struct PictureArgs {
     /// Denoise the picture; EXR files keep the original in the layer noisy
     #[arg(long, help_heading = "Picture")]
     pub denoise: bool,
+    /// Precision of colours in EXR files: half (16 bits, at most 65504) or float (32 bits). Depth,
+    /// position and samples always have 32 bits
+    #[arg(long, value_name = "NAME", default_value = "float", help_heading = "Picture")]
+    pub exr_depth: ExrDepthArg,
     /// Exposure of PNG files, in stops
     #[arg(
         long,
@@ -229,6 +233,11 @@ named!(
     AovArg(AovSpec),
     "albedo" => AovSpec::Albedo, "normal" => AovSpec::Normal, "depth" => AovSpec::Depth,
     "position" => AovSpec::Position
+);
+named!(
+    /// The precision of an EXR file.
+    ExrDepthArg(ExrDepthSpec),
+    "half" => ExrDepthSpec::Half, "float" => ExrDepthSpec::Float
 );
 named!(
     /// A tone map.

@@ -142,6 +142,7 @@ pub(crate) fn job(
         noise: picture.noise,
         time_secs: picture.time,
         clamp: picture.clamp,
+        exr_depth: picture.exr_depth.0,
     };
     let name = options.name.unwrap_or_else(|| name_of(&picture.scene));
     let spec = JobSpec {

@@ -279,6 +279,7 @@ pub(crate) mod tests {
         ("noise", "0.1"),
         ("time_secs", "9"),
         ("clamp", "4.0"),
+        ("exr_depth", "\"half\""),
     ];
 
     fn changed(field: &str) -> RenderSpec {

@@ -1,6 +1,7 @@
-//! OpenEXR files: scene-linear Rec. 709, 32-bit float, ZIP over 16 rows. The default layer is RGBA
-//! (A is 1), and AOVs are named layers. The layer `noisy` is the picture before denoising. In
-//! frames that are sampled in rounds, `samples` is the number of samples of each pixel.
+//! OpenEXR files: scene-linear Rec. 709, 32-bit float or colours as 16-bit half, ZIP over 16 rows.
+//! The default layer is RGBA (A is 1), and AOVs are named layers. The layer `noisy` is the picture
+//! before denoising. In frames that are sampled in rounds, `samples` is the number of samples of
+//! each pixel.
 
 use super::band::Planes;
 use super::{Band, Frame, OutFile, ResolveError, denoise};
@@ -13,10 +14,10 @@ use exr::meta::attribute::{
 };
 use exr::meta::header::Header;
 use exr::meta::{BlockDescription, MetaData};
-use exr::prelude::{Compression, Vec2};
+use exr::prelude::{Compression, Vec2, f16};
 use rayon::prelude::*;
 use tessera_protocol::job::options::{Chosen, away_from_default};
-use tessera_protocol::job::{AovSpec, RenderSpec};
+use tessera_protocol::job::{AovSpec, ExrDepthSpec, RenderSpec};
 
 /// Rows of one block of ZIP compression.
 const BLOCK_ROWS: usize = 16;
@@ -28,6 +29,8 @@ pub(super) struct ExrFile {
     /// Name of each channel, and the band's channel that it shows (None for 1 everywhere). The
     /// names are in byte order.
     pub(super) channels: Vec<(String, Option<usize>)>,
+    /// Precision of the channels that are colours or directions.
+    pub(super) depth: ExrDepthSpec,
     /// Record of how the file was made.
     pub(super) about: serde_json::Value,
 }
@@ -54,7 +57,12 @@ impl ExrFile {
                 about[key] = value;
             }
         }
-        Self { size: (spec.width, spec.height), channels: channels(spec), about }
+        Self {
+            size: (spec.width, spec.height),
+            channels: channels(spec),
+            depth: spec.exr_depth,
+            about,
+        }
     }
 }
 
@@ -88,6 +96,31 @@ fn channels(spec: &RenderSpec) -> Vec<(String, Option<usize>)> {
     channels
 }
 
+/// Layers of distances, positions or counts: half precision is too coarse for them.
+const ALWAYS_FLOAT: [&str; 3] = ["depth", "position", "samples"];
+
+/// The type of a channel's values in the file.
+fn sample_type(depth: ExrDepthSpec, channel: &str) -> SampleType {
+    let layer = channel.split('.').next().unwrap_or(channel);
+    match depth {
+        ExrDepthSpec::Half if !ALWAYS_FLOAT.contains(&layer) => SampleType::F16,
+        _ => SampleType::F32,
+    }
+}
+
+/// The nearest half, ties to even. Values beyond the largest half become the largest; NaN stays.
+fn nearest_half(value: f32) -> f16 {
+    let largest = f16::MAX.to_f32();
+    f16::from_f32(value.clamp(-largest, largest))
+}
+
+fn push_value(bytes: &mut Vec<u8>, kept: SampleType, value: f32) {
+    match kept {
+        SampleType::F16 => bytes.extend(nearest_half(value).to_ne_bytes()),
+        _ => bytes.extend(value.to_ne_bytes()),
+    }
+}
+
 fn text(value: &str) -> Result<Text, ResolveError> {
     Text::new_or_none(value)
         .ok_or_else(|| ResolveError::Encode(format!("{value:?} is no text of an EXR file")))
@@ -97,7 +130,7 @@ fn header(file: &ExrFile) -> Result<Header, ResolveError> {
     let list: Vec<ChannelDescription> = file
         .channels
         .iter()
-        .map(|(name, _)| Ok(ChannelDescription::named(text(name)?, SampleType::F32)))
+        .map(|(name, _)| Ok(ChannelDescription::named(text(name)?, sample_type(file.depth, name))))
         .collect::<Result<_, ResolveError>>()?;
     let size = Vec2(file.size.0 as usize, file.size.1 as usize);
     let mut header = Header::new(text("")?, size, list.into_iter().collect()).with_encoding(
@@ -136,7 +169,11 @@ pub(super) fn write(
             let mut rows = ExrRows {
                 meta: &meta,
                 chunks,
-                channels: &file.channels,
+                channels: file
+                    .channels
+                    .iter()
+                    .map(|(name, source)| (sample_type(file.depth, name), *source))
+                    .collect(),
                 size: Vec2(file.size.0 as usize, file.size.1 as usize),
                 pending: Vec::new(),
                 next_row: 0,
@@ -164,7 +201,8 @@ fn encode_failed(out: &mut OutFile, error: Error) -> ResolveError {
 pub(super) struct ExrRows<'w, 'o> {
     meta: &'w MetaData,
     chunks: &'w mut ChunkWriter<&'o mut OutFile>,
-    channels: &'w [(String, Option<usize>)],
+    /// Type of each channel, and the band's channel that it shows.
+    channels: Vec<(SampleType, Option<usize>)>,
     size: Vec2<usize>,
     /// Rows that do not fill a block yet: the values of each channel, row by row.
     pending: Vec<u8>,
@@ -174,7 +212,8 @@ pub(super) struct ExrRows<'w, 'o> {
 
 impl ExrRows<'_, '_> {
     fn row_bytes(&self) -> usize {
-        self.size.x() * self.channels.len() * 4
+        let of_pixel = self.channels.iter().map(|(kept, _)| kept.bytes_per_sample());
+        self.size.x() * of_pixel.sum::<usize>()
     }
 
     /// Appends the rows of a band. Writes blocks when there is one for each thread, and keeps the
@@ -182,14 +221,14 @@ impl ExrRows<'_, '_> {
     pub(super) fn push(&mut self, band: &Band) -> Result<(), ResolveError> {
         let batch = BLOCK_ROWS * rayon::current_num_threads().max(1) * self.row_bytes();
         for y in 0..band.height {
-            for (_, source) in self.channels {
+            let pending = &mut self.pending;
+            for (kept, source) in &self.channels {
                 match source {
                     Some(channel) => {
-                        band.line(*channel, y)
-                            .iter()
-                            .for_each(|v| self.pending.extend(v.to_ne_bytes()));
+                        let line = band.line(*channel, y);
+                        line.iter().for_each(|value| push_value(pending, *kept, *value));
                     }
-                    None => (0..band.width).for_each(|_| self.pending.extend(1f32.to_ne_bytes())),
+                    None => (0..band.width).for_each(|_| push_value(pending, *kept, 1.0)),
                 }
             }
             self.next_row += 1;
@@ -233,5 +272,25 @@ impl ExrRows<'_, '_> {
             })?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest_half;
+
+    #[test]
+    fn halves_are_rounded_to_even_and_never_infinite() {
+        let bits = |value: f32| nearest_half(value).to_bits();
+        // One and the two halves behind it, and what lies between them.
+        assert_eq!(
+            [1.0, 1.0 + 1.0 / 2048.0, 1.0 + 3.0 / 2048.0].map(bits),
+            [0x3c00, 0x3c00, 0x3c02]
+        );
+        let large = [65504.0, 65519.0, 65520.0, 1e9, f32::INFINITY];
+        assert!(large.iter().all(|value| bits(*value) == 0x7bff));
+        assert!(large.iter().all(|value| bits(-value) == 0xfbff));
+        assert_eq!([0.0, -0.0].map(bits), [0, 0x8000]);
+        assert!(nearest_half(f32::NAN).is_nan());
     }
 }

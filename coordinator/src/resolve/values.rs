@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 use std::io::Write;
 use tessera_core::Chunks;
 use tessera_protocol::compute::{ComputeFormat, Partial, npy};
+use tessera_protocol::job::ExrDepthSpec;
 use tessera_protocol::status::FrameFile;
 use tessera_protocol::{ChunkValues, ComputeSpec, Fingerprint, FrameNumber, JobId, UnitIndex};
 
@@ -96,6 +97,7 @@ impl Values<'_> {
         ExrFile {
             size: (self.spec.domain.width, self.spec.domain.height),
             channels: names.iter().map(|(name, channel)| ((*name).to_owned(), *channel)).collect(),
+            depth: ExrDepthSpec::Float,
             about,
         }
     }

@@ -203,6 +203,16 @@ impl FormatSpec {
     }
 }
 
+/// Precision of the colour channels of an EXR file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExrDepthSpec {
+    /// 16-bit half: rounded to the nearest, at most 65504.
+    Half,
+    /// 32-bit float.
+    Float,
+}
+
 /// Tone map of display formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -278,6 +288,9 @@ pub struct RenderSpec {
     /// [`CLAMP_MAX`]. The bound holds for the largest component of scene-linear radiance. It hides
     /// fireflies and makes pictures darker than the scene. None: there is no bound.
     pub clamp: Option<f64>,
+    /// Precision of beauty, `albedo`, `normal` and `noisy` in EXR files; other layers always have
+    /// 32-bit floats. [`ExrDepthSpec::Half`] needs EXR among the formats.
+    pub exr_depth: ExrDepthSpec,
 }
 
 /// Layers that guide the denoiser, ascending.
@@ -322,6 +335,7 @@ impl RenderSpec {
             noise: None,
             time_secs: None,
             clamp: None,
+            exr_depth: ExrDepthSpec::Float,
         }
     }
 
@@ -638,6 +652,12 @@ fn check_output(render: &RenderSpec) -> Result<(), SpecError> {
     }
     if render.formats.is_empty() {
         return wrong("format", "no format at all");
+    }
+    if render.exr_depth == ExrDepthSpec::Half && !render.formats.contains(&FormatSpec::Exr) {
+        return wrong(
+            "exr-depth",
+            "half is for EXR files, and this job writes none: add --format exr, or -o FILE.exr",
+        );
     }
     let mut extensions: Vec<&str> =
         render.formats.iter().map(|format| format.extension()).collect();

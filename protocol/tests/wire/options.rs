@@ -2,8 +2,8 @@
 
 use tessera_protocol::job::options::{OPTIONS, away_from_default};
 use tessera_protocol::job::{
-    AovSpec, ApertureSpec, AssetFile, CameraSpec, EnvironmentSpec, FilterSpec, FocusSpec,
-    FormatSpec, LensSpec, ToneMapSpec,
+    AovSpec, ApertureSpec, AssetFile, CameraSpec, EnvironmentSpec, ExrDepthSpec, FilterSpec,
+    FocusSpec, FormatSpec, LensSpec, ToneMapSpec,
 };
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, RenderSpec};
 
@@ -11,7 +11,7 @@ use tessera_protocol::{BlobHash, FrameNumber, FrameSet, RenderSpec};
 type Change = fn(&mut RenderSpec);
 
 /// One change for each field.
-const CHANGES: [(&str, Change); 26] = [
+const CHANGES: [(&str, Change); 27] = [
     ("scene", |spec| spec.scene = "b.gltf".into()),
     ("files", |spec| {
         let (path, hash) = ("a.gltf".to_owned(), BlobHash([7; 32]));
@@ -44,6 +44,7 @@ const CHANGES: [(&str, Change); 26] = [
     ("noise", |spec| spec.noise = Some(0.1)),
     ("time_secs", |spec| spec.time_secs = Some(9)),
     ("clamp", |spec| spec.clamp = Some(4.0)),
+    ("exr_depth", |spec| spec.exr_depth = ExrDepthSpec::Half),
 ];
 
 #[test]

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use tessera_core::ResolveFailure;
 use tessera_protocol::frames::FrameSet;
-use tessera_protocol::job::{AovSpec, FilterSpec};
+use tessera_protocol::job::{AovSpec, ExrDepthSpec, FilterSpec};
 use tessera_protocol::{BlobHash, Epoch, TileSums, UnitIndex};
 
 pub(crate) fn spec(width: u32, height: u32, tile: u32, spp: u32, unit_samples: u32) -> RenderSpec {
@@ -158,6 +158,12 @@ fn expected_sha256(spec: &RenderSpec) -> [u8; 32] {
     hasher.finalize().into()
 }
 
+fn attributes_say_half(attributes: &exr::meta::header::LayerAttributes) -> bool {
+    let ours = &attributes.other[&exr::meta::attribute::Text::from("tessera")];
+    let exr::meta::attribute::AttributeValue::Text(text) = ours else { panic!("a text") };
+    text.to_string().contains("\"exr_depth\":\"half\"")
+}
+
 /// Reads the channels of an EXR by name, as 32-bit floats.
 pub(crate) fn read_exr(
     file: BufReader<File>,
@@ -173,10 +179,11 @@ pub(crate) fn read_exr(
         .unwrap();
     let layer = image.layer_data;
     let channels = layer.channel_data.list.iter().map(|channel| {
-        let FlatSamples::F32(values) = &channel.sample_data else {
-            panic!("32-bit floats are written")
-        };
-        (channel.name.to_string(), values.clone())
+        let values = channel.sample_data.values_as_f32().collect();
+        // Files in half precision have a test of their own.
+        let is_float = matches!(channel.sample_data, FlatSamples::F32(_));
+        assert!(is_float || attributes_say_half(&layer.attributes), "{}", channel.name);
+        (channel.name.to_string(), values)
     });
     let channels = channels.collect();
     (layer.attributes, channels)
@@ -243,6 +250,45 @@ fn an_exr_has_the_bits_of_a_plain_computation() {
             assert!(files.iter().all(|file| file.pixels_sha256 == expected_sha256(&spec)));
             check_exr(&bench, &spec, &files[0]);
             assert_eq!(bench.left_over(), 0);
+        }
+    }
+}
+
+/// Names of the channels of an EXR that have 16 bits.
+fn halves(file: BufReader<File>) -> Vec<String> {
+    let meta = exr::meta::MetaData::read_from_buffered(file, true).unwrap();
+    let channels = meta.headers[0].channels.list.iter();
+    let halves = channels.filter(|c| c.sample_type == exr::meta::attribute::SampleType::F16);
+    halves.map(|channel| channel.name.to_string()).collect()
+}
+
+#[test]
+fn colours_of_a_half_exr_are_the_nearest_halves() {
+    for denoise in [false, true] {
+        let mut float = spec(37, 53, 16, 8, 3);
+        float.aovs = vec![AovSpec::Albedo, AovSpec::Normal, AovSpec::Depth, AovSpec::Position];
+        float.denoise = denoise;
+        let half = RenderSpec { exr_depth: ExrDepthSpec::Half, ..float.clone() };
+        let bench = Bench::new(&float);
+        let [float, half] = [float, half].map(|spec| bench.resolve(&spec).unwrap());
+        // The pixels and the PNG are those of the job with 32 bits.
+        assert_eq!(half[0].pixels_sha256, float[0].pixels_sha256);
+        assert_eq!(half[1], float[1]);
+        assert!(half[0].length < float[0].length);
+        assert!(halves(bench.open(&float[0])).is_empty());
+        let halves = halves(bench.open(&half[0]));
+        let [(_, float), (_, half)] = [&float, &half].map(|files| read_exr(bench.open(&files[0])));
+        assert_eq!(half.len(), if denoise { 17 } else { 14 });
+        for (name, values) in &half {
+            let layer = name.split('.').next().unwrap();
+            let is_half = !["depth", "position"].contains(&layer);
+            assert_eq!(halves.contains(name), is_half, "{name}");
+            for (value, whole) in values.iter().zip(&float[name]) {
+                // Half a unit in the last of 11 bits; or the largest half.
+                let bound = if is_half { whole.abs() / 2048.0 + f32::powi(2.0, -25) } else { 0.0 };
+                let nearest = whole.clamp(-65504.0, 65504.0);
+                assert!((value - nearest).abs() <= bound, "{name}: {value} for {whole}");
+            }
         }
     }
 }
