@@ -26,11 +26,11 @@ const OPTIONS: [&str; 10] = [
     "--size",
     "320x240",
     "--spp",
-    "512",
+    "128",
     "--tile",
     "32",
     "--unit-samples",
-    "64",
+    "16",
     "--format",
     "exr,png",
 ];
