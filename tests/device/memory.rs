@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tessera_kernels::CheckedScene;
 use tessera_node::device::PreparedFrame;
 use tessera_scenes::{FlattenOptions, LoadOptions};
+use tessera_support::farm::shared_scenes;
 
 /// What a lane may take beside the scene when it is first used.
 const BESIDE_BYTES: u64 = 64 << 10;
@@ -15,10 +16,8 @@ const BESIDE_BYTES: u64 = 64 << 10;
 /// held once.
 fn scenes() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let shared = root.join("../shared/scenes");
-    if !shared.is_dir() {
-        eprintln!("NOT RUN: shared scenes, since {} is not there", shared.display());
-    }
+    let shared = shared_scenes().unwrap_or_default();
+    // An empty path is no folder: there are no shared scenes.
     let files = |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut scenes: Vec<PathBuf> = files(root.join("scenes/library"))
         .chain(files(shared.clone()))

@@ -89,13 +89,15 @@ fn wrong_builds_of_the_shipped_source_are_refused() {
             return eprintln!("NOT RUN: wrong_builds_of_the_shipped_source_are_refused: {error}");
         }
     };
-    // Each takes half a minute of one processor.
+    // Each takes a quarter of a minute of one processor, so that not all are made for every push.
+    let is_all = std::env::var("TESSERA_IMAGES").is_ok_and(|value| value == "all");
+    let builds = if is_all { &WRONG_BUILDS[..] } else { &WRONG_BUILDS[..1] };
     std::thread::scope(|scope| {
-        let building: Vec<_> = WRONG_BUILDS
+        let building: Vec<_> = builds
             .iter()
             .map(|wrong| scope.spawn(|| wrong_build(&compiler, wrong)))
             .collect();
-        for ((name, ..), built) in WRONG_BUILDS.iter().zip(building) {
+        for ((name, ..), built) in builds.iter().zip(building) {
             let violations = check(&built.join().expect("the sources compile"));
             eprintln!("{name}: {}", listed(&violations));
             assert!(!violations.is_empty(), "{name} is not refused");

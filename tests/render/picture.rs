@@ -8,6 +8,7 @@ use tessera_kernels::CheckedScene;
 use tessera_kernels::host::{self, Isa, RayCounts};
 use tessera_layout::{FlatScene, UnitParams};
 use tessera_scenes::{EnvironmentSource, FlattenOptions, LoadOptions};
+use tessera_support::farm::shared_scenes;
 
 /// Fixed-point unit of the film.
 const FILM_UNIT: f64 = 1.0 / (1u64 << tessera_layout::FILM_FRACTION_BITS) as f64;
@@ -26,11 +27,11 @@ pub(crate) fn skipped(what: &str) {
 
 /// A file of the shared scenes, or None (said by name) where the checkout has none beside it.
 pub(crate) fn shared(path: &str) -> Option<PathBuf> {
-    let file = file("../shared/scenes").join(path);
+    let file = shared_scenes()?.join(path);
     if file.exists() {
         return Some(file);
     }
-    skipped(&format!("../shared/scenes/{path} is not there"));
+    skipped(&format!("{} is not there", file.display()));
     None
 }
 

@@ -43,11 +43,12 @@ pub fn skipped(what: &str) {
 /// The folder of shared scenes, if this checkout has one beside it; says so by name where it does
 /// not.
 pub fn shared_scenes() -> Option<PathBuf> {
-    let folder = root().join("../shared/scenes");
+    let folder = std::env::var_os("TESSERA_SCENES").unwrap_or("../shared/scenes".into());
+    let folder = root().join(folder);
     if folder.is_dir() {
         return Some(folder);
     }
-    skipped("../shared/scenes is not there");
+    skipped(&format!("{} is not there", folder.display()));
     None
 }
 
