@@ -363,5 +363,6 @@ static_assert(sizeof(Camera) == 96 && sizeof(BvhNode8) == 256 && sizeof(Triangle
               "mirrored in layout/src");
 static_assert(sizeof(CompressedNode) == 80 && sizeof(LeafTriangle) == 48,
               "mirrored in src/cuda/compress.rs");
-static_assert(sizeof(DeviceScene) == 432, "mirrored in src/cuda/params.rs");
-static_assert(sizeof(SceneView) == 416 && sizeof(UnitParams) == 64, "mirrored in layout/src");
+static_assert(sizeof(DeviceScene) == sizeof(SceneView) + 16, "mirrored in src/cuda/params.rs");
+static_assert(sizeof(SceneView) == 320 + sizeof(Camera) && sizeof(UnitParams) == 64,
+              "mirrored in layout/src");

@@ -147,7 +147,7 @@ impl FlatScene {
     }
 }
 
-/// Pointers into a [`FlatScene`] (host memory here, device memory on a GPU): 416 bytes.
+/// Pointers into a [`FlatScene`] (host memory here, device memory on a GPU).
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]
 pub struct SceneView {
@@ -220,4 +220,4 @@ pub struct SceneView {
     pub medium_count: u32,
 }
 
-const _: () = assert!(size_of::<SceneView>() == 104 + 40 + 112 + 96 + 64);
+const _: () = assert!(size_of::<SceneView>() == 104 + 40 + 112 + size_of::<Camera>() + 64);

@@ -65,7 +65,8 @@ struct alignas(16) BatchParams {
     u32 reserved[3];
 };
 
-static_assert(sizeof(BatchParams) == 640, "mirrored in kernels/src/cuda/params.rs");
+static_assert(sizeof(BatchParams) == sizeof(DeviceScene) + 208,
+              "mirrored in kernels/src/cuda/params.rs");
 
 TESSERA_FN Quad quad(Vec3 xyz, float w) {
     Quad result;

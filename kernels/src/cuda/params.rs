@@ -65,8 +65,6 @@ const _: () = assert!(
             == std::mem::offset_of!(SceneView, instance_count)
 );
 
-const _: () = assert!(size_of::<DeviceScene>() == 432);
-
 impl DeviceScene {
     /// Returns the kernels that render the scene.
     pub fn kernel_set(&self) -> KernelSet {
@@ -141,4 +139,4 @@ pub(crate) struct BatchParams {
     pub(crate) reserved: [u32; 3],
 }
 
-const _: () = assert!(size_of::<BatchParams>() == 640);
+const _: () = assert!(size_of::<BatchParams>() == size_of::<DeviceScene>() + 208);
