@@ -131,6 +131,17 @@ pub struct PictureArgs {
     /// Vertical field of view of your camera, in degrees
     #[arg(long, value_name = "DEG", default_value_t = 45.0, help_heading = "Camera")]
     pub vfov: f32,
+    /// Shift the view right and up without turning the camera, in frame widths and heights;
+    /// verticals stay vertical
+    #[arg(
+        long,
+        value_name = "X,Y",
+        value_parser = shift,
+        allow_hyphen_values = true,
+        default_value = "0,0",
+        help_heading = "Camera",
+    )]
+    pub shift: [f32; 2],
     /// Radius of a thin lens, in metres [default: a pinhole]
     #[arg(long, value_name = "M", group = "aperture", requires = "focus", help_heading = "Camera")]
     pub lens_radius: Option<f32>,
@@ -201,6 +212,12 @@ fn frame_time(text: &str) -> Result<u32, String> {
 
 fn point(text: &str) -> Result<[f32; 3], ValueError> {
     parse_vector(text)
+}
+
+/// Two numbers; job specs say how large they may be.
+fn shift(text: &str) -> Result<[f32; 2], String> {
+    let numbers = text.split_once(',').and_then(|(x, y)| Some([x.parse().ok()?, y.parse().ok()?]));
+    numbers.ok_or_else(|| format!("`{text}` is not two numbers; write them as X,Y without spaces"))
 }
 
 /// A name of a closed set, spelled as in job specs.

@@ -123,6 +123,7 @@ pub(crate) fn job(
         environment_rotation_degrees: picture.env_rotate,
         camera: camera(picture),
         lens: lens(picture),
+        shift: picture.shift,
         width: picture.size.width,
         height: picture.size.height,
         frames: frames(picture),

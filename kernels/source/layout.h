@@ -210,7 +210,9 @@ struct alignas(16) Camera {
     float blade_turn;
     float blade_apothem;
     float blade_half_side;
-    u32 reserved;
+    float shift_x;
+    float shift_y;
+    u32 reserved[3];
 };
 
 const u32 NONE = 0xffffffffu;
@@ -358,7 +360,7 @@ static_assert(sizeof(Light) == 80 && sizeof(AliasEntry) == 16 && sizeof(Environm
                   sizeof(Environment) == 112,
               "mirrored in layout/src/light.rs");
 static_assert(sizeof(LightNode) == 384, "mirrored in layout/src/light_tree.rs");
-static_assert(sizeof(Camera) == 96 && sizeof(BvhNode8) == 256 && sizeof(TriangleBlock) == 160 &&
+static_assert(sizeof(Camera) == 112 && sizeof(BvhNode8) == 256 && sizeof(TriangleBlock) == 160 &&
                   sizeof(Instance) == 144,
               "mirrored in layout/src");
 static_assert(sizeof(CompressedNode) == 80 && sizeof(LeafTriangle) == 48,

@@ -157,6 +157,7 @@ pub(crate) fn flatten_options(
         time_secs: f64::from(frame.0) / spec.fps,
         camera: camera_choice(spec),
         lens: spec.lens.map(lens),
+        shift: spec.shift,
         environment_intensity: spec.environment_intensity,
         environment_rotation_degrees: spec.environment_rotation_degrees,
         ..FlattenOptions::still(spec.width, spec.height)
@@ -280,6 +281,7 @@ pub(crate) mod tests {
         ("time_secs", "9"),
         ("clamp", "4.0"),
         ("exr_depth", "\"half\""),
+        ("shift", "[0.5, -0.25]"),
     ];
 
     fn changed(field: &str) -> RenderSpec {

@@ -113,11 +113,7 @@ fn camera() -> Camera {
         focus_distance: 1.0,
         near: 0.0,
         far: f32::INFINITY,
-        blades: 0,
-        blade_turn: 0.0,
-        blade_apothem: 0.0,
-        blade_half_side: 0.0,
-        reserved: 0,
+        ..bytemuck::Zeroable::zeroed()
     }
 }
 

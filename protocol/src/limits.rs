@@ -41,6 +41,8 @@ pub const DENOISE_SPP_MIN: u32 = 2;
 pub const BLADES_MIN: u8 = 3;
 /// Most corners of a lens that is not round. With more corners it looks round.
 pub const BLADES_MAX: u8 = 16;
+/// Largest shift of a camera, in frame widths and heights.
+pub const SHIFT_MAX: f32 = 8.0;
 /// Largest result on the wire in bytes. Compression makes 32 MiB of sums (512 × 512 pixels, 16
 /// channels) at most a 16th larger; then comes the header.
 pub const RESULT_BYTES_MAX: usize = 34 << 20;

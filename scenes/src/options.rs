@@ -182,6 +182,9 @@ pub struct FlattenOptions {
     pub camera: CameraChoice,
     /// Lens; None is a pinhole.
     pub lens: Option<Lens>,
+    /// Shift of the frame over the image plane, in frame widths to the right and in frame heights
+    /// up; finite.
+    pub shift: [f32; 2],
     /// Factor on the environment, finite and >= 0.
     pub environment_intensity: f32,
     /// Turn of the environment about +Y in degrees, counter-clockwise seen from above.
@@ -201,6 +204,7 @@ impl FlattenOptions {
             time_secs: 0.0,
             camera: CameraChoice::Default,
             lens: None,
+            shift: [0.0; 2],
             environment_intensity: 1.0,
             environment_rotation_degrees: 0.0,
             width,

@@ -271,6 +271,50 @@ fn a_lens_has_the_blades_that_were_asked_for() {
 }
 
 #[test]
+fn a_shifted_view_is_another_picture_and_is_bounded() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("a.gltf"), two_looks(0)).expect("a scene file");
+    let through = |more: &[&str]| pixels(folder.path(), "a.gltf", more);
+    let plain = through(&[]);
+    assert_eq!(through(&["--shift", "0,0"]), plain);
+    assert_eq!(through(&["--shift", "-0,-0"]), plain);
+    let right = through(&["--shift", "0.25,0"]);
+    assert_ne!(right, plain);
+    assert_ne!(through(&["--shift", "-0.25,0"]), right);
+    assert_ne!(through(&["--shift", "0,0.25"]), right);
+    let comments = std::fs::read(folder.path().join("a.exr")).expect("a picture");
+    let about = String::from_utf8_lossy(&comments);
+    assert!(about.contains("\"shift\":[0.0,0.25]"), "the file tells it");
+
+    let refused = |shift: &str| {
+        let fixed = ["render", "a.gltf", "-o", "b.exr", "--shift", shift];
+        let (status, _, error) = told(folder.path(), &fixed);
+        assert_eq!(status, 2, "{shift}: {error}");
+        error
+    };
+    assert!(refused("8.5,0").contains("--shift: 8.5,0 are not both in -8 to 8"));
+    assert!(refused("0,NaN").contains("--shift: 0,NaN are not both in -8 to 8"));
+    assert!(refused("0.5").contains("`0.5` is not two numbers; write them as X,Y"));
+    assert!(refused("1,2,3").contains("`1,2,3` is not two numbers"));
+}
+
+#[test]
+fn half_precision_is_for_exr_files() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("a.gltf"), two_looks(0)).expect("a scene file");
+    let plain = pixels(folder.path(), "a.gltf", &[]);
+    let bytes = |path: &str| std::fs::metadata(folder.path().join(path)).expect("a file").len();
+    let float = bytes("a.exr");
+    assert_eq!(pixels(folder.path(), "a.gltf", &["--exr-depth", "half"]), plain);
+    assert!(bytes("a.exr") < float, "{} and {float} bytes", bytes("a.exr"));
+    let fixed = ["render", "a.gltf", "-o", "b.png", "--exr-depth", "half"];
+    let (status, _, error) = told(folder.path(), &fixed);
+    assert_eq!(status, 2, "{error}");
+    assert!(error.contains("--exr-depth: half is for EXR files"), "{error}");
+    assert!(!folder.path().join("b.png").exists());
+}
+
+#[test]
 fn what_is_in_focus_is_told_by_a_distance_or_a_point() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     std::fs::write(folder.path().join("a.gltf"), two_looks(0)).expect("a scene file");

@@ -93,10 +93,8 @@ fn wrong_builds_of_the_shipped_source_are_refused() {
     let is_all = std::env::var("TESSERA_IMAGES").is_ok_and(|value| value == "all");
     let builds = if is_all { &WRONG_BUILDS[..] } else { &WRONG_BUILDS[..1] };
     std::thread::scope(|scope| {
-        let building: Vec<_> = builds
-            .iter()
-            .map(|wrong| scope.spawn(|| wrong_build(&compiler, wrong)))
-            .collect();
+        let building: Vec<_> =
+            builds.iter().map(|wrong| scope.spawn(|| wrong_build(&compiler, wrong))).collect();
         for ((name, ..), built) in builds.iter().zip(building) {
             let violations = check(&built.join().expect("the sources compile"));
             eprintln!("{name}: {}", listed(&violations));

@@ -12,7 +12,7 @@ pub enum CameraKind {
     Orthographic = 1,
 }
 
-/// A camera: 96 bytes. Looks along its own -Z with +Y up (glTF 2.0, §3.10).
+/// A camera: 112 bytes. Looks along its own -Z with +Y up (glTF 2.0, §3.10).
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct Camera {
@@ -42,8 +42,12 @@ pub struct Camera {
     pub blade_apothem: f32,
     /// Half the length of its sides, over its radius: sin(π / blades).
     pub blade_half_side: f32,
+    /// Shift of the picture over the image plane to the right, in halves of its width.
+    pub shift_x: f32,
+    /// Shift of the picture over the image plane upwards, in halves of its height.
+    pub shift_y: f32,
     /// Zero.
-    pub reserved: u32,
+    pub reserved: [u32; 3],
 }
 
 /// Fewest corners of a lens that is not round.
@@ -51,4 +55,4 @@ pub const BLADES_MIN: u32 = 3;
 /// Most corners of a lens that is not round. What has more is round to the eye.
 pub const BLADES_MAX: u32 = 16;
 
-const _: () = assert!(size_of::<Camera>() == 96);
+const _: () = assert!(size_of::<Camera>() == 112);

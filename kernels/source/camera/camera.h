@@ -38,8 +38,9 @@ TESSERA_FN Vector2<F> sample_lens(const Camera& camera, Vector2<F> random) {
 template <class F>
 TESSERA_FN RayOf<F> camera_ray(const Camera& camera, F x, F y, Vector2<F> lens) {
     const bool perspective = camera.kind == CAMERA_PERSPECTIVE;
-    const F across = x * camera.half_width;
-    const F up = y * camera.half_height;
+    // x and y are never -0, so that a shift of 0 keeps their bits.
+    const F across = (x + camera.shift_x) * camera.half_width;
+    const F up = (y + camera.shift_y) * camera.half_height;
     Vector3<F> start = vec3(across, up, 0.0f);
     Vector3<F> slope = vec3<F>(0.0f, 0.0f, -1.0f);  // per metre along the view axis
     if (perspective) {

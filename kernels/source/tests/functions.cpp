@@ -137,6 +137,8 @@ static const u32 LAYOUT[] = {
     OF(Camera, blade_turn),
     OF(Camera, blade_apothem),
     OF(Camera, blade_half_side),
+    OF(Camera, shift_x),
+    OF(Camera, shift_y),
     OF(Camera, reserved),
     SIZES(BvhNode8),
     OF(BvhNode8, bounds),

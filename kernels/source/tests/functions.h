@@ -56,7 +56,7 @@
     X(node, "rrrrrrbb", 10)                          \
     X(leaf, "rrruub", 5)                             \
     X(camera_ray, "rruu", 7)                         \
-    X(camera_any, "rruurrrrb", 8)                    \
+    X(camera_any, "rruurrrrbrr", 8)                  \
     X(wrap, "fbbb", 4)                               \
     X(texture, "ffb", 4)                             \
     X(environment, "rrr", 4)                         \
@@ -474,6 +474,8 @@ TESSERA_FN void unit_camera_any(const SceneView& scene, const Words& w) {
     camera.lens_radius = abs_(real(w, 6));
     camera.focus_distance = max_(abs_(real(w, 7)), 1e-3f);
     camera.kind = w.in[8] & 1u;
+    camera.shift_x = real(w, 9);
+    camera.shift_y = real(w, 10);
     give_ray(w, 0, camera_ray(camera, real(w, 0), real(w, 1), real2(w, 2)));
     give(w, 7, camera_depth(camera, real3(w, 5)));
 }

@@ -243,6 +243,10 @@ pub struct RenderSpec {
     pub camera: CameraSpec,
     /// Lens of the camera; None is a pinhole.
     pub lens: Option<LensSpec>,
+    /// Shift of the frame over the camera's image plane, in frame widths to the right and in frame
+    /// heights up, each -[`SHIFT_MAX`] to [`SHIFT_MAX`]. The camera does not turn, so parallel
+    /// lines stay parallel.
+    pub shift: [f32; 2],
     /// Frame width in pixels.
     pub width: u32,
     /// Frame height in pixels.
@@ -316,6 +320,7 @@ impl RenderSpec {
             environment_rotation_degrees: 0.0,
             camera: CameraSpec::Default,
             lens: None,
+            shift: [0.0; 2],
             width: 800,
             height: 600,
             frames: FrameSet::one(FrameNumber(0)),
@@ -635,6 +640,10 @@ fn check_view(render: &RenderSpec) -> Result<(), SpecError> {
     }
     if let Some(lens) = &render.lens {
         lens.check()?;
+    }
+    if !render.shift.iter().all(|shift| (-SHIFT_MAX..=SHIFT_MAX).contains(shift)) {
+        let [x, y] = render.shift;
+        return wrong("shift", format!("{x},{y} are not both in -{SHIFT_MAX} to {SHIFT_MAX}"));
     }
     let intensity = render.environment_intensity;
     if !(intensity.is_finite() && intensity >= 0.0) {

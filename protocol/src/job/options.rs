@@ -100,7 +100,7 @@ const CLAMPED: Warning =
     Warning { subject: "indirect light", treatment: "clamped at", result: "darker than the scene" };
 
 /// One row for each field of [`RenderSpec`], in their order.
-pub const OPTIONS: [RenderOption; 27] = [
+pub const OPTIONS: [RenderOption; 28] = [
     plain("scene", "", Effect::Film),
     plain("files", "", Effect::Film),
     row("environment", "env", Effect::Film),
@@ -112,6 +112,7 @@ pub const OPTIONS: [RenderOption; 27] = [
         "lens-radius,f-stop,focus-distance,focus-point,blades,blade-rotation",
         Effect::Film,
     ),
+    row("shift", "shift", Effect::Film),
     plain("width", "size", Effect::Film),
     plain("height", "size", Effect::Film),
     plain("frames", "frame,frames", Effect::Neither),

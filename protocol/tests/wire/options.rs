@@ -11,7 +11,7 @@ use tessera_protocol::{BlobHash, FrameNumber, FrameSet, RenderSpec};
 type Change = fn(&mut RenderSpec);
 
 /// One change for each field.
-const CHANGES: [(&str, Change); 27] = [
+const CHANGES: [(&str, Change); 28] = [
     ("scene", |spec| spec.scene = "b.gltf".into()),
     ("files", |spec| {
         let (path, hash) = ("a.gltf".to_owned(), BlobHash([7; 32]));
@@ -44,6 +44,7 @@ const CHANGES: [(&str, Change); 27] = [
     ("noise", |spec| spec.noise = Some(0.1)),
     ("time_secs", |spec| spec.time_secs = Some(9)),
     ("clamp", |spec| spec.clamp = Some(4.0)),
+    ("shift", |spec| spec.shift = [0.25, -0.125]),
     ("exr_depth", |spec| spec.exr_depth = ExrDepthSpec::Half),
 ];
 

@@ -214,7 +214,10 @@ fn assemble(
         blade_turn: 0.0,
         blade_apothem: 0.0,
         blade_half_side: 0.0,
-        reserved: 0,
+        // Of the option in whole frames.
+        shift_x: 2.0 * options.shift[0],
+        shift_y: 2.0 * options.shift[1],
+        reserved: [0; 3],
     };
     let camera = match lens.and_then(|lens| lens.blades) {
         Some(blades) => with_blades(camera, blades)?,
@@ -226,6 +229,9 @@ fn assemble(
     }
     if !(sane(camera.lens_radius) && sane(camera.focus_distance) && camera.focus_distance > 0.0) {
         return Err("lens radius and focus distance must be finite and above 0".into());
+    }
+    if !(camera.shift_x.is_finite() && camera.shift_y.is_finite()) {
+        return Err("its shift is not finite".into());
     }
     if !(camera.half_width.is_finite() && camera.half_width > 0.0 && camera.half_height > 0.0) {
         return Err("its picture has no finite size".into());
@@ -291,7 +297,8 @@ pub(crate) fn origin_bound(camera: &Camera) -> f32 {
     let m = &camera.world_from_camera;
     let place = [m[3], m[7], m[11]].iter().fold(0.0f32, |largest, c| largest.max(c.abs()));
     let spread = if camera.kind == CameraKind::Orthographic as u32 {
-        camera.half_width + camera.half_height
+        camera.half_width * (1.0 + camera.shift_x.abs())
+            + camera.half_height * (1.0 + camera.shift_y.abs())
     } else {
         camera.lens_radius
     };

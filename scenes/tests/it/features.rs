@@ -116,6 +116,17 @@ fn a_camera_on_an_animated_node_moves_over_still_geometry() {
 }
 
 #[test]
+fn a_shift_reaches_the_camera_of_the_frame() {
+    let scene = load_json(&triangle()).unwrap();
+    let through = |shift| scene.flatten(&FlattenOptions { shift, ..FlattenOptions::still(8, 8) });
+    let plain = through([0.0; 2]).unwrap().camera;
+    let shifted = through([0.25, -0.5]).unwrap().camera;
+    assert_eq!((shifted.shift_x, shifted.shift_y), (0.5, -1.0), "in halves of the frame's edges");
+    assert_eq!(tessera_layout::Camera { shift_x: 0.0, shift_y: 0.0, ..shifted }, plain);
+    assert!(matches!(through([f32::NAN, 0.0]), Err(SceneError::Camera { .. })));
+}
+
+#[test]
 fn a_lens_takes_its_aperture_and_focus_in_either_form() {
     let scene = load_json(&triangle()).unwrap();
     let camera = CameraChoice::LookAt {

@@ -68,11 +68,7 @@ pub fn camera_at(eye: [f32; 3], kind: CameraKind, half: f32) -> Camera {
         focus_distance: 1.0,
         near: 0.0,
         far: f32::INFINITY,
-        blades: 0,
-        blade_turn: 0.0,
-        blade_apothem: 0.0,
-        blade_half_side: 0.0,
-        reserved: 0,
+        ..bytemuck::Zeroable::zeroed()
     }
 }
 

@@ -336,6 +336,7 @@ fn stage() -> CheckedScene {
     builder.camera = Camera { kind: CameraKind::Orthographic as u32, ..look([0.0, 0.2, 4.0]) };
     (builder.camera.half_width, builder.camera.half_height) = (2.1, 1.9);
     (builder.camera.near, builder.camera.far) = (0.5, 6.5);
+    (builder.camera.shift_x, builder.camera.shift_y) = (0.125, -0.0625);
     bright(builder)
 }
 

@@ -62,7 +62,7 @@ fn rust_and_cpp_agree_on_every_field() {
         Camera {
             world_from_camera kind half_width half_height lens_radius focus_distance near far
             blades blade_turn
-            blade_apothem blade_half_side reserved
+            blade_apothem blade_half_side shift_x shift_y reserved
         }
         BvhNode8 { bounds child reserved }
         TriangleBlock { corner triangle }

@@ -248,6 +248,31 @@ fn cameras_look_where_they_should() {
 }
 
 #[test]
+fn a_shift_moves_the_picture_and_does_not_turn_the_camera() {
+    for kind in [CameraKind::Perspective, CameraKind::Orthographic] {
+        let plain = camera_at([1.0, 2.0, 3.0], kind, 0.75);
+        // Half a picture to the right and a quarter down, in halves of its edges.
+        let shifted = Camera { shift_x: 1.0, shift_y: -0.5, ..plain };
+        for [x, y] in [[0.0, 0.0], [-1.0, 0.5], [0.25, 1.0]] {
+            let seen = camera(&shifted, [x, y], [0.0; 2]);
+            assert_eq!(seen, camera(&plain, [x + 1.0, y - 0.5], [0.0; 2]));
+        }
+    }
+    // What is in focus moves with the picture, and stays in focus.
+    let lens = Camera {
+        lens_radius: 0.5,
+        focus_distance: 4.0,
+        shift_x: 0.5,
+        ..camera_at([0.0; 3], CameraKind::Perspective, 0.5)
+    };
+    for point in [[0.0, 0.0], [1.0, 0.0], [0.0, -1.0]] {
+        let ray = camera(&lens, [0.25, 0.0], point);
+        let t = -4.0 / ray[5];
+        assert!((ray[0] + t * ray[3] - 4.0 * 0.75 * 0.5).abs() < 1e-5, "{ray:?}");
+    }
+}
+
+#[test]
 fn a_lens_keeps_its_focus_plane_sharp() {
     let lens = Camera {
         lens_radius: 0.3,
