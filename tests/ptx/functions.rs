@@ -12,8 +12,8 @@ use tessera_kernels::unit_tests::{self, UnitFunction, unit_functions};
 use tessera_ptx::{Fault, Limits, Module};
 use tessera_support::scenes::{self, Case};
 
-/// Inputs of each function, shared among the scenes: `TESSERA_PTX_INPUTS`. The default is what every
-/// push can wait for; the nightly run has 400,000.
+/// Number of inputs of each function, shared among the scenes: `TESSERA_PTX_INPUTS`. The default is
+/// what every push can wait for; the nightly run has 400,000.
 pub(crate) fn inputs() -> usize {
     let given = std::env::var("TESSERA_PTX_INPUTS").ok();
     given.map_or(40_000, |inputs| inputs.parse().expect("TESSERA_PTX_INPUTS is a number"))

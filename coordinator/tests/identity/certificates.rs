@@ -68,7 +68,8 @@ async fn a_node_whose_certificate_ended_in_a_partition_renews_it_before_all_else
     }
     // Whoever begins with something else is sent away, and told why.
     let link = farm.dial(&expired).await.unwrap();
-    let _control = open_both(&link.connection, StreamKind::NodeControl).await.unwrap();
+    // A machine that is busy may open the stream after the connection was closed.
+    let _control = open_both(&link.connection, StreamKind::NodeControl).await;
     let (code, reason) = closed(&link).await;
     assert_eq!(code, Some(CloseCode::Expired), "{reason}");
 

@@ -10,7 +10,8 @@ struct alignas(16) UnitTestParams {
     u32 reserved[3];
 };
 
-static_assert(sizeof(UnitTestParams) == sizeof(DeviceScene) + 32, "mirrored in kernels/src/unit_tests.rs");
+static_assert(sizeof(UnitTestParams) == sizeof(DeviceScene) + 32,
+              "mirrored in kernels/src/unit_tests.rs");
 
 #define TESSERA_UNIT_KERNEL(name, inputs, outputs)                                              \
     TESSERA_KERNEL(64, 1) tessera_unit_##name(const UnitTestParams params) {                    \

@@ -1,5 +1,6 @@
 //! Small scenes made by hand, with a plain hierarchy, for tests of the kernels alone.
 
+use bytemuck::Zeroable;
 use std::sync::Arc;
 use tessera_kernels::CheckedScene;
 use tessera_kernels::host::{Isa, RayCounts, best_isa, render_unit};
@@ -68,7 +69,7 @@ pub fn camera_at(eye: [f32; 3], kind: CameraKind, half: f32) -> Camera {
         focus_distance: 1.0,
         near: 0.0,
         far: f32::INFINITY,
-        ..bytemuck::Zeroable::zeroed()
+        ..Zeroable::zeroed()
     }
 }
 
