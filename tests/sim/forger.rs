@@ -9,7 +9,7 @@ use tessera_core::{Action, Arrived, Core, Grid, Input, Moment, Record, SessionId
 use tessera_protocol::ids::{BlobHash, JobId, Lease, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
 use tessera_protocol::status::{FrameFile, JobState};
-use tessera_support::inputs as plain;
+use tessera_support::inputs;
 use uuid::Uuid;
 
 const NODES: u64 = 10;
@@ -49,7 +49,7 @@ struct Farm {
 }
 
 fn join(node: u64) -> Input {
-    plain::joined(node, plain::join(node, 2))
+    inputs::joined(node, inputs::join(node, 2))
 }
 
 /// What a unit renders to.
@@ -79,7 +79,7 @@ impl Farm {
             lies,
         };
         (0..NODES).for_each(|node| farm.feed(join(node)));
-        farm.feed(plain::submit(JOB, plain::job(spec)));
+        farm.feed(inputs::submit(JOB, inputs::job(spec)));
         while let Some(((at, _), input)) = farm.agenda.pop_first() {
             assert!(farm.events < 1_000_000, "seed {seed}: no end");
             farm.now = at;

@@ -15,7 +15,7 @@ use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease, UnitIndex, Unit
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{CoordinatorToNode, Task};
 use tessera_protocol::status::{FrameFile, JobState};
-use tessera_support::inputs as plain;
+use tessera_support::inputs;
 use uuid::Uuid;
 
 const NODES: u64 = 10;
@@ -94,7 +94,7 @@ impl Farm {
         };
         farm.join();
         let spec = RenderSpec { noise: Some(0.1), tile: 32, ..render(200, 160, SPP, 6) };
-        farm.feed(plain::submit(JOB, plain::job(spec)));
+        farm.feed(inputs::submit(JOB, inputs::job(spec)));
         while farm.core.job_summary(JOB).is_some_and(|job| job.state != JobState::Done) {
             assert!(farm.events < 100_000, "seed {seed}: no end");
             farm.step();
@@ -152,7 +152,7 @@ impl Farm {
 
     fn join(&mut self) {
         for node in 0..NODES {
-            let mut input = plain::joined(node, plain::join(node, 2));
+            let mut input = inputs::joined(node, inputs::join(node, 2));
             let own = self.session(node);
             if let Input::NodeJoined { session, .. } = &mut input {
                 *session = own;

@@ -8,7 +8,7 @@ use tessera_protocol::ids::{BlobHash, JobId, Lease, UnitIndex};
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{Assignment, CoordinatorToNode, Heartbeat, Join};
 use tessera_protocol::status::FrameFile;
-use tessera_support::inputs as plain;
+use tessera_support::inputs;
 use uuid::Uuid;
 
 /// One way of a message, microseconds.
@@ -148,13 +148,13 @@ impl Farm {
             self.feed(join);
             self.at(BEAT / 7 * (node as u64 % 7 + 1), Event::Beat(node));
         }
-        self.feed(plain::submit(JobId(Uuid::from_u128(1)), plain::job(render.clone())));
+        self.feed(inputs::submit(JobId(Uuid::from_u128(1)), inputs::job(render.clone())));
     }
 
     fn join(&self, node: usize) -> Input {
-        let (number, devices) = (node as u64, vec![plain::device(); self.machines[node].devices]);
-        let join = Join { devices, ..plain::join(number, self.nodes[node].capacity) };
-        plain::joined(number, join)
+        let (number, devices) = (node as u64, vec![inputs::device(); self.machines[node].devices]);
+        let join = Join { devices, ..inputs::join(number, self.nodes[node].capacity) };
+        inputs::joined(number, join)
     }
 
     fn go_on(&mut self) {

@@ -7,7 +7,7 @@ use crate::sim::mixed_speeds::farm::{Farm, Machine, Run};
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::ids::FrameNumber;
 use tessera_protocol::job::RenderSpec;
-use tessera_support::inputs as plain;
+use tessera_support::inputs;
 
 /// What the end of a frame may cost: makespan over the lower bound.
 const RATIO_MAX: f64 = 1.15;
@@ -24,7 +24,7 @@ const SLOW: f64 = 1.5e6;
 pub(crate) fn render(width: u32, height: u32, spp: u32, frames: u32) -> RenderSpec {
     let frames =
         FrameSet::from_frames((0..frames).map(FrameNumber)).expect("a few frames are a set");
-    RenderSpec { width, height, spp, frames, tile: 64, unit_samples: 0, ..plain::render() }
+    RenderSpec { width, height, spp, frames, tile: 64, unit_samples: 0, ..inputs::render() }
 }
 
 /// Jobs as people submit them: a still of middling quality, a good one, a large one, a short film.

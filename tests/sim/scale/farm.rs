@@ -11,7 +11,7 @@ use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease, NodeId};
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{Assignment, CoordinatorToNode, Heartbeat, Join};
 use tessera_protocol::status::{FrameFile, JobState};
-use tessera_support::inputs as plain;
+use tessera_support::inputs;
 use uuid::Uuid;
 
 /// The start of a run, milliseconds.
@@ -82,7 +82,7 @@ impl Farm {
             sequence: 0,
             now: 0,
         };
-        farm.feed(plain::submit(job, plain::job(render)));
+        farm.feed(inputs::submit(job, inputs::job(render)));
         for node in 0..nodes {
             farm.feed(join(node));
         }
@@ -206,12 +206,12 @@ fn node_id(node: usize) -> NodeId {
 }
 
 fn join(node: usize) -> Input {
-    plain::joined(node as u64, Join { node: node_id(node), ..plain::join(node as u64, CAPACITY) })
+    inputs::joined(node as u64, Join { node: node_id(node), ..inputs::join(node as u64, CAPACITY) })
 }
 
 fn render(units: u64) -> RenderSpec {
     let passes = (units / TILES).clamp(1, 10) as u32;
     let frames = units.div_ceil(TILES * u64::from(passes)) as u32;
     let frames = FrameSet::from_frames((0..frames).map(FrameNumber)).expect("frames are a set");
-    RenderSpec { width: 1024, height: 1024, frames, spp: passes, tile: 32, ..plain::render() }
+    RenderSpec { width: 1024, height: 1024, frames, spp: passes, tile: 32, ..inputs::render() }
 }

@@ -11,7 +11,7 @@ use tessera_protocol::ids::{JobId, Lease};
 use tessera_protocol::job::{JobSpec, RenderSpec};
 use tessera_protocol::node::{CoordinatorToNode, Failure, Heartbeat, Join, MemoryShortage};
 use tessera_protocol::status::{JobState, NodeState};
-use tessera_support::inputs::{self as plain, TILE};
+use tessera_support::inputs::{self, TILE};
 use uuid::Uuid;
 
 const GIB: u64 = 1 << 30;
@@ -31,7 +31,7 @@ fn device(memory_bytes: u64, state: DeviceState) -> DeviceInfo {
         name,
         memory_bytes,
         state,
-        ..plain::device()
+        ..inputs::device()
     }
 }
 
@@ -56,15 +56,15 @@ impl Farm {
     fn join(&mut self, number: u64, capacity: u32, memory: u64) {
         let devices = vec![device(memory, DeviceState::Ready)];
         let join =
-            Join { name: format!("rack-{number}"), devices, ..plain::join(number, capacity) };
-        self.input(plain::joined(number, join));
+            Join { name: format!("rack-{number}"), devices, ..inputs::join(number, capacity) };
+        self.input(inputs::joined(number, join));
     }
 
     /// Submits a job of so many units; the answer.
     fn submit(&mut self, number: u128, units: u32, device_bytes: u64) -> Response {
-        let render = RenderSpec { width: units * TILE, ..plain::render() };
-        let spec = JobSpec { device_bytes, ..plain::job(render) };
-        self.input(plain::submit(job(number), spec));
+        let render = RenderSpec { width: units * TILE, ..inputs::render() };
+        let spec = JobSpec { device_bytes, ..inputs::job(render) };
+        self.input(inputs::submit(job(number), spec));
         let replies = self.step.actions.iter().filter_map(|action| match action {
             Action::Reply { response, .. } => Some(response.clone()),
             _ => None,
@@ -87,7 +87,7 @@ impl Farm {
     }
 
     fn result(&mut self, number: u64, lease: Lease, device_micros: u64) {
-        let result = Arrived { device_micros, ..plain::result(lease, 2) };
+        let result = Arrived { device_micros, ..inputs::result(lease, 2) };
         self.input(Input::ResultArrived { session: SessionId(number), result });
     }
 
@@ -288,8 +288,8 @@ fn of_many_nodes_that_would_all_take_long_somebody_gets_the_unit() {
     let mut farm = Farm::new();
     (1..=20).for_each(|number| farm.join(number, 1, GIB));
     // The last of the tiles is narrow, so that the others are larger than the mean.
-    let render = RenderSpec { width: 20 * TILE + 1, ..plain::render() };
-    farm.input(plain::submit(job(1), plain::job(render)));
+    let render = RenderSpec { width: 20 * TILE + 1, ..inputs::render() };
+    farm.input(inputs::submit(job(1), inputs::job(render)));
     farm.now += 100_000;
     let held: Vec<Lease> = farm.core.leases().map(|(lease, _)| lease).collect();
     let (lost, held) = held.split_last().expect("each node has a unit");
@@ -303,7 +303,7 @@ fn of_many_nodes_that_would_all_take_long_somebody_gets_the_unit() {
     let result = Arrived {
         shape: ResultShape::Film(shape),
         device_micros: 1_000_000,
-        ..plain::result(narrow.0, 2)
+        ..inputs::result(narrow.0, 2)
     };
     farm.input(Input::ResultArrived { session: SessionId(narrow.1.0.as_u128() as u64), result });
     // All are known now and idle, but one that is lost.

@@ -6,17 +6,17 @@ use tessera_core::{Action, Core, Input, Moment, Record, SessionId, Settings, Ste
 use tessera_protocol::ids::{JobId, Lease};
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{CoordinatorToNode, Join};
-use tessera_support::inputs::{self as plain, TILE};
+use tessera_support::inputs::{self, TILE};
 use uuid::Uuid;
 
 const NOW: Moment = Moment(1_000_000);
 
 fn join(number: u64, capacity: u32, running: Vec<Lease>) -> Input {
-    plain::joined(number, Join { running, ..plain::join(number, capacity) })
+    inputs::joined(number, Join { running, ..inputs::join(number, capacity) })
 }
 
 fn result(number: u64, lease: Lease) -> Input {
-    Input::ResultArrived { session: SessionId(number), result: plain::result(lease, 2) }
+    Input::ResultArrived { session: SessionId(number), result: inputs::result(lease, 2) }
 }
 
 fn step(core: &mut Core, input: Input) -> Step {
@@ -40,8 +40,8 @@ fn restarted() -> (Core, Vec<Record>, [Lease; 2]) {
     let settings = Settings { settle: Duration::ZERO, ..Settings::default() };
     let mut core = Core::new(settings.clone(), NOW);
     let job = JobId(Uuid::from_u128(9));
-    let render = RenderSpec { width: 4 * TILE, ..plain::render() };
-    let mut records = step(&mut core, plain::submit(job, plain::job(render))).records;
+    let render = RenderSpec { width: 4 * TILE, ..inputs::render() };
+    let mut records = step(&mut core, inputs::submit(job, inputs::job(render))).records;
     let given = step(&mut core, join(1, 2, Vec::new()));
     records.extend(given.records.clone());
     let work = sent(&given).into_iter().find_map(|message| match message {
@@ -60,7 +60,7 @@ fn a_lease_that_was_taken_back_is_not_displaced_by_a_lie_about_its_epoch() {
     let lie = Lease { epoch: first.epoch, ..second };
     let answer = step(&mut core, join(2, 0, vec![lie]));
     assert_eq!(sent(&answer), [&CoordinatorToNode::Revoke { leases: vec![lie] }]);
-    let node = plain::node(1);
+    let node = inputs::node(1);
     assert_eq!(core.leases().collect::<Vec<_>>(), [(first, node)]);
 }
 

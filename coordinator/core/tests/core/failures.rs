@@ -1,14 +1,14 @@
 //! What ends an attempt, by class: devices that do not get on, and what is lacking that is not of
 //! the unit.
 
-use crate::stand::Stand;
+use crate::small_farm::SmallFarm;
 use std::time::Duration;
 use tessera_core::journal::Ending;
 use tessera_core::{Input, Record, SessionId, Settings};
 use tessera_protocol::ids::Lease;
 use tessera_protocol::node::{Failure, Heartbeat, Progress};
 use tessera_protocol::status::{FrameState, NodeState};
-use tessera_support::inputs::{self as plain, node};
+use tessera_support::inputs::{self, node};
 
 fn settings() -> Settings {
     Settings {
@@ -19,26 +19,26 @@ fn settings() -> Settings {
 }
 
 /// A node says that it lives, and how far its unit is.
-fn beat(stand: &mut Stand, number: u64, done: Option<u64>) {
-    let leases: Vec<Lease> = stand.lease(number).into_iter().collect();
+fn beat(farm: &mut SmallFarm, number: u64, done: Option<u64>) {
+    let leases: Vec<Lease> = farm.lease(number).into_iter().collect();
     let progress =
         leases.iter().zip(done).map(|(lease, done)| Progress { lease: *lease, device: 0, done });
     let progress = progress.collect();
     let heartbeat =
         Heartbeat { sequence: 1, leases, outbox: 0, busy: 1.0, devices: Vec::new(), progress };
-    stand.step(Input::Heartbeat { session: SessionId(number), heartbeat });
+    farm.step(Input::Heartbeat { session: SessionId(number), heartbeat });
 }
 
 /// Time passes, and a node says the same every ten seconds.
-fn beats(stand: &mut Stand, number: u64, secs: u64, mut done: impl FnMut() -> Option<u64>) {
+fn beats(farm: &mut SmallFarm, number: u64, secs: u64, mut done: impl FnMut() -> Option<u64>) {
     for _ in 0..secs / 10 {
-        stand.later(Duration::from_secs(10));
-        beat(stand, number, done());
+        farm.later(Duration::from_secs(10));
+        beat(farm, number, done());
     }
 }
 
-fn endings(stand: &Stand) -> Vec<Ending> {
-    let ended = stand.records.iter().filter_map(|record| match record {
+fn endings(farm: &SmallFarm) -> Vec<Ending> {
+    let ended = farm.records.iter().filter_map(|record| match record {
         Record::AttemptsEnded { attempts, .. } => {
             Some(attempts.iter().map(|attempt| attempt.ending.clone()))
         }
@@ -50,75 +50,75 @@ fn endings(stand: &Stand) -> Vec<Ending> {
 // promise: P4
 #[test]
 fn a_unit_that_does_not_get_on_is_taken_back_and_the_device_is_named() {
-    let mut stand = Stand::new(settings(), 1, 1);
-    beat(&mut stand, 1, Some(5));
-    beats(&mut stand, 1, 60, || Some(5));
-    assert_eq!((endings(&stand), stand.leased(1)), (Vec::new(), vec![0]), "not yet");
-    beats(&mut stand, 1, 10, || Some(4));
-    let ended = endings(&stand);
+    let mut farm = SmallFarm::new(settings(), 1, 1);
+    beat(&mut farm, 1, Some(5));
+    beats(&mut farm, 1, 60, || Some(5));
+    assert_eq!((endings(&farm), farm.leased(1)), (Vec::new(), vec![0]), "not yet");
+    beats(&mut farm, 1, 10, || Some(4));
+    let ended = endings(&farm);
     assert!(
         matches!(&ended[..],
             [Ending::TimedOut(reason)]
                 if reason.contains("cpu (plain)") && reason.contains("70 s")),
         "{ended:?}"
     );
-    assert_eq!(stand.leased(1), Vec::<u32>::new(), "it waits");
-    let failures = stand.core.job(stand.job).expect("it is known").failures;
+    assert_eq!(farm.leased(1), Vec::<u32>::new(), "it waits");
+    let failures = farm.core.job(farm.job).expect("it is known").failures;
     assert!(failures[0].reason.starts_with("timed out: no progress"), "{failures:?}");
     // It gets on after all.
-    stand.later(Duration::from_secs(1));
-    stand.work(1, 7);
-    assert!(stand.is_resolving());
-    assert_eq!(stand.audit(), 1);
+    farm.later(Duration::from_secs(1));
+    farm.work(1, 7);
+    assert!(farm.is_resolving());
+    assert_eq!(farm.audit(), 1);
 }
 
 #[test]
 fn units_that_stand_still_together_may_end_their_frame_with_the_first() {
-    let mut stand = Stand::new(Settings { attempts: 1, ..settings() }, 2, 0);
-    stand.step(plain::joined(1, plain::join(1, 2)));
-    let leases: Vec<Lease> = stand.core.leases().map(|(lease, _)| lease).collect();
+    let mut farm = SmallFarm::new(Settings { attempts: 1, ..settings() }, 2, 0);
+    farm.step(inputs::joined(1, inputs::join(1, 2)));
+    let leases: Vec<Lease> = farm.core.leases().map(|(lease, _)| lease).collect();
     assert_eq!(leases.len(), 2);
     for _ in 0..20 {
         let still = |lease: &Lease| Progress { lease: *lease, device: 0, done: 5 };
         let (leases, progress) = (leases.clone(), leases.iter().map(still).collect());
         let heartbeat =
             Heartbeat { sequence: 1, leases, outbox: 0, busy: 1.0, devices: Vec::new(), progress };
-        stand.step(Input::Heartbeat { session: SessionId(1), heartbeat });
-        stand.later(Duration::from_secs(10));
+        farm.step(Input::Heartbeat { session: SessionId(1), heartbeat });
+        farm.later(Duration::from_secs(10));
     }
     assert!(
-        matches!(&endings(&stand)[..], [Ending::TimedOut(_)]),
+        matches!(&endings(&farm)[..], [Ending::TimedOut(_)]),
         "the other's lease had ended with the frame"
     );
-    assert!(matches!(stand.frame(), Some(FrameState::Failed(_))), "{:?}", stand.frame());
-    assert_eq!(stand.audit(), 0);
+    assert!(matches!(farm.frame(), Some(FrameState::Failed(_))), "{:?}", farm.frame());
+    assert_eq!(farm.audit(), 0);
 }
 
 #[test]
 fn a_unit_that_gets_on_slowly_and_one_of_a_device_that_tells_nothing_are_left() {
-    let mut stand = Stand::new(settings(), 2, 2);
+    let mut farm = SmallFarm::new(settings(), 2, 2);
     for done in 0..30 {
-        beats(&mut stand, 1, 50, || Some(done));
-        beat(&mut stand, 2, None);
+        beats(&mut farm, 1, 50, || Some(done));
+        beat(&mut farm, 2, None);
     }
-    assert_eq!((endings(&stand), stand.leased(1), stand.leased(2)), (Vec::new(), vec![0], vec![1]));
+    assert_eq!((endings(&farm), farm.leased(1), farm.leased(2)), (Vec::new(), vec![0], vec![1]));
 }
 
 #[test]
 fn a_node_that_does_not_get_on_at_several_jobs_is_set_aside() {
-    let mut stand = Stand::new(settings(), 1, 2);
-    stand.submit(2);
-    stand.submit(3);
+    let mut farm = SmallFarm::new(settings(), 1, 2);
+    farm.submit(2);
+    farm.submit(3);
     // The second node has the second job's unit, and keeps it.
     let mut unfit = None;
     for _ in 0..40 {
-        beats(&mut stand, 1, 10, || Some(1));
-        beat(&mut stand, 2, None);
-        let rows = stand.core.nodes(stand.now);
+        beats(&mut farm, 1, 10, || Some(1));
+        beat(&mut farm, 2, None);
+        let rows = farm.core.nodes(farm.now);
         unfit = unfit.or(rows
             .into_iter()
             .find(|row| row.state == NodeState::Unfit)
-            .map(|row| (row, endings(&stand).len())));
+            .map(|row| (row, endings(&farm).len())));
     }
     let (row, times) = unfit.expect("it is set aside");
     assert_eq!((row.node, times), (node(1), 3));
@@ -128,42 +128,42 @@ fn a_node_that_does_not_get_on_at_several_jobs_is_set_aside() {
 // promise: P4
 #[test]
 fn a_unit_that_lacks_a_file_waits_costs_no_attempt_and_fails_after_the_bound() {
-    let mut stand = Stand::new(settings(), 1, 1);
-    let lack = |stand: &mut Stand| {
-        let lease = stand.lease(1).expect("it is tried again");
+    let mut farm = SmallFarm::new(settings(), 1, 1);
+    let lack = |farm: &mut SmallFarm| {
+        let lease = farm.lease(1).expect("it is tried again");
         let failure = Failure::Asset("`a.gltf` cannot be had".to_owned());
-        stand.step(Input::UnitFailed { session: SessionId(1), lease, failure });
+        farm.step(Input::UnitFailed { session: SessionId(1), lease, failure });
     };
     let mut waited = Duration::ZERO;
     while waited < Duration::from_secs(600) {
-        lack(&mut stand);
-        assert_eq!(endings(&stand), Vec::new(), "after {waited:?}");
-        let note = stand.core.job_summary(stand.job).expect("it is known").note;
+        lack(&mut farm);
+        assert_eq!(endings(&farm), Vec::new(), "after {waited:?}");
+        let note = farm.core.job_summary(farm.job).expect("it is known").note;
         assert!(note.starts_with("waiting: `a.gltf` cannot be had (u00000"), "{note}");
-        stand.later(Duration::from_secs(60));
+        farm.later(Duration::from_secs(60));
         waited += Duration::from_secs(60);
     }
     for _ in 0..Settings::default().attempts {
-        lack(&mut stand);
-        stand.later(Duration::from_secs(60));
+        lack(&mut farm);
+        farm.later(Duration::from_secs(60));
     }
-    let Some(FrameState::Failed(reason)) = stand.frame() else { panic!("{:?}", stand.frame()) };
+    let Some(FrameState::Failed(reason)) = farm.frame() else { panic!("{:?}", farm.frame()) };
     assert!(reason.contains("failed: `a.gltf` cannot be had; waited"), "{reason}");
-    assert_eq!(endings(&stand).len(), usize::from(Settings::default().attempts));
+    assert_eq!(endings(&farm).len(), usize::from(Settings::default().attempts));
 }
 
 #[test]
 fn a_file_that_comes_in_time_costs_nothing_and_the_note_goes() {
-    let mut stand = Stand::new(settings(), 1, 2);
-    let lease = stand.lease(1).expect("it is leased");
+    let mut farm = SmallFarm::new(settings(), 1, 2);
+    let lease = farm.lease(1).expect("it is leased");
     let failure = Failure::Asset("no room on the disk".to_owned());
-    stand.step(Input::UnitFailed { session: SessionId(1), lease, failure });
-    stand.later(Duration::from_secs(1));
-    assert_eq!((stand.leased(1), stand.leased(2)), (vec![], vec![0]), "another node is preferred");
-    assert_eq!(stand.core.job_summary(stand.job).expect("it is known").note, "");
-    stand.work(2, 7);
-    assert!(stand.is_resolving());
-    assert_eq!((endings(&stand), stand.audit()), (Vec::new(), 1));
+    farm.step(Input::UnitFailed { session: SessionId(1), lease, failure });
+    farm.later(Duration::from_secs(1));
+    assert_eq!((farm.leased(1), farm.leased(2)), (vec![], vec![0]), "another node is preferred");
+    assert_eq!(farm.core.job_summary(farm.job).expect("it is known").note, "");
+    farm.work(2, 7);
+    assert!(farm.is_resolving());
+    assert_eq!((endings(&farm), farm.audit()), (Vec::new(), 1));
 }
 
 #[test]
@@ -171,14 +171,14 @@ fn a_lease_lasts_no_longer_because_its_node_is_away() {
     let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
     let longest =
         Settings { lease: minutes(2), lease_longest: minutes(5), grace: minutes(4), ..settings() };
-    let mut stand = Stand::new(longest, 1, 1);
+    let mut farm = SmallFarm::new(longest, 1, 1);
     for _ in 0..4 {
-        stand.later(minutes(1));
-        beat(&mut stand, 1, None);
+        farm.later(minutes(1));
+        beat(&mut farm, 1, None);
     }
-    assert_eq!(stand.leased(1), [0]);
-    stand.step(Input::SessionLost { session: SessionId(1) });
-    stand.later(minutes(1));
-    assert_eq!(endings(&stand), [Ending::Expired]);
-    assert_eq!(stand.core.leases().count(), 0);
+    assert_eq!(farm.leased(1), [0]);
+    farm.step(Input::SessionLost { session: SessionId(1) });
+    farm.later(minutes(1));
+    assert_eq!(endings(&farm), [Ending::Expired]);
+    assert_eq!(farm.core.leases().count(), 0);
 }

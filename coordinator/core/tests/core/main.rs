@@ -1,6 +1,7 @@
 //! The core from outside: inputs and the time go in; steps and what it then says are judged. Whole
 //! farms are in the simulator.
 
+mod copies;
 mod devices;
 mod epochs;
 mod failures;
@@ -9,9 +10,8 @@ mod parts;
 mod pause;
 mod retry;
 mod rounds;
+mod small_farm;
 mod splitter;
-mod stand;
-mod tail;
-mod timed;
+mod time_limit;
 mod verify;
 mod waiting;

@@ -2,13 +2,13 @@
 //! what a measurement decides, and what becomes of it when the units that it was made of turn out
 //! to be a liar's.
 
-use crate::stand::Stand;
+use crate::small_farm::SmallFarm;
 use std::time::Duration;
 use tessera_core::{Input, Record, SessionId, Settings};
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{Failure, Task};
 use tessera_protocol::status::{FrameState, JobState, RoundStatus};
-use tessera_support::inputs::{self as plain, TILE};
+use tessera_support::inputs::{self, TILE};
 
 /// Tiles of the frame. A tile has passes of 16, 16, 32 and 36 samples, so that unit 4 t + p is its
 /// pass p.
@@ -21,47 +21,47 @@ pub(crate) fn trusting() -> Settings {
 }
 
 /// So many nodes with room for one unit, and the job.
-fn stand(settings: Settings, nodes: u64) -> Stand {
-    let mut stand = Stand::new(settings, 1, 1);
-    stand.work(1, 1);
-    stand.finish();
+fn farm(settings: Settings, nodes: u64) -> SmallFarm {
+    let mut farm = SmallFarm::new(settings, 1, 1);
+    farm.work(1, 1);
+    farm.finish();
     let render = RenderSpec {
         width: TILES * TILE,
         spp: 100,
         unit_samples: 0,
         noise: Some(0.1),
-        ..plain::render()
+        ..inputs::render()
     };
-    stand.submit_render(2, render);
-    (2..=nodes).for_each(|number| stand.step(plain::joined(number, plain::join(number, 1))));
-    stand
+    farm.submit_render(2, render);
+    (2..=nodes).for_each(|number| farm.step(inputs::joined(number, inputs::join(number, 1))));
+    farm
 }
 
 /// A node renders what it holds; gives the unit.
-pub(crate) fn render(stand: &mut Stand, number: u64, hash: u8) -> Option<u32> {
-    let lease = stand.lease(number)?;
-    let Some(Task::Tile { samples, .. }) = stand.given.get(&lease).copied() else {
+pub(crate) fn render(farm: &mut SmallFarm, number: u64, hash: u8) -> Option<u32> {
+    let lease = farm.lease(number)?;
+    let Some(Task::Tile { samples, .. }) = farm.given.get(&lease).copied() else {
         panic!("no tile")
     };
-    let result = plain::film(lease, hash, (samples.first, samples.count));
-    stand.step(Input::ResultArrived { session: SessionId(number), result });
+    let result = inputs::film(lease, hash, (samples.first, samples.count));
+    farm.step(Input::ResultArrived { session: SessionId(number), result });
     Some(lease.unit.unit.0)
 }
 
 /// Nodes render, honestly, until there is nothing more to lease; gives the units in their order.
-pub(crate) fn render_all(stand: &mut Stand, nodes: std::ops::RangeInclusive<u64>) -> Vec<u32> {
+pub(crate) fn render_all(farm: &mut SmallFarm, nodes: std::ops::RangeInclusive<u64>) -> Vec<u32> {
     let mut units = Vec::new();
     loop {
         let before = units.len();
-        nodes.clone().for_each(|number| units.extend(render(stand, number, 7)));
+        nodes.clone().for_each(|number| units.extend(render(farm, number, 7)));
         if units.len() == before {
             return units;
         }
     }
 }
 
-pub(crate) fn round(stand: &Stand) -> Option<(u32, u32)> {
-    match stand.frame()? {
+pub(crate) fn round(farm: &SmallFarm) -> Option<(u32, u32)> {
+    match farm.frame()? {
         FrameState::Open { round: Some(RoundStatus { round, tiles_open, .. }), .. } => {
             Some((round, tiles_open))
         }
@@ -71,94 +71,91 @@ pub(crate) fn round(stand: &Stand) -> Option<(u32, u32)> {
 
 #[test]
 fn a_round_is_rendered_for_the_tiles_that_were_too_noisy() {
-    let mut stand = stand(trusting(), 1);
-    assert_eq!(round(&stand), Some((1, 3)));
-    assert_eq!(render_all(&mut stand, 1..=1), [0, 1, 4, 5, 8, 9]);
-    assert_eq!((stand.orders_to_measure(), stand.is_resolving()), (1, false));
-    stand.measured(&[1, 2]);
-    assert_eq!(round(&stand), Some((2, 2)));
-    assert_eq!(render_all(&mut stand, 1..=1), [6, 10]);
-    assert_eq!(stand.orders_to_measure(), 2);
+    let mut farm = farm(trusting(), 1);
+    assert_eq!(round(&farm), Some((1, 3)));
+    assert_eq!(render_all(&mut farm, 1..=1), [0, 1, 4, 5, 8, 9]);
+    assert_eq!((farm.orders_to_measure(), farm.is_resolving()), (1, false));
+    farm.measured(&[1, 2]);
+    assert_eq!(round(&farm), Some((2, 2)));
+    assert_eq!(render_all(&mut farm, 1..=1), [6, 10]);
+    assert_eq!(farm.orders_to_measure(), 2);
     // A tile that has ended does not count.
-    stand.measured(&[0, 2]);
-    assert_eq!((round(&stand), render_all(&mut stand, 1..=1)), (Some((3, 1)), vec![11]));
+    farm.measured(&[0, 2]);
+    assert_eq!((round(&farm), render_all(&mut farm, 1..=1)), (Some((3, 1)), vec![11]));
     // Nothing comes after the last round, so nothing is measured.
-    assert_eq!((stand.orders_to_measure(), stand.is_resolving()), (2, true));
-    let summary = stand.core.job_summary(stand.job).expect("the job");
+    assert_eq!((farm.orders_to_measure(), farm.is_resolving()), (2, true));
+    let summary = farm.core.job_summary(farm.job).expect("the job");
     assert_eq!((summary.units, summary.units_committed), (9, 9));
     assert_eq!(summary.samples_committed, PIXELS * (32 + 64 + 100));
-    stand.finish();
+    farm.finish();
     assert_eq!(
-        (stand.frame().is_some_and(|frame| matches!(frame, FrameState::Done(_))), stand.audit()),
+        (farm.frame().is_some_and(|frame| matches!(frame, FrameState::Done(_))), farm.audit()),
         (true, 10)
     );
-    let summary = stand.core.job_summary(stand.job).expect("the job");
+    let summary = farm.core.job_summary(farm.job).expect("the job");
     assert_eq!(
         (summary.state, summary.samples_committed),
         (JobState::Done, PIXELS * (32 + 64 + 100))
     );
     for from_snapshot in [false, true] {
-        stand.restart(from_snapshot);
-        assert_eq!(
-            stand.core.job_summary(stand.job).map(|summary| summary.units_committed),
-            Some(9)
-        );
+        farm.restart(from_snapshot);
+        assert_eq!(farm.core.job_summary(farm.job).map(|summary| summary.units_committed), Some(9));
     }
 }
 
 #[test]
 fn a_frame_is_complete_when_no_tile_is_too_noisy() {
-    let mut stand = stand(trusting(), 1);
-    render_all(&mut stand, 1..=1);
-    stand.measured(&[]);
-    assert!(stand.is_resolving() && stand.lease(1).is_none());
+    let mut farm = farm(trusting(), 1);
+    render_all(&mut farm, 1..=1);
+    farm.measured(&[]);
+    assert!(farm.is_resolving() && farm.lease(1).is_none());
     let rounds =
-        stand.core.frame_rounds(stand.job, tessera_protocol::FrameNumber(1)).expect("a rounds");
+        farm.core.frame_rounds(farm.job, tessera_protocol::FrameNumber(1)).expect("a rounds");
     assert_eq!((0..TILES).map(|tile| rounds.samples(tile)).collect::<Vec<_>>(), [32; 3]);
-    stand.finish();
-    assert_eq!(stand.audit(), 7);
+    farm.finish();
+    assert_eq!(farm.audit(), 7);
 }
 
 // promise: P5
 #[test]
 fn a_restart_at_any_moment_goes_on_with_the_same_rounds() {
     for from_snapshot in [false, true] {
-        let mut stand = stand(trusting(), 1);
-        let restart = |stand: &mut Stand| {
-            stand.restart(from_snapshot);
-            stand.later(Duration::from_secs(60));
-            stand.step(plain::joined(1, plain::join(1, 1)));
+        let mut farm = farm(trusting(), 1);
+        let restart = |farm: &mut SmallFarm| {
+            farm.restart(from_snapshot);
+            farm.later(Duration::from_secs(60));
+            farm.step(inputs::joined(1, inputs::join(1, 1)));
         };
-        render(&mut stand, 1, 7);
-        restart(&mut stand);
-        assert_eq!(render_all(&mut stand, 1..=1), [1, 4, 5, 8, 9]);
-        restart(&mut stand);
-        assert_eq!(stand.orders_to_measure(), 2, "it is asked for again");
-        stand.measured(&[0, 1]);
-        restart(&mut stand);
-        assert_eq!((round(&stand), render(&mut stand, 1, 7)), (Some((2, 2)), Some(2)));
-        restart(&mut stand);
-        assert_eq!(render_all(&mut stand, 1..=1), [6]);
-        stand.measured(&[]);
-        restart(&mut stand);
-        assert!(stand.is_resolving());
-        stand.finish();
-        assert_eq!(stand.audit(), 9);
+        render(&mut farm, 1, 7);
+        restart(&mut farm);
+        assert_eq!(render_all(&mut farm, 1..=1), [1, 4, 5, 8, 9]);
+        restart(&mut farm);
+        assert_eq!(farm.orders_to_measure(), 2, "it is asked for again");
+        farm.measured(&[0, 1]);
+        restart(&mut farm);
+        assert_eq!((round(&farm), render(&mut farm, 1, 7)), (Some((2, 2)), Some(2)));
+        restart(&mut farm);
+        assert_eq!(render_all(&mut farm, 1..=1), [6]);
+        farm.measured(&[]);
+        restart(&mut farm);
+        assert!(farm.is_resolving());
+        farm.finish();
+        assert_eq!(farm.audit(), 9);
     }
 }
 
 #[test]
 fn a_round_is_measured_when_its_checks_are_over() {
-    let mut stand = stand(checking(), 2);
+    let mut farm = farm(checking(), 2);
     let mut done = Vec::new();
-    while stand.orders_to_measure() == 0 {
-        (1..=2).for_each(|number| done.extend(render(&mut stand, number, 7)));
+    while farm.orders_to_measure() == 0 {
+        (1..=2).for_each(|number| done.extend(render(&mut farm, number, 7)));
         assert!(done.len() <= 12);
     }
     assert!(done.len() > 6, "some units twice: {done:?}");
-    stand.measured(&[2]);
-    assert_eq!(round(&stand), Some((2, 1)));
-    assert_eq!(stand.audit(), 7);
+    farm.measured(&[2]);
+    assert_eq!(round(&farm), Some((2, 1)));
+    assert_eq!(farm.audit(), 7);
 }
 
 /// Everything is checked that somebody else is there to check.
@@ -167,9 +164,9 @@ pub(crate) fn checking() -> Settings {
 }
 
 /// Units of the newest job that were taken back.
-pub(crate) fn taken_back(stand: &Stand) -> Vec<u32> {
-    let taken = stand.records.iter().filter_map(|record| match record {
-        Record::UnitsTakenBack { job, units, .. } if *job == stand.job => Some(units),
+pub(crate) fn taken_back(farm: &SmallFarm) -> Vec<u32> {
+    let taken = farm.records.iter().filter_map(|record| match record {
+        Record::UnitsTakenBack { job, units, .. } if *job == farm.job => Some(units),
         _ => None,
     });
     taken.flatten().map(|unit| unit.0).collect()
@@ -179,134 +176,134 @@ pub(crate) fn taken_back(stand: &Stand) -> Vec<u32> {
 #[test]
 fn what_was_measured_of_a_liars_units_is_void_and_so_is_what_came_after() {
     // Node 1 lies, and renders the first round alone, so that nobody checks it.
-    let mut stand = stand(checking(), 1);
-    while render(&mut stand, 1, 9).is_some() {}
-    stand.measured(&[0, 1, 2]);
-    (2..=3).for_each(|number| stand.step(plain::joined(number, plain::join(number, 1))));
+    let mut farm = farm(checking(), 1);
+    while render(&mut farm, 1, 9).is_some() {}
+    farm.measured(&[0, 1, 2]);
+    (2..=3).for_each(|number| farm.step(inputs::joined(number, inputs::join(number, 1))));
     let second =
-        [2, 3].map(|number| render(&mut stand, number, 7).expect("a unit of the second round"));
-    assert_eq!((taken_back(&stand), round(&stand)), (vec![], Some((2, 3))));
+        [2, 3].map(|number| render(&mut farm, number, 7).expect("a unit of the second round"));
+    assert_eq!((taken_back(&farm), round(&farm)), (vec![], Some((2, 3))));
     // Now somebody looks at what it does.
-    while stand.core.nodes(stand.now).iter().all(|row| row.note.is_empty()) {
-        render(&mut stand, 1, 9);
+    while farm.core.nodes(farm.now).iter().all(|row| row.note.is_empty()) {
+        render(&mut farm, 1, 9);
         for number in 2..=3 {
-            render(&mut stand, number, 7);
+            render(&mut farm, number, 7);
         }
     }
-    let taken = taken_back(&stand);
+    let taken = taken_back(&farm);
     assert!([0, 1, 4, 5, 8, 9].iter().all(|unit| taken.contains(unit)), "{taken:?}");
     assert!(second.iter().all(|unit| taken.contains(unit)), "rendered because of lies: {taken:?}");
-    assert_eq!(round(&stand), Some((1, 3)));
-    let lease = stand.lease(2).expect("a unit of the first round");
+    assert_eq!(round(&farm), Some((1, 3)));
+    let lease = farm.lease(2).expect("a unit of the first round");
     assert!([0, 1, 4, 5, 8, 9].contains(&lease.unit.unit.0));
-    stand.restart(true);
-    stand.later(Duration::from_secs(60));
-    (2..=3).for_each(|number| stand.step(plain::joined(number, plain::join(number, 1))));
-    render_all(&mut stand, 2..=3);
+    farm.restart(true);
+    farm.later(Duration::from_secs(60));
+    (2..=3).for_each(|number| farm.step(inputs::joined(number, inputs::join(number, 1))));
+    render_all(&mut farm, 2..=3);
     // The truth needs fewer tiles.
-    stand.measured(&[1]);
-    assert_eq!(round(&stand), Some((2, 1)));
-    render_all(&mut stand, 2..=3);
-    stand.measured(&[]);
-    assert!(stand.is_resolving());
-    let summary = stand.core.job_summary(stand.job).expect("the job");
+    farm.measured(&[1]);
+    assert_eq!(round(&farm), Some((2, 1)));
+    render_all(&mut farm, 2..=3);
+    farm.measured(&[]);
+    assert!(farm.is_resolving());
+    let summary = farm.core.job_summary(farm.job).expect("the job");
     assert_eq!(summary.samples_committed, PIXELS * (32 + 64 + 32));
-    stand.finish();
-    assert_eq!(stand.audit(), 8);
+    farm.finish();
+    assert_eq!(farm.audit(), 8);
 }
 
 #[test]
 fn a_liar_that_is_found_after_the_last_round_voids_that_round() {
-    let mut stand = stand(checking(), 1);
-    while render(&mut stand, 1, 9).is_some() {}
-    stand.measured(&[]);
-    assert!(stand.is_resolving());
-    let first = stand.job;
+    let mut farm = farm(checking(), 1);
+    while render(&mut farm, 1, 9).is_some() {}
+    farm.measured(&[]);
+    assert!(farm.is_resolving());
+    let first = farm.job;
     // It is found out at another job, while the first frame is being made.
-    (2..=3).for_each(|number| stand.step(plain::joined(number, plain::join(number, 1))));
-    stand.submit(3);
+    (2..=3).for_each(|number| farm.step(inputs::joined(number, inputs::join(number, 1))));
+    farm.submit(3);
     for _ in 0..8 {
         for (number, hash) in [(1, 9), (2, 7), (3, 7)] {
-            render(&mut stand, number, hash);
+            render(&mut farm, number, hash);
         }
     }
-    stand.job = first;
-    assert_eq!(taken_back(&stand), [0, 1, 4, 5, 8, 9]);
-    assert_eq!(stand.orders_of(first), 1);
+    farm.job = first;
+    assert_eq!(taken_back(&farm), [0, 1, 4, 5, 8, 9]);
+    assert_eq!(farm.orders_of(first), 1);
     // The first files are of lies; the round is measured once its order is out of the way.
-    stand.finish();
-    assert!(!matches!(stand.frame(), Some(FrameState::Done(_))));
-    assert_eq!(stand.orders_to_measure(), 2);
-    stand.measured(&[2]);
-    render_all(&mut stand, 2..=3);
-    assert_eq!(round(&stand), Some((2, 1)));
-    stand.measured(&[]);
-    stand.finish();
-    assert!(matches!(stand.frame(), Some(FrameState::Done(_))));
-    assert_eq!(stand.audit(), 9);
+    farm.finish();
+    assert!(!matches!(farm.frame(), Some(FrameState::Done(_))));
+    assert_eq!(farm.orders_to_measure(), 2);
+    farm.measured(&[2]);
+    render_all(&mut farm, 2..=3);
+    assert_eq!(round(&farm), Some((2, 1)));
+    farm.measured(&[]);
+    farm.finish();
+    assert!(matches!(farm.frame(), Some(FrameState::Done(_))));
+    assert_eq!(farm.audit(), 9);
 }
 
 #[test]
 fn an_order_to_measure_is_void_when_units_are_taken_back_meanwhile() {
-    let mut stand = stand(checking(), 2);
-    render_all(&mut stand, 1..=2);
-    assert_eq!(stand.orders_to_measure(), 1);
+    let mut farm = farm(checking(), 2);
+    render_all(&mut farm, 1..=2);
+    assert_eq!(farm.orders_to_measure(), 1);
     // A job that ends in between voids the order as well, and after a retry the frame is another.
-    let (job, caller) = (stand.job, tessera_core::Caller { name: "ada".to_owned(), admin: true });
-    stand.step(Input::Cancel { request: tessera_core::RequestId(5), job, caller: caller.clone() });
-    stand.step(Input::Retry { request: tessera_core::RequestId(6), job, caller });
-    stand.measured(&[0, 1, 2]);
-    assert_eq!(round(&stand), Some((1, 3)), "what was measured is of before");
-    render_all(&mut stand, 1..=2);
-    assert_eq!(stand.orders_to_measure(), 2);
-    stand.measured(&[]);
-    assert!(stand.is_resolving());
-    assert_eq!(stand.audit(), 7);
+    let (job, caller) = (farm.job, tessera_core::Caller { name: "ada".to_owned(), admin: true });
+    farm.step(Input::Cancel { request: tessera_core::RequestId(5), job, caller: caller.clone() });
+    farm.step(Input::Retry { request: tessera_core::RequestId(6), job, caller });
+    farm.measured(&[0, 1, 2]);
+    assert_eq!(round(&farm), Some((1, 3)), "what was measured is of before");
+    render_all(&mut farm, 1..=2);
+    assert_eq!(farm.orders_to_measure(), 2);
+    farm.measured(&[]);
+    assert!(farm.is_resolving());
+    assert_eq!(farm.audit(), 7);
 }
 
 #[test]
 fn a_frame_that_failed_begins_with_its_first_round_again() {
-    let mut stand = stand(Settings { attempts: 1, ..trusting() }, 1);
-    render_all(&mut stand, 1..=1);
-    stand.measured(&[0]);
-    let lease = stand.lease(1).expect("a unit of the second round");
+    let mut farm = farm(Settings { attempts: 1, ..trusting() }, 1);
+    render_all(&mut farm, 1..=1);
+    farm.measured(&[0]);
+    let lease = farm.lease(1).expect("a unit of the second round");
     let failure = Failure::Device("it broke".to_owned());
-    stand.step(Input::UnitFailed { session: SessionId(1), lease, failure });
-    assert!(matches!(stand.frame(), Some(FrameState::Failed(_))));
-    let (job, caller) = (stand.job, tessera_core::Caller { name: "ada".to_owned(), admin: false });
-    stand.step(Input::Retry { request: tessera_core::RequestId(6), job, caller });
-    assert_eq!(round(&stand), Some((1, 3)));
-    assert_eq!(render_all(&mut stand, 1..=1), [0, 1, 4, 5, 8, 9]);
-    stand.measured(&[]);
-    stand.finish();
-    assert_eq!(stand.audit(), 7);
+    farm.step(Input::UnitFailed { session: SessionId(1), lease, failure });
+    assert!(matches!(farm.frame(), Some(FrameState::Failed(_))));
+    let (job, caller) = (farm.job, tessera_core::Caller { name: "ada".to_owned(), admin: false });
+    farm.step(Input::Retry { request: tessera_core::RequestId(6), job, caller });
+    assert_eq!(round(&farm), Some((1, 3)));
+    assert_eq!(render_all(&mut farm, 1..=1), [0, 1, 4, 5, 8, 9]);
+    farm.measured(&[]);
+    farm.finish();
+    assert_eq!(farm.audit(), 7);
     for from_snapshot in [false, true] {
-        stand.restart(from_snapshot);
+        farm.restart(from_snapshot);
     }
 }
 
 #[test]
 fn samples_of_a_node_that_leaves_in_a_later_round_count() {
-    let mut stand = stand(trusting(), 2);
-    render_all(&mut stand, 1..=2);
-    stand.measured(&[1]);
+    let mut farm = farm(trusting(), 2);
+    render_all(&mut farm, 1..=2);
+    farm.measured(&[1]);
     let (number, lease) = (1..=2)
-        .find_map(|number| Some((number, stand.lease(number)?)))
+        .find_map(|number| Some((number, farm.lease(number)?)))
         .expect("somebody has the unit");
-    let result = plain::film(lease, 7, (32, 10));
-    stand.step(Input::NodeDraining { session: SessionId(number) });
-    stand.step(Input::ResultArrived { session: SessionId(number), result });
+    let result = inputs::film(lease, 7, (32, 10));
+    farm.step(Input::NodeDraining { session: SessionId(number) });
+    farm.step(Input::ResultArrived { session: SessionId(number), result });
     let other = 3 - number;
-    let lease = stand.lease(other).expect("the rest");
-    let Some(Task::Tile { samples, .. }) = stand.given.get(&lease).copied() else {
+    let lease = farm.lease(other).expect("the rest");
+    let Some(Task::Tile { samples, .. }) = farm.given.get(&lease).copied() else {
         panic!("no tile")
     };
     assert_eq!((samples.first, samples.count), (42, 22));
-    stand.restart(true);
-    stand.later(Duration::from_secs(60));
-    stand.step(plain::joined(other, plain::join(other, 1)));
-    assert_eq!(render_all(&mut stand, other..=other), [6]);
-    stand.measured(&[]);
-    assert!(stand.is_resolving());
-    assert_eq!(stand.audit(), 8);
+    farm.restart(true);
+    farm.later(Duration::from_secs(60));
+    farm.step(inputs::joined(other, inputs::join(other, 1)));
+    assert_eq!(render_all(&mut farm, other..=other), [6]);
+    farm.measured(&[]);
+    assert!(farm.is_resolving());
+    assert_eq!(farm.audit(), 8);
 }

@@ -5,10 +5,10 @@ use tessera_core::Grid;
 use tessera_core::splitter::{FRAME_UNITS_WANTED, UNIT_CAMERA_SAMPLES, UNIT_CAMERA_SAMPLES_LEAST};
 use tessera_protocol::UnitIndex;
 use tessera_protocol::job::RenderSpec;
-use tessera_support::inputs as plain;
+use tessera_support::inputs;
 
 fn spec((width, height): (u32, u32), spp: u32, tile: u32, unit_samples: u32) -> RenderSpec {
-    RenderSpec { width, height, spp, tile, unit_samples, ..plain::render() }
+    RenderSpec { width, height, spp, tile, unit_samples, ..inputs::render() }
 }
 
 #[test]

@@ -1,66 +1,66 @@
 //! Results that other nodes render again: who is asked, who is believed, and what becomes of a liar
 //! and its work.
 
-use crate::stand::Stand;
+use crate::small_farm::SmallFarm;
 use std::time::Duration;
 use tessera_core::{Core, Input, Record, SessionId, Settings};
 use tessera_protocol::node::{CoordinatorToNode, Failure, Join};
 use tessera_protocol::status::{FrameState, NodeState};
-use tessera_support::inputs::{self as plain, node};
+use tessera_support::inputs::{self, node};
 
 /// Everything is checked.
 fn all() -> Settings {
     Settings { check_share: 1024, settle: Duration::ZERO, ..Settings::default() }
 }
 
-fn wait(stand: &mut Stand) {
-    stand.later(Duration::from_secs(21));
+fn wait(farm: &mut SmallFarm) {
+    farm.later(Duration::from_secs(21));
 }
 
 #[test]
 fn a_frame_is_resolved_when_another_node_has_rendered_its_checked_units_alike() {
-    let mut stand = Stand::new(all(), 2, 2);
+    let mut farm = SmallFarm::new(all(), 2, 2);
     // Each takes a unit; the other renders it again.
-    stand.work(1, 7);
-    stand.work(2, 7);
-    assert!(!stand.is_resolving());
-    assert_eq!(stand.leased(1), [1], "the unit that the other has done");
-    stand.work(1, 7);
-    assert!(!stand.is_resolving());
-    stand.work(2, 7);
-    assert!(stand.is_resolving());
-    assert_eq!(stand.audit(), 2);
+    farm.work(1, 7);
+    farm.work(2, 7);
+    assert!(!farm.is_resolving());
+    assert_eq!(farm.leased(1), [1], "the unit that the other has done");
+    farm.work(1, 7);
+    assert!(!farm.is_resolving());
+    farm.work(2, 7);
+    assert!(farm.is_resolving());
+    assert_eq!(farm.audit(), 2);
 }
 
 #[test]
 fn nobody_else_is_there_so_nothing_is_checked() {
-    let mut stand = Stand::new(all(), 2, 1);
-    stand.work(1, 7);
-    stand.work(1, 7);
-    assert!(stand.is_resolving());
+    let mut farm = SmallFarm::new(all(), 2, 1);
+    farm.work(1, 7);
+    farm.work(1, 7);
+    assert!(farm.is_resolving());
 }
 
 #[test]
 fn nothing_is_checked_where_that_is_not_wanted() {
-    let mut stand = Stand::new(all().without_checks(), 2, 2);
-    stand.work(1, 7);
-    stand.work(2, 9);
-    assert!(stand.is_resolving());
+    let mut farm = SmallFarm::new(all().without_checks(), 2, 2);
+    farm.work(1, 7);
+    farm.work(2, 9);
+    assert!(farm.is_resolving());
 }
 
 // promise: P7
 #[test]
 fn of_three_nodes_the_one_that_says_something_else_is_quarantined_and_its_work_is_done_again() {
-    let mut stand = Stand::new(all(), 3, 3);
-    stand.work(1, 9);
-    let other = if stand.leased(2).contains(&0) { 2 } else { 3 };
-    stand.work(2, 7);
-    stand.work(3, 7);
+    let mut farm = SmallFarm::new(all(), 3, 3);
+    farm.work(1, 9);
+    let other = if farm.leased(2).contains(&0) { 2 } else { 3 };
+    farm.work(2, 7);
+    farm.work(3, 7);
     for _ in 0..8 {
-        (2..=3).for_each(|number| stand.work(number, 7));
+        (2..=3).for_each(|number| farm.work(number, 7));
     }
-    assert!(stand.is_resolving(), "with the first unit done again, by {other} or the third");
-    let rows = stand.core.nodes(stand.now);
+    assert!(farm.is_resolving(), "with the first unit done again, by {other} or the third");
+    let rows = farm.core.nodes(farm.now);
     let liar = rows.iter().find(|row| row.node == node(1)).expect("it is listed");
     assert_eq!(liar.state, NodeState::Unfit);
     assert!(
@@ -68,17 +68,17 @@ fn of_three_nodes_the_one_that_says_something_else_is_quarantined_and_its_work_i
         "{}",
         liar.note
     );
-    assert!(stand.leased(1).is_empty());
-    let taken = stand
+    assert!(farm.leased(1).is_empty());
+    let taken = farm
         .records
         .iter()
         .filter(|record| matches!(record, Record::UnitsTakenBack { .. }))
         .count();
     assert_eq!(taken, 1);
-    assert_eq!(stand.audit(), 3);
+    assert_eq!(farm.audit(), 3);
     // An operator puts it back.
-    stand.undrain("n1");
-    let rows = stand.core.nodes(stand.now);
+    farm.undrain("n1");
+    let rows = farm.core.nodes(farm.now);
     assert!(
         rows.iter().all(|row| row.state == NodeState::Ready && row.note.is_empty()),
         "{rows:?}"
@@ -87,19 +87,19 @@ fn of_three_nodes_the_one_that_says_something_else_is_quarantined_and_its_work_i
 
 #[test]
 fn what_is_known_of_liars_and_checks_survives_a_restart_and_a_snapshot() {
-    let mut stand = Stand::new(all(), 3, 3);
-    stand.work(1, 9);
-    stand.work(2, 7);
-    let parts = stand.core.snapshot();
+    let mut farm = SmallFarm::new(all(), 3, 3);
+    farm.work(1, 9);
+    farm.work(2, 7);
+    let parts = farm.core.snapshot();
     let bytes: Vec<Vec<u8>> =
         parts.iter().map(|part| part.to_bytes().expect("a part has bytes")).collect();
     let parts =
         bytes.iter().map(|bytes| tessera_core::SnapshotPart::from_bytes(bytes).expect("and back"));
     let replayed =
-        Core::replay(all(), [], stand.records.clone(), stand.now).expect("a journal of its own");
-    let restored = Core::replay(all(), parts, [], stand.now).expect("a snapshot of its own");
+        Core::replay(all(), [], farm.records.clone(), farm.now).expect("a journal of its own");
+    let restored = Core::replay(all(), parts, [], farm.now).expect("a snapshot of its own");
     for other in [replayed, restored] {
-        assert_eq!(stand.core.durable_difference(&other), None);
+        assert_eq!(farm.core.durable_difference(&other), None);
         other.verify().expect("the core stands by its invariants");
     }
 }
@@ -107,17 +107,17 @@ fn what_is_known_of_liars_and_checks_survives_a_restart_and_a_snapshot() {
 // promise: P7
 #[test]
 fn of_two_nodes_the_one_that_contradicts_itself_is_found() {
-    let mut stand = Stand::new(all(), 1, 2);
-    stand.work(1, 9);
-    stand.work(2, 7);
-    assert!(!stand.is_resolving());
-    assert!(stand.leased(1).is_empty() && stand.leased(2).is_empty(), "both were heard");
-    wait(&mut stand);
+    let mut farm = SmallFarm::new(all(), 1, 2);
+    farm.work(1, 9);
+    farm.work(2, 7);
+    assert!(!farm.is_resolving());
+    assert!(farm.leased(1).is_empty() && farm.leased(2).is_empty(), "both were heard");
+    wait(&mut farm);
     // Whoever gets it first; the liar says something else the second time.
-    stand.work(1, 8);
-    stand.work(2, 7);
-    stand.work(2, 7);
-    let rows = stand.core.nodes(stand.now);
+    farm.work(1, 8);
+    farm.work(2, 7);
+    farm.work(2, 7);
+    let rows = farm.core.nodes(farm.now);
     assert_eq!(
         rows.iter().find(|row| row.node == node(1)).map(|row| row.state),
         Some(NodeState::Unfit)
@@ -127,57 +127,59 @@ fn of_two_nodes_the_one_that_contradicts_itself_is_found() {
         Some(NodeState::Ready)
     );
     // Its own result is checked by nobody, for the liar gets no work: it is waived in the end.
-    wait(&mut stand);
-    wait(&mut stand);
-    assert!(stand.is_resolving());
+    wait(&mut farm);
+    wait(&mut farm);
+    assert!(farm.is_resolving());
 }
 
 #[test]
 fn what_a_liar_said_before_it_was_found_out_is_not_heard_again_after_a_restart() {
     for from_snapshot in [false, true] {
-        let mut stand = Stand::new(all(), 2, 2);
-        stand.work(1, 9);
-        stand.work(2, 7);
+        let mut farm = SmallFarm::new(all(), 2, 2);
+        farm.work(1, 9);
+        farm.work(2, 7);
         // Each has the other's unit now, says something else of it, and takes no more.
-        let again = stand.lease(1).expect("a check");
+        let again = farm.lease(1).expect("a check");
         assert_eq!(again.unit.unit.0, 1);
         for (number, hash) in [(1, 9), (2, 7)] {
-            stand.step(Input::Capacity { session: SessionId(number), units: 0 });
-            stand.work(number, hash);
+            farm.step(Input::Capacity { session: SessionId(number), units: 0 });
+            farm.work(number, hash);
         }
         // A third node knows better about the first.
-        stand.step(plain::joined(3, plain::join(3, 1)));
-        assert_eq!(stand.leased(3), [0]);
-        stand.step(Input::Capacity { session: SessionId(3), units: 0 });
-        stand.work(3, 7);
-        assert!(stand.records.iter().any(|record| matches!(record, Record::UnitsTakenBack { .. })));
+        farm.step(inputs::joined(3, inputs::join(3, 1)));
+        assert_eq!(farm.leased(3), [0]);
+        farm.step(Input::Capacity { session: SessionId(3), units: 0 });
+        farm.work(3, 7);
+        assert!(farm.records.iter().any(|record| matches!(record, Record::UnitsTakenBack { .. })));
 
         // Its word about the other's unit has been struck out.
-        stand.restart(from_snapshot);
-        stand.later(Duration::from_secs(1));
-        let records = stand.records.len();
-        stand.step(plain::joined(11, Join { finished: vec![again], ..plain::join(1, 0) }));
-        stand
-            .step(Input::ResultArrived { session: SessionId(11), result: plain::result(again, 9) });
-        assert_eq!(stand.records.len(), records, "{:?}", &stand.records[records..]);
-        assert_eq!(stand.told.last(), Some(&CoordinatorToNode::Unwanted { lease: again }));
+        farm.restart(from_snapshot);
+        farm.later(Duration::from_secs(1));
+        let records = farm.records.len();
+        farm.step(inputs::joined(11, Join { finished: vec![again], ..inputs::join(1, 0) }));
+        farm.step(Input::ResultArrived {
+            session: SessionId(11),
+            result: inputs::result(again, 9),
+        });
+        assert_eq!(farm.records.len(), records, "{:?}", &farm.records[records..]);
+        assert_eq!(farm.told.last(), Some(&CoordinatorToNode::Unwanted { lease: again }));
     }
 }
 
 // promise: P4
 #[test]
 fn of_two_nodes_that_insist_none_is_believed_and_the_frame_fails_with_the_reason() {
-    let mut stand = Stand::new(all(), 1, 2);
-    stand.work(1, 9);
-    stand.work(2, 7);
+    let mut farm = SmallFarm::new(all(), 1, 2);
+    farm.work(1, 9);
+    farm.work(2, 7);
     for _ in 0..6 {
-        wait(&mut stand);
-        stand.work(1, 9);
-        stand.work(2, 7);
+        wait(&mut farm);
+        farm.work(1, 9);
+        farm.work(2, 7);
     }
-    let Some(FrameState::Failed(reason)) = stand.frame() else { panic!("{:?}", stand.frame()) };
+    let Some(FrameState::Failed(reason)) = farm.frame() else { panic!("{:?}", farm.frame()) };
     assert!(reason.contains("came out differently on `n1` and `n2`"), "{reason}");
-    for row in stand.core.nodes(stand.now) {
+    for row in farm.core.nodes(farm.now) {
         assert!(row.state == NodeState::Ready && row.note.contains("in doubt"), "{row:?}");
     }
 }
@@ -185,21 +187,21 @@ fn of_two_nodes_that_insist_none_is_believed_and_the_frame_fails_with_the_reason
 // promise: P4
 #[test]
 fn the_last_node_works_on_though_it_lied() {
-    let mut stand = Stand::new(all(), 3, 3);
-    stand.work(1, 9);
+    let mut farm = SmallFarm::new(all(), 3, 3);
+    farm.work(1, 9);
     for _ in 0..8 {
-        (2..=3).for_each(|number| stand.work(number, 7));
+        (2..=3).for_each(|number| farm.work(number, 7));
     }
-    assert!(stand.is_resolving());
-    stand.submit(2);
-    assert!(stand.leased(1).is_empty());
+    assert!(farm.is_resolving());
+    farm.submit(2);
+    assert!(farm.leased(1).is_empty());
     for number in [2, 3] {
-        stand.step(Input::SessionLost { session: tessera_core::SessionId(number) });
+        farm.step(Input::SessionLost { session: tessera_core::SessionId(number) });
     }
-    assert!(stand.leased(1).is_empty(), "the others may come back");
-    wait(&mut stand);
-    assert!(!stand.leased(1).is_empty(), "they are lost, and a job must end");
-    let rows = stand.core.nodes(stand.now);
+    assert!(farm.leased(1).is_empty(), "the others may come back");
+    wait(&mut farm);
+    assert!(!farm.leased(1).is_empty(), "they are lost, and a job must end");
+    let rows = farm.core.nodes(farm.now);
     let liar = rows.iter().find(|row| row.node == node(1)).expect("it is listed");
     assert!(liar.note.contains("no other node may have any"), "{}", liar.note);
 }
@@ -208,18 +210,18 @@ fn the_last_node_works_on_though_it_lied() {
 #[test]
 fn a_check_that_fails_costs_its_unit_nothing() {
     let settings = Settings { attempts: 1, ..all() };
-    let mut stand = Stand::new(settings, 1, 2);
-    stand.work(1, 7);
-    let lease = stand.lease(2).expect("the check");
-    stand.step(Input::UnitFailed {
+    let mut farm = SmallFarm::new(settings, 1, 2);
+    farm.work(1, 7);
+    let lease = farm.lease(2).expect("the check");
+    farm.step(Input::UnitFailed {
         session: tessera_core::SessionId(2),
         lease,
         failure: Failure::Device("broken".to_owned()),
     });
-    assert!(matches!(stand.frame(), Some(FrameState::Open { committed: 1, units: 1, .. })));
-    wait(&mut stand);
-    assert!(stand.is_resolving(), "nobody else may check it");
-    assert!(stand.records.iter().any(|record| matches!(record, Record::CheckWaived { .. })));
+    assert!(matches!(farm.frame(), Some(FrameState::Open { committed: 1, units: 1, .. })));
+    wait(&mut farm);
+    assert!(farm.is_resolving(), "nobody else may check it");
+    assert!(farm.records.iter().any(|record| matches!(record, Record::CheckWaived { .. })));
 }
 
 // promise: P7
@@ -227,26 +229,26 @@ fn a_check_that_fails_costs_its_unit_nothing() {
 fn an_order_to_resolve_is_void_when_units_are_taken_back_meanwhile() {
     // Node 1 is well known, so that its unit in the first frame is not checked.
     let settings = Settings { check_share: 0, check_first: 1, ..all() };
-    let mut stand = Stand::new(settings, 1, 3);
-    stand.work(1, 7);
-    (2..=3).for_each(|number| stand.work(number, 7));
-    assert!(stand.is_resolving());
-    stand.finish();
-    let first = stand.job;
+    let mut farm = SmallFarm::new(settings, 1, 3);
+    farm.work(1, 7);
+    (2..=3).for_each(|number| farm.work(number, 7));
+    assert!(farm.is_resolving());
+    farm.finish();
+    let first = farm.job;
     // Every second result is checked now: submit until one of a liar is not, and one is.
     let (mut blind, mut found) = (None, false);
     for number in 2..40 {
-        stand.submit(number);
+        farm.submit(number);
         let leased =
-            (1..=3).find(|number| !stand.leased(*number).is_empty()).expect("somebody has it");
-        stand.work(leased, if leased == 1 { 9 } else { 7 });
-        if leased == 1 && blind.is_none() && stand.is_resolving() {
-            blind = Some(stand.job);
+            (1..=3).find(|number| !farm.leased(*number).is_empty()).expect("somebody has it");
+        farm.work(leased, if leased == 1 { 9 } else { 7 });
+        if leased == 1 && blind.is_none() && farm.is_resolving() {
+            blind = Some(farm.job);
             continue;
         }
         for number in [2, 3, 2, 3] {
-            stand.work(number, 7);
-            found = stand.core.nodes(stand.now).iter().any(|row| !row.note.is_empty());
+            farm.work(number, 7);
+            found = farm.core.nodes(farm.now).iter().any(|row| !row.note.is_empty());
             if found {
                 break;
             }
@@ -254,25 +256,25 @@ fn an_order_to_resolve_is_void_when_units_are_taken_back_meanwhile() {
         if found {
             break;
         }
-        stand.finish();
+        farm.finish();
     }
     assert!(found, "a node that always lies is found");
     let blind = blind.expect("one of its results was not checked");
     assert_ne!(blind, first);
-    let open = |stand: &Stand| matches!(stand.frame_of(blind), Some(FrameState::Open { .. }));
-    assert!(open(&stand), "its work is taken back");
+    let open = |farm: &SmallFarm| matches!(farm.frame_of(blind), Some(FrameState::Open { .. }));
+    assert!(open(&farm), "its work is taken back");
     for _ in 0..4 {
-        (2..=3).for_each(|number| stand.work(number, 7));
+        (2..=3).for_each(|number| farm.work(number, 7));
     }
-    assert!(matches!(stand.frame_of(blind), Some(FrameState::Resolving)), "and done again");
-    assert_eq!(stand.orders_of(blind), 1, "the old order is still under way");
-    stand.job = blind;
-    stand.finish();
+    assert!(matches!(farm.frame_of(blind), Some(FrameState::Resolving)), "and done again");
+    assert_eq!(farm.orders_of(blind), 1, "the old order is still under way");
+    farm.job = blind;
+    farm.finish();
     assert!(
-        !matches!(stand.frame_of(blind), Some(FrameState::Done(_))),
+        !matches!(farm.frame_of(blind), Some(FrameState::Done(_))),
         "the old picture is not wanted"
     );
-    assert_eq!(stand.orders_of(blind), 2);
-    stand.finish();
-    assert!(matches!(stand.frame_of(blind), Some(FrameState::Done(_))));
+    assert_eq!(farm.orders_of(blind), 2);
+    farm.finish();
+    assert!(matches!(farm.frame_of(blind), Some(FrameState::Done(_))));
 }

@@ -11,11 +11,11 @@ use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease};
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{CoordinatorToNode, Task};
 use tessera_protocol::status::{FrameFile, FrameState};
-use tessera_support::inputs::{self as plain, TILE, node};
+use tessera_support::inputs::{self, TILE, node};
 use uuid::Uuid;
 
 /// The farm.
-pub(crate) struct Stand {
+pub(crate) struct SmallFarm {
     pub(crate) core: Core,
     pub(crate) now: Moment,
     /// The newest job.
@@ -30,12 +30,12 @@ pub(crate) struct Stand {
     reply: Option<Response>,
 }
 
-impl Stand {
+impl SmallFarm {
     /// Nodes 1 to `nodes`, each with room for one unit, and a job of so many units.
     pub(crate) fn new(settings: Settings, units: u32, nodes: u64) -> Self {
         let now = Moment(1_000_000);
         let core = Core::new(settings.clone(), now);
-        let mut stand = Self {
+        let mut farm = Self {
             core,
             now,
             job: JobId(Uuid::nil()),
@@ -47,9 +47,9 @@ impl Stand {
             measuring: Vec::new(),
             reply: None,
         };
-        (1..=nodes).for_each(|number| stand.step(plain::joined(number, plain::join(number, 1))));
-        stand.submit_units(1, units);
-        stand
+        (1..=nodes).for_each(|number| farm.step(inputs::joined(number, inputs::join(number, 1))));
+        farm.submit_units(1, units);
+        farm
     }
 
     /// Another job of one unit.
@@ -58,13 +58,13 @@ impl Stand {
     }
 
     fn submit_units(&mut self, number: u128, units: u32) {
-        self.submit_render(number, RenderSpec { width: units * TILE, ..plain::render() });
+        self.submit_render(number, RenderSpec { width: units * TILE, ..inputs::render() });
     }
 
     /// Another job, that renders this.
     pub(crate) fn submit_render(&mut self, number: u128, render: RenderSpec) {
         self.job = JobId(Uuid::from_u128(number));
-        self.step(plain::submit(self.job, plain::job(render)));
+        self.step(inputs::submit(self.job, inputs::job(render)));
     }
 
     pub(crate) fn step(&mut self, input: Input) {
@@ -108,7 +108,7 @@ impl Stand {
     /// A node ends what it holds, if anything, with a result of this hash.
     pub(crate) fn work(&mut self, number: u64, hash: u8) {
         let Some(lease) = self.lease(number) else { return };
-        let result = plain::result(lease, hash);
+        let result = inputs::result(lease, hash);
         self.step(Input::ResultArrived { session: SessionId(number), result });
     }
 
@@ -140,7 +140,12 @@ impl Stand {
             assert_eq!(self.core.durable_difference(other), None);
             other.verify().expect("the core stands by its invariants");
         }
-        self.core = if from_snapshot { restored } else { replayed };
+        self.replace_core(if from_snapshot { restored } else { replayed });
+    }
+
+    /// Another core goes on.
+    pub(crate) fn replace_core(&mut self, core: Core) {
+        self.core = core;
     }
 
     /// The newest job's frame is asked for.
