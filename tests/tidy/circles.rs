@@ -105,7 +105,7 @@ fn in_circles(graph: &Graph) -> Vec<&str> {
 
 /// Crates, and how many of their files lie in circles at most. A bound only ever falls.
 const BOUNDS: [(&str, usize); 5] = [
-    ("coordinator/core/src", 20),
+    ("coordinator/core/src", 0),
     ("coordinator/src", 0),
     ("node/src", 0),
     ("scenes/src", 0),

@@ -1,25 +1,26 @@
-//! The core itself: takes inputs, keeps the state, gives steps. What each noun does is in its own
-//! module.
+//! The core itself: takes inputs in, gives each to the room that decides on it, and answers what it
+//! is asked. Keeps nothing but the books; decides nothing itself.
 
-use crate::action::{Action, Step};
-use crate::faults::Faults;
-use crate::input::{Input, RequestId, SessionId};
+use crate::action::Step;
+use crate::audit::invariants;
+use crate::books::Books;
+use crate::input::Input;
 use crate::journal::Record;
-use crate::lease::{Epochs, Leases};
-use crate::nodes::roster::Roster;
-use crate::schedule::dirty::Dirty;
-use crate::schedule::priorities::Shares;
-use crate::schedule::queue::Queue;
+use crate::report::listing::{self, Census, KeptPart};
 use crate::settings::Settings;
 use crate::state::farm::Farm;
-use crate::state::ledger::Ledger;
-use crate::state::snapshot::{SnapshotPart, restore};
+use crate::state::rounds::FrameRounds;
+use crate::state::snapshot::{self, SnapshotPart};
 use crate::time::Moment;
-use crate::timers::{Timer, Timers};
-use std::collections::{BTreeMap, BTreeSet};
-use tessera_protocol::client::{RequestError, Response};
-use tessera_protocol::ids::{FrameNumber, JobId, Lease, NodeId, UnitKey};
-use tessera_protocol::node::CoordinatorToNode;
+use crate::timers::Timer;
+use crate::unit_state::UnitState;
+use crate::{audit, checks, ends, frames, nodes, requests, results, schedule};
+use std::collections::BTreeSet;
+use tessera_protocol::client::AuditReport;
+use tessera_protocol::ids::{
+    BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey,
+};
+use tessera_protocol::status::{FrameStatus, JobDetail, JobSummary, NodeSummary};
 
 /// Why records are no journal of a core: the store is damaged, or of another farm. Never repaired
 /// in silence.
@@ -35,41 +36,13 @@ pub struct ReplayError {
 /// The state machine that decides everything.
 #[derive(Debug)]
 pub struct Core {
-    pub(crate) settings: Settings,
-    pub(crate) now: Moment,
-    /// What the journal says; changed by [`Core::record`] only.
-    pub(crate) farm: Ledger,
-    pub(crate) leases: Leases,
-    pub(crate) epochs: Epochs,
-    pub(crate) roster: Roster,
-    /// Of every job that has not ended.
-    pub(crate) queues: BTreeMap<JobId, Queue>,
-    pub(crate) shares: Shares,
-    pub(crate) timers: Timers,
-    /// Orders that failed so far, of frames that wait for their files or to be measured.
-    pub(crate) resolves: BTreeMap<(JobId, FrameNumber), crate::frames::resolve::Wait>,
-    /// Orders to resolve or to measure that are not answered yet, and whether units of the frame
-    /// have been taken back since.
-    pub(crate) resolving: BTreeMap<(JobId, FrameNumber), bool>,
-    /// Frames whose checks are going to be looked at.
-    pub(crate) looks: BTreeSet<(JobId, FrameNumber)>,
-    /// Nothing is leased before.
-    pub(crate) settled_at: Moment,
-    /// Nodes that may get more units.
-    pub(crate) dirty: Dirty,
-    /// When units to copy are looked for again.
-    pub(crate) look_at: Option<Moment>,
-    /// When many leases were looked through for units to copy last.
-    pub(crate) looked_at: Moment,
-    pub(crate) faults: Faults,
-    /// What the step under way asks the shell to do.
-    actions: Vec<Action>,
+    books: Books,
 }
 
 impl Core {
     /// A farm that has never run.
     pub fn new(settings: Settings, now: Moment) -> Self {
-        Self::over(settings, Farm::default(), now)
+        Self { books: Books::new(settings, Farm::default(), now) }
     }
 
     /// The farm that a snapshot (may be empty) and the records after it tell of. Frames that wait
@@ -83,193 +56,290 @@ impl Core {
         let mut position = 0;
         let mut farm = Farm::default();
         for part in snapshot {
-            restore(&mut farm, part).map_err(|problem| ReplayError { position, problem })?;
+            let restored = snapshot::restore(&mut farm, part);
+            restored.map_err(|problem| ReplayError { position, problem })?;
             position += 1;
         }
         for record in records {
             farm.apply(&record).map_err(|problem| ReplayError { position, problem })?;
             position += 1;
         }
-        let mut core = Self::over(settings, farm, now);
+        let mut core = Self { books: Books::new(settings, farm, now) };
         core.take_up();
         Ok(core)
     }
 
-    fn over(settings: Settings, farm: Farm, now: Moment) -> Self {
-        Self {
-            epochs: Epochs::new(farm.epochs_reserved()),
-            settings,
-            now,
-            farm: Ledger::new(farm),
-            leases: Leases::default(),
-            roster: Roster::default(),
-            queues: BTreeMap::new(),
-            shares: Shares::default(),
-            timers: Timers::default(),
-            resolves: BTreeMap::new(),
-            resolving: BTreeMap::new(),
-            looks: BTreeSet::new(),
-            settled_at: now,
-            dirty: Dirty::default(),
-            look_at: None,
-            looked_at: Moment::default(),
-            faults: Faults::default(),
-            actions: Vec::new(),
-        }
-    }
-
     /// Goes on with what was open when the records end.
     fn take_up(&mut self) {
-        let open: Vec<JobId> =
-            self.farm.order().iter().copied().filter(|job| self.is_open(*job)).collect();
+        let books = &mut self.books;
+        let order = books.farm().order().iter().copied();
+        let open: Vec<JobId> = order.filter(|job| books.is_open(*job)).collect();
         for id in open {
-            self.open_queue(id);
-            let Some(job) = self.farm.job(id) else {
-                self.fault("an open job is unknown");
+            books.open_queue(id);
+            let Some(job) = books.farm().job(id) else {
+                books.fault("an open job is unknown");
                 continue;
             };
             let begun = (0..).zip(job.frames()).filter(|(_, frame)| frame.unfinished().is_some());
             let numbers: Vec<_> = begun.filter_map(|(position, _)| job.number(position)).collect();
             for frame in numbers {
-                self.ask_if_due(id, frame);
+                frames::resolve::ask_if_due(books, id, frame);
             }
-            self.take_up_checks(id);
+            checks::take_up_checks(books, id);
             // The process may have ended between a job's last frame and its end.
-            self.end_if_over(id);
+            ends::end_if_over(books, id);
         }
-        if self.farm.epochs_reserved().0 > 0 && !self.queues.is_empty() {
-            self.settled_at = self.now.after(self.settings.settle);
-            self.timers.set(self.settled_at, Timer::Settled);
+        if books.farm().epochs_reserved().0 > 0 && !books.queues().is_empty() {
+            books.settle_first();
         }
     }
 
     /// The durable state in parts: all records so far, those of a step not yet taken included. Take
     /// the step first, and store the snapshot after it.
     pub fn snapshot(&self) -> Vec<SnapshotPart> {
-        crate::state::snapshot::parts(&self.farm)
+        snapshot::parts(self.books.farm())
     }
 
     /// Takes one input in. Never panics, whatever a peer sent.
     pub fn handle(&mut self, input: Input, now: Moment) {
-        self.now = self.now.max(now);
-        self.leases.pass(self.now);
+        self.books.advance(now);
         self.on_time();
-        match input {
-            Input::Submit { request, job, spec, caller } => {
-                self.on_submit(request, job, spec, caller)
-            }
-            Input::Cancel { request, job, caller } => self.on_cancel(request, job, &caller),
-            Input::Pause { request, job, pause, caller } => {
-                self.on_pause(request, job, pause, &caller)
-            }
-            Input::Retry { request, job, caller } => self.on_retry(request, job, &caller),
-            Input::Forget { request, job, caller } => self.on_forget(request, job, &caller),
-            Input::ForgetEnded { before } => self.on_forget_ended(before),
-            Input::Drain { request, node, drain } => self.on_drain(request, &node, drain),
-            Input::NodeJoined { session, join, fingerprint, build } => {
-                self.on_joined(session, &join, fingerprint, &build)
-            }
-            Input::SessionLost { session } => self.on_session_lost(session),
-            Input::Capacity { session, units } => self.on_capacity(session, units),
-            Input::SceneHeld { session, scene, held } => self.on_scene_held(session, scene, held),
-            Input::Heartbeat { session, heartbeat } => self.on_heartbeat(session, &heartbeat),
-            Input::ResultArrived { session, result } => self.on_result(session, &result),
-            Input::ResultDamaged { session, lease, reason } => {
-                self.on_result_damaged(session, lease, &reason)
-            }
-            Input::UnitFailed { session, lease, failure } => {
-                self.on_unit_failed(session, lease, &failure)
-            }
-            Input::Returned { session, leases } => self.on_returned(session, &leases),
-            Input::DevicesChanged { session, devices } => self.on_devices(session, &devices),
-            Input::NodeDraining { session } => self.on_node_draining(session),
-            Input::FrameResolved { job, frame, files } => self.on_resolved(job, frame, files),
-            Input::RoundMeasured { job, frame, round, noisy } => {
-                self.on_measured(job, frame, (round, &noisy))
-            }
-            Input::FrameResolveFailed { job, frame, failure } => {
-                self.on_resolve_failed(job, frame, failure)
-            }
-            Input::Tick => {}
-        }
-        self.schedule();
+        self.on_input(input);
+        schedule::schedule(&mut self.books);
     }
 
     /// Fires the timers that are due, and ends the leases whose deadline has passed.
     fn on_time(&mut self) {
-        while let Some(timer) = self.timers.take_due(self.now) {
+        while let Some(timer) = self.books.take_due_timer() {
             self.on_timer(timer);
         }
-        while let Some((until, epoch)) = self.leases.first_deadline()
-            && until <= self.now
+        while let Some((until, epoch)) = self.books.leases().first_deadline()
+            && until <= self.books.now()
         {
-            self.on_lease_expired(epoch);
+            results::failed::on_lease_expired(&mut self.books, epoch);
         }
     }
 
     fn on_timer(&mut self, timer: Timer) {
+        let books = &mut self.books;
         match timer {
-            Timer::Settled => self.dirty.mark_all(),
+            Timer::Settled => books.mark_all(),
             Timer::Look => {
-                self.look_at = self.look_at.filter(|at| *at > self.now);
-                self.dirty.mark_all();
+                let now = books.now();
+                books.copy_looks_mut().fire(now);
+                books.mark_all();
             }
-            Timer::Away(node) => self.on_grace_over(node),
-            Timer::Fit(node) => self.on_fit_again(node),
-            Timer::Unit(job, place) => self.on_wait_over(job, place),
-            Timer::Checks(job, frame) => self.on_checks_due(job, frame),
-            Timer::Resolve(job, frame) => self.on_resolve_due(job, frame),
+            Timer::Away(node) => nodes::sessions::on_grace_over(books, node),
+            Timer::Fit(node) => results::failed::on_fit_again(books, node),
+            Timer::Unit(job, place) => books.end_wait(job, place),
+            Timer::Checks(job, frame) => checks::on_checks_due(books, job, frame),
+            Timer::Resolve(job, frame) => frames::resolve::on_resolve_due(books, job, frame),
+        }
+    }
+
+    fn on_input(&mut self, input: Input) {
+        use frames::resolve;
+        use nodes::sessions;
+        use requests::{forget, jobs, pause, retry_frames};
+        let books = &mut self.books;
+        match input {
+            Input::Submit { request, job, spec, caller } => {
+                jobs::on_submit(books, request, job, spec, caller)
+            }
+            Input::Cancel { request, job, caller } => jobs::on_cancel(books, request, job, &caller),
+            Input::Pause { request, job, pause, caller } => {
+                pause::on_pause(books, request, job, pause, &caller)
+            }
+            Input::Retry { request, job, caller } => {
+                retry_frames::on_retry(books, request, job, &caller)
+            }
+            Input::Forget { request, job, caller } => {
+                forget::on_forget(books, request, job, &caller)
+            }
+            Input::ForgetEnded { before } => forget::on_forget_ended(books, before),
+            Input::Drain { request, node, drain } => {
+                sessions::on_drain(books, request, &node, drain)
+            }
+            Input::NodeJoined { session, join, fingerprint, build } => {
+                sessions::on_joined(books, session, &join, fingerprint, &build)
+            }
+            Input::SessionLost { session } => sessions::on_session_lost(books, session),
+            Input::Capacity { session, units } => sessions::on_capacity(books, session, units),
+            Input::SceneHeld { session, scene, held } => {
+                sessions::on_scene_held(books, session, scene, held)
+            }
+            Input::Heartbeat { session, heartbeat } => {
+                sessions::on_heartbeat(books, session, &heartbeat)
+            }
+            Input::DevicesChanged { session, devices } => {
+                sessions::on_devices(books, session, &devices)
+            }
+            Input::NodeDraining { session } => sessions::on_node_draining(books, session),
+            Input::ResultArrived { session, result } => results::on_result(books, session, &result),
+            Input::ResultDamaged { session, lease, reason } => {
+                results::on_result_damaged(books, session, lease, &reason)
+            }
+            Input::UnitFailed { session, lease, failure } => {
+                results::on_unit_failed(books, session, lease, &failure)
+            }
+            Input::Returned { session, leases } => results::on_returned(books, session, &leases),
+            Input::FrameResolved { job, frame, files } => {
+                resolve::on_resolved(books, job, frame, files)
+            }
+            Input::RoundMeasured { job, frame, round, noisy } => {
+                resolve::on_measured(books, job, frame, round, &noisy)
+            }
+            Input::FrameResolveFailed { job, frame, failure } => {
+                resolve::on_resolve_failed(books, job, frame, failure)
+            }
+            Input::Tick => {}
         }
     }
 
     /// What came of the inputs since the last call.
     pub fn take_step(&mut self) -> Step {
-        Step { records: self.farm.take_records(), actions: std::mem::take(&mut self.actions) }
+        self.books.take_step()
     }
 
     /// When the core wants an [`Input::Tick`] at the latest, if nothing else comes; None: never.
     pub fn next_wakeup(&self) -> Option<Moment> {
-        let lease = self.leases.first_deadline().map(|(until, _)| until);
-        [self.timers.first(), lease].into_iter().flatten().min()
+        self.books.next_wakeup()
     }
+}
 
+/// What the core is asked.
+impl Core {
     /// Every lease that is held, and by whom.
     pub fn leases(&self) -> impl Iterator<Item = (Lease, NodeId)> + '_ {
-        self.leases.iter().map(|(lease, held)| (lease, held.node))
+        self.books.leases().iter().map(|(lease, held)| (lease, held.node))
     }
 
     /// The leases of a unit and their nodes, the older first: none, one, or two.
     pub fn leases_of(&self, unit: UnitKey) -> impl Iterator<Item = (Lease, NodeId)> + '_ {
-        let leases = self.leases.of_unit(unit).map(move |epoch| Lease { unit, epoch });
-        leases.filter_map(|lease| self.leases.get(lease).map(|held| (lease, held.node)))
+        let leases = self.books.leases();
+        let of_unit = leases.of_unit(unit).map(move |epoch| Lease { unit, epoch });
+        of_unit.filter_map(|lease| leases.get(lease).map(|held| (lease, held.node)))
     }
 
-    pub(crate) fn is_open(&self, job: JobId) -> bool {
-        self.farm.job(job).is_some_and(|job| !job.is_final())
+    /// Jobs of which a node holds a lease now.
+    pub fn jobs_leased_to(&self, node: NodeId) -> BTreeSet<JobId> {
+        let leases = self.books.leases().of_node(node);
+        leases.map(|(lease, _)| lease.unit.job).collect()
     }
 
-    /// Writes a fact down: it is true from now on, here and after a restart.
-    pub(crate) fn record(&mut self, record: Record) {
-        self.farm.record(record);
+    /// First epoch that no lease has had, and none may have before more are reserved.
+    pub fn epochs_reserved(&self) -> Epoch {
+        self.books.farm().epochs_reserved()
     }
 
-    pub(crate) fn act(&mut self, action: Action) {
-        self.actions.push(action);
+    /// Every job, in the order of acceptance.
+    pub fn job_ids(&self) -> impl Iterator<Item = JobId> + '_ {
+        self.books.farm().order().iter().copied()
     }
 
-    pub(crate) fn send(&mut self, session: SessionId, message: CoordinatorToNode) {
-        self.act(Action::Send { session, message });
+    /// What is here now.
+    pub fn census(&self) -> Census {
+        listing::census(&self.books)
     }
 
-    /// Sends to a node that is here.
-    pub(crate) fn tell(&mut self, node: NodeId, message: CoordinatorToNode) {
-        if let Some(session) = self.roster.session_of(node) {
-            self.send(session, message);
-        }
+    /// Jobs in the order of their acceptance, at most the newest [`ROWS_MAX`].
+    pub fn jobs(&self) -> Vec<JobSummary> {
+        listing::jobs(&self.books)
     }
 
-    pub(crate) fn reply(&mut self, request: RequestId, answer: Result<Response, RequestError>) {
-        let response = answer.unwrap_or_else(Response::Error);
-        self.act(Action::Reply { request, response });
+    /// Units of a frame that are committed and wait for its files to be made; None for no such
+    /// frame, and for one that has ended.
+    pub fn committed_units(&self, id: JobId, frame: FrameNumber) -> Option<Vec<UnitIndex>> {
+        listing::committed_units(&self.books, id, frame)
+    }
+
+    /// Index of a unit's first sample; 0 of a compute job, or where there is no such unit.
+    pub fn first_sample(&self, unit: UnitKey) -> u32 {
+        listing::first_sample(&self.books, unit)
+    }
+
+    /// Parts of a frame's units, whole by now or not, each unit's in the order of their samples:
+    /// those of a spool that count. None of a frame that has ended.
+    pub fn parts(&self, id: JobId, frame: FrameNumber) -> Vec<KeptPart> {
+        listing::parts(&self.books, id, frame)
+    }
+
+    /// Units of a job that wait for a result.
+    pub fn units_open(&self, id: JobId) -> u64 {
+        listing::units_open(&self.books, id)
+    }
+
+    /// Blobs that jobs name: the files of jobs that have not ended, and every finished frame. May
+    /// name one several times.
+    pub fn named_blobs(&self) -> Vec<BlobHash> {
+        listing::named_blobs(&self.books)
+    }
+
+    /// The line of one job.
+    pub fn job_summary(&self, id: JobId) -> Option<JobSummary> {
+        listing::job_summary(&self.books, id)
+    }
+
+    /// One job, whole.
+    pub fn job(&self, id: JobId) -> Option<JobDetail> {
+        listing::job(&self.books, id)
+    }
+
+    /// A page of a job's frames from a position on, at most [`FRAME_PAGE_MAX`]; None for no such
+    /// job.
+    pub fn frames(&self, id: JobId, from: u32) -> Option<Vec<FrameStatus>> {
+        listing::frames(&self.books, id, from)
+    }
+
+    /// Nodes by name, at most [`ROWS_MAX`].
+    pub fn nodes(&self, now: Moment) -> Vec<NodeSummary> {
+        listing::nodes(&self.books, now)
+    }
+
+    /// How the rounds of a frame go that has begun and has not ended; None of one that is not
+    /// sampled in rounds.
+    pub fn frame_rounds(&self, id: JobId, frame: FrameNumber) -> Option<FrameRounds> {
+        frames::measure::frame_rounds(&self.books, id, frame)
+    }
+
+    /// Derives the state of a unit. The error says that there is no such unit, or how the books
+    /// contradict each other.
+    pub fn state_of(&self, unit: UnitKey) -> Result<UnitState, String> {
+        self.books.state_of(unit)
+    }
+
+    /// Checks every invariant. An error names the first that does not hold.
+    pub fn verify(&self) -> Result<(), String> {
+        invariants::verify(&self.books)
+    }
+
+    /// Says where two cores differ in what is durable; None where they agree.
+    pub fn durable_difference(&self, other: &Self) -> Option<String> {
+        invariants::durable_difference(self.books.farm(), other.books.farm())
+    }
+
+    /// Checks a snapshot (may be empty) and the records after it: every unit committed at most once
+    /// (and again only where it was taken back) and under a reserved epoch used for no other unit,
+    /// every finished frame with all its units, every job that is done with all its frames.
+    pub fn audit(
+        snapshot: impl IntoIterator<Item = SnapshotPart>,
+        records: impl IntoIterator<Item = Record>,
+    ) -> AuditReport {
+        audit::audit(snapshot, records)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn a_core_with_a_fault_fails_its_checks() {
+        let mut core = Core::new(Settings::default(), Moment(0));
+        assert_eq!(core.verify(), Ok(()));
+        let fault = || core.books.fault("a");
+        assert!(catch_unwind(AssertUnwindSafe(fault)).is_err(), "a fault panics in tests");
+        assert!(core.verify().is_err());
     }
 }

@@ -18,8 +18,10 @@ pub mod splitter;
 pub mod time;
 
 mod audit;
+mod books;
 mod checks;
 mod core;
+mod ends;
 mod faults;
 mod frames;
 mod lease;
@@ -29,6 +31,7 @@ mod requests;
 mod results;
 mod schedule;
 mod state;
+mod text;
 mod timers;
 mod unit_state;
 

@@ -15,13 +15,12 @@
 //!   retry_frames: Dead ─► Open
 //! ```
 
-use crate::core::Core;
 use crate::lease::Leases;
 use crate::schedule::queue::Queue;
 use crate::state::frame::{Frame, OpenFrame};
 use crate::state::job::{Job, Place};
 use crate::time::Moment;
-use tessera_protocol::ids::{NodeId, UnitKey};
+use tessera_protocol::ids::NodeId;
 
 /// Where a unit is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,14 +74,18 @@ impl UnitState {
 
 /// What is kept of the units of one job.
 #[derive(Clone, Copy)]
-pub(crate) struct UnitBooks<'a> {
-    pub(crate) job: &'a Job,
+pub(crate) struct JobUnits<'a> {
+    job: &'a Job,
     /// None of a job that has ended.
-    pub(crate) queue: Option<&'a Queue>,
-    pub(crate) leases: &'a Leases,
+    queue: Option<&'a Queue>,
+    leases: &'a Leases,
 }
 
-impl UnitBooks<'_> {
+impl<'a> JobUnits<'a> {
+    pub(crate) fn new(job: &'a Job, queue: Option<&'a Queue>, leases: &'a Leases) -> Self {
+        Self { job, queue, leases }
+    }
+
     /// Derives the state of a unit. The error says how the books contradict each other.
     pub(crate) fn state_of(&self, place: Place) -> Result<UnitState, String> {
         let Self { job, queue, leases } = self;
@@ -136,23 +139,5 @@ fn closed_state(
         Frame::Open(open) | Frame::Complete(open) => of_open(open),
         Frame::Done(_) => UnitState::Committed,
         Frame::Failed(_) => UnitState::Dead,
-    }
-}
-
-impl Core {
-    /// Derives the state of a unit. The error says that there is no such unit, or how the books
-    /// contradict each other.
-    pub fn state_of(&self, unit: UnitKey) -> Result<UnitState, String> {
-        let job = self.farm.job(unit.job);
-        let place = job.and_then(|job| job.place(unit));
-        let (Some(job), Some(place)) = (job, place) else {
-            return Err(format!("there is no unit {unit}"));
-        };
-        self.books_of(job).state_of(place)
-    }
-
-    /// What is kept of the units of a job.
-    pub(crate) fn books_of<'a>(&'a self, job: &'a Job) -> UnitBooks<'a> {
-        UnitBooks { job, queue: self.queues.get(&job.id()), leases: &self.leases }
     }
 }

@@ -1,141 +1,137 @@
 //! The core's invariants, for tests and the simulator: everything that is kept twice says the same,
 //! and no unit is lost.
 
-use crate::core::Core;
+use crate::books::Books;
 use crate::nodes::roster::Presence;
 use crate::schedule::queue::Queue;
+use crate::state::farm::Farm;
 use crate::state::job::{Job, Place};
 use crate::timers::Timer;
 use crate::unit_state::UnitState;
 use tessera_protocol::ids::UnitIndex;
 
-impl Core {
-    /// Checks every invariant. An error names the first that does not hold.
-    pub fn verify(&self) -> Result<(), String> {
-        self.faults.check()?;
-        self.leases.check()?;
-        self.roster.check()?;
-        self.check_leases()?;
-        let open = self.farm.jobs().filter(|job| !job.is_final()).count();
-        if open != self.queues.len() {
-            return Err(format!("{open} jobs are open, {} have work", self.queues.len()));
-        }
-        for (id, work) in &self.queues {
-            let job = self.farm.job(*id).filter(|job| !job.is_final());
-            let job = job.ok_or_else(|| format!("job {id} has work and is not open"))?;
-            job.check_counts()?;
-            if job.is_over() {
-                return Err(format!("all frames of job {id} have ended, and it has not"));
-            }
-            self.check_units(job, work)?;
-        }
-        Ok(())
+/// Checks every invariant. An error names the first that does not hold.
+pub(crate) fn verify(books: &Books) -> Result<(), String> {
+    books.faults().check()?;
+    books.leases().check()?;
+    books.roster().check()?;
+    check_leases(books)?;
+    let open = books.farm().jobs().filter(|job| !job.is_final()).count();
+    if open != books.queues().len() {
+        return Err(format!("{open} jobs are open, {} have work", books.queues().len()));
     }
+    for (id, work) in books.queues() {
+        let job = books.farm().job(*id).filter(|job| !job.is_final());
+        let job = job.ok_or_else(|| format!("job {id} has work and is not open"))?;
+        job.check_counts()?;
+        if job.is_over() {
+            return Err(format!("all frames of job {id} have ended, and it has not"));
+        }
+        check_units(books, job, work)?;
+    }
+    Ok(())
+}
 
-    fn check_leases(&self) -> Result<(), String> {
-        for (lease, held) in self.leases.iter() {
-            let job = self.farm.job(lease.unit.job).filter(|job| !job.is_final());
-            let frame = job.and_then(|job| Some((job, job.frame(lease.unit.frame)?)));
-            if !frame.is_some_and(|(job, frame)| frame.unit_is_wanted(lease.unit.unit, &job.grid()))
-            {
+fn check_leases(books: &Books) -> Result<(), String> {
+    for (lease, held) in books.leases().iter() {
+        let job = books.farm().job(lease.unit.job).filter(|job| !job.is_final());
+        let frame = job.and_then(|job| Some((job, job.frame(lease.unit.frame)?)));
+        if !frame.is_some_and(|(job, frame)| frame.unit_is_wanted(lease.unit.unit, &job.grid())) {
+            return Err(format!("{lease} is held, and its unit is neither open nor to be checked"));
+        }
+        if books.roster().get(held.node).is_none_or(|node| node.presence() == Presence::Lost) {
+            return Err(format!("{lease} is held by a node that is lost"));
+        }
+        if job.is_some_and(|job| job.paused().is_some()) {
+            return Err(format!("{lease} is held, and its job is paused"));
+        }
+        if lease.epoch >= books.epochs().next() || lease.epoch >= books.farm().epochs_reserved() {
+            return Err(format!("{lease} is held, and its epoch was never reserved"));
+        }
+    }
+    Ok(())
+}
+
+/// Units that are to be checked are known as such, and are leased or to be leased: exactly one
+/// of them.
+fn check_checks(books: &Books, job: &Job, work: &Queue) -> Result<(), String> {
+    let mut count = 0;
+    for (position, frame) in (0..).zip(job.frames()) {
+        for unit in frame.unfinished().into_iter().flat_map(|open| open.checks().keys()) {
+            count += 1;
+            let place = Place { position, unit: *unit };
+            let key = job
+                .key(place)
+                .ok_or_else(|| format!("job {} has no frame {position}", job.id()))?;
+            let leased = books.leases().is_leased(key);
+            if work.redo(place).is_none() || leased == work.to_check().contains(&place) {
                 return Err(format!(
-                    "{lease} is held, and its unit is neither open nor to be checked"
+                    "{key} is to be checked; leased: {leased}, {:?}",
+                    work.redo(place)
                 ));
             }
-            if self.roster.get(held.node).is_none_or(|node| node.presence() == Presence::Lost) {
-                return Err(format!("{lease} is held by a node that is lost"));
-            }
-            if job.is_some_and(|job| job.paused().is_some()) {
-                return Err(format!("{lease} is held, and its job is paused"));
-            }
-            if lease.epoch >= self.epochs.next() || lease.epoch >= self.farm.epochs_reserved() {
-                return Err(format!("{lease} is held, and its epoch was never reserved"));
+            if !books.looks().is_planned(key.job, key.frame) {
+                return Err(format!("{key} is to be checked, and nobody looks whether it is"));
             }
         }
-        Ok(())
     }
+    let redos = work.redos().count();
+    let mut nodes: Vec<_> = work.redos().map(|(_, redo)| redo.maker()).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let unchecked: u32 = nodes.iter().map(|node| work.unchecked_of(*node)).sum();
+    match redos == count && unchecked as usize == count && work.to_check().len() <= count {
+        true => Ok(()),
+        false => Err(format!(
+            "{count} units are to be checked, {redos} are known, {unchecked} have a node"
+        )),
+    }
+}
 
-    /// Units that are to be checked are known as such, and are leased or to be leased: exactly one
-    /// of them.
-    fn check_checks(&self, job: &Job, work: &Queue) -> Result<(), String> {
-        let mut count = 0;
-        for (position, frame) in (0..).zip(job.frames()) {
-            for unit in frame.unfinished().into_iter().flat_map(|open| open.checks().keys()) {
-                count += 1;
-                let place = Place { position, unit: *unit };
-                let key = job
-                    .key(place)
-                    .ok_or_else(|| format!("job {} has no frame {position}", job.id()))?;
-                let leased = self.leases.is_leased(key);
-                if work.redo(place).is_none() || leased == work.to_check().contains(&place) {
+/// Every unit has one state, a timer wakes each that waits, and a job with something to lease
+/// is offered.
+fn check_units(books: &Books, job: &Job, work: &Queue) -> Result<(), String> {
+    check_checks(books, job, work)?;
+    let units = books.units_of(job);
+    let mut leasable = !work.to_check().is_empty();
+    for position in (0..).zip(job.frames()).map(|(position, _)| position) {
+        for unit in 0..job.grid().units() {
+            let place = Place { position, unit: UnitIndex(unit) };
+            match units.state_of(place)? {
+                UnitState::Open => leasable = true,
+                UnitState::Waiting { until }
+                    if !books.timers().contains(until, Timer::Unit(job.id(), place)) =>
+                {
                     return Err(format!(
-                        "{key} is to be checked; leased: {leased}, {:?}",
-                        work.redo(place)
+                        "unit {unit} of frame {position} of job {} waits, and nothing wakes it",
+                        job.id()
                     ));
                 }
-                if !self.looks.contains(&(key.job, key.frame)) {
-                    return Err(format!("{key} is to be checked, and nobody looks whether it is"));
-                }
+                _ => {}
             }
-        }
-        let redos = work.redos().count();
-        let mut nodes: Vec<_> = work.redos().map(|(_, redo)| redo.maker()).collect();
-        nodes.sort_unstable();
-        nodes.dedup();
-        let unchecked: u32 = nodes.iter().map(|node| work.unchecked_of(*node)).sum();
-        match redos == count && unchecked as usize == count && work.to_check().len() <= count {
-            true => Ok(()),
-            false => Err(format!(
-                "{count} units are to be checked, {redos} are known, {unchecked} have a node"
-            )),
         }
     }
-
-    /// Every unit has one state, a timer wakes each that waits, and a job with something to lease
-    /// is offered.
-    fn check_units(&self, job: &Job, work: &Queue) -> Result<(), String> {
-        self.check_checks(job, work)?;
-        let books = self.books_of(job);
-        let mut leasable = !work.to_check().is_empty();
-        for position in (0..).zip(job.frames()).map(|(position, _)| position) {
-            for unit in 0..job.grid().units() {
-                let place = Place { position, unit: UnitIndex(unit) };
-                match books.state_of(place)? {
-                    UnitState::Open => leasable = true,
-                    UnitState::Waiting { until }
-                        if !self.timers.contains(until, Timer::Unit(job.id(), place)) =>
-                    {
-                        return Err(format!(
-                            "unit {unit} of frame {position} of job {} waits, and nothing wakes it",
-                            job.id()
-                        ));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        if job.paused().is_some() {
-            return match self.shares.contains(job.spec().priority, job.order()) {
-                true => Err(format!("job {} is paused and offered", job.id())),
-                false => Ok(()),
-            };
-        }
-        match leasable && !self.shares.contains(job.spec().priority, job.order()) {
-            true => Err(format!("job {} has something to lease and is not offered", job.id())),
+    if job.paused().is_some() {
+        return match books.shares().contains(job.spec().priority, job.order()) {
+            true => Err(format!("job {} is paused and offered", job.id())),
             false => Ok(()),
-        }
+        };
     }
+    match leasable && !books.shares().contains(job.spec().priority, job.order()) {
+        true => Err(format!("job {} has something to lease and is not offered", job.id())),
+        false => Ok(()),
+    }
+}
 
-    /// Says where two cores differ in what is durable; None where they agree.
-    pub fn durable_difference(&self, other: &Self) -> Option<String> {
-        if *self.farm == *other.farm {
-            return None;
-        }
-        for job in self.farm.jobs() {
-            if other.farm.job(job.id()) != Some(job) {
-                return Some(format!("job {} differs", job.id()));
-            }
-        }
-        Some("jobs, reserved epochs, drained nodes or recent commits differ".to_owned())
+/// Says where two states differ in what is durable; None where they agree.
+pub(crate) fn durable_difference(one: &Farm, other: &Farm) -> Option<String> {
+    if one == other {
+        return None;
     }
+    for job in one.jobs() {
+        if other.job(job.id()) != Some(job) {
+            return Some(format!("job {} differs", job.id()));
+        }
+    }
+    Some("jobs, reserved epochs, drained nodes or recent commits differ".to_owned())
 }

@@ -1,9 +1,8 @@
 //! Checks a journal against itself with bookkeeping of its own, so that a fault of the core does
 //! not hide itself.
 
-mod invariants;
+pub(crate) mod invariants;
 
-use crate::core::Core;
 use crate::journal::{Commit, Record, Redone};
 use crate::splitter::Split;
 use crate::state::bitmap::Bitmap;
@@ -16,32 +15,32 @@ use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::client::AuditReport;
 use tessera_protocol::ids::{Epoch, Fingerprint, FrameNumber, JobId, NodeId, UnitIndex};
 use tessera_protocol::job::JobSpec;
+use tessera_protocol::node::SampleRange;
 use tessera_protocol::status::JobState;
 
 /// Problems listed at most.
 const PROBLEMS_MAX: usize = 100;
 
-impl Core {
-    /// Checks a snapshot (may be empty) and the records after it: every unit committed at most once
-    /// (and again only where it was taken back) and under a reserved epoch used for no other unit,
-    /// every finished frame with all its units, every job that is done with all its frames.
-    pub fn audit(
-        snapshot: impl IntoIterator<Item = SnapshotPart>,
-        records: impl IntoIterator<Item = Record>,
-    ) -> AuditReport {
-        let mut ledger = Ledger::default();
-        for part in snapshot {
-            ledger.report.records += 1;
-            ledger.take_part(part.0);
-        }
-        for record in records {
-            ledger.report.records += 1;
-            ledger.take(record);
-        }
-        ledger.report
+/// Checks a snapshot (may be empty) and the records after it: every unit committed at most once
+/// (and again only where it was taken back) and under a reserved epoch used for no other unit,
+/// every finished frame with all its units, every job that is done with all its frames.
+pub(crate) fn audit(
+    snapshot: impl IntoIterator<Item = SnapshotPart>,
+    records: impl IntoIterator<Item = Record>,
+) -> AuditReport {
+    let mut ledger = Ledger::default();
+    for part in snapshot {
+        ledger.report.records += 1;
+        ledger.take_part(part.0);
     }
+    for record in records {
+        ledger.report.records += 1;
+        ledger.take(record);
+    }
+    ledger.report
 }
 
+/// What the records say so far, kept apart from the state of the core.
 #[derive(Default)]
 struct Ledger {
     report: AuditReport,
@@ -51,9 +50,19 @@ struct Ledger {
     epochs: BTreeSet<Epoch>,
 }
 
+/// What was found at the end of a round.
+struct Measurement<'a> {
+    round: u32,
+    /// The farm's time that the frame has had.
+    spent_millis: u64,
+    /// Tiles that the next round is for.
+    going: &'a TileSet,
+}
+
 /// Samples of a part, and its result where that is to be checked yet.
 type PartEntry = (u32, Option<Vote>);
 
+/// What the records say of one job so far.
 struct Entry {
     grid: Split,
     numbers: Vec<FrameNumber>,
@@ -195,14 +204,14 @@ impl Ledger {
                 self.rewind(job, frame, &units);
             }
             Record::RoundMeasured { job, frame, round, going, spent_millis } => {
-                self.measure((job, frame), (round, spent_millis), &going);
+                self.measure(job, frame, Measurement { round, spent_millis, going: &going });
             }
             Record::NodeSuspected { node, .. } => self.suspect(node),
             Record::CopyStopped { job, frame, unit, epoch, .. } => {
                 self.stop_copy(job, frame, unit, epoch)
             }
             Record::PartCommitted { job, frame, commit, first, samples } => {
-                self.commit_part(job, frame, &commit, (first, samples));
+                self.commit_part(job, frame, &commit, SampleRange { first, count: samples });
             }
             Record::PartsDropped { job, frame, units, .. } => {
                 units.iter().for_each(|unit| self.drop_parts(job, frame, *unit));
@@ -285,13 +294,8 @@ impl Ledger {
         }
     }
 
-    fn commit_part(
-        &mut self,
-        id: JobId,
-        frame: FrameNumber,
-        commit: &Commit,
-        (first, samples): (u32, u32),
-    ) {
+    fn commit_part(&mut self, id: JobId, frame: FrameNumber, commit: &Commit, range: SampleRange) {
+        let SampleRange { first, count: samples } = range;
         self.take_epoch(id, frame, commit.epoch);
         let unit = commit.unit;
         let Some(entry) = self.open(id, "a part") else { return };
@@ -418,12 +422,8 @@ impl Ledger {
         }
     }
 
-    fn measure(
-        &mut self,
-        (id, frame): (JobId, FrameNumber),
-        (round, spent_millis): (u32, u64),
-        going: &TileSet,
-    ) {
+    fn measure(&mut self, id: JobId, frame: FrameNumber, measured: Measurement<'_>) {
+        let Measurement { round, spent_millis, going } = measured;
         let Some(entry) = self.open(id, "a round") else { return };
         let (committed, units, unchecked) = entry.standing(frame);
         let ended = entry.done.contains(&frame) || entry.failed.contains(&frame);

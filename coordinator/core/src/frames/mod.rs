@@ -1,4 +1,5 @@
 //! Frames whose units are all committed: their rounds end, and their files are asked for.
 
-mod measure;
+pub(crate) mod measure;
+pub(crate) mod orders;
 pub(crate) mod resolve;

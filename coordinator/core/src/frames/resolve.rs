@@ -2,122 +2,126 @@
 //! for until they are there.
 
 use crate::action::Action;
-use crate::core::Core;
+use crate::books::Books;
+use crate::ends::{end_if_over, fail_frame};
+use crate::frames::measure::{end_round, end_unmeasured, frame_rounds, is_measured, round_to_end};
 use crate::input::ResolveFailure;
 use crate::journal::Record;
-use crate::lease::backoff;
-use crate::nodes::roster::cut;
 use crate::state::frame::Frame;
-use crate::time::Moment;
-use crate::timers::Timer;
+use crate::state::rounds::TileSet;
+use crate::text::cut;
 use tessera_protocol::ids::{FrameNumber, JobId};
 use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::status::FrameFile;
 
-/// A frame that could not be made, or measured, yet.
-#[derive(Clone, Debug)]
-pub(crate) struct Wait {
-    pub(crate) failures: u32,
-    pub(crate) reason: String,
-    /// When it is asked for again; None: it has been.
-    again: Option<Moment>,
+/// The frame waits for its files, in a job that goes on.
+fn is_complete(books: &Books, job: JobId, frame: FrameNumber) -> bool {
+    let known = books.farm().job(job).filter(|job| !job.is_final());
+    matches!(known.and_then(|job| job.frame(frame)), Some(Frame::Complete(_)))
 }
 
-impl Core {
-    /// The frame waits for its files, in a job that goes on.
-    fn is_complete(&self, job: JobId, frame: FrameNumber) -> bool {
-        let known = self.farm.job(job).filter(|job| !job.is_final());
-        matches!(known.and_then(|job| job.frame(frame)), Some(Frame::Complete(_)))
+/// What a frame waits for, that lacks nothing or nothing of its newest round.
+fn due(books: &Books, job: JobId, frame: FrameNumber) -> Option<Action> {
+    match round_to_end(books, job, frame) {
+        Some(_) => Some(Action::MeasureFrame { job, frame }),
+        None => is_complete(books, job, frame).then_some(Action::ResolveFrame { job, frame }),
     }
+}
 
-    /// What a frame waits for, that lacks nothing or nothing of its newest round.
-    fn due(&self, job: JobId, frame: FrameNumber) -> Option<Action> {
-        match self.round_to_end(job, frame) {
-            Some(_) => Some(Action::MeasureFrame { job, frame }),
-            None => self.is_complete(job, frame).then_some(Action::ResolveFrame { job, frame }),
-        }
+/// Asks for the files of a frame that lacks nothing, or for a round of it to be measured; ends
+/// a round that need not be. An order that is under way, and has become stale, is answered
+/// first.
+pub(crate) fn ask_if_due(books: &mut Books, job: JobId, frame: FrameNumber) {
+    while end_unmeasured(books, job, frame) {}
+    if !books.orders().has_failed(job, frame) {
+        order(books, job, frame);
     }
+}
 
-    /// Asks for the files of a frame that lacks nothing, or for a round of it to be measured; ends
-    /// a round that need not be. An order that is under way, and has become stale, is answered
-    /// first.
-    pub(crate) fn ask_if_due(&mut self, job: JobId, frame: FrameNumber) {
-        self.end_unmeasured(job, frame);
-        if !self.resolves.contains_key(&(job, frame)) {
-            self.order(job, frame);
-        }
+fn order(books: &mut Books, job: JobId, frame: FrameNumber) {
+    let Some(action) = due(books, job, frame) else { return };
+    if books.orders_mut().give(job, frame) {
+        books.act(action);
     }
+}
 
-    fn order(&mut self, job: JobId, frame: FrameNumber) {
-        let Some(action) = self.due(job, frame) else { return };
-        if let std::collections::btree_map::Entry::Vacant(entry) =
-            self.resolving.entry((job, frame))
-        {
-            entry.insert(false);
-            self.act(action);
-        }
+/// An order is answered. True where the answer is of no use, because units of the frame have
+/// been taken back since.
+fn is_stale(books: &mut Books, job: JobId, frame: FrameNumber) -> bool {
+    let stale = books.orders_mut().answer(job, frame);
+    if stale {
+        ask_if_due(books, job, frame);
     }
+    stale
+}
 
-    /// An order is answered. True where the answer is of no use, because units of the frame have
-    /// been taken back since.
-    pub(crate) fn is_stale(&mut self, job: JobId, frame: FrameNumber) -> bool {
-        let stale = self.resolving.remove(&(job, frame)) == Some(true);
-        if stale {
-            self.ask_if_due(job, frame);
-        }
-        stale
+/// The files of a frame are made: it is finished, and with the last frame its job.
+pub(crate) fn on_resolved(
+    books: &mut Books,
+    job: JobId,
+    frame: FrameNumber,
+    files: Vec<FrameFile>,
+) {
+    if is_stale(books, job, frame) || !is_complete(books, job, frame) {
+        return;
     }
+    let formats = books.farm().job(job).map_or(0, |job| job.kind().extensions().len());
+    if files.len() != formats {
+        let reason = format!("{} files were made instead of {formats}", files.len());
+        return on_resolve_failed(books, job, frame, ResolveFailure::Retry(reason));
+    }
+    books.record(Record::FrameFinished { job, frame, files });
+    books.orders_mut().forget_failures(job, frame);
+    books.act(Action::FrameFinished { job, frame });
+    end_if_over(books, job);
+    if books.is_open(job) && books.farm().job(job).is_some_and(|job| job.is_chained()) {
+        // The next frame was waiting for this one.
+        books.offer_job(job);
+    }
+}
 
-    pub(crate) fn on_resolved(&mut self, job: JobId, frame: FrameNumber, files: Vec<FrameFile>) {
-        if self.is_stale(job, frame) || !self.is_complete(job, frame) {
-            return;
-        }
-        let formats = self.farm.job(job).map_or(0, |job| job.kind().extensions().len());
-        if files.len() != formats {
-            let reason = format!("{} files were made instead of {formats}", files.len());
-            return self.on_resolve_failed(job, frame, ResolveFailure::Retry(reason));
-        }
-        self.record(Record::FrameFinished { job, frame, files });
-        self.resolves.remove(&(job, frame));
-        self.act(Action::FrameFinished { job, frame });
-        self.end_if_over(job);
-        if self.is_open(job) && self.farm.job(job).is_some_and(|job| job.is_chained()) {
-            // The next frame was waiting for this one.
-            self.offer_job(job);
+/// A frame could not be made or measured: it is tried again later, or fails.
+pub(crate) fn on_resolve_failed(
+    books: &mut Books,
+    job: JobId,
+    frame: FrameNumber,
+    failure: ResolveFailure,
+) {
+    if is_stale(books, job, frame) || due(books, job, frame).is_none() {
+        return;
+    }
+    match failure {
+        ResolveFailure::Fatal(reason) => fail_frame(books, job, frame, cut(&reason, REASON_MAX)),
+        ResolveFailure::Retry(reason) => {
+            books.put_off_order(job, frame, cut(&reason, REASON_MAX));
         }
     }
+}
 
-    pub(crate) fn on_resolve_failed(
-        &mut self,
-        job: JobId,
-        frame: FrameNumber,
-        failure: ResolveFailure,
-    ) {
-        if self.is_stale(job, frame) || self.due(job, frame).is_none() {
-            return;
-        }
-        match failure {
-            ResolveFailure::Fatal(reason) => self.fail_frame(job, frame, cut(&reason, REASON_MAX)),
-            ResolveFailure::Retry(reason) => {
-                let before = self.resolves.get(&(job, frame));
-                if before.is_some_and(|wait| wait.again.is_some()) {
-                    return;
-                }
-                let failures = before.map_or(0, |wait| wait.failures).saturating_add(1);
-                let again = self.now.after(backoff(failures, &self.settings));
-                let wait = Wait { failures, reason: cut(&reason, REASON_MAX), again: Some(again) };
-                self.resolves.insert((job, frame), wait);
-                self.timers.set(again, Timer::Resolve(job, frame));
-            }
-        }
+/// A failed order is due again.
+pub(crate) fn on_resolve_due(books: &mut Books, job: JobId, frame: FrameNumber) {
+    let now = books.now();
+    if books.orders_mut().take_due(job, frame, now) {
+        order(books, job, frame);
     }
+}
 
-    pub(crate) fn on_resolve_due(&mut self, job: JobId, frame: FrameNumber) {
-        if let Some(wait) = self.resolves.get_mut(&(job, frame))
-            && wait.again.is_some_and(|again| again <= self.now)
-        {
-            wait.again = None;
-            self.order(job, frame);
-        }
+/// Tiles are too noisy after a round: the next is for those of them that were in it.
+pub(crate) fn on_measured(
+    books: &mut Books,
+    job: JobId,
+    frame: FrameNumber,
+    round: u32,
+    noisy: &TileSet,
+) {
+    if is_stale(books, job, frame) {
+        return;
     }
+    let rounds =
+        frame_rounds(books, job, frame).filter(|_| round_to_end(books, job, frame) == Some(round));
+    let Some(rounds) = rounds.filter(|_| is_measured(books, job)) else { return };
+    let going =
+        (0..rounds.tiles()).filter(|tile| rounds.goes_on(*tile) && noisy.contains(*tile)).collect();
+    end_round(books, job, frame, going);
+    ask_if_due(books, job, frame);
 }

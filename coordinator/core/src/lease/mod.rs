@@ -1,6 +1,6 @@
-//! Leases: who may render which unit, and until when. Does not choose nodes (see `scheduler`) and
+//! Leases: who may render which unit, and until when. Does not choose nodes (see `schedule`) and
 //! is not durable: a restart forgets leases, and nodes name them when they come back. A unit has
-//! one lease, or two where one is a copy (see `tail`).
+//! one lease, or two where one is a copy (see `schedule::copies`).
 
 pub(crate) mod secret;
 mod time_shares;
@@ -53,8 +53,7 @@ pub(crate) struct Leases {
 }
 
 impl Leases {
-    /// It is so late. Before anything else in a step, so that what passed is shared by those who
-    /// were there.
+    /// Advances the clock: elapsed time is charged to the leases held during it.
     pub(crate) fn pass(&mut self, now: Moment) {
         self.shares.pass(now, self.held.len());
     }
@@ -66,7 +65,8 @@ impl Leases {
         lease: Lease,
         node: NodeId,
         counted: bool,
-        (now, settings): (Moment, &Settings),
+        now: Moment,
+        settings: &Settings,
     ) {
         let until = now.after(settings.lease.min(settings.lease_longest));
         let counted_from = counted.then(|| self.shares.reading());

@@ -1,12 +1,9 @@
 //! What nodes say of their devices, within limits, and which devices may have work. Chooses no
 //! unit.
 
-use crate::core::Core;
-use crate::input::SessionId;
-use crate::nodes::roster::cut;
+use crate::text::cut;
 use std::collections::BTreeMap;
 use tessera_protocol::device::{DeviceInfo, DeviceState, DeviceTelemetry};
-use tessera_protocol::ids::{Lease, NodeId};
 use tessera_protocol::limits::{DEVICES_MAX, NAME_MAX, REASON_MAX, THROTTLES_MAX};
 
 /// Devices as a node lists them, with every text cut to its limit.
@@ -68,34 +65,4 @@ pub(crate) fn none_usable(devices: &[DeviceInfo]) -> Option<String> {
         true => "it has no device".to_owned(),
         false => cut(&said.join("; "), REASON_MAX),
     })
-}
-
-impl Core {
-    pub(crate) fn on_devices(&mut self, session: SessionId, devices: &[DeviceInfo]) {
-        let Some(id) = self.heard_from(session) else { return };
-        if let Some(node) = self.roster.get_mut(id)
-            && devices.len() == node.devices.len()
-        {
-            node.devices = listed(devices);
-            let gone =
-                |device: &DeviceInfo| matches!(device.state, DeviceState::Quarantined { .. });
-            let all_gone = node.devices.iter().all(gone);
-            // A device that is back wants work; one that is gone leaves what was kept from others
-            // to them.
-            self.dirty.mark_all();
-            if all_gone {
-                self.take_away(id);
-            }
-        }
-    }
-
-    /// A node will not end what it has, or is not to: others get it at once, and no attempt is
-    /// counted.
-    pub(crate) fn take_away(&mut self, id: NodeId) {
-        let leases: Vec<Lease> = self.leases.of_node(id).map(|(lease, _)| lease).collect();
-        for Lease { unit, epoch } in leases {
-            self.revoke(unit, epoch);
-            self.give_back(unit, self.now);
-        }
-    }
 }

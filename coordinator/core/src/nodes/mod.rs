@@ -2,5 +2,6 @@
 
 pub(crate) mod devices;
 mod fitness;
+pub(crate) mod ready;
 pub(crate) mod roster;
-mod sessions;
+pub(crate) mod sessions;

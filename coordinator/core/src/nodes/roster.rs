@@ -5,6 +5,7 @@ use crate::input::SessionId;
 use crate::nodes::devices::is_ready;
 use crate::nodes::fitness::Fitness;
 use crate::state::job::Job;
+use crate::text::cut;
 use crate::time::Moment;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::compute::Program;
@@ -257,6 +258,11 @@ impl Node {
         self.unable.remove(&job);
     }
 
+    /// The node is heard.
+    pub(crate) fn note_heard(&mut self, now: Moment) {
+        self.heard = now;
+    }
+
     /// Counts a commit.
     pub(crate) fn note_commit(&mut self, camera_samples: u64, now: Moment) {
         self.units_committed += 1;
@@ -377,13 +383,4 @@ impl Roster {
 /// A capacity within its limit.
 pub(crate) fn capacity(units: u32) -> u32 {
     units.min(LEASES_MAX as u32)
-}
-
-/// A text of a peer, cut at a character.
-pub(crate) fn cut(text: &str, bytes_max: usize) -> String {
-    let mut end = text.len().min(bytes_max);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text[..end].to_owned()
 }

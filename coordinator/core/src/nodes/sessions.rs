@@ -1,249 +1,275 @@
 //! Nodes come, live, drain and go; their leases follow them.
 
 use crate::action::Action;
-use crate::core::Core;
+use crate::books::Books;
+use crate::checks::release_node;
 use crate::input::{RequestId, SessionId};
 use crate::journal::Record;
-use crate::nodes::devices::telemetry;
+use crate::nodes::devices;
 use crate::nodes::roster::{Node, Presence, SCENES_MAX, capacity};
+use crate::results::acceptance::{is_acceptable, is_committed, refusal};
+use crate::results::failed::lose;
+use crate::results::stalled::on_progress;
+use crate::schedule::memory::on_new_process;
+use crate::state::trust::Suspect;
 use crate::timers::Timer;
 use std::collections::BTreeSet;
 use tessera_protocol::client::{RequestError, Response};
-use tessera_protocol::device::DeviceTelemetry;
+use tessera_protocol::device::{DeviceInfo, DeviceState, DeviceTelemetry};
 use tessera_protocol::ids::{BlobHash, Epoch, Fingerprint, JobId, Lease, NodeId};
 use tessera_protocol::limits::LEASES_MAX;
 use tessera_protocol::node::{CoordinatorToNode, Heartbeat, Join};
 
-impl Core {
-    /// The node of a session, which is heard now; None for a session that is over.
-    pub(crate) fn heard_from(&mut self, session: SessionId) -> Option<NodeId> {
-        let id = self.roster.node_of(session)?;
-        match self.roster.get_mut(id) {
-            Some(node) => node.heard = self.now,
-            None => self.fault("a session is of an unknown node"),
-        }
-        Some(id)
+/// A node joins, or comes back: its leases and those that it names are made the same.
+pub(crate) fn on_joined(
+    books: &mut Books,
+    session: SessionId,
+    join: &Join,
+    fingerprint: Fingerprint,
+    build: &str,
+) {
+    if books.roster().node_of(session).is_some() {
+        return books
+            .act(Action::CloseSession { session, reason: "a session joins once".to_owned() });
     }
-
-    pub(crate) fn on_joined(
-        &mut self,
-        session: SessionId,
-        join: &Join,
-        fingerprint: Fingerprint,
-        build: &str,
-    ) {
-        if self.roster.node_of(session).is_some() {
-            return self
-                .act(Action::CloseSession { session, reason: "a session joins once".to_owned() });
-        }
-        let mut node = Node::new(join, fingerprint, build, session, self.now);
-        let mut same_process = false;
-        if let Some(known) = self.roster.get(join.node) {
-            same_process = known.process == join.process;
-            node.fitness = known.fitness.clone();
-            if same_process {
-                node.keep_history(known);
-            }
-            if let Some(replaced) = known.session() {
-                let reason = "the node has opened another session".to_owned();
-                self.act(Action::CloseSession { session: replaced, reason });
-            }
-        }
-        self.roster.join(join.node, session, node);
-        if !same_process {
-            self.on_new_process(join.node);
-        }
-        self.dirty.mark(join.node);
-        self.reconcile(join, same_process);
-        self.forget_ended(join.node);
-        if self.farm.is_drained(join.node) {
-            self.send(session, CoordinatorToNode::Drain);
-        }
-    }
-
-    /// Jobs of which a node holds a lease now.
-    pub fn jobs_leased_to(&self, node: NodeId) -> BTreeSet<JobId> {
-        self.leases.of_node(node).map(|(lease, _)| lease.unit.job).collect()
-    }
-
-    /// Makes the leases that we keep for a node and those that it names the same.
-    fn reconcile(&mut self, join: &Join, same_process: bool) {
-        let (running, finished) = (listed(&join.running), listed(&join.finished));
-        let named: BTreeSet<Epoch> = running
-            .iter()
-            .chain(finished)
-            .filter(|lease| self.leases.get(**lease).is_some_and(|held| held.node == join.node))
-            .map(|lease| lease.epoch)
-            .collect();
-        let mut unnamed = self.leases.epochs_of(join.node);
-        unnamed.retain(|epoch| !named.contains(epoch));
+    let mut node = Node::new(join, fingerprint, build, session, books.now());
+    let mut same_process = false;
+    if let Some(known) = books.roster().get(join.node) {
+        same_process = known.process == join.process;
+        node.fitness = known.fitness.clone();
         if same_process {
-            // The message that gave them was lost: nobody began them.
-            for epoch in unnamed {
-                match self.release(epoch) {
-                    Some(held) => self.give_back(held.unit, self.now),
-                    None => self.fault("a lease of a node is not held"),
-                }
-            }
-        } else {
-            self.lose(join.node, &unnamed);
+            node.keep_history(known);
         }
-        let mut stale = Vec::new();
-        for lease in running {
-            if !self.take_back(join.node, *lease) {
-                stale.push(*lease);
-            }
-        }
-        if !stale.is_empty() {
-            self.tell(join.node, CoordinatorToNode::Revoke { leases: stale });
-        }
-        for lease in finished {
-            if !self.take_back(join.node, *lease) && !self.may_still_come(join.node, *lease) {
-                let message = self.refusal(*lease);
-                self.tell(join.node, message);
-            }
-        }
-        let jobs: BTreeSet<JobId> =
-            running.iter().chain(finished).map(|lease| lease.unit.job).collect();
-        if let Some(node) = self.roster.get_mut(join.node) {
-            node.jobs_known.extend(jobs);
+        if let Some(replaced) = known.session() {
+            let reason = "the node has opened another session".to_owned();
+            books.act(Action::CloseSession { session: replaced, reason });
         }
     }
-
-    /// A node has a result that nobody waits for: of a job that is paused, and would be taken.
-    fn may_still_come(&self, node: NodeId, lease: Lease) -> bool {
-        self.is_paused(lease.unit.job) && self.is_acceptable(node, lease)
+    books.join(join.node, session, node);
+    if !same_process {
+        on_new_process(books, join.node);
     }
-
-    /// A node names a lease: it is renewed, or taken up again where its result would be accepted.
-    /// False: it is of no use.
-    fn take_back(&mut self, node: NodeId, lease: Lease) -> bool {
-        if self.leases.get(lease).is_some_and(|held| held.node == node) {
-            self.leases.renew(lease.epoch, self.now, &self.settings);
-            return true;
-        }
-        let acceptable = !self.is_paused(lease.unit.job) && self.is_acceptable(node, lease);
-        if acceptable {
-            self.hold(lease, node);
-        }
-        acceptable
+    books.mark_node(join.node);
+    reconcile(books, join, same_process);
+    forget_ended(books, join.node);
+    if books.farm().is_drained(join.node) {
+        books.send(session, CoordinatorToNode::Drain);
     }
+}
 
-    /// A node that comes back is told of jobs that ended meanwhile.
-    fn forget_ended(&mut self, id: NodeId) {
-        let mut ended = self.roster.get(id).map(|node| node.jobs_known.clone()).unwrap_or_default();
-        ended.retain(|job| !self.is_open(*job));
-        for job in ended {
-            self.tell(id, CoordinatorToNode::Forget { job });
-            if let Some(node) = self.roster.get_mut(id) {
-                node.jobs_known.remove(&job);
-                node.unable.remove(&job);
+/// Makes the leases that we keep for a node and those that it names the same.
+fn reconcile(books: &mut Books, join: &Join, same_process: bool) {
+    let (running, finished) = (listed(&join.running), listed(&join.finished));
+    let named: BTreeSet<Epoch> = running
+        .iter()
+        .chain(finished)
+        .filter(|lease| books.leases().get(**lease).is_some_and(|held| held.node == join.node))
+        .map(|lease| lease.epoch)
+        .collect();
+    let mut unnamed = books.leases().epochs_of(join.node);
+    unnamed.retain(|epoch| !named.contains(epoch));
+    if same_process {
+        // The message that gave them was lost: nobody began them.
+        for epoch in unnamed {
+            match books.release(epoch) {
+                Some(held) => books.give_back(held.unit, books.now()),
+                None => books.fault("a lease of a node is not held"),
             }
         }
+    } else {
+        lose(books, join.node, &unnamed);
     }
-
-    pub(crate) fn on_session_lost(&mut self, session: SessionId) {
-        let Some(id) = self.roster.node_of(session) else { return };
-        let until = self.now.after(self.settings.grace);
-        self.roster.leave(id, Presence::Away(until));
-        self.leases.hold_until(id, until, &self.settings);
-        self.timers.set(until, Timer::Away(id));
+    let mut stale = Vec::new();
+    for lease in running {
+        if !take_back(books, join.node, *lease) {
+            stale.push(*lease);
+        }
     }
+    if !stale.is_empty() {
+        books.tell(join.node, CoordinatorToNode::Revoke { leases: stale });
+    }
+    for lease in finished {
+        if !take_back(books, join.node, *lease) && !may_still_come(books, join.node, *lease) {
+            let message = refusal(books, *lease);
+            books.tell(join.node, message);
+        }
+    }
+    let jobs: BTreeSet<JobId> =
+        running.iter().chain(finished).map(|lease| lease.unit.job).collect();
+    if let Some(node) = books.node_mut(join.node) {
+        node.jobs_known.extend(jobs);
+    }
+}
 
-    pub(crate) fn on_heartbeat(&mut self, session: SessionId, heartbeat: &Heartbeat) {
-        let Some(id) = self.heard_from(session) else { return };
-        let mut stale = Vec::new();
-        for lease in listed(&heartbeat.leases) {
-            match self.leases.get(*lease) {
-                Some(held) if held.node == id => {
-                    self.leases.renew(lease.epoch, self.now, &self.settings);
-                }
-                _ if self.is_committed(*lease) => {}
-                _ => stale.push(*lease),
+/// A node has a result that nobody waits for: of a job that is paused, and would be taken.
+fn may_still_come(books: &Books, node: NodeId, lease: Lease) -> bool {
+    books.is_paused(lease.unit.job) && is_acceptable(books, node, lease)
+}
+
+/// A node names a lease: it is renewed, or taken up again where its result would be accepted.
+/// False: it is of no use.
+fn take_back(books: &mut Books, node: NodeId, lease: Lease) -> bool {
+    if books.leases().get(lease).is_some_and(|held| held.node == node) {
+        books.renew(lease.epoch);
+        return true;
+    }
+    let acceptable = !books.is_paused(lease.unit.job) && is_acceptable(books, node, lease);
+    if acceptable {
+        books.hold(lease, node);
+    }
+    acceptable
+}
+
+/// A node that comes back is told of jobs that ended meanwhile.
+fn forget_ended(books: &mut Books, id: NodeId) {
+    let mut ended = books.roster().get(id).map(|node| node.jobs_known.clone()).unwrap_or_default();
+    ended.retain(|job| !books.is_open(*job));
+    for job in ended {
+        books.tell(id, CoordinatorToNode::Forget { job });
+        if let Some(node) = books.node_mut(id) {
+            node.jobs_known.remove(&job);
+            node.unable.remove(&job);
+        }
+    }
+}
+
+/// The session of a node is gone: its leases are kept for the grace.
+pub(crate) fn on_session_lost(books: &mut Books, session: SessionId) {
+    let Some(id) = books.roster().node_of(session) else { return };
+    let until = books.now().after(books.settings().grace);
+    books.leave(id, Presence::Away(until));
+    books.hold_until(id, until);
+    books.set_timer(until, Timer::Away(id));
+}
+
+/// A node lives: the leases that it names are renewed.
+pub(crate) fn on_heartbeat(books: &mut Books, session: SessionId, heartbeat: &Heartbeat) {
+    let Some(id) = books.heard_from(session) else { return };
+    let mut stale = Vec::new();
+    for lease in listed(&heartbeat.leases) {
+        match books.leases().get(*lease) {
+            Some(held) if held.node == id => {
+                books.renew(lease.epoch);
             }
+            _ if is_committed(books, *lease) => {}
+            _ => stale.push(*lease),
         }
-        if !stale.is_empty() {
-            self.send(session, CoordinatorToNode::Revoke { leases: stale });
-        }
-        self.on_progress(id, &heartbeat.progress);
-        self.on_telemetry(id, &heartbeat.devices);
     }
+    if !stale.is_empty() {
+        books.send(session, CoordinatorToNode::Revoke { leases: stale });
+    }
+    on_progress(books, id, &heartbeat.progress);
+    on_telemetry(books, id, &heartbeat.devices);
+}
 
-    /// Memory that others have given back may make room for what did not fit.
-    fn on_telemetry(&mut self, id: NodeId, told: &[DeviceTelemetry]) {
-        let Some(node) = self.roster.get_mut(id) else {
-            return self.fault("a session is of an unknown node");
-        };
-        let telemetry = telemetry(told, node.devices.len());
-        let room = |all: &[DeviceTelemetry]| -> Vec<(u8, Option<u64>, Option<u64>)> {
-            all.iter().map(|one| (one.device, one.memory_free, one.memory_held)).collect()
-        };
-        let changed = room(&telemetry) != room(&node.telemetry);
-        node.telemetry = telemetry;
-        match changed {
-            true => self.dirty.mark(id),
-            false => self.dirty.mark_heard(id),
-        }
+/// Memory that others have given back may make room for what did not fit.
+fn on_telemetry(books: &mut Books, id: NodeId, told: &[DeviceTelemetry]) {
+    let Some(node) = books.node_mut(id) else {
+        return books.fault("a session is of an unknown node");
+    };
+    let telemetry = devices::telemetry(told, node.devices.len());
+    let room = |all: &[DeviceTelemetry]| -> Vec<(u8, Option<u64>, Option<u64>)> {
+        all.iter().map(|one| (one.device, one.memory_free, one.memory_held)).collect()
+    };
+    let changed = room(&telemetry) != room(&node.telemetry);
+    node.telemetry = telemetry;
+    match changed {
+        true => books.mark_node(id),
+        false => books.mark_heard(id),
     }
+}
 
-    pub(crate) fn on_capacity(&mut self, session: SessionId, units: u32) {
-        let Some(id) = self.heard_from(session) else { return };
-        if let Some(node) = self.roster.get_mut(id) {
-            node.capacity = capacity(units);
-        }
-        self.dirty.mark(id);
+/// A node wants to hold another number of units.
+pub(crate) fn on_capacity(books: &mut Books, session: SessionId, units: u32) {
+    let Some(id) = books.heard_from(session) else { return };
+    if let Some(node) = books.node_mut(id) {
+        node.capacity = capacity(units);
     }
+    books.mark_node(id);
+}
 
-    pub(crate) fn on_scene_held(&mut self, session: SessionId, scene: BlobHash, held: bool) {
-        let Some(id) = self.heard_from(session) else { return };
-        if let Some(node) = self.roster.get_mut(id) {
-            if !held {
-                node.scenes.remove(&scene);
-            } else if node.scenes.len() < SCENES_MAX {
-                node.scenes.insert(scene);
-            }
+/// A node holds a prepared scene, or no longer.
+pub(crate) fn on_scene_held(books: &mut Books, session: SessionId, scene: BlobHash, held: bool) {
+    let Some(id) = books.heard_from(session) else { return };
+    if let Some(node) = books.node_mut(id) {
+        if !held {
+            node.scenes.remove(&scene);
+        } else if node.scenes.len() < SCENES_MAX {
+            node.scenes.insert(scene);
         }
     }
+}
 
-    pub(crate) fn on_node_draining(&mut self, session: SessionId) {
-        let Some(id) = self.heard_from(session) else { return };
-        if let Some(node) = self.roster.get_mut(id) {
-            node.leaving = true;
-        }
-        // What was kept from it in favour of others may now be for them alone.
-        self.dirty.mark_all();
+/// A node takes no new work by its own wish.
+pub(crate) fn on_node_draining(books: &mut Books, session: SessionId) {
+    let Some(id) = books.heard_from(session) else { return };
+    if let Some(node) = books.node_mut(id) {
+        node.leaving = true;
     }
+    // What was kept from it in favour of others may now be for them alone.
+    books.mark_all();
+}
 
-    pub(crate) fn on_drain(&mut self, request: RequestId, node: &str, drain: bool) {
-        let answer = self.drain(node, drain);
-        self.reply(request, answer);
-    }
+/// An operator takes a node out of work, or lets it work again.
+pub(crate) fn on_drain(books: &mut Books, request: RequestId, node: &str, drain: bool) {
+    let answer = set_drained(books, node, drain);
+    books.reply(request, answer);
+}
 
-    fn drain(&mut self, node: &str, drained: bool) -> Result<Response, RequestError> {
-        let suspects = self.farm.trust().suspects();
-        let named = |(id, suspect): (&NodeId, &crate::state::trust::Suspect)| {
-            (!drained && (suspect.name == node || id.to_string() == node)).then_some(*id)
-        };
-        // One that has not joined since the coordinator started may be released nevertheless.
-        let id = match self.roster.find(node) {
-            Ok(id) => id,
-            Err(error) => suspects.iter().find_map(named).ok_or(RequestError::NotFound(error))?,
-        };
-        if !drained {
-            self.release_node(id);
-        }
-        if self.farm.is_drained(id) != drained {
-            self.record(Record::NodeDrained { node: id, drained });
-            self.dirty.mark_all();
-        }
-        if drained {
-            self.tell(id, CoordinatorToNode::Drain);
-        }
-        Ok(Response::Done)
+fn set_drained(books: &mut Books, node: &str, drained: bool) -> Result<Response, RequestError> {
+    let suspects = books.farm().trust().suspects();
+    let named = |(id, suspect): (&NodeId, &Suspect)| {
+        (!drained && (suspect.name == node || id.to_string() == node)).then_some(*id)
+    };
+    // One that has not joined since the coordinator started may be released nevertheless.
+    let id = match books.roster().find(node) {
+        Ok(id) => id,
+        Err(error) => suspects.iter().find_map(named).ok_or(RequestError::NotFound(error))?,
+    };
+    if !drained {
+        release_node(books, id);
     }
+    if books.farm().is_drained(id) != drained {
+        books.record(Record::NodeDrained { node: id, drained });
+        books.mark_all();
+    }
+    if drained {
+        books.tell(id, CoordinatorToNode::Drain);
+    }
+    Ok(Response::Done)
 }
 
 /// As much of a peer's list as is read.
 fn listed(leases: &[Lease]) -> &[Lease] {
     &leases[..leases.len().min(LEASES_MAX)]
+}
+
+/// A node's devices say something else of themselves.
+pub(crate) fn on_devices(books: &mut Books, session: SessionId, told: &[DeviceInfo]) {
+    let Some(id) = books.heard_from(session) else { return };
+    if let Some(node) = books.node_mut(id)
+        && told.len() == node.devices.len()
+    {
+        node.devices = devices::listed(told);
+        let gone = |device: &DeviceInfo| matches!(device.state, DeviceState::Quarantined { .. });
+        let all_gone = node.devices.iter().all(gone);
+        // A device that is back wants work; one that is gone leaves what was kept from others
+        // to them.
+        books.mark_all();
+        if all_gone {
+            books.take_away(id);
+        }
+    }
+}
+
+/// A node has not come back in time: its leases are lost.
+pub(crate) fn on_grace_over(books: &mut Books, id: NodeId) {
+    let over = books.roster().get(id).is_some_and(
+        |node| matches!(node.presence(), Presence::Away(until) if until <= books.now()),
+    );
+    if over {
+        books.leave(id, Presence::Lost);
+        let lost = books.leases().epochs_of(id);
+        lose(books, id, &lost);
+    }
 }

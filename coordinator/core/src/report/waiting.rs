@@ -1,9 +1,13 @@
 //! Why nothing of a job that goes on is being worked on: told wherever the job is shown, and
 //! derived from what is here at that moment. Decides nothing.
 
-use crate::core::Core;
+use crate::books::Books;
 use crate::nodes::devices::none_usable;
+use crate::nodes::ready::{is_barred, is_ready};
 use crate::nodes::roster::Node;
+use crate::report::standing::standing;
+use crate::results::shortage::shortage_note;
+use crate::schedule::memory::memory_note;
 use crate::state::frame::Frame;
 use crate::state::job::Job;
 use std::collections::BTreeSet;
@@ -24,7 +28,6 @@ fn some_of<T: std::fmt::Display>(things: impl IntoIterator<Item = T>) -> String 
     }
 }
 
-/// Why no node that is here runs such a job.
 /// No node's build knows all options of a job; None where one may.
 fn unable_note(job: &Job, nodes: &[(NodeId, &Node)]) -> Option<String> {
     let says = |(_, node): &(NodeId, &Node)| {
@@ -35,6 +38,7 @@ fn unable_note(job: &Job, nodes: &[(NodeId, &Node)]) -> Option<String> {
     Some(format!("no node that is connected knows all its options: {said}"))
 }
 
+/// Why no node that is here runs such a job.
 fn cannot_do(job: &Job) -> (Waits, String) {
     let compute = job.kind().compute();
     let to_compile = compute.is_some_and(|compute| matches!(compute.program, Program::Cuda(_)));
@@ -53,137 +57,126 @@ fn cannot_do(job: &Job) -> (Waits, String) {
     }
 }
 
-impl Core {
-    /// Why nothing of a job is being worked on, in a word and in a line; None where something is,
-    /// where all units are in, and where the job has ended.
-    pub(crate) fn waiting(&self, job: &Job, units_leased: u64) -> Option<(Waits, String)> {
-        if job.is_final() {
-            return None;
-        }
-        if let Some(pause) = job.paused() {
-            let note =
-                format!("paused by `{}`; `tessera resume {}` lets it go on", pause.by, job.id());
-            return Some((Waits::Paused, note));
-        }
-        if let Some(((_, frame), wait)) = self.resolves.iter().find(|((id, _), _)| *id == job.id())
-        {
-            let note = format!("{frame} cannot be written, and is tried again: {}", wait.reason);
-            return Some((Waits::Disk, note));
-        }
-        if let Some(note) = self.shortage_note(job) {
-            return Some((Waits::Shortage, note));
-        }
-        let checks = self.queues.get(&job.id()).map_or(0, |work| work.redos().count());
-        if units_leased > 0 || (job.counts().units_open == 0 && checks == 0) {
-            return None;
-        }
-        if self.now < self.settled_at {
-            let note = "the coordinator has just started, and gives nodes a moment to come back";
-            return Some((Waits::Start, note.to_owned()));
-        }
-        self.nobody_for(job).or_else(|| Some(self.later(job, checks)))
+/// Why nothing of a job is being worked on, in a word and in a line; None where something is,
+/// where all units are in, and where the job has ended.
+pub(crate) fn waiting(books: &Books, job: &Job, units_leased: u64) -> Option<(Waits, String)> {
+    if job.is_final() {
+        return None;
     }
+    if let Some(pause) = job.paused() {
+        let note = format!("paused by `{}`; `tessera resume {}` lets it go on", pause.by, job.id());
+        return Some((Waits::Paused, note));
+    }
+    if let Some((frame, reason)) = books.orders().failure_of(job.id()) {
+        let note = format!("{frame} cannot be written, and is tried again: {reason}");
+        return Some((Waits::Disk, note));
+    }
+    if let Some(note) = shortage_note(books, job) {
+        return Some((Waits::Shortage, note));
+    }
+    let checks = books.queue(job.id()).map_or(0, |work| work.redos().count());
+    if units_leased > 0 || (job.counts().units_open == 0 && checks == 0) {
+        return None;
+    }
+    if !books.is_settled() {
+        let note = "the coordinator has just started, and gives nodes a moment to come back";
+        return Some((Waits::Start, note.to_owned()));
+    }
+    nobody_for(books, job).or_else(|| Some(later(books, job, checks)))
+}
 
-    /// Why no node may have units of it.
-    fn nobody_for(&self, job: &Job) -> Option<(Waits, String)> {
-        let here: Vec<(NodeId, &Node)> = self
-            .roster
+/// Why no node may have units of it.
+fn nobody_for(books: &Books, job: &Job) -> Option<(Waits, String)> {
+    let here: Vec<(NodeId, &Node)> = books
+        .roster()
+        .iter()
+        .filter(|(_, node)| node.session().is_some())
+        .map(|(id, node)| (*id, node))
+        .collect();
+    if here.is_empty() {
+        return Some((Waits::Nodes, "no node is connected".to_owned()));
+    }
+    let pool = job.spec().pool.as_deref();
+    let of_pool: Vec<(NodeId, &Node)> =
+        here.into_iter().filter(|(_, node)| node.is_of(pool)).collect();
+    let pool = pool.map_or(String::new(), |pool| format!(" of pool `{pool}`"));
+    if of_pool.is_empty() {
+        return Some((Waits::Pool, format!("no node{pool} is connected")));
+    }
+    if !of_pool.iter().any(|(_, node)| node.has_kind(job.kind())) {
+        return Some(cannot_do(job));
+    }
+    let fits = |node: &Node| job.fingerprint().is_none_or(|pinned| pinned == node.fingerprint());
+    if let Some(pinned) = job.fingerprint().filter(|_| !of_pool.iter().any(|(_, node)| fits(node)))
+    {
+        let others: BTreeSet<Fingerprint> =
+            of_pool.iter().map(|(_, node)| node.fingerprint()).collect();
+        let note = format!(
+            "its first results have the fingerprint {pinned}, and the nodes{pool} that are \
+             connected have {}; run \
+             the build of the first results somewhere, or submit the job again",
+            some_of(others)
+        );
+        return Some((Waits::Fingerprint, note));
+    }
+    let may: Vec<(NodeId, &Node)> = of_pool.into_iter().filter(|(_, node)| fits(node)).collect();
+    if let Some(note) = unable_note(job, &may) {
+        return Some((Waits::Fingerprint, note));
+    }
+    let ready: Vec<&Node> =
+        may.iter().filter(|(id, node)| is_ready(books, *id, node)).map(|(_, node)| *node).collect();
+    if ready.is_empty() {
+        let named = may
             .iter()
-            .filter(|(_, node)| node.session().is_some())
-            .map(|(id, node)| (*id, node))
-            .collect();
-        if here.is_empty() {
-            return Some((Waits::Nodes, "no node is connected".to_owned()));
-        }
-        let pool = job.spec().pool.as_deref();
-        let of_pool: Vec<(NodeId, &Node)> =
-            here.into_iter().filter(|(_, node)| node.is_of(pool)).collect();
-        let pool = pool.map_or(String::new(), |pool| format!(" of pool `{pool}`"));
-        if of_pool.is_empty() {
-            return Some((Waits::Pool, format!("no node{pool} is connected")));
-        }
-        if !of_pool.iter().any(|(_, node)| node.has_kind(job.kind())) {
-            return Some(cannot_do(job));
-        }
-        let fits =
-            |node: &Node| job.fingerprint().is_none_or(|pinned| pinned == node.fingerprint());
-        if let Some(pinned) =
-            job.fingerprint().filter(|_| !of_pool.iter().any(|(_, node)| fits(node)))
-        {
-            let others: BTreeSet<Fingerprint> =
-                of_pool.iter().map(|(_, node)| node.fingerprint()).collect();
-            let note = format!(
-                "its first results have the fingerprint {pinned}, and the nodes{pool} that are \
-                 connected have {}; run \
-                 the build of the first results somewhere, or submit the job again",
-                some_of(others)
-            );
-            return Some((Waits::Fingerprint, note));
-        }
-        let may: Vec<(NodeId, &Node)> =
-            of_pool.into_iter().filter(|(_, node)| fits(node)).collect();
-        if let Some(note) = unable_note(job, &may) {
-            return Some((Waits::Fingerprint, note));
-        }
-        let ready: Vec<&Node> = may
-            .iter()
-            .filter(|(id, node)| self.is_ready(*id, node))
-            .map(|(_, node)| *node)
-            .collect();
-        if ready.is_empty() {
-            let named = may
-                .iter()
-                .map(|(id, node)| format!("`{}` is {}", node.name(), self.out_word(*id, node)));
-            let note =
-                format!("every node{pool} that could have it is out of work: {}", some_of(named));
-            return Some((Waits::OutOfWork, note));
-        }
-        if !ready.iter().any(|node| node.can_do(job.kind())) {
-            return Some(cannot_do(job));
-        }
-        self.memory_note(job).map(|note| (Waits::Memory, note))
+            .map(|(id, node)| format!("`{}` is {}", node.name(), out_word(books, *id, node)));
+        let note =
+            format!("every node{pool} that could have it is out of work: {}", some_of(named));
+        return Some((Waits::OutOfWork, note));
     }
+    if !ready.iter().any(|node| node.can_do(job.kind())) {
+        return Some(cannot_do(job));
+    }
+    memory_note(books, job).map(|note| (Waits::Memory, note))
+}
 
-    /// How a node that is here is out of work: in a word, or as its devices say.
-    fn out_word(&self, id: NodeId, node: &Node) -> String {
-        match self.standing(id, node).0 {
-            NodeState::Draining => "draining".to_owned(),
-            _ if self.is_barred(id) || node.fitness().unfit().is_some() => "quarantined".to_owned(),
-            _ => match none_usable(node.devices()) {
-                Some(said) => format!("without a device that may work ({said})"),
-                None => "out of work".to_owned(),
-            },
-        }
+/// How a node that is here is out of work: in a word, or as its devices say.
+fn out_word(books: &Books, id: NodeId, node: &Node) -> String {
+    match standing(books, id, node).0 {
+        NodeState::Draining => "draining".to_owned(),
+        _ if is_barred(books, id) || node.fitness().unfit().is_some() => "quarantined".to_owned(),
+        _ => match none_usable(node.devices()) {
+            Some(said) => format!("without a device that may work ({said})"),
+            None => "out of work".to_owned(),
+        },
     }
+}
 
-    /// What is to happen before a node that may have units of it gets some.
-    fn later(&self, job: &Job, checks: usize) -> (Waits, String) {
-        let work = self.queues.get(&job.id());
-        if job.counts().units_open == 0 {
-            let note = format!(
-                "{checks} of its results wait for another node, which is to render them again"
-            );
-            return (Waits::Check, note);
-        }
-        let fed = (0..).zip(job.frames()).find(|(_, frame)| !matches!(frame, Frame::Done(_)));
-        if let Some((position, Frame::Complete(_))) = fed.filter(|_| job.is_chained())
-            && let Some(frame) = job.number(position)
-        {
-            return (Waits::Feed, format!("{frame}, which the next frame reads, is being made"));
-        }
-        let soonest = work.and_then(|work| work.waiting().values().min().copied());
-        let nothing_else = work.is_some_and(|work| {
-            work.ready().is_empty() && work.waiting().len() as u64 == job.counts().units_open
-        });
-        if let Some(soonest) = soonest.filter(|_| nothing_else) {
-            let secs = soonest.since(self.now).as_secs() + 1;
-            let note = format!(
-                "its open units have failed, and are tried again in {secs} s; `tessera job {}` \
-                    says why",
-                job.id()
-            );
-            return (Waits::Backoff, note);
-        }
-        (Waits::Turn, "waits for its turn".to_owned())
+/// What is to happen before a node that may have units of it gets some.
+fn later(books: &Books, job: &Job, checks: usize) -> (Waits, String) {
+    let work = books.queue(job.id());
+    if job.counts().units_open == 0 {
+        let note =
+            format!("{checks} of its results wait for another node, which is to render them again");
+        return (Waits::Check, note);
     }
+    let fed = (0..).zip(job.frames()).find(|(_, frame)| !matches!(frame, Frame::Done(_)));
+    if let Some((position, Frame::Complete(_))) = fed.filter(|_| job.is_chained())
+        && let Some(frame) = job.number(position)
+    {
+        return (Waits::Feed, format!("{frame}, which the next frame reads, is being made"));
+    }
+    let soonest = work.and_then(|work| work.waiting().values().min().copied());
+    let nothing_else = work.is_some_and(|work| {
+        work.ready().is_empty() && work.waiting().len() as u64 == job.counts().units_open
+    });
+    if let Some(soonest) = soonest.filter(|_| nothing_else) {
+        let secs = soonest.since(books.now()).as_secs() + 1;
+        let note = format!(
+            "its open units have failed, and are tried again in {secs} s; `tessera job {}` \
+                says why",
+            job.id()
+        );
+        return (Waits::Backoff, note);
+    }
+    (Waits::Turn, "waits for its turn".to_owned())
 }

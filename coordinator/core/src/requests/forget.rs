@@ -1,45 +1,46 @@
 //! Jobs that have ended are forgotten: on a user's word, or by age on the shell's. Their frames are
 //! the shell's to delete.
 
-use crate::core::Core;
+use crate::books::Books;
 use crate::input::{Caller, RequestId};
 use crate::journal::Record;
+use crate::requests::job_of;
 use crate::time::Moment;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::JobId;
 
-impl Core {
-    pub(crate) fn on_forget(&mut self, request: RequestId, job: JobId, caller: &Caller) {
-        let answer = self.forget(job, caller);
-        self.reply(request, answer);
-    }
+/// Forgets a job that has ended.
+pub(crate) fn on_forget(books: &mut Books, request: RequestId, job: JobId, caller: &Caller) {
+    let answer = forget(books, job, caller);
+    books.reply(request, answer);
+}
 
-    fn forget(&mut self, id: JobId, caller: &Caller) -> Result<Response, RequestError> {
-        let job = self.job_of(id, caller)?;
-        if !job.is_final() {
-            let text = format!("job {id} has not ended; `tessera cancel {id}` ends it");
-            return Err(RequestError::Invalid(text));
-        }
-        self.record(Record::JobForgotten { job: id });
-        Ok(Response::Done)
+fn forget(books: &mut Books, id: JobId, caller: &Caller) -> Result<Response, RequestError> {
+    let job = job_of(books, id, caller)?;
+    if !job.is_final() {
+        let text = format!("job {id} has not ended; `tessera cancel {id}` ends it");
+        return Err(RequestError::Invalid(text));
     }
+    books.record(Record::JobForgotten { job: id });
+    Ok(Response::Done)
+}
 
-    /// Forgets every job that ended before a moment.
-    pub(crate) fn on_forget_ended(&mut self, before: Moment) {
-        let old = |id: &&JobId| {
-            let end = self.farm.job(**id).and_then(|job| job.end());
-            end.is_some_and(|end| end.at < before)
-        };
-        let old: Vec<JobId> = self.farm.order().iter().filter(old).copied().collect();
-        for job in old {
-            self.record(Record::JobForgotten { job });
-        }
+/// Forgets every job that ended before a moment.
+pub(crate) fn on_forget_ended(books: &mut Books, before: Moment) {
+    let old = |id: &&JobId| {
+        let end = books.farm().job(**id).and_then(|job| job.end());
+        end.is_some_and(|end| end.at < before)
+    };
+    let old: Vec<JobId> = books.farm().order().iter().filter(old).copied().collect();
+    for job in old {
+        books.record(Record::JobForgotten { job });
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::Core;
     use crate::input::Input;
     use crate::settings::Settings;
     use tessera_protocol::ids::{BlobHash, Epoch};

@@ -1,6 +1,38 @@
 //! What users and operators ask for: submit, cancel, pause, retry and forget jobs.
 
-mod forget;
-mod jobs;
-mod pause;
-mod retry_frames;
+pub(crate) mod forget;
+pub(crate) mod jobs;
+pub(crate) mod pause;
+pub(crate) mod retry_frames;
+
+use crate::books::Books;
+use crate::input::Caller;
+use crate::state::job::Job;
+use tessera_protocol::client::RequestError;
+use tessera_protocol::ids::JobId;
+use tessera_protocol::limits::OPEN_JOBS_MAX;
+
+/// Another job may be open.
+pub(crate) fn check_room_for_jobs(books: &Books) -> Result<(), RequestError> {
+    if books.queues().len() < OPEN_JOBS_MAX {
+        return Ok(());
+    }
+    let text = format!("{OPEN_JOBS_MAX} jobs are open; wait until some have ended, or cancel some");
+    Err(RequestError::Unavailable(text))
+}
+
+/// A job that its owner, or somebody who may touch what others own, asks about.
+pub(crate) fn job_of<'a>(
+    books: &'a Books,
+    id: JobId,
+    caller: &Caller,
+) -> Result<&'a Job, RequestError> {
+    let job = books
+        .farm()
+        .job(id)
+        .ok_or_else(|| RequestError::NotFound(format!("there is no job {id}")))?;
+    match caller.admin || job.owner() == caller.name {
+        true => Ok(job),
+        false => Err(RequestError::NotAllowed(format!("job {id} belongs to `{}`", job.owner()))),
+    }
+}

@@ -1,6 +1,6 @@
 //! The tail of a job: idle nodes run copies of units that others hold, and the first result is
 //! committed. Guesses times and nothing else: a wrong guess costs time, never a unit. When leased
-//! units should end is in `finish`.
+//! units should end is in `withhold`.
 //!
 //! A *copy* is a second lease of a unit, with an epoch of its own, for an idle node that should end
 //! it clearly sooner. The first lease goes on: whichever result comes first passes the
@@ -14,16 +14,20 @@
 //! which throws away what its node has done; the device that is slow or stuck says nothing about
 //! how far it is; and a node that comes back after all finds its result wanted still.
 
-use crate::core::Core;
-use crate::journal::Record;
-use crate::schedule::withhold::{Expected, PACE_LASTS, span};
+use crate::books::Books;
+use crate::checks::may_take;
+use crate::schedule::memory::{may_work_at, usable};
+use crate::schedule::withhold::{
+    Expected, PACE_LASTS, better_left, busy_for, expected, measured_speed, refresh_pace, span,
+    speed_at,
+};
 use crate::state::job::Job;
 use crate::time::Moment;
 use crate::timers::Timer;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
-use tessera_protocol::ids::{Epoch, JobId, Lease, NodeId, UnitKey};
-use tessera_protocol::node::{Assignment, CoordinatorToNode};
+use tessera_protocol::ids::{JobId, Lease, NodeId, UnitKey};
+use tessera_protocol::node::Assignment;
 
 /// Copies of one unit, one after the other: what takes nodes down, or hangs on each, comes to be
 /// counted as attempts.
@@ -79,237 +83,200 @@ impl Offers {
     }
 }
 
-impl Core {
-    /// Gives nodes that have room, and found nothing to lease, copies of units that others are to
-    /// take longer for.
-    pub(crate) fn copy_units(&mut self, idle: &[NodeId]) -> Vec<(NodeId, Assignment)> {
-        let mut given = Vec::new();
-        if idle.is_empty() || self.leases.len() > LOOK_MAX {
+/// Gives nodes that have room, and found nothing to lease, copies of units that others are to
+/// take longer for.
+pub(crate) fn copy_units(books: &mut Books, idle: &[NodeId]) -> Vec<(NodeId, Assignment)> {
+    let mut given = Vec::new();
+    if idle.is_empty() || books.leases().len() > LOOK_MAX {
+        return given;
+    }
+    if books.leases().len() > LONGEST_MAX {
+        // So many are not looked through at every result.
+        let now = books.now();
+        if let Err(next) = books.copy_looks_mut().begin_long(now, PACE_LASTS) {
+            look_again(books, next);
             return given;
         }
-        if self.leases.len() > LONGEST_MAX {
-            // So many are not looked through at every result.
-            let next = self.looked_at.after(PACE_LASTS);
-            if self.now < next {
-                self.look_again(next);
-                return given;
-            }
-            self.looked_at = self.now;
-        }
-        let idle = &idle[..idle.len().min(IDLE_MAX)];
-        let (mut offers, mut look) = (BTreeMap::new(), f64::INFINITY);
-        for Held { node, expected } in self.worth_copying() {
-            let job = expected.lease.unit.job;
-            let offered = offers.entry(job).or_insert_with(|| {
-                self.refresh_pace(job);
-                self.offers_for(idle, job)
-            });
-            let Some(other) = self.who_copies(idle, offered, node, &expected, &mut look) else {
-                continue;
-            };
-            match self.copy(expected.lease, other) {
-                Some(assignment) => given.push((other, assignment)),
-                None => self.fault("a unit is to be copied and cannot be granted"),
-            }
-            offers.iter_mut().for_each(|(job, offered)| self.offer_again(offered, other, *job));
-        }
-        if look.is_finite() {
-            // A little later, so that it is then true.
-            self.look_again(self.now.after(span(look + 0.01)));
-        }
-        given
     }
-
-    /// Units that may be copied, those with the longest to go first.
-    fn worth_copying(&mut self) -> Vec<Held> {
-        let jobs: Vec<JobId> = self.leases.jobs().collect();
-        let ending: BTreeSet<JobId> =
-            jobs.into_iter().filter(|job| !self.has_fresh_units(*job)).collect();
-        if ending.is_empty() {
-            return Vec::new();
-        }
-        let here = self.leases.holders().filter(|id| self.roster.session_of(*id).is_some());
-        let held = here.flat_map(|node| {
-            self.expected(node, None).0.into_iter().map(move |expected| Held { node, expected })
+    let idle = &idle[..idle.len().min(IDLE_MAX)];
+    let (mut offers, mut look) = (BTreeMap::new(), f64::INFINITY);
+    for Held { node, expected } in worth_copying(books) {
+        let job = expected.lease.unit.job;
+        let offered = offers.entry(job).or_insert_with(|| {
+            refresh_pace(books, job);
+            offers_for(books, idle, job)
         });
-        let fits = |held: &Held| {
-            let unit = held.expected.lease.unit;
-            ending.contains(&unit.job)
-                && !self.leases.is_copied(unit)
-                && self.copies_of(unit) < COPIES_MAX
+        let Some(other) = who_copies(books, idle, offered, node, &expected, &mut look) else {
+            continue;
         };
-        let mut held: Vec<Held> = held.filter(fits).collect();
-        held.sort_by(|one, other| other.expected.remaining().total_cmp(&one.expected.remaining()));
-        held.truncate(LONGEST_MAX);
-        held
-    }
-
-    /// Units of the job can be leased that nobody has.
-    fn has_fresh_units(&mut self, id: JobId) -> bool {
-        match (self.farm.job(id), self.queues.get_mut(&id)) {
-            (Some(job), Some(work)) => work.has_fresh(job, &self.leases),
-            _ => false,
+        match copy_unit(books, expected.lease, other) {
+            Some(assignment) => given.push((other, assignment)),
+            None => books.fault("a unit is to be copied and cannot be granted"),
         }
+        offers.iter_mut().for_each(|(job, offered)| offer_again(books, offered, other, *job));
     }
-
-    fn copies_of(&self, unit: UnitKey) -> u8 {
-        let place = self.farm.job(unit.job).and_then(|job| job.place(unit));
-        let work = self.queues.get(&unit.job);
-        place.zip(work).and_then(|(place, work)| work.copies().get(&place).copied()).unwrap_or(0)
+    if look.is_finite() {
+        // A little later, so that it is then true.
+        let at = books.now().after(span(look + 0.01));
+        look_again(books, at);
     }
+    given
+}
 
-    /// What idle nodes could do for a job.
-    fn offers_for(&self, idle: &[NodeId], job: JobId) -> Offers {
-        let mut offers = Offers::default();
-        let (Some(job), Some(work)) = (self.farm.job(job), self.queues.get(&job)) else {
-            return offers;
-        };
-        let idle: BTreeSet<NodeId> = idle.iter().copied().collect();
-        let known = idle.into_iter().filter(|id| work.rates().knows(*id));
-        known.filter_map(|id| self.offer_of(id, job)).for_each(|offer| offers.insert(offer));
-        offers
+/// Units that may be copied, those with the longest to go first.
+fn worth_copying(books: &mut Books) -> Vec<Held> {
+    let jobs: Vec<JobId> = books.leases().jobs().collect();
+    let ending: BTreeSet<JobId> =
+        jobs.into_iter().filter(|job| !books.has_fresh_units(*job)).collect();
+    if ending.is_empty() {
+        return Vec::new();
     }
+    let here = books.leases().holders().filter(|id| books.roster().session_of(*id).is_some());
+    let held = here.flat_map(|node| {
+        expected(books, node, None).0.into_iter().map(move |expected| Held { node, expected })
+    });
+    let fits = |held: &Held| {
+        let unit = held.expected.lease.unit;
+        ending.contains(&unit.job)
+            && !books.leases().is_copied(unit)
+            && copies_of(books, unit) < COPIES_MAX
+    };
+    let mut held: Vec<Held> = held.filter(fits).collect();
+    held.sort_by(|one, other| other.expected.remaining().total_cmp(&one.expected.remaining()));
+    held.truncate(LONGEST_MAX);
+    held
+}
 
-    /// A node that has been given something may have room for more.
-    fn offer_again(&self, offers: &mut Offers, id: NodeId, job: JobId) {
-        let Some(job) = self.farm.job(job) else { return };
-        offers.known.retain(|offer| offer.node != id);
-        self.offer_of(id, job).into_iter().for_each(|offer| offers.insert(offer));
-        if let Some(unknown) = offers.unknown.get_mut() {
-            unknown.retain(|one| *one != id || self.is_unknown_and_free(id, job));
+fn copies_of(books: &Books, unit: UnitKey) -> u8 {
+    let place = books.farm().job(unit.job).and_then(|job| job.place(unit));
+    let work = books.queue(unit.job);
+    place.zip(work).and_then(|(place, work)| work.copies().get(&place).copied()).unwrap_or(0)
+}
+
+/// What idle nodes could do for a job.
+fn offers_for(books: &Books, idle: &[NodeId], job: JobId) -> Offers {
+    let mut offers = Offers::default();
+    let (Some(job), Some(work)) = (books.farm().job(job), books.queue(job)) else {
+        return offers;
+    };
+    let idle: BTreeSet<NodeId> = idle.iter().copied().collect();
+    let known = idle.into_iter().filter(|id| work.estimates().rates().knows(*id));
+    known.filter_map(|id| offer_of(books, id, job)).for_each(|offer| offers.insert(offer));
+    offers
+}
+
+/// A node that has been given something may have room for more.
+fn offer_again(books: &Books, offers: &mut Offers, id: NodeId, job: JobId) {
+    let Some(job) = books.farm().job(job) else { return };
+    offers.known.retain(|offer| offer.node != id);
+    offer_of(books, id, job).into_iter().for_each(|offer| offers.insert(offer));
+    if let Some(unknown) = offers.unknown.get_mut() {
+        unknown.retain(|one| *one != id || is_unknown_and_free(books, id, job));
+    }
+}
+
+/// The idle node that would end a unit soonest, if that is clearly sooner than its holder.
+/// Notes when one may be.
+fn who_copies(
+    books: &Books,
+    idle: &[NodeId],
+    offers: &Offers,
+    holder: NodeId,
+    expected: &Expected,
+    look: &mut f64,
+) -> Option<NodeId> {
+    let unit = expected.lease.unit;
+    let job = books.farm().job(unit.job)?;
+    let share = job.lease_samples(unit) as f64 / job.mean_unit_samples();
+    let may = |id: NodeId| id != holder && may_take(books, id, unit);
+    let mut is_late = |limit: f64| match expected.remaining() > limit {
+        // What is given in this very step is not sent yet.
+        true if expected.age <= 0.0 => {
+            *look = 0.0;
+            false
         }
-    }
-
-    /// The idle node that would end a unit soonest, if that is clearly sooner than its holder.
-    /// Notes when one may be.
-    fn who_copies(
-        &self,
-        idle: &[NodeId],
-        offers: &Offers,
-        holder: NodeId,
-        expected: &Expected,
-        look: &mut f64,
-    ) -> Option<NodeId> {
-        let unit = expected.lease.unit;
-        let job = self.farm.job(unit.job)?;
-        let share = job.lease_samples(unit) as f64 / job.mean_unit_samples();
-        let may = |id: NodeId| id != holder && self.may_take(id, unit);
-        let mut is_late = |limit: f64| match expected.remaining() > limit {
-            // What is given in this very step is not sent yet.
-            true if expected.age <= 0.0 => {
-                *look = 0.0;
-                false
-            }
-            true => true,
-            false => {
-                *look = look.min(expected.until(limit));
-                false
-            }
-        };
-        // Where the soonest is not soon enough, no other is.
-        let soonest = offers.known.iter().find(|offer| may(offer.node));
-        let soonest = soonest.filter(|offer| is_late(offer.ends_in(share) * GAIN + COPY_COSTS));
-        let best = match soonest {
-            Some(offer) => offer.node,
-            None if is_late(self.settings.copy_after.as_secs_f64()) => {
-                let are_free = || {
-                    idle.iter().copied().filter(|id| self.is_unknown_and_free(*id, job)).collect()
-                };
-                offers.unknown.get_or_init(are_free).iter().copied().find(|id| may(*id))?
-            }
-            None => return None,
-        };
-        // Those at work may be through with everything before it is.
-        match job.place(unit).and_then(|place| self.better_left(best, job.id(), place)) {
-            Some(seconds) => {
-                *look = look.min(seconds);
-                None
-            }
-            None => Some(best),
+        true => true,
+        false => {
+            *look = look.min(expected.until(limit));
+            false
         }
-    }
-
-    /// What an idle node could do for a job now; None where it may not work, or nobody knows its
-    /// speed.
-    fn offer_of(&self, id: NodeId, job: &Job) -> Option<Offer> {
-        let node = self.roster.get(id)?;
-        if self.leases.count_of(id) >= node.capacity() || !self.may_work_at(id, node, job) {
-            return None;
+    };
+    // Where the soonest is not soon enough, no other is.
+    let soonest = offers.known.iter().find(|offer| may(offer.node));
+    let soonest = soonest.filter(|offer| is_late(offer.ends_in(share) * GAIN + COPY_COSTS));
+    let best = match soonest {
+        Some(offer) => offer.node,
+        None if is_late(books.settings().copy_after.as_secs_f64()) => {
+            let are_free =
+                || idle.iter().copied().filter(|id| is_unknown_and_free(books, *id, job)).collect();
+            offers.unknown.get_or_init(are_free).iter().copied().find(|id| may(*id))?
         }
-        let speed = self.speed_at(id, job)?;
-        let (_, queue) = self.expected(id, Some(speed));
-        let mean = job.mean_unit_samples();
-        let wait = speed.wait(queue, mean);
-        // Short units are taken several at a time.
-        (wait < COPY_COSTS).then_some(Offer { node: id, wait, mean: speed.alone(mean) })
-    }
-
-    /// Nobody knows how fast a node is at a job, and a device of it is free: its word is the copy's
-    /// result.
-    fn is_unknown_and_free(&self, id: NodeId, job: &Job) -> bool {
-        self.roster.get(id).is_some_and(|node| {
-            let held = self.leases.count_of(id);
-            held < node.capacity()
-                && self.may_work_at(id, node, job)
-                && (held as usize) < self.usable(id, node, job).count()
-                && self.speed_at(id, job).is_none()
-        })
-    }
-
-    fn copy(&mut self, lease: Lease, to: NodeId) -> Option<Assignment> {
-        let place = self.farm.job(lease.unit.job)?.place(lease.unit)?;
-        self.note_slowness(lease);
-        self.queues.get_mut(&lease.unit.job)?.count_copy(place);
-        self.grant(to, lease.unit.job, place)
-    }
-
-    /// A node whose unit is copied because that is overdue is slower than its last results say, and
-    /// gets no other for being fast.
-    fn note_slowness(&mut self, lease: Lease) {
-        let id = self.leases.get(lease).map(|held| held.node);
-        let known = id.and_then(|id| Some((id, self.roster.get(id)?)));
-        let (Some((id, node)), Some(job)) = (known, self.farm.job(lease.unit.job)) else {
-            return self.fault("a copied lease has no holder or no job");
-        };
-        let busy = self.busy_for(id, node);
-        let samples = job.lease_samples(lease.unit) as f64;
-        let overdue =
-            self.measured_speed(id, node, job).is_some_and(|speed| speed.alone(samples) < busy);
-        if let Some(work) = self.queues.get_mut(&lease.unit.job).filter(|_| overdue) {
-            work.slow_down(id, samples / busy);
+        None => return None,
+    };
+    // Those at work may be through with everything before it is.
+    match job.place(unit).and_then(|place| better_left(books, best, job.id(), place)) {
+        Some(seconds) => {
+            *look = look.min(seconds);
+            None
         }
+        None => Some(best),
     }
+}
 
-    /// The result of a lease of the unit has been taken: nobody waits for the other one, if there
-    /// is one.
-    pub(crate) fn stop_copy(&mut self, unit: UnitKey, winner: Epoch) {
-        let others: Vec<Epoch> = self.leases.of_unit(unit).collect();
-        for epoch in others {
-            let Some(held) = self.release(epoch) else {
-                self.fault("a lease of a unit is not held");
-                continue;
-            };
-            let millis = self.now.since(held.granted).as_millis() as u64;
-            self.tell(held.node, CoordinatorToNode::Revoke { leases: vec![Lease { unit, epoch }] });
-            let UnitKey { job, frame, unit } = unit;
-            self.record(Record::CopyStopped {
-                job,
-                frame,
-                unit,
-                epoch,
-                node: held.node,
-                winner,
-                millis,
-            });
-            // It has room again.
-            self.dirty.mark(held.node);
-        }
+/// What an idle node could do for a job now; None where it may not work, or nobody knows its
+/// speed.
+fn offer_of(books: &Books, id: NodeId, job: &Job) -> Option<Offer> {
+    let node = books.roster().get(id)?;
+    if books.leases().count_of(id) >= node.capacity() || !may_work_at(books, id, node, job) {
+        return None;
     }
+    let speed = speed_at(books, id, job)?;
+    let (_, queue) = expected(books, id, Some(speed));
+    let mean = job.mean_unit_samples();
+    let wait = speed.wait(queue, mean);
+    // Short units are taken several at a time.
+    (wait < COPY_COSTS).then_some(Offer { node: id, wait, mean: speed.alone(mean) })
+}
 
-    fn look_again(&mut self, at: Moment) {
-        if self.look_at.is_none_or(|planned| planned > at || planned <= self.now) {
-            self.look_at = Some(at);
-            self.timers.set(at, Timer::Look);
-        }
+/// Nobody knows how fast a node is at a job, and a device of it is free: its word is the copy's
+/// result.
+fn is_unknown_and_free(books: &Books, id: NodeId, job: &Job) -> bool {
+    books.roster().get(id).is_some_and(|node| {
+        let held = books.leases().count_of(id);
+        held < node.capacity()
+            && may_work_at(books, id, node, job)
+            && (held as usize) < usable(books, id, node, job).count()
+            && speed_at(books, id, job).is_none()
+    })
+}
+
+fn copy_unit(books: &mut Books, lease: Lease, to: NodeId) -> Option<Assignment> {
+    let place = books.farm().job(lease.unit.job)?.place(lease.unit)?;
+    note_slowness(books, lease);
+    books.count_copy(lease.unit);
+    books.grant(to, lease.unit.job, place)
+}
+
+/// A node whose unit is copied because that is overdue is slower than its last results say, and
+/// gets no other for being fast.
+fn note_slowness(books: &mut Books, lease: Lease) {
+    let id = books.leases().get(lease).map(|held| held.node);
+    let known = id.and_then(|id| Some((id, books.roster().get(id)?)));
+    let (Some((id, node)), Some(job)) = (known, books.farm().job(lease.unit.job)) else {
+        return books.fault("a copied lease has no holder or no job");
+    };
+    let busy = busy_for(books, id, node);
+    let samples = job.lease_samples(lease.unit) as f64;
+    let overdue =
+        measured_speed(books, id, node, job).is_some_and(|speed| speed.alone(samples) < busy);
+    if let Some(estimates) = books.estimates_mut(lease.unit.job).filter(|_| overdue) {
+        estimates.slow_down(id, samples / busy);
+    }
+}
+
+fn look_again(books: &mut Books, at: Moment) {
+    let now = books.now();
+    if books.copy_looks_mut().plan(at, now) {
+        books.set_timer(at, Timer::Look);
     }
 }

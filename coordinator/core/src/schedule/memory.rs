@@ -1,49 +1,20 @@
 //! Which devices have the memory for a job: predicted by the client, then measured by devices. Not
 //! durable, but for the prediction.
 
-use crate::core::Core;
+use crate::books::Books;
+use crate::ends::end_job;
 use crate::lease::Held;
-use crate::nodes::devices::is_ready;
-use crate::nodes::roster::{Node, cut};
+use crate::nodes::devices;
+use crate::nodes::ready::is_ready;
+use crate::nodes::roster::Node;
+use crate::schedule::measured::Measured;
 use crate::state::job::Job;
-use std::collections::BTreeMap;
+use crate::text::cut;
 use tessera_protocol::device::{DeviceInfo, DeviceKind};
 use tessera_protocol::ids::{JobId, Lease, NodeId};
 use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::node::MemoryShortage;
 use tessera_protocol::status::JobState;
-
-/// What devices have said about a job's memory.
-#[derive(Debug, Default)]
-pub(crate) struct Measured {
-    /// Bytes that a unit needed at least, the most so far; 0: nothing is known.
-    bytes: u64,
-    /// Nodes on which it ran out of memory, with the memory of the largest device on which it did.
-    short: BTreeMap<NodeId, u64>,
-}
-
-impl Measured {
-    /// A result says what it needed.
-    pub(crate) fn note_need(&mut self, bytes: u64) {
-        self.bytes = self.bytes.max(bytes);
-    }
-
-    /// A unit ran out of memory on a node's device, which has so much in all.
-    pub(super) fn note_short(&mut self, node: NodeId, total: u64) {
-        let short = self.short.entry(node).or_default();
-        *short = total.max(*short);
-    }
-
-    /// A node has begun anew: its devices may be others.
-    pub(crate) fn forget(&mut self, node: NodeId) {
-        self.short.remove(&node);
-    }
-
-    /// Bytes that a device must have for a job that predicts some; 0 where nobody knows.
-    fn need(&self, predicted: u64) -> u64 {
-        if self.bytes > 0 { self.bytes } else { predicted }
-    }
-}
 
 /// Bytes as people read them.
 fn size(bytes: u64) -> String {
@@ -73,161 +44,172 @@ fn is_of_kind(device: &DeviceInfo, job: &Job) -> bool {
 }
 
 fn is_usable(device: &DeviceInfo, job: &Job) -> bool {
-    is_ready(device) && is_of_kind(device, job)
+    devices::is_ready(device) && is_of_kind(device, job)
 }
 
-impl Core {
-    /// Positions of the devices of a node that may have units of a job: ready, of its kind, and
-    /// with room for it.
-    pub(crate) fn usable<'a>(
-        &'a self,
-        id: NodeId,
-        node: &'a Node,
-        job: &'a Job,
-    ) -> impl Iterator<Item = u8> + 'a {
-        let measured = self.queues.get(&job.id()).map(|work| work.measured());
-        let need =
-            measured.map_or(job.spec().device_bytes, |known| known.need(job.spec().device_bytes));
-        let short = measured.and_then(|known| known.short.get(&id)).copied();
-        let can_do = node.serves(job);
-        let fits = move |position: usize, device: &DeviceInfo| {
-            room(node, position, device) >= need
-                && short.is_none_or(|short| device.memory_bytes > short)
-        };
-        let all = node.devices().iter().enumerate();
-        all.filter(move |(position, device)| {
-            can_do && is_usable(device, job) && fits(*position, device)
-        })
-        .map(|(position, _)| position as u8)
-    }
+/// What devices have said about a job's memory; None of a job that is not open.
+fn measured<'a>(books: &'a Books, job: &Job) -> Option<&'a Measured> {
+    books.queue(job.id()).map(|queue| queue.estimates().measured())
+}
 
-    /// Why a job can never be rendered by the nodes that are known; None where one may do it, or
-    /// none is known.
-    pub(crate) fn fits_nowhere(&self, needed: u64, pool: Option<&str>) -> Option<String> {
-        let (node, device) = self.largest(|node| node.is_of(pool))?;
-        (device.memory_bytes < needed).then(|| {
-            format!(
-                "the job needs {} on a device; the largest device known has {} (node `{}`, {}); \
-                 a smaller scene, \
-                 smaller textures or a node with a larger device would do",
-                size(needed),
-                size(device.memory_bytes),
-                node.name(),
-                device.name
-            )
-        })
-    }
+/// Bytes that a device must have for a job; 0 where nobody knows.
+fn need(books: &Books, job: &Job) -> u64 {
+    let predicted = job.spec().device_bytes;
+    measured(books, job).map_or(predicted, |known| known.need(predicted))
+}
 
-    /// The device with the most memory, of the nodes that count. One that does not say how much it
-    /// has could have any.
-    fn largest(&self, counts: impl Fn(&Node) -> bool) -> Option<(&Node, &DeviceInfo)> {
-        let nodes = self.roster.nodes().filter(|node| counts(node));
-        let devices =
-            nodes.flat_map(|node| node.devices().iter().map(move |device| (node, device)));
-        devices
-            .filter(|(_, device)| device.memory_bytes > 0)
-            .max_by_key(|(_, device)| device.memory_bytes)
-            .filter(|_| {
-                let says_nothing = |node: &Node| node.devices().iter().any(|d| d.memory_bytes == 0);
-                !self.roster.nodes().any(|node| counts(node) && says_nothing(node))
-            })
-    }
+/// Positions of the devices of a node that may have units of a job: ready, of its kind, and
+/// with room for it.
+pub(crate) fn usable<'a>(
+    books: &'a Books,
+    id: NodeId,
+    node: &'a Node,
+    job: &'a Job,
+) -> impl Iterator<Item = u8> + 'a {
+    let need = need(books, job);
+    let short = measured(books, job).and_then(|known| known.short_on(id));
+    let can_do = node.serves(job);
+    let fits = move |position: usize, device: &DeviceInfo| {
+        room(node, position, device) >= need
+            && short.is_none_or(|short| device.memory_bytes > short)
+    };
+    let all = node.devices().iter().enumerate();
+    all.filter(move |(position, device)| {
+        can_do && is_usable(device, job) && fits(*position, device)
+    })
+    .map(|(position, _)| position as u8)
+}
 
-    /// Why no node that is ready has a device for a job; None where one has.
-    pub(crate) fn memory_note(&self, job: &Job) -> Option<String> {
-        let ready = |id: NodeId, node: &Node| self.is_ready(id, node);
-        let suits = |(id, node): (&NodeId, &Node)| {
-            ready(*id, node) && self.usable(*id, node, job).next().is_some()
-        };
-        if self.roster.iter().any(suits) {
-            return None;
-        }
-        let measured = self.queues.get(&job.id()).map(|work| work.measured());
-        let need =
-            measured.map_or(job.spec().device_bytes, |known| known.need(job.spec().device_bytes));
-        let may = |(id, node): &(&NodeId, &Node)| ready(**id, node) && node.serves(job);
-        let rooms = self.roster.iter().filter(may).flat_map(|(_, node)| {
-            let devices =
-                node.devices().iter().enumerate().filter(|(_, device)| is_usable(device, job));
-            devices.map(move |(position, device)| (room(node, position, device), node, device))
-        });
-        let (room, node, device) = rooms.max_by_key(|(room, ..)| *room)?;
-        let tried = if room >= need { ", where it ran out of memory" } else { "" };
-        Some(format!(
-            "needs {} on a device; of the devices that are ready, the largest has {} free (node \
-                `{}`, {}){tried}",
-            size(need),
-            size(room),
+/// Why a job can never be rendered by the nodes that are known; None where one may do it, or
+/// none is known.
+pub(crate) fn fits_nowhere(books: &Books, needed: u64, pool: Option<&str>) -> Option<String> {
+    let (node, device) = largest(books, |node| node.is_of(pool))?;
+    (device.memory_bytes < needed).then(|| {
+        format!(
+            "the job needs {} on a device; the largest device known has {} (node `{}`, {}); \
+             a smaller scene, \
+             smaller textures or a node with a larger device would do",
+            size(needed),
+            size(device.memory_bytes),
             node.name(),
             device.name
-        ))
-    }
+        )
+    })
+}
 
-    /// A unit ran out of memory on a device. That is no fault of either: the unit goes to another
-    /// device with more, and no attempt is counted; where none is known, the job ends.
-    pub(crate) fn on_shortage(&mut self, id: NodeId, lease: Lease, shortage: &MemoryShortage) {
-        let released: Option<Held> = self.release(lease.epoch);
-        let Some(node) = self.roster.get(id) else {
-            return self.fault("a node with a session is unknown");
-        };
-        let device = node.devices().get(usize::from(shortage.device));
-        let total = device.map_or(0, |device| device.memory_bytes);
-        let told = format!(
-            "{} of node `{}` had {} of {} for it, of the {} that it needs: {}",
-            device.map_or("a device", |device| device.name.as_str()),
-            node.name(),
-            size(shortage.available),
-            size(total),
-            size(shortage.needed),
-            shortage.reason
-        );
-        if let Some(work) = self.queues.get_mut(&lease.unit.job) {
-            work.note_out_of_memory(id, shortage.needed, total);
-        }
-        let Some(job) = self.farm.job(lease.unit.job) else {
-            return self.fault("an acceptable lease is of an unknown job");
-        };
-        if !self.may_fit_somewhere(job) {
-            let note =
-                format!("it fits no device of any node that is known; {}", cut(&told, REASON_MAX));
-            return self.end_job(lease.unit.job, JobState::Failed, &note);
-        }
-        // A lease that was not held any more has left its unit where it belongs.
-        if released.is_some() {
-            self.give_back(lease.unit, self.now);
-        }
-    }
-
-    /// Some device of a node that is known could hold the job, if it were ready and had nothing
-    /// else.
-    fn may_fit_somewhere(&self, job: &Job) -> bool {
-        let Some(measured) = self.queues.get(&job.id()).map(|work| work.measured()) else {
-            return true;
-        };
-        let need = measured.need(job.spec().device_bytes);
-        self.roster.iter().any(|(id, node)| {
-            let short = measured.short.get(id).copied();
-            job.fingerprint().is_none_or(|pinned| pinned == node.fingerprint())
-                && node.serves(job)
-                && node.devices().iter().any(|device| {
-                    is_of_kind(device, job)
-                        && (device.memory_bytes == 0 || device.memory_bytes >= need)
-                        && short.is_none_or(|short| device.memory_bytes > short)
-                })
+/// The device with the most memory, of the nodes that count. One that does not say how much it
+/// has could have any.
+fn largest(books: &Books, counts: impl Fn(&Node) -> bool) -> Option<(&Node, &DeviceInfo)> {
+    let nodes = books.roster().nodes().filter(|node| counts(node));
+    let devices = nodes.flat_map(|node| node.devices().iter().map(move |device| (node, device)));
+    devices
+        .filter(|(_, device)| device.memory_bytes > 0)
+        .max_by_key(|(_, device)| device.memory_bytes)
+        .filter(|_| {
+            let says_nothing = |node: &Node| node.devices().iter().any(|d| d.memory_bytes == 0);
+            !books.roster().nodes().any(|node| counts(node) && says_nothing(node))
         })
-    }
+}
 
-    /// A new process of a node gets another chance at every job. Where it is of another build, it
-    /// may have been the last for some.
-    pub(crate) fn on_new_process(&mut self, id: NodeId) {
-        self.queues.values_mut().for_each(|work| work.forget_node(id));
-        let short = self.queues.iter().filter(|(_, work)| !work.measured().short.is_empty());
-        let short: Vec<JobId> = short.map(|(job, _)| *job).collect();
-        for job in short {
-            if self.farm.job(job).is_some_and(|job| !self.may_fit_somewhere(job)) {
-                let note = "it ran out of memory on every device of its build that is known";
-                self.end_job(job, JobState::Failed, note);
-            }
+/// Why no node that is ready has a device for a job; None where one has.
+pub(crate) fn memory_note(books: &Books, job: &Job) -> Option<String> {
+    let ready = |id: NodeId, node: &Node| is_ready(books, id, node);
+    let suits = |(id, node): (&NodeId, &Node)| {
+        ready(*id, node) && usable(books, *id, node, job).next().is_some()
+    };
+    if books.roster().iter().any(suits) {
+        return None;
+    }
+    let need = need(books, job);
+    let may = |(id, node): &(&NodeId, &Node)| ready(**id, node) && node.serves(job);
+    let rooms = books.roster().iter().filter(may).flat_map(|(_, node)| {
+        let devices =
+            node.devices().iter().enumerate().filter(|(_, device)| is_usable(device, job));
+        devices.map(move |(position, device)| (room(node, position, device), node, device))
+    });
+    let (room, node, device) = rooms.max_by_key(|(room, ..)| *room)?;
+    let tried = if room >= need { ", where it ran out of memory" } else { "" };
+    Some(format!(
+        "needs {} on a device; of the devices that are ready, the largest has {} free (node \
+            `{}`, {}){tried}",
+        size(need),
+        size(room),
+        node.name(),
+        device.name
+    ))
+}
+
+/// A unit ran out of memory on a device. That is no fault of either: the unit goes to another
+/// device with more, and no attempt is counted; where none is known, the job ends.
+pub(crate) fn on_shortage(books: &mut Books, id: NodeId, lease: Lease, shortage: &MemoryShortage) {
+    let released: Option<Held> = books.release(lease.epoch);
+    let Some(node) = books.roster().get(id) else {
+        return books.fault("a node with a session is unknown");
+    };
+    let device = node.devices().get(usize::from(shortage.device));
+    let total = device.map_or(0, |device| device.memory_bytes);
+    let told = format!(
+        "{} of node `{}` had {} of {} for it, of the {} that it needs: {}",
+        device.map_or("a device", |device| device.name.as_str()),
+        node.name(),
+        size(shortage.available),
+        size(total),
+        size(shortage.needed),
+        shortage.reason
+    );
+    if let Some(estimates) = books.estimates_mut(lease.unit.job) {
+        estimates.note_out_of_memory(id, shortage.needed, total);
+    }
+    let Some(job) = books.farm().job(lease.unit.job) else {
+        return books.fault("an acceptable lease is of an unknown job");
+    };
+    if !may_fit_somewhere(books, job) {
+        let note =
+            format!("it fits no device of any node that is known; {}", cut(&told, REASON_MAX));
+        return end_job(books, lease.unit.job, JobState::Failed, &note);
+    }
+    // A lease that was not held any more has left its unit where it belongs.
+    if released.is_some() {
+        books.give_back(lease.unit, books.now());
+    }
+}
+
+/// Some device of a node that is known could hold the job, if it were ready and had nothing
+/// else.
+fn may_fit_somewhere(books: &Books, job: &Job) -> bool {
+    let Some(measured) = measured(books, job) else { return true };
+    let need = measured.need(job.spec().device_bytes);
+    books.roster().iter().any(|(id, node)| {
+        let short = measured.short_on(*id);
+        job.fingerprint().is_none_or(|pinned| pinned == node.fingerprint())
+            && node.serves(job)
+            && node.devices().iter().any(|device| {
+                is_of_kind(device, job)
+                    && (device.memory_bytes == 0 || device.memory_bytes >= need)
+                    && short.is_none_or(|short| device.memory_bytes > short)
+            })
+    })
+}
+
+/// A new process of a node gets another chance at every job. Where it is of another build, it
+/// may have been the last for some.
+pub(crate) fn on_new_process(books: &mut Books, id: NodeId) {
+    books.forget_devices_of(id);
+    let queues = books.queues().iter();
+    let short = queues.filter(|(_, queue)| queue.estimates().measured().has_short());
+    let short: Vec<JobId> = short.map(|(job, _)| *job).collect();
+    for job in short {
+        if books.farm().job(job).is_some_and(|job| !may_fit_somewhere(books, job)) {
+            let note = "it ran out of memory on every device of its build that is known";
+            end_job(books, job, JobState::Failed, note);
         }
     }
+}
+
+/// A node may have units of a job now, if it has room.
+pub(crate) fn may_work_at(books: &Books, id: NodeId, node: &Node, job: &Job) -> bool {
+    node.capacity() > 0
+        && is_ready(books, id, node)
+        && job.fingerprint().is_none_or(|pinned| pinned == node.fingerprint())
+        && usable(books, id, node, job).next().is_some()
 }

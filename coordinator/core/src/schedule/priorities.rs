@@ -21,6 +21,7 @@ const FRACTION: u32 = 20;
 /// camera samples at weight 1.
 const CATCH_UP: u128 = (1 << 32) << FRACTION;
 
+/// All jobs of one priority.
 #[derive(Debug, Default)]
 struct Class {
     /// Camera samples leased or committed, over the weight.

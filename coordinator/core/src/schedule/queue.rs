@@ -2,14 +2,13 @@
 //! it. Rebuilt at a restart.
 
 use crate::lease::Leases;
-use crate::results::shortage::Shortage;
-use crate::schedule::memory::Measured;
-use crate::schedule::rates::Rates;
-use crate::schedule::withhold::Pace;
+use crate::schedule::estimates::Estimates;
+use crate::schedule::shortages::Shortage;
 use crate::state::job::{Job, Place};
 use crate::state::votes::Check;
 use crate::time::Moment;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 use tessera_protocol::ids::{NodeId, UnitIndex};
 
 /// Returned units looked at for one that suits a node, before it gets nothing or a fresh one.
@@ -60,18 +59,10 @@ pub(crate) struct Queue {
     ready: BTreeMap<Place, Moment>,
     /// Waiting until then, behind the cursor or ahead of it.
     waiting: BTreeMap<Place, Moment>,
-    /// Since when younger jobs have been preferred.
-    passed_over_since: Option<Moment>,
     /// Something of it has been leased.
     begun: bool,
-    /// How fast nodes are at it.
-    rates: Rates,
-    /// How all nodes together are getting on; None where they are few.
-    pace: Option<Pace>,
-    /// What memory it takes.
-    measured: Measured,
-    /// Units are withheld from slow nodes until then; None: none was yet.
-    withheld_until: Option<Moment>,
+    /// What is measured and guessed of the job.
+    estimates: Estimates,
     /// Units that were copied, and how often. No more than the leases of the job's end.
     copies: BTreeMap<Place, u8>,
     /// Units that wait, or waited, for what is not theirs; until they are committed.
@@ -96,34 +87,18 @@ impl Queue {
         &self.waiting
     }
 
-    /// Since when younger jobs have been preferred.
-    pub(crate) fn passed_over_since(&self) -> Option<Moment> {
-        self.passed_over_since
-    }
-
     /// Something of it has been leased.
     pub(crate) fn begun(&self) -> bool {
         self.begun
     }
 
-    /// How fast nodes are at it.
-    pub(crate) fn rates(&self) -> &Rates {
-        &self.rates
+    /// What is measured and guessed of the job.
+    pub(crate) fn estimates(&self) -> &Estimates {
+        &self.estimates
     }
 
-    /// How all nodes together are getting on; None where they are few.
-    pub(crate) fn pace(&self) -> Option<Pace> {
-        self.pace
-    }
-
-    /// What memory it takes.
-    pub(crate) fn measured(&self) -> &Measured {
-        &self.measured
-    }
-
-    /// Units are withheld from slow nodes until then; None: none was yet.
-    pub(crate) fn withheld_until(&self) -> Option<Moment> {
-        self.withheld_until
+    pub(crate) fn estimates_mut(&mut self) -> &mut Estimates {
+        &mut self.estimates
     }
 
     /// Units that were copied, and how often. No more than the leases of the job's end.
@@ -139,6 +114,11 @@ impl Queue {
     /// Those that are not leased.
     pub(crate) fn to_check(&self) -> &BTreeSet<Place> {
         &self.to_check
+    }
+
+    /// Some unit is ready again, or to be checked; fresh ones do not count.
+    pub(crate) fn has_exceptions(&self) -> bool {
+        !self.ready.is_empty() || !self.to_check.is_empty()
     }
 
     /// The next unit for a node: a check, then others, each in the order of frames. `avoid` says
@@ -187,11 +167,6 @@ impl Queue {
         None
     }
 
-    /// Nothing to lease now, for whomever.
-    pub(crate) fn is_empty(&mut self, job: &Job, leases: &Leases) -> bool {
-        self.to_check.is_empty() && !self.has_fresh(job, leases)
-    }
-
     /// An open unit can be leased now.
     pub(crate) fn has_fresh(&mut self, job: &Job, leases: &Leases) -> bool {
         !self.ready.is_empty() || self.advance(job, leases).is_some()
@@ -201,7 +176,7 @@ impl Queue {
     pub(crate) fn lease(&mut self, place: Place) {
         self.take(place);
         self.begun = true;
-        self.passed_over_since = None;
+        self.estimates.note_served();
     }
 
     /// A unit is committed now.
@@ -332,60 +307,26 @@ impl Queue {
         self.redos.iter()
     }
 
-    /// A result says how fast a device of a node is at the job.
-    pub(crate) fn note_result(&mut self, node: NodeId, device: u8, samples: u64, micros: u64) {
+    /// Something of the job has been leased: by this process or one before.
+    pub(crate) fn note_begun(&mut self) {
         self.begun = true;
-        self.rates.note(node, device, samples, micros);
     }
 
-    /// No device of a node is faster than so many camera samples per second.
-    pub(crate) fn slow_down(&mut self, node: NodeId, per_sec: f64) {
-        self.rates.slow_down(node, per_sec);
-    }
-
-    /// A unit needed so many bytes of memory.
-    pub(crate) fn note_need(&mut self, bytes: u64) {
-        self.measured.note_need(bytes);
-    }
-
-    /// A unit that needs so many bytes ran out of memory on a device of a node that has `total`.
-    pub(crate) fn note_out_of_memory(&mut self, node: NodeId, needed: u64, total: u64) {
-        self.measured.note_need(needed);
-        self.measured.note_short(node, total);
-    }
-
-    /// A node has begun anew: its devices may be others.
-    pub(crate) fn forget_node(&mut self, node: NodeId) {
-        self.measured.forget(node);
-    }
-
-    /// A unit lacks something. Returns what is known of that; `new` where nothing was.
-    pub(crate) fn note_shortage(&mut self, place: Place, new: Shortage) -> &mut Shortage {
-        self.shortages.entry(place).or_insert(new)
+    /// A unit lacks something on a node. Returns how often it was so, and since how long.
+    pub(crate) fn note_shortage(
+        &mut self,
+        place: Place,
+        node: NodeId,
+        reason: String,
+        now: Moment,
+    ) -> (u32, Duration) {
+        let shortage = self.shortages.entry(place).or_insert_with(|| Shortage::new(now));
+        shortage.note(node, reason, now)
     }
 
     /// A unit is copied once more.
     pub(crate) fn count_copy(&mut self, place: Place) {
         *self.copies.entry(place).or_default() += 1;
-    }
-
-    /// A younger job is preferred from now on, if none was.
-    pub(crate) fn pass_over(&mut self, now: Moment) {
-        self.passed_over_since.get_or_insert(now);
-    }
-
-    /// Units are withheld from slow nodes until then.
-    pub(crate) fn withhold_until(&mut self, until: Moment) {
-        self.withheld_until = Some(until);
-    }
-
-    pub(crate) fn set_pace(&mut self, pace: Pace) {
-        self.pace = Some(pace);
-    }
-
-    /// The job goes on after a pause: what was guessed of its end is void.
-    pub(crate) fn resume(&mut self) {
-        (self.passed_over_since, self.withheld_until, self.pace) = (None, None, None);
     }
 
     /// Units of a node that are to be checked.

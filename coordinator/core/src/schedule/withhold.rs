@@ -1,6 +1,6 @@
 //! The end of a job on nodes of different speeds: when what is leased should end, and who should
 //! rather wait. Guesses times and nothing else: a wrong guess costs time, never a unit. What idle
-//! nodes do meanwhile is in `tail`.
+//! nodes do meanwhile is in `copies`.
 //!
 //! A unit is *withheld* from a node that would end it later than the other nodes, by their measured
 //! rates, would end everything that is left. It lasts at most twice as long as they should take, by
@@ -8,11 +8,13 @@
 //! that would end it first is never kept waiting. While there is more work than the end of a job,
 //! it does not happen.
 
-use crate::core::Core;
+use crate::books::Books;
+use crate::nodes::ready::is_ready;
 use crate::nodes::roster::Node;
+use crate::schedule::memory::usable;
+use crate::schedule::pace::Pace;
 use crate::schedule::rates::Speed;
 use crate::state::job::{Job, Place};
-use crate::time::Moment;
 use crate::timers::Timer;
 use std::time::Duration;
 use tessera_protocol::ids::{JobId, Lease, NodeId};
@@ -34,28 +36,6 @@ const PACE_PART: f64 = 64.0;
 /// A time that was computed, whatever came of it.
 pub(crate) fn span(seconds: f64) -> Duration {
     Duration::from_secs_f64(if seconds.is_finite() { seconds.clamp(0.0, YEAR) } else { YEAR })
-}
-
-/// How all nodes at work on a job are getting on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
-    /// When it has to be worked out again.
-    until: Moment,
-    /// Camera samples per second of all of them.
-    together: f64,
-    /// Camera samples that they have yet to do of what they hold.
-    queued: f64,
-    /// The first two of them that would end one more unit of the mean size.
-    soonest: [Soonest; 2],
-    /// Units of the job that are leased.
-    leased: f64,
-}
-
-/// A node, and the seconds after which it would end one more unit.
-#[derive(Clone, Copy, Debug)]
-struct Soonest {
-    node: Option<NodeId>,
-    secs: f64,
 }
 
 /// When a leased unit should end.
@@ -85,186 +65,151 @@ impl Expected {
     }
 }
 
-impl Pace {
-    /// Without one node, which has so many seconds of work.
-    fn without(self, id: NodeId, speed: Speed, queue: f64) -> Self {
-        let [first, second] = self.soonest;
-        Self {
-            together: (self.together - speed.per_sec).max(0.0),
-            queued: (self.queued - queue * speed.per_sec).max(0.0),
-            soonest: [if first.node == Some(id) { second } else { first }; 2],
-            ..self
-        }
+/// How fast a node that may have units of a job is at it; None where it may not, or nobody
+/// knows.
+pub(crate) fn speed_at(books: &Books, id: NodeId, job: &Job) -> Option<Speed> {
+    let node = books.roster().get(id).filter(|node| is_ready(books, id, node))?;
+    if job.fingerprint().is_some_and(|pinned| pinned != node.fingerprint()) {
+        return None;
     }
-
-    /// With one more node, which would end a unit after so many seconds.
-    fn note_end(&mut self, node: NodeId, secs: f64) {
-        let [first, second] = self.soonest;
-        let next = Soonest { node: Some(node), secs };
-        if secs < first.secs {
-            self.soonest = [next, first];
-        } else if secs < second.secs {
-            self.soonest[1] = next;
-        }
-    }
+    let queue = books.queue(job.id())?;
+    let speed = queue.estimates().rates().speed(id, usable(books, id, node, job))?;
+    // A node that has been silent for longer than two of its units should take is slower than
+    // it was.
+    let unit = speed.alone(job.mean_unit_samples());
+    let slower = (busy_for(books, id, node) / (2.0 * unit)).max(1.0);
+    Some(Speed { per_sec: speed.per_sec / slower, ..speed })
 }
 
-impl Core {
-    /// How fast a node that may have units of a job is at it; None where it may not, or nobody
-    /// knows.
-    pub(crate) fn speed_at(&self, id: NodeId, job: &Job) -> Option<Speed> {
-        let node = self.roster.get(id).filter(|node| self.is_ready(id, node))?;
-        if job.fingerprint().is_some_and(|pinned| pinned != node.fingerprint()) {
-            return None;
-        }
-        let work = self.queues.get(&job.id())?;
-        let speed = work.rates().speed(id, self.usable(id, node, job))?;
-        // A node that has been silent for longer than two of its units should take is slower than
-        // it was.
-        let unit = speed.alone(job.mean_unit_samples());
-        let slower = (self.busy_for(id, node) / (2.0 * unit)).max(1.0);
-        Some(Speed { per_sec: speed.per_sec / slower, ..speed })
-    }
+/// Seconds since a node ended a unit, or was given the oldest that it has.
+pub(crate) fn busy_for(books: &Books, id: NodeId, node: &Node) -> f64 {
+    let oldest = books.leases().of_node(id).map(|(_, held)| held.granted).min();
+    oldest.map_or(0.0, |oldest| books.now().since(oldest.max(node.committed_at())).as_secs_f64())
+}
 
-    /// Seconds since a node ended a unit, or was given the oldest that it has.
-    pub(crate) fn busy_for(&self, id: NodeId, node: &Node) -> f64 {
-        let oldest = self.leases.of_node(id).map(|(_, held)| held.granted).min();
-        oldest.map_or(0.0, |oldest| self.now.since(oldest.max(node.committed_at())).as_secs_f64())
-    }
-
-    /// The units of a node in the order in which they were given, which is that of work, and its
-    /// seconds of work in all. `of` stands in for speeds that are not known.
-    pub(crate) fn expected(&self, id: NodeId, of: Option<Speed>) -> (Vec<Expected>, f64) {
-        let Some(node) = self.roster.get(id) else { return (Vec::new(), 0.0) };
-        let busy = self.busy_for(id, node);
-        let mut before = 0.0;
-        // Most units of a node are of one job.
-        let mut last: Option<(JobId, Option<Speed>)> = None;
-        let units = self.leases.of_node(id).map(|(lease, held)| {
-            let age = self.now.since(held.granted).as_secs_f64();
-            let known = self.farm.job(lease.unit.job).and_then(|job| {
-                let speed = match last {
-                    Some((of_job, speed)) if of_job == job.id() => speed,
-                    _ => self.measured_speed(id, node, job).or(of),
-                };
-                last = Some((job.id(), speed));
-                Some((speed?, job.lease_samples(lease.unit) as f64))
-            });
-            let ends_in = known.map(|(speed, samples)| {
-                let (share, alone) = (speed.share(samples), speed.alone(samples));
-                // So much of what is before it runs beside it.
-                let start = f64::max(0.0, before - (alone - share));
-                before += share;
-                start + alone - busy
-            });
-            Expected { lease, ends_in, age }
+/// The units of a node in the order in which they were given, which is that of work, and its
+/// seconds of work in all. `of` stands in for speeds that are not known.
+pub(crate) fn expected(books: &Books, id: NodeId, of: Option<Speed>) -> (Vec<Expected>, f64) {
+    let Some(node) = books.roster().get(id) else { return (Vec::new(), 0.0) };
+    let busy = busy_for(books, id, node);
+    let mut before = 0.0;
+    // Most units of a node are of one job.
+    let mut last: Option<(JobId, Option<Speed>)> = None;
+    let units = books.leases().of_node(id).map(|(lease, held)| {
+        let age = books.now().since(held.granted).as_secs_f64();
+        let known = books.farm().job(lease.unit.job).and_then(|job| {
+            let speed = match last {
+                Some((of_job, speed)) if of_job == job.id() => speed,
+                _ => measured_speed(books, id, node, job).or(of),
+            };
+            last = Some((job.id(), speed));
+            Some((speed?, job.lease_samples(lease.unit) as f64))
         });
-        let units: Vec<Expected> = units.collect();
-        (units, (before - busy).max(0.0))
-    }
+        let ends_in = known.map(|(speed, samples)| {
+            let (share, alone) = (speed.share(samples), speed.alone(samples));
+            // So much of what is before it runs beside it.
+            let start = f64::max(0.0, before - (alone - share));
+            before += share;
+            start + alone - busy
+        });
+        Expected { lease, ends_in, age }
+    });
+    let units: Vec<Expected> = units.collect();
+    (units, (before - busy).max(0.0))
+}
 
-    pub(crate) fn measured_speed(&self, id: NodeId, node: &Node, job: &Job) -> Option<Speed> {
-        self.queues.get(&job.id())?.rates().speed(id, self.usable(id, node, job))
-    }
+/// How fast a node is at a job by its results, whether it may work now or not.
+pub(crate) fn measured_speed(books: &Books, id: NodeId, node: &Node, job: &Job) -> Option<Speed> {
+    books.queue(job.id())?.estimates().rates().speed(id, usable(books, id, node, job))
+}
 
-    /// Whether a unit is better left to the other nodes. Wakes the core when that ends.
-    pub(crate) fn withhold(&mut self, id: NodeId, job: JobId, place: Place) -> bool {
-        self.refresh_pace(job);
-        let Some(seconds) = self.better_left(id, job, place) else { return false };
-        let most = span(seconds * 2.0 + WITHHELD_BEYOND);
-        let Some(work) = self.queues.get_mut(&job) else {
-            self.fault("a unit is withheld of no open job");
-            return false;
-        };
-        // A first guess can be far off, so a much shorter one stands in its place. It is never
-        // prolonged, or it would not end.
-        if work.withheld_until().is_none_or(|until| until.since(self.now) > most * 2) {
-            let until = self.now.after(most);
-            work.withhold_until(until);
-            self.timers.set(until, Timer::Look);
-        }
-        work.withheld_until().is_some_and(|until| self.now < until)
+/// Whether a unit is better left to the other nodes. Wakes the core when that ends.
+pub(crate) fn withhold(books: &mut Books, id: NodeId, job: JobId, place: Place) -> bool {
+    refresh_pace(books, job);
+    let Some(seconds) = better_left(books, id, job, place) else { return false };
+    let most = span(seconds * 2.0 + WITHHELD_BEYOND);
+    let now = books.now();
+    let Some(estimates) = books.estimates_mut(job) else {
+        books.fault("a unit is withheld of no open job");
+        return false;
+    };
+    let new = estimates.withhold(now, most);
+    let is_withheld = estimates.is_withheld(now);
+    if let Some(until) = new {
+        books.set_timer(until, Timer::Look);
     }
+    is_withheld
+}
 
-    /// Seconds in which the others would end the job, where this node would need longer for the
-    /// unit alone.
-    pub(crate) fn better_left(&self, id: NodeId, job: JobId, place: Place) -> Option<f64> {
-        let (job, work) = (self.farm.job(job)?, self.queues.get(&job)?);
-        let mine = self.speed_at(id, job)?;
-        let together = match work.pace() {
-            Some(pace) => pace.together - mine.per_sec,
-            None => self.others_at(job, Some(id)).map(|(_, speed)| speed.per_sec).sum(),
-        };
-        if together <= 0.0 {
-            return None;
-        }
-        // What is not leased, at least; and what this node needs, at most.
-        let mean = job.mean_unit_samples();
-        let open = job.units_beside(place.position) as f64;
-        let held = f64::from(self.leases.count_of(id));
-        if (open - self.leases.count() as f64) * mean / together
-            > mine.alone(mean) * (held + 1.0) * 2.0
-        {
-            return None;
-        }
-        let (_, queue) = self.expected(id, Some(mine));
-        // The same size for all: otherwise rounding could keep the unit from each of them.
-        let (unit, pace) = match work.pace() {
-            Some(pace) => (mean, pace.without(id, mine, queue)),
-            None => {
-                let unit = job.key(place).map_or(mean, |unit| job.lease_samples(unit) as f64);
-                (unit, self.pace(job, Some(id), unit))
-            }
-        };
-        let Pace { queued, soonest: [soonest, _], leased, .. } = pace;
-        let others_end = (((open - leased).max(1.0) * mean + queued) / together).max(soonest.secs);
-        (mine.behind(queue, unit) > others_end).then_some(others_end)
+/// Seconds in which the others would end the job, where this node would need longer for the
+/// unit alone.
+pub(crate) fn better_left(books: &Books, id: NodeId, job: JobId, place: Place) -> Option<f64> {
+    let (job, known) = (books.farm().job(job)?, books.queue(job)?.estimates().pace());
+    let mine = speed_at(books, id, job)?;
+    let together = match known {
+        Some(pace) => pace.together() - mine.per_sec,
+        None => others_at(books, job, Some(id)).map(|(_, speed)| speed.per_sec).sum(),
+    };
+    if together <= 0.0 {
+        return None;
     }
-
-    /// The nodes at work on a job, without one of them.
-    fn others_at<'a>(
-        &'a self,
-        job: &'a Job,
-        without: Option<NodeId>,
-    ) -> impl Iterator<Item = (NodeId, Speed)> + 'a {
-        let nodes = self.queues.get(&job.id()).into_iter().flat_map(|work| work.rates().nodes());
-        let others = nodes.filter(move |id| Some(*id) != without);
-        others.filter_map(|id| Some((id, self.speed_at(id, job)?)))
+    // What is not leased, at least; and what this node needs, at most.
+    let mean = job.mean_unit_samples();
+    let open = job.units_beside(place.position) as f64;
+    let held = f64::from(books.leases().count_of(id));
+    if (open - books.leases().count() as f64) * mean / together
+        > mine.alone(mean) * (held + 1.0) * 2.0
+    {
+        return None;
     }
-
-    /// How they are getting on, where one more unit has so many samples.
-    fn pace(&self, job: &Job, without: Option<NodeId>, samples: f64) -> Pace {
-        let mut pace = Pace {
-            until: self.now,
-            together: 0.0,
-            queued: 0.0,
-            soonest: [Soonest { node: None, secs: f64::INFINITY }; 2],
-            leased: self.leases.count_in(job.id()) as f64,
-        };
-        for (id, speed) in self.others_at(job, without) {
-            pace.together += speed.per_sec;
-            let (_, queue) = self.expected(id, Some(speed));
-            pace.queued += queue * speed.per_sec;
-            pace.note_end(id, speed.behind(queue, samples));
+    let (_, queue) = expected(books, id, Some(mine));
+    // The same size for all: otherwise rounding could keep the unit from each of them.
+    let (unit, others) = match known {
+        Some(pace) => (mean, pace.without(id, mine, queue)),
+        None => {
+            let unit = job.key(place).map_or(mean, |unit| job.lease_samples(unit) as f64);
+            (unit, pace(books, job, Some(id), unit))
         }
-        pace
+    };
+    let others_end = others.end_of(open, mean, together);
+    (mine.behind(queue, unit) > others_end).then_some(others_end)
+}
+
+/// The nodes at work on a job, without one of them.
+fn others_at<'a>(
+    books: &'a Books,
+    job: &'a Job,
+    without: Option<NodeId>,
+) -> impl Iterator<Item = (NodeId, Speed)> + 'a {
+    let nodes = books.queue(job.id()).into_iter().flat_map(|work| work.estimates().rates().nodes());
+    let others = nodes.filter(move |id| Some(*id) != without);
+    others.filter_map(|id| Some((id, speed_at(books, id, job)?)))
+}
+
+/// How they are getting on, where one more unit has so many samples.
+fn pace(books: &Books, job: &Job, without: Option<NodeId>, samples: f64) -> Pace {
+    let mut pace = Pace::new(books.now(), books.leases().count_in(job.id()));
+    for (id, speed) in others_at(books, job, without) {
+        let (_, queue) = expected(books, id, Some(speed));
+        pace.add(id, speed, queue, samples);
     }
+    pace
+}
 
-    /// Of a job with many nodes at work, works out how they are getting on, once in a while.
-    pub(crate) fn refresh_pace(&mut self, id: JobId) {
-        let (Some(job), Some(work)) = (self.farm.job(id), self.queues.get(&id)) else {
-            return self.fault("a leased or offered job is not open");
-        };
-        let fresh = work.pace().is_some_and(|pace| self.now < pace.until);
-        if fresh || work.rates().nodes().nth(PACE_FROM).is_none() {
-            return;
-        }
-        let mut pace = self.pace(job, None, job.mean_unit_samples());
-        let left =
-            (job.units_beside(0) as f64 - pace.leased) * job.mean_unit_samples() / pace.together;
-        pace.until = self.now.after(span(left / PACE_PART).clamp(PACE_LASTS, PACE_LASTS_MOST));
-        if let Some(work) = self.queues.get_mut(&id) {
-            work.set_pace(pace);
-        }
+/// Of a job with many nodes at work, works out how they are getting on, once in a while.
+pub(crate) fn refresh_pace(books: &mut Books, id: JobId) {
+    let (Some(job), Some(work)) = (books.farm().job(id), books.queue(id)) else {
+        return books.fault("a leased or offered job is not open");
+    };
+    let fresh = work.estimates().pace().is_some_and(|pace| pace.is_fresh(books.now()));
+    if fresh || work.estimates().rates().nodes().nth(PACE_FROM).is_none() {
+        return;
+    }
+    let mean = job.mean_unit_samples();
+    let all = pace(books, job, None, mean);
+    let left = (job.units_beside(0) as f64 - all.leased()) * mean / all.together();
+    let until = books.now().after(span(left / PACE_PART).clamp(PACE_LASTS, PACE_LASTS_MOST));
+    if let Some(estimates) = books.estimates_mut(id) {
+        estimates.set_pace(all.lasting(until));
     }
 }

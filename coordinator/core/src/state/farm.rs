@@ -7,6 +7,7 @@ use crate::state::trust::{Suspect, Trust};
 use crate::time::Moment;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::ids::{Epoch, FrameNumber, JobId, NodeId, UnitKey};
+use tessera_protocol::node::SampleRange;
 use tessera_protocol::status::FailureNote;
 
 /// Commits that are remembered with their epoch, so that a result sent again is acknowledged again.
@@ -117,14 +118,17 @@ impl Farm {
                 self.job_mut(*job)?.stop_copy(*epoch, *winner, *millis)
             }
             Record::JobRetried { job, below, .. } => self.job_mut(*job)?.retry(*below),
-            Record::PartCommitted { job, frame, commit, first, samples } => {
-                self.commit_part(*job, *frame, commit, (*first, *samples))
-            }
+            Record::PartCommitted { job, frame, commit, first, samples } => self.commit_part(
+                *job,
+                *frame,
+                commit,
+                SampleRange { first: *first, count: *samples },
+            ),
             Record::PartsDropped { job, frame, units, below } => {
                 self.job_mut(*job)?.drop_parts(*frame, units, *below)
             }
             Record::RoundMeasured { job, frame, round, going, spent_millis } => {
-                self.job_mut(*job)?.end_round(*frame, (*round, *spent_millis), going)
+                self.job_mut(*job)?.end_round(*frame, *round, *spent_millis, going)
             }
             Record::NodeReleased { node } => match self.trust.suspects.remove(node) {
                 Some(_) => Ok(()),
@@ -177,7 +181,7 @@ impl Farm {
         job: JobId,
         frame: FrameNumber,
         commit: &Commit,
-        (first, samples): (u32, u32),
+        samples: SampleRange,
     ) -> Result<(), String> {
         if commit.epoch >= self.epochs_reserved {
             return Err(format!(
@@ -185,7 +189,7 @@ impl Farm {
                 commit.epoch
             ));
         }
-        self.job_mut(job)?.commit_part(frame, commit, first, samples)?;
+        self.job_mut(job)?.commit_part(frame, commit, samples)?;
         self.remember(commit.epoch, UnitKey { job, frame, unit: commit.unit });
         Ok(())
     }

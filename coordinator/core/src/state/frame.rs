@@ -318,13 +318,8 @@ impl OpenFrame {
 
     /// Takes a part in of an open unit that has `whole` samples. False where it does not begin
     /// behind those that are there, or leaves none.
-    pub(crate) fn commit_part(
-        &mut self,
-        commit: &Commit,
-        first: u32,
-        samples: u32,
-        whole: u32,
-    ) -> bool {
+    pub(crate) fn commit_part(&mut self, commit: &Commit, range: SampleRange, whole: u32) -> bool {
+        let SampleRange { first, count: samples } = range;
         let unit = commit.unit;
         let end = first.checked_add(samples).filter(|end| samples > 0 && *end < whole);
         if self.committed.get(unit.0) || self.parts.samples(unit) != first || end.is_none() {

@@ -1,6 +1,6 @@
 //! How a frame's rounds go, where it is sampled until its noise is low enough, or for a time: which
-//! round is open, and after which each tile has ended. Data alone; who measures is the shell's, and
-//! when is in `measure`.
+//! round is open, and after which each tile has ended. Data only; who measures is the shell's, and
+//! when is in `frames`.
 
 use crate::splitter::{Grid, Split};
 use crate::state::bitmap::Bitmap;
@@ -39,7 +39,7 @@ impl FromIterator<u32> for TileSet {
     }
 }
 
-/// A rounds as it is written down.
+/// The rounds of a frame as they are written down.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WrittenRounds {
     /// The newest round.
@@ -92,7 +92,7 @@ impl FrameRounds {
         Some(rounds.counted())
     }
 
-    /// The rounds as a snapshot has it; None where it makes no sense.
+    /// The rounds as a snapshot has them; None where they make no sense.
     pub(crate) fn restored(split: &Split, written: WrittenRounds) -> Option<Self> {
         let WrittenRounds { round, ended, opened, spent_millis } = written;
         let rounds = Self::of(split)?;

@@ -34,6 +34,7 @@ const FORMAT: Format<SnapshotPart> =
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SnapshotPart(pub(crate) Part);
 
+/// What one part holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Part {
     Farm(FarmPart),
@@ -94,6 +95,7 @@ pub(crate) enum Part {
     },
 }
 
+/// What is of no job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FarmPart {
     pub(crate) epochs_reserved: Epoch,
@@ -101,6 +103,7 @@ pub(crate) struct FarmPart {
     pub(crate) recent: Vec<(Epoch, UnitKey)>,
 }
 
+/// A job without its frames.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JobPart {
     pub(crate) id: JobId,

@@ -1,5 +1,5 @@
-//! What several nodes say about one unit, and what follows from it. Data alone: who is asked, and
-//! what becomes of a liar, is in `verify`.
+//! What several nodes say about one unit, and what follows from it. Data only: who is asked, and
+//! what becomes of a liar, is in `checks`.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,7 +62,7 @@ impl Check {
         self.all().filter(|vote| vote.node == node).count()
     }
 
-    /// The newest lease that gave an vote.
+    /// The newest lease that gave a vote.
     pub(crate) fn newest(&self) -> Epoch {
         self.all().map(|vote| vote.epoch).max().unwrap_or_default()
     }
@@ -110,7 +110,7 @@ impl Check {
 mod tests {
     use super::*;
 
-    /// An vote of a node by its number, which is its epoch too.
+    /// A vote of a node by its number, which is its epoch too.
     fn said(node: u128, hash: u8) -> Vote {
         let id = NodeId(uuid::Uuid::from_u128(node));
         Vote { node: id, epoch: Epoch(node as u64), hash: BlobHash([hash; 32]) }

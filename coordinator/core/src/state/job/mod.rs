@@ -405,7 +405,8 @@ impl Job {
     pub(crate) fn end_round(
         &mut self,
         number: FrameNumber,
-        (round, spent_millis): (u32, u64),
+        round: u32,
+        spent_millis: u64,
         going: &TileSet,
     ) -> Result<(), String> {
         let grid = self.grid;
@@ -469,15 +470,15 @@ impl Job {
         &mut self,
         number: FrameNumber,
         commit: &Commit,
-        first: u32,
-        samples: u32,
+        range: SampleRange,
     ) -> Result<(), String> {
+        let SampleRange { first, count: samples } = range;
         let (grid, unit, id) = (self.grid, commit.unit, self.id);
         let frame = self.frame_mut(number)?;
         let open = frame.open_mut(&grid).filter(|open| unit.0 < grid.units() && open.has(unit));
         let open = open.ok_or_else(|| format!("{id}/{number} takes no part of unit {}", unit.0))?;
         if open.parts.of(unit).len() >= PARTS_MAX
-            || !open.commit_part(commit, first, samples, grid.unit_size(unit))
+            || !open.commit_part(commit, range, grid.unit_size(unit))
         {
             let text = format!(
                 "{samples} samples from {first} are no part of unit {} of {id}/{number}",

@@ -1,0 +1,158 @@
+//! Moves of leases: granted, held, renewed and ended. A lease begins and ends only here, together
+//! with what follows from it for the shares of jobs, the queue of its job and its node.
+
+use super::Books;
+use crate::journal::Record;
+use crate::lease::Held;
+use crate::lease::secret::MARK_BITS;
+use crate::state::job::Place;
+use crate::time::Moment;
+use tessera_protocol::ids::{Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
+use tessera_protocol::node::{Assignment, CoordinatorToNode, Progress};
+
+impl Books {
+    /// Leases a unit to a node under a new epoch.
+    pub(crate) fn grant(&mut self, id: NodeId, job: JobId, place: Place) -> Option<Assignment> {
+        let known = self.farm.job(job)?;
+        let UnitKey { frame, unit, .. } = known.key(place)?;
+        let task = known.task(place)?;
+        let (count, reserve) =
+            self.epochs.take(self.farm.epochs_reserved(), self.settings.epoch_block);
+        if let Some(up_to) = reserve {
+            self.record(Record::EpochsReserved { up_to });
+        }
+        let mark = self.settings.secret.mark(UnitKey { job, frame, unit }, id, count);
+        let epoch = Epoch(count << MARK_BITS | mark);
+        let assignment = Assignment { job, frame, unit, epoch, task };
+        self.hold(assignment.lease(), id);
+        Some(assignment)
+    }
+
+    /// Enters a lease into the books: of a unit that is not leased, or a copy.
+    pub(crate) fn hold(&mut self, lease: Lease, id: NodeId) {
+        let Some((place, queue)) = self.open_unit(lease.unit, "a unit is leased of no open job")
+        else {
+            return;
+        };
+        queue.lease(place);
+        let Some(job) = self.farm.job(lease.unit.job) else {
+            return self.fault("an open job is unknown");
+        };
+        self.shares.charge(job.spec().priority, job.lease_samples(lease.unit));
+        let counted = job.time().is_some();
+        self.leases.grant(lease, id, counted, self.now, &self.settings);
+        match self.roster.get_mut(id) {
+            Some(node) => node.note_job(lease.unit.job),
+            None => self.fault("a unit is leased to an unknown node"),
+        }
+    }
+
+    /// Ends a lease whose result has been taken.
+    pub(crate) fn settle(&mut self, epoch: Epoch) -> Option<Held> {
+        self.leases.end(epoch)
+    }
+
+    /// Ends a lease without a result. The unit is then nowhere: the caller says what becomes of it.
+    pub(crate) fn release(&mut self, epoch: Epoch) -> Option<Held> {
+        let held = self.settle(epoch)?;
+        self.refund(held.unit);
+        Some(held)
+    }
+
+    /// What a lease of the unit would take now has not been done after all.
+    fn refund(&mut self, unit: UnitKey) {
+        if let Some(job) = self.farm.job(unit.job) {
+            self.shares.refund(job.spec().priority, job.lease_samples(unit));
+        }
+    }
+
+    /// Ends a lease without a result, and tells its node.
+    pub(crate) fn revoke(&mut self, unit: UnitKey, epoch: Epoch) {
+        if let Some(held) = self.release(epoch) {
+            self.tell(held.node, CoordinatorToNode::Revoke { leases: vec![Lease { unit, epoch }] });
+        }
+    }
+
+    /// Ends the leases of units; returns the units that were leased.
+    pub(crate) fn revoke_units(
+        &mut self,
+        job: JobId,
+        frame: FrameNumber,
+        units: &[UnitIndex],
+    ) -> Vec<UnitKey> {
+        let mut leased = Vec::new();
+        for unit in units.iter().map(|unit| UnitKey { job, frame, unit: *unit }) {
+            let epochs: Vec<Epoch> = self.leases.of_unit(unit).collect();
+            if !epochs.is_empty() {
+                leased.push(unit);
+            }
+            epochs.into_iter().for_each(|epoch| self.revoke(unit, epoch));
+        }
+        leased
+    }
+
+    /// Takes everything from a node that will not end it, or is not to: others get it at once, and
+    /// no attempt is counted.
+    pub(crate) fn take_away(&mut self, id: NodeId) {
+        let leases: Vec<Lease> = self.leases.of_node(id).map(|(lease, _)| lease).collect();
+        for Lease { unit, epoch } in leases {
+            self.revoke(unit, epoch);
+            self.give_back(unit, self.now);
+        }
+    }
+
+    /// Makes a unit ready whose lease has been released, where that was the only one. Until
+    /// `avoid_until`, it preferably does not go to the node of its last attempt.
+    pub(crate) fn give_back(&mut self, unit: UnitKey, avoid_until: Moment) {
+        if self.leases.is_leased(unit) {
+            return;
+        }
+        if let Some((place, queue)) = self.open_unit(unit, "a unit is given back to no open job") {
+            queue.give_back(place, avoid_until);
+            self.offer_job(unit.job);
+        }
+    }
+
+    /// Makes the rest of a unit ready, of which a part has been committed.
+    pub(crate) fn give_back_rest(&mut self, unit: UnitKey) {
+        self.refund(unit);
+        self.give_back(unit, self.now);
+    }
+
+    /// Stops the other lease of a unit, if there is one: the result of `winner` has been taken.
+    pub(crate) fn stop_copy(&mut self, unit: UnitKey, winner: Epoch) {
+        let others: Vec<Epoch> = self.leases.of_unit(unit).collect();
+        for epoch in others {
+            let Some(held) = self.release(epoch) else {
+                self.fault("a lease of a unit is not held");
+                continue;
+            };
+            let millis = self.now.since(held.granted).as_millis() as u64;
+            self.tell(held.node, CoordinatorToNode::Revoke { leases: vec![Lease { unit, epoch }] });
+            let (node, UnitKey { job, frame, unit }) = (held.node, unit);
+            self.record(Record::CopyStopped { job, frame, unit, epoch, node, winner, millis });
+            // It has room again.
+            self.dirty.mark(node);
+        }
+    }
+
+    /// Puts the end of a lease off.
+    pub(crate) fn renew(&mut self, epoch: Epoch) {
+        self.leases.renew(epoch, self.now, &self.settings);
+    }
+
+    /// Ends all leases of a node at `until`, unless they are renewed or end before.
+    pub(crate) fn hold_until(&mut self, node: NodeId, until: Moment) {
+        self.leases.hold_until(node, until, &self.settings);
+    }
+
+    /// Notes how far a unit is, as its node says.
+    pub(crate) fn note_progress(&mut self, node: NodeId, told: &Progress) {
+        self.leases.note_progress(node, told, self.now);
+    }
+
+    /// Forgets the time that a frame's leases have had: it is written down, or of no use any more.
+    pub(crate) fn forget_time(&mut self, job: JobId, frame: FrameNumber) {
+        self.leases.forget_time(job, frame);
+    }
+}

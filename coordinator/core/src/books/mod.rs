@@ -1,0 +1,264 @@
+//! The books: everything that the core keeps, and the moves that change several of them at once, so
+//! that they go on agreeing. Every field is private to this folder; the rooms (results, checks,
+//! frames, schedule, nodes, requests) read through methods and change through moves.
+//!
+//! What to do with an input is decided in the rooms, not here.
+
+mod leasing;
+mod nodes;
+mod units;
+
+use crate::action::{Action, Step};
+use crate::checks::looks::Looks;
+use crate::faults::Faults;
+use crate::frames::orders::Orders;
+use crate::input::{RequestId, SessionId};
+use crate::journal::{Commit, Record};
+use crate::lease::{Epochs, Leases};
+use crate::nodes::roster::Roster;
+use crate::schedule::copy_looks::CopyLooks;
+use crate::schedule::dirty::Dirty;
+use crate::schedule::priorities::Shares;
+use crate::schedule::queue::Queue;
+use crate::settings::Settings;
+use crate::state::farm::Farm;
+use crate::state::ledger::Ledger;
+use crate::state::votes::Check;
+use crate::time::Moment;
+use crate::timers::{Timer, Timers};
+use std::collections::BTreeMap;
+use tessera_protocol::client::{RequestError, Response};
+use tessera_protocol::ids::{JobId, NodeId, UnitKey};
+use tessera_protocol::node::CoordinatorToNode;
+
+/// All state of the core, and what the step under way asks for.
+#[derive(Debug)]
+pub(crate) struct Books {
+    settings: Settings,
+    now: Moment,
+    /// What the journal says; changed by [`Books::record`] only.
+    farm: Ledger,
+    leases: Leases,
+    epochs: Epochs,
+    roster: Roster,
+    /// Of every job that has not ended.
+    queues: BTreeMap<JobId, Queue>,
+    shares: Shares,
+    timers: Timers,
+    orders: Orders,
+    looks: Looks,
+    copy_looks: CopyLooks,
+    /// Nothing is leased before.
+    settled_at: Moment,
+    /// Nodes that may get more units.
+    dirty: Dirty,
+    faults: Faults,
+    /// What the step under way asks the shell to do.
+    actions: Vec<Action>,
+}
+
+impl Books {
+    /// Books over a durable state, with nothing leased and nobody connected.
+    pub(crate) fn new(settings: Settings, farm: Farm, now: Moment) -> Self {
+        Self {
+            epochs: Epochs::new(farm.epochs_reserved()),
+            settings,
+            now,
+            farm: Ledger::new(farm),
+            leases: Leases::default(),
+            roster: Roster::default(),
+            queues: BTreeMap::new(),
+            shares: Shares::default(),
+            timers: Timers::default(),
+            orders: Orders::default(),
+            looks: Looks::default(),
+            copy_looks: CopyLooks::default(),
+            settled_at: now,
+            dirty: Dirty::default(),
+            faults: Faults::default(),
+            actions: Vec::new(),
+        }
+    }
+
+    // What is kept, to be read.
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        self.now
+    }
+
+    /// The durable state.
+    pub(crate) fn farm(&self) -> &Farm {
+        &self.farm
+    }
+
+    pub(crate) fn leases(&self) -> &Leases {
+        &self.leases
+    }
+
+    pub(crate) fn epochs(&self) -> &Epochs {
+        &self.epochs
+    }
+
+    pub(crate) fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    /// The queues of all open jobs.
+    pub(crate) fn queues(&self) -> &BTreeMap<JobId, Queue> {
+        &self.queues
+    }
+
+    pub(crate) fn queue(&self, job: JobId) -> Option<&Queue> {
+        self.queues.get(&job)
+    }
+
+    /// Jobs with something to lease.
+    pub(crate) fn shares(&self) -> &Shares {
+        &self.shares
+    }
+
+    pub(crate) fn timers(&self) -> &Timers {
+        &self.timers
+    }
+
+    pub(crate) fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// The job is known and has not ended.
+    pub(crate) fn is_open(&self, job: JobId) -> bool {
+        self.farm.job(job).is_some_and(|job| !job.is_final())
+    }
+
+    /// Somebody wants nothing of the job to be leased.
+    pub(crate) fn is_paused(&self, job: JobId) -> bool {
+        self.farm.job(job).is_some_and(|job| job.paused().is_some())
+    }
+
+    /// The check that a unit waits for.
+    pub(crate) fn check_of(&self, unit: UnitKey) -> Option<&Check> {
+        self.farm.job(unit.job)?.frame(unit.frame)?.check(unit.unit)
+    }
+
+    // Nouns that agree with no other, to be changed by their own methods.
+
+    /// Frames that wait for their files or to be measured.
+    pub(crate) fn orders(&self) -> &Orders {
+        &self.orders
+    }
+
+    pub(crate) fn orders_mut(&mut self) -> &mut Orders {
+        &mut self.orders
+    }
+
+    /// Frames whose checks are going to be looked at.
+    pub(crate) fn looks(&self) -> &Looks {
+        &self.looks
+    }
+
+    pub(crate) fn looks_mut(&mut self) -> &mut Looks {
+        &mut self.looks
+    }
+
+    /// When units to copy are looked for.
+    pub(crate) fn copy_looks_mut(&mut self) -> &mut CopyLooks {
+        &mut self.copy_looks
+    }
+
+    // Time.
+
+    /// Advances the clock, which never goes back. Call it first in every step: elapsed time is
+    /// charged to the leases held during it.
+    pub(crate) fn advance(&mut self, now: Moment) {
+        self.now = self.now.max(now);
+        self.leases.pass(self.now);
+    }
+
+    pub(crate) fn set_timer(&mut self, at: Moment, timer: Timer) {
+        self.timers.set(at, timer);
+    }
+
+    /// Takes the first timer that is due.
+    pub(crate) fn take_due_timer(&mut self) -> Option<Timer> {
+        self.timers.take_due(self.now)
+    }
+
+    /// When the first timer or lease is due; None where there is neither.
+    pub(crate) fn next_wakeup(&self) -> Option<Moment> {
+        let lease = self.leases.first_deadline().map(|(until, _)| until);
+        [self.timers.first(), lease].into_iter().flatten().min()
+    }
+
+    /// Leases nothing until nodes have had time to come back after a restart.
+    pub(crate) fn settle_first(&mut self) {
+        self.settled_at = self.now.after(self.settings.settle);
+        self.timers.set(self.settled_at, Timer::Settled);
+    }
+
+    /// Nodes have had time to come back after a restart.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.now >= self.settled_at
+    }
+
+    // What comes of a step.
+
+    /// Writes a fact down: it is true from now on, here and after a restart.
+    pub(crate) fn record(&mut self, record: Record) {
+        self.farm.record(record);
+    }
+
+    /// Writes a commit down, in one record with the others of its frame in this step.
+    pub(crate) fn record_commit(&mut self, unit: UnitKey, commit: Commit) {
+        self.farm.record_commit(unit, commit);
+    }
+
+    pub(crate) fn act(&mut self, action: Action) {
+        self.actions.push(action);
+    }
+
+    pub(crate) fn send(&mut self, session: SessionId, message: CoordinatorToNode) {
+        self.act(Action::Send { session, message });
+    }
+
+    /// Sends to a node, if it is here.
+    pub(crate) fn tell(&mut self, node: NodeId, message: CoordinatorToNode) {
+        if let Some(session) = self.roster.session_of(node) {
+            self.send(session, message);
+        }
+    }
+
+    pub(crate) fn reply(&mut self, request: RequestId, answer: Result<Response, RequestError>) {
+        let response = answer.unwrap_or_else(Response::Error);
+        self.act(Action::Reply { request, response });
+    }
+
+    /// Counts what cannot happen and tells the shell. Panics in debug builds and unit tests.
+    #[cold]
+    pub(crate) fn fault(&mut self, what: &'static str) {
+        self.faults.count(what);
+        self.act(Action::Fault { what });
+        if cfg!(any(test, debug_assertions)) {
+            panic!("fault of the core: {what}");
+        }
+    }
+
+    /// Takes what came of the inputs since the last call.
+    pub(crate) fn take_step(&mut self) -> Step {
+        Step { records: self.farm.take_records(), actions: std::mem::take(&mut self.actions) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "fault of the core: a")]
+    fn a_fault_panics_in_tests() {
+        Books::new(Settings::default(), Farm::default(), Moment(0)).fault("a");
+    }
+}

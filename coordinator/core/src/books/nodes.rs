@@ -1,0 +1,64 @@
+//! Moves of nodes: heard, joined, gone, and what their results say of them.
+
+use super::Books;
+use crate::input::{Arrived, SessionId};
+use crate::nodes::roster::{Node, Presence};
+use tessera_protocol::ids::{NodeId, UnitKey};
+
+impl Books {
+    /// The node of a session, which is heard now; None for a session that is over.
+    pub(crate) fn heard_from(&mut self, session: SessionId) -> Option<NodeId> {
+        let id = self.roster.node_of(session)?;
+        match self.roster.get_mut(id) {
+            Some(node) => node.note_heard(self.now),
+            None => self.fault("a session is of an unknown node"),
+        }
+        Some(id)
+    }
+
+    /// A node, to be changed by its own methods.
+    pub(crate) fn node_mut(&mut self, id: NodeId) -> Option<&mut Node> {
+        self.roster.get_mut(id)
+    }
+
+    /// Takes a node in under its session. Its former session, if any, is forgotten.
+    pub(crate) fn join(&mut self, id: NodeId, session: SessionId, node: Node) {
+        self.roster.join(id, session, node);
+    }
+
+    /// Forgets the session of a node, which is then away or lost.
+    pub(crate) fn leave(&mut self, id: NodeId, presence: Presence) {
+        self.roster.leave(id, presence);
+    }
+
+    /// How people call a node that is known, or was suspected; its id where neither.
+    pub(crate) fn name_of(&self, node: NodeId) -> String {
+        let listed = self.roster.get(node).map(|node| node.name());
+        let suspect = || Some(self.farm.trust().suspect_of(node)?.name.as_str());
+        listed.or_else(suspect).map_or_else(|| node.to_string(), str::to_owned)
+    }
+
+    /// Learns of a result how fast its node is, and what the job needs.
+    pub(crate) fn note_result(&mut self, node: NodeId, result: &Arrived) {
+        let UnitKey { job: id, unit, .. } = result.lease.unit;
+        let Some(job) = self.farm.job(id) else {
+            return self.fault("a result is taken of an unknown job");
+        };
+        let camera_samples = job.grid().camera_samples(unit, result.shape.size());
+        // A unit cannot have needed more than the device has that did it; where a node says so, its
+        // word is not taken for the job.
+        let known =
+            self.roster.get(node).and_then(|node| node.devices().get(usize::from(result.device)));
+        let has = known.map_or(0, |device| device.memory_bytes);
+        let device_bytes = if result.device_bytes <= has { result.device_bytes } else { 0 };
+        if let Some(queue) = self.queues.get_mut(&id) {
+            queue.note_begun();
+            let estimates = queue.estimates_mut();
+            estimates.note_result(node, result.device, camera_samples, result.device_micros);
+            estimates.note_need(device_bytes);
+        }
+        if let Some(node) = self.roster.get_mut(node) {
+            node.note_commit(camera_samples, self.now);
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Frames whose checks are going to be looked at: whether somebody makes them. Each has one timer.
+
+use std::collections::BTreeSet;
+use tessera_protocol::ids::{FrameNumber, JobId};
+
+/// The frames.
+#[derive(Debug, Default)]
+pub(crate) struct Looks(BTreeSet<(JobId, FrameNumber)>);
+
+impl Looks {
+    /// Plans a look at a frame; false where one is planned already.
+    pub(crate) fn plan(&mut self, job: JobId, frame: FrameNumber) -> bool {
+        self.0.insert((job, frame))
+    }
+
+    /// The look at a frame begins.
+    pub(crate) fn begin(&mut self, job: JobId, frame: FrameNumber) {
+        self.0.remove(&(job, frame));
+    }
+
+    pub(crate) fn is_planned(&self, job: JobId, frame: FrameNumber) -> bool {
+        self.0.contains(&(job, frame))
+    }
+}

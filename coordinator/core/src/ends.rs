@@ -1,0 +1,83 @@
+//! Ends of jobs and frames: done, failed or cancelled, with what is left of them everywhere.
+
+use crate::action::Action;
+use crate::books::Books;
+use crate::journal::Record;
+use crate::state::frame::Frame;
+use tessera_protocol::ids::{Epoch, FrameNumber, JobId, NodeId, UnitKey};
+use tessera_protocol::node::CoordinatorToNode;
+use tessera_protocol::status::JobState;
+
+/// Ends a job whose last frame has ended, or of which a frame has failed that the frames after
+/// it need.
+pub(crate) fn end_if_over(books: &mut Books, id: JobId) {
+    let Some(job) = books.farm().job(id).filter(|job| !job.is_final()) else { return };
+    let counts = job.counts();
+    let is_broken = job.is_chained() && counts.frames_failed > 0;
+    if !is_broken && !job.is_over() {
+        return;
+    }
+    if counts.frames_failed == 0 {
+        return end_job(books, id, JobState::Done, "");
+    }
+    let first = job.frames().iter().enumerate().find_map(|(position, frame)| match frame {
+        Frame::Failed(failed) => Some((job.number(position as u32)?, failed.reason.as_str())),
+        _ => None,
+    });
+    let (frame, reason) = first.unwrap_or((FrameNumber(0), ""));
+    let note = match is_broken {
+        true => format!("{frame}, which the frames after it need, failed: {reason}"),
+        false => format!(
+            "{} of {} frames failed; the first is {frame}: {reason}",
+            counts.frames_failed,
+            job.frames().len()
+        ),
+    };
+    end_job(books, id, JobState::Failed, &note);
+}
+
+/// Ends a job: its leases, what nodes keep of it, and its own state.
+pub(crate) fn end_job(books: &mut Books, id: JobId, state: JobState, note: &str) {
+    let leases: Vec<(UnitKey, Epoch)> = books.leases().of_job(id).collect();
+    for (_, epoch) in leases {
+        books.release(epoch);
+    }
+    books.record(Record::JobEnded { job: id, state, at: books.now(), note: note.to_owned() });
+    books.close_queue(id);
+    forget_everywhere(books, id);
+    books.act(Action::JobEnded { job: id });
+    // Its leases have left room on nodes.
+    books.mark_all();
+}
+
+/// Tells every node that is here, and may hold something of the job, to forget it. One that is
+/// away is told when it comes back.
+fn forget_everywhere(books: &mut Books, job: JobId) {
+    let here = books.roster().iter().filter(|(_, node)| node.session().is_some());
+    let knowing: Vec<NodeId> =
+        here.filter(|(_, node)| node.jobs_known().contains(&job)).map(|(id, _)| *id).collect();
+    for id in knowing {
+        books.tell(id, CoordinatorToNode::Forget { job });
+        if let Some(node) = books.node_mut(id) {
+            node.forget_job(job);
+        }
+    }
+}
+
+/// Ends a frame that cannot be finished, and the job with its last one. The others go on.
+pub(crate) fn fail_frame(books: &mut Books, id: JobId, frame: FrameNumber, reason: String) {
+    let Some(position) = books.farm().job(id).and_then(|job| job.position(frame)) else {
+        return books.fault("a frame fails that does not exist");
+    };
+    let leases: Vec<(UnitKey, Epoch)> = books.leases().of_frame(id, frame).collect();
+    for (unit, epoch) in leases {
+        books.revoke(unit, epoch);
+    }
+    books.record(Record::FrameFailed { job: id, frame, reason });
+    books.drop_frame(id, position);
+    books.orders_mut().forget_failures(id, frame);
+    books.forget_time(id, frame);
+    books.act(Action::FrameFailed { job: id, frame });
+    end_if_over(books, id);
+    books.mark_all();
+}

@@ -1,0 +1,25 @@
+//! Which nodes may have work at all, whatever the job. Chooses none.
+
+use crate::books::Books;
+use crate::nodes::devices;
+use crate::nodes::roster::{Node, Presence};
+use tessera_protocol::ids::NodeId;
+
+/// A node that lied gets no work while another one lives that may have some.
+pub(crate) fn is_barred(books: &Books, id: NodeId) -> bool {
+    let trust = books.farm().trust();
+    let may_work = |(other, node): (&NodeId, &Node)| {
+        *other != id
+            && node.presence() != Presence::Lost
+            && !node.leaving()
+            && node.devices().iter().any(devices::is_ready)
+            && !books.farm().is_drained(*other)
+            && !trust.is_guilty(*other)
+    };
+    trust.is_guilty(id) && books.roster().iter().any(may_work)
+}
+
+/// A node may have work: it is willing, and nobody keeps it from it.
+pub(crate) fn is_ready(books: &Books, id: NodeId, node: &Node) -> bool {
+    node.is_willing() && !books.farm().is_drained(id) && !is_barred(books, id)
+}
