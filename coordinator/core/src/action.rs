@@ -2,6 +2,7 @@
 
 use crate::input::{RequestId, SessionId};
 use crate::journal::Record;
+use crate::unit_state::UnitMove;
 use tessera_protocol::client::Response;
 use tessera_protocol::ids::{FrameNumber, JobId, Lease};
 use tessera_protocol::node::CoordinatorToNode;
@@ -21,6 +22,9 @@ pub struct Step {
     pub records: Vec<Record>,
     /// What to do, in order.
     pub actions: Vec<Action>,
+    /// Units that have moved from one state to another, for the log; none unless they are watched
+    /// ([`crate::Core::watch_units`]).
+    pub moves: Vec<UnitMove>,
 }
 
 impl Step {

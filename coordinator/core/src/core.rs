@@ -196,6 +196,12 @@ impl Core {
         }
     }
 
+    /// Whether steps say which units moved from one state to another. They do not at first: it
+    /// costs time and memory with each unit that moves.
+    pub fn watch_units(&mut self, watch: bool) {
+        self.books.watch_units(watch);
+    }
+
     /// What came of the inputs since the last call.
     pub fn take_step(&mut self) -> Step {
         self.books.take_step()

@@ -49,4 +49,4 @@ pub use splitter::{Grid, Split};
 pub use state::rounds::{FrameRounds, TileSet};
 pub use state::snapshot::SnapshotPart;
 pub use time::Moment;
-pub use unit_state::UnitState;
+pub use unit_state::{UnitMove, UnitState};

@@ -20,7 +20,7 @@ use crate::schedule::queue::Queue;
 use crate::state::frame::{Frame, OpenFrame};
 use crate::state::job::{Job, Place};
 use crate::time::Moment;
-use tessera_protocol::ids::NodeId;
+use tessera_protocol::ids::{NodeId, UnitKey};
 
 /// Where a unit is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +70,17 @@ impl UnitState {
         };
         node.into_iter().chain(copy)
     }
+}
+
+/// A unit that has moved from one state to another in a step, whatever it was in between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnitMove {
+    /// Which unit.
+    pub unit: UnitKey,
+    /// Its state before the step.
+    pub from: UnitState,
+    /// Its state after the step.
+    pub to: UnitState,
 }
 
 /// What is kept of the units of one job.

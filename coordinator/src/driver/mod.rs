@@ -20,7 +20,9 @@ use crate::store::{Commit, Sequence, StoreError, StoreQueue, StoreWriter, snapsh
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use tessera_core::{Action, Arrived, Core, Input, Record, RequestId, SessionId, Step, Timing};
+use tessera_core::{
+    Action, Arrived, Core, Input, Record, RequestId, SessionId, Step, Timing, UnitMove,
+};
 use tessera_protocol::client::Response;
 use tessera_protocol::{JobId, Lease};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
@@ -87,10 +89,11 @@ impl Driver {
     /// Creates a driver. The core holds the state after the record `sequence`, and its newest
     /// snapshot the state after `snapshot_at`.
     pub(crate) fn new(
-        core: Core,
+        mut core: Core,
         (sequence, snapshot_at): (Sequence, Sequence),
         around: Surroundings,
     ) -> Self {
+        core.watch_units(tracing::enabled!(tracing::Level::DEBUG));
         Self {
             core,
             queue: around.writer.queue(),
@@ -228,10 +231,13 @@ impl Driver {
 
     fn store_step(&mut self) -> Result<(), StoreError> {
         let step = self.core.take_step();
+        for UnitMove { unit, from, to } in &step.moves {
+            tracing::debug!(%unit, ?from, ?to, "a unit has moved");
+        }
         if step.is_empty() {
             return Ok(());
         }
-        let Step { records, actions } = step;
+        let Step { records, actions, .. } = step;
         let (mut commit, told) = Commit::new();
         let mut not_durable = not_durable::NotDurable::default();
         for record in records {

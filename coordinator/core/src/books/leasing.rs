@@ -30,6 +30,7 @@ impl Books {
 
     /// Enters a lease into the books: of a unit that is not leased, or a copy.
     pub(crate) fn hold(&mut self, lease: Lease, id: NodeId) {
+        self.touch(lease.unit);
         let Some((place, queue)) = self.open_unit(lease.unit, "a unit is leased of no open job")
         else {
             return;
@@ -49,6 +50,8 @@ impl Books {
 
     /// Ends a lease whose result has been taken.
     pub(crate) fn settle(&mut self, epoch: Epoch) -> Option<Held> {
+        let unit = self.leases.get_by_epoch(epoch)?.unit;
+        self.touch(unit);
         self.leases.end(epoch)
     }
 

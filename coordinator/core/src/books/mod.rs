@@ -5,9 +5,11 @@
 //! What to do with an input is decided in the rooms, not here.
 
 mod leasing;
+mod moves;
 mod nodes;
 mod units;
 
+use self::moves::Moves;
 use crate::action::{Action, Step};
 use crate::checks::looks::Looks;
 use crate::faults::Faults;
@@ -55,6 +57,7 @@ pub(crate) struct Books {
     faults: Faults,
     /// What the step under way asks the shell to do.
     actions: Vec<Action>,
+    moves: Moves,
 }
 
 impl Books {
@@ -77,6 +80,7 @@ impl Books {
             dirty: Dirty::default(),
             faults: Faults::default(),
             actions: Vec::new(),
+            moves: Moves::default(),
         }
     }
 
@@ -208,11 +212,13 @@ impl Books {
 
     /// Writes a fact down: it is true from now on, here and after a restart.
     pub(crate) fn record(&mut self, record: Record) {
+        self.touch_units_of(&record);
         self.farm.record(record);
     }
 
     /// Writes a commit down, in one record with the others of its frame in this step.
     pub(crate) fn record_commit(&mut self, unit: UnitKey, commit: Commit) {
+        self.touch(unit);
         self.farm.record_commit(unit, commit);
     }
 
@@ -248,7 +254,8 @@ impl Books {
 
     /// Takes what came of the inputs since the last call.
     pub(crate) fn take_step(&mut self) -> Step {
-        Step { records: self.farm.take_records(), actions: std::mem::take(&mut self.actions) }
+        let (records, moves) = (self.farm.take_records(), self.take_moves());
+        Step { records, actions: std::mem::take(&mut self.actions), moves }
     }
 }
 

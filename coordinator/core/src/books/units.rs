@@ -133,6 +133,7 @@ impl Books {
 
     /// A unit is open, but not leased before a moment.
     pub(crate) fn put_off(&mut self, unit: UnitKey, until: Moment) {
+        self.touch(unit);
         let Some((place, queue)) = self.open_unit(unit, "a unit is put off of no open job") else {
             return;
         };
@@ -143,6 +144,9 @@ impl Books {
 
     /// The wait of a unit that had failed is over. It may be over already: timers are not unset.
     pub(crate) fn end_wait(&mut self, job: JobId, place: Place) {
+        if let Some(unit) = self.farm.job(job).and_then(|job| job.key(place)) {
+            self.touch(unit);
+        }
         let avoid_until = self.now.after(self.settings.patience);
         let queue = self.queues.get_mut(&job);
         if queue.is_some_and(|queue| queue.wake(place, self.now, avoid_until)) {

@@ -1,5 +1,5 @@
-//! Orders to make a frame's files or to measure a round of it: which are not answered yet, and which
-//! failed and are given again later. Not durable: they are given again after a restart.
+//! Orders to make a frame's files or to measure a round of it: which are not answered yet, and
+//! which failed and are given again later. Not durable: they are given again after a restart.
 
 use crate::time::Moment;
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! What comes back of leases: results, failures, and leases given back. Which results are accepted is
-//! in `acceptance`; what a lease costs that ends without one, in `failed`.
+//! What comes back of leases: results, failures, and leases given back. Which results are accepted
+//! is in `acceptance`; what a lease costs that ends without one, in `failed`.
 
 pub(crate) mod acceptance;
 pub(crate) mod failed;

@@ -1,5 +1,5 @@
-//! What is measured and guessed of one open job: speeds, memory, and how its end goes. A wrong guess
-//! costs time, never a unit. Rebuilt at a restart.
+//! What is measured and guessed of one open job: speeds, memory, and how its end goes. A wrong
+//! guess costs time, never a unit. Rebuilt at a restart.
 
 use crate::schedule::measured::Measured;
 use crate::schedule::pace::Pace;

@@ -1,5 +1,5 @@
-//! Which unit goes to which node next. Shares among priorities (`priorities`), then the oldest job, then
-//! the order of its frames.
+//! Which unit goes to which node next. Shares among priorities (`priorities`), then the oldest job,
+//! then the order of its frames.
 //!
 //! Nodes with the fewest units are served first, one unit at a time, so that a small job spreads
 //! over the farm; each is filled up to the capacity it asked for, so that its devices always have a

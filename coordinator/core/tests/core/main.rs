@@ -6,6 +6,7 @@ mod devices;
 mod epochs;
 mod failures;
 mod journal;
+mod moves;
 mod parts;
 mod pause;
 mod retry;

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tessera_core::{
     Action, Core, Input, Moment, Record, RequestId, SessionId, Settings, SnapshotPart, Step,
+    UnitMove, UnitState,
 };
 use tessera_protocol::client::Response;
-use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease};
+use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease, UnitKey};
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{CoordinatorToNode, Task};
 use tessera_protocol::status::{FrameFile, FrameState};
@@ -24,6 +25,9 @@ pub(crate) struct SmallFarm {
     /// What the nodes were told of every lease, and what they were answered.
     pub(crate) given: BTreeMap<Lease, Task>,
     pub(crate) told: Vec<CoordinatorToNode>,
+    /// Of the last step.
+    pub(crate) moves: Vec<UnitMove>,
+    states: BTreeMap<UnitKey, UnitState>,
     settings: Settings,
     resolving: Vec<JobId>,
     measuring: Vec<JobId>,
@@ -34,7 +38,8 @@ impl SmallFarm {
     /// Nodes 1 to `nodes`, each with room for one unit, and a job of so many units.
     pub(crate) fn new(settings: Settings, units: u32, nodes: u64) -> Self {
         let now = Moment(1_000_000);
-        let core = Core::new(settings.clone(), now);
+        let mut core = Core::new(settings.clone(), now);
+        core.watch_units(true);
         let mut farm = Self {
             core,
             now,
@@ -42,6 +47,8 @@ impl SmallFarm {
             records: Vec::new(),
             given: BTreeMap::new(),
             told: Vec::new(),
+            moves: Vec::new(),
+            states: BTreeMap::new(),
             settings,
             resolving: Vec::new(),
             measuring: Vec::new(),
@@ -69,8 +76,9 @@ impl SmallFarm {
 
     pub(crate) fn step(&mut self, input: Input) {
         self.core.handle(input, self.now);
-        let Step { records, actions } = self.core.take_step();
+        let Step { records, actions, moves } = self.core.take_step();
         self.records.extend(records);
+        self.follow(moves);
         for action in actions {
             match action {
                 Action::ResolveFrame { job, .. } => self.resolving.push(job),
@@ -86,6 +94,20 @@ impl SmallFarm {
             }
         }
         self.core.verify().expect("the core stands by its invariants");
+    }
+
+    /// Follows every unit that was ever told to move: it is in the state that it moved to last.
+    fn follow(&mut self, moves: Vec<UnitMove>) {
+        for UnitMove { unit, from, to } in &moves {
+            let before = self.states.insert(*unit, *to);
+            assert_eq!(before.unwrap_or(*from), *from, "{unit} moved before unseen");
+        }
+        // Of a finished frame it is not kept which units it did without.
+        let is_done = |job| matches!(self.frame_of(job), Some(FrameState::Done(_)));
+        for (unit, state) in self.states.iter().filter(|(unit, _)| !is_done(unit.job)) {
+            assert_eq!(self.core.state_of(*unit).as_ref(), Ok(state), "{unit} moved unseen");
+        }
+        self.moves = moves;
     }
 
     /// Time passes, and everybody is heard.
@@ -146,6 +168,8 @@ impl SmallFarm {
     /// Another core goes on.
     pub(crate) fn replace_core(&mut self, core: Core) {
         self.core = core;
+        self.core.watch_units(true);
+        self.states.clear();
     }
 
     /// The newest job's frame is asked for.

@@ -1,0 +1,101 @@
+//! Which units moved from one state to another in a step, for the log. Off unless somebody watches,
+//! and then nothing is derived or kept.
+//!
+//! A move of the books first calls `touch` for the units that it changes, which derives their state
+//! before; at the end of the step, their state then is compared with it.
+
+use super::Books;
+use crate::journal::Record;
+use crate::state::frame::Frame;
+use crate::state::job::{Job, Place};
+use crate::unit_state::{UnitMove, UnitState};
+use std::collections::BTreeMap;
+use tessera_protocol::ids::{UnitIndex, UnitKey};
+
+/// Units that the step under way may have moved.
+#[derive(Debug, Default)]
+pub(super) struct Moves {
+    is_watched: bool,
+    /// Their states before it.
+    before: BTreeMap<UnitKey, UnitState>,
+}
+
+/// Units of frames of a job that are chosen by their position.
+fn units_of(job: &Job, chosen: impl Fn(u32, &Frame) -> bool) -> Vec<UnitKey> {
+    let frames = (0..).zip(job.frames()).filter(|(position, frame)| chosen(*position, frame));
+    let places = frames.flat_map(|(position, _)| {
+        (0..job.grid().units()).map(move |unit| Place { position, unit: UnitIndex(unit) })
+    });
+    places.filter_map(|place| job.key(place)).collect()
+}
+
+impl Books {
+    /// Begins to note which units move, or ends it.
+    pub(crate) fn watch_units(&mut self, watch: bool) {
+        self.moves = Moves { is_watched: watch, ..Moves::default() };
+    }
+
+    /// Notes the state of a unit that is about to change.
+    pub(super) fn touch(&mut self, unit: UnitKey) {
+        if self.moves.is_watched {
+            self.note_before(&[unit]);
+        }
+    }
+
+    /// Notes the states of the units that a record is about to change.
+    pub(super) fn touch_units_of(&mut self, record: &Record) {
+        if self.moves.is_watched {
+            let units = self.units_changed_by(record);
+            self.note_before(&units);
+        }
+    }
+
+    fn note_before(&mut self, units: &[UnitKey]) {
+        for unit in units {
+            if !self.moves.before.contains_key(unit)
+                && let Ok(state) = self.state_of(*unit)
+            {
+                self.moves.before.insert(*unit, state);
+            }
+        }
+    }
+
+    /// The units whose state a record may change by itself, without a move of a lease or a queue.
+    fn units_changed_by(&self, record: &Record) -> Vec<UnitKey> {
+        let job_of = |job| self.farm.job(job);
+        match record {
+            Record::UnitChecked { job, frame, redone } => {
+                vec![UnitKey { job: *job, frame: *frame, unit: redone.unit }]
+            }
+            Record::CheckWaived { job, frame, unit } => {
+                vec![UnitKey { job: *job, frame: *frame, unit: *unit }]
+            }
+            Record::UnitsTakenBack { job, frame, .. }
+            | Record::RoundMeasured { job, frame, .. }
+            | Record::FrameFailed { job, frame, .. } => job_of(*job).map_or_else(Vec::new, |job| {
+                let changed = job.position(*frame);
+                units_of(job, |position, _| Some(position) == changed)
+            }),
+            // The next frame may have waited for this one.
+            Record::FrameFinished { job, frame, .. } => job_of(*job).map_or_else(Vec::new, |job| {
+                let next = job.position(*frame).map(|position| position + 1);
+                units_of(job, |position, _| job.is_chained() && Some(position) == next)
+            }),
+            Record::JobEnded { job, .. } | Record::JobRetried { job, .. } => job_of(*job)
+                .map_or_else(Vec::new, |job| {
+                    units_of(job, |_, frame| !matches!(frame, Frame::Done(_)))
+                }),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Takes the units that have moved since the last call, in their order.
+    pub(super) fn take_moves(&mut self) -> Vec<UnitMove> {
+        let before = std::mem::take(&mut self.moves.before);
+        let moves = before.into_iter().filter_map(|(unit, from)| {
+            let to = self.state_of(unit).ok()?;
+            (from != to).then_some(UnitMove { unit, from, to })
+        });
+        moves.collect()
+    }
+}
