@@ -79,18 +79,3 @@ fn tests_that_the_page_on_gltf_names_exist() {
     let unknown = named.into_iter().filter(|name| !sources.contains(&format!("fn {name}()")));
     none("tests that gltf-tests.md names and nobody wrote", unknown.map(str::to_owned).collect());
 }
-
-/// A how-to whose list names a file that moved is wrong for whoever follows it.
-#[test]
-fn paths_that_the_page_on_extending_names_exist() {
-    let path = root().join("docs/extending.md");
-    let page = std::fs::read_to_string(&path).expect("docs/extending.md is there");
-    let is_path = |word: &&str| {
-        let shape = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
-        word.contains('/') && word.chars().all(shape)
-    };
-    let named: Vec<&str> = page.split('`').skip(1).step_by(2).filter(is_path).collect();
-    assert!(named.len() > 20, "the page names {} paths", named.len());
-    let missing = named.into_iter().filter(|name| !root().join(name).exists());
-    none("paths in docs/extending.md that lead nowhere", missing.map(str::to_owned).collect());
-}
