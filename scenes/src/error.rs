@@ -8,9 +8,9 @@ pub enum SceneError {
     /// A file cannot be read.
     #[error("cannot read `{path}`")]
     Read {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         #[source]
         source: std::io::Error,
     },
@@ -21,12 +21,12 @@ pub enum SceneError {
     FileTooLarge {
         /// Path within the scene's folder.
         file: String,
-        /// Its length.
+        /// Length of the file.
         bytes: u64,
         /// [`crate::Limits::file_bytes`].
         limit: u64,
     },
-    /// The file is not glTF at all, or cut short.
+    /// The file is not glTF, or is cut short.
     #[error("`{file}` is not a glTF 2.0 file: {problem}")]
     Container {
         /// Path within the scene's folder.
@@ -43,69 +43,69 @@ pub enum SceneError {
         #[source]
         source: serde_json::Error,
     },
-    /// Something in the file contradicts glTF 2.0 or a limit.
+    /// A part of the file contradicts glTF 2.0 or a limit.
     #[error("`{file}`: {path}: {problem}")]
     Invalid {
         /// Path within the scene's folder.
         file: String,
-        /// Where in the JSON, such as `meshes[3].primitives[0].attributes.POSITION`.
+        /// Place in the JSON, such as `meshes[3].primitives[0].attributes.POSITION`.
         path: String,
         /// What is wrong and what to do.
         problem: String,
     },
-    /// The file needs extensions that Tessera does not know.
+    /// The file requires extensions that Tessera does not support.
     #[error("`{file}`: extensionsRequired: {} not supported; {hint}", names.join(", "))]
     Extension {
         /// Path within the scene's folder.
         file: String,
-        /// The extensions.
+        /// Names of the extensions.
         names: Vec<String>,
         /// What to do.
         hint: String,
     },
-    /// A URI that leaves the scene's folder, or is not a file at all.
+    /// A URI leaves the scene's folder, or does not name a file.
     #[error("`{file}`: {path}: URI {uri:?} {problem}")]
     Uri {
         /// Path within the scene's folder of the file that names it.
         file: String,
-        /// Where in the JSON.
+        /// Place in the JSON.
         path: String,
         /// The URI (shortened).
         uri: String,
         /// What is wrong with it and what to do.
         problem: String,
     },
-    /// An image cannot be decoded, or is beyond the limits.
+    /// An image cannot be decoded, or exceeds the limits.
     #[error("`{file}`: {path}: {problem}")]
     Image {
         /// Path within the scene's folder.
         file: String,
-        /// Where in the JSON; empty for an environment file.
+        /// Place in the JSON; empty for an environment file.
         path: String,
         /// What is wrong and what to do.
         problem: String,
     },
-    /// The asked camera does not exist or makes no picture.
+    /// The chosen camera does not exist or makes no picture.
     #[error("camera: {problem}")]
     Camera {
         /// What is wrong and what to do.
         problem: String,
     },
-    /// The asked material variant does not exist.
+    /// The chosen material variant does not exist.
     #[error("`{file}`: variant: {problem}")]
     Variant {
         /// Path within the scene's folder.
         file: String,
-        /// What is wrong, and which there are.
+        /// Description of the fault, and the existing variants.
         problem: String,
     },
-    /// A choice of the caller makes no picture.
+    /// An option of the caller makes no picture.
     #[error("{problem}")]
     Option {
         /// What is wrong and what to do.
         problem: String,
     },
-    /// More memory than the scene may take.
+    /// The scene needs more memory than it may use.
     #[error(
         "`{file}`: {path}: with it, the scene takes {needed} bytes of memory, more than the limit \
             of {limit}; simplify it, or raise --scene-memory"
@@ -113,21 +113,21 @@ pub enum SceneError {
     Memory {
         /// Path within the scene's folder.
         file: String,
-        /// Where in the JSON, or what of the scene.
+        /// Place in the JSON, or part of the scene.
         path: String,
-        /// Bytes with it.
+        /// Bytes with this part.
         needed: u64,
         /// [`crate::Limits::memory_bytes`].
         limit: u64,
     },
-    /// A limit on the flattened scene.
+    /// The flattened scene exceeds a limit.
     #[error("`{file}`: the scene has {count} {what}, more than the limit of {limit}; simplify it")]
     TooLarge {
         /// Path within the scene's folder.
         file: String,
-        /// What there are too many of.
+        /// Kind of the items that are too many.
         what: &'static str,
-        /// How many.
+        /// Number of the items.
         count: u64,
         /// The limit.
         limit: u64,
@@ -135,7 +135,7 @@ pub enum SceneError {
 }
 
 impl SceneError {
-    /// The file this is about, as far as one is.
+    /// Returns the file that the error is about, if there is one.
     pub fn file(&self) -> Option<&str> {
         match self {
             Self::Read { path, .. } => path.to_str(),

@@ -129,8 +129,8 @@ fn shown_cameras(document: &Document, forest: &Forest) -> Result<Vec<ShownCamera
     Ok(shown.collect())
 }
 
-/// Whether any frame shows other triangles than the first: a node that carries some moves, or a
-/// joint of its skin, or its morph weights.
+/// Returns whether any frame shows other triangles than the first: a node with triangles moves, or
+/// a joint of its skin, or its morph weights.
 fn is_geometry_animated(parts: &OwnedParts, clips: &[Clip]) -> bool {
     let mut moved = vec![false; parts.forest.nodes.len()];
     let mut morphed = vec![false; parts.forest.nodes.len()];

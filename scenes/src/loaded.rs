@@ -1,5 +1,4 @@
-//! A scene in memory, and flattening it for one frame. Owns what frames share; see `load` for where
-//! it comes from.
+//! A scene in memory, and its flattening for one frame. Owns what frames share; `load` reads it.
 
 use crate::bvh::{self, BuilderKind, Placed};
 use crate::camera::{self, ShownCamera};
@@ -22,8 +21,8 @@ use tessera_layout::{
     Bvh, FlatScene, Layers, Light, LightChoice, LightChoices, Material, Medium, build_light_choices,
 };
 
-/// A scene whose files have been read and checked. It can be flattened for any number of frames,
-/// from any thread.
+/// A scene whose files have been read and checked. Any thread can flatten it for any number of
+/// frames.
 #[derive(Debug)]
 pub struct LoadedScene {
     pub(crate) parts: OwnedParts,
@@ -33,22 +32,22 @@ pub struct LoadedScene {
     /// Node and index into `punctual`, in canonical order.
     pub(crate) shown_lights: Vec<(usize, usize)>,
     pub(crate) textures: TextureSet,
-    /// What extensions add to materials.
+    /// Layers that extensions add to materials.
     pub(crate) layers: Arc<Vec<Layers>>,
-    /// What closed surfaces enclose.
+    /// Media that closed surfaces enclose.
     pub(crate) media: Arc<Vec<Medium>>,
     /// Names of the material variants.
     pub(crate) variants: Vec<String>,
     pub(crate) environment: LoadedEnvironment,
-    /// Geometry of every frame, where it does not move.
+    /// Geometry of every frame, if it does not move.
     pub(crate) still: Option<Arc<Moment>>,
     pub(crate) hierarchy: HierarchyCache,
-    /// Bounds over the animation, once they have been asked for.
+    /// Bounds over the animation, computed when they are first needed.
     pub(crate) film_bounds: OnceLock<(Vec3, Vec3)>,
     pub(crate) report: SceneReport,
 }
 
-/// What geometry is made of.
+/// Everything that geometry is made from.
 #[derive(Debug)]
 pub(crate) struct OwnedParts {
     pub(crate) file: String,
@@ -60,22 +59,22 @@ pub(crate) struct OwnedParts {
     pub(crate) instancing: Instancing,
 }
 
-/// Geometry of one moment and what in it emits.
+/// Geometry at one moment, and its emitters.
 #[derive(Debug)]
 pub(crate) struct Moment {
     pub(crate) geometry: FlatGeometry,
     pub(crate) emitters: Vec<TriangleEmitter>,
 }
 
-/// The last hierarchy over geometry that does not move, by builder and the ray origins that it
-/// allows for.
+/// The last hierarchy over geometry that does not move, with its builder and its bound for ray
+/// origins.
 #[derive(Debug, Default)]
 pub(crate) struct HierarchyCache(Mutex<Option<(HierarchyKey, Arc<Bvh>)>>);
 
 type HierarchyKey = (BuilderKind, u32);
 
 impl LoadedScene {
-    /// What is in the scene, what is ignored, and how much memory it needs.
+    /// Returns the report: the content of the scene, what is ignored, and how much memory it needs.
     pub fn report(&self) -> &SceneReport {
         &self.report
     }
@@ -137,7 +136,7 @@ impl LoadedScene {
         })
     }
 
-    /// Geometry at one moment.
+    /// Returns the geometry at one moment.
     pub(crate) fn moment(
         &self,
         worlds: &[Affine],
@@ -146,8 +145,8 @@ impl LoadedScene {
         self.parts.moment(worlds, weights, &self.textures, self.placed_punctual())
     }
 
-    /// Points and spots, then triangles in id order, then directional lights, then the environment;
-    /// and how one of them is chosen.
+    /// Returns the lights and the table for choosing one. The order is points and spots, triangles
+    /// in id order, directional lights, the environment.
     fn lights(
         &self,
         worlds: &[Affine],
@@ -170,7 +169,7 @@ impl LoadedScene {
         Ok((lights, made))
     }
 
-    /// The file's lights that have a place, or those that have none.
+    /// Adds the file's lights that have a place, or those that have none.
     fn place_punctual(
         &self,
         worlds: &[Affine],
@@ -193,7 +192,7 @@ impl LoadedScene {
         Ok(())
     }
 
-    /// Lights of the file that have a place: the first ones.
+    /// Returns the number of the file's lights with a place, which are the first ones.
     fn placed_punctual(&self) -> u32 {
         self.shown_lights.iter().filter(|(_, light)| self.punctual[*light].is_placed()).count()
             as u32
@@ -242,7 +241,7 @@ impl OwnedParts {
 
 impl HierarchyCache {
     fn get(&self, key: HierarchyKey, build: impl FnOnce() -> Arc<Bvh>) -> Arc<Bvh> {
-        // A thread that panicked while it held the lock left at worst an old entry behind.
+        // If a thread panicked while it held the lock, at worst an old entry is left.
         let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*cached {
             Some((known, bvh)) if *known == key => Arc::clone(bvh),
@@ -274,12 +273,12 @@ fn check(options: &FlattenOptions) -> Result<(), SceneError> {
     Ok(())
 }
 
-/// A sphere that holds all triangles: centre and radius in metres, the radius of a scene without
-/// any being 1.
+/// Returns the centre and radius in metres of a sphere around all triangles. Without triangles the
+/// radius is 1.
 fn bounding_sphere(geometry: &FlatGeometry) -> ([f32; 3], f32) {
     let (lower, upper) = (widen(geometry.lower), widen(geometry.upper));
     let center = narrow(scale(add(lower, upper), 0.5));
-    // From the centre as rounded to floats, and a little more for the rounding of the radius
+    // Measure from the centre as rounded to floats, and add a little for the rounding of the radius
     // itself.
     let farthest = |corner: [f64; 3]| length(sub(corner, widen(center)));
     let radius = (farthest(lower).max(farthest(upper)) * 1.000_001) as f32;

@@ -38,9 +38,9 @@ pub(crate) fn length(a: Vec3) -> f64 {
     dot(a, a).sqrt()
 }
 
-/// The unit vector along `a`, or None where it has no direction.
+/// Returns the unit vector along `a`; None if it has no direction.
 pub(crate) fn normalize(a: Vec3) -> Option<Vec3> {
-    // Scaled first, so that neither tiny nor huge vectors lose their squares.
+    // Scale first, so that the squares of tiny or huge vectors do not underflow or overflow.
     let largest = a.iter().fold(0.0f64, |m, c| m.max(c.abs()));
     if !(largest > 0.0 && largest.is_finite()) {
         return None;
@@ -49,13 +49,13 @@ pub(crate) fn normalize(a: Vec3) -> Option<Vec3> {
     Some(scale(a, 1.0 / length(a)))
 }
 
-/// Some unit vector at a right angle to the unit vector `n`.
+/// Returns a unit vector perpendicular to the unit vector `n`.
 pub(crate) fn any_perpendicular(n: Vec3) -> Vec3 {
     let axis = if n[0].abs() < 0.6 { [1.0, 0.0, 0.0] } else { [0.0, 1.0, 0.0] };
     normalize(cross(n, axis)).unwrap_or([0.0, 0.0, 1.0])
 }
 
-/// Rec. 709 luminance.
+/// Returns the Rec. 709 luminance.
 pub(crate) fn luminance(rgb: [f64; 3]) -> f64 {
     0.2126 * rgb[0] + 0.7152 * rgb[1] + 0.0722 * rgb[2]
 }
@@ -71,7 +71,7 @@ impl Affine {
     pub(crate) const IDENTITY: Self =
         Self { linear: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], offset: [0.0; 3] };
 
-    /// Makes a matrix from glTF's sixteen numbers, by columns. The last row is taken to be 0, 0, 0,
+    /// Makes a map from glTF's sixteen numbers, by columns. The last row is assumed to be 0, 0, 0,
     /// 1.
     pub(crate) fn from_columns(m: [f32; 16]) -> Self {
         let at = |row: usize, column: usize| f64::from(m[column * 4 + row]);
@@ -79,7 +79,7 @@ impl Affine {
         Self { linear: [row(0), row(1), row(2)], offset: [at(0, 3), at(1, 3), at(2, 3)] }
     }
 
-    /// Scaling, then rotation by a quaternion (normalised here), then translation.
+    /// Makes a map from scaling, then rotation by a quaternion (normalised here), then translation.
     pub(crate) fn from_trs(translation: Vec3, rotation: Quat, scaling: Vec3) -> Self {
         let [x, y, z, w] = normalize_quat(rotation);
         let turn = [
@@ -92,7 +92,7 @@ impl Affine {
         Self { linear, offset: translation }
     }
 
-    /// `self` after `inner`.
+    /// Returns the map that applies `inner` and then `self`.
     pub(crate) fn after(&self, inner: &Self) -> Self {
         let linear = self.linear.map(|row| std::array::from_fn(|c| dot(row, inner.column(c))));
         Self { linear, offset: self.point(inner.offset) }
@@ -114,7 +114,7 @@ impl Affine {
         dot(self.linear[0], cross(self.linear[1], self.linear[2]))
     }
 
-    /// The map of normals, up to a positive factor: the cofactors, signed so that it equals the
+    /// Returns the map of normals, up to a positive factor: the cofactors, with the sign of the
     /// inverse transpose.
     pub(crate) fn normal_map(&self) -> [Vec3; 3] {
         let [a, b, c] = self.linear;
@@ -122,7 +122,7 @@ impl Affine {
         [scale(cross(b, c), sign), scale(cross(c, a), sign), scale(cross(a, b), sign)]
     }
 
-    /// Sum of maps by weight (linear blend skinning).
+    /// Adds a map with a weight (linear blend skinning).
     pub(crate) fn accumulate(&mut self, other: &Self, weight: f64) {
         for row in 0..3 {
             for column in 0..3 {
@@ -139,7 +139,7 @@ impl Affine {
     }
 }
 
-/// The unit quaternion; the identity where there is no direction.
+/// Returns the unit quaternion; the identity if there is no direction.
 pub(crate) fn normalize_quat(q: Quat) -> Quat {
     let squared: f64 = q.iter().map(|c| c * c).sum();
     if squared > 0.0 && squared.is_finite() {
@@ -150,12 +150,13 @@ pub(crate) fn normalize_quat(q: Quat) -> Quat {
     }
 }
 
-/// Spherical interpolation between unit quaternions the short way round (glTF 2.0, appendix C.4).
+/// Interpolates spherically between unit quaternions, the short way round (glTF 2.0, appendix C.4).
 pub(crate) fn slerp(a: Quat, b: Quat, t: f64) -> Quat {
     let mut cosine: f64 = a.iter().zip(b).map(|(x, y)| x * y).sum();
     let sign = if cosine < 0.0 { -1.0 } else { 1.0 };
     cosine *= sign;
-    // So close together that the sine would lose its digits: the chord is as good as the arc.
+    // They are so close together that the sine would lose its digits. The chord is as good as the
+    // arc.
     let (from, to) = if cosine > 0.999_999 {
         (1.0 - t, t)
     } else {
@@ -202,7 +203,7 @@ mod tests {
         assert!(
             dot(tangent, normal).abs() < 1e-12 && dot(map.vector(tangent), mapped).abs() < 1e-9
         );
-        // On the side of the surface where the mapped normal must point.
+        // It must be on the side of the surface to which the mapped normal points.
         assert!(dot(mapped, map.vector(normal)) > 0.0);
     }
 }

@@ -1,36 +1,36 @@
 //! Options of loading and flattening: environment, limits, and the view of a frame. The command
-//! line's defaults are elsewhere.
+//! line owns its defaults.
 
 use crate::bvh::BuilderKind;
 use serde::{Deserialize, Serialize};
 
-/// Copies of a mesh that come to fewer triangles than this are copied: they are a little faster to
-/// trace, and small.
+/// Smallest number of triangles in all copies of a mesh from which it is stored once. Smaller
+/// copies need little memory, and are a little faster to trace.
 pub(crate) const INSTANCED_FROM: u64 = 1 << 16;
 
-/// Where light comes from at infinity.
+/// Source of the light from infinity.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum EnvironmentSource {
     /// Only the scene's own lights. A scene without any gets a plain white environment and a
     /// warning.
     #[default]
     None,
-    /// One linear Rec. 709 radiance everywhere, each component finite and >= 0.
+    /// The same linear Rec. 709 radiance in every direction, each component finite and >= 0.
     Constant([f32; 3]),
     /// An equirectangular `.hdr` or `.exr` file.
     Map {
-        /// Path within the scene's folder, confined as every other.
+        /// Path within the scene's folder, confined like all paths.
         path: String,
     },
-    /// An equirectangular `.hdr` or `.exr` file that a person named, anywhere on this machine.
-    /// Never of a job's choosing.
+    /// An equirectangular `.hdr` or `.exr` file anywhere on this machine, named by a person. A job
+    /// cannot choose it.
     File {
-        /// Where it is.
+        /// Path of the file.
         path: std::path::PathBuf,
     },
 }
 
-/// What a scene may hold, so that a hostile or broken file costs little.
+/// Limits of a scene, so that a hostile or broken file costs little.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// Bytes of one file.
@@ -43,22 +43,21 @@ pub struct Limits {
     pub texture_bytes: u64,
     /// Texels of the environment map.
     pub environment_texels: u64,
-    /// Triangles after flattening. Those of a mesh that is held once count once; in all their
-    /// places there may be [`tessera_layout::SHOWN_TRIANGLES_MAX`].
+    /// Triangles after flattening. Those of an instanced mesh count once. With all instances there
+    /// may be [`tessera_layout::SHOWN_TRIANGLES_MAX`].
     pub triangles: u64,
-    /// Vertices after flattening, counted likewise.
+    /// Vertices after flattening, counted in the same way.
     pub vertices: u64,
     /// Nodes, instances included.
     pub nodes: u64,
-    /// Primitives in all their places, those of meshes that are held once left out.
+    /// Primitives with all their places, without those of instanced meshes.
     pub draws: u64,
-    /// Bytes that the scene takes in memory while it is prepared, as far as its files foretell it:
-    /// files, accessors, textures, maps, and what is flattened. Counted before anything is
-    /// allocated.
+    /// Bytes of memory that the scene needs while it is prepared, as far as its files tell: files,
+    /// accessors, textures, maps, and the flattened scene. Counted before anything is allocated.
     pub memory_bytes: u64,
-    /// Bytes that compressed images may give together whatever their files' sizes.
+    /// Bytes that compressed images may expand to together, whatever the sizes of their files.
     pub expansion_bytes: u64,
-    /// Beyond that, bytes that they may give for each byte of their files.
+    /// Additional bytes that they may expand to, for each byte of their files.
     pub expansion_ratio: u64,
 }
 
@@ -83,18 +82,18 @@ impl Default for Limits {
     }
 }
 
-/// What [`crate::load()`] needs beside the files.
+/// Options of [`crate::load()`] besides the files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadOptions {
-    /// Light at infinity.
+    /// Light from infinity.
     pub environment: EnvironmentSource,
-    /// Material variant (KHR_materials_variants) by name; None: each primitive shows the material
-    /// that it names itself.
+    /// Name of the material variant (KHR_materials_variants). None: each primitive shows the
+    /// material that it names itself.
     pub variant: Option<String>,
     /// Limits.
     pub limits: Limits,
-    /// A mesh whose copies would come to so many triangles is held once and shown as instances. Of
-    /// a frame's settings: copies are placed in double precision and instances in single, so that
+    /// Number of triangles from which the copies of a mesh become instances. It is a property of
+    /// the frame: copies are placed in double precision and instances in single precision, so the
     /// bits differ.
     pub instanced_from: u64,
 }
@@ -110,66 +109,68 @@ impl Default for LoadOptions {
     }
 }
 
-/// Which camera.
+/// Choice of the camera.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum CameraChoice {
-    /// The first camera in node order, or one that frames the scene's bounds where it has none.
+    /// The first camera in node order. If there is none, a camera that shows the scene's bounds.
     #[default]
     Default,
-    /// By the name of the camera or of its node.
+    /// The camera with this name, or with a node of this name.
     Named(String),
-    /// By position among the cameras that the scene shows, in node order.
+    /// The camera at this position among the scene's cameras, in node order.
     Index(u32),
-    /// Placed by hand.
+    /// A camera that the user places.
     LookAt {
-        /// Where it stands, metres.
+        /// Position of the camera, in metres.
         eye: [f32; 3],
-        /// What it looks at, metres; not `eye`.
+        /// Point that the camera looks at, in metres; not equal to `eye`.
         target: [f32; 3],
-        /// Which way is up; need not be perpendicular to the view.
+        /// Direction that is up; need not be perpendicular to the view.
         up: [f32; 3],
         /// Vertical field of view, degrees in (0, 180).
         vfov_degrees: f32,
     },
 }
 
-/// A thin lens over a perspective camera.
+/// A thin lens of a perspective camera.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lens {
-    /// How wide it is open.
+    /// Size of the opening.
     pub aperture: Aperture,
-    /// What is sharp.
+    /// Plane in focus.
     pub focus: Focus,
-    /// The blades that it is closed by; None for a round one.
+    /// Blades of the aperture; None is a round aperture.
     pub blades: Option<Blades>,
 }
 
-/// A lens that is a regular polygon, its corners on the circle of a round one.
+/// A lens opening that is a regular polygon. Its corners lie on the circle of a round opening.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Blades {
-    /// Corners, [`BLADES_MIN`](tessera_layout::BLADES_MIN) to
+    /// Number of corners, [`BLADES_MIN`](tessera_layout::BLADES_MIN) to
     /// [`BLADES_MAX`](tessera_layout::BLADES_MAX).
     pub count: u32,
-    /// Turn in degrees, counter-clockwise seen from behind the camera; at 0 a corner is at the top.
+    /// Rotation in degrees, counter-clockwise as seen from behind the camera. At 0 one corner is at
+    /// the top.
     pub rotation_degrees: f32,
 }
 
-/// How wide a lens is open.
+/// Size of a lens opening.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Aperture {
     /// Radius in metres, > 0.
     Radius(f32),
-    /// f-number, > 0: focal length over diameter, for the camera's field of view before a sensor 24
-    /// mm high.
+    /// f-number, > 0: focal length over diameter. The focal length is that of a sensor 24 mm high
+    /// with the camera's field of view.
     FStop(f32),
 }
 
-/// The plane across the view axis that a lens shows sharp.
+/// Plane that a lens shows in focus. It is perpendicular to the view axis.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Focus {
-    /// So far along the view axis, metres, > 0.
+    /// The plane at this distance along the view axis, in metres, > 0.
     Distance(f32),
-    /// Through this point of the world, metres; in front of the camera.
+    /// The plane through this point of the world, in metres. The point must be in front of the
+    /// camera.
     Point([f32; 3]),
 }
 
@@ -178,7 +179,7 @@ pub enum Focus {
 pub struct FlattenOptions {
     /// Time in seconds; clips hold their first and last pose outside their length.
     pub time_secs: f64,
-    /// Camera.
+    /// Choice of the camera.
     pub camera: CameraChoice,
     /// Lens; None is a pinhole.
     pub lens: Option<Lens>,
@@ -187,18 +188,18 @@ pub struct FlattenOptions {
     pub shift: [f32; 2],
     /// Factor on the environment, finite and >= 0.
     pub environment_intensity: f32,
-    /// Turn of the environment about +Y in degrees, counter-clockwise seen from above.
+    /// Rotation of the environment about +Y in degrees, counter-clockwise as seen from above.
     pub environment_rotation_degrees: f32,
     /// Frame width in pixels, >= 1.
     pub width: u32,
     /// Frame height in pixels, >= 1.
     pub height: u32,
-    /// How the hierarchy is built. Pictures do not depend on it.
+    /// Rule for building the hierarchy. Pictures do not depend on it.
     pub builder: BuilderKind,
 }
 
 impl FlattenOptions {
-    /// The scene at time zero through its default camera, for a frame of this size.
+    /// Returns options for the scene at time zero through its default camera, with this frame size.
     pub fn still(width: u32, height: u32) -> Self {
         Self {
             time_secs: 0.0,

@@ -1,34 +1,34 @@
-//! The binary tree: splits ranges down to what fits into a leaf and finds, on the way back, the
-//! cheapest eight-wide tree inside it. Owns neither the split rules nor the output format.
+//! The binary tree: splits ranges down to the size of leaves, and then finds the cheapest
+//! eight-wide tree in it. Owns neither the split rules nor the output format.
 
 use super::BuilderKind;
 use super::bounds::{Bounds, PrimitiveRef};
 use super::split;
 use rayon::prelude::*;
 
-/// Children of a wide node.
+/// Number of children of a wide node.
 pub(super) const WIDTH: usize = 8;
 
-/// Cost of testing a wide node's eight boxes, and of testing a block of triangles, however full:
-/// measured on `benches/rays`, in one unit.
+/// Costs of testing a wide node's eight boxes and of testing a block of triangles, full or not.
+/// They were measured with `benches/rays`, in one unit.
 const COST_NODE: f32 = 1.0;
 const COST_BLOCK: f32 = 1.0;
 
-/// Ranges below this are built by one thread.
+/// Size of a range below which it is built by one thread.
 pub(super) const PARALLEL_MIN: usize = 4096;
 
-/// A node over `n` triangles; the slice of its subtree has `2 n - 1` nodes, itself first, then the
-/// left subtree, then the right one.
+/// A node over `n` triangles. The slice of its subtree has `2 n - 1` nodes: the node itself, then
+/// the left subtree, then the right one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BinaryNode {
     pub(super) bounds: Bounds,
-    /// Triangles of the left subtree; 0 where this is a leaf.
+    /// Triangles of the left subtree; 0 if the node is a leaf.
     pub(super) left_count: u32,
-    /// How to make wide children of it.
+    /// How wide children are made from the node.
     pub(super) plan: Plan,
-    /// Wide nodes that it makes as one child, itself and all below; 0 where it is a leaf.
+    /// Number of wide nodes if the subtree becomes one child; 0 if the node is a leaf.
     pub(super) wide_count: u32,
-    /// Leaves below, or itself.
+    /// Number of leaves below the node, or the node itself.
     pub(super) leaf_count: u32,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Plan(u32);
 impl Plan {
     const LEAF: Plan = Plan(1);
 
-    /// Of 1 to 8 slots, how many the left subtree gets.
+    /// Returns how many of 1 to 8 slots the left subtree gets.
     pub(super) fn left_slots(self, slots: usize) -> usize {
         (self.0 >> (4 * (slots - 1)) & 15) as usize
     }
@@ -55,23 +55,23 @@ impl Plan {
     }
 }
 
-/// A subtree as at most 1, 2, ... 7 children: what they cost, and how many wide nodes they are.
+/// A subtree as at most 1, 2, ... 7 children: their cost, and their number of wide nodes.
 struct Forests {
     costs: [f32; WIDTH - 1],
     wide_counts: [u32; WIDTH - 1],
 }
 
-/// What a tree has to keep to.
+/// Limits of a tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) kind: BuilderKind,
-    /// Primitives in a leaf at most, 1 or more.
+    /// Most primitives in a leaf, 1 or more.
     pub(super) leaf_max: usize,
-    /// Levels at most, more than it takes to halve the primitives again and again.
+    /// Most levels. There must be more than repeated halving of the primitives takes.
     pub(super) depth_max: u32,
 }
 
-/// Builds the tree over `primitives`, which is not empty, and orders them by its leaves.
+/// Builds the tree over `primitives`, which must not be empty, and orders them by its leaves.
 pub(super) fn build(primitives: &mut [PrimitiveRef], shape: Shape) -> Vec<BinaryNode> {
     let empty = BinaryNode {
         bounds: Bounds::EMPTY,
@@ -80,7 +80,7 @@ pub(super) fn build(primitives: &mut [PrimitiveRef], shape: Shape) -> Vec<Binary
         wide_count: 0,
         leaf_count: 0,
     };
-    // By all threads, since the memory is new to the process and its pages are made by whoever
+    // All threads fill it, since the memory is new and its pages are made by the thread that
     // touches them first.
     let mut nodes: Vec<BinaryNode> =
         (0..2 * primitives.len() - 1).into_par_iter().map(|_| empty).collect();
@@ -88,7 +88,7 @@ pub(super) fn build(primitives: &mut [PrimitiveRef], shape: Shape) -> Vec<Binary
     nodes
 }
 
-/// Levels that halving so many primitives takes.
+/// Returns the number of levels that halving `primitives` primitives takes.
 pub(super) fn levels_of_halving(primitives: usize) -> u32 {
     usize::BITS - primitives.saturating_sub(1).leading_zeros()
 }
@@ -137,7 +137,7 @@ fn build_range(
     forests
 }
 
-/// The box of all triangles and the box of their (doubled) centres.
+/// Returns the box of all triangles, and the box of their (doubled) centres.
 fn measure(primitives: &[PrimitiveRef]) -> (Bounds, Bounds) {
     if primitives.len() >= split::CHUNKED_MIN {
         let measured = primitives.par_chunks(split::CHUNK).map(measure);
@@ -160,9 +160,9 @@ fn measure(primitives: &[PrimitiveRef]) -> (Bounds, Bounds) {
     (bounds, centers)
 }
 
-/// Splits by the rule, or by count where the rule could otherwise go deeper than a traversal's
-/// stack allows: halving `n` triangles takes `ceil(log2 n)` more levels, which is kept in reserve
-/// at every node. A wide tree is never deeper than the binary one.
+/// Splits by the rule, or by count if the rule could go deeper than the traversal's stack. Halving
+/// `n` triangles takes `ceil(log2 n)` more levels, which are kept in reserve at every node. A wide
+/// tree is never deeper than the binary one.
 fn split_range(
     primitives: &mut [PrimitiveRef],
     centers: &Bounds,
@@ -179,12 +179,12 @@ fn split_range(
     }
 }
 
-/// The plan of a node from its children's forests.
+/// Returns the plan of a node from its children's forests.
 fn plan(left: &Forests, right: &Forests, half_area: f32) -> (Plan, Forests) {
     let mut shares = [0usize; WIDTH];
     let mut costs = [f32::INFINITY; WIDTH];
     for slots in 2..=WIDTH {
-        // The first share stands where costs overflow: any share makes a valid tree.
+        // If costs overflow, the first share is used. Any share makes a valid tree.
         let mut best = (left.costs[0] + right.costs[slots - 2], 1);
         for left_slots in 2..slots {
             let cost = left.costs[left_slots - 1] + right.costs[slots - left_slots - 1];

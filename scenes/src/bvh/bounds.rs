@@ -1,5 +1,5 @@
-//! Axis-aligned boxes and boxed references to triangles. Four lanes, of which three count, so that
-//! the compiler uses one vector operation for each.
+//! Axis-aligned boxes, and references to triangles with their boxes. They have four lanes, of which
+//! three count, so that the compiler uses one vector operation for each.
 
 /// A box; empty where lower is above upper.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,8 @@ impl Bounds {
         self.add(&Bounds { lower: [x, y, z, 0.0], upper: [x, y, z, 0.0] });
     }
 
-    /// Half the surface area in square metres; infinite where that overflows, 0 for an empty box.
+    /// Returns half the surface area in square metres; infinite if it overflows, and 0 for an empty
+    /// box.
     pub(super) fn half_area(&self) -> f32 {
         let extent = |axis: usize| self.upper[axis] - self.lower[axis];
         let (x, y, z) = (extent(0), extent(1), extent(2));
@@ -38,7 +39,8 @@ impl Bounds {
     }
 }
 
-/// A triangle's padded box and its id. The id rides in the unused lane of the lower bound, as bits.
+/// The padded box of a triangle and its id. The bits of the id are in the unused lane of the lower
+/// bound.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PrimitiveRef(pub(super) Bounds);
 
@@ -52,12 +54,12 @@ impl PrimitiveRef {
         self.0.lower[3].to_bits()
     }
 
-    /// Twice the centre of the box along one axis.
+    /// Returns twice the centre of the box along one axis.
     pub(super) fn center_along(&self, axis: usize) -> f32 {
         self.0.lower[axis] + self.0.upper[axis]
     }
 
-    /// Twice the centre of the box.
+    /// Returns twice the centre of the box.
     pub(super) fn center(&self) -> [f32; 4] {
         let mut center = [0.0; 4];
         for (axis, value) in center.iter_mut().enumerate() {
@@ -67,7 +69,7 @@ impl PrimitiveRef {
     }
 }
 
-/// What one `minps` does; `f32::min` is several instructions because of NaN.
+/// Does what one `minps` does. `f32::min` needs several instructions because of NaN.
 fn lesser(a: f32, b: f32) -> f32 {
     if a < b { a } else { b }
 }

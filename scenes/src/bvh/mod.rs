@@ -23,10 +23,10 @@ use tessera_layout::{
 };
 use wide::Leaves;
 
-/// How a tree is split.
+/// Rule by which a tree is split.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum BuilderKind {
-    /// Binned surface area heuristic: what scenes are rendered with.
+    /// Binned surface area heuristic, which is used for rendering.
     #[default]
     SurfaceArea,
     /// Halves by count along the longest axis: quick to build, slower to trace.
@@ -35,40 +35,40 @@ pub enum BuilderKind {
     Random(u64),
 }
 
-/// Padding in units of the largest coordinate: 2^-21, four units in the last place. A slab distance
-/// is off by three roundings at most, so a box that is this much larger is never missed by a ray
-/// that meets what is in it.
+/// Padding in units of the largest coordinate: 2^-21, which is four units in the last place. A slab
+/// distance has an error of at most three roundings. So a ray that hits something in a box always
+/// hits the padded box.
 const PADDING_SCALE: f32 = 1.0 / 2_097_152.0;
 
-/// Levels that a mesh's binary tree may have, where that suffices: an eight-wide one has far fewer,
-/// so that the instances' own keeps most of all that there may be.
+/// Levels that a mesh's binary tree may have, if they suffice. An eight-wide tree has far fewer, so
+/// the tree over the instances can have most of the possible levels.
 const MESH_DEPTH: u32 = 24;
 
-/// Levels of a mesh's hierarchy that leave enough to one over as many instances as a scene may have
-/// nodes.
+/// Most levels of a mesh's hierarchy. They leave enough for a tree over as many instances as a
+/// scene can have nodes.
 pub(crate) const MESH_LEVELS_MAX: u32 = 23;
 
 impl Shape {
     const TRIANGLES: Shape = Shape {
         kind: BuilderKind::SurfaceArea,
         leaf_max: LEAF_TRIANGLES_MAX as usize,
-        // A level less, since a root may come above it.
+        // One level less, since a root may be added above it.
         depth_max: BVH_DEPTH_MAX - 1,
     };
 }
 
-/// Triangles a hierarchy can hold, so that ids and node indices keep clear of their flag bits.
+/// Most triangles of a hierarchy, so that ids and node indices do not reach their flag bits.
 pub const TRIANGLES_MAX: usize = 1 << 29;
 
-/// Largest coordinate of a box, metres: kernels refuse what reaches farther.
+/// Largest coordinate of a box in metres. Kernels refuse larger ones.
 pub(crate) const EXTENT_MAX: f32 = 1e34;
 
-/// Instances as a hierarchy sees them.
+/// Instances, as far as a hierarchy needs them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Placed<'a> {
-    /// The box that each fills in the world, lower and upper, not padded.
+    /// Box of each instance in the world, lower and upper corner, not padded.
     pub(crate) boxes: &'a [[[f32; 3]; 2]],
-    /// Levels of the deepest mesh.
+    /// Number of levels of the deepest mesh.
     pub(crate) depth: u32,
 }
 
@@ -76,12 +76,14 @@ pub(crate) struct Placed<'a> {
 /// magnitude in metres of any coordinate that a ray can start from outside the triangles themselves
 /// (cameras with their lens).
 ///
-/// # Panics If there are more than [`TRIANGLES_MAX`] triangles, which importers refuse.
+/// # Panics
+///
+/// If there are more than [`TRIANGLES_MAX`] triangles, which importers refuse.
 pub fn build(triangles: &[Triangle], kind: BuilderKind, origin_max: f32) -> Bvh {
     build_with(triangles, Placed::default(), kind, origin_max)
 }
 
-/// Builds a hierarchy over triangles and instances: a tree of each, side by side below one root.
+/// Builds a hierarchy over triangles and instances: one tree of each, below one root.
 pub(crate) fn build_with(
     triangles: &[Triangle],
     instances: Placed<'_>,
@@ -101,7 +103,7 @@ pub(crate) fn build_with(
     let (nodes, blocks) = if instances.boxes.is_empty() {
         of_triangles
     } else {
-        // One level for the root above both.
+        // One level is for the root above both.
         let depth_max = BVH_DEPTH_MAX - instances.depth - 1;
         let of_instances =
             tree_of_instances(instances.boxes, padding, Shape { kind, leaf_max: 1, depth_max });
@@ -110,12 +112,12 @@ pub(crate) fn build_with(
     Bvh { nodes, blocks, padding }
 }
 
-/// The largest magnitude of any coordinate.
+/// Returns the largest magnitude of any coordinate.
 fn reach<const N: usize>(corners: [[f32; 3]; N]) -> f32 {
     corners.into_iter().flatten().fold(0.0, |largest, coordinate| largest.max(coordinate.abs()))
 }
 
-/// Nodes, the root first, and blocks; none for no triangle.
+/// Returns the nodes, the root first, and the blocks. Both are empty if there is no triangle.
 fn tree_of_triangles(
     triangles: &[Triangle],
     padding: f32,
@@ -144,7 +146,7 @@ fn tree_of_instances(boxes: &[[[f32; 3]; 2]], padding: f32, shape: Shape) -> Vec
     wide::collapse(&tree, &primitives, Leaves::Instances).0
 }
 
-/// A root above the trees that are not empty, the larger one last.
+/// Returns a root above the trees that are not empty, with the larger one last.
 fn joined(of_triangles: &[BvhNode8], of_instances: &[BvhNode8]) -> Vec<BvhNode8> {
     let mut trees: Vec<(&[BvhNode8], Bounds)> = [of_triangles, of_instances]
         .into_iter()
@@ -161,7 +163,7 @@ fn joined(of_triangles: &[BvhNode8], of_instances: &[BvhNode8]) -> Vec<BvhNode8>
     nodes
 }
 
-/// A node whose inner children lie so much further on, and its blocks likewise.
+/// Returns a node whose inner children are moved by `nodes`, and its blocks by `blocks`.
 fn moved(node: &BvhNode8, nodes: u32, blocks: u32) -> BvhNode8 {
     let child = node.child.map(|child| match child {
         CHILD_EMPTY => CHILD_EMPTY,
@@ -171,7 +173,7 @@ fn moved(node: &BvhNode8, nodes: u32, blocks: u32) -> BvhNode8 {
     BvhNode8 { child, ..*node }
 }
 
-/// The box of all children.
+/// Returns the box of all children.
 fn bounds_of(node: &BvhNode8) -> Bounds {
     let mut bounds = Bounds::EMPTY;
     for slot in (0..8).filter(|slot| node.child[*slot] != CHILD_EMPTY) {
@@ -182,8 +184,8 @@ fn bounds_of(node: &BvhNode8) -> Bounds {
     bounds
 }
 
-/// Appends the hierarchy of a mesh that instances show, whose boxes are not padded: that is done in
-/// the world. Its root, and the box of all of it.
+/// Appends the hierarchy of an instanced mesh. Its boxes are not padded, because that is done in
+/// the world. Returns its root and its box.
 pub(crate) fn append_mesh(
     triangles: &[Triangle],
     (nodes, blocks): (&mut Vec<BvhNode8>, &mut Vec<TriangleBlock>),
@@ -200,7 +202,7 @@ pub(crate) fn append_mesh(
     (first_node, [lower, upper])
 }
 
-/// Levels of inner nodes from a root down.
+/// Returns the number of levels of inner nodes below and including a root.
 pub(crate) fn depth(nodes: &[BvhNode8], root: u32) -> u32 {
     let mut deepest = 0;
     let mut open = vec![(root, 1)];
@@ -213,7 +215,7 @@ pub(crate) fn depth(nodes: &[BvhNode8], root: u32) -> u32 {
     deepest
 }
 
-/// A triangle's own box by the operations of `own_box_interval` in
+/// Returns a triangle's own box, with the operations of `own_box_interval` in
 /// `kernels/source/geometry/triangle.h`.
 fn padded_box(triangle: &Triangle, padding: f32) -> Bounds {
     let mut bounds = Bounds::EMPTY;

@@ -1,19 +1,19 @@
-//! Split rules: where a range of triangles is cut in two. Every rule reorders the range and returns
-//! how many of its triangles go left: at least one, and not all.
+//! Rules that divide a range of triangles in two. Every rule reorders the range and returns how
+//! many of its triangles go left: at least one, and not all.
 
 use super::bounds::{Bounds, PrimitiveRef};
 use rayon::prelude::*;
 use tessera_layout::LEAF_TRIANGLES_MAX;
 
-/// Bins per axis of a large range. More gain nothing that a ray would notice.
+/// Most bins per axis, for a large range. More bins have no measurable effect on rays.
 const BINS_MAX: usize = 16;
 
-/// Ranges of so many triangles or more are measured and binned by all threads, a chunk each: a box
-/// of boxes is the same in any order.
+/// Size of a range from which all threads measure and bin it, one chunk each. A box of boxes is the
+/// same in any order.
 pub(super) const CHUNKED_MIN: usize = 1 << 16;
 pub(super) const CHUNK: usize = 1 << 14;
 
-/// What has its centre in a bin, or in several.
+/// Triangles with their centre in one or several bins.
 #[derive(Clone, Copy)]
 struct Bin {
     bounds: Bounds,
@@ -26,8 +26,8 @@ impl Bin {
         self.count += count;
     }
 
-    /// What tracing these triangles costs, in proportion: leaves are tested whole, so that a part
-    /// of one counts as one.
+    /// Returns a value proportional to the cost of tracing these triangles. Leaves are tested as a
+    /// whole, so a part of one counts as one.
     fn cost(&self) -> f32 {
         self.bounds.half_area() * self.count.div_ceil(LEAF_TRIANGLES_MAX) as f32
     }
@@ -53,7 +53,7 @@ impl Bins {
 
 const EMPTY_BINS: Bins = Bins { bounds: [Bounds::EMPTY; BINS_MAX], counts: [0; BINS_MAX] };
 
-/// Maps centres to bins, all axes alike.
+/// Maps centres to bins, in the same way for all axes.
 struct Binning {
     origin: [f32; 4],
     scale: [f32; 4],
@@ -65,17 +65,17 @@ impl Binning {
         let bins = (4 + count / 4).min(BINS_MAX);
         let mut scale = [0.0; 4];
         for (axis, scale) in scale.iter_mut().enumerate().take(3) {
-            // A little less than the number of bins, so that the last centre falls into the last
-            // bin.
+            // The factor is a little less than the number of bins, so that the last centre falls
+            // into the last bin.
             let factor = bins as f32 * 0.999_99 / (centers.upper[axis] - centers.lower[axis]);
             *scale = if factor.is_finite() { factor } else { 0.0 };
         }
         Binning { origin: centers.lower, scale, bins }
     }
 
-    /// The bin along an axis. A float below 2^22 and 1.5 x 2^23 add up to a float whose lowest bits
-    /// are the first one's rounded value: one addition, where a cast takes care of what cannot be
-    /// here.
+    /// Returns the bin along an axis. The sum of a float below 2^22 and 1.5 x 2^23 has the rounded
+    /// value of the first in its lowest bits. This takes one addition, while a cast handles cases
+    /// that cannot occur here.
     fn bin_of(&self, primitive: &PrimitiveRef, axis: usize) -> usize {
         const ROUNDING: f32 = 12_582_912.0;
         let at = (primitive.center_along(axis) - self.origin[axis]) * self.scale[axis] - 0.5;
@@ -83,15 +83,15 @@ impl Binning {
     }
 }
 
-/// The best cut between two bins.
+/// The best division between two bins.
 struct Cut {
     axis: usize,
     /// First bin of the right side.
     bin: usize,
 }
 
-/// Cuts by the surface area heuristic over binned centres; by count where all centres fall together
-/// or no cut has a finite cost.
+/// Divides by the surface area heuristic over binned centres. It divides by count if all centres
+/// coincide or no division has a finite cost.
 pub(super) fn surface_area(primitives: &mut [PrimitiveRef], centers: &Bounds) -> usize {
     let binning = Binning::new(centers, primitives.len());
     let Some(cut) = best_cut(primitives, &binning) else {
@@ -101,7 +101,7 @@ pub(super) fn surface_area(primitives: &mut [PrimitiveRef], centers: &Bounds) ->
     if left == 0 || left == primitives.len() { primitives.len() / 2 } else { left }
 }
 
-/// As `binned`, by all threads.
+/// Does the same as `binned` with all threads.
 fn binned_by_all(primitives: &[PrimitiveRef], binning: &Binning) -> [Bins; 3] {
     let chunks = primitives.par_chunks(CHUNK).map(|chunk| binned(chunk, binning));
     chunks.reduce(
@@ -113,7 +113,7 @@ fn binned_by_all(primitives: &[PrimitiveRef], binning: &Binning) -> [Bins; 3] {
     )
 }
 
-/// The bins of each axis.
+/// Returns the bins of each axis.
 #[inline]
 fn binned(primitives: &[PrimitiveRef], binning: &Binning) -> [Bins; 3] {
     let mut bins = [EMPTY_BINS; 3];
@@ -153,7 +153,7 @@ fn best_cut(primitives: &[PrimitiveRef], binning: &Binning) -> Option<Cut> {
     best
 }
 
-/// For each of the first bins, area times count of it and everything after it.
+/// Returns for each of the first bins the area times the count of it and everything after it.
 fn costs_from_the_right(bins: &Bins, count: usize) -> [f32; BINS_MAX] {
     let mut costs = [0.0; BINS_MAX];
     let mut right = EMPTY_BIN;
@@ -164,7 +164,7 @@ fn costs_from_the_right(bins: &Bins, count: usize) -> [f32; BINS_MAX] {
     costs
 }
 
-/// Moves what `goes_left` to the front and returns how many those are.
+/// Moves the triangles for which `goes_left` is true to the front, and returns their number.
 fn partition(primitives: &mut [PrimitiveRef], goes_left: impl Fn(&PrimitiveRef) -> bool) -> usize {
     let (mut front, mut back) = (0, primitives.len());
     loop {
@@ -193,7 +193,7 @@ pub(super) fn median(primitives: &mut [PrimitiveRef], centers: &Bounds) -> usize
     middle
 }
 
-/// Cuts anywhere, after putting triangles anywhere.
+/// Divides anywhere, after a random reordering.
 pub(super) fn random(primitives: &mut [PrimitiveRef], seed: u64) -> usize {
     let mut state = seed ^ (primitives.len() as u64) << 32 ^ u64::from(primitives[0].id());
     let mut draw = |below: usize| {
@@ -212,8 +212,8 @@ pub(super) fn random(primitives: &mut [PrimitiveRef], seed: u64) -> usize {
 mod tests {
     use super::*;
 
-    /// Of ranges with fewer bins than there may be too: cuts by sides that lack some are cuts of
-    /// slow trees, and no wrong ones.
+    /// This includes ranges with fewer than the most bins. A side that lacks some gives a slow
+    /// tree, but not a wrong one.
     #[test]
     fn costs_from_the_right_match_a_full_count() {
         for count in 1..=BINS_MAX {

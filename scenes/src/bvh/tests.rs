@@ -1,5 +1,4 @@
-//! Structure of built hierarchies, whatever the builder. That hits agree is tested where rays are,
-//! in `tests/`.
+//! Tests of the structure of hierarchies, for every builder. Tests that hits agree are in `tests/`.
 
 use super::*;
 use tessera_layout::{BVH_DEPTH_MAX, CHILD_EMPTY, CHILD_LEAF_FLAG, NONE, triangle_flags};
@@ -12,7 +11,7 @@ fn triangle(corners: [[f32; 3]; 3]) -> Triangle {
     Triangle { v0, v1, v2, ..Triangle::default() }
 }
 
-/// Small triangles in a cube of the given size, from a fixed seed.
+/// Returns small triangles in a cube of the given size, from a fixed seed.
 fn soup(count: u32, size: f32) -> Vec<Triangle> {
     let mut state = 1u32;
     let mut draw = || {
@@ -35,8 +34,8 @@ fn soup(count: u32, size: f32) -> Vec<Triangle> {
         .collect()
 }
 
-/// Walks the tree: every triangle stands in one lane, with its own corners, below boxes that
-/// contain its padded box.
+/// Walks the tree and checks that every triangle is in one lane, with its own corners, below boxes
+/// that contain its padded box.
 fn check(bvh: &Bvh, triangles: &[Triangle]) {
     let mut seen = vec![0u32; triangles.len()];
     let mut visited = 0;
@@ -105,7 +104,7 @@ fn assert_contains(outer: &Bounds, inner: &Bounds) {
     }
 }
 
-/// All that a hierarchy holds, as bits, because empty lanes are NaN.
+/// Returns the content of a hierarchy as bits, because empty lanes are NaN.
 fn bits(bvh: &Bvh) -> Vec<u32> {
     let nodes = bvh.nodes.iter().flat_map(|n| {
         n.bounds.as_flattened().as_flattened().iter().map(|x| x.to_bits()).chain(n.child)
@@ -160,8 +159,8 @@ fn sizes_at_both_ends_of_the_range_build() {
     }
 }
 
-/// Each triangle is twice as far and as large as the last: the heuristic peels them off one at a
-/// time.
+/// Each triangle is twice as far and as large as the one before, so the heuristic separates them
+/// one by one.
 #[test]
 fn tree_depth_stays_within_the_traversal_stack() {
     let mut triangles = Vec::new();
@@ -203,7 +202,7 @@ fn the_surface_area_heuristic_makes_the_cheaper_tree() {
 
 type BvhNode8Bounds = [[[f32; 8]; 3]; 2];
 
-/// With so many triangles as all threads measure, bin and fill.
+/// There are so many triangles that all threads measure, bin and fill.
 #[test]
 fn a_tree_does_not_depend_on_the_number_of_threads() {
     let triangles = soup(split::CHUNKED_MIN as u32 + 4321, 10.0);
@@ -215,7 +214,7 @@ fn a_tree_does_not_depend_on_the_number_of_threads() {
     assert!(bits(&one) == bits(&four), "another tree from four threads");
 }
 
-/// Walls, and one sliver whose box is larger than theirs and all but empty.
+/// There are walls, and one sliver whose box is larger than theirs but almost empty.
 #[test]
 fn shadow_rays_visit_likely_blockers_first() {
     let mut triangles = vec![triangle([[0.0; 3], [40.0, 40.0, 40.0], [40.0, 40.0, 40.01]])];

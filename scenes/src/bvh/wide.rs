@@ -1,4 +1,4 @@
-//! The eight-wide tree as kernels read it, made from a binary tree by its plans.
+//! The eight-wide tree in the form for kernels, made from a binary tree by its plans.
 
 use super::binary::{BinaryNode, PARALLEL_MIN, WIDTH};
 use super::bounds::{Bounds, PrimitiveRef};
@@ -8,7 +8,7 @@ use tessera_layout::{
     TriangleBlock, triangle_flags,
 };
 
-/// What leaves are made of.
+/// Content of leaves.
 #[derive(Clone, Copy)]
 pub(super) enum Leaves<'a> {
     /// A block of these triangles.
@@ -17,7 +17,7 @@ pub(super) enum Leaves<'a> {
     Instances,
 }
 
-/// A binary subtree: its first node, its first triangle in leaf order, and how many it has.
+/// A binary subtree: its first node, its first triangle in leaf order, and its number of triangles.
 #[derive(Clone, Copy)]
 struct Subtree {
     node: usize,
@@ -25,14 +25,14 @@ struct Subtree {
     count: usize,
 }
 
-/// What the tree is made from.
+/// Everything from which the tree is made.
 struct Collapse<'a> {
     tree: &'a [BinaryNode],
     primitives: &'a [PrimitiveRef],
     leaves: Leaves<'a>,
 }
 
-/// Where what is below a node goes, and the index of the first of each.
+/// Place for everything below a node, and the index of the first node and block in it.
 struct Room<'a> {
     nodes: &'a mut [BvhNode8],
     first_node: u32,
@@ -41,7 +41,7 @@ struct Room<'a> {
 }
 
 impl<'a> Room<'a> {
-    /// The first so many nodes and blocks of it.
+    /// Takes the first `nodes` nodes and `blocks` blocks of it.
     fn take(&mut self, nodes: usize, blocks: usize) -> Room<'a> {
         let (own_nodes, nodes_left) = std::mem::take(&mut self.nodes).split_at_mut(nodes);
         let (own_blocks, blocks_left) = std::mem::take(&mut self.blocks).split_at_mut(blocks);
@@ -59,24 +59,25 @@ impl<'a> Room<'a> {
     }
 }
 
-/// What a ray that meets a box may expect below it: the surface area heuristic for rays that end at
-/// any hit (Ize and Hansen, "RTSAH Traversal Order for Occlusion Rays", Computer Graphics Forum 30,
-/// 2011). It decides an order, and never an answer.
+/// Expectation for a ray that hits a box, by the surface area heuristic for rays that end at any
+/// hit (Ize and Hansen, "RTSAH Traversal Order for Occlusion Rays", Computer Graphics Forum 30,
+/// 2011). It decides only the order of visits, never a result.
 #[derive(Clone, Copy, Debug)]
 struct Prospect {
-    /// Chance that something there is in its way.
+    /// Probability that something in the box blocks the ray.
     chance: f32,
-    /// Nodes and blocks that are tested until that is known.
+    /// Number of nodes and blocks that are tested until that is known.
     cost: f32,
 }
 
 impl Prospect {
-    /// A node of an instance, whose mesh is not needed here.
+    /// Expectation for an instance, whose mesh is not needed here.
     const UNKNOWN: Prospect = Prospect { chance: 0.5, cost: 1.0 };
-    /// Chances are never taken for certain.
+    /// Largest probability that is assumed.
     const CHANCE_MAX: f32 = 0.95;
 
-    /// The order that costs least where chances have nothing to do with each other.
+    /// Returns the value by which children are ordered. The order is the cheapest one for
+    /// independent probabilities.
     fn worth(self) -> f32 {
         self.chance / self.cost
     }
@@ -108,7 +109,7 @@ pub(super) fn collapse(
     let work = Collapse { tree, primitives, leaves };
     let node_count = tree[0].wide_count.max(1) as usize;
     let block_count = work.block_count(0);
-    // By all threads: see `binary::build`.
+    // All threads fill it: see `binary::build`.
     let mut nodes: Vec<BvhNode8> = (0..node_count).into_par_iter().map(|_| EMPTY_NODE).collect();
     let mut blocks: Vec<TriangleBlock> =
         (0..block_count).into_par_iter().map(|_| EMPTY_BLOCK).collect();
@@ -119,10 +120,10 @@ pub(super) fn collapse(
 }
 
 impl Collapse<'_> {
-    /// Fills a wide node from a subtree, and everything below it. In memory a node's inner children
-    /// lie side by side, and so do the blocks of its leaves, by size, before what is below them. In
-    /// the node, children stand by what they are worth to a ray that asks whether anything is in
-    /// its way, the best last: it tries that one first.
+    /// Fills a wide node from a subtree, and everything below it. In memory, a node's inner
+    /// children are neighbours, and so are the blocks of its leaves, ordered by size; everything
+    /// below them follows. In the node, children are ordered by their value for a shadow ray. The
+    /// best is last, because the ray tries it first.
     fn fill(&self, node: &mut BvhNode8, mut room: Room<'_>, subtree: Subtree) -> Prospect {
         let mut children = [subtree; WIDTH];
         let mut count = 0;
@@ -181,7 +182,7 @@ impl Collapse<'_> {
         prospect_of(made, self.tree[subtree.node].bounds.half_area())
     }
 
-    /// Blocks of a subtree.
+    /// Returns the number of blocks of a subtree.
     fn block_count(&self, node: usize) -> usize {
         match self.leaves {
             Leaves::Triangles(_) => self.tree[node].leaf_count as usize,
@@ -193,7 +194,7 @@ impl Collapse<'_> {
         self.tree[subtree.node].plan.is_leaf()
     }
 
-    /// Lists the children that the plan makes of `subtree` with so many slots.
+    /// Lists the children that the plan makes of `subtree` with `slots` slots.
     fn gather(
         &self,
         subtree: Subtree,
@@ -223,8 +224,8 @@ impl Collapse<'_> {
         self.gather(right, slots - left_slots, children, count);
     }
 
-    /// Fills the block of a leaf. A ray that meets a convex body hits what is in it as often as the
-    /// areas say.
+    /// Fills the block of a leaf. A ray that hits a convex body hits its content in proportion to
+    /// the areas.
     fn fill_block(
         &self,
         block: &mut TriangleBlock,
@@ -252,7 +253,7 @@ impl Collapse<'_> {
     }
 }
 
-/// Of a node in whose box the children stand, which are tried from the last.
+/// Returns the expectation for a node from its children, which are tried from the last one on.
 fn prospect_of(children: &[Child], half_area: f32) -> Prospect {
     let (mut missed, mut cost) = (1.0, 1.0);
     for child in children.iter().rev() {

@@ -1,5 +1,5 @@
-//! What a placed camera frames: the bounds over the whole animation, so that the camera of a film
-//! stands still.
+//! The view of a placed camera: the bounds over the whole animation, so that the camera of a film
+//! does not move.
 
 use crate::error::SceneError;
 use crate::flatten::flat_geometry::FlatGeometry;
@@ -8,12 +8,13 @@ use crate::math::{Vec3, widen};
 use crate::node::animation;
 use crate::options::CameraChoice;
 
-/// Moments that are looked at, both ends included: what sticks out between two of them does so by
-/// little.
+/// Number of moments that are examined, including both ends. Between two of them, objects reach
+/// only a little further.
 const MOMENTS: u32 = 16;
 
 impl LoadedScene {
-    /// The bounds that a camera placed for `choice` frames; `now` is the geometry of the frame.
+    /// Returns the bounds that a camera placed for `choice` shows. `now` is the geometry of the
+    /// frame.
     pub(crate) fn framed_bounds(
         &self,
         now: &FlatGeometry,
@@ -43,7 +44,7 @@ impl LoadedScene {
                 bounds.1[axis] = bounds.1[axis].max(geometry.upper[axis].into());
             }
         }
-        // Another thread that was quicker found the same.
+        // If another thread was faster, it found the same bounds.
         Ok(*self.film_bounds.get_or_init(|| bounds))
     }
 }

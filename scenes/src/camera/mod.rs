@@ -1,5 +1,5 @@
-//! Cameras: the file's own, one placed by hand, and one that frames the bounds. Does not sample
-//! rays.
+//! Cameras: the file's cameras, a camera that the user places, and a camera that shows the bounds.
+//! Does not sample rays.
 
 pub(crate) mod framing;
 
@@ -11,11 +11,12 @@ use gltf::json::camera::Type;
 use gltf::json::validation::Checked;
 use tessera_layout::{BLADES_MAX, BLADES_MIN, Camera, CameraKind};
 
-/// Vertical field of view of the camera that frames the bounds, radians (40 degrees).
+/// Vertical field of view of the camera that shows the bounds, in radians (40 degrees).
 const FRAMING_VFOV: f64 = 0.698_131_700_797_731_8;
-/// It looks down by this angle, radians (15 degrees), from the +Z side, where glTF models face.
+/// Angle by which that camera looks down, in radians (15 degrees). It is on the +Z side, to which
+/// glTF models face.
 const FRAMING_PITCH: f64 = 0.261_799_387_799_149_4;
-/// Air around the bounding sphere.
+/// Distance factor that leaves a margin around the bounding sphere.
 const FRAMING_MARGIN: f64 = 1.05;
 
 /// How a camera projects.
@@ -34,10 +35,10 @@ pub(crate) struct FileCamera {
     pub(crate) projection: Projection,
 }
 
-/// A camera that the scene shows.
+/// A camera of the scene that can be chosen.
 #[derive(Clone, Debug)]
 pub(crate) struct ShownCamera {
-    /// Its own name, or its node's.
+    /// Name of the camera, or of its node.
     pub(crate) name: String,
     pub(crate) node_name: String,
     pub(crate) node: usize,
@@ -94,7 +95,7 @@ fn check(projection: Projection) -> Result<(), String> {
     }
 }
 
-/// The camera of a frame, in a scene whose bounds are `lower` and `upper`.
+/// Returns the camera of a frame, in a scene with the bounds `lower` and `upper`.
 pub(crate) fn resolve(
     shown: &[ShownCamera],
     worlds: &[Affine],
@@ -158,7 +159,8 @@ fn from_axes(x: Vec3, y: Vec3, z: Vec3, offset: Vec3) -> Affine {
     Affine { linear: std::array::from_fn(|row| [x[row], y[row], z[row]]), offset }
 }
 
-/// From the front (+Z), slightly from above, as far away as shows the whole bounding sphere.
+/// Returns a camera at the front (+Z), slightly above, so far away that the whole bounding sphere
+/// is visible.
 fn frame_bounds((lower, upper): (Vec3, Vec3), aspect: f64) -> (Affine, Projection) {
     let center = scale(add(lower, upper), 0.5);
     let radius = match 0.5 * length(sub(upper, lower)) {
@@ -181,8 +183,8 @@ fn assemble(
     options: &FlattenOptions,
 ) -> Result<Camera, String> {
     let aspect = f64::from(options.width) / f64::from(options.height);
-    // Nodes may scale and shear; a camera keeps its view axis, then its up axis, and the sense of
-    // its right.
+    // Nodes can scale and shear. A camera keeps its view axis, then its up axis, and the handedness
+    // of its right axis.
     let flat = "its node's transform squeezes it flat";
     let back = normalize(place.column(2)).ok_or(flat)?;
     let up = place.column(1);
@@ -239,10 +241,11 @@ fn assemble(
     Ok(camera)
 }
 
-/// Height of the sensor that f-numbers are for, metres: that of 35 mm film.
+/// Height in metres of the sensor for f-numbers, which is that of 35 mm film.
 const SENSOR_HEIGHT: f64 = 0.024;
 
-/// Radius in metres of a lens that sees so much at distance 1 above its axis.
+/// Returns the radius of a lens in metres. `half_height` is half the height of the view at distance
+/// 1.
 fn lens_radius(aperture: Aperture, half_height: f64) -> f32 {
     match aperture {
         Aperture::Radius(radius) => radius,
@@ -253,7 +256,7 @@ fn lens_radius(aperture: Aperture, half_height: f64) -> f32 {
     }
 }
 
-/// A camera whose lens is a polygon in the circle that it would be.
+/// Returns the camera with a lens that is a polygon in the circle of the round lens.
 fn with_blades(camera: Camera, blades: Blades) -> Result<Camera, String> {
     let Blades { count, rotation_degrees } = blades;
     if !(BLADES_MIN..=BLADES_MAX).contains(&count) {
@@ -262,7 +265,7 @@ fn with_blades(camera: Camera, blades: Blades) -> Result<Camera, String> {
     if !rotation_degrees.is_finite() {
         return Err("the turn of its blades is not finite".into());
     }
-    // Whole turns are taken off while they are exact.
+    // Whole turns are removed first, while that is exact.
     let turn = f64::from(rotation_degrees) % 360.0 / 360.0 + 0.25;
     let half = std::f64::consts::PI / f64::from(count);
     Ok(Camera {
@@ -274,7 +277,7 @@ fn with_blades(camera: Camera, blades: Blades) -> Result<Camera, String> {
     })
 }
 
-/// Metres along the view axis from a camera's place to what is sharp.
+/// Returns the distance along the view axis from the camera to the plane of focus, in metres.
 fn focus_distance(focus: Focus, place: Vec3, back: Vec3) -> Result<f32, String> {
     match focus {
         Focus::Distance(distance) => Ok(distance),
@@ -291,8 +294,9 @@ fn focus_distance(focus: Focus, place: Vec3, back: Vec3) -> Result<f32, String> 
     }
 }
 
-/// The largest magnitude of a coordinate from which a camera's rays start, metres, rounded up to a
-/// power of two so that a camera which moves a little changes nothing that depends on it.
+/// Returns the largest magnitude of a coordinate from which a camera's rays start, in metres. It is
+/// rounded up to a power of two, so that a small movement of the camera does not change anything
+/// that depends on it.
 pub(crate) fn origin_bound(camera: &Camera) -> f32 {
     let m = &camera.world_from_camera;
     let place = [m[3], m[7], m[11]].iter().fold(0.0f32, |largest, c| largest.max(c.abs()));

@@ -1,16 +1,15 @@
-//! Accessors: typed numbers out of buffer views, every byte bounds-checked. Owns no meaning of the
-//! numbers.
+//! Accessors: typed numbers from buffer views, with a bounds check for every byte. Does not
+//! interpret the numbers.
 
 use crate::document::Document;
 use crate::error::SceneError;
 use gltf::json::accessor::{Accessor, ComponentType, Type};
 use gltf::json::validation::Checked;
 
-/// Elements of an accessor that no bytes stand behind (sparse over zeros) at most: 2^22 × 16 floats
-/// is 256 MiB.
+/// Most elements of an accessor without bytes (sparse over zeros): 2^22 × 16 floats are 256 MiB.
 const ZERO_ELEMENTS_MAX: u64 = 1 << 22;
 
-/// Where elements lie: a run of `count` elements of `size` bytes, `stride` apart.
+/// Place of elements: `count` elements of `size` bytes, at a distance of `stride`.
 struct Run<'a> {
     bytes: &'a [u8],
     stride: usize,
@@ -24,7 +23,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// An accessor whose JSON has been checked, and whose bytes are there.
+/// An accessor with checked JSON whose bytes exist.
 struct CheckedAccessor<'a> {
     json: &'a Accessor,
     count: usize,
@@ -33,7 +32,7 @@ struct CheckedAccessor<'a> {
 }
 
 impl Document {
-    /// How many elements an accessor has, without reading it.
+    /// Returns the number of elements of an accessor, without reading them.
     pub(crate) fn accessor_count(&self, index: usize, path: &str) -> Result<u64, SceneError> {
         Ok(self.at(&self.root.accessors, index, path, "accessors")?.count.0)
     }
@@ -127,9 +126,9 @@ impl Document {
             self.invalid(format!("{place}.count"), "is beyond this machine's memory")
         })?;
         let checked = CheckedAccessor { json, count, component: component.0, components };
-        // Finds out whether the bytes are there before anybody allocates for `count` elements.
+        // Check that the bytes exist before memory for `count` elements is allocated.
         self.base_run(index, &checked)?;
-        // Once as numbers, once in the form that the caller keeps.
+        // Count them once as numbers, and once in the form that the caller keeps.
         self.budget.spend(json.count.0, 8 * components as u64, &self.file, &place)?;
         Ok(checked)
     }
@@ -181,7 +180,7 @@ impl Document {
         Ok(Run { bytes, stride, size })
     }
 
-    /// Calls `each` with every element's bytes, then again with those that the sparse part
+    /// Calls `each` with every element's bytes, and then again with those that the sparse part
     /// replaces.
     fn visit(
         &self,

@@ -1,20 +1,20 @@
-//! What a scene may take in memory, counted before anything is allocated. Frees nothing: what has
-//! been counted stays counted, so that work that is done again and again ends as well.
+//! Memory that a scene may use, counted before anything is allocated. Counts never go down, so that
+//! repeated work also has an end.
 
 use crate::error::SceneError;
 use crate::options::Limits;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes that a JSON object, and a JSON value after a comma, take once parsed, about.
+/// Approximate bytes of a parsed JSON object, and of a JSON value after a comma.
 const OBJECT_BYTES: u64 = 256;
 const VALUE_BYTES: u64 = 32;
 
-/// Bytes left to a scene. Shared by all that read for it.
+/// Bytes that a scene may still use, shared by everything that reads for it.
 #[derive(Debug)]
 pub(crate) struct Budget {
     limit: u64,
     spent: AtomicU64,
-    /// Bytes of compressed images, and of what they give.
+    /// Bytes of compressed images, and of their content.
     packed: AtomicU64,
     unpacked: AtomicU64,
     expansion_bytes: u64,
@@ -33,8 +33,8 @@ impl Budget {
         }
     }
 
-    /// Counts `count` elements of `size` bytes that are about to be allocated for what stands at
-    /// `path` of `file`.
+    /// Counts `count` elements of `size` bytes that will be allocated for the item at `path` of
+    /// `file`.
     pub(crate) fn spend(
         &self,
         count: u64,
@@ -52,7 +52,7 @@ impl Budget {
         Err(SceneError::Memory { file: file.into(), path, needed: spent, limit })
     }
 
-    /// Counts the JSON of a file as it will be once parsed.
+    /// Counts the JSON of a file in its parsed form.
     pub(crate) fn spend_json(&self, json: &[u8], file: &str) -> Result<(), SceneError> {
         let (mut objects, mut values) = (0, 0);
         let (mut in_string, mut escaped) = (false, false);
@@ -70,8 +70,8 @@ impl Budget {
         self.spend(values, VALUE_BYTES, file, "(its JSON)")
     }
 
-    /// Counts an image of `packed` bytes that gives `unpacked`. The error says what is wrong and
-    /// what to do.
+    /// Counts an image of `packed` bytes with `unpacked` bytes of content. The error says what is
+    /// wrong and what to do.
     pub(crate) fn expand(&self, packed: u64, unpacked: u64) -> Result<(), String> {
         let packed = self.packed.fetch_add(packed, Ordering::Relaxed).saturating_add(packed);
         let total = self.unpacked.fetch_add(unpacked, Ordering::Relaxed).saturating_add(unpacked);

@@ -1,12 +1,12 @@
-//! Which extensions are applied, and what looks different where one is not. Owns no extension's
-//! meaning.
+//! Extensions that are applied, and the differences in the picture if one is not. Does not
+//! implement them.
 
 use crate::document::Document;
 use crate::error::SceneError;
 use crate::report::ExtensionReport;
 use std::collections::BTreeSet;
 
-/// Extensions that are applied, or that ask for nothing a picture would show.
+/// Extensions that are applied, or that do not affect a picture.
 const APPLIED: &[&str] = &[
     "EXT_mesh_gpu_instancing",
     "EXT_meshopt_compression",
@@ -37,7 +37,7 @@ const APPLIED: &[&str] = &[
     "KHR_xmp_json_ld",
 ];
 
-/// Extensions that are known and not applied: what will look different without each.
+/// Known extensions that are not applied, and what will look different without each.
 const IGNORED: &[(&str, &str)] = &[
     ("EXT_lights_ies", "lights shine evenly instead of by their IES profile"),
     ("EXT_lights_image_based", "the scene's own image-based light is absent; give one with --env"),
@@ -54,7 +54,7 @@ const IGNORED: &[(&str, &str)] = &[
     ("MSFT_texture_dds", "textures use their fallback image, or are white where they have none"),
 ];
 
-/// What to do where one is required.
+/// Advice if one is required.
 const REMEDIES: &[(&str, &str)] = &[
     ("EXT_texture_avif", REMEDY_TEXTURES),
     ("KHR_draco_mesh_compression", REMEDY_MESHES),
@@ -66,8 +66,8 @@ const REMEDY_TEXTURES: &str = "convert the textures to PNG, JPEG or WebP";
 const REMEDY_OTHERWISE: &str =
     "export the scene without what is not supported, or list it as optional";
 
-/// What each extension of the file means here. A required one that is not applied is an error that
-/// names it.
+/// Returns the treatment of each extension of the file. A required one that is not applied is an
+/// error that names it.
 pub(crate) fn check(document: &Document) -> Result<Vec<ExtensionReport>, SceneError> {
     let root = &document.root;
     let missing: Vec<String> =
@@ -99,7 +99,7 @@ fn effect_of(name: &str) -> &'static str {
     known.map_or("it is unknown to Tessera: what it adds is absent", |(_, effect)| effect)
 }
 
-/// What to do about extensions that are required and not applied, one sentence for each kind of
+/// Returns advice about extensions that are required and not applied, one sentence for each kind of
 /// them.
 fn hint_for(missing: &[String]) -> String {
     let mut hints: Vec<&str> = Vec::new();

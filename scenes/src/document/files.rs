@@ -49,7 +49,7 @@ pub fn files_of(path: &Path) -> Result<Vec<(String, PathBuf)>, SceneError> {
                 "is a link that leads out of the scene's folder; copy the file into it".into();
             return Err(SceneError::Uri { file: document.file, path: place, uri: file, problem });
         }
-        // Whoever sends it reads it.
+        // The caller that sends the file reads it.
         source::open_regular(&at)
             .map_err(|source| SceneError::Read { path: at.clone(), source })?;
         files.push((file, at));

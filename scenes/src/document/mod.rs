@@ -1,5 +1,5 @@
-//! A glTF file as parsed: its JSON, its buffers, and errors that name a place in it. Owns no
-//! meaning of the parts.
+//! A parsed glTF file: its JSON, its buffers, and errors that name a place in it. Does not
+//! interpret the parts.
 
 pub(crate) mod accessor;
 pub(crate) mod budget;
@@ -25,22 +25,21 @@ use std::sync::Arc;
 pub(crate) struct Document {
     /// Path of the main file within the scene's folder.
     pub(crate) file: String,
-    /// The JSON. Its indices are not known to hold; see [`Document::item`].
+    /// The JSON. Its indices have not been checked; see [`Document::item`].
     pub(crate) root: Root,
     /// What may still be allocated.
     pub(crate) budget: Arc<Budget>,
     binary: Option<Vec<u8>>,
-    /// Which views are compressed.
+    /// The compressed views.
     compressed: CompressedViews,
-    /// One per entry of `buffers`, once [`Document::read_buffers`] has been called. Placeholders
-    /// are empty.
+    /// One entry for each of `buffers`, after [`Document::read_buffers`]. Placeholders are empty.
     buffers: Vec<Vec<u8>>,
-    /// What the compressed views hold, likewise.
+    /// Content of the compressed views, after the same call.
     decoded: BTreeMap<usize, Vec<u8>>,
 }
 
 impl Document {
-    /// The URI of a buffer whose bytes are needed, if it has one.
+    /// Returns the URI of a buffer whose bytes are needed, if it has one.
     pub(crate) fn buffer_uri(&self, buffer: usize) -> Option<&str> {
         if self.compressed.is_placeholder(buffer) {
             None
@@ -49,14 +48,14 @@ impl Document {
         }
     }
 
-    /// The bytes that a URI stands for.
+    /// Returns the bytes that a URI names.
     pub(crate) fn resolve(
         &self,
         source: &Source,
         uri: &str,
         path: &str,
     ) -> Result<Vec<u8>, SceneError> {
-        // Base64 gives less than it takes, and nothing else is decoded.
+        // Base64 has more characters than bytes, and nothing else is decoded.
         self.budget.spend(uri.len() as u64, 1, &self.file, path)?;
         match self.parse_uri(uri, path)? {
             Uri::Data(bytes) => Ok(bytes),
@@ -64,7 +63,7 @@ impl Document {
         }
     }
 
-    /// What a URI stands for, if it may be read.
+    /// Parses a URI and checks that it may be read.
     pub(crate) fn parse_uri(&self, uri: &str, path: &str) -> Result<Uri, SceneError> {
         uri::parse(uri).map_err(|problem| SceneError::Uri {
             file: self.file.clone(),
@@ -74,7 +73,7 @@ impl Document {
         })
     }
 
-    /// The bytes of a buffer view.
+    /// Returns the bytes of a buffer view.
     pub(crate) fn view(&self, view: usize, path: &str) -> Result<&[u8], SceneError> {
         let view_json = self.at(&self.root.buffer_views, view, path, "bufferViews")?;
         if let Some(bytes) = self.decoded.get(&view) {
@@ -85,7 +84,7 @@ impl Document {
         self.bytes_of(range, &format!("bufferViews[{view}]"))
     }
 
-    /// The bytes of a buffer from `start`, `length` of them, which stand at `place`.
+    /// Returns `length` bytes of a buffer from `start` on. `place` is their place in the JSON.
     pub(crate) fn bytes_of(
         &self,
         (buffer, start, length): (usize, u64, u64),
@@ -105,7 +104,7 @@ impl Document {
             })
     }
 
-    /// The item that `index` at `path` points at.
+    /// Returns the item that the index at `path` names.
     pub(crate) fn item<'a, T>(
         &self,
         items: &'a [T],
@@ -116,7 +115,7 @@ impl Document {
         self.at(items, index.value(), path, array)
     }
 
-    /// Likewise with a plain number.
+    /// Does the same with a plain number.
     pub(crate) fn at<'a, T>(
         &self,
         items: &'a [T],
@@ -132,7 +131,7 @@ impl Document {
         })
     }
 
-    /// An extension's object, if it is there.
+    /// Returns an extension's object, if it exists.
     pub(crate) fn extension<T: DeserializeOwned>(
         &self,
         extensions: Option<&Map<String, Value>>,
@@ -147,7 +146,7 @@ impl Document {
             .map_err(|error| self.invalid(format!("{path}.extensions.{name}"), error.to_string()))
     }
 
-    /// An error that names a place in the JSON.
+    /// Returns an error that names a place in the JSON.
     pub(crate) fn invalid(
         &self,
         path: impl Into<String>,

@@ -43,8 +43,8 @@ impl Document {
         Ok(document)
     }
 
-    /// Reads every buffer, from the binary chunk, data URIs and files, and decompresses the views
-    /// that are compressed.
+    /// Reads every buffer, from the binary chunk, data URIs and files, and decompresses the
+    /// compressed views.
     pub(crate) fn read_buffers(&mut self, source: &Source) -> Result<(), SceneError> {
         for index in 0..self.root.buffers.len() {
             if self.compressed.is_placeholder(index) {
@@ -92,10 +92,10 @@ impl Document {
     }
 }
 
-/// Parses the JSON. Channels that target no node, as KHR_animation_pointer has them, are more than
-/// the `gltf` crate accepts: those that point at a node's transform or weights are said as core
-/// glTF says it, the others, which core glTF ignores (§3.11), are taken out, and the rest is tried
-/// again.
+/// Parses the JSON. The `gltf` crate does not accept channels without a node, as
+/// KHR_animation_pointer has them. Channels that point at a node's transform or weights are
+/// rewritten in the form of core glTF. All other channels without a node are removed, since core
+/// glTF ignores them (§3.11). Then the rest is parsed again.
 fn parse_root(json: &[u8]) -> Result<Root, serde_json::Error> {
     serde_json::from_slice(json).or_else(|error| {
         let Ok(mut value) = serde_json::from_slice::<Value>(json) else { return Err(error) };
@@ -118,8 +118,8 @@ fn parse_root(json: &[u8]) -> Result<Root, serde_json::Error> {
     })
 }
 
-/// A channel's target by KHR_animation_pointer as core glTF has it; None where it is no property of
-/// a node that core glTF can move.
+/// Rewrites a channel's target from KHR_animation_pointer to core glTF. Returns None if it is not a
+/// property of a node that core glTF can move.
 fn aim_at_node(target: &mut Value) -> Option<()> {
     let pointer = target.pointer("/extensions/KHR_animation_pointer/pointer")?.as_str()?;
     let (node, path) = pointer.strip_prefix("/nodes/")?.split_once('/')?;
@@ -136,7 +136,7 @@ fn looks_like_json(bytes: &[u8]) -> bool {
     bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
 }
 
-/// The JSON and binary chunks of a GLB container (glTF 2.0, §4.4).
+/// Returns the JSON and binary chunks of a GLB container (glTF 2.0, §4.4).
 fn split_glb(bytes: &[u8]) -> Result<(&[u8], Option<&[u8]>), String> {
     let word = |at: usize| -> Option<u32> {
         Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))

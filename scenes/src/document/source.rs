@@ -1,5 +1,5 @@
-//! Reading the files of one scene, each inside its folder and within the limits. Owns no meaning of
-//! what is read.
+//! Reads the files of one scene, each inside its folder and within the limits. Does not interpret
+//! the content.
 
 use crate::document::budget::Budget;
 use crate::document::uri;
@@ -14,24 +14,24 @@ use std::sync::Arc;
 /// A scene's folder and its main file.
 pub(crate) struct Source<'a> {
     dir: &'a Path,
-    /// The main file's path within `dir`.
+    /// Path of the main file within `dir`.
     pub(crate) main: String,
     /// Limits.
     pub(crate) limits: &'a Limits,
-    /// What may still be allocated.
+    /// Memory that may still be allocated.
     pub(crate) budget: Arc<Budget>,
     bytes_read: Cell<u64>,
 }
 
 impl<'a> Source<'a> {
-    /// The scene `main` within `dir`.
+    /// Creates the source for the scene `main` in `dir`.
     pub(crate) fn new(dir: &'a Path, main: &str, limits: &'a Limits) -> Result<Self, SceneError> {
         let main = confined(main, main)?;
         let budget = Arc::new(Budget::new(limits));
         Ok(Self { dir, main, limits, budget, bytes_read: Cell::new(0) })
     }
 
-    /// Path within `dir` of a file that the main file names by a path relative to itself.
+    /// Returns the path within `dir` of a file that the main file names relative to itself.
     pub(crate) fn beside_main(&self, relative: &str) -> String {
         match self.main.rsplit_once('/') {
             Some((folder, _)) => format!("{folder}/{relative}"),
@@ -39,17 +39,17 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Where a path within `dir` is.
+    /// Returns the full path of a path within `dir`.
     pub(crate) fn locate(&self, file: &str) -> PathBuf {
         self.dir.join(file)
     }
 
-    /// The bytes of the main file, which a person may have named by a link.
+    /// Reads the main file, which may be a link that a person named.
     pub(crate) fn read_main(&self) -> Result<Vec<u8>, SceneError> {
         self.read_at(self.locate(&self.main), &self.main)
     }
 
-    /// The bytes of a file, whose path is confined.
+    /// Reads a file with a confined path.
     pub(crate) fn read(&self, file: &str) -> Result<Vec<u8>, SceneError> {
         let path = self.locate(file);
         let wrong = |source| SceneError::Read { path: path.clone(), source };
@@ -67,7 +67,7 @@ impl<'a> Source<'a> {
         self.read_at(real, file)
     }
 
-    /// The bytes of a file anywhere, which errors call `file`: for paths that the caller trusts.
+    /// Reads a file anywhere, for paths that the caller trusts. Errors call it `file`.
     pub(crate) fn read_at(&self, path: PathBuf, file: &str) -> Result<Vec<u8>, SceneError> {
         let wrong = |source| SceneError::Read { path: path.clone(), source };
         let handle = open_regular(&path).map_err(wrong)?;
@@ -96,11 +96,11 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Opens a file that is one: pipes, devices and sockets may never end, or never begin.
+/// Opens a regular file. Pipes, devices and sockets may never end, or never begin.
 pub(crate) fn open_regular(path: &Path) -> std::io::Result<File> {
     let irregular = || std::io::Error::other("it is not a regular file");
-    // Asked before it is opened, since opening a pipe waits for its writer; and after, since it may
-    // be another one by then.
+    // Check before opening, since opening a pipe waits for its writer. Check again afterwards,
+    // since it may be another file by then.
     if !std::fs::metadata(path)?.is_file() {
         return Err(irregular());
     }
@@ -108,7 +108,7 @@ pub(crate) fn open_regular(path: &Path) -> std::io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(irregular()) }
 }
 
-/// A path that a person or a job gave, if it stays inside the scene's folder.
+/// Checks that a path from a person or a job stays inside the scene's folder.
 pub(crate) fn confined(file: &str, path: &str) -> Result<String, SceneError> {
     uri::confine(path).map_err(|problem| SceneError::Uri {
         file: file.into(),

@@ -3,12 +3,12 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 
-/// Longest path of a file within its scene, bytes.
+/// Longest path of a file within its scene, in bytes.
 const PATH_BYTES_MAX: usize = 1024;
-/// Characters of a URI that an error shows.
+/// Most characters of a URI that an error shows.
 const SHOWN_CHARS: usize = 80;
 
-/// What a URI stands for.
+/// Content of a URI.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Uri {
     /// The bytes themselves.
@@ -17,7 +17,7 @@ pub(crate) enum Uri {
     File(String),
 }
 
-/// Reads a URI as glTF allows it: `data:`, or a relative path, percent-encoded. The error says what
+/// Reads a URI that glTF allows: `data:`, or a relative path, percent-encoded. The error says what
 /// is wrong with it.
 pub(crate) fn parse(uri: &str) -> Result<Uri, String> {
     if let Some(rest) = strip_prefix_ignoring_case(uri, "data:") {
@@ -37,7 +37,7 @@ pub(crate) fn parse(uri: &str) -> Result<Uri, String> {
     confine(&path).map(Uri::File)
 }
 
-/// The path with `./` parts removed, if it stays inside the folder it is relative to.
+/// Removes `./` parts from a path, if it stays inside its folder.
 pub(crate) fn confine(path: &str) -> Result<String, String> {
     if path.starts_with('/') {
         return Err("is absolute; move the file into the scene's folder and name it there".into());
@@ -59,7 +59,7 @@ pub(crate) fn confine(path: &str) -> Result<String, String> {
     Ok(confined)
 }
 
-/// As much of a URI as an error should show.
+/// Shortens a URI for an error.
 pub(crate) fn shown(uri: &str) -> String {
     let mut text: String = uri.chars().take(SHOWN_CHARS).collect();
     if text.len() < uri.len() {

@@ -1,6 +1,6 @@
-//! All triangles of one moment, in canonical order: nodes as the scene shows them, then instances,
-//! then primitives, then triangles; those that stand in the world first, and then those of meshes
-//! that are held once (`instancing.rs`). Does not make lights or hierarchies.
+//! All triangles at one moment, in canonical order: by nodes in the scene's order, then by
+//! instance, primitive and triangle. Triangles in the world come first, then those of instanced
+//! meshes (`instancing.rs`). Makes neither lights nor hierarchies.
 
 use crate::error::SceneError;
 use crate::flatten::instancing::Instancing;
@@ -13,21 +13,21 @@ use rayon::prelude::*;
 use std::sync::Arc;
 use tessera_layout::{Instance, ShadingVertex, Triangle};
 
-/// Geometry of one moment.
+/// Geometry at one moment.
 #[derive(Debug)]
 pub(crate) struct FlatGeometry {
     pub(crate) triangles: Arc<Vec<Triangle>>,
     pub(crate) triangle_vertices: Arc<Vec<[u32; 3]>>,
     pub(crate) vertices: Arc<Vec<ShadingVertex>>,
     pub(crate) instances: Arc<Vec<Instance>>,
-    /// The box of each instance.
+    /// Box of each instance.
     pub(crate) boxes: Vec<[[f32; 3]; 2]>,
-    /// Lower and upper corner of everything, metres; both zero where there is nothing.
+    /// Lower and upper corner of everything in metres; both are zero if there is nothing.
     pub(crate) lower: [f32; 3],
     pub(crate) upper: [f32; 3],
 }
 
-/// The same while it is still being made.
+/// Geometry that is not shared yet.
 pub(crate) struct PlacedGeometry {
     pub(crate) triangles: Vec<Triangle>,
     pub(crate) triangle_vertices: Vec<[u32; 3]>,
@@ -37,12 +37,12 @@ pub(crate) struct PlacedGeometry {
 }
 
 impl FlatGeometry {
-    /// Whether there is nothing to see.
+    /// Returns whether there is nothing to see.
     pub(crate) fn is_empty(&self) -> bool {
         self.triangles.is_empty() && self.instances.is_empty()
     }
 
-    /// Triangles, each instance's counted by itself.
+    /// Returns the number of triangles, with those of each instance.
     pub(crate) fn shown_triangles(&self) -> u64 {
         let instanced = self.instances.iter().map(|instance| u64::from(instance.triangle_count));
         self.triangles.len() as u64 + instanced.sum::<u64>()
@@ -50,7 +50,7 @@ impl FlatGeometry {
 }
 
 impl PlacedGeometry {
-    /// Ends the making: from here on, frames share it.
+    /// Shares the arrays between frames. They do not change from here on.
     pub(crate) fn share(self) -> FlatGeometry {
         let (lower, upper) = bounds(&self.triangles, &self.boxes);
         FlatGeometry {
@@ -74,7 +74,7 @@ struct Draw<'a> {
     first_vertex: u32,
 }
 
-/// What a moment shows and where, and how long its arrays are.
+/// Items of a moment with their places, and the lengths of the arrays.
 #[derive(Default)]
 struct Layout<'a> {
     draws: Vec<Draw<'a>>,
@@ -85,7 +85,7 @@ struct Layout<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Places everything. `weights` are animated morph weights per node.
+    /// Places everything. `weights` are the animated morph weights of each node.
     pub(crate) fn build(
         &self,
         instancing: &Instancing,
@@ -121,8 +121,8 @@ impl<'a> Parts<'a> {
         Ok(PlacedGeometry { triangles, triangle_vertices, vertices, instances, boxes })
     }
 
-    /// What stands where: a mesh that is held once as an instance, where that can be, and every
-    /// other as its primitives. An error where it comes to more than the limits allow.
+    /// Decides the place of everything: instanced meshes as instances, if possible, and all others
+    /// as their primitives. Fails if the limits are exceeded.
     fn lay_out(
         &self,
         instancing: &Instancing,
@@ -149,7 +149,7 @@ impl<'a> Parts<'a> {
                 }
                 for surface in &self.meshes[mesh].surfaces {
                     let geometry = &*surface.geometry;
-                    // The limit on vertices lets the sum fit.
+                    // The limit on vertices makes the sum fit.
                     let first_vertex = made.vertex_count as u32;
                     made.draws.push(Draw {
                         node: index,
@@ -171,7 +171,7 @@ impl<'a> Parts<'a> {
         Ok(made)
     }
 
-    /// World from mesh per joint of every skin.
+    /// Returns the map from mesh to world for each joint of every skin.
     fn joint_maps(&self, worlds: &[Affine]) -> Vec<Vec<Affine>> {
         let map = |skin: &Skin| {
             let pairs = skin.joints.iter().zip(&skin.inverse_binds);

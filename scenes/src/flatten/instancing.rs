@@ -1,6 +1,6 @@
-//! Meshes that a scene shows often enough to hold them once: which they are, their arrays and
-//! hierarchies, and an instance of one in a place. Everything else is copied into the world
-//! (`flat_geometry.rs`). What an instance is, bit for bit: `kernels/source/geometry/instance.h`.
+//! Instanced meshes: meshes that are stored once because a scene shows them often, their arrays and
+//! hierarchies, and their instances. Every other mesh is copied into the world
+//! (`flat_geometry.rs`). `kernels/source/geometry/instance.h` defines an instance bit for bit.
 
 use crate::bvh;
 use crate::error::SceneError;
@@ -12,11 +12,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tessera_layout::{Instance, Material, Meshes, ShadingVertex, Triangle};
 
-/// A mesh that is held once.
+/// A mesh that is stored once.
 #[derive(Clone, Copy, Debug)]
 struct Held {
-    /// Its own space has its origin here, so that what is far from a file's origin keeps its
-    /// digits.
+    /// Origin of the mesh's own space, so that geometry far from the file's origin keeps its
+    /// precision.
     center: [f64; 3],
     first_triangle: u32,
     triangle_count: u32,
@@ -25,22 +25,22 @@ struct Held {
     upper: [f32; 3],
 }
 
-/// The meshes that are held once.
+/// The meshes that are stored once.
 #[derive(Debug, Default)]
 pub(crate) struct Instancing {
     pub(crate) meshes: Arc<Meshes>,
-    /// By mesh of the file.
+    /// Entry for each mesh of the file.
     held: Vec<Option<Held>>,
-    /// Levels of the deepest hierarchy.
+    /// Number of levels of the deepest hierarchy.
     pub(crate) depth: u32,
-    /// What the meshes come to, shown nowhere.
+    /// Counts of the stored meshes, without their places.
     pub(crate) held_tally: Tally,
 }
 
 impl Instancing {
-    /// Takes the meshes that are worth it: shown more than once, with copies of `from` triangles or
-    /// more, without skin, morph targets and light of their own. An error where they are beyond the
-    /// limits.
+    /// Chooses the meshes that are worth it. They are shown more than once, their copies would have
+    /// at least `from` triangles, and they have no skin, no morph targets and no light. Fails if
+    /// they exceed the limits.
     pub(crate) fn of(
         parts: &Parts<'_>,
         emits: impl Fn(&Material) -> bool,
@@ -56,7 +56,7 @@ impl Instancing {
         for mesh in worthwhile {
             let held = hold(parts, mesh, &mut meshes)?;
             let depth = bvh::depth(&meshes.nodes, held.root);
-            // One that leaves too few levels to the hierarchy over instances is copied like any
+            // A mesh that leaves too few levels to the hierarchy over instances is copied like any
             // other.
             if depth <= bvh::MESH_LEVELS_MAX {
                 made.depth = made.depth.max(depth);
@@ -67,9 +67,9 @@ impl Instancing {
         Ok(made)
     }
 
-    /// A mesh in a place, its ids still to be given, and the box that it fills. None where it is to
-    /// be copied: it is not one of these, or the place mirrors, flattens it or is beyond every
-    /// float.
+    /// Returns an instance of a mesh, without its ids, and its box in the world. None if the mesh
+    /// must be copied: it is not stored once, or the place mirrors or flattens it or is out of
+    /// range.
     pub(crate) fn place(&self, mesh: usize, world: &Affine) -> Option<(Instance, [[f32; 3]; 2])> {
         let held = self.held.get(mesh)?.as_ref()?;
         let centered = Affine { linear: Affine::IDENTITY.linear, offset: held.center };

@@ -5,7 +5,7 @@ use crate::node::Forest;
 use crate::options::Limits;
 use tessera_layout::{AlphaMode, Material, material_flags, triangle_flags};
 
-/// What geometry is made of.
+/// Everything that geometry is made from.
 pub(crate) struct Parts<'a> {
     pub(crate) file: &'a str,
     pub(crate) forest: &'a Forest,
@@ -15,7 +15,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) limits: &'a Limits,
 }
 
-/// The bits that a material gives to its triangles.
+/// Returns the flags that a material gives to its triangles.
 pub(crate) fn flags_of(material: &Material) -> u32 {
     let mut flags = 0;
     if material.alpha_mode != AlphaMode::Opaque as u32 {

@@ -1,4 +1,4 @@
-//! One placed primitive: morphing, skinning and the way into the world, into triangles and
+//! Places one primitive: morphing, skinning and the transform to the world, into triangles and
 //! vertices. Owns no order.
 
 use crate::math::{
@@ -7,29 +7,29 @@ use crate::math::{
 use crate::mesh::geometry::Geometry;
 use tessera_layout::{NONE, ShadingVertex, Triangle, triangle_flags};
 
-/// Where a primitive goes.
+/// Place of a primitive.
 pub(crate) struct Placement<'a> {
     /// World from mesh, for primitives without a skin.
     pub(crate) world: Affine,
-    /// World from mesh per joint.
+    /// Map from mesh to world for each joint.
     pub(crate) joints: Option<&'a [Affine]>,
-    /// One per morph target; missing ones are 0.
+    /// Weight of each morph target; missing ones are 0.
     pub(crate) weights: &'a [f64],
     /// Index of the material, and the flags that it gives to every triangle.
     pub(crate) material: u32,
     pub(crate) material_flags: u32,
-    /// Where this primitive's vertices begin in the scene's.
+    /// Index of this primitive's first vertex in the scene.
     pub(crate) first_vertex: u32,
 }
 
-/// Where the results go: exactly as long as the geometry says.
+/// Place for the results, which has exactly the length that the geometry needs.
 pub(crate) struct Target<'a> {
     pub(crate) triangles: &'a mut [Triangle],
     pub(crate) triangle_vertices: &'a mut [[u32; 3]],
     pub(crate) vertices: &'a mut [ShadingVertex],
 }
 
-/// Fills `target`. The error is the number of a vertex whose place is not finite.
+/// Fills `target`. The error is the number of a vertex whose position is not finite.
 pub(crate) fn place(
     geometry: &Geometry,
     placement: &Placement,
@@ -84,13 +84,13 @@ pub(crate) fn place(
     Ok(())
 }
 
-/// The unit normal of a triangle's front; None where it has no area.
+/// Returns the unit normal of a triangle's front; None if it has no area.
 pub(crate) fn geometric_normal(triangle: &Triangle) -> Option<Vec3> {
     let [a, b, c] = [triangle.v0, triangle.v1, triangle.v2].map(widen);
     normalize(cross(sub(b, a), sub(c, a)))
 }
 
-/// A map with its map of normals.
+/// A map, and its map of normals.
 struct Frame {
     map: Affine,
     normal_map: [Vec3; 3],
@@ -107,7 +107,7 @@ impl Frame {
     }
 }
 
-/// The weighted sum of a vertex's joints; weights are scaled to sum to one.
+/// Returns the weighted sum of a vertex's joints. The weights are scaled to sum to one.
 fn blend(geometry: &Geometry, joints: &[Affine], vertex: usize) -> Affine {
     let mut sum = Affine::ZERO;
     let mut total = 0.0;
@@ -157,8 +157,7 @@ fn shade(geometry: &Geometry, weights: &[f64], vertex: usize, frame: &Frame) -> 
         let delta = |target: usize| geometry.targets[target].normals.get(vertex).copied();
         morph(widen(*normal), geometry, weights, delta)
     });
-    // A normal of no length, as broken files have them, becomes +Y rather than something that is no
-    // number.
+    // A normal without length, as in broken files, becomes +Y instead of NaN.
     let normal = normal.and_then(|normal| frame.normal(normal)).unwrap_or([0.0, 1.0, 0.0]);
     let (tangent, sign) = match geometry.tangents.get(vertex) {
         None => ([0.0; 3], 1.0),
@@ -184,8 +183,8 @@ fn shade(geometry: &Geometry, weights: &[f64], vertex: usize, frame: &Frame) -> 
     }
 }
 
-/// The unit vector along `tangent` at a right angle to `normal`; zero where there was no tangent at
-/// all.
+/// Returns the unit vector along `tangent` that is perpendicular to `normal`; zero if there was no
+/// tangent.
 fn upright(tangent: Vec3, normal: Vec3) -> Vec3 {
     if tangent == [0.0; 3] {
         return tangent;

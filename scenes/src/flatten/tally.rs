@@ -1,45 +1,46 @@
-//! Counts what a scene needs against its limits, before anything is made.
+//! Counts the needs of a scene against its limits, before anything is made.
 
 use crate::error::SceneError;
 use crate::mesh::Mesh;
 use crate::options::Limits;
 use tessera_layout::SHOWN_TRIANGLES_MAX;
 
-/// Bytes that a flattened triangle takes with its indices and its share of the hierarchy, a vertex
-/// with its working copy, a primitive in its place, and an instance with its box and its share of
-/// the hierarchy, about.
+/// Approximate bytes of a flattened triangle with its indices and its share of the hierarchy, of a
+/// vertex with its working copy, of a primitive in its place, and of an instance with its box and
+/// its share of the hierarchy.
 const TRIANGLE_BYTES: u64 = 48 + 12 + 120;
 const VERTEX_BYTES: u64 = 64 + 12;
 const DRAW_BYTES: u64 = 96;
 const INSTANCE_BYTES: u64 = 144 + 24 + 32 + 100;
 
-/// Numbers of everything. Far from overflow where they are checked after every node: limits are.
+/// Counts of everything. They cannot overflow, because they are checked against the limits after
+/// every node.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
-    /// Triangles in all their places.
+    /// Triangles with all their places.
     shown: u64,
     /// Triangles and vertices in memory.
     triangles: u64,
     vertices: u64,
-    /// Primitives in place.
+    /// Primitives with their places.
     draws: u64,
     instances: u64,
 }
 
 impl Tally {
-    /// A mesh is held, and so far shown nowhere.
+    /// Counts a stored mesh without any place.
     pub(crate) fn hold(&mut self, mesh: &Mesh) {
         self.triangles += triangles(mesh);
         self.vertices += vertices(mesh);
     }
 
-    /// A mesh that is held is shown in so many places.
+    /// Counts `places` places of a stored mesh.
     pub(crate) fn show(&mut self, mesh: &Mesh, places: u64) {
         self.shown += places * triangles(mesh);
         self.instances += places;
     }
 
-    /// A mesh is copied to so many places.
+    /// Counts `places` copies of a mesh.
     pub(crate) fn copy(&mut self, mesh: &Mesh, places: u64) {
         self.shown += places * triangles(mesh);
         self.triangles += places * triangles(mesh);
@@ -47,11 +48,11 @@ impl Tally {
         self.draws += places * mesh.surfaces.len() as u64;
     }
 
-    /// An error where it is beyond a limit.
+    /// Fails if a count exceeds a limit.
     pub(crate) fn check(&self, file: &str, limits: &Limits) -> Result<(), SceneError> {
         let most = [
             ("triangles", self.triangles, limits.triangles),
-            // Triangles name vertices by 32 bits, whatever the caller's limit.
+            // Triangles name vertices by 32 bits, whatever the caller's limit is.
             ("vertices", self.vertices, limits.vertices.min(u64::from(u32::MAX))),
             ("primitives in place", self.draws, limits.draws),
             ("triangles in place", self.shown, SHOWN_TRIANGLES_MAX),

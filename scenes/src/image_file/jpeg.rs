@@ -1,9 +1,9 @@
-//! JPEG files into RGBA texels, by integer arithmetic that is the same code on every processor.
-//! Owns no limits.
+//! Decodes JPEG files to RGBA texels, with integer arithmetic whose code is the same on every
+//! processor. Owns no limits.
 //!
-//! `zune-jpeg` has vector code for the transform, the upsampling and the colours, chosen by what
-//! the processor can do. Its feature flags leave that out of our build
-//! (docs/decisions/0002-dependencies.md): texels must not depend on the machine that decodes them.
+//! `zune-jpeg` has vector code for the transform, the upsampling and the colours, and chooses it by
+//! the processor. Our build excludes it by feature flags (docs/decisions/0002-dependencies.md),
+//! because texels must not depend on the machine that decodes them.
 
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;
@@ -11,7 +11,7 @@ use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-/// Largest edge that the format knows.
+/// Largest edge that the format allows.
 const EDGE_MAX: usize = 65_535;
 
 type Decoder<'a> = JpegDecoder<ZCursor<&'a [u8]>>;
@@ -21,8 +21,8 @@ pub(crate) fn size(bytes: &[u8]) -> Result<(u32, u32), String> {
     open(bytes).map(|(_, size)| size)
 }
 
-/// Decodes into `target`, four bytes a texel, opaque; the caller has checked [`size`] and made
-/// `target` for it.
+/// Decodes into `target`, four bytes per texel, opaque. The caller has checked [`size`] and
+/// allocated `target` for it.
 pub(crate) fn decode(bytes: &[u8], target: &mut [u8]) -> Result<(), String> {
     let (mut decoder, (width, height)) = open(bytes)?;
     let grey = decoder.input_colorspace() == Some(ColorSpace::Luma);
@@ -53,7 +53,7 @@ fn open(bytes: &[u8]) -> Result<(Decoder<'_>, (u32, u32)), String> {
 }
 
 fn options() -> DecoderOptions {
-    // A file that is cut short or slightly wrong still shows something, as in other programs.
+    // A file that is cut short or slightly wrong still gives a picture, as in other programs.
     DecoderOptions::default()
         .set_strict_mode(false)
         .set_max_width(EDGE_MAX)
@@ -140,8 +140,8 @@ mod tests {
             let (_, whole) = texels(bytes);
             assert!(decode(bytes, &mut vec![0; whole.len() - 4]).is_err(), "{name}");
             for length in 0..bytes.len() {
-                // A file that is cut short may still show something; its size is then as its header
-                // says.
+                // A file that is cut short may still give a picture. Its size is then the one in
+                // its header.
                 let mut texels = vec![0; whole.len()];
                 let _ = size(&bytes[..length]).and_then(|_| decode(&bytes[..length], &mut texels));
             }

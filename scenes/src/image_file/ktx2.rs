@@ -1,25 +1,25 @@
-//! KTX2 files with Basis Universal textures (KHR_texture_basisu): what their headers say, checked
-//! before the transcoder sees them, and the texels of their largest level. Owns no limits.
+//! KTX2 files with Basis Universal textures (KHR_texture_basisu): checks their headers and
+//! transcodes the texels of their largest level. Owns no limits.
 //!
-//! The transcoder makes room for what a file says of itself, so that sizes and places are compared
-//! here first. UASTC blocks are handed over in a plain file of their own, which is also how
-//! Zstandard's part stays with the library that Tessera has for it anyway.
+//! The transcoder allocates by the file's own numbers, so sizes and positions are checked here
+//! first. UASTC blocks are passed to it in a separate plain file. So Tessera's own library handles
+//! the Zstandard part.
 
 use basisu::{DecodeFlags, TargetFormat, Transcoder};
 use std::ops::Range;
 
-/// What every file begins with.
+/// First bytes of every file.
 pub(crate) const IDENTIFIER: [u8; 12] = *b"\xabKTX 20\xbb\r\n\x1a\n";
-/// Bytes of the header, and of one level in the index behind it.
+/// Length of the header, and of one level in the index after it.
 const HEADER_BYTES: usize = 80;
 const LEVEL_BYTES: usize = 24;
-/// Where the header says where keys and values are.
+/// Place in the header for the position of keys and values.
 const TEXTS_AT: Range<usize> = 56..64;
-/// Levels at most: those of the largest edge that 16 bits have.
+/// Most levels: those of the largest edge that fits into 16 bits.
 const LEVELS_MAX: u32 = 16;
-/// Bytes of a data format descriptor with one channel, and with two.
+/// Lengths of a data format descriptor with one channel and with two.
 const DESCRIPTOR_BYTES: [usize; 2] = [44, 60];
-/// Texels along a block's edge, and bytes of a UASTC block.
+/// Texels along a block's edge, and length of a UASTC block.
 const BLOCK_EDGE: u32 = 4;
 const BLOCK_BYTES: usize = 16;
 
@@ -30,15 +30,15 @@ const ZSTANDARD: u32 = 2;
 const ETC1S: u8 = 163;
 const UASTC: u8 = 166;
 
-/// What a file's header says, if everything that it names is there.
+/// Parts of a file, after a check that all of them exist.
 struct Parts<'a> {
     size: (u32, u32),
     scheme: u32,
     model: u8,
     descriptor: &'a [u8],
-    /// The largest level, as it is stored.
+    /// The largest level, as stored.
     level: &'a [u8],
-    /// What it says of its length without Zstandard.
+    /// Length of the level without Zstandard, according to the file.
     level_bytes: u64,
 }
 
@@ -47,8 +47,8 @@ pub(crate) fn size(bytes: &[u8]) -> Result<(u32, u32), String> {
     parts(bytes).map(|parts| parts.size)
 }
 
-/// Decodes into `target`, four bytes a texel; the caller has checked [`size`] and made `target` for
-/// it.
+/// Decodes into `target`, four bytes per texel. The caller has checked [`size`] and allocated
+/// `target` for it.
 pub(crate) fn decode(bytes: &[u8], target: &mut [u8]) -> Result<(), String> {
     let parts = parts(bytes)?;
     let file = if parts.model == UASTC { plain_file(&parts)? } else { without_texts(bytes) };
@@ -57,8 +57,8 @@ pub(crate) fn decode(bytes: &[u8], target: &mut [u8]) -> Result<(), String> {
     transcoder.transcode_into(0, TargetFormat::Rgba32, DecodeFlags::NONE, target).map_err(broken)
 }
 
-/// The file without its keys and values: nothing of them is wanted, and the transcoder reads beyond
-/// their end where the last is not padded.
+/// Returns the file without its keys and values, which are not needed. The transcoder reads beyond
+/// their end if the last one is not padded.
 fn without_texts(bytes: &[u8]) -> Vec<u8> {
     let mut file = bytes.to_vec();
     file[TEXTS_AT].fill(0);
@@ -73,7 +73,7 @@ fn long(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..)?.first_chunk().map(|long| u64::from_le_bytes(*long))
 }
 
-/// A range of the file by its place and length, if it is there.
+/// Returns a range of the file, if it exists.
 fn range(bytes: &[u8], at: u64, length: u64) -> Option<&[u8]> {
     let end = at.checked_add(length)?;
     bytes.get(Range { start: usize::try_from(at).ok()?, end: usize::try_from(end).ok()? })
@@ -116,7 +116,7 @@ fn parts(bytes: &[u8]) -> Result<Parts<'_>, String> {
     Ok(Parts { size: (width, height), scheme, model, descriptor, level, level_bytes })
 }
 
-/// A file of nothing but the largest level's blocks of UASTC.
+/// Returns a file with only the largest level's UASTC blocks.
 fn plain_file(parts: &Parts) -> Result<Vec<u8>, String> {
     let (width, height) = parts.size;
     let blocks = width.div_ceil(BLOCK_EDGE) as usize * height.div_ceil(BLOCK_EDGE) as usize;
@@ -133,8 +133,8 @@ fn plain_file(parts: &Parts) -> Result<Vec<u8>, String> {
     let level_at = level_at.next_multiple_of(BLOCK_BYTES);
     let mut file = Vec::with_capacity(level_at + length);
     file.extend(IDENTIFIER);
-    // Format, size of its type, width, height, depth, layers, faces, levels, scheme; then where the
-    // descriptor is, and nothing else.
+    // Format, size of its type, width, height, depth, layers, faces, levels and scheme; then the
+    // position of the descriptor, and nothing else.
     let descriptor_at = (HEADER_BYTES + LEVEL_BYTES) as u32;
     let words =
         [0, 1, width, height, 0, 0, 1, 1, PLAIN, descriptor_at, parts.descriptor.len() as u32];
@@ -212,7 +212,7 @@ mod tests {
         Ok(texels)
     }
 
-    /// The file with other bytes at some place.
+    /// Returns the file with other bytes at one place.
     fn with(bytes: &[u8], at: usize, value: &[u8]) -> Vec<u8> {
         let mut bytes = bytes.to_vec();
         bytes[at..at + value.len()].copy_from_slice(value);
@@ -260,8 +260,8 @@ mod tests {
             let told = |at: usize, value: &[u8]| texels(&with(bytes, at, value)).unwrap_err();
             assert!(told(20, &[255; 4]).contains("4294967295x29"), "{name}");
             assert!(told(24, &[0; 4]).contains("35x0"), "{name}");
-            // Where the level is, how long it is, and the same of the descriptor and of what all
-            // levels share.
+            // Position and length of the level, of the descriptor, and of the data that all levels
+            // share.
             for at in [80, 88, 48, 52, 64, 72] {
                 let value = if at < 64 { &huge[..4] } else { huge };
                 assert!(
@@ -298,8 +298,8 @@ mod tests {
     fn broken_files_give_an_error_and_never_a_panic() {
         for (name, bytes, ..) in SAMPLES {
             for length in 0..bytes.len() {
-                // Smaller levels stand before the largest, so that every byte at the end is one of
-                // its own.
+                // Smaller levels come before the largest one, so every byte at the end belongs to
+                // the largest.
                 assert!(texels(&bytes[..length]).is_err(), "{name} cut to {length}");
             }
             for at in 0..bytes.len() {

@@ -1,5 +1,5 @@
-//! PNG, JPEG, WebP and KTX2 files into texels, within limits that are checked on the header. Owns
-//! no meaning of the texels.
+//! Decodes PNG, JPEG, WebP and KTX2 files to texels, within limits that are checked on the header.
+//! Does not interpret the texels.
 
 pub(crate) mod jpeg;
 pub(crate) mod ktx2;
@@ -10,17 +10,17 @@ use image::{ColorType, DynamicImage, ImageDecoder, ImageFormat, ImageReader};
 use std::io::Cursor;
 use tessera_layout::TexelFormat;
 
-/// What a header says.
+/// Content of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) width: u32,
     pub(crate) height: u32,
-    /// More than eight bits a component.
+    /// Whether a component has more than eight bits.
     pub(crate) has_16_bits: bool,
 }
 
-/// Bytes that a decoder may take beside the picture: profiles and texts in a PNG are compressed as
-/// well.
+/// Bytes that a decoder may use besides the picture. Profiles and texts in a PNG are compressed
+/// too.
 const EXTRA_BYTES: u64 = 16 << 20;
 
 /// Reads a header without decoding. The error says what is wrong and what to do.
@@ -49,7 +49,7 @@ pub(crate) fn header(bytes: &[u8], edge_max: u32) -> Result<Header, String> {
     Ok(header)
 }
 
-/// Decodes into `target`, which has exactly the bytes that the header and the format ask for.
+/// Decodes into `target`, whose length must match the header and the format.
 pub(crate) fn decode(
     bytes: &[u8],
     header: &Header,
@@ -57,7 +57,7 @@ pub(crate) fn decode(
     target: &mut [u8],
 ) -> Result<(), String> {
     let format = match format(bytes)? {
-        // Eight bits a component: what its header said has led to no other format.
+        // There are eight bits per component, because the header did not lead to another format.
         Format::Jpeg => return jpeg::decode(bytes, target),
         Format::Ktx2 => return ktx2::decode(bytes, target),
         Format::Png => ImageFormat::Png,
@@ -83,7 +83,7 @@ pub(crate) fn decode(
     Ok(())
 }
 
-/// What is read.
+/// Format of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Png,
@@ -92,7 +92,8 @@ enum Format {
     Ktx2,
 }
 
-/// The content decides, as glTF wants; a wrong mimeType or extension is a common mistake.
+/// Recognises the format by the content, as glTF requires. A wrong mimeType or extension is a
+/// common mistake.
 fn format(bytes: &[u8]) -> Result<Format, String> {
     match image::guess_format(bytes) {
         Ok(ImageFormat::Png) => Ok(Format::Png),
@@ -114,7 +115,8 @@ fn png_header(bytes: &[u8]) -> Result<Header, String> {
     Ok(Header { width, height, has_16_bits })
 }
 
-/// `taken` bytes are the picture's, which the caller has checked against its own limits.
+/// Returns a reader. `taken` bytes are for the picture; the caller has checked them against its own
+/// limits.
 fn reader(bytes: &[u8], format: ImageFormat, taken: u64) -> ImageReader<Cursor<&[u8]>> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     let mut limits = image::Limits::default();

@@ -1,5 +1,5 @@
-//! `.hdr` (Radiance RGBE) and `.exr` files into linear radiance, within limits checked on the
-//! header. Owns no sampling.
+//! Decodes `.hdr` (Radiance RGBE) and `.exr` files to linear radiance, within limits that are
+//! checked on the header. Does not sample.
 
 use exr::prelude::{MetaData, ReadChannels, ReadLayers, read};
 use image::codecs::hdr::HdrDecoder;
@@ -19,21 +19,21 @@ const EDGE_MAX: u64 = 1 << 16;
 pub(crate) struct Map {
     pub(crate) width: u32,
     pub(crate) height: u32,
-    /// Finite and >= 0, rows from the top.
+    /// Finite values >= 0, with rows from the top.
     pub(crate) texels: Vec<[f32; 3]>,
-    /// Values that were not.
+    /// Number of values that were not finite or negative.
     pub(crate) repaired: usize,
 }
 
-/// Channels of an OpenEXR file at most: those that are not red, green or blue are unpacked for
-/// nothing.
+/// Most channels of an OpenEXR file. Channels other than red, green and blue are unpacked without
+/// use.
 const CHANNELS_MAX: usize = 64;
 
-/// What a map's header says.
+/// Sizes in a map's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MapSize {
     pub(crate) texels: u64,
-    /// Bytes of all that the file holds, unpacked.
+    /// Bytes of the file's whole content after unpacking.
     pub(crate) file_bytes: u64,
 }
 
@@ -52,7 +52,8 @@ pub(crate) fn size(bytes: &[u8], texels_max: u64) -> Result<MapSize, String> {
     Ok(MapSize { texels, file_bytes: 4 * texels })
 }
 
-/// Decodes a map; what it is shows in its first bytes. The error says what is wrong and what to do.
+/// Decodes a map, whose format is recognised by its first bytes. The error says what is wrong and
+/// what to do.
 pub(crate) fn decode(bytes: &[u8], texels_max: u64) -> Result<Map, String> {
     let (width, height, mut texels) = if bytes.starts_with(&EXR_MAGIC) {
         decode_exr(bytes, texels_max)?
@@ -64,7 +65,7 @@ pub(crate) fn decode(bytes: &[u8], texels_max: u64) -> Result<Map, String> {
     let mut repaired = 0;
     for value in texels.iter_mut().flatten() {
         if !(*value >= 0.0 && value.is_finite()) {
-            // Half floats overflow to infinity in a bright sun; NaN and negative light are nothing.
+            // Half floats overflow to infinity in a bright sun. NaN and negative values become 0.
             *value = if *value > 0.0 { FILM_VALUE_MAX } else { 0.0 };
             repaired += 1;
         }
@@ -103,7 +104,7 @@ fn cannot_decode(error: impl std::fmt::Display) -> String {
     format!("it cannot be decoded ({error}); write it again")
 }
 
-/// The largest layer, and what all layers hold together.
+/// Returns the size of the largest layer, and the bytes of all layers together.
 fn exr_size(bytes: &[u8], texels_max: u64) -> Result<MapSize, String> {
     let meta = MetaData::read_from_buffered(Cursor::new(bytes), false).map_err(cannot_decode)?;
     let mut size = MapSize { texels: 0, file_bytes: 0 };

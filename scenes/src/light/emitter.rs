@@ -17,32 +17,32 @@ use tessera_layout::{
     material_flags, triangle_flags,
 };
 
-/// Points per triangle edge at which a textured triangle's emission is looked up.
+/// Points per triangle edge at which the emission of a textured triangle is looked up.
 const PROBES_PER_EDGE: u32 = 6;
-/// Share of the whole texture's mean that every triangle keeps, for bright texels between the
-/// probes.
+/// Share of the whole texture's mean that every triangle gets, for bright texels between the
+/// points.
 const MEAN_SHARE: f64 = 0.01;
 
 /// A triangle that emits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TriangleEmitter {
     pub(crate) triangle: u32,
-    /// m².
+    /// Area in m².
     pub(crate) area: f64,
-    /// Estimated, see the head of the file; and where it shines.
+    /// Estimated power (see the beginning of this file), and the directions of its light.
     pub(crate) choice: LightChoice,
 }
 
-/// How a material emits.
+/// Emission of a material.
 struct Emission<'a> {
     factor: [f64; 3],
     sides: f64,
-    /// Its texture, the luminance of the texture's mean, and its place in UV space.
+    /// The texture, the luminance of its mean, and its place in UV space.
     texture: Option<(TexelReader<'a>, f64, [f64; 6], usize)>,
 }
 
-/// Finds the triangles that emit, in order, marks them, and numbers their lights from
-/// `first_light`.
+/// Finds the triangles that emit, in order, marks them, and numbers their lights from `first_light`
+/// on.
 pub(crate) fn mark(
     triangles: &mut [Triangle],
     triangle_vertices: &[[u32; 3]],
@@ -63,8 +63,7 @@ pub(crate) fn mark(
             let area = area(triangle);
             let corners = triangle_vertices[id].map(|vertex| &vertices[vertex as usize]);
             let power = PI * area * emission.sides * emission.luminance_over(corners);
-            // A power that no float holds picks nothing, and neither does a triangle without
-            // area.
+            // A triangle without area, or with a power that no float can hold, is never chosen.
             let choice =
                 LightChoice { power, bounds: Some(bounds_of(triangle, emission.sides > 1.0)) };
             ((power as f32) > 0.0 && (area as f32) > 0.0 && power.is_finite())
@@ -79,12 +78,12 @@ pub(crate) fn mark(
     emitters
 }
 
-/// Whether any primitive with this material emits.
+/// Returns whether any primitive with this material emits.
 pub(crate) fn emits(material: &Material, textures: &TextureSet) -> bool {
     Emission::of(material, textures).is_some()
 }
 
-/// The lights of triangles.
+/// Returns the lights of triangles.
 pub(crate) fn lights(emitters: &[TriangleEmitter]) -> impl Iterator<Item = Light> {
     emitters.iter().map(|emitter| Light {
         kind: LightKind::Triangle as u32,
@@ -94,7 +93,7 @@ pub(crate) fn lights(emitters: &[TriangleEmitter]) -> impl Iterator<Item = Light
     })
 }
 
-/// The environment's light.
+/// Returns the environment's light.
 pub(crate) fn environment_light() -> Light {
     Light { kind: LightKind::Environment as u32, ..BLANK }
 }
@@ -114,7 +113,8 @@ const BLANK: Light = Light {
     reserved: [0; 3],
 };
 
-/// A triangle shines from its front, or from both sides, with the cosine.
+/// Returns the bounds of a triangle's light. It shines from its front, or from both sides, with the
+/// cosine.
 fn bounds_of(triangle: &Triangle, both_sides: bool) -> LightBounds {
     let corners = [triangle.v0, triangle.v1, triangle.v2].map(widen);
     let normal = cross(sub(corners[1], corners[0]), sub(corners[2], corners[0]));
@@ -157,7 +157,7 @@ impl<'a> Emission<'a> {
         Some(Self { factor, sides, texture: Some((reader, mean, map, texture.uv_set as usize)) })
     }
 
-    /// Mean luminance over a triangle, from probes spread evenly over it.
+    /// Returns the mean luminance over a triangle, from points that are evenly spread over it.
     fn luminance_over(&self, corners: [&ShadingVertex; 3]) -> f64 {
         let Some((reader, mean, map, set)) = &self.texture else { return luminance(self.factor) };
         let uvs = corners.map(|corner| match set {

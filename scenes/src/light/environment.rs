@@ -1,7 +1,7 @@
-//! Light at infinity: reading `.hdr` and `.exr` maps, and the table that importance-samples them.
+//! Light from infinity: reads `.hdr` and `.exr` maps, and makes the table for importance sampling.
 //!
-//! The map is equirectangular, +Y up: row i lies at polar angle π(i + ½)/height from +Y, the centre
-//! column towards +Z, and u grows to the right of an observer at the centre.
+//! The map is equirectangular, +Y up. Row i is at the polar angle π(i + ½)/height from +Y, the
+//! centre column is towards +Z, and u grows to the right of an observer at the centre.
 
 use crate::document::source::{self, Source};
 use crate::error::SceneError;
@@ -13,26 +13,26 @@ use std::f64::consts::PI;
 use std::sync::Arc;
 use tessera_layout::{Environment, EnvironmentCell, NONE, build_environment_cells};
 
-/// Bytes that a texel takes: as decoded, as kept, its weight, and its cell; those of rows are few.
+/// Bytes of a texel: decoded, stored, its weight, and its cell. Rows need few bytes.
 const TEXEL_BYTES: u64 = 12 + 12 + 8 + 12;
 
-/// Light at infinity, ready for every frame.
+/// Light from infinity, ready for every frame.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoadedEnvironment {
     width: u32,
     height: u32,
-    /// Radiance where there is no map; None where there is nothing at all.
+    /// Radiance if there is no map; None if there is no light from infinity.
     constant: Option<[f32; 3]>,
     pub(crate) texels: Arc<Vec<[f32; 3]>>,
     pub(crate) cells: Arc<Vec<EnvironmentCell>>,
-    /// ∫ luminance dω over the sphere, before any intensity.
+    /// ∫ luminance dω over the sphere, without any factor.
     flux: f64,
-    /// Describes the environment for the report.
+    /// Description for the report.
     pub(crate) description: String,
 }
 
-/// Reads what the caller chose. `is_lit` says whether the scene has lights of its own: one without
-/// any light at all gets a white environment.
+/// Reads the caller's choice. `is_lit` says whether the scene has lights. A scene without any light
+/// gets a white environment.
 pub(crate) fn read(
     choice: &EnvironmentSource,
     is_lit: bool,
@@ -105,7 +105,7 @@ fn read_map(
     })
 }
 
-/// Luminance times the sine of the polar angle, per texel.
+/// Returns luminance times the sine of the polar angle, for each texel.
 fn weights(texels: &[[f32; 3]], width: u32, height: u32) -> Vec<f64> {
     let rows = texels.chunks_exact(width.max(1) as usize).enumerate();
     rows.flat_map(|(row, texels)| {
@@ -116,18 +116,18 @@ fn weights(texels: &[[f32; 3]], width: u32, height: u32) -> Vec<f64> {
 }
 
 impl LoadedEnvironment {
-    /// Whether it gives any light.
+    /// Returns whether the environment gives any light.
     pub(crate) fn shines(&self, intensity: f32) -> bool {
         self.flux > 0.0 && intensity > 0.0
     }
 
-    /// Power that reaches the disk which a scene of `scene_radius` metres shows, summed over all
-    /// directions.
+    /// Returns the power that reaches the disk of a scene with radius `scene_radius` in metres,
+    /// summed over all directions.
     pub(crate) fn power(&self, intensity: f32, scene_radius: f64) -> f64 {
         self.flux * f64::from(intensity) * PI * scene_radius * scene_radius
     }
 
-    /// The environment of one frame; `light` is the index that its light would have.
+    /// Returns the environment of one frame. `light` is the index of its light.
     pub(crate) fn place(
         &self,
         intensity: f32,
@@ -145,7 +145,7 @@ impl LoadedEnvironment {
             present: u32::from(shines),
             constant: self.constant.unwrap_or_default().map(|value| value * intensity),
             intensity,
-            // The inverse of a turn by `angle` about +Y, which takes +Z towards +X.
+            // The inverse of a rotation by `angle` about +Y, which turns +Z towards +X.
             map_from_world: [cosine, 0.0, -sine, 0.0, 1.0, 0.0, sine, 0.0, cosine],
             scene_radius: radius,
             scene_center: center,
@@ -162,7 +162,7 @@ mod tests {
     fn a_quarter_turn_moves_the_front_to_the_right() {
         let white = constant([1.0; 3], String::new());
         let m = white.place(1.0, 90.0, 0, ([0.0; 3], 1.0)).map_from_world;
-        // What the map has towards +Z must be seen towards +X.
+        // The map's content towards +Z must be visible towards +X.
         let seen = [m[0], m[3], m[6]];
         for (got, wanted) in seen.iter().zip([0.0, 0.0, 1.0]) {
             assert!((got - wanted).abs() < 1e-6, "{seen:?}");

@@ -1,4 +1,4 @@
-//! KHR_lights_punctual: point, spot and directional lights of the file, and their place in the
+//! KHR_lights_punctual: point, spot and directional lights of the file, and their places in the
 //! world.
 
 use crate::document::Document;
@@ -8,11 +8,11 @@ use serde::Deserialize;
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 use tessera_layout::{Light, LightBounds, LightChoice, LightKind, NONE};
 
-/// Cosines of a spot's cones are kept this far apart, as the extension recommends against division
-/// by zero.
+/// Smallest difference between the cosines of a spot's cones. The extension recommends it against a
+/// division by zero.
 const SPOT_COSINE_GAP_MIN: f64 = 0.001;
 
-/// Radians beyond a spot's outer cone that count as inside of it when lights are chosen.
+/// Angle in radians beyond a spot's outer cone that counts as inside when lights are chosen.
 const SPOT_MARGIN: f64 = 0.01;
 
 #[derive(Deserialize)]
@@ -88,7 +88,7 @@ fn read(document: &Document, index: usize, json: &LightJson) -> Result<Punctual,
 }
 
 impl Punctual {
-    /// The light as its node places it. Scale changes neither brightness nor cone.
+    /// Returns the light as its node places it. Scale changes neither brightness nor cone.
     pub(crate) fn place(&self, world: &Affine) -> Light {
         let direction = normalize(scale(world.column(2), -1.0)).unwrap_or([0.0, 0.0, -1.0]);
         let spot_scale = 1.0 / (self.cos_inner - self.cos_outer).max(SPOT_COSINE_GAP_MIN);
@@ -109,19 +109,19 @@ impl Punctual {
         }
     }
 
-    /// It has a place; a directional light comes from infinitely far.
+    /// Returns whether the light has a place. A directional light comes from infinity.
     pub(crate) fn is_placed(&self) -> bool {
         self.kind != LightKind::Directional
     }
 
-    /// How it is chosen, where it stands as `placed` says.
+    /// Returns how the light is chosen. `placed` has its place.
     pub(crate) fn choice(&self, placed: &Light, scene_radius: f64) -> LightChoice {
         let is_spot = self.kind == LightKind::Spot;
         let bounds = LightBounds {
             lower: widen(placed.position),
             upper: widen(placed.position),
             axis: widen(placed.direction),
-            // A spot shines into its outer cone and nowhere else.
+            // A spot shines only into its outer cone.
             spread: if is_spot { libm::acos(self.cos_outer) } else { PI },
             emission: if is_spot { SPOT_MARGIN } else { FRAC_PI_2 },
             both_sides: false,
@@ -129,9 +129,9 @@ impl Punctual {
         LightChoice { power: self.power(scene_radius), bounds: self.is_placed().then_some(bounds) }
     }
 
-    /// Estimated power: intensity over the whole sphere or half of the way between the cones;
-    /// irradiance over the disk that the scene, of `scene_radius` metres, shows to a directional
-    /// light.
+    /// Returns the estimated power. For a point it is the intensity over the whole sphere, and for
+    /// a spot over half of the range between the cones. For a directional light it is the
+    /// irradiance over the scene's disk, with the radius `scene_radius` in metres.
     fn power(&self, scene_radius: f64) -> f64 {
         let emission = luminance(widen(self.emission));
         match self.kind {

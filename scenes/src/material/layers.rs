@@ -1,4 +1,4 @@
-//! Material extensions beyond glTF's core: what each adds, checked and brought to the kernels'
+//! Material extensions beyond core glTF: checks what each adds, and converts it to the kernels'
 //! units. Does not decode textures.
 
 use crate::document::Document;
@@ -10,15 +10,15 @@ use crate::texture::{TextureTable, TextureUse};
 use serde_json::{Map, Value};
 use tessera_layout::{Layers, LayersTexture, Material, Medium, TextureRef, layers_flags};
 
-/// Least share of light that an attenuation colour lets through: a logarithm wants more than
-/// nothing.
+/// Smallest share of light that an attenuation colour lets through, so that its logarithm is
+/// finite.
 const ATTENUATION_LEAST: f64 = 1e-6;
-/// Largest absorption, 1/m: enough to stop everything within a micrometre.
+/// Largest absorption in 1/m, which stops all light within a micrometre.
 const ABSORPTION_MAX: f64 = 1e8;
-/// Largest factor where an extension sets no bound of its own: colours of a specular reflection,
-/// dispersion.
+/// Largest factor if an extension sets no limit: specular colours, dispersion.
 const FACTOR_MAX: f32 = 1e4;
-/// Thickest film, nm: beyond, fringes are finer than what light is made of here.
+/// Thickest film in nm. In a thicker film, fringes would be finer than the colours that are
+/// computed here.
 const FILM_NM_MAX: f32 = 1e5;
 
 /// One extension of one material.
@@ -30,7 +30,7 @@ struct Extension<'a, 'b> {
     warnings: &'b mut Warnings,
 }
 
-/// What the extensions say about the inside of a surface, if it has one.
+/// Properties of the inside of a surface, if it has one.
 #[derive(Default)]
 struct Inside {
     thickness: f32,
@@ -38,8 +38,8 @@ struct Inside {
     dispersion: f32,
 }
 
-/// Reads the extensions of a material that is not unlit: its layers and what they enclose, or None
-/// where none of them shows.
+/// Reads the extensions of a material that is not unlit. Returns its layers and the medium that it
+/// encloses, or None if none of them is visible.
 pub(crate) fn read(
     document: &Document,
     index: usize,
@@ -81,7 +81,7 @@ pub(crate) fn read(
             _ => {}
         }
     }
-    // The archived model takes the place of the core's and of KHR_materials_specular.
+    // The archived model replaces that of core glTF and KHR_materials_specular.
     if let Some(object) =
         extensions.get("KHR_materials_pbrSpecularGlossiness").and_then(Value::as_object)
     {
@@ -111,7 +111,8 @@ impl Extension<'_, '_> {
     fn specular(&mut self, layers: &mut Layers) -> Result<(), SceneError> {
         layers.specular = self.unit("specularFactor", 1.0)?;
         layers.specular_color = self.color("specularColorFactor", [1.0; 3], FACTOR_MAX)?;
-        // Alone in its channel, so that a colour texture beside it can be shared.
+        // The value is the only one in its channel, so a colour texture in the other channels can
+        // be shared.
         self.texture("specularTexture", TextureUse::Color, LayersTexture::Specular, layers)?;
         self.texture(
             "specularColorTexture",
@@ -171,7 +172,8 @@ impl Extension<'_, '_> {
         self.texture("diffuseTransmissionColorTexture", TextureUse::Color, place, layers)
     }
 
-    /// What a rasteriser makes of the thickness's texture a path finds by itself.
+    /// Reads the volume. The thickness texture is for rasterisers; a path finds the thickness
+    /// itself.
     fn volume(&mut self, inside: &mut Inside) -> Result<(), SceneError> {
         inside.thickness = self.positive("thicknessFactor", 0.0)?;
         let color = self.color("attenuationColor", [1.0; 3], 1.0)?;
@@ -184,7 +186,7 @@ impl Extension<'_, '_> {
         }
         inside.absorption = color.map(|share| {
             let share = f64::from(share).max(ATTENUATION_LEAST);
-            // 0 and not -0 for white.
+            // This gives 0 and not -0 for white.
             (-libm::log(share) / distance).clamp(0.0, ABSORPTION_MAX) as f32 + 0.0
         });
         Ok(())
@@ -245,7 +247,8 @@ impl Extension<'_, '_> {
         self.document.invalid(format!("{}.{name}", self.path), problem)
     }
 
-    /// A factor in [0, 1], 0 by default, and its texture, absent where the factor is 0.
+    /// Reads a factor in [0, 1] with the default 0, and its texture. The texture is absent if the
+    /// factor is 0.
     fn factor(
         &mut self,
         factor: &str,
@@ -280,7 +283,7 @@ impl Extension<'_, '_> {
         number.ok_or_else(|| self.wrong(name, &format!("{value} must be a finite number")))
     }
 
-    /// Clamped to [0, 1].
+    /// Reads a number and clamps it to [0, 1].
     fn unit(&self, name: &str, default: f32) -> Result<f32, SceneError> {
         Ok(self.number(name, default)?.clamp(0.0, 1.0))
     }
@@ -293,7 +296,7 @@ impl Extension<'_, '_> {
         Ok(number.min(if name == "dispersion" { FACTOR_MAX } else { f32::MAX }))
     }
 
-    /// Clamped to [0, most].
+    /// Reads a colour and clamps it to [0, most].
     fn color(&self, name: &str, default: [f32; 3], most: f32) -> Result<[f32; 3], SceneError> {
         Ok(self.numbers(name, default)?.map(|value| value.clamp(0.0, most)))
     }

@@ -1,5 +1,5 @@
-//! What closed surfaces enclose: a scene's media, each once, and the priority that a file may give
-//! them. Owns no surface.
+//! Media that closed surfaces enclose: each medium of a scene once, and the priority that a file
+//! can give it. Owns no surface.
 
 use crate::document::Document;
 use crate::error::SceneError;
@@ -7,14 +7,14 @@ use crate::report::warning::Warnings;
 use serde_json::{Map, Value};
 use tessera_layout::{Layers, MEDIA_MAX, Medium};
 
-/// The member of a material's `extras` that says which of several overlapping bodies a place
-/// belongs to.
+/// Member of a material's `extras` that decides which of several overlapping bodies a place belongs
+/// to.
 const PRIORITY: &str = "tessera_medium_priority";
-/// Priorities are at most this far from 0.
+/// Largest distance of a priority from 0.
 const PRIORITY_MOST: f64 = 1000.0;
 
-/// Layers of a scene and what they enclose. Both begin with what a plain surface in air has, or are
-/// empty.
+/// Layers of a scene, and the enclosed media. Both begin with those of a plain surface in air, or
+/// are empty.
 #[derive(Debug, Default)]
 pub(crate) struct Layered {
     pub(crate) layers: Vec<Layers>,
@@ -70,7 +70,7 @@ pub(crate) fn priority(document: &Document, index: usize) -> Result<i32, SceneEr
     number.map(|number| number as i32).ok_or_else(|| document.invalid(path(index), problem()))
 }
 
-/// Says so where a priority is given to a surface that encloses nothing.
+/// Warns if a surface that encloses nothing has a priority.
 pub(crate) fn warn_of_priority(document: &Document, index: usize, warnings: &mut Warnings) {
     if given(document, index).is_some() {
         warnings.add(format!(
@@ -85,7 +85,7 @@ fn path(index: usize) -> String {
     format!("materials[{index}].extras.{PRIORITY}")
 }
 
-/// Extras are whatever a program likes; what is no object says nothing here.
+/// Returns the value in `extras`, which can have any form. Anything but an object is ignored.
 fn given(document: &Document, index: usize) -> Option<Value> {
     let extras = document.root.materials[index].extras.as_ref()?;
     serde_json::from_str::<Map<String, Value>>(extras.get()).ok()?.remove(PRIORITY)

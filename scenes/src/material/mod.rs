@@ -1,4 +1,4 @@
-//! Materials: glTF's metallic-roughness model and the extensions that are applied. Does not decode
+//! Materials: glTF's metallic-roughness model and the supported extensions. Does not decode
 //! textures.
 
 pub(crate) mod layers;
@@ -20,7 +20,7 @@ use tessera_layout::{AlphaMode, LAYERS_MAX, Material, TextureRef, material_flags
 
 /// glTF's default cutoff of alpha mode MASK (§3.9.4).
 const ALPHA_CUTOFF_DEFAULT: f32 = 0.5;
-/// KHR_materials_ior's default, that of glass.
+/// Default of KHR_materials_ior, which is that of glass.
 const IOR_DEFAULT: f32 = 1.5;
 
 #[derive(Deserialize)]
@@ -34,8 +34,9 @@ struct Ior {
     ior: Option<f32>,
 }
 
-/// Reads every material, asks `textures` for what they use, and adds glTF's default material at the
-/// end. Beside them is what extensions add, which is empty where no material has any that shows.
+/// Reads every material, requests its textures from `textures`, and adds glTF's default material at
+/// the end. Also returns the layers that extensions add, which are empty if no material has a
+/// visible one.
 pub(crate) fn read_all(
     document: &Document,
     textures: &mut TextureTable,
@@ -68,7 +69,7 @@ pub(crate) fn read_all(
     Ok((materials, layered))
 }
 
-/// The material of primitives that name none (glTF 2.0, §3.9.2).
+/// Returns the material of primitives that name none (glTF 2.0, §3.9.2).
 fn default_material() -> Material {
     Material {
         base_color: [1.0; 4],
@@ -161,8 +162,8 @@ fn read_emission(
     Ok(())
 }
 
-/// The extension's 0 stands for an infinite index, of which every float is too small; F0 is then
-/// nearly 1.
+/// Reads the index of refraction. The extension's 0 means an infinite index, which no float can
+/// hold; F0 is then nearly 1.
 fn read_ior(document: &Document, ior: Option<Ior>, path: &str) -> Result<f32, SceneError> {
     const IOR_STAND_IN_FOR_INFINITE: f32 = 1.0e6;
     match ior.and_then(|ior| ior.ior) {
@@ -230,7 +231,7 @@ fn read_textures(
     Ok(())
 }
 
-/// Factors clamped to [0, 1]; an error where one is no number.
+/// Clamps factors to [0, 1]. Fails if one is not a number.
 fn unit<const N: usize>(
     document: &Document,
     values: [f32; N],

@@ -24,7 +24,7 @@ impl Default for TextureTransform {
     }
 }
 
-/// How the base colour's texture is read, once the alpha mode is known.
+/// Returns how the base colour's texture is read, once the alpha mode is known.
 pub(crate) fn base_color_use(material: &Material) -> TextureUse {
     if material.alpha_mode == AlphaMode::Opaque as u32 {
         TextureUse::Color
@@ -33,7 +33,7 @@ pub(crate) fn base_color_use(material: &Material) -> TextureUse {
     }
 }
 
-/// A texture's place in a material: what all three of glTF's texture infos have in common.
+/// A texture in a material, with the fields that glTF's three kinds of texture infos share.
 pub(crate) struct Slot<'a> {
     pub(crate) texture: usize,
     pub(crate) uv_set: u32,
@@ -72,9 +72,9 @@ pub(crate) fn texture_ref(
     Ok(TextureRef { uv_from_mesh, texture, uv_set, reserved: [0; 4] })
 }
 
-/// Scale, then rotation, then offset. A positive rotation turns UVs counter-clockwise on a picture
-/// whose v grows downwards, as Khronos's TextureTransformTest shows (the formula in the extension's
-/// text has the opposite sign).
+/// Returns scale, then rotation, then offset. A positive rotation turns UVs counter-clockwise in a
+/// picture whose v grows downwards, as Khronos's TextureTransformTest shows. (The formula in the
+/// extension's text has the opposite sign.)
 fn affine(transform: &TextureTransform) -> [f32; 6] {
     let angle = f64::from(transform.rotation);
     let (sine, cosine) = (libm::sin(angle), libm::cos(angle));

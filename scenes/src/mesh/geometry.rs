@@ -1,9 +1,9 @@
 //! One primitive's triangles and vertices. Does not pose them; see `pose`.
 
-/// Joints and weights, four of each per vertex.
+/// Joints and weights of each vertex, four of each.
 pub(crate) type InfluenceSet = (Vec<[u32; 4]>, Vec<[f32; 4]>);
 
-/// What one morph target adds, per vertex. Empty where it adds nothing.
+/// Changes of one morph target for each vertex. Empty if it changes nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MorphTarget {
     pub(crate) positions: Vec<[f32; 3]>,
@@ -11,27 +11,27 @@ pub(crate) struct MorphTarget {
     pub(crate) tangents: Vec<[f32; 3]>,
 }
 
-/// A primitive's data in its mesh's own space. Every list that is not empty has one entry per
+/// Data of a primitive in its mesh's own space. Every list that is not empty has one entry per
 /// position.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Geometry {
     /// Counter-clockwise from the front.
     pub(crate) triangles: Vec<[u32; 3]>,
     pub(crate) positions: Vec<[f32; 3]>,
-    /// Empty: shading is flat, and no two triangles share a vertex.
+    /// Empty if shading is flat and no two triangles share a vertex.
     pub(crate) normals: Vec<[f32; 3]>,
-    /// Direction and sign of the bitangent.
+    /// Direction of the tangent, and sign of the bitangent.
     pub(crate) tangents: Vec<[f32; 4]>,
     /// TEXCOORD_0 and TEXCOORD_1.
     pub(crate) uvs: [Vec<[f32; 2]>; 2],
     pub(crate) colors: Vec<[f32; 4]>,
-    /// Per set of four: joints and weights.
+    /// Joints and weights, for each set of four.
     pub(crate) influences: Vec<InfluenceSet>,
     pub(crate) targets: Vec<MorphTarget>,
 }
 
 impl Geometry {
-    /// Bytes of all that one vertex has.
+    /// Returns the bytes of one vertex in all lists.
     pub(crate) fn vertex_bytes(&self) -> u64 {
         fn of<T>(list: &[T]) -> u64 {
             if list.is_empty() { 0 } else { size_of::<T>() as u64 }

@@ -1,5 +1,5 @@
-//! Meshes and skins: every primitive of the file with its material, geometry shared where accessors
-//! are. Owns no pose.
+//! Meshes and skins: every primitive of the file with its material. Primitives with the same
+//! accessors share their geometry. Owns no pose.
 
 pub(crate) mod geometry;
 mod primitive;
@@ -30,27 +30,27 @@ pub(crate) struct Surface {
 #[derive(Clone, Debug)]
 pub(crate) struct Mesh {
     pub(crate) surfaces: Vec<Surface>,
-    /// Morph weights where nodes have none.
+    /// Morph weights of nodes that have none.
     pub(crate) default_weights: Vec<f64>,
-    /// Morph targets of its primitives, at most.
+    /// Most morph targets of its primitives.
     pub(crate) target_count: usize,
 }
 
 /// A skin.
 #[derive(Clone, Debug)]
 pub(crate) struct Skin {
-    /// Nodes.
+    /// Joint nodes.
     pub(crate) joints: Vec<usize>,
-    /// One per joint.
+    /// Inverse bind matrix of each joint.
     pub(crate) inverse_binds: Vec<Affine>,
 }
 
-/// What makes two primitives share their geometry: the same accessors, mode and way of making
-/// tangents.
+/// Two primitives with the same key share their geometry: they have the same accessors, mode and
+/// way of making tangents.
 type GeometryKey = (String, Option<usize>);
 
-/// Reads every mesh, each primitive with the material of the variant that is shown. `materials` has
-/// the default material last, and `layers` what its extensions add.
+/// Reads every mesh, each primitive with the material of the chosen variant. `materials` has the
+/// default material last, and `layers` has what its extensions add.
 pub(crate) fn read_all(
     document: &Document,
     (materials, layers): (&[Material], &[Layers]),
@@ -139,8 +139,8 @@ pub(crate) fn read_skins(document: &Document) -> Result<Vec<Skin>, SceneError> {
     Ok(skins)
 }
 
-/// The UV set along which a material needs tangents: that of its normal map, its coat's, or its
-/// grain.
+/// Returns the UV set along which a material needs tangents: that of its normal map, its coat's
+/// normal map, or its anisotropy.
 fn tangent_set(material: &Material, layers: &[Layers]) -> Option<usize> {
     let layers = layers.get(material.layers as usize).filter(|_| material.layers != 0);
     let texture = |place: LayersTexture| layers.map(|layers| layers.textures[place as usize]);

@@ -9,15 +9,15 @@ use crate::mesh::topology::{self, Topology};
 use gltf::json::mesh::{Primitive, Semantic};
 use gltf::json::validation::Checked;
 
-/// Sets of four joints a vertex may have.
+/// Most sets of four joints that a vertex can have.
 const JOINT_SETS_MAX: u32 = 8;
 
-/// What the primitives of a scene may still take, all together.
+/// What the primitives of a scene may still use, all together.
 #[derive(Debug)]
 pub(crate) struct Allowance {
     /// Vertices that may still be read or made.
     vertices: u64,
-    /// Bytes that have been counted for making tangents, of which each primitive frees its own.
+    /// Bytes that were counted for making tangents. Each primitive frees its own.
     scratch: u64,
 }
 
@@ -27,9 +27,8 @@ impl Allowance {
     }
 }
 
-/// Reads a primitive. None where it draws points or lines. `tangent_set` names the UV set that
-/// tangents are made from where the file has none and the material needs them; `left` bounds what
-/// may still be read.
+/// Reads a primitive; None if it draws points or lines. `tangent_set` names the UV set for tangents
+/// that the file lacks and the material needs. `left` limits what may still be read.
 pub(crate) fn read(
     document: &Document,
     primitive: &Primitive,
@@ -58,7 +57,7 @@ pub(crate) fn read(
         spend(document, &mut left.vertices, corners, &place)?;
         document.budget.spend(corners, geometry.vertex_bytes(), &document.file, path)?;
         geometry.unshare();
-        // Tangents without normals mean nothing (glTF 2.0, §3.7.2.1).
+        // Tangents without normals have no meaning (glTF 2.0, §3.7.2.1).
         geometry.tangents.clear();
     }
     if let Some(set) = tangent_set
@@ -69,7 +68,7 @@ pub(crate) fn read(
     Ok(Some(geometry))
 }
 
-/// Gives a primitive the tangents that its file lacks, and copies of the vertices that get several.
+/// Adds the tangents that the file lacks, and copies of the vertices that get several tangents.
 fn make_tangents(
     document: &Document,
     path: &str,

@@ -1,50 +1,51 @@
-//! Tangents for meshes that have none, as glTF wants them (§3.7.2.1): MikkTSpace, by the
-//! `bevy_mikktspace` crate with functions of `libm`. Owns what that crate must not be given: what
-//! would take it long, or too deep.
+//! Tangents for meshes that have none, as glTF requires (§3.7.2.1): MikkTSpace, by the
+//! `bevy_mikktspace` crate with functions of `libm`. Owns the protection of that crate from input
+//! that would take too long or recurse too deeply.
 //!
-//! Corners of one vertex may get different tangents, on both sides of a seam in the UVs; the vertex
-//! is split then.
+//! Corners of one vertex may get different tangents, on both sides of a seam in the UVs. The vertex
+//! is then split.
 
 use crate::math::{Vec3, cross, normalize, scale, sub, widen};
 use crate::mesh::geometry::Geometry;
 use bevy_mikktspace::{Ops, TangentSpace, generate_tangents};
 use std::collections::BTreeMap;
 
-/// Triangles at one vertex that are averaged. The crate goes as deep as a vertex has triangles, and
-/// takes their number squared; where there are more, each has the tangent of its own UVs.
+/// Most triangles at one vertex that are averaged. The crate recurses as deep as the number of
+/// triangles at a vertex, and takes its square in time. With more triangles, each has the tangent
+/// of its own UVs.
 const TRIANGLES_AT_VERTEX_MAX: u64 = 1024;
 
-/// A tangent that says nothing.
+/// A tangent without a direction.
 const NONE: [f32; 4] = [0.0, 0.0, 0.0, 1.0];
 
-/// Bytes that a triangle takes while tangents are made, about.
+/// Approximate bytes of a triangle while tangents are made.
 pub(crate) const SCRATCH_BYTES: u64 = 768;
 
-/// Tangents, and the vertices that they belong to.
+/// Tangents, and their vertices.
 #[derive(Debug)]
 pub(crate) struct Tangents {
-    /// Direction and sign of the bitangent of each new vertex; zero where UVs give no direction.
+    /// Direction and sign of the bitangent of each new vertex; zero if UVs give no direction.
     pub(crate) tangents: Vec<[f32; 4]>,
-    /// Which vertex each new one was: all that there were, then copies of those that are split.
+    /// Old vertex of each new one: first all old vertices, then copies of those that are split.
     pub(crate) sources: Vec<u32>,
     /// The triangles over the new vertices.
     pub(crate) triangles: Vec<[u32; 3]>,
 }
 
-/// Tangents along growing u of the UV set `set`; None where the set is absent.
+/// Makes tangents along growing u of the UV set `set`; None if the set is absent.
 pub(crate) fn generate(geometry: &Geometry, set: usize) -> Option<Tangents> {
     if geometry.uvs[set].is_empty() {
         return None;
     }
     let mut surface = Surface::new(geometry, set);
-    // An error that has no kinds.
+    // The error has no kinds.
     let made = generate_tangents(&mut surface);
     debug_assert!(made.is_ok());
     let corners = surface.corners;
     Some(split(geometry, &corners))
 }
 
-/// Square roots and arc cosines that are the same on every machine.
+/// Square roots and arc cosines with the same bits on every machine.
 struct SameBits;
 
 impl Ops for SameBits {
@@ -57,18 +58,18 @@ impl Ops for SameBits {
     }
 }
 
-/// What a vertex is to MikkTSpace: position, normal and UV. Vertices of equal values are one.
+/// A vertex for MikkTSpace: position, normal and UV. Vertices with equal values are the same.
 type Values = ([f32; 3], [f32; 3], [f32; 2]);
 
-/// A primitive as the crate sees it.
+/// A primitive in the form for the crate.
 struct Surface<'a> {
     triangles: &'a [[u32; 3]],
-    /// One per vertex.
+    /// Values of each vertex.
     values: Vec<Values>,
-    /// Triangles that the crate is given.
+    /// Triangles for the crate.
     faces: Vec<u32>,
-    /// The tangent of each corner of each triangle; None where there is none, and the vertex's
-    /// other corners decide.
+    /// Tangent of each corner of each triangle. None if it has none, and the vertex's other corners
+    /// decide.
     corners: Vec<[Option<[f32; 4]>; 3]>,
 }
 
@@ -82,7 +83,7 @@ impl<'a> Surface<'a> {
         for (index, triangle) in triangles.iter().enumerate() {
             let [a, b, c] = triangle.map(|vertex| values[vertex as usize].0);
             if a == b || b == c || c == a {
-                // Nothing hits it, and the crate would look for its neighbours among all triangles.
+                // No ray hits it, and the crate would look for its neighbours among all triangles.
             } else if triangle.iter().any(|vertex| crowded[*vertex as usize]) {
                 corners[index] = [own_tangent(triangle.map(|vertex| values[vertex as usize])); 3];
             } else {
@@ -97,8 +98,8 @@ impl<'a> Surface<'a> {
     }
 }
 
-/// The values of every vertex, with flat normals where there are no others. Both zeros are one
-/// value.
+/// Returns the values of every vertex, with flat normals if there are no others. Both zeros become
+/// one value.
 fn values(geometry: &Geometry, set: usize) -> Vec<Values> {
     let mut normals: Vec<Option<Vec3>> =
         geometry.normals.iter().map(|n| normalize(widen(*n))).collect();
@@ -119,7 +120,8 @@ fn values(geometry: &Geometry, set: usize) -> Vec<Values> {
         .collect()
 }
 
-/// Vertices that too many triangles share, together with others of the same values.
+/// Returns which vertices are shared by too many triangles, together with other vertices of the
+/// same values.
 fn crowded(triangles: &[[u32; 3]], values: &[Values]) -> Vec<bool> {
     let mut counts = vec![0u32; values.len()];
     triangles.iter().flatten().for_each(|vertex| counts[*vertex as usize] += 1);
@@ -139,7 +141,7 @@ fn crowded(triangles: &[[u32; 3]], values: &[Values]) -> Vec<bool> {
     crowded
 }
 
-/// The tangent of a triangle's own UVs, in its plane; None where they span no area.
+/// Returns the tangent of a triangle's own UVs, in its plane; None if they span no area.
 fn own_tangent(corners: [Values; 3]) -> Option<[f32; 4]> {
     let [a, b, c] = corners.map(|(position, ..)| widen(position));
     let [ta, tb, tc] = corners.map(|(.., uv)| uv.map(f64::from));
@@ -150,8 +152,8 @@ fn own_tangent(corners: [Values; 3]) -> Option<[f32; 4]> {
     encoded(scale(sub(scale(e1, d2[1]), scale(e2, d1[1])), sense), area > 0.0)
 }
 
-/// A tangent with its sign, if it has a direction. v grows downwards in glTF and the bitangent
-/// points up the texture: where UVs keep the sense of rotation, it is -1.
+/// Returns a tangent with its sign, if it has a direction. v grows downwards in glTF, and the
+/// bitangent points up the texture. If the UVs keep the orientation, the sign is -1.
 fn encoded(tangent: Vec3, keeps_sense: bool) -> Option<[f32; 4]> {
     let [x, y, z] = normalize(tangent)?.map(|c| c as f32);
     Some([x, y, z, if keeps_sense { -1.0 } else { 1.0 }])
@@ -187,8 +189,8 @@ impl bevy_mikktspace::Geometry<SameBits> for Surface<'_> {
     }
 }
 
-/// Gives each vertex the tangent of its corners, and a copy of it to those that have another than
-/// the first.
+/// Gives each vertex the tangent of its corners, and makes a copy for corners with another tangent
+/// than the first.
 fn split(geometry: &Geometry, corners: &[[Option<[f32; 4]>; 3]]) -> Tangents {
     let count = geometry.positions.len();
     let mut made: Vec<Option<[f32; 4]>> = vec![None; count];
@@ -233,7 +235,7 @@ mod tests {
 
     const UPRIGHT: [[f32; 2]; 4] = [[0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0, 0.0]];
 
-    /// `count` triangles round the origin, with UVs as seen from above.
+    /// Returns `count` triangles around the origin, with UVs as seen from above.
     fn fan(count: u32) -> Geometry {
         let rim = (0..count).map(|index| {
             let angle = std::f64::consts::TAU * f64::from(index) / f64::from(count);
@@ -273,13 +275,13 @@ mod tests {
 
     #[test]
     fn vertices_of_equal_values_are_averaged_as_one() {
-        // The same fold once with shared vertices along its edge and once without.
+        // The same fold, once with shared vertices along its edge and once without.
         let mut shared = quad(UPRIGHT);
         shared.positions[3] = [0.0, 0.5, 0.5];
         let mut apart = shared.clone();
         apart.gather(&[0, 1, 2, 0, 2, 3]);
         apart.triangles = vec![[0, 1, 2], [3, 4, 5]];
-        // Both zeros are one.
+        // Both zeros are the same value.
         apart.positions[3] = [-0.0, 0.0, -0.0];
         let (shared, apart) = (generate(&shared, 0).unwrap(), generate(&apart, 0).unwrap());
         let of = |made: &Tangents| -> Vec<[f32; 4]> {

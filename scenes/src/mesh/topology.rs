@@ -1,5 +1,5 @@
-//! Triangles out of glTF's primitive modes (glTF 2.0, §3.7.2.1). Points and lines have no surface
-//! and give none.
+//! Makes triangles from glTF's primitive modes (glTF 2.0, §3.7.2.1). Points and lines have no
+//! surface and give no triangles.
 
 use gltf::json::mesh::Mode;
 
@@ -12,7 +12,7 @@ pub(crate) enum Topology {
 }
 
 impl Topology {
-    /// None for points and lines.
+    /// Returns the topology of a mode; None for points and lines.
     pub(crate) fn of(mode: Mode) -> Option<Self> {
         match mode {
             Mode::Triangles => Some(Self::List),
@@ -23,11 +23,12 @@ impl Topology {
     }
 }
 
-/// The triangles of a row of corners; corners left over at the end form none.
+/// Returns the triangles of a row of corners. Corners that are left over at the end are ignored.
 pub(crate) fn triangles(topology: Topology, corners: &[u32]) -> Vec<[u32; 3]> {
     match topology {
         Topology::List => corners.chunks_exact(3).map(|c| [c[0], c[1], c[2]]).collect(),
-        // Every other triangle of a strip runs the other way round, so that all face the same side.
+        // Every second triangle of a strip has the opposite orientation. It is turned, so that all
+        // face the same side.
         Topology::Strip => corners
             .windows(3)
             .enumerate()

@@ -1,5 +1,5 @@
-//! Animations: which clips play, and the pose of nodes at a time. Does not know meshes beyond the
-//! number of weights.
+//! Animations: the clips that play, and the pose of the nodes at a time. Knows only the number of
+//! weights of meshes.
 
 use crate::document::Document;
 use crate::error::SceneError;
@@ -10,7 +10,7 @@ use gltf::json::animation::{Interpolation, Property};
 use gltf::json::validation::Checked;
 use std::collections::BTreeSet;
 
-/// What a channel moves.
+/// Property that a channel moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Target {
     Translation,
@@ -19,7 +19,7 @@ pub(crate) enum Target {
     Weights,
 }
 
-/// One property of one node over time.
+/// A property of one node over time.
 #[derive(Clone, Debug)]
 pub(crate) struct Channel {
     pub(crate) node: usize,
@@ -31,9 +31,9 @@ pub(crate) struct Channel {
 #[derive(Clone, Debug)]
 pub(crate) struct Curve {
     interpolation: Interpolation,
-    /// Seconds, ascending, at least one.
+    /// Times of the keys in seconds, ascending, at least one.
     times: Vec<f64>,
-    /// `width` numbers a key; three times as many for cubic splines (in-tangent, value,
+    /// `width` numbers for each key; three times as many for cubic splines (in-tangent, value,
     /// out-tangent).
     values: Vec<f64>,
     width: usize,
@@ -45,22 +45,22 @@ pub(crate) struct Curve {
 pub(crate) struct Clip {
     pub(crate) name: String,
     pub(crate) channels: Vec<Channel>,
-    /// The last key's time, seconds.
+    /// Time of the last key in seconds.
     pub(crate) length: f64,
     /// Whether frames show it.
     pub(crate) played: bool,
 }
 
-/// Nodes at a moment.
+/// Pose of the nodes at one moment.
 pub(crate) struct Pose {
-    /// One per node.
+    /// Transform of each node.
     pub(crate) locals: Vec<Local>,
-    /// Animated morph weights per node; None where the file's own apply.
+    /// Animated morph weights of each node; None if the file's own weights apply.
     pub(crate) weights: Vec<Option<Vec<f64>>>,
 }
 
-/// Reads every animation. All clips play at once, except one that moves a property which an earlier
-/// clip moves already: those are alternatives (walk, run), and the first one wins.
+/// Reads every animation. All clips play at once, except a clip that moves a property which an
+/// earlier clip already moves. Such clips are alternatives (walk, run), and the first one wins.
 pub(crate) fn read(
     document: &Document,
     weight_counts: &[usize],
@@ -89,13 +89,13 @@ pub(crate) fn read(
     Ok(clips)
 }
 
-/// The channels that frames show.
+/// Returns the channels that frames show.
 pub(crate) fn played(clips: &[Clip]) -> impl Iterator<Item = &Channel> {
     clips.iter().filter(|clip| clip.played).flat_map(|clip| &clip.channels)
 }
 
-/// The pose at a time, in seconds. Before its first key and after its last, a channel holds that
-/// key.
+/// Returns the pose at a time in seconds. Before its first key and after its last key, a channel
+/// keeps the value of that key.
 pub(crate) fn pose(forest: &Forest, clips: &[Clip], time_secs: f64) -> Pose {
     let mut locals: Vec<Local> = forest.nodes.iter().map(|node| node.local).collect();
     let mut weights = vec![None; locals.len()];
@@ -105,7 +105,7 @@ pub(crate) fn pose(forest: &Forest, clips: &[Clip], time_secs: f64) -> Pose {
             weights[channel.node] = Some(value);
             continue;
         }
-        // A matrix cannot be animated (glTF 2.0, §3.5.3), so such a channel has been refused.
+        // A matrix cannot be animated (glTF 2.0, §3.5.3), so such a channel was refused before.
         let Local::Trs(trs) = &mut locals[channel.node] else { continue };
         match (channel.target, value.as_slice()) {
             (Target::Translation, &[x, y, z]) => trs.translation = [x, y, z],
@@ -199,7 +199,7 @@ fn flat<const N: usize>(values: Vec<[f32; N]>) -> Vec<f64> {
 }
 
 impl Curve {
-    /// The value at a time (glTF 2.0, appendix C).
+    /// Returns the value at a time (glTF 2.0, appendix C).
     pub(crate) fn at(&self, time: f64) -> Vec<f64> {
         let last = self.times.len() - 1;
         let after = self.times.partition_point(|key| *key <= time);
@@ -250,7 +250,8 @@ impl Curve {
         self.part(key, usize::from(is_cubic))
     }
 
-    /// Of a cubic key: 0 the in-tangent, 1 the value, 2 the out-tangent. Of another: 0 the value.
+    /// Returns part of a key. For a cubic key, 0 is the in-tangent, 1 the value, and 2 the
+    /// out-tangent. For another key, 0 is the value.
     fn part(&self, key: usize, part: usize) -> &[f64] {
         let parts = if self.interpolation == Interpolation::CubicSpline { 3 } else { 1 };
         let start = (key * parts + part) * self.width;

@@ -1,4 +1,4 @@
-//! The forest of nodes: parents, order and transforms. Knows what nodes carry only by number.
+//! The forest of nodes: parents, order and transforms. Knows the content of nodes only by number.
 
 pub(crate) mod animation;
 
@@ -16,7 +16,7 @@ pub(crate) struct Trs {
     pub(crate) scale: Vec3,
 }
 
-/// A node's place relative to its parent.
+/// Transform of a node relative to its parent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Local {
     Matrix(Affine),
@@ -32,7 +32,7 @@ impl Local {
     }
 }
 
-/// A node. Its indices are known to hold.
+/// A node whose indices have been checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) name: String,
@@ -42,23 +42,24 @@ pub(crate) struct Node {
     pub(crate) skin: Option<usize>,
     pub(crate) camera: Option<usize>,
     pub(crate) light: Option<usize>,
-    /// Morph weights, where the node has its own.
+    /// Morph weights, if the node has its own.
     pub(crate) weights: Option<Vec<f64>>,
-    /// EXT_mesh_gpu_instancing: places relative to the node; one identity where the node has no
-    /// such thing.
+    /// Places of EXT_mesh_gpu_instancing, relative to the node. One identity if the node does not
+    /// use it.
     pub(crate) instances: Vec<Affine>,
 }
 
-/// All nodes, and those that the scene shows.
+/// All nodes, and those of the scene.
 #[derive(Debug, Default)]
 pub(crate) struct Forest {
     pub(crate) nodes: Vec<Node>,
     /// Every node, parents before children.
     parents_first: Vec<usize>,
-    /// Nodes of the scene, depth first in the file's order: the canonical order of everything.
+    /// Nodes of the scene, depth first in the file's order. This is the canonical order of
+    /// everything.
     pub(crate) in_scene: Vec<usize>,
-    /// Those of them that are visible, in the same order. The others still carry cameras, joints
-    /// and what hangs on them.
+    /// The visible ones of them, in the same order. Hidden nodes still carry cameras, joints and
+    /// their children.
     pub(crate) shown: Vec<usize>,
 }
 
@@ -77,7 +78,7 @@ struct Visibility {
     visible: Option<bool>,
 }
 
-/// Reads all nodes and finds the scene to show: the default one, or else the first.
+/// Reads all nodes and finds the scene to show: the default one, or otherwise the first.
 pub(crate) fn read(document: &Document, nodes_max: u64) -> Result<Forest, SceneError> {
     let mut left = nodes_max;
     let mut nodes = Vec::with_capacity(document.root.nodes.len());
@@ -93,8 +94,7 @@ pub(crate) fn read(document: &Document, nodes_max: u64) -> Result<Forest, SceneE
     let roots: Vec<usize> = (0..nodes.len()).filter(|node| nodes[*node].parent.is_none()).collect();
     let parents_first = depth_first(document, &roots);
     if parents_first.len() < nodes.len() {
-        // What no root reaches hangs on a cycle; walking up from anywhere in it arrives on the
-        // cycle itself.
+        // A node that no root reaches depends on a cycle. Walking up from it leads to the cycle.
         let reached: std::collections::BTreeSet<usize> = parents_first.iter().copied().collect();
         let mut node = (0..nodes.len()).find(|node| !reached.contains(node)).unwrap_or(0);
         for _ in 0..nodes.len() {
@@ -111,7 +111,7 @@ pub(crate) fn read(document: &Document, nodes_max: u64) -> Result<Forest, SceneE
 }
 
 impl Forest {
-    /// World places of all nodes, given each one's place relative to its parent.
+    /// Returns the world transforms of all nodes, given each transform relative to the parent.
     pub(crate) fn worlds(&self, locals: &[Local]) -> Vec<Affine> {
         let mut worlds = vec![Affine::IDENTITY; self.nodes.len()];
         for &index in &self.parents_first {
@@ -124,7 +124,7 @@ impl Forest {
         worlds
     }
 
-    /// What is marked, and all below it: which nodes move when some do, which are hidden.
+    /// Marks all nodes below marked ones: which nodes move when some do, or which are hidden.
     pub(crate) fn spread(&self, mut marked: Vec<bool>) -> Vec<bool> {
         for &index in &self.parents_first {
             if let Some(parent) = self.nodes[index].parent {
@@ -135,7 +135,7 @@ impl Forest {
     }
 }
 
-/// KHR_node_visibility: which nodes say of themselves that they are not visible.
+/// Reads from KHR_node_visibility which nodes are not visible themselves.
 fn read_hidden(document: &Document) -> Result<Vec<bool>, SceneError> {
     let nodes = document.root.nodes.iter().enumerate().map(|(index, json)| {
         let extensions = json.extensions.as_ref().map(|extensions| &extensions.others);
@@ -245,7 +245,7 @@ fn read_instances(
         .collect())
 }
 
-/// Sets every node's parent; an error where a node has two.
+/// Sets every node's parent. Fails if a node has two.
 fn link(document: &Document, nodes: &mut [Node]) -> Result<(), SceneError> {
     for (index, json) in document.root.nodes.iter().enumerate() {
         for (number, child) in json.children.iter().flatten().enumerate() {
@@ -293,8 +293,8 @@ fn scene_roots(document: &Document, nodes: &[Node]) -> Result<Vec<usize>, SceneE
     Ok(roots)
 }
 
-/// Depth first, children in the file's order, without recursion. Each node has at most one parent,
-/// so this ends.
+/// Returns the nodes depth first, with children in the file's order, without recursion. Each node
+/// has at most one parent, so this ends.
 fn depth_first(document: &Document, roots: &[usize]) -> Vec<usize> {
     let mut order = Vec::new();
     let mut stack: Vec<usize> = roots.iter().rev().copied().collect();

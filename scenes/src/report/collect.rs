@@ -1,4 +1,4 @@
-//! The report about a scene, from what has been loaded. Owns no loading.
+//! Makes the report about a loaded scene. Does not load.
 
 use crate::camera::Projection;
 use crate::document::Document;
@@ -11,17 +11,17 @@ use tessera_layout::{
     Texture, Triangle, TriangleBlock,
 };
 
-/// Longest name that a report gives, characters.
+/// Longest name in a report, in characters.
 const NAME_CHARS_MAX: usize = 120;
-/// Entries of a list that a report gives: reports go to other processes.
+/// Most entries of a list in a report, because reports are sent to other processes.
 const LISTED_MAX: usize = 2048;
 
 fn short(name: &str) -> String {
     shortened(name, NAME_CHARS_MAX)
 }
 
-/// Everything there is to say about a scene; `first` is its geometry at time 0. Lists end where a
-/// reader would stop.
+/// Returns everything that a report contains. `first` is the scene's geometry at time 0. Long lists
+/// are cut.
 pub(crate) fn report(
     scene: &LoadedScene,
     document: &Document,
@@ -84,16 +84,17 @@ fn animation(clip: &Clip) -> AnimationReport {
     }
 }
 
-/// Triangles of the meshes as the file stores them, each mesh once.
+/// Returns the number of triangles that the file stores, with each mesh once.
 fn stored_triangles(scene: &LoadedScene) -> u64 {
     let surfaces = scene.parts.meshes.iter().flat_map(|mesh| &mesh.surfaces);
     surfaces.map(|surface| surface.geometry.triangles.len() as u64).sum()
 }
 
-/// Bytes of a triangle and of an instance in the hierarchy over what stands in the world, about.
+/// Approximate bytes of a triangle and of an instance in the scene's hierarchy.
 const HIERARCHY_BYTES: (usize, usize) = (80, 100);
 
-/// Bytes of all arrays of a flat scene; its hierarchy's, which is not made yet, about.
+/// Returns the bytes of all arrays of a flat scene. The hierarchy is not made yet, so its size is
+/// an estimate.
 fn memory(scene: &LoadedScene, first: &Moment) -> u64 {
     let bytes = |count: usize, size: usize| count as u64 * size as u64;
     let (triangles, meshes) = (first.geometry.triangles.len(), &scene.parts.instancing.meshes);

@@ -7,7 +7,7 @@ use crate::options::CameraChoice;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// A texture as it will be held.
+/// A texture as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TextureReport {
     /// Name in the file, or the image's URI, or empty.
@@ -25,7 +25,7 @@ pub struct TextureReport {
 /// A camera that the scene shows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CameraReport {
-    /// What `--camera` takes as a number.
+    /// Number of the camera for `--camera`.
     pub index: u32,
     /// Name of the camera, or of its node, or empty.
     pub name: String,
@@ -38,11 +38,11 @@ pub struct CameraReport {
 pub struct AnimationReport {
     /// Name, or empty.
     pub name: String,
-    /// Length in seconds: its last key's time.
+    /// Length in seconds, which is the time of its last key.
     pub length_secs: f64,
     /// Channels that are applied.
     pub channels: u32,
-    /// Whether frames show it: not where it moves what an earlier one moves.
+    /// Whether frames show it. They do not if an earlier animation moves the same property.
     pub played: bool,
 }
 
@@ -51,15 +51,15 @@ pub struct AnimationReport {
 pub struct ExtensionReport {
     /// Name.
     pub name: String,
-    /// The file lists it as required.
+    /// Whether the file lists it as required.
     pub required: bool,
-    /// Tessera applies it.
+    /// Whether Tessera applies it.
     pub applied: bool,
-    /// What will look different where it is not applied; empty where it is.
+    /// What will look different because it is not applied; empty if it is applied.
     pub effect: String,
 }
 
-/// What is in a scene, what will be ignored, and how much memory it needs.
+/// Content of a scene, what will be ignored, and how much memory it needs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SceneReport {
     /// The main file.
@@ -72,27 +72,27 @@ pub struct SceneReport {
     pub meshes: u64,
     /// Triangles stored in the file's meshes.
     pub triangles_stored: u64,
-    /// Triangles after instancing: what is rendered.
+    /// Triangles after instancing, which are rendered.
     pub triangles: u64,
-    /// Places of meshes that are held once and not copied.
+    /// Places of instanced meshes.
     pub instances: u64,
-    /// Vertices after flattening; those of a mesh that is held once count once.
+    /// Vertices after flattening. Those of an instanced mesh count once.
     pub vertices: u64,
     /// Materials in the file.
     pub materials: u64,
     /// Skins in the file.
     pub skins: u64,
-    /// Textures as they will be held.
+    /// Textures as they are stored.
     pub textures: Vec<TextureReport>,
     /// Cameras.
     pub cameras: Vec<CameraReport>,
-    /// Names of the material variants: what `--variant` takes.
+    /// Names of the material variants, for `--variant`.
     pub variants: Vec<String>,
     /// Punctual lights that the scene shows.
     pub punctual_lights: u64,
     /// Triangles that emit.
     pub emissive_triangles: u64,
-    /// Where light comes from at infinity, in words.
+    /// Description of the light from infinity.
     pub environment: String,
     /// Lower corner of the bounds in metres at time 0.
     pub bounds_lower: [f32; 3],
@@ -100,20 +100,20 @@ pub struct SceneReport {
     pub bounds_upper: [f32; 3],
     /// Animations.
     pub animations: Vec<AnimationReport>,
-    /// Geometry moves, so every frame builds its own hierarchy.
+    /// Whether geometry moves, so that every frame builds its own hierarchy.
     pub geometry_animated: bool,
     /// Extensions.
     pub extensions: Vec<ExtensionReport>,
-    /// Bytes that a device must hold, about: the hierarchy over what stands in the world is taken
-    /// for 80 bytes a triangle and 100 an instance.
+    /// Approximate bytes that a device must hold. The hierarchy over the world is assumed to need
+    /// 80 bytes per triangle and 100 bytes per instance.
     pub arrays_bytes: u64,
-    /// Everything that will look different from what the file asks for, each once.
+    /// Everything that will look different from the file's description, each item once.
     pub warnings: Vec<String>,
 }
 
 impl SceneReport {
-    /// What a person should know about the camera that this choice gives; None where it is the
-    /// scene's own or theirs.
+    /// Returns a note for people about the camera of this choice; None if the scene or the user
+    /// gave it.
     pub fn camera_note(&self, choice: &CameraChoice) -> Option<&'static str> {
         let is_placed = self.cameras.is_empty() && *choice == CameraChoice::Default;
         is_placed.then_some(

@@ -1,22 +1,23 @@
-//! Mipmaps: every level of a texture from the one before, by a box filter in integers, so that
-//! every machine builds the same. Does not choose a level; kernels do.
+//! Mipmaps: makes every level of a texture from the one before, by a box filter in integers, so
+//! that every machine gets the same. Kernels choose the level.
 
 use crate::texture::srgb::linear_from_srgb;
 use rayon::prelude::*;
 use std::sync::OnceLock;
 use tessera_layout::{TexelFormat, Texture};
 
-/// How the colours of texels make one.
+/// How the colours of texels are averaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mean {
-    /// Each counts alike.
+    /// All texels have the same weight.
     Plain,
-    /// Each counts by its alpha, which says how much of it there is; without any alpha, alike.
+    /// Each texel is weighted by its alpha, which is its coverage. If all alphas are 0, the weights
+    /// are equal.
     ByAlpha,
 }
 
-/// Fills the levels behind the first, which is there. `texels` is all of them, of a texture of this
-/// size.
+/// Fills the levels after the first one, which is there. `texels` holds all levels of a texture of
+/// this size.
 pub(crate) fn fill_levels(texels: &mut [u8], size: (u32, u32), format: TexelFormat, mean: Mean) {
     match format {
         TexelFormat::Rgba8Srgb => fill::<Srgb8>(texels, size, mean),
@@ -46,9 +47,9 @@ fn fill<T: Texel>(texels: &mut [u8], size: (u32, u32), mean: Mean) {
     }
 }
 
-/// The texels of one axis that a texel of the next level covers, and how much of each: those that
-/// do not count have 0. The weights of an odd count are those of Guthe and Heckbert 2005,
-/// "Non-Power-of-Two Mipmapping", section 2.
+/// The texels of one axis that a texel of the next level covers, and their weights; unused ones
+/// have 0. The weights for an odd count are those of Guthe and Heckbert 2005, "Non-Power-of-Two
+/// Mipmapping", section 2.
 type Taps = [(u32, u64); 3];
 
 fn taps(count: u32, at: u32) -> Taps {
@@ -64,8 +65,8 @@ fn taps(count: u32, at: u32) -> Taps {
     }
 }
 
-/// Weights add up to 2^28 at most, and linear values have 24 bits at most and alpha 16, so that all
-/// fits.
+/// Averages texels. Weights add up to at most 2^28, linear values have at most 24 bits, and alpha
+/// 16, so the sums fit.
 fn average<T: Texel>(
     source: &[u8],
     width: u32,
@@ -100,7 +101,7 @@ fn average<T: Texel>(
     }
 }
 
-/// A format's texels as linear integers.
+/// The texels of a format as linear integers.
 trait Texel {
     const BYTES: usize;
     fn read(bytes: &[u8]) -> [u64; 4];
@@ -159,7 +160,7 @@ impl Texel for Srgb8 {
 /// sRGB codes and their linear values in 2^-24.
 struct Codes {
     linear: [u32; 256],
-    /// The code from which a search goes up, by the first bits of the value.
+    /// Code from which a search starts, by the first bits of the value.
     start: Vec<u8>,
 }
 
@@ -186,7 +187,7 @@ impl Codes {
         self.search(self.start[(value >> (LINEAR_BITS - START_BITS)) as usize], value)
     }
 
-    /// The code nearest to a value; it is `code` or a later one.
+    /// Returns the code nearest to a value. It is `code` or a later one.
     fn search(&self, mut code: u8, value: u32) -> u8 {
         while code < 255 {
             let at = usize::from(code);
@@ -271,7 +272,7 @@ mod tests {
         for channel in 0..4 {
             let mean = (0..91).map(|texel| word(&first, texel * 4 + channel)).sum::<f64>() / 91.0;
             let last = word(&all, all.len() / 2 - 4 + channel);
-            // Of three levels each rounds once.
+            // There are three levels, and each rounds once.
             assert!((last - mean).abs() <= 1.5, "{channel}: {last}, not {mean}");
         }
     }

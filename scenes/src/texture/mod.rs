@@ -1,5 +1,5 @@
-//! Textures: which images are used how, their bounded decoding, and the texel buffer. Levels are
-//! made in mipmap.rs; kernels filter.
+//! Textures: the use of images, their decoding within limits, and the texel buffer. Levels are made
+//! in mipmap.rs; kernels filter.
 
 pub(crate) mod mipmap;
 mod srgb;
@@ -21,14 +21,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tessera_layout::{NONE, TexelFormat, Texture, Wrap};
 
-/// Every texture starts at a multiple of this (see [`Texture::offset`]).
+/// Every texture begins at a multiple of this (see [`Texture::offset`]).
 const TEXEL_ALIGNMENT: usize = 16;
 
-/// Extensions that name an image of another kind than glTF's own, in the order in which they are
-/// taken: WebP loses less than block formats.
+/// Extensions that name an image of another format, in the order of preference: WebP loses less
+/// than block formats.
 const IMAGE_EXTENSIONS: [&str; 2] = ["EXT_texture_webp", "KHR_texture_basisu"];
 
-/// Their object of a texture.
+/// Their JSON object in a texture.
 #[derive(Deserialize)]
 struct ImageJson {
     source: Option<usize>,
@@ -37,15 +37,15 @@ struct ImageJson {
 /// How a material reads a texture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TextureUse {
-    /// Colour: sRGB-encoded.
+    /// Colour, sRGB-encoded.
     Color,
-    /// Colour of which alpha says how much is there.
+    /// Colour whose alpha is its coverage.
     CoveringColor,
-    /// Numbers: linear.
+    /// Numbers, linear.
     Data,
 }
 
-/// The textures that materials ask for, in the order in which they do.
+/// Textures that materials request, in the order of the requests.
 #[derive(Default)]
 pub(crate) struct TextureTable {
     slots: BTreeMap<(usize, TextureUse), u32>,
@@ -66,7 +66,7 @@ pub(crate) struct TextureSet {
     pub(crate) reports: Vec<TextureReport>,
 }
 
-/// One image as it will be decoded.
+/// An image to decode.
 struct Job<'a> {
     path: String,
     bytes: Cow<'a, [u8]>,
@@ -78,8 +78,8 @@ struct Job<'a> {
 }
 
 impl TextureTable {
-    /// The number under which `texture` of the file will be found, or [`NONE`] where it has no
-    /// image that is read.
+    /// Returns the number of `texture` of the file in the result, or [`NONE`] if it has no image
+    /// that is read.
     pub(crate) fn request(
         &mut self,
         document: &Document,
@@ -91,7 +91,8 @@ impl TextureTable {
         let json =
             document.at(&document.root.textures, texture, &format!("{path}.index"), "textures")?;
         let extensions = json.extensions.as_ref().map(|extensions| &extensions.others);
-        // An extension's image is meant for whoever can read it, and the other is its fallback.
+        // An extension's image is for programs that can read it, and the other image is its
+        // fallback.
         let mut image = json.source.value();
         for name in IMAGE_EXTENSIONS.into_iter().rev() {
             let json: Option<ImageJson> =
@@ -121,8 +122,7 @@ impl TextureTable {
         Ok(slot)
     }
 
-    /// Decodes what has been asked for, in parallel, after the limits have been checked on the
-    /// headers of all.
+    /// Decodes the requested textures in parallel, after a check of all headers against the limits.
     pub(crate) fn decode(
         self,
         document: &Document,
@@ -248,8 +248,8 @@ fn describe(document: &Document, entry: &Entry, job: &Job) -> Texture {
     }
 }
 
-/// A sampler that names a filter without levels gets none; one that names no filter leaves it to
-/// us.
+/// Returns whether a texture gets levels. It gets none if its sampler names a filter without
+/// levels. If the sampler names no filter, we choose.
 fn wants_levels(sampler: &Sampler) -> bool {
     !matches!(sampler.min_filter, Some(Checked::Valid(MinFilter::Nearest | MinFilter::Linear)))
 }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 static LINEAR_FROM_SRGB: OnceLock<[f64; 256]> = OnceLock::new();
 
-/// Linear values of all sRGB bytes (IEC 61966-2-1).
+/// Returns the linear values of all sRGB bytes (IEC 61966-2-1).
 pub(crate) fn linear_from_srgb() -> &'static [f64; 256] {
     LINEAR_FROM_SRGB.get_or_init(|| {
         std::array::from_fn(|byte| {

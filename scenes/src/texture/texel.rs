@@ -1,5 +1,5 @@
-//! Texels by UV, nearest, for estimates made while a scene is prepared. Pictures use the kernels'
-//! own filtering.
+//! Looks up the nearest texel by UV, for estimates while a scene is prepared. Pictures use the
+//! kernels' filtering.
 
 use crate::texture::TextureSet;
 use crate::texture::srgb::linear_from_srgb;
@@ -13,21 +13,21 @@ pub(crate) struct TexelReader<'a> {
 }
 
 impl<'a> TexelReader<'a> {
-    /// A reader of texture number `texture`, which the set has.
+    /// Creates a reader for texture number `texture`, which must exist.
     pub(crate) fn new(set: &'a TextureSet, texture: u32) -> Self {
         let texture = set.textures[texture as usize];
         let texels = &set.texels[texture.offset as usize..];
         Self { texture, texels, linear: linear_from_srgb() }
     }
 
-    /// Linear RGB of the texel at (u, v).
+    /// Returns linear RGB of the texel at (u, v).
     pub(crate) fn nearest(&self, u: f64, v: f64) -> [f64; 3] {
         let x = wrap(u, self.texture.width, self.texture.wrap_u);
         let y = wrap(v, self.texture.height, self.texture.wrap_v);
         self.texel(u64::from(y) * u64::from(self.texture.width) + u64::from(x))
     }
 
-    /// Linear RGB, averaged over the texture.
+    /// Returns linear RGB, averaged over the texture.
     pub(crate) fn mean(&self) -> [f64; 3] {
         let count = u64::from(self.texture.width) * u64::from(self.texture.height);
         let mut sum = [0.0; 3];

@@ -7,7 +7,7 @@
 
 use serde::Deserialize;
 
-/// What is done to the elements of ATTRIBUTES afterwards.
+/// Filter for the elements of ATTRIBUTES after decompression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub(crate) enum Filter {

@@ -16,19 +16,19 @@ use gltf::json::Root;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The extension and its successor. They have the same JSON; the successor has one more filter, and
-/// a second version of what ATTRIBUTES holds, which tells its version itself.
+/// The extension and its successor. They have the same JSON. The successor has one more filter, and
+/// a second version of ATTRIBUTES data, which names its version itself.
 const NAMES: [&str; 2] = ["EXT_meshopt_compression", "KHR_meshopt_compression"];
-/// Its filter COLOR is refused in the other.
+/// The successor. Its filter COLOR is refused in the first extension.
 const SUCCESSOR: &str = NAMES[1];
 
-/// Largest element of ATTRIBUTES, bytes.
+/// Largest element of ATTRIBUTES in bytes.
 const STRIDE_MAX: u64 = 256;
-/// Elements of ATTRIBUTES come in blocks of at most so many, and of at most so many bytes.
+/// Most elements of a block of ATTRIBUTES, and its most bytes.
 const BLOCK_ELEMENTS: u64 = 256;
 const BLOCK_BYTES: u64 = 8192;
 
-/// What stands in the extension's object of a buffer.
+/// The extension's JSON object in a buffer.
 #[derive(Default, Deserialize)]
 struct BufferJson {
     #[serde(default)]
@@ -36,7 +36,7 @@ struct BufferJson {
 }
 
 impl CompressedViews {
-    /// What the JSON says, not checked any further.
+    /// Reads the JSON without further checks.
     pub(crate) fn read(document: &Document) -> Result<Self, SceneError> {
         let mut views = BTreeMap::new();
         for (index, view) in document.root.buffer_views.iter().enumerate() {
@@ -76,7 +76,8 @@ impl CompressedViews {
         }
         let (compressed, plain): (Vec<_>, Vec<_>) =
             buffer_views.iter().enumerate().partition(|(index, _)| self.views.contains_key(index));
-        // A buffer without the mark is one too, if all that it holds is in compressed views.
+        // A buffer without the mark is a placeholder too, if all its content is in compressed
+        // views.
         placeholders.extend(compressed.iter().map(|(_, view)| view.buffer.value()));
         for (_, view) in plain {
             placeholders.remove(&view.buffer.value());
@@ -136,7 +137,7 @@ fn decode(
         );
         return Err(invalid(problem));
     }
-    // Once as the decompressor's elements, once as bytes.
+    // Count them once as the decompressor's elements, and once as bytes.
     document.budget.spend(json.count, 2 * json.byte_stride, &document.file, &place)?;
     let mut bytes = match json.mode {
         Mode::Attributes => attributes(packed, count, stride),
@@ -155,7 +156,7 @@ fn decode(
     Ok(bytes)
 }
 
-/// The decompressor's numbers in words.
+/// Describes the decompressor's error codes.
 fn told(error: &meshopt::Error) -> String {
     match error {
         meshopt::Error::Native(-1) => "they begin as something else".into(),
@@ -165,7 +166,7 @@ fn told(error: &meshopt::Error) -> String {
     }
 }
 
-/// Count and stride, if they are such as mode and filter can have. The error says what is wrong.
+/// Returns count and stride if mode and filter allow them. The error says what is wrong.
 fn sizes(json: &ViewJson, name: &str) -> Result<(usize, usize), String> {
     let stride = json.byte_stride;
     let (fits, wanted) = match (json.mode, json.filter) {
@@ -197,25 +198,25 @@ fn sizes(json: &ViewJson, name: &str) -> Result<(usize, usize), String> {
     Ok((count, stride as usize))
 }
 
-/// Bytes that so many elements take at the very least, so that no memory is reserved for what
-/// cannot be there. Strides are checked.
+/// Returns the fewest bytes that the elements can take, so that no memory is reserved for elements
+/// that cannot exist. Strides have been checked.
 fn least_bytes(json: &ViewJson) -> u64 {
     match json.mode {
-        // A byte of header, two bits for each byte of an element in each block, and the first
+        // One byte of header, two bits for each byte of an element in each block, and the first
         // element.
         Mode::Attributes => {
             let block = ((BLOCK_BYTES / json.byte_stride) & !15).min(BLOCK_ELEMENTS);
             let controls = json.count.div_ceil(block).saturating_mul(json.byte_stride / 4);
             controls.saturating_add(1 + json.byte_stride)
         }
-        // A byte of header, one for each triangle, and a table.
+        // One byte of header, one byte for each triangle, and a table.
         Mode::Triangles => 1 + json.count / 3 + 16,
-        // A byte of header, one for each index, and four at the end.
+        // One byte of header, one byte for each index, and four bytes at the end.
         Mode::Indices => json.count.saturating_add(1 + 4),
     }
 }
 
-/// An element of `N` words: what the decompressor wants to know at compile time.
+/// An element of `N` words, because the decompressor needs the size at compile time.
 #[derive(Clone)]
 struct Element<const N: usize>([u32; N]);
 
@@ -225,7 +226,7 @@ impl<const N: usize> Default for Element<N> {
     }
 }
 
-/// Elements as they lie in memory.
+/// Decompresses elements to their form in memory.
 fn elements<const N: usize>(packed: &[u8], count: usize) -> meshopt::Result<Vec<u8>> {
     let elements: Vec<Element<N>> = meshopt::decode_vertex_buffer(packed, count)?;
     let mut bytes = Vec::with_capacity(count * N * 4);
@@ -235,7 +236,7 @@ fn elements<const N: usize>(packed: &[u8], count: usize) -> meshopt::Result<Vec<
     Ok(bytes)
 }
 
-/// Calls [`elements`] for the size that is only known now.
+/// Calls [`elements`] for a size that is only known at run time.
 macro_rules! elements_of {
     ($words:expr, $packed:expr, $count:expr, $($size:literal)*) => {
         match $words {

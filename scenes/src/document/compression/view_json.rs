@@ -4,7 +4,7 @@ use crate::document::compression::filter::Filter;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What stands in the extension's object of a buffer view.
+/// The extension's JSON object in a buffer view.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ViewJson {
@@ -19,7 +19,7 @@ pub(super) struct ViewJson {
     pub(super) filter: Filter,
 }
 
-/// How a view is compressed.
+/// Compression of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub(super) enum Mode {
@@ -38,7 +38,7 @@ impl Mode {
     }
 }
 
-/// The compressed views of a file, and the buffers that nothing needs because of them.
+/// The compressed views of a file, and the buffers that are not needed because of them.
 #[derive(Debug, Default)]
 pub(crate) struct CompressedViews {
     pub(super) views: BTreeMap<usize, (ViewJson, &'static str)>,
@@ -46,8 +46,8 @@ pub(crate) struct CompressedViews {
 }
 
 impl CompressedViews {
-    /// Whether a buffer stands only for the bytes of compressed views: it is neither asked for nor
-    /// read.
+    /// Returns whether a buffer only stands for the bytes of compressed views. Such a buffer is
+    /// neither needed nor read.
     pub(crate) fn is_placeholder(&self, buffer: usize) -> bool {
         self.placeholders.contains(&buffer)
     }
