@@ -323,9 +323,15 @@ pub enum JournalError {
     /// No byte at all.
     #[error("record is empty")]
     Empty,
-    /// The version is known and the rest is not such a record.
-    #[error("record is damaged")]
+    /// The version is known and the rest is not such a record: it is damaged, or names an option
+    /// that this build does not know.
+    #[error("record cannot be read: {}", cause(.0))]
     Damaged(#[source] CodecError),
+}
+
+/// What is at the bottom of an error.
+fn cause(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), cause)
 }
 
 impl Record {

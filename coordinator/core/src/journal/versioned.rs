@@ -53,7 +53,8 @@ mod tests {
     use crate::state::snapshot::SnapshotPart;
     use crate::time::Moment;
     use serde::Deserialize;
-    use tessera_protocol::ids::{Epoch, NodeId};
+    use tessera_protocol::ids::{Epoch, JobId, NodeId};
+    use tessera_protocol::job::{JobKind, JobSpec, RenderSpec};
 
     /// A made-up version of a record, older than the one that is written: a drained node was named
     /// by a number, and there was nothing else but reserved epochs.
@@ -127,6 +128,24 @@ mod tests {
         }
         assert!(matches!(FORMAT.read(&[]), Err(JournalError::Empty)));
         assert!(matches!(FORMAT.read(&bytes[..1]), Err(JournalError::Damaged(_))));
+    }
+
+    #[test]
+    fn an_option_that_this_build_does_not_know_is_named() {
+        let mut render = RenderSpec::new("a.gltf", Vec::new());
+        render.fps = 25.0;
+        let spec = Box::new(JobSpec::new("film", JobKind::Render(render)));
+        let (job, owner) = (JobId(uuid::Uuid::from_u128(1)), "ada".to_owned());
+        let record = Record::JobAccepted { job, spec, owner, at: Moment(0) };
+        let mut bytes = record.to_bytes().unwrap();
+        assert_eq!(Record::from_bytes(&bytes).unwrap(), record);
+        // As a newer build could have written it.
+        let at = bytes.windows(3).position(|name| name == b"fps").expect("the option is there");
+        bytes[at..at + 3].copy_from_slice(b"fpz");
+        let text = Record::from_bytes(&bytes).unwrap_err().to_string();
+        let expected = "record cannot be read: fpz: this build does not know this option, or this \
+            value of it; use the build that the job was made with";
+        assert_eq!(text, expected);
     }
 
     #[test]
