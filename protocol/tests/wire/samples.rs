@@ -385,6 +385,7 @@ pub(crate) fn from_nodes() -> Vec<(String, NodeToCoordinator)> {
         failed(Failure::TimedOut("f".into())),
         failed(Failure::Program("g".into())),
         failed(Failure::Kernel("h".into())),
+        failed(Failure::Unable("i".into())),
         Returned { leases: vec![lease()] },
         Draining,
         Devices(devices_in_every_state()),
