@@ -22,6 +22,17 @@ pub enum CodecError {
     Unencodable(#[source] bincode::error::EncodeError),
 }
 
+impl CodecError {
+    /// Returns what is wrong with the bytes, in the words of the type that was decoded.
+    pub fn cause(&self) -> String {
+        match self {
+            Self::Malformed(bincode::error::DecodeError::OtherString(text)) => text.clone(),
+            Self::Malformed(error) => error.to_string(),
+            other => other.to_string(),
+        }
+    }
+}
+
 fn config() -> bincode::config::Configuration<
     bincode::config::LittleEndian,
     bincode::config::Varint,

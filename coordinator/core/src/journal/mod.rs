@@ -325,13 +325,8 @@ pub enum JournalError {
     Empty,
     /// The version is known and the rest is not such a record: it is damaged, or names an option
     /// that this build does not know.
-    #[error("record cannot be read: {}", cause(.0))]
+    #[error("record cannot be read: {}", .0.cause())]
     Damaged(#[source] CodecError),
-}
-
-/// What is at the bottom of an error.
-fn cause(error: &dyn std::error::Error) -> String {
-    error.source().map_or_else(|| error.to_string(), cause)
 }
 
 impl Record {
