@@ -25,6 +25,7 @@ const CHANGES: [(&str, Change); 28] = [
         let (aperture, focus) = (ApertureSpec::FStop(2.0), FocusSpec::Distance(1.0));
         spec.lens = Some(LensSpec { aperture, focus, blades: None });
     }),
+    ("shift", |spec| spec.shift = [0.25, -0.125]),
     ("width", |spec| spec.width = 7),
     ("height", |spec| spec.height = 7),
     ("frames", |spec| spec.frames = FrameSet::one(FrameNumber(3))),
@@ -44,7 +45,6 @@ const CHANGES: [(&str, Change); 28] = [
     ("noise", |spec| spec.noise = Some(0.1)),
     ("time_secs", |spec| spec.time_secs = Some(9)),
     ("clamp", |spec| spec.clamp = Some(4.0)),
-    ("shift", |spec| spec.shift = [0.25, -0.125]),
     ("exr_depth", |spec| spec.exr_depth = ExrDepthSpec::Half),
 ];
 
