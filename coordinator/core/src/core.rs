@@ -248,7 +248,8 @@ impl Core {
         listing::census(&self.books)
     }
 
-    /// Jobs in the order of their acceptance, at most the newest [`ROWS_MAX`].
+    /// Jobs in the order of their acceptance, at most the newest
+    /// [`ROWS_MAX`](tessera_protocol::limits::ROWS_MAX).
     pub fn jobs(&self) -> Vec<JobSummary> {
         listing::jobs(&self.books)
     }
@@ -291,13 +292,14 @@ impl Core {
         listing::job(&self.books, id)
     }
 
-    /// A page of a job's frames from a position on, at most [`FRAME_PAGE_MAX`]; None for no such
-    /// job.
+    /// A page of a job's frames from a position on, at most
+    /// [`FRAME_PAGE_MAX`](tessera_protocol::limits::FRAME_PAGE_MAX);
+    /// None for no such job.
     pub fn frames(&self, id: JobId, from: u32) -> Option<Vec<FrameStatus>> {
         listing::frames(&self.books, id, from)
     }
 
-    /// Nodes by name, at most [`ROWS_MAX`].
+    /// Nodes by name, at most [`ROWS_MAX`](tessera_protocol::limits::ROWS_MAX).
     pub fn nodes(&self, now: Moment) -> Vec<NodeSummary> {
         listing::nodes(&self.books, now)
     }
