@@ -18,6 +18,7 @@ pub(crate) fn inputs() -> usize {
     let given = std::env::var("TESSERA_PTX_INPUTS").ok();
     given.map_or(40_000, |inputs| inputs.parse().expect("TESSERA_PTX_INPUTS is a number"))
 }
+
 /// Scenes whose textures, lights, cameras and hierarchies the functions look at.
 const SCENES: [&str; 7] =
     ["thicket", "veils", "stage", "foundry", "steep textures", "vitrine", "wardrobe"];

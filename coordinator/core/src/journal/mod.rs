@@ -326,7 +326,7 @@ pub enum JournalError {
     /// The version is known and the rest is not such a record: it is damaged, or names an option
     /// that this build does not know.
     #[error("record cannot be read: {}", .0.cause())]
-    Damaged(#[source] CodecError),
+    Damaged(CodecError),
 }
 
 impl Record {
