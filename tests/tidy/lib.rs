@@ -29,12 +29,14 @@ pub(crate) fn root() -> &'static Path {
 fn is_ignored(path: &Path, ignored: &[String]) -> bool {
     let at_root = path.parent() == Some(root());
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    ignored.iter().any(|pattern| match pattern.strip_prefix('/') {
-        Some(entry) => at_root && *entry == name,
-        None => match pattern.strip_prefix('*') {
-            Some(end) => name.ends_with(end),
-            None => *pattern == name,
-        },
+    ignored.iter().any(|line| {
+        let pattern = line.strip_prefix('/').unwrap_or(line);
+        let is_here = at_root || pattern == line;
+        is_here
+            && match pattern.strip_prefix('*') {
+                Some(end) => name.ends_with(end),
+                None => pattern == name,
+            }
     })
 }
 

@@ -39,10 +39,14 @@ impl World {
         }
     }
 
-    /// A client is being told that a job is paused, or that it has ended.
+    /// A client is being told that a job is paused, or that it has ended. The job may have gone on
+    /// since that was decided, as answers wait for the disk: then there is nothing to look at.
     pub(crate) fn expect_halt(&mut self, job: JobId) {
         let calm = self.healed && self.now > self.plan.heal_at + CALM_AFTER;
         let Some(book) = self.ledger.believed.jobs.get(&job).filter(|_| calm) else { return };
+        if !(book.paused || book.ended.is_some()) {
+            return;
+        }
         let Some(process) = &self.shell.process else { return };
         let (incarnation, before) = (self.shell.incarnation, SessionId(process.next_session));
         let halt = Halt { job, incarnation, before, resumed: book.resumed };
