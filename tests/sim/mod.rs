@@ -29,7 +29,7 @@ use faults::planted::Bug;
 use runs::{Outcome, run_seeds};
 
 /// Seeds of a run without `TESSERA_SIM_SEEDS`. `.ci/nightly` runs many more.
-const SEEDS: u64 = 100;
+const SEEDS: u64 = 50;
 /// So many seeds meet every kind of fault and every situation.
 const SEEDS_THAT_MEET_ALL: u64 = 400;
 /// Seeds within which a planted bug must be caught, where `TESSERA_SIM_PLANTED` does not say
