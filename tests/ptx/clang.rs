@@ -28,8 +28,8 @@ const FLAGS: [&str; 13] = [
     "+ptx63",
 ];
 
-/// Pixels across and down of the scenes for every push: a quarter of the pixels of a nightly run.
-const SIZE: u32 = 12;
+/// Pixels across and down of the scenes for every push: a ninth of the pixels of a nightly run.
+const SIZE: u32 = 8;
 
 /// A nightly run compares clang's PTX over as many pixels as the PTX that ships.
 pub(crate) fn is_whole() -> bool {
