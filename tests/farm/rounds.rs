@@ -5,7 +5,7 @@ use crate::farm::kills::{Chance, is_clean, strike};
 use std::time::Duration;
 use tessera_support::farm::{Farm, library, rendered};
 
-const OPTIONS: [&str; 8] = ["--size", "200x150", "--depth", "4", "--noise", "0.03", "--spp", "512"];
+const OPTIONS: [&str; 8] = ["--size", "136x104", "--depth", "4", "--noise", "0.03", "--spp", "512"];
 
 fn rendered_with(more: &[&str]) -> String {
     rendered(&library("cornell-box.gltf"), &[&OPTIONS[..], more].concat())
