@@ -7,6 +7,7 @@ pub(crate) mod host;
 pub(crate) mod image;
 pub(crate) mod launch;
 pub(crate) mod queue;
+mod system;
 pub(crate) mod table;
 
 use crate::config::{Config, Device, Fault};
@@ -115,6 +116,10 @@ impl Driver {
         match self.config.init_error {
             0 if self.visible.is_empty() => Err(Status::NO_DEVICE),
             0 => {
+                system::ask().map_err(|error| {
+                    complain(&error);
+                    Status::OPERATING_SYSTEM
+                })?;
                 self.is_initialised.store(true, SeqCst);
                 Ok(())
             }

@@ -85,10 +85,11 @@ fn enforce(allowed: &Allowed) -> Result<FileConfinement, RulesetError> {
     for path in devices.chain(allowed.write.iter().cloned()) {
         rules = add(rules, &path, write)?;
     }
-    // The driver's library names its threads there, and gives up (error 304) if it cannot. Other
-    // processes' secrets in this folder need the right to trace them, which a confined process does
-    // not have.
-    rules = add(rules, Path::new("/proc"), read | AccessFs::WriteFile)?;
+    // The driver's library names its threads there, and gives up (error 304) if it cannot. It opens
+    // their files as if it were to shorten them. Other processes' secrets in this folder need the
+    // right to trace them, which a confined process does not have.
+    let threads = AccessFs::WriteFile | AccessFs::Truncate;
+    rules = add(rules, Path::new("/proc"), read | threads)?;
     enforced(rules)
 }
 
