@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// Variables of the node that a worker gets, and no others. A name that ends in `*` stands for all
-/// names that begin so.
+/// Variables of the node that a confined worker gets, and no others. A name that ends in `*` stands
+/// for all names that begin so.
 const PASSED: &[&str] = &["LD_LIBRARY_PATH", "CUDA_*", "NVIDIA_*", "RUST_BACKTRACE", FAKE, NVRTC];
 /// Configuration of the fake driver that tests use in place of NVIDIA's.
 const FAKE: &str = "TESSERA_FAKE_CUDA";
 /// Path of the user's NVRTC.
 const NVRTC: &str = "TESSERA_NVRTC";
-/// The value `off` leaves workers unconfined.
+/// The value `off` leaves workers unconfined, and gives them the node's whole environment:
+/// profilers and debuggers come in by it.
 const SANDBOX: &str = "TESSERA_SANDBOX";
 
 /// Everything to start a worker. Clones are cheap.
@@ -35,7 +36,8 @@ impl WorkerCommand {
     /// # Errors
     /// There is no place for temporary files.
     pub(crate) fn of(config: &Config) -> std::io::Result<Self> {
-        let own = std::env::vars_os().filter(|(name, _)| is_passed(name));
+        let confined = is_confined();
+        let own = std::env::vars_os().filter(|(name, _)| !confined || is_passed(name));
         let given =
             config.worker_environment.iter().map(|(name, value)| (name.into(), value.into()));
         Self::with(config, own.chain(given).collect())
@@ -64,12 +66,16 @@ impl WorkerCommand {
             environment.retain(|(other, _)| other != name);
             environment.push((name.into(), value.into()));
         }
-        let wanted = std::env::var_os(SANDBOX).is_none_or(|value| value != "off");
-        let allowed = wanted.then(|| allowed(&environment, vec![cache, scratch.path().to_owned()]));
+        let allowed =
+            is_confined().then(|| allowed(&environment, vec![cache, scratch.path().to_owned()]));
         let (program, arguments) =
             (config.worker.clone(), vec![crate::device::worker::COMMAND.into()]);
         Ok(Self { program, arguments, environment, allowed, _scratch: scratch })
     }
+}
+
+fn is_confined() -> bool {
+    std::env::var_os(SANDBOX).is_none_or(|value| value != "off")
 }
 
 fn is_passed(name: &OsStr) -> bool {
