@@ -4,13 +4,13 @@
 #
 #   tests/gpu/pack.sh FOLDER [MAX_MIB]
 #
-# The folder takes at most MAX_MIB (60) in all. The scenes that are timed go first, then those of
-# scenes/library and of $TESSERA_SCENES (../shared/scenes), smallest first; what does not fit is
-# named.
+# The folder takes at most MAX_MIB (50) in all, so that it travels with the repository in 64 MiB.
+# The scenes that are timed go first, then those of scenes/library and of $TESSERA_SCENES
+# (../shared/scenes), smallest first; what does not fit is named.
 # With TESSERA_GPU_BUILT=FOLDER the two programs, `tessera` and `units`, are taken from there.
 set -euo pipefail
 folder=${1:?usage: tests/gpu/pack.sh FOLDER [MAX_MIB]}
-max=${2:-60}
+max=${2:-50}
 mkdir -p "$folder/scenes"
 folder=$(cd "$folder" && pwd)
 cd "$(dirname "$0")/../.."

@@ -14,7 +14,7 @@
 #   TESSERA_GPU_BUDGET   seconds for everything (540)
 #   TESSERA_GPU_DEVICE   what to compare with the CPU (cuda:0)
 #   TESSERA_GPU_CHECK    size:samples of the comparison (320x180:16)
-#   TESSERA_GPU_TIME     size:samples of the timings (1920x1080:256); `none` leaves them out
+#   TESSERA_GPU_TIME     size:samples of the timings (1920x1080:1024); `none` leaves them out
 #   TESSERA_GPU_TIMED    scenes to time, by file name; others fill up to three
 #   TESSERA_GPU_UNITS    inputs of each function (400000); `none` leaves them out
 #   TESSERA_GPU_SCENES   only scenes whose file name has this in it
@@ -25,7 +25,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 budget=${TESSERA_GPU_BUDGET:-540}
 device=${TESSERA_GPU_DEVICE:-cuda:0}
 check=${TESSERA_GPU_CHECK:-320x180:16}
-time=${TESSERA_GPU_TIME:-1920x1080:256}
+time=${TESSERA_GPU_TIME:-1920x1080:1024}
 preferred=${TESSERA_GPU_TIMED:-Sponza cornell-box DamagedHelmet}
 inputs=${TESSERA_GPU_UNITS:-400000}
 
@@ -124,12 +124,17 @@ cut_off() { [ "$1" = 124 ] || [ "$1" = 137 ]; }
 # limited COMMAND...: ends it where the budget ends.
 limited() { timeout --foreground -k 5 "$((budget > SECONDS ? budget - SECONDS : 1))" "$@"; }
 
+# view_of SCENE: options of its camera. Sponza has none, and is a hall to stand in.
+view_of() { case $(basename "$1") in Sponza*) echo --eye=-8,4,0.5 --target=5,3,0 ;; esac; }
+
 # render DEVICE SCENE SIZE:SAMPLES NAME [more options]: leaves NAME.json and NAME.err.
 render() {
-    local on=$1 scene=$2 size=${3%%:*} spp=${3##*:} name=$4
+    local on=$1 scene=$2 size=${3%%:*} spp=${3##*:} name=$4 view
     shift 4
+    read -ra view <<<"$(view_of "$scene")"
     limited "$tessera" render "$scene" --device "$on" --size "$size" --spp "$spp" \
-        --env 0.6,0.7,0.8 --depth 5 -o "$work/$name.exr" -q --json "$@" \
+        ${view[@]+"${view[@]}"} --env 0.6,0.7,0.8 --depth 5 \
+        -o "$work/$name.exr" -q --json "$@" \
         >"$work/$name.json" 2>"$work/$name.err"
 }
 
@@ -228,7 +233,7 @@ measure() {
 
 # What other tools of such machines could say.
 ask_others() {
-    local python ncu sponza
+    local python ncu sponza view
     python=$(command -v python3 || true)
     if [ -n "$python" ] &&
         limited "$python" -c 'import mitsuba; mitsuba.set_variant("cuda_ad_rgb")' 2>/dev/null; then
@@ -238,13 +243,20 @@ ask_others() {
     fi
     ncu=$(command -v ncu || true)
     sponza=$(printf '%s\n' ${names[@]+"${names[@]}"} | grep -m 1 Sponza || true)
+    read -ra view <<<"$(view_of "$sponza")"
     if [ -z "$ncu" ] || [ -z "$sponza" ]; then
         notes+=("NOT RUN: ncu (not installed, or no Sponza)")
     elif fits 60 "ncu"; then
-        # Starting programs is what the sandbox forbids, and ncu does it.
-        if TESSERA_SANDBOX=off limited "$ncu" --target-processes all --launch-count 20 \
-            --section SpeedOfLight "$tessera" render "$sponza" --device "$device" --size 640x360 \
-            --spp 16 -o "$work/ncu.exr" -q >"$out/ncu.txt" 2>&1; then
+        # The sandbox forbids what ncu does, and the clocks stay as they are found.
+        if TESSERA_SANDBOX=off limited "$ncu" --target-processes all --clock-control none \
+            --kernel-name 'regex:^tessera_(extend|shade|shadow)' --launch-skip 15 \
+            --launch-count 15 \
+            --section SpeedOfLight --section LaunchStats --section Occupancy \
+            --section WarpStateStats --section MemoryWorkloadAnalysis \
+            "$tessera" render "$sponza" --device "$device" --size 1920x1080 --spp 64 \
+            --depth 5 --env 0.6,0.7,0.8 ${view[@]+"${view[@]}"} \
+            -o "$work/ncu.exr" -q >"$out/ncu.txt" 2>&1 &&
+            grep -q 'Duration' "$out/ncu.txt"; then
             notes+=("ncu: see ncu.txt")
         else
             notes+=("NOT RUN: ncu failed, see ncu.txt")
