@@ -38,11 +38,11 @@ pub struct TokenSummary {
     pub name: Option<String>,
     /// When the token expires, in seconds since the Unix epoch.
     pub expires_at: u64,
-    /// How often the token can be used in all; 0 if an older build made it and did not say.
+    /// How often the token can be used in all.
     pub uses: u32,
     /// How often the token can still be used.
     pub uses_left: u32,
-    /// Who made the token; empty if an older build made it.
+    /// Who made the token: role and name.
     pub made_by: String,
 }
 

@@ -68,9 +68,6 @@ impl std::fmt::Display for Role {
 impl std::str::FromStr for Role {
     type Err = IdError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text == "user" {
-            return Ok(Self::Artist);
-        }
         let known = Self::ALL.into_iter().find(|role| role.name() == text);
         known.ok_or_else(|| IdError {
             what: "role (node, viewer, artist, operator or admin)",
@@ -96,11 +93,10 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_back_and_a_user_is_an_artist() {
+    fn names_are_read_back() {
         for role in Role::ALL {
             assert_eq!(role.name().parse::<Role>().unwrap(), role);
         }
-        assert_eq!("user".parse::<Role>().unwrap(), Role::Artist);
         assert!("root".parse::<Role>().is_err());
     }
 }

@@ -131,11 +131,11 @@ fn tokens_that_are_wrong_used_or_expired_let_nobody_in() {
             None => farm.text(&arguments),
         }
     };
-    let token = farm.text(&["token", "create", "--role", "user"]);
+    let token = farm.text(&["token", "create", "--role", "artist"]);
     enrol(&token, "ada", None);
     let used = enrol(&token, "eve", Some(5));
     assert!(used.contains("used") && used.contains("hint:"), "{used}");
-    let brief = farm.text(&["token", "create", "--role", "user", "--ttl", "1s"]);
+    let brief = farm.text(&["token", "create", "--role", "artist", "--ttl", "1s"]);
     std::thread::sleep(Duration::from_millis(2100));
     let expired = enrol(&brief, "eve", Some(5));
     assert!(expired.contains("expired"), "{expired}");

@@ -23,7 +23,7 @@ fn farm(limits: &[&str]) -> Farm {
 
 /// A user of the farm, who is not the administrator.
 fn enrol(farm: &Farm, who: &str) -> String {
-    let token = farm.text(&["token", "create", "--role", "user"]);
+    let token = farm.text(&["token", "create", "--role", "artist"]);
     let file = farm.folder().join(format!("{who}.token"));
     std::fs::write(&file, token).expect("a token file");
     let folder = farm.folder().join(who).display().to_string();

@@ -69,7 +69,7 @@ fn a_backup_made_while_rendering_is_restored_and_rendered_on() {
 
     // A user may not make one, and an admin gets one from afar, without keys.
     let token = farm.folder().join("user.token");
-    std::fs::write(&token, farm.text(&["token", "create", "--role", "user"]))
+    std::fs::write(&token, farm.text(&["token", "create", "--role", "artist"]))
         .expect("a token file");
     let ada = farm.folder().join("ada").display().to_string();
     farm.text(&["enrol", "--token-file", utf8(&token), "--name", "ada", "--identity", &ada]);

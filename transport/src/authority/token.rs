@@ -136,9 +136,9 @@ pub struct TokenRecord {
     pub uses_left: u32,
     /// Pool that a node joins with the token.
     pub pool: Option<String>,
-    /// How often the token can be used in all; 0 if this is not known.
+    /// How often the token can be used in all.
     pub uses: u32,
-    /// Who made the token; empty if this is not known.
+    /// Who made the token: role and name.
     pub made_by: String,
     /// Name that the bearer must have.
     pub name: Option<String>,
@@ -155,46 +155,7 @@ pub struct Grant {
     pub name: Option<String>,
 }
 
-/// An entry as builds before pools and ranks wrote it, which is the beginning of the present form.
-#[derive(serde::Serialize, serde::Deserialize)]
-struct FormerRecord {
-    hash: [u8; 32],
-    role: Role,
-    expires_at: u64,
-    uses_left: u32,
-}
-
-/// An entry as builds before tokens for a name wrote it, which is the beginning of the present
-/// form.
-#[derive(serde::Serialize, serde::Deserialize)]
-struct NamelessRecord {
-    hash: [u8; 32],
-    role: Role,
-    expires_at: u64,
-    uses_left: u32,
-    pool: Option<String>,
-    uses: u32,
-    made_by: String,
-}
-
 impl TokenRecord {
-    /// Decodes an entry that [`tessera_protocol::encode`] has made, in this build or in an older
-    /// one (before tokens for a name, or before pools and ranks).
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, tessera_protocol::CodecError> {
-        // Every older form is shorter, so none can be read as another.
-        let nameless = |_| {
-            let NamelessRecord { hash, role, expires_at, uses_left, pool, uses, made_by } =
-                tessera_protocol::decode(bytes)?;
-            Ok(Self { hash, role, expires_at, uses_left, pool, uses, made_by, name: None })
-        };
-        tessera_protocol::decode(bytes).or_else(nameless).or_else(|error| {
-            let former: FormerRecord = tessera_protocol::decode(bytes).map_err(|_| error)?;
-            let FormerRecord { hash, role, expires_at, uses_left } = former;
-            let made_by = String::new();
-            Ok(Self { hash, role, expires_at, uses_left, pool: None, uses: 0, made_by, name: None })
-        })
-    }
-
     /// Returns the first 12 digits of the hash, which name the token.
     pub fn id(&self) -> String {
         self.hash[..6].iter().map(|byte| format!("{byte:02x}")).collect()
@@ -263,33 +224,13 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_an_older_build_are_read() {
-        let mut bytes = tessera_protocol::encode(&record()).unwrap();
-        assert_eq!(TokenRecord::from_bytes(&bytes).unwrap(), record());
-        // The name, which is the last field, was not there.
-        bytes.truncate(bytes.len() - 5);
-        assert_eq!(
-            TokenRecord::from_bytes(&bytes).unwrap(),
-            TokenRecord { name: None, ..record() }
-        );
-        // Version 1 of the ledger wrote hash, role (1 was `user`), expiry and uses left.
-        let former = [vec![7; 32], vec![1, 99, 3]].concat();
-        let read = TokenRecord::from_bytes(&former).unwrap();
-        let expected = TokenRecord {
-            hash: [7; 32],
-            role: Role::Artist,
-            expires_at: 99,
-            uses_left: 3,
-            pool: None,
-            uses: 0,
-            made_by: String::new(),
-            name: None,
-        };
-        assert_eq!(read, expected);
-        assert_eq!(read.id(), "070707070707");
-        for length in 0..former.len() {
-            assert!(TokenRecord::from_bytes(&former[..length]).is_err(), "{length}");
+    fn a_ledger_entry_is_read_back_and_has_an_id() {
+        let bytes = tessera_protocol::encode(&record()).unwrap();
+        assert_eq!(tessera_protocol::decode::<TokenRecord>(&bytes).unwrap(), record());
+        for length in 0..bytes.len() {
+            assert!(tessera_protocol::decode::<TokenRecord>(&bytes[..length]).is_err(), "{length}");
         }
+        assert_eq!(TokenRecord { hash: [7; 32], ..record() }.id(), "070707070707");
     }
 
     #[test]

@@ -9,8 +9,8 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 /// How long before its creation a certificate begins to be valid. The clock of the machine that
 /// checks it may be behind.
 pub const CLOCK_SKEW: Duration = Duration::from_secs(86_400);
-/// Longest life that a farm can give. A certificate with a longer life comes from an older build,
-/// and is renewed at once.
+/// Longest life that a farm can give. A certificate with a longer life is not the farm's, and is
+/// renewed at once.
 pub const LIFE_MAX: Duration = Duration::from_secs(31 * 86_400);
 /// Shortest life that a farm can give. With less, nothing but renewals would happen.
 pub const LIFE_MIN: Duration = Duration::from_secs(2);
@@ -124,7 +124,7 @@ mod tests {
         let day = Validity { issued_at: 1_000_000, expires_at: 1_086_400 };
         assert!(!day.is_due(1_000_000) && !day.is_due(1_043_199) && day.is_due(1_043_200));
         assert!(!day.is_expired(1_086_399) && day.is_expired(1_086_400));
-        // An older build made this certificate for a year.
+        // No farm gives a year, so this certificate is due at once.
         let year = Validity { issued_at: 1_000_000, expires_at: 1_000_000 + 365 * 86_400 };
         assert!(year.is_due(1_000_001));
         // This certificate was made by a clock that is ahead.

@@ -100,7 +100,7 @@ impl Loaded {
                 self.spools.insert(spool, SpoolExtent::from_bytes(&value)?);
             }
             Some(Key::Token(hash)) => {
-                let token = TokenRecord::from_bytes(&value).map_err(|error| error.to_string())?;
+                let token = tessera_protocol::decode(&value).map_err(|error| error.to_string())?;
                 self.tokens.insert(hash, token);
             }
             Some(Key::Snapshot) => {
