@@ -1,19 +1,6 @@
 //! The life of a unit: the states that it can be in, and the one function that derives the state
-//! from what the core keeps. No state is stored per unit; see `docs/ARCHITECTURE.md`.
-//!
-//! ```text
-//!             open_round, on_resolved        hold                  commit
-//!   NotDue ─────────────────────────► Open ────────► Leased ─────────────────► Committed
-//!      ▲                              ▲ ▲               │                        │   ▲
-//!      │ close_later_rounds           │ │ give_back     │ after_attempt     open_check │ end_check
-//!      │ (from any state)             │ └───────────────┤ on_shared_shortage     ▼   │
-//!      │                      on_wait_over              ▼                       InCheck
-//!      │                              └───────────── Waiting                     │
-//!      │                                                                          │
-//!   open_again (its node lied): Committed, InCheck ─► Open  ◄─────────────────────┘
-//!   fail_frame, end_job: every state of an unfinished frame ─► Dead
-//!   retry_frames: Dead ─► Open
-//! ```
+//! from what the core keeps. No state is stored per unit. `docs/ARCHITECTURE.md` draws the states
+//! and what leads from one to another.
 
 use crate::lease::Leases;
 use crate::schedule::queue::Queue;
