@@ -21,6 +21,7 @@ pub use backup::BackupPieces;
 pub use blobs::{BlobPut, BlobPutError};
 pub use caller::Caller;
 pub(crate) use context::Context;
+pub use tessera_transport::peer::PeerError;
 pub use watch::Watch;
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ pub use disk::DiskBlobs;
 pub use guard::{GuardedBlobs, Hold};
 pub(crate) use store::hash_named;
 pub use store::{BlobError, BlobWriter, Blobs, Listed, Upload, UploadError};
-pub use tessera_transport::BlobRead;
+pub use tessera_transport::{BlobRead, BlobSink, SinkError};
 
 #[cfg(test)]
 pub(crate) mod contract;
