@@ -18,9 +18,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use tessera_protocol::client::{Request, Response};
-use tessera_protocol::compute::{ComputeFormat, ComputeSpec, Domain, Element, Program};
+use tessera_protocol::compute::{ComputeSpec, Domain, Program};
 use tessera_protocol::job::{JobKind, JobSpec, RawJobSpec};
-use tessera_protocol::{Fingerprint, FrameNumber, FrameSet, Hello, JobId};
+use tessera_protocol::{Fingerprint, Hello, JobId};
 use tessera_support::farm::{Farm, Process};
 use tessera_transport::{Address, Authority, FarmClient, Identity};
 
@@ -87,28 +87,12 @@ impl Stand {
 
     async fn submit(&self, units: u32) -> JobId {
         let job = JobId::new();
+        let domain = Domain { width: units, height: 1, depth: 1 };
         let compute = ComputeSpec {
-            program: Program::Builtin("nothing".into()),
-            inputs: Vec::new(),
-            arguments: Vec::new(),
-            domain: Domain { width: units, height: 1, depth: 1 },
-            channels: 1,
-            element: Element::F32,
-            reduction: None,
-            formats: vec![ComputeFormat::Npy],
             chunk: 1,
-            frames: FrameSet::one(FrameNumber(0)),
-            feed: None,
-            seed: 0,
-            time_limit_secs: 60,
+            ..ComputeSpec::new(Program::Builtin("nothing".into()), domain)
         };
-        let spec = JobSpec {
-            name: format!("{units}-units"),
-            priority: 50,
-            device_bytes: 0,
-            pool: None,
-            kind: JobKind::Compute(compute),
-        };
+        let spec = JobSpec::new(format!("{units}-units"), JobKind::Compute(compute));
         let spec = Box::new(RawJobSpec::from(spec));
         let answer = self.client.request(&Request::Submit { job, spec }).await.expect("an answer");
         assert!(matches!(answer, Response::Accepted(_)), "{answer:?}");

@@ -9,9 +9,9 @@ use std::sync::mpsc::channel;
 use tessera_fake_cuda::Device;
 use tessera_node::compute::{PreparedCompute, Source};
 use tessera_node::device::{CancelToken, DeviceError, DeviceUnit, UnitOutput, Work};
-use tessera_protocol::compute::{ComputeFormat, ComputeSpec, Domain, Element, Program};
+use tessera_protocol::compute::{ComputeSpec, Domain, Element, Program};
 use tessera_protocol::job::AssetFile;
-use tessera_protocol::{BlobHash, FrameNumber, FrameSet};
+use tessera_protocol::{BlobHash, FrameNumber};
 
 /// A frame over 8 × 8 indices without inputs.
 fn frame(source: Source) -> Arc<PreparedCompute> {
@@ -24,21 +24,7 @@ fn over(domain: Domain, source: Source) -> Arc<PreparedCompute> {
         Source::Cuda(_) => Program::Cuda(file("one.cu")),
         _ => Program::Ptx(file("one.ptx")),
     };
-    let spec = ComputeSpec {
-        program,
-        inputs: vec![],
-        arguments: vec![],
-        domain,
-        channels: 1,
-        element: Element::U32,
-        reduction: None,
-        formats: vec![ComputeFormat::Npy],
-        chunk: 0,
-        frames: FrameSet::one(FrameNumber(1)),
-        feed: None,
-        seed: 0,
-        time_limit_secs: 60,
-    };
+    let spec = ComputeSpec { element: Element::U32, ..ComputeSpec::new(program, domain) };
     Arc::new(PreparedCompute { id: 1, spec, frame: FrameNumber(1), source, arrays: vec![] })
 }
 

@@ -47,13 +47,7 @@ fn spec(trap: &Trap, files: Vec<AssetFile>) -> JobSpec {
         tile: 16,
         ..RenderSpec::default()
     };
-    JobSpec {
-        name: "trap".into(),
-        priority: 50,
-        kind: JobKind::Render(render),
-        device_bytes: 0,
-        pool: None,
-    }
+    JobSpec::new("trap", JobKind::Render(render))
 }
 
 /// Uploads a trap's files and submits the job, without looking at either.

@@ -34,13 +34,7 @@ fn spec(scene: BlobHash, length: u64) -> JobSpec {
         tile: EDGE,
         ..RenderSpec::default()
     };
-    JobSpec {
-        name: "a".into(),
-        priority: 50,
-        kind: JobKind::Render(render),
-        device_bytes: 0,
-        pool: None,
-    }
+    JobSpec::new("a", JobKind::Render(render))
 }
 
 struct FakeNode {

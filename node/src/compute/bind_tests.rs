@@ -1,9 +1,9 @@
 //! Tests of binding, with a PTX text that has a variable of every kind.
 
 use super::*;
-use tessera_protocol::compute::{ArgumentValue, ComputeFormat, Domain, InputArray};
+use tessera_protocol::BlobHash;
+use tessera_protocol::compute::{ArgumentValue, Domain, InputArray};
 use tessera_protocol::job::AssetFile;
-use tessera_protocol::{BlobHash, FrameNumber, FrameSet};
 
 const PTX: &str = "\
 .version 7.0
@@ -31,24 +31,12 @@ fn spec(arguments: &[(&str, Option<Element>, &[Number])]) -> ComputeSpec {
         element: Element::F32,
         shape: vec![2, 2],
     };
+    let file = AssetFile { path: "a.ptx".into(), hash: BlobHash([2; 32]), length: 1 };
+    let domain = Domain { width: 2, height: 2, depth: 1 };
     ComputeSpec {
-        program: Program::Ptx(AssetFile {
-            path: "a.ptx".into(),
-            hash: BlobHash([2; 32]),
-            length: 1,
-        }),
         inputs: vec![input],
         arguments: arguments.collect(),
-        domain: Domain { width: 2, height: 2, depth: 1 },
-        channels: 1,
-        element: Element::F32,
-        reduction: None,
-        formats: vec![ComputeFormat::Npy],
-        chunk: 0,
-        frames: FrameSet::one(FrameNumber(1)),
-        feed: None,
-        seed: 0,
-        time_limit_secs: 1,
+        ..ComputeSpec::new(Program::Ptx(file), domain)
     }
 }
 

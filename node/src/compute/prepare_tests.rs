@@ -11,20 +11,10 @@ fn spec(edge: u64) -> ComputeSpec {
         element: Element::F32,
         shape: vec![edge],
     };
+    let domain = Domain { width: 8, height: 1, depth: 1 };
     ComputeSpec {
-        program: Program::Builtin("merge".into()),
         inputs: vec![input.clone(), InputArray { name: "b".into(), ..input }],
-        arguments: vec![],
-        domain: Domain { width: 8, height: 1, depth: 1 },
-        channels: 1,
-        element: Element::F32,
-        reduction: None,
-        formats: vec![],
-        chunk: 0,
-        frames: tessera_protocol::FrameSet::one(FrameNumber(1)),
-        feed: None,
-        seed: 0,
-        time_limit_secs: 1,
+        ..ComputeSpec::new(Program::Builtin("merge".into()), domain)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{ChunkShape, Domain, Element, Reduction, npy};
 use crate::frames::FrameSet;
-use crate::ids::BlobHash;
+use crate::ids::{BlobHash, FrameNumber};
 use crate::job::{AssetFile, SpecError, wrong};
 use crate::limits::*;
 use serde::{Deserialize, Serialize};
@@ -106,7 +106,7 @@ impl ComputeFormat {
 
 /// A kernel over a domain, with everything that it reads and writes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct ComputeSpec {
     /// Kernel to run.
     pub program: Program,
@@ -137,7 +137,37 @@ pub struct ComputeSpec {
     pub time_limit_secs: u32,
 }
 
+/// Longest time of a chunk in seconds where a job gives none.
+const TIME_LIMIT_SECS: u32 = 60;
+
+impl Default for ComputeSpec {
+    /// Returns a spec without a kernel, which no check accepts, with every option at its default.
+    fn default() -> Self {
+        let domain = Domain { width: 1, height: 1, depth: 1 };
+        Self::new(Program::Builtin(String::new()), domain)
+    }
+}
+
 impl ComputeSpec {
+    /// Creates a job that runs a kernel over a domain, with every option at its default.
+    pub fn new(program: Program, domain: Domain) -> Self {
+        Self {
+            program,
+            inputs: Vec::new(),
+            arguments: Vec::new(),
+            domain,
+            channels: 1,
+            element: Element::F32,
+            reduction: None,
+            formats: vec![ComputeFormat::Npy],
+            chunk: 0,
+            frames: FrameSet::one(FrameNumber(1)),
+            feed: None,
+            seed: 0,
+            time_limit_secs: TIME_LIMIT_SECS,
+        }
+    }
+
     /// Returns whether the job runs only on CUDA devices.
     pub fn needs_cuda(&self) -> bool {
         !matches!(self.program, Program::Builtin(_))

@@ -35,6 +35,7 @@ pub struct LensSpec {
     /// Distance that is in focus.
     pub focus: FocusSpec,
     /// Blades of the aperture; None is a round aperture.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blades: Option<BladesSpec>,
 }
 

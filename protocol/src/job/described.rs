@@ -49,7 +49,9 @@ pub fn encode_job(spec: &JobSpec) -> Vec<u8> {
     let head = fields_away(&head, &Head::default());
     let (kind, options) = match kind {
         JobKind::Render(render) => (RENDER, map_of(&options_away(render))),
-        JobKind::Compute(compute) => (COMPUTE, encoded(compute)),
+        JobKind::Compute(compute) => {
+            (COMPUTE, map_of(&fields_away(compute, &ComputeSpec::default())))
+        }
     };
     let mut fields: Vec<Field> =
         head.iter().map(|(name, bytes)| (name.clone(), bytes.as_slice())).collect();

@@ -3,6 +3,8 @@
 
 use crate::spec_samples::{compute, compute_job, job, render, render_otherwise, render_thirdly};
 use serde_json::Value;
+use std::collections::BTreeSet;
+use tessera_protocol::compute::{Argument, ArgumentValue, ComputeSpec, Number};
 use tessera_protocol::job::described::{decode_job, encode_job};
 use tessera_protocol::job::{
     ApertureSpec, BladesSpec, CameraSpec, EnvironmentSpec, FocusSpec, LensSpec,
@@ -54,11 +56,37 @@ fn jobs_come_back_and_fields_at_their_default_are_not_written() {
     assert_eq!(RawJobSpec::from(job(render())).check().unwrap(), job(render()));
     let spec = compute_job(compute());
     assert_eq!(decode_job(&encode_job(&spec)).unwrap(), spec);
+    let plain = ComputeSpec { seed: 7, ..ComputeSpec::default() };
+    let spec = JobSpec::new("a", JobKind::Compute(plain));
+    let bytes = map(&[("name", &text("a")), ("compute", &map(&[("seed", &[7])]))]);
+    assert_eq!(encode_job(&spec), bytes);
+    assert_eq!(decode_job(&bytes).unwrap(), spec);
 
     // Only the name and the frame's width are not at their default. The width 7 is 0x07.
     let render = RenderSpec { width: 7, ..RenderSpec::default() };
     let spec = JobSpec::new("a", JobKind::Render(render));
     assert_eq!(encode_job(&spec), with_options(&[("width", &[7])]));
+}
+
+/// Returns specs that together give every option a value.
+fn every_option() -> [RenderSpec; 4] {
+    let constant = RenderSpec { shift: [0.5, -0.5], ..render_thirdly() };
+    [render(), render_otherwise(), constant, RenderSpec::default()]
+}
+
+/// Returns the names of the options in which a float occurs.
+fn options_with_floats(specs: &[RenderSpec]) -> BTreeSet<String> {
+    fn has_float(value: &Value) -> bool {
+        match value {
+            Value::Number(number) => number.is_f64(),
+            Value::Array(values) => values.iter().any(has_float),
+            Value::Object(fields) => fields.values().any(has_float),
+            _ => false,
+        }
+    }
+    let fields = specs.iter().map(|spec| serde_json::to_value(spec).unwrap());
+    let fields = fields.flat_map(|spec| spec.as_object().unwrap().clone());
+    fields.filter(|(_, value)| has_float(value)).map(|(name, _)| name).collect()
 }
 
 #[test]
@@ -89,6 +117,7 @@ fn every_float_keeps_its_bits() {
             exposure: next(),
             camera,
             lens: Some(lens),
+            shift: [next(), next()],
             ..RenderSpec::default()
         };
         let mut wide = || match round {
@@ -97,6 +126,18 @@ fn every_float_keeps_its_bits() {
             _ => f64::from_bits(bits.next()),
         };
         (render.fps, render.noise, render.clamp) = (wide(), Some(wide()), Some(wide()));
+        if round == 2 {
+            assert_eq!(
+                options_with_floats(&[render.clone()]),
+                options_with_floats(&every_option()),
+                "a float option that this test does not fill"
+            );
+        }
+        let gain = ArgumentValue { element: None, numbers: vec![Number::Real(wide())] };
+        let gain = Argument { name: "gain".into(), value: gain };
+        let compute = ComputeSpec { arguments: vec![gain], ..compute() };
+        let bytes = encode_job(&compute_job(compute));
+        assert_eq!(encode_job(&decode_job(&bytes).unwrap()), bytes, "round {round}");
         let spec = JobSpec::new("a", JobKind::Render(render));
         let bytes = encode_job(&spec);
         let back = decode_job(&bytes).unwrap();

@@ -58,13 +58,7 @@ pub(crate) fn render_thirdly() -> RenderSpec {
 }
 
 pub(crate) fn job(render: RenderSpec) -> JobSpec {
-    JobSpec {
-        name: "cornell".into(),
-        priority: 50,
-        kind: JobKind::Render(render),
-        device_bytes: 1 << 33,
-        pool: None,
-    }
+    JobSpec { device_bytes: 1 << 33, ..JobSpec::new("cornell", JobKind::Render(render)) }
 }
 
 /// Returns a compute spec that is right and sets every field.
@@ -129,10 +123,8 @@ pub(crate) fn compute_others() -> Vec<ComputeSpec> {
 
 pub(crate) fn compute_job(compute: ComputeSpec) -> JobSpec {
     JobSpec {
-        name: "blur".into(),
-        priority: 50,
-        kind: JobKind::Compute(compute),
         device_bytes: 1 << 20,
         pool: Some("gpu".into()),
+        ..JobSpec::new("blur", JobKind::Compute(compute))
     }
 }

@@ -6,9 +6,7 @@ use crate::sim::model::rounds::adapt;
 use crate::sim::world::random::Random;
 use std::time::Duration;
 use tessera_core::{Secret, Settings};
-use tessera_protocol::compute::{
-    ComputeFormat, ComputeSpec, Domain, Element, InputArray, Program, Reduction,
-};
+use tessera_protocol::compute::{ComputeSpec, Domain, Element, InputArray, Program, Reduction};
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, NodeId};
 use tessera_protocol::job::{
@@ -232,17 +230,14 @@ fn job(random: &mut Random, number: u64, submit_until: u64, large: bool) -> JobP
     // The last is larger than any device.
     let sizes = [2, 2, 6, 12, 20, 40].map(|size| size * GIB);
     let device_bytes = if random.permille(500) { 0 } else { sizes[random.index(6)] };
-    let mut spec = JobSpec {
-        name: format!("job {number}"),
-        priority: [0, 10, 50, 50, 50, 100][random.index(6)],
-        kind: if random.permille(350) {
-            JobKind::Compute(compute(random))
-        } else {
-            JobKind::Render(render(random, large))
-        },
-        device_bytes,
-        pool: random.permille(250).then(|| POOL.to_owned()),
+    let priority = [0, 10, 50, 50, 50, 100][random.index(6)];
+    let kind = match random.permille(350) {
+        true => JobKind::Compute(compute(random)),
+        false => JobKind::Render(render(random, large)),
     };
+    let pool = random.permille(250).then(|| POOL.to_owned());
+    let new = JobSpec::new(format!("job {number}"), kind);
+    let mut spec = JobSpec { priority, device_bytes, pool, ..new };
     let needs = if device_bytes == 0 || random.permille(200) {
         sizes[random.index(6)]
     } else {
@@ -286,19 +281,12 @@ fn compute(random: &mut Random) -> ComputeSpec {
         shape: domain.shape(1),
     };
     ComputeSpec {
-        program,
         inputs: vec![input],
-        arguments: Vec::new(),
-        domain,
-        channels: 1,
-        element: Element::F32,
         reduction: (!fed && random.permille(500)).then_some(Reduction::Sum),
-        formats: vec![ComputeFormat::Npy],
         chunk: random.between(0, 30) as u32,
         frames: FrameSet::from_frames(frames).expect("a few frames are a set"),
         feed: fed.then(|| "state".to_owned()),
-        seed: 0,
-        time_limit_secs: 60,
+        ..ComputeSpec::new(program, domain)
     }
 }
 

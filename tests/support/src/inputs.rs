@@ -32,13 +32,7 @@ pub fn render() -> RenderSpec {
 
 /// A job that renders this, and says nothing of memory.
 pub fn job(render: RenderSpec) -> JobSpec {
-    JobSpec {
-        name: "a".to_owned(),
-        priority: 50,
-        kind: JobKind::Render(render),
-        device_bytes: 0,
-        pool: None,
-    }
+    JobSpec::new("a", JobKind::Render(render))
 }
 
 /// Somebody submits it.

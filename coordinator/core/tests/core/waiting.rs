@@ -4,7 +4,7 @@ use crate::small_farm::SmallFarm;
 use std::time::Duration;
 use tessera_core::{Caller, Core, Input, Record, RequestId, SessionId, Settings};
 use tessera_protocol::client::{RequestError, Response};
-use tessera_protocol::compute::{ComputeFormat, ComputeSpec, Domain, Element, Program};
+use tessera_protocol::compute::{ComputeSpec, Domain, Program};
 use tessera_protocol::device::{DeviceInfo, DeviceKind};
 use tessera_protocol::ids::{BlobHash, Fingerprint, JobId};
 use tessera_protocol::job::{AssetFile, JobKind, JobSpec};
@@ -46,21 +46,8 @@ fn join_in(farm: &mut SmallFarm, number: u64, pool: &str) {
 }
 
 pub(crate) fn kernel(program: Program) -> JobSpec {
-    let compute = ComputeSpec {
-        program,
-        inputs: Vec::new(),
-        arguments: Vec::new(),
-        domain: Domain { width: 4, height: 1, depth: 1 },
-        channels: 1,
-        element: Element::F32,
-        reduction: None,
-        formats: vec![ComputeFormat::Npy],
-        chunk: 4,
-        frames: "1".parse().expect("a frame"),
-        feed: None,
-        seed: 0,
-        time_limit_secs: 60,
-    };
+    let domain = Domain { width: 4, height: 1, depth: 1 };
+    let compute = ComputeSpec { chunk: 4, ..ComputeSpec::new(program, domain) };
     JobSpec { kind: JobKind::Compute(compute), ..inputs::job(inputs::render()) }
 }
 

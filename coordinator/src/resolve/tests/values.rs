@@ -7,24 +7,15 @@ use crate::spool::{DiskSpools, EntryHeader, SpoolEntry, SpoolKey, Spools};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use tessera_protocol::compute::{Domain, Element, Program, Reduction};
-use tessera_protocol::frames::FrameSet;
 use tessera_protocol::{BlobHash, Epoch};
 
 fn spec(domain: &str, channels: u8, formats: &[ComputeFormat]) -> ComputeSpec {
+    let domain = domain.parse::<Domain>().unwrap();
     ComputeSpec {
-        program: Program::Builtin("merge".into()),
-        inputs: vec![],
-        arguments: vec![],
-        domain: domain.parse::<Domain>().unwrap(),
         channels,
-        element: Element::F32,
-        reduction: None,
         formats: formats.to_vec(),
         chunk: 7,
-        frames: FrameSet::one(FrameNumber(1)),
-        feed: None,
-        seed: 0,
-        time_limit_secs: 10,
+        ..ComputeSpec::new(Program::Builtin("merge".into()), domain)
     }
 }
 
