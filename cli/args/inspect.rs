@@ -1,6 +1,7 @@
 //! Options of `inspect`.
 
 use super::import::ImportArgs;
+use super::picture::LightUnitsArg;
 use crate::vectors::EnvironmentArg;
 use clap::Args;
 use std::path::PathBuf;
@@ -13,6 +14,9 @@ pub struct InspectArgs {
     /// Environment light, as for render
     #[arg(long, value_name = "ENV", default_value = "none")]
     pub env: EnvironmentArg,
+    /// Units of the file's punctual lights, as for render
+    #[arg(long, value_name = "UNITS", default_value = "radiometric")]
+    pub lights: LightUnitsArg,
     /// What reading the scene may take.
     #[command(flatten)]
     pub import: ImportArgs,

@@ -6,7 +6,7 @@ use clap::Args;
 use std::path::PathBuf;
 use std::str::FromStr;
 use tessera_protocol::FrameSet;
-use tessera_protocol::job::{AovSpec, ExrDepthSpec, FilterSpec, ToneMapSpec};
+use tessera_protocol::job::{AovSpec, ExrDepthSpec, FilterSpec, LightUnitsSpec, ToneMapSpec};
 use tessera_protocol::rounds::ROUND_TILE;
 
 /// What to render, and how.
@@ -75,13 +75,24 @@ pub struct PictureArgs {
     /// Frames to render: 5, 1-100, 1-100x2, or a comma-separated list of these
     #[arg(long, value_name = "SPEC", help_heading = "Time")]
     pub frames: Option<FrameSet>,
-    /// Frames per second; frame N shows the time N / fps
-    #[arg(long, value_name = "N", default_value_t = 24.0, help_heading = "Time")]
+    /// Frames per second; frame N shows the time N / fps. 23.976, 29.97 and 59.94 mean 24000/1001,
+    /// 30000/1001 and 60000/1001
+    #[arg(
+        long,
+        value_name = "N[/D]",
+        default_value = "24",
+        value_parser = super::time::parse_fps,
+        help_heading = "Time"
+    )]
     pub fps: f64,
 
     /// Environment light: a .hdr or .exr map, #rrggbb, linear R,G,B, or none
     #[arg(long, value_name = "ENV", default_value = "none", help_heading = "Light")]
     pub env: EnvironmentArg,
+    /// Units of the file's punctual lights: radiometric (W/sr, W/m²) or photometric (candela, lux);
+    /// Blender exports photometric ones by default
+    #[arg(long, value_name = "UNITS", default_value = "radiometric", help_heading = "Light")]
+    pub lights: LightUnitsArg,
     /// Brightness factor of the environment
     #[arg(long, value_name = "X", default_value_t = 1.0, help_heading = "Light")]
     pub env_intensity: f32,
@@ -250,6 +261,11 @@ named!(
     AovArg(AovSpec),
     "albedo" => AovSpec::Albedo, "normal" => AovSpec::Normal, "depth" => AovSpec::Depth,
     "position" => AovSpec::Position
+);
+named!(
+    /// Units of lights.
+    LightUnitsArg(LightUnitsSpec),
+    "radiometric" => LightUnitsSpec::Radiometric, "photometric" => LightUnitsSpec::Photometric
 );
 named!(
     /// The precision of an EXR file.

@@ -1,4 +1,4 @@
-//! Lengths of time as options spell them: `90s`, `30m`, `24h`, `7d`.
+//! Times as options spell them: lengths such as `90s`, `30m`, `24h`, `7d`, and frame rates.
 
 /// Seconds of `90s`, `30m`, `24h` or `7d`.
 pub fn parse_ttl(text: &str) -> Result<u64, String> {
@@ -26,9 +26,51 @@ pub fn parse_grace(text: &str) -> Result<u64, String> {
     if text == "0s" { Ok(0) } else { parse_ttl(text) }
 }
 
+/// Rates of television and film, in frames per 1001 ms.
+const BROADCAST: [f64; 5] = [24.0, 30.0, 48.0, 60.0, 120.0];
+
+/// Frames per second of `25`, `24000/1001` or `29.97`. A rounded rate of television means the exact
+/// one.
+pub fn parse_fps(text: &str) -> Result<f64, String> {
+    let wrong = || format!("`{text}` is no frame rate; write 25, 29.97 or 24000/1001");
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
+    if let Some((count, per)) = text.split_once('/') {
+        let rate = number(count).zip(number(per)).map(|(count, per)| count / per);
+        return rate.filter(|rate| rate.is_finite()).ok_or_else(wrong);
+    }
+    let rate = number(text).ok_or_else(wrong)?;
+    let decimals = text.split_once('.').map_or(0, |(_, digits)| digits.trim_end().len());
+    let means = |exact: &f64| {
+        let tens = 10f64.powi(decimals.min(9) as i32);
+        decimals >= 2 && (exact * tens).round() == (rate * tens).round()
+    };
+    Ok(BROADCAST.map(|count| count * 1000.0 / 1001.0).into_iter().find(means).unwrap_or(rate))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{parse_grace, parse_ttl};
+    use super::{parse_fps, parse_grace, parse_ttl};
+
+    #[test]
+    fn rounded_rates_mean_the_exact_ones() {
+        for (text, rate) in [
+            ("24", 24.0),
+            ("23.976", 24_000.0 / 1001.0),
+            ("23.98", 24_000.0 / 1001.0),
+            ("23.976024", 24_000.0 / 1001.0),
+            ("29.97", 30_000.0 / 1001.0),
+            ("59.94", 60_000.0 / 1001.0),
+            ("24000/1001", 24_000.0 / 1001.0),
+            ("12.5", 12.5),
+            ("24.00", 24.0),
+            ("23.9", 23.9),
+        ] {
+            assert_eq!(parse_fps(text), Ok(rate), "{text}");
+        }
+        for text in ["", "fast", "24/", "/2", "1/0", "0/0", "NaN", "inf", "24 fps", "1/2/3"] {
+            assert!(parse_fps(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn a_grace_may_be_zero() {

@@ -9,7 +9,9 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use tessera_node::device::SceneMemory;
 use tessera_node::import::ImportedScene;
-use tessera_scenes::{CameraChoice, FlattenOptions, SceneReport};
+use tessera_scenes::{
+    AnimationReport, CameraChoice, FlattenOptions, LightUnits, SceneReport, rate_name,
+};
 
 /// Output of `--json`.
 #[derive(Serialize)]
@@ -21,7 +23,8 @@ struct Inspection<'a> {
 
 /// `tessera inspect`.
 pub(crate) fn run(args: InspectArgs) -> Result<Status, CliError> {
-    let scene = render::load(&args.scene, &args.env, None, args.import.limits())?;
+    let options = render::load_options(&args.env, args.lights);
+    let scene = render::load(&args.scene, &options, args.import.limits())?;
     let inspection = Inspection { report: scene.report(), memory: memory(&scene)? };
     match args.json {
         true => json::print(&inspection)?,
@@ -101,7 +104,12 @@ fn add_appearance(fields: &mut Fields, report: &SceneReport) {
     fields.add("materials", report.materials.to_string());
     fields.add("textures", format!("{}, {}", report.textures.len(), bytes(texture_bytes)));
     let emissive = counted(report.emissive_triangles, "emissive triangle", "emissive triangles");
-    fields.add("lights", format!("{} punctual, {emissive}", report.punctual_lights));
+    let units = match (report.punctual_lights, report.light_units) {
+        (0, _) => "",
+        (_, LightUnits::Radiometric) => " (read as W/sr and W/m²)",
+        (_, LightUnits::Photometric) => " (read as candela and lux)",
+    };
+    fields.add("lights", format!("{} punctual{units}, {emissive}", report.punctual_lights));
     fields.add("environment", &report.environment);
 }
 
@@ -116,9 +124,25 @@ fn add_choices(fields: &mut Fields, report: &SceneReport) {
     for animation in &report.animations {
         let played =
             if animation.played { "" } else { " (not played: it moves what an earlier one moves)" };
-        let length = animation.length_secs;
         let channels = counted(animation.channels.into(), "channel", "channels");
-        fields.add("animation", format!("{:?}, {length:.3} s, {channels}{played}", animation.name));
+        let length = length(animation);
+        fields.add("animation", format!("{:?}, {length}, {channels}{played}", animation.name));
+    }
+}
+
+/// Length of a clip in seconds, and in frames at the rates that its keys fit.
+fn length(animation: &AnimationReport) -> String {
+    let secs = animation.length_secs;
+    let frames = |rate: f64| (secs * rate).round();
+    let (rate, last) = animation.last_frame();
+    let rates: Vec<String> = animation
+        .rates
+        .iter()
+        .map(|rate| format!("{} at {} fps", frames(*rate), rate_name(*rate)))
+        .collect();
+    match rates.is_empty() {
+        false => format!("{secs:.3} s = frames 0 to {}", rates.join(" or ")),
+        true => format!("{secs:.3} s, about frames 0 to {last} at {} fps", rate_name(rate)),
     }
 }
 

@@ -13,9 +13,9 @@ use crate::table::{bytes, span};
 use serde_json::json;
 use std::sync::Arc;
 use tessera_node::import::{ImportError, ImportedScene};
-use tessera_protocol::JobSpec;
 use tessera_protocol::job::options::{self, Chosen, away_from_default};
-use tessera_scenes::{CameraChoice, FlattenOptions};
+use tessera_protocol::{FrameNumber, FrameSet, JobSpec};
+use tessera_scenes::{CameraChoice, FlattenOptions, LoadOptions};
 
 /// `tessera submit`.
 pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
@@ -48,15 +48,17 @@ pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
 
 fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
     let picture = &args.picture;
-    let scene = render::load(
-        &picture.scene,
-        &picture.env,
-        picture.variant.as_deref(),
-        args.import.limits(),
-    )?;
+    let options = LoadOptions {
+        variant: picture.variant.clone(),
+        ..render::load_options(&picture.env, picture.lights)
+    };
+    let scene = render::load(&picture.scene, &options, args.import.limits())?;
     let report = scene.report();
     let notes =
         if args.picture.eye.is_none() { report.camera_note(&CameraChoice::Default) } else { None };
+    let is_still = render::frames(picture) == FrameSet::one(FrameNumber(0));
+    let still = if is_still { report.still_note() } else { None };
+    let notes = notes.into_iter().chain(still.as_deref());
     for warning in report.warnings.iter().map(String::as_str).chain(notes) {
         tracing::warn!("{warning}");
     }
@@ -86,7 +88,8 @@ fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
 fn device_bytes(scene: &ImportedScene, picture: &PictureArgs) -> Result<u64, ImportError> {
     let first = render::frames(picture).iter().next().map_or(0, |frame| frame.0);
     let still = FlattenOptions::still(picture.size.width, picture.size.height);
-    let options = FlattenOptions { time_secs: f64::from(first) / picture.fps, ..still };
+    let (time_secs, frame_secs) = (f64::from(first) / picture.fps, 1.0 / picture.fps);
+    let options = FlattenOptions { time_secs, frame_secs, ..still };
     match scene.flatten(&options) {
         Ok(flat) => Ok(flat.bytes()),
         Err(error) if error.is_end() => Err(error),

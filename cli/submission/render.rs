@@ -1,18 +1,18 @@
 //! Turns the options of a picture into a job spec and its files. Sends nothing.
 
 use super::send::Sources;
-use crate::args::picture::PictureArgs;
+use crate::args::picture::{LightUnitsArg, PictureArgs};
 use crate::error::{CliError, Status};
 use crate::vectors::EnvironmentArg;
 use std::path::{Path, PathBuf};
 use tessera_node::import::{ImportLimits, ImportedScene, Importer};
 use tessera_protocol::job::{
     ApertureSpec, AssetFile, BladesSpec, CameraSpec, EnvironmentSpec, FocusSpec, FormatSpec,
-    LensSpec, RenderSpec,
+    LensSpec, LightUnitsSpec, RenderSpec,
 };
 use tessera_protocol::limits::NAME_MAX;
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, JobKind, JobSpec, RawJobSpec, SpecError};
-use tessera_scenes::{EnvironmentSource, LoadOptions};
+use tessera_scenes::{EnvironmentSource, LightUnits, LoadOptions};
 use tessera_transport::client::hash_file;
 
 /// Folder of the environment map among a job's files, beside the scene's own.
@@ -67,27 +67,33 @@ impl Sources for SceneFiles {
     }
 }
 
-/// Loads a scene, in a variant where one is named, to see that it can be rendered, and what will be
-/// ignored: in a process of its own, since its files may come from anywhere. Blocks.
-pub(crate) fn load(
-    scene: &Path,
-    env: &EnvironmentArg,
-    variant: Option<&str>,
-    limits: ImportLimits,
-) -> Result<ImportedScene, CliError> {
+/// The options of loading a scene with this environment.
+pub(crate) fn load_options(env: &EnvironmentArg, lights: LightUnitsArg) -> LoadOptions {
     let environment = match env {
         EnvironmentArg::None => EnvironmentSource::None,
         EnvironmentArg::Constant(radiance) => EnvironmentSource::Constant(*radiance),
         EnvironmentArg::File(path) => EnvironmentSource::File { path: path.clone() },
     };
+    let lights = match lights.0 {
+        LightUnitsSpec::Radiometric => LightUnits::Radiometric,
+        LightUnitsSpec::Photometric => LightUnits::Photometric,
+    };
+    LoadOptions { environment, lights, ..LoadOptions::default() }
+}
+
+/// Loads a scene, to see that it can be rendered, and what will be ignored: in a process of its
+/// own, since its files may come from anywhere. Blocks.
+pub(crate) fn load(
+    scene: &Path,
+    options: &LoadOptions,
+    limits: ImportLimits,
+) -> Result<ImportedScene, CliError> {
     let folder =
         scene.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = scene.file_name().and_then(|name| name.to_str()).ok_or_else(|| {
         CliError::new(Status::Usage, format!("`{}` is no path of a scene file", scene.display()))
     })?;
-    let options =
-        LoadOptions { environment, variant: variant.map(str::to_owned), ..LoadOptions::default() };
-    Ok(Importer::of_this_program(limits).load(folder, name, &options)?)
+    Ok(Importer::of_this_program(limits).load(folder, name, options)?)
 }
 
 /// Name of a job, its share of the farm, and its options.
@@ -121,6 +127,7 @@ pub(crate) fn job(
         environment: files.environment.clone(),
         environment_intensity: picture.env_intensity,
         environment_rotation_degrees: picture.env_rotate,
+        lights: picture.lights.0,
         camera: camera(picture),
         lens: lens(picture),
         shift: picture.shift,
@@ -147,11 +154,10 @@ pub(crate) fn job(
     };
     let name = options.name.unwrap_or_else(|| name_of(&picture.scene));
     let spec = JobSpec {
-        name,
         priority: options.priority,
-        kind: JobKind::Render(render),
         device_bytes: options.device_bytes,
         pool: options.pool,
+        ..JobSpec::new(name, JobKind::Render(render))
     };
     RawJobSpec::from(spec).check().map_err(|SpecError { field, problem, .. }| {
         CliError::new(Status::Usage, format!("--{field}: {problem}"))

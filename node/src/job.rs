@@ -4,13 +4,15 @@
 use std::sync::Arc;
 use tessera_layout::{Aov, PixelFilter, UnitParams};
 use tessera_protocol::job::{
-    AovSpec, ApertureSpec, BladesSpec, CameraSpec, EnvironmentSpec, FilterSpec, FocusSpec, LensSpec,
+    AovSpec, ApertureSpec, BladesSpec, CameraSpec, EnvironmentSpec, FilterSpec, FocusSpec,
+    LensSpec, LightUnitsSpec,
 };
 use tessera_protocol::limits::{BLADES_MAX, BLADES_MIN, CHUNK_BYTES_MAX, TILE_EDGE_MAX};
 use tessera_protocol::node::{Assignment, Failure, SampleRange, Task, TileRect};
 use tessera_protocol::{ComputeSpec, FrameNumber, JobKind, RawJobSpec, RenderSpec};
 use tessera_scenes::{
-    Aperture, Blades, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, LoadOptions,
+    Aperture, Blades, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, LightUnits,
+    LoadOptions,
 };
 
 /// Checks a spec from the coordinator, like anything from outside.
@@ -113,7 +115,11 @@ pub(crate) fn load_options(spec: &RenderSpec) -> LoadOptions {
         EnvironmentSpec::Constant(radiance) => EnvironmentSource::Constant(*radiance),
         EnvironmentSpec::Map { path } => EnvironmentSource::Map { path: path.clone() },
     };
-    LoadOptions { environment, variant: spec.variant.clone(), ..LoadOptions::default() }
+    let lights = match spec.lights {
+        LightUnitsSpec::Radiometric => LightUnits::Radiometric,
+        LightUnitsSpec::Photometric => LightUnits::Photometric,
+    };
+    LoadOptions { environment, lights, variant: spec.variant.clone(), ..LoadOptions::default() }
 }
 
 /// Returns the camera of the job.
@@ -155,6 +161,7 @@ pub(crate) fn flatten_options(
 ) -> FlattenOptions {
     FlattenOptions {
         time_secs: f64::from(frame.0) / spec.fps,
+        frame_secs: 1.0 / spec.fps,
         camera: camera_choice(spec),
         lens: spec.lens.map(lens),
         shift: spec.shift,
@@ -281,6 +288,7 @@ pub(crate) mod tests {
         ("time_secs", "9"),
         ("clamp", "4.0"),
         ("exr_depth", "\"half\""),
+        ("lights", "\"photometric\""),
         ("shift", "[0.5, -0.25]"),
     ];
 

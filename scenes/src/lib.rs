@@ -31,10 +31,12 @@ pub use error::SceneError;
 pub use load::load;
 pub use loaded::LoadedScene;
 pub use options::{
-    Aperture, Blades, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, Limits,
-    LoadOptions,
+    Aperture, Blades, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, LightUnits,
+    Limits, LoadOptions,
 };
-pub use report::{AnimationReport, CameraReport, ExtensionReport, SceneReport, TextureReport};
+pub use report::{
+    AnimationReport, CameraReport, ExtensionReport, SceneReport, TextureReport, rate_name,
+};
 
 /// BLAKE3, in hexadecimal, of the sources of import, flattening and layout: scenes flattened by
 /// others may differ in a bit.

@@ -7,12 +7,14 @@ use crate::document::source::Source;
 use crate::error::SceneError;
 use crate::flatten::instancing::Instancing;
 use crate::light::environment;
+use crate::light::units_hint::Lighting;
 use crate::light::{emitter, punctual};
-use crate::loaded::{HierarchyCache, LoadedScene, OwnedParts};
+use crate::loaded::{HierarchyCache, LoadedScene, OwnedParts, bounding_sphere};
 use crate::material::variant::Variants;
-use crate::node::animation::{self, Clip};
+use crate::node::animation::{self, Clip, FrameTime};
 use crate::node::{self, Forest};
 use crate::options::LoadOptions;
+use crate::report::SceneReport;
 use crate::report::collect;
 use crate::report::warning::Warnings;
 use crate::texture::TextureTable;
@@ -50,7 +52,7 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
         .map(|node| node.mesh.map_or(0, |mesh| meshes[mesh].target_count))
         .collect();
     let clips = animation::read(&document, &targets, &mut warnings)?;
-    let lights = punctual::read_all(&document)?;
+    let lights = punctual::read_all(&document, options.lights)?;
     let shown_lights = shown_lights(&document, &forest, lights.len())?;
     let cameras = shown_cameras(&document, &forest)?;
     let file = document.file.clone();
@@ -66,13 +68,22 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
         });
     let is_lit = has_emitters || !shown_lights.is_empty();
     let environment = environment::read(&options.environment, is_lit, &source, &mut warnings)?;
-    let pose = animation::pose(&parts.forest, &clips, 0.0);
+    let pose = animation::pose(&parts.forest, &clips, FrameTime::START);
     let worlds = parts.forest.worlds(&pose.locals);
     let placed_lights =
         shown_lights.iter().filter(|(_, light)| lights[*light].is_placed()).count() as u32;
     let first = Arc::new(parts.moment(&worlds, &pose.weights, &textures, placed_lights)?);
     if first.geometry.is_empty() {
         warnings.add("the scene has no triangle; only the environment will be seen");
+    }
+    let lighting = Lighting {
+        punctual: shown_lights.iter().map(|(_, light)| &lights[*light]).collect(),
+        emitters: &first.emitters,
+        environment: &environment,
+        radius: bounding_sphere(&first.geometry).1.into(),
+    };
+    if let Some(hint) = lighting.units_hint(options.lights) {
+        warnings.add(hint);
     }
     let is_animated = is_geometry_animated(&parts, &clips);
     let mut scene = LoadedScene {
@@ -91,7 +102,8 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
         film_bounds: Default::default(),
         report: Default::default(),
     };
-    scene.report = collect::report(&scene, &document, &first, extensions, warnings);
+    let report = collect::report(&scene, &document, &first, extensions, warnings);
+    scene.report = SceneReport { light_units: options.lights, ..report };
     Ok(scene)
 }
 

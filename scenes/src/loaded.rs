@@ -12,7 +12,7 @@ use crate::light::punctual::Punctual;
 use crate::math::{Affine, Vec3, add, length, narrow, scale, sub, widen};
 use crate::mesh::{Mesh, Skin};
 use crate::node::Forest;
-use crate::node::animation::{self, Clip};
+use crate::node::animation::{self, Clip, FrameTime};
 use crate::options::{FlattenOptions, Limits};
 use crate::report::SceneReport;
 use crate::texture::TextureSet;
@@ -87,7 +87,8 @@ impl LoadedScene {
     /// beyond every float.
     pub fn flatten(&self, options: &FlattenOptions) -> Result<FlatScene, SceneError> {
         check(options)?;
-        let pose = animation::pose(&self.parts.forest, &self.clips, options.time_secs);
+        let time = FrameTime { secs: options.time_secs, frame_secs: options.frame_secs };
+        let pose = animation::pose(&self.parts.forest, &self.clips, time);
         let worlds = self.parts.forest.worlds(&pose.locals);
         let moment = match &self.still {
             Some(still) => Arc::clone(still),
@@ -263,6 +264,9 @@ fn check(options: &FlattenOptions) -> Result<(), SceneError> {
     if !options.time_secs.is_finite() {
         return wrong("time", options.time_secs);
     }
+    if !(options.frame_secs.is_finite() && options.frame_secs >= 0.0) {
+        return wrong("length of a frame", options.frame_secs);
+    }
     let intensity = options.environment_intensity;
     if !(intensity.is_finite() && intensity >= 0.0) {
         return wrong("environment intensity", intensity.into());
@@ -275,7 +279,7 @@ fn check(options: &FlattenOptions) -> Result<(), SceneError> {
 
 /// Returns the centre and radius in metres of a sphere around all triangles. Without triangles the
 /// radius is 1.
-fn bounding_sphere(geometry: &FlatGeometry) -> ([f32; 3], f32) {
+pub(crate) fn bounding_sphere(geometry: &FlatGeometry) -> ([f32; 3], f32) {
     let (lower, upper) = (widen(geometry.lower), widen(geometry.upper));
     let center = narrow(scale(add(lower, upper), 0.5));
     // Measure from the centre as rounded to floats, and add a little for the rounding of the radius

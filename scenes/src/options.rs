@@ -30,6 +30,30 @@ pub enum EnvironmentSource {
     },
 }
 
+/// What the intensities of a file's punctual lights are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LightUnits {
+    /// W/sr and W/m²: the numbers are taken as they are.
+    #[default]
+    Radiometric,
+    /// Candela and lux, as KHR_lights_punctual says: 683 lm are a watt.
+    Photometric,
+}
+
+impl LightUnits {
+    /// Returns the factor from a file's intensities to radiometric ones.
+    pub fn factor(self) -> f32 {
+        match self {
+            Self::Radiometric => 1.0,
+            Self::Photometric => 1.0 / LUMENS_PER_WATT,
+        }
+    }
+}
+
+/// Lumens of a watt at 555 nm, where the eye is most sensitive (CIE 1924; the SI fixes it for
+/// 540 THz). Exporters, Blender's among them, convert all light by this factor.
+pub(crate) const LUMENS_PER_WATT: f32 = 683.0;
+
 /// Limits of a scene, so that a hostile or broken file costs little.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
@@ -87,6 +111,8 @@ impl Default for Limits {
 pub struct LoadOptions {
     /// Light from infinity.
     pub environment: EnvironmentSource,
+    /// Units of the file's punctual lights.
+    pub lights: LightUnits,
     /// Name of the material variant (KHR_materials_variants). None: each primitive shows the
     /// material that it names itself.
     pub variant: Option<String>,
@@ -102,6 +128,7 @@ impl Default for LoadOptions {
     fn default() -> Self {
         Self {
             environment: EnvironmentSource::default(),
+            lights: LightUnits::default(),
             variant: None,
             limits: Limits::default(),
             instanced_from: INSTANCED_FROM,
@@ -179,6 +206,9 @@ pub enum Focus {
 pub struct FlattenOptions {
     /// Time in seconds; clips hold their first and last pose outside their length.
     pub time_secs: f64,
+    /// Length of a frame in seconds, >= 0. A key that lies later than the time by at most 1/50 of
+    /// it is reached; 0 for a time that is no frame's.
+    pub frame_secs: f64,
     /// Choice of the camera.
     pub camera: CameraChoice,
     /// Lens; None is a pinhole.
@@ -203,6 +233,7 @@ impl FlattenOptions {
     pub fn still(width: u32, height: u32) -> Self {
         Self {
             time_secs: 0.0,
+            frame_secs: 0.0,
             camera: CameraChoice::Default,
             lens: None,
             shift: [0.0; 2],

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use store::{SceneKey, SceneStore};
 use tessera_kernels::CheckedScene;
 use tessera_protocol::node::{Failure, MemoryShortage};
-use tessera_protocol::{BlobHash, FrameNumber, RenderSpec};
+use tessera_protocol::{BlobHash, FrameNumber, FrameSet, RenderSpec};
 use tessera_scenes::FlattenOptions;
 
 /// Prepares frames. All preparations of a node share it, so that two of them do not do the same
@@ -97,7 +97,10 @@ impl Preparer {
         let scene = Arc::new(heavy(load).await?);
         self.check_memory(&scene)?;
         let report = scene.report();
-        let notes = report.camera_note(&camera_choice(spec));
+        let is_still = spec.frames == FrameSet::one(FrameNumber(0));
+        let still = if is_still { report.still_note() } else { None };
+        let camera = report.camera_note(&camera_choice(spec));
+        let notes = camera.into_iter().chain(still.as_deref());
         for warning in report.warnings.iter().map(String::as_str).chain(notes) {
             tracing::warn!(scene = %key.hash, "{warning}");
         }
@@ -133,7 +136,7 @@ fn moment(scene: &ImportedScene, options: FlattenOptions) -> FlattenOptions {
     if scene.report().animations.iter().any(|animation| animation.played) {
         return options;
     }
-    FlattenOptions { time_secs: 0.0, ..options }
+    FlattenOptions { time_secs: 0.0, frame_secs: 0.0, ..options }
 }
 
 /// Formats an error and its causes on one line.

@@ -203,6 +203,16 @@ impl FormatSpec {
     }
 }
 
+/// Units of the intensities of a file's punctual lights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LightUnitsSpec {
+    /// W/sr and W/m².
+    Radiometric,
+    /// Candela and lux; 683 lm are a watt.
+    Photometric,
+}
+
 /// Precision of the colour channels of an EXR file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -239,6 +249,8 @@ pub struct RenderSpec {
     pub environment_intensity: f32,
     /// Rotation of the environment about +Y, in degrees.
     pub environment_rotation_degrees: f32,
+    /// Units of the scene's punctual lights.
+    pub lights: LightUnitsSpec,
     /// Camera of every frame.
     pub camera: CameraSpec,
     /// Lens of the camera; None is a pinhole.
@@ -318,6 +330,7 @@ impl RenderSpec {
             environment: EnvironmentSpec::None,
             environment_intensity: 1.0,
             environment_rotation_degrees: 0.0,
+            lights: LightUnitsSpec::Radiometric,
             camera: CameraSpec::Default,
             lens: None,
             shift: [0.0; 2],

@@ -5,7 +5,7 @@ use crate::error::SceneError;
 use crate::flatten::flat_geometry::FlatGeometry;
 use crate::loaded::LoadedScene;
 use crate::math::{Vec3, widen};
-use crate::node::animation;
+use crate::node::animation::{self, FrameTime};
 use crate::options::CameraChoice;
 
 /// Number of moments that are examined, including both ends. Between two of them, objects reach
@@ -35,7 +35,8 @@ impl LoadedScene {
             .fold(0.0, f64::max);
         let mut bounds = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
         for moment in 0..MOMENTS {
-            let time = length * f64::from(moment) / f64::from(MOMENTS - 1);
+            let secs = length * f64::from(moment) / f64::from(MOMENTS - 1);
+            let time = FrameTime { secs, frame_secs: 0.0 };
             let pose = animation::pose(&self.parts.forest, &self.clips, time);
             let worlds = self.parts.forest.worlds(&pose.locals);
             let geometry = self.moment(&worlds, &pose.weights)?.geometry;

@@ -121,6 +121,12 @@ impl LoadedEnvironment {
         self.flux > 0.0 && intensity > 0.0
     }
 
+    /// Returns the mean irradiance in W/m² over all directions that a surface can face, without any
+    /// factor.
+    pub(crate) fn irradiance(&self) -> f64 {
+        self.flux / 4.0
+    }
+
     /// Returns the power that reaches the disk of a scene with radius `scene_radius` in metres,
     /// summed over all directions.
     pub(crate) fn power(&self, intensity: f32, scene_radius: f64) -> f64 {

@@ -4,3 +4,4 @@
 pub(crate) mod emitter;
 pub(crate) mod environment;
 pub(crate) mod punctual;
+pub(crate) mod units_hint;

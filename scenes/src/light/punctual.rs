@@ -4,6 +4,7 @@
 use crate::document::Document;
 use crate::error::SceneError;
 use crate::math::{Affine, luminance, narrow, normalize, scale, widen};
+use crate::options::LightUnits;
 use serde::Deserialize;
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 use tessera_layout::{Light, LightBounds, LightChoice, LightKind, NONE};
@@ -50,14 +51,22 @@ pub(crate) struct Punctual {
     cos_outer: f64,
 }
 
-/// Reads the file's lights.
-pub(crate) fn read_all(document: &Document) -> Result<Vec<Punctual>, SceneError> {
+/// Reads the file's lights, whose intensities are in these units.
+pub(crate) fn read_all(
+    document: &Document,
+    units: LightUnits,
+) -> Result<Vec<Punctual>, SceneError> {
     let extensions = document.root.extensions.as_ref().map(|extensions| &extensions.others);
     let lights: Option<Lights> = document.extension(extensions, "KHR_lights_punctual", "")?;
     let lights = lights.map(|lights| lights.lights).unwrap_or_default();
-    lights.iter().enumerate().map(|(index, json)| read(document, index, json)).collect()
+    let read_one = |(index, json): (usize, &LightJson)| {
+        let light = read(document, index, json)?;
+        Ok(Punctual { emission: light.emission.map(|value| value * units.factor()), ..light })
+    };
+    lights.iter().enumerate().map(read_one).collect()
 }
 
+/// Reads a light with the intensity that the file gives.
 fn read(document: &Document, index: usize, json: &LightJson) -> Result<Punctual, SceneError> {
     let path = format!("extensions.KHR_lights_punctual.lights[{index}]");
     let wrong = |field: &str, problem: &str| {
@@ -81,8 +90,10 @@ fn read(document: &Document, index: usize, json: &LightJson) -> Result<Punctual,
     }
     let inner = json.spot.as_ref().and_then(|spot| spot.inner_cone_angle).unwrap_or(0.0);
     let outer = json.spot.as_ref().and_then(|spot| spot.outer_cone_angle).unwrap_or(FRAC_PI_4);
-    if !(inner >= 0.0 && inner < outer && outer <= FRAC_PI_2 + 1e-6) {
-        return wrong("spot", "needs 0 <= innerConeAngle < outerConeAngle <= pi/2");
+    // The extension asks for an inner cone below the outer one, and Blender writes equal ones for a
+    // hard edge.
+    if !(inner >= 0.0 && inner <= outer && outer > 0.0 && outer <= FRAC_PI_2 + 1e-6) {
+        return wrong("spot", "needs 0 <= innerConeAngle <= outerConeAngle <= pi/2, not both 0");
     }
     Ok(Punctual { kind, emission, range, cos_inner: libm::cos(inner), cos_outer: libm::cos(outer) })
 }
@@ -107,6 +118,13 @@ impl Punctual {
             trail: 0,
             reserved: [0; 3],
         }
+    }
+
+    /// Returns the irradiance in W/m² of a surface that faces the light, `distance` metres from its
+    /// place. A directional light has no place.
+    pub(crate) fn irradiance(&self, distance: f64) -> f64 {
+        let emission = luminance(widen(self.emission));
+        if self.is_placed() { emission / (distance * distance) } else { emission }
     }
 
     /// Returns whether the light has a place. A directional light comes from infinity.

@@ -40,6 +40,45 @@ pub(crate) struct Curve {
     is_rotation: bool,
 }
 
+/// Time of a frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FrameTime {
+    pub(crate) secs: f64,
+    /// Length of a frame in seconds, >= 0.
+    pub(crate) frame_secs: f64,
+}
+
+/// Part of a frame by which a key may lie later than the frame and still be reached. Exporters
+/// write keys in f32, and some of them with a rounded rate, such as 23.976.
+const EARLY_FRAMES: f64 = 1.0 / 50.0;
+
+impl FrameTime {
+    /// The file's own start, which is no frame of a job.
+    pub(crate) const START: Self = Self { secs: 0.0, frame_secs: 0.0 };
+
+    /// Returns the latest time in seconds at which a key is reached: by the larger of one f32 ulp
+    /// and [`EARLY_FRAMES`] later than the frame.
+    fn reach(self) -> f64 {
+        let time = self.secs.abs() as f32;
+        let ulp = f64::from(time.next_up()) - f64::from(time);
+        self.secs + ulp.max(self.frame_secs * EARLY_FRAMES)
+    }
+}
+
+/// Frame rates that are usual, each as frames and the seconds that they take.
+const USUAL_RATES: [(f64, f64); 10] = [
+    (24.0, 1.0),
+    (25.0, 1.0),
+    (30.0, 1.0),
+    (24_000.0, 1001.0),
+    (30_000.0, 1001.0),
+    (48.0, 1.0),
+    (50.0, 1.0),
+    (60.0, 1.0),
+    (60_000.0, 1001.0),
+    (120.0, 1.0),
+];
+
 /// An animation of the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Clip {
@@ -49,6 +88,28 @@ pub(crate) struct Clip {
     pub(crate) length: f64,
     /// Whether frames show it.
     pub(crate) played: bool,
+}
+
+impl Clip {
+    /// Returns the usual rates in frames per second at which every key lies on a frame, the likely
+    /// ones first, without multiples of one that is there.
+    pub(crate) fn likely_rates(&self) -> Vec<f64> {
+        let keys = || self.channels.iter().flat_map(|channel| &channel.curve.times);
+        let fits = |rate: f64| {
+            keys().all(|key| {
+                let frame = key * rate;
+                (frame - frame.round()).abs() <= EARLY_FRAMES
+            })
+        };
+        let mut rates: Vec<f64> = Vec::new();
+        for rate in USUAL_RATES.map(|(count, secs)| count / secs) {
+            let is_multiple = rates.iter().any(|known| (rate / known).fract() == 0.0);
+            if self.length > 0.0 && !is_multiple && fits(rate) {
+                rates.push(rate);
+            }
+        }
+        rates
+    }
 }
 
 /// Pose of the nodes at one moment.
@@ -94,13 +155,13 @@ pub(crate) fn played(clips: &[Clip]) -> impl Iterator<Item = &Channel> {
     clips.iter().filter(|clip| clip.played).flat_map(|clip| &clip.channels)
 }
 
-/// Returns the pose at a time in seconds. Before its first key and after its last key, a channel
-/// keeps the value of that key.
-pub(crate) fn pose(forest: &Forest, clips: &[Clip], time_secs: f64) -> Pose {
+/// Returns the pose at a time. Before its first key and after its last key, a channel keeps the
+/// value of that key.
+pub(crate) fn pose(forest: &Forest, clips: &[Clip], time: FrameTime) -> Pose {
     let mut locals: Vec<Local> = forest.nodes.iter().map(|node| node.local).collect();
     let mut weights = vec![None; locals.len()];
     for channel in played(clips) {
-        let value = channel.curve.at(time_secs);
+        let value = channel.curve.at(time);
         if channel.target == Target::Weights {
             weights[channel.node] = Some(value);
             continue;
@@ -199,16 +260,18 @@ fn flat<const N: usize>(values: Vec<[f32; N]>) -> Vec<f64> {
 }
 
 impl Curve {
-    /// Returns the value at a time (glTF 2.0, appendix C).
-    pub(crate) fn at(&self, time: f64) -> Vec<f64> {
+    /// Returns the value at a time (glTF 2.0, appendix C). A key that the frame reaches is shown as
+    /// it is, also where it lies a little later.
+    pub(crate) fn at(&self, time: FrameTime) -> Vec<f64> {
         let last = self.times.len() - 1;
-        let after = self.times.partition_point(|key| *key <= time);
+        let reach = time.reach();
+        let after = self.times.partition_point(|key| *key <= reach);
         if after == 0 || after > last {
             return self.finish(self.key(after.min(last)).to_vec());
         }
         let before = after - 1;
         let span = self.times[after] - self.times[before];
-        let t = (time - self.times[before]) / span;
+        let t = (time.secs.max(self.times[before]) - self.times[before]) / span;
         let (from, to) = (self.key(before), self.key(after));
         match self.interpolation {
             Interpolation::Step => self.finish(from.to_vec()),
@@ -268,22 +331,83 @@ mod tests {
         Curve { interpolation, times, values, width, is_rotation: width == 4 }
     }
 
+    fn still(secs: f64) -> FrameTime {
+        FrameTime { secs, frame_secs: 0.0 }
+    }
+
+    #[test]
+    fn a_frame_shows_its_own_key_at_every_usual_rate() {
+        const FRAMES: usize = 10_000;
+        let values: Vec<f64> = (0..=FRAMES).map(|frame| frame as f64).collect();
+        let tangents = |value: &f64| [0.0, *value, 0.0];
+        let cubic: Vec<f64> = values.iter().flat_map(tangents).collect();
+        for (count, secs) in USUAL_RATES {
+            let rate = count / secs;
+            // As exporters write them: from the rate, and from its rounded name.
+            for written in [rate, (rate * 1000.0).round() / 1000.0] {
+                let key = |frame: usize| f64::from((frame as f64 / written) as f32);
+                let times: Vec<f64> = (0..=FRAMES).map(key).collect();
+                for (interpolation, values) in [
+                    (Interpolation::Step, &values),
+                    (Interpolation::Linear, &values),
+                    (Interpolation::CubicSpline, &cubic),
+                ] {
+                    let curve = curve(interpolation, &times, values, 1);
+                    let is_wrong = |frame: &usize| {
+                        let (secs, frame_secs) = (*frame as f64 / rate, 1.0 / rate);
+                        let shown = curve.at(FrameTime { secs, frame_secs })[0];
+                        (shown - *frame as f64).abs() > 0.02
+                            || (interpolation == Interpolation::Step && shown != *frame as f64)
+                    };
+                    let wrong = (0..FRAMES).filter(is_wrong).count();
+                    assert_eq!(wrong, 0, "{rate} fps, written as {written}, {interpolation:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_is_reached_by_a_fiftieth_of_a_frame_and_not_more() {
+        let steps = curve(Interpolation::Step, &[0.0, 1.0], &[1.0, 2.0], 1);
+        let at = |secs| steps.at(FrameTime { secs, frame_secs: 0.1 })[0];
+        assert_eq!((at(0.9979), at(0.9981)), (1.0, 2.0));
+        assert_eq!(steps.at(still(0.9981)), [1.0]);
+        assert_eq!(steps.at(still(1.0 - 1e-8)), [2.0], "by one ulp of f32");
+    }
+
+    #[test]
+    fn likely_rates_have_a_frame_for_every_key() {
+        let clip = |times: &[f64]| {
+            let values = vec![0.0; times.len()];
+            let curve = curve(Interpolation::Step, times, &values, 1);
+            let channel = Channel { node: 0, target: Target::Scale, curve };
+            let length = times.last().copied().unwrap_or(0.0);
+            Clip { name: String::new(), channels: vec![channel], length, played: true }
+        };
+        assert_eq!(clip(&[0.0, 0.04, 1.16]).likely_rates(), [25.0]);
+        assert_eq!(clip(&[0.0, 1.0]).likely_rates(), [24.0, 25.0, 30.0]);
+        assert_eq!(clip(&[0.0, 1.001]).likely_rates(), [24_000.0 / 1001.0, 30_000.0 / 1001.0]);
+        assert_eq!(clip(&[0.0, 1.0 / 120.0]).likely_rates(), [120.0]);
+        assert_eq!(clip(&[0.0, 0.7123]).likely_rates(), [0.0; 0]);
+        assert_eq!(clip(&[0.0]).likely_rates(), [0.0; 0], "nothing moves");
+    }
+
     #[test]
     fn clips_hold_their_ends() {
         let line = curve(Interpolation::Linear, &[1.0, 3.0], &[10.0, 20.0], 1);
-        assert_eq!(line.at(-5.0), [10.0]);
-        assert_eq!(line.at(1.0), [10.0]);
-        assert_eq!(line.at(1.5), [12.5]);
-        assert_eq!(line.at(3.0), [20.0]);
-        assert_eq!(line.at(99.0), [20.0]);
+        assert_eq!(line.at(still(-5.0)), [10.0]);
+        assert_eq!(line.at(still(1.0)), [10.0]);
+        assert_eq!(line.at(still(1.5)), [12.5]);
+        assert_eq!(line.at(still(3.0)), [20.0]);
+        assert_eq!(line.at(still(99.0)), [20.0]);
     }
 
     #[test]
     fn steps_change_at_their_key() {
         let steps = curve(Interpolation::Step, &[0.0, 1.0, 2.0], &[1.0, 2.0, 3.0], 1);
-        assert_eq!(steps.at(0.999), [1.0]);
-        assert_eq!(steps.at(1.0), [2.0]);
-        assert_eq!(steps.at(2.5), [3.0]);
+        assert_eq!(steps.at(still(0.999)), [1.0]);
+        assert_eq!(steps.at(still(1.0)), [2.0]);
+        assert_eq!(steps.at(still(2.5)), [3.0]);
     }
 
     #[test]
@@ -291,9 +415,9 @@ mod tests {
         // Hermite with slopes 1 and -1 over two seconds: p(1/2) = 0 + 2*1/8 + 0 - 2*(-1/8) = 1/2.
         let values = [0.0, 0.0, 1.0, -1.0, 0.0, 0.0];
         let spline = curve(Interpolation::CubicSpline, &[0.0, 2.0], &values, 1);
-        assert_eq!(spline.at(1.0), [0.5]);
-        assert_eq!(spline.at(0.0), [0.0]);
-        assert_eq!(spline.at(2.0), [0.0]);
+        assert_eq!(spline.at(still(1.0)), [0.5]);
+        assert_eq!(spline.at(still(0.0)), [0.0]);
+        assert_eq!(spline.at(still(2.0)), [0.0]);
     }
 
     #[test]
@@ -305,7 +429,7 @@ mod tests {
             &[0.0, 0.0, 0.0, 1.0, 0.0, half, 0.0, half],
             4,
         );
-        let third = turn.at(1.0 / 3.0);
+        let third = turn.at(still(1.0 / 3.0));
         let angle = 2.0 * libm::asin(third[1]);
         assert!((angle - std::f64::consts::FRAC_PI_6).abs() < 1e-12, "{third:?}");
     }

@@ -63,6 +63,7 @@ pub(crate) fn report(
             .collect(),
         variants: scene.variants.iter().take(LISTED_MAX).map(|name| short(name)).collect(),
         punctual_lights: scene.shown_lights.len() as u64,
+        light_units: Default::default(),
         emissive_triangles: first.emitters.len() as u64,
         environment: scene.environment.description.clone(),
         bounds_lower: geometry.lower,
@@ -80,6 +81,7 @@ fn animation(clip: &Clip) -> AnimationReport {
         name: short(&clip.name),
         length_secs: clip.length,
         channels: clip.channels.len() as u32,
+        rates: clip.likely_rates(),
         played: clip.played,
     }
 }

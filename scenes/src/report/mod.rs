@@ -3,7 +3,7 @@
 pub(crate) mod collect;
 pub(crate) mod warning;
 
-use crate::options::CameraChoice;
+use crate::options::{CameraChoice, LightUnits};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -40,6 +40,8 @@ pub struct AnimationReport {
     pub name: String,
     /// Length in seconds, which is the time of its last key.
     pub length_secs: f64,
+    /// Usual frame rates at which every key lies on a frame, the likely ones first.
+    pub rates: Vec<f64>,
     /// Channels that are applied.
     pub channels: u32,
     /// Whether frames show it. They do not if an earlier animation moves the same property.
@@ -90,6 +92,8 @@ pub struct SceneReport {
     pub variants: Vec<String>,
     /// Punctual lights that the scene shows.
     pub punctual_lights: u64,
+    /// Units in which their intensities are read.
+    pub light_units: LightUnits,
     /// Triangles that emit.
     pub emissive_triangles: u64,
     /// Description of the light from infinity.
@@ -111,7 +115,36 @@ pub struct SceneReport {
     pub warnings: Vec<String>,
 }
 
+/// Frame rate that is taken where a clip fits no usual one, as in jobs that give none.
+const DEFAULT_RATE: f64 = 24.0;
+
+impl AnimationReport {
+    /// Returns the likely rate in frames per second and the number of the last frame at it.
+    pub fn last_frame(&self) -> (f64, u32) {
+        let rate = self.rates.first().copied().unwrap_or(DEFAULT_RATE);
+        (rate, (self.length_secs * rate - 0.02).ceil().max(0.0) as u32)
+    }
+}
+
+/// Returns a rate as people write it, which `--fps` understands: 25, 29.97, 23.976.
+pub fn rate_name(rate: f64) -> String {
+    format!("{}", (rate * 1000.0).round() / 1000.0)
+}
+
 impl SceneReport {
+    /// Returns a note for people who render only frame 0; None if nothing moves.
+    pub fn still_note(&self) -> Option<String> {
+        let moves = self.animations.iter().filter(|clip| clip.played && clip.length_secs > 0.0);
+        let longest = moves.max_by(|a, b| a.length_secs.total_cmp(&b.length_secs))?;
+        let (rate, last) = longest.last_frame();
+        Some(format!(
+            "the scene moves for {:.3} s, and only frame 0 is rendered; for all of it: \
+                --frames 0-{last} --fps {}",
+            longest.length_secs,
+            rate_name(rate)
+        ))
+    }
+
     /// Returns a note for people about the camera of this choice; None if the scene or the user
     /// gave it.
     pub fn camera_note(&self, choice: &CameraChoice) -> Option<&'static str> {

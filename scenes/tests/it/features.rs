@@ -5,8 +5,8 @@ use serde_json::json;
 use std::sync::Arc;
 use tessera_layout::{NONE, light_child_bits, triangle_flags};
 use tessera_scenes::{
-    Aperture, Blades, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, LoadOptions,
-    SceneError,
+    Aperture, Blades, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, LightUnits,
+    LoadOptions, SceneError,
 };
 
 #[test]
@@ -207,6 +207,56 @@ fn morph_targets_and_skins_are_posed() {
         [0.0, 3.0, 1.0],
         "the mesh's own node counts not"
     );
+}
+
+/// Returns a triangle in the light of one punctual light, 2 m above it.
+fn lit_by(light: serde_json::Value) -> serde_json::Value {
+    let mut file = triangle();
+    file["extensionsUsed"] = json!(["KHR_lights_punctual"]);
+    file["extensions"] = json!({ "KHR_lights_punctual": { "lights": [light] } });
+    let place = json!({ "KHR_lights_punctual": { "light": 0 } });
+    file["nodes"] = json!([{ "mesh": 0 }, { "translation": [0, 0, 2], "extensions": place }]);
+    file["scenes"][0]["nodes"] = json!([0, 1]);
+    file
+}
+
+#[test]
+fn a_spot_with_equal_cones_is_a_disk_with_a_hard_edge() {
+    let spot = json!({ "innerConeAngle": 0.5, "outerConeAngle": 0.5 });
+    let light = json!({ "type": "spot", "intensity": 100, "spot": spot });
+    let light = at(&load_json(&lit_by(light)).unwrap(), 0.0).lights[0];
+    let falloff = |angle: f32| (angle.cos() * light.spot_scale + light.spot_offset).clamp(0.0, 1.0);
+    assert_eq!((falloff(0.0), falloff(0.4975), falloff(0.5005)), (1.0, 1.0, 0.0));
+}
+
+#[test]
+fn photometric_lights_are_divided_by_683_lumens_a_watt() {
+    let light = json!({ "type": "directional", "intensity": 2049.0, "color": [1.0, 0.5, 0.0] });
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("scene.gltf"), lit_by(light).to_string()).unwrap();
+    let load = |lights| {
+        let scene = load_in(folder.path(), &LoadOptions { lights, ..LoadOptions::default() });
+        let scene = scene.unwrap();
+        let hints = scene.report().warnings.iter();
+        let hints = hints.filter(|text| text.contains("--lights photometric")).count();
+        (at(&scene, 0.0).lights[0].emission, hints)
+    };
+    assert_eq!(load(LightUnits::Radiometric), ([2049.0, 1024.5, 0.0], 1));
+    let (emission, hints) = load(LightUnits::Photometric);
+    assert!((emission[0] - 3.0).abs() < 1e-6 && (emission[1] - 1.5).abs() < 1e-6, "{emission:?}");
+    assert_eq!(hints, 0);
+}
+
+#[test]
+fn ordinary_lights_get_no_hint_about_their_units() {
+    for light in [
+        json!({ "type": "directional", "intensity": 10.0 }),
+        json!({ "type": "point", "intensity": 80.0 }),
+        json!({ "type": "spot", "intensity": 0.0, "spot": {} }),
+    ] {
+        let scene = load_json(&lit_by(light)).unwrap();
+        assert_eq!(scene.report().warnings, [""; 0]);
+    }
 }
 
 #[test]
