@@ -116,7 +116,9 @@ enter "${doctor[@]}" >"$fresh/root/doctor" || {
 begun_farm=$(seconds)
 start tessera-coordinator 61184 tessera
 # As documented, but for sudo.
-enter tessera token create --role node --identity /var/lib/tessera/admin >"$fresh/root/node.token"
+(umask 077
+    enter tessera token create --role node --identity /var/lib/tessera/admin \
+        >"$fresh/root/node.token")
 enter install -m 600 /root/node.token /etc/tessera/node.token
 start tessera-node 61185 tessera-node
 grep -h '^STATUS' "$fresh"/run/*.heard | tail -2

@@ -33,7 +33,7 @@ done
 bytes_of() { find "$1" -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum + 0 }'; }
 room=$(((max << 20) - $(bytes_of "$folder")))
 if [ "$room" -le 0 ]; then
-    echo "pack.sh: the programs alone take $(($(bytes_of "$folder") >> 20)) MiB of $max MiB" >&2
+    echo "pack.sh: the programs take $(($(bytes_of "$folder") >> 20)) MiB of $max MiB already" >&2
     exit 1
 fi
 
