@@ -39,7 +39,10 @@ async fn warn_of_strangers(farm: &Farm, entry: &DeniedIdentity) {
     }
     let is_whole = log.first == 1 && log.newest.len() as u64 == log.entries;
     let when = if is_whole { "ever joined" } else { "joined lately" };
-    tracing::warn!("no user or node of the name `{}` has {when}; check the spelling", printable(name));
+    tracing::warn!(
+        "no user or node of the name `{}` has {when}; check the spelling",
+        printable(name)
+    );
 }
 
 /// Returns whether a user of this name, in any role, is the one who did it.
