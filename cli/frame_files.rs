@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::status::FrameFile;
 use tessera_protocol::{BlobHash, FrameNumber};
-use tessera_transport::{BlobError, FarmClient};
 use tessera_transport::client::hash_file;
+use tessera_transport::{BlobError, FarmClient};
 
 /// Destination of frames: a folder or a pattern.
 #[derive(Clone, Debug)]
