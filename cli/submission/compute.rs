@@ -236,8 +236,7 @@ fn arguments(args: &ComputeArgs, program: &Program) -> Result<Vec<Argument>, Cli
     for text in &args.arg {
         let (name, value) = split("arg", text)?;
         let words = words(program, name);
-        let value =
-            value_of(value, &words).ok_or_else(|| not_understood(name, value, &words))?;
+        let value = value_of(value, &words).ok_or_else(|| not_understood(name, value, &words))?;
         arguments.push(Argument { name: name.to_owned(), value });
     }
     Ok(arguments)
