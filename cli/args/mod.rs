@@ -56,9 +56,9 @@ pub struct Cli {
 
 const AFTER_HELP: &str = "\
 Exit status:
-  0 done, 1 another failure, 2 usage, 3 the job failed, 4 not found,
-  5 not allowed, 6 coordinator unreachable, 7 timed out waiting,
-  8 some frames failed, 130 interrupted (the job goes on)
+  0 done, 1 another failure, 2 usage, 3 the job failed or was cancelled,
+  4 not found, 5 not allowed, 6 coordinator unreachable, 7 timed out waiting,
+  8 some frames failed, 130 interrupted (a job on the farm continues)
 
 Settings: a flag overrides its TESSERA_* variable, which overrides tessera.toml
 in the working folder, which overrides $XDG_CONFIG_HOME/tessera/config.toml.
@@ -161,7 +161,7 @@ pub fn command() -> clap::Command {
          {{after-help}}",
         grouped(&command)
     );
-    hide_env_values(command.help_template(template))
+    take_negative_numbers(hide_env_values(command.help_template(template)))
 }
 
 /// A heading and a line for each command of every group.
@@ -182,6 +182,19 @@ fn grouped(command: &clap::Command) -> String {
 /// Help names the environment's variables; their values may be private.
 fn hide_env_values(command: clap::Command) -> clap::Command {
     command.mut_args(|argument| argument.hide_env_values(true)).mut_subcommands(hide_env_values)
+}
+
+/// A negative number is a value, so that the option's own range is told and not that it looks like
+/// an option.
+fn take_negative_numbers(command: clap::Command) -> clap::Command {
+    let takes_value =
+        |option: &clap::Arg| !option.is_positional() && option.get_action().takes_values();
+    command
+        .mut_args(|option| match takes_value(&option) {
+            true => option.allow_negative_numbers(true),
+            false => option,
+        })
+        .mut_subcommands(take_negative_numbers)
 }
 
 #[cfg(test)]

@@ -4,14 +4,17 @@ use crate::args::coordinator::{CoordinatorArgs, LifeArgs, LimitArgs};
 use crate::client::{self, Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::json;
-use crate::service::{Manager, counted};
+use crate::service::Manager;
 use crate::signals::Stops;
+use crate::table::counted;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use std::time::Duration;
 use tessera_coordinator::folder::FolderError;
-use tessera_coordinator::{AuditError, Census, Config, Coordinator, Limits, Probe};
+use tessera_coordinator::{
+    AuditError, Census, Config, Coordinator, CoordinatorError, ExportError, Limits, Probe,
+};
 use tessera_protocol::client::{AuditReport, Request, Response};
 use tessera_transport::validity::{LIFE_MAX, LIFE_MIN};
 use tessera_transport::{Identity, Lifetimes, Rates};
@@ -36,7 +39,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
     config.limits = limits(&args.limits);
     config.settings.check_share = (args.check * 10.24).round() as u16;
     config.settings.check_first = args.check_first;
-    let mut coordinator = Coordinator::start(config).await?;
+    let mut coordinator = Coordinator::start(config).await.map_err(not_started)?;
     let attending = tokio::spawn(attend(manager, coordinator.probe()));
     tokio::select! {
         () = stops.next() => tracing::info!("stopping"),
@@ -54,6 +57,15 @@ pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
             acknowledged is lost"),
     }
     Ok(Status::Done)
+}
+
+fn not_started(error: CoordinatorError) -> CliError {
+    let in_use = matches!(error, CoordinatorError::Folder(FolderError::InUse { .. }));
+    let error = CliError::from(error);
+    match in_use {
+        true => error.hint("stop that one, or give this one a folder of its own"),
+        false => error,
+    }
 }
 
 fn lifetimes(args: LifeArgs) -> Result<Lifetimes, CliError> {
@@ -115,8 +127,8 @@ async fn audit(args: &CoordinatorArgs) -> Result<Status, CliError> {
     if report.problems.is_empty() {
         return Ok(Status::Done);
     }
-    let count = report.problems.len();
-    Err(CliError::new(Status::Failure, format!("the audit found {count} problems"))
+    let found = counted(report.problems.len() as u64, "problem");
+    Err(CliError::new(Status::Failure, format!("the audit found {found}"))
         .hint("`--export FILE` saves every record that is intact"))
 }
 
@@ -138,10 +150,15 @@ async fn ask_for_audit(data: &Path) -> Result<AuditReport, CliError> {
 fn describe(report: &AuditReport) -> String {
     let AuditReport { records, jobs, units_committed, units_committed_twice, frames, problems } =
         report;
-    let mut text = format!(
-        "{records} records, {jobs} jobs, {units_committed} units committed \
-            ({units_committed_twice} twice), {frames} finished frames"
-    );
+    let [records, jobs, units, frames] = [
+        (*records, "record"),
+        (*jobs, "job"),
+        (*units_committed, "unit"),
+        (*frames, "finished frame"),
+    ]
+    .map(|(count, what)| counted(count, what));
+    let mut text =
+        format!("{records}, {jobs}, {units} committed ({units_committed_twice} twice), {frames}");
     for problem in problems {
         text += &format!("\nproblem: {problem}");
     }
@@ -155,15 +172,52 @@ fn export(args: &CoordinatorArgs, file: &Path) -> Result<Status, CliError> {
     let about =
         |error: std::io::Error| CliError::from(error).context(format!("`{}`", file.display()));
     let mut out = BufWriter::new(File::create_new(file).map_err(about)?);
-    let summary = tessera_coordinator::export(&args.data, &mut out)?;
+    let exported = tessera_coordinator::export(&args.data, &mut out);
+    let summary = exported.map_err(|error| match error {
+        ExportError::Folder(FolderError::InUse { .. }) => {
+            CliError::from(error).hint("stop the coordinator first")
+        }
+        ExportError::Write(source) => about(source),
+        error => error.into(),
+    })?;
     out.into_inner().map_err(|error| about(error.into_error()))?.sync_all().map_err(about)?;
     match args.json {
         true => json::print(
             &serde_json::json!({ "intact": summary.intact, "damaged": summary.damaged }),
         )?,
         false => {
-            eprintln!("{} values written, {} damaged ones named", summary.intact, summary.damaged)
+            let intact = counted(summary.intact, "value");
+            eprintln!("{intact} written, {} damaged named", summary.damaged)
         }
     }
     Ok(Status::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_coordinator_is_told_to_take_another_folder() {
+        let error = FolderError::InUse { path: "farm".into() };
+        let text = not_started(CoordinatorError::Folder(error)).to_string();
+        assert!(text.contains("`farm` is in use") && text.contains("of its own"), "{text}");
+    }
+
+    #[test]
+    fn an_audit_counts_one_of_each_in_the_singular() {
+        let report = AuditReport {
+            records: 1,
+            jobs: 1,
+            units_committed: 1,
+            units_committed_twice: 0,
+            frames: 1,
+            problems: Vec::new(),
+        };
+        let text = describe(&report);
+        assert_eq!(
+            text,
+            "1 record, 1 job, 1 unit committed (0 twice), 1 finished frame\nno problem"
+        );
+    }
 }

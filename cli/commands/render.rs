@@ -3,6 +3,7 @@
 
 use super::job::frames;
 use super::watch::outcome;
+use crate::args::picture::PictureArgs;
 use crate::args::render::RenderArgs;
 use crate::client::Farm;
 use crate::error::{CliError, Status};
@@ -16,7 +17,7 @@ use crate::submission::send;
 use crate::table::{bytes, count};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 use tessera_node::NodeStatus;
 use tessera_protocol::client::Progress;
@@ -30,9 +31,13 @@ use tokio::sync::mpsc;
 /// `tessera render`.
 pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
     let began = Instant::now();
+    let args = Arc::new(args);
     let outputs = Outputs::of(&args)?;
-    let (scene, env) = (args.picture.scene.clone(), args.picture.env.clone());
-    let gathered = tokio::task::spawn_blocking(move || SceneFiles::gather(&scene, &env)).await;
+    render::warn_of_formats(&args.picture, &outputs.formats, args.png16);
+    let gathered = {
+        let args = args.clone();
+        tokio::task::spawn_blocking(move || gather(&args.picture)).await
+    };
     let files = gathered.map_err(|error| CliError::new(Status::Failure, error))??;
     let options = JobOptions {
         name: None,
@@ -51,7 +56,7 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
     let result = tokio::select! {
         result = rendering.finish() => result,
         _ = tokio::signal::ctrl_c() => Err(CliError::new(Status::Interrupted, "interrupted; \
-            nothing was kept but finished frames")),
+            only finished frames were kept")),
     };
     let (ended, status, (cpu, peak_bytes)) = (Instant::now(), rendering.local.status(), usage());
     let cpu_before = rendering.local.stop().await;
@@ -60,6 +65,12 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
     let chosen = spec.kind.render().map(away_from_default).unwrap_or_default();
     Report { time: (began, ended), summary, written, status, used, chosen }.print(&args)?;
     Ok(Status::Done)
+}
+
+fn gather(picture: &PictureArgs) -> Result<SceneFiles, CliError> {
+    let files = SceneFiles::gather(&picture.scene, &picture.env)?;
+    render::check_camera(picture)?;
+    Ok(files)
 }
 
 /// Files to write, and their places.
@@ -80,7 +91,7 @@ impl Outputs {
                     .hint("the extension of -o says the format"));
             };
             let destination = Destination::file(output, format, &frames)?;
-            check_folder(output)?;
+            destination.check("-o", &frames)?;
             destinations.push(destination);
             formats.push(match (format, args.png16) {
                 ("exr", _) => FormatSpec::Exr,
@@ -96,18 +107,6 @@ impl Outputs {
     fn paths(&self, frame: FrameNumber, format: &str) -> impl Iterator<Item = std::path::PathBuf> {
         self.destinations.iter().filter_map(move |destination| destination.path(frame, format))
     }
-}
-
-/// Better to hear of it now than after a night of rendering.
-fn check_folder(output: &Path) -> Result<(), CliError> {
-    let folder =
-        output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let pattern = folder.to_string_lossy().contains(['#', '%', '{']);
-    if !pattern && !folder.is_dir() {
-        let message = format!("there is no folder `{}` to write to", folder.display());
-        return Err(CliError::new(Status::NotFound, message).hint("make it first, or correct -o"));
-    }
-    Ok(())
 }
 
 /// Written frames, by number.
@@ -259,7 +258,7 @@ impl Report {
             for frame in self.written.values() {
                 let spp = frame
                     .spp
-                    .map(|spp| format!(", which --spp {spp} makes again"))
+                    .map(|spp| format!(", which --spp {spp} reproduces"))
                     .unwrap_or_default();
                 for (_, path) in &frame.files {
                     eprintln!("wrote {}{spp}", path.display());

@@ -13,6 +13,7 @@ use crate::table::{bytes, span};
 use serde_json::json;
 use std::sync::Arc;
 use tessera_node::import::{ImportError, ImportedScene};
+use tessera_protocol::job::FormatSpec;
 use tessera_protocol::job::options::{self, Chosen, away_from_default};
 use tessera_protocol::{FrameNumber, FrameSet, JobSpec};
 use tessera_scenes::{CameraChoice, FlattenOptions, LoadOptions};
@@ -41,7 +42,7 @@ pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
         false => json::line(&job.to_string())?,
     }
     if args.wait || args.watch {
-        return watch::follow(&farm, job, Doing::Rendering, args.json && args.watch).await;
+        return watch::watch(&farm, job, Doing::Rendering, args.json && args.watch).await;
     }
     Ok(Status::Done)
 }
@@ -53,6 +54,7 @@ fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
         ..render::load_options(&picture.env, picture.lights)
     };
     let scene = render::load(&picture.scene, &options, args.import.limits())?;
+    render::check_camera(picture)?;
     let report = scene.report();
     let notes =
         if args.picture.eye.is_none() { report.camera_note(&CameraChoice::Default) } else { None };
@@ -66,6 +68,7 @@ fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
     let mut formats: Vec<_> = args.format.iter().map(|format| format.0).collect();
     formats.sort();
     formats.dedup();
+    render::warn_of_formats(picture, &formats, false);
     let device_bytes = device_bytes(&scene, &args.picture)?;
     let options = JobOptions {
         name: args.name.clone(),
@@ -115,8 +118,12 @@ fn dry_run(args: &SubmitArgs, spec: &JobSpec, files: &SceneFiles) -> Result<Stat
         None => format!("at most {spp} spp{time}"),
         Some(noise) => format!("noise {noise} with at most {spp} spp{time}"),
     };
-    json::line(&format!("frames  {frames} ({}), {}, {samples}", frames.len(), args.picture.size))?;
+    let size = args.picture.size;
+    let depth = args.picture.depth;
+    json::line(&format!("frames  {frames} ({}), {size}, {samples}, depth {depth}", frames.len()))?;
     if let Some(render) = spec.kind.render() {
+        let formats: Vec<_> = render.formats.iter().map(|format| flag_of(*format)).collect();
+        json::line(&format!("formats {}", formats.join(", ")))?;
         let chosen = away_from_default(render);
         if let Some(words) = options::words(&chosen) {
             json::line(&format!("options {words}"))?;
@@ -127,4 +134,13 @@ fn dry_run(args: &SubmitArgs, spec: &JobSpec, files: &SceneFiles) -> Result<Stat
     }
     json::line(&format!("memory  {} on a device", bytes(spec.device_bytes)))?;
     Ok(Status::Done)
+}
+
+/// The value of --format.
+fn flag_of(format: FormatSpec) -> &'static str {
+    match format {
+        FormatSpec::Exr => "exr",
+        FormatSpec::Png => "png",
+        FormatSpec::Png16 => "png16",
+    }
 }

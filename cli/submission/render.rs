@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use tessera_node::import::{ImportLimits, ImportedScene, Importer};
 use tessera_protocol::job::{
     ApertureSpec, AssetFile, BladesSpec, CameraSpec, EnvironmentSpec, FocusSpec, FormatSpec,
-    LensSpec, LightUnitsSpec, RenderSpec,
+    LensSpec, LightUnitsSpec, RenderSpec, ToneMapSpec,
 };
 use tessera_protocol::limits::NAME_MAX;
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, JobKind, JobSpec, RawJobSpec, SpecError};
-use tessera_scenes::{EnvironmentSource, LightUnits, LoadOptions};
+use tessera_scenes::{CameraChoice, EnvironmentSource, LightUnits, LoadOptions, SceneError};
 use tessera_transport::client::hash_file;
 
 /// Folder of the environment map among a job's files, beside the scene's own.
@@ -91,9 +91,26 @@ pub(crate) fn load(
     let folder =
         scene.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = scene.file_name().and_then(|name| name.to_str()).ok_or_else(|| {
-        CliError::new(Status::Usage, format!("`{}` is no path of a scene file", scene.display()))
+        let what = if scene.is_dir() { "a folder" } else { "no path of a scene file" };
+        CliError::new(Status::Usage, format!("`{}` is {what}", scene.display()))
     })?;
     Ok(Importer::of_this_program(limits).load(folder, name, options)?)
+}
+
+/// Refuses a camera that the scene does not have. Every other fault of the scene is left to those
+/// who load it. Blocks.
+pub(crate) fn check_camera(picture: &PictureArgs) -> Result<(), CliError> {
+    let choice = match camera(picture) {
+        CameraSpec::Named(name) => CameraChoice::Named(name),
+        CameraSpec::Index(index) => CameraChoice::Index(index),
+        CameraSpec::Default | CameraSpec::LookAt { .. } => return Ok(()),
+    };
+    match tessera_scenes::check_camera(&picture.scene, &choice) {
+        Err(SceneError::Camera { problem }) => {
+            Err(CliError::new(Status::Usage, format!("--camera: {problem}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Name of a job, its share of the farm, and its options.
@@ -162,6 +179,28 @@ pub(crate) fn job(
     RawJobSpec::from(spec).check().map_err(|SpecError { field, problem, .. }| {
         CliError::new(Status::Usage, format!("--{field}: {problem}"))
     })
+}
+
+/// Warns of options that no file of these formats shows.
+pub(crate) fn warn_of_formats(picture: &PictureArgs, formats: &[FormatSpec], png16: bool) {
+    for warning in ignored(picture, formats, png16) {
+        tracing::warn!("{warning}");
+    }
+}
+
+fn ignored(picture: &PictureArgs, formats: &[FormatSpec], png16: bool) -> Vec<String> {
+    let has_exr = formats.contains(&FormatSpec::Exr);
+    let has_png = formats.iter().any(|format| *format != FormatSpec::Exr);
+    let options = [
+        ("--exposure", picture.exposure != 0.0, "PNG", has_png),
+        ("--tone-map", picture.tone_map.0 != ToneMapSpec::Standard, "PNG", has_png),
+        ("--png16", png16, "PNG", has_png),
+        ("--aov", !picture.aov.is_empty(), "EXR", has_exr),
+    ];
+    let unused = options.into_iter().filter(|(_, is_given, _, is_shown)| *is_given && !is_shown);
+    unused
+        .map(|(option, _, format, _)| format!("{option} is ignored: it is for {format} files"))
+        .collect()
 }
 
 /// The frames that these options ask for.

@@ -56,11 +56,12 @@ pub fn fsck(data: &Path, depth: Depth) -> Result<FsckReport, AuditError> {
     let survey = Journal::open(&folder, true)?.survey()?;
     let places = Places::of(&folder);
     let mut report = FsckReport::default();
+    take_survey(&mut report, &survey);
+    // The journal is whole. A missing key says nothing about it.
+    let whole = report.is_clean();
     if !folder.authority().join("authority.key").is_file() {
         report.find(FindingKind::NoAuthority, "authority", "there is no key");
     }
-    take_survey(&mut report, &survey);
-    let whole = report.is_clean();
     let core = check_records(&mut report, &survey.loaded);
     spools::check_strays(&mut report, &*places.spools, &survey.loaded);
     if let Some(core) = core.filter(|_| whole) {

@@ -187,6 +187,17 @@ fn a_missing_authority_is_told() {
     assert_eq!(farm.kinds(), [FindingKind::NoAuthority]);
 }
 
+/// A farm that was restored from a backup without keys.
+#[test]
+fn blobs_and_spools_are_checked_without_an_authority() {
+    let farm = Farm::stopped();
+    fs::remove_dir_all(farm.path().join("authority")).unwrap();
+    let report = farm.check();
+    assert_eq!((report.blobs, report.spools, report.results), (3, 1, 7));
+    fs::write(farm.largest_blob(), "").unwrap();
+    assert_eq!(farm.kinds(), [FindingKind::NoAuthority, FindingKind::DamagedBlob]);
+}
+
 #[test]
 fn a_folder_in_use_is_not_looked_at() {
     let farm = Farm::stopped();
