@@ -36,7 +36,7 @@ fn a_kernel_that_fails_fails_its_job_and_nothing_else() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_before_it_is_sent() {
+fn impossible_jobs_are_refused_before_they_are_sent() {
     let farm = Farm::start(0);
     let blur = example("blur.ptx");
     let image = format!("image={}", example("image.npy"));

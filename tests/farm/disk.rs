@@ -175,7 +175,7 @@ fn a_node_with_a_full_disk_says_so_and_takes_no_work() {
 }
 
 #[test]
-fn a_job_waits_for_room_where_the_only_node_has_none() {
+fn a_job_waits_while_the_only_node_has_a_full_disk() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let preload = Preload::build(folder.path());
     let mut farm = Farm::prepare();

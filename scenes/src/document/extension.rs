@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_told_once() {
+    fn every_kind_of_extension_is_hinted_once() {
         let both = hint(&["EXT_texture_avif", "MSFT_texture_dds"]);
         assert_eq!(both, hint(&["EXT_texture_avif"]));
         let all =

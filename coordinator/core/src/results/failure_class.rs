@@ -132,7 +132,7 @@ mod tests {
 
     // promise: P4
     #[test]
-    fn every_wait_of_the_documents_is_a_setting_and_the_other_way_round() {
+    fn documented_waits_and_settings_are_the_same() {
         let text = include_str!("../../../../docs/operating.md");
         let from = text.find("| wait | setting |").expect("the table of waits");
         let table = text[from..].split("\n\n").next().expect("its end");

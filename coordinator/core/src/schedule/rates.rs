@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_without_a_result_count_like_the_slowest_and_strangers_not_at_all() {
+    fn devices_without_results_count_as_the_slowest() {
         let mut rates = Rates::default();
         rates.note(node(1), 0, 100, 1_000_000);
         rates.note(node(1), 2, 300, 1_000_000);

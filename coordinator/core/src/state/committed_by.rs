@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_are_found_by_their_maker_until_they_are_taken_back() {
+    fn units_are_found_by_their_node_until_they_are_taken_back() {
         let node = |number| NodeId(uuid::Uuid::from_u128(number));
         let mut committed_by = CommittedBy::default();
         for (unit, maker) in [(5, 1), (0, 2), (7, 1), (2, 2)] {

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_gets_what_is_missing_and_a_check_the_part_that_it_is_about() {
+    fn leases_get_missing_samples_and_checks_get_their_part() {
         let mut parts = Parts::default();
         let whole = range(100, 32);
         assert_eq!(parts.wanted(UNIT, whole, false), whole);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_blamed_for_parts_that_nobody_has_rendered_alike() {
+    fn a_node_is_blamed_for_parts_that_no_other_node_confirms() {
         let mut parts = Parts::default();
         parts.push(UNIT, part(1, 10, Standing::ToCheck));
         parts.push(UNIT, part(2, 6, Standing::Unchecked));

@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_is_for_the_tiles_that_go_on() {
+    fn a_round_covers_the_tiles_that_continue() {
         let mut rounds = rounds();
         assert_eq!(
             (rounds.round(), rounds.round_max(), units(&rounds)),
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_course_is_over_when_no_tile_goes_on() {
+    fn rounds_are_over_when_no_tile_continues() {
         let mut rounds = rounds();
         rounds.end_round(1, &tiles(&[])).unwrap();
         assert_eq!((rounds.is_over(), rounds.round(), rounds.units()), (true, 1, 6));
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rewound_round_is_open_for_the_tiles_that_it_was_for() {
+    fn a_rewound_round_is_open_for_its_former_tiles() {
         let mut rounds = rounds();
         rounds.end_round(1, &tiles(&[0, 2])).unwrap();
         let second = rounds.clone();
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_course_is_written_and_read_and_nonsense_is_not() {
+    fn rounds_round_trip_and_invalid_ones_are_refused() {
         let mut rounds = rounds();
         rounds.end_round(1, &tiles(&[1])).unwrap();
         let split = Split::Tiles(rounds.grid);
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_fits_where_its_samples_cost_what_those_before_did() {
+    fn a_round_fits_if_its_samples_cost_as_much_as_before() {
         let mut rounds = rounds();
         let all = rounds.open_tiles();
         // The second round doubles what is there; of the wide tiles alone it adds 32 samples for 64

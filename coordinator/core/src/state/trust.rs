@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_better_a_node_is_known_the_less_is_checked() {
+    fn well_known_nodes_are_checked_less() {
         let node = NodeId(uuid::Uuid::from_u128(1));
         let settings = Settings::default();
         let mut trust = Trust::default();

@@ -118,7 +118,7 @@ fn a_frame_is_complete_when_no_tile_is_too_noisy() {
 
 // promise: P5
 #[test]
-fn a_restart_at_any_moment_goes_on_with_the_same_rounds() {
+fn a_restart_at_any_moment_keeps_the_same_rounds() {
     for from_snapshot in [false, true] {
         let mut farm = farm(trusting(), 1);
         let restart = |farm: &mut SmallFarm| {
@@ -174,7 +174,7 @@ pub(crate) fn taken_back(farm: &SmallFarm) -> Vec<u32> {
 
 // promise: P5
 #[test]
-fn what_was_measured_of_a_liars_units_is_void_and_so_is_what_came_after() {
+fn a_liars_measurements_and_all_later_rounds_are_void() {
     // Node 1 lies, and renders the first round alone, so that nobody checks it.
     let mut farm = farm(checking(), 1);
     while render(&mut farm, 1, 9).is_some() {}
@@ -244,7 +244,7 @@ fn a_liar_that_is_found_after_the_last_round_voids_that_round() {
 }
 
 #[test]
-fn an_order_to_measure_is_void_when_units_are_taken_back_meanwhile() {
+fn an_order_to_measure_is_void_if_units_are_taken_back() {
     let mut farm = farm(checking(), 2);
     render_all(&mut farm, 1..=2);
     assert_eq!(farm.orders_to_measure(), 1);
