@@ -29,7 +29,7 @@ use tessera_protocol::status::{FrameStatus, JobDetail, JobSummary, NodeSummary};
 pub struct ReplayError {
     /// Position among the snapshot's parts and then the records, counted from 0.
     pub position: u64,
-    /// What is wrong.
+    /// Contradiction that was found, as text for people.
     pub problem: String,
 }
 
@@ -287,7 +287,7 @@ impl Core {
         listing::job_summary(&self.books, id)
     }
 
-    /// One job, whole.
+    /// Returns all details of one job.
     pub fn job(&self, id: JobId) -> Option<JobDetail> {
         listing::job(&self.books, id)
     }

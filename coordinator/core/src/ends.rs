@@ -64,7 +64,7 @@ fn forget_everywhere(books: &mut Books, job: JobId) {
     }
 }
 
-/// Ends a frame that cannot be finished, and the job with its last one. The others go on.
+/// Ends a frame that cannot be finished, and the job with its last frame. Other frames continue.
 pub(crate) fn fail_frame(books: &mut Books, id: JobId, frame: FrameNumber, reason: String) {
     let Some(position) = books.farm().job(id).and_then(|job| job.position(frame)) else {
         return books.fault("a frame fails that does not exist");

@@ -46,7 +46,7 @@ struct Ledger {
     report: AuditReport,
     reserved: Epoch,
     jobs: BTreeMap<JobId, Entry>,
-    /// Epochs of commits, of the records alone.
+    /// Epochs of commits in records, without those in the snapshot.
     epochs: BTreeSet<Epoch>,
 }
 
@@ -167,7 +167,7 @@ impl Ledger {
         }
     }
 
-    /// The entry of a job that goes on; a record about any other is a problem.
+    /// The entry of an open job; a record about any other is a problem.
     fn open(&mut self, id: JobId, what: &str) -> Option<&mut Entry> {
         let problem = match self.jobs.get(&id) {
             None => format!("{what} of job {id}, which was never accepted"),
@@ -230,7 +230,7 @@ impl Ledger {
             Some(entry) => {
                 let units: u64 =
                     entry.committed.values().map(|units| u64::from(units.ones())).sum();
-                // What a snapshot told of frames that failed before it is a number alone.
+                // Of frames that failed before it, a snapshot holds only a number.
                 let told = entry.units_of_failed + entry.units_of_done;
                 self.report.units_committed -= (units + told).min(self.report.units_committed);
                 self.report.frames -= entry.done.len() as u64;

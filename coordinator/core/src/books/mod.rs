@@ -1,6 +1,6 @@
-//! The books: everything that the core keeps, and the moves that change several of them at once, so
-//! that they go on agreeing. Every field is private to this folder; the rooms (results, checks,
-//! frames, schedule, nodes, requests) read through methods and change through moves.
+//! The books: all state of the core, and the moves that change several parts of it at once, so that
+//! they stay consistent. Every field is private to this folder; the rooms (results, checks, frames,
+//! schedule, nodes, requests) read through methods and change through moves.
 //!
 //! What to do with an input is decided in the rooms, not here.
 
@@ -38,19 +38,19 @@ use tessera_protocol::node::CoordinatorToNode;
 pub(crate) struct Books {
     settings: Settings,
     now: Moment,
-    /// What the journal says; changed by [`Books::record`] only.
+    /// State of the journal; changed only by [`Books::record`].
     farm: Ledger,
     leases: Leases,
     epochs: Epochs,
     roster: Roster,
-    /// Of every job that has not ended.
+    /// Queues of all open jobs.
     queues: BTreeMap<JobId, Queue>,
     shares: Shares,
     timers: Timers,
     orders: Orders,
     looks: Looks,
     copy_looks: CopyLooks,
-    /// Nothing is leased before.
+    /// Nothing is leased before this time.
     settled_at: Moment,
     /// Nodes that may get more units.
     dirty: Dirty,
@@ -61,7 +61,7 @@ pub(crate) struct Books {
 }
 
 impl Books {
-    /// Books over a durable state, with nothing leased and nobody connected.
+    /// Creates books over a durable state, without leases and connected nodes.
     pub(crate) fn new(settings: Settings, farm: Farm, now: Moment) -> Self {
         Self {
             epochs: Epochs::new(farm.epochs_reserved()),

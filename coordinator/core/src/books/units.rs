@@ -76,7 +76,7 @@ impl Books {
         }
     }
 
-    /// The job goes on after a pause: what was guessed of its end is void.
+    /// Drops the estimates of a job's end after a pause, and offers its units again.
     pub(crate) fn resume_job(&mut self, job: JobId) {
         if let Some(queue) = self.queues.get_mut(&job) {
             queue.estimates_mut().resume();
@@ -84,12 +84,12 @@ impl Books {
         self.offer_job(job);
     }
 
-    /// What is measured and guessed of an open job.
+    /// Returns the measurements and estimates of an open job.
     pub(crate) fn estimates_mut(&mut self, job: JobId) -> Option<&mut Estimates> {
         self.queues.get_mut(&job).map(Queue::estimates_mut)
     }
 
-    /// What was measured of a node's devices is void: they may be others.
+    /// Drops the measurements of a node's devices: they may be others now.
     pub(crate) fn forget_devices_of(&mut self, node: NodeId) {
         self.queues.values_mut().for_each(|queue| queue.estimates_mut().forget_node(node));
     }
@@ -108,7 +108,7 @@ impl Books {
         queue.next(id, job, leases, |place, until| avoid(job, roster, place, until))
     }
 
-    /// Units of the job can be leased that nobody has.
+    /// Whether units of the job can be leased that no node holds.
     pub(crate) fn has_fresh_units(&mut self, id: JobId) -> bool {
         match (self.farm.job(id), self.queues.get_mut(&id)) {
             (Some(job), Some(queue)) => queue.has_fresh(job, &self.leases),
@@ -116,7 +116,7 @@ impl Books {
         }
     }
 
-    /// Nothing of the job is to be leased now, fresh or to be checked.
+    /// Whether no unit of the job can be leased now, fresh or to be checked.
     pub(crate) fn has_nothing(&mut self, id: JobId) -> bool {
         let to_check = self.queue(id).is_some_and(|queue| !queue.to_check().is_empty());
         !to_check && !self.has_fresh_units(id)
@@ -242,7 +242,7 @@ impl Books {
         }
     }
 
-    /// The results of a unit so far differ: whoever tried its check in vain may try again.
+    /// The results of a unit differ so far: nodes that tried its check in vain may try again.
     pub(crate) fn reopen_check(&mut self, unit: UnitKey) {
         let leased = self.leases.is_leased(unit);
         if let Some((place, queue)) = self.open_unit(unit, "a check goes on of no open job") {
@@ -250,7 +250,7 @@ impl Books {
         }
     }
 
-    /// A node did not end the check of a unit, and tries it no more.
+    /// A node did not finish the check of a unit, and does not try again.
     pub(crate) fn fail_check(&mut self, unit: UnitKey, node: NodeId) {
         let leased = self.leases.is_leased(unit);
         if let Some((place, queue)) = self.open_unit(unit, "a check fails of no open job") {

@@ -1,9 +1,9 @@
-//! Frames whose checks are going to be looked at: whether somebody makes them. Each has one timer.
+//! Frames whose checks are due for a look at whether a node makes them. Each frame has one timer.
 
 use std::collections::BTreeSet;
 use tessera_protocol::ids::{FrameNumber, JobId};
 
-/// The frames.
+/// Frames with a planned look.
 #[derive(Debug, Default)]
 pub(crate) struct Looks(BTreeSet<(JobId, FrameNumber)>);
 

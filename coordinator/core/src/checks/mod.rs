@@ -1,13 +1,12 @@
-//! Verification: which results are rendered again by another node, what comes of two that differ,
-//! and what of a node that lied.
+//! Verification: which results are rendered again by another node, what follows if two results
+//! differ, and what happens to a node that lied.
 //!
-//! A check is made before its frame is resolved, by a lease like any other, so that a node cannot
-//! tell it from work. Where two results differ, further nodes are asked (see `state::votes`); where
-//! there is none, those that were heard are asked once more. A node that lied gets no work while
-//! another one lives, and everything that it did in unfinished frames, and that no other node has
-//! rendered alike, is done again. Every wait here has an end: a node tries a check once, and a
-//! frame that lacks only checks which nobody can make goes on without them, or fails where results
-//! differ.
+//! A check is made before its frame is resolved, by an ordinary lease, so that a node cannot tell
+//! it from work. If two results differ, further nodes are asked (see `state::votes`); if there is
+//! no further node, the nodes that were heard are asked once more. A node that lied gets no work
+//! while another node is connected. Its results in unfinished frames are rendered again unless
+//! another node confirmed them. Every wait here ends: a node tries a check once, and a frame that
+//! lacks only checks that no node can make continues without them, or fails if results differ.
 
 pub(crate) mod looks;
 
@@ -63,7 +62,7 @@ fn end_check(books: &mut Books, unit: UnitKey) {
     }
 }
 
-/// Checks of a frame that nobody makes are looked at later.
+/// Plans a look at a frame's checks after `check_wait`, if none is planned.
 fn look_at_checks(books: &mut Books, job: JobId, frame: FrameNumber) {
     if books.looks_mut().plan(job, frame) {
         let at = books.now().after(books.settings().check_wait);
@@ -101,7 +100,7 @@ pub(crate) fn on_redone(books: &mut Books, node: NodeId, session: SessionId, res
     books.record(Record::UnitChecked { job: unit.job, frame: unit.frame, redone });
     let goes_on = books.check_of(unit).is_some_and(|now| now.committed() == check.committed());
     if goes_on {
-        // A copy of it goes on, as one more vote.
+        // A copy of it continues, as one more vote.
         books.reopen_check(unit);
     } else {
         books.stop_copy(unit, epoch);
@@ -117,7 +116,7 @@ pub(crate) fn on_redone(books: &mut Books, node: NodeId, session: SessionId, res
     ask_if_due(books, unit.job, unit.frame);
 }
 
-/// Every node that said something else than the truth is found out.
+/// Suspects every node whose vote differs from the truth.
 fn judge(books: &mut Books, unit: UnitKey, verdict: &Verdict) {
     for node in &verdict.guilty {
         let reason = format!("its result of {unit} is not what the others have");
@@ -125,8 +124,8 @@ fn judge(books: &mut Books, unit: UnitKey, verdict: &Verdict) {
     }
 }
 
-/// Nobody can tell which of several results is right: the frame fails, and none of their nodes
-/// is trusted before it has been looked at.
+/// The right one of several results cannot be found: the frame fails, and none of the nodes is
+/// trusted until a person has looked at it.
 fn give_up(books: &mut Books, unit: UnitKey) {
     let Some(check) = books.check_of(unit) else {
         return books.fault("a check is given up that is over");
@@ -250,13 +249,13 @@ fn close_later_rounds(
     later
 }
 
-/// Goes through the checks of a frame that nobody is making.
+/// Goes through the checks of a frame that no node has made in time.
 pub(crate) fn on_checks_due(books: &mut Books, id: JobId, number: FrameNumber) {
     books.looks_mut().begin(id, number);
     let Some(job) = books.farm().job(id).filter(|job| !job.is_final()) else { return };
     let Some(Frame::Open(open)) = job.frame(number) else { return };
     if job.paused().is_some() {
-        // Nobody is to make them now, so nothing is said by nobody making them.
+        // The job is paused, so it means nothing that no node makes the checks.
         if !open.checks().is_empty() {
             look_at_checks(books, id, number);
         }

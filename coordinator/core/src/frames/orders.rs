@@ -1,5 +1,5 @@
 //! Orders to make a frame's files or to measure a round of it: which are not answered yet, and
-//! which failed and are given again later. Not durable: they are given again after a restart.
+//! which failed and are due again later. Not durable: after a restart they are given again.
 
 use crate::time::Moment;
 use std::collections::BTreeMap;
@@ -62,19 +62,20 @@ impl Orders {
         Some(again)
     }
 
-    /// The order of a frame is to be given again now; false where it is not due.
+    /// Whether a frame's order is due again now. Takes it, so that it is due once.
     pub(crate) fn take_due(&mut self, job: JobId, frame: FrameNumber, now: Moment) -> bool {
         let wait = self.waits.get_mut(&(job, frame));
         let wait = wait.filter(|wait| wait.again.is_some_and(|again| again <= now));
         wait.map(|wait| wait.again = None).is_some()
     }
 
-    /// Failures of a frame's orders count no more: it is made, or has failed, or goes on.
+    /// Drops the failures of a frame's orders: the frame is resolved, has failed, or continues.
     pub(crate) fn forget_failures(&mut self, job: JobId, frame: FrameNumber) {
         self.waits.remove(&(job, frame));
     }
 
-    /// Units of a frame have been taken back: the answer to its order is of no use any more.
+    /// Notes that units of a frame have been taken back, so that the answer to its order is
+    /// outdated.
     pub(crate) fn drop_frame(&mut self, job: JobId, frame: FrameNumber) {
         self.forget_failures(job, frame);
         if let Some(stale) = self.given.get_mut(&(job, frame)) {

@@ -1,5 +1,5 @@
-//! Frames whose units are all in, or those of a round: their files, or what they come to, are asked
-//! for until they are there.
+//! Frames whose units, or the units of whose newest round, are all committed: asks for their files,
+//! or for a measurement, until the answer is there.
 
 use crate::action::Action;
 use crate::books::Books;
@@ -14,13 +14,14 @@ use tessera_protocol::ids::{FrameNumber, JobId};
 use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::status::FrameFile;
 
-/// The frame waits for its files, in a job that goes on.
+/// Whether the frame waits for its files, in an open job.
 fn is_complete(books: &Books, job: JobId, frame: FrameNumber) -> bool {
     let known = books.farm().job(job).filter(|job| !job.is_final());
     matches!(known.and_then(|job| job.frame(frame)), Some(Frame::Complete(_)))
 }
 
-/// What a frame waits for, that lacks nothing or nothing of its newest round.
+/// Returns the order that a frame waits for once all its units, or those of its newest round, are
+/// committed.
 fn due(books: &Books, job: JobId, frame: FrameNumber) -> Option<Action> {
     match round_to_end(books, job, frame) {
         Some(_) => Some(Action::MeasureFrame { job, frame }),
@@ -28,9 +29,8 @@ fn due(books: &Books, job: JobId, frame: FrameNumber) -> Option<Action> {
     }
 }
 
-/// Asks for the files of a frame that lacks nothing, or for a round of it to be measured; ends
-/// a round that need not be. An order that is under way, and has become stale, is answered
-/// first.
+/// Asks for the files of a complete frame, or for the measurement of a round. Ends a round that
+/// needs no measurement. An outdated order must be answered first.
 pub(crate) fn ask_if_due(books: &mut Books, job: JobId, frame: FrameNumber) {
     while end_unmeasured(books, job, frame) {}
     if !books.orders().has_failed(job, frame) {

@@ -1,5 +1,4 @@
-//! Durable facts, their versions and their bytes. Replay is in `farm.rs`; where they are stored is
-//! the shell's.
+//! Durable facts, their versions and their encoding. Replay is in `farm.rs`; the shell stores them.
 
 pub(crate) mod versioned;
 

@@ -11,7 +11,7 @@ pub(crate) type Reader<T> = fn(&[u8]) -> Result<T, CodecError>;
 
 /// The versions of one durable form.
 pub(crate) struct Format<T: 'static> {
-    /// Name for people.
+    /// What is encoded, as errors name it.
     pub(crate) what: &'static str,
     /// The version that is written.
     pub(crate) version: u8,

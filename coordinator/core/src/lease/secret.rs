@@ -1,5 +1,5 @@
-//! What the coordinator knows and no node does: it marks leases, and draws the results that are
-//! checked. Stored by the shell.
+//! A secret of the coordinator that no node knows: it marks leases, and chooses the results that
+//! are checked. Stored by the shell.
 
 use std::fmt;
 use tessera_protocol::ids::{BlobHash, Lease, NodeId, UnitKey};

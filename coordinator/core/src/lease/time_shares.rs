@@ -1,7 +1,7 @@
-//! How much of the farm's time frames have had. Each moment is divided evenly among the leases that
-//! are held in it: a frame that is rendered alone has all the time that passes, frames that are
-//! rendered side by side share it, and one of which nothing is leased has none. Follows from leases
-//! and the time alone; not durable.
+//! How much of the farm's time each frame has used. Time is divided evenly among the leases that
+//! are held: a frame that is rendered by itself uses all of it, frames that are rendered side by
+//! side share it, and a frame without leases uses none. Depends only on leases and the time; not
+//! durable.
 
 use crate::time::Moment;
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! What nodes say of their devices, within limits, and which devices may have work. Chooses no
-//! unit.
+//! Devices of nodes as the nodes describe them, within limits, and which of them may have work.
+//! Chooses no unit.
 
 use crate::text::cut;
 use std::collections::BTreeMap;

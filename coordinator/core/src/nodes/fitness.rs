@@ -8,24 +8,25 @@ use tessera_protocol::ids::JobId;
 
 /// Failures in a row, of several jobs, after which the node is at fault rather than a job.
 const FAILURES_OF_SEVERAL_JOBS: u32 = 3;
-/// Failures in a row after which the node is at fault, whatever they were of.
+/// Failures in a row after which the node is at fault, even if all are of one job.
 const FAILURES_OF_ANY_JOB: u32 = 8;
 
-/// Failures of a node, and what followed from them.
+/// Failures of a node, and their consequences.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fitness {
     /// Failures since its last commit.
     failures: u32,
-    /// The jobs that they were of.
+    /// Jobs of those failures.
     failed_jobs: BTreeSet<JobId>,
-    /// How often it was set unfit since its last commit.
+    /// Number of times that it became unfit since its last commit.
     times_unfit: u32,
-    /// No work until then, and why.
+    /// Time until which it gets no work, and the reason.
     unfit: Option<(Moment, String)>,
 }
 
 impl Fitness {
-    /// Until when the node gets no work, and why; None where it may have some.
+    /// Returns the time until which the node gets no work, and the reason; None if it may have
+    /// work.
     pub(crate) fn unfit(&self) -> Option<&(Moment, String)> {
         self.unfit.as_ref()
     }

@@ -19,7 +19,7 @@ pub(crate) fn is_barred(books: &Books, id: NodeId) -> bool {
     trust.is_guilty(id) && books.roster().iter().any(may_work)
 }
 
-/// A node may have work: it is willing, and nobody keeps it from it.
+/// Whether a node may have work: it wants some, and nothing forbids it.
 pub(crate) fn is_ready(books: &Books, id: NodeId, node: &Node) -> bool {
     node.is_willing() && !books.farm().is_drained(id) && !is_barred(books, id)
 }

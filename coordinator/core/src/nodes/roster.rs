@@ -263,7 +263,7 @@ impl Node {
         self.heard = now;
     }
 
-    /// Counts a commit.
+    /// Counts a committed result of the node, for its statistics.
     pub(crate) fn note_commit(&mut self, camera_samples: u64, now: Moment) {
         self.units_committed += 1;
         self.committed_at = now;

@@ -1,4 +1,4 @@
-//! Nodes come, live, drain and go; their leases follow them.
+//! How nodes join, send heartbeats, drain and leave; what happens to their leases.
 
 use crate::action::Action;
 use crate::books::Books;
@@ -69,7 +69,7 @@ fn reconcile(books: &mut Books, join: &Join, same_process: bool) {
     let mut unnamed = books.leases().epochs_of(join.node);
     unnamed.retain(|epoch| !named.contains(epoch));
     if same_process {
-        // The message that gave them was lost: nobody began them.
+        // The message that gave them was lost: no node began them.
         for epoch in unnamed {
             match books.release(epoch) {
                 Some(held) => books.give_back(held.unit, books.now()),
@@ -200,17 +200,17 @@ pub(crate) fn on_scene_held(books: &mut Books, session: SessionId, scene: BlobHa
     }
 }
 
-/// A node takes no new work by its own wish.
+/// A node takes no new work, at its own request.
 pub(crate) fn on_node_draining(books: &mut Books, session: SessionId) {
     let Some(id) = books.heard_from(session) else { return };
     if let Some(node) = books.node_mut(id) {
         node.leaving = true;
     }
-    // What was kept from it in favour of others may now be for them alone.
+    // Units that were withheld from it may now be for the others only.
     books.mark_all();
 }
 
-/// An operator takes a node out of work, or lets it work again.
+/// An operator drains a node, or ends its draining.
 pub(crate) fn on_drain(books: &mut Books, request: RequestId, node: &str, drain: bool) {
     let answer = set_drained(books, node, drain);
     books.reply(request, answer);

@@ -1,4 +1,4 @@
-//! What the farm tells people and programs about its jobs, frames and nodes.
+//! Lists of jobs, frames and nodes, for people and programs.
 
 use crate::books::Books;
 use crate::nodes::roster::Node;
@@ -21,22 +21,22 @@ pub struct Census {
     pub nodes: usize,
     /// Jobs that have not ended.
     pub jobs: usize,
-    /// Units leased.
+    /// Number of leased units.
     pub units: usize,
 }
 
 /// A committed part of a unit, as its frame's spool must have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeptPart {
-    /// The unit.
+    /// Index of the unit within its frame.
     pub unit: UnitIndex,
     /// First sample, counted from the unit's first.
     pub first: u32,
-    /// Samples per pixel.
+    /// Samples per pixel of the part.
     pub samples: u32,
     /// The lease that made it.
     pub epoch: Epoch,
-    /// Its bytes.
+    /// BLAKE3 hash of the bytes in the spool.
     pub hash: BlobHash,
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn job_summary(books: &Books, id: JobId) -> Option<JobSummary> {
     })
 }
 
-/// One job, whole.
+/// Returns all details of one job.
 pub(crate) fn job(books: &Books, id: JobId) -> Option<JobDetail> {
     let job = books.farm().job(id)?;
     Some(JobDetail {

@@ -1,5 +1,5 @@
-//! Why nothing of a job that goes on is being worked on: told wherever the job is shown, and
-//! derived from what is here at that moment. Decides nothing.
+//! Why none of an open job's units is being worked on. Shown wherever the job is shown, and derived
+//! from the present state each time. Decides nothing.
 
 use crate::books::Books;
 use crate::nodes::devices::none_usable;

@@ -1,5 +1,5 @@
-//! Jobs that have ended are forgotten: on a user's word, or by age on the shell's. Their frames are
-//! the shell's to delete.
+//! Deleting jobs that have ended: at a user's request, or by age at the shell's. The shell deletes
+//! their frames.
 
 use crate::books::Books;
 use crate::input::{Caller, RequestId};

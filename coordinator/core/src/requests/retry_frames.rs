@@ -1,6 +1,6 @@
-//! Failed frames of a job are rendered again, on a user's word. They begin anew: what was committed
-//! of them went when they failed, and what nodes still have of it is not taken. Attempts of units
-//! are in `results::failed`.
+//! Rendering the failed frames of a job again, at a user's request. They start from nothing: their
+//! commits were dropped when they failed, and late results of nodes are refused. Attempts of single
+//! units are in `results::failed`.
 
 use crate::books::Books;
 use crate::input::{Caller, RequestId};

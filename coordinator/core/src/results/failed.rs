@@ -1,5 +1,5 @@
-//! What happens to a unit whose lease ends without a result: back in line, later, elsewhere, or
-//! dead. And to nodes that keep failing.
+//! What happens to a unit whose lease ends without a result: it is ready again, waits, goes to
+//! another node, or is dead. Also what happens to nodes that keep failing.
 
 use crate::books::Books;
 use crate::ends::fail_frame;

@@ -1,5 +1,5 @@
-//! What comes back of leases: results, failures, and leases given back. Which results are accepted
-//! is in `acceptance`; what a lease costs that ends without one, in `failed`.
+//! What nodes send back for leases: results, failures, and leases that are returned. Which results
+//! are accepted is in `acceptance`; what a lease without a result costs is in `failed`.
 
 pub(crate) mod acceptance;
 pub(crate) mod failed;
@@ -28,7 +28,7 @@ use tessera_protocol::limits::{LEASES_MAX, REASON_MAX};
 use tessera_protocol::node::{CoordinatorToNode, Failure, SampleRange, Task};
 use tessera_protocol::status::JobState;
 
-/// A result is here: it is committed, compared, set aside or refused.
+/// Handles an arrived result: commits, compares, sets aside or refuses it.
 pub(crate) fn on_result(books: &mut Books, session: SessionId, result: &Arrived) {
     let lease = result.lease;
     let Some(node) = books.heard_from(session) else {
@@ -65,7 +65,7 @@ pub(crate) fn on_result(books: &mut Books, session: SessionId, result: &Arrived)
     books.mark_node(node);
 }
 
-/// A result that is good for nothing, and nobody's fault: its lease is given back.
+/// Drops a useless result without blaming its node, and returns its lease.
 fn set_aside(books: &mut Books, session: SessionId, lease: Lease) {
     books.act(Action::DropResult { session, lease });
     books.send(session, CoordinatorToNode::Unwanted { lease });
@@ -74,8 +74,8 @@ fn set_aside(books: &mut Books, session: SessionId, lease: Lease) {
     }
 }
 
-/// An open unit may have one more part: it has few, and nobody else has another lease of it,
-/// whose result would be too much then.
+/// Whether an open unit may have one more part: it has few, and no other lease, whose result would
+/// overlap with the part.
 fn takes_part(books: &Books, lease: Lease) -> bool {
     let unit = lease.unit;
     let frame = books.farm().job(unit.job).and_then(|job| job.frame(unit.frame)?.unfinished());

@@ -1,6 +1,6 @@
-//! Units that lack what is not theirs: a file that cannot be had, room on a node's disk, memory of
-//! its host. They wait, each time longer, preferably for another node, and no attempt is counted;
-//! after `shortage_longest` the next is a failure like any other.
+//! Units that lack an external resource: a file that cannot be fetched, room on a node's disk,
+//! memory of its host. They wait, longer each time, preferably for another node, and no attempt is
+//! counted. After `shortage_longest`, the next shortage is an ordinary failure.
 
 use crate::books::Books;
 use crate::lease::backoff;

@@ -15,7 +15,7 @@ pub(crate) struct Dirty {
 }
 
 impl Dirty {
-    /// Marks every node.
+    /// Marks every node, for units and copies.
     pub(crate) fn mark_all(&mut self) {
         (self.everyone, self.copies) = (true, true);
     }

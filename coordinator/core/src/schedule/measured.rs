@@ -1,4 +1,4 @@
-//! What devices have said about a job's memory: data only. What follows from it is in `memory`.
+//! Memory of a job as measured by devices: data only. What follows from it is in `memory`.
 
 use std::collections::BTreeMap;
 use tessera_protocol::ids::NodeId;
@@ -29,7 +29,7 @@ impl Measured {
         self.short.remove(&node);
     }
 
-    /// Bytes that a device must have for a job that predicts some; 0 where nobody knows.
+    /// Bytes that a device must have for a job that predicts some; 0 if unknown.
     pub(crate) fn need(&self, predicted: u64) -> u64 {
         if self.bytes > 0 { self.bytes } else { predicted }
     }

@@ -52,7 +52,7 @@ fn measured<'a>(books: &'a Books, job: &Job) -> Option<&'a Measured> {
     books.queue(job.id()).map(|queue| queue.estimates().measured())
 }
 
-/// Bytes that a device must have for a job; 0 where nobody knows.
+/// Bytes that a device must have for a job; 0 if unknown.
 fn need(books: &Books, job: &Job) -> u64 {
     let predicted = job.spec().device_bytes;
     measured(books, job).map_or(predicted, |known| known.need(predicted))

@@ -39,11 +39,11 @@ const LOOK_MAX: usize = 8;
 
 /// What a job has for a node.
 enum Offer {
-    /// This unit.
+    /// The node gets this unit.
     Unit(Place),
     /// Nothing that suits it.
     Unsuitable,
-    /// Nothing for anybody.
+    /// No node can get a unit of the job now.
     Nothing,
 }
 

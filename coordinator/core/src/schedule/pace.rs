@@ -1,11 +1,11 @@
-//! How all nodes at work on a job are getting on: data only. Guesses times and decides nothing; who
-//! waits because of it is in `withhold`.
+//! The combined progress of all nodes that work on a job: data only. Estimates times and decides
+//! nothing; which nodes wait because of it is in `withhold`.
 
 use crate::schedule::rates::Speed;
 use crate::time::Moment;
 use tessera_protocol::ids::NodeId;
 
-/// How all nodes at work on a job are getting on.
+/// Combined progress of all nodes that work on a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     /// When it has to be worked out again.
@@ -28,7 +28,7 @@ struct Soonest {
 }
 
 impl Pace {
-    /// The pace of nobody yet, of a job with so many leased units.
+    /// Creates the pace of no nodes, for a job with so many leased units.
     pub(crate) fn new(now: Moment, leased: usize) -> Self {
         let nobody = Soonest { node: None, secs: f64::INFINITY };
         Self { until: now, together: 0.0, queued: 0.0, soonest: [nobody; 2], leased: leased as f64 }

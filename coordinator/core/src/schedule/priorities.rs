@@ -81,7 +81,7 @@ impl Shares {
         Some((*order, *job))
     }
 
-    /// Work was leased.
+    /// Charges leased work to its priority.
     pub(crate) fn charge(&mut self, priority: u8, camera_samples: u64) {
         let class = self.classes.entry(priority).or_default();
         class.pass = class.pass.max(self.served.saturating_sub(CATCH_UP));

@@ -1,5 +1,5 @@
-//! How fast nodes are at one job, measured from the device times of its results. Not durable, and
-//! decides nothing.
+//! Speeds of nodes at one job, measured from the device times of its results. Not durable; decides
+//! nothing.
 
 use std::collections::BTreeMap;
 use tessera_protocol::ids::NodeId;

@@ -1,12 +1,12 @@
-//! The end of a job on nodes of different speeds: when what is leased should end, and who should
-//! rather wait. Guesses times and nothing else: a wrong guess costs time, never a unit. What idle
-//! nodes do meanwhile is in `copies`.
+//! The end of a job on nodes of different speeds: when leased units should end, and which nodes
+//! should wait. Only estimates times: a wrong estimate costs time, never a unit. What idle nodes do
+//! meanwhile is in `copies`.
 //!
-//! A unit is *withheld* from a node that would end it later than the other nodes, by their measured
-//! rates, would end everything that is left. It lasts at most twice as long as they should take, by
-//! the shortest guess so far or one near it, and never without another node that works; the one
-//! that would end it first is never kept waiting. While there is more work than the end of a job,
-//! it does not happen.
+//! A unit is *withheld* from a node that would finish it later than the other nodes, by their
+//! measured rates, would finish everything that is left. A unit is withheld for at most twice that
+//! time, by the shortest estimate so far or one near it, and only while another node works. The
+//! node that would finish it first never waits. None of this happens before the end of a job is
+//! near.
 
 use crate::books::Books;
 use crate::nodes::ready::is_ready;
@@ -33,7 +33,7 @@ const PACE_LASTS_MOST: Duration = Duration::from_secs(5);
 /// Parts of the time that is left.
 const PACE_PART: f64 = 64.0;
 
-/// A time that was computed, whatever came of it.
+/// Converts computed seconds, also negative or infinite ones, to a duration of at most a year.
 pub(crate) fn span(seconds: f64) -> Duration {
     Duration::from_secs_f64(if seconds.is_finite() { seconds.clamp(0.0, YEAR) } else { YEAR })
 }
@@ -50,13 +50,13 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// Seconds that it will take yet. What is overdue, or of unknown speed, is believed to take as
-    /// long again as it took beyond.
+    /// Seconds that it is expected to need. A unit that is overdue, or of unknown speed, is
+    /// expected to need as long again as it took beyond.
     pub(crate) fn remaining(&self) -> f64 {
         self.ends_in.map_or(self.age, f64::abs)
     }
 
-    /// Seconds until it has more than `limit` seconds to go by that rule, if it goes on as it does.
+    /// Seconds until `remaining` exceeds `limit`, if nothing changes.
     pub(crate) fn until(&self, limit: f64) -> f64 {
         match self.ends_in {
             Some(ends_in) => ends_in + limit,
@@ -65,8 +65,7 @@ impl Expected {
     }
 }
 
-/// How fast a node that may have units of a job is at it; None where it may not, or nobody
-/// knows.
+/// Speed of a node that may have units of a job; None if it may not, or if its speed is unknown.
 pub(crate) fn speed_at(books: &Books, id: NodeId, job: &Job) -> Option<Speed> {
     let node = books.roster().get(id).filter(|node| is_ready(books, id, node))?;
     if job.fingerprint().is_some_and(|pinned| pinned != node.fingerprint()) {
@@ -118,7 +117,7 @@ pub(crate) fn expected(books: &Books, id: NodeId, of: Option<Speed>) -> (Vec<Exp
     (units, (before - busy).max(0.0))
 }
 
-/// How fast a node is at a job by its results, whether it may work now or not.
+/// Speed of a node at a job by its results, also if it may not work now.
 pub(crate) fn measured_speed(books: &Books, id: NodeId, node: &Node, job: &Job) -> Option<Speed> {
     books.queue(job.id())?.estimates().rates().speed(id, usable(books, id, node, job))
 }
@@ -141,8 +140,8 @@ pub(crate) fn withhold(books: &mut Books, id: NodeId, job: JobId, place: Place) 
     is_withheld
 }
 
-/// Seconds in which the others would end the job, where this node would need longer for the
-/// unit alone.
+/// Seconds in which the other nodes would end the job, if this node would need longer for just this
+/// unit.
 pub(crate) fn better_left(books: &Books, id: NodeId, job: JobId, place: Place) -> Option<f64> {
     let (job, known) = (books.farm().job(job)?, books.queue(job)?.estimates().pace());
     let mine = speed_at(books, id, job)?;

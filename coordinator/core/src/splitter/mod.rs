@@ -171,7 +171,7 @@ impl Grid {
         u64::from(self.spp).div_ceil(passes) as u32
     }
 
-    /// Tiles across.
+    /// Returns the number of tiles in a row.
     pub fn columns(&self) -> u32 {
         self.width.div_ceil(self.tile)
     }

@@ -8,12 +8,12 @@ use tessera_protocol::ids::{NodeId, UnitIndex};
 /// be taken back.
 const NODES_MAX: usize = u16::MAX as usize - 1;
 
-/// CommittedBy by unit.
+/// For each unit, the node that committed it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct CommittedBy {
     nodes: Vec<NodeId>,
     places: BTreeMap<NodeId, u16>,
-    /// Place among `nodes`, counted from 1; 0: nobody. As long as the largest unit that has one.
+    /// Place among `nodes`, counted from 1; 0: no node. As long as the largest unit that has one.
     of: Vec<u16>,
 }
 

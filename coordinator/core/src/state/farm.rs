@@ -1,5 +1,5 @@
-//! All durable state: what the journal tells, and nothing else. Changed by records only, so that
-//! replay and life are one path.
+//! All durable state: exactly what the journal says. Changed only by records, so that replay and
+//! normal operation share one path.
 
 use crate::journal::{Commit, EndedAttempt, Record, Redone};
 use crate::state::job::{Job, Pause};
@@ -15,7 +15,7 @@ use tessera_protocol::status::FailureNote;
 /// the node treats the same.
 pub(crate) const RECENT_COMMITS_MAX: usize = 8192;
 
-/// The durable state.
+/// The farm as the journal describes it: jobs, drained nodes, trust and reserved epochs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Farm {
     pub(in crate::state) epochs_reserved: Epoch,

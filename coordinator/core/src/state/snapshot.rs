@@ -206,7 +206,7 @@ fn push_frames(parts: &mut Vec<SnapshotPart>, job: &Job) {
     }
 }
 
-/// The nodes stand in the first part alone.
+/// Nodes are only in the first part.
 fn push_makers(
     parts: &mut Vec<SnapshotPart>,
     job: JobId,

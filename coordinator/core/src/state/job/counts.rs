@@ -1,4 +1,4 @@
-//! What is counted of a job, and whether its frames say the same.
+//! Counts of a job, and a check that its frames agree with them.
 
 use super::Job;
 use crate::splitter::Split;

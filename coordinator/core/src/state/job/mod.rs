@@ -1,5 +1,4 @@
-//! One job as the journal tells it. What is leased of it, and what may be, is not durable and
-//! stands elsewhere.
+//! The durable state of one job. Its leases and its queue are not durable and are kept elsewhere.
 
 mod counts;
 mod restored;
@@ -42,21 +41,22 @@ pub(crate) struct End {
     pub(crate) note: String,
 }
 
-/// Somebody wants nothing of a job to be leased.
+/// Who paused a job, and when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pause {
     pub(crate) by: String,
     pub(crate) at: Moment,
 }
 
-/// Units that had two leases at once, of which one result was taken and the other lease stopped.
+/// Counts of units that had two leases, of which one was stopped after the other's result was
+/// taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Copies {
-    /// The copy was first.
+    /// Number of times that the copy was first.
     pub(crate) won: u64,
-    /// The lease that was there before was first.
+    /// Number of times that the original lease was first.
     pub(crate) lost: u64,
-    /// How long the leases that were stopped had been held, milliseconds.
+    /// Total time for which stopped leases were held, in milliseconds.
     pub(crate) wasted_millis: u64,
 }
 
@@ -74,9 +74,9 @@ pub(crate) struct Job {
     pub(in crate::state) submitted_at: Moment,
     pub(in crate::state) fingerprint: Option<Fingerprint>,
     pub(in crate::state) end: Option<End>,
-    /// Only of a job that has not ended.
+    /// The pause, if the job is paused. None once it has ended.
     pub(in crate::state) paused: Option<Pause>,
-    /// Results of leases below it, which nobody holds, are of frames that had failed.
+    /// Results below this epoch are of failed frames that were retried, unless their lease is held.
     pub(in crate::state) fence: Epoch,
     pub(in crate::state) failures: VecDeque<FailureNote>,
     pub(in crate::state) copies: Copies,
@@ -127,12 +127,12 @@ impl Job {
         self.end.as_ref()
     }
 
-    /// Only of a job that has not ended.
+    /// The pause, if the job is paused. None once it has ended.
     pub(crate) fn paused(&self) -> Option<&Pause> {
         self.paused.as_ref()
     }
 
-    /// Results of leases below it, which nobody holds, are of frames that had failed.
+    /// Results below this epoch are of failed frames that were retried, unless their lease is held.
     pub(crate) fn fence(&self) -> Epoch {
         self.fence
     }
@@ -610,7 +610,7 @@ impl Job {
         Ok(())
     }
 
-    /// Pauses the job.
+    /// Pauses the job. The error says why it cannot be paused.
     pub(crate) fn pause(&mut self, pause: Pause) -> Result<(), String> {
         if self.is_final() || self.paused.is_some() {
             return Err(format!("job {} is paused, and has ended or was paused already", self.id));
@@ -619,7 +619,7 @@ impl Job {
         Ok(())
     }
 
-    /// The job goes on.
+    /// Resumes the job.
     pub(crate) fn resume(&mut self) -> Result<(), String> {
         let paused = self.paused.take();
         paused.map(drop).ok_or_else(|| format!("job {} is resumed, and was not paused", self.id))

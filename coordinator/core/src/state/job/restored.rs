@@ -1,4 +1,4 @@
-//! A job's frames as a snapshot has them, put back. Rejects what makes no sense.
+//! Restores a job's frames from a snapshot. Rejects contradictions.
 
 use super::Job;
 use crate::state::frame::{Frame, OpenFrame, Spent};
