@@ -163,7 +163,7 @@ impl Report {
             writeln!(
                 f,
                 "                    {count} of these pixels differ, and relMSE and the mean do \
-                    not tell of it"
+                    not show it"
             )?;
         }
         Ok(())

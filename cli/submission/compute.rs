@@ -173,7 +173,7 @@ fn read_kernel(path: &Path) -> Result<String, CliError> {
     if bytes.len() as u64 > PROGRAM_BYTES_MAX {
         return Err(about(usage(format!("a kernel has at most {PROGRAM_BYTES_MAX} bytes"))));
     }
-    String::from_utf8(bytes).map_err(|_| about(usage("it is no text in UTF-8")))
+    String::from_utf8(bytes).map_err(|_| about(usage("it is not UTF-8 text")))
 }
 
 /// PTX of a kernel in CUDA C++; None where there is no compiler here.
@@ -236,7 +236,7 @@ fn arguments(args: &ComputeArgs, program: &Program) -> Result<Vec<Argument>, Cli
     for text in &args.arg {
         let (name, value) = split("arg", text)?;
         let value = value_of(value, &words(program, name)).ok_or_else(|| {
-            usage(format!("--arg {name}: `{value}` is no number"))
+            usage(format!("--arg {name}: `{value}` is not a number"))
                 .hint("write 3, -0.5, 1e-3, or of a type and several: f32:1,2,3")
         })?;
         arguments.push(Argument { name: name.to_owned(), value });

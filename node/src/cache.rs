@@ -98,8 +98,8 @@ impl BlobCache {
                     ));
                 }
                 _ => {
-                    tracing::warn!(file = %entry.path().display(), "foreign file in the cache left \
-                        alone")
+                    tracing::warn!(file = %entry.path().display(), "foreign file in the cache is \
+                        kept")
                 }
             }
         }

@@ -108,7 +108,7 @@ fn a_disk_that_fills_silently_loses_nothing_acknowledged() {
         told = told.max(told_of(farm, &film.job).unwrap_or(0));
         let logs = farm.logs();
         logs.contains("disk is full")
-            || logs.contains("start the coordinator again once its disk is well")
+            || logs.contains("start the coordinator again once its disk works again")
     });
     std::thread::sleep(Duration::from_secs(1));
     told = told.max(told_of(&film.farm, &film.job).unwrap_or(0));

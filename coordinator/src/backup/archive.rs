@@ -45,7 +45,7 @@ pub enum ArchiveError {
     #[error("backup cannot be read")]
     Read(#[source] io::Error),
     /// The file begins with other bytes.
-    #[error("it is no backup of a farm")]
+    #[error("it is not a backup of a farm")]
     Foreign,
     /// Another build wrote the backup in a version that this build does not read.
     #[error(transparent)]

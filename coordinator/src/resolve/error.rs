@@ -19,7 +19,7 @@ pub enum ResolveError {
         unit: u32,
     },
     /// A unit's result is not a chunk of the job.
-    #[error("the result of unit {unit} is no chunk of the job: {problem}")]
+    #[error("the result of unit {unit} is not a chunk of the job: {problem}")]
     Chunk {
         /// Number of the unit.
         unit: u32,

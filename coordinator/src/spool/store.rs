@@ -146,7 +146,7 @@ pub enum SpoolError {
         source: FilmError,
     },
     /// A part of a unit does not begin at the end of the previous part.
-    #[error("unit {} in spool `{path}` goes on at sample {first} after {samples}", unit.0)]
+    #[error("unit {} in spool `{path}` continues at sample {first} after {samples}", unit.0)]
     Gap {
         /// Path of the file.
         path: PathBuf,
@@ -166,7 +166,7 @@ pub enum SpoolError {
         hash: BlobHash,
     },
     /// A needed unit is missing, or is there twice.
-    #[error("unit {} stands {count} times in spool `{path}`, not once", unit.0)]
+    #[error("unit {} is {count} times in spool `{path}`, not once", unit.0)]
     Count {
         /// Path of the file.
         path: PathBuf,

@@ -50,7 +50,7 @@ pub enum ImportError {
     )]
     Killed,
     /// The process sent an invalid message.
-    #[error("the scene importer makes no sense: {0}")]
+    #[error("the scene importer sent an invalid message: {0}")]
     Nonsense(String),
     /// The process has ended at an earlier frame.
     #[error("the scene importer has ended")]

@@ -109,7 +109,7 @@ impl Importer {
             Answer::Loaded { report } => {
                 Ok(ImportedScene { asks, report: *report, resident_bytes })
             }
-            _ => Err(ImportError::Nonsense("it answered what it was not asked".into())),
+            _ => Err(ImportError::Nonsense("it answered another request".into())),
         }
     }
 }

@@ -35,7 +35,7 @@ pub(crate) enum FetchError {
     #[error("blob {hash} comes as {found} bytes where the job names {expected}")]
     Length { hash: BlobHash, expected: u64, found: u64 },
     /// The stream failed repeatedly.
-    #[error("blob {hash} did not get through")]
+    #[error("blob {hash} could not be fetched")]
     Stream {
         hash: BlobHash,
         #[source]

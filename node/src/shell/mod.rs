@@ -95,7 +95,7 @@ pub(crate) struct Shell {
 fn no_room(problem: &str) -> DeviceState {
     DeviceState::Quarantined {
         reason: format!("its node has no room for results: {problem}"),
-        remedy: "make room on that disk; then it goes on by itself".to_owned(),
+        remedy: "make room on that disk; the node then continues by itself".to_owned(),
     }
 }
 
@@ -580,7 +580,7 @@ impl Shell {
         // A device's threads end with their blocks. Wait for them on a thread for blocking work.
         let devices = (self.devices, self.opened);
         if tokio::task::spawn_blocking(move || drop(devices)).await.is_err() {
-            tracing::warn!("a device did not end well");
+            tracing::warn!("a device ended with an error");
         }
     }
 }

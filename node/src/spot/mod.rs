@@ -46,7 +46,9 @@ pub enum Spot {
 
 /// The text does not name a cloud.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no cloud whose notices are known; write `auto`, `off`, `aws`, `gcp` or `azure`")]
+#[error(
+    "`{0}` is not a cloud whose notices are known; write `auto`, `off`, `aws`, `gcp` or `azure`"
+)]
 pub struct SpotError(String);
 
 impl FromStr for Spot {

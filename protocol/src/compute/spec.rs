@@ -224,12 +224,12 @@ fn check_program(program: &Program) -> Result<(), SpecError> {
             || name.len() > IDENTIFIER_MAX
             || !name.bytes().all(|b| b.is_ascii_graphic()))
     {
-        return wrong("kernel", format!("{name:?} is no name of a built-in kernel"));
+        return wrong("kernel", format!("{name:?} is not the name of a built-in kernel"));
     }
     let Some(file) = program.file() else { return Ok(()) };
     let named = crate::job::is_confined_path(&file.path) && !file.path.contains('/');
     if !named || file.path.len() > NAME_MAX {
-        return wrong("kernel", format!("{:?} is no name of a file", file.path));
+        return wrong("kernel", format!("{:?} is not the name of a file", file.path));
     }
     if file.length > PROGRAM_BYTES_MAX {
         let text =
@@ -279,7 +279,7 @@ fn check_inputs(spec: &ComputeSpec) -> Result<(), SpecError> {
     for input in &spec.inputs {
         let name = &input.name;
         if !is_identifier(name) {
-            return wrong("input", format!("{name:?} is no name of a variable"));
+            return wrong("input", format!("{name:?} is not the name of a variable"));
         }
         if input.shape.len() > npy::AXES_MAX {
             return wrong("input", format!("`{name}` has more than {} axes", npy::AXES_MAX));
@@ -309,7 +309,7 @@ fn check_arguments(spec: &ComputeSpec) -> Result<(), SpecError> {
     }
     for Argument { name, value } in &spec.arguments {
         if !is_identifier(name) {
-            return wrong("arg", format!("{name:?} is no name of a variable"));
+            return wrong("arg", format!("{name:?} is not the name of a variable"));
         }
         if spec.inputs.iter().any(|input| input.name == *name) {
             return wrong("arg", format!("`{name}` is an input as well"));
@@ -342,7 +342,7 @@ fn check_frames(spec: &ComputeSpec) -> Result<(), SpecError> {
     let Some(input) = spec.inputs.iter().find(|input| input.name == *feed) else {
         return wrong(
             "feed",
-            format!("`{feed}` is no input; give its first values with --input {feed}=FILE.npy"),
+            format!("`{feed}` is not an input; give its first values with --input {feed}=FILE.npy"),
         );
     };
     if spec.reduction.is_some() {

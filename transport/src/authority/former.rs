@@ -80,7 +80,7 @@ fn read(path: &Path) -> Result<Option<Read>, AuthorityError> {
         Err(source) => return Err(failed(path)(source)),
     };
     let broken = |problem| AuthorityError::Broken { path: path.to_owned(), problem };
-    let text = std::str::from_utf8(&bytes).map_err(|_| broken("it is no text"))?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| broken("it is not text"))?;
     let until = text.lines().find_map(|line| line.strip_prefix(UNTIL)?.parse().ok());
     let until = until.ok_or_else(|| broken("it does not say until when"))?;
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();

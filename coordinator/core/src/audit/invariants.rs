@@ -71,7 +71,7 @@ fn check_checks(books: &Books, job: &Job, work: &Queue) -> Result<(), String> {
                 ));
             }
             if !books.looks().is_planned(key.job, key.frame) {
-                return Err(format!("{key} is to be checked, and nobody looks whether it is"));
+                return Err(format!("{key} is to be checked, but no look at it is planned"));
             }
         }
     }

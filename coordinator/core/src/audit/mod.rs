@@ -246,7 +246,7 @@ impl Ledger {
         if let Some(entry) = self.open(id, "a pause")
             && std::mem::replace(&mut entry.paused, pause) == pause
         {
-            self.problem(format!("job {id} is paused, or goes on, twice"));
+            self.problem(format!("job {id} is paused or resumed twice"));
         }
     }
 
@@ -313,7 +313,7 @@ impl Ledger {
         let many = parts.len() > PARTS_MAX;
         if closed || committed || !known || !follows || many {
             self.problem(format!(
-                "{id}/{frame}/u{:05}: {samples} samples from {first} are no part of {whole}, of \
+                "{id}/{frame}/u{:05}: {samples} samples from {first} are not a part of {whole}, of \
                     which {before} were there",
                 unit.0
             ));
@@ -441,7 +441,7 @@ impl Ledger {
             Some(rounds) => {
                 rounds.end_round(round, going).map(|()| rounds.note_spent(spent_millis))
             }
-            None => Err("a round is measured, and there are none".to_owned()),
+            None => Err("a round is measured of a frame without rounds".to_owned()),
         };
         if let Err(problem) = measured {
             self.problem(format!("{id}/{frame}: {problem}"));
@@ -543,7 +543,7 @@ impl Ledger {
         let rounds = entry.as_ref().and_then(|entry| FrameRounds::restored(&entry.grid, written));
         match (entry, number, rounds) {
             (Some(entry), Some(frame), Some(rounds)) => drop(entry.rounds_of.insert(frame, rounds)),
-            _ => self.problem(format!("rounds of a frame of job {id} make no sense")),
+            _ => self.problem(format!("rounds of a frame of job {id} are invalid")),
         }
     }
 

@@ -31,7 +31,7 @@ impl Books {
     /// Enters a lease into the books: of a unit that is not leased, or a copy.
     pub(crate) fn hold(&mut self, lease: Lease, id: NodeId) {
         self.touch(lease.unit);
-        let Some((place, queue)) = self.open_unit(lease.unit, "a unit is leased of no open job")
+        let Some((place, queue)) = self.open_unit(lease.unit, "a unit is leased in a closed job")
         else {
             return;
         };
@@ -110,7 +110,7 @@ impl Books {
         if self.leases.is_leased(unit) {
             return;
         }
-        if let Some((place, queue)) = self.open_unit(unit, "a unit is given back to no open job") {
+        if let Some((place, queue)) = self.open_unit(unit, "a unit is given back to a closed job") {
             queue.give_back(place, avoid_until);
             self.offer_job(unit.job);
         }

@@ -11,7 +11,7 @@ impl Books {
         let id = self.roster.node_of(session)?;
         match self.roster.get_mut(id) {
             Some(node) => node.note_heard(self.now),
-            None => self.fault("a session is of an unknown node"),
+            None => self.fault("a session belongs to an unknown node"),
         }
         Some(id)
     }
@@ -42,7 +42,7 @@ impl Books {
     pub(crate) fn note_result(&mut self, node: NodeId, result: &Arrived) {
         let UnitKey { job: id, unit, .. } = result.lease.unit;
         let Some(job) = self.farm.job(id) else {
-            return self.fault("a result is taken of an unknown job");
+            return self.fault("a result is taken, but its job is unknown");
         };
         let camera_samples = job.grid().camera_samples(unit, result.shape.size());
         // A unit cannot have needed more than the device has that did it; where a node says so, its

@@ -126,7 +126,7 @@ impl Books {
 
     /// A unit has its result.
     pub(crate) fn commit_unit(&mut self, unit: UnitKey) {
-        if let Some((place, queue)) = self.open_unit(unit, "a unit is committed of no open job") {
+        if let Some((place, queue)) = self.open_unit(unit, "a unit is committed in a closed job") {
             queue.commit(place);
         }
     }
@@ -134,7 +134,7 @@ impl Books {
     /// A unit is open, but not leased before a moment.
     pub(crate) fn put_off(&mut self, unit: UnitKey, until: Moment) {
         self.touch(unit);
-        let Some((place, queue)) = self.open_unit(unit, "a unit is put off of no open job") else {
+        let Some((place, queue)) = self.open_unit(unit, "a unit is put off in a closed job") else {
             return;
         };
         queue.put_off(place, until);
@@ -163,7 +163,7 @@ impl Books {
         reason: String,
     ) -> Option<(u32, Duration)> {
         let now = self.now;
-        let (place, queue) = self.open_unit(unit, "an acceptable lease is of no open job")?;
+        let (place, queue) = self.open_unit(unit, "a lease is acceptable in a closed job")?;
         Some(queue.note_shortage(place, node, reason, now))
     }
 
@@ -171,7 +171,7 @@ impl Books {
     /// lease, and its copy the unit's.
     pub(crate) fn reopen_unit(&mut self, unit: UnitKey) {
         let (leased, now) = (self.leases.is_leased(unit), self.now);
-        if let Some((place, queue)) = self.open_unit(unit, "a unit is taken back of no open job") {
+        if let Some((place, queue)) = self.open_unit(unit, "a unit is taken back in a closed job") {
             queue.end_check(place);
             if !leased {
                 queue.give_back(place, now);
@@ -193,7 +193,7 @@ impl Books {
                 queue.rewind(position);
                 self.offer_job(job);
             }
-            None => self.fault("units are added to no open job"),
+            None => self.fault("units are added to a closed job"),
         }
     }
 
@@ -201,13 +201,13 @@ impl Books {
     pub(crate) fn drop_frame(&mut self, job: JobId, position: u32) {
         match self.queues.get_mut(&job) {
             Some(queue) => queue.drop_frame(position),
-            None => self.fault("a frame fails of no open job"),
+            None => self.fault("a frame fails in a closed job"),
         }
     }
 
     /// A unit is copied once more.
     pub(crate) fn count_copy(&mut self, unit: UnitKey) {
-        if let Some((place, queue)) = self.open_unit(unit, "a unit is copied of no open job") {
+        if let Some((place, queue)) = self.open_unit(unit, "a unit is copied in a closed job") {
             queue.count_copy(place);
         }
     }
@@ -227,7 +227,7 @@ impl Books {
 
     /// A unit that has been committed is to be checked. False where its job is not open.
     pub(crate) fn begin_check(&mut self, unit: UnitKey, maker: NodeId) -> bool {
-        let Some((place, queue)) = self.open_unit(unit, "a check begins of no open job") else {
+        let Some((place, queue)) = self.open_unit(unit, "a check begins in a closed job") else {
             return false;
         };
         queue.open_check(place, maker);
@@ -237,7 +237,7 @@ impl Books {
 
     /// A unit is not to be checked any more.
     pub(crate) fn drop_check(&mut self, unit: UnitKey) {
-        if let Some((place, queue)) = self.open_unit(unit, "a check ends of no open job") {
+        if let Some((place, queue)) = self.open_unit(unit, "a check ends in a closed job") {
             queue.end_check(place);
         }
     }
@@ -245,7 +245,7 @@ impl Books {
     /// The results of a unit differ so far: nodes that tried its check in vain may try again.
     pub(crate) fn reopen_check(&mut self, unit: UnitKey) {
         let leased = self.leases.is_leased(unit);
-        if let Some((place, queue)) = self.open_unit(unit, "a check goes on of no open job") {
+        if let Some((place, queue)) = self.open_unit(unit, "a check goes on in a closed job") {
             queue.reopen_check(place, leased);
         }
     }
@@ -253,7 +253,7 @@ impl Books {
     /// A node did not finish the check of a unit, and does not try again.
     pub(crate) fn fail_check(&mut self, unit: UnitKey, node: NodeId) {
         let leased = self.leases.is_leased(unit);
-        if let Some((place, queue)) = self.open_unit(unit, "a check fails of no open job") {
+        if let Some((place, queue)) = self.open_unit(unit, "a check fails in a closed job") {
             queue.fail_check(place, node, leased);
             self.offer_job(unit.job);
         }
@@ -261,7 +261,7 @@ impl Books {
 
     /// Nodes that were heard about a unit may be asked once more; false where they may already.
     pub(crate) fn ask_again(&mut self, unit: UnitKey) -> bool {
-        let redo = self.open_unit(unit, "a check is open of no open job");
+        let redo = self.open_unit(unit, "a check is open in a closed job");
         let again = redo.is_some_and(|(place, queue)| queue.ask_again(place));
         if again {
             self.offer_job(unit.job);

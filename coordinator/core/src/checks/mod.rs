@@ -135,14 +135,14 @@ fn give_up(books: &mut Books, unit: UnitKey) {
         nodes.iter().map(|node| format!("`{}`", books.name_of(*node))).collect();
     let names = names.join(" and ");
     for node in nodes {
-        let reason =
-            format!("{unit} came out differently on {names}, and nobody could tell which is right");
+        let reason = format!(
+            "{unit} has different results on {names}, and no other node could tell which is right"
+        );
         suspect(books, node, reason, false);
     }
     let text = format!(
-        "unit u{:05} came out differently on {names}, and no other node was there to tell \
-         which is right; look \
-         at them with `tessera doctor`, or add a node, and submit the frame again",
+        "unit u{:05} has different results on {names}, and no other node could tell which is \
+            right; check them with `tessera doctor`, or add a node, and submit the frame again",
         unit.unit.0
     );
     fail_frame(books, unit.job, unit.frame, text);

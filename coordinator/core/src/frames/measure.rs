@@ -52,7 +52,7 @@ pub(crate) fn end_unmeasured(books: &mut Books, job: JobId, frame: FrameNumber) 
 /// it.
 pub(crate) fn end_round(books: &mut Books, job: JobId, frame: FrameNumber, going: TileSet) {
     let Some(rounds) = frame_rounds(books, job, frame) else {
-        return books.fault("a round ends of a frame without rounds");
+        return books.fault("a round ends, but its frame has no rounds");
     };
     let time = books.farm().job(job).and_then(|job| job.time());
     let spent_millis = match time {
@@ -75,6 +75,6 @@ fn open_round(books: &mut Books, id: JobId, frame: FrameNumber) {
     let position = books.farm().job(id).and_then(|job| job.position(frame));
     match position {
         Some(position) => books.rewind(id, position),
-        None => books.fault("a round begins of no frame"),
+        None => books.fault("a round begins, but its frame does not exist"),
     }
 }

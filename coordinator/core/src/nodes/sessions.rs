@@ -165,7 +165,7 @@ pub(crate) fn on_heartbeat(books: &mut Books, session: SessionId, heartbeat: &He
 /// Memory that others have given back may make room for what did not fit.
 fn on_telemetry(books: &mut Books, id: NodeId, told: &[DeviceTelemetry]) {
     let Some(node) = books.node_mut(id) else {
-        return books.fault("a session is of an unknown node");
+        return books.fault("a session belongs to an unknown node");
     };
     let telemetry = devices::telemetry(told, node.devices.len());
     let room = |all: &[DeviceTelemetry]| -> Vec<(u8, Option<u64>, Option<u64>)> {

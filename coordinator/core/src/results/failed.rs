@@ -16,7 +16,7 @@ use tessera_protocol::limits::REASON_MAX;
 /// A lease has ended by its deadline.
 pub(crate) fn on_lease_expired(books: &mut Books, epoch: Epoch) {
     let Some(held) = books.leases().get_by_epoch(epoch).copied() else {
-        return books.fault("a deadline is of no lease");
+        return books.fault("a deadline has no lease");
     };
     let lease = Lease { unit: held.unit, epoch };
     books.revoke(held.unit, epoch);

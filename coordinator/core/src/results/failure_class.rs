@@ -98,7 +98,7 @@ impl Ending {
         let name = Class::of_ending(self).rule().name;
         match self {
             Self::Failed(reason) | Self::TimedOut(reason) => format!("{name}: {reason}"),
-            Self::Expired => format!("{name}: nothing was heard of it in time"),
+            Self::Expired => format!("{name}: its lease was not renewed in time"),
             Self::Lost => format!("{name}: its node is gone"),
         }
     }

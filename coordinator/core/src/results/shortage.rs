@@ -40,8 +40,8 @@ pub(crate) fn shortage_note(books: &Books, job: &Job) -> Option<String> {
     let longest =
         shortage.since().after(books.settings().shortage_longest).since(books.now()).as_secs();
     Some(format!(
-        "waiting: {} (u{:05} of {} on node `{}`, {count} units so far; tried again, and a \
-            failure in {longest} s)",
+        "waiting: {} (u{:05} of {} on node `{}`, {count} units so far; tried again, and fails \
+            after {longest} s)",
         shortage.reason(),
         unit.unit.0,
         unit.frame,

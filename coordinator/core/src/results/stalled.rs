@@ -55,7 +55,7 @@ fn time_out(books: &mut Books, id: NodeId, lease: Lease, Reached { device, since
         |device| format!("{} ({})", device.slot, device.name),
     );
     let secs = books.now().since(since).as_secs();
-    let reason = format!("no progress on {slot} for {secs} s, while the node lives");
+    let reason = format!("no progress on {slot} for {secs} s, although the node is connected");
     books.revoke(lease.unit, lease.epoch);
     let ending = Ending::TimedOut(cut(&reason, REASON_MAX));
     end_attempts(books, id, vec![EndedAttempt { lease, ending }]);

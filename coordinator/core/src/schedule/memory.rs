@@ -161,7 +161,7 @@ pub(crate) fn on_shortage(books: &mut Books, id: NodeId, lease: Lease, shortage:
         estimates.note_out_of_memory(id, shortage.needed, total);
     }
     let Some(job) = books.farm().job(lease.unit.job) else {
-        return books.fault("an acceptable lease is of an unknown job");
+        return books.fault("a lease is acceptable, but its job is unknown");
     };
     if !may_fit_somewhere(books, job) {
         let note =

@@ -266,7 +266,7 @@ fn send_work(books: &mut Books, id: NodeId, assignments: Vec<Assignment>) {
         }
         match books.farm().job(job).map(|job| Box::new(RawJobSpec::from(job.kind()))) {
             Some(spec) => books.tell(id, CoordinatorToNode::Job { job, spec }),
-            None => books.fault("a unit is granted of an unknown job"),
+            None => books.fault("a unit is granted, but its job is unknown"),
         }
     }
     books.tell(id, CoordinatorToNode::Work(assignments));

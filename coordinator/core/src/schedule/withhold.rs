@@ -129,7 +129,7 @@ pub(crate) fn withhold(books: &mut Books, id: NodeId, job: JobId, place: Place) 
     let most = span(seconds * 2.0 + WITHHELD_BEYOND);
     let now = books.now();
     let Some(estimates) = books.estimates_mut(job) else {
-        books.fault("a unit is withheld of no open job");
+        books.fault("a unit is withheld in a closed job");
         return false;
     };
     let new = estimates.withhold(now, most);

@@ -230,7 +230,7 @@ impl FrameRounds {
         let known = |tile: &u32| !going.contains(*tile) || self.goes_on(*tile);
         if going.len() > self.ended.len().div_ceil(8) || !(0..self.tiles()).all(|tile| known(&tile))
         {
-            return Err(format!("tiles go on after round {round} that were not in it"));
+            return Err(format!("tiles continue after round {round} that were not in it"));
         }
         for (tile, end) in (0..).zip(&mut self.ended) {
             if *end == 0 && !going.contains(tile) {

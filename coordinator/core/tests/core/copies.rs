@@ -77,7 +77,7 @@ fn nothing_is_copied_while_unleased_units_wait() {
     farm.later(Duration::from_secs(31));
     assert_eq!((farm.leased(1), farm.leased(2)), (vec![0], vec![1]));
     farm.work(2, 7);
-    assert_eq!(farm.leased(2), [2], "what nobody has comes first");
+    assert_eq!(farm.leased(2), [2], "unleased units come first");
     farm.work(2, 7);
     assert_eq!(farm.leased(2), [0], "the first is known to be slower now");
     assert_eq!(copies(&farm).running, 1);

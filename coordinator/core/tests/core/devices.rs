@@ -145,7 +145,7 @@ fn an_early_job_waits_for_a_device_with_enough_memory() {
     assert_eq!(farm.submit(1, 4, 14 * GIB), Response::Accepted(job(1)));
     assert_eq!(farm.submit(2, 4, GIB), Response::Accepted(job(2)));
     farm.join(1, 2, 8 * GIB);
-    assert!(farm.given(1).iter().all(|lease| lease.unit.job == job(2)), "the other job goes on");
+    assert!(farm.given(1).iter().all(|lease| lease.unit.job == job(2)), "the other job continues");
     let (state, note) = farm.note(1);
     assert_eq!(state, JobState::Queued);
     assert!(note.contains("14.0 GiB") && note.contains("8.0 GiB"), "{note}");
@@ -197,7 +197,7 @@ fn out_of_memory_everywhere_fails_the_job_with_both_sizes() {
     assert_eq!(
         farm.given(1).first().map(|lease| lease.unit.job),
         Some(job(2)),
-        "the next job goes on"
+        "the next job continues"
     );
 }
 
@@ -248,7 +248,7 @@ fn the_last_units_are_kept_for_the_fast_node_but_not_for_ever() {
     farm.wait(3_000);
     assert!(farm.given(2).is_empty());
     farm.wait(20_000);
-    assert_eq!(farm.given(2).len(), 1, "nobody waits for ever");
+    assert_eq!(farm.given(2).len(), 1, "no unit waits without end");
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn a_unit_is_leased_even_if_every_node_is_slow() {
     farm.input(Input::SessionLost { session: SessionId(holder.0.as_u128() as u64) });
     farm.wait(5_000);
     let units: Vec<u32> = farm.core.leases().map(|(lease, _)| lease.unit.unit.0).collect();
-    assert_eq!(units, [lost.unit.unit.0], "whoever would end it first has it");
+    assert_eq!(units, [lost.unit.unit.0], "the node that would end it first has it");
 }
 
 #[test]

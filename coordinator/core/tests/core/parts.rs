@@ -241,7 +241,7 @@ fn the_check_of_a_part_is_not_taken_up_again_for_the_next() {
         assert_eq!(
             samples(&farm, 4),
             Some((10, 22)),
-            "nobody else holds the check of the second part"
+            "no other node holds the check of the second part"
         );
         finish(&mut farm, 4, 8);
         assert!(farm.is_resolving());

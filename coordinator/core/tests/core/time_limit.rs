@@ -68,7 +68,7 @@ fn rounds_follow_each_other_while_the_next_one_fits() {
     let mut farm = farm(trusting(), 1, spec(30));
     assert_eq!((render_round(&mut farm, 1, SECOND), round(&farm)), (6, Some((2, 3))));
     assert_eq!((render_round(&mut farm, 1, 2 * SECOND), round(&farm)), (3, Some((3, 3))));
-    assert_eq!(samples(&farm), None, "nobody knows yet");
+    assert_eq!(samples(&farm), None, "it is not known yet");
     // 24 seconds are over then, and the last round would take as many again.
     render_round(&mut farm, 1, 4 * SECOND);
     assert!(farm.is_resolving() && farm.lease(1).is_none() && farm.orders_to_measure() == 0);

@@ -178,7 +178,7 @@ fn a_tie_of_two_nodes_fails_the_frame_with_its_reason() {
         farm.work(2, 7);
     }
     let Some(FrameState::Failed(reason)) = farm.frame() else { panic!("{:?}", farm.frame()) };
-    assert!(reason.contains("came out differently on `n1` and `n2`"), "{reason}");
+    assert!(reason.contains("has different results on `n1` and `n2`"), "{reason}");
     for row in farm.core.nodes(farm.now) {
         assert!(row.state == NodeState::Ready && row.note.contains("in doubt"), "{row:?}");
     }
@@ -220,7 +220,7 @@ fn a_check_that_fails_costs_its_unit_nothing() {
     });
     assert!(matches!(farm.frame(), Some(FrameState::Open { committed: 1, units: 1, .. })));
     wait(&mut farm);
-    assert!(farm.is_resolving(), "nobody else may check it");
+    assert!(farm.is_resolving(), "no other node may check it");
     assert!(farm.records.iter().any(|record| matches!(record, Record::CheckWaived { .. })));
 }
 

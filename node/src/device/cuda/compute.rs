@@ -366,7 +366,7 @@ fn refused(kernel: &str, report: Report) -> DeviceError {
             DeviceError::NoCompiler(format!("cannot compile kernel `{kernel}` here: {problem}"))
         }
         Report::Broken(error) => DeviceError::Worker(error.to_string()),
-        other => DeviceError::Worker(format!("the worker said what makes no sense: {other:?}")),
+        other => DeviceError::Worker(format!("the worker sent an invalid answer: {other:?}")),
     }
 }
 

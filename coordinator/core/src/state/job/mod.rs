@@ -481,7 +481,7 @@ impl Job {
             || !open.commit_part(commit, range, grid.unit_size(unit))
         {
             let text = format!(
-                "{samples} samples from {first} are no part of unit {} of {id}/{number}",
+                "{samples} samples from {first} are not a part of unit {} of {id}/{number}",
                 unit.0
             );
             return Err(text);

@@ -48,7 +48,7 @@ impl Job {
         };
         sound
             .then_some(())
-            .ok_or_else(|| format!("committed_by of a frame of job {} make no sense", self.id))
+            .ok_or_else(|| format!("committed_by of a frame of job {} is invalid", self.id))
     }
 
     /// Puts the rounds of a frame in.
@@ -58,7 +58,7 @@ impl Job {
         written: WrittenRounds,
     ) -> Result<(), String> {
         let (id, rounds) = (self.id, FrameRounds::restored(&self.grid, written));
-        let damaged = || format!("rounds of a frame of job {id} make no sense");
+        let damaged = || format!("rounds of a frame of job {id} are invalid");
         let rounds = rounds.ok_or_else(damaged)?;
         match self.frames.get_mut(position as usize) {
             Some(Frame::Open(open) | Frame::Complete(open)) => {
@@ -76,7 +76,7 @@ impl Job {
         for (position, spent) in spent {
             match self.frames.get_mut(position as usize) {
                 Some(Frame::Done(done)) if self.grid.has_rounds() => done.spent = Some(spent),
-                _ => return Err(format!("what a frame of job {} took makes no sense", self.id)),
+                _ => return Err(format!("the cost of a frame of job {} is invalid", self.id)),
             }
         }
         self.counts = self.derived_counts();
@@ -90,7 +90,7 @@ impl Job {
         parts: Vec<(UnitIndex, Vec<UnitPart>)>,
     ) -> Result<(), String> {
         let (grid, id) = (self.grid, self.id);
-        let damaged = || format!("parts of a frame of job {id} make no sense");
+        let damaged = || format!("parts of a frame of job {id} are invalid");
         let Some(Frame::Open(open) | Frame::Complete(open)) =
             self.frames.get_mut(position as usize)
         else {
