@@ -35,7 +35,7 @@ pub enum CacheError {
     },
 }
 
-/// A complete blob.
+/// A blob that is completely in the cache.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     bytes: u64,

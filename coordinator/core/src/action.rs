@@ -18,9 +18,9 @@ use tessera_protocol::node::CoordinatorToNode;
 /// already counts on it. Nothing is acknowledged meanwhile. Several steps may be synced together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Step {
-    /// Durable facts, in order.
+    /// Durable facts in the order in which they happened.
     pub records: Vec<Record>,
-    /// What to do, in order.
+    /// Actions in the order in which they were decided.
     pub actions: Vec<Action>,
     /// Units that have moved from one state to another, for the log; none unless they are watched
     /// ([`crate::Core::watch_units`]).
@@ -50,8 +50,8 @@ pub enum Timing {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Append the result's bytes to the spool of its frame: it is committed. At most one per unit
-    /// and process; after a crash, bytes of a lease that no `UnitsCommitted` record names may stand
-    /// in the spool and are to be skipped.
+    /// and process. After a crash, a spool may hold bytes of a lease that no `UnitsCommitted`
+    /// record names; they must be skipped.
     KeepResult {
         /// Session that delivered the result.
         session: SessionId,
@@ -86,7 +86,7 @@ pub enum Action {
         /// Answer to send.
         response: Response,
     },
-    /// All units of the frame are in: make its files. Answered by `FrameResolved` or
+    /// All units of the frame are committed: make its files. Answered by `FrameResolved` or
     /// `FrameResolveFailed`. Asked again after a restart.
     ResolveFrame {
         /// Job that the frame belongs to.
@@ -94,7 +94,7 @@ pub enum Action {
         /// Number of the complete frame.
         frame: FrameNumber,
     },
-    /// All units of the frame's newest round are in: find out which of its tiles are too noisy
+    /// All units of the frame's newest round are committed: find the tiles that are too noisy
     /// ([`crate::Core::frame_rounds`]). Answered by `RoundMeasured` or `FrameResolveFailed`. Asked
     /// again after a restart.
     MeasureFrame {
@@ -131,7 +131,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// When it may be performed.
+    /// Returns when the action may be performed.
     pub fn timing(&self) -> Timing {
         match self {
             Self::KeepResult { .. } => Timing::BeforeRecords,

@@ -22,8 +22,8 @@ use tessera_protocol::ids::{
 };
 use tessera_protocol::status::{FrameStatus, JobDetail, JobSummary, NodeSummary};
 
-/// Why records are no journal of a core: the store is damaged, or of another farm. Never repaired
-/// in silence.
+/// Reason why records cannot be replayed: the store is damaged, or of another farm. Never repaired
+/// silently.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("entry {position} of the journal contradicts what is before it: {problem}")]
 pub struct ReplayError {
@@ -33,20 +33,20 @@ pub struct ReplayError {
     pub problem: String,
 }
 
-/// The state machine that decides everything.
+/// The state machine that makes all decisions of the coordinator.
 #[derive(Debug)]
 pub struct Core {
     books: Books,
 }
 
 impl Core {
-    /// A farm that has never run.
+    /// Creates a farm that has never run.
     pub fn new(settings: Settings, now: Moment) -> Self {
         Self { books: Books::new(settings, Farm::default(), now) }
     }
 
-    /// The farm that a snapshot (may be empty) and the records after it tell of. Frames that wait
-    /// for their files are asked for again by the first step.
+    /// Restores the farm from a snapshot (may be empty) and the records after it. The first step
+    /// asks again for the files of complete frames.
     pub fn replay(
         settings: Settings,
         snapshot: impl IntoIterator<Item = SnapshotPart>,
@@ -69,7 +69,7 @@ impl Core {
         Ok(core)
     }
 
-    /// Goes on with what was open when the records end.
+    /// Resumes everything that was open when the records ended.
     fn take_up(&mut self) {
         let books = &mut self.books;
         let order = books.farm().order().iter().copied();
@@ -94,13 +94,13 @@ impl Core {
         }
     }
 
-    /// The durable state in parts: all records so far, those of a step not yet taken included. Take
-    /// the step first, and store the snapshot after it.
+    /// Returns the durable state in parts, with all records so far, also those of a step that is
+    /// not taken yet. Take the step first, and store the snapshot after it.
     pub fn snapshot(&self) -> Vec<SnapshotPart> {
         snapshot::parts(self.books.farm())
     }
 
-    /// Takes one input in. Never panics, whatever a peer sent.
+    /// Handles one input. Never panics, whatever a peer sent.
     pub fn handle(&mut self, input: Input, now: Moment) {
         self.books.advance(now);
         self.on_time();
@@ -196,8 +196,8 @@ impl Core {
         }
     }
 
-    /// Whether steps say which units moved from one state to another. They do not at first: it
-    /// costs time and memory with each unit that moves.
+    /// Sets whether steps report which units moved. Off at first: it costs time and memory for each
+    /// unit that moves.
     pub fn watch_units(&mut self, watch: bool) {
         self.books.watch_units(watch);
     }

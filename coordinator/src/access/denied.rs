@@ -18,9 +18,9 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 /// The identity that an entry denies. A person's name stands for the person in every role.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Subject {
-    /// A node.
+    /// Node, by its id.
     Node(NodeId),
-    /// A person.
+    /// Person, by the name in the certificate.
     User(String),
 }
 
@@ -115,7 +115,7 @@ impl Denied {
         lock(&self.entries).get(subject).cloned()
     }
 
-    /// Returns all entries.
+    /// Returns all entries of the deny-list.
     pub(crate) fn list(&self) -> Vec<DeniedIdentity> {
         lock(&self.entries).values().cloned().collect()
     }

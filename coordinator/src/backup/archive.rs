@@ -80,7 +80,7 @@ pub struct BackupSummary {
     pub values: u64,
     /// Number of spools of unfinished frames.
     pub spools: u64,
-    /// Number of blobs.
+    /// Number of blobs in the backup.
     pub blobs: u64,
     /// Number of files of the audit log.
     pub log: u64,

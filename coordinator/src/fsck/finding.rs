@@ -160,7 +160,7 @@ pub struct Finding {
     pub problem: String,
     /// Meaning for the farm.
     pub meaning: &'static str,
-    /// Action to take.
+    /// Action to take, for people.
     pub action: &'static str,
 }
 

@@ -29,10 +29,10 @@ pub enum ResolveError {
     /// A file could not be written.
     #[error("frame file cannot be written")]
     Write(#[source] io::Error),
-    /// The denoiser failed.
+    /// The denoiser refused or failed to filter the frame.
     #[error("frame cannot be denoised")]
     Denoise(#[from] DenoiseError),
-    /// The encoder failed.
+    /// The encoder of the file format failed.
     #[error("frame file cannot be encoded: {0}")]
     Encode(String),
     /// The blob store failed.

@@ -62,7 +62,7 @@ pub trait SpoolRead: Send + Sync {
 /// Names a spool: a frame of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SpoolKey {
-    /// The job.
+    /// Job that the frame belongs to.
     pub job: JobId,
     /// The frame of the job.
     pub frame: FrameNumber,

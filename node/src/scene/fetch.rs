@@ -28,7 +28,7 @@ pub(crate) enum FetchError {
     /// The coordinator does not have it.
     #[error("the coordinator does not hold blob {0}")]
     Absent(BlobHash),
-    /// The coordinator refused.
+    /// The coordinator does not let this node read the blob.
     #[error("the coordinator does not give blob {hash}: {reason}")]
     Refused { hash: BlobHash, reason: String },
     /// The blob does not have the length that the job says.
@@ -44,7 +44,7 @@ pub(crate) enum FetchError {
     /// The blob cannot be stored.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// The node stops.
+    /// The node stops before the blob is complete.
     #[error("the node stops")]
     Stopping,
 }

@@ -51,7 +51,7 @@ struct Given {
     samples: Option<SampleRange>,
 }
 
-/// A running node.
+/// A running node with its sockets, files and devices.
 pub(crate) struct Shell {
     config: Config,
     folder: DataFolder,
@@ -172,7 +172,7 @@ impl Shell {
         })
     }
 
-    /// Works until the node has left, is stopped, or cannot go on.
+    /// Works until the node has left, is stopped, or cannot continue.
     pub(crate) async fn run(
         mut self,
         mut commands: mpsc::Receiver<Command>,

@@ -35,12 +35,12 @@ pub enum Cloud {
 /// Cloud whose notices the node waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spot {
-    /// No cloud.
+    /// Wait for no notices.
     Off,
     /// Notices of the cloud that this machine seems to be in.
     #[default]
     Auto,
-    /// This cloud.
+    /// Wait for the notices of this cloud.
     Cloud(Cloud),
 }
 

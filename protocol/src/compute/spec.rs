@@ -77,7 +77,7 @@ pub struct ArgumentValue {
 pub struct Argument {
     /// Name of the variable.
     pub name: String,
-    /// Type and numbers.
+    /// Type and numbers of the argument.
     pub value: ArgumentValue,
 }
 
@@ -108,7 +108,7 @@ impl ComputeFormat {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ComputeSpec {
-    /// Kernel to run.
+    /// Kernel to run, by name or as source.
     pub program: Program,
     /// Arrays that the kernel reads, ascending by name, each name once.
     pub inputs: Vec<InputArray>,

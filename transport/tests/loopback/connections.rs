@@ -1,4 +1,4 @@
-//! Who gets a connection, and what everybody else is told.
+//! Which peers get a connection, and what all others are told.
 
 use crate::farm::*;
 use std::time::{Duration, Instant};

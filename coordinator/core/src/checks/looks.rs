@@ -8,12 +8,12 @@ use tessera_protocol::ids::{FrameNumber, JobId};
 pub(crate) struct Looks(BTreeSet<(JobId, FrameNumber)>);
 
 impl Looks {
-    /// Plans a look at a frame; false where one is planned already.
+    /// Plans a look at a frame; false if one is planned already.
     pub(crate) fn plan(&mut self, job: JobId, frame: FrameNumber) -> bool {
         self.0.insert((job, frame))
     }
 
-    /// The look at a frame begins.
+    /// Removes the planned look at a frame, because it begins.
     pub(crate) fn begin(&mut self, job: JobId, frame: FrameNumber) {
         self.0.remove(&(job, frame));
     }

@@ -23,9 +23,9 @@ use crate::timers::Timer;
 use tessera_protocol::ids::{FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
 
-/// Whether another node is to render a result again that is being committed. The share of a
-/// node falls as it becomes known; where the others hold no more than what they are to check
-/// already, they cannot keep up, and it is not chosen.
+/// Whether another node must render again a result that is being committed. The share of a node
+/// falls as it becomes known. If the other nodes can hold no more than the checks that are pending,
+/// they cannot keep up, and the result is not chosen.
 pub(crate) fn is_to_be_checked(books: &Books, id: NodeId, lease: Lease) -> bool {
     let trust = books.farm().trust();
     if books.settings().secret.draw(lease, id) >= trust.share(id, books.settings()) {
@@ -47,14 +47,14 @@ pub(crate) fn is_to_be_checked(books: &Books, id: NodeId, lease: Lease) -> bool 
     })
 }
 
-/// A unit that has been committed is to be checked.
+/// Begins the check of a committed unit.
 pub(crate) fn open_check(books: &mut Books, unit: UnitKey, maker: NodeId) {
     if books.begin_check(unit, maker) {
         look_at_checks(books, unit.job, unit.frame);
     }
 }
 
-/// The check of a unit has ended; of a unit in parts, that of its next part may begin.
+/// Ends the check of a unit; if the unit has parts, begins the check of the next one.
 fn end_check(books: &mut Books, unit: UnitKey) {
     books.drop_check(unit);
     if let Some(maker) = books.check_of(unit).map(|check| check.committed().node) {
@@ -70,8 +70,7 @@ fn look_at_checks(books: &mut Books, job: JobId, frame: FrameNumber) {
     }
 }
 
-/// Whether a node may take a unit: one that is to be checked needs a node that has not been
-/// heard about it.
+/// Whether a node may take a unit. A check needs a node that has not voted on the unit.
 pub(crate) fn may_take(books: &Books, id: NodeId, unit: UnitKey) -> bool {
     let Some(check) = books.check_of(unit) else { return true };
     let place = books.farm().job(unit.job).and_then(|job| job.place(unit));
@@ -82,7 +81,7 @@ pub(crate) fn may_take(books: &Books, id: NodeId, unit: UnitKey) -> bool {
         .is_some_and(|redo| redo.suits(id, check))
 }
 
-/// The result of a lease whose unit is committed already: it is compared, and not kept.
+/// Compares a result of a unit that is committed already. It is not kept.
 pub(crate) fn on_redone(books: &mut Books, node: NodeId, session: SessionId, result: &Arrived) {
     let (lease, hash) = (result.lease, result.hash);
     let Lease { unit, epoch } = lease;
@@ -160,8 +159,7 @@ fn suspect(books: &mut Books, node: NodeId, reason: String, guilty: bool) {
     books.mark_all();
 }
 
-/// Everything that a node did in frames that are not finished, and that no other node has
-/// rendered alike, is open again.
+/// Opens again all work of a node in unfinished frames that no other node has rendered alike.
 fn redo_all_of(books: &mut Books, node: NodeId) {
     let jobs: Vec<JobId> = books.queues().keys().copied().collect();
     for id in jobs {
@@ -187,7 +185,7 @@ fn redo_all_of(books: &mut Books, node: NodeId) {
     }
 }
 
-/// Parts of open units are not wanted any more. Whoever renders the rest renders too little.
+/// Drops parts of open units, and the leases of their rests, which would be too small.
 fn drop_parts(books: &mut Books, job: JobId, frame: FrameNumber, units: Vec<UnitIndex>) {
     let leased = books.revoke_units(job, frame, &units);
     let below = books.epochs().next();
@@ -195,7 +193,7 @@ fn drop_parts(books: &mut Books, job: JobId, frame: FrameNumber, units: Vec<Unit
     leased.into_iter().for_each(|unit| books.give_back(unit, books.now()));
 }
 
-/// With the units, what was measured of them is void, and with it all units of later rounds.
+/// Opens units again. Their measurements and all units of later rounds are void.
 fn open_again(
     books: &mut Books,
     job: JobId,
@@ -222,8 +220,8 @@ fn open_again(
     books.offer_job(job);
 }
 
-/// Units of the rounds after those of `units` are not to be rendered now: those of them that
-/// are committed are to be taken back with the others. Gives them all.
+/// Closes the rounds after those of `units`, and adds their committed units to `units`, because they
+/// must be taken back too. Returns all units of the closed rounds.
 fn close_later_rounds(
     books: &mut Books,
     job: JobId,
@@ -276,8 +274,8 @@ pub(crate) fn on_checks_due(books: &mut Books, id: JobId, number: FrameNumber) {
     ask_if_due(books, id, number);
 }
 
-/// Sees to it that a check ends; false where its frame has ended with it. `last`: its frame
-/// waits for nothing but checks.
+/// Makes sure that a check ends; false if its frame has ended with it. `last`: the frame waits only
+/// for checks.
 fn move_check_on(books: &mut Books, unit: UnitKey, last: bool) -> bool {
     let Some(check) = books.check_of(unit).filter(|_| !books.leases().is_leased(unit)) else {
         return true;
@@ -324,7 +322,7 @@ pub(crate) fn release_node(books: &mut Books, node: NodeId) {
     books.mark_all();
 }
 
-/// Takes up the checks of a job after a restart.
+/// Resumes the checks of a job after a restart.
 pub(crate) fn take_up_checks(books: &mut Books, id: JobId) {
     let Some(job) = books.farm().job(id) else {
         return books.fault("an open job is unknown");

@@ -31,8 +31,8 @@ impl Fitness {
         self.unfit.as_ref()
     }
 
-    /// Counts a failed attempt of a job. True where the node is at fault rather than the job, and
-    /// is not unfit already.
+    /// Counts a failed attempt of a job. True if the node rather than the job is at fault, and is
+    /// not unfit yet.
     pub(crate) fn note_failure(&mut self, job: JobId) -> bool {
         self.failures = self.failures.saturating_add(1);
         self.failed_jobs.insert(job);
@@ -55,7 +55,7 @@ impl Fitness {
         until
     }
 
-    /// Ends the time without work, if it is over. True where it was.
+    /// Ends the time without work if it is over. True if it was.
     pub(crate) fn recover(&mut self, now: Moment) -> bool {
         let over = self.unfit.as_ref().is_some_and(|(until, _)| *until <= now);
         if over {
@@ -64,13 +64,13 @@ impl Fitness {
         over
     }
 
-    /// A commit speaks for the node: its failures so far count no more.
+    /// Resets the count of failures, because the node has committed a result.
     pub(crate) fn note_commit(&mut self) {
         *self = Self { unfit: self.unfit.take(), ..Self::default() };
     }
 }
 
-/// How long a node is unfit the next time: twice as long each time, up to an hour.
+/// Returns how long a node is unfit the next time: twice as long each time, up to an hour.
 fn unfit_for(first: Duration, times_before: u32) -> Duration {
     first.saturating_mul(1 << times_before.min(6)).min(Duration::from_secs(3600).max(first))
 }

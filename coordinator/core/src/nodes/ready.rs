@@ -5,7 +5,7 @@ use crate::nodes::devices;
 use crate::nodes::roster::{Node, Presence};
 use tessera_protocol::ids::NodeId;
 
-/// A node that lied gets no work while another one lives that may have some.
+/// Whether a node gets no work because it lied: only while another node may have work.
 pub(crate) fn is_barred(books: &Books, id: NodeId) -> bool {
     let trust = books.farm().trust();
     let may_work = |(other, node): (&NodeId, &Node)| {

@@ -11,7 +11,7 @@ use tessera_protocol::ids::JobId;
 use tessera_protocol::job::JobSpec;
 use tessera_protocol::status::JobState;
 
-/// Accepts a job, or says why not.
+/// Accepts a job, or refuses it with a reason.
 pub(crate) fn on_submit(
     books: &mut Books,
     request: RequestId,

@@ -52,8 +52,7 @@ fn set_paused(
     Ok(Response::Done)
 }
 
-/// Ends every lease of a job without a result, and without an attempt; its nodes are told to
-/// stop.
+/// Ends every lease of a job without counting attempts, and tells its nodes to stop.
 fn take_leases_of(books: &mut Books, id: JobId) {
     let leases: Vec<(UnitKey, Epoch)> = books.leases().of_job(id).collect();
     let mut of_node: BTreeMap<NodeId, Vec<Lease>> = BTreeMap::new();

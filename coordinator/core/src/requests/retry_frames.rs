@@ -10,7 +10,7 @@ use crate::schedule::memory::fits_nowhere;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::JobId;
 
-/// Opens the failed frames of a job again.
+/// Opens the failed frames of a job again, and replies.
 pub(crate) fn on_retry(books: &mut Books, request: RequestId, job: JobId, caller: &Caller) {
     let answer = retry_job(books, job, caller);
     books.reply(request, answer);

@@ -99,7 +99,7 @@ pub(crate) fn is_committed(books: &Books, lease: Lease) -> bool {
     books.farm().recent_commits().get(&lease.epoch) == Some(&lease.unit)
 }
 
-/// What to say to a node about a result that is not taken.
+/// Returns the message to a node whose result is not accepted.
 pub(crate) fn refusal(books: &Books, lease: Lease) -> CoordinatorToNode {
     match is_committed(books, lease) {
         true => CoordinatorToNode::Committed { lease },

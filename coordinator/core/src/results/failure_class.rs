@@ -70,7 +70,7 @@ impl Class {
         TABLE[self as usize].1
     }
 
-    /// The class of what a node says.
+    /// Returns the class of a failure that a node reports.
     pub(crate) fn of_failure(failure: &Failure) -> Self {
         match failure {
             Failure::Scene(_) | Failure::Program(_) | Failure::Kernel(_) => Self::Failed,
@@ -82,7 +82,7 @@ impl Class {
         }
     }
 
-    /// The class of an attempt that is recorded.
+    /// Returns the class of a recorded attempt.
     pub(crate) fn of_ending(ending: &Ending) -> Self {
         match ending {
             Ending::Failed(_) => Self::Failed,
@@ -93,7 +93,7 @@ impl Class {
 }
 
 impl Ending {
-    /// The class, and what there is to say besides.
+    /// Describes the ending for people: its class and its reason.
     pub(crate) fn words(&self) -> String {
         let name = Class::of_ending(self).rule().name;
         match self {

@@ -10,7 +10,7 @@ use crate::text::cut;
 use tessera_protocol::ids::{Lease, NodeId};
 use tessera_protocol::limits::REASON_MAX;
 
-/// A node lacks something for a unit that is not of the unit.
+/// Handles a unit that lacks an external resource on a node.
 pub(crate) fn on_shared_shortage(books: &mut Books, id: NodeId, lease: Lease, reason: &str) {
     let unit = lease.unit;
     if books.check_of(unit).is_some() {
@@ -31,7 +31,7 @@ pub(crate) fn on_shared_shortage(books: &mut Books, id: NodeId, lease: Lease, re
     books.put_off(unit, until);
 }
 
-/// What units of a job wait for; None where none does.
+/// Returns what units of a job wait for; None if no unit does.
 pub(crate) fn shortage_note(books: &Books, job: &Job) -> Option<String> {
     let work = books.queue(job.id())?;
     let (place, shortage) =

@@ -65,7 +65,7 @@ fn a_stalled_unit_is_taken_back_and_its_device_named() {
     assert_eq!(farm.leased(1), Vec::<u32>::new(), "it waits");
     let failures = farm.core.job(farm.job).expect("it is known").failures;
     assert!(failures[0].reason.starts_with("timed out: no progress"), "{failures:?}");
-    // It gets on after all.
+    // It makes progress after all.
     farm.later(Duration::from_secs(1));
     farm.work(1, 7);
     assert!(farm.is_resolving());

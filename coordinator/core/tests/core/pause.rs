@@ -1,4 +1,4 @@
-//! Jobs that are paused and go on.
+//! Jobs that are paused and resumed.
 
 use crate::small_farm::SmallFarm;
 use std::time::Duration;

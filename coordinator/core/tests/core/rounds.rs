@@ -158,7 +158,7 @@ fn a_round_is_measured_when_its_checks_are_over() {
     assert_eq!(farm.audit(), 7);
 }
 
-/// Everything is checked that somebody else is there to check.
+/// Everything is checked that another node can check.
 pub(crate) fn checking() -> Settings {
     Settings { check_share: 1024, settle: Duration::ZERO, ..Settings::default() }
 }
@@ -175,7 +175,7 @@ pub(crate) fn taken_back(farm: &SmallFarm) -> Vec<u32> {
 // promise: P5
 #[test]
 fn a_liars_measurements_and_all_later_rounds_are_void() {
-    // Node 1 lies, and renders the first round alone, so that nobody checks it.
+    // Node 1 lies, and renders the first round by itself, so that no node checks it.
     let mut farm = farm(checking(), 1);
     while render(&mut farm, 1, 9).is_some() {}
     farm.measured(&[0, 1, 2]);
@@ -183,7 +183,7 @@ fn a_liars_measurements_and_all_later_rounds_are_void() {
     let second =
         [2, 3].map(|number| render(&mut farm, number, 7).expect("a unit of the second round"));
     assert_eq!((taken_back(&farm), round(&farm)), (vec![], Some((2, 3))));
-    // Now somebody looks at what it does.
+    // Now other nodes check what it does.
     while farm.core.nodes(farm.now).iter().all(|row| row.note.is_empty()) {
         render(&mut farm, 1, 9);
         for number in 2..=3 {

@@ -126,7 +126,7 @@ fn of_two_nodes_the_one_that_contradicts_itself_is_found() {
         rows.iter().find(|row| row.node == node(2)).map(|row| row.state),
         Some(NodeState::Ready)
     );
-    // Its own result is checked by nobody, for the liar gets no work: it is waived in the end.
+    // No node checks its own result, for the liar gets no work: the check is waived in the end.
     wait(&mut farm);
     wait(&mut farm);
     assert!(farm.is_resolving());

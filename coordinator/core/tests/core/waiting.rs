@@ -240,7 +240,7 @@ fn a_job_waits_for_a_build_that_knows_its_options() {
     assert!(!farm.records.iter().any(counted), "no attempt is counted");
     let summary = farm.core.nodes(farm.now).into_iter().next().expect("a node");
     assert!(summary.note.contains(&reason), "{}", summary.note);
-    // A job without that option goes on there, and another build renders this one.
+    // A job without that option continues there, and another build renders this one.
     let first = farm.job;
     farm.submit(78);
     assert!(farm.lease(1).is_some_and(|lease| lease.unit.job == farm.job));

@@ -43,7 +43,7 @@ pub(super) enum FirstStart {
     Faulty(String),
 }
 
-/// A running worker.
+/// A running worker process.
 struct Live {
     child: Child,
     flights: Flights,

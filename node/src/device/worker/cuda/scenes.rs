@@ -15,7 +15,7 @@ struct Piece {
     copied: Event,
 }
 
-/// One scene.
+/// One scene in device memory.
 #[derive(Debug)]
 struct Scene {
     memory: Memory,
