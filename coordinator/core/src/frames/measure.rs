@@ -48,8 +48,7 @@ pub(crate) fn end_unmeasured(books: &mut Books, job: JobId, frame: FrameNumber) 
     ends
 }
 
-/// The newest round of a frame ends. The next is for these tiles, unless there is no time for
-/// it.
+/// Ends the newest round of a frame. The next is for these tiles, unless there is no time for it.
 pub(crate) fn end_round(books: &mut Books, job: JobId, frame: FrameNumber, going: TileSet) {
     let Some(rounds) = frame_rounds(books, job, frame) else {
         return books.fault("a round ends, but its frame has no rounds");
@@ -70,7 +69,7 @@ pub(crate) fn end_round(books: &mut Books, job: JobId, frame: FrameNumber, going
     open_round(books, job, frame);
 }
 
-/// Units of a new round can be leased.
+/// Lets the units of a new round be leased.
 fn open_round(books: &mut Books, id: JobId, frame: FrameNumber) {
     let position = books.farm().job(id).and_then(|job| job.position(frame));
     match position {

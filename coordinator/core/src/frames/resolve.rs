@@ -45,8 +45,8 @@ fn order(books: &mut Books, job: JobId, frame: FrameNumber) {
     }
 }
 
-/// An order is answered. True where the answer is of no use, because units of the frame have
-/// been taken back since.
+/// Removes an answered order. True if its answer is outdated, because units of the frame have been
+/// taken back since.
 fn is_stale(books: &mut Books, job: JobId, frame: FrameNumber) -> bool {
     let stale = books.orders_mut().answer(job, frame);
     if stale {
@@ -55,7 +55,7 @@ fn is_stale(books: &mut Books, job: JobId, frame: FrameNumber) -> bool {
     stale
 }
 
-/// The files of a frame are made: it is finished, and with the last frame its job.
+/// Finishes a frame whose files are made, and its job with the last frame.
 pub(crate) fn on_resolved(
     books: &mut Books,
     job: JobId,
@@ -80,7 +80,7 @@ pub(crate) fn on_resolved(
     }
 }
 
-/// A frame could not be made or measured: it is tried again later, or fails.
+/// Handles a frame that could not be resolved or measured: it is tried again later, or fails.
 pub(crate) fn on_resolve_failed(
     books: &mut Books,
     job: JobId,
@@ -98,7 +98,7 @@ pub(crate) fn on_resolve_failed(
     }
 }
 
-/// A failed order is due again.
+/// Gives a failed order again.
 pub(crate) fn on_resolve_due(books: &mut Books, job: JobId, frame: FrameNumber) {
     let now = books.now();
     if books.orders_mut().take_due(job, frame, now) {
@@ -106,7 +106,7 @@ pub(crate) fn on_resolve_due(books: &mut Books, job: JobId, frame: FrameNumber) 
     }
 }
 
-/// Tiles are too noisy after a round: the next is for those of them that were in it.
+/// Ends a round that was measured: the next is for those of its tiles that are too noisy.
 pub(crate) fn on_measured(
     books: &mut Books,
     job: JobId,

@@ -35,13 +35,13 @@ const COPIES_MAX: u8 = 3;
 /// A unit is copied if the remaining time on its node is at least this many times that on the
 /// other.
 const GAIN: f64 = 1.5;
-/// Seconds that a copy must save beyond that: messages, and work thrown away.
+/// Seconds that a copy must save beyond that, for messages and discarded work.
 const COPY_COSTS: f64 = 0.05;
 /// With more leases than this, no units to copy are looked for: the end is not near.
 const LOOK_MAX: usize = 4096;
 /// Most units that are considered for copies: those with the longest time to go.
 const LONGEST_MAX: usize = 64;
-/// Idle nodes that are looked at for copies at once.
+/// Most idle nodes that are considered for copies at once.
 const IDLE_MAX: usize = 256;
 
 /// A leased unit that may be copied.
@@ -50,7 +50,7 @@ struct Held {
     expected: Expected,
 }
 
-/// What an idle node whose speed at a job is known could do for it.
+/// What an idle node of known speed could do for a job.
 #[derive(Clone, Copy)]
 struct Offer {
     node: NodeId,
@@ -61,7 +61,7 @@ struct Offer {
 }
 
 impl Offer {
-    /// Seconds after which it would end a unit of so many times the mean size.
+    /// Seconds after which it would finish a unit of so many times the mean size.
     fn ends_in(&self, share: f64) -> f64 {
         self.wait + self.mean * share
     }
@@ -123,7 +123,7 @@ pub(crate) fn copy_units(books: &mut Books, idle: &[NodeId]) -> Vec<(NodeId, Ass
     given
 }
 
-/// Units that may be copied, those with the longest to go first.
+/// Returns units that may be copied, those with the longest time to go first.
 fn worth_copying(books: &mut Books) -> Vec<Held> {
     let jobs: Vec<JobId> = books.leases().jobs().collect();
     let ending: BTreeSet<JobId> =
@@ -153,7 +153,7 @@ fn copies_of(books: &Books, unit: UnitKey) -> u8 {
     place.zip(work).and_then(|(place, work)| work.copies().get(&place).copied()).unwrap_or(0)
 }
 
-/// What idle nodes could do for a job.
+/// Returns what idle nodes could do for a job.
 fn offers_for(books: &Books, idle: &[NodeId], job: JobId) -> Offers {
     let mut offers = Offers::default();
     let (Some(job), Some(work)) = (books.farm().job(job), books.queue(job)) else {
@@ -165,7 +165,7 @@ fn offers_for(books: &Books, idle: &[NodeId], job: JobId) -> Offers {
     offers
 }
 
-/// A node that has been given something may have room for more.
+/// Updates the offer of a node that was given a copy and may have room for more.
 fn offer_again(books: &Books, offers: &mut Offers, id: NodeId, job: JobId) {
     let Some(job) = books.farm().job(job) else { return };
     offers.known.retain(|offer| offer.node != id);
@@ -175,8 +175,8 @@ fn offer_again(books: &Books, offers: &mut Offers, id: NodeId, job: JobId) {
     }
 }
 
-/// The idle node that would end a unit soonest, if that is clearly sooner than its holder.
-/// Notes when one may be.
+/// Returns the idle node that would finish a unit soonest, if that is clearly sooner than its
+/// holder. Otherwise notes when one may be.
 fn who_copies(
     books: &Books,
     idle: &[NodeId],

@@ -53,12 +53,13 @@ impl Estimates {
         self.rates.slow_down(node, per_sec);
     }
 
-    /// A unit needed so many bytes of memory.
+    /// Notes the bytes of memory that a unit needed.
     pub(crate) fn note_need(&mut self, bytes: u64) {
         self.measured.note_need(bytes);
     }
 
-    /// A unit that needs so many bytes ran out of memory on a device of a node that has `total`.
+    /// Notes that a unit, which needs so many bytes, ran out of memory on a node's device with
+    /// `total` bytes.
     pub(crate) fn note_out_of_memory(&mut self, node: NodeId, needed: u64, total: u64) {
         self.measured.note_need(needed);
         self.measured.note_short(node, total);
@@ -69,7 +70,7 @@ impl Estimates {
         self.measured.forget(node);
     }
 
-    /// A younger job is preferred from now on, if none was.
+    /// Notes that a younger job is preferred, from now on if none was yet.
     pub(crate) fn pass_over(&mut self, now: Moment) {
         self.passed_over_since.get_or_insert(now);
     }

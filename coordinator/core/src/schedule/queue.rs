@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tessera_protocol::ids::{NodeId, UnitIndex};
 
-/// Returned units looked at for one that suits a node, before it gets nothing or a fresh one.
+/// Most returned units that are searched for one that suits a node, before it gets a fresh one or
+/// nothing.
 const LOOK_MAX: usize = 16;
 
 /// Committed unit that another node must render again.
@@ -51,8 +52,8 @@ impl Redo {
 /// Open units of an open job that are not leased, and checks.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    /// Everything from here on was never leased by this process, unless a node brought the lease
-    /// from before a restart.
+    /// Nothing from here on was leased by this process, except leases from before a restart that
+    /// nodes named.
     cursor: (u32, u32),
     /// Ready units behind the cursor. Until the given time, preferably not for the node of the
     /// unit's last attempt.
@@ -63,7 +64,8 @@ pub(crate) struct Queue {
     begun: bool,
     /// Measurements and estimates of the job.
     estimates: Estimates,
-    /// Units that were copied, and how often. No more than the leases of the job's end.
+    /// Number of copies of each unit that was copied. No more entries than the leases of the job's
+    /// end.
     copies: BTreeMap<Place, u8>,
     /// Units that wait, or waited, for an external resource; until they are committed.
     shortages: BTreeMap<Place, Shortage>,
@@ -101,7 +103,8 @@ impl Queue {
         &mut self.estimates
     }
 
-    /// Units that were copied, and how often. No more than the leases of the job's end.
+    /// Number of copies of each unit that was copied. No more entries than the leases of the job's
+    /// end.
     pub(crate) fn copies(&self) -> &BTreeMap<Place, u8> {
         &self.copies
     }
@@ -116,13 +119,13 @@ impl Queue {
         &self.to_check
     }
 
-    /// Some unit is ready again, or to be checked; fresh ones do not count.
+    /// Whether some unit is ready again or to be checked; fresh units do not count.
     pub(crate) fn has_exceptions(&self) -> bool {
         !self.ready.is_empty() || !self.to_check.is_empty()
     }
 
-    /// The next unit for a node: a check, then others, each in the order of frames. `avoid` says
-    /// whether a place does not suit it. Takes nothing away.
+    /// Returns the next unit for a node: a check, then others, each in the order of frames. `avoid`
+    /// says whether a place does not suit the node. Removes nothing.
     pub(crate) fn next(
         &mut self,
         id: NodeId,
@@ -145,7 +148,7 @@ impl Queue {
         self.advance(job, leases)
     }
 
-    /// Moves the cursor over everything that cannot be leased, and gives what it then stands at.
+    /// Moves the cursor over everything that cannot be leased, and returns its place.
     fn advance(&mut self, job: &Job, leases: &Leases) -> Option<Place> {
         while let Some(frame) = job.frames().get(self.cursor.0 as usize) {
             if job.is_shut(self.cursor.0) {
@@ -195,7 +198,7 @@ impl Queue {
         }
     }
 
-    /// A unit is open again, or still to be checked, and ready.
+    /// Makes a unit, or its check, ready again.
     pub(crate) fn give_back(&mut self, place: Place, avoid_until: Moment) {
         if self.redos.contains_key(&place) {
             self.to_check.insert(place);
@@ -204,13 +207,13 @@ impl Queue {
         }
     }
 
-    /// A unit is open again, but not before `until`.
+    /// Makes a unit wait until `until`.
     pub(crate) fn put_off(&mut self, place: Place, until: Moment) {
         self.ready.remove(&place);
         self.waiting.insert(place, until);
     }
 
-    /// The wait of a unit is over. False if it does not wait, or waits longer.
+    /// Ends the wait of a unit. False if it does not wait, or waits longer.
     pub(crate) fn wake(&mut self, place: Place, now: Moment, avoid_until: Moment) -> bool {
         if self.waiting.get(&place).is_none_or(|until| *until > now) {
             return false;

@@ -7,7 +7,7 @@ use crate::state::rounds::{FrameRounds, WrittenRounds};
 use tessera_protocol::ids::{NodeId, UnitIndex};
 
 impl Job {
-    /// Puts frames in as a snapshot has them.
+    /// Restores frames from a part of a snapshot.
     pub(crate) fn restore_frames(&mut self, from: u32, frames: Vec<Frame>) -> Result<(), String> {
         let targets = self.frames.get_mut(from as usize..).unwrap_or_default();
         if frames.len() > targets.len() {
@@ -31,8 +31,8 @@ impl Job {
         Ok(())
     }
 
-    /// Puts committed_by of a frame's units in, as a part of a snapshot has them, behind those of
-    /// the parts before.
+    /// Restores the nodes of a frame's units from a part of a snapshot, after those of earlier
+    /// parts.
     pub(crate) fn restore_committed_by(
         &mut self,
         position: u32,
@@ -51,7 +51,7 @@ impl Job {
             .ok_or_else(|| format!("committed_by of a frame of job {} is invalid", self.id))
     }
 
-    /// Puts the rounds of a frame in.
+    /// Restores the rounds of a frame.
     pub(crate) fn restore_rounds(
         &mut self,
         position: u32,
@@ -71,7 +71,7 @@ impl Job {
         Ok(())
     }
 
-    /// Puts in what finished frames took.
+    /// Restores the costs of finished frames.
     pub(crate) fn restore_spent(&mut self, spent: Vec<(u32, Spent)>) -> Result<(), String> {
         for (position, spent) in spent {
             match self.frames.get_mut(position as usize) {
@@ -83,7 +83,7 @@ impl Job {
         Ok(())
     }
 
-    /// Puts parts of a frame's units in, as a part of a snapshot has them.
+    /// Restores parts of a frame's units from a part of a snapshot.
     pub(crate) fn restore_parts(
         &mut self,
         position: u32,
