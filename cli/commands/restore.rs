@@ -16,6 +16,6 @@ pub(crate) fn run(args: RestoreArgs) -> Result<Status, CliError> {
                 node and user must enrol anew"
         );
     }
-    eprintln!("continue with `tessera coordinator --data {data}`");
+    eprintln!("start it with `tessera coordinator --data {data}`");
     Ok(Status::Done)
 }

@@ -236,7 +236,7 @@ fn arguments(args: &ComputeArgs, program: &Program) -> Result<Vec<Argument>, Cli
     for text in &args.arg {
         let (name, value) = split("arg", text)?;
         let value = value_of(value, &words(program, name)).ok_or_else(|| {
-            usage(format!("--arg {name}: `{value}` is not a number"))
+            usage(format!("--arg {name}: `{value}` is no number"))
                 .hint("write 3, -0.5, 1e-3, or of a type and several: f32:1,2,3")
         })?;
         arguments.push(Argument { name: name.to_owned(), value });

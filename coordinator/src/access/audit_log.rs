@@ -274,8 +274,8 @@ impl Reading {
             (Ok(header), Some(at)) => {
                 if header != *at {
                     let text = format!(
-                        "{name}: continues from entry {}, but the file before ends with entry {}: \
-                            entries are missing or changed",
+                        "{name}: continues from entry {}, and the file before ends with entry {}: \
+                            entries are gone or changed",
                         header.after, at.after
                     );
                     self.problem(text);

@@ -95,7 +95,7 @@ pub(crate) struct Shell {
 fn no_room(problem: &str) -> DeviceState {
     DeviceState::Quarantined {
         reason: format!("its node has no room for results: {problem}"),
-        remedy: "make room on that disk; the node then continues by itself".to_owned(),
+        remedy: "make room on that disk; then it continues by itself".to_owned(),
     }
 }
 
