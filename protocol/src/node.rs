@@ -22,7 +22,7 @@ pub struct TileRect {
 /// A contiguous range of sample indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleRange {
-    /// Index of the first sample.
+    /// First sample index.
     pub first: u32,
     /// Number of samples, >= 1.
     pub count: u32,

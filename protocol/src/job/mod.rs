@@ -120,7 +120,7 @@ pub struct AssetFile {
     pub path: String,
     /// Names the file's bytes.
     pub hash: BlobHash,
-    /// Length of the file in bytes.
+    /// Length in bytes.
     pub length: u64,
 }
 

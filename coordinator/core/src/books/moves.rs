@@ -12,15 +12,15 @@ use crate::unit_state::{UnitMove, UnitState};
 use std::collections::BTreeMap;
 use tessera_protocol::ids::{UnitIndex, UnitKey};
 
-/// Units that the current step may have moved.
+/// Units that the step under way may have moved.
 #[derive(Debug, Default)]
 pub(super) struct Moves {
     is_watched: bool,
-    /// State of each unit before the step.
+    /// Their states before it.
     before: BTreeMap<UnitKey, UnitState>,
 }
 
-/// Returns the units of a job's frames that are chosen by their position.
+/// Units of frames of a job that are chosen by their position.
 fn units_of(job: &Job, chosen: impl Fn(u32, &Frame) -> bool) -> Vec<UnitKey> {
     let frames = (0..).zip(job.frames()).filter(|(position, frame)| chosen(*position, frame));
     let places = frames.flat_map(|(position, _)| {
@@ -30,7 +30,7 @@ fn units_of(job: &Job, chosen: impl Fn(u32, &Frame) -> bool) -> Vec<UnitKey> {
 }
 
 impl Books {
-    /// Starts or stops noting which units move.
+    /// Begins to note which units move, or ends it.
     pub(crate) fn watch_units(&mut self, watch: bool) {
         self.moves = Moves { is_watched: watch, ..Moves::default() };
     }
@@ -60,8 +60,7 @@ impl Books {
         }
     }
 
-    /// Returns the units whose state a record may change by itself, without a move of a lease or a
-    /// queue.
+    /// The units whose state a record may change by itself, without a move of a lease or a queue.
     fn units_changed_by(&self, record: &Record) -> Vec<UnitKey> {
         let job_of = |job| self.farm.job(job);
         match record {

@@ -312,17 +312,17 @@ pub const RECORD_VERSION: u8 = RecordVersion::V1 as u8;
 /// Current version of records; there is no older one.
 const FORMAT: Format<Record> = Format { what: "record", version: RECORD_VERSION, older: &[] };
 
-/// Reason why bytes cannot be read as a record.
+/// Why bytes are no record.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// Written by a build that this one cannot read.
     #[error(transparent)]
     Version(#[from] VersionError),
-    /// There is not even a version byte.
+    /// No byte at all.
     #[error("record is empty")]
     Empty,
-    /// The version is known, but the rest is damaged or names an option that this build does not
-    /// know.
+    /// The version is known and the rest is not such a record: it is damaged, or names an option
+    /// that this build does not know.
     #[error("record cannot be read: {}", .0.cause())]
     Damaged(CodecError),
 }

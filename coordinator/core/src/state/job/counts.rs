@@ -1,4 +1,4 @@
-//! Counts of a job, and a check that its frames agree with them.
+//! What is counted of a job, and whether its frames say the same.
 
 use super::Job;
 use crate::splitter::Split;
@@ -6,21 +6,21 @@ use crate::state::frame::{Frame, OpenFrame};
 use crate::state::parts::{PARTS_MAX, total};
 use tessera_protocol::ids::UnitIndex;
 
-/// Counts over the frames of a job. Updated where frames change; checked by [`Job::check_counts`].
+/// Counts of the frames; kept where the frames change, checked by [`Job::check_counts`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) frames_done: u32,
     pub(crate) frames_failed: u32,
-    /// Number of uncommitted units of frames that wait for them.
+    /// Not committed, of frames that wait for them.
     pub(crate) units_open: u64,
-    /// Camera samples of the open units, their present parts included.
+    /// Camera samples of those, the parts that are there included.
     pub(crate) samples_open: u64,
     pub(crate) units_committed: u64,
     pub(crate) samples_committed: u64,
 }
 
 impl Job {
-    /// Computes the counts from the frames.
+    /// The counts as the frames have them.
     pub(super) fn derived_counts(&self) -> Counts {
         let mut counts = Counts::default();
         for frame in &self.frames {
@@ -36,7 +36,7 @@ impl Job {
         counts
     }
 
-    /// Checks that the kept counts match the frames.
+    /// The counts that are kept are those that the frames have.
     pub(crate) fn check_counts(&self) -> Result<(), String> {
         let derived = self.derived_counts();
         if derived != self.counts {
@@ -48,8 +48,8 @@ impl Job {
         self.frames.iter().filter_map(Frame::unfinished).try_for_each(|open| self.check_parts(open))
     }
 
-    /// Checks the parts of units: those of an open unit have fewer samples than the unit, those of
-    /// a committed one have all, and a check is about the first part that is to be checked.
+    /// Parts of an open unit are fewer samples than it has, those of a committed one all; and the
+    /// check of one is about its first part that is to be checked.
     fn check_parts(&self, open: &OpenFrame) -> Result<(), String> {
         if let Some(rounds) = &open.rounds {
             rounds.check(&open.committed)?;
@@ -74,7 +74,7 @@ impl Job {
     }
 }
 
-/// Returns the units of a frame that wait for a result, and their camera samples.
+/// Units of a frame that wait for a result, and their camera samples.
 pub(super) fn open_of(frame: &Frame, grid: &Split) -> (u32, u64) {
     match frame {
         Frame::Untouched => grid.first_work(),
@@ -87,13 +87,13 @@ pub(super) fn open_of(frame: &Frame, grid: &Split) -> (u32, u64) {
     }
 }
 
-/// Returns the camera samples of the committed units.
+/// Camera samples of the committed units.
 fn whole_units_of(open: &OpenFrame, grid: &Split) -> u64 {
     let committed = (0..grid.units()).filter(|unit| open.committed.get(*unit));
     committed.map(|unit| grid.unit_camera_samples(UnitIndex(unit))).sum()
 }
 
-/// Returns the units and camera samples that are committed in a frame.
+/// Units and camera samples committed in a frame.
 pub(super) fn committed_of(frame: &Frame, grid: &Split) -> (u32, u64) {
     match frame {
         Frame::Untouched => (0, 0),
@@ -113,7 +113,7 @@ pub(super) fn committed_of(frame: &Frame, grid: &Split) -> (u32, u64) {
     }
 }
 
-/// Returns the camera samples of a committed unit that came in parts before its last result.
+/// Camera samples of a committed unit that came in parts before its last result.
 pub(super) fn parts_before_last(open: &OpenFrame, unit: UnitIndex, grid: &Split) -> u64 {
     let parts = open.parts.of(unit);
     grid.camera_samples(unit, total(&parts[..parts.len().saturating_sub(1)]))
