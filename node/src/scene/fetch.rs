@@ -29,10 +29,10 @@ pub(crate) enum FetchError {
     #[error("the coordinator does not hold blob {0}")]
     Absent(BlobHash),
     /// The coordinator does not let this node read the blob.
-    #[error("the coordinator does not give blob {hash}: {reason}")]
+    #[error("the coordinator refuses blob {hash}: {reason}")]
     Refused { hash: BlobHash, reason: String },
     /// The blob does not have the length that the job says.
-    #[error("blob {hash} comes as {found} bytes where the job names {expected}")]
+    #[error("blob {hash} has {found} bytes, but the job says {expected}")]
     Length { hash: BlobHash, expected: u64, found: u64 },
     /// The stream failed repeatedly.
     #[error("blob {hash} could not be fetched")]

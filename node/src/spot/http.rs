@@ -20,7 +20,7 @@ pub(super) enum MetadataError {
     #[error("no answer from `{0}`")]
     Silent(String),
     /// The received bytes are not a valid answer.
-    #[error("what `{0}` answers is {1}")]
+    #[error("the answer of `{0}` is {1}")]
     Strange(String, &'static str),
     /// The service answered with an error status.
     #[error("`{0}` answers {1} to {2}")]

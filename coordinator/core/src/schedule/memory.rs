@@ -149,7 +149,7 @@ pub(crate) fn on_shortage(books: &mut Books, id: NodeId, lease: Lease, shortage:
     let device = node.devices().get(usize::from(shortage.device));
     let total = device.map_or(0, |device| device.memory_bytes);
     let told = format!(
-        "{} of node `{}` had {} of {} for it, of the {} that it needs: {}",
+        "{} of node `{}` had {} of {} free, but the job needs {}: {}",
         device.map_or("a device", |device| device.name.as_str()),
         node.name(),
         size(shortage.available),
@@ -164,8 +164,7 @@ pub(crate) fn on_shortage(books: &mut Books, id: NodeId, lease: Lease, shortage:
         return books.fault("a lease is acceptable, but its job is unknown");
     };
     if !may_fit_somewhere(books, job) {
-        let note =
-            format!("it fits no device of any node that is known; {}", cut(&told, REASON_MAX));
+        let note = format!("it fits no device that is known; {}", cut(&told, REASON_MAX));
         return end_job(books, lease.unit.job, JobState::Failed, &note);
     }
     // A lease that was not held any more has left its unit where it belongs.
@@ -199,7 +198,7 @@ pub(crate) fn on_new_process(books: &mut Books, id: NodeId) {
     let short: Vec<JobId> = short.map(|(job, _)| *job).collect();
     for job in short {
         if books.farm().job(job).is_some_and(|job| !may_fit_somewhere(books, job)) {
-            let note = "it ran out of memory on every device of its build that is known";
+            let note = "it ran out of memory on every known device of its build";
             end_job(books, job, JobState::Failed, note);
         }
     }

@@ -223,9 +223,9 @@ impl Lane {
             Ok((report, _)) => Err(refused(&kernel, report)),
             Err(Silence::Late) => Err(overtime(&kernel, &job.spec)),
             Err(Silence::Cancelled) => Err(DeviceError::Cancelled),
-            Err(Silence::Gone(reason)) => Err(DeviceError::Kernel(format!(
-                "kernel `{kernel}` brought its process down: {reason}"
-            ))),
+            Err(Silence::Gone(reason)) => {
+                Err(DeviceError::Kernel(format!("kernel `{kernel}` crashed its process: {reason}")))
+            }
         }
     }
 

@@ -440,7 +440,7 @@ impl Supervisor {
             tracing::warn!(
                 device = self.label,
                 units,
-                "what it did since the last right answer is done again"
+                "its work since the last right answer is repeated"
             );
             let reason = "it does not give the known answer";
             // The units that it has begun are not blamed, since their results would not be used.

@@ -200,7 +200,7 @@ impl Serving {
         };
         let fits = offset.checked_add(bytes.len() as u64).is_some_and(|end| end <= memory.bytes);
         if !fits {
-            self.problem = Some(UnitError::Refused("an input is longer than was said".into()));
+            self.problem = Some(UnitError::Refused("an input is longer than announced".into()));
             return Ok(());
         }
         // SAFETY: the range lies in the array's memory.
