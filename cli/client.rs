@@ -200,7 +200,7 @@ async fn follow_once(
     match last.filter(|summary| summary.state.is_final()) {
         Some(summary) => Ok(summary),
         None => {
-            Err(CliError::new(Status::Unreachable, "the coordinator stopped telling of the job"))
+            Err(CliError::new(Status::Unreachable, "the coordinator stopped reporting on the job"))
         }
     }
 }

@@ -125,7 +125,7 @@ fn check_names(
 ) -> Result<(), String> {
     for name in common.keys() {
         if !command.get_subcommands().any(|subcommand| has_option(subcommand, name)) {
-            return Err(format!("`{name}` is no option of any command"));
+            return Err(format!("`{name}` is not an option of any command"));
         }
     }
     for (subcommand, values) in own {
@@ -133,7 +133,7 @@ fn check_names(
             command.find_subcommand(subcommand).is_some_and(|command| has_option(command, name))
         };
         if let Some(name) = values.keys().find(|name| !known(name)) {
-            return Err(format!("`{name}` is no option of `tessera {subcommand}`"));
+            return Err(format!("`{name}` is not an option of `tessera {subcommand}`"));
         }
     }
     Ok(())
@@ -168,7 +168,7 @@ fn texts(name: &str, value: &toml::Value) -> Result<Vec<String>, String> {
             Ok(each.collect::<Result<Vec<_>, _>>()?.concat())
         }
         toml::Value::Datetime(_) | toml::Value::Table(_) => {
-            Err(format!("`{name}` is no text, number or list"))
+            Err(format!("`{name}` is not a text, number or list"))
         }
     }
 }
@@ -211,8 +211,8 @@ mod tests {
     fn wrong_settings_are_named() {
         let line = ["tessera", "jobs"];
         for (file, part) in [
-            ("sppp = 7", "`sppp` is no option"),
-            ("[render]\nidentity = 'x'", "`identity` is no option of `tessera render`"),
+            ("sppp = 7", "`sppp` is not an option"),
+            ("[render]\nidentity = 'x'", "`identity` is not an option of `tessera render`"),
             ("[paint]\nspp = 1", "[paint] is not a command"),
             ("spp = 1979-05-27", "no text, number or list"),
             ("spp = ", "TOML"),

@@ -203,8 +203,8 @@ impl From<RenewError> for CliError {
             RenewError::Frame(error) => ClientError::Frame(error).into(),
             RenewError::Keep(error) => error.into(),
             RenewError::Refused(_) => Self::new(Status::NotAllowed, error).hint(
-                "ask whoever runs the farm for a join token, and enrol again with it: \
-                    `tessera enrol --replace --token-file FILE`",
+                "ask the farm's administrator for a join token, and enrol again with it: `tessera \
+                    enrol --replace --token-file FILE`",
             ),
             _ => Self::new(Status::Failure, error),
         }
@@ -258,7 +258,7 @@ impl From<BlobError> for CliError {
         let status = if interrupted { Status::Unreachable } else { Status::Failure };
         let this = Self::new(status, error);
         if interrupted {
-            this.hint("run the command again: it goes on where it stopped")
+            this.hint("run the command again: it continues where it stopped")
         } else {
             this
         }

@@ -109,11 +109,11 @@ impl LocalFarm {
         for mut node in self.nodes {
             node.stop_now();
             if let Err(error) = node.join().await {
-                tracing::debug!(%error, "a node did not end well");
+                tracing::debug!(%error, "a node ended with an error");
             }
         }
         if let Err(error) = self.coordinator.shutdown().await {
-            tracing::debug!(%error, "the coordinator did not end well");
+            tracing::debug!(%error, "the coordinator ended with an error");
         }
         cpu_before
     }

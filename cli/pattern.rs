@@ -43,8 +43,8 @@ pub enum PatternError {
     Empty,
     /// `%` and something that is no place for a number.
     #[error(
-        "output path `{pattern}`: `{found}` is no place for a frame number; write `%04d`, or `%%` \
-            for a percent sign"
+        "output path `{pattern}`: `{found}` is not a place for a frame number; write `%04d`, or \
+            `%%` for a percent sign"
     )]
     Percent {
         /// The whole pattern.
@@ -54,8 +54,8 @@ pub enum PatternError {
     },
     /// A `{` without a valid place for a number, or a single `}`.
     #[error(
-        "output path `{pattern}`: `{found}` is no place for a frame number; write `{{frame:04}}`, \
-            or `{{{{` and `}}}}` for braces"
+        "output path `{pattern}`: `{found}` is not a place for a frame number; write \
+            `{{frame:04}}`, or `{{{{` and `}}}}` for braces"
     )]
     Brace {
         /// The whole pattern.

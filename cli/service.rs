@@ -77,7 +77,7 @@ impl Manager {
             return;
         }
         if let Err(error) = sd_notify::notify(state) {
-            tracing::warn!(%error, "the service manager cannot be told");
+            tracing::warn!(%error, "the service manager cannot be notified");
         }
     }
 }

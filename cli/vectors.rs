@@ -10,7 +10,8 @@ use tessera_protocol::limits::{FRAME_EDGE_MAX, FRAME_PIXELS_MAX};
 pub enum ValueError {
     /// The text is not `WIDTHxHEIGHT`.
     #[error(
-        "`{0}` is no frame size; write it as 1920x1080, with edges of 1 to {FRAME_EDGE_MAX} pixels"
+        "`{0}` is not a frame size; write it as 1920x1080, with edges of 1 to {FRAME_EDGE_MAX} \
+            pixels"
     )]
     Size(String),
     /// More pixels than a frame may have.
@@ -20,10 +21,12 @@ pub enum ValueError {
     #[error("`{0}` is not three finite numbers; write them as X,Y,Z without spaces")]
     Vector(String),
     /// The text is not `#rrggbb`.
-    #[error("`{0}` is no colour; write #rrggbb in hexadecimal digits, such as #ff8000")]
+    #[error("`{0}` is not a colour; write #rrggbb in hexadecimal digits, such as #ff8000")]
     Color(String),
     /// The text names no environment light.
-    #[error("`{0}` is no environment; give a .hdr or .exr file, #rrggbb, linear R,G,B, or none")]
+    #[error(
+        "`{0}` is not an environment; give a .hdr or .exr file, #rrggbb, linear R,G,B, or none"
+    )]
     Environment(String),
     /// Radiance below zero.
     #[error("`{0}` has a component below 0; radiance is never negative")]

@@ -41,8 +41,8 @@ pub(crate) async fn run(args: AuditArgs) -> Result<Status, CliError> {
         format!("the chain of the audit log is broken: {}", text.join("; ")),
     )
     .hint(
-        "compare with a copy of DATA/audit; a head that was noted elsewhere tells how much is \
-                as it was",
+        "compare with a copy of DATA/audit; a head that was noted elsewhere shows which entries \
+            are unchanged",
     ))
 }
 

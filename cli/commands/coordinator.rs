@@ -45,8 +45,8 @@ pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
         () = stops.next() => tracing::info!("stopping"),
         error = coordinator.failed() => {
             return Err(CliError::from(error)
-                .hint("what was acknowledged is safe; start the coordinator again once its disk is \
-                    well"));
+                .hint("what was acknowledged is safe; start the coordinator again once its disk \
+                    works again"));
         }
     }
     attending.abort();

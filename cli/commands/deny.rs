@@ -21,7 +21,7 @@ pub(crate) async fn deny(args: DenyArgs) -> Result<Status, CliError> {
     match args.json {
         true => json::print(&denied)?,
         false => denied.iter().for_each(|entry| {
-            eprintln!("{} is shut out; `tessera allow {}` ends that", shown(entry), entry.identity);
+            eprintln!("{} is denied; `tessera allow {}` ends that", shown(entry), entry.identity);
         }),
     }
     Ok(Status::Done)
@@ -54,7 +54,7 @@ fn is_act_of(entry: &LogEntry, name: &str) -> bool {
 pub(crate) async fn allow(args: AllowArgs) -> Result<Status, CliError> {
     let farm = Farm::of(&args.farm)?;
     for entry in ask(&farm, &Request::Allow { identity: args.who }).await? {
-        eprintln!("{} may come in again", shown(&entry));
+        eprintln!("{} is allowed again", shown(&entry));
     }
     Ok(Status::Done)
 }

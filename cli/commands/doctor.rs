@@ -91,12 +91,12 @@ fn judge(burned: &Burned, time: Duration) -> Finding {
         Some(failure) => Finding::fail(
             "burn",
             format!("{text}; then {failure}"),
-            "leave it out, and have it looked at",
+            "leave it out, and have it checked",
         ),
         None => Finding::fail(
             "burn",
             text,
-            "it computes wrongly under load: leave it out, and have it looked at",
+            "it computes wrongly under load: leave it out, and have it checked",
         ),
     }
 }

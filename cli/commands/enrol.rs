@@ -18,7 +18,7 @@ pub(crate) async fn run(args: EnrolArgs) -> Result<Status, CliError> {
     if Identity::is_at(&folder) && !args.replace {
         let message = format!("there is an identity at `{}` already", folder.display());
         return Err(CliError::new(Status::Failure, message)
-            .hint("--replace takes its place; --identity DIR puts the new one elsewhere"));
+            .hint("--replace replaces it; --identity DIR stores the new one elsewhere"));
     }
     let address = first_address(&args.farm)?;
     let token: JoinToken = read_token(&args.token_file)?.parse().map_err(|error| {

@@ -62,8 +62,8 @@ pub(crate) async fn run(args: NodeArgs) -> Result<Status, CliError> {
             }
             heard = notices.next() => match heard {
                 Heard::Notice(notice) => {
-                    tracing::warn!(notice = notice.what, "draining: this machine is to go");
-                    supervision.leave("draining: this machine is to go");
+                    tracing::warn!(notice = notice.what, "draining: this machine is taken back");
+                    supervision.leave("draining: this machine is taken back");
                     leaves = Leaves::Asked;
                 }
                 Heard::HandIn => {

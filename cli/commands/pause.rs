@@ -14,9 +14,9 @@ pub(crate) async fn pause(args: PauseArgs, pause: bool) -> Result<Status, CliErr
         let request = if pause { Request::Pause(job) } else { Request::Resume(job) };
         match farm.ask(&request).await? {
             Response::Done if pause => {
-                eprintln!("paused {job}; `tessera resume {job}` lets it go on")
+                eprintln!("paused {job}; `tessera resume {job}` resumes it")
             }
-            Response::Done => eprintln!("{job} goes on"),
+            Response::Done => eprintln!("resumed {job}"),
             _ => return Err(unexpected()),
         }
     }

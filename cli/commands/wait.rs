@@ -24,7 +24,7 @@ pub(crate) async fn run(args: WaitArgs) -> Result<Status, CliError> {
             Err(_) => {
                 let message = format!("job {job} has not ended within {secs} s");
                 return Err(CliError::new(Status::TimedOut, message)
-                    .hint("it goes on; `tessera job` shows how far it is"));
+                    .hint("it continues; `tessera job` shows its progress"));
             }
         },
     };
@@ -40,7 +40,7 @@ fn say_pauses(summary: &JobSummary, paused: &mut bool) {
     if std::mem::replace(paused, now) != now {
         match now {
             true => eprintln!("waiting: {}", printable(&summary.note)),
-            false if !summary.state.is_final() => eprintln!("job {} goes on", summary.job),
+            false if !summary.state.is_final() => eprintln!("job {} continues", summary.job),
             false => {}
         }
     }

@@ -117,7 +117,7 @@ pub(crate) fn known_answers(device: &dyn Device, frames: &[Frame]) -> Finding {
                 return Finding::fail(
                     "device",
                     text,
-                    "it computes wrongly; leave it out and have it looked at",
+                    "it computes wrongly; leave it out and have it checked",
                 );
             }
             None => {}

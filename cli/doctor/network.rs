@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_in_use_is_told() {
+    fn a_port_in_use_is_reported() {
         let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap();
         assert_eq!(listen(address).verdict, super::super::Verdict::Fail);

@@ -99,8 +99,8 @@ fn check_size(width: u64, height: u64) -> Result<(u32, u32), String> {
         return Ok((width as u32, height as u32));
     }
     Err(format!(
-        "{width}x{height} pixels are none, or beyond {FRAME_EDGE_MAX} an edge or \
-            {FRAME_PIXELS_MAX} in all; resize it"
+        "{width}x{height} pixels have an edge that is not in 1 to {FRAME_EDGE_MAX}, or are more \
+            than {FRAME_PIXELS_MAX}; resize it"
     ))
 }
 

@@ -163,7 +163,7 @@ impl Report {
             writeln!(
                 f,
                 "                    {count} of these pixels differ, and relMSE and the mean do \
-                    not tell of it"
+                    not show it"
             )?;
         }
         Ok(())
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compared_is_an_error() {
+    fn incomparable_files_are_an_error() {
         let (folder, [a, _]) = files(|_, _| (0.0, 0.0, 0.0));
         let small = folder.path().join("small.exr");
         write_rgb_file(&small, 2, 2, |_, _| (0.0f32, 0.0f32, 0.0f32)).unwrap();

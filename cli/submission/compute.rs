@@ -173,7 +173,7 @@ fn read_kernel(path: &Path) -> Result<String, CliError> {
     if bytes.len() as u64 > PROGRAM_BYTES_MAX {
         return Err(about(usage(format!("a kernel has at most {PROGRAM_BYTES_MAX} bytes"))));
     }
-    String::from_utf8(bytes).map_err(|_| about(usage("it is no text in UTF-8")))
+    String::from_utf8(bytes).map_err(|_| about(usage("it is not UTF-8 text")))
 }
 
 /// PTX of a kernel in CUDA C++; None where there is no compiler here.

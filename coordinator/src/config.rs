@@ -7,10 +7,10 @@ use tessera_core::Settings;
 use tessera_protocol::Fingerprint;
 use tessera_transport::{Lifetimes, Rates, Timing};
 
-/// Limits on what peers can use.
+/// Limits on the resources that peers can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Most connections.
+    /// Largest number of connections at a time, of all peers together.
     pub connections: usize,
     /// Most connections of one user or administrator. Nodes have fewer.
     pub connections_per_identity: usize,

@@ -224,7 +224,7 @@ fn shared(config: &Config, context: &Arc<Context>, blobs: GuardedBlobs) -> Share
     }
 }
 
-/// Starts coordinators.
+/// Entry point that starts a coordinator.
 #[derive(Debug)]
 pub struct Coordinator;
 

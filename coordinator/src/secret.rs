@@ -38,7 +38,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn a_secret_is_made_once_and_read_by_nobody_else() {
+    fn a_secret_is_made_once_and_readable_only_by_its_owner() {
         let root = tempfile::tempdir().unwrap();
         let folder = DataFolder::open(root.path()).unwrap();
         let secret = open_or_create(&folder).unwrap();

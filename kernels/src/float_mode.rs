@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mode_that_a_library_left_behind_is_put_aside_and_put_back() {
+    fn a_foreign_float_mode_is_replaced_and_restored() {
         const FLUSH_TO_ZERO: u64 = 0x8000;
         let original = read();
         write(original | FLUSH_TO_ZERO);

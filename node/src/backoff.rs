@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-/// First wait.
+/// Wait before the first repetition.
 const FIRST: Duration = Duration::from_millis(200);
 /// Longest wait before jitter.
 const LONGEST: Duration = Duration::from_secs(15);

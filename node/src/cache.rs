@@ -35,7 +35,7 @@ pub enum CacheError {
     },
 }
 
-/// A complete blob.
+/// A blob that is completely in the cache.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     bytes: u64,
@@ -98,8 +98,8 @@ impl BlobCache {
                     ));
                 }
                 _ => {
-                    tracing::warn!(file = %entry.path().display(), "foreign file in the cache left \
-                        alone")
+                    tracing::warn!(file = %entry.path().display(), "foreign file in the cache is \
+                        kept")
                 }
             }
         }

@@ -14,7 +14,7 @@ use tessera_transport::Timing;
 pub enum DeviceSpec {
     /// Every CUDA device if one works, otherwise the CPU.
     Auto,
-    /// The CPU.
+    /// The CPU of this machine.
     Cpu,
     /// CUDA devices: the one with this index, or all.
     Cuda(Option<u32>),

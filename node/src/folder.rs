@@ -21,7 +21,7 @@ pub enum FolderError {
     Damaged {
         /// Path of the file.
         path: PathBuf,
-        /// Expected content.
+        /// Content that was expected.
         expected: &'static str,
     },
     /// The disk returned an error.

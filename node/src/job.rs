@@ -20,7 +20,7 @@ pub(crate) fn checked_spec(raw: RawJobSpec) -> Result<Arc<JobKind>, Failure> {
     match raw.check() {
         Ok(spec) => Ok(Arc::new(spec.kind)),
         Err(error) if error.unknown => Err(Failure::Unable(error.to_string())),
-        Err(error) => Err(Failure::Scene(format!("the job makes no sense: {error}"))),
+        Err(error) => Err(Failure::Scene(format!("the job is invalid: {error}"))),
     }
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn check_assignment(kind: &JobKind, assignment: &Assignment) -> Resul
         (JobKind::Compute(spec), Task::Chunk { first, count, .. }) => {
             check_chunk(spec, *first, *count)
         }
-        (_, task) => Err(Failure::Device(format!("{task:?} is no unit of such a job"))),
+        (_, task) => Err(Failure::Device(format!("{task:?} is not a unit of such a job"))),
     }
 }
 

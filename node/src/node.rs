@@ -12,7 +12,7 @@ use tessera_protocol::device::DeviceInfo;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-/// Starts nodes.
+/// Entry point that starts a node.
 #[derive(Debug)]
 pub struct Node;
 
@@ -107,7 +107,7 @@ impl RunningNode {
     /// Waits for its end. May be dropped and called again.
     ///
     /// # Errors
-    /// Why it could not go on. [`NodeError::Fault`] where its end has been told already.
+    /// Why it could not continue. [`NodeError::Fault`] where its end has been told already.
     pub async fn join(&mut self) -> Result<Ended, NodeError> {
         let Some(task) = &mut self.task else {
             return Err(NodeError::Fault("its end has been told already".into()));

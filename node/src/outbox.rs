@@ -35,7 +35,7 @@ pub enum OutboxError {
     Full {
         /// Bytes in the outbox.
         held: u64,
-        /// Limit in bytes.
+        /// Limit of the outbox in bytes.
         limit: u64,
         /// Bytes of the result.
         wanted: u64,

@@ -77,7 +77,7 @@ pub enum Ended {
     /// The node was drained. This many results were not acknowledged in time, and stay in the
     /// outbox for the next start.
     Drained {
-        /// Number of results.
+        /// Number of results that were not acknowledged.
         unacknowledged: usize,
     },
     /// The node was stopped at once.

@@ -53,9 +53,9 @@ pub struct LogEntry {
     pub n: u64,
     /// Seconds since the Unix epoch.
     pub at: u64,
-    /// Who did it: role and name.
+    /// Role and name of the client that did it.
     pub who: String,
-    /// What was done.
+    /// Action that was done, in words.
     pub what: String,
     /// The object of the action, and details.
     pub about: String,
@@ -108,10 +108,10 @@ pub struct DeniedIdentity {
     pub identity: String,
     /// The node's name when it was denied; empty for people.
     pub name: String,
-    /// Who denied the identity.
+    /// Name of the admin that denied the identity.
     pub by: String,
     /// When it was denied, in seconds since the Unix epoch.
     pub at: u64,
-    /// Reason for people.
+    /// Reason that the admin gave, for people.
     pub reason: String,
 }

@@ -115,15 +115,15 @@ pub enum Response {
     Blobs(Vec<BlobHash>),
     /// The job is accepted and durable.
     Accepted(JobId),
-    /// All jobs.
+    /// Answers a request for all jobs.
     Jobs(Vec<JobSummary>),
-    /// One job.
+    /// Answers a request for one job.
     Job(Box<JobDetail>),
     /// One page of frames.
     Frames(Vec<FrameStatus>),
     /// State of a watched job.
     Progress(Box<Progress>),
-    /// All nodes.
+    /// Answers a request for all nodes.
     Nodes(Vec<NodeSummary>),
     /// The request is done, and its effect is durable.
     Done,
@@ -135,11 +135,11 @@ pub enum Response {
     Error(RequestError),
     /// One page of tokens.
     Tokens(Vec<TokenSummary>),
-    /// Denied identities.
+    /// Answers a request for the deny-list.
     Denied(Vec<DeniedIdentity>),
-    /// The audit log.
+    /// Answers a request for the audit log.
     Log(LogReport),
-    /// The farm's authority.
+    /// State of the farm's authority.
     Authority(AuthorityStatus),
     /// Next bytes of a backup, at most a quarter of a megabyte.
     Backup(Vec<u8>),
@@ -176,7 +176,7 @@ pub enum RequestError {
 pub struct AuditReport {
     /// Number of records that were read.
     pub records: u64,
-    /// Number of jobs.
+    /// Number of jobs in the journal.
     pub jobs: u64,
     /// Number of committed units.
     pub units_committed: u64,

@@ -19,7 +19,7 @@ pub enum DeviceKind {
 pub struct DeviceInfo {
     /// Name of the device in `--device`: `cpu`, `cuda:0`, or `cuda:0/1` for a MIG slice.
     pub slot: String,
-    /// CPU or CUDA.
+    /// Kind of the device: CPU or CUDA.
     pub kind: DeviceKind,
     /// Product name, as the manufacturer gives it.
     pub name: String,
@@ -82,7 +82,7 @@ pub struct DeviceTelemetry {
     pub memory_free: Option<u64>,
     /// Memory in bytes that the node holds on the device and would give up for another unit.
     pub memory_held: Option<u64>,
-    /// Degrees Celsius.
+    /// Temperature in degrees Celsius.
     pub temperature: Option<u32>,
     /// Power drawn, milliwatts.
     pub power_milliwatts: Option<u32>,

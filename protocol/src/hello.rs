@@ -31,11 +31,11 @@ pub const ALPN: &[u8] = b"tessera/1";
 /// Introduces a peer: its build, and the versions that it speaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// Oldest version spoken.
+    /// Oldest protocol version that the peer speaks.
     pub oldest: u16,
-    /// Newest version spoken.
+    /// Newest protocol version that the peer speaks.
     pub newest: u16,
-    /// The build's fingerprint.
+    /// Fingerprint of the peer's build: equal fingerprints give equal bits.
     pub fingerprint: Fingerprint,
     /// The build's name and version, for people.
     pub build: String,
@@ -56,7 +56,7 @@ pub enum HelloError {
             {PROTOCOL_VERSION_OLDEST} to {PROTOCOL_VERSION}"
     )]
     Version {
-        /// The peer's build.
+        /// Build of the peer, for people.
         build: String,
         /// The peer's oldest version.
         oldest: u16,

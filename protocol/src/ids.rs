@@ -91,7 +91,7 @@ impl fmt::Display for Epoch {
 /// Names one lease, to the node and to the coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Lease {
-    /// The leased unit.
+    /// Unit that the lease is for.
     pub unit: UnitKey,
     /// Epoch of the lease.
     pub epoch: Epoch,

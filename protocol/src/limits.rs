@@ -18,7 +18,7 @@ pub const DEPTH_MAX: u32 = 1024;
 pub const FRAME_UNITS_MAX: u64 = 1 << 24;
 /// Most frames of one job: three hours at 24 frames per second are 259,200.
 pub const JOB_FRAMES_MAX: u32 = 1 << 18;
-/// Largest frame number.
+/// Largest frame number; it has seven digits.
 pub const FRAME_NUMBER_MAX: u32 = 9_999_999;
 /// Most units of one job: 2^31 bits of bitmap are 256 MiB.
 pub const JOB_UNITS_MAX: u64 = 1 << 31;

@@ -31,7 +31,7 @@ pub struct SampleRange {
 /// A message of a node, on the control stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum NodeToCoordinator {
-    /// Begins a session.
+    /// Begins a session; the first message of a node.
     Join(Join),
     /// Sets the most units that the coordinator gives to the node from now on.
     Capacity {
@@ -45,7 +45,7 @@ pub enum NodeToCoordinator {
         /// True if the node has the scene prepared; false if it dropped the scene.
         held: bool,
     },
-    /// An attempt failed.
+    /// Reports that an attempt failed.
     Failed {
         /// Lease of the attempt.
         lease: Lease,
@@ -64,7 +64,7 @@ pub enum NodeToCoordinator {
     Devices(Vec<DeviceInfo>),
 }
 
-/// Introduces a node.
+/// A node's description of itself at the beginning of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Join {
     /// Id of the node. It must be the id in the node's certificate.
@@ -102,7 +102,7 @@ pub enum Failure {
     /// memory is full. The unit waits for it without a counted attempt, as long as the
     /// coordinator's settings allow.
     Asset(String),
-    /// The device failed.
+    /// The device failed, for the given reason.
     Device(String),
     /// The device does not have enough memory, not even for the smallest plan. No attempt is
     /// counted; a device with more memory gets the unit.
@@ -128,7 +128,7 @@ pub struct MemoryShortage {
     /// Bytes that the device could have given: the free ones, and those that the node would have
     /// given up.
     pub available: u64,
-    /// Description for people.
+    /// Description of the shortage, for people.
     pub reason: String,
 }
 
@@ -173,12 +173,12 @@ pub enum CoordinatorToNode {
     },
     /// Takes unfinished leases back. The node stops working on them.
     Revoke {
-        /// Leases to stop.
+        /// Leases to stop and drop.
         leases: Vec<Lease>,
     },
     /// Makes the node forget a job: all its leases, and its scene if no other job uses it.
     Forget {
-        /// Job to forget.
+        /// Job whose state the node can drop.
         job: JobId,
     },
     /// Makes the node finish its work, take no new work, and leave.
@@ -201,7 +201,7 @@ pub struct Assignment {
     pub unit: UnitIndex,
     /// Epoch of the lease.
     pub epoch: Epoch,
-    /// Work to do.
+    /// Work to do for the unit.
     pub task: Task,
 }
 
@@ -210,7 +210,7 @@ pub struct Assignment {
 pub enum Task {
     /// A tile of a render job.
     Tile {
-        /// Pixels to render.
+        /// Rectangle of pixels to render.
         tile: TileRect,
         /// Samples to render for each pixel.
         samples: SampleRange,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Renders units.
+    /// A machine that renders units.
     Node,
     /// Submits jobs and ends its own jobs. On the command line, `user` is another name for this
     /// role.

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn every_sample_is_in_one_pass_and_every_pass_in_the_round_that_has_its_samples() {
+    fn every_sample_is_in_one_pass_of_its_own_round() {
         for spp in (1..700).chain([
             1024,
             2047,

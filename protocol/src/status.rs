@@ -73,7 +73,7 @@ pub struct JobSummary {
     pub job: JobId,
     /// Name of the job.
     pub name: String,
-    /// Who submitted it.
+    /// Name of the client that submitted the job.
     pub owner: String,
     /// State of the job.
     pub state: JobState,
@@ -83,13 +83,13 @@ pub struct JobSummary {
     pub submitted_at: u64,
     /// When the job ended.
     pub ended_at: Option<u64>,
-    /// Number of frames.
+    /// Number of frames of the job.
     pub frames: u32,
     /// Number of finished frames.
     pub frames_done: u32,
     /// Number of frames that cannot finish.
     pub frames_failed: u32,
-    /// Number of units.
+    /// Number of units of the job, as far as they are known.
     pub units: u64,
     /// Number of committed units.
     pub units_committed: u64,
@@ -136,7 +136,7 @@ pub struct CopyCount {
     pub wasted_millis: u64,
 }
 
-/// A failed attempt.
+/// One failed attempt, for people.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FailureNote {
     /// Time of the failure, in seconds since the Unix epoch.

@@ -61,7 +61,7 @@ pub struct BlobRequest {
     pub offset: u64,
 }
 
-/// Offers a blob.
+/// Offers a blob to the receiving side of a put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlobOffer {
     /// The blob that is offered.

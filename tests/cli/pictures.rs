@@ -177,7 +177,7 @@ fn diff_tells_identical_from_close_from_different() {
 /// does not.
 // promise: P5
 #[test]
-fn a_frame_sampled_for_a_time_says_what_makes_it_again() {
+fn a_time_limited_frame_reports_how_to_make_it_again() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let scene = library("spinning-cube.gltf").display().to_string();
     let fixed = ["render", &scene, "--size", "40x24", "--depth", "2", "--frames", "3-4", "--json"];
@@ -315,7 +315,7 @@ fn half_precision_is_for_exr_files() {
 }
 
 #[test]
-fn what_is_in_focus_is_told_by_a_distance_or_a_point() {
+fn focus_is_set_by_a_distance_or_a_point() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     std::fs::write(folder.path().join("a.gltf"), two_looks(0)).expect("a scene file");
     let view = ["--eye", "0.25,0.25,2", "--target", "0.25,0.25,0", "--lens-radius", "0.5"];

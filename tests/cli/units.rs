@@ -46,7 +46,7 @@ fn units() -> (tempfile::TempDir, Vec<PathBuf>) {
 }
 
 #[test]
-fn the_units_verify_without_a_word() {
+fn systemd_accepts_the_units_without_a_warning() {
     if !analyzes() {
         return;
     }
@@ -60,7 +60,7 @@ fn the_units_verify_without_a_word() {
 }
 
 #[test]
-fn the_services_are_shut_in() {
+fn the_services_are_sandboxed() {
     if !analyzes() {
         return;
     }

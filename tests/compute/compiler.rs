@@ -32,7 +32,7 @@ fn waits_for_nvrtc(farm: &Farm, job: &str) {
 }
 
 #[test]
-fn a_kernel_that_nobody_can_compile_waits_and_says_so() {
+fn a_kernel_that_no_node_can_compile_waits_with_a_reason() {
     let mut farm = Farm::start(0);
     farm.add_gpu_node_with("bare", "/nowhere/libnvrtc.so.13".into());
     farm.wait_until_ready();

@@ -36,7 +36,7 @@ fn a_kernel_that_fails_fails_its_job_and_nothing_else() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_before_it_is_sent() {
+fn impossible_jobs_are_refused_before_they_are_sent() {
     let farm = Farm::start(0);
     let blur = example("blur.ptx");
     let image = format!("image={}", example("image.npy"));
@@ -51,7 +51,7 @@ fn what_cannot_work_is_refused_before_it_is_sent() {
         "{status}: {error}"
     );
     let (status, error) = refused(&["--input", &image, "--arg", "radius=1.5"]);
-    assert!(status == 2 && error.contains("1.5 is no whole number"), "{status}: {error}");
+    assert!(status == 2 && error.contains("1.5 is not a whole number"), "{status}: {error}");
     let (status, error) = refused(&["--input", &image, "--arg", "radius=one"]);
     assert!(status == 2 && error.contains("`one` is not a number"), "{status}: {error}");
     let (status, error) = refused(&["--input", "image=absent.npy"]);

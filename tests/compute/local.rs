@@ -25,7 +25,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_job_runs_on_this_machine_alone() {
+fn a_compute_job_runs_on_this_machine_without_a_farm() {
     let folder = tempfile::tempdir().unwrap();
     let rack = Rack::new(&Config::of(1, Device::default())).unwrap();
     let done = |rack, arguments: &[&str]| {

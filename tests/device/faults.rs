@@ -42,7 +42,7 @@ fn one_fails_and_the_rest_is_done_later(
 }
 
 #[test]
-fn an_illegal_address_fails_one_unit_and_a_new_worker_goes_on() {
+fn an_illegal_address_fails_one_unit_and_restarts_the_worker() {
     let (bench, opened) = struck(Fault::new(FaultKind::IllegalAddress), |_| {});
     let device = &*opened.devices[0];
     one_fails_and_the_rest_is_done_later(
@@ -140,7 +140,7 @@ fn a_unit_too_large_for_a_device_reports_both_sizes() {
 }
 
 #[test]
-fn what_a_device_did_since_it_went_wrong_goes_back() {
+fn results_of_a_wrong_device_are_returned() {
     let (_bench, opened) = struck(Fault::new(FaultKind::WrongResult).times(0), |_| {});
     let device = &*opened.devices[0];
     let pending: Vec<Pending> = (0..6).map(|index| submit(device, &frame(), unit(index))).collect();

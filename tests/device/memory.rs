@@ -45,7 +45,7 @@ fn inspected(scene: &Path) -> [u64; 2] {
 }
 
 #[test]
-fn what_inspect_says_is_within_a_tenth_of_what_devices_use() {
+fn memory_by_inspect_is_within_a_tenth_of_what_devices_use() {
     let scenes = scenes();
     assert!(!scenes.is_empty());
     for (path, id) in scenes.iter().zip(2..) {

@@ -51,7 +51,7 @@ fn a_device_that_computes_wrongly_is_not_opened() {
 }
 
 #[test]
-fn a_device_that_is_not_there_is_told_by_its_number() {
+fn a_missing_device_is_named_by_its_number() {
     let mut bench = Bench::with(|_| {});
     bench.config.devices = vec!["cuda:7".parse().unwrap()];
     says(&bench.refusal(), &["`cuda:7` cannot be used", "no CUDA device 7"]);

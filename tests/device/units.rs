@@ -61,7 +61,7 @@ fn a_scene_with_instances_has_kernels_of_its_own() {
 }
 
 #[test]
-fn a_device_says_what_it_is_and_how_it_is() {
+fn a_device_reports_its_identity_and_health() {
     let bench = Bench::with(|device| device.temperature = 57);
     let opened = bench.open();
     let device = &opened.devices[0];
@@ -121,7 +121,7 @@ fn scenes_that_are_not_used_make_room() {
 }
 
 #[test]
-fn a_cancelled_unit_ends_and_the_next_ones_go_on() {
+fn a_cancelled_unit_ends_and_later_ones_continue() {
     let bench = Bench::with(|device| device.pause_micros_per_launch = 20_000);
     let opened = bench.open();
     let device = &*opened.devices[0];

@@ -108,7 +108,7 @@ fn a_disk_that_fills_silently_loses_nothing_acknowledged() {
         told = told.max(told_of(farm, &film.job).unwrap_or(0));
         let logs = farm.logs();
         logs.contains("disk is full")
-            || logs.contains("start the coordinator again once its disk is well")
+            || logs.contains("start the coordinator again once its disk works again")
     });
     std::thread::sleep(Duration::from_secs(1));
     told = told.max(told_of(&film.farm, &film.job).unwrap_or(0));
@@ -175,7 +175,7 @@ fn a_node_with_a_full_disk_says_so_and_takes_no_work() {
 }
 
 #[test]
-fn a_job_waits_for_room_where_the_only_node_has_none() {
+fn a_job_waits_while_the_only_node_has_a_full_disk() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let preload = Preload::build(folder.path());
     let mut farm = Farm::prepare();

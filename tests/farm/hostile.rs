@@ -40,7 +40,7 @@ async fn link(farm: &Farm) -> Link {
 
 // promise: P8
 #[test]
-fn datagrams_of_garbage_are_passed_over() {
+fn garbage_datagrams_are_ignored() {
     let farm = Farm::start(1, 1);
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let mut noise: u32 = 1;
@@ -58,7 +58,7 @@ fn datagrams_of_garbage_are_passed_over() {
 
 // promise: P8
 #[test]
-fn streams_of_garbage_end_and_others_go_on() {
+fn garbage_ends_its_stream_and_no_other() {
     let farm = Farm::start(1, 1);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
@@ -92,7 +92,7 @@ fn streams_of_garbage_end_and_others_go_on() {
 }
 
 #[test]
-fn another_protocol_version_is_told_so() {
+fn another_protocol_version_is_refused_by_name() {
     let farm = Farm::start(0, 1);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let error = runtime.block_on(async {
@@ -118,7 +118,7 @@ fn another_protocol_version_is_told_so() {
 
 // promise: P8
 #[test]
-fn tokens_that_are_wrong_used_or_expired_let_nobody_in() {
+fn wrong_used_and_expired_tokens_are_refused() {
     let farm = Farm::start(0, 1);
     let enrol = |token: &str, who: &str, status: Option<i32>| {
         let file = farm.folder().join("token");
@@ -167,7 +167,7 @@ fn nodes_may_not_ask_what_users_may() {
 
 // promise: P1
 #[test]
-fn a_full_disk_is_said_and_waited_for() {
+fn a_full_disk_is_reported_and_waited_for() {
     let mut farm = Farm::start(1, 1);
     let want = {
         let job = farm.submit(&library("cornell-box.gltf"), &SMALL);

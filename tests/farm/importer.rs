@@ -130,7 +130,7 @@ fn node_process(farm: &Farm) -> u32 {
 
 // promise: P8
 #[test]
-fn hostile_scenes_fail_their_jobs_and_the_node_goes_on() {
+fn hostile_scenes_fail_their_jobs_and_the_node_survives() {
     let farm = farm("512", "60");
     is_well(&farm);
     let node = node_process(&farm);
@@ -173,7 +173,7 @@ fn slow() -> Trap {
 
 // promise: P8
 #[test]
-fn a_scene_that_takes_forever_is_given_up_and_the_node_goes_on() {
+fn an_endless_scene_is_given_up_and_the_node_survives() {
     let farm = farm("4096", "2");
     let ended = send_all(&farm, &[slow()]);
     assert!(
@@ -194,7 +194,7 @@ fn importers(node: u32) -> Vec<u32> {
 
 // promise: P8
 #[test]
-fn an_importer_that_crashes_fails_its_job_and_the_node_goes_on() {
+fn a_crashing_importer_fails_its_job_and_the_node_survives() {
     let farm = farm("4096", "300");
     is_well(&farm);
     let node = node_process(&farm);

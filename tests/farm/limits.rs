@@ -179,7 +179,7 @@ fn streams_beyond_the_limit_are_not_opened() {
 
 // promise: P8
 #[test]
-fn handshakes_that_are_never_finished_keep_nobody_out() {
+fn unfinished_handshakes_lock_no_one_out() {
     let farm = farm(&["--handshakes", "16"]);
     let first = within("the first datagrams of 48 dials", first_datagrams(&farm, 48));
     // Another address than that of those who are well, and nobody there who answers.

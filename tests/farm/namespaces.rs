@@ -100,7 +100,7 @@ fn wait_for_progress(farm: &Farm, job: &str, when: &str) {
 
 // promise: P4, P5
 #[test]
-fn what_the_kernel_takes_away_and_gives_back_changes_no_bit() {
+fn a_network_link_lost_and_restored_changes_no_bit() {
     let Some(hosts) = Hosts::new() else {
         return skipped(
             "NOT RUN: two hosts in namespaces: this machine lets users have none, or has no `ip`",

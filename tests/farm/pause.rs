@@ -46,7 +46,7 @@ fn last_work(process: u32) -> Instant {
 
 // promise: P6
 #[test]
-fn a_pause_stops_the_nodes_and_says_so_until_the_job_goes_on() {
+fn a_pause_stops_the_nodes_until_the_job_is_resumed() {
     let farm = Farm::start(1, 1);
     let node = farm.node_process(0);
     let job = farm.submit(&library("cornell-box.gltf"), &HEAVY);

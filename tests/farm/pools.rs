@@ -23,7 +23,7 @@ fn give_token(farm: &Farm, name: &str, options: &[&str]) {
 }
 
 #[test]
-fn jobs_for_a_pool_are_done_by_its_nodes_alone() {
+fn jobs_for_a_pool_are_done_only_by_its_nodes() {
     let mut farm = Farm::prepare();
     farm.start_coordinator();
     farm.invite("rig", 1);

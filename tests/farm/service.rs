@@ -104,7 +104,7 @@ fn go_on(thread: i32) {
 }
 
 #[test]
-fn a_node_notifies_when_joined_and_stops_when_it_hangs() {
+fn a_node_notifies_when_joined_and_stops_if_it_hangs() {
     let mut farm = Farm::start(0, 1);
     let manager = Manager::listen(&farm);
     farm.invite("node-0", 1);
@@ -148,7 +148,7 @@ fn a_node_notifies_when_joined_and_stops_when_it_hangs() {
 }
 
 #[test]
-fn a_coordinator_notifies_when_listening_and_stops_when_it_hangs() {
+fn a_coordinator_notifies_when_listening_and_stops_if_it_hangs() {
     let mut farm = Farm::prepare();
     let manager = Manager::listen(&farm);
     let mut command = farm.coordinator_command();

@@ -16,7 +16,7 @@ fn npy(header: &str) -> Vec<u8> {
 
 // promise: P8
 #[test]
-fn arrays_that_are_none_are_refused() {
+fn malformed_arrays_are_refused() {
     let headers = [
         "{'descr': '<f4', 'fortran_order': False, 'shape': (18446744073709551615,), }",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 4294967296), }",
@@ -58,7 +58,7 @@ fn arrays_that_are_none_are_refused() {
 
 // promise: P8
 #[test]
-fn kernels_that_are_none_are_refused() {
+fn malformed_kernels_are_refused() {
     assert!(Module::parse(PTX).is_ok());
     let texts = [
         String::new(),

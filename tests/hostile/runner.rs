@@ -165,7 +165,7 @@ impl Lab {
             "panicked",
             "importer ended",
             "importer failed",
-            "importer makes no sense",
+            "importer sent an invalid message",
             "overflowed",
         ] {
             if outcome.words.contains(bad) {

@@ -43,7 +43,7 @@ fn out_of_memory_changes_the_plan_and_costs_nothing() {
 }
 
 #[test]
-fn after_an_illegal_address_a_new_worker_goes_on() {
+fn a_new_worker_continues_after_an_illegal_address() {
     let stand = struck(Fault::new(FaultKind::IllegalAddress));
     survives(&stand);
     stand.wait_until(0, "ready");
@@ -52,7 +52,7 @@ fn after_an_illegal_address_a_new_worker_goes_on() {
 
 // promise: P8
 #[test]
-fn a_driver_that_crashes_takes_its_worker_alone() {
+fn a_crashing_driver_takes_only_its_worker_down() {
     let stand = struck(Fault::new(FaultKind::Crash));
     survives(&stand);
     stand.wait_until(0, "ready");

@@ -180,8 +180,7 @@ impl Farm {
 
 // promise: P7
 #[test]
-fn one_node_of_ten_that_flips_a_bit_in_a_hundredth_of_its_results_is_found_and_no_picture_is_wrong()
-{
+fn a_node_with_rare_bit_flips_is_found_and_no_picture_is_wrong() {
     let (mut latest, mut taken_back, mut results, mut units) = (0, 0, 0, 0);
     for seed in 0..SEEDS {
         let outcome = Farm::run(Settings::default(), seed, true);

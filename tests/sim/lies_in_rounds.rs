@@ -293,7 +293,7 @@ fn key(frame: FrameNumber, unit: UnitIndex) -> UnitKey {
 
 // promise: P5
 #[test]
-fn what_was_decided_of_lies_is_decided_again_and_every_frame_has_the_rounds_of_the_truth() {
+fn lies_in_rounds_are_voided_and_frames_get_the_true_rounds() {
     let mut all = Outcome::default();
     for seed in 0..SEEDS {
         let outcome = Farm::run(seed);

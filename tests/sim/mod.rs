@@ -140,7 +140,7 @@ fn a_quarantined_last_node_is_caught() {
 
 // promise: P7
 #[test]
-fn a_liar_that_nobody_verifies_is_caught() {
+fn an_unverified_liar_is_caught() {
     assert_caught(Bug::LiarNotVerified);
 }
 

@@ -112,7 +112,7 @@ impl Strip {
         Self { width, first: rows.start, end: rows.end, outer_first, outer_end }
     }
 
-    /// Filters every row there is. Beyond the left and right edge, the edge goes on.
+    /// Filters every row there is. Beyond the left and right edge, the edge continues.
     pub(super) fn across(&self, plane: &[f32], taps: &[f32]) -> Vec<f32> {
         let radius = taps.len() / 2;
         let mut out = vec![0.0; plane.len()];
@@ -129,7 +129,7 @@ impl Strip {
     }
 
     /// Filters downwards, and gives the rows with a result. Beyond the upper and lower edge, the
-    /// edge goes on.
+    /// edge continues.
     pub(super) fn down(&self, plane: &[f32], taps: &[f32]) -> Vec<f32> {
         let radius = taps.len() / 2;
         let mut out = vec![0.0; (self.end - self.first) * self.width];

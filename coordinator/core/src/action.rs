@@ -18,9 +18,9 @@ use tessera_protocol::node::CoordinatorToNode;
 /// already counts on it. Nothing is acknowledged meanwhile. Several steps may be synced together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Step {
-    /// Durable facts, in order.
+    /// Durable facts in the order in which they happened.
     pub records: Vec<Record>,
-    /// What to do, in order.
+    /// Actions in the order in which they were decided.
     pub actions: Vec<Action>,
     /// Units that have moved from one state to another, for the log; none unless they are watched
     /// ([`crate::Core::watch_units`]).
@@ -28,7 +28,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// Nothing to do.
+    /// Whether the step has neither records nor actions.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty() && self.actions.is_empty()
     }
@@ -37,101 +37,101 @@ impl Step {
 /// When an action may be performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
-    /// Durable before the records of its step are: they speak of it.
+    /// Must be durable before the records of its step, which refer to it.
     BeforeRecords,
-    /// Whenever it suits.
+    /// Independent of the records: at any time, even while older steps are being synced.
     AnyTime,
-    /// Once the records of its step, and of all steps before, are durable: it tells somebody of
-    /// them.
+    /// Only after the records of its step and of all earlier steps are durable, because it
+    /// announces them.
     AfterRecords,
 }
 
-/// One thing to do.
+/// One action for the shell to perform.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Append the result's bytes to the spool of its frame: it is committed. At most one per unit
-    /// and process; after a crash, bytes of a lease that no `UnitsCommitted` record names may stand
-    /// in the spool and are to be skipped.
+    /// and process. After a crash, a spool may hold bytes of a lease that no `UnitsCommitted`
+    /// record names; they must be skipped.
     KeepResult {
-        /// Whose result.
+        /// Session that delivered the result.
         session: SessionId,
-        /// Which.
+        /// Lease that the result answers.
         lease: Lease,
     },
-    /// Forget the result's bytes.
+    /// Discard the result's bytes.
     DropResult {
-        /// Whose result.
+        /// Session that delivered the result.
         session: SessionId,
-        /// Which.
+        /// Lease that the result answers.
         lease: Lease,
     },
     /// Send a control message. A session that is gone loses it; nothing depends on its arrival.
     Send {
-        /// To whom.
+        /// Session of the receiving node.
         session: SessionId,
-        /// What.
+        /// Control message to send.
         message: CoordinatorToNode,
     },
     /// Close a session after what was sent. `SessionLost` may follow and is not needed.
     CloseSession {
-        /// Which.
+        /// Session to close.
         session: SessionId,
-        /// Why.
+        /// Reason that the node is told.
         reason: String,
     },
-    /// Answer a client.
+    /// Answer a client's request.
     Reply {
-        /// Which request.
+        /// Request that waits for the answer.
         request: RequestId,
-        /// The answer.
+        /// Answer to send.
         response: Response,
     },
-    /// All units of the frame are in: make its files. Answered by `FrameResolved` or
+    /// All units of the frame are committed: make its files. Answered by `FrameResolved` or
     /// `FrameResolveFailed`. Asked again after a restart.
     ResolveFrame {
-        /// The job.
+        /// Job that the frame belongs to.
         job: JobId,
-        /// The frame.
+        /// Number of the complete frame.
         frame: FrameNumber,
     },
-    /// All units of the frame's newest round are in: find out which of its tiles are too noisy
+    /// All units of the frame's newest round are committed: find the tiles that are too noisy
     /// ([`crate::Core::frame_rounds`]). Answered by `RoundMeasured` or `FrameResolveFailed`. Asked
     /// again after a restart.
     MeasureFrame {
-        /// The job.
+        /// Job that the frame belongs to.
         job: JobId,
-        /// The frame.
+        /// Number of the frame whose newest round is complete.
         frame: FrameNumber,
     },
-    /// The frame is finished, durably: its spool may go; watchers may be told.
+    /// The files of the frame are durable: its spool may be deleted, and watchers may be told.
     FrameFinished {
-        /// The job.
+        /// Job that the frame belongs to.
         job: JobId,
-        /// The frame.
+        /// Number of the finished frame.
         frame: FrameNumber,
     },
-    /// The frame cannot finish: its spool may go.
+    /// The frame has failed for good: its spool may be deleted.
     FrameFailed {
-        /// The job.
+        /// Job that the frame belongs to.
         job: JobId,
-        /// The frame.
+        /// Number of the failed frame.
         frame: FrameNumber,
     },
-    /// The job has ended, durably: spools of its frames that are not finished may go; watchers may
-    /// be told.
+    /// The end of the job is durable: spools of its unfinished frames may be deleted, and watchers
+    /// may be told.
     JobEnded {
-        /// The job.
+        /// Job that was finished, failed or cancelled.
         job: JobId,
     },
-    /// Log it as an error: something happened that cannot. The core goes on.
+    /// Log an error: the core found a contradiction in its own state. The core continues.
     Fault {
-        /// The kind of fault, in words.
+        /// Kind of fault, as text for the log.
         what: &'static str,
     },
 }
 
 impl Action {
-    /// When it may be performed.
+    /// Returns when the action may be performed.
     pub fn timing(&self) -> Timing {
         match self {
             Self::KeepResult { .. } => Timing::BeforeRecords,

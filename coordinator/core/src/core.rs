@@ -22,31 +22,31 @@ use tessera_protocol::ids::{
 };
 use tessera_protocol::status::{FrameStatus, JobDetail, JobSummary, NodeSummary};
 
-/// Why records are no journal of a core: the store is damaged, or of another farm. Never repaired
-/// in silence.
+/// Reason why records cannot be replayed: the store is damaged, or of another farm. Never repaired
+/// silently.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("entry {position} of the journal contradicts what is before it: {problem}")]
 pub struct ReplayError {
     /// Position among the snapshot's parts and then the records, counted from 0.
     pub position: u64,
-    /// What is wrong.
+    /// Contradiction that was found, as text for people.
     pub problem: String,
 }
 
-/// The state machine that decides everything.
+/// The state machine that makes all decisions of the coordinator.
 #[derive(Debug)]
 pub struct Core {
     books: Books,
 }
 
 impl Core {
-    /// A farm that has never run.
+    /// Creates a farm that has never run.
     pub fn new(settings: Settings, now: Moment) -> Self {
         Self { books: Books::new(settings, Farm::default(), now) }
     }
 
-    /// The farm that a snapshot (may be empty) and the records after it tell of. Frames that wait
-    /// for their files are asked for again by the first step.
+    /// Restores the farm from a snapshot (may be empty) and the records after it. The first step
+    /// asks again for the files of complete frames.
     pub fn replay(
         settings: Settings,
         snapshot: impl IntoIterator<Item = SnapshotPart>,
@@ -69,7 +69,7 @@ impl Core {
         Ok(core)
     }
 
-    /// Goes on with what was open when the records end.
+    /// Resumes everything that was open when the records ended.
     fn take_up(&mut self) {
         let books = &mut self.books;
         let order = books.farm().order().iter().copied();
@@ -94,13 +94,13 @@ impl Core {
         }
     }
 
-    /// The durable state in parts: all records so far, those of a step not yet taken included. Take
-    /// the step first, and store the snapshot after it.
+    /// Returns the durable state in parts, with all records so far, also those of a step that is
+    /// not taken yet. Take the step first, and store the snapshot after it.
     pub fn snapshot(&self) -> Vec<SnapshotPart> {
         snapshot::parts(self.books.farm())
     }
 
-    /// Takes one input in. Never panics, whatever a peer sent.
+    /// Handles one input. Never panics, whatever a peer sent.
     pub fn handle(&mut self, input: Input, now: Moment) {
         self.books.advance(now);
         self.on_time();
@@ -196,132 +196,131 @@ impl Core {
         }
     }
 
-    /// Whether steps say which units moved from one state to another. They do not at first: it
-    /// costs time and memory with each unit that moves.
+    /// Sets whether steps report which units moved. Off at first: it costs time and memory for each
+    /// unit that moves.
     pub fn watch_units(&mut self, watch: bool) {
         self.books.watch_units(watch);
     }
 
-    /// What came of the inputs since the last call.
+    /// Takes the records and actions since the last call.
     pub fn take_step(&mut self) -> Step {
         self.books.take_step()
     }
 
-    /// When the core wants an [`Input::Tick`] at the latest, if nothing else comes; None: never.
+    /// Returns when the core needs an [`Input::Tick`] at the latest if no other input arrives; None
+    /// if never.
     pub fn next_wakeup(&self) -> Option<Moment> {
         self.books.next_wakeup()
     }
 }
 
-/// What the core is asked.
+/// Queries, which change nothing.
 impl Core {
-    /// Every lease that is held, and by whom.
+    /// Returns every current lease with its node.
     pub fn leases(&self) -> impl Iterator<Item = (Lease, NodeId)> + '_ {
         self.books.leases().iter().map(|(lease, held)| (lease, held.node))
     }
 
-    /// The leases of a unit and their nodes, the older first: none, one, or two.
+    /// Returns the leases of a unit with their nodes, the older first: none, one, or two.
     pub fn leases_of(&self, unit: UnitKey) -> impl Iterator<Item = (Lease, NodeId)> + '_ {
         let leases = self.books.leases();
         let of_unit = leases.of_unit(unit).map(move |epoch| Lease { unit, epoch });
         of_unit.filter_map(|lease| leases.get(lease).map(|held| (lease, held.node)))
     }
 
-    /// Jobs of which a node holds a lease now.
+    /// Returns the jobs of which a node holds a lease now.
     pub fn jobs_leased_to(&self, node: NodeId) -> BTreeSet<JobId> {
         let leases = self.books.leases().of_node(node);
         leases.map(|(lease, _)| lease.unit.job).collect()
     }
 
-    /// First epoch that no lease has had, and none may have before more are reserved.
+    /// Returns the first epoch that is not reserved; no lease has it or a later one.
     pub fn epochs_reserved(&self) -> Epoch {
         self.books.farm().epochs_reserved()
     }
 
-    /// Every job, in the order of acceptance.
+    /// Returns all jobs, in the order of their acceptance.
     pub fn job_ids(&self) -> impl Iterator<Item = JobId> + '_ {
         self.books.farm().order().iter().copied()
     }
 
-    /// What is here now.
+    /// Counts nodes, jobs and leased units.
     pub fn census(&self) -> Census {
         listing::census(&self.books)
     }
 
-    /// Jobs in the order of their acceptance, at most the newest
+    /// Returns jobs in the order of their acceptance, at most the newest
     /// [`ROWS_MAX`](tessera_protocol::limits::ROWS_MAX).
     pub fn jobs(&self) -> Vec<JobSummary> {
         listing::jobs(&self.books)
     }
 
-    /// Units of a frame that are committed and wait for its files to be made; None for no such
-    /// frame, and for one that has ended.
+    /// Returns the committed units of a complete frame that waits for its files; None otherwise.
     pub fn committed_units(&self, id: JobId, frame: FrameNumber) -> Option<Vec<UnitIndex>> {
         listing::committed_units(&self.books, id, frame)
     }
 
-    /// Index of a unit's first sample; 0 of a compute job, or where there is no such unit.
+    /// Returns the index of a unit's first sample; 0 for a compute job or an unknown unit.
     pub fn first_sample(&self, unit: UnitKey) -> u32 {
         listing::first_sample(&self.books, unit)
     }
 
-    /// Parts of a frame's units, whole by now or not, each unit's in the order of their samples:
-    /// those of a spool that count. None of a frame that has ended.
+    /// Returns the valid parts of a frame's units, each unit's in the order of their samples, also
+    /// of complete units. None of a frame that has ended.
     pub fn parts(&self, id: JobId, frame: FrameNumber) -> Vec<KeptPart> {
         listing::parts(&self.books, id, frame)
     }
 
-    /// Units of a job that wait for a result.
+    /// Returns the number of a job's units that wait for a result.
     pub fn units_open(&self, id: JobId) -> u64 {
         listing::units_open(&self.books, id)
     }
 
-    /// Blobs that jobs name: the files of jobs that have not ended, and every finished frame. May
-    /// name one several times.
+    /// Returns the blobs that jobs name: files of open jobs, and every finished frame. A blob may
+    /// occur several times.
     pub fn named_blobs(&self) -> Vec<BlobHash> {
         listing::named_blobs(&self.books)
     }
 
-    /// The line of one job.
+    /// Returns the summary of one job.
     pub fn job_summary(&self, id: JobId) -> Option<JobSummary> {
         listing::job_summary(&self.books, id)
     }
 
-    /// One job, whole.
+    /// Returns all details of one job.
     pub fn job(&self, id: JobId) -> Option<JobDetail> {
         listing::job(&self.books, id)
     }
 
-    /// A page of a job's frames from a position on, at most
-    /// [`FRAME_PAGE_MAX`](tessera_protocol::limits::FRAME_PAGE_MAX);
-    /// None for no such job.
+    /// Returns a page of a job's frames from a position on, at most
+    /// [`FRAME_PAGE_MAX`](tessera_protocol::limits::FRAME_PAGE_MAX); None for an unknown job.
     pub fn frames(&self, id: JobId, from: u32) -> Option<Vec<FrameStatus>> {
         listing::frames(&self.books, id, from)
     }
 
-    /// Nodes by name, at most [`ROWS_MAX`](tessera_protocol::limits::ROWS_MAX).
+    /// Returns nodes by name, at most [`ROWS_MAX`](tessera_protocol::limits::ROWS_MAX).
     pub fn nodes(&self, now: Moment) -> Vec<NodeSummary> {
         listing::nodes(&self.books, now)
     }
 
-    /// How the rounds of a frame go that has begun and has not ended; None of one that is not
-    /// sampled in rounds.
+    /// Returns the rounds of a frame that has begun and has not ended; None if it is not sampled in
+    /// rounds.
     pub fn frame_rounds(&self, id: JobId, frame: FrameNumber) -> Option<FrameRounds> {
         frames::measure::frame_rounds(&self.books, id, frame)
     }
 
-    /// Derives the state of a unit. The error says that there is no such unit, or how the books
+    /// Derives the state of a unit. The error says that the unit does not exist, or how the books
     /// contradict each other.
     pub fn state_of(&self, unit: UnitKey) -> Result<UnitState, String> {
         self.books.state_of(unit)
     }
 
-    /// Checks every invariant. An error names the first that does not hold.
+    /// Checks every invariant. An error names the first one that is violated.
     pub fn verify(&self) -> Result<(), String> {
         invariants::verify(&self.books)
     }
 
-    /// Says where two cores differ in what is durable; None where they agree.
+    /// Says how the durable states of two cores differ; None if they are equal.
     pub fn durable_difference(&self, other: &Self) -> Option<String> {
         invariants::durable_difference(self.books.farm(), other.books.farm())
     }

@@ -8,8 +8,7 @@ use tessera_protocol::ids::{Epoch, FrameNumber, JobId, NodeId, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
 use tessera_protocol::status::JobState;
 
-/// Ends a job whose last frame has ended, or of which a frame has failed that the frames after
-/// it need.
+/// Ends a job whose last frame has ended, or of which a frame has failed that later frames need.
 pub(crate) fn end_if_over(books: &mut Books, id: JobId) {
     let Some(job) = books.farm().job(id).filter(|job| !job.is_final()) else { return };
     let counts = job.counts();
@@ -37,7 +36,7 @@ pub(crate) fn end_if_over(books: &mut Books, id: JobId) {
     end_job(books, id, JobState::Failed, &note);
 }
 
-/// Ends a job: its leases, what nodes keep of it, and its own state.
+/// Ends a job: its leases, its data on nodes, and its own state.
 pub(crate) fn end_job(books: &mut Books, id: JobId, state: JobState, note: &str) {
     let leases: Vec<(UnitKey, Epoch)> = books.leases().of_job(id).collect();
     for (_, epoch) in leases {
@@ -51,8 +50,8 @@ pub(crate) fn end_job(books: &mut Books, id: JobId, state: JobState, note: &str)
     books.mark_all();
 }
 
-/// Tells every node that is here, and may hold something of the job, to forget it. One that is
-/// away is told when it comes back.
+/// Tells every connected node that may hold data of the job to forget it. Nodes that are away are
+/// told when they return.
 fn forget_everywhere(books: &mut Books, job: JobId) {
     let here = books.roster().iter().filter(|(_, node)| node.session().is_some());
     let knowing: Vec<NodeId> =
@@ -65,7 +64,7 @@ fn forget_everywhere(books: &mut Books, job: JobId) {
     }
 }
 
-/// Ends a frame that cannot be finished, and the job with its last one. The others go on.
+/// Ends a frame that cannot be finished, and the job with its last frame. Other frames continue.
 pub(crate) fn fail_frame(books: &mut Books, id: JobId, frame: FrameNumber, reason: String) {
     let Some(position) = books.farm().job(id).and_then(|job| job.position(frame)) else {
         return books.fault("a frame fails that does not exist");

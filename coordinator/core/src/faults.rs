@@ -1,8 +1,8 @@
-//! Faults: what cannot happen by the core's own reasoning, and happened nevertheless. The core
-//! goes on, since one broken entry is no reason to stop a farm; but it says so.
+//! Faults: contradictions in the core's own state. The core continues, since one broken entry is no
+//! reason to stop a farm, but it reports them.
 //!
-//! What a peer may send, or a late answer may say, is no fault: those are refused or ignored where
-//! they arrive.
+//! A message of a peer or a late answer is never a fault: it is refused or ignored where it
+//! arrives.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ impl Faults {
         *times = times.saturating_add(1);
     }
 
-    /// No fault has happened. The error names the kinds and how often each happened.
+    /// Checks that no fault has happened. The error names each kind and its count.
     pub(crate) fn check(&self) -> Result<(), String> {
         let said: Vec<String> =
             self.0.iter().map(|(what, times)| format!("{what} ({times} times)")).collect();

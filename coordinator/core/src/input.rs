@@ -10,20 +10,20 @@ use tessera_protocol::job::JobSpec;
 use tessera_protocol::node::{Failure, Heartbeat, Join};
 use tessera_protocol::status::FrameFile;
 
-/// One connection of a node. The shell makes it and never uses one twice within a process.
+/// One connection of a node. Made by the shell, which never uses an id twice within a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub u64);
 
-/// A client's request that waits for an [`crate::Action::Reply`]. The shell makes it.
+/// A client's request that waits for an [`crate::Action::Reply`]. Made by the shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
-/// Who asks.
+/// Client that makes a request. The shell has authenticated it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// Name in the certificate; owns the jobs it submits.
+    /// Name in the certificate. It becomes the owner of submitted jobs.
     pub name: String,
-    /// May touch what others own.
+    /// Whether the caller may also change jobs of other owners.
     pub admin: bool,
 }
 
@@ -33,218 +33,217 @@ pub enum Input {
     /// A client submits a job. Replied: `Accepted`, or an error. The same job, spec and owner again
     /// are accepted again.
     Submit {
-        /// To reply to.
+        /// Request to reply to.
         request: RequestId,
-        /// The client's id for it.
+        /// Id that the client chose for the job.
         job: JobId,
-        /// Checked ([`tessera_protocol::RawJobSpec::check`]); its blobs are here and synced.
+        /// Checked spec ([`tessera_protocol::RawJobSpec::check`]). Its blobs are stored and synced.
         spec: Box<JobSpec>,
-        /// Who asks.
+        /// Client that submits the job and becomes its owner.
         caller: Caller,
     },
     /// A client cancels a job. Replied: `Done` (again for a job that is cancelled), or an error.
     Cancel {
-        /// To reply to.
+        /// Request to reply to.
         request: RequestId,
-        /// Which job.
+        /// Job to cancel.
         job: JobId,
-        /// Who asks.
+        /// Client that asks; must be the owner or an admin.
         caller: Caller,
     },
-    /// A client pauses a job, or lets it go on. Replied: `Done` (again where it is so already), or
-    /// an error.
+    /// A client pauses or resumes a job. Replied: `Done` (also if nothing changes), or an error.
     Pause {
-        /// To reply to.
+        /// Request to reply to.
         request: RequestId,
-        /// Which job.
+        /// Job to pause or to resume.
         job: JobId,
-        /// Pause, or go on.
+        /// True to pause, false to resume.
         pause: bool,
-        /// Who asks.
+        /// Client that asks; must be the owner or an admin.
         caller: Caller,
     },
-    /// A client wants the failed frames of a job rendered again; the shell has found the job's
-    /// files. Replied: `Done`, or an error.
+    /// A client wants the failed frames of a job rendered again. The shell has made sure that the
+    /// job's files are present. Replied: `Done`, or an error.
     Retry {
-        /// To reply to.
+        /// Request to reply to.
         request: RequestId,
-        /// Which job.
+        /// Job whose failed frames are opened again.
         job: JobId,
-        /// Who asks.
+        /// Client that asks; must be the owner or an admin.
         caller: Caller,
     },
-    /// A client wants a job forgotten that has ended, with its frames. Replied: `Done`, or an
-    /// error.
+    /// A client deletes a job that has ended, with its frames. Replied: `Done`, or an error.
     Forget {
-        /// To reply to.
+        /// Request to reply to.
         request: RequestId,
-        /// Which job.
+        /// Job to delete.
         job: JobId,
-        /// Who asks.
+        /// Client that asks; must be the owner or an admin.
         caller: Caller,
     },
-    /// Jobs that ended before this moment are to be forgotten.
+    /// Deletes the jobs that ended before a given time. The shell sends it regularly.
     ForgetEnded {
-        /// The moment.
+        /// Jobs that ended earlier than this are deleted.
         before: Moment,
     },
-    /// An operator drains a node or ends that. Replied: `Done`, or an error. The shell has checked
-    /// the role.
+    /// An operator drains a node, or ends its draining. Replied: `Done`, or an error. The shell has
+    /// checked the caller's role.
     Drain {
-        /// To reply to.
+        /// Request to reply to.
         request: RequestId,
         /// Id or name of the node.
         node: String,
-        /// Drain, or end the draining.
+        /// True to drain, false to end the draining.
         drain: bool,
     },
-    /// A node's first message of a session. The shell has checked that the id is the certificate's.
+    /// First message of a node's session. The shell has checked that the node's id is the one in
+    /// its certificate.
     NodeJoined {
-        /// Its session, new.
+        /// New session of the node.
         session: SessionId,
-        /// What it says of itself.
+        /// The node's description of itself.
         join: Box<Join>,
-        /// From its hello.
+        /// Fingerprint of the node's build, from its hello.
         fingerprint: Fingerprint,
-        /// From its hello.
+        /// Version of the node's build for people, from its hello.
         build: String,
     },
-    /// A connection is gone: by its end, by silence, or because the core closed it.
+    /// A connection is gone: it ended, was silent for too long, or was closed by the core.
     SessionLost {
-        /// Which.
+        /// Session that is gone.
         session: SessionId,
     },
-    /// A node wants to hold another number of units.
+    /// A node changes the number of units that it wants to hold.
     Capacity {
-        /// Its session.
+        /// Session of the node.
         session: SessionId,
-        /// Units held or running at most.
+        /// Most units that the node holds, running ones included.
         units: u32,
     },
-    /// A node holds a prepared scene, or no longer.
+    /// A node has prepared a scene, or dropped one.
     SceneHeld {
-        /// Its session.
+        /// Session of the node.
         session: SessionId,
-        /// The scene.
+        /// Hash of the scene.
         scene: BlobHash,
-        /// Held or dropped.
+        /// True if the scene is held, false if it was dropped.
         held: bool,
     },
-    /// A node lives.
+    /// A node's regular sign of life. It renews the leases that it lists.
     Heartbeat {
-        /// Its session.
+        /// Session of the node.
         session: SessionId,
-        /// What it says.
+        /// Leases, load and telemetry of the node.
         heartbeat: Heartbeat,
     },
-    /// A result is here, whole, and its bytes have its hash. Answered by exactly one `KeepResult`
-    /// or `DropResult`.
+    /// A complete result has arrived, and its bytes match its hash. Answered by exactly one
+    /// `KeepResult` or `DropResult`.
     ResultArrived {
-        /// The node's session.
+        /// Session of the node that made the result.
         session: SessionId,
-        /// The result.
+        /// Description of the result; the shell keeps its bytes.
         result: Arrived,
     },
-    /// A result's bytes do not have its hash, or are no film. Counts as a failed attempt; the node
-    /// is told `Unwanted`.
+    /// The bytes of a result do not match its hash, or are no valid result. Counts as a failed
+    /// attempt; the node is told `Unwanted`.
     ResultDamaged {
-        /// The node's session.
+        /// Session of the node that sent the result.
         session: SessionId,
-        /// Which lease.
+        /// Lease that the result answers.
         lease: Lease,
-        /// What is wrong.
+        /// Description of the damage, for people.
         reason: String,
     },
-    /// An attempt failed.
+    /// A node reports that an attempt failed.
     UnitFailed {
-        /// The node's session.
+        /// Session of the node.
         session: SessionId,
-        /// Which lease.
+        /// Lease of the failed attempt.
         lease: Lease,
-        /// Why.
+        /// Class and description of the failure.
         failure: Failure,
     },
-    /// Leases not started are given back.
+    /// A node gives back leases that it has not started.
     Returned {
-        /// The node's session.
+        /// Session of the node.
         session: SessionId,
-        /// Which.
+        /// Leases that are given back.
         leases: Vec<Lease>,
     },
-    /// A node's devices say something else of themselves. A list of another length than the join's
+    /// A node reports changed states of its devices. A list of another length than that of the join
     /// is ignored.
     DevicesChanged {
-        /// Its session.
+        /// Session of the node.
         session: SessionId,
-        /// All of them.
+        /// All devices of the node, in the order of the join.
         devices: Vec<DeviceInfo>,
     },
-    /// A node takes no new work and leaves when it is done.
+    /// A node takes no new work, and leaves when it has finished its units.
     NodeDraining {
-        /// Its session.
+        /// Session of the node.
         session: SessionId,
     },
-    /// The files of a frame are in the blob store, synced.
+    /// Answers `ResolveFrame`: the files of a frame are stored and synced.
     FrameResolved {
-        /// The job.
+        /// Job that the frame belongs to.
         job: JobId,
-        /// The frame.
+        /// Number of the frame.
         frame: FrameNumber,
-        /// One for each format of the spec, in its order.
+        /// One file for each format of the spec, in the order of the spec.
         files: Vec<FrameFile>,
     },
-    /// The newest round of a frame has been measured.
+    /// Answers `MeasureFrame`: the noise of a frame's newest round is known.
     RoundMeasured {
-        /// The job.
+        /// Job that the frame belongs to.
         job: JobId,
-        /// The frame.
+        /// Number of the frame.
         frame: FrameNumber,
-        /// The round.
+        /// Round that was measured, from 1.
         round: u32,
-        /// Tiles that need another round. Such as have ended do not count.
+        /// Tiles that need another round. Tiles that have ended are ignored.
         noisy: TileSet,
     },
-    /// A frame could not be made, or a round of it could not be measured.
+    /// Answers `ResolveFrame` or `MeasureFrame` if it could not be done.
     FrameResolveFailed {
-        /// The job.
+        /// Job that the frame belongs to.
         job: JobId,
-        /// The frame.
+        /// Number of the frame.
         frame: FrameNumber,
-        /// Why.
+        /// Whether to try again, and the reason.
         failure: ResolveFailure,
     },
     /// Time has passed (see [`crate::Core::next_wakeup`]).
     Tick,
 }
 
-/// A result as it arrived.
+/// Description of a result that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrived {
-    /// Which lease it answers.
+    /// Lease that the result answers.
     pub lease: Lease,
-    /// BLAKE3 of its bytes, checked.
+    /// BLAKE3 hash of the bytes; the shell has checked it.
     pub hash: BlobHash,
-    /// What its header says.
+    /// Shape of the result according to its header.
     pub shape: ResultShape,
-    /// Position of the device among the node's.
+    /// Index of the device in the node's list.
     pub device: u8,
-    /// Device time in microseconds, as the node says.
+    /// Device time in microseconds, as reported by the node.
     pub device_micros: u64,
-    /// Bytes that it needed on the device at least, as the node says; 0 where it was not measured.
+    /// Least device memory that the unit needed, in bytes, as reported by the node; 0 if unknown.
     pub device_bytes: u64,
 }
 
 /// Shape of a unit's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultShape {
-    /// A film, of a render job.
+    /// Film of a render job.
     Film(FilmShape),
-    /// Values or partials, of a compute job.
+    /// Values or partial results of a compute job.
     Chunk(ChunkShape),
 }
 
 impl ResultShape {
-    /// Samples per pixel, or indices.
+    /// Samples per pixel of a film, or number of indices of a chunk.
     pub fn size(&self) -> u32 {
         match self {
             Self::Film(film) => film.samples,
@@ -252,7 +251,7 @@ impl ResultShape {
         }
     }
 
-    /// First sample index; 0 of a chunk.
+    /// First sample index of a film; 0 for a chunk.
     pub fn first(&self) -> u32 {
         match self {
             Self::Film(film) => film.first,
@@ -264,24 +263,24 @@ impl ResultShape {
 /// Shape of a unit's film.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilmShape {
-    /// Pixels across.
+    /// Width in pixels.
     pub width: u32,
-    /// Pixels down.
+    /// Height in pixels.
     pub height: u32,
-    /// Channels.
+    /// Number of channels of all layers together.
     pub channels: u8,
-    /// First sample index.
+    /// Index of the first sample.
     pub first: u32,
-    /// Samples per pixel.
+    /// Number of samples per pixel.
     pub samples: u32,
 }
 
-/// Why a frame could not be made, or measured.
+/// Reason why a frame could not be resolved or measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResolveFailure {
-    /// Nothing is lost (the disk is full, say): tried again, for ever, with a growing wait. The
-    /// job's note says so.
+    /// Temporary, for example a full disk. The shell is asked again without end, after growing
+    /// waits, and the job's note has this reason.
     Retry(String),
-    /// It will never work: the frame fails with this reason.
+    /// Permanent: the frame fails with this reason.
     Fatal(String),
 }

@@ -3,63 +3,61 @@
 use crate::lease::secret::Secret;
 use std::time::Duration;
 
-/// Times and budgets of the core.
+/// Durations and limits of the core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// A lease ends this long after it was last renewed (granted, or listed in a heartbeat).
     pub lease: Duration,
-    /// A lease ends this long after it was granted, however often it is renewed: the node is stuck
-    /// on it. Units are cut for seconds.
+    /// A lease ends this long after it was granted, even if it is renewed: the node is stuck. Units
+    /// are meant to take seconds.
     pub lease_longest: Duration,
-    /// Leases of a node whose session is lost are kept this long. With the transport's idle time
-    /// (2.5 s) it makes the time from a node's last sign of life to the next lease of its units,
-    /// which is to be under 5 s. A node that dials again later goes on with those that nobody has
-    /// by then.
+    /// Leases of a node whose session is lost are kept this long. The transport's idle time (2.5 s)
+    /// comes on top: from a node's last sign of life to the next lease of its units, less than 5 s
+    /// pass. A node that returns later keeps the units that were not leased again.
     pub grace: Duration,
-    /// A unit whose device says how far it is, and is no further after this long (or four times
-    /// what its node should need for the whole unit, if that is longer), is taken back as timed
-    /// out.
+    /// A unit is taken back as timed out if its device reports progress, but none for this long. If
+    /// four times the expected time of the whole unit is longer, that is the limit.
     pub stall: Duration,
-    /// A unit that lacks what is not its own (a file, room on a node's disk) waits for it this
-    /// long; then that is a failure.
+    /// Longest wait of a unit that lacks an external resource (a file, room on a node's disk).
+    /// After it, the shortage counts as a failure.
     pub shortage_longest: Duration,
-    /// After a restart, nothing is leased for this long, so that nodes can come back and say what
-    /// they work on.
+    /// After a restart, nothing is leased for this long, so that nodes can reconnect and name their
+    /// leases.
     pub settle: Duration,
-    /// Attempts of one unit that may fail before it is dead. At least 1.
+    /// Failed attempts of a unit after which it is dead. At least 1.
     pub attempts: u8,
-    /// Leases of one unit that may expire or be lost with their node before it is dead: above
-    /// `attempts`, because a node that is switched off says nothing about the unit, but bounded,
-    /// because a unit may be what takes nodes down. At least 1.
+    /// Expired or lost leases of a unit after which it is dead. Greater than `attempts`, because a
+    /// node that is switched off says nothing about the unit; bounded, because a unit may crash its
+    /// nodes. At least 1.
     pub losses: u8,
-    /// Wait before a failed unit is leased again; doubles with each attempt.
+    /// Wait before a failed unit is leased again. Doubles with each attempt.
     pub backoff: Duration,
     /// Longest wait before a failed unit or a failed resolve is tried again.
     pub backoff_longest: Duration,
-    /// A job may be passed over this long for a younger one of the same priority whose scene the
-    /// node holds.
+    /// Longest time for which a younger job of the same priority may go first because a node
+    /// already holds its scene.
     pub patience: Duration,
-    /// A unit with so long to go, or that long overdue, is copied to an idle node whose speed at
-    /// the job nobody knows.
+    /// A unit is copied to an idle node of unknown speed if its expected remaining time, or its
+    /// delay, is at least this long.
     pub copy_after: Duration,
-    /// A node that keeps failing gets no work for this long; doubles each time, up to an hour.
+    /// A node that keeps failing gets no work for this long. Doubles each time, up to an hour.
     pub unfit: Duration,
-    /// Results of a node of which so many of 1024 are rendered again by another node, once the node
-    /// is well known; 1024: all.
+    /// Share of results that another node renders again, once their node is well known, in 1/1024;
+    /// 1024 means all.
     pub check_share: u16,
-    /// Checks that a node must have passed before fewer than all of its results are checked; the
-    /// share then halves with each half of this number, down to `check_share`.
+    /// Passed checks that a node needs before fewer than all of its results are checked. The share
+    /// then halves with each half of this number, down to `check_share`.
     pub check_first: u32,
-    /// A check of a frame that lacks nothing else waits this long for a node that may do it.
+    /// Longest time for which a frame that lacks only a check waits for a node that may make it.
     pub check_wait: Duration,
-    /// Known to no node; kept by the shell.
+    /// Secret that no node knows; stored by the shell.
     pub secret: Secret,
-    /// Epochs in one reservation: one record of the journal for this many leases.
+    /// Number of epochs that one record of the journal reserves; one epoch is used for each lease.
     pub epoch_block: u64,
 }
 
 impl Settings {
-    /// The same, with no result checked.
+    /// Returns these settings with verification switched off.
     pub fn without_checks(self) -> Self {
         Self { check_share: 0, check_first: 0, ..self }
     }

@@ -1,24 +1,24 @@
-//! What is to happen later. A timer that has lost its reason when it fires does nothing.
+//! What is due later. A timer whose reason is gone when it fires does nothing.
 
 use crate::state::job::Place;
 use crate::time::Moment;
 use std::collections::BTreeSet;
 use tessera_protocol::ids::{FrameNumber, JobId, NodeId};
 
-/// Why to wake up.
+/// Reason to wake up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
-    /// Nodes had time to come back after a restart.
+    /// Nodes have had time to return after a restart.
     Settled,
     /// A node's grace ends.
     Away(NodeId),
-    /// A node may have work again.
+    /// An unfit node may have work again.
     Fit(NodeId),
-    /// Units may be withheld no longer, or copied.
+    /// Units may no longer be withheld, or may be copied.
     Look,
     /// A unit's wait ends.
     Unit(JobId, Place),
-    /// Checks of a frame may have nobody to make them.
+    /// Checks of a frame may have found no node to make them.
     Checks(JobId, FrameNumber),
     /// A frame is to be resolved again.
     Resolve(JobId, FrameNumber),

@@ -9,7 +9,7 @@ use crate::state::job::{Job, Place};
 use crate::time::Moment;
 use tessera_protocol::ids::{NodeId, UnitKey};
 
-/// Where a unit is in its life.
+/// State of a unit in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnitState {
     /// Not wanted, at least not yet: of a round that has not begun, or of a frame that reads the
@@ -19,23 +19,23 @@ pub enum UnitState {
     Open,
     /// Leased to a node, and to another one as well where the unit is copied.
     Leased {
-        /// Holds the older lease.
+        /// Node that holds the older lease.
         node: NodeId,
-        /// Holds the copy.
+        /// Node that holds the copy, if there is one.
         copy: Option<NodeId>,
     },
     /// Wanted, but not leased before a moment: an attempt failed, or something was lacking.
     Waiting {
-        /// The moment.
+        /// Time at which the unit may be leased again.
         until: Moment,
     },
     /// Its result counts, and needs no check.
     Committed,
     /// Its result counts, and another node is to render it again before the frame is resolved.
     InCheck {
-        /// Holds the lease of the check; None while nobody does.
+        /// Node that holds the lease of the check, if there is one.
         node: Option<NodeId>,
-        /// Holds the copy of that lease.
+        /// Node that holds the copy of that lease, if there is one.
         copy: Option<NodeId>,
     },
     /// Its frame has failed.
@@ -43,7 +43,7 @@ pub enum UnitState {
 }
 
 impl UnitState {
-    /// A result of the unit counts.
+    /// Whether a result of the unit is committed.
     pub fn is_committed(&self) -> bool {
         matches!(self, Self::Committed | Self::InCheck { .. })
     }
@@ -62,7 +62,7 @@ impl UnitState {
 /// A unit that has moved from one state to another in a step, whatever it was in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitMove {
-    /// Which unit.
+    /// Unit that moved.
     pub unit: UnitKey,
     /// Its state before the step.
     pub from: UnitState,
@@ -70,11 +70,11 @@ pub struct UnitMove {
     pub to: UnitState,
 }
 
-/// What is kept of the units of one job.
+/// Views of what the core keeps about the units of one job.
 #[derive(Clone, Copy)]
 pub(crate) struct JobUnits<'a> {
     job: &'a Job,
-    /// None of a job that has ended.
+    /// Queue of the job; None once it has ended.
     queue: Option<&'a Queue>,
     leases: &'a Leases,
 }

@@ -16,7 +16,7 @@ fn problems(folder: &tempfile::TempDir) -> Vec<String> {
 }
 
 #[test]
-fn a_log_goes_on_over_starts_and_its_chain_is_whole() {
+fn a_log_continues_over_restarts_with_an_unbroken_chain() {
     let (folder, _) = filled(5);
     let log = Log::open(folder.path()).unwrap();
     log.append((9, "admin ada"), "denied", "user:eve").unwrap();
@@ -52,7 +52,7 @@ fn every_changed_byte_and_every_cut_line_is_seen() {
 }
 
 #[test]
-fn an_entry_that_a_crash_tore_is_no_damage_and_damage_is_told_from_then_on() {
+fn torn_audit_entries_are_tolerated_and_damage_is_reported() {
     let (folder, file) = filled(3);
     let mut torn = OpenOptions::new().append(true).open(&file).unwrap();
     torn.write_all(b"{\"n\":4,\"at\"").unwrap();

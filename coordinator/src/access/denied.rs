@@ -18,9 +18,9 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 /// The identity that an entry denies. A person's name stands for the person in every role.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Subject {
-    /// A node.
+    /// Node, by its id.
     Node(NodeId),
-    /// A person.
+    /// Person, by the name in the certificate.
     User(String),
 }
 
@@ -69,8 +69,8 @@ pub enum DeniedError {
         source: std::io::Error,
     },
     /// The file is damaged. It is never treated as an empty list.
-    #[error("the deny-list `{}` is damaged: {problem}; restore it, or remove it to let everybody \
-        in again", path.display())]
+    #[error("the deny-list `{}` is damaged: {problem}; restore it, or remove it to admit every \
+        identity again", path.display())]
     Broken {
         /// Path of the list.
         path: PathBuf,
@@ -78,7 +78,7 @@ pub enum DeniedError {
         problem: String,
     },
     /// The list has no room for another entry.
-    #[error("{DENIED_MAX} identities are denied already; allow some that are long gone")]
+    #[error("{DENIED_MAX} identities are denied already; allow some that no longer exist")]
     Full,
 }
 
@@ -104,7 +104,7 @@ impl Denied {
         for entry in list {
             let subject = entry.identity.parse();
             let subject: Subject =
-                subject.map_err(|()| broken(format!("{:?} is nobody", entry.identity)))?;
+                subject.map_err(|()| broken(format!("{:?} is not an identity", entry.identity)))?;
             entries.insert(subject, entry);
         }
         Ok(Self { path: path.to_owned(), entries: Mutex::new(entries) })
@@ -115,7 +115,7 @@ impl Denied {
         lock(&self.entries).get(subject).cloned()
     }
 
-    /// Returns all entries.
+    /// Returns all entries of the deny-list.
     pub(crate) fn list(&self) -> Vec<DeniedIdentity> {
         lock(&self.entries).values().cloned().collect()
     }

@@ -79,7 +79,7 @@ impl LivePeer {
         Ok(())
     }
 
-    /// Closes the connection.
+    /// Closes the connection, and tells the peer why.
     pub(crate) fn close(&self, refusal: &Refusal) {
         self.connection.close(refusal.code, &refusal.text);
     }

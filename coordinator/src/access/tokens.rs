@@ -54,7 +54,9 @@ impl Ledger {
         let mut records = self.records.lock().await;
         self.forget_expired(&mut records, now_secs);
         if records.len() >= TOKENS_MAX {
-            return Err(RequestError::Unavailable(format!("{TOKENS_MAX} tokens are good already")));
+            return Err(RequestError::Unavailable(format!(
+                "{TOKENS_MAX} tokens are valid already"
+            )));
         }
         self.make_durable(token.hash(), Some(record.clone())).await?;
         records.insert(token.hash(), record);
@@ -177,5 +179,5 @@ fn summary(record: &TokenRecord) -> TokenSummary {
 }
 
 fn refusal(error: TokenError) -> String {
-    format!("{error}; ask whoever runs the farm for a new one (`tessera token create`)")
+    format!("{error}; ask the farm's administrator for a new one (`tessera token create`)")
 }

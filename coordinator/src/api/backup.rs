@@ -84,6 +84,8 @@ impl Write for Sending {
     fn flush(&mut self) -> io::Result<()> {
         let piece = std::mem::take(&mut self.piece);
         let sent = self.sender.blocking_send(Ok(piece));
-        sent.map_err(|_| io::Error::new(io::ErrorKind::BrokenPipe, "nobody receives the backup"))
+        sent.map_err(|_| {
+            io::Error::new(io::ErrorKind::BrokenPipe, "the receiver of the backup is gone")
+        })
     }
 }

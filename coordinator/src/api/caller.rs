@@ -15,7 +15,7 @@ impl Caller {
         PeerIdentity::new(role, name, None).map(Self)
     }
 
-    /// Returns the role.
+    /// Returns the role in the caller's certificate.
     pub fn role(&self) -> Role {
         self.0.role
     }

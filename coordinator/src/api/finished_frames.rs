@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_watcher_that_lags_is_told_to_look() {
+    async fn a_lagging_watcher_is_told_to_look_again() {
         let (sender, mut announced) = announced(2);
         send(&sender, JOB, &[1, 2, 3, 4, 5]);
         announced.pause(LONG, 2).await;
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_waited_for_when_nobody_can_announce() {
+    async fn a_pause_ends_when_every_sender_is_gone() {
         let (sender, mut announced) = announced(2);
         drop(sender);
         announced.pause(LONG, 1).await;

@@ -102,7 +102,7 @@ pub(super) async fn rotate(
     let longest = (LIFE_MAX + GRACE_MAX).as_secs();
     if overlap_secs.is_some_and(|secs| secs > longest) {
         return Err(RequestError::Invalid(format!(
-            "an overlap of more than {longest} s serves nobody"
+            "an overlap of more than {longest} s outlives every certificate"
         )));
     }
     let access = context.access.clone();
@@ -140,6 +140,6 @@ async fn find(context: &Context, text: &str) -> Result<(Subject, String), Reques
     }
     let subject = format!("user:{name}").parse();
     let subject =
-        subject.map_err(|()| RequestError::Invalid(format!("{name:?} is no valid name")))?;
+        subject.map_err(|()| RequestError::Invalid(format!("{name:?} is not a valid name")))?;
     Ok((subject, String::new()))
 }

@@ -194,7 +194,7 @@ async fn every_role_may_ask_what_the_table_says_and_no_more() {
 }
 
 #[tokio::test]
-async fn what_changes_something_is_in_the_audit_log_before_it_is_done() {
+async fn changes_are_in_the_audit_log_before_they_are_made() {
     let farm = Farm::start();
     let admin = caller(Role::Admin, "root");
     let entries = || farm.api.context.access.log.report(0).unwrap().entries;
@@ -208,7 +208,7 @@ async fn what_changes_something_is_in_the_audit_log_before_it_is_done() {
 }
 
 #[tokio::test]
-async fn a_job_is_its_owners_and_operators() {
+async fn only_owners_and_operators_may_change_a_job() {
     let farm = Farm::start();
     let (ada, bob) = (caller(Role::Artist, "ada"), caller(Role::Artist, "bob"));
     let operator = caller(Role::Operator, "olga");
@@ -242,7 +242,7 @@ async fn a_job_is_its_owners_and_operators() {
 }
 
 #[tokio::test]
-async fn a_watch_tells_the_job_its_changes_and_its_end() {
+async fn a_watch_reports_the_job_its_changes_and_its_end() {
     let farm = Farm::start();
     let ada = caller(Role::Artist, "ada");
     let job = farm.job(&ada).await;

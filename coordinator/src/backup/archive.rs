@@ -45,7 +45,7 @@ pub enum ArchiveError {
     #[error("backup cannot be read")]
     Read(#[source] io::Error),
     /// The file begins with other bytes.
-    #[error("it is no backup of a farm")]
+    #[error("it is not a backup of a farm")]
     Foreign,
     /// Another build wrote the backup in a version that this build does not read.
     #[error(transparent)]
@@ -80,7 +80,7 @@ pub struct BackupSummary {
     pub values: u64,
     /// Number of spools of unfinished frames.
     pub spools: u64,
-    /// Number of blobs.
+    /// Number of blobs in the backup.
     pub blobs: u64,
     /// Number of files of the audit log.
     pub log: u64,

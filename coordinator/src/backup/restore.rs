@@ -165,7 +165,7 @@ impl Target {
         drop(self.journal);
         let log = Log::open(&self.folder.audit_log()).map_err(RestoreError::Write)?;
         let about = format!("{} values of the journal, {} blobs", summary.values, summary.blobs);
-        log.append((now_secs(), "whoever has the folder"), "farm restored from a backup", &about)
+        log.append((now_secs(), "owner of the folder"), "farm restored from a backup", &about)
             .map_err(RestoreError::Write)?;
         Ok(self.folder.finish_restore()?)
     }

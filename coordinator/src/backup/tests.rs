@@ -26,7 +26,7 @@ fn backed_up() -> (tempfile::TempDir, PathBuf, PathBuf) {
 }
 
 #[test]
-fn what_is_restored_is_the_farm_and_its_keys_are_readable_by_their_owner_alone() {
+fn a_restored_farm_is_complete_and_its_keys_are_private() {
     use std::os::unix::fs::PermissionsExt;
     let (root, data, file) = backed_up();
     let summary = verify(&file).unwrap();
@@ -51,7 +51,7 @@ fn what_is_restored_is_the_farm_and_its_keys_are_readable_by_their_owner_alone()
 }
 
 #[test]
-fn the_audit_log_goes_on_from_the_one_in_the_backup_and_says_so() {
+fn a_restored_audit_log_continues_and_notes_the_restore() {
     use std::os::unix::fs::PermissionsExt;
     let (root, data, file) = backed_up();
     let back = root.path().join("back");
@@ -94,7 +94,7 @@ fn a_backup_of_an_unknown_version_is_refused_with_both_numbers() {
 
 // promise: P1
 #[test]
-fn a_backup_that_is_cut_or_changed_is_refused_and_nothing_is_written() {
+fn cut_and_changed_backups_are_refused_and_write_nothing() {
     let (root, _, file) = backed_up();
     let whole = std::fs::read(&file).unwrap();
     let back = root.path().join("back");
@@ -119,7 +119,7 @@ fn a_backup_that_is_cut_or_changed_is_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn names_that_lead_elsewhere_are_refused_and_the_folder_stays_unfinished() {
+fn backup_entries_outside_the_folder_are_refused() {
     let (root, ..) = backed_up();
     let names = [
         (Kind::Key, "authority/../../etc"),
@@ -152,14 +152,14 @@ fn names_that_lead_elsewhere_are_refused_and_the_folder_stays_unfinished() {
 }
 
 #[test]
-fn a_backup_goes_into_an_empty_folder_alone() {
+fn a_backup_is_restored_only_into_an_empty_folder() {
     let (_root, data, file) = backed_up();
     let error = restore(&file, &data).unwrap_err().to_string();
     assert!(error.contains("not empty"), "{error}");
 }
 
 #[test]
-fn a_farm_that_lost_a_blob_has_no_backup_in_silence() {
+fn a_backup_of_a_farm_without_a_blob_is_an_error() {
     let (_root, data, _) = backed_up();
     let folder = std::fs::read_dir(data.join("blobs")).unwrap().next().unwrap().unwrap().path();
     std::fs::remove_dir_all(folder).unwrap();

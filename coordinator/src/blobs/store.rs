@@ -39,7 +39,7 @@ pub struct Listed {
     pub name: String,
     /// Blob that the name stands for; None if it is not the name of a blob.
     pub hash: Option<BlobHash>,
-    /// Length in bytes.
+    /// Length of the blob in bytes.
     pub length: u64,
     /// Time of the last write or refresh, as far as the store knows.
     pub modified: Option<SystemTime>,

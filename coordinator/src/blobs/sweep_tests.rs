@@ -58,7 +58,7 @@ fn a_blob_goes_when_it_is_unnamed_old_and_marked() {
 
 // promise: P1, P3
 #[test]
-fn a_crash_between_mark_and_sweep_and_a_clock_that_jumps_let_nothing_go() {
+fn crashes_and_clock_jumps_make_the_sweep_delete_nothing() {
     let mut bench = Bench::new();
     let uploaded = bench.put("scene");
     bench.now.wall += DAY;

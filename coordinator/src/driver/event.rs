@@ -33,15 +33,15 @@ pub(crate) enum Event {
     Verify(oneshot::Sender<Result<(), String>>),
     /// The sweeper asks which blobs are named by jobs.
     NamedBlobs(oneshot::Sender<Vec<BlobHash>>),
-    /// The coordinator stops.
+    /// Stops the driver, because the coordinator stops.
     Stop,
 }
 
 /// A change that a client asks the core for.
 pub(crate) enum Ask {
-    /// Submits a job.
+    /// Submits a job whose blobs are stored.
     Submit { job: JobId, spec: Box<JobSpec>, caller: Caller },
-    /// Cancels a job.
+    /// Cancels a job at the caller's request.
     Cancel { job: JobId, caller: Caller },
     /// Pauses a job, or resumes it.
     Pause { job: JobId, pause: bool, caller: Caller },
@@ -68,12 +68,12 @@ impl Ask {
 
 /// Information that a client asks the core for.
 pub(crate) enum Question {
-    /// All jobs.
+    /// Summaries of all jobs.
     Jobs,
-    /// One job.
+    /// Details of one job.
     Job(JobId),
     /// A page of a job's frames.
     Frames { job: JobId, from: u32 },
-    /// All nodes.
+    /// Summaries of all nodes.
     Nodes,
 }

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_disk_does_not_hold_is_taken_out_of_answers() {
+    fn facts_not_yet_on_disk_are_left_out_of_answers() {
         let (job, fresh) = (JobId::new(), JobId::new());
         let end =
             Record::JobEnded { job, state: JobState::Done, at: Moment(9), note: String::new() };

@@ -68,18 +68,19 @@ impl FindingKind {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::DamagedValue | Self::MissingRecord | Self::UnreadableValue => {
-                "the coordinator will not start: what the journal tells after this cannot be \
-                    relied on"
+                "the coordinator will not start: what the journal says after this cannot be trusted"
             }
             Self::LostEnd => {
                 "the coordinator will not start: jobs, commits or tokens that were acknowledged \
                     are gone from the journal"
             }
-            Self::Contradiction => "the coordinator will not start, or shows a farm that never was",
-            Self::Counter => "what `tessera jobs` shows is wrong; pictures are not concerned",
+            Self::Contradiction => {
+                "the coordinator will not start, or shows a farm that never existed"
+            }
+            Self::Counter => "what `tessera jobs` shows is wrong; pictures are not affected",
             Self::Lease => "a unit would never be rendered, or twice",
             Self::NoAuthority => {
-                "the next start makes a new authority, and no node or user of before can connect \
+                "the next start makes a new authority, and no existing node or user can connect \
                     any more"
             }
             Self::LostSpool | Self::DamagedSpool => {
@@ -88,10 +89,9 @@ impl FindingKind {
             Self::SpoolDiffers => {
                 "the frame fails when it is resolved: a unit is missing, foreign or there twice"
             }
-            Self::LostBlob => "a frame cannot be fetched any more, or a job cannot be rendered on",
+            Self::LostBlob => "a frame cannot be fetched any more, or a job cannot continue",
             Self::DamagedBlob => {
-                "whoever fetches it refuses it: a frame cannot be had, or a job cannot be rendered \
-                    on"
+                "every client refuses it: a frame cannot be fetched, or a job cannot continue"
             }
             Self::ForeignFile => "the coordinator never reads it",
             Self::UnnamedBlobs => {
@@ -160,7 +160,7 @@ pub struct Finding {
     pub problem: String,
     /// Meaning for the farm.
     pub meaning: &'static str,
-    /// Action to take.
+    /// Action to take, for people.
     pub action: &'static str,
 }
 

@@ -147,7 +147,7 @@ fn check_state(report: &mut FsckReport, core: &Core) {
         units += summary.units_committed;
         frames += u64::from(summary.frames_done);
         if summary.units_leased > 0 {
-            let problem = format!("{} units are leased, and nobody runs", summary.units_leased);
+            let problem = format!("{} units are leased in a stopped farm", summary.units_leased);
             report.find(FindingKind::Lease, format!("job {job}"), problem);
         }
         if !summary.state.is_final() {

@@ -23,7 +23,7 @@ pub struct FsckReport {
     pub values: u64,
     /// Number of records and of parts of the snapshot.
     pub records: u64,
-    /// Number of jobs.
+    /// Number of jobs in the journal.
     pub jobs: u64,
     /// Number of jobs that have not ended.
     pub jobs_open: u64,
@@ -37,7 +37,7 @@ pub struct FsckReport {
     pub frames: u64,
     /// Number of join tokens.
     pub tokens: u64,
-    /// Number of spools.
+    /// Number of spools on the disk.
     pub spools: u64,
     /// Number of results in spools.
     pub results: u64,

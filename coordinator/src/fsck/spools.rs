@@ -146,11 +146,11 @@ impl Check<'_> {
             match results.get(unit).map_or(&[][..], Vec::as_slice) {
                 [] => self.find(
                     FindingKind::SpoolDiffers,
-                    format!("unit {} is committed and not there", unit.0),
+                    format!("unit {} is committed but missing", unit.0),
                 ),
                 [header] => self.compare_commit(key, header),
                 _ => self
-                    .find(FindingKind::SpoolDiffers, format!("unit {} stands there twice", unit.0)),
+                    .find(FindingKind::SpoolDiffers, format!("unit {} is present twice", unit.0)),
             }
         }
     }

@@ -74,7 +74,7 @@ fn a_farm_that_was_killed_is_clean_and_counted() {
 }
 
 #[test]
-fn lost_and_damaged_blobs_are_told_with_who_needs_them() {
+fn lost_and_damaged_blobs_are_reported_with_their_jobs() {
     let farm = Farm::stopped();
     flip(&farm.largest_blob(), 100);
     let report = farm.check();
@@ -88,7 +88,7 @@ fn lost_and_damaged_blobs_are_told_with_who_needs_them() {
 }
 
 #[test]
-fn files_that_nobody_needs_are_noted_and_checked() {
+fn unneeded_files_are_noted_and_checked() {
     let farm = Farm::stopped();
     let hash = tessera_protocol::BlobHash::of(b"unnamed").to_string();
     let folder = farm.path().join("blobs").join(&hash[..2]);
@@ -164,7 +164,7 @@ fn a_journal_that_lost_its_end_is_refused_by_name() {
 
 // promise: P1
 #[test]
-fn a_flipped_bit_anywhere_in_the_journal_loses_nothing_in_silence() {
+fn a_flipped_bit_in_the_journal_never_loses_data_silently() {
     let farm = Farm::stopped();
     let before = farm.check();
     let length = fs::read(farm.path().join("sled/db")).unwrap().len();
@@ -181,7 +181,7 @@ fn a_flipped_bit_anywhere_in_the_journal_loses_nothing_in_silence() {
 }
 
 #[test]
-fn a_missing_authority_is_told() {
+fn a_missing_authority_is_reported() {
     let farm = Farm::stopped();
     fs::remove_dir_all(farm.path().join("authority")).unwrap();
     assert_eq!(farm.kinds(), [FindingKind::NoAuthority]);
@@ -199,7 +199,7 @@ fn blobs_and_spools_are_checked_without_an_authority() {
 }
 
 #[test]
-fn a_folder_in_use_is_not_looked_at() {
+fn a_folder_in_use_is_refused() {
     let farm = Farm::stopped();
     let _folder = DataFolder::open(farm.path()).unwrap();
     let error = fsck(farm.path(), Depth::Whole).unwrap_err().to_string();

@@ -36,7 +36,7 @@ fn noisy(spec: &RenderSpec, rounds: &FrameRounds, films: &[(u32, TileSums)]) -> 
 }
 
 #[test]
-fn tiles_go_on_that_are_too_noisy_and_those_beside_one_that_is_far_too_noisy() {
+fn noisy_tiles_and_neighbours_of_very_noisy_ones_continue() {
     let (spec, mut rounds) = frame();
     // Grey of about 1/3, so that the root of the sum is 1. The noise is then 1.5 times the
     // difference of the halves.

@@ -169,7 +169,7 @@ mod tests {
 
     // promise: P8
     #[test]
-    fn under_load_addresses_must_be_shown_and_none_takes_all() {
+    fn under_load_addresses_are_validated_and_limited() {
         let gate = gate(8, 100);
         let calm: Vec<_> = (0..2).map(|_| gate.arrives(from(1), false)).collect();
         assert!(calm.iter().all(|verdict| matches!(verdict, Verdict::Establish(_))));

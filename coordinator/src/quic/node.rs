@@ -226,7 +226,7 @@ async fn telemetry(
         }
         if heartbeat.devices.len() > DEVICES_MAX {
             return Err(Trouble::Protocol(format!(
-                "a heartbeat tells of more than {DEVICES_MAX} devices"
+                "a heartbeat lists more than {DEVICES_MAX} devices"
             )));
         }
         let input = Box::new(Input::Heartbeat { session, heartbeat });

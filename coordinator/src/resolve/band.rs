@@ -16,7 +16,7 @@ use tessera_protocol::job::RenderSpec;
 pub(super) struct Band {
     /// Width of the frame in pixels.
     pub(super) width: usize,
-    /// Number of rows.
+    /// Number of pixel rows.
     pub(super) height: usize,
     pub(super) values: Vec<f32>,
 }

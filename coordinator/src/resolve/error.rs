@@ -19,7 +19,7 @@ pub enum ResolveError {
         unit: u32,
     },
     /// A unit's result is not a chunk of the job.
-    #[error("the result of unit {unit} is no chunk of the job: {problem}")]
+    #[error("the result of unit {unit} is not a chunk of the job: {problem}")]
     Chunk {
         /// Number of the unit.
         unit: u32,
@@ -29,10 +29,10 @@ pub enum ResolveError {
     /// A file could not be written.
     #[error("frame file cannot be written")]
     Write(#[source] io::Error),
-    /// The denoiser failed.
+    /// The denoiser refused or failed to filter the frame.
     #[error("frame cannot be denoised")]
     Denoise(#[from] DenoiseError),
-    /// The encoder failed.
+    /// The encoder of the file format failed.
     #[error("frame file cannot be encoded: {0}")]
     Encode(String),
     /// The blob store failed.

@@ -123,7 +123,7 @@ fn push_value(bytes: &mut Vec<u8>, kept: SampleType, value: f32) {
 
 fn text(value: &str) -> Result<Text, ResolveError> {
     Text::new_or_none(value)
-        .ok_or_else(|| ResolveError::Encode(format!("{value:?} is no text of an EXR file")))
+        .ok_or_else(|| ResolveError::Encode(format!("{value:?} is not text for an EXR file")))
 }
 
 fn header(file: &ExrFile) -> Result<Header, ResolveError> {

@@ -15,7 +15,7 @@ const SEGMENT_FORM_BYTES: usize = 8 + 32;
 pub struct Segment {
     /// Name of the segment.
     pub hash: BlobHash,
-    /// Length in bytes.
+    /// Length of the segment in bytes.
     pub length: u64,
 }
 

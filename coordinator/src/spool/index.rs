@@ -261,7 +261,7 @@ mod tests {
 
     // promise: P2
     #[test]
-    fn a_unit_in_parts_is_their_sum_and_parts_that_were_dropped_do_not_count() {
+    fn a_unit_is_the_sum_of_its_parts_without_dropped_ones() {
         let root = tempfile::tempdir().unwrap();
         let key = key(3);
         let (mut files, _) = DiskSpools::open(root.path(), BTreeMap::new(), true).unwrap();

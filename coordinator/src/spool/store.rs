@@ -62,7 +62,7 @@ pub trait SpoolRead: Send + Sync {
 /// Names a spool: a frame of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SpoolKey {
-    /// The job.
+    /// Job that the frame belongs to.
     pub job: JobId,
     /// The frame of the job.
     pub frame: FrameNumber,
@@ -166,7 +166,7 @@ pub enum SpoolError {
         hash: BlobHash,
     },
     /// A needed unit is missing, or is there twice.
-    #[error("unit {} stands {count} times in spool `{path}`, not once", unit.0)]
+    #[error("unit {} is {count} times in spool `{path}`, not once", unit.0)]
     Count {
         /// Path of the file.
         path: PathBuf,

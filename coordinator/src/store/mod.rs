@@ -81,7 +81,7 @@ pub enum StoreError {
     Sled {
         /// Path of the store.
         path: PathBuf,
-        /// Error of sled.
+        /// Error that sled reported.
         #[source]
         source: ::sled::Error,
     },
@@ -100,7 +100,7 @@ pub enum StoreError {
     /// The disk is nearly full.
     #[error("disk of `{path}` has {free} bytes free, fewer than the {needed} that are needed")]
     Full {
-        /// The data folder.
+        /// Path of the data folder.
         path: PathBuf,
         /// Bytes that are free.
         free: u64,

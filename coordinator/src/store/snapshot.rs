@@ -3,7 +3,7 @@
 use tessera_core::SnapshotPart;
 use tessera_protocol::CodecError;
 
-/// Encodes all parts.
+/// Encodes all parts of a snapshot, one after another.
 pub fn encode(parts: &[SnapshotPart]) -> Result<Vec<u8>, CodecError> {
     let mut bytes = Vec::new();
     for part in parts {

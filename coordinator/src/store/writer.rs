@@ -29,7 +29,7 @@ const WARN_PAUSE: Duration = Duration::from_secs(30);
 /// sent.
 #[derive(Debug)]
 pub struct Commit {
-    /// New records.
+    /// New records, by their sequence numbers.
     pub records: Vec<(Sequence, Vec<u8>)>,
     /// Results that the records accept.
     pub results: Vec<SpoolEntry>,
@@ -128,7 +128,7 @@ impl StoreWriter {
         SpoolHold(self.shared.clone())
     }
 
-    /// Starts the thread.
+    /// Starts the thread that writes to the store.
     pub fn start(
         store: impl Store,
         spools: impl Spools,

@@ -70,7 +70,7 @@ fn entry() -> SpoolEntry {
 
 // promise: P1
 #[test]
-fn nobody_is_told_before_the_commit_has_returned_and_groups_keep_the_order() {
+fn results_are_announced_in_order_and_only_after_the_commit() {
     let bench = bench(0);
     let (mut first, mut first_told) = commit(1);
     first.results.push(entry());
@@ -138,7 +138,7 @@ fn a_spool_that_is_done_with_ends_its_group() {
 
 // promise: P1
 #[test]
-fn a_disk_without_room_is_waited_for_and_nothing_is_told() {
+fn a_full_disk_is_waited_for_and_nothing_is_announced() {
     let bench = bench(u64::MAX);
     let (mut waiting, mut told) = commit(1);
     waiting.results.push(entry());
@@ -154,7 +154,7 @@ fn a_disk_without_room_is_waited_for_and_nothing_is_told() {
 }
 
 #[test]
-fn a_store_that_fails_tells_nobody_and_says_why() {
+fn a_failed_store_announces_nothing_and_gives_its_reason() {
     let bench = bench(0);
     let (first, told) = commit(1);
     bench.writer.queue().send(first).unwrap();

@@ -174,7 +174,7 @@ async fn a_node_reads_the_files_of_its_leases_and_nothing_else() {
     assert!(node.may_read(own, folder).await);
     assert!(!node.may_read(other, folder).await, "another job's scene was given");
 
-    // The same process in another session goes on with what it holds: it is not told of the job
+    // The same process in another session continues with what it holds: it is not told of the job
     // again, and reads it all the same.
     drop(node);
     let mut node = FakeNode::join(&farm, &identity, vec![unit.lease()]).await;

@@ -46,7 +46,7 @@ async fn a_node_that_stays_connected_outlives_its_certificates() {
 
 // promise: P8
 #[tokio::test(flavor = "multi_thread")]
-async fn an_expired_certificate_ends_its_connection_and_says_what_to_do() {
+async fn an_expired_certificate_ends_its_connection_with_a_hint() {
     let farm = Farm::start(lives(60, 2)).await;
     let identity = farm.person(Role::Admin, "ada");
     let link = farm.dial(&identity).await.unwrap();
@@ -60,7 +60,7 @@ async fn an_expired_certificate_ends_its_connection_and_says_what_to_do() {
 
 // promise: P8
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_whose_certificate_ended_in_a_partition_renews_it_before_all_else() {
+async fn a_node_renews_an_expired_certificate_first_after_a_partition() {
     let farm = Farm::start(lives(2, 60)).await;
     let expired = farm.node("n1");
     while now_secs() < expiry(&expired) {
@@ -84,7 +84,7 @@ async fn a_node_whose_certificate_ended_in_a_partition_renews_it_before_all_else
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fresh_certificate_is_not_renewed_and_the_coordinator_says_when() {
+async fn renewing_a_fresh_certificate_is_refused_with_a_wait() {
     let farm = Farm::start(lives(60, 600)).await;
     let identity = farm.person(Role::Admin, "ada");
     let link = farm.dial(&identity).await.unwrap();

@@ -141,7 +141,7 @@ async fn turned_away(farm: &Farm, identity: &Identity) -> Option<CloseCode> {
 
 // promise: P8
 #[tokio::test(flavor = "multi_thread")]
-async fn a_denied_identity_is_out_at_once_and_after_a_restart_until_it_is_allowed() {
+async fn a_denied_identity_stays_out_over_restarts_until_allowed() {
     let farm = Farm::start(lives(60, 60)).await;
     let (admin, ada) = (farm.person(Role::Admin, "root"), farm.person(Role::Artist, "ada"));
     let live = farm.dial(&ada).await.unwrap();

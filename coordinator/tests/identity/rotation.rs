@@ -29,7 +29,7 @@ async fn log(farm: &Farm) -> LogReport {
 
 // promise: P8
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rotation_loses_nobody_and_ends() {
+async fn a_rotation_ends_and_keeps_every_node() {
     let farm = Farm::start(lives(60, 60)).await;
     let scope = TokenScope { role: Role::Node, pool: None, name: None, ttl_secs: 60, uses: 9 };
     let token = farm.coordinator.create_token(scope).await.unwrap();

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_come_or_fit_is_an_error() {
+    fn cut_and_oversized_arrays_are_errors() {
         let cut = |_: &mut [u8]| Err(std::io::ErrorKind::UnexpectedEof.into());
         assert!(read_array::<Triangle>(3, cut).is_err());
         assert!(read_array::<Triangle>(usize::MAX, |_| Ok(())).is_err());

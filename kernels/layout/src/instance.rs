@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_reaches_beyond_everything() {
+    fn nan_placements_have_a_nan_reach() {
         let mut instance = Instance::default();
         assert_eq!(instance.reach([1.0; 3], [2.0; 3]), 0.0);
         instance.world_from_mesh[1] = [2.0, 0.0, 0.0, -3.0];

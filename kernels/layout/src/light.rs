@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_guide_of_cells_leaves_out_none() {
+    fn the_guide_of_cells_misses_no_cell() {
         let weights: Vec<f64> =
             (0..400u32).map(|i| f64::from(i.wrapping_mul(0x9e37_79b9) >> 28).powi(4)).collect();
         let cells = build_environment_cells(&weights, 100);

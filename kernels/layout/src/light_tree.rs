@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn every_light_is_at_the_end_of_its_trail_and_inside_of_every_part_on_it() {
+    fn every_light_ends_its_trail_inside_all_nodes_on_it() {
         for count in [2usize, 3, 8, 9, 17, 1000] {
             let place = |k: usize| [(k * 7 % 31) as f64, (k * 13 % 17) as f64, (k / 500) as f64];
             let choices: Vec<LightChoice> =
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn lights_in_one_place_and_lights_whose_places_grow_make_no_deep_tree() {
+    fn coincident_and_spreading_lights_make_no_deep_tree() {
         let same: Vec<LightChoice> = (0..5000).map(|_| point([1.0; 3], 1.0)).collect();
         let grow: Vec<LightChoice> =
             (0..500).map(|k| point([2f64.powi(k), 0.0, 0.0], 1.0)).collect();

@@ -55,7 +55,7 @@ pub(crate) enum Action<F> {
 pub(crate) enum Rendered {
     /// The unit is done, after this much device time.
     Done(Duration),
-    /// The attempt failed.
+    /// The attempt failed for this reason.
     Failed(Failure),
     /// The attempt was cancelled.
     Cancelled,

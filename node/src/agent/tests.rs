@@ -68,7 +68,7 @@ fn units_of_a_prepared_frame_start_in_order() {
 }
 
 #[test]
-fn a_result_is_offered_once_stored_and_removed_once_acknowledged() {
+fn results_are_offered_once_stored_and_kept_until_acknowledged() {
     let mut agent = busy();
     agent.on_rendered(0, lease(0), Rendered::Done(Duration::from_secs(9)));
     actions(&mut agent);
@@ -83,7 +83,7 @@ fn a_result_is_offered_once_stored_and_removed_once_acknowledged() {
 }
 
 #[test]
-fn after_a_reconnect_the_outbox_is_offered_again_and_work_goes_on() {
+fn a_reconnect_offers_the_outbox_again_and_work_continues() {
     let mut agent = busy();
     agent.on_rendered(0, lease(0), Rendered::Done(Duration::from_secs(9)));
     agent.on_stored(lease(0));
@@ -157,7 +157,7 @@ fn a_failed_frame_fails_only_its_own_units() {
 }
 
 #[test]
-fn a_job_with_an_option_that_is_unknown_here_is_given_back_as_not_able() {
+fn a_job_with_an_unknown_option_is_returned_as_unable() {
     // CBOR of a render job named `a` with the value `hello` for an option `stamp`.
     let bytes: Vec<u8> = [&b"\xa2\x64name\x61a"[..], b"\x66render\xa1\x65stamp\x65hello"].concat();
     let spec: RawJobSpec =
@@ -179,7 +179,7 @@ fn a_job_with_an_option_that_is_unknown_here_is_given_back_as_not_able() {
 }
 
 #[test]
-fn a_failure_without_a_session_is_told_in_the_next() {
+fn a_failure_without_a_session_is_reported_in_the_next() {
     let mut agent = busy();
     agent.on_disconnected();
     agent.on_rendered(0, lease(0), Rendered::Failed(Failure::Device("hot".into())));

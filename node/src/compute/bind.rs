@@ -257,7 +257,7 @@ fn whole(number: Number) -> Result<i128, String> {
     match number {
         Number::Integer(value) => Ok(value.into()),
         Number::Unsigned(value) => Ok(value.into()),
-        Number::Real(value) => Err(format!("{value} is no whole number")),
+        Number::Real(value) => Err(format!("{value} is not a whole number")),
     }
 }
 

@@ -18,7 +18,7 @@ use tessera_protocol::compute::{ChunkValues, ComputeSpec, Element, Partial};
 /// Kernel to run.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// A built-in kernel.
+    /// Kernel that is built into every node.
     Builtin(&'static Builtin),
     /// The user's kernel as PTX.
     Ptx(Arc<str>),

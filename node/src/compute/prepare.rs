@@ -149,7 +149,7 @@ async fn source(fetcher: &Fetcher, folder: &Folder, spec: &ComputeSpec) -> Resul
     let path = folder.place(fetcher, "kernel", file.hash, file.length).await?;
     let bytes = tokio::fs::read(&path).await.map_err(|error| unreadable(&path, &error))?;
     let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::Program(format!("`{}` is no text in UTF-8", file.path)))?;
+        .map_err(|_| Failure::Program(format!("`{}` is not UTF-8 text", file.path)))?;
     Ok(match &spec.program {
         Program::Cuda(_) => Source::Cuda(text.into()),
         _ => Source::Ptx(text.into()),

@@ -16,7 +16,7 @@ use tessera_protocol::compute::ChunkValues;
 /// Indices that a thread computes at a time: some milliseconds, so that a cancel takes effect soon.
 const PIECE_INDICES: usize = 4096;
 
-/// The thread.
+/// The thread that runs compute chunks on the CPU.
 pub(super) struct ComputeThread {
     units: Option<Sender<DeviceUnit>>,
     thread: Option<JoinHandle<()>>,

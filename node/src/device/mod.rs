@@ -34,7 +34,7 @@ use tessera_protocol::{ChunkValues, TileSums};
 /// One frame's scene, ready for any device. Shared by all units of the frame.
 #[derive(Debug)]
 pub struct PreparedFrame {
-    /// The arrays.
+    /// Arrays of the flattened scene.
     pub scene: CheckedScene,
     /// Identifies the frame within one process. A device may keep its own copy under this id.
     pub id: u64,
@@ -121,9 +121,9 @@ pub enum Work {
     },
     /// A range of indices of a compute job.
     Compute {
-        /// Kernel and inputs.
+        /// Kernel and inputs of the job.
         job: Arc<PreparedCompute>,
-        /// First index.
+        /// First index of the domain to compute.
         first: u64,
         /// Number of indices.
         count: u32,
@@ -147,7 +147,7 @@ impl UnitOutput {
 pub struct DeviceUnit {
     /// Work of the unit.
     pub work: Work,
-    /// Ends it early.
+    /// Token that ends the unit early.
     pub cancel: CancelToken,
     /// Called at the end of the unit.
     pub finish: Finish,

@@ -25,7 +25,7 @@ pub enum DeviceOpenError {
     /// The system refused to start threads.
     #[error("cannot start {threads} render threads; ask for fewer")]
     Threads {
-        /// Number of threads.
+        /// Number of threads that were asked for.
         threads: usize,
         /// Error of the system.
         #[source]
@@ -45,7 +45,7 @@ pub enum DeviceOpenError {
     Unfit {
         /// Name of the device.
         slot: String,
-        /// Reason.
+        /// Reason why the device cannot be used.
         #[source]
         source: StartFault,
     },

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The built-in table.
+/// Table of event codes that is part of the program.
 const BUILT_IN: &str = include_str!("xid.toml");
 /// Longest table file in bytes.
 const TABLE_BYTES_MAX: u64 = 1 << 20;
@@ -15,7 +15,7 @@ const TABLE_BYTES_MAX: u64 = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum XidAction {
-    /// Log the event.
+    /// Only log the event.
     Note,
     /// End the worker and start another.
     Restart,
@@ -25,7 +25,7 @@ pub enum XidAction {
     Quarantine,
 }
 
-/// One row.
+/// One row of the table, for one event code.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {

@@ -21,7 +21,7 @@ pub enum ImportError {
         limit_bytes >> 20
     )]
     Memory {
-        /// Limit in bytes.
+        /// Limit of memory in bytes.
         limit_bytes: u64,
     },
     /// The scene takes more time than it may.
@@ -30,9 +30,9 @@ pub enum ImportError {
         limit.as_secs_f64()
     )]
     Time {
-        /// Loading or flattening.
+        /// Step that took too long: loading or flattening.
         what: &'static str,
-        /// Time limit.
+        /// Limit of the step's duration.
         limit: Duration,
     },
     /// The process crashed on the scene, which is a fault of the importer.
@@ -50,7 +50,7 @@ pub enum ImportError {
     )]
     Killed,
     /// The process sent an invalid message.
-    #[error("the scene importer makes no sense: {0}")]
+    #[error("the scene importer sent an invalid message: {0}")]
     Nonsense(String),
     /// The process has ended at an earlier frame.
     #[error("the scene importer has ended")]

@@ -20,7 +20,7 @@ pub(super) enum Order {
         confine: bool,
         /// Memory in bytes that the importer can use.
         memory_bytes: u64,
-        /// Number of threads.
+        /// Number of threads for the importer.
         threads: u64,
     },
     /// Load the scene. Answered by [`Answer::Loaded`] or [`Answer::Refused`].

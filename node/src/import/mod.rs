@@ -34,7 +34,7 @@ const MEMORY_BYTES_LEAST: u64 = 4 << 30;
 /// How long loading a scene, or flattening one frame, may take.
 const TIME: Duration = Duration::from_secs(300);
 
-/// What an importer may take.
+/// Limits on the resources of one import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportLimits {
     /// Bytes of memory for one scene's process.
@@ -109,7 +109,7 @@ impl Importer {
             Answer::Loaded { report } => {
                 Ok(ImportedScene { asks, report: *report, resident_bytes })
             }
-            _ => Err(ImportError::Nonsense("it answered what it was not asked".into())),
+            _ => Err(ImportError::Nonsense("it answered another request".into())),
         }
     }
 }

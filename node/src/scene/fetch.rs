@@ -28,14 +28,14 @@ pub(crate) enum FetchError {
     /// The coordinator does not have it.
     #[error("the coordinator does not hold blob {0}")]
     Absent(BlobHash),
-    /// The coordinator refused.
-    #[error("the coordinator does not give blob {hash}: {reason}")]
+    /// The coordinator does not let this node read the blob.
+    #[error("the coordinator refuses blob {hash}: {reason}")]
     Refused { hash: BlobHash, reason: String },
     /// The blob does not have the length that the job says.
-    #[error("blob {hash} comes as {found} bytes where the job names {expected}")]
+    #[error("blob {hash} has {found} bytes, but the job says {expected}")]
     Length { hash: BlobHash, expected: u64, found: u64 },
     /// The stream failed repeatedly.
-    #[error("blob {hash} did not get through")]
+    #[error("blob {hash} could not be fetched")]
     Stream {
         hash: BlobHash,
         #[source]
@@ -44,7 +44,7 @@ pub(crate) enum FetchError {
     /// The blob cannot be stored.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// The node stops.
+    /// The node stops before the blob is complete.
     #[error("the node stops")]
     Stopping,
 }

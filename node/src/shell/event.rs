@@ -65,6 +65,6 @@ pub(crate) enum Command {
     Drain,
     /// End the units that have begun at the next sample, hand these samples in, and leave.
     HandIn,
-    /// Leave at once.
+    /// Leave at once, without finishing units.
     Stop,
 }

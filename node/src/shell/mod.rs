@@ -51,7 +51,7 @@ struct Given {
     samples: Option<SampleRange>,
 }
 
-/// A running node.
+/// A running node with its sockets, files and devices.
 pub(crate) struct Shell {
     config: Config,
     folder: DataFolder,
@@ -182,7 +182,7 @@ impl Shell {
         })
     }
 
-    /// Works until the node has left, is stopped, or cannot go on.
+    /// Works until the node has left, is stopped, or cannot continue.
     pub(crate) async fn run(
         mut self,
         mut commands: mpsc::Receiver<Command>,
@@ -589,7 +589,7 @@ impl Shell {
         // A device's threads end with their blocks. Wait for them on a thread for blocking work.
         let devices = (self.devices, self.opened);
         if tokio::task::spawn_blocking(move || drop(devices)).await.is_err() {
-            tracing::warn!("a device did not end well");
+            tracing::warn!("a device ended with an error");
         }
     }
 }

@@ -198,7 +198,7 @@ impl Dialler {
         match code {
             Some(CloseCode::Expired) => self.renew_first = true,
             Some(CloseCode::Denied | CloseCode::NotAllowed) => {
-                tracing::error!(reason, "turned away by the coordinator");
+                tracing::error!(reason, "refused by the coordinator");
                 // The denial may end while this process runs, so continue to dial, but rarely.
                 self.backoff.slow();
             }

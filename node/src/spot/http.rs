@@ -13,21 +13,21 @@ const ANSWER_BYTES_MAX: u64 = 64 << 10;
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MetadataError {
-    /// The network failed.
+    /// The request failed on the network.
     #[error("cannot ask `{0}`")]
     Io(String, #[source] std::io::Error),
     /// No answer came in time.
     #[error("no answer from `{0}`")]
     Silent(String),
     /// The received bytes are not a valid answer.
-    #[error("what `{0}` answers is {1}")]
+    #[error("the answer of `{0}` is {1}")]
     Strange(String, &'static str),
-    /// The service refused.
+    /// The service answered with an error status.
     #[error("`{0}` answers {1} to {2}")]
     Status(String, u16, &'static str),
 }
 
-/// A metadata service.
+/// Client of a cloud's metadata service.
 #[derive(Debug)]
 pub(super) struct Metadata {
     address: String,

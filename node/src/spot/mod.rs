@@ -35,18 +35,20 @@ pub enum Cloud {
 /// Cloud whose notices the node waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spot {
-    /// No cloud.
+    /// Wait for no notices.
     Off,
     /// Notices of the cloud that this machine seems to be in.
     #[default]
     Auto,
-    /// This cloud.
+    /// Wait for the notices of this cloud.
     Cloud(Cloud),
 }
 
 /// The text does not name a cloud.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no cloud whose notices are known; write `auto`, `off`, `aws`, `gcp` or `azure`")]
+#[error(
+    "`{0}` is not a cloud whose notices are known; write `auto`, `off`, `aws`, `gcp` or `azure`"
+)]
 pub struct SpotError(String);
 
 impl FromStr for Spot {

@@ -69,7 +69,9 @@ impl std::str::FromStr for Element {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let known = Self::ALL.into_iter().find(|element| element.name() == text);
-        known.ok_or_else(|| format!("`{text}` is no element type: f32, f64, i32, u32, i64 or u64"))
+        known.ok_or_else(|| {
+            format!("`{text}` is not an element type: f32, f64, i32, u32, i64 or u64")
+        })
     }
 }
 
@@ -118,7 +120,8 @@ impl std::fmt::Display for Domain {
 impl std::str::FromStr for Domain {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no domain; write `1000000`, `640x480` or `64x64x64`");
+        let wrong =
+            || format!("`{text}` is not a domain; write `1000000`, `640x480` or `64x64x64`");
         let edges: Vec<u32> =
             text.split('x').map(str::parse).collect::<Result<_, _>>().map_err(|_| wrong())?;
         let edge = |axis: usize| edges.get(axis).copied().unwrap_or(1);

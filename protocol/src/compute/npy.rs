@@ -98,7 +98,7 @@ impl Header {
         }
         let data_offset = from + length as usize;
         let text = bytes.get(from..data_offset).ok_or(NpyError::Short)?;
-        let text = std::str::from_utf8(text).map_err(|_| NpyError::Malformed("it is no text"))?;
+        let text = std::str::from_utf8(text).map_err(|_| NpyError::Malformed("it is not text"))?;
         let header = Self { data_offset, ..dictionary(text)? };
         let huge = || NpyError::Huge(header.shape.clone());
         let expected =
@@ -147,7 +147,7 @@ fn descr(element: Element) -> &'static str {
 fn dictionary(text: &str) -> Result<Header, NpyError> {
     let malformed = NpyError::Malformed;
     let inner = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}'));
-    let mut rest = inner.ok_or(malformed("it is no dictionary"))?.trim_start();
+    let mut rest = inner.ok_or(malformed("it is not a dictionary"))?.trim_start();
     let (mut element, mut fortran, mut shape) = (None, None, None);
     while !rest.is_empty() {
         let (key, after) = quoted(rest)?;
@@ -204,7 +204,7 @@ fn quoted(text: &str) -> Result<(&str, &str), NpyError> {
 /// Reads numbers in round brackets. Returns them and the rest of the input.
 fn tuple(text: &str) -> Result<(Vec<u64>, &str), NpyError> {
     let inside = text.strip_prefix('(').and_then(|text| text.split_once(')'));
-    let (inside, after) = inside.ok_or(NpyError::Malformed("`shape` is no tuple"))?;
+    let (inside, after) = inside.ok_or(NpyError::Malformed("`shape` is not a tuple"))?;
     let mut axes = Vec::new();
     let mut parts: Vec<&str> = inside.split(',').map(str::trim).collect();
     if parts.last() == Some(&"") {
@@ -215,7 +215,7 @@ fn tuple(text: &str) -> Result<(Vec<u64>, &str), NpyError> {
         let digits = part.strip_suffix('L').unwrap_or(part);
         let good = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
         let axis = digits.parse().ok().filter(|_| good);
-        axes.push(axis.ok_or(NpyError::Malformed("an axis of `shape` is no number"))?);
+        axes.push(axis.ok_or(NpyError::Malformed("an axis of `shape` is not a number"))?);
     }
     if axes.len() > AXES_MAX {
         return Err(NpyError::Axes(axes.len()));

@@ -44,7 +44,7 @@ impl std::str::FromStr for Reduction {
     fn from_str(text: &str) -> Result<Self, String> {
         let known =
             [Self::Sum, Self::Min, Self::Max].into_iter().find(|known| known.name() == text);
-        known.ok_or_else(|| format!("`{text}` is no reduction: sum, min or max"))
+        known.ok_or_else(|| format!("`{text}` is not a reduction: sum, min or max"))
     }
 }
 

@@ -77,7 +77,7 @@ pub struct ArgumentValue {
 pub struct Argument {
     /// Name of the variable.
     pub name: String,
-    /// Type and numbers.
+    /// Type and numbers of the argument.
     pub value: ArgumentValue,
 }
 
@@ -108,7 +108,7 @@ impl ComputeFormat {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ComputeSpec {
-    /// Kernel to run.
+    /// Kernel to run, by name or as source.
     pub program: Program,
     /// Arrays that the kernel reads, ascending by name, each name once.
     pub inputs: Vec<InputArray>,
@@ -254,12 +254,12 @@ fn check_program(program: &Program) -> Result<(), SpecError> {
             || name.len() > IDENTIFIER_MAX
             || !name.bytes().all(|b| b.is_ascii_graphic()))
     {
-        return wrong("kernel", format!("{name:?} is no name of a built-in kernel"));
+        return wrong("kernel", format!("{name:?} is not the name of a built-in kernel"));
     }
     let Some(file) = program.file() else { return Ok(()) };
     let named = crate::job::is_confined_path(&file.path) && !file.path.contains('/');
     if !named || file.path.len() > NAME_MAX {
-        return wrong("kernel", format!("{:?} is no name of a file", file.path));
+        return wrong("kernel", format!("{:?} is not the name of a file", file.path));
     }
     if file.length > PROGRAM_BYTES_MAX {
         let text =
@@ -309,7 +309,7 @@ fn check_inputs(spec: &ComputeSpec) -> Result<(), SpecError> {
     for input in &spec.inputs {
         let name = &input.name;
         if !is_identifier(name) {
-            return wrong("input", format!("{name:?} is no name of a variable"));
+            return wrong("input", format!("{name:?} is not the name of a variable"));
         }
         if input.shape.len() > npy::AXES_MAX {
             return wrong("input", format!("`{name}` has more than {} axes", npy::AXES_MAX));
@@ -339,7 +339,7 @@ fn check_arguments(spec: &ComputeSpec) -> Result<(), SpecError> {
     }
     for Argument { name, value } in &spec.arguments {
         if !is_identifier(name) {
-            return wrong("arg", format!("{name:?} is no name of a variable"));
+            return wrong("arg", format!("{name:?} is not the name of a variable"));
         }
         if spec.inputs.iter().any(|input| input.name == *name) {
             return wrong("arg", format!("`{name}` is an input as well"));
@@ -372,7 +372,7 @@ fn check_frames(spec: &ComputeSpec) -> Result<(), SpecError> {
     let Some(input) = spec.inputs.iter().find(|input| input.name == *feed) else {
         return wrong(
             "feed",
-            format!("`{feed}` is no input; give its first values with --input {feed}=FILE.npy"),
+            format!("`{feed}` is not an input; give its first values with --input {feed}=FILE.npy"),
         );
     };
     if spec.reduction.is_some() {

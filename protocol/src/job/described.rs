@@ -41,7 +41,7 @@ const ENCODES: &str = "a value of numbers, texts and lists has an encoding";
 const RENDER: &str = "render";
 const COMPUTE: &str = "compute";
 
-/// Encodes a job.
+/// Encodes a job as CBOR with named fields.
 pub fn encode_job(spec: &JobSpec) -> Vec<u8> {
     let JobSpec { name, priority, kind, device_bytes, pool } = spec;
     let (priority, device_bytes) = (*priority, *device_bytes);

@@ -133,16 +133,16 @@ pub enum EnvironmentSpec {
     Constant([f32; 3]),
     /// An equirectangular map: one of the job's files (`.hdr` or `.exr`).
     Map {
-        /// Path among [`RenderSpec::files`].
+        /// Path of the picture, one of [`RenderSpec::files`].
         path: String,
     },
 }
 
-/// Pixel reconstruction filter.
+/// Filter that reconstructs a pixel from its samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FilterSpec {
-    /// One pixel wide.
+    /// A box of one pixel: all samples of the pixel count alike.
     Box,
     /// Standard deviation half a pixel, cut at two pixels.
     Gaussian,
@@ -194,7 +194,7 @@ pub enum FormatSpec {
 }
 
 impl FormatSpec {
-    /// File name extension.
+    /// Returns the extension of file names, without the dot.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Exr => "exr",
@@ -229,9 +229,9 @@ pub enum ExrDepthSpec {
 pub enum ToneMapSpec {
     /// Clip to [0, 1].
     Standard,
-    /// Khronos PBR Neutral.
+    /// The PBR Neutral tone map by Khronos.
     PbrNeutral,
-    /// AgX.
+    /// The AgX tone map.
     Agx,
 }
 
@@ -243,7 +243,7 @@ pub struct RenderSpec {
     pub scene: String,
     /// Every file of the scene and of its environment, each path once.
     pub files: Vec<AssetFile>,
-    /// Light at infinity.
+    /// Light that arrives from infinitely far away.
     pub environment: EnvironmentSpec,
     /// Factor on the environment's radiance, >= 0.
     pub environment_intensity: f32,
@@ -263,7 +263,7 @@ pub struct RenderSpec {
     pub width: u32,
     /// Frame height in pixels.
     pub height: u32,
-    /// Frames to render.
+    /// Numbers of the frames to render.
     pub frames: FrameSet,
     /// Frames per second. Frame N shows the time N / fps.
     pub fps: f64,
@@ -273,7 +273,7 @@ pub struct RenderSpec {
     pub depth: u32,
     /// Seed of the random numbers.
     pub seed: u32,
-    /// Pixel reconstruction filter.
+    /// Filter that reconstructs a pixel from its samples.
     pub filter: FilterSpec,
     /// Tile edge in pixels.
     pub tile: u32,

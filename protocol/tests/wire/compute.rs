@@ -102,7 +102,7 @@ fn arguments_are_named_once_and_are_numbers() {
 }
 
 #[test]
-fn what_is_fed_fits_the_place_it_goes_to() {
+fn feed_needs_a_matching_input_format_and_reduction() {
     assert_eq!(named(|spec| spec.feed = Some("other".into())), "feed");
     assert_eq!(named(|spec| spec.feed = Some("weights".into())), "feed");
     assert_eq!(named(|spec| spec.formats = vec![ComputeFormat::Exr]), "feed");
@@ -133,7 +133,7 @@ fn pictures_are_flat_floats() {
 }
 
 #[test]
-fn what_a_chunk_comes_to_follows_from_the_spec() {
+fn sizes_of_chunks_follow_from_the_spec() {
     let kept = compute();
     assert_eq!(kept.chunk_shape(100), ChunkShape { count: 100, bytes: 1200 });
     assert_eq!(kept.result_shape(), [480, 640, 3]);

@@ -71,7 +71,7 @@ fn every_field_has_one_row_and_each_is_away_when_it_is_changed() {
 }
 
 #[test]
-fn what_does_not_change_the_film_leaves_its_shape_and_scene() {
+fn options_without_effect_on_the_film_keep_its_shape() {
     let told = |spec: &RenderSpec| {
         let layers = (spec.film_layers(), spec.channels(), spec.has_half());
         (layers, spec.rounds(), spec.scene_hash(), (spec.width, spec.height, spec.spp))
@@ -86,7 +86,7 @@ fn what_does_not_change_the_film_leaves_its_shape_and_scene() {
 }
 
 #[test]
-fn chosen_options_are_told_by_name_and_value() {
+fn chosen_options_are_listed_by_name_and_value() {
     let mut spec = RenderSpec::default();
     (spec.denoise, spec.clamp, spec.environment_intensity) = (true, Some(0.3), 0.1);
     let chosen = away_from_default(&spec);

@@ -223,7 +223,7 @@ fn outputs_are_in_order_and_distinct() {
 }
 
 #[test]
-fn a_scenes_hash_depends_on_its_files_alone() {
+fn a_scenes_hash_depends_only_on_its_files() {
     let mut other = render();
     (other.width, other.spp, other.seed) = (1, 1, 9);
     assert_eq!(other.scene_hash(), render().scene_hash());

@@ -321,9 +321,7 @@ fn focus_distance(focus: Focus, place: Vec3, back: Vec3) -> Result<f32, String> 
             let [x, y, z] = point;
             match distance > 0.0 {
                 true => Ok(distance as f32),
-                false => Err(format!(
-                    "what it is to be focused on, ({x}, {y}, {z}), is not in front of it"
-                )),
+                false => Err(format!("the focus point ({x}, {y}, {z}) is not in front of it")),
             }
         }
     }

@@ -64,7 +64,7 @@ const REMEDY_MESHES: &str = "decompress the meshes with `gltf-transform copy IN.
     export without mesh compression";
 const REMEDY_TEXTURES: &str = "convert the textures to PNG, JPEG or WebP";
 const REMEDY_OTHERWISE: &str =
-    "export the scene without what is not supported, or list it as optional";
+    "export the scene without these extensions, or list them as optional";
 
 /// Returns the treatment of each extension of the file. A required one that is not applied is an
 /// error that names it.
@@ -96,7 +96,7 @@ fn is_applied(name: &str) -> bool {
 
 fn effect_of(name: &str) -> &'static str {
     let known = IGNORED.iter().find(|(known, _)| *known == name);
-    known.map_or("it is unknown to Tessera: what it adds is absent", |(_, effect)| effect)
+    known.map_or("it is unknown to Tessera, and has no effect", |(_, effect)| effect)
 }
 
 /// Returns advice about extensions that are required and not applied, one sentence for each kind of
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_told_once() {
+    fn every_kind_of_extension_is_hinted_once() {
         let both = hint(&["EXT_texture_avif", "MSFT_texture_dds"]);
         assert_eq!(both, hint(&["EXT_texture_avif"]));
         let all =

@@ -27,7 +27,7 @@ pub(crate) fn split(path: &Path) -> Result<(&Path, &str), SceneError> {
 
 /// The files that the scene at `path` consists of: the path of each within the scene's folder, and
 /// where it is. The main file comes first, then buffers and images in order, each once. A buffer
-/// that is only the plain form of compressed views is none.
+/// that is only the plain form of compressed views does not count.
 ///
 /// # Errors
 /// If the main file cannot be parsed, a URI leaves the folder, or a link leads out of it.

@@ -78,7 +78,7 @@ fn check_size(width: u64, height: u64, texels_max: u64) -> Result<(u32, u32), St
     if edges.contains(&width) && edges.contains(&height) && width * height <= texels_max {
         return Ok((width as u32, height as u32));
     }
-    Err(format!("{width}x{height} texels are none, or more than {texels_max}; resize it"))
+    Err(format!("{width}x{height} texels are not in 1 to {texels_max}; resize it"))
 }
 
 type Pixels = (u32, u32, Vec<[f32; 3]>);

@@ -54,7 +54,7 @@ pub(crate) fn read(
         let path = format!("materials[{index}].extensions.{name}");
         let Some(object) = value.as_object() else {
             if is_ours(name) {
-                return Err(document.invalid(path, "is no object"));
+                return Err(document.invalid(path, "is not an object"));
             }
             continue;
         };
@@ -327,7 +327,7 @@ impl Extension<'_, '_> {
         let uv_set = match info.get("texCoord") {
             None => 0,
             Some(_) => whole("texCoord")
-                .ok_or_else(|| self.wrong(name, "has a texCoord that is no index"))?,
+                .ok_or_else(|| self.wrong(name, "has a texCoord that is not an index"))?,
         };
         let slot = Slot {
             texture: texture as usize,

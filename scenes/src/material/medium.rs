@@ -60,7 +60,7 @@ impl Layered {
 /// The priority that a material's `extras` give its medium, 0 by default.
 ///
 /// # Errors
-/// If it is no whole number, or far from 0.
+/// If it is not a whole number, or far from 0.
 pub(crate) fn priority(document: &Document, index: usize) -> Result<i32, SceneError> {
     let Some(value) = given(document, index) else { return Ok(0) };
     let number =

@@ -64,9 +64,8 @@ pub(crate) fn read_all(
     for (index, json) in document.root.meshes.iter().enumerate() {
         let weights = json.weights.clone().unwrap_or_default();
         if !weights.iter().all(|weight| weight.is_finite()) {
-            return Err(
-                document.invalid(format!("meshes[{index}].weights"), "holds what is not finite")
-            );
+            return Err(document
+                .invalid(format!("meshes[{index}].weights"), "holds a number that is not finite"));
         }
         let default_weights = weights.into_iter().map(f64::from).collect();
         let mut mesh = Mesh { surfaces: Vec::new(), default_weights, target_count: 0 };

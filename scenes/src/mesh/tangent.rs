@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_triangle_without_area_in_its_uvs_takes_its_neighbours_tangents() {
+    fn a_triangle_without_uv_area_takes_its_neighbours_tangents() {
         let flat = generate(&quad([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [1.0, 0.0]]), 0).unwrap();
         let [_, _, last] = flat.triangles[1];
         assert_eq!(flat.tangents[flat.triangles[1][0] as usize], [1.0, 0.0, 0.0, 1.0]);

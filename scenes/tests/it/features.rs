@@ -447,7 +447,7 @@ fn a_basis_universal_image_takes_the_place_of_its_fallback() {
 }
 
 #[test]
-fn a_constant_environment_is_scaled_and_black_is_none() {
+fn a_constant_environment_is_scaled_and_a_black_one_dropped() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("scene.gltf"), triangle().to_string()).unwrap();
     let environment = EnvironmentSource::Constant([1.0, 2.0, 3.0]);

@@ -170,7 +170,7 @@ fn nan_and_infinity_are_refused_with_their_place() {
         let error = refusal(&with(json!({ name.as_str(): { key: value } })));
         assert!(error.contains(&name) && error.contains(key), "{error}");
     }
-    assert!(refusal(&with(json!({ "KHR_materials_sheen": 3 }))).contains("is no object"));
+    assert!(refusal(&with(json!({ "KHR_materials_sheen": 3 }))).contains("is not an object"));
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn a_hundred_to_one_ends_within_the_bound() {
 }
 
 #[test]
-fn one_slow_node_alone_does_everything_at_once() {
+fn a_single_slow_node_ends_within_the_bound() {
     stays_within("one slow", &nodes(&[(1, 1.0)]));
 }
 

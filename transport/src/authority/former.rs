@@ -42,7 +42,10 @@ impl Former {
         let (Some(certificate), Some(cross), None) =
             (certificates.pop(), certificates.pop(), certificates.pop())
         else {
-            return Err(AuthorityError::Broken { path, problem: "it has not two certificates" });
+            return Err(AuthorityError::Broken {
+                path,
+                problem: "it does not have two certificates",
+            });
         };
         Ok(Some(Self { certificate, cross, until }))
     }
@@ -56,7 +59,7 @@ pub(crate) fn complete(folder: &Path) -> Result<(), AuthorityError> {
     let (Ok(key), [certificate, cross, former]) = (key, certificates.as_slice()) else {
         return Err(AuthorityError::Broken {
             path,
-            problem: "it has not a key and three certificates",
+            problem: "it does not have a key and three certificates",
         });
     };
     let former = Former { certificate: former.clone(), cross: cross.clone(), until };
@@ -80,9 +83,9 @@ fn read(path: &Path) -> Result<Option<Read>, AuthorityError> {
         Err(source) => return Err(failed(path)(source)),
     };
     let broken = |problem| AuthorityError::Broken { path: path.to_owned(), problem };
-    let text = std::str::from_utf8(&bytes).map_err(|_| broken("it is no text"))?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| broken("it is not text"))?;
     let until = text.lines().find_map(|line| line.strip_prefix(UNTIL)?.parse().ok());
-    let until = until.ok_or_else(|| broken("it does not say until when"))?;
+    let until = until.ok_or_else(|| broken("it does not have an end time"))?;
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
     let certificates = certificates.map_err(|_| broken("a certificate is not readable"))?;
     Ok(Some((until, certificates, bytes)))

@@ -106,7 +106,7 @@ fn accept(
 ) -> Result<Identity, EnrolError> {
     let chain: Vec<CertificateDer<'static>> = chain.into_iter().map(CertificateDer::from).collect();
     let [own, authority] = chain.as_slice() else {
-        return Err(EnrolError::Wrong("its chain is not of two"));
+        return Err(EnrolError::Wrong("its chain does not have two certificates"));
     };
     if public_key_info(own).as_deref() != Some(&key.subject_public_key_info()) {
         return Err(EnrolError::Wrong("it is of another key"));

@@ -1,4 +1,4 @@
-//! Who gets a connection, and what everybody else is told.
+//! Which peers get a connection, and what all others are told.
 
 use crate::farm::*;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ async fn an_identity_of_another_farm_is_refused() {
 }
 
 #[tokio::test]
-async fn a_certificate_of_another_authority_is_rejected_by_the_coordinator() {
+async fn the_coordinator_rejects_certificates_of_other_authorities() {
     // This client trusts the right coordinator, but its own certificate is signed by another
     // authority.
     let farm = Farm::start(Timing::default());

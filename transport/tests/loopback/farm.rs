@@ -1,4 +1,4 @@
-//! A small farm for these tests: an authority, a listening server, and whoever should call it.
+//! A small farm for these tests: an authority, a listening server, and the peers that call it.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

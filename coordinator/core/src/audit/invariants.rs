@@ -10,7 +10,7 @@ use crate::timers::Timer;
 use crate::unit_state::UnitState;
 use tessera_protocol::ids::UnitIndex;
 
-/// Checks every invariant. An error names the first that does not hold.
+/// Checks every invariant. An error names the first one that is violated.
 pub(crate) fn verify(books: &Books) -> Result<(), String> {
     books.faults().check()?;
     books.leases().check()?;
@@ -52,8 +52,7 @@ fn check_leases(books: &Books) -> Result<(), String> {
     Ok(())
 }
 
-/// Units that are to be checked are known as such, and are leased or to be leased: exactly one
-/// of them.
+/// Checks that exactly the units to be checked are known as such, and are leased or ready.
 fn check_checks(books: &Books, job: &Job, work: &Queue) -> Result<(), String> {
     let mut count = 0;
     for (position, frame) in (0..).zip(job.frames()) {
@@ -71,7 +70,7 @@ fn check_checks(books: &Books, job: &Job, work: &Queue) -> Result<(), String> {
                 ));
             }
             if !books.looks().is_planned(key.job, key.frame) {
-                return Err(format!("{key} is to be checked, and nobody looks whether it is"));
+                return Err(format!("{key} is to be checked, but no look at it is planned"));
             }
         }
     }
@@ -88,8 +87,8 @@ fn check_checks(books: &Books, job: &Job, work: &Queue) -> Result<(), String> {
     }
 }
 
-/// Every unit has one state, a timer wakes each that waits, and a job with something to lease
-/// is offered.
+/// Checks that every unit has one state, that a timer wakes each waiting unit, and that a job with
+/// units to lease is offered.
 fn check_units(books: &Books, job: &Job, work: &Queue) -> Result<(), String> {
     check_checks(books, job, work)?;
     let units = books.units_of(job);
@@ -123,7 +122,7 @@ fn check_units(books: &Books, job: &Job, work: &Queue) -> Result<(), String> {
     }
 }
 
-/// Says where two states differ in what is durable; None where they agree.
+/// Says how two durable states differ; None if they are equal.
 pub(crate) fn durable_difference(one: &Farm, other: &Farm) -> Option<String> {
     if one == other {
         return None;

@@ -18,7 +18,7 @@ use tessera_protocol::job::JobSpec;
 use tessera_protocol::node::SampleRange;
 use tessera_protocol::status::JobState;
 
-/// Problems listed at most.
+/// Most problems that a report lists.
 const PROBLEMS_MAX: usize = 100;
 
 /// Checks a snapshot (may be empty) and the records after it: every unit committed at most once
@@ -40,47 +40,47 @@ pub(crate) fn audit(
     ledger.report
 }
 
-/// What the records say so far, kept apart from the state of the core.
+/// The state according to the records so far, kept apart from the state of the core.
 #[derive(Default)]
 struct Ledger {
     report: AuditReport,
     reserved: Epoch,
     jobs: BTreeMap<JobId, Entry>,
-    /// Epochs of commits, of the records alone.
+    /// Epochs of commits in records, without those in the snapshot.
     epochs: BTreeSet<Epoch>,
 }
 
-/// What was found at the end of a round.
+/// Facts about the end of a round.
 struct Measurement<'a> {
     round: u32,
-    /// The farm's time that the frame has had.
+    /// Share of the farm's time that the frame has used, in milliseconds.
     spent_millis: u64,
     /// Tiles that the next round is for.
     going: &'a TileSet,
 }
 
-/// Samples of a part, and its result where that is to be checked yet.
+/// Samples of a part, and its result if it is still to be checked.
 type PartEntry = (u32, Option<Vote>);
 
-/// What the records say of one job so far.
+/// One job according to the records so far.
 struct Entry {
     grid: Split,
     numbers: Vec<FrameNumber>,
     committed: BTreeMap<FrameNumber, Bitmap>,
     /// Units that are to be checked.
     unchecked: BTreeMap<(FrameNumber, UnitIndex), Check>,
-    /// Units in parts: the samples of each, and the result where it is to be checked yet.
+    /// Units in parts: the samples of each, and the result if it is still to be checked.
     parts: BTreeMap<(FrameNumber, UnitIndex), Vec<PartEntry>>,
-    /// Of frames that are sampled in rounds, and have begun.
+    /// Rounds of frames that are sampled in rounds and have begun.
     rounds_of: BTreeMap<FrameNumber, FrameRounds>,
     done: BTreeSet<FrameNumber>,
     failed: BTreeSet<FrameNumber>,
     fingerprint: Option<Fingerprint>,
     ended: bool,
     paused: bool,
-    /// Units committed of frames that had failed when the snapshot was made.
+    /// Number of units committed of frames that had failed when the snapshot was made.
     units_of_failed: u64,
-    /// The same of finished frames that were sampled in rounds.
+    /// Number of units of finished frames that were sampled in rounds.
     units_of_done: u64,
 }
 
@@ -89,7 +89,7 @@ fn total_of(parts: &[PartEntry]) -> u32 {
 }
 
 impl Entry {
-    /// The rounds of a frame, from the first on; None of one that is not sampled in rounds.
+    /// Returns the rounds of a frame, from the first on; None if it is not sampled in rounds.
     fn rounds(&mut self, frame: FrameNumber) -> Option<&mut FrameRounds> {
         if let Some(rounds) = FrameRounds::of(&self.grid) {
             self.rounds_of.entry(frame).or_insert(rounds);
@@ -97,7 +97,7 @@ impl Entry {
         self.rounds_of.get_mut(&frame)
     }
 
-    /// Units committed of a frame, those that it needs, and those that are to be checked.
+    /// Returns the numbers of a frame's units: committed, needed, and still to be checked.
     fn standing(&mut self, frame: FrameNumber) -> (u32, u32, usize) {
         let all = self.grid.units();
         let units = self.rounds(frame).map_or(all, |rounds| rounds.units());
@@ -105,7 +105,7 @@ impl Entry {
         (self.committed.get(&frame).map_or(0, Bitmap::ones), units, unchecked)
     }
 
-    /// A unit is whole: its own result is to be checked, or those of its parts, one after another.
+    /// Begins the checks of a complete unit: of its own result, or of its parts, one after another.
     fn begin_checks(&mut self, frame: FrameNumber, commit: &Commit) {
         let key = (frame, commit.unit);
         let result = Vote { node: commit.node, epoch: commit.epoch, hash: commit.hash };
@@ -121,7 +121,7 @@ impl Entry {
         self.unchecked.extend(first.map(|first| (key, Check::new(first))));
     }
 
-    /// A check is over, and that of the next part begins; false where there was none.
+    /// Ends a check and begins that of the next part; false if there was no check.
     fn next_check(&mut self, frame: FrameNumber, unit: UnitIndex) -> bool {
         let key = (frame, unit);
         let Some(over) = self.unchecked.remove(&key) else { return false };
@@ -167,7 +167,7 @@ impl Ledger {
         }
     }
 
-    /// The entry of a job that goes on; a record about any other is a problem.
+    /// The entry of an open job; a record about any other is a problem.
     fn open(&mut self, id: JobId, what: &str) -> Option<&mut Entry> {
         let problem = match self.jobs.get(&id) {
             None => format!("{what} of job {id}, which was never accepted"),
@@ -230,7 +230,7 @@ impl Ledger {
             Some(entry) => {
                 let units: u64 =
                     entry.committed.values().map(|units| u64::from(units.ones())).sum();
-                // What a snapshot told of frames that failed before it is a number alone.
+                // Of frames that failed before it, a snapshot holds only a number.
                 let told = entry.units_of_failed + entry.units_of_done;
                 self.report.units_committed -= (units + told).min(self.report.units_committed);
                 self.report.frames -= entry.done.len() as u64;
@@ -250,7 +250,8 @@ impl Ledger {
         }
     }
 
-    /// What was committed of failed frames is gone: all that are not done, where the job has ended.
+    /// Drops what was committed of failed frames. If the job has ended, that is all frames that are
+    /// not done.
     fn retry(&mut self, id: JobId) {
         let Some(entry) = self.jobs.get_mut(&id) else {
             return self.problem(format!("job {id} is retried, and was never accepted"));
@@ -313,7 +314,7 @@ impl Ledger {
         let many = parts.len() > PARTS_MAX;
         if closed || committed || !known || !follows || many {
             self.problem(format!(
-                "{id}/{frame}/u{:05}: {samples} samples from {first} are no part of {whole}, of \
+                "{id}/{frame}/u{:05}: {samples} samples from {first} are not a part of {whole}, of \
                     which {before} were there",
                 unit.0
             ));
@@ -408,7 +409,7 @@ impl Ledger {
         }
     }
 
-    /// Units of a frame were taken back: what was measured of them is void.
+    /// Voids the measurements of a frame of which units were taken back.
     fn rewind(&mut self, id: JobId, frame: FrameNumber, units: &[UnitIndex]) {
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         let Some(rounds) = entry.rounds(frame) else { return };
@@ -441,7 +442,7 @@ impl Ledger {
             Some(rounds) => {
                 rounds.end_round(round, going).map(|()| rounds.note_spent(spent_millis))
             }
-            None => Err("a round is measured, and there are none".to_owned()),
+            None => Err("a round is measured of a frame without rounds".to_owned()),
         };
         if let Err(problem) = measured {
             self.problem(format!("{id}/{frame}: {problem}"));
@@ -543,7 +544,7 @@ impl Ledger {
         let rounds = entry.as_ref().and_then(|entry| FrameRounds::restored(&entry.grid, written));
         match (entry, number, rounds) {
             (Some(entry), Some(frame), Some(rounds)) => drop(entry.rounds_of.insert(frame, rounds)),
-            _ => self.problem(format!("rounds of a frame of job {id} make no sense")),
+            _ => self.problem(format!("rounds of a frame of job {id} are invalid")),
         }
     }
 

@@ -28,10 +28,10 @@ impl Books {
         Some(assignment)
     }
 
-    /// Enters a lease into the books: of a unit that is not leased, or a copy.
+    /// Adds a lease to the books, of an unleased unit or as a copy.
     pub(crate) fn hold(&mut self, lease: Lease, id: NodeId) {
         self.touch(lease.unit);
-        let Some((place, queue)) = self.open_unit(lease.unit, "a unit is leased of no open job")
+        let Some((place, queue)) = self.open_unit(lease.unit, "a unit is leased in a closed job")
         else {
             return;
         };
@@ -48,21 +48,21 @@ impl Books {
         }
     }
 
-    /// Ends a lease whose result has been taken.
+    /// Ends a lease whose result has been accepted.
     pub(crate) fn settle(&mut self, epoch: Epoch) -> Option<Held> {
         let unit = self.leases.get_by_epoch(epoch)?.unit;
         self.touch(unit);
         self.leases.end(epoch)
     }
 
-    /// Ends a lease without a result. The unit is then nowhere: the caller says what becomes of it.
+    /// Ends a lease without a result. The unit then has no state: the caller decides on it.
     pub(crate) fn release(&mut self, epoch: Epoch) -> Option<Held> {
         let held = self.settle(epoch)?;
         self.refund(held.unit);
         Some(held)
     }
 
-    /// What a lease of the unit would take now has not been done after all.
+    /// Refunds the work that a lease of the unit was charged for, because it was not done.
     fn refund(&mut self, unit: UnitKey) {
         if let Some(job) = self.farm.job(unit.job) {
             self.shares.refund(job.spec().priority, job.lease_samples(unit));
@@ -94,8 +94,8 @@ impl Books {
         leased
     }
 
-    /// Takes everything from a node that will not end it, or is not to: others get it at once, and
-    /// no attempt is counted.
+    /// Revokes all leases of a node that will not or must not finish them. Other nodes get the
+    /// units at once, and no attempt is counted.
     pub(crate) fn take_away(&mut self, id: NodeId) {
         let leases: Vec<Lease> = self.leases.of_node(id).map(|(lease, _)| lease).collect();
         for Lease { unit, epoch } in leases {
@@ -104,25 +104,26 @@ impl Books {
         }
     }
 
-    /// Makes a unit ready whose lease has been released, where that was the only one. Until
-    /// `avoid_until`, it preferably does not go to the node of its last attempt.
+    /// Makes a unit ready after its only lease was released. Until `avoid_until`, it preferably
+    /// does not go to the node of its last attempt.
     pub(crate) fn give_back(&mut self, unit: UnitKey, avoid_until: Moment) {
         if self.leases.is_leased(unit) {
             return;
         }
-        if let Some((place, queue)) = self.open_unit(unit, "a unit is given back to no open job") {
+        if let Some((place, queue)) = self.open_unit(unit, "a unit is given back to a closed job") {
             queue.give_back(place, avoid_until);
             self.offer_job(unit.job);
         }
     }
 
-    /// Makes the rest of a unit ready, of which a part has been committed.
+    /// Makes the rest of a unit ready after a part was committed.
     pub(crate) fn give_back_rest(&mut self, unit: UnitKey) {
         self.refund(unit);
         self.give_back(unit, self.now);
     }
 
-    /// Stops the other lease of a unit, if there is one: the result of `winner` has been taken.
+    /// Stops the other lease of a unit, if there is one, because the result of `winner` was
+    /// accepted.
     pub(crate) fn stop_copy(&mut self, unit: UnitKey, winner: Epoch) {
         let others: Vec<Epoch> = self.leases.of_unit(unit).collect();
         for epoch in others {
@@ -139,7 +140,7 @@ impl Books {
         }
     }
 
-    /// Puts the end of a lease off.
+    /// Extends a lease.
     pub(crate) fn renew(&mut self, epoch: Epoch) {
         self.leases.renew(epoch, self.now, &self.settings);
     }
@@ -149,12 +150,12 @@ impl Books {
         self.leases.hold_until(node, until, &self.settings);
     }
 
-    /// Notes how far a unit is, as its node says.
+    /// Notes the progress that a node reports of a unit.
     pub(crate) fn note_progress(&mut self, node: NodeId, told: &Progress) {
         self.leases.note_progress(node, told, self.now);
     }
 
-    /// Forgets the time that a frame's leases have had: it is written down, or of no use any more.
+    /// Drops the time that a frame's leases have used: it is recorded, or no longer needed.
     pub(crate) fn forget_time(&mut self, job: JobId, frame: FrameNumber) {
         self.leases.forget_time(job, frame);
     }

@@ -1,6 +1,6 @@
-//! The books: everything that the core keeps, and the moves that change several of them at once, so
-//! that they go on agreeing. Every field is private to this folder; the rooms (results, checks,
-//! frames, schedule, nodes, requests) read through methods and change through moves.
+//! The books: all state of the core, and the moves that change several parts of it at once, so that
+//! they stay consistent. Every field is private to this folder; the rooms (results, checks, frames,
+//! schedule, nodes, requests) read through methods and change through moves.
 //!
 //! What to do with an input is decided in the rooms, not here.
 
@@ -33,35 +33,35 @@ use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::{JobId, NodeId, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
 
-/// All state of the core, and what the step under way asks for.
+/// All state of the core, and the actions of the current step.
 #[derive(Debug)]
 pub(crate) struct Books {
     settings: Settings,
     now: Moment,
-    /// What the journal says; changed by [`Books::record`] only.
+    /// State of the journal; changed only by [`Books::record`].
     farm: Ledger,
     leases: Leases,
     epochs: Epochs,
     roster: Roster,
-    /// Of every job that has not ended.
+    /// Queues of all open jobs.
     queues: BTreeMap<JobId, Queue>,
     shares: Shares,
     timers: Timers,
     orders: Orders,
     looks: Looks,
     copy_looks: CopyLooks,
-    /// Nothing is leased before.
+    /// Nothing is leased before this time.
     settled_at: Moment,
     /// Nodes that may get more units.
     dirty: Dirty,
     faults: Faults,
-    /// What the step under way asks the shell to do.
+    /// Actions of the current step.
     actions: Vec<Action>,
     moves: Moves,
 }
 
 impl Books {
-    /// Books over a durable state, with nothing leased and nobody connected.
+    /// Creates books over a durable state, without leases and connected nodes.
     pub(crate) fn new(settings: Settings, farm: Farm, now: Moment) -> Self {
         Self {
             epochs: Epochs::new(farm.epochs_reserved()),
@@ -94,7 +94,7 @@ impl Books {
         self.now
     }
 
-    /// The durable state.
+    /// Returns the durable state.
     pub(crate) fn farm(&self) -> &Farm {
         &self.farm
     }
@@ -133,12 +133,12 @@ impl Books {
         &self.faults
     }
 
-    /// The job is known and has not ended.
+    /// Whether the job is known and has not ended.
     pub(crate) fn is_open(&self, job: JobId) -> bool {
         self.farm.job(job).is_some_and(|job| !job.is_final())
     }
 
-    /// Somebody wants nothing of the job to be leased.
+    /// Whether the job was paused by a user.
     pub(crate) fn is_paused(&self, job: JobId) -> bool {
         self.farm.job(job).is_some_and(|job| job.paused().is_some())
     }
@@ -159,7 +159,7 @@ impl Books {
         &mut self.orders
     }
 
-    /// Frames whose checks are going to be looked at.
+    /// Frames whose checks have a planned look.
     pub(crate) fn looks(&self) -> &Looks {
         &self.looks
     }
@@ -191,32 +191,32 @@ impl Books {
         self.timers.take_due(self.now)
     }
 
-    /// When the first timer or lease is due; None where there is neither.
+    /// Returns when the first timer or lease is due; None if there is neither.
     pub(crate) fn next_wakeup(&self) -> Option<Moment> {
         let lease = self.leases.first_deadline().map(|(until, _)| until);
         [self.timers.first(), lease].into_iter().flatten().min()
     }
 
-    /// Leases nothing until nodes have had time to come back after a restart.
+    /// Leases nothing until nodes have had time to return after a restart.
     pub(crate) fn settle_first(&mut self) {
         self.settled_at = self.now.after(self.settings.settle);
         self.timers.set(self.settled_at, Timer::Settled);
     }
 
-    /// Nodes have had time to come back after a restart.
+    /// Whether nodes have had time to return after a restart.
     pub(crate) fn is_settled(&self) -> bool {
         self.now >= self.settled_at
     }
 
     // What comes of a step.
 
-    /// Writes a fact down: it is true from now on, here and after a restart.
+    /// Records a fact: it is true from now on, here and after a restart.
     pub(crate) fn record(&mut self, record: Record) {
         self.touch_units_of(&record);
         self.farm.record(record);
     }
 
-    /// Writes a commit down, in one record with the others of its frame in this step.
+    /// Records a commit, in one record with the others of its frame in this step.
     pub(crate) fn record_commit(&mut self, unit: UnitKey, commit: Commit) {
         self.touch(unit);
         self.farm.record_commit(unit, commit);
@@ -230,7 +230,7 @@ impl Books {
         self.act(Action::Send { session, message });
     }
 
-    /// Sends to a node, if it is here.
+    /// Sends a message to a node, if it is connected.
     pub(crate) fn tell(&mut self, node: NodeId, message: CoordinatorToNode) {
         if let Some(session) = self.roster.session_of(node) {
             self.send(session, message);
@@ -242,7 +242,7 @@ impl Books {
         self.act(Action::Reply { request, response });
     }
 
-    /// Counts what cannot happen and tells the shell. Panics in debug builds and unit tests.
+    /// Counts a contradiction and tells the shell. Panics in debug builds and unit tests.
     #[cold]
     pub(crate) fn fault(&mut self, what: &'static str) {
         self.faults.count(what);
@@ -252,7 +252,7 @@ impl Books {
         }
     }
 
-    /// Takes what came of the inputs since the last call.
+    /// Takes the records and actions since the last call.
     pub(crate) fn take_step(&mut self) -> Step {
         let (records, moves) = (self.farm.take_records(), self.take_moves());
         Step { records, actions: std::mem::take(&mut self.actions), moves }

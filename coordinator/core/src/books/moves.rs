@@ -1,5 +1,5 @@
-//! Which units moved from one state to another in a step, for the log. Off unless somebody watches,
-//! and then nothing is derived or kept.
+//! Which units moved from one state to another in a step, for the log. Off unless units are
+//! watched; then nothing is derived or kept.
 //!
 //! A move of the books first calls `touch` for the units that it changes, which derives their state
 //! before; at the end of the step, their state then is compared with it.

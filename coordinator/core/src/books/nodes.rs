@@ -6,12 +6,12 @@ use crate::nodes::roster::{Node, Presence};
 use tessera_protocol::ids::{NodeId, UnitKey};
 
 impl Books {
-    /// The node of a session, which is heard now; None for a session that is over.
+    /// Returns the node of a session, and notes that it was heard; None if the session is over.
     pub(crate) fn heard_from(&mut self, session: SessionId) -> Option<NodeId> {
         let id = self.roster.node_of(session)?;
         match self.roster.get_mut(id) {
             Some(node) => node.note_heard(self.now),
-            None => self.fault("a session is of an unknown node"),
+            None => self.fault("a session belongs to an unknown node"),
         }
         Some(id)
     }
@@ -21,7 +21,7 @@ impl Books {
         self.roster.get_mut(id)
     }
 
-    /// Takes a node in under its session. Its former session, if any, is forgotten.
+    /// Adds a node under its session. Its former session, if any, is forgotten.
     pub(crate) fn join(&mut self, id: NodeId, session: SessionId, node: Node) {
         self.roster.join(id, session, node);
     }
@@ -31,18 +31,18 @@ impl Books {
         self.roster.leave(id, presence);
     }
 
-    /// How people call a node that is known, or was suspected; its id where neither.
+    /// Returns the name of a node that is known or was suspected; otherwise its id.
     pub(crate) fn name_of(&self, node: NodeId) -> String {
         let listed = self.roster.get(node).map(|node| node.name());
         let suspect = || Some(self.farm.trust().suspect_of(node)?.name.as_str());
         listed.or_else(suspect).map_or_else(|| node.to_string(), str::to_owned)
     }
 
-    /// Learns of a result how fast its node is, and what the job needs.
+    /// Learns the node's speed and the job's memory from a result.
     pub(crate) fn note_result(&mut self, node: NodeId, result: &Arrived) {
         let UnitKey { job: id, unit, .. } = result.lease.unit;
         let Some(job) = self.farm.job(id) else {
-            return self.fault("a result is taken of an unknown job");
+            return self.fault("a result is taken, but its job is unknown");
         };
         let camera_samples = job.grid().camera_samples(unit, result.shape.size());
         // A unit cannot have needed more than the device has that did it; where a node says so, its

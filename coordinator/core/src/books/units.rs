@@ -15,7 +15,7 @@ use std::time::Duration;
 use tessera_protocol::ids::{FrameNumber, JobId, NodeId, UnitIndex, UnitKey};
 
 impl Books {
-    /// Derives the state of a unit. The error says that there is no such unit, or how the books
+    /// Derives the state of a unit. The error says that the unit does not exist, or how the books
     /// contradict each other.
     pub(crate) fn state_of(&self, unit: UnitKey) -> Result<UnitState, String> {
         let job = self.farm.job(unit.job);
@@ -26,12 +26,12 @@ impl Books {
         self.units_of(job).state_of(place)
     }
 
-    /// What is kept of the units of a job.
+    /// Returns a view of a job's units.
     pub(crate) fn units_of<'a>(&'a self, job: &'a Job) -> JobUnits<'a> {
         JobUnits::new(job, self.queues.get(&job.id()), &self.leases)
     }
 
-    /// The place of a unit and the queue of its job, where the job must be open. A fault if not.
+    /// Returns the place of a unit and the queue of its job. It is a fault if the job is not open.
     pub(super) fn open_unit(
         &mut self,
         unit: UnitKey,
@@ -47,13 +47,13 @@ impl Books {
 
     // Jobs.
 
-    /// Everything open of a job may be leased.
+    /// Creates the queue of a job, so that its open units may be leased.
     pub(crate) fn open_queue(&mut self, job: JobId) {
         self.queues.insert(job, Queue::default());
         self.offer_job(job);
     }
 
-    /// Nothing of a job is leased any more: it has ended.
+    /// Removes the queue of a job that has ended.
     pub(crate) fn close_queue(&mut self, id: JobId) {
         self.queues.remove(&id);
         self.leases.forget_times(id);
@@ -61,7 +61,7 @@ impl Books {
         self.withdraw_job(id);
     }
 
-    /// A job may have something to lease. One that is paused has not.
+    /// Offers a job that may have something to lease, unless it is paused.
     pub(crate) fn offer_job(&mut self, job: JobId) {
         if let Some(job) = self.farm.job(job).filter(|job| job.paused().is_none()) {
             self.shares.insert(job.spec().priority, job.order(), job.id());
@@ -69,14 +69,14 @@ impl Books {
         }
     }
 
-    /// A job has nothing to lease now.
+    /// Withdraws a job that has nothing to lease now.
     pub(crate) fn withdraw_job(&mut self, job: JobId) {
         if let Some(job) = self.farm.job(job) {
             self.shares.remove(job.spec().priority, job.order());
         }
     }
 
-    /// The job goes on after a pause: what was guessed of its end is void.
+    /// Drops the estimates of a job's end after a pause, and offers its units again.
     pub(crate) fn resume_job(&mut self, job: JobId) {
         if let Some(queue) = self.queues.get_mut(&job) {
             queue.estimates_mut().resume();
@@ -84,19 +84,19 @@ impl Books {
         self.offer_job(job);
     }
 
-    /// What is measured and guessed of an open job.
+    /// Returns the measurements and estimates of an open job.
     pub(crate) fn estimates_mut(&mut self, job: JobId) -> Option<&mut Estimates> {
         self.queues.get_mut(&job).map(Queue::estimates_mut)
     }
 
-    /// What was measured of a node's devices is void: they may be others.
+    /// Drops the measurements of a node's devices: they may be others now.
     pub(crate) fn forget_devices_of(&mut self, node: NodeId) {
         self.queues.values_mut().for_each(|queue| queue.estimates_mut().forget_node(node));
     }
 
     // The next unit.
 
-    /// Chooses the next unit of a job for a node, of those that `avoid` does not keep from it.
+    /// Chooses the next unit of a job for a node, among those that `avoid` allows.
     pub(crate) fn next_unit(
         &mut self,
         id: NodeId,
@@ -108,7 +108,7 @@ impl Books {
         queue.next(id, job, leases, |place, until| avoid(job, roster, place, until))
     }
 
-    /// Units of the job can be leased that nobody has.
+    /// Whether units of the job can be leased that no node holds.
     pub(crate) fn has_fresh_units(&mut self, id: JobId) -> bool {
         match (self.farm.job(id), self.queues.get_mut(&id)) {
             (Some(job), Some(queue)) => queue.has_fresh(job, &self.leases),
@@ -116,7 +116,7 @@ impl Books {
         }
     }
 
-    /// Nothing of the job is to be leased now, fresh or to be checked.
+    /// Whether no unit of the job can be leased now, fresh or to be checked.
     pub(crate) fn has_nothing(&mut self, id: JobId) -> bool {
         let to_check = self.queue(id).is_some_and(|queue| !queue.to_check().is_empty());
         !to_check && !self.has_fresh_units(id)
@@ -124,17 +124,17 @@ impl Books {
 
     // Units.
 
-    /// A unit has its result.
+    /// Notes that a unit was committed.
     pub(crate) fn commit_unit(&mut self, unit: UnitKey) {
-        if let Some((place, queue)) = self.open_unit(unit, "a unit is committed of no open job") {
+        if let Some((place, queue)) = self.open_unit(unit, "a unit is committed in a closed job") {
             queue.commit(place);
         }
     }
 
-    /// A unit is open, but not leased before a moment.
+    /// Makes a unit wait until a moment.
     pub(crate) fn put_off(&mut self, unit: UnitKey, until: Moment) {
         self.touch(unit);
-        let Some((place, queue)) = self.open_unit(unit, "a unit is put off of no open job") else {
+        let Some((place, queue)) = self.open_unit(unit, "a unit is put off in a closed job") else {
             return;
         };
         queue.put_off(place, until);
@@ -142,7 +142,7 @@ impl Books {
         self.dirty.mark_all();
     }
 
-    /// The wait of a unit that had failed is over. It may be over already: timers are not unset.
+    /// Ends the wait of a unit that had failed. It may have ended already: timers are not unset.
     pub(crate) fn end_wait(&mut self, job: JobId, place: Place) {
         if let Some(unit) = self.farm.job(job).and_then(|job| job.key(place)) {
             self.touch(unit);
@@ -154,8 +154,8 @@ impl Books {
         }
     }
 
-    /// Notes that a unit lacks what is not its own, on this node. Returns how often it was so, and
-    /// since how long.
+    /// Notes that a unit lacks an external resource on this node. Returns how often it happened,
+    /// and for how long so far.
     pub(crate) fn note_shortage(
         &mut self,
         unit: UnitKey,
@@ -163,15 +163,15 @@ impl Books {
         reason: String,
     ) -> Option<(u32, Duration)> {
         let now = self.now;
-        let (place, queue) = self.open_unit(unit, "an acceptable lease is of no open job")?;
+        let (place, queue) = self.open_unit(unit, "a lease is acceptable in a closed job")?;
         Some(queue.note_shortage(place, node, reason, now))
     }
 
-    /// A committed unit has been taken back. A check that is under way has become the unit's own
-    /// lease, and its copy the unit's.
+    /// Opens a committed unit that was taken back. A check in progress becomes the unit's own
+    /// lease, and its copy the unit's copy.
     pub(crate) fn reopen_unit(&mut self, unit: UnitKey) {
         let (leased, now) = (self.leases.is_leased(unit), self.now);
-        if let Some((place, queue)) = self.open_unit(unit, "a unit is taken back of no open job") {
+        if let Some((place, queue)) = self.open_unit(unit, "a unit is taken back in a closed job") {
             queue.end_check(place);
             if !leased {
                 queue.give_back(place, now);
@@ -179,42 +179,43 @@ impl Books {
         }
     }
 
-    /// Units of a frame are wanted no more, for now.
+    /// Removes units of a frame that are not wanted for now.
     pub(crate) fn shut_units(&mut self, job: JobId, position: u32, units: &[UnitIndex]) {
         if let Some(queue) = self.queues.get_mut(&job) {
             units.iter().for_each(|unit| queue.shut(Place { position, unit: *unit }));
         }
     }
 
-    /// Finds all open units of a job's frames anew, from a position on: there are more of them.
+    /// Looks for all open units of a job's frames again, from a position on, because there are more
+    /// of them.
     pub(crate) fn rewind(&mut self, job: JobId, position: u32) {
         match self.queues.get_mut(&job) {
             Some(queue) => {
                 queue.rewind(position);
                 self.offer_job(job);
             }
-            None => self.fault("units are added to no open job"),
+            None => self.fault("units are added to a closed job"),
         }
     }
 
-    /// No unit of a frame is wanted any more.
+    /// Removes all units of a frame.
     pub(crate) fn drop_frame(&mut self, job: JobId, position: u32) {
         match self.queues.get_mut(&job) {
             Some(queue) => queue.drop_frame(position),
-            None => self.fault("a frame fails of no open job"),
+            None => self.fault("a frame fails in a closed job"),
         }
     }
 
-    /// A unit is copied once more.
+    /// Counts one more copy of a unit.
     pub(crate) fn count_copy(&mut self, unit: UnitKey) {
-        if let Some((place, queue)) = self.open_unit(unit, "a unit is copied of no open job") {
+        if let Some((place, queue)) = self.open_unit(unit, "a unit is copied in a closed job") {
             queue.count_copy(place);
         }
     }
 
     // Orders.
 
-    /// The order to make or to measure a frame failed: it is given again later.
+    /// Delays a failed order to resolve or measure a frame.
     pub(crate) fn put_off_order(&mut self, job: JobId, frame: FrameNumber, reason: String) {
         let (now, settings) = (self.now, &self.settings);
         let again = |failures| now.after(backoff(failures, settings));
@@ -225,9 +226,9 @@ impl Books {
 
     // Checks.
 
-    /// A unit that has been committed is to be checked. False where its job is not open.
+    /// Begins the check of a committed unit. False if its job is not open.
     pub(crate) fn begin_check(&mut self, unit: UnitKey, maker: NodeId) -> bool {
-        let Some((place, queue)) = self.open_unit(unit, "a check begins of no open job") else {
+        let Some((place, queue)) = self.open_unit(unit, "a check begins in a closed job") else {
             return false;
         };
         queue.open_check(place, maker);
@@ -235,14 +236,14 @@ impl Books {
         true
     }
 
-    /// A unit is not to be checked any more.
+    /// Drops the check of a unit.
     pub(crate) fn drop_check(&mut self, unit: UnitKey) {
-        if let Some((place, queue)) = self.open_unit(unit, "a check ends of no open job") {
+        if let Some((place, queue)) = self.open_unit(unit, "a check ends in a closed job") {
             queue.end_check(place);
         }
     }
 
-    /// The results of a unit so far differ: whoever tried its check in vain may try again.
+    /// The results of a unit differ so far: nodes that tried its check in vain may try again.
     pub(crate) fn reopen_check(&mut self, unit: UnitKey) {
         let leased = self.leases.is_leased(unit);
         if let Some((place, queue)) = self.open_unit(unit, "a check of no open job is reopened") {
@@ -250,18 +251,18 @@ impl Books {
         }
     }
 
-    /// A node did not end the check of a unit, and tries it no more.
+    /// A node did not finish the check of a unit, and does not try again.
     pub(crate) fn fail_check(&mut self, unit: UnitKey, node: NodeId) {
         let leased = self.leases.is_leased(unit);
-        if let Some((place, queue)) = self.open_unit(unit, "a check fails of no open job") {
+        if let Some((place, queue)) = self.open_unit(unit, "a check fails in a closed job") {
             queue.fail_check(place, node, leased);
             self.offer_job(unit.job);
         }
     }
 
-    /// Nodes that were heard about a unit may be asked once more; false where they may already.
+    /// Lets nodes that were heard about a unit be asked once more; false if they may be already.
     pub(crate) fn ask_again(&mut self, unit: UnitKey) -> bool {
-        let redo = self.open_unit(unit, "a check is open of no open job");
+        let redo = self.open_unit(unit, "a check is open in a closed job");
         let again = redo.is_some_and(|(place, queue)| queue.ask_again(place));
         if again {
             self.offer_job(unit.job);
@@ -271,27 +272,27 @@ impl Books {
 
     // Nodes that may get more.
 
-    /// A node may have room.
+    /// Marks a node that may have room.
     pub(crate) fn mark_node(&mut self, id: NodeId) {
         self.dirty.mark(id);
     }
 
-    /// A node has been heard: a unit may suit it by now.
+    /// Marks a node that was heard: a unit may suit it by now.
     pub(crate) fn mark_heard(&mut self, id: NodeId) {
         self.dirty.mark_heard(id);
     }
 
-    /// Every node may get something.
+    /// Marks every node.
     pub(crate) fn mark_all(&mut self) {
         self.dirty.mark_all();
     }
 
-    /// Some node may get something.
+    /// Whether any node is marked.
     pub(crate) fn has_marked(&self) -> bool {
         !self.dirty.is_empty()
     }
 
-    /// The nodes that may get something. No node is marked afterwards.
+    /// Takes the marked nodes. No node is marked afterwards.
     pub(crate) fn take_marked(&mut self) -> Dirty {
         self.dirty.take()
     }

@@ -1,19 +1,19 @@
-//! Frames whose checks are going to be looked at: whether somebody makes them. Each has one timer.
+//! Frames whose checks are due for a look at whether a node makes them. Each frame has one timer.
 
 use std::collections::BTreeSet;
 use tessera_protocol::ids::{FrameNumber, JobId};
 
-/// The frames.
+/// Frames with a planned look.
 #[derive(Debug, Default)]
 pub(crate) struct Looks(BTreeSet<(JobId, FrameNumber)>);
 
 impl Looks {
-    /// Plans a look at a frame; false where one is planned already.
+    /// Plans a look at a frame; false if one is planned already.
     pub(crate) fn plan(&mut self, job: JobId, frame: FrameNumber) -> bool {
         self.0.insert((job, frame))
     }
 
-    /// The look at a frame begins.
+    /// Removes the planned look at a frame, because it begins.
     pub(crate) fn begin(&mut self, job: JobId, frame: FrameNumber) {
         self.0.remove(&(job, frame));
     }

@@ -1,13 +1,12 @@
-//! Verification: which results are rendered again by another node, what comes of two that differ,
-//! and what of a node that lied.
+//! Verification: which results are rendered again by another node, what follows if two results
+//! differ, and what happens to a node that lied.
 //!
-//! A check is made before its frame is resolved, by a lease like any other, so that a node cannot
-//! tell it from work. Where two results differ, further nodes are asked (see `state::votes`); where
-//! there is none, those that were heard are asked once more. A node that lied gets no work while
-//! another one lives, and everything that it did in unfinished frames, and that no other node has
-//! rendered alike, is done again. Every wait here has an end: a node tries a check once, and a
-//! frame that lacks only checks which nobody can make goes on without them, or fails where results
-//! differ.
+//! A check is made before its frame is resolved, by an ordinary lease, so that a node cannot tell
+//! it from work. If two results differ, further nodes are asked (see `state::votes`); if there is
+//! no further node, the nodes that were heard are asked once more. A node that lied gets no work
+//! while another node is connected. Its results in unfinished frames are rendered again unless
+//! another node confirmed them. Every wait here ends: a node tries a check once, and a frame that
+//! lacks only checks that no node can make continues without them, or fails if results differ.
 
 pub(crate) mod looks;
 
@@ -24,9 +23,9 @@ use crate::timers::Timer;
 use tessera_protocol::ids::{FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
 
-/// Whether another node is to render a result again that is being committed. The share of a
-/// node falls as it becomes known; where the others hold no more than what they are to check
-/// already, they cannot keep up, and it is not chosen.
+/// Whether another node must render again a result that is being committed. The share of a node
+/// falls as it becomes known. If the other nodes can hold no more than the checks that are pending,
+/// they cannot keep up, and the result is not chosen.
 pub(crate) fn is_to_be_checked(books: &Books, id: NodeId, lease: Lease) -> bool {
     let trust = books.farm().trust();
     if books.settings().secret.draw(lease, id) >= trust.share(id, books.settings()) {
@@ -48,14 +47,14 @@ pub(crate) fn is_to_be_checked(books: &Books, id: NodeId, lease: Lease) -> bool 
     })
 }
 
-/// A unit that has been committed is to be checked.
+/// Begins the check of a committed unit.
 pub(crate) fn open_check(books: &mut Books, unit: UnitKey, maker: NodeId) {
     if books.begin_check(unit, maker) {
         look_at_checks(books, unit.job, unit.frame);
     }
 }
 
-/// The check of a unit has ended; of a unit in parts, that of its next part may begin.
+/// Ends the check of a unit; if the unit has parts, begins the check of the next one.
 fn end_check(books: &mut Books, unit: UnitKey) {
     books.drop_check(unit);
     if let Some(maker) = books.check_of(unit).map(|check| check.committed().node) {
@@ -63,7 +62,7 @@ fn end_check(books: &mut Books, unit: UnitKey) {
     }
 }
 
-/// Checks of a frame that nobody makes are looked at later.
+/// Plans a look at a frame's checks after `check_wait`, if none is planned.
 fn look_at_checks(books: &mut Books, job: JobId, frame: FrameNumber) {
     if books.looks_mut().plan(job, frame) {
         let at = books.now().after(books.settings().check_wait);
@@ -71,8 +70,7 @@ fn look_at_checks(books: &mut Books, job: JobId, frame: FrameNumber) {
     }
 }
 
-/// Whether a node may take a unit: one that is to be checked needs a node that has not been
-/// heard about it.
+/// Whether a node may take a unit. A check needs a node that has not voted on the unit.
 pub(crate) fn may_take(books: &Books, id: NodeId, unit: UnitKey) -> bool {
     let Some(check) = books.check_of(unit) else { return true };
     let place = books.farm().job(unit.job).and_then(|job| job.place(unit));
@@ -83,7 +81,7 @@ pub(crate) fn may_take(books: &Books, id: NodeId, unit: UnitKey) -> bool {
         .is_some_and(|redo| redo.suits(id, check))
 }
 
-/// The result of a lease whose unit is committed already: it is compared, and not kept.
+/// Compares a result of a unit that is committed already. It is not kept.
 pub(crate) fn on_redone(books: &mut Books, node: NodeId, session: SessionId, result: &Arrived) {
     let (lease, hash) = (result.lease, result.hash);
     let Lease { unit, epoch } = lease;
@@ -101,7 +99,7 @@ pub(crate) fn on_redone(books: &mut Books, node: NodeId, session: SessionId, res
     books.record(Record::UnitChecked { job: unit.job, frame: unit.frame, redone });
     let goes_on = books.check_of(unit).is_some_and(|now| now.committed() == check.committed());
     if goes_on {
-        // A copy of it goes on, as one more vote.
+        // A copy of it continues, as one more vote.
         books.reopen_check(unit);
     } else {
         books.stop_copy(unit, epoch);
@@ -117,7 +115,7 @@ pub(crate) fn on_redone(books: &mut Books, node: NodeId, session: SessionId, res
     ask_if_due(books, unit.job, unit.frame);
 }
 
-/// Every node that said something else than the truth is found out.
+/// Suspects every node whose vote differs from the truth.
 fn judge(books: &mut Books, unit: UnitKey, verdict: &Verdict) {
     for node in &verdict.guilty {
         let reason = format!("its result of {unit} is not what the others have");
@@ -125,8 +123,8 @@ fn judge(books: &mut Books, unit: UnitKey, verdict: &Verdict) {
     }
 }
 
-/// Nobody can tell which of several results is right: the frame fails, and none of their nodes
-/// is trusted before it has been looked at.
+/// The right one of several results cannot be found: the frame fails, and none of the nodes is
+/// trusted until a person has looked at it.
 fn give_up(books: &mut Books, unit: UnitKey) {
     let Some(check) = books.check_of(unit) else {
         return books.fault("a check is given up that is over");
@@ -136,14 +134,14 @@ fn give_up(books: &mut Books, unit: UnitKey) {
         nodes.iter().map(|node| format!("`{}`", books.name_of(*node))).collect();
     let names = names.join(" and ");
     for node in nodes {
-        let reason =
-            format!("{unit} came out differently on {names}, and nobody could tell which is right");
+        let reason = format!(
+            "{unit} has different results on {names}, and no other node could tell which is right"
+        );
         suspect(books, node, reason, false);
     }
     let text = format!(
-        "unit u{:05} came out differently on {names}, and no other node was there to tell \
-         which is right; look \
-         at them with `tessera doctor`, or add a node, and submit the frame again",
+        "unit u{:05} has different results on {names}, and no other node could tell which is \
+            right; check them with `tessera doctor`, or add a node, and submit the frame again",
         unit.unit.0
     );
     fail_frame(books, unit.job, unit.frame, text);
@@ -161,8 +159,7 @@ fn suspect(books: &mut Books, node: NodeId, reason: String, guilty: bool) {
     books.mark_all();
 }
 
-/// Everything that a node did in frames that are not finished, and that no other node has
-/// rendered alike, is open again.
+/// Opens again all work of a node in unfinished frames that no other node has rendered alike.
 fn redo_all_of(books: &mut Books, node: NodeId) {
     let jobs: Vec<JobId> = books.queues().keys().copied().collect();
     for id in jobs {
@@ -188,7 +185,7 @@ fn redo_all_of(books: &mut Books, node: NodeId) {
     }
 }
 
-/// Parts of open units are not wanted any more. Whoever renders the rest renders too little.
+/// Drops parts of open units, and the leases of their rests, which would be too small.
 fn drop_parts(books: &mut Books, job: JobId, frame: FrameNumber, units: Vec<UnitIndex>) {
     let leased = books.revoke_units(job, frame, &units);
     let below = books.epochs().next();
@@ -196,7 +193,7 @@ fn drop_parts(books: &mut Books, job: JobId, frame: FrameNumber, units: Vec<Unit
     leased.into_iter().for_each(|unit| books.give_back(unit, books.now()));
 }
 
-/// With the units, what was measured of them is void, and with it all units of later rounds.
+/// Opens units again. Their measurements and all units of later rounds are void.
 fn open_again(
     books: &mut Books,
     job: JobId,
@@ -223,8 +220,8 @@ fn open_again(
     books.offer_job(job);
 }
 
-/// Units of the rounds after those of `units` are not to be rendered now: those of them that
-/// are committed are to be taken back with the others. Gives them all.
+/// Closes the rounds after those of `units`, and adds their committed units to `units`, because they
+/// must be taken back too. Returns all units of the closed rounds.
 fn close_later_rounds(
     books: &mut Books,
     job: JobId,
@@ -250,13 +247,13 @@ fn close_later_rounds(
     later
 }
 
-/// Goes through the checks of a frame that nobody is making.
+/// Goes through the checks of a frame that no node has made in time.
 pub(crate) fn on_checks_due(books: &mut Books, id: JobId, number: FrameNumber) {
     books.looks_mut().begin(id, number);
     let Some(job) = books.farm().job(id).filter(|job| !job.is_final()) else { return };
     let Some(Frame::Open(open)) = job.frame(number) else { return };
     if job.paused().is_some() {
-        // Nobody is to make them now, so nothing is said by nobody making them.
+        // The job is paused, so it means nothing that no node makes the checks.
         if !open.checks().is_empty() {
             look_at_checks(books, id, number);
         }
@@ -277,8 +274,8 @@ pub(crate) fn on_checks_due(books: &mut Books, id: JobId, number: FrameNumber) {
     ask_if_due(books, id, number);
 }
 
-/// Sees to it that a check ends; false where its frame has ended with it. `last`: its frame
-/// waits for nothing but checks.
+/// Makes sure that a check ends; false if its frame has ended with it. `last`: the frame waits only
+/// for checks.
 fn move_check_on(books: &mut Books, unit: UnitKey, last: bool) -> bool {
     let Some(check) = books.check_of(unit).filter(|_| !books.leases().is_leased(unit)) else {
         return true;
@@ -325,7 +322,7 @@ pub(crate) fn release_node(books: &mut Books, node: NodeId) {
     books.mark_all();
 }
 
-/// Takes up the checks of a job after a restart.
+/// Resumes the checks of a job after a restart.
 pub(crate) fn take_up_checks(books: &mut Books, id: JobId) {
     let Some(job) = books.farm().job(id) else {
         return books.fault("an open job is unknown");

@@ -2,40 +2,40 @@
 //! all its units are in and none of them is to be checked any more, and is measured then where a
 //! noise is asked for. Its end says which tiles the next one is for.
 //!
-//! What is measured follows from the films alone, so that it is the same wherever and whenever the
-//! frame is rendered. Units of a round that has ended and turn out to be a liar's void what was
-//! measured of them: see `checks`.
+//! A measurement depends only on the films, so that it is the same wherever and whenever the frame
+//! is rendered. If units of a finished round turn out to be a liar's, their measurements are void:
+//! see `checks`.
 //!
-//! How many rounds a time allows does not: it depends on the farm, and on what else it does. So it
-//! is decided once, and the record of that is what the frame is from then on: the frame of as many
-//! samples, which any farm makes again.
+//! The number of rounds that a time limit allows depends on the farm and its load. It is decided
+//! once and recorded. From then on the frame is the frame of that many samples, which any farm can
+//! make again.
 
 use crate::books::Books;
 use crate::journal::Record;
 use crate::state::rounds::{FrameRounds, TileSet};
 use tessera_protocol::ids::{FrameNumber, JobId};
 
-/// The round of a frame that has been rendered and has not ended, in a job that goes on.
+/// Returns the complete round of a frame that has not ended yet, in an open job.
 pub(crate) fn round_to_end(books: &Books, job: JobId, frame: FrameNumber) -> Option<u32> {
     let job = books.farm().job(job).filter(|job| !job.is_final())?;
     job.frame(frame)?.round_to_end(&job.grid())
 }
 
-/// How the rounds of a frame go that has begun and has not ended; None of one that is not sampled
-/// in rounds.
+/// Returns the rounds of a frame that has begun and has not ended; None if it is not sampled in
+/// rounds.
 pub(crate) fn frame_rounds(books: &Books, job: JobId, frame: FrameNumber) -> Option<FrameRounds> {
     let open = books.farm().job(job)?.frame(frame)?.unfinished()?;
     open.rounds().cloned()
 }
 
-/// The rounds of a job's frames are measured.
+/// Whether rounds of the job's frames are measured.
 pub(crate) fn is_measured(books: &Books, job: JobId) -> bool {
     let render = books.farm().job(job).and_then(|job| job.kind().render());
     render.is_some_and(|render| render.noise.is_some())
 }
 
-/// Ends a round that has been rendered, where nothing is to be measured: the next is for all
-/// tiles, if there is time for it. False where there is no such round.
+/// Ends a complete round that needs no measurement: the next is for all tiles, if there is time.
+/// False if there is no such round.
 pub(crate) fn end_unmeasured(books: &mut Books, job: JobId, frame: FrameNumber) -> bool {
     if is_measured(books, job) || round_to_end(books, job, frame).is_none() {
         return false;
@@ -48,11 +48,10 @@ pub(crate) fn end_unmeasured(books: &mut Books, job: JobId, frame: FrameNumber) 
     ends
 }
 
-/// The newest round of a frame ends. The next is for these tiles, unless there is no time for
-/// it.
+/// Ends the newest round of a frame. The next is for these tiles, unless there is no time for it.
 pub(crate) fn end_round(books: &mut Books, job: JobId, frame: FrameNumber, going: TileSet) {
     let Some(rounds) = frame_rounds(books, job, frame) else {
-        return books.fault("a round ends of a frame without rounds");
+        return books.fault("a round ends, but its frame has no rounds");
     };
     let time = books.farm().job(job).and_then(|job| job.time());
     let spent_millis = match time {
@@ -70,11 +69,11 @@ pub(crate) fn end_round(books: &mut Books, job: JobId, frame: FrameNumber, going
     open_round(books, job, frame);
 }
 
-/// Units of a new round can be leased.
+/// Lets the units of a new round be leased.
 fn open_round(books: &mut Books, id: JobId, frame: FrameNumber) {
     let position = books.farm().job(id).and_then(|job| job.position(frame));
     match position {
         Some(position) => books.rewind(id, position),
-        None => books.fault("a round begins of no frame"),
+        None => books.fault("a round begins, but its frame does not exist"),
     }
 }

@@ -1,30 +1,30 @@
 //! Orders to make a frame's files or to measure a round of it: which are not answered yet, and
-//! which failed and are given again later. Not durable: they are given again after a restart.
+//! which failed and are due again later. Not durable: after a restart they are given again.
 
 use crate::time::Moment;
 use std::collections::BTreeMap;
 use tessera_protocol::ids::{FrameNumber, JobId};
 
-/// A frame that could not be made, or measured, yet.
+/// A failed order that is given again later.
 #[derive(Clone, Debug)]
 struct Wait {
     failures: u32,
     reason: String,
-    /// When the order is given again; None: it has been.
+    /// Time at which the order is given again; None if it was.
     again: Option<Moment>,
 }
 
 /// The orders of all open jobs.
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
-    /// Orders that failed so far.
+    /// Orders that have failed so far.
     waits: BTreeMap<(JobId, FrameNumber), Wait>,
-    /// Orders that are not answered yet, and whether their answer is of no use any more.
+    /// Orders that are not answered yet, each with whether its answer is outdated.
     given: BTreeMap<(JobId, FrameNumber), bool>,
 }
 
 impl Orders {
-    /// Enters an order of a frame; false where one is not answered yet.
+    /// Adds an order of a frame; false if one is not answered yet.
     pub(crate) fn give(&mut self, job: JobId, frame: FrameNumber) -> bool {
         let is_new = !self.given.contains_key(&(job, frame));
         if is_new {
@@ -33,18 +33,18 @@ impl Orders {
         is_new
     }
 
-    /// The order of a frame is answered. True where the answer is of no use any more.
+    /// Removes the answered order of a frame. True if the answer is outdated.
     pub(crate) fn answer(&mut self, job: JobId, frame: FrameNumber) -> bool {
         self.given.remove(&(job, frame)) == Some(true)
     }
 
-    /// The order of a frame failed, or is still to be given again.
+    /// Whether the order of a frame failed, or is still to be given again.
     pub(crate) fn has_failed(&self, job: JobId, frame: FrameNumber) -> bool {
         self.waits.contains_key(&(job, frame))
     }
 
-    /// The order of a frame failed, and is to be given again at a moment: `again` says when, after
-    /// so many failures. Returns it; None where that is planned already.
+    /// Notes that the order of a frame failed, and plans the next one: `again` gives its time after
+    /// so many failures. Returns that time; None if it was planned already.
     pub(crate) fn fail(
         &mut self,
         job: JobId,
@@ -62,19 +62,20 @@ impl Orders {
         Some(again)
     }
 
-    /// The order of a frame is to be given again now; false where it is not due.
+    /// Whether a frame's order is due again now. Takes it, so that it is due once.
     pub(crate) fn take_due(&mut self, job: JobId, frame: FrameNumber, now: Moment) -> bool {
         let wait = self.waits.get_mut(&(job, frame));
         let wait = wait.filter(|wait| wait.again.is_some_and(|again| again <= now));
         wait.map(|wait| wait.again = None).is_some()
     }
 
-    /// Failures of a frame's orders count no more: it is made, or has failed, or goes on.
+    /// Drops the failures of a frame's orders: the frame is resolved, has failed, or continues.
     pub(crate) fn forget_failures(&mut self, job: JobId, frame: FrameNumber) {
         self.waits.remove(&(job, frame));
     }
 
-    /// Units of a frame have been taken back: the answer to its order is of no use any more.
+    /// Notes that units of a frame have been taken back, so that the answer to its order is
+    /// outdated.
     pub(crate) fn drop_frame(&mut self, job: JobId, frame: FrameNumber) {
         self.forget_failures(job, frame);
         if let Some(stale) = self.given.get_mut(&(job, frame)) {
@@ -82,14 +83,15 @@ impl Orders {
         }
     }
 
-    /// A job has ended: answers to its orders are of no use, also if it is opened again.
+    /// Drops the orders of a job that has ended. Answers to them are outdated, even if the job is
+    /// opened again.
     pub(crate) fn drop_job(&mut self, id: JobId) {
         self.waits.retain(|(job, _), _| *job != id);
         let given = self.given.iter_mut().filter(|((job, _), _)| *job == id);
         given.for_each(|(_, stale)| *stale = true);
     }
 
-    /// The first frame of a job whose order failed, and why.
+    /// Returns the first frame of a job whose order failed, and the reason.
     pub(crate) fn failure_of(&self, id: JobId) -> Option<(FrameNumber, &str)> {
         let mut failed = self.waits.iter().filter(|((job, _), _)| *job == id);
         failed.next().map(|((_, frame), wait)| (*frame, wait.reason.as_str()))

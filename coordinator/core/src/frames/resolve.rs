@@ -1,5 +1,5 @@
-//! Frames whose units are all in, or those of a round: their files, or what they come to, are asked
-//! for until they are there.
+//! Frames whose units, or the units of whose newest round, are all committed: asks for their files,
+//! or for a measurement, until the answer is there.
 
 use crate::action::Action;
 use crate::books::Books;
@@ -14,13 +14,14 @@ use tessera_protocol::ids::{FrameNumber, JobId};
 use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::status::FrameFile;
 
-/// The frame waits for its files, in a job that goes on.
+/// Whether the frame waits for its files, in an open job.
 fn is_complete(books: &Books, job: JobId, frame: FrameNumber) -> bool {
     let known = books.farm().job(job).filter(|job| !job.is_final());
     matches!(known.and_then(|job| job.frame(frame)), Some(Frame::Complete(_)))
 }
 
-/// What a frame waits for, that lacks nothing or nothing of its newest round.
+/// Returns the order that a frame waits for once all its units, or those of its newest round, are
+/// committed.
 fn due(books: &Books, job: JobId, frame: FrameNumber) -> Option<Action> {
     match round_to_end(books, job, frame) {
         Some(_) => Some(Action::MeasureFrame { job, frame }),
@@ -28,9 +29,8 @@ fn due(books: &Books, job: JobId, frame: FrameNumber) -> Option<Action> {
     }
 }
 
-/// Asks for the files of a frame that lacks nothing, or for a round of it to be measured; ends
-/// a round that need not be. An order that is under way, and has become stale, is answered
-/// first.
+/// Asks for the files of a complete frame, or for the measurement of a round. Ends a round that
+/// needs no measurement. An outdated order must be answered first.
 pub(crate) fn ask_if_due(books: &mut Books, job: JobId, frame: FrameNumber) {
     while end_unmeasured(books, job, frame) {}
     if !books.orders().has_failed(job, frame) {
@@ -45,8 +45,8 @@ fn order(books: &mut Books, job: JobId, frame: FrameNumber) {
     }
 }
 
-/// An order is answered. True where the answer is of no use, because units of the frame have
-/// been taken back since.
+/// Removes an answered order. True if its answer is outdated, because units of the frame have been
+/// taken back since.
 fn is_stale(books: &mut Books, job: JobId, frame: FrameNumber) -> bool {
     let stale = books.orders_mut().answer(job, frame);
     if stale {
@@ -55,7 +55,7 @@ fn is_stale(books: &mut Books, job: JobId, frame: FrameNumber) -> bool {
     stale
 }
 
-/// The files of a frame are made: it is finished, and with the last frame its job.
+/// Finishes a frame whose files are made, and its job with the last frame.
 pub(crate) fn on_resolved(
     books: &mut Books,
     job: JobId,
@@ -80,7 +80,7 @@ pub(crate) fn on_resolved(
     }
 }
 
-/// A frame could not be made or measured: it is tried again later, or fails.
+/// Handles a frame that could not be resolved or measured: it is tried again later, or fails.
 pub(crate) fn on_resolve_failed(
     books: &mut Books,
     job: JobId,
@@ -98,7 +98,7 @@ pub(crate) fn on_resolve_failed(
     }
 }
 
-/// A failed order is due again.
+/// Gives a failed order again.
 pub(crate) fn on_resolve_due(books: &mut Books, job: JobId, frame: FrameNumber) {
     let now = books.now();
     if books.orders_mut().take_due(job, frame, now) {
@@ -106,7 +106,7 @@ pub(crate) fn on_resolve_due(books: &mut Books, job: JobId, frame: FrameNumber) 
     }
 }
 
-/// Tiles are too noisy after a round: the next is for those of them that were in it.
+/// Ends a round that was measured: the next is for those of its tiles that are too noisy.
 pub(crate) fn on_measured(
     books: &mut Books,
     job: JobId,

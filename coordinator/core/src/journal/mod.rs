@@ -1,5 +1,4 @@
-//! Durable facts, their versions and their bytes. Replay is in `farm.rs`; where they are stored is
-//! the shell's.
+//! Durable facts, their versions and their encoding. Replay is in `farm.rs`; the shell stores them.
 
 pub(crate) mod versioned;
 
@@ -15,7 +14,7 @@ use crate::state::rounds::TileSet;
 use crate::time::Moment;
 use versioned::Format;
 
-/// One durable fact.
+/// One durable fact of the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Record {
     /// Leases may use epochs below this one. Written before any of them is used, so that no epoch
@@ -26,281 +25,280 @@ pub enum Record {
     },
     /// A job was accepted.
     JobAccepted {
-        /// Its id.
+        /// Id that the client chose.
         job: JobId,
-        /// What is asked for.
+        /// Spec as it was checked.
         #[serde(with = "described")]
         spec: Box<JobSpec>,
-        /// Who asked.
+        /// Name of the client that submitted the job.
         owner: String,
-        /// When.
+        /// Time of acceptance.
         at: Moment,
     },
-    /// The first result of a job came from this fingerprint: no other may take part.
+    /// The first result of a job fixed the fingerprint of builds that may take part in it.
     JobPinned {
-        /// The job.
+        /// Job that is fixed to one fingerprint.
         job: JobId,
-        /// The fingerprint.
+        /// Fingerprint of the node that made the first result.
         fingerprint: Fingerprint,
     },
     /// Results of one frame were accepted, each unit for the first and only time.
     UnitsCommitted {
-        /// The job.
+        /// Job that the frame belongs to.
         job: JobId,
-        /// The frame.
+        /// Number of the frame.
         frame: FrameNumber,
-        /// The units.
+        /// Accepted results, one for each unit.
         commits: Vec<Commit>,
     },
-    /// Leases of one node ended without a result, in a way that counts.
+    /// Leases of one node ended without a result, and count as attempts or losses.
     AttemptsEnded {
-        /// When.
+        /// Time when the leases ended.
         at: Moment,
-        /// The node.
+        /// Node that held the leases.
         node: NodeId,
-        /// Its name.
+        /// Name of the node, for people.
         name: String,
-        /// The leases.
+        /// Leases that ended, with their endings.
         attempts: Vec<EndedAttempt>,
     },
-    /// The files of a frame are made.
+    /// The files of a frame are stored.
     FrameFinished {
-        /// The job.
+        /// Job that the frame belongs to.
         job: JobId,
-        /// The frame.
+        /// Number of the frame.
         frame: FrameNumber,
-        /// One for each format.
+        /// One file for each format of the spec, in the order of the spec.
         files: Vec<FrameFile>,
     },
-    /// A frame cannot be made.
+    /// A frame has failed for good.
     FrameFailed {
-        /// The job.
+        /// Job that the frame belongs to.
         job: JobId,
-        /// The frame.
+        /// Number of the frame.
         frame: FrameNumber,
-        /// Why.
+        /// Reason, for people.
         reason: String,
     },
-    /// A job ended. Its state is a final one.
+    /// A job reached a final state.
     JobEnded {
-        /// The job.
+        /// Job that ended.
         job: JobId,
-        /// How.
+        /// Final state: done, failed or cancelled.
         state: JobState,
-        /// When.
+        /// Time of the end.
         at: Moment,
-        /// Why, where there is something to say.
+        /// Reason for people; empty if there is nothing to say.
         note: String,
     },
-    /// An operator took a node out of work, or put it back.
+    /// An operator drained a node, or ended its draining.
     NodeDrained {
-        /// The node.
+        /// Node that is drained.
         node: NodeId,
-        /// Out, or back.
+        /// True to drain, false to end the draining.
         drained: bool,
     },
-    /// A job that had ended is known no more.
+    /// A job that had ended was deleted.
     JobForgotten {
-        /// The job.
+        /// Job that was deleted.
         job: JobId,
     },
-    /// A committed unit was rendered again. Where its node and this one say the same, or more nodes
-    /// say so than say anything else, the check is over; otherwise it goes on.
+    /// A committed unit was rendered again. The check ends if both results agree, or if more nodes
+    /// vote for one result than for any other; otherwise it continues.
     UnitChecked {
-        /// The job.
+        /// Job that the frame belongs to.
         job: JobId,
-        /// The frame.
+        /// Number of the frame.
         frame: FrameNumber,
-        /// The result.
+        /// Result of the check.
         redone: Redone,
     },
-    /// A check ends without having been made: no node could make it.
+    /// A check was dropped because no node could make it.
     CheckWaived {
-        /// The job.
+        /// Job that the frame belongs to.
         job: JobId,
-        /// The frame.
+        /// Number of the frame.
         frame: FrameNumber,
-        /// The unit.
+        /// Unit whose result stays unchecked.
         unit: UnitIndex,
     },
-    /// Committed units of an unfinished frame are open again: their node gave wrong results. Where
-    /// the frame is sampled in rounds, its rounds goes back to the first round of any of them;
-    /// those of later rounds are all among them.
+    /// Committed units of an unfinished frame are open again, because their node gave wrong
+    /// results. A frame that is sampled in rounds returns to the first round of any of them; all
+    /// units of later rounds are in the list.
     UnitsTakenBack {
-        /// The job.
+        /// Job that the frame belongs to.
         job: JobId,
-        /// The frame.
+        /// Number of the frame.
         frame: FrameNumber,
-        /// The units.
+        /// Units that are open again.
         units: Vec<UnitIndex>,
-        /// Results of leases below it are not wanted any more.
+        /// Results of leases below this epoch are refused from now on.
         below: Epoch,
     },
-    /// A node gave a wrong result, or may have.
+    /// A node gave a wrong result, or is one of several that may have done so.
     NodeSuspected {
-        /// The node.
+        /// Node that is suspected.
         node: NodeId,
-        /// Its name.
+        /// Name of the node, for people.
         name: String,
-        /// When.
+        /// Time of the finding.
         at: Moment,
-        /// What it did.
+        /// Description of what the node did, for people.
         reason: String,
-        /// It did: no work for it while another node lives. Otherwise nobody can tell which of
-        /// several did.
+        /// True if the node is known to be wrong: it gets no work while another node is connected.
+        /// False if it is not known which of several nodes is wrong.
         guilty: bool,
     },
-    /// An operator trusts a node again.
+    /// An operator trusts a suspected node again.
     NodeReleased {
-        /// The node.
+        /// Node that is trusted again.
         node: NodeId,
     },
-    /// Nothing of a job is leased from now on.
+    /// A job was paused: none of its units is leased until it is resumed.
     JobPaused {
-        /// The job.
+        /// Job that was paused.
         job: JobId,
-        /// Who wants that.
+        /// Name of the client that paused it.
         by: String,
-        /// When.
+        /// Time of the pause.
         at: Moment,
     },
-    /// A job that was paused goes on.
+    /// A paused job was resumed.
     JobResumed {
-        /// The job.
+        /// Job that was resumed.
         job: JobId,
     },
     /// A unit had two leases, and the result of one of them was taken: the other was stopped.
     CopyStopped {
-        /// The job.
+        /// Job that the frame belongs to.
         job: JobId,
-        /// The frame.
+        /// Number of the frame.
         frame: FrameNumber,
-        /// The unit.
+        /// Unit that had two leases.
         unit: UnitIndex,
-        /// The lease that was stopped.
+        /// Epoch of the lease that was stopped.
         epoch: Epoch,
-        /// Whose it was.
+        /// Node that held the stopped lease.
         node: NodeId,
-        /// The lease whose result was taken. The one with the greater epoch is the copy.
+        /// Epoch of the lease whose result was taken. The lease with the greater epoch is the copy.
         winner: Epoch,
-        /// How long the other was held, milliseconds.
+        /// Time for which the stopped lease was held, in milliseconds.
         millis: u64,
     },
-    /// All failed frames of a job are open again, with nothing committed and no attempt made; and
-    /// the job, if it had ended. Finished frames stay.
+    /// All failed frames of a job are open again, without commits and attempts. A job that had
+    /// ended is open again too. Finished frames stay.
     JobRetried {
-        /// The job.
+        /// Job that is open again.
         job: JobId,
-        /// Results of leases below it are not wanted any more, unless the lease is held.
+        /// Results of leases below this epoch are refused, unless the lease is still held.
         below: Epoch,
-        /// Who wants that.
+        /// Name of the client that asked for the retry.
         by: String,
-        /// When.
+        /// Time of the retry.
         at: Moment,
     },
-    /// A node that left handed in the first of the samples that it was to render of an open unit.
-    /// They are committed; the rest is still open.
+    /// A leaving node handed in the first samples of an open unit. They are committed; the rest of
+    /// the unit stays open.
     PartCommitted {
-        /// The job.
+        /// Job that the frame belongs to.
         job: JobId,
-        /// The frame.
+        /// Number of the frame.
         frame: FrameNumber,
-        /// Whose, and by which lease.
+        /// Node, lease and hash of the samples.
         commit: Commit,
-        /// Their first, counted from the unit's first: as many as the unit's parts before have.
+        /// Index of the first sample within the unit: the sum of the samples of earlier parts.
         first: u32,
-        /// How many, fewer than are missing.
+        /// Number of samples per pixel, less than the number that was missing.
         samples: u32,
     },
-    /// Parts of open units are not wanted any more: one of their nodes gave wrong results.
+    /// Parts of open units are void, because one of their nodes gave wrong results.
     PartsDropped {
-        /// The job.
+        /// Job that the frame belongs to.
         job: JobId,
-        /// The frame.
+        /// Number of the frame.
         frame: FrameNumber,
-        /// The units.
+        /// Units that are open from their first sample again.
         units: Vec<UnitIndex>,
-        /// Results of leases below it are not wanted any more.
+        /// Results of leases below this epoch are refused from now on.
         below: Epoch,
     },
-    /// A round of a frame has been rendered, and measured where the job asks for a noise. The next
-    /// is for the tiles that are too noisy, or for all; where it is for none, the frame has all
-    /// that it needs, or all that its time allows.
+    /// A round of a frame is complete, and measured if the job asks for a noise. If no tile
+    /// continues, the frame has reached its noise or used up its time.
     RoundMeasured {
-        /// The job.
+        /// Job that the frame belongs to.
         job: JobId,
-        /// The frame.
+        /// Number of the frame.
         frame: FrameNumber,
-        /// The round, from 1.
+        /// Round that is complete, from 1.
         round: u32,
-        /// The tiles that go on.
+        /// Tiles that continue with the next round.
         going: TileSet,
-        /// The farm's time that the frame has had, milliseconds; 0 where that is not counted.
+        /// Share of the farm's time that the frame has used, in milliseconds; 0 if the job has no
+        /// time limit.
         spent_millis: u64,
     },
 }
 
-/// One accepted result.
+/// One accepted result of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commit {
-    /// The unit of the frame.
+    /// Index of the unit within its frame.
     pub unit: UnitIndex,
-    /// The lease it answers.
+    /// Epoch of the lease that the result answers.
     pub epoch: Epoch,
-    /// Who made it.
+    /// Node that made the result.
     pub node: NodeId,
-    /// Its bytes in the spool.
+    /// BLAKE3 hash of the bytes in the spool.
     pub hash: BlobHash,
-    /// Another node renders it again before its frame is resolved.
+    /// Whether another node must render the unit again before the frame is resolved.
     pub check: bool,
 }
 
 /// A result that is compared with a committed one, and not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Redone {
-    /// The unit of the frame.
+    /// Index of the unit within its frame.
     pub unit: UnitIndex,
-    /// The lease it answers.
+    /// Epoch of the lease that the result answers.
     pub epoch: Epoch,
-    /// Who made it.
+    /// Node that made the result.
     pub node: NodeId,
-    /// Its bytes.
+    /// BLAKE3 hash of the bytes, which are not kept.
     pub hash: BlobHash,
 }
 
 /// One lease that ended without a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedAttempt {
-    /// The lease.
+    /// Lease that ended.
     pub lease: Lease,
-    /// How it ended.
+    /// How the lease ended.
     pub ending: Ending,
 }
 
 /// How a lease ends without a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ending {
-    /// The node said so, or its result was no good. Its result is not accepted any more.
+    /// The node reported a failure, or its result was invalid. Its result is refused from now on.
     Failed(String),
-    /// Not renewed in time, or held too long. A late result is accepted while no other lease is
-    /// given.
+    /// Not renewed in time, or held too long. A late result is accepted until another lease is
+    /// granted.
     Expired,
-    /// Lost with its node's session or process. A late result is accepted while no other lease is
-    /// given.
+    /// Lost with its node's session or process. A late result is accepted until another lease is
+    /// granted.
     Lost,
-    /// It took longer than it may, or did not get on. Its result is not accepted any more.
+    /// The unit took too long or made no progress. Its result is refused from now on.
     TimedOut(String),
 }
 
 impl Ending {
-    /// It counts as an attempt that failed, and its result is not accepted any more; otherwise as a
-    /// loss.
+    /// Whether it counts as a failed attempt, whose result is refused; otherwise it is a loss.
     pub fn has_failed(&self) -> bool {
         matches!(self, Self::Failed(_) | Self::TimedOut(_))
     }
 }
 
-/// Versions of a record and of a snapshot's part: this enum is the changelog.
+/// Versions of records and of the parts of a snapshot. This enum is the changelog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum RecordVersion {
@@ -308,10 +306,10 @@ pub enum RecordVersion {
     V1 = 1,
 }
 
-/// The version that is written.
+/// Version that this build writes.
 pub const RECORD_VERSION: u8 = RecordVersion::V1 as u8;
 
-/// Versions of a record.
+/// Current version of records; there is no older one.
 const FORMAT: Format<Record> = Format { what: "record", version: RECORD_VERSION, older: &[] };
 
 /// Why bytes are no record.
@@ -330,12 +328,13 @@ pub enum JournalError {
 }
 
 impl Record {
-    /// Version byte and encoding. Fails only for a spec that cannot have crossed the wire.
+    /// Encodes the version byte and the record. Fails only for a spec that is too large for the
+    /// wire.
     pub fn to_bytes(&self) -> Result<Vec<u8>, CodecError> {
         FORMAT.to_bytes(self)
     }
 
-    /// The record that bytes hold.
+    /// Decodes a record of this version or of an older one.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, JournalError> {
         FORMAT.read(bytes)
     }

@@ -6,28 +6,29 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tessera_protocol::{CodecError, VersionError, decode, encode};
 
-/// Reads a value from bytes of an older version, without the version byte, as what it is now.
+/// Reads a value of an older version, without the version byte, and converts it to the present
+/// form.
 pub(crate) type Reader<T> = fn(&[u8]) -> Result<T, CodecError>;
 
-/// The versions of one durable form.
+/// The versions of one durable encoding.
 pub(crate) struct Format<T: 'static> {
-    /// Name for people.
+    /// What is encoded, as errors name it.
     pub(crate) what: &'static str,
-    /// The version that is written.
+    /// Version that is written.
     pub(crate) version: u8,
     /// Older versions that are read, ascending and without a gap up to `version`.
     pub(crate) older: &'static [(u8, Reader<T>)],
 }
 
 impl<T: Serialize + DeserializeOwned> Format<T> {
-    /// The bytes of a value with the version in front. The store adds a checksum.
+    /// Encodes a value behind its version byte. The store adds a checksum.
     pub(crate) fn to_bytes(&self, value: &T) -> Result<Vec<u8>, CodecError> {
         let mut bytes = vec![self.version];
         bytes.append(&mut encode(value)?);
         Ok(bytes)
     }
 
-    /// The value of bytes with a version in front.
+    /// Decodes a value behind its version byte.
     pub(crate) fn read(&self, bytes: &[u8]) -> Result<T, JournalError> {
         let (version, rest) = bytes.split_first().ok_or(JournalError::Empty)?;
         let older = self.older.iter().find(|(older, _)| older == version);

@@ -15,28 +15,28 @@ use std::time::Duration;
 use tessera_protocol::ids::{Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
 use tessera_protocol::node::Progress;
 
-/// One lease that is held.
+/// One current lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) unit: UnitKey,
     pub(crate) node: NodeId,
     pub(crate) granted: Moment,
-    /// When it ends unless it is renewed.
+    /// Time at which it ends unless it is renewed.
     pub(crate) until: Moment,
-    /// How far its unit is; None while no device has said so.
+    /// Progress of its unit; None until a device has reported some.
     pub(crate) progress: Option<Reached>,
-    /// What the time of its frame is counted from, where it is: a reading of the shares.
+    /// Reading of the time shares when it was granted, if the frame's time is counted.
     counted_from: Option<u64>,
 }
 
-/// How far a unit is, as its node says.
+/// Progress of a unit as its node reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reached {
-    /// Position of the device that works on it.
+    /// Index of the device that works on it.
     pub(crate) device: u8,
-    /// Samples or indices.
+    /// Finished samples per pixel, or indices.
     pub(crate) done: u64,
-    /// When it first was so far.
+    /// Time at which this progress was first reported.
     pub(crate) since: Moment,
 }
 
@@ -58,8 +58,8 @@ impl Leases {
         self.shares.pass(now, self.held.len());
     }
 
-    /// Grants a lease; the epoch must be new here, and the unit have one lease at most, of another
-    /// node. `counted`: the frame's time is.
+    /// Grants a lease. The epoch must be new, and the unit may have at most one lease, of another
+    /// node. `counted`: whether the frame's time is counted.
     pub(crate) fn grant(
         &mut self,
         lease: Lease,
@@ -81,7 +81,7 @@ impl Leases {
         self.deadlines.insert((until, lease.epoch));
     }
 
-    /// Ends a lease.
+    /// Ends a lease and returns it; None if it is not held.
     pub(crate) fn end(&mut self, epoch: Epoch) -> Option<Held> {
         let held = self.held.remove(&epoch)?;
         if let Some(began) = held.counted_from {
@@ -100,22 +100,23 @@ impl Leases {
         Some(held)
     }
 
-    /// The farm's time that a frame's leases have had which have ended, where it is counted.
+    /// Returns the farm's time, in milliseconds, that ended leases of a frame have used, if it is
+    /// counted.
     pub(crate) fn millis_of(&self, job: JobId, frame: FrameNumber) -> u64 {
         self.shares.millis_of(job, frame)
     }
 
-    /// The time of a frame is counted anew.
+    /// Starts counting the time of a frame from zero.
     pub(crate) fn forget_time(&mut self, job: JobId, frame: FrameNumber) {
         self.shares.forget(job, frame);
     }
 
-    /// The time of a job's frames is of no use any more.
+    /// Drops the times of a job's frames.
     pub(crate) fn forget_times(&mut self, job: JobId) {
         self.shares.forget_job(job);
     }
 
-    /// Puts the end of a lease off, never beyond the longest that a lease may last.
+    /// Extends a lease, but never beyond its longest duration.
     pub(crate) fn renew(&mut self, epoch: Epoch, now: Moment, settings: &Settings) {
         if let Some(held) = self.held.get(&epoch) {
             let until = now.after(settings.lease).min(held.granted.after(settings.lease_longest));
@@ -123,7 +124,7 @@ impl Leases {
         }
     }
 
-    /// A node says how far a unit is. An older word than the last changes nothing.
+    /// Notes the progress that a node reports of a unit. Less progress than before is ignored.
     pub(crate) fn note_progress(&mut self, node: NodeId, told: &Progress, now: Moment) {
         let Progress { lease, device, done } = *told;
         let held = self
@@ -137,8 +138,8 @@ impl Leases {
         }
     }
 
-    /// All leases of a node end at this time unless they are renewed, or have lasted for the
-    /// longest before.
+    /// Lets all leases of a node end at this time, unless they are renewed or reach their longest
+    /// duration before.
     pub(crate) fn hold_until(&mut self, node: NodeId, until: Moment, settings: &Settings) {
         for epoch in self.epochs_of(node) {
             if let Some(held) = self.held.get(&epoch) {
@@ -180,7 +181,7 @@ impl Leases {
         self.copied.contains(&unit)
     }
 
-    /// Units leased.
+    /// Returns the number of leased units; a unit with two leases counts once.
     pub(crate) fn count(&self) -> usize {
         self.by_unit.len() - self.copied.len()
     }
@@ -265,12 +266,12 @@ impl Leases {
         self.held.iter().map(|(epoch, held)| (Lease { unit: held.unit, epoch: *epoch }, held))
     }
 
-    /// The next deadline and whose it is.
+    /// Returns the next deadline and the epoch of its lease.
     pub(crate) fn first_deadline(&self) -> Option<(Moment, Epoch)> {
         self.deadlines.first().copied()
     }
 
-    /// The indices say what the leases say.
+    /// Checks that the indices agree with the leases.
     pub(crate) fn check(&self) -> Result<(), String> {
         let by_node: usize = self.by_node.values().map(BTreeSet::len).sum();
         let lengths = [self.by_unit.len(), by_node, self.deadlines.len()];
@@ -316,29 +317,29 @@ fn last_of(job: JobId, frame: FrameNumber) -> UnitKey {
     UnitKey { job, frame, unit: UnitIndex(u32::MAX) }
 }
 
-/// Gives out epochs: each once, across restarts, because a block is reserved in the journal before
-/// its first use.
+/// Allocates epochs. Each is used once, also across restarts, because a block is reserved in the
+/// journal before its first use.
 ///
 /// An epoch is a count of the farm's leases and, below it, the mark of this lease
-/// ([`crate::Secret`]): epochs grow, and nobody can name one that was not given to him. 2^40 leases
+/// ([`crate::Secret`]): epochs grow, and no node can guess an epoch of another node. 2^40 leases
 /// are 35 years of a thousand a second.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Epochs {
-    /// Count of the next to give out.
+    /// Count of the next epoch.
     next: u64,
-    /// Everything below was given out, or burned, before this process started.
+    /// Epochs below this were allocated or skipped before this process started.
     start: Epoch,
 }
 
 impl Epochs {
-    /// Goes on above everything that was ever reserved.
+    /// Continues above every epoch that was reserved.
     pub(crate) fn new(reserved: Epoch) -> Self {
         // The count 0 is never given out, so that a default is no lease.
         let next = reserved.0.div_ceil(1 << MARK_BITS).max(1);
         Self { next, start: Epoch(next << MARK_BITS) }
     }
 
-    /// The count of the next epoch, and the reservation that must be recorded first where
+    /// Returns the count of the next epoch, and the reservation that must be recorded first if
     /// `reserved` does not cover it.
     pub(crate) fn take(&mut self, reserved: Epoch, block: u64) -> (u64, Option<Epoch>) {
         let count = self.next;
@@ -348,18 +349,19 @@ impl Epochs {
         (count, reserve)
     }
 
-    /// Possibly given out by a former process.
+    /// Whether the epoch may have been allocated by a former process.
     pub(crate) fn is_of_former_process(&self, epoch: Epoch) -> bool {
         epoch.0 > 0 && epoch < self.start
     }
 
-    /// Above all that was given out.
+    /// Returns the first epoch above all allocated ones.
     pub(crate) fn next(&self) -> Epoch {
         Epoch(self.next << MARK_BITS)
     }
 }
 
-/// Time until a failed thing is tried again: doubles with each failure, up to a longest.
+/// Returns the wait before a failed attempt is repeated: doubles with each failure, up to
+/// `backoff_longest`.
 pub(crate) fn backoff(failures: u32, settings: &Settings) -> Duration {
     let factor = 1u32 << failures.saturating_sub(1).min(16);
     settings.backoff.saturating_mul(factor).min(settings.backoff_longest)

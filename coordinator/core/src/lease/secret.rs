@@ -1,16 +1,16 @@
-//! What the coordinator knows and no node does: it marks leases, and draws the results that are
-//! checked. Stored by the shell.
+//! A secret of the coordinator that no node knows: it marks leases, and chooses the results that
+//! are checked. Stored by the shell.
 
 use std::fmt;
 use tessera_protocol::ids::{BlobHash, Lease, NodeId, UnitKey};
 
-/// Bits of an epoch that are its mark; those above count the leases.
+/// Number of low bits of an epoch that are its mark; the bits above count the leases.
 pub(crate) const MARK_BITS: u32 = 24;
-/// What the two uses of the secret begin with, so that one tells nothing of the other.
+/// Beginnings of the two uses of the secret, so that one reveals nothing about the other.
 const MARK: u8 = 1;
 const DRAW: u8 = 2;
 
-/// 32 bytes by chance, the same over restarts. Its `Debug` does not show it.
+/// 32 random bytes that stay the same over restarts. `Debug` does not show them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Secret(pub [u8; 32]);
 
@@ -36,20 +36,19 @@ impl Secret {
         u64::from_le_bytes(first)
     }
 
-    /// The low bits of the epoch of the lease that is the `count`th of the farm.
+    /// Returns the mark of the `count`th lease of the farm: the low bits of its epoch.
     pub(crate) fn mark(&self, unit: UnitKey, node: NodeId, count: u64) -> u64 {
         self.hash(MARK, unit, node, count) & ((1 << MARK_BITS) - 1)
     }
 
-    /// This farm gave this lease to this node, in this process or another. Whoever makes one up is
-    /// right once in 2^24 times.
+    /// Whether this farm gave this lease to this node, in any process. A forged epoch passes once
+    /// in 2^24 times.
     pub(crate) fn has_marked(&self, lease: Lease, node: NodeId) -> bool {
         let epoch = lease.epoch.0;
         self.mark(lease.unit, node, epoch >> MARK_BITS) == epoch & ((1 << MARK_BITS) - 1)
     }
 
-    /// A number below 1024 for a result. A node cannot know it, before it sends the result or
-    /// after.
+    /// Returns a number below 1024 for a result, which no node can predict or find out.
     pub(crate) fn draw(&self, lease: Lease, node: NodeId) -> u64 {
         self.hash(DRAW, lease.unit, node, lease.epoch.0) >> 54
     }

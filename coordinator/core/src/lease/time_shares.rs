@@ -1,29 +1,29 @@
-//! How much of the farm's time frames have had. Each moment is divided evenly among the leases that
-//! are held in it: a frame that is rendered alone has all the time that passes, frames that are
-//! rendered side by side share it, and one of which nothing is leased has none. Follows from leases
-//! and the time alone; not durable.
+//! How much of the farm's time each frame has used. Time is divided evenly among the leases that
+//! are held: a frame that is rendered by itself uses all of it, frames that are rendered side by
+//! side share it, and a frame without leases uses none. Depends only on leases and the time; not
+//! durable.
 
 use crate::time::Moment;
 use std::collections::BTreeMap;
 use tessera_protocol::ids::{FrameNumber, JobId};
 
-/// Parts of a millisecond that are told apart: a thousand leases of a millisecond each come to one
-/// within a thousandth.
+/// Resolution of the shares, in fractions of a millisecond: a thousand leases of a millisecond each
+/// add up to one within a thousandth.
 const FRACTION_BITS: u32 = 20;
 
-/// The shares of frames.
+/// Shares of the farm's time, by frame.
 #[derive(Debug, Default)]
 pub(crate) struct TimeShares {
-    /// What a lease has had that was held from the start on.
+    /// Share of a lease that was held since the start.
     of_a_lease: u64,
-    /// As of this moment.
+    /// Time up to which shares are counted.
     at: Moment,
-    /// What ended leases of frames have had, where it is counted.
+    /// Shares of frames' ended leases, if they are counted.
     of_frames: BTreeMap<(JobId, FrameNumber), u64>,
 }
 
 impl TimeShares {
-    /// Time passes, while so many leases are held.
+    /// Advances the clock while so many leases are held.
     pub(crate) fn pass(&mut self, now: Moment, leases: usize) {
         let parts = now.0.saturating_sub(self.at.0).saturating_mul(1 << FRACTION_BITS);
         if let Some(each) = parts.checked_div(leases as u64) {
@@ -32,29 +32,29 @@ impl TimeShares {
         self.at = self.at.max(now);
     }
 
-    /// What a lease has had that was held from the start on: two of these say what one had that was
-    /// held from then to then.
+    /// Returns the share of a lease that was held since the start. The difference of two readings
+    /// is the share of a lease that was held between them.
     pub(crate) fn reading(&self) -> u64 {
         self.of_a_lease
     }
 
-    /// A lease of a frame ends that began at this reading.
+    /// Ends a lease of a frame that began at this reading.
     pub(crate) fn add(&mut self, job: JobId, frame: FrameNumber, began: u64) {
         let had = self.of_frames.entry((job, frame)).or_default();
         *had = had.saturating_add(self.of_a_lease - began);
     }
 
-    /// Milliseconds that a frame's ended leases have had.
+    /// Returns the share of a frame's ended leases, in milliseconds.
     pub(crate) fn millis_of(&self, job: JobId, frame: FrameNumber) -> u64 {
         self.of_frames.get(&(job, frame)).map_or(0, |had| had >> FRACTION_BITS)
     }
 
-    /// What a frame has had is written down, or of no use any more.
+    /// Drops the share of a frame: it is recorded, or no longer needed.
     pub(crate) fn forget(&mut self, job: JobId, frame: FrameNumber) {
         self.of_frames.remove(&(job, frame));
     }
 
-    /// The same for all frames of a job.
+    /// Drops the shares of all frames of a job.
     pub(crate) fn forget_job(&mut self, job: JobId) {
         self.of_frames.retain(|(other, _), _| *other != job);
     }

@@ -1,5 +1,5 @@
-//! What nodes say of their devices, within limits, and which devices may have work. Chooses no
-//! unit.
+//! Devices of nodes as the nodes describe them, within limits, and which of them may have work.
+//! Chooses no unit.
 
 use crate::text::cut;
 use std::collections::BTreeMap;
@@ -42,12 +42,12 @@ pub(crate) fn telemetry(told: &[DeviceTelemetry], devices: usize) -> Vec<DeviceT
     by_device.into_values().collect()
 }
 
-/// The device may have work.
+/// Whether the device may have work.
 pub(crate) fn is_ready(device: &DeviceInfo) -> bool {
     device.state == DeviceState::Ready
 }
 
-/// Why no device of a node may have work, and what ends that; None where some may.
+/// Returns why no device of a node may have work, and what ends that; None if some device may.
 pub(crate) fn none_usable(devices: &[DeviceInfo]) -> Option<String> {
     if devices.iter().any(is_ready) {
         return None;

@@ -8,30 +8,31 @@ use tessera_protocol::ids::JobId;
 
 /// Failures in a row, of several jobs, after which the node is at fault rather than a job.
 const FAILURES_OF_SEVERAL_JOBS: u32 = 3;
-/// Failures in a row after which the node is at fault, whatever they were of.
+/// Failures in a row after which the node is at fault, even if all are of one job.
 const FAILURES_OF_ANY_JOB: u32 = 8;
 
-/// Failures of a node, and what followed from them.
+/// Failures of a node, and their consequences.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fitness {
     /// Failures since its last commit.
     failures: u32,
-    /// The jobs that they were of.
+    /// Jobs of those failures.
     failed_jobs: BTreeSet<JobId>,
-    /// How often it was set unfit since its last commit.
+    /// Number of times that it became unfit since its last commit.
     times_unfit: u32,
-    /// No work until then, and why.
+    /// Time until which it gets no work, and the reason.
     unfit: Option<(Moment, String)>,
 }
 
 impl Fitness {
-    /// Until when the node gets no work, and why; None where it may have some.
+    /// Returns the time until which the node gets no work, and the reason; None if it may have
+    /// work.
     pub(crate) fn unfit(&self) -> Option<&(Moment, String)> {
         self.unfit.as_ref()
     }
 
-    /// Counts a failed attempt of a job. True where the node is at fault rather than the job, and
-    /// is not unfit already.
+    /// Counts a failed attempt of a job. True if the node rather than the job is at fault, and is
+    /// not unfit yet.
     pub(crate) fn note_failure(&mut self, job: JobId) -> bool {
         self.failures = self.failures.saturating_add(1);
         self.failed_jobs.insert(job);
@@ -54,7 +55,7 @@ impl Fitness {
         until
     }
 
-    /// Ends the time without work, if it is over. True where it was.
+    /// Ends the time without work if it is over. True if it was.
     pub(crate) fn recover(&mut self, now: Moment) -> bool {
         let over = self.unfit.as_ref().is_some_and(|(until, _)| *until <= now);
         if over {
@@ -63,13 +64,13 @@ impl Fitness {
         over
     }
 
-    /// A commit speaks for the node: its failures so far count no more.
+    /// Resets the count of failures, because the node has committed a result.
     pub(crate) fn note_commit(&mut self) {
         *self = Self { unfit: self.unfit.take(), ..Self::default() };
     }
 }
 
-/// How long a node is unfit the next time: twice as long each time, up to an hour.
+/// Returns how long a node is unfit the next time: twice as long each time, up to an hour.
 fn unfit_for(first: Duration, times_before: u32) -> Duration {
     first.saturating_mul(1 << times_before.min(6)).min(Duration::from_secs(3600).max(first))
 }

@@ -5,7 +5,7 @@ use crate::nodes::devices;
 use crate::nodes::roster::{Node, Presence};
 use tessera_protocol::ids::NodeId;
 
-/// A node that lied gets no work while another one lives that may have some.
+/// Whether a node gets no work because it lied: only while another node may have work.
 pub(crate) fn is_barred(books: &Books, id: NodeId) -> bool {
     let trust = books.farm().trust();
     let may_work = |(other, node): (&NodeId, &Node)| {
@@ -19,7 +19,7 @@ pub(crate) fn is_barred(books: &Books, id: NodeId) -> bool {
     trust.is_guilty(id) && books.roster().iter().any(may_work)
 }
 
-/// A node may have work: it is willing, and nobody keeps it from it.
+/// Whether a node may have work: it wants some, and nothing forbids it.
 pub(crate) fn is_ready(books: &Books, id: NodeId, node: &Node) -> bool {
     node.is_willing() && !books.farm().is_drained(id) && !is_barred(books, id)
 }

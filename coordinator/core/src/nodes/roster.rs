@@ -15,21 +15,21 @@ use tessera_protocol::job::JobKind;
 use tessera_protocol::limits::{LEASES_MAX, NAME_MAX, ROWS_MAX};
 use tessera_protocol::node::Join;
 
-/// Prepared scenes of one node that are remembered; a node's cache holds tens.
+/// Most prepared scenes that are remembered of one node; a node's cache holds tens.
 pub(crate) const SCENES_MAX: usize = 256;
-/// Seconds over which a node's rate is taken.
+/// Seconds over which a node's rate is measured.
 const RATE_SECS: u64 = 60;
 /// Seconds of one bucket of the rate.
 const BUCKET_SECS: u64 = 10;
 
-/// Where a node stands with us.
+/// Whether a node is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
     /// It has a session.
     Here(SessionId),
-    /// It has none; its leases are kept until then.
+    /// It has no session; its leases are kept until this time.
     Away(Moment),
-    /// It has none, and no leases.
+    /// It has neither a session nor leases.
     Lost,
 }
 
@@ -42,24 +42,24 @@ pub(crate) struct Node {
     pub(in crate::nodes) fingerprint: Fingerprint,
     pub(in crate::nodes) process: ProcessEpoch,
     pub(in crate::nodes) devices: Vec<DeviceInfo>,
-    /// From its last heartbeat.
+    /// Telemetry of its devices in the last heartbeat.
     pub(in crate::nodes) telemetry: Vec<DeviceTelemetry>,
-    /// It can compile CUDA C++.
+    /// Whether it can compile CUDA C++.
     pub(in crate::nodes) compiles: bool,
     pub(in crate::nodes) capacity: u32,
     pub(in crate::nodes) presence: Presence,
     pub(in crate::nodes) scenes: BTreeSet<BlobHash>,
-    /// It leaves by its own wish.
+    /// Whether it is leaving at its own request.
     pub(in crate::nodes) leaving: bool,
-    /// Jobs it was told of in this session.
+    /// Jobs that were sent to it in this session.
     pub(in crate::nodes) jobs_sent: BTreeSet<JobId>,
-    /// Jobs it may still hold something of, from this session or former ones of its process.
+    /// Jobs that it may still hold data of, from this session or former ones of its process.
     pub(in crate::nodes) jobs_known: BTreeSet<JobId>,
-    /// Jobs with an option that its build does not know, and what it says of that.
+    /// Jobs with an option that its build does not know, each with the reason.
     pub(in crate::nodes) unable: BTreeMap<JobId, String>,
     pub(in crate::nodes) heard: Moment,
     pub(in crate::nodes) units_committed: u64,
-    /// When it last committed a unit.
+    /// Time of its last commit.
     pub(in crate::nodes) committed_at: Moment,
     pub(in crate::nodes) fitness: Fitness,
     /// Camera samples committed by bucket of time: `(bucket, samples)`, oldest first.
@@ -87,7 +87,7 @@ impl Node {
         &self.devices
     }
 
-    /// From its last heartbeat.
+    /// Returns the telemetry of its devices in the last heartbeat.
     pub(crate) fn telemetry(&self) -> &[DeviceTelemetry] {
         &self.telemetry
     }
@@ -104,12 +104,13 @@ impl Node {
         &self.scenes
     }
 
-    /// It leaves by its own wish.
+    /// Whether it is leaving at its own request.
     pub(crate) fn leaving(&self) -> bool {
         self.leaving
     }
 
-    /// Jobs it may still hold something of, from this session or former ones of its process.
+    /// Returns the jobs that it may still hold data of, from this session or former ones of its
+    /// process.
     pub(crate) fn jobs_known(&self) -> &BTreeSet<JobId> {
         &self.jobs_known
     }
@@ -122,7 +123,7 @@ impl Node {
         self.units_committed
     }
 
-    /// When it last committed a unit.
+    /// Returns the time of its last commit.
     pub(crate) fn committed_at(&self) -> Moment {
         self.committed_at
     }
@@ -179,7 +180,7 @@ impl Node {
         }
     }
 
-    /// Here, with a device that may have work, not leaving, and not set unfit.
+    /// Whether it is connected, has a usable device, is not leaving, and is not unfit.
     pub(crate) fn is_willing(&self) -> bool {
         self.session().is_some()
             && !self.leaving
@@ -187,19 +188,19 @@ impl Node {
             && self.devices.iter().any(is_ready)
     }
 
-    /// It is of the pool that a job is for, if that is for one.
+    /// Whether it is of the job's pool, if the job has one.
     pub(crate) fn is_of(&self, pool: Option<&str>) -> bool {
         pool.is_none() || self.pool.as_deref() == pool
     }
 
-    /// It is of the job's pool, knows its options, and some device of it runs such jobs.
+    /// Whether it is of the job's pool, knows its options, and has a device that runs such jobs.
     pub(crate) fn serves(&self, job: &Job) -> bool {
         self.is_of(job.spec().pool.as_deref())
             && !self.unable.contains_key(&job.id())
             && self.can_do(job.kind())
     }
 
-    /// Some device of it runs such jobs.
+    /// Whether some device of it runs such jobs.
     pub(crate) fn can_do(&self, kind: &JobKind) -> bool {
         let Some(compute) = kind.compute() else { return true };
         let has_cuda = || {
@@ -212,7 +213,7 @@ impl Node {
         !compute.needs_cuda() || (has_cuda() && compiles())
     }
 
-    /// Some device of it is of the kind that such jobs need, whether it may work now or not.
+    /// Whether some device of it is of the kind that such jobs need, even if it may not work now.
     pub(crate) fn has_kind(&self, kind: &JobKind) -> bool {
         let Some(compute) = kind.compute().filter(|compute| compute.needs_cuda()) else {
             return true;
@@ -221,49 +222,49 @@ impl Node {
         compiles && self.devices.iter().any(|device| device.kind == DeviceKind::Cuda)
     }
 
-    /// Whether it is trusted with work, to be changed.
+    /// Returns its record of failures, to be changed.
     pub(crate) fn fitness_mut(&mut self) -> &mut Fitness {
         &mut self.fitness
     }
 
-    /// An operator trusts the node again.
+    /// Resets its failures, because an operator trusts it again.
     pub(crate) fn forgive(&mut self) {
         self.fitness = Fitness::default();
     }
 
-    /// The node holds, or held, something of a job.
+    /// Notes that the node holds data of a job.
     pub(crate) fn note_job(&mut self, job: JobId) {
         self.jobs_known.insert(job);
     }
 
-    /// The node's build does not know an option of a job.
+    /// Notes that the node's build does not know an option of a job.
     pub(crate) fn note_unable(&mut self, job: JobId, reason: String) {
         self.unable.insert(job, reason);
     }
 
-    /// Jobs with an option that its build does not know, and what it says of that.
+    /// Returns the jobs with an option that its build does not know, each with the reason.
     pub(crate) fn unable(&self) -> &BTreeMap<JobId, String> {
         &self.unable
     }
 
-    /// A job is sent to the node. False where it has been in this session.
+    /// Notes that a job is sent to the node. False if it was sent in this session already.
     pub(crate) fn note_job_sent(&mut self, job: JobId) -> bool {
         self.jobs_sent.insert(job)
     }
 
-    /// The node is told to forget a job.
+    /// Notes that the node was told to forget a job.
     pub(crate) fn forget_job(&mut self, job: JobId) {
         self.jobs_known.remove(&job);
         self.jobs_sent.remove(&job);
         self.unable.remove(&job);
     }
 
-    /// The node is heard.
+    /// Notes that the node was heard.
     pub(crate) fn note_heard(&mut self, now: Moment) {
         self.heard = now;
     }
 
-    /// Counts a commit.
+    /// Counts a committed result of the node, for its statistics.
     pub(crate) fn note_commit(&mut self, camera_samples: u64, now: Moment) {
         self.units_committed += 1;
         self.committed_at = now;
@@ -276,7 +277,7 @@ impl Node {
         }
     }
 
-    /// Camera samples committed per second over the last minute.
+    /// Returns the camera samples per second that were committed over the last minute.
     pub(crate) fn samples_per_second(&self, now: Moment) -> f64 {
         let oldest = (now.secs() / BUCKET_SECS + 1).saturating_sub(RATE_SECS / BUCKET_SECS);
         let recent = self.rate.iter().filter(|(at, _)| *at >= oldest);
@@ -284,7 +285,7 @@ impl Node {
     }
 }
 
-/// All nodes that have ever joined, and the sessions of those that are here.
+/// All nodes that have ever joined, and the sessions of connected ones.
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
     nodes: BTreeMap<NodeId, Node>,
@@ -292,17 +293,17 @@ pub(crate) struct Roster {
 }
 
 impl Roster {
-    /// All nodes that are known, by id.
+    /// Returns all known nodes, by id.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&NodeId, &Node)> {
         self.nodes.iter()
     }
 
-    /// All nodes that are known, in the order of their ids.
+    /// Returns all known nodes, in the order of their ids.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.values()
     }
 
-    /// The node of a session; None for one that is unknown, lost or replaced.
+    /// Returns the node of a session; None if the session is unknown, lost or replaced.
     pub(crate) fn node_of(&self, session: SessionId) -> Option<NodeId> {
         self.sessions.get(&session).copied()
     }
@@ -319,7 +320,7 @@ impl Roster {
         self.get(node)?.session()
     }
 
-    /// Takes a node in under its session. Its former session, if any, is forgotten.
+    /// Adds a node under its session. Its former session, if any, is forgotten.
     pub(crate) fn join(&mut self, id: NodeId, session: SessionId, node: Node) {
         self.drop_session(id);
         self.nodes.insert(id, node);
@@ -342,7 +343,7 @@ impl Roster {
         }
     }
 
-    /// A listing has [`ROWS_MAX`] rows; of more nodes, those that are lost go first.
+    /// Removes nodes beyond the [`ROWS_MAX`] rows of a listing, lost ones first.
     fn forget_the_longest_lost(&mut self) {
         if self.nodes.len() > ROWS_MAX {
             let lost = self.nodes.iter().filter(|(_, node)| node.presence == Presence::Lost);
@@ -353,7 +354,7 @@ impl Roster {
         }
     }
 
-    /// The node that a person names, by id or by name.
+    /// Finds the node that a person names, by id or by name.
     pub(crate) fn find(&self, text: &str) -> Result<NodeId, String> {
         if let Ok(id) = text.parse::<NodeId>()
             && self.nodes.contains_key(&id)
@@ -368,7 +369,7 @@ impl Roster {
         }
     }
 
-    /// Sessions and nodes say the same.
+    /// Checks that sessions and nodes agree.
     pub(crate) fn check(&self) -> Result<(), String> {
         let here = self.nodes.values().filter(|node| node.session().is_some()).count();
         let matched =
@@ -380,7 +381,7 @@ impl Roster {
     }
 }
 
-/// A capacity within its limit.
+/// Cuts a capacity to its limit.
 pub(crate) fn capacity(units: u32) -> u32 {
     units.min(LEASES_MAX as u32)
 }

@@ -1,4 +1,4 @@
-//! Nodes come, live, drain and go; their leases follow them.
+//! How nodes join, send heartbeats, drain and leave; what happens to their leases.
 
 use crate::action::Action;
 use crate::books::Books;
@@ -20,7 +20,8 @@ use tessera_protocol::ids::{BlobHash, Epoch, Fingerprint, JobId, Lease, NodeId};
 use tessera_protocol::limits::LEASES_MAX;
 use tessera_protocol::node::{CoordinatorToNode, Heartbeat, Join};
 
-/// A node joins, or comes back: its leases and those that it names are made the same.
+/// A node joins or returns: the leases that the core keeps for it and those that it names are
+/// reconciled.
 pub(crate) fn on_joined(
     books: &mut Books,
     session: SessionId,
@@ -57,7 +58,7 @@ pub(crate) fn on_joined(
     }
 }
 
-/// Makes the leases that we keep for a node and those that it names the same.
+/// Makes the leases that the core keeps for a node and those that it names the same.
 fn reconcile(books: &mut Books, join: &Join, same_process: bool) {
     let (running, finished) = (listed(&join.running), listed(&join.finished));
     let named: BTreeSet<Epoch> = running
@@ -69,7 +70,7 @@ fn reconcile(books: &mut Books, join: &Join, same_process: bool) {
     let mut unnamed = books.leases().epochs_of(join.node);
     unnamed.retain(|epoch| !named.contains(epoch));
     if same_process {
-        // The message that gave them was lost: nobody began them.
+        // The message that gave them was lost: no node began them.
         for epoch in unnamed {
             match books.release(epoch) {
                 Some(held) => books.give_back(held.unit, books.now()),
@@ -101,13 +102,13 @@ fn reconcile(books: &mut Books, join: &Join, same_process: bool) {
     }
 }
 
-/// A node has a result that nobody waits for: of a job that is paused, and would be taken.
+/// Whether a finished result of a node may still be accepted later, because its job is paused.
 fn may_still_come(books: &Books, node: NodeId, lease: Lease) -> bool {
     books.is_paused(lease.unit.job) && is_acceptable(books, node, lease)
 }
 
-/// A node names a lease: it is renewed, or taken up again where its result would be accepted.
-/// False: it is of no use.
+/// Whether a lease that a node names is valid: renews it, or grants it again if its result would be
+/// accepted.
 fn take_back(books: &mut Books, node: NodeId, lease: Lease) -> bool {
     if books.leases().get(lease).is_some_and(|held| held.node == node) {
         books.renew(lease.epoch);
@@ -120,7 +121,7 @@ fn take_back(books: &mut Books, node: NodeId, lease: Lease) -> bool {
     acceptable
 }
 
-/// A node that comes back is told of jobs that ended meanwhile.
+/// Tells a returning node which of its jobs have ended.
 fn forget_ended(books: &mut Books, id: NodeId) {
     let mut ended = books.roster().get(id).map(|node| node.jobs_known.clone()).unwrap_or_default();
     ended.retain(|job| !books.is_open(*job));
@@ -133,7 +134,7 @@ fn forget_ended(books: &mut Books, id: NodeId) {
     }
 }
 
-/// The session of a node is gone: its leases are kept for the grace.
+/// Keeps the leases of a node for the grace after its session was lost.
 pub(crate) fn on_session_lost(books: &mut Books, session: SessionId) {
     let Some(id) = books.roster().node_of(session) else { return };
     let until = books.now().after(books.settings().grace);
@@ -142,7 +143,7 @@ pub(crate) fn on_session_lost(books: &mut Books, session: SessionId) {
     books.set_timer(until, Timer::Away(id));
 }
 
-/// A node lives: the leases that it names are renewed.
+/// Renews the leases that a node's heartbeat names.
 pub(crate) fn on_heartbeat(books: &mut Books, session: SessionId, heartbeat: &Heartbeat) {
     let Some(id) = books.heard_from(session) else { return };
     let mut stale = Vec::new();
@@ -162,10 +163,10 @@ pub(crate) fn on_heartbeat(books: &mut Books, session: SessionId, heartbeat: &He
     on_telemetry(books, id, &heartbeat.devices);
 }
 
-/// Memory that others have given back may make room for what did not fit.
+/// Notes free memory: if other programs have released some, more units may fit.
 fn on_telemetry(books: &mut Books, id: NodeId, told: &[DeviceTelemetry]) {
     let Some(node) = books.node_mut(id) else {
-        return books.fault("a session is of an unknown node");
+        return books.fault("a session belongs to an unknown node");
     };
     let telemetry = devices::telemetry(told, node.devices.len());
     let room = |all: &[DeviceTelemetry]| -> Vec<(u8, Option<u64>, Option<u64>)> {
@@ -179,7 +180,7 @@ fn on_telemetry(books: &mut Books, id: NodeId, told: &[DeviceTelemetry]) {
     }
 }
 
-/// A node wants to hold another number of units.
+/// A node changes the number of units that it wants to hold.
 pub(crate) fn on_capacity(books: &mut Books, session: SessionId, units: u32) {
     let Some(id) = books.heard_from(session) else { return };
     if let Some(node) = books.node_mut(id) {
@@ -188,7 +189,7 @@ pub(crate) fn on_capacity(books: &mut Books, session: SessionId, units: u32) {
     books.mark_node(id);
 }
 
-/// A node holds a prepared scene, or no longer.
+/// A node has prepared a scene, or dropped one.
 pub(crate) fn on_scene_held(books: &mut Books, session: SessionId, scene: BlobHash, held: bool) {
     let Some(id) = books.heard_from(session) else { return };
     if let Some(node) = books.node_mut(id) {
@@ -200,17 +201,17 @@ pub(crate) fn on_scene_held(books: &mut Books, session: SessionId, scene: BlobHa
     }
 }
 
-/// A node takes no new work by its own wish.
+/// A node takes no new work, at its own request.
 pub(crate) fn on_node_draining(books: &mut Books, session: SessionId) {
     let Some(id) = books.heard_from(session) else { return };
     if let Some(node) = books.node_mut(id) {
         node.leaving = true;
     }
-    // What was kept from it in favour of others may now be for them alone.
+    // Units that were withheld from it may now be for the others only.
     books.mark_all();
 }
 
-/// An operator takes a node out of work, or lets it work again.
+/// An operator drains a node, or ends its draining.
 pub(crate) fn on_drain(books: &mut Books, request: RequestId, node: &str, drain: bool) {
     let answer = set_drained(books, node, drain);
     books.reply(request, answer);
@@ -239,12 +240,12 @@ fn set_drained(books: &mut Books, node: &str, drained: bool) -> Result<Response,
     Ok(Response::Done)
 }
 
-/// As much of a peer's list as is read.
+/// Cuts a peer's list to its limit.
 fn listed(leases: &[Lease]) -> &[Lease] {
     &leases[..leases.len().min(LEASES_MAX)]
 }
 
-/// A node's devices say something else of themselves.
+/// A node reports changed states of its devices.
 pub(crate) fn on_devices(books: &mut Books, session: SessionId, told: &[DeviceInfo]) {
     let Some(id) = books.heard_from(session) else { return };
     if let Some(node) = books.node_mut(id)
@@ -262,7 +263,7 @@ pub(crate) fn on_devices(books: &mut Books, session: SessionId, told: &[DeviceIn
     }
 }
 
-/// A node has not come back in time: its leases are lost.
+/// Ends the leases of a node that has not returned within its grace.
 pub(crate) fn on_grace_over(books: &mut Books, id: NodeId) {
     let over = books.roster().get(id).is_some_and(
         |node| matches!(node.presence(), Presence::Away(until) if until <= books.now()),

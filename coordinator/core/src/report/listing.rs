@@ -1,4 +1,4 @@
-//! What the farm tells people and programs about its jobs, frames and nodes.
+//! Lists of jobs, frames and nodes, for people and programs.
 
 use crate::books::Books;
 use crate::nodes::roster::Node;
@@ -14,47 +14,46 @@ use tessera_protocol::status::{
     CopyCount, FrameStatus, JobDetail, JobState, JobSummary, NodeSummary,
 };
 
-/// The farm in three numbers.
+/// Size of the farm in three numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Census {
-    /// Nodes with a session.
+    /// Number of nodes with a session.
     pub nodes: usize,
-    /// Jobs that have not ended.
+    /// Number of jobs that have not ended.
     pub jobs: usize,
-    /// Units leased.
+    /// Number of leased units.
     pub units: usize,
 }
 
 /// A committed part of a unit, as its frame's spool must have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeptPart {
-    /// The unit.
+    /// Index of the unit within its frame.
     pub unit: UnitIndex,
     /// First sample, counted from the unit's first.
     pub first: u32,
-    /// Samples per pixel.
+    /// Samples per pixel of the part.
     pub samples: u32,
-    /// The lease that made it.
+    /// Epoch of the lease that made it.
     pub epoch: Epoch,
-    /// Its bytes.
+    /// BLAKE3 hash of the bytes in the spool.
     pub hash: BlobHash,
 }
 
-/// What is here now.
+/// Counts nodes, jobs and leased units.
 pub(crate) fn census(books: &Books) -> Census {
     let nodes = books.roster().nodes().filter(|node| node.session().is_some()).count();
     Census { nodes, jobs: books.queues().len(), units: books.leases().count() }
 }
 
-/// Jobs in the order of their acceptance, at most the newest [`ROWS_MAX`].
+/// Returns jobs in the order of their acceptance, at most the newest [`ROWS_MAX`].
 pub(crate) fn jobs(books: &Books) -> Vec<JobSummary> {
     let newest =
         books.farm().order().iter().skip(books.farm().order().len().saturating_sub(ROWS_MAX));
     newest.filter_map(|id| job_summary(books, *id)).collect()
 }
 
-/// Units of a frame that are committed and wait for its files to be made; None for no such
-/// frame, and for one that has ended.
+/// Returns the committed units of a complete frame that waits for its files; None otherwise.
 pub(crate) fn committed_units(
     books: &Books,
     id: JobId,
@@ -70,7 +69,7 @@ pub(crate) fn committed_units(
     Some((0..job.grid().units()).map(UnitIndex).filter(is_committed).collect())
 }
 
-/// Index of a unit's first sample; 0 of a compute job, or where there is no such unit.
+/// Returns the index of a unit's first sample; 0 for a compute job or an unknown unit.
 pub(crate) fn first_sample(books: &Books, unit: UnitKey) -> u32 {
     let task = books.farm().job(unit.job).and_then(|job| job.grid().task(unit.unit, None));
     match task {
@@ -79,8 +78,8 @@ pub(crate) fn first_sample(books: &Books, unit: UnitKey) -> u32 {
     }
 }
 
-/// Parts of a frame's units, whole by now or not, each unit's in the order of their samples:
-/// those of a spool that count. None of a frame that has ended.
+/// Returns the valid parts of a frame's units, each unit's in the order of their samples, also of
+/// complete units. None of a frame that has ended.
 pub(crate) fn parts(books: &Books, id: JobId, frame: FrameNumber) -> Vec<KeptPart> {
     let frame = books.farm().job(id).and_then(|job| job.frame(frame)?.unfinished());
     let units = frame.into_iter().flat_map(|open| open.parts().iter());
@@ -100,13 +99,13 @@ pub(crate) fn parts(books: &Books, id: JobId, frame: FrameNumber) -> Vec<KeptPar
     kept.collect()
 }
 
-/// Units of a job that wait for a result.
+/// Returns the number of a job's units that wait for a result.
 pub(crate) fn units_open(books: &Books, id: JobId) -> u64 {
     books.farm().job(id).map_or(0, |job| job.counts().units_open)
 }
 
-/// Blobs that jobs name: the files of jobs that have not ended, and every finished frame. May
-/// name one several times.
+/// Returns the blobs that jobs name: files of open jobs, and every finished frame. A blob may occur
+/// several times.
 pub(crate) fn named_blobs(books: &Books) -> Vec<BlobHash> {
     let mut named = Vec::new();
     for job in books.farm().jobs() {
@@ -122,7 +121,7 @@ pub(crate) fn named_blobs(books: &Books) -> Vec<BlobHash> {
     named
 }
 
-/// The line of one job.
+/// Returns the summary of one job.
 pub(crate) fn job_summary(books: &Books, id: JobId) -> Option<JobSummary> {
     let job = books.farm().job(id)?;
     let counts = job.counts();
@@ -158,7 +157,7 @@ pub(crate) fn job_summary(books: &Books, id: JobId) -> Option<JobSummary> {
     })
 }
 
-/// One job, whole.
+/// Returns all details of one job.
 pub(crate) fn job(books: &Books, id: JobId) -> Option<JobDetail> {
     let job = books.farm().job(id)?;
     Some(JobDetail {
@@ -175,8 +174,8 @@ pub(crate) fn job(books: &Books, id: JobId) -> Option<JobDetail> {
     })
 }
 
-/// A page of a job's frames from a position on, at most [`FRAME_PAGE_MAX`]; None for no such
-/// job.
+/// Returns a page of a job's frames from a position on, at most [`FRAME_PAGE_MAX`]; None for an
+/// unknown job.
 pub(crate) fn frames(books: &Books, id: JobId, from: u32) -> Option<Vec<FrameStatus>> {
     let job = books.farm().job(id)?;
     let positions = from..from.saturating_add(FRAME_PAGE_MAX as u32);
@@ -188,7 +187,7 @@ pub(crate) fn frames(books: &Books, id: JobId, from: u32) -> Option<Vec<FrameSta
     Some(rows.collect())
 }
 
-/// Nodes by name, at most [`ROWS_MAX`].
+/// Returns nodes by name, at most [`ROWS_MAX`].
 pub(crate) fn nodes(books: &Books, now: Moment) -> Vec<NodeSummary> {
     let mut rows: Vec<NodeSummary> =
         books.roster().iter().map(|(id, node)| node_summary(books, *id, node, now)).collect();

@@ -7,7 +7,7 @@ use crate::nodes::roster::{Node, Presence};
 use tessera_protocol::ids::NodeId;
 use tessera_protocol::status::NodeState;
 
-/// The state of a node, and why it is so.
+/// Returns the state of a node, and a note that explains it.
 pub(crate) fn standing(books: &Books, id: NodeId, node: &Node) -> (NodeState, String) {
     let (state, note) = standing_unsuspected(books, id, node);
     let Some(suspect) = books.farm().trust().suspect_of(id) else { return (state, note) };
@@ -26,7 +26,7 @@ pub(crate) fn standing(books: &Books, id: NodeId, node: &Node) -> (NodeState, St
     (state, text.join("; "))
 }
 
-/// The same, whether it is suspected or not.
+/// Returns the state of a node as if it were not suspected.
 fn standing_unsuspected(books: &Books, id: NodeId, node: &Node) -> (NodeState, String) {
     match node.presence() {
         Presence::Away(_) => {

@@ -1,5 +1,5 @@
-//! Why nothing of a job that goes on is being worked on: told wherever the job is shown, and
-//! derived from what is here at that moment. Decides nothing.
+//! Why none of an open job's units is being worked on. Shown wherever the job is shown, and derived
+//! from the present state each time. Decides nothing.
 
 use crate::books::Books;
 use crate::nodes::devices::none_usable;
@@ -15,10 +15,10 @@ use tessera_protocol::compute::Program;
 use tessera_protocol::ids::{Fingerprint, NodeId};
 use tessera_protocol::status::{NodeState, Waits};
 
-/// Nodes and fingerprints that a note names.
+/// Most nodes or fingerprints that a note names.
 const NAMED_MAX: usize = 3;
 
-/// A few of several things, in a line.
+/// Writes the first few of several things in one line.
 fn some_of<T: std::fmt::Display>(things: impl IntoIterator<Item = T>) -> String {
     let things: Vec<String> = things.into_iter().map(|thing| thing.to_string()).collect();
     let named = things[..things.len().min(NAMED_MAX)].join(", ");
@@ -28,7 +28,7 @@ fn some_of<T: std::fmt::Display>(things: impl IntoIterator<Item = T>) -> String 
     }
 }
 
-/// No node's build knows all options of a job; None where one may.
+/// Returns why no node's build knows all options of a job; None if some build may.
 fn unable_note(job: &Job, nodes: &[(NodeId, &Node)]) -> Option<String> {
     let says = |(_, node): &(NodeId, &Node)| {
         node.unable().get(&job.id()).map(|reason| format!("`{}`: {reason}", node.name()))
@@ -38,7 +38,7 @@ fn unable_note(job: &Job, nodes: &[(NodeId, &Node)]) -> Option<String> {
     Some(format!("no node that is connected knows all its options: {said}"))
 }
 
-/// Why no node that is here runs such a job.
+/// Returns why no connected node runs such a job.
 fn cannot_do(job: &Job) -> (Waits, String) {
     let compute = job.kind().compute();
     let to_compile = compute.is_some_and(|compute| matches!(compute.program, Program::Cuda(_)));
@@ -57,8 +57,8 @@ fn cannot_do(job: &Job) -> (Waits, String) {
     }
 }
 
-/// Why nothing of a job is being worked on, in a word and in a line; None where something is,
-/// where all units are in, and where the job has ended.
+/// Returns why no unit of a job is being worked on, as a class and as text. None if a unit is
+/// leased, if all units are committed, and if the job has ended.
 pub(crate) fn waiting(books: &Books, job: &Job, units_leased: u64) -> Option<(Waits, String)> {
     if job.is_final() {
         return None;
@@ -85,7 +85,7 @@ pub(crate) fn waiting(books: &Books, job: &Job, units_leased: u64) -> Option<(Wa
     nobody_for(books, job).or_else(|| Some(later(books, job, checks)))
 }
 
-/// Why no node may have units of it.
+/// Returns why no node may have units of the job.
 fn nobody_for(books: &Books, job: &Job) -> Option<(Waits, String)> {
     let here: Vec<(NodeId, &Node)> = books
         .roster()
@@ -139,7 +139,7 @@ fn nobody_for(books: &Books, job: &Job) -> Option<(Waits, String)> {
     memory_note(books, job).map(|note| (Waits::Memory, note))
 }
 
-/// How a node that is here is out of work: in a word, or as its devices say.
+/// Returns why a connected node is out of work, as its state or as its devices' note.
 fn out_word(books: &Books, id: NodeId, node: &Node) -> String {
     match standing(books, id, node).0 {
         NodeState::Draining => "draining".to_owned(),
@@ -151,7 +151,7 @@ fn out_word(books: &Books, id: NodeId, node: &Node) -> String {
     }
 }
 
-/// What is to happen before a node that may have units of it gets some.
+/// Returns what must happen before a node gets units that it may have.
 fn later(books: &Books, job: &Job, checks: usize) -> (Waits, String) {
     let work = books.queue(job.id());
     if job.counts().units_open == 0 {

@@ -1,5 +1,5 @@
-//! Jobs that have ended are forgotten: on a user's word, or by age on the shell's. Their frames are
-//! the shell's to delete.
+//! Deleting jobs that have ended: at a user's request, or by age at the shell's. The shell deletes
+//! their frames.
 
 use crate::books::Books;
 use crate::input::{Caller, RequestId};
@@ -9,7 +9,7 @@ use crate::time::Moment;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::JobId;
 
-/// Forgets a job that has ended.
+/// Deletes a job that has ended, and replies.
 pub(crate) fn on_forget(books: &mut Books, request: RequestId, job: JobId, caller: &Caller) {
     let answer = forget(books, job, caller);
     books.reply(request, answer);
@@ -25,7 +25,7 @@ fn forget(books: &mut Books, id: JobId, caller: &Caller) -> Result<Response, Req
     Ok(Response::Done)
 }
 
-/// Forgets every job that ended before a moment.
+/// Deletes every job that ended before a moment.
 pub(crate) fn on_forget_ended(books: &mut Books, before: Moment) {
     let old = |id: &&JobId| {
         let end = books.farm().job(**id).and_then(|job| job.end());

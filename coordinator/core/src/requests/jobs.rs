@@ -1,4 +1,4 @@
-//! Jobs are submitted and cancelled.
+//! Submitting and cancelling jobs.
 
 use crate::books::Books;
 use crate::ends::{end_if_over, end_job};
@@ -11,7 +11,7 @@ use tessera_protocol::ids::JobId;
 use tessera_protocol::job::JobSpec;
 use tessera_protocol::status::JobState;
 
-/// Accepts a job, or says why not.
+/// Accepts a job, or refuses it with a reason.
 pub(crate) fn on_submit(
     books: &mut Books,
     request: RequestId,
@@ -45,7 +45,7 @@ fn accept(
     Ok(Response::Accepted(job))
 }
 
-/// Cancels a job.
+/// Cancels a job at its owner's request, and replies.
 pub(crate) fn on_cancel(books: &mut Books, request: RequestId, job: JobId, caller: &Caller) {
     let answer = cancel(books, job, caller);
     books.reply(request, answer);

@@ -12,7 +12,7 @@ use tessera_protocol::client::RequestError;
 use tessera_protocol::ids::JobId;
 use tessera_protocol::limits::OPEN_JOBS_MAX;
 
-/// Another job may be open.
+/// Checks that one more job may be open.
 pub(crate) fn check_room_for_jobs(books: &Books) -> Result<(), RequestError> {
     if books.queues().len() < OPEN_JOBS_MAX {
         return Ok(());
@@ -21,7 +21,7 @@ pub(crate) fn check_room_for_jobs(books: &Books) -> Result<(), RequestError> {
     Err(RequestError::Unavailable(text))
 }
 
-/// A job that its owner, or somebody who may touch what others own, asks about.
+/// Finds a job for a caller that owns it or is an admin.
 pub(crate) fn job_of<'a>(
     books: &'a Books,
     id: JobId,

@@ -1,6 +1,6 @@
-//! A job is paused and goes on: on a user's word alone. Its leases are taken back at once, and
-//! nothing of it is given until it is resumed; frames whose units are all in are finished
-//! nevertheless.
+//! Pausing and resuming jobs, only at a user's request. A pause takes the job's leases back at
+//! once, and none of its units is leased until the job is resumed. Frames whose units are all
+//! committed are still resolved.
 
 use crate::books::Books;
 use crate::input::{Caller, RequestId};
@@ -11,7 +11,7 @@ use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::{Epoch, JobId, Lease, NodeId, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
 
-/// Pauses a job, or lets it go on.
+/// Pauses or resumes a job, and replies.
 pub(crate) fn on_pause(
     books: &mut Books,
     request: RequestId,
@@ -52,8 +52,7 @@ fn set_paused(
     Ok(Response::Done)
 }
 
-/// Ends every lease of a job without a result, and without an attempt; its nodes are told to
-/// stop.
+/// Ends every lease of a job without counting attempts, and tells its nodes to stop.
 fn take_leases_of(books: &mut Books, id: JobId) {
     let leases: Vec<(UnitKey, Epoch)> = books.leases().of_job(id).collect();
     let mut of_node: BTreeMap<NodeId, Vec<Lease>> = BTreeMap::new();

@@ -1,6 +1,6 @@
-//! Failed frames of a job are rendered again, on a user's word. They begin anew: what was committed
-//! of them went when they failed, and what nodes still have of it is not taken. Attempts of units
-//! are in `results::failed`.
+//! Rendering the failed frames of a job again, at a user's request. They start from nothing: their
+//! commits were dropped when they failed, and late results of nodes are refused. Attempts of single
+//! units are in `results::failed`.
 
 use crate::books::Books;
 use crate::input::{Caller, RequestId};
@@ -10,7 +10,7 @@ use crate::schedule::memory::fits_nowhere;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::JobId;
 
-/// Opens the failed frames of a job again.
+/// Opens the failed frames of a job again, and replies.
 pub(crate) fn on_retry(books: &mut Books, request: RequestId, job: JobId, caller: &Caller) {
     let answer = retry_job(books, job, caller);
     books.reply(request, answer);

@@ -42,7 +42,7 @@ use crate::state::parts::Standing;
 use tessera_protocol::ids::{Epoch, Lease, NodeId};
 use tessera_protocol::node::CoordinatorToNode;
 
-/// The rule above.
+/// Whether a result is accepted by the rule at the top of this file.
 pub(crate) fn is_acceptable(books: &Books, id: NodeId, lease: Lease) -> bool {
     let Some(job) = books.farm().job(lease.unit.job).filter(|job| !job.is_final()) else {
         return false;
@@ -82,8 +82,8 @@ pub(crate) fn is_acceptable(books: &Books, id: NodeId, lease: Lease) -> bool {
     }
 }
 
-/// An epoch that somebody names for a unit that is not leased has its place already, or may
-/// have had it too long ago to tell.
+/// Whether an epoch that is named for an unleased unit belongs to another unit, or may have done so
+/// too long ago to tell.
 fn may_be_of_another_unit(books: &Books, epoch: Epoch) -> bool {
     let recent = books.farm().recent_commits();
     let oldest = recent.first_key_value().filter(|_| recent.len() >= RECENT_COMMITS_MAX);
@@ -94,12 +94,12 @@ fn may_be_of_another_unit(books: &Books, epoch: Epoch) -> bool {
         || (former && forgotten)
 }
 
-/// The lease's result was committed, lately.
+/// Whether the lease's result was committed recently.
 pub(crate) fn is_committed(books: &Books, lease: Lease) -> bool {
     books.farm().recent_commits().get(&lease.epoch) == Some(&lease.unit)
 }
 
-/// What to say to a node about a result that is not taken.
+/// Returns the message to a node whose result is not accepted.
 pub(crate) fn refusal(books: &Books, lease: Lease) -> CoordinatorToNode {
     match is_committed(books, lease) {
         true => CoordinatorToNode::Committed { lease },

@@ -1,5 +1,5 @@
-//! What happens to a unit whose lease ends without a result: back in line, later, elsewhere, or
-//! dead. And to nodes that keep failing.
+//! What happens to a unit whose lease ends without a result: it is ready again, waits, goes to
+//! another node, or is dead. Also what happens to nodes that keep failing.
 
 use crate::books::Books;
 use crate::ends::fail_frame;
@@ -13,17 +13,17 @@ use crate::timers::Timer;
 use tessera_protocol::ids::{Epoch, JobId, Lease, NodeId, UnitKey};
 use tessera_protocol::limits::REASON_MAX;
 
-/// A lease has ended by its deadline.
+/// Ends a lease that has reached its deadline.
 pub(crate) fn on_lease_expired(books: &mut Books, epoch: Epoch) {
     let Some(held) = books.leases().get_by_epoch(epoch).copied() else {
-        return books.fault("a deadline is of no lease");
+        return books.fault("a deadline has no lease");
     };
     let lease = Lease { unit: held.unit, epoch };
     books.revoke(held.unit, epoch);
     end_attempts(books, held.node, vec![EndedAttempt { lease, ending: Ending::Expired }]);
 }
 
-/// Leases are lost with their node.
+/// Ends leases that are lost with their node.
 pub(crate) fn lose(books: &mut Books, node: NodeId, epochs: &[Epoch]) {
     let mut attempts = Vec::new();
     for epoch in epochs {
@@ -38,9 +38,9 @@ pub(crate) fn lose(books: &mut Books, node: NodeId, epochs: &[Epoch]) {
     end_attempts(books, node, attempts);
 }
 
-/// Counts attempts of open units, whose leases have been released, and decides what becomes of
-/// the units. A check that fails says nothing about its unit, which is committed; and of two
-/// leases of a unit, the first to end says nothing while the other lives.
+/// Counts attempts of open units whose leases have been released, and decides on the units. A
+/// failed check says nothing about its unit, which is committed. Of two leases of a unit, the first
+/// to end says nothing while the other continues.
 pub(crate) fn end_attempts(books: &mut Books, node: NodeId, attempts: Vec<EndedAttempt>) {
     let is_check = |attempt: &EndedAttempt| books.check_of(attempt.lease.unit).is_some();
     let (checks, mut attempts): (Vec<_>, Vec<_>) = attempts.into_iter().partition(is_check);
@@ -87,7 +87,7 @@ fn after_attempt(books: &mut Books, unit: UnitKey, ending: &Ending, node_name: &
     }
 }
 
-/// An attempt failed whose result would have been accepted.
+/// Counts a failed attempt whose result would have been accepted.
 pub(crate) fn fail_attempt(books: &mut Books, node: NodeId, lease: Lease, reason: &str) {
     end_failed(books, node, lease, Ending::Failed(cut(reason, REASON_MAX)));
     doubt(books, node, lease.unit.job);
@@ -99,7 +99,7 @@ pub(crate) fn end_failed(books: &mut Books, node: NodeId, lease: Lease, ending: 
     end_attempts(books, node, vec![EndedAttempt { lease, ending }]);
 }
 
-/// A node that only fails gets no work for a while, unless it is the last one.
+/// Gives no work for a while to a node that only fails, unless it is the last one.
 pub(crate) fn doubt(books: &mut Books, id: NodeId, job: JobId) {
     let is_other = |(other, node): (&NodeId, &Node)| *other != id && is_ready(books, *other, node);
     let others = books.roster().iter().any(is_other);
@@ -113,7 +113,7 @@ pub(crate) fn doubt(books: &mut Books, id: NodeId, job: JobId) {
     }
 }
 
-/// The time of a node without work may be over.
+/// Lets an unfit node work again if its time is over.
 pub(crate) fn on_fit_again(books: &mut Books, id: NodeId) {
     // The node may have joined anew since, and be fit already.
     let now = books.now();

@@ -1,56 +1,54 @@
-//! The classes of failures, and what follows from each. One table; what a lease's end means is
-//! looked up here.
+//! The classes of failures, and what follows from each, in one table.
 
 use crate::journal::Ending;
 use tessera_protocol::node::Failure;
 
-/// Why a lease ended without a result.
+/// Reason why a lease ended without a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// Its node is gone, or was not heard in time.
+    /// The node is gone, or was silent for too long.
     Lost,
-    /// The node tried, and failed.
+    /// The node tried and failed.
     Failed,
-    /// The device has too little memory for it.
+    /// The device has too little memory for the unit.
     OutOfMemory,
-    /// It took longer than it may, or did not get on.
+    /// The unit took too long or made no progress.
     TimedOut,
-    /// The node gave it back, not begun.
+    /// The node returned the unit before starting it.
     Refused,
-    /// The coordinator took it away: the node is not trusted, of another build, or the other lease
-    /// of the unit was first.
+    /// The coordinator revoked the lease: the node is not trusted, has another build, or the unit's
+    /// other lease was first.
     Preempted,
     /// The node's build does not know an option of the job.
     Unable,
-    /// What it needs from elsewhere is lacking: a file, room on the node's disk, memory of its
-    /// host.
+    /// An external resource is missing: a file, room on the node's disk, memory of its host.
     SharedShortage,
 }
 
-/// What an end of a class costs its unit.
+/// Cost of a class to its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cost {
-    /// One of `attempts`.
+    /// One of the unit's `attempts`.
     Attempt,
-    /// One of `losses`.
+    /// One of the unit's `losses`.
     Loss,
-    /// Nothing.
+    /// No attempt and no loss.
     Nothing,
 }
 
-/// What follows from a class.
+/// Consequences of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
-    /// As people read it.
+    /// Name for people, as in the documents.
     pub(crate) name: &'static str,
     pub(crate) cost: Cost,
-    /// The unit waits before it is leased again.
+    /// Whether the unit waits before it is leased again.
     pub(crate) backs_off: bool,
-    /// It counts against the node.
+    /// Whether it counts against the node.
     pub(crate) doubts: bool,
 }
 
-/// The table, in the order of the classes.
+/// Rules in the order of the classes.
 const TABLE: [(Class, Rule); 8] = [
     (Class::Lost, rule("lost", Cost::Loss, false, false)),
     (Class::Failed, rule("failed", Cost::Attempt, true, true)),
@@ -67,12 +65,12 @@ const fn rule(name: &'static str, cost: Cost, backs_off: bool, doubts: bool) -> 
 }
 
 impl Class {
-    /// What follows from it.
+    /// Returns the consequences of the class.
     pub(crate) const fn rule(self) -> Rule {
         TABLE[self as usize].1
     }
 
-    /// The class of what a node says.
+    /// Returns the class of a failure that a node reports.
     pub(crate) fn of_failure(failure: &Failure) -> Self {
         match failure {
             Failure::Scene(_) | Failure::Program(_) | Failure::Kernel(_) => Self::Failed,
@@ -84,7 +82,7 @@ impl Class {
         }
     }
 
-    /// The class of an attempt that is recorded.
+    /// Returns the class of a recorded attempt.
     pub(crate) fn of_ending(ending: &Ending) -> Self {
         match ending {
             Ending::Failed(_) => Self::Failed,
@@ -95,12 +93,12 @@ impl Class {
 }
 
 impl Ending {
-    /// The class, and what there is to say besides.
+    /// Describes the ending for people: its class and its reason.
     pub(crate) fn words(&self) -> String {
         let name = Class::of_ending(self).rule().name;
         match self {
             Self::Failed(reason) | Self::TimedOut(reason) => format!("{name}: {reason}"),
-            Self::Expired => format!("{name}: nothing was heard of it in time"),
+            Self::Expired => format!("{name}: its lease was not renewed in time"),
             Self::Lost => format!("{name}: its node is gone"),
         }
     }
@@ -132,7 +130,7 @@ mod tests {
 
     // promise: P4
     #[test]
-    fn every_wait_of_the_documents_is_a_setting_and_the_other_way_round() {
+    fn documented_waits_and_settings_are_the_same() {
         let text = include_str!("../../../../docs/operating.md");
         let from = text.find("| wait | setting |").expect("the table of waits");
         let table = text[from..].split("\n\n").next().expect("its end");

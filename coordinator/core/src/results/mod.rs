@@ -1,5 +1,5 @@
-//! What comes back of leases: results, failures, and leases given back. Which results are accepted
-//! is in `acceptance`; what a lease costs that ends without one, in `failed`.
+//! What nodes send back for leases: results, failures, and leases that are returned. Which results
+//! are accepted is in `acceptance`; what a lease without a result costs is in `failed`.
 
 pub(crate) mod acceptance;
 pub(crate) mod failed;
@@ -28,7 +28,7 @@ use tessera_protocol::limits::{LEASES_MAX, REASON_MAX};
 use tessera_protocol::node::{CoordinatorToNode, Failure, SampleRange, Task};
 use tessera_protocol::status::JobState;
 
-/// A result is here: it is committed, compared, set aside or refused.
+/// Handles an arrived result: commits, compares, sets aside or refuses it.
 pub(crate) fn on_result(books: &mut Books, session: SessionId, result: &Arrived) {
     let lease = result.lease;
     let Some(node) = books.heard_from(session) else {
@@ -65,7 +65,7 @@ pub(crate) fn on_result(books: &mut Books, session: SessionId, result: &Arrived)
     books.mark_node(node);
 }
 
-/// A result that is good for nothing, and nobody's fault: its lease is given back.
+/// Drops a useless result without blaming its node, and returns its lease.
 fn set_aside(books: &mut Books, session: SessionId, lease: Lease) {
     books.act(Action::DropResult { session, lease });
     books.send(session, CoordinatorToNode::Unwanted { lease });
@@ -74,8 +74,8 @@ fn set_aside(books: &mut Books, session: SessionId, lease: Lease) {
     }
 }
 
-/// An open unit may have one more part: it has few, and nobody else has another lease of it,
-/// whose result would be too much then.
+/// Whether an open unit may have one more part: it has few, and no other lease, whose result would
+/// overlap with the part.
 fn takes_part(books: &Books, lease: Lease) -> bool {
     let unit = lease.unit;
     let frame = books.farm().job(unit.job).and_then(|job| job.frame(unit.frame)?.unfinished());
@@ -83,7 +83,7 @@ fn takes_part(books: &Books, lease: Lease) -> bool {
         && frame.is_none_or(|open| open.parts().of(unit.unit).len() < PARTS_MAX)
 }
 
-/// Commits the first of the samples that a lease asked for; `samples` counts from the unit's first.
+/// Commits the first samples of a lease; `samples` counts from the unit's first.
 fn commit_part(
     books: &mut Books,
     node: NodeId,
@@ -111,7 +111,7 @@ fn commit_part(
     }
 }
 
-/// The bytes of a result are not what they should be: a failed attempt.
+/// Counts a damaged result as a failed attempt.
 pub(crate) fn on_result_damaged(books: &mut Books, session: SessionId, lease: Lease, reason: &str) {
     let Some(node) = books.heard_from(session) else { return };
     let message = refusal(books, lease);
@@ -140,7 +140,8 @@ fn commit(books: &mut Books, node: NodeId, session: SessionId, result: &Arrived)
     ask_if_due(books, unit.job, unit.frame);
 }
 
-/// The first result pins the job to its fingerprint; leases of nodes with another one are void.
+/// Pins the job to the fingerprint of its first result. Leases of nodes with another fingerprint
+/// are void.
 fn pin(books: &mut Books, node: NodeId, id: JobId) {
     let Some(fingerprint) = books.roster().get(node).map(|node| node.fingerprint()) else {
         return books.fault("a result is taken from an unknown node");
@@ -166,7 +167,7 @@ fn is_foreign(books: &Books, unit: UnitKey, epoch: Epoch, fingerprint: Fingerpri
     node.is_none_or(|node| node.fingerprint() != fingerprint)
 }
 
-/// A node says that an attempt failed, and why.
+/// Handles a failed attempt that a node reports.
 pub(crate) fn on_unit_failed(
     books: &mut Books,
     session: SessionId,
@@ -204,8 +205,8 @@ pub(crate) fn on_unit_failed(
     }
 }
 
-/// A node's build does not know an option of the job: it gets no more of this job, and the unit
-/// goes to another.
+/// Handles a node whose build does not know an option of the job: it gets no more of this job, and
+/// the unit goes to another node.
 fn on_unable(books: &mut Books, id: NodeId, lease: Lease, reason: &str) {
     if let Some(node) = books.node_mut(id) {
         node.note_unable(lease.unit.job, cut(reason, REASON_MAX));
@@ -216,7 +217,7 @@ fn on_unable(books: &mut Books, id: NodeId, lease: Lease, reason: &str) {
     books.mark_all();
 }
 
-/// A node gives leases back that it has not begun.
+/// Makes units ready that a node gives back without having started them.
 pub(crate) fn on_returned(books: &mut Books, session: SessionId, leases: &[Lease]) {
     let Some(node) = books.heard_from(session) else { return };
     for lease in leases.iter().take(LEASES_MAX) {
@@ -229,11 +230,11 @@ pub(crate) fn on_returned(books: &mut Books, session: SessionId, leases: &[Lease
 
 /// How a result fits its lease.
 enum Fit {
-    /// It is all that the lease asked for.
+    /// It has all samples of the lease.
     Whole,
-    /// It has the first samples of those, and not all; counted from the unit's first.
+    /// It has only the first samples of the lease; counted from the unit's first.
     Part(SampleRange),
-    /// It is of other samples of the unit.
+    /// It has other samples of the unit.
     Elsewhere,
     /// It has another shape.
     Foreign,
@@ -258,7 +259,7 @@ fn fit(expected: Option<(ResultShape, u32)>, found: ResultShape) -> Fit {
     }
 }
 
-/// What the result of a lease must look like, and the first sample of its unit.
+/// Returns the shape that a lease's result must have, and the first sample of its unit.
 fn shape_of(job: &Job, unit: UnitKey) -> Option<(ResultShape, u32)> {
     let place = job.place(unit)?;
     match (job.task(place)?, job.grid().task(unit.unit, None)?, job.kind()) {

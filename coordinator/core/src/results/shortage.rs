@@ -1,6 +1,6 @@
-//! Units that lack what is not theirs: a file that cannot be had, room on a node's disk, memory of
-//! its host. They wait, each time longer, preferably for another node, and no attempt is counted;
-//! after `shortage_longest` the next is a failure like any other.
+//! Units that lack an external resource: a file that cannot be fetched, room on a node's disk,
+//! memory of its host. They wait, longer each time, preferably for another node, and no attempt is
+//! counted. After `shortage_longest`, the next shortage is an ordinary failure.
 
 use crate::books::Books;
 use crate::lease::backoff;
@@ -10,7 +10,7 @@ use crate::text::cut;
 use tessera_protocol::ids::{Lease, NodeId};
 use tessera_protocol::limits::REASON_MAX;
 
-/// A node lacks something for a unit that is not of the unit.
+/// Handles a unit that lacks an external resource on a node.
 pub(crate) fn on_shared_shortage(books: &mut Books, id: NodeId, lease: Lease, reason: &str) {
     let unit = lease.unit;
     if books.check_of(unit).is_some() {
@@ -31,7 +31,7 @@ pub(crate) fn on_shared_shortage(books: &mut Books, id: NodeId, lease: Lease, re
     books.put_off(unit, until);
 }
 
-/// What units of a job wait for; None where none does.
+/// Returns what units of a job wait for; None if no unit does.
 pub(crate) fn shortage_note(books: &Books, job: &Job) -> Option<String> {
     let work = books.queue(job.id())?;
     let (place, shortage) =
@@ -40,8 +40,8 @@ pub(crate) fn shortage_note(books: &Books, job: &Job) -> Option<String> {
     let longest =
         shortage.since().after(books.settings().shortage_longest).since(books.now()).as_secs();
     Some(format!(
-        "waiting: {} (u{:05} of {} on node `{}`, {count} units so far; tried again, and a \
-            failure in {longest} s)",
+        "waiting: {} (u{:05} of {} on node `{}`, {count} units so far; tried again, and fails \
+            after {longest} s)",
         shortage.reason(),
         unit.unit.0,
         unit.frame,

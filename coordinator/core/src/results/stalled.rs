@@ -1,9 +1,8 @@
-//! Nodes that live and do not get on: a unit whose device says how far it is, and says the same for
-//! long, is taken back as timed out.
+//! Nodes that are alive but make no progress: if a unit's device reports the same progress for too
+//! long, the unit is taken back as timed out.
 //!
-//! Looked at when the node is heard, because one that is not heard loses its leases anyway. Devices
-//! that do not say how far they are have a watchdog of their own on the node, and `lease_longest`
-//! bounds them here.
+//! Checked whenever the node is heard, because a silent node loses its leases anyway. Devices that
+//! report no progress have a watchdog on the node, and `lease_longest` bounds them here.
 
 use crate::books::Books;
 use crate::journal::{EndedAttempt, Ending};
@@ -16,11 +15,10 @@ use tessera_protocol::ids::{Lease, NodeId};
 use tessera_protocol::limits::{LEASES_MAX, REASON_MAX};
 use tessera_protocol::node::Progress;
 
-/// A unit that stands still for so many times as long as its node should need for the whole of it
-/// does not get on.
+/// A unit is stalled after this many times its expected duration without progress.
 const TIMES: u32 = 4;
 
-/// A heartbeat says how far units are; what has not got on for too long is taken back.
+/// Notes the progress in a heartbeat, and takes back units that have made none for too long.
 pub(crate) fn on_progress(books: &mut Books, id: NodeId, told: &[Progress]) {
     for one in told.iter().take(LEASES_MAX) {
         books.note_progress(id, one);
@@ -39,7 +37,7 @@ pub(crate) fn on_progress(books: &mut Books, id: NodeId, told: &[Progress]) {
     }
 }
 
-/// How long a unit may stand still on a node.
+/// Returns the longest time without progress for a unit on a node.
 fn stall_bound(books: &Books, id: NodeId, lease: Lease) -> Duration {
     let known = books.roster().get(id).zip(books.farm().job(lease.unit.job));
     let alone = known.and_then(|(node, job)| {
@@ -57,7 +55,7 @@ fn time_out(books: &mut Books, id: NodeId, lease: Lease, Reached { device, since
         |device| format!("{} ({})", device.slot, device.name),
     );
     let secs = books.now().since(since).as_secs();
-    let reason = format!("no progress on {slot} for {secs} s, while the node lives");
+    let reason = format!("no progress on {slot} for {secs} s, although the node is connected");
     books.revoke(lease.unit, lease.epoch);
     let ending = Ending::TimedOut(cut(&reason, REASON_MAX));
     end_attempts(books, id, vec![EndedAttempt { lease, ending }]);

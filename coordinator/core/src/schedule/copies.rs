@@ -1,18 +1,18 @@
-//! The tail of a job: idle nodes run copies of units that others hold, and the first result is
-//! committed. Guesses times and nothing else: a wrong guess costs time, never a unit. When leased
-//! units should end is in `withhold`.
+//! The tail of a job: idle nodes run copies of units that other nodes hold, and the first result is
+//! committed. Only estimates times: a wrong estimate costs time, never a unit. When leased units
+//! should end is in `withhold`.
 //!
-//! A *copy* is a second lease of a unit, with an epoch of its own, for an idle node that should end
-//! it clearly sooner. The first lease goes on: whichever result comes first passes the
-//! compare-and-set, the other lease is stopped, and the time it was held is counted as waste.
-//! Nothing is copied of a job that has fresh units; a unit has two leases at most, never two of one
-//! node, and [`COPIES_MAX`] copies in its life. A lease that ends without a result while the other
-//! lives is no attempt.
+//! A *copy* is a second lease of a unit, with its own epoch, for an idle node that should finish it
+//! clearly sooner. The first lease continues: the result that comes first passes the
+//! compare-and-set, the other lease is stopped, and its time is counted as waste. A job with fresh
+//! units has no copies. A unit has at most two leases, never two of one node, and at most
+//! [`COPIES_MAX`] copies in its life. A lease that ends without a result while the other continues
+//! is no attempt.
 //!
-//! Why a copy, and no split of what is left into smaller units: a unit's epoch fences the whole of
-//! it, so that a part could be committed only after the lease of the whole has been taken away,
-//! which throws away what its node has done; the device that is slow or stuck says nothing about
-//! how far it is; and a node that comes back after all finds its result wanted still.
+//! A copy is made instead of splitting the rest of the unit, for three reasons. A unit's epoch
+//! fences the whole unit, so that a part could be committed only after the lease of the whole was
+//! revoked, which would discard its node's work. A slow or stuck device does not report its
+//! progress. And a node that returns after all still finds its result wanted.
 
 use crate::books::Books;
 use crate::checks::may_take;
@@ -29,28 +29,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::ids::{JobId, Lease, NodeId, UnitKey};
 use tessera_protocol::node::Assignment;
 
-/// Copies of one unit, one after the other: what takes nodes down, or hangs on each, comes to be
-/// counted as attempts.
+/// Copies of a unit in its life. A unit that crashes or blocks its nodes ends up in the count of
+/// attempts.
 const COPIES_MAX: u8 = 3;
-/// A unit is copied where the other node would need less than this part of the time that is left of
-/// it.
+/// A unit is copied if the remaining time on its node is at least this many times that on the
+/// other.
 const GAIN: f64 = 1.5;
-/// Seconds that a copy must save beyond that: messages, and work thrown away.
+/// Seconds that a copy must save beyond that, for messages and discarded work.
 const COPY_COSTS: f64 = 0.05;
-/// With more leases than this, nobody looks for units to copy: the end is not near.
+/// With more leases than this, no units to copy are looked for: the end is not near.
 const LOOK_MAX: usize = 4096;
-/// Units looked at for those to copy: of more, those with the longest to go.
+/// Most units that are considered for copies: those with the longest time to go.
 const LONGEST_MAX: usize = 64;
-/// Idle nodes that are looked at for copies at once.
+/// Most idle nodes that are considered for copies at once.
 const IDLE_MAX: usize = 256;
 
-/// A unit that somebody holds, and may be copied.
+/// A leased unit that may be copied.
 struct Held {
     node: NodeId,
     expected: Expected,
 }
 
-/// What an idle node whose speed at a job is known could do for it.
+/// What an idle node of known speed could do for a job.
 #[derive(Clone, Copy)]
 struct Offer {
     node: NodeId,
@@ -61,7 +61,7 @@ struct Offer {
 }
 
 impl Offer {
-    /// Seconds after which it would end a unit of so many times the mean size.
+    /// Seconds after which it would finish a unit of so many times the mean size.
     fn ends_in(&self, share: f64) -> f64 {
         self.wait + self.mean * share
     }
@@ -70,9 +70,9 @@ impl Offer {
 /// What the idle nodes could do for a job.
 #[derive(Default)]
 struct Offers {
-    /// Those that are known at it, the soonest first.
+    /// Idle nodes of known speed, the soonest first.
     known: Vec<Offer>,
-    /// Those that nobody knows at it, with a device free; looked for once somebody asks.
+    /// Idle nodes of unknown speed with a free device; looked for when they are needed.
     unknown: OnceCell<Vec<NodeId>>,
 }
 
@@ -83,8 +83,8 @@ impl Offers {
     }
 }
 
-/// Gives nodes that have room, and found nothing to lease, copies of units that others are to
-/// take longer for.
+/// Gives copies to nodes that have room and found nothing to lease, of units that would take other
+/// nodes longer.
 pub(crate) fn copy_units(books: &mut Books, idle: &[NodeId]) -> Vec<(NodeId, Assignment)> {
     let mut given = Vec::new();
     if idle.is_empty() || books.leases().len() > LOOK_MAX {
@@ -123,7 +123,7 @@ pub(crate) fn copy_units(books: &mut Books, idle: &[NodeId]) -> Vec<(NodeId, Ass
     given
 }
 
-/// Units that may be copied, those with the longest to go first.
+/// Returns units that may be copied, those with the longest time to go first.
 fn worth_copying(books: &mut Books) -> Vec<Held> {
     let jobs: Vec<JobId> = books.leases().jobs().collect();
     let ending: BTreeSet<JobId> =
@@ -153,7 +153,7 @@ fn copies_of(books: &Books, unit: UnitKey) -> u8 {
     place.zip(work).and_then(|(place, work)| work.copies().get(&place).copied()).unwrap_or(0)
 }
 
-/// What idle nodes could do for a job.
+/// Returns what idle nodes could do for a job.
 fn offers_for(books: &Books, idle: &[NodeId], job: JobId) -> Offers {
     let mut offers = Offers::default();
     let (Some(job), Some(work)) = (books.farm().job(job), books.queue(job)) else {
@@ -165,7 +165,7 @@ fn offers_for(books: &Books, idle: &[NodeId], job: JobId) -> Offers {
     offers
 }
 
-/// A node that has been given something may have room for more.
+/// Updates the offer of a node that was given a copy and may have room for more.
 fn offer_again(books: &Books, offers: &mut Offers, id: NodeId, job: JobId) {
     let Some(job) = books.farm().job(job) else { return };
     offers.known.retain(|offer| offer.node != id);
@@ -175,8 +175,8 @@ fn offer_again(books: &Books, offers: &mut Offers, id: NodeId, job: JobId) {
     }
 }
 
-/// The idle node that would end a unit soonest, if that is clearly sooner than its holder.
-/// Notes when one may be.
+/// Returns the idle node that would finish a unit soonest, if that is clearly sooner than its
+/// holder. Otherwise notes when one may be.
 fn who_copies(
     books: &Books,
     idle: &[NodeId],
@@ -223,8 +223,7 @@ fn who_copies(
     }
 }
 
-/// What an idle node could do for a job now; None where it may not work, or nobody knows its
-/// speed.
+/// What an idle node could do for a job now; None if it may not work, or if its speed is unknown.
 fn offer_of(books: &Books, id: NodeId, job: &Job) -> Option<Offer> {
     let node = books.roster().get(id)?;
     if books.leases().count_of(id) >= node.capacity() || !may_work_at(books, id, node, job) {
@@ -238,8 +237,8 @@ fn offer_of(books: &Books, id: NodeId, job: &Job) -> Option<Offer> {
     (wait < COPY_COSTS).then_some(Offer { node: id, wait, mean: speed.alone(mean) })
 }
 
-/// Nobody knows how fast a node is at a job, and a device of it is free: its word is the copy's
-/// result.
+/// Whether a node's speed at a job is unknown and one of its devices is free. The result of the
+/// copy tells its speed.
 fn is_unknown_and_free(books: &Books, id: NodeId, job: &Job) -> bool {
     books.roster().get(id).is_some_and(|node| {
         let held = books.leases().count_of(id);
@@ -257,8 +256,8 @@ fn copy_unit(books: &mut Books, lease: Lease, to: NodeId) -> Option<Assignment> 
     books.grant(to, lease.unit.job, place)
 }
 
-/// A node whose unit is copied because that is overdue is slower than its last results say, and
-/// gets no other for being fast.
+/// A node whose unit is copied because it is overdue is slower than its last results say. Notes it,
+/// so that the node gets no more units as a fast one.
 fn note_slowness(books: &mut Books, lease: Lease) {
     let id = books.leases().get(lease).map(|held| held.node);
     let known = id.and_then(|id| Some((id, books.roster().get(id)?)));

@@ -4,17 +4,17 @@
 use crate::time::Moment;
 use std::time::Duration;
 
-/// The next look, and the last of the long ones.
+/// Times of the next look, and of the last long one.
 #[derive(Debug, Default)]
 pub(crate) struct CopyLooks {
-    /// When units to copy are looked for again.
+    /// Time of the next planned look.
     planned: Option<Moment>,
-    /// When many leases were looked through last.
+    /// Time of the last look through many leases.
     last_long: Moment,
 }
 
 impl CopyLooks {
-    /// Plans a look; false where one is planned that is as early.
+    /// Plans a look; false if one is planned as early already.
     pub(crate) fn plan(&mut self, at: Moment, now: Moment) -> bool {
         let is_first = self.planned.is_none_or(|planned| planned > at || planned <= now);
         if is_first {
@@ -23,13 +23,13 @@ impl CopyLooks {
         is_first
     }
 
-    /// The timer of a look has fired.
+    /// Removes the planned look, because its timer fired.
     pub(crate) fn fire(&mut self, now: Moment) {
         self.planned = self.planned.filter(|at| *at > now);
     }
 
-    /// Begins to look through many leases. The error says when that may be, where it is too soon
-    /// after the last time.
+    /// Begins a look through many leases. If the last one was too recent, the error says when it
+    /// may begin.
     pub(crate) fn begin_long(&mut self, now: Moment, pause: Duration) -> Result<(), Moment> {
         let next = self.last_long.after(pause);
         if now < next {

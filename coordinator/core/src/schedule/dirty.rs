@@ -10,12 +10,13 @@ pub(crate) struct Dirty {
     everyone: bool,
     /// The dirty nodes, if not all are. Rarely more than one.
     nodes: Vec<NodeId>,
-    /// Dirty nodes may get copies too. Not set by a plain heartbeat: timers look for copies.
+    /// Whether dirty nodes may get copies too. Not set by a plain heartbeat: timers look for
+    /// copies.
     copies: bool,
 }
 
 impl Dirty {
-    /// Marks every node.
+    /// Marks every node, for units and copies.
     pub(crate) fn mark_all(&mut self) {
         (self.everyone, self.copies) = (true, true);
     }
@@ -33,12 +34,12 @@ impl Dirty {
         }
     }
 
-    /// No node is marked.
+    /// Whether no node is marked.
     pub(crate) fn is_empty(&self) -> bool {
         !self.everyone && self.nodes.is_empty()
     }
 
-    /// Empties the set and returns what it was.
+    /// Empties the set and returns its former content.
     pub(crate) fn take(&mut self) -> Self {
         std::mem::take(self)
     }
@@ -48,7 +49,7 @@ impl Dirty {
         (!self.everyone).then_some(&self.nodes)
     }
 
-    /// Dirty nodes may get copies too.
+    /// Whether dirty nodes may get copies too.
     pub(crate) fn wants_copies(&self) -> bool {
         self.copies
     }

@@ -1,5 +1,5 @@
-//! What is measured and guessed of one open job: speeds, memory, and how its end goes. A wrong
-//! guess costs time, never a unit. Rebuilt at a restart.
+//! Measurements and estimates of one open job: speeds, memory, and how its end goes. A wrong
+//! estimate costs time, never a unit. Rebuilt at a restart.
 
 use crate::schedule::measured::Measured;
 use crate::schedule::pace::Pace;
@@ -7,82 +7,83 @@ use crate::schedule::rates::Rates;
 use crate::time::Moment;
 use tessera_protocol::ids::NodeId;
 
-/// Measurements and guesses.
+/// Measurements and estimates of one open job.
 #[derive(Debug, Default)]
 pub(crate) struct Estimates {
-    /// How fast nodes are at it.
+    /// Speeds of nodes at the job.
     rates: Rates,
-    /// How all nodes together are getting on; None where they are few.
+    /// Combined progress of all nodes at work; None if they are few.
     pace: Option<Pace>,
-    /// What memory it takes.
+    /// Memory that units of the job need.
     measured: Measured,
-    /// Since when younger jobs have been preferred.
+    /// Time since which younger jobs have been preferred.
     passed_over_since: Option<Moment>,
-    /// Units are withheld from slow nodes until then; None: none was yet.
+    /// Time until which units are withheld from slow nodes; None if none were yet.
     withheld_until: Option<Moment>,
 }
 
 impl Estimates {
-    /// How fast nodes are at it.
+    /// Speeds of nodes at the job.
     pub(crate) fn rates(&self) -> &Rates {
         &self.rates
     }
 
-    /// How all nodes together are getting on; None where they are few.
+    /// Combined progress of all nodes at work; None if they are few.
     pub(crate) fn pace(&self) -> Option<Pace> {
         self.pace
     }
 
-    /// What memory it takes.
+    /// Memory that units of the job need.
     pub(crate) fn measured(&self) -> &Measured {
         &self.measured
     }
 
-    /// Since when younger jobs have been preferred.
+    /// Time since which younger jobs have been preferred.
     pub(crate) fn passed_over_since(&self) -> Option<Moment> {
         self.passed_over_since
     }
 
-    /// A result says how fast a device of a node is at the job.
+    /// Learns a device's speed from a result.
     pub(crate) fn note_result(&mut self, node: NodeId, device: u8, samples: u64, micros: u64) {
         self.rates.note(node, device, samples, micros);
     }
 
-    /// No device of a node is faster than so many camera samples per second.
+    /// Limits the speed of a node's devices to so many camera samples per second.
     pub(crate) fn slow_down(&mut self, node: NodeId, per_sec: f64) {
         self.rates.slow_down(node, per_sec);
     }
 
-    /// A unit needed so many bytes of memory.
+    /// Notes the bytes of memory that a unit needed.
     pub(crate) fn note_need(&mut self, bytes: u64) {
         self.measured.note_need(bytes);
     }
 
-    /// A unit that needs so many bytes ran out of memory on a device of a node that has `total`.
+    /// Notes that a unit, which needs so many bytes, ran out of memory on a node's device with
+    /// `total` bytes.
     pub(crate) fn note_out_of_memory(&mut self, node: NodeId, needed: u64, total: u64) {
         self.measured.note_need(needed);
         self.measured.note_short(node, total);
     }
 
-    /// A node has begun anew: its devices may be others.
+    /// Drops the measurements of a node that has rejoined: its devices may be others.
     pub(crate) fn forget_node(&mut self, node: NodeId) {
         self.measured.forget(node);
     }
 
-    /// A younger job is preferred from now on, if none was.
+    /// Notes that a younger job is preferred, from now on if none was yet.
     pub(crate) fn pass_over(&mut self, now: Moment) {
         self.passed_over_since.get_or_insert(now);
     }
 
-    /// The job is served: no younger one is preferred any more.
+    /// Notes that the job was served: younger jobs are no longer preferred.
     pub(crate) fn note_served(&mut self) {
         self.passed_over_since = None;
     }
 
-    /// Withholds units from slow nodes until a moment. Returns the moment where it is new.
+    /// Withholds units from slow nodes until a moment. Returns the moment if it is new.
     ///
-    /// A first guess can be far off, so a much shorter one stands in its place. It is never
-    /// prolonged, or it would not end.
+    /// A first estimate can be far off, so a much shorter one replaces it. It is never prolonged,
+    /// or it would not end.
     pub(crate) fn withhold(&mut self, now: Moment, most: std::time::Duration) -> Option<Moment> {
         let is_new = self.withheld_until.is_none_or(|until| until.since(now) > most * 2);
         if is_new {
@@ -91,7 +92,7 @@ impl Estimates {
         self.withheld_until.filter(|_| is_new)
     }
 
-    /// Units are withheld from slow nodes now.
+    /// Whether units are withheld from slow nodes now.
     pub(crate) fn is_withheld(&self, now: Moment) -> bool {
         self.withheld_until.is_some_and(|until| now < until)
     }
@@ -100,7 +101,7 @@ impl Estimates {
         self.pace = Some(pace);
     }
 
-    /// The job goes on after a pause: what was guessed of its end is void.
+    /// Drops the estimates of the job's end, because the job was paused and is resumed.
     pub(crate) fn resume(&mut self) {
         (self.passed_over_since, self.withheld_until, self.pace) = (None, None, None);
     }

@@ -16,7 +16,7 @@ use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::node::MemoryShortage;
 use tessera_protocol::status::JobState;
 
-/// Bytes as people read them.
+/// Writes a number of bytes for people.
 fn size(bytes: u64) -> String {
     let mut value = bytes as f64;
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -28,8 +28,8 @@ fn size(bytes: u64) -> String {
     if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", units[unit]) }
 }
 
-/// Bytes that a device of a node could give to a unit now: its memory, or less where others have
-/// taken of it.
+/// Returns the bytes that a device could give to a unit now: its memory, or less if other programs
+/// hold some.
 fn room(node: &Node, position: usize, device: &DeviceInfo) -> u64 {
     let total = if device.memory_bytes == 0 { u64::MAX } else { device.memory_bytes };
     let told = node.telemetry().iter().find(|told| usize::from(told.device) == position);
@@ -37,7 +37,7 @@ fn room(node: &Node, position: usize, device: &DeviceInfo) -> u64 {
     now.map_or(total, |now| total.min(now))
 }
 
-/// The device runs jobs of that kind.
+/// Whether the device runs jobs of that kind.
 fn is_of_kind(device: &DeviceInfo, job: &Job) -> bool {
     let needs_cuda = job.kind().compute().is_some_and(|compute| compute.needs_cuda());
     !needs_cuda || device.kind == DeviceKind::Cuda
@@ -47,19 +47,19 @@ fn is_usable(device: &DeviceInfo, job: &Job) -> bool {
     devices::is_ready(device) && is_of_kind(device, job)
 }
 
-/// What devices have said about a job's memory; None of a job that is not open.
+/// Returns the memory of a job as measured by devices; None if the job is not open.
 fn measured<'a>(books: &'a Books, job: &Job) -> Option<&'a Measured> {
     books.queue(job.id()).map(|queue| queue.estimates().measured())
 }
 
-/// Bytes that a device must have for a job; 0 where nobody knows.
+/// Returns the bytes that a device must have for a job; 0 if unknown.
 fn need(books: &Books, job: &Job) -> u64 {
     let predicted = job.spec().device_bytes;
     measured(books, job).map_or(predicted, |known| known.need(predicted))
 }
 
-/// Positions of the devices of a node that may have units of a job: ready, of its kind, and
-/// with room for it.
+/// Returns the indices of a node's devices that may have units of a job: ready, of the job's kind,
+/// and with enough memory.
 pub(crate) fn usable<'a>(
     books: &'a Books,
     id: NodeId,
@@ -80,8 +80,8 @@ pub(crate) fn usable<'a>(
     .map(|(position, _)| position as u8)
 }
 
-/// Why a job can never be rendered by the nodes that are known; None where one may do it, or
-/// none is known.
+/// Returns why the known nodes can never render a job; None if some node may, or if no node is
+/// known.
 pub(crate) fn fits_nowhere(books: &Books, needed: u64, pool: Option<&str>) -> Option<String> {
     let (node, device) = largest(books, |node| node.is_of(pool))?;
     (device.memory_bytes < needed).then(|| {
@@ -97,8 +97,8 @@ pub(crate) fn fits_nowhere(books: &Books, needed: u64, pool: Option<&str>) -> Op
     })
 }
 
-/// The device with the most memory, of the nodes that count. One that does not say how much it
-/// has could have any.
+/// Returns the device with the most memory, among the given nodes. A device of unknown memory
+/// counts as the largest.
 fn largest(books: &Books, counts: impl Fn(&Node) -> bool) -> Option<(&Node, &DeviceInfo)> {
     let nodes = books.roster().nodes().filter(|node| counts(node));
     let devices = nodes.flat_map(|node| node.devices().iter().map(move |device| (node, device)));
@@ -111,7 +111,7 @@ fn largest(books: &Books, counts: impl Fn(&Node) -> bool) -> Option<(&Node, &Dev
         })
 }
 
-/// Why no node that is ready has a device for a job; None where one has.
+/// Returns why no ready node has a device for a job; None if some node has.
 pub(crate) fn memory_note(books: &Books, job: &Job) -> Option<String> {
     let ready = |id: NodeId, node: &Node| is_ready(books, id, node);
     let suits = |(id, node): (&NodeId, &Node)| {
@@ -139,8 +139,8 @@ pub(crate) fn memory_note(books: &Books, job: &Job) -> Option<String> {
     ))
 }
 
-/// A unit ran out of memory on a device. That is no fault of either: the unit goes to another
-/// device with more, and no attempt is counted; where none is known, the job ends.
+/// Handles a unit that ran out of memory on a device. Neither is at fault: the unit goes to a
+/// larger device, and no attempt is counted. If no larger one is known, the job ends.
 pub(crate) fn on_shortage(books: &mut Books, id: NodeId, lease: Lease, shortage: &MemoryShortage) {
     let released: Option<Held> = books.release(lease.epoch);
     let Some(node) = books.roster().get(id) else {
@@ -149,7 +149,7 @@ pub(crate) fn on_shortage(books: &mut Books, id: NodeId, lease: Lease, shortage:
     let device = node.devices().get(usize::from(shortage.device));
     let total = device.map_or(0, |device| device.memory_bytes);
     let told = format!(
-        "{} of node `{}` had {} of {} for it, of the {} that it needs: {}",
+        "{} of node `{}` had {} of {} free, but the job needs {}: {}",
         device.map_or("a device", |device| device.name.as_str()),
         node.name(),
         size(shortage.available),
@@ -161,11 +161,10 @@ pub(crate) fn on_shortage(books: &mut Books, id: NodeId, lease: Lease, shortage:
         estimates.note_out_of_memory(id, shortage.needed, total);
     }
     let Some(job) = books.farm().job(lease.unit.job) else {
-        return books.fault("an acceptable lease is of an unknown job");
+        return books.fault("a lease is acceptable, but its job is unknown");
     };
     if !may_fit_somewhere(books, job) {
-        let note =
-            format!("it fits no device of any node that is known; {}", cut(&told, REASON_MAX));
+        let note = format!("it fits no device that is known; {}", cut(&told, REASON_MAX));
         return end_job(books, lease.unit.job, JobState::Failed, &note);
     }
     // A lease that was not held any more has left its unit where it belongs.
@@ -174,8 +173,7 @@ pub(crate) fn on_shortage(books: &mut Books, id: NodeId, lease: Lease, shortage:
     }
 }
 
-/// Some device of a node that is known could hold the job, if it were ready and had nothing
-/// else.
+/// Whether some device of a known node could hold the job, if it were ready and empty.
 fn may_fit_somewhere(books: &Books, job: &Job) -> bool {
     let Some(measured) = measured(books, job) else { return true };
     let need = measured.need(job.spec().device_bytes);
@@ -191,8 +189,8 @@ fn may_fit_somewhere(books: &Books, job: &Job) -> bool {
     })
 }
 
-/// A new process of a node gets another chance at every job. Where it is of another build, it
-/// may have been the last for some.
+/// Gives a new process of a node another chance at every job. If it has another build, it may have
+/// been the last one for some jobs.
 pub(crate) fn on_new_process(books: &mut Books, id: NodeId) {
     books.forget_devices_of(id);
     let queues = books.queues().iter();
@@ -200,13 +198,13 @@ pub(crate) fn on_new_process(books: &mut Books, id: NodeId) {
     let short: Vec<JobId> = short.map(|(job, _)| *job).collect();
     for job in short {
         if books.farm().job(job).is_some_and(|job| !may_fit_somewhere(books, job)) {
-            let note = "it ran out of memory on every device of its build that is known";
+            let note = "it ran out of memory on every known device of its build";
             end_job(books, job, JobState::Failed, note);
         }
     }
 }
 
-/// A node may have units of a job now, if it has room.
+/// Whether a node may have units of a job, apart from its capacity.
 pub(crate) fn may_work_at(books: &Books, id: NodeId, node: &Node, job: &Job) -> bool {
     node.capacity() > 0
         && is_ready(books, id, node)

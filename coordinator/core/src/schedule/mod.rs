@@ -34,24 +34,24 @@ use tessera_protocol::RawJobSpec;
 use tessera_protocol::ids::{Fingerprint, JobId, NodeId};
 use tessera_protocol::node::{Assignment, CoordinatorToNode};
 
-/// Jobs of a priority looked at for one whose scene the node holds.
+/// Most jobs of a priority that are searched for one whose scene the node holds.
 const LOOK_MAX: usize = 8;
 
-/// What a job has for a node.
+/// Outcome of choosing a unit of a job for a node.
 enum Offer {
-    /// This unit.
+    /// The node gets this unit.
     Unit(Place),
-    /// Nothing that suits it.
+    /// The job has units, but none suits the node.
     Unsuitable,
-    /// Nothing for anybody.
+    /// No node can get a unit of the job now.
     Nothing,
 }
 
 /// Nodes with room for another unit, those with the fewest units first; of equals, by id.
 struct Line {
-    /// In descending order, so that the first in line is the last here.
+    /// In descending order, so that the first in line is the last element.
     waiting: Vec<(u32, NodeId)>,
-    /// Nodes that have been given a unit in this step and have room for more.
+    /// Nodes that were given a unit in this step and have room for more.
     again: BTreeSet<(u32, NodeId)>,
 }
 
@@ -73,7 +73,7 @@ impl Line {
         }
     }
 
-    /// The nodes that are left, in order.
+    /// Returns the nodes that are left, in order.
     fn into_nodes(mut self) -> impl Iterator<Item = NodeId> {
         std::iter::from_fn(move || self.pop()).map(|(_, id)| id)
     }
@@ -102,7 +102,7 @@ pub(crate) fn schedule(books: &mut Books) {
     send_granted(books, granted);
 }
 
-/// The dirty nodes that have room.
+/// Returns the dirty nodes that have room, as a line.
 fn collect(books: &Books, dirty: &Dirty) -> Line {
     Line::new(match dirty.nodes() {
         Some(nodes) => {
@@ -113,7 +113,7 @@ fn collect(books: &Books, dirty: &Dirty) -> Line {
     })
 }
 
-/// A node that may have more, with how many units it holds.
+/// Returns the number of units that a node holds, if it may have more.
 fn room(books: &Books, id: NodeId, node: &Node) -> Option<(u32, NodeId)> {
     let held = books.leases().count_of(id);
     (is_ready(books, id, node) && held < node.capacity()).then_some((held, id))
@@ -143,13 +143,13 @@ fn choose_and_grant(books: &mut Books, mut line: Line) -> (Granted, Vec<NodeId>)
     (granted, idle)
 }
 
-/// The unit that a node gets next: of the priority that is furthest behind its share.
+/// Chooses the next unit for a node, from the priority that is furthest behind its share.
 fn choose(books: &mut Books, id: NodeId) -> Option<(JobId, Place)> {
     let priorities = books.shares().order();
     priorities.into_iter().find_map(|priority| choose_from(books, id, priority))
 }
 
-/// The unit of a priority that suits a node best.
+/// Chooses the unit of a priority that suits a node best.
 fn choose_from(books: &mut Books, id: NodeId, priority: u8) -> Option<(JobId, Place)> {
     let fingerprint = books.roster().get(id)?.fingerprint();
     let mut head: Option<(JobId, Place)> = None;
@@ -238,7 +238,8 @@ fn holds_scene(books: &Books, id: NodeId, job: JobId) -> bool {
     node.zip(job).is_some_and(|(node, job)| node.scenes().contains(&job.scene()))
 }
 
-/// A job whose scene the node does not hold, and that has not waited too long.
+/// Whether a younger job may go first: the node does not hold the scene of this one, which has not
+/// waited too long.
 fn may_be_passed_over(books: &Books, id: NodeId, job: JobId) -> bool {
     let holds_some = books.roster().get(id).is_some_and(|node| !node.scenes().is_empty());
     let since = books.queue(job).and_then(|work| work.estimates().passed_over_since());
@@ -266,7 +267,7 @@ fn send_work(books: &mut Books, id: NodeId, assignments: Vec<Assignment>) {
         }
         match books.farm().job(job).map(|job| Box::new(RawJobSpec::from(job.kind()))) {
             Some(spec) => books.tell(id, CoordinatorToNode::Job { job, spec }),
-            None => books.fault("a unit is granted of an unknown job"),
+            None => books.fault("a unit is granted, but its job is unknown"),
         }
     }
     books.tell(id, CoordinatorToNode::Work(assignments));

@@ -14,7 +14,7 @@ fn weight(priority: u8) -> u128 {
     (4 * u128::from(priority)).max(1)
 }
 
-/// Fraction bits of a pass.
+/// Number of fraction bits of a pass.
 const FRACTION: u32 = 20;
 
 /// A class that could not be served (no node suits its jobs) catches up by no more than this many
@@ -34,12 +34,12 @@ struct Class {
 #[derive(Debug, Default)]
 pub(crate) struct Shares {
     classes: BTreeMap<u8, Class>,
-    /// Where the class that was served last stood.
+    /// Pass of the class that was served last.
     served: u128,
 }
 
 impl Shares {
-    /// A job has something to lease.
+    /// Adds a job that has something to lease.
     pub(crate) fn insert(&mut self, priority: u8, order: u64, job: JobId) {
         let served = self.served;
         let class = self.classes.entry(priority).or_default();
@@ -50,7 +50,7 @@ impl Shares {
         class.jobs.insert(order, job);
     }
 
-    /// A job has nothing to lease now.
+    /// Removes a job that has nothing to lease now.
     pub(crate) fn remove(&mut self, priority: u8, order: u64) {
         if let Some(class) = self.classes.get_mut(&priority) {
             class.jobs.remove(&order);
@@ -65,7 +65,8 @@ impl Shares {
         self.classes.values().all(|class| class.jobs.is_empty())
     }
 
-    /// Priorities with something to lease, the one furthest behind first; of equals, the higher.
+    /// Returns the priorities with something to lease, the one furthest behind first; of equals,
+    /// the higher.
     pub(crate) fn order(&self) -> Vec<u8> {
         let asking = self.classes.iter().filter(|(_, class)| !class.jobs.is_empty());
         let mut order: Vec<(u128, std::cmp::Reverse<u8>)> =
@@ -74,14 +75,14 @@ impl Shares {
         order.into_iter().map(|(_, priority)| priority.0).collect()
     }
 
-    /// The oldest job of a priority after a position in their order.
+    /// Returns the oldest job of a priority after a position in their order.
     pub(crate) fn next_job(&self, priority: u8, after: Option<u64>) -> Option<(u64, JobId)> {
         let from = after.map_or(0, |order| order + 1);
         let (order, job) = self.classes.get(&priority)?.jobs.range(from..).next()?;
         Some((*order, *job))
     }
 
-    /// Work was leased.
+    /// Charges leased work to its priority.
     pub(crate) fn charge(&mut self, priority: u8, camera_samples: u64) {
         let class = self.classes.entry(priority).or_default();
         class.pass = class.pass.max(self.served.saturating_sub(CATCH_UP));
@@ -90,7 +91,7 @@ impl Shares {
             class.pass.saturating_add((u128::from(camera_samples) << FRACTION) / weight(priority));
     }
 
-    /// Leased work came back undone.
+    /// Refunds leased work that came back undone.
     pub(crate) fn refund(&mut self, priority: u8, camera_samples: u64) {
         if let Some(class) = self.classes.get_mut(&priority) {
             class.pass = class

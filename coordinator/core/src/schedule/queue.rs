@@ -11,38 +11,39 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tessera_protocol::ids::{NodeId, UnitIndex};
 
-/// Returned units looked at for one that suits a node, before it gets nothing or a fresh one.
+/// Most returned units that are searched for one that suits a node, before it gets a fresh one or
+/// nothing.
 const LOOK_MAX: usize = 16;
 
-/// A committed unit that is to be rendered again.
+/// Committed unit that another node must render again.
 #[derive(Debug)]
 pub(crate) struct Redo {
-    /// Whose result is checked.
+    /// Node whose result is checked.
     maker: NodeId,
-    /// Nodes that had it and did not end it.
+    /// Nodes that had the check and did not finish it.
     tried: BTreeSet<NodeId>,
-    /// Nodes that were heard are asked once more, for want of others.
+    /// Whether nodes that were heard are asked once more, because there are no others.
     again: bool,
 }
 
 impl Redo {
-    /// A node may make the check: it is asked for the first time, or all are asked again.
+    /// Whether a node may make the check: it was not asked yet, or all are asked again.
     pub(crate) fn suits(&self, id: NodeId, check: &Check) -> bool {
         let heard_max = usize::from(self.again);
         check.heard(id) <= heard_max && !self.tried.contains(&id)
     }
 
-    /// Nodes that did not end it.
+    /// Number of nodes that did not finish it.
     pub(crate) fn tried(&self) -> usize {
         self.tried.len()
     }
 
-    /// Nobody has tried it in vain.
+    /// Creates a check that no node has tried.
     pub(crate) fn new(maker: NodeId) -> Self {
         Self { maker, tried: BTreeSet::new(), again: false }
     }
 
-    /// Whose result is checked.
+    /// Node whose result is checked.
     pub(crate) fn maker(&self) -> NodeId {
         self.maker
     }
@@ -51,48 +52,49 @@ impl Redo {
 /// Open units of an open job that are not leased, and checks.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    /// Everything from here on was never leased by this process, unless a node brought the lease
-    /// from before a restart.
+    /// Nothing from here on was leased by this process, except leases from before a restart that
+    /// nodes named.
     cursor: (u32, u32),
-    /// Behind the cursor, ready. Until the given time, preferably not for the node of the unit's
-    /// last attempt.
+    /// Ready units behind the cursor. Until the given time, preferably not for the node of the
+    /// unit's last attempt.
     ready: BTreeMap<Place, Moment>,
-    /// Waiting until then, behind the cursor or ahead of it.
+    /// Units that wait until the given time, behind the cursor or ahead of it.
     waiting: BTreeMap<Place, Moment>,
-    /// Something of it has been leased.
+    /// Whether any unit of the job was ever leased.
     begun: bool,
-    /// What is measured and guessed of the job.
+    /// Measurements and estimates of the job.
     estimates: Estimates,
-    /// Units that were copied, and how often. No more than the leases of the job's end.
+    /// Number of copies of each unit that was copied. No more entries than the leases of the job's
+    /// end.
     copies: BTreeMap<Place, u8>,
-    /// Units that wait, or waited, for what is not theirs; until they are committed.
+    /// Units that wait, or waited, for an external resource; until they are committed.
     shortages: BTreeMap<Place, Shortage>,
-    /// Units to be checked, leased for that or not.
+    /// Units to be checked, leased for it or not.
     redos: BTreeMap<Place, Redo>,
-    /// Those that are not leased.
+    /// Units to be checked that are not leased for it.
     to_check: BTreeSet<Place>,
-    /// How many units to be checked each node has made.
+    /// For each node, the number of its units that are to be checked.
     unchecked: BTreeMap<NodeId, u32>,
 }
 
 impl Queue {
-    /// Behind the cursor, ready. Until the given time, preferably not for the node of the unit's
-    /// last attempt.
+    /// Ready units behind the cursor. Until the given time, preferably not for the node of the
+    /// unit's last attempt.
     pub(crate) fn ready(&self) -> &BTreeMap<Place, Moment> {
         &self.ready
     }
 
-    /// Waiting until then, behind the cursor or ahead of it.
+    /// Units that wait until the given time, behind the cursor or ahead of it.
     pub(crate) fn waiting(&self) -> &BTreeMap<Place, Moment> {
         &self.waiting
     }
 
-    /// Something of it has been leased.
+    /// Whether any unit of the job was ever leased.
     pub(crate) fn begun(&self) -> bool {
         self.begun
     }
 
-    /// What is measured and guessed of the job.
+    /// Measurements and estimates of the job.
     pub(crate) fn estimates(&self) -> &Estimates {
         &self.estimates
     }
@@ -101,28 +103,29 @@ impl Queue {
         &mut self.estimates
     }
 
-    /// Units that were copied, and how often. No more than the leases of the job's end.
+    /// Number of copies of each unit that was copied. No more entries than the leases of the job's
+    /// end.
     pub(crate) fn copies(&self) -> &BTreeMap<Place, u8> {
         &self.copies
     }
 
-    /// Units that wait, or waited, for what is not theirs; until they are committed.
+    /// Units that wait, or waited, for an external resource; until they are committed.
     pub(crate) fn shortages(&self) -> &BTreeMap<Place, Shortage> {
         &self.shortages
     }
 
-    /// Those that are not leased.
+    /// Units to be checked that are not leased for it.
     pub(crate) fn to_check(&self) -> &BTreeSet<Place> {
         &self.to_check
     }
 
-    /// Some unit is ready again, or to be checked; fresh ones do not count.
+    /// Whether some unit is ready again or to be checked; fresh units do not count.
     pub(crate) fn has_exceptions(&self) -> bool {
         !self.ready.is_empty() || !self.to_check.is_empty()
     }
 
-    /// The next unit for a node: a check, then others, each in the order of frames. `avoid` says
-    /// whether a place does not suit it. Takes nothing away.
+    /// Returns the next unit for a node: a check, then others, each in the order of frames. `avoid`
+    /// says whether a place does not suit the node. Removes nothing.
     pub(crate) fn next(
         &mut self,
         id: NodeId,
@@ -145,7 +148,7 @@ impl Queue {
         self.advance(job, leases)
     }
 
-    /// Moves the cursor over everything that cannot be leased, and gives what it then stands at.
+    /// Moves the cursor over everything that cannot be leased, and returns its place.
     fn advance(&mut self, job: &Job, leases: &Leases) -> Option<Place> {
         while let Some(frame) = job.frames().get(self.cursor.0 as usize) {
             if job.is_shut(self.cursor.0) {
@@ -167,19 +170,19 @@ impl Queue {
         None
     }
 
-    /// An open unit can be leased now.
+    /// Whether an open unit can be leased now.
     pub(crate) fn has_fresh(&mut self, job: &Job, leases: &Leases) -> bool {
         !self.ready.is_empty() || self.advance(job, leases).is_some()
     }
 
-    /// A unit is leased now, or its check is.
+    /// Notes that a unit or its check was leased.
     pub(crate) fn lease(&mut self, place: Place) {
         self.take(place);
         self.begun = true;
         self.estimates.note_served();
     }
 
-    /// A unit is committed now.
+    /// Notes that a unit was committed.
     pub(crate) fn commit(&mut self, place: Place) {
         self.take(place);
         self.copies.remove(&place);
@@ -195,7 +198,7 @@ impl Queue {
         }
     }
 
-    /// A unit is open again, or still to be checked, and ready.
+    /// Makes a unit, or its check, ready again.
     pub(crate) fn give_back(&mut self, place: Place, avoid_until: Moment) {
         if self.redos.contains_key(&place) {
             self.to_check.insert(place);
@@ -204,13 +207,13 @@ impl Queue {
         }
     }
 
-    /// A unit is open again, but not before `until`.
+    /// Makes a unit wait until `until`.
     pub(crate) fn put_off(&mut self, place: Place, until: Moment) {
         self.ready.remove(&place);
         self.waiting.insert(place, until);
     }
 
-    /// The wait of a unit is over. False if it does not wait, or waits longer.
+    /// Ends the wait of a unit. False if it does not wait, or waits longer.
     pub(crate) fn wake(&mut self, place: Place, now: Moment, avoid_until: Moment) -> bool {
         if self.waiting.get(&place).is_none_or(|until| *until > now) {
             return false;
@@ -220,20 +223,20 @@ impl Queue {
         true
     }
 
-    /// The cursor has passed it, so that only the exceptions know of it.
+    /// Whether the cursor has passed the unit, so that only the exceptions know of it.
     pub(crate) fn is_behind(&self, place: Place) -> bool {
         (place.position, place.unit.0) < self.cursor
     }
 
-    /// All units of frames from a position on that are open and in nobody's hands are to be found
-    /// anew.
+    /// Moves the cursor back, to find all open and unleased units of frames from a position on
+    /// again.
     pub(crate) fn rewind(&mut self, position: u32) {
         self.cursor = self.cursor.min((position, 0));
         let cursor = self.cursor;
         self.ready.retain(|place, _| (place.position, place.unit.0) < cursor);
     }
 
-    /// All units of a frame are off.
+    /// Removes all units of a frame.
     pub(crate) fn drop_frame(&mut self, position: u32) {
         self.ready.retain(|place, _| place.position != position);
         self.waiting.retain(|place, _| place.position != position);
@@ -243,7 +246,7 @@ impl Queue {
         checks.into_iter().for_each(|place| self.end_check(place));
     }
 
-    /// A unit is wanted no more, for now.
+    /// Removes a unit that is not wanted for now.
     pub(crate) fn shut(&mut self, place: Place) {
         self.end_check(place);
         self.ready.remove(&place);
@@ -251,7 +254,7 @@ impl Queue {
         self.shortages.remove(&place);
     }
 
-    /// A unit is to be checked.
+    /// Adds the check of a unit.
     pub(crate) fn open_check(&mut self, place: Place, maker: NodeId) {
         if self.redos.insert(place, Redo::new(maker)).is_none() {
             *self.unchecked.entry(maker).or_default() += 1;
@@ -259,8 +262,8 @@ impl Queue {
         self.to_check.insert(place);
     }
 
-    /// The results so far differ: whoever tried in vain may try again, since more depends on it
-    /// now. `leased`: somebody is at it.
+    /// The results so far differ. Nodes that tried the check in vain may try again, because more
+    /// depends on it now. `leased`: whether a node is making it.
     pub(crate) fn reopen_check(&mut self, place: Place, leased: bool) {
         if let Some(redo) = self.redos.get_mut(&place) {
             redo.tried.clear();
@@ -270,7 +273,7 @@ impl Queue {
         }
     }
 
-    /// A node did not end a check. `leased`: another is at it.
+    /// A node did not finish a check. `leased`: whether another node is making it.
     pub(crate) fn fail_check(&mut self, place: Place, node: NodeId, leased: bool) {
         if let Some(redo) = self.redos.get_mut(&place) {
             redo.tried.insert(node);
@@ -280,12 +283,12 @@ impl Queue {
         }
     }
 
-    /// Nodes that were heard may be asked once more; false where they may already.
+    /// Lets nodes that were heard be asked once more; false if they may be already.
     pub(crate) fn ask_again(&mut self, place: Place) -> bool {
         self.redos.get_mut(&place).is_some_and(|redo| !std::mem::replace(&mut redo.again, true))
     }
 
-    /// A unit is not to be checked any more.
+    /// Removes the check of a unit.
     pub(crate) fn end_check(&mut self, place: Place) {
         self.to_check.remove(&place);
         self.copies.remove(&place);
@@ -302,17 +305,18 @@ impl Queue {
         self.redos.get(&place)
     }
 
-    /// Units to be checked, leased for that or not.
+    /// Units to be checked, leased for it or not.
     pub(crate) fn redos(&self) -> impl Iterator<Item = (&Place, &Redo)> {
         self.redos.iter()
     }
 
-    /// Something of the job has been leased: by this process or one before.
+    /// Notes that a unit of the job was leased, by this process or a former one.
     pub(crate) fn note_begun(&mut self) {
         self.begun = true;
     }
 
-    /// A unit lacks something on a node. Returns how often it was so, and since how long.
+    /// Notes a shortage of a unit on a node. Returns how often it happened, and for how long so
+    /// far.
     pub(crate) fn note_shortage(
         &mut self,
         place: Place,
@@ -324,12 +328,12 @@ impl Queue {
         shortage.note(node, reason, now)
     }
 
-    /// A unit is copied once more.
+    /// Counts one more copy of a unit.
     pub(crate) fn count_copy(&mut self, place: Place) {
         *self.copies.entry(place).or_default() += 1;
     }
 
-    /// Units of a node that are to be checked.
+    /// Returns the number of a node's units that are to be checked.
     pub(crate) fn unchecked_of(&self, node: NodeId) -> u32 {
         self.unchecked.get(&node).copied().unwrap_or(0)
     }

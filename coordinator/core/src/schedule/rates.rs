@@ -1,14 +1,14 @@
-//! How fast nodes are at one job, measured from the device times of its results. Not durable, and
-//! decides nothing.
+//! Speeds of nodes at one job, measured from the device times of its results. Not durable; decides
+//! nothing.
 
 use std::collections::BTreeMap;
 use tessera_protocol::ids::NodeId;
 
-/// What a former unit still counts when the next has come: four units make up most of a rate, so
-/// that a device that slows down is seen after a few.
+/// Weight of earlier units in a rate when a new one arrives: four units make up most of a rate, so
+/// that a device that slows down is noticed after a few.
 const KEEP: f64 = 0.75;
 
-/// Work over time of a device's last units.
+/// Work and time of a device's last units.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rate {
     samples: f64,
@@ -19,17 +19,17 @@ struct Rate {
 #[derive(Debug, Default)]
 pub(crate) struct Rates(BTreeMap<NodeId, BTreeMap<u8, Rate>>);
 
-/// How fast a node is at a job.
+/// Speed of a node at a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Speed {
-    /// Camera samples per second of all its usable devices together, above 0.
+    /// Camera samples per second of all usable devices together, above 0.
     pub(crate) per_sec: f64,
-    /// Usable devices, at least 1: so many units are under way at a time.
+    /// Number of usable devices, at least 1: so many units are in progress at a time.
     pub(crate) devices: f64,
 }
 
 impl Speed {
-    /// Seconds that some work keeps the whole node busy.
+    /// Seconds for which some work keeps the whole node busy.
     pub(crate) fn share(&self, samples: f64) -> f64 {
         samples / self.per_sec
     }
@@ -39,46 +39,46 @@ impl Speed {
         self.devices * self.share(samples)
     }
 
-    /// Seconds until a device is free for some work that comes behind so many seconds of work: so
-    /// much of that runs beside it.
+    /// Seconds until a device is free for some work that comes after so many seconds of work, a
+    /// part of which runs beside it.
     pub(crate) fn wait(&self, queue: f64, samples: f64) -> f64 {
         (queue - (self.alone(samples) - self.share(samples))).max(0.0)
     }
 
-    /// Seconds after which such work ends.
+    /// Seconds after which such work is finished.
     pub(crate) fn behind(&self, queue: f64, samples: f64) -> f64 {
         self.wait(queue, samples) + self.alone(samples)
     }
 }
 
 impl Rates {
-    /// Takes a result in. One that took no time counts as a microsecond.
+    /// Adds a result. A result that took no time counts as a microsecond.
     pub(crate) fn note(&mut self, node: NodeId, device: u8, samples: u64, micros: u64) {
         let rate = self.0.entry(node).or_default().entry(device).or_default();
         rate.samples = rate.samples * KEEP + samples as f64;
         rate.secs = rate.secs * KEEP + micros.max(1) as f64 * 1e-6;
     }
 
-    /// No device of a node is faster than so many camera samples per second, whatever its former
-    /// results say.
+    /// Limits the speed of a node's devices to so many camera samples per second, in spite of
+    /// former results.
     pub(crate) fn slow_down(&mut self, node: NodeId, per_sec: f64) {
         for rate in self.0.get_mut(&node).into_iter().flat_map(BTreeMap::values_mut) {
             rate.secs = rate.secs.max(rate.samples / per_sec);
         }
     }
 
-    /// Nodes that have made results of the job.
+    /// Returns the nodes that have made results of the job.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.0.keys().copied()
     }
 
-    /// The node has made a result of the job.
+    /// Whether the node has made a result of the job.
     pub(crate) fn knows(&self, node: NodeId) -> bool {
         self.0.contains_key(&node)
     }
 
-    /// The speed of these devices of a node; None before the first result of one of them. Those
-    /// that have made none yet count like the slowest that has.
+    /// Returns the speed of these devices of a node; None before the first result of one of them.
+    /// Devices without results count as the slowest with some.
     pub(crate) fn speed(&self, node: NodeId, devices: impl Iterator<Item = u8>) -> Option<Speed> {
         let rates = self.0.get(&node)?;
         let (mut sum, mut slowest, mut measured, mut all) = (0.0, f64::INFINITY, 0.0, 0.0);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_without_a_result_count_like_the_slowest_and_strangers_not_at_all() {
+    fn devices_without_results_count_as_the_slowest() {
         let mut rates = Rates::default();
         rates.note(node(1), 0, 100, 1_000_000);
         rates.note(node(1), 2, 300, 1_000_000);

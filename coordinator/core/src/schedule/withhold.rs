@@ -1,12 +1,12 @@
-//! The end of a job on nodes of different speeds: when what is leased should end, and who should
-//! rather wait. Guesses times and nothing else: a wrong guess costs time, never a unit. What idle
-//! nodes do meanwhile is in `copies`.
+//! The end of a job on nodes of different speeds: when leased units should end, and which nodes
+//! should wait. Only estimates times: a wrong estimate costs time, never a unit. What idle nodes do
+//! meanwhile is in `copies`.
 //!
-//! A unit is *withheld* from a node that would end it later than the other nodes, by their measured
-//! rates, would end everything that is left. It lasts at most twice as long as they should take, by
-//! the shortest guess so far or one near it, and never without another node that works; the one
-//! that would end it first is never kept waiting. While there is more work than the end of a job,
-//! it does not happen.
+//! A unit is *withheld* from a node that would finish it later than the other nodes, by their
+//! measured rates, would finish everything that is left. A unit is withheld for at most twice that
+//! time, by the shortest estimate so far or one near it, and only while another node works. The
+//! node that would finish it first never waits. None of this happens before the end of a job is
+//! near.
 
 use crate::books::Books;
 use crate::nodes::ready::is_ready;
@@ -19,44 +19,44 @@ use crate::timers::Timer;
 use std::time::Duration;
 use tessera_protocol::ids::{JobId, Lease, NodeId};
 
-/// Seconds beyond twice the others' time for which units are withheld at most.
+/// Units are withheld for at most twice the others' time and so many seconds.
 const WITHHELD_BEYOND: f64 = 2.0;
-/// Seconds beyond which no time is told from another.
+/// Longest time that is told apart, in seconds.
 const YEAR: f64 = 365.0 * 86_400.0;
-/// With more nodes at work than this, what is known of all of them is used for [`PACE_LASTS`]
-/// instead of worked out for each unit.
+/// With more nodes at work than this, their common pace is used for [`PACE_LASTS`] instead of being
+/// computed for each unit.
 const PACE_FROM: usize = 16;
-/// A large farm as a whole changes slowly: at the end of a job it is looked at this often, and
-/// before that in a part of the time that is left, but often enough to see nodes come and go.
+/// Validity of a pace at the end of a job. A large farm as a whole changes slowly. Before the end,
+/// a pace is valid for a part of the remaining time, but short enough to notice nodes that come and
+/// go.
 pub(crate) const PACE_LASTS: Duration = Duration::from_millis(100);
 const PACE_LASTS_MOST: Duration = Duration::from_secs(5);
-/// Parts of the time that is left.
+/// A pace is valid for the remaining time divided by this.
 const PACE_PART: f64 = 64.0;
 
-/// A time that was computed, whatever came of it.
+/// Converts computed seconds, also negative or infinite ones, to a duration of at most a year.
 pub(crate) fn span(seconds: f64) -> Duration {
     Duration::from_secs_f64(if seconds.is_finite() { seconds.clamp(0.0, YEAR) } else { YEAR })
 }
 
-/// When a leased unit should end.
+/// Expected end of a leased unit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expected {
     pub(crate) lease: Lease,
-    /// Seconds from now; below 0 where it should have ended; None where the node's speed is not
-    /// known.
+    /// Seconds from now, negative if it is overdue; None if the node's speed is unknown.
     ends_in: Option<f64>,
-    /// Seconds since it was given.
+    /// Seconds since it was leased.
     pub(crate) age: f64,
 }
 
 impl Expected {
-    /// Seconds that it will take yet. What is overdue, or of unknown speed, is believed to take as
-    /// long again as it took beyond.
+    /// Seconds that it is expected to need. A unit that is overdue, or of unknown speed, is
+    /// expected to need as long again as it took beyond.
     pub(crate) fn remaining(&self) -> f64 {
         self.ends_in.map_or(self.age, f64::abs)
     }
 
-    /// Seconds until it has more than `limit` seconds to go by that rule, if it goes on as it does.
+    /// Seconds until `remaining` exceeds `limit`, if nothing changes.
     pub(crate) fn until(&self, limit: f64) -> f64 {
         match self.ends_in {
             Some(ends_in) => ends_in + limit,
@@ -65,8 +65,7 @@ impl Expected {
     }
 }
 
-/// How fast a node that may have units of a job is at it; None where it may not, or nobody
-/// knows.
+/// Speed of a node that may have units of a job; None if it may not, or if its speed is unknown.
 pub(crate) fn speed_at(books: &Books, id: NodeId, job: &Job) -> Option<Speed> {
     let node = books.roster().get(id).filter(|node| is_ready(books, id, node))?;
     if job.fingerprint().is_some_and(|pinned| pinned != node.fingerprint()) {
@@ -81,14 +80,14 @@ pub(crate) fn speed_at(books: &Books, id: NodeId, job: &Job) -> Option<Speed> {
     Some(Speed { per_sec: speed.per_sec / slower, ..speed })
 }
 
-/// Seconds since a node ended a unit, or was given the oldest that it has.
+/// Seconds since a node finished a unit, or since its oldest lease was granted if that is later.
 pub(crate) fn busy_for(books: &Books, id: NodeId, node: &Node) -> f64 {
     let oldest = books.leases().of_node(id).map(|(_, held)| held.granted).min();
     oldest.map_or(0.0, |oldest| books.now().since(oldest.max(node.committed_at())).as_secs_f64())
 }
 
-/// The units of a node in the order in which they were given, which is that of work, and its
-/// seconds of work in all. `of` stands in for speeds that are not known.
+/// Returns the units of a node in the order of their leases, which is that of work, and its seconds
+/// of work in total. `of` replaces speeds that are not known.
 pub(crate) fn expected(books: &Books, id: NodeId, of: Option<Speed>) -> (Vec<Expected>, f64) {
     let Some(node) = books.roster().get(id) else { return (Vec::new(), 0.0) };
     let busy = busy_for(books, id, node);
@@ -118,19 +117,19 @@ pub(crate) fn expected(books: &Books, id: NodeId, of: Option<Speed>) -> (Vec<Exp
     (units, (before - busy).max(0.0))
 }
 
-/// How fast a node is at a job by its results, whether it may work now or not.
+/// Speed of a node at a job by its results, also if it may not work now.
 pub(crate) fn measured_speed(books: &Books, id: NodeId, node: &Node, job: &Job) -> Option<Speed> {
     books.queue(job.id())?.estimates().rates().speed(id, usable(books, id, node, job))
 }
 
-/// Whether a unit is better left to the other nodes. Wakes the core when that ends.
+/// Whether a unit is better left to the other nodes. Sets a timer for the end of that.
 pub(crate) fn withhold(books: &mut Books, id: NodeId, job: JobId, place: Place) -> bool {
     refresh_pace(books, job);
     let Some(seconds) = better_left(books, id, job, place) else { return false };
     let most = span(seconds * 2.0 + WITHHELD_BEYOND);
     let now = books.now();
     let Some(estimates) = books.estimates_mut(job) else {
-        books.fault("a unit is withheld of no open job");
+        books.fault("a unit is withheld in a closed job");
         return false;
     };
     let new = estimates.withhold(now, most);
@@ -141,8 +140,8 @@ pub(crate) fn withhold(books: &mut Books, id: NodeId, job: JobId, place: Place) 
     is_withheld
 }
 
-/// Seconds in which the others would end the job, where this node would need longer for the
-/// unit alone.
+/// Seconds in which the other nodes would end the job, if this node would need longer for just this
+/// unit.
 pub(crate) fn better_left(books: &Books, id: NodeId, job: JobId, place: Place) -> Option<f64> {
     let (job, known) = (books.farm().job(job)?, books.queue(job)?.estimates().pace());
     let mine = speed_at(books, id, job)?;
@@ -175,7 +174,7 @@ pub(crate) fn better_left(books: &Books, id: NodeId, job: JobId, place: Place) -
     (mine.behind(queue, unit) > others_end).then_some(others_end)
 }
 
-/// The nodes at work on a job, without one of them.
+/// Returns the nodes at work on a job, without one of them.
 fn others_at<'a>(
     books: &'a Books,
     job: &'a Job,
@@ -186,7 +185,7 @@ fn others_at<'a>(
     others.filter_map(|id| Some((id, speed_at(books, id, job)?)))
 }
 
-/// How they are getting on, where one more unit has so many samples.
+/// Computes the pace of these nodes, if one more unit has so many samples.
 fn pace(books: &Books, job: &Job, without: Option<NodeId>, samples: f64) -> Pace {
     let mut pace = Pace::new(books.now(), books.leases().count_in(job.id()));
     for (id, speed) in others_at(books, job, without) {
@@ -196,7 +195,7 @@ fn pace(books: &Books, job: &Job, without: Option<NodeId>, samples: f64) -> Pace
     pace
 }
 
-/// Of a job with many nodes at work, works out how they are getting on, once in a while.
+/// Computes the pace of a job with many nodes at work, if the last one is no longer valid.
 pub(crate) fn refresh_pace(books: &mut Books, id: JobId) {
     let (Some(job), Some(work)) = (books.farm().job(id), books.queue(id)) else {
         return books.fault("a leased or offered job is not open");

@@ -5,16 +5,16 @@ use tessera_protocol::compute::ComputeSpec;
 use tessera_protocol::ids::UnitIndex;
 use tessera_protocol::limits::{CHUNK_BYTES_MAX, FRAME_UNITS_MAX, JOB_UNITS_MAX};
 
-/// Chunks that a frame should have where the splitter chooses, so that a few nodes end it within
-/// some hundredths of each other.
+/// Number of chunks that a frame should have if the splitter chooses, so that a few nodes finish it
+/// within some hundredths of each other.
 pub const FRAME_CHUNKS_WANTED: u64 = 256;
-/// Indices below which a chunk is not cut for the sake of [`FRAME_CHUNKS_WANTED`]: a device has
-/// more threads than that.
+/// Smallest chunk, in indices, that the splitter makes to reach [`FRAME_CHUNKS_WANTED`]: a device
+/// has more threads than that.
 pub const CHUNK_INDICES_LEAST: u64 = 1 << 16;
-/// Indices of a chunk at most where the splitter chooses.
+/// Largest chunk, in indices, that the splitter chooses.
 pub const CHUNK_INDICES_MOST: u64 = 1 << 20;
 
-/// The chunks of a frame. Unit = chunk, in the order of indices.
+/// The chunks of a frame. The index of a unit is that of its chunk, in the order of indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunks {
     indices: u64,
@@ -43,17 +43,17 @@ impl Chunks {
         Self { indices, chunk: chunk.min(indices).clamp(1, u64::from(u32::MAX)) as u32 }
     }
 
-    /// Units of a frame: at most [`FRAME_UNITS_MAX`] for a checked spec.
+    /// Returns the number of units of a frame, at most [`FRAME_UNITS_MAX`] for a checked spec.
     pub fn units(&self) -> u32 {
         u32::try_from(self.indices.div_ceil(u64::from(self.chunk))).unwrap_or(u32::MAX)
     }
 
-    /// Indices of a frame.
+    /// Returns the number of indices of a frame.
     pub fn indices(&self) -> u64 {
         self.indices
     }
 
-    /// First index and number of indices of a unit; None beyond the last.
+    /// Returns the first index and the number of indices of a unit; None beyond the last.
     pub fn range(&self, unit: UnitIndex) -> Option<(u64, u32)> {
         let first = u64::from(unit.0) * u64::from(self.chunk);
         let left = self.indices.checked_sub(first).filter(|left| *left > 0)?;

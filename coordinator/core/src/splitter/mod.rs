@@ -33,7 +33,7 @@ pub enum Split {
 }
 
 impl Split {
-    /// The split of a checked job.
+    /// Computes the split of a checked job.
     pub fn of(kind: &JobKind) -> Self {
         match kind {
             JobKind::Render(render) => Self::Tiles(Grid::of(render)),
@@ -41,7 +41,7 @@ impl Split {
         }
     }
 
-    /// Units of a frame: at most [`FRAME_UNITS_MAX`] for a checked spec.
+    /// Returns the number of units of a frame, at most [`FRAME_UNITS_MAX`] for a checked spec.
     pub fn units(&self) -> u32 {
         match self {
             Self::Tiles(grid) => grid.units(),
@@ -49,15 +49,15 @@ impl Split {
         }
     }
 
-    /// A unit of a frame of which nothing is rendered may be leased: it is of the first round,
-    /// where there are rounds.
+    /// Whether a unit of an untouched frame may be leased: with rounds, only units of the first
+    /// round.
     pub(crate) fn begins_with(&self, unit: UnitIndex) -> bool {
         let Self::Tiles(grid) = self else { return true };
         grid.rounds.is_none_or(|rounds| rounds.round_of(grid.tile_and_pass(unit).1) == 1)
     }
 
-    /// Units and work of a frame of which nothing is rendered, as far as it is known: of the first
-    /// round, where there are rounds.
+    /// Returns the units and work of an untouched frame, as far as known: with rounds, those of the
+    /// first round.
     pub(crate) fn first_work(&self) -> (u32, u64) {
         let Self::Tiles(grid) = self else { return (self.units(), self.frame_camera_samples()) };
         let Some(rounds) = grid.rounds else { return (self.units(), self.frame_camera_samples()) };
@@ -65,12 +65,13 @@ impl Split {
         (grid.tiles() * rounds.passes_through(1), pixels * u64::from(rounds.samples(1)))
     }
 
-    /// Frames are sampled in rounds.
+    /// Whether frames are sampled in rounds.
     pub(crate) fn has_rounds(&self) -> bool {
         matches!(self, Self::Tiles(grid) if grid.rounds.is_some())
     }
 
-    /// Work of a frame: camera samples, or indices; at most, where there are rounds.
+    /// Returns the work of a frame in camera samples or indices; with rounds, the most that is
+    /// possible.
     pub fn frame_camera_samples(&self) -> u64 {
         match self {
             Self::Tiles(grid) => grid.frame_camera_samples(),
@@ -78,7 +79,7 @@ impl Split {
         }
     }
 
-    /// Work of a unit: camera samples, or indices; 0 beyond the last.
+    /// Returns the work of a unit in camera samples or indices; 0 beyond the last.
     pub fn unit_camera_samples(&self, unit: UnitIndex) -> u64 {
         match self {
             Self::Tiles(grid) => grid.unit_camera_samples(unit),
@@ -86,7 +87,7 @@ impl Split {
         }
     }
 
-    /// Samples per pixel of a unit, or its indices; 0 beyond the last.
+    /// Returns the samples per pixel of a unit, or its indices; 0 beyond the last.
     pub fn unit_size(&self, unit: UnitIndex) -> u32 {
         match self {
             Self::Tiles(grid) => grid.unit(unit).map_or(0, |(_, samples)| samples.count),
@@ -94,7 +95,7 @@ impl Split {
         }
     }
 
-    /// Work of so many samples per pixel of a unit: camera samples, or indices.
+    /// Returns the work of so many samples per pixel of a unit, in camera samples or indices.
     pub fn camera_samples(&self, unit: UnitIndex, size: u32) -> u64 {
         match self {
             Self::Tiles(grid) => {
@@ -107,7 +108,7 @@ impl Split {
         }
     }
 
-    /// What a unit is, with the result that is fed to its frame; None beyond the last.
+    /// Returns the task of a unit, with the result that is fed to its frame; None beyond the last.
     pub fn task(&self, unit: UnitIndex, feed: Option<BlobHash>) -> Option<Task> {
         match self {
             Self::Tiles(grid) => {
@@ -128,7 +129,7 @@ pub struct Grid {
     height: u32,
     tile: u32,
     spp: u32,
-    /// Samples of a pass; 0 where rounds say.
+    /// Samples per pixel of a pass; 0 if rounds decide.
     pass_samples: u32,
     rounds: Option<Rounds>,
 }
@@ -171,37 +172,37 @@ impl Grid {
         u64::from(self.spp).div_ceil(passes) as u32
     }
 
-    /// Tiles across.
+    /// Returns the number of tiles in a row.
     pub fn columns(&self) -> u32 {
         self.width.div_ceil(self.tile)
     }
 
-    /// Tiles of a frame.
+    /// Returns the number of tiles of a frame.
     pub fn tiles(&self) -> u32 {
         self.columns() * self.height.div_ceil(self.tile)
     }
 
-    /// Sample passes of a tile.
+    /// Returns the number of sample passes of a tile.
     pub fn passes(&self) -> u32 {
         self.rounds.map_or_else(|| self.spp.div_ceil(self.pass_samples), |rounds| rounds.passes())
     }
 
-    /// The rounds that its frames are sampled in; None where every tile has all passes.
+    /// Returns the rounds that frames are sampled in; None if every tile has all passes.
     pub fn rounds(&self) -> Option<Rounds> {
         self.rounds
     }
 
-    /// Units of a frame: at most [`FRAME_UNITS_MAX`] for a checked spec.
+    /// Returns the number of units of a frame, at most [`FRAME_UNITS_MAX`] for a checked spec.
     pub fn units(&self) -> u32 {
         self.tiles() * self.passes()
     }
 
-    /// Camera samples of a frame: pixels × spp.
+    /// Returns the camera samples of a frame: pixels × spp.
     pub fn frame_camera_samples(&self) -> u64 {
         u64::from(self.width) * u64::from(self.height) * u64::from(self.spp)
     }
 
-    /// Pixels of a tile by its index; None beyond the last.
+    /// Returns the pixels of a tile; None beyond the last.
     pub fn tile_rect(&self, tile: u32) -> Option<TileRect> {
         if tile >= self.tiles() {
             return None;
@@ -212,7 +213,7 @@ impl Grid {
         Some(TileRect { x, y, width, height })
     }
 
-    /// Samples of a pass by its index; None beyond the last.
+    /// Returns the samples of a pass; None beyond the last.
     pub fn sample_range(&self, pass: u32) -> Option<SampleRange> {
         if let Some(rounds) = self.rounds {
             return rounds.sample_range(pass);
@@ -224,24 +225,24 @@ impl Grid {
         Some(SampleRange { first, count: self.pass_samples.min(self.spp - first) })
     }
 
-    /// Pixels and samples of a unit; None beyond the last.
+    /// Returns the pixels and samples of a unit; None beyond the last.
     pub fn unit(&self, unit: UnitIndex) -> Option<(TileRect, SampleRange)> {
         let (tile, pass) = self.tile_and_pass(unit);
         Some((self.tile_rect(tile)?, self.sample_range(pass)?))
     }
 
-    /// Tile and pass of a unit.
+    /// Returns the tile and the pass of a unit.
     pub fn tile_and_pass(&self, unit: UnitIndex) -> (u32, u32) {
         (unit.0 / self.passes(), unit.0 % self.passes())
     }
 
-    /// The unit of a tile and a pass; None beyond the last of either.
+    /// Returns the unit of a tile and a pass; None beyond the last of either.
     pub fn unit_of(&self, tile: u32, pass: u32) -> Option<UnitIndex> {
         (tile < self.tiles() && pass < self.passes())
             .then(|| UnitIndex(tile * self.passes() + pass))
     }
 
-    /// Camera samples of a unit: its pixels × its samples; 0 beyond the last.
+    /// Returns the camera samples of a unit: its pixels × its samples; 0 beyond the last.
     pub fn unit_camera_samples(&self, unit: UnitIndex) -> u64 {
         self.unit(unit).map_or(0, |(tile, samples)| {
             u64::from(tile.width) * u64::from(tile.height) * u64::from(samples.count)

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Bits below a length that the owner knows.
+/// A set of bits below a length that the owner knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bitmap {
     words: Vec<u64>,
@@ -46,8 +46,8 @@ impl Bitmap {
         self.ones
     }
 
-    /// The count stands for the bits, there are words for exactly `bits` of them, and none beyond
-    /// is set.
+    /// Whether the count matches the bits, there are words for exactly `bits` of them, and no bit
+    /// beyond is set.
     pub(crate) fn is_sound(&self, bits: u32) -> bool {
         let counted: u32 = self.words.iter().map(|word| word.count_ones()).sum();
         let tail_clear = match (bits % 64, self.words.last()) {
@@ -57,7 +57,7 @@ impl Bitmap {
         counted == self.ones && self.words.len() == bits.div_ceil(64) as usize && tail_clear
     }
 
-    /// The first clear bit at or after `from`, below `bits`.
+    /// Returns the first clear bit at or after `from`, below `bits`.
     pub(crate) fn first_clear(&self, from: u32, bits: u32) -> Option<u32> {
         let mut bit = from;
         while bit < bits {

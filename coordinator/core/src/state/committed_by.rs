@@ -4,22 +4,22 @@
 use std::collections::BTreeMap;
 use tessera_protocol::ids::{NodeId, UnitIndex};
 
-/// Nodes of one frame that can be told apart; units of any beyond have no known maker, and cannot
-/// be taken back.
+/// Most nodes of one frame that are told apart. The node of further units is unknown, and they
+/// cannot be taken back.
 const NODES_MAX: usize = u16::MAX as usize - 1;
 
-/// CommittedBy by unit.
+/// For each unit, the node that committed it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct CommittedBy {
     nodes: Vec<NodeId>,
     places: BTreeMap<NodeId, u16>,
-    /// Place among `nodes`, counted from 1; 0: nobody. As long as the largest unit that has one.
+    /// Index of each unit's node among `nodes`, from 1; 0 if none. Ends with the largest unit that
+    /// has one.
     of: Vec<u16>,
 }
 
 impl CommittedBy {
-    /// Takes a part in, as [`Self::parts`] gave it, behind those before; false where it makes no
-    /// sense.
+    /// Appends a part, as [`Self::parts`] returned it; false if it is invalid.
     pub(crate) fn extend(&mut self, nodes: Vec<NodeId>, of: Vec<u16>, units_max: usize) -> bool {
         self.nodes.extend(nodes);
         self.of.extend(of);
@@ -29,12 +29,12 @@ impl CommittedBy {
             && self.of.iter().all(|place| usize::from(*place) <= self.nodes.len())
     }
 
-    /// All nodes, and the place of each unit's among them, counted from 1.
+    /// Returns all nodes, and the index of each unit's node among them, from 1.
     pub(crate) fn parts(&self) -> (&[NodeId], &[u16]) {
         (&self.nodes, &self.of)
     }
 
-    /// A unit is committed.
+    /// Notes the node of a committed unit.
     pub(crate) fn set(&mut self, unit: UnitIndex, node: NodeId) {
         let place = match self.places.get(&node) {
             Some(place) => *place,
@@ -48,7 +48,7 @@ impl CommittedBy {
         self.put(unit, place);
     }
 
-    /// A unit is open again.
+    /// Forgets the node of a unit that is open again.
     pub(crate) fn clear(&mut self, unit: UnitIndex) {
         self.put(unit, 0);
     }
@@ -61,7 +61,7 @@ impl CommittedBy {
         self.of[index] = place;
     }
 
-    /// Units of a node, in their order.
+    /// Returns the units of a node, in their order.
     pub(crate) fn units_of(&self, node: NodeId) -> impl Iterator<Item = UnitIndex> + '_ {
         let place = self.places.get(&node).copied();
         let units = place
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_are_found_by_their_maker_until_they_are_taken_back() {
+    fn units_are_found_by_their_node_until_they_are_taken_back() {
         let node = |number| NodeId(uuid::Uuid::from_u128(number));
         let mut committed_by = CommittedBy::default();
         for (unit, maker) in [(5, 1), (0, 2), (7, 1), (2, 2)] {

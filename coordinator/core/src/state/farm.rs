@@ -1,5 +1,5 @@
-//! All durable state: what the journal tells, and nothing else. Changed by records only, so that
-//! replay and life are one path.
+//! All durable state: exactly what the journal says. Changed only by records, so that replay and
+//! normal operation share one path.
 
 use crate::journal::{Commit, EndedAttempt, Record, Redone};
 use crate::state::job::{Job, Pause};
@@ -10,31 +10,31 @@ use tessera_protocol::ids::{Epoch, FrameNumber, JobId, NodeId, UnitKey};
 use tessera_protocol::node::SampleRange;
 use tessera_protocol::status::FailureNote;
 
-/// Commits that are remembered with their epoch, so that a result sent again is acknowledged again.
-/// Results wait for their acknowledgement for seconds; a later repeat is answered `Unwanted`, which
-/// the node treats the same.
+/// Most commits that are remembered with their epoch, so that a repeated result is acknowledged
+/// again. Results wait seconds for their acknowledgement; a later repeat is answered `Unwanted`,
+/// which the node treats the same.
 pub(crate) const RECENT_COMMITS_MAX: usize = 8192;
 
-/// The durable state.
+/// The farm as the journal describes it: jobs, drained nodes, trust and reserved epochs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Farm {
     pub(in crate::state) epochs_reserved: Epoch,
     pub(in crate::state) jobs: BTreeMap<JobId, Job>,
     /// Jobs by the order of their acceptance.
     pub(in crate::state) order: Vec<JobId>,
-    /// Nodes that an operator took out of work.
+    /// Nodes that an operator has drained.
     pub(in crate::state) drained: BTreeSet<NodeId>,
     pub(in crate::state) recent: BTreeMap<Epoch, UnitKey>,
     pub(in crate::state) trust: Trust,
 }
 
 impl Farm {
-    /// A job that was accepted and not forgotten.
+    /// Returns a job that was accepted and not forgotten.
     pub(crate) fn job(&self, id: JobId) -> Option<&Job> {
         self.jobs.get(&id)
     }
 
-    /// All jobs, by id.
+    /// Returns all jobs, by id.
     pub(crate) fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.jobs.values()
     }
@@ -44,28 +44,27 @@ impl Farm {
         &self.order
     }
 
-    /// An operator took the node out of work.
+    /// Whether an operator has drained the node.
     pub(crate) fn is_drained(&self, node: NodeId) -> bool {
         self.drained.contains(&node)
     }
 
-    /// The newest commits, by epoch; at most [`RECENT_COMMITS_MAX`].
+    /// Returns the newest commits, by epoch; at most [`RECENT_COMMITS_MAX`].
     pub(crate) fn recent_commits(&self) -> &BTreeMap<Epoch, UnitKey> {
         &self.recent
     }
 
-    /// How well nodes are known.
+    /// Returns how well nodes are known.
     pub(crate) fn trust(&self) -> &Trust {
         &self.trust
     }
 
-    /// The first epoch that is not reserved.
+    /// Returns the first epoch that is not reserved.
     pub(crate) fn epochs_reserved(&self) -> Epoch {
         self.epochs_reserved
     }
 
-    /// Takes a record in. An error says why it contradicts what was before; the state is then of no
-    /// use any more.
+    /// Applies a record. An error says how it contradicts the state, which must then be discarded.
     pub(crate) fn apply(&mut self, record: &Record) -> Result<(), String> {
         match record {
             Record::EpochsReserved { up_to } => self.reserve(*up_to),
@@ -233,7 +232,7 @@ impl Farm {
         Ok(())
     }
 
-    /// Takes a job out that has ended.
+    /// Removes a job that has ended.
     pub(crate) fn forget(&mut self, id: JobId) -> Result<(), String> {
         match self.jobs.get(&id) {
             None => Err(format!("job {id} is forgotten, and was never accepted")),
@@ -246,7 +245,7 @@ impl Farm {
         }
     }
 
-    /// The place of the next job among all that were accepted: behind every job that is known.
+    /// Returns the number of the next job in the order of acceptance, after every known job.
     pub(crate) fn next_order(&self) -> u64 {
         self.order.last().and_then(|id| self.jobs.get(id)).map_or(0, |job| job.order + 1)
     }

@@ -17,19 +17,19 @@ use tessera_protocol::status::{FrameFile, FrameState, RoundStatus};
 /// Durable state of a frame.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Frame {
-    /// Nothing has happened to it.
+    /// Nothing durable has happened to any of its units.
     Untouched,
     /// Some units are committed or troubled, or are to be checked, or a round is to be measured.
     Open(Box<OpenFrame>),
     /// All units are committed, and none is to be checked any more; its files are to be made.
     Complete(Box<OpenFrame>),
-    /// Finished.
+    /// Its files are stored.
     Done(DoneFrame),
-    /// It cannot finish.
+    /// It has failed for good.
     Failed(Box<FailedFrame>),
 }
 
-/// A frame that is not finished.
+/// State of a frame that has begun and is not finished.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OpenFrame {
     pub(in crate::state) committed: Bitmap,
@@ -39,37 +39,37 @@ pub(crate) struct OpenFrame {
     pub(in crate::state) checks: BTreeMap<UnitIndex, Check>,
     /// Committed units that another node has rendered alike.
     pub(in crate::state) verified: Bitmap,
-    /// In parts of their own in a snapshot.
+    /// Node of each committed unit. In parts of its own in a snapshot.
     #[serde(skip)]
     pub(in crate::state) committed_by: CommittedBy,
     /// Units that are committed in parts, or have some of them. In parts of their own in a
     /// snapshot.
     #[serde(skip)]
     pub(in crate::state) parts: Parts,
-    /// Of a frame that is sampled in rounds. In a part of its own in a snapshot.
+    /// Rounds, if the frame is sampled in rounds. In a part of its own in a snapshot.
     #[serde(skip)]
     pub(in crate::state) rounds: Option<Box<FrameRounds>>,
 }
 
-/// What became of a frame that is finished.
+/// Facts about a finished frame.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DoneFrame {
     pub(crate) files: Vec<FrameFile>,
-    /// Of a frame that was sampled in rounds. In a part of its own in a snapshot.
+    /// Cost of a frame that was sampled in rounds. In a part of its own in a snapshot.
     #[serde(skip)]
     pub(crate) spent: Option<Spent>,
 }
 
-/// What a finished frame took, where that is not the same for all.
+/// Cost of a finished frame, if it differs between frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Spent {
     pub(crate) units: u32,
     pub(crate) camera_samples: u64,
-    /// Samples per pixel at most.
+    /// Largest number of samples per pixel.
     pub(crate) samples: u32,
 }
 
-/// What became of a frame that failed.
+/// Facts about a failed frame.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FailedFrame {
     pub(crate) reason: String,
@@ -80,25 +80,25 @@ pub(crate) struct FailedFrame {
 /// Ended attempts of one open unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Trouble {
-    /// Attempts that failed.
+    /// Number of attempts that failed.
     pub(crate) failed: u8,
     /// Leases that expired or were lost.
     pub(crate) lost: u8,
-    /// The newest of them.
+    /// Epoch of the newest ended lease.
     pub(crate) epoch: Epoch,
-    /// Whose it was.
+    /// Node that held the newest ended lease.
     pub(crate) node: NodeId,
-    /// It failed, so that no result of it is wanted.
+    /// Whether the newest lease failed, so that its result is refused.
     pub(crate) disowned: bool,
 }
 
 impl Frame {
-    /// Done or failed.
+    /// Whether it is done or failed.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self, Self::Done(_) | Self::Failed(_))
     }
 
-    /// The unit may still be committed.
+    /// Whether the unit may still be committed.
     pub(crate) fn unit_is_open(&self, unit: UnitIndex, split: &Split) -> bool {
         match self {
             Self::Untouched => split.begins_with(unit),
@@ -107,7 +107,7 @@ impl Frame {
         }
     }
 
-    /// A result of the unit is wanted: to be committed, or to be compared with the one that is.
+    /// Whether a result of the unit is wanted, to be committed or compared.
     pub(crate) fn unit_is_wanted(&self, unit: UnitIndex, split: &Split) -> bool {
         self.unit_is_open(unit, split) || self.check(unit).is_some()
     }
@@ -120,7 +120,7 @@ impl Frame {
         }
     }
 
-    /// What is known of a frame that is not finished, and has begun.
+    /// Returns the state of a frame that has begun and is not finished.
     pub(crate) fn unfinished(&self) -> Option<&OpenFrame> {
         match self {
             Self::Open(open) | Self::Complete(open) => Some(open),
@@ -128,7 +128,7 @@ impl Frame {
         }
     }
 
-    /// Complete or open again, as its units, checks and rounds have it.
+    /// Makes the frame complete or open, according to its units, checks and rounds.
     pub(crate) fn settle(&mut self, split: &Split) {
         let (Self::Open(open) | Self::Complete(open)) = self else { return };
         let last_round = open.rounds.as_ref().is_none_or(|rounds| rounds.is_over());
@@ -175,7 +175,7 @@ impl Frame {
         }
     }
 
-    /// The open form, made on first need. None where no unit may be committed any more.
+    /// Returns the open state, created on first use; None if no unit may be committed any more.
     pub(crate) fn open_mut(&mut self, split: &Split) -> Option<&mut OpenFrame> {
         if matches!(self, Self::Untouched) {
             let bitmap = || Bitmap::new(split.units());
@@ -240,24 +240,24 @@ impl OpenFrame {
         self.rounds.as_deref()
     }
 
-    /// The unit is part of the frame, as far as its rounds are known.
+    /// Whether the unit is part of the frame, as far as its rounds are known.
     pub(crate) fn has(&self, unit: UnitIndex) -> bool {
         self.rounds.as_ref().is_none_or(|rounds| rounds.has(unit))
     }
 
-    /// Units of the frame, as far as its rounds are known.
+    /// Returns the number of units, as far as the rounds are known.
     pub(crate) fn units(&self, split: &Split) -> u32 {
         self.rounds.as_ref().map_or_else(|| split.units(), |rounds| rounds.units())
     }
 
-    /// Camera samples of the frame, as far as its rounds are known.
+    /// Returns the number of camera samples, as far as the rounds are known.
     pub(crate) fn camera_samples(&self, split: &Split) -> u64 {
         self.rounds
             .as_ref()
             .map_or_else(|| split.frame_camera_samples(), |rounds| rounds.camera_samples())
     }
 
-    /// All units are committed that are known to be needed.
+    /// Whether all units that are known to be needed are committed.
     pub(crate) fn has_all(&self, split: &Split) -> bool {
         self.committed.ones() == self.units(split)
     }
@@ -274,7 +274,7 @@ impl OpenFrame {
         Some(unit)
     }
 
-    /// Units of the rounds after those of some units: what became of those decided about these.
+    /// Returns the units of rounds after those of the given units, which depend on their results.
     pub(crate) fn units_after(&self, units: &[UnitIndex]) -> Vec<UnitIndex> {
         let Some(rounds) = &self.rounds else { return Vec::new() };
         let Some(round) = units.iter().map(|unit| rounds.round_of(*unit)).min() else {
@@ -284,8 +284,8 @@ impl OpenFrame {
         known.map(UnitIndex).filter(|unit| rounds.round_of(*unit) > round).collect()
     }
 
-    /// Units were taken back: what was measured of them is void. False where units of later rounds
-    /// are still there.
+    /// Voids the measurements of units that were taken back. False if units of later rounds are
+    /// still present.
     pub(crate) fn rewind(&mut self, taken: &[UnitIndex]) -> bool {
         let Some(rounds) = &mut self.rounds else { return true };
         let Some(round) = taken.iter().map(|unit| rounds.round_of(*unit)).min() else {
@@ -297,8 +297,8 @@ impl OpenFrame {
         left == 0 && rounds.check(&self.committed).is_ok()
     }
 
-    /// Takes a result in, of all samples of a unit or of those that its parts lack; false where the
-    /// unit has one.
+    /// Adds a result with all samples of a unit, or with those that its parts lack. False if the
+    /// unit is committed.
     pub(crate) fn commit(&mut self, commit: &Commit, samples: u32) -> bool {
         let Commit { unit, epoch, node, hash, check } = *commit;
         if !self.committed.set(unit.0) {
@@ -316,8 +316,8 @@ impl OpenFrame {
         true
     }
 
-    /// Takes a part in of an open unit that has `whole` samples. False where it does not begin
-    /// behind those that are there, or leaves none.
+    /// Adds a part of an open unit that has `whole` samples. False if it does not follow the
+    /// present parts, or completes the unit.
     pub(crate) fn commit_part(&mut self, commit: &Commit, range: SampleRange, whole: u32) -> bool {
         let SampleRange { first, count: samples } = range;
         let unit = commit.unit;
@@ -332,8 +332,8 @@ impl OpenFrame {
         true
     }
 
-    /// The parts of an open unit are not wanted any more, nor any result of a lease below an epoch.
-    /// None where it has no parts.
+    /// Drops the parts of an open unit, and refuses results of leases below an epoch. None if it
+    /// has no parts.
     pub(crate) fn drop_parts(&mut self, unit: UnitIndex, below: Epoch) -> Option<Vec<UnitPart>> {
         if self.committed.get(unit.0) || !self.parts.has(unit) {
             return None;
@@ -342,23 +342,23 @@ impl OpenFrame {
         Some(self.parts.remove(unit))
     }
 
-    /// No result of a lease up to this one is wanted any more; attempts that ended still count.
+    /// Refuses results of leases up to this one. Ended attempts still count.
     fn disown(&mut self, unit: UnitIndex, epoch: Epoch, node: NodeId) {
         let none = Trouble { failed: 0, lost: 0, epoch, node, disowned: true };
         let trouble = self.troubled.entry(unit).or_insert(none);
         (trouble.epoch, trouble.node, trouble.disowned) = (epoch.max(trouble.epoch), node, true);
     }
 
-    /// The next part of a committed unit that is to be checked.
+    /// Opens the check of a committed unit's next part.
     fn open_next_check(&mut self, unit: UnitIndex) {
         if let Some((part, _)) = self.parts.to_check(unit) {
             self.checks.insert(unit, Check::new(part.result));
         }
     }
 
-    /// A unit's check ends without a verdict against it; it speaks for the unit where another node
-    /// has rendered it alike. Of a unit in parts, the check of one part, and that of the next
-    /// begins.
+    /// Ends a unit's check without a verdict against it. The unit is verified if another node
+    /// rendered it alike. Of a unit in parts, it ends the check of one part and opens that of the
+    /// next.
     pub(crate) fn end_check(&mut self, unit: UnitIndex, verified: bool) -> Option<Check> {
         let check = self.checks.remove(&unit)?;
         if self.parts.has(unit) {
@@ -370,8 +370,8 @@ impl OpenFrame {
         Some(check)
     }
 
-    /// A committed unit is open again; false where it was not committed. No result of a lease below
-    /// an epoch is wanted.
+    /// Opens a committed unit again, and refuses results of leases below an epoch. False if it was
+    /// not committed.
     pub(crate) fn take_back(&mut self, unit: UnitIndex, below: Epoch) -> bool {
         if !self.committed.clear(unit.0) {
             return false;
@@ -386,7 +386,8 @@ impl OpenFrame {
         true
     }
 
-    /// Committed units of a node, or with parts of its, that no other node has rendered alike.
+    /// Returns the units that a node committed, or has parts in, and that no other node has
+    /// rendered alike.
     pub(crate) fn unverified_of(&self, node: NodeId) -> Vec<UnitIndex> {
         let blind = |unit: &UnitIndex| !self.verified.get(unit.0) && !self.parts.has(*unit);
         let mut units: Vec<UnitIndex> = self.committed_by.units_of(node).filter(blind).collect();
@@ -395,12 +396,12 @@ impl OpenFrame {
         units
     }
 
-    /// Open units with parts of a node.
+    /// Returns the open units with parts of a node.
     pub(crate) fn open_parts_of(&self, node: NodeId) -> Vec<UnitIndex> {
         self.parts.units_of(node).filter(|unit| !self.committed.get(unit.0)).collect()
     }
 
-    /// Samples of a lease on a unit that has these in all.
+    /// Returns the samples for a lease on a unit that has these in all.
     pub(crate) fn wanted_samples(&self, unit: UnitIndex, whole: SampleRange) -> SampleRange {
         self.parts.wanted(unit, whole, self.committed.get(unit.0))
     }

@@ -1,5 +1,5 @@
-//! The durable state of a running core, and the records of the step under way. Guards that only
-//! records change the state, so that a replay comes to the same.
+//! The durable state of a running core, and the records of the current step. Makes sure that only
+//! records change the state, so that a replay gives the same state.
 
 use crate::journal::{Commit, Record};
 use crate::state::farm::Farm;
@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use tessera_protocol::ids::{FrameNumber, JobId, UnitKey};
 
-/// Commits in one record at most: 4096 of 60 bytes are a quarter of a megabyte.
+/// Most commits in one record: 4096 of 60 bytes are a quarter of a megabyte.
 const COMMITS_MAX: usize = 4096;
 
-/// The durable state, which can be read freely and is changed by records only.
+/// The durable state, which anyone may read and only records change.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     farm: Farm,
@@ -29,19 +29,19 @@ impl Deref for Ledger {
 }
 
 impl Ledger {
-    /// A ledger that goes on from a state.
+    /// Creates a ledger that continues from a state.
     pub(crate) fn new(farm: Farm) -> Self {
         Self { farm, ..Self::default() }
     }
 
-    /// Writes a fact down: it is true from now on, here and after a restart.
+    /// Records a fact: it is true from now on, here and after a restart.
     pub(crate) fn record(&mut self, record: Record) {
         self.flush_commits();
         self.farm.apply(&record).expect("what is recorded has been checked against the state");
         self.records.push(record);
     }
 
-    /// Writes a commit down, in one record with the others of its frame in this step.
+    /// Records a commit, in one record with the others of its frame in this step.
     pub(crate) fn record_commit(&mut self, unit: UnitKey, commit: Commit) {
         let record =
             Record::UnitsCommitted { job: unit.job, frame: unit.frame, commits: vec![commit] };
@@ -49,7 +49,7 @@ impl Ledger {
         self.commits.entry((unit.job, unit.frame)).or_default().push(commit);
     }
 
-    /// The records of the step, which is over.
+    /// Takes the records of the finished step.
     pub(crate) fn take_records(&mut self) -> Vec<Record> {
         self.flush_commits();
         std::mem::take(&mut self.records)

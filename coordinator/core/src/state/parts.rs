@@ -1,6 +1,6 @@
-//! Units that are committed in several parts, because nodes had to leave in the middle of them:
-//! which samples are there, who made them, and what of them is still to be checked. Data alone, of
-//! one frame; exceptions, so that a frame without any pays nothing.
+//! Units that are committed in several parts because nodes had to leave before the end: which
+//! samples are present, which node made them, and what is still to be checked. Data only, for one
+//! frame; stored as exceptions, so that a frame without parts pays nothing.
 
 use crate::state::votes::Vote;
 use serde::{Deserialize, Serialize};
@@ -8,25 +8,25 @@ use std::collections::BTreeMap;
 use tessera_protocol::ids::{NodeId, UnitIndex};
 use tessera_protocol::node::SampleRange;
 
-/// Parts that an open unit has at most; what is handed in beyond is not kept. Each part costs a
-/// lease, and a check where it is chosen.
+/// Most parts of an open unit; further parts are not kept. Each part costs a lease, and a check if
+/// it is chosen.
 pub(crate) const PARTS_MAX: usize = 4;
 
-/// How far a part is known to be right.
+/// Whether a part was checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Standing {
-    /// Nobody is to look at it.
+    /// No node will check it.
     Unchecked,
-    /// Another node renders it again, once the unit is whole.
+    /// Another node renders it again once the unit is complete.
     ToCheck,
-    /// Another node has rendered it alike.
+    /// Another node rendered it alike.
     Alike,
 }
 
 /// A committed range of a unit's samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct UnitPart {
-    /// Samples per pixel, behind those of the parts before.
+    /// Samples per pixel, after those of earlier parts.
     pub(crate) samples: u32,
     pub(crate) result: Vote,
     pub(crate) standing: Standing,
@@ -54,7 +54,7 @@ impl Parts {
         self.0.iter().map(|(unit, parts)| (*unit, parts.as_slice()))
     }
 
-    /// Samples per pixel that a unit has of its parts.
+    /// Returns the samples per pixel of a unit's parts together.
     pub(crate) fn samples(&self, unit: UnitIndex) -> u32 {
         total(self.of(unit))
     }
@@ -63,7 +63,7 @@ impl Parts {
         self.0.entry(unit).or_default().push(part);
     }
 
-    /// Puts a unit in as a snapshot has it; false where it is there already.
+    /// Restores a unit from a snapshot; false if it is present already.
     pub(crate) fn restore(&mut self, unit: UnitIndex, parts: Vec<UnitPart>) -> bool {
         self.0.insert(unit, parts).is_none()
     }
@@ -72,7 +72,7 @@ impl Parts {
         self.0.remove(&unit).unwrap_or_default()
     }
 
-    /// The part that is to be checked next, and its samples, counted from the unit's first.
+    /// Returns the part that is to be checked next, and its samples, counted from the unit's first.
     pub(crate) fn to_check(&self, unit: UnitIndex) -> Option<(&UnitPart, SampleRange)> {
         let parts = self.of(unit);
         let position = parts.iter().position(|part| part.standing == Standing::ToCheck)?;
@@ -80,7 +80,7 @@ impl Parts {
         Some((part, SampleRange { first: total(&parts[..position]), count: part.samples }))
     }
 
-    /// The check of the part that is to be checked next is over.
+    /// Ends the check of the part that was to be checked next.
     pub(crate) fn end_check(&mut self, unit: UnitIndex, alike: bool) {
         let parts = self.0.get_mut(&unit).into_iter().flatten();
         if let Some(part) = parts.into_iter().find(|part| part.standing == Standing::ToCheck) {
@@ -88,7 +88,7 @@ impl Parts {
         }
     }
 
-    /// Units with a part of a node's that nobody has rendered alike.
+    /// Returns the units with a part of a node that no other node has rendered alike.
     pub(crate) fn units_of(&self, node: NodeId) -> impl Iterator<Item = UnitIndex> + '_ {
         let blind =
             move |part: &UnitPart| part.result.node == node && part.standing != Standing::Alike;
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_gets_what_is_missing_and_a_check_the_part_that_it_is_about() {
+    fn leases_get_missing_samples_and_checks_get_their_part() {
         let mut parts = Parts::default();
         let whole = range(100, 32);
         assert_eq!(parts.wanted(UNIT, whole, false), whole);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_blamed_for_parts_that_nobody_has_rendered_alike() {
+    fn a_node_is_blamed_for_parts_that_no_other_node_confirms() {
         let mut parts = Parts::default();
         parts.push(UNIT, part(1, 10, Standing::ToCheck));
         parts.push(UNIT, part(2, 6, Standing::Unchecked));

@@ -1,6 +1,6 @@
-//! How a frame's rounds go, where it is sampled until its noise is low enough, or for a time: which
-//! round is open, and after which each tile has ended. Data only; who measures is the shell's, and
-//! when is in `frames`.
+//! The rounds of a frame that is sampled until its noise is low enough, or for a time: which round
+//! is open, and after which round each tile has ended. Data only: the shell measures, and `frames`
+//! decides when.
 
 use crate::splitter::{Grid, Split};
 use crate::state::bitmap::Bitmap;
@@ -9,17 +9,17 @@ use tessera_protocol::ids::UnitIndex;
 use tessera_protocol::node::TileRect;
 use tessera_protocol::rounds::Rounds;
 
-/// Some tiles of a frame, a bit each.
+/// A set of tiles of one frame, stored as bits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TileSet(Vec<u8>);
 
 impl TileSet {
-    /// Whether a tile is one of them.
+    /// Whether a tile is in the set.
     pub fn contains(&self, tile: u32) -> bool {
         self.0.get(tile as usize / 8).is_some_and(|byte| byte >> (tile % 8) & 1 == 1)
     }
 
-    /// Bytes that it takes.
+    /// Number of bytes that the set takes.
     fn len(&self) -> usize {
         self.0.len()
     }
@@ -39,42 +39,42 @@ impl FromIterator<u32> for TileSet {
     }
 }
 
-/// The rounds of a frame as they are written down.
+/// The rounds of a frame in the form of a snapshot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WrittenRounds {
-    /// The newest round.
+    /// Newest round, from 1.
     pub(crate) round: u32,
-    /// By tile, the one after which it ended, 0 for one that goes on.
+    /// For each tile, the round after which it ended, or 0 if it continues.
     pub(crate) ended: Vec<u8>,
-    /// The last that was ever opened.
+    /// Last round that was ever opened.
     pub(crate) opened: u32,
-    /// The farm's time so far, milliseconds, where it is counted.
+    /// Share of the farm's time that was used, in milliseconds, if it is counted.
     pub(crate) spent_millis: u64,
 }
 
-/// The rounds of one frame. Follows from what was measured, so that it is the same wherever the
+/// The rounds of one frame. Depends only on the measurements, so that it is the same wherever the
 /// frame is rendered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FrameRounds {
     grid: Grid,
     rounds: Rounds,
-    /// The one that is open, or has just been rendered; from 1.
+    /// Round that is open, or is complete but not measured; from 1.
     round: u32,
-    /// By tile: the round after which it ended; 0 for one that goes on.
+    /// For each tile, the round after which it ended, or 0 if it continues.
     ended: Vec<u8>,
-    /// The last that was ever opened: beyond `round` where units have been taken back since.
+    /// Last round that was ever opened. Greater than `round` if units have been taken back since.
     opened: u32,
-    /// The farm's time that the frame had had when its last round ended, milliseconds, where it is
+    /// Share of the farm's time that was used until the last round ended, in milliseconds, if it is
     /// counted.
     spent_millis: u64,
-    /// Units of all rounds so far, and their camera samples: what `ended` comes to.
+    /// Number of units of all rounds so far, and below their camera samples; both follow from
+    /// `ended`.
     units: u32,
     camera_samples: u64,
 }
 
 impl FrameRounds {
-    /// The rounds of a frame of which nothing is rendered; None of one that is not sampled in
-    /// rounds.
+    /// Returns the rounds of a frame that has not begun; None if it is not sampled in rounds.
     pub fn of(split: &Split) -> Option<Self> {
         let Split::Tiles(grid) = *split else { return None };
         let ended = vec![0; grid.tiles() as usize];
@@ -92,7 +92,7 @@ impl FrameRounds {
         Some(rounds.counted())
     }
 
-    /// The rounds as a snapshot has them; None where they make no sense.
+    /// Restores the rounds from a snapshot; None if they contradict themselves.
     pub(crate) fn restored(split: &Split, written: WrittenRounds) -> Option<Self> {
         let WrittenRounds { round, ended, opened, spent_millis } = written;
         let rounds = Self::of(split)?;
@@ -115,17 +115,17 @@ impl FrameRounds {
         self
     }
 
-    /// The round that is open, or has just been rendered; from 1.
+    /// Round that is open, or is complete but not measured; from 1.
     pub fn round(&self) -> u32 {
         self.round
     }
 
-    /// Rounds at most.
+    /// Returns the number of the last possible round.
     pub fn round_max(&self) -> u32 {
         self.rounds.count()
     }
 
-    /// Tiles of the frame.
+    /// Returns the number of tiles of the frame.
     pub fn tiles(&self) -> u32 {
         self.ended.len() as u32
     }
@@ -135,32 +135,32 @@ impl FrameRounds {
         &self.grid
     }
 
-    /// Whether a tile is of the newest round.
+    /// Whether a tile is in the newest round.
     pub fn goes_on(&self, tile: u32) -> bool {
         self.ended.get(tile as usize) == Some(&0)
     }
 
-    /// Tiles of the newest round.
+    /// Returns the number of tiles in the newest round.
     pub fn tiles_open(&self) -> u32 {
         self.ended.iter().filter(|end| **end == 0).count() as u32
     }
 
-    /// Samples per pixel of a tile of the newest round, after it.
+    /// Returns the samples per pixel of the newest round's tiles when it is complete.
     pub fn newest_samples(&self) -> u32 {
         self.rounds.samples(self.round)
     }
 
-    /// Passes of a tile in the rounds that it has.
+    /// Returns the number of passes of a tile in its rounds.
     pub fn passes(&self, tile: u32) -> u32 {
         self.rounds.passes_through(self.rounds_of(tile))
     }
 
-    /// Samples per pixel of a tile in the rounds that it has.
+    /// Returns the samples per pixel of a tile in its rounds.
     pub fn samples(&self, tile: u32) -> u32 {
         self.rounds.samples(self.rounds_of(tile))
     }
 
-    /// The first pass of the last round that a tile has: of the first round, its second pass.
+    /// Returns the first pass of a tile's last round; in the first round, its second pass.
     pub fn last_half(&self, tile: u32) -> u32 {
         match self.rounds_of(tile) {
             0 | 1 => 1,
@@ -168,7 +168,7 @@ impl FrameRounds {
         }
     }
 
-    /// Samples per pixel in the mean over the frame, in the rounds so far.
+    /// Returns the samples per pixel of the rounds so far, averaged over the frame.
     pub fn mean_samples(&self) -> f64 {
         let pixels: u64 =
             (0..self.tiles()).filter_map(|tile| self.grid.tile_rect(tile)).map(pixels_of).sum();
@@ -182,28 +182,28 @@ impl FrameRounds {
         }
     }
 
-    /// The round of a unit.
+    /// Returns the round that a unit belongs to.
     pub(crate) fn round_of(&self, unit: UnitIndex) -> u32 {
         self.rounds.round_of(self.grid.tile_and_pass(unit).1)
     }
 
-    /// The unit is of a round so far.
+    /// Whether the unit belongs to one of the rounds so far.
     pub fn has(&self, unit: UnitIndex) -> bool {
         let (tile, pass) = self.grid.tile_and_pass(unit);
         tile < self.tiles() && pass < self.passes(tile)
     }
 
-    /// Units of all rounds so far.
+    /// Returns the number of units of all rounds so far.
     pub fn units(&self) -> u32 {
         self.units
     }
 
-    /// Camera samples of all rounds so far.
+    /// Returns the number of camera samples of all rounds so far.
     pub(crate) fn camera_samples(&self) -> u64 {
         self.camera_samples
     }
 
-    /// The first unit at or after `from` that is of a round so far.
+    /// Returns the first unit at or after `from` that belongs to a round so far.
     pub(crate) fn first_from(&self, from: u32) -> Option<u32> {
         let (tile, pass) = self.grid.tile_and_pass(UnitIndex(from));
         match () {
@@ -213,12 +213,12 @@ impl FrameRounds {
         }
     }
 
-    /// No round comes after the newest.
+    /// Whether no further round follows.
     pub(crate) fn is_over(&self) -> bool {
         self.round >= self.rounds.count() || self.tiles_open() == 0
     }
 
-    /// The newest round has been rendered and measured: the next is for these tiles of it.
+    /// Ends the newest round, which is complete and measured. The next is for these of its tiles.
     pub fn end_round(&mut self, round: u32, going: &TileSet) -> Result<(), String> {
         if round != self.round || self.is_over() {
             return Err(format!(
@@ -230,7 +230,7 @@ impl FrameRounds {
         let known = |tile: &u32| !going.contains(*tile) || self.goes_on(*tile);
         if going.len() > self.ended.len().div_ceil(8) || !(0..self.tiles()).all(|tile| known(&tile))
         {
-            return Err(format!("tiles go on after round {round} that were not in it"));
+            return Err(format!("tiles continue after round {round} that were not in it"));
         }
         for (tile, end) in (0..).zip(&mut self.ended) {
             if *end == 0 && !going.contains(tile) {
@@ -245,8 +245,8 @@ impl FrameRounds {
         Ok(())
     }
 
-    /// What was measured after a round, and after any later one, is void: the round is open again
-    /// for the tiles that it was for.
+    /// Voids what was measured after a round and later ones: the round is open again for its former
+    /// tiles.
     pub(crate) fn rewind(&mut self, round: u32) {
         self.round = self.round.min(round);
         let void = |end: &&mut u8| u32::from(**end) >= round;
@@ -254,7 +254,7 @@ impl FrameRounds {
         *self = self.clone().counted();
     }
 
-    /// No unit is committed that is of no round so far.
+    /// Checks that every committed unit belongs to a round so far.
     pub(crate) fn check(&self, committed: &Bitmap) -> Result<(), String> {
         let known = std::iter::successors(self.first_from(0), |unit| self.first_from(unit + 1));
         let there = known.filter(|unit| committed.get(*unit)).count();
@@ -266,31 +266,31 @@ impl FrameRounds {
         }
     }
 
-    /// How it is written down.
+    /// Converts the rounds to the form of a snapshot.
     pub(crate) fn written(&self) -> WrittenRounds {
         let Self { round, opened, spent_millis, .. } = *self;
         WrittenRounds { round, ended: self.ended.clone(), opened, spent_millis }
     }
 
-    /// The farm's time that the frame had had when its last round ended, milliseconds, where it is
+    /// Share of the farm's time that was used until the last round ended, in milliseconds, if it is
     /// counted.
     pub(crate) fn spent_millis(&self) -> u64 {
         self.spent_millis
     }
 
-    /// The frame has had so much of the farm's time.
+    /// Notes the share of the farm's time that the frame has used, in milliseconds.
     pub(crate) fn note_spent(&mut self, millis: u64) {
         self.spent_millis = millis;
     }
 
-    /// All tiles of the newest round.
+    /// Returns the tiles of the newest round.
     pub(crate) fn open_tiles(&self) -> TileSet {
         (0..self.tiles()).filter(|tile| self.goes_on(*tile)).collect()
     }
 
-    /// Whether a next round for these tiles fits into a time, of which so much is spent: its
-    /// samples cost what those before them did. One that was opened before, and whose units were
-    /// taken back since, fits in any case.
+    /// Whether another round for these tiles fits into a time limit, of which a part is spent. Its
+    /// samples are expected to cost as much as earlier ones. A round that was opened before, and
+    /// whose units were taken back since, always fits.
     pub(crate) fn fits_another(
         &self,
         going: &TileSet,
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_is_for_the_tiles_that_go_on() {
+    fn a_round_covers_the_tiles_that_continue() {
         let mut rounds = rounds();
         assert_eq!(
             (rounds.round(), rounds.round_max(), units(&rounds)),
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_course_is_over_when_no_tile_goes_on() {
+    fn rounds_are_over_when_no_tile_continues() {
         let mut rounds = rounds();
         rounds.end_round(1, &tiles(&[])).unwrap();
         assert_eq!((rounds.is_over(), rounds.round(), rounds.units()), (true, 1, 6));
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rewound_round_is_open_for_the_tiles_that_it_was_for() {
+    fn a_rewound_round_is_open_for_its_former_tiles() {
         let mut rounds = rounds();
         rounds.end_round(1, &tiles(&[0, 2])).unwrap();
         let second = rounds.clone();
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_course_is_written_and_read_and_nonsense_is_not() {
+    fn rounds_round_trip_and_invalid_ones_are_refused() {
         let mut rounds = rounds();
         rounds.end_round(1, &tiles(&[1])).unwrap();
         let split = Split::Tiles(rounds.grid);
@@ -404,10 +404,10 @@ mod tests {
     }
 
     #[test]
-    fn a_round_fits_where_its_samples_cost_what_those_before_did() {
+    fn a_round_fits_if_its_samples_cost_as_much_as_before() {
         let mut rounds = rounds();
         let all = rounds.open_tiles();
-        // The second round doubles what is there; of the wide tiles alone it adds 32 samples for 64
+        // The second round doubles what is there; of only the wide tiles it adds 32 samples for 64
         // of 70 pixels.
         assert!(
             rounds.fits_another(&all, 5000, 10_000) && !rounds.fits_another(&all, 5001, 10_000)

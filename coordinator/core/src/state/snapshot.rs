@@ -16,7 +16,7 @@ use tessera_protocol::ids::{Epoch, Fingerprint, JobId, NodeId, UnitIndex, UnitKe
 use tessera_protocol::job::{JobSpec, described};
 use tessera_protocol::status::FailureNote;
 
-/// Frames in one part weigh at most about this many bytes, far below what the codec takes.
+/// Approximate limit of the bytes of the frames in one part, far below the codec's limit.
 const PART_BYTES: usize = 1 << 20;
 /// CommittedBy in one part: three bytes each at most, and 65,534 nodes of 16.
 const MAKERS_MAX: usize = 1 << 20;
@@ -25,16 +25,16 @@ const UNITS_IN_PARTS_MAX: usize = 4096;
 /// Finished frames in one part: some 20 bytes each at most.
 const SPENT_MAX: usize = 1 << 16;
 
-/// Versions of a part of a snapshot: those of a record.
+/// Versions of a part of a snapshot, the same as those of a record.
 const FORMAT: Format<SnapshotPart> =
     Format { what: "part of a snapshot", version: RECORD_VERSION, older: &[] };
 
-/// One part of a snapshot, small enough for the codec. All parts of one snapshot, in order, are the
-/// state.
+/// One part of a snapshot, small enough for the codec. All parts of a snapshot in their order are
+/// the state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SnapshotPart(pub(crate) Part);
 
-/// What one part holds.
+/// Content of one part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Part {
     Farm(FarmPart),
@@ -44,7 +44,7 @@ pub(crate) enum Part {
         from: u32,
         frames: Vec<Frame>,
     },
-    /// Who made the units of a frame that is not finished; in several parts where there are many.
+    /// Nodes of the units of an unfinished frame; in several parts if there are many.
     CommittedBy {
         job: JobId,
         position: u32,
@@ -55,7 +55,7 @@ pub(crate) enum Part {
         passed: Vec<(NodeId, u32)>,
         suspects: Vec<(NodeId, Suspect)>,
     },
-    /// A job, known from a part before, is paused.
+    /// Pause of a job that an earlier part names.
     Paused {
         job: JobId,
         pause: Pause,
@@ -206,7 +206,7 @@ fn push_frames(parts: &mut Vec<SnapshotPart>, job: &Job) {
     }
 }
 
-/// The nodes stand in the first part alone.
+/// Nodes are only in the first part.
 fn push_makers(
     parts: &mut Vec<SnapshotPart>,
     job: JobId,

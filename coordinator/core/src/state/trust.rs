@@ -18,31 +18,31 @@ pub(crate) struct Suspect {
     pub(crate) name: String,
     pub(crate) at: Moment,
     pub(crate) reason: String,
-    /// It did, and gets no work while another node lives. Otherwise nobody can tell whether it or
-    /// another one did.
+    /// Whether the node is known to be wrong: it gets no work while another node is connected.
+    /// Otherwise it is one of several nodes that may be wrong.
     pub(crate) guilty: bool,
 }
 
-/// All nodes that anything is known of.
+/// All nodes with checked results or suspicions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Trust {
-    /// Results of a node that another node has rendered alike.
+    /// For each node, the number of its results that another node has rendered alike.
     pub(in crate::state) passed: BTreeMap<NodeId, u32>,
     pub(in crate::state) suspects: BTreeMap<NodeId, Suspect>,
 }
 
 impl Trust {
-    /// Why a node is suspected; None where it is not.
+    /// Returns why a node is suspected; None if it is not.
     pub(crate) fn suspect_of(&self, node: NodeId) -> Option<&Suspect> {
         self.suspects.get(&node)
     }
 
-    /// All suspects.
+    /// Returns all suspected nodes, by id.
     pub(crate) fn suspects(&self) -> &BTreeMap<NodeId, Suspect> {
         &self.suspects
     }
 
-    /// A result of a node was rendered alike by another.
+    /// Counts a result of a node that another node has rendered alike.
     pub(crate) fn note_passed(&mut self, node: NodeId) {
         let passed = self.passed.entry(node).or_default();
         *passed = passed.saturating_add(1);
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_better_a_node_is_known_the_less_is_checked() {
+    fn well_known_nodes_are_checked_less() {
         let node = NodeId(uuid::Uuid::from_u128(1));
         let settings = Settings::default();
         let mut trust = Trust::default();

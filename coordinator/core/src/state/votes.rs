@@ -1,14 +1,14 @@
-//! What several nodes say about one unit, and what follows from it. Data only: who is asked, and
-//! what becomes of a liar, is in `checks`.
+//! Votes of several nodes about one unit, and the verdict. Data only: which nodes are asked, and
+//! what happens to a liar, is in `checks`.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::ids::{BlobHash, Epoch, NodeId};
 
-/// Results of one unit that are compared at most; then nobody can tell.
+/// Most results of one unit that are compared. After that, the check is given up.
 pub(crate) const VOTES_MAX: usize = 6;
 
-/// A result that was compared, or is to be.
+/// A result that was compared or is to be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Vote {
     pub(crate) node: NodeId,
@@ -25,16 +25,16 @@ pub(crate) struct Check {
     pub(in crate::state) others: Vec<Vote>,
 }
 
-/// What votes come to.
+/// Outcome of the votes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub(crate) truth: BlobHash,
-    /// Nodes that said something else.
+    /// Nodes that voted for another result.
     pub(crate) guilty: BTreeSet<NodeId>,
 }
 
 impl Check {
-    /// The result that was committed.
+    /// Returns the committed result.
     pub(crate) fn committed(&self) -> &Vote {
         &self.committed
     }
@@ -43,12 +43,12 @@ impl Check {
         Self { committed, others: Vec::new() }
     }
 
-    /// One more vote.
+    /// Adds the vote of a node.
     pub(crate) fn add(&mut self, vote: Vote) {
         self.others.push(vote);
     }
 
-    /// A suspect's word about the unit of another counts no more.
+    /// Removes a suspect's votes about another node's result.
     pub(crate) fn strike(&mut self, node: NodeId) {
         self.others.retain(|other| other.node != node);
     }
@@ -57,12 +57,12 @@ impl Check {
         std::iter::once(&self.committed).chain(&self.others)
     }
 
-    /// How often a node has been heard.
+    /// Returns the number of votes of a node.
     pub(crate) fn heard(&self, node: NodeId) -> usize {
         self.all().filter(|vote| vote.node == node).count()
     }
 
-    /// The newest lease that gave a vote.
+    /// Returns the epoch of the newest vote.
     pub(crate) fn newest(&self) -> Epoch {
         self.all().map(|vote| vote.epoch).max().unwrap_or_default()
     }
@@ -75,14 +75,14 @@ impl Check {
         self.all().count() >= VOTES_MAX
     }
 
-    /// Nodes that were heard.
+    /// Returns the nodes that have voted.
     pub(crate) fn nodes(&self) -> BTreeSet<NodeId> {
         self.all().map(|vote| vote.node).collect()
     }
 
-    /// What is true, with one more vote: what two nodes say that do not contradict themselves,
-    /// and more than say anything else. Rendering has one result, so a node that contradicts itself
-    /// is wrong, and the word of the only other one holds.
+    /// Decides with one more vote. A result is true if at least two nodes vote for it that do not
+    /// contradict themselves, and more than for any other. Rendering is deterministic, so a node
+    /// that contradicts itself is wrong, and the vote of the only other one decides.
     pub(crate) fn verdict(&self, last: &Vote) -> Option<Verdict> {
         let mut said: BTreeMap<NodeId, BTreeSet<BlobHash>> = BTreeMap::new();
         for vote in self.all().chain([last]) {

@@ -43,7 +43,7 @@ fn attempts(farm: &SmallFarm) -> usize {
 
 // promise: P4
 #[test]
-fn a_unit_that_takes_long_is_copied_once_and_the_copy_may_be_first() {
+fn a_slow_unit_is_copied_once_and_the_copy_may_win() {
     let mut farm = copied(settings(), 1, 3);
     let (first, copy) = (farm.lease(1).expect("the first"), farm.lease(2).expect("the copy"));
     assert_eq!((first.unit, first.epoch < copy.epoch), (copy.unit, true));
@@ -61,7 +61,7 @@ fn a_unit_that_takes_long_is_copied_once_and_the_copy_may_be_first() {
 }
 
 #[test]
-fn the_lease_before_the_copy_may_be_first_too() {
+fn the_lease_that_was_copied_may_win() {
     let mut farm = copied(settings(), 1, 2);
     farm.later(Duration::from_secs(4));
     farm.work(1, 7);
@@ -72,12 +72,12 @@ fn the_lease_before_the_copy_may_be_first_too() {
 }
 
 #[test]
-fn nothing_is_copied_while_units_wait_that_nobody_has() {
+fn nothing_is_copied_while_unleased_units_wait() {
     let mut farm = SmallFarm::new(settings(), 3, 2);
     farm.later(Duration::from_secs(31));
     assert_eq!((farm.leased(1), farm.leased(2)), (vec![0], vec![1]));
     farm.work(2, 7);
-    assert_eq!(farm.leased(2), [2], "what nobody has comes first");
+    assert_eq!(farm.leased(2), [2], "unleased units come first");
     farm.work(2, 7);
     assert_eq!(farm.leased(2), [0], "the first is known to be slower now");
     assert_eq!(copies(&farm).running, 1);
@@ -85,7 +85,7 @@ fn nothing_is_copied_while_units_wait_that_nobody_has() {
 
 // promise: P4
 #[test]
-fn of_two_leases_the_first_to_fail_is_no_attempt_and_the_last_is() {
+fn only_the_last_failure_of_two_leases_is_an_attempt() {
     let mut farm = copied(settings(), 1, 2);
     let (first, copy) = (farm.lease(1).expect("the first"), farm.lease(2).expect("the copy"));
     fail(&mut farm, 2, copy);
@@ -133,7 +133,7 @@ fn a_cancel_ends_both_leases() {
 }
 
 #[test]
-fn a_check_that_takes_long_is_copied_and_the_first_opinion_ends_it() {
+fn a_slow_check_is_copied_and_the_first_vote_ends_it() {
     let mut farm = SmallFarm::new(Settings { settle: Duration::ZERO, ..Settings::default() }, 1, 3);
     farm.work(1, 7);
     assert_eq!(farm.leased(2), [0], "the check");

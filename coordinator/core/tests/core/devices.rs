@@ -140,12 +140,12 @@ fn a_job_that_fits_no_device_known_is_refused_with_both_numbers() {
 }
 
 #[test]
-fn a_job_submitted_before_any_node_waits_for_a_device_that_can_hold_it() {
+fn an_early_job_waits_for_a_device_with_enough_memory() {
     let mut farm = Farm::new();
     assert_eq!(farm.submit(1, 4, 14 * GIB), Response::Accepted(job(1)));
     assert_eq!(farm.submit(2, 4, GIB), Response::Accepted(job(2)));
     farm.join(1, 2, 8 * GIB);
-    assert!(farm.given(1).iter().all(|lease| lease.unit.job == job(2)), "the other job goes on");
+    assert!(farm.given(1).iter().all(|lease| lease.unit.job == job(2)), "the other job continues");
     let (state, note) = farm.note(1);
     assert_eq!(state, JobState::Queued);
     assert!(note.contains("14.0 GiB") && note.contains("8.0 GiB"), "{note}");
@@ -155,7 +155,7 @@ fn a_job_submitted_before_any_node_waits_for_a_device_that_can_hold_it() {
 
 // promise: P4
 #[test]
-fn running_out_of_memory_costs_no_attempt_and_takes_the_unit_to_a_larger_device() {
+fn out_of_memory_costs_no_attempt_and_moves_the_unit() {
     let mut farm = Farm::new();
     farm.join(1, 1, 8 * GIB);
     farm.submit(1, 3, GIB);
@@ -180,7 +180,7 @@ fn running_out_of_memory_costs_no_attempt_and_takes_the_unit_to_a_larger_device(
 
 // promise: P4
 #[test]
-fn a_job_that_ran_out_of_memory_everywhere_ends_with_both_numbers() {
+fn out_of_memory_everywhere_fails_the_job_with_both_sizes() {
     let mut farm = Farm::new();
     farm.join(1, 1, 8 * GIB);
     farm.submit(1, 3, 0);
@@ -197,12 +197,12 @@ fn a_job_that_ran_out_of_memory_everywhere_ends_with_both_numbers() {
     assert_eq!(
         farm.given(1).first().map(|lease| lease.unit.job),
         Some(job(2)),
-        "the next job goes on"
+        "the next job continues"
     );
 }
 
 #[test]
-fn a_node_whose_devices_are_all_quarantined_is_unfit_and_says_what_ends_it() {
+fn a_node_with_all_devices_quarantined_is_unfit_with_a_remedy() {
     let mut farm = Farm::new();
     farm.join(1, 2, 8 * GIB);
     farm.submit(1, 4, GIB);
@@ -248,11 +248,11 @@ fn the_last_units_are_kept_for_the_fast_node_but_not_for_ever() {
     farm.wait(3_000);
     assert!(farm.given(2).is_empty());
     farm.wait(20_000);
-    assert_eq!(farm.given(2).len(), 1, "nobody waits for ever");
+    assert_eq!(farm.given(2).len(), 1, "no unit waits without end");
 }
 
 #[test]
-fn a_first_guess_that_was_far_off_is_not_waited_for() {
+fn a_wrong_first_estimate_delays_no_unit() {
     let mut farm = Farm::new();
     farm.join(1, 1, GIB);
     farm.join(2, 1, GIB);
@@ -284,7 +284,7 @@ fn a_first_guess_that_was_far_off_is_not_waited_for() {
 }
 
 #[test]
-fn of_many_nodes_that_would_all_take_long_somebody_gets_the_unit() {
+fn a_unit_is_leased_even_if_every_node_is_slow() {
     let mut farm = Farm::new();
     (1..=20).for_each(|number| farm.join(number, 1, GIB));
     // The last of the tiles is narrow, so that the others are larger than the mean.
@@ -311,11 +311,11 @@ fn of_many_nodes_that_would_all_take_long_somebody_gets_the_unit() {
     farm.input(Input::SessionLost { session: SessionId(holder.0.as_u128() as u64) });
     farm.wait(5_000);
     let units: Vec<u32> = farm.core.leases().map(|(lease, _)| lease.unit.unit.0).collect();
-    assert_eq!(units, [lost.unit.unit.0], "whoever would end it first has it");
+    assert_eq!(units, [lost.unit.unit.0], "the node that would end it first has it");
 }
 
 #[test]
-fn a_slow_node_alone_gets_everything() {
+fn a_single_slow_node_gets_every_unit() {
     let mut farm = Farm::new();
     farm.join(1, 1, GIB);
     farm.submit(1, 5, 0);
@@ -328,7 +328,7 @@ fn a_slow_node_alone_gets_everything() {
 }
 
 #[test]
-fn scenes_that_cannot_be_prepared_end_their_jobs_and_are_no_nodes_fault() {
+fn unpreparable_scenes_fail_their_jobs_and_blame_no_node() {
     let mut farm = Farm::new();
     farm.join(1, 1, GIB);
     // Another is there, so that the first is not spared for being the last.

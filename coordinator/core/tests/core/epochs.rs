@@ -54,7 +54,7 @@ fn restarted() -> (Core, Vec<Record>, [Lease; 2]) {
 
 // promise: P7
 #[test]
-fn a_lease_that_was_taken_back_is_not_displaced_by_a_lie_about_its_epoch() {
+fn a_forged_epoch_does_not_displace_a_lease() {
     let (mut core, _, [first, second]) = restarted();
     step(&mut core, join(1, 0, vec![first]));
     let lie = Lease { epoch: first.epoch, ..second };

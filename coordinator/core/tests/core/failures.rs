@@ -49,7 +49,7 @@ fn endings(farm: &SmallFarm) -> Vec<Ending> {
 
 // promise: P4
 #[test]
-fn a_unit_that_does_not_get_on_is_taken_back_and_the_device_is_named() {
+fn a_stalled_unit_is_taken_back_and_its_device_named() {
     let mut farm = SmallFarm::new(settings(), 1, 1);
     beat(&mut farm, 1, Some(5));
     beats(&mut farm, 1, 60, || Some(5));
@@ -65,7 +65,7 @@ fn a_unit_that_does_not_get_on_is_taken_back_and_the_device_is_named() {
     assert_eq!(farm.leased(1), Vec::<u32>::new(), "it waits");
     let failures = farm.core.job(farm.job).expect("it is known").failures;
     assert!(failures[0].reason.starts_with("timed out: no progress"), "{failures:?}");
-    // It gets on after all.
+    // It makes progress after all.
     farm.later(Duration::from_secs(1));
     farm.work(1, 7);
     assert!(farm.is_resolving());
@@ -73,7 +73,7 @@ fn a_unit_that_does_not_get_on_is_taken_back_and_the_device_is_named() {
 }
 
 #[test]
-fn units_that_stand_still_together_may_end_their_frame_with_the_first() {
+fn the_first_of_several_stalled_units_may_fail_the_frame() {
     let mut farm = SmallFarm::new(Settings { attempts: 1, ..settings() }, 2, 0);
     farm.step(inputs::joined(1, inputs::join(1, 2)));
     let leases: Vec<Lease> = farm.core.leases().map(|(lease, _)| lease).collect();
@@ -95,7 +95,7 @@ fn units_that_stand_still_together_may_end_their_frame_with_the_first() {
 }
 
 #[test]
-fn a_unit_that_gets_on_slowly_and_one_of_a_device_that_tells_nothing_are_left() {
+fn slow_units_and_units_without_progress_reports_are_kept() {
     let mut farm = SmallFarm::new(settings(), 2, 2);
     for done in 0..30 {
         beats(&mut farm, 1, 50, || Some(done));
@@ -105,7 +105,7 @@ fn a_unit_that_gets_on_slowly_and_one_of_a_device_that_tells_nothing_are_left() 
 }
 
 #[test]
-fn a_node_that_does_not_get_on_at_several_jobs_is_set_aside() {
+fn a_node_that_stalls_on_several_jobs_is_unfit() {
     let mut farm = SmallFarm::new(settings(), 1, 2);
     farm.submit(2);
     farm.submit(3);
@@ -127,7 +127,7 @@ fn a_node_that_does_not_get_on_at_several_jobs_is_set_aside() {
 
 // promise: P4
 #[test]
-fn a_unit_that_lacks_a_file_waits_costs_no_attempt_and_fails_after_the_bound() {
+fn a_missing_file_costs_no_attempt_and_fails_after_the_bound() {
     let mut farm = SmallFarm::new(settings(), 1, 1);
     let lack = |farm: &mut SmallFarm| {
         let lease = farm.lease(1).expect("it is tried again");

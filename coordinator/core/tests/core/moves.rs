@@ -36,7 +36,7 @@ fn a_step_names_each_unit_that_moved_and_its_states() {
 }
 
 #[test]
-fn a_core_that_nobody_watches_says_nothing_of_moves() {
+fn an_unwatched_core_reports_no_moves() {
     let mut farm = SmallFarm::new(settings(), 1, 1);
     farm.core.watch_units(false);
     let lease = farm.lease(1).expect("the unit");

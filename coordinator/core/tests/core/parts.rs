@@ -81,7 +81,7 @@ fn counted(farm: &SmallFarm) -> (u64, u64) {
 
 // promise: P2
 #[test]
-fn samples_of_a_node_that_leaves_count_and_another_renders_the_rest() {
+fn samples_of_a_leaving_node_count_and_another_adds_the_rest() {
     let mut farm = farm(trusting(), 2);
     assert_eq!(samples(&farm, 1), Some((0, 32)));
     let lease = leave(&mut farm, 1, 7, 10);
@@ -97,7 +97,7 @@ fn samples_of_a_node_that_leaves_count_and_another_renders_the_rest() {
 
 // promise: P2
 #[test]
-fn a_part_that_arrives_twice_counts_once_and_is_acknowledged_twice() {
+fn a_repeated_part_counts_once_and_is_acknowledged_twice() {
     let mut farm = farm(trusting(), 2);
     let lease = leave(&mut farm, 1, 7, 10);
     arrive(&mut farm, 1, lease, 7, (0, 10));
@@ -131,7 +131,7 @@ fn a_lease_from_before_a_part_is_void() {
 
 // promise: P2
 #[test]
-fn a_part_may_come_after_the_end_of_its_lease_and_after_a_restart() {
+fn late_parts_count_even_after_a_restart() {
     let mut late = farm(trusting(), 1);
     let lease = late.lease(1).expect("the unit");
     late.step(Input::SessionLost { session: SessionId(1) });
@@ -159,7 +159,7 @@ fn a_part_may_come_after_the_end_of_its_lease_and_after_a_restart() {
 }
 
 #[test]
-fn a_unit_has_four_parts_and_a_fifth_is_as_if_it_had_been_given_back() {
+fn a_fifth_part_of_a_unit_is_treated_as_a_returned_unit() {
     let mut farm = farm(trusting(), 6);
     for part in 1..=4 {
         leave(&mut farm, part, 7, 3);
@@ -174,7 +174,7 @@ fn a_unit_has_four_parts_and_a_fifth_is_as_if_it_had_been_given_back() {
 }
 
 #[test]
-fn what_is_no_first_part_of_the_lease_is_a_failure() {
+fn an_impossible_first_part_is_a_failure() {
     for range in [(1, 10), (0, 33), (0, 0), (31, 2)] {
         let mut farm = farm(trusting(), 2);
         let lease = farm.lease(1).expect("the unit");
@@ -241,7 +241,7 @@ fn the_check_of_a_part_is_not_taken_up_again_for_the_next() {
         assert_eq!(
             samples(&farm, 4),
             Some((10, 22)),
-            "nobody else holds the check of the second part"
+            "no other node holds the check of the second part"
         );
         finish(&mut farm, 4, 8);
         assert!(farm.is_resolving());
@@ -273,7 +273,7 @@ fn a_liars_part_is_found_and_the_unit_is_done_again_whole() {
 
 // promise: P7
 #[test]
-fn parts_of_a_node_that_is_found_out_elsewhere_are_dropped_and_the_rest_is_not_wanted() {
+fn parts_of_a_liar_caught_in_another_job_are_dropped() {
     let mut farm = farm(all(), 1);
     leave(&mut farm, 1, 9, 10);
     farm.step(inputs::joined(2, inputs::join(2, 1)));

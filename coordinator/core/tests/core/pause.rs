@@ -1,4 +1,4 @@
-//! Jobs that are paused and go on.
+//! Jobs that are paused and resumed.
 
 use crate::small_farm::SmallFarm;
 use std::time::Duration;
@@ -63,7 +63,7 @@ fn another_job_has_the_nodes_of_a_paused_one() {
 }
 
 #[test]
-fn pausing_and_resuming_twice_is_harmless_and_a_job_that_ended_is_neither() {
+fn repeated_pauses_are_harmless_and_ended_jobs_refuse_them() {
     let mut farm = farm(1, 1);
     assert_eq!(pause(&mut farm, false, "ada"), Response::Done);
     assert_eq!(pause(&mut farm, true, "ada"), Response::Done);
@@ -84,7 +84,7 @@ fn pausing_and_resuming_twice_is_harmless_and_a_job_that_ended_is_neither() {
 
 // promise: P6
 #[test]
-fn a_frame_that_is_complete_is_finished_though_its_job_is_paused() {
+fn a_complete_frame_is_resolved_though_its_job_is_paused() {
     let mut farm = farm(1, 1);
     farm.work(1, 1);
     assert!(farm.is_resolving());
@@ -96,7 +96,7 @@ fn a_frame_that_is_complete_is_finished_though_its_job_is_paused() {
 
 // promise: P6
 #[test]
-fn a_pause_outlives_a_restart_and_so_does_what_a_node_has_finished() {
+fn pauses_and_finished_results_survive_a_restart() {
     let mut farm = farm(2, 1);
     let lease = farm.lease(1).expect("a lease");
     // The coordinator has forgotten its leases, and is asked to pause before the node is back.

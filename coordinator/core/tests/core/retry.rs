@@ -65,7 +65,7 @@ fn restarted(farm: &SmallFarm) -> Core {
 
 // promise: P3, P4
 #[test]
-fn failed_frames_have_their_attempts_anew_and_finished_ones_stay() {
+fn a_retry_resets_attempts_of_failed_frames_only() {
     let mut farm = SmallFarm::new(settings(), 1, 0);
     submit_two_frames(&mut farm, 2);
     farm.step(joined(1, inputs::join(1, 1)));
@@ -104,7 +104,7 @@ fn failed_frames_have_their_attempts_anew_and_finished_ones_stay() {
 }
 
 #[test]
-fn frames_of_a_job_that_goes_on_are_opened_again_beside_the_others() {
+fn failed_frames_of_an_open_job_can_be_retried() {
     let mut farm = SmallFarm::new(settings(), 1, 0);
     submit_two_frames(&mut farm, 3);
     farm.step(joined(1, inputs::join(1, 1)));
@@ -131,7 +131,7 @@ fn frames_of_a_job_that_goes_on_are_opened_again_beside_the_others() {
 
 // promise: P3, P4
 #[test]
-fn what_nodes_still_have_of_a_failed_frame_is_not_taken() {
+fn results_from_before_a_retry_are_refused() {
     let mut farm = SmallFarm::new(settings(), 2, 2);
     let lease = farm.lease(2).expect("a lease");
     // A restart forgets the lease; its result would be taken, were it not for the retry.
@@ -170,7 +170,7 @@ fn a_cancelled_job_can_be_retried_and_others_may_take_it() {
 }
 
 #[test]
-fn a_job_that_was_paused_at_its_end_can_be_retried_and_paused_again() {
+fn a_job_paused_at_its_end_can_be_retried_and_paused() {
     let mut farm = SmallFarm::new(settings(), 1, 1);
     let job = farm.job;
     let pause = || Input::Pause { request: RequestId(9), job, pause: true, caller: caller("ada") };
@@ -185,7 +185,7 @@ fn a_job_that_was_paused_at_its_end_can_be_retried_and_paused_again() {
 }
 
 #[test]
-fn where_nothing_has_failed_there_is_nothing_to_retry() {
+fn a_retry_without_failed_frames_is_refused() {
     let mut farm = SmallFarm::new(settings(), 1, 1);
     let refused = |response: Response| match response {
         Response::Error(RequestError::Invalid(text)) => {
@@ -205,7 +205,7 @@ fn where_nothing_has_failed_there_is_nothing_to_retry() {
 
 // promise: P3, P4
 #[test]
-fn an_order_of_before_the_end_makes_no_frame_of_after_the_retry() {
+fn an_order_from_before_a_retry_makes_no_frame() {
     let mut farm = SmallFarm::new(settings(), 1, 1);
     farm.work(1, 1);
     assert!(farm.is_resolving());
@@ -223,7 +223,7 @@ fn an_order_of_before_the_end_makes_no_frame_of_after_the_retry() {
 
 /// A frame's failure and the end of its job are two records, and a crash may come between them.
 #[test]
-fn a_chain_that_broke_before_a_crash_ends_after_it() {
+fn a_chain_broken_before_a_crash_ends_after_the_restart() {
     let mut farm = SmallFarm::new(settings(), 1, 0);
     let spec = kernel(Program::Builtin("mandelbrot".to_owned()));
     let JobKind::Compute(compute) = spec.kind else { panic!("{spec:?}") };

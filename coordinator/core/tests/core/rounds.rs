@@ -118,7 +118,7 @@ fn a_frame_is_complete_when_no_tile_is_too_noisy() {
 
 // promise: P5
 #[test]
-fn a_restart_at_any_moment_goes_on_with_the_same_rounds() {
+fn a_restart_at_any_moment_keeps_the_same_rounds() {
     for from_snapshot in [false, true] {
         let mut farm = farm(trusting(), 1);
         let restart = |farm: &mut SmallFarm| {
@@ -158,7 +158,7 @@ fn a_round_is_measured_when_its_checks_are_over() {
     assert_eq!(farm.audit(), 7);
 }
 
-/// Everything is checked that somebody else is there to check.
+/// Everything is checked that another node can check.
 pub(crate) fn checking() -> Settings {
     Settings { check_share: 1024, settle: Duration::ZERO, ..Settings::default() }
 }
@@ -174,8 +174,8 @@ pub(crate) fn taken_back(farm: &SmallFarm) -> Vec<u32> {
 
 // promise: P5
 #[test]
-fn what_was_measured_of_a_liars_units_is_void_and_so_is_what_came_after() {
-    // Node 1 lies, and renders the first round alone, so that nobody checks it.
+fn a_liars_measurements_and_all_later_rounds_are_void() {
+    // Node 1 lies, and renders the first round by itself, so that no node checks it.
     let mut farm = farm(checking(), 1);
     while render(&mut farm, 1, 9).is_some() {}
     farm.measured(&[0, 1, 2]);
@@ -183,7 +183,7 @@ fn what_was_measured_of_a_liars_units_is_void_and_so_is_what_came_after() {
     let second =
         [2, 3].map(|number| render(&mut farm, number, 7).expect("a unit of the second round"));
     assert_eq!((taken_back(&farm), round(&farm)), (vec![], Some((2, 3))));
-    // Now somebody looks at what it does.
+    // Now other nodes check what it does.
     while farm.core.nodes(farm.now).iter().all(|row| row.note.is_empty()) {
         render(&mut farm, 1, 9);
         for number in 2..=3 {
@@ -244,7 +244,7 @@ fn a_liar_that_is_found_after_the_last_round_voids_that_round() {
 }
 
 #[test]
-fn an_order_to_measure_is_void_when_units_are_taken_back_meanwhile() {
+fn an_order_to_measure_is_void_if_units_are_taken_back() {
     let mut farm = farm(checking(), 2);
     render_all(&mut farm, 1..=2);
     assert_eq!(farm.orders_to_measure(), 1);

@@ -110,7 +110,7 @@ impl SmallFarm {
         self.moves = moves;
     }
 
-    /// Time passes, and everybody is heard.
+    /// Time passes, and every node is heard.
     pub(crate) fn later(&mut self, duration: Duration) {
         self.now = self.now.after(duration);
         self.step(Input::Tick);
@@ -134,8 +134,8 @@ impl SmallFarm {
         self.step(Input::ResultArrived { session: SessionId(number), result });
     }
 
-    /// The coordinator ends, and another process goes on with its records, or with a snapshot of
-    /// the same; nobody is here yet.
+    /// The coordinator ends, and another process continues with its records, or with a snapshot of
+    /// the same; no node is connected yet.
     pub(crate) fn restart(&mut self, from_snapshot: bool) {
         let reread = |record: &Record| {
             Record::from_bytes(&record.to_bytes().expect("bytes")).expect("a record")
@@ -165,7 +165,7 @@ impl SmallFarm {
         self.replace_core(if from_snapshot { restored } else { replayed });
     }
 
-    /// Another core goes on.
+    /// Another core continues.
     pub(crate) fn replace_core(&mut self, core: Core) {
         self.core = core;
         self.core.watch_units(true);

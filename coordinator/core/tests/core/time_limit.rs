@@ -68,7 +68,7 @@ fn rounds_follow_each_other_while_the_next_one_fits() {
     let mut farm = farm(trusting(), 1, spec(30));
     assert_eq!((render_round(&mut farm, 1, SECOND), round(&farm)), (6, Some((2, 3))));
     assert_eq!((render_round(&mut farm, 1, 2 * SECOND), round(&farm)), (3, Some((3, 3))));
-    assert_eq!(samples(&farm), None, "nobody knows yet");
+    assert_eq!(samples(&farm), None, "it is not known yet");
     // 24 seconds are over then, and the last round would take as many again.
     render_round(&mut farm, 1, 4 * SECOND);
     assert!(farm.is_resolving() && farm.lease(1).is_none() && farm.orders_to_measure() == 0);
@@ -86,7 +86,7 @@ fn rounds_follow_each_other_while_the_next_one_fits() {
 }
 
 #[test]
-fn a_frame_has_its_first_round_whatever_that_takes_and_no_more_than_its_last() {
+fn a_time_limit_allows_the_first_round_and_ends_at_the_last() {
     let mut slow = farm(trusting(), 1, spec(1));
     render_round(&mut slow, 1, 5 * SECOND);
     assert_eq!((ends(&slow), samples(&slow)), (vec![(1, 30_000, false)], Some(32)));
@@ -130,7 +130,7 @@ fn frames_that_are_rendered_side_by_side_share_the_time() {
 }
 
 #[test]
-fn what_passes_while_nothing_is_leased_is_not_the_frames() {
+fn time_without_leases_is_not_charged_to_a_frame() {
     let mut farm = farm(trusting(), 1, spec(30));
     (0..3).for_each(|_| {
         farm.later(SECOND);
@@ -152,7 +152,7 @@ fn what_passes_while_nothing_is_leased_is_not_the_frames() {
 }
 
 #[test]
-fn a_restart_knows_what_was_spent_and_forgets_the_round_that_is_open() {
+fn a_restart_keeps_the_time_of_finished_rounds_only() {
     for from_snapshot in [false, true] {
         let mut farm = farm(trusting(), 1, spec(30));
         render_round(&mut farm, 1, SECOND);
@@ -196,7 +196,7 @@ fn with_a_noise_a_round_costs_what_its_tiles_do() {
 
 // promise: P5
 #[test]
-fn rounds_that_a_liar_voids_are_rendered_again_whatever_the_time() {
+fn rounds_voided_by_a_liar_are_rendered_past_the_time_limit() {
     // Node 1 lies, and renders all rounds that there is time for alone, so that nobody checks it.
     let mut farm = farm(checking(), 1, spec(30));
     for (rounds, secs) in [(1, 1), (2, 2), (3, 4)] {

@@ -18,7 +18,7 @@ fn wait(farm: &mut SmallFarm) {
 }
 
 #[test]
-fn a_frame_is_resolved_when_another_node_has_rendered_its_checked_units_alike() {
+fn a_frame_is_resolved_once_its_checks_agree() {
     let mut farm = SmallFarm::new(all(), 2, 2);
     // Each takes a unit; the other renders it again.
     farm.work(1, 7);
@@ -33,7 +33,7 @@ fn a_frame_is_resolved_when_another_node_has_rendered_its_checked_units_alike() 
 }
 
 #[test]
-fn nobody_else_is_there_so_nothing_is_checked() {
+fn a_single_node_is_not_checked() {
     let mut farm = SmallFarm::new(all(), 2, 1);
     farm.work(1, 7);
     farm.work(1, 7);
@@ -41,7 +41,7 @@ fn nobody_else_is_there_so_nothing_is_checked() {
 }
 
 #[test]
-fn nothing_is_checked_where_that_is_not_wanted() {
+fn nothing_is_checked_when_verification_is_off() {
     let mut farm = SmallFarm::new(all().without_checks(), 2, 2);
     farm.work(1, 7);
     farm.work(2, 9);
@@ -50,7 +50,7 @@ fn nothing_is_checked_where_that_is_not_wanted() {
 
 // promise: P7
 #[test]
-fn of_three_nodes_the_one_that_says_something_else_is_quarantined_and_its_work_is_done_again() {
+fn the_odd_one_of_three_is_quarantined_and_its_work_redone() {
     let mut farm = SmallFarm::new(all(), 3, 3);
     farm.work(1, 9);
     let other = if farm.leased(2).contains(&0) { 2 } else { 3 };
@@ -86,7 +86,7 @@ fn of_three_nodes_the_one_that_says_something_else_is_quarantined_and_its_work_i
 }
 
 #[test]
-fn what_is_known_of_liars_and_checks_survives_a_restart_and_a_snapshot() {
+fn trust_and_checks_survive_restarts_and_snapshots() {
     let mut farm = SmallFarm::new(all(), 3, 3);
     farm.work(1, 9);
     farm.work(2, 7);
@@ -126,14 +126,14 @@ fn of_two_nodes_the_one_that_contradicts_itself_is_found() {
         rows.iter().find(|row| row.node == node(2)).map(|row| row.state),
         Some(NodeState::Ready)
     );
-    // Its own result is checked by nobody, for the liar gets no work: it is waived in the end.
+    // No node checks its own result, for the liar gets no work: the check is waived in the end.
     wait(&mut farm);
     wait(&mut farm);
     assert!(farm.is_resolving());
 }
 
 #[test]
-fn what_a_liar_said_before_it_was_found_out_is_not_heard_again_after_a_restart() {
+fn a_liars_old_results_stay_void_after_a_restart() {
     for from_snapshot in [false, true] {
         let mut farm = SmallFarm::new(all(), 2, 2);
         farm.work(1, 9);
@@ -168,7 +168,7 @@ fn what_a_liar_said_before_it_was_found_out_is_not_heard_again_after_a_restart()
 
 // promise: P4
 #[test]
-fn of_two_nodes_that_insist_none_is_believed_and_the_frame_fails_with_the_reason() {
+fn a_tie_of_two_nodes_fails_the_frame_with_its_reason() {
     let mut farm = SmallFarm::new(all(), 1, 2);
     farm.work(1, 9);
     farm.work(2, 7);
@@ -178,7 +178,7 @@ fn of_two_nodes_that_insist_none_is_believed_and_the_frame_fails_with_the_reason
         farm.work(2, 7);
     }
     let Some(FrameState::Failed(reason)) = farm.frame() else { panic!("{:?}", farm.frame()) };
-    assert!(reason.contains("came out differently on `n1` and `n2`"), "{reason}");
+    assert!(reason.contains("has different results on `n1` and `n2`"), "{reason}");
     for row in farm.core.nodes(farm.now) {
         assert!(row.state == NodeState::Ready && row.note.contains("in doubt"), "{row:?}");
     }
@@ -186,7 +186,7 @@ fn of_two_nodes_that_insist_none_is_believed_and_the_frame_fails_with_the_reason
 
 // promise: P4
 #[test]
-fn the_last_node_works_on_though_it_lied() {
+fn the_last_node_keeps_working_though_it_lied() {
     let mut farm = SmallFarm::new(all(), 3, 3);
     farm.work(1, 9);
     for _ in 0..8 {
@@ -220,13 +220,13 @@ fn a_check_that_fails_costs_its_unit_nothing() {
     });
     assert!(matches!(farm.frame(), Some(FrameState::Open { committed: 1, units: 1, .. })));
     wait(&mut farm);
-    assert!(farm.is_resolving(), "nobody else may check it");
+    assert!(farm.is_resolving(), "no other node may check it");
     assert!(farm.records.iter().any(|record| matches!(record, Record::CheckWaived { .. })));
 }
 
 // promise: P7
 #[test]
-fn an_order_to_resolve_is_void_when_units_are_taken_back_meanwhile() {
+fn an_order_to_resolve_is_void_if_units_are_taken_back() {
     // Node 1 is well known, so that its unit in the first frame is not checked.
     let settings = Settings { check_share: 0, check_first: 1, ..all() };
     let mut farm = SmallFarm::new(settings, 1, 3);

@@ -57,7 +57,7 @@ fn file() -> AssetFile {
 
 // promise: P4
 #[test]
-fn for_any_node_and_then_for_its_turn() {
+fn jobs_wait_for_a_node_and_then_for_their_turn() {
     let mut farm = farm(quick(), 0);
     submit(&mut farm, inputs::job(inputs::render()));
     assert_eq!(waits(&farm, &["no node is connected"]), Some(Waits::Nodes));
@@ -73,7 +73,7 @@ fn for_any_node_and_then_for_its_turn() {
 
 // promise: P4
 #[test]
-fn for_a_node_of_its_pool_and_it_gets_no_other() {
+fn a_job_waits_for_a_node_of_its_own_pool() {
     let mut farm = farm(quick(), 1);
     let spec = JobSpec { pool: Some("gpu".to_owned()), ..inputs::job(inputs::render()) };
     submit(&mut farm, spec);
@@ -94,7 +94,7 @@ fn for_a_node_of_its_pool_and_it_gets_no_other() {
 
 // promise: P4
 #[test]
-fn for_memory_with_both_numbers_of_its_pool() {
+fn a_job_waits_for_memory_with_both_sizes_of_its_pool() {
     let mut farm = farm(quick(), 0);
     let spec = |bytes| JobSpec {
         pool: Some("gpu".to_owned()),
@@ -116,7 +116,7 @@ fn for_memory_with_both_numbers_of_its_pool() {
 
 // promise: P4
 #[test]
-fn for_the_build_of_its_first_results_and_both_are_named() {
+fn a_job_waits_for_the_build_of_its_first_results() {
     let mut farm = farm(quick(), 1);
     let render = tessera_protocol::job::RenderSpec { width: 2 * inputs::TILE, ..inputs::render() };
     submit(&mut farm, inputs::job(render));
@@ -132,7 +132,7 @@ fn for_the_build_of_its_first_results_and_both_are_named() {
 
 // promise: P4
 #[test]
-fn for_devices_and_compilers() {
+fn jobs_wait_for_devices_and_compilers() {
     let mut farm = farm(quick(), 1);
     submit(&mut farm, kernel(Program::Cuda(file())));
     assert_eq!(waits(&farm, &["NVRTC"]), Some(Waits::Compiler));
@@ -150,7 +150,7 @@ fn for_devices_and_compilers() {
 
 // promise: P4
 #[test]
-fn for_nodes_that_are_out_of_work_and_they_are_named() {
+fn a_job_waits_for_nodes_out_of_work_and_names_them() {
     let mut farm = farm(quick(), 2);
     for name in ["n1", "n2"] {
         let drain = Input::Drain { request: RequestId(3), node: name.to_owned(), drain: true };
@@ -164,7 +164,7 @@ fn for_nodes_that_are_out_of_work_and_they_are_named() {
 
 // promise: P4
 #[test]
-fn for_another_node_to_check_its_results() {
+fn a_job_waits_for_another_node_to_check_its_results() {
     let settings = Settings { check_share: 1024, settle: Duration::ZERO, ..Settings::default() };
     let mut farm = farm(settings, 2);
     submit(&mut farm, inputs::job(inputs::render()));
@@ -181,7 +181,7 @@ fn for_another_node_to_check_its_results() {
 
 // promise: P4
 #[test]
-fn for_another_attempt_and_for_nodes_to_come_back() {
+fn a_job_waits_for_attempts_and_for_nodes_to_return() {
     let mut farm = farm(quick(), 1);
     submit(&mut farm, inputs::job(inputs::render()));
     let lease = farm.lease(1).expect("a lease");
@@ -203,7 +203,7 @@ fn for_another_attempt_and_for_nodes_to_come_back() {
 
 // promise: P4
 #[test]
-fn for_its_user() {
+fn a_paused_job_waits_for_its_user() {
     let mut farm = farm(quick(), 1);
     submit(&mut farm, inputs::job(inputs::render()));
     let (job, caller) = (farm.job, Caller { name: "ada".to_owned(), admin: false });
@@ -214,7 +214,7 @@ fn for_its_user() {
 
 // promise: P4
 #[test]
-fn for_a_build_that_knows_its_options_and_no_attempt_is_counted() {
+fn a_job_waits_for_a_build_that_knows_its_options() {
     let mut farm = farm(quick(), 1);
     submit(&mut farm, inputs::job(inputs::render()));
     let lease = farm.lease(1).expect("a lease");
@@ -227,7 +227,7 @@ fn for_a_build_that_knows_its_options_and_no_attempt_is_counted() {
     assert!(!farm.records.iter().any(counted), "no attempt is counted");
     let summary = farm.core.nodes(farm.now).into_iter().next().expect("a node");
     assert!(summary.note.contains(&reason), "{}", summary.note);
-    // A job without that option goes on there, and another build renders this one.
+    // A job without that option continues there, and another build renders this one.
     let first = farm.job;
     farm.submit(78);
     assert!(farm.lease(1).is_some_and(|lease| lease.unit.job == farm.job));

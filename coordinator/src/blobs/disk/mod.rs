@@ -56,7 +56,7 @@ impl Blobs for DiskBlobs {
         let path = self.path(hash);
         match std::fs::metadata(&path) {
             Ok(metadata) if metadata.is_file() => Ok(Some(metadata.len())),
-            Ok(_) => Err(BlobError::at(path.display())(io::Error::other("it is no file"))),
+            Ok(_) => Err(BlobError::at(path.display())(io::Error::other("it is not a file"))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(BlobError::at(path.display())(error)),
         }

@@ -75,7 +75,7 @@ fn bands_of_any_height_give_the_same_rows() {
 }
 
 #[test]
-fn the_noisy_picture_comes_along_as_it_was() {
+fn the_noisy_picture_is_kept_unchanged() {
     let spec = spec();
     let first = noisy_channel(&spec);
     let found = rows(&spec, &[10], first..first + 3);

@@ -353,7 +353,7 @@ fn resolving_again_gives_the_same_files() {
 
 // promise: P2
 #[test]
-fn an_incomplete_or_foreign_spool_is_an_error_and_leaves_nothing() {
+fn incomplete_and_foreign_spools_are_errors_and_leave_no_file() {
     let spec = spec(40, 40, 16, 4, 2);
     let bench = Bench::new(&spec);
     let mut larger = spec.clone();

@@ -61,7 +61,7 @@ fn each_tile_is_divided_by_its_own_number_of_samples() {
 }
 
 #[test]
-fn a_missing_unit_of_a_round_is_an_error_and_so_is_one_of_no_tile() {
+fn missing_units_and_units_of_no_tile_are_errors() {
     let (spec, rounds) = frame(spec(1, 1, 8, 1, 0));
     let missing = Bench::of_films(films(&spec, &[0, 1, 2, 4, 5]));
     let error = missing.resolve_in_rounds(&spec, Some(&rounds)).unwrap_err();

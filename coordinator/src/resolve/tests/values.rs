@@ -161,7 +161,7 @@ fn pictures_hold_the_same_values() {
 }
 
 #[test]
-fn chunks_of_another_shape_are_no_frame() {
+fn chunks_of_another_shape_are_refused() {
     let bench = Bench::new();
     let spec = spec("14", 1, &[ComputeFormat::Npy]);
     let good = (0, result(&spec, 0));

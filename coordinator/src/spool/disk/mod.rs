@@ -188,8 +188,8 @@ impl Spools for DiskSpools {
                 && error.kind() != io::ErrorKind::NotFound
             {
                 // The next start deletes the file, because the journal does not know it.
-                tracing::warn!(path = %path.display(), %error, "a spool that is done with stays on \
-                    the disk");
+                tracing::warn!(path = %path.display(), %error, "a finished spool cannot be \
+                    deleted");
             }
             // This fails while other frames of the job are open, which is fine.
             drop(std::fs::remove_dir(self.root.join(key.job.to_string())));

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_opens_under_its_own_key_alone() {
+    fn a_value_opens_only_under_its_own_key() {
         for payload in
             [Payload::Inline(b"fact".to_vec()), Payload::Inline(vec![]), Payload::Large([7; 32])]
         {

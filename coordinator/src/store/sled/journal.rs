@@ -87,7 +87,7 @@ impl Journal {
     pub(super) fn lost_end(&self) -> Option<String> {
         (self.commits < self.witnessed).then(|| {
             format!(
-                "its end is lost: it tells of {} commits, and {} were made durable",
+                "its end is lost: it has {} commits, but {} were made durable",
                 self.commits, self.witnessed
             )
         })
@@ -131,7 +131,7 @@ impl Journal {
         self.commits = count;
         if let Err(error) = self.witness.tell(count) {
             // The count of the witness is now too low, which is allowed.
-            tracing::warn!(%error, "the journal's witness cannot be told");
+            tracing::warn!(%error, "the journal's witness cannot be updated");
         }
         Ok(())
     }

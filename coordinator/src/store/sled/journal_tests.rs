@@ -47,7 +47,7 @@ fn spool(frame: u32) -> SpoolKey {
 }
 
 #[test]
-fn what_was_committed_is_there_after_a_reopen() {
+fn committed_records_survive_a_reopen() {
     let farm = Farm::new();
     let token = TokenRecord {
         name: None,
@@ -108,7 +108,7 @@ fn tamper(farm: &Farm, key: &[u8], change: impl Fn(&mut Vec<u8>)) {
 
 // promise: P1
 #[test]
-fn a_damaged_record_is_refused_by_name_and_the_rest_can_be_exported() {
+fn a_damaged_record_is_named_and_the_rest_can_be_exported() {
     let farm = Farm::new();
     farm.commit(&records(1..=5));
     tamper(&farm, &record_key(4), |value| *value.last_mut().unwrap() ^= 1);

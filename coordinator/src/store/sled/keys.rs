@@ -12,13 +12,13 @@ pub(super) const COUNT_KEY: &[u8] = b"c";
 /// Meaning of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
-    /// A record.
+    /// A record of the journal, by its sequence number.
     Record(Sequence),
     /// A spool's durable extent.
     Spool(SpoolKey),
-    /// A token.
+    /// A join token, by the hash of its secret.
     Token(TokenHash),
-    /// The snapshot.
+    /// The newest snapshot of the state.
     Snapshot,
     /// The number of commits.
     Count,

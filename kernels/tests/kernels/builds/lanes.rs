@@ -42,7 +42,7 @@ fn same(a: u32, b: u32) -> bool {
 }
 
 #[test]
-fn eight_at_once_bring_what_each_brings_alone() {
+fn eight_lanes_give_the_results_of_single_ones() {
     for isa in available_isas() {
         let (mut dice, mut varied) = (1, std::collections::BTreeSet::new());
         for round in 0..20_000 {

@@ -298,7 +298,7 @@ fn a_denoised_picture_is_what_tiles_make_of_a_frame() {
 }
 
 #[test]
-fn arrays_and_numbers_that_do_not_fit_are_told() {
+fn mismatched_arrays_and_numbers_are_refused() {
     let kernel = builtin("denoise").unwrap();
     let shapes: [&[u64]; 4] = [&[2, 40, 70, 3], &[40, 70, 3], &[40, 70, 3], &[40, 70]];
     let shape = |name, shape| InputShape { name, is_f32: true, shape };

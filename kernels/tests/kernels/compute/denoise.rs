@@ -166,7 +166,7 @@ fn every_build_gives_the_same_bits_of(picture: &Picture) {
 }
 
 #[test]
-fn where_tiles_begin_and_which_rows_are_there_does_not_show() {
+fn denoising_does_not_depend_on_tiles_and_spare_rows() {
     let picture = Picture::new(0.6);
     let want = best(&picture);
     for steps in [(1 + TILE_WIDTH / 2, 7), (TILE_WIDTH, 5), (17, TILE_HEIGHT)] {
@@ -230,7 +230,7 @@ fn noise_falls_and_edges_and_texture_stay() {
 }
 
 #[test]
-fn what_has_no_noise_is_left_alone() {
+fn pictures_without_noise_are_not_changed() {
     let picture = Picture::new(0.0);
     let error = error(&denoised_twice(&picture), 0..WIDTH);
     assert!(error < 2e-5, "{error}");

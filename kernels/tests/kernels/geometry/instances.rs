@@ -72,7 +72,7 @@ fn films_of_instances_are_those_of_copies() {
 }
 
 #[test]
-fn what_is_no_scene_with_instances_is_refused() {
+fn malformed_scenes_with_instances_are_refused() {
     type Break = fn(&mut FlatScene);
     let breaks: [(&str, Break); 14] = [
         ("id", |scene| Arc::make_mut(&mut scene.instances)[1].first_id += 1),

@@ -38,7 +38,7 @@ fn floor() -> tessera_kernels::CheckedScene {
 }
 
 #[test]
-fn what_is_seen_at_once_and_direct_light_have_no_bound() {
+fn emission_and_direct_light_are_not_clamped() {
     let scene = floor();
     let free = seen(&scene, 1, 0.0);
     assert!(free.iter().all(|value| *value > 5.0), "{free:?}");

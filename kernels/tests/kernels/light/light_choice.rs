@@ -146,7 +146,7 @@ fn no_light_that_shines_on_a_surface_is_left_out() {
 
 /// The tree knows what is near: of two rooms full of lamps, those of the own room are picked.
 #[test]
-fn what_is_near_is_picked_more_often() {
+fn near_lights_are_picked_more_often() {
     let mut builder = Builder::default();
     for index in 0..200 {
         let mut lamp = light(LightKind::Point, [1.0; 3]);
@@ -188,7 +188,7 @@ fn inner(node: &mut LightNode, elsewhere: fn(u32) -> u32) {
 }
 
 #[test]
-fn trees_that_are_none_are_refused() {
+fn malformed_light_trees_are_refused() {
     use std::sync::Arc;
     use tessera_layout::FlatScene;
     type Break = fn(&mut Vec<LightNode>);

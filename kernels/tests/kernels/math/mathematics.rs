@@ -6,7 +6,7 @@ use tessera_kernels::test_hooks::{atan2, film_add, film_fixed, floor, sincos};
 use tessera_layout::FILM_VALUE_MAX;
 
 #[test]
-fn sine_and_cosine_are_right_to_two_units_in_the_last_place_of_one() {
+fn sine_and_cosine_are_within_two_ulps_of_one() {
     let mut worst = 0.0f64;
     for step in 0..=2_000_000i32 {
         let turns = (step - 1_000_000) as f32 / 500_000.0;

@@ -47,7 +47,7 @@ fn square(
 }
 
 #[test]
-fn samples_of_a_square_of_pixels_are_nets_for_any_number_of_them() {
+fn samples_of_a_square_of_pixels_are_nets_at_any_count() {
     for side_log2 in 0..=2 {
         for samples_log2 in 0..=8 {
             for (square_x, square_y, dimension) in

@@ -121,7 +121,7 @@ fn a_smooth_wall_gives_back_what_its_index_says() {
 }
 
 #[test]
-fn a_thin_pane_lets_through_in_its_colour_what_it_does_not_reflect() {
+fn a_thin_pane_tints_the_light_that_it_does_not_reflect() {
     let pane = Layers { transmission: 1.0, ..Layers::NONE };
     let look = material([1.0, 0.5, 0.25], 0.0, 0.0);
     // Light from behind, which is where the map's edges are; then from the camera's side.

@@ -227,7 +227,7 @@ fn a_layered_direction_weighs_its_value_over_its_pdf() {
 /// refracted lobe are looked at from there too: the rest is reciprocal, through the surface as
 /// well.
 #[test]
-fn what_has_no_layer_on_top_is_reciprocal() {
+fn surfaces_without_a_top_layer_are_reciprocal() {
     let mut random = Random(15);
     for (name, surface) in all() {
         if surface.clearcoat > 0.0
@@ -287,7 +287,7 @@ fn smooth_glass_bends_light_by_its_index() {
 }
 
 #[test]
-fn a_film_has_colours_and_a_thin_one_has_none() {
+fn a_thin_film_has_colours_and_a_film_of_no_thickness_has_not() {
     let black = LayeredSurface { base_color: [0.0; 3], roughness: 0.3, ..FILM };
     let spread = |surface: &LayeredSurface| {
         let [r, g, b] = albedo(surface, 0.9, 4_000);

@@ -93,7 +93,7 @@ fn what_stands_in_a_medium_is_seen_through_it() {
 }
 
 #[test]
-fn layers_that_point_nowhere_are_refused() {
+fn layers_with_dangling_indices_are_refused() {
     let broken = |change: fn(&mut FlatScene)| {
         let mut builder = Builder::default();
         builder.add_closed(material([1.0; 3], 0.0, 0.5), CLEAR, Medium::GLASS);

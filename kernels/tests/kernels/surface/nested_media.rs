@@ -65,7 +65,7 @@ fn assert_same(seen: [f64; 3], want: [f64; 3], what: &str) {
 /// Two slabs share a metre. It belongs to the one of the higher priority from both sides, and
 /// without priorities to the one that is entered last.
 #[test]
-fn where_bodies_overlap_the_place_belongs_to_the_higher_priority() {
+fn overlaps_belong_to_the_medium_of_higher_priority() {
     for (far, near, far_has_it) in
         [(1, 0, true), (0, 1, false), (0, 0, true), (-3, -7, true), (-7, 1000, false)]
     {

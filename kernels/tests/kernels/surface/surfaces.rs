@@ -70,7 +70,7 @@ fn a_veil_dims_shadows_by_its_alpha() {
 }
 
 #[test]
-fn alpha_depends_on_the_ray_and_the_triangle_alone() {
+fn alpha_depends_only_on_the_ray_and_the_triangle() {
     let mut veil = unlit([0.0; 3]);
     (veil.alpha_mode, veil.base_color[3]) = (AlphaMode::Blend as u32, 0.5);
     let scene = wall(veil).finish();
@@ -154,7 +154,7 @@ fn fine_squares(alpha_mode: AlphaMode) -> CheckedScene {
 }
 
 #[test]
-fn what_is_finer_than_a_pixel_is_seen_as_its_mean() {
+fn detail_finer_than_a_pixel_is_averaged() {
     let unit = UnitParams { aovs: 1, ..whole(8, 8, 1, 4) };
     let values = means(&fine_squares(AlphaMode::Opaque), &unit);
     assert!(

@@ -190,7 +190,7 @@ fn coarse_levels_are_looked_up_like_the_first() {
 }
 
 #[test]
-fn levels_that_are_not_there_are_refused() {
+fn missing_texture_levels_are_refused() {
     use std::sync::Arc;
     let with = |level_count: u32, bytes: usize| {
         let mut texels = stairs_texels();

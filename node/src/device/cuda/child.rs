@@ -137,7 +137,7 @@ impl Drop for Child {
         let waiting =
             std::thread::Builder::new().name("worker ends".into()).spawn(move || process.wait());
         if let Err(error) = waiting {
-            tracing::debug!(%error, "an ended worker is not waited for");
+            tracing::debug!(%error, "an ended worker cannot be waited for");
         }
     }
 }
@@ -208,7 +208,7 @@ fn write_down(errors: impl Read, label: &str) {
             }
         }
     }
-    tracing::warn!(device = label, "the rest of what its worker writes is not written down");
+    tracing::warn!(device = label, "further output of its worker is not logged");
     // Continue to read, so that the worker does not block.
     let _ = std::io::copy(&mut errors, &mut std::io::sink());
 }

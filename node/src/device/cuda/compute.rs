@@ -223,9 +223,9 @@ impl Lane {
             Ok((report, _)) => Err(refused(&kernel, report)),
             Err(Silence::Late) => Err(overtime(&kernel, &job.spec)),
             Err(Silence::Cancelled) => Err(DeviceError::Cancelled),
-            Err(Silence::Gone(reason)) => Err(DeviceError::Kernel(format!(
-                "kernel `{kernel}` brought its process down: {reason}"
-            ))),
+            Err(Silence::Gone(reason)) => {
+                Err(DeviceError::Kernel(format!("kernel `{kernel}` crashed its process: {reason}")))
+            }
         }
     }
 
@@ -366,7 +366,7 @@ fn refused(kernel: &str, report: Report) -> DeviceError {
             DeviceError::NoCompiler(format!("cannot compile kernel `{kernel}` here: {problem}"))
         }
         Report::Broken(error) => DeviceError::Worker(error.to_string()),
-        other => DeviceError::Worker(format!("the worker said what makes no sense: {other:?}")),
+        other => DeviceError::Worker(format!("the worker sent an invalid answer: {other:?}")),
     }
 }
 

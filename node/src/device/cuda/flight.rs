@@ -17,7 +17,7 @@ pub(super) enum Purpose {
         /// Called at the end of the unit.
         finish: Finish,
     },
-    /// The known-answer test.
+    /// Unit of the known-answer test.
     Test,
 }
 

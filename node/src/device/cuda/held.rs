@@ -18,7 +18,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Keeps a result.
+    /// Holds a result until the next known answer.
     pub(super) fn add(&mut self, flight: Flight, output: UnitOutput, now: Instant) {
         self.since.get_or_insert(now);
         self.results.push((flight, output));

@@ -17,7 +17,7 @@ const WAIT: Duration = Duration::from_secs(60);
 /// Why no device could be listed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ProbeError {
-    /// The driver refused.
+    /// The driver or device cannot be used.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The worker process did not get far enough to ask the driver.

@@ -43,7 +43,7 @@ pub(super) enum FirstStart {
     Faulty(String),
 }
 
-/// A running worker.
+/// A running worker process.
 struct Live {
     child: Child,
     flights: Flights,
@@ -440,7 +440,7 @@ impl Supervisor {
             tracing::warn!(
                 device = self.label,
                 units,
-                "what it did since the last right answer is done again"
+                "its work since the last right answer is repeated"
             );
             let reason = "it does not give the known answer";
             // The units that it has begun are not blamed, since their results would not be used.

@@ -14,7 +14,7 @@ pub(crate) const PAYLOAD_BYTES_MAX: usize = 64 << 20;
 /// Why a frame could not be received or sent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FrameError {
-    /// The pipe failed.
+    /// Reading or writing the pipe failed.
     #[error("the pipe between node and worker failed")]
     Pipe(#[source] std::io::Error),
     /// A length is above its limit.

@@ -41,7 +41,7 @@ pub(crate) enum Order {
     /// Render a unit of a scene. It ends in exactly one of [`Report::Rendered`], [`Report::Failed`]
     /// and [`Report::Cancelled`].
     Render { unit: u64, scene: u64, params: UnitWords },
-    /// Stop a unit.
+    /// Stop a unit that was ordered before.
     Cancel { unit: u64 },
     /// Open a device for compute jobs. Answered by [`Report::Opened`]. Later orders are executed
     /// one after another.
@@ -130,15 +130,15 @@ pub(crate) enum Report {
 pub struct FoundDevice {
     /// Number for CUDA, in the worker's environment.
     pub ordinal: u32,
-    /// `GPU-…` or `MIG-…`.
+    /// UUID of the driver, `GPU-…` or `MIG-…`.
     pub uuid: String,
     /// Product name, as the manufacturer gives it.
     pub name: String,
     /// Compute capability: major, minor.
     pub capability: (u32, u32),
-    /// Memory in bytes.
+    /// Total memory in bytes.
     pub memory_bytes: u64,
-    /// Multiprocessors.
+    /// Number of multiprocessors.
     pub multiprocessors: u32,
     /// UUID of the device that a MIG slice belongs to.
     pub mig_parent: Option<String>,
@@ -156,7 +156,7 @@ pub struct FoundCompiler {
     pub path: PathBuf,
 }
 
-/// An open device.
+/// Facts about a device that was opened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Opened {
     /// Properties of the device.

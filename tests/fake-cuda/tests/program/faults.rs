@@ -33,8 +33,8 @@ fn error(code: CUresult) -> Result<u32, DriverError> {
 }
 
 #[test]
-fn no_device_is_told_as_such() {
-    on("faults::no_device_is_told_as_such", &Config::default(), || {
+fn a_missing_device_is_reported() {
+    on("faults::a_missing_device_is_reported", &Config::default(), || {
         assert_eq!(CudaContext::device_count(), Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)));
         let told = DriverError(CUresult::CUDA_ERROR_NO_DEVICE).to_string();
         assert!(told.contains("no CUDA-capable device is detected"), "{told}");
@@ -73,9 +73,9 @@ fn memory_has_an_end() {
 }
 
 #[test]
-fn an_illegal_address_is_the_end_of_the_process() {
+fn an_illegal_address_ends_the_process() {
     let config = with(Fault::new(FaultKind::IllegalAddress).after(1));
-    on("faults::an_illegal_address_is_the_end_of_the_process", &config, sticky_illegal_address);
+    on("faults::an_illegal_address_ends_the_process", &config, sticky_illegal_address);
 }
 
 #[test]
@@ -114,9 +114,9 @@ fn sticky_illegal_address() {
 }
 
 #[test]
-fn a_new_process_can_go_on_after_an_illegal_address() {
+fn a_new_process_works_after_an_illegal_address() {
     let config = with(Fault::new(FaultKind::IllegalAddress).after(1));
-    let test = "faults::a_new_process_can_go_on_after_an_illegal_address";
+    let test = "faults::a_new_process_works_after_an_illegal_address";
     let Some(rack) = on(test, &config, || {
         // The first process meets the fault; the one that is started after it does not.
         let mut gpu = Gpu::open(0, FIVE).expect("a device");
@@ -150,9 +150,9 @@ fn an_endless_kernel_ends_with_its_process() {
 }
 
 #[test]
-fn a_wrong_result_differs_in_one_bit_and_is_told_to_nobody() {
+fn a_planted_wrong_result_flips_one_bit_without_an_error() {
     let config = with(Fault::new(FaultKind::WrongResult).after(1));
-    on("faults::a_wrong_result_differs_in_one_bit_and_is_told_to_nobody", &config, || {
+    on("faults::a_planted_wrong_result_flips_one_bit_without_an_error", &config, || {
         let mut gpu = Gpu::open(0, FIVE).expect("a device");
         assert_eq!(five(&mut gpu), Ok(5));
         let wrong = five(&mut gpu).expect("no error");
@@ -162,9 +162,9 @@ fn a_wrong_result_differs_in_one_bit_and_is_told_to_nobody() {
 }
 
 #[test]
-fn an_uncorrectable_error_is_the_end_too() {
+fn an_uncorrectable_error_ends_the_process() {
     let config = with(Fault::new(FaultKind::Ecc));
-    on("faults::an_uncorrectable_error_is_the_end_too", &config, || {
+    on("faults::an_uncorrectable_error_ends_the_process", &config, || {
         let mut gpu = Gpu::open(0, FIVE).expect("a device");
         assert_eq!(five(&mut gpu), error(CUresult::CUDA_ERROR_ECC_UNCORRECTABLE));
         assert_eq!(five(&mut gpu), error(CUresult::CUDA_ERROR_ECC_UNCORRECTABLE));

@@ -54,10 +54,10 @@ fn nvml_and_cuda_speak_of_the_same_devices() {
 }
 
 #[test]
-fn a_device_that_falls_off_the_bus_is_gone_for_everybody() {
+fn a_device_off_the_bus_is_gone_for_every_library() {
     let mut config = Config::of(2, Device::default());
     config.devices[1].faults = vec![Fault::new(FaultKind::OffTheBus)];
-    let test = "health::a_device_that_falls_off_the_bus_is_gone_for_everybody";
+    let test = "health::a_device_off_the_bus_is_gone_for_every_library";
     let rack = on(test, &config, || {
         let nvml = Nvml::init().expect("NVML");
         let device = nvml.device_by_index(1).expect("a device");
@@ -114,8 +114,8 @@ fn slices_have_memory_and_identities_of_their_own() {
 }
 
 #[test]
-fn a_broken_configuration_is_told() {
-    let test = "health::a_broken_configuration_is_told";
+fn a_broken_configuration_is_reported() {
+    let test = "health::a_broken_configuration_is_reported";
     let seen = on_and_see(
         test,
         &Config::default(),

@@ -260,7 +260,7 @@ impl Books {
         let book = self.going(job)?;
         book.resumed += u32::from(!pause);
         match std::mem::replace(&mut book.paused, pause) == pause {
-            true => violated(format!("job {job} is paused, or goes on, twice")),
+            true => violated(format!("job {job} is paused or resumed twice")),
             false => Ok(()),
         }
     }

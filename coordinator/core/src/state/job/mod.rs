@@ -1,5 +1,4 @@
-//! One job as the journal tells it. What is leased of it, and what may be, is not durable and
-//! stands elsewhere.
+//! The durable state of one job. Its leases and its queue are not durable and are kept elsewhere.
 
 mod counts;
 mod restored;
@@ -24,17 +23,17 @@ use tessera_protocol::job::{JobKind, JobSpec};
 use tessera_protocol::node::{SampleRange, Task};
 use tessera_protocol::status::{FailureNote, FrameFile, JobState};
 
-/// Failed attempts that are kept for people.
+/// Most failed attempts that are kept for people.
 const FAILURES_MAX: usize = 64;
 
-/// A unit by the position of its frame among the job's frames: the order of work.
+/// A unit by the position of its frame among the job's frames; ordered by the order of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) position: u32,
     pub(crate) unit: UnitIndex,
 }
 
-/// How a job ended.
+/// How and when a job ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct End {
     pub(crate) state: JobState,
@@ -42,21 +41,22 @@ pub(crate) struct End {
     pub(crate) note: String,
 }
 
-/// Somebody wants nothing of a job to be leased.
+/// Who paused a job, and when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pause {
     pub(crate) by: String,
     pub(crate) at: Moment,
 }
 
-/// Units that had two leases at once, of which one result was taken and the other lease stopped.
+/// Counts of units that had two leases, of which one was stopped after the other's result was
+/// taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Copies {
-    /// The copy was first.
+    /// Number of times that the copy was first.
     pub(crate) won: u64,
-    /// The lease that was there before was first.
+    /// Number of times that the original lease was first.
     pub(crate) lost: u64,
-    /// How long the leases that were stopped had been held, milliseconds.
+    /// Total time for which stopped leases were held, in milliseconds.
     pub(crate) wasted_millis: u64,
 }
 
@@ -66,22 +66,22 @@ pub(crate) struct Job {
     pub(in crate::state) id: JobId,
     pub(in crate::state) spec: JobSpec,
     pub(in crate::state) grid: Split,
-    /// Hash of its scene (or program and inputs), by which nodes say what they hold.
+    /// Hash of the scene, or of the program and its inputs. Nodes use it to say what they hold.
     pub(in crate::state) scene: BlobHash,
     pub(in crate::state) owner: String,
-    /// Grows from job to job, by their acceptance.
+    /// Number in the order of acceptance; grows from job to job.
     pub(in crate::state) order: u64,
     pub(in crate::state) submitted_at: Moment,
     pub(in crate::state) fingerprint: Option<Fingerprint>,
     pub(in crate::state) end: Option<End>,
-    /// Only of a job that has not ended.
+    /// The pause, if the job is paused. None once it has ended.
     pub(in crate::state) paused: Option<Pause>,
-    /// Results of leases below it, which nobody holds, are of frames that had failed.
+    /// Results below this epoch are of failed frames that were retried, unless their lease is held.
     pub(in crate::state) fence: Epoch,
     pub(in crate::state) failures: VecDeque<FailureNote>,
     pub(in crate::state) copies: Copies,
-    /// Camera samples that nodes handed in as parts when they had to leave, without those that were
-    /// taken back later.
+    /// Camera samples that leaving nodes handed in as parts, without those that were taken back
+    /// later.
     pub(in crate::state) samples_kept: u64,
     numbers: Vec<FrameNumber>,
     frames: Vec<Frame>,
@@ -101,7 +101,7 @@ impl Job {
         self.grid
     }
 
-    /// Hash of its scene (or program and inputs), by which nodes say what they hold.
+    /// Hash of the scene, or of the program and its inputs. Nodes use it to say what they hold.
     pub(crate) fn scene(&self) -> BlobHash {
         self.scene
     }
@@ -110,7 +110,7 @@ impl Job {
         &self.owner
     }
 
-    /// Grows from job to job, by their acceptance.
+    /// Number in the order of acceptance; grows from job to job.
     pub(crate) fn order(&self) -> u64 {
         self.order
     }
@@ -127,12 +127,12 @@ impl Job {
         self.end.as_ref()
     }
 
-    /// Only of a job that has not ended.
+    /// The pause, if the job is paused. None once it has ended.
     pub(crate) fn paused(&self) -> Option<&Pause> {
         self.paused.as_ref()
     }
 
-    /// Results of leases below it, which nobody holds, are of frames that had failed.
+    /// Results below this epoch are of failed frames that were retried, unless their lease is held.
     pub(crate) fn fence(&self) -> Epoch {
         self.fence
     }
@@ -145,8 +145,8 @@ impl Job {
         self.copies
     }
 
-    /// Camera samples that nodes handed in as parts when they had to leave, without those that were
-    /// taken back later.
+    /// Camera samples that leaving nodes handed in as parts, without those that were taken back
+    /// later.
     pub(crate) fn samples_kept(&self) -> u64 {
         self.samples_kept
     }
@@ -193,29 +193,30 @@ impl Job {
         &self.spec.kind
     }
 
-    /// The compute job of which every frame reads the result of the one before; None for any other.
+    /// Returns the spec of a compute job whose frames read the results of earlier frames; None for
+    /// others.
     fn feeding(&self) -> Option<&ComputeSpec> {
         self.kind().compute().filter(|compute| compute.feed.is_some())
     }
 
-    /// The farm's time that each of its frames may take, where that is counted.
+    /// Returns the share of the farm's time that each frame may use, if there is a limit.
     pub(crate) fn time(&self) -> Option<Duration> {
         let secs = self.kind().render()?.time_secs?;
         Some(Duration::from_secs(secs.into()))
     }
 
-    /// Its frames follow from each other, so that none can do without the one before.
+    /// Whether each frame needs the result of the frame before.
     pub(crate) fn is_chained(&self) -> bool {
         self.feeding().is_some()
     }
 
-    /// Nothing of the frame at this position may be leased yet: it reads the result of the one
-    /// before, which is not finished.
+    /// Whether no unit of the frame at this position may be leased yet, because it needs an
+    /// unfinished frame.
     pub(crate) fn is_shut(&self, position: u32) -> bool {
         self.is_chained() && position > 0 && self.fed(position).is_none()
     }
 
-    /// The result that the frame at this position reads, where it is finished.
+    /// Returns the result that the frame at this position reads, once it is finished.
     pub(crate) fn fed(&self, position: u32) -> Option<BlobHash> {
         let compute = self.feeding()?;
         let Frame::Done(done) = self.frames.get(position.checked_sub(1)? as usize)? else {
@@ -237,13 +238,13 @@ impl Job {
         self.end.is_some()
     }
 
-    /// Every frame is done or failed.
+    /// Whether every frame is done or failed.
     pub(crate) fn is_over(&self) -> bool {
         (self.counts.frames_done + self.counts.frames_failed) as usize == self.frames.len()
     }
 
-    /// Units of all frames; where they are sampled in rounds, of the rounds so far, without those
-    /// that a failed frame lacked.
+    /// Returns the number of units of all frames. With rounds, only of the rounds so far, without
+    /// those that a failed frame lacked.
     pub(crate) fn units(&self) -> u64 {
         match self.grid.has_rounds() {
             true => self.counts.units_committed + self.counts.units_open,
@@ -251,7 +252,7 @@ impl Job {
         }
     }
 
-    /// Camera samples of a unit in the mean: where frames are sampled in rounds, of an open one.
+    /// Returns the mean camera samples of a unit; with rounds, of an open one.
     pub(crate) fn mean_unit_samples(&self) -> f64 {
         if self.grid.has_rounds() && self.counts.units_open > 0 {
             return self.counts.samples_open as f64 / self.counts.units_open as f64;
@@ -259,8 +260,8 @@ impl Job {
         self.grid.frame_camera_samples() as f64 / f64::from(self.grid.units().max(1))
     }
 
-    /// Units that wait for a result and may be worked on beside one of this frame: of a job whose
-    /// frames are fed to each other, its own.
+    /// Returns the number of units that wait for a result and may be worked on beside one of this
+    /// frame. In a chained job, only those of the same frame.
     pub(crate) fn units_beside(&self, position: u32) -> u64 {
         match self.frames.get(position as usize) {
             Some(frame) if self.is_chained() => u64::from(open_of(frame, &self.grid).0),
@@ -280,7 +281,7 @@ impl Job {
         self.frames.get(self.position(number)? as usize)
     }
 
-    /// The place of a unit that the splitter knows.
+    /// Returns the place of a unit that the splitter knows.
     pub(crate) fn place(&self, unit: UnitKey) -> Option<Place> {
         let position = self.position(unit.frame)?;
         (unit.unit.0 < self.grid.units()).then_some(Place { position, unit: unit.unit })
@@ -290,7 +291,7 @@ impl Job {
         Some(UnitKey { job: self.id, frame: self.number(place.position)?, unit: place.unit })
     }
 
-    /// The frame that a record speaks of, of a job that has not ended.
+    /// Returns the frame that a record names, of a job that has not ended.
     fn frame_mut(&mut self, number: FrameNumber) -> Result<&mut Frame, String> {
         if self.is_final() {
             return Err(format!("job {} has ended", self.id));
@@ -361,7 +362,7 @@ impl Job {
         Ok(())
     }
 
-    /// A frame with checks.
+    /// Returns a frame that has checks.
     fn checked_mut(&mut self, number: FrameNumber) -> Result<&mut OpenFrame, String> {
         match self.frame_mut(number)? {
             Frame::Open(open) => Ok(open),
@@ -369,8 +370,8 @@ impl Job {
         }
     }
 
-    /// Compares a result with the committed one. Gives the check, which is over, where they are the
-    /// same.
+    /// Compares a result with the committed one. If they are equal, the check is over and is
+    /// returned.
     pub(crate) fn compare(
         &mut self,
         number: FrameNumber,
@@ -391,7 +392,7 @@ impl Job {
         Ok(over)
     }
 
-    /// A check ends without having been made.
+    /// Ends a check that was not made.
     pub(crate) fn waive(&mut self, number: FrameNumber, unit: UnitIndex) -> Result<(), String> {
         let grid = self.grid;
         let ended = self.checked_mut(number)?.end_check(unit, false);
@@ -400,8 +401,8 @@ impl Job {
         Ok(())
     }
 
-    /// A round of a frame has ended, after so much of the farm's time: the next is for these tiles,
-    /// or the frame is complete.
+    /// Ends a round of a frame after so much of the farm's time. The next is for these tiles;
+    /// without tiles the frame is complete.
     pub(crate) fn end_round(
         &mut self,
         number: FrameNumber,
@@ -427,7 +428,7 @@ impl Job {
         Ok(())
     }
 
-    /// Committed units of an unfinished frame are open again; what was measured of them is void.
+    /// Opens committed units of an unfinished frame again; their measurements are void.
     pub(crate) fn take_back(
         &mut self,
         number: FrameNumber,
@@ -465,7 +466,7 @@ impl Job {
         Ok(())
     }
 
-    /// The first of the missing samples of an open unit are committed.
+    /// Commits the first of an open unit's missing samples.
     pub(crate) fn commit_part(
         &mut self,
         number: FrameNumber,
@@ -481,7 +482,7 @@ impl Job {
             || !open.commit_part(commit, range, grid.unit_size(unit))
         {
             let text = format!(
-                "{samples} samples from {first} are no part of unit {} of {id}/{number}",
+                "{samples} samples from {first} are not a part of unit {} of {id}/{number}",
                 unit.0
             );
             return Err(text);
@@ -492,7 +493,7 @@ impl Job {
         Ok(())
     }
 
-    /// The parts of open units are not wanted any more.
+    /// Drops the parts of open units.
     pub(crate) fn drop_parts(
         &mut self,
         number: FrameNumber,
@@ -515,8 +516,8 @@ impl Job {
         Ok(())
     }
 
-    /// What a lease of a unit is about: all of it, what its parts lack, or the part that is to be
-    /// checked.
+    /// Returns the task of a unit's lease: all of the unit, what its parts lack, or the part that
+    /// is to be checked.
     pub(crate) fn task(&self, place: Place) -> Option<Task> {
         let task = self.grid.task(place.unit, self.fed(place.position))?;
         let open = self.frames.get(place.position as usize).and_then(Frame::unfinished);
@@ -528,7 +529,7 @@ impl Job {
         })
     }
 
-    /// Work of a lease on a unit now: camera samples, or indices.
+    /// Returns the work of a unit's lease now, in camera samples or indices.
     pub(crate) fn lease_samples(&self, unit: UnitKey) -> u64 {
         let open = self
             .frame(unit.frame)
@@ -543,7 +544,7 @@ impl Job {
         }
     }
 
-    /// A suspect's word about the units of others counts no more.
+    /// Removes a suspect's votes about the units of other nodes.
     pub(crate) fn unhear(&mut self, node: NodeId) {
         for frame in &mut self.frames {
             if let Frame::Open(open) = frame {
@@ -552,7 +553,7 @@ impl Job {
         }
     }
 
-    /// Of two leases of a unit that has its result, the other was stopped.
+    /// Counts a stopped lease of a unit that had two.
     pub(crate) fn stop_copy(
         &mut self,
         stopped: Epoch,
@@ -610,7 +611,7 @@ impl Job {
         Ok(())
     }
 
-    /// Pauses the job.
+    /// Pauses the job. The error says why it cannot be paused.
     pub(crate) fn pause(&mut self, pause: Pause) -> Result<(), String> {
         if self.is_final() || self.paused.is_some() {
             return Err(format!("job {} is paused, and has ended or was paused already", self.id));
@@ -619,7 +620,7 @@ impl Job {
         Ok(())
     }
 
-    /// The job goes on.
+    /// Resumes the job.
     pub(crate) fn resume(&mut self) -> Result<(), String> {
         let paused = self.paused.take();
         paused.map(drop).ok_or_else(|| format!("job {} is resumed, and was not paused", self.id))
@@ -648,7 +649,7 @@ impl Job {
         Ok(())
     }
 
-    /// The first frame that nothing has happened to.
+    /// Returns the first frame to which nothing has happened.
     pub(crate) fn first_untouched(&self) -> Option<u32> {
         self.frames
             .iter()
@@ -656,7 +657,7 @@ impl Job {
             .map(|position| position as u32)
     }
 
-    /// Ends the job; frames that are not finished fail with the note.
+    /// Ends the job. Unfinished frames fail with the note.
     pub(crate) fn end_as(&mut self, state: JobState, at: Moment, note: &str) -> Result<(), String> {
         if self.is_final() || !state.is_final() {
             return Err(format!("job {} cannot end as {state:?}", self.id));

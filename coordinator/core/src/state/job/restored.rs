@@ -1,4 +1,4 @@
-//! A job's frames as a snapshot has them, put back. Rejects what makes no sense.
+//! Restores a job's frames from a snapshot. Rejects contradictions.
 
 use super::Job;
 use crate::state::frame::{Frame, OpenFrame, Spent};
@@ -7,7 +7,7 @@ use crate::state::rounds::{FrameRounds, WrittenRounds};
 use tessera_protocol::ids::{NodeId, UnitIndex};
 
 impl Job {
-    /// Puts frames in as a snapshot has them.
+    /// Restores frames from a part of a snapshot.
     pub(crate) fn restore_frames(&mut self, from: u32, frames: Vec<Frame>) -> Result<(), String> {
         let targets = self.frames.get_mut(from as usize..).unwrap_or_default();
         if frames.len() > targets.len() {
@@ -31,8 +31,8 @@ impl Job {
         Ok(())
     }
 
-    /// Puts committed_by of a frame's units in, as a part of a snapshot has them, behind those of
-    /// the parts before.
+    /// Restores the nodes of a frame's units from a part of a snapshot, after those of earlier
+    /// parts.
     pub(crate) fn restore_committed_by(
         &mut self,
         position: u32,
@@ -48,17 +48,17 @@ impl Job {
         };
         sound
             .then_some(())
-            .ok_or_else(|| format!("committed_by of a frame of job {} make no sense", self.id))
+            .ok_or_else(|| format!("committed_by of a frame of job {} is invalid", self.id))
     }
 
-    /// Puts the rounds of a frame in.
+    /// Restores the rounds of a frame.
     pub(crate) fn restore_rounds(
         &mut self,
         position: u32,
         written: WrittenRounds,
     ) -> Result<(), String> {
         let (id, rounds) = (self.id, FrameRounds::restored(&self.grid, written));
-        let damaged = || format!("rounds of a frame of job {id} make no sense");
+        let damaged = || format!("rounds of a frame of job {id} are invalid");
         let rounds = rounds.ok_or_else(damaged)?;
         match self.frames.get_mut(position as usize) {
             Some(Frame::Open(open) | Frame::Complete(open)) => {
@@ -71,26 +71,26 @@ impl Job {
         Ok(())
     }
 
-    /// Puts in what finished frames took.
+    /// Restores the costs of finished frames.
     pub(crate) fn restore_spent(&mut self, spent: Vec<(u32, Spent)>) -> Result<(), String> {
         for (position, spent) in spent {
             match self.frames.get_mut(position as usize) {
                 Some(Frame::Done(done)) if self.grid.has_rounds() => done.spent = Some(spent),
-                _ => return Err(format!("what a frame of job {} took makes no sense", self.id)),
+                _ => return Err(format!("the cost of a frame of job {} is invalid", self.id)),
             }
         }
         self.counts = self.derived_counts();
         Ok(())
     }
 
-    /// Puts parts of a frame's units in, as a part of a snapshot has them.
+    /// Restores parts of a frame's units from a part of a snapshot.
     pub(crate) fn restore_parts(
         &mut self,
         position: u32,
         parts: Vec<(UnitIndex, Vec<UnitPart>)>,
     ) -> Result<(), String> {
         let (grid, id) = (self.grid, self.id);
-        let damaged = || format!("parts of a frame of job {id} make no sense");
+        let damaged = || format!("parts of a frame of job {id} are invalid");
         let Some(Frame::Open(open) | Frame::Complete(open)) =
             self.frames.get_mut(position as usize)
         else {

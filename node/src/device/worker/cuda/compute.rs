@@ -131,7 +131,7 @@ impl Serving {
             // are run to their end.
             call("cuModuleUnload", unsafe { result::module::unload(old.module) })?;
         }
-        let Ok(ptx) = std::str::from_utf8(&text) else { return Ok(Err("it is no text".into())) };
+        let Ok(ptx) = std::str::from_utf8(&text) else { return Ok(Err("it is not text".into())) };
         let module = match module::compile(ptx) {
             Ok(module) => module,
             Err(Refusal::Kernels { error, log }) => {
@@ -200,7 +200,7 @@ impl Serving {
         };
         let fits = offset.checked_add(bytes.len() as u64).is_some_and(|end| end <= memory.bytes);
         if !fits {
-            self.problem = Some(UnitError::Refused("an input is longer than was said".into()));
+            self.problem = Some(UnitError::Refused("an input is longer than announced".into()));
             return Ok(());
         }
         // SAFETY: the range lies in the array's memory.
@@ -268,7 +268,6 @@ impl Serving {
 
 /// Compiles a user's CUDA C++ to PTX that every node of the farm accepts.
 fn compile(compiler: &Nvrtc, name: &str, source: &[u8]) -> Result<String, String> {
-    let source =
-        std::str::from_utf8(source).map_err(|_| format!("`{name}` is no text in UTF-8"))?;
+    let source = std::str::from_utf8(source).map_err(|_| format!("`{name}` is not UTF-8 text"))?;
     crate::compute::compile(compiler, name, source).map_err(|error| error.to_string())
 }

@@ -51,7 +51,7 @@ fn call_of(refusal: Refusal) -> CallError {
     }
 }
 
-/// Loaded kernels.
+/// Kernels that are loaded on a device.
 pub(super) struct Module {
     functions: Vec<(Kernel, sys::CUfunction)>,
 }

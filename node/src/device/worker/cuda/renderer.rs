@@ -179,7 +179,7 @@ impl Renderer {
         Ok(())
     }
 
-    /// Enqueues a unit.
+    /// Enqueues the kernels of a unit on a lane.
     fn tell(&mut self, unit: Unit, mut lane: Lane) -> Call<()> {
         self.state.under_way.push(UnderWay { unit: unit.number, scene: unit.scene, bytes: 0 });
         let plan = match self.plan(&unit, &mut lane)? {

@@ -15,7 +15,7 @@ struct Piece {
     copied: Event,
 }
 
-/// One scene.
+/// One scene in device memory.
 #[derive(Debug)]
 struct Scene {
     memory: Memory,
@@ -124,7 +124,7 @@ impl Scenes {
         };
         let end = offset.checked_add(bytes.len() as u64).filter(|end| *end <= scene.memory.bytes);
         if end.is_none() || bytes.len() > PIECE_BYTES {
-            return Err(SceneFault::Malformed("it is longer than was said"));
+            return Err(SceneFault::Malformed("it is longer than announced"));
         }
         if !bytes.is_empty() {
             self.next_piece = (self.next_piece + 1) % self.pieces.len();
