@@ -214,7 +214,7 @@ mod tests {
             ("sppp = 7", "`sppp` is not an option"),
             ("[render]\nidentity = 'x'", "`identity` is not an option of `tessera render`"),
             ("[paint]\nspp = 1", "[paint] is not a command"),
-            ("spp = 1979-05-27", "no text, number or list"),
+            ("spp = 1979-05-27", "not a text, number or list"),
             ("spp = ", "TOML"),
         ] {
             let error = parsed(file, &line).unwrap_err();

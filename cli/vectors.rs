@@ -25,7 +25,7 @@ pub enum ValueError {
     Color(String),
     /// The text names no environment light.
     #[error(
-        "`{0}` is not an environment; give a .hdr or .exr file, #rrggbb, linear R,G,B, or none"
+        "`{0}` is not an environment; give a .hdr or .exr file, #rrggbb, linear R,G,B, none or auto"
     )]
     Environment(String),
     /// Radiance below zero.
@@ -96,7 +96,9 @@ pub fn parse_color(text: &str) -> Result<[f32; 3], ValueError> {
 /// Light at infinity as it is asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EnvironmentArg {
-    /// Only the scene's own lights.
+    /// Only the scene's own lights; white where it has none.
+    Auto,
+    /// Only the scene's own lights, also where it has none.
     None,
     /// One linear radiance everywhere, each component finite and >= 0.
     Constant([f32; 3]),
@@ -108,6 +110,9 @@ impl FromStr for EnvironmentArg {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
         if text == "none" {
             return Ok(Self::None);
         }
@@ -173,6 +178,7 @@ mod tests {
         let file = |path: &str| Ok(EnvironmentArg::File(path.into()));
         assert_eq!("sky.hdr".parse(), file("sky.hdr"));
         assert_eq!("a/#1,2,3.EXR".parse(), file("a/#1,2,3.EXR"));
+        assert_eq!("auto".parse(), Ok(EnvironmentArg::Auto));
         assert_eq!("none".parse(), Ok(EnvironmentArg::None));
         assert_eq!("#ffffff".parse(), Ok(EnvironmentArg::Constant([1.0; 3])));
         assert_eq!("0.5,0,20".parse(), Ok(EnvironmentArg::Constant([0.5, 0.0, 20.0])));

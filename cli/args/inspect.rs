@@ -12,7 +12,7 @@ pub struct InspectArgs {
     /// glTF 2.0 scene, .gltf or .glb
     pub scene: PathBuf,
     /// Environment light, as for render
-    #[arg(long, value_name = "ENV", default_value = "none")]
+    #[arg(long, value_name = "ENV", default_value = "auto")]
     pub env: EnvironmentArg,
     /// Units of the file's punctual lights, as for render
     #[arg(long, value_name = "UNITS", default_value = "radiometric")]

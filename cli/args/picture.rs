@@ -87,8 +87,9 @@ pub struct PictureArgs {
     )]
     pub fps: f64,
 
-    /// Environment light: a .hdr or .exr map, #rrggbb, linear R,G,B, or none
-    #[arg(long, value_name = "ENV", default_value = "none", help_heading = "Light")]
+    /// Environment light: a .hdr or .exr map, #rrggbb, linear R,G,B, none, or auto, which is white
+    /// where the scene has no light of its own
+    #[arg(long, value_name = "ENV", default_value = "auto", help_heading = "Light")]
     pub env: EnvironmentArg,
     /// Units of the file's punctual lights: radiometric (W/sr, W/m²) or photometric (candela, lux);
     /// Blender exports photometric ones by default
@@ -107,6 +108,13 @@ pub struct PictureArgs {
     )]
     pub env_rotate: f32,
 
+    /// Animation to play, by name or index, or all; may be given more than once [default: all]
+    #[arg(long, value_name = "NAME|INDEX", help_heading = "Time")]
+    pub animation: Vec<String>,
+
+    /// Scene of the file, by name or index [default: the file's own]
+    #[arg(long = "scene", value_name = "NAME|INDEX", help_heading = "Picture")]
+    pub shown_scene: Option<String>,
     /// Camera of the scene, by name or index [default: the first]
     #[arg(long, value_name = "NAME|INDEX", conflicts_with = "eye", help_heading = "Camera")]
     pub camera: Option<String>,

@@ -115,18 +115,26 @@ fn add_appearance(fields: &mut Fields, report: &SceneReport) {
 
 /// What options of a render choose among: cameras, variants and animations.
 fn add_choices(fields: &mut Fields, report: &SceneReport) {
+    if report.scenes.len() > 1 {
+        for (index, name) in report.scenes.iter().enumerate() {
+            let shown = if index == report.shown_scene as usize { " (shown)" } else { "" };
+            fields.add("scene", format!("{index} {name:?}{shown}"));
+        }
+    }
     for camera in &report.cameras {
         fields.add("camera", camera_words(camera));
     }
     for variant in &report.variants {
         fields.add("variant", variant);
     }
-    for animation in &report.animations {
-        let played =
-            if animation.played { "" } else { " (not played: it moves what an earlier one moves)" };
+    for (index, animation) in report.animations.iter().enumerate() {
+        let played = if animation.played { "" } else { " (not played; see --animation)" };
         let channels = counted(animation.channels.into(), "channel", "channels");
         let length = length(animation);
-        fields.add("animation", format!("{:?}, {length}, {channels}{played}", animation.name));
+        fields.add(
+            "animation",
+            format!("{index} {:?}, {length}, {channels}{played}", animation.name),
+        );
     }
 }
 

@@ -16,7 +16,7 @@ use tessera_node::import::{ImportError, ImportedScene};
 use tessera_protocol::job::FormatSpec;
 use tessera_protocol::job::options::{self, Chosen, away_from_default};
 use tessera_protocol::{FrameNumber, FrameSet, JobSpec};
-use tessera_scenes::{CameraChoice, FlattenOptions, LoadOptions};
+use tessera_scenes::{CameraChoice, FlattenOptions};
 
 /// `tessera submit`.
 pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
@@ -49,10 +49,7 @@ pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
 
 fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
     let picture = &args.picture;
-    let options = LoadOptions {
-        variant: picture.variant.clone(),
-        ..render::load_options(&picture.env, picture.lights)
-    };
+    let options = render::load_options_of(picture);
     let scene = render::load(&picture.scene, &options, args.import.limits())?;
     render::check_camera(picture)?;
     let report = scene.report();

@@ -7,12 +7,14 @@ use crate::vectors::EnvironmentArg;
 use std::path::{Path, PathBuf};
 use tessera_node::import::{ImportLimits, ImportedScene, Importer};
 use tessera_protocol::job::{
-    ApertureSpec, AssetFile, BladesSpec, CameraSpec, EnvironmentSpec, FocusSpec, FormatSpec,
-    LensSpec, LightUnitsSpec, RenderSpec, ToneMapSpec,
+    ApertureSpec, AssetFile, BladesSpec, CameraSpec, ChoiceSpec, EnvironmentSpec, FocusSpec,
+    FormatSpec, LensSpec, LightUnitsSpec, RenderSpec, ToneMapSpec,
 };
 use tessera_protocol::limits::NAME_MAX;
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, JobKind, JobSpec, RawJobSpec, SpecError};
-use tessera_scenes::{CameraChoice, EnvironmentSource, LightUnits, LoadOptions, SceneError};
+use tessera_scenes::{
+    CameraChoice, Choice, EnvironmentSource, LightUnits, LoadOptions, SceneError,
+};
 use tessera_transport::client::hash_file;
 
 /// Folder of the environment map among a job's files, beside the scene's own.
@@ -33,6 +35,7 @@ impl SceneFiles {
     pub(crate) fn gather(scene: &Path, env: &EnvironmentArg) -> Result<Self, CliError> {
         let mut files = tessera_scenes::files_of(scene)?;
         let environment = match env {
+            EnvironmentArg::Auto => EnvironmentSpec::Auto,
             EnvironmentArg::None => EnvironmentSpec::None,
             EnvironmentArg::Constant(radiance) => EnvironmentSpec::Constant(*radiance),
             EnvironmentArg::File(file) => {
@@ -67,9 +70,20 @@ impl Sources for SceneFiles {
     }
 }
 
+/// The options of loading the scene of these options.
+pub(crate) fn load_options_of(picture: &PictureArgs) -> LoadOptions {
+    LoadOptions {
+        variant: picture.variant.clone(),
+        scene: picture.shown_scene.as_deref().map(|text| choice(ChoiceSpec::of(text))),
+        animations: animations(picture).into_iter().map(choice).collect(),
+        ..load_options(&picture.env, picture.lights)
+    }
+}
+
 /// The options of loading a scene with this environment.
 pub(crate) fn load_options(env: &EnvironmentArg, lights: LightUnitsArg) -> LoadOptions {
     let environment = match env {
+        EnvironmentArg::Auto => EnvironmentSource::Auto,
         EnvironmentArg::None => EnvironmentSource::None,
         EnvironmentArg::Constant(radiance) => EnvironmentSource::Constant(*radiance),
         EnvironmentArg::File(path) => EnvironmentSource::File { path: path.clone() },
@@ -100,12 +114,13 @@ pub(crate) fn load(
 /// Refuses a camera that the scene does not have. Every other fault of the scene is left to those
 /// who load it. Blocks.
 pub(crate) fn check_camera(picture: &PictureArgs) -> Result<(), CliError> {
+    let scene = picture.shown_scene.as_deref().map(|text| self::choice(ChoiceSpec::of(text)));
     let choice = match camera(picture) {
         CameraSpec::Named(name) => CameraChoice::Named(name),
         CameraSpec::Index(index) => CameraChoice::Index(index),
         CameraSpec::Default | CameraSpec::LookAt { .. } => return Ok(()),
     };
-    match tessera_scenes::check_camera(&picture.scene, &choice) {
+    match tessera_scenes::check_camera(&picture.scene, scene.as_ref(), &choice) {
         Err(SceneError::Camera { problem }) => {
             Err(CliError::new(Status::Usage, format!("--camera: {problem}")))
         }
@@ -144,6 +159,8 @@ pub(crate) fn job(
         environment: files.environment.clone(),
         environment_intensity: picture.env_intensity,
         environment_rotation_degrees: picture.env_rotate,
+        shown_scene: picture.shown_scene.as_deref().map(ChoiceSpec::of),
+        animations: animations(picture),
         lights: picture.lights.0,
         camera: camera(picture),
         lens: lens(picture),
@@ -208,6 +225,22 @@ pub(crate) fn frames(picture: &PictureArgs) -> FrameSet {
     match &picture.frames {
         Some(frames) => frames.clone(),
         None => FrameSet::one(FrameNumber(picture.frame.unwrap_or(0))),
+    }
+}
+
+/// The animations to play; none for all.
+fn animations(picture: &PictureArgs) -> Vec<ChoiceSpec> {
+    if picture.animation.iter().any(|name| name == "all") {
+        return Vec::new();
+    }
+    picture.animation.iter().map(|name| ChoiceSpec::of(name)).collect()
+}
+
+/// A choice as importers take it.
+fn choice(spec: ChoiceSpec) -> Choice {
+    match spec {
+        ChoiceSpec::Named(name) => Choice::Named(name),
+        ChoiceSpec::Index(index) => Choice::Index(index),
     }
 }
 

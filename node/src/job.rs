@@ -4,15 +4,15 @@
 use std::sync::Arc;
 use tessera_layout::{Aov, PixelFilter, UnitParams};
 use tessera_protocol::job::{
-    AovSpec, ApertureSpec, BladesSpec, CameraSpec, EnvironmentSpec, FilterSpec, FocusSpec,
-    LensSpec, LightUnitsSpec,
+    AovSpec, ApertureSpec, BladesSpec, CameraSpec, ChoiceSpec, EnvironmentSpec, FilterSpec,
+    FocusSpec, LensSpec, LightUnitsSpec,
 };
 use tessera_protocol::limits::{BLADES_MAX, BLADES_MIN, CHUNK_BYTES_MAX, TILE_EDGE_MAX};
 use tessera_protocol::node::{Assignment, Failure, SampleRange, Task, TileRect};
 use tessera_protocol::{ComputeSpec, FrameNumber, JobKind, RawJobSpec, RenderSpec};
 use tessera_scenes::{
-    Aperture, Blades, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, LightUnits,
-    LoadOptions,
+    Aperture, Blades, CameraChoice, Choice, EnvironmentSource, FlattenOptions, Focus, Lens,
+    LightUnits, LoadOptions,
 };
 
 /// Checks a spec from the coordinator, like anything from outside.
@@ -108,9 +108,17 @@ fn aov_bit(aov: AovSpec) -> Aov {
     }
 }
 
+fn choice(spec: &ChoiceSpec) -> Choice {
+    match spec {
+        ChoiceSpec::Named(name) => Choice::Named(name.clone()),
+        ChoiceSpec::Index(index) => Choice::Index(*index),
+    }
+}
+
 /// Returns the options for the importer to load the job's scene.
 pub(crate) fn load_options(spec: &RenderSpec) -> LoadOptions {
     let environment = match &spec.environment {
+        EnvironmentSpec::Auto => EnvironmentSource::Auto,
         EnvironmentSpec::None => EnvironmentSource::None,
         EnvironmentSpec::Constant(radiance) => EnvironmentSource::Constant(*radiance),
         EnvironmentSpec::Map { path } => EnvironmentSource::Map { path: path.clone() },
@@ -119,7 +127,14 @@ pub(crate) fn load_options(spec: &RenderSpec) -> LoadOptions {
         LightUnitsSpec::Radiometric => LightUnits::Radiometric,
         LightUnitsSpec::Photometric => LightUnits::Photometric,
     };
-    LoadOptions { environment, lights, variant: spec.variant.clone(), ..LoadOptions::default() }
+    LoadOptions {
+        environment,
+        lights,
+        variant: spec.variant.clone(),
+        scene: spec.shown_scene.as_ref().map(choice),
+        animations: spec.animations.iter().map(choice).collect(),
+        ..LoadOptions::default()
+    }
 }
 
 /// Returns the camera of the job.
@@ -289,6 +304,8 @@ pub(crate) mod tests {
         ("clamp", "4.0"),
         ("exr_depth", "\"half\""),
         ("lights", "\"photometric\""),
+        ("shown_scene", "{\"Index\": 1}"),
+        ("animations", "[{\"Named\": \"Run\"}]"),
         ("shift", "[0.5, -0.25]"),
     ];
 

@@ -41,6 +41,8 @@ pub const DENOISE_SPP_MIN: u32 = 2;
 pub const BLADES_MIN: u8 = 3;
 /// Most corners of a lens that is not round. With more corners it looks round.
 pub const BLADES_MAX: u8 = 16;
+/// Most animations that a job can choose.
+pub const ANIMATIONS_MAX: usize = 64;
 /// Largest shift of a camera, in frame widths and heights.
 pub const SHIFT_MAX: f32 = 8.0;
 /// Largest result on the wire in bytes. Compression makes 32 MiB of sums (512 × 512 pixels, 16

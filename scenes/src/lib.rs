@@ -11,6 +11,7 @@
 
 pub mod bvh;
 mod camera;
+mod choice;
 mod document;
 mod error;
 mod flatten;
@@ -27,6 +28,7 @@ mod report;
 mod texture;
 
 pub use camera::check_camera;
+pub use choice::Choice;
 pub use document::files::files_of;
 pub use error::SceneError;
 pub use load::load;

@@ -36,6 +36,7 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
         warnings.add(format!("{} is ignored: {}", extension.name, extension.effect));
     }
     document.read_buffers(&source)?;
+    document.choose_scene(options.scene.as_ref())?;
     let document = document;
     let variants = Variants::read(&document, options.variant.as_deref())?;
     let forest = node::read(&document, options.limits.nodes)?;
@@ -51,7 +52,7 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
         .iter()
         .map(|node| node.mesh.map_or(0, |mesh| meshes[mesh].target_count))
         .collect();
-    let clips = animation::read(&document, &targets, &mut warnings)?;
+    let clips = animation::read(&document, &targets, &options.animations, &mut warnings)?;
     let lights = punctual::read_all(&document, options.lights)?;
     let shown_lights = shown_lights(&document, &forest, lights.len())?;
     let cameras = camera::shown(&document, &forest)?;

@@ -2,6 +2,7 @@
 //! line owns its defaults.
 
 use crate::bvh::BuilderKind;
+use crate::choice::Choice;
 use serde::{Deserialize, Serialize};
 
 /// Smallest number of triangles in all copies of a mesh from which it is stored once. Smaller
@@ -14,6 +15,8 @@ pub enum EnvironmentSource {
     /// Only the scene's own lights. A scene without any gets a plain white environment and a
     /// warning.
     #[default]
+    Auto,
+    /// Only the scene's own lights, also where it has none.
     None,
     /// The same linear Rec. 709 radiance in every direction, each component finite and >= 0.
     Constant([f32; 3]),
@@ -116,6 +119,10 @@ pub struct LoadOptions {
     /// Name of the material variant (KHR_materials_variants). None: each primitive shows the
     /// material that it names itself.
     pub variant: Option<String>,
+    /// Scene of the file; None is its default scene, or the first.
+    pub scene: Option<Choice>,
+    /// Animations that play, earlier ones first where two move the same; empty plays all.
+    pub animations: Vec<Choice>,
     /// Limits.
     pub limits: Limits,
     /// Number of triangles from which the copies of a mesh become instances. It is a property of
@@ -130,6 +137,8 @@ impl Default for LoadOptions {
             environment: EnvironmentSource::default(),
             lights: LightUnits::default(),
             variant: None,
+            scene: None,
+            animations: Vec::new(),
             limits: Limits::default(),
             instanced_from: INSTANCED_FROM,
         }

@@ -33,7 +33,7 @@ fn farm(memory_mib: &str, secs: &str) -> Farm {
 fn spec(trap: &Trap, files: Vec<AssetFile>) -> JobSpec {
     let environment = match trap.env {
         Some(path) => EnvironmentSpec::Map { path: path.into() },
-        None => EnvironmentSpec::None,
+        None => EnvironmentSpec::Auto,
     };
     let render = RenderSpec {
         scene: trap.main.into(),

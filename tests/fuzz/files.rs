@@ -73,7 +73,7 @@ fn load(files: &[(&str, &[u8])], environment: EnvironmentSource) -> Result<(), S
 }
 
 pub(crate) fn scene(bytes: &[u8]) -> Result<(), String> {
-    load(&[("scene.gltf", bytes), ("image.png", &png())], EnvironmentSource::None)
+    load(&[("scene.gltf", bytes), ("image.png", &png())], EnvironmentSource::Auto)
 }
 
 pub(crate) fn scenes() -> Vec<Vec<u8>> {
@@ -100,7 +100,7 @@ pub(crate) fn maps() -> Vec<Vec<u8>> {
 }
 
 pub(crate) fn image(bytes: &[u8]) -> Result<(), String> {
-    load(&[("scene.gltf", TRIANGLE.as_bytes()), ("image.png", bytes)], EnvironmentSource::None)
+    load(&[("scene.gltf", TRIANGLE.as_bytes()), ("image.png", bytes)], EnvironmentSource::Auto)
 }
 
 pub(crate) fn images() -> Vec<Vec<u8>> {

@@ -1,10 +1,12 @@
 //! The request for a job: raw when it arrives, checked once, valid from then on.
 
 mod camera;
+mod choice;
 pub mod described;
 pub mod options;
 
 pub use camera::{ApertureSpec, BladesSpec, CameraSpec, FocusSpec, LensSpec};
+pub use choice::ChoiceSpec;
 
 use crate::compute::ComputeSpec;
 use crate::frames::FrameSet;
@@ -127,7 +129,9 @@ pub struct AssetFile {
 /// Source of the light from infinity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum EnvironmentSpec {
-    /// There is no such light. Only the scene's own lights are used.
+    /// Only the scene's own lights are used. A scene without any gets a plain white environment.
+    Auto,
+    /// Only the scene's own lights are used, also where it has none.
     None,
     /// The same linear radiance from every direction.
     Constant([f32; 3]),
@@ -249,6 +253,11 @@ pub struct RenderSpec {
     pub environment_intensity: f32,
     /// Rotation of the environment about +Y, in degrees.
     pub environment_rotation_degrees: f32,
+    /// Scene of the file; None is its default scene.
+    pub shown_scene: Option<ChoiceSpec>,
+    /// Animations that play, at most [`ANIMATIONS_MAX`]; none plays all. Where two move the same
+    /// property, the first of them wins.
+    pub animations: Vec<ChoiceSpec>,
     /// Units of the scene's punctual lights.
     pub lights: LightUnitsSpec,
     /// Camera of every frame.
@@ -327,9 +336,11 @@ impl RenderSpec {
         Self {
             scene: scene.into(),
             files,
-            environment: EnvironmentSpec::None,
+            environment: EnvironmentSpec::Auto,
             environment_intensity: 1.0,
             environment_rotation_degrees: 0.0,
+            shown_scene: None,
+            animations: Vec::new(),
             lights: LightUnitsSpec::Radiometric,
             camera: CameraSpec::Default,
             lens: None,
@@ -643,6 +654,7 @@ fn check_view(render: &RenderSpec) -> Result<(), SpecError> {
         return wrong("clamp", format!("{clamp} is not in {CLAMP_MIN} to {CLAMP_MAX}"));
     }
     render.camera.check()?;
+    choice::check(render)?;
     if let Some(variant) =
         render.variant.as_ref().filter(|name| !(1..=NAME_MAX).contains(&name.len()))
     {

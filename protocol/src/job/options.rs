@@ -100,12 +100,14 @@ const CLAMPED: Warning =
     Warning { subject: "indirect light", treatment: "clamped at", result: "darker than the scene" };
 
 /// One row for each field of [`RenderSpec`], in their order.
-pub const OPTIONS: [RenderOption; 29] = [
+pub const OPTIONS: [RenderOption; 31] = [
     plain("scene", "", Effect::Film),
     plain("files", "", Effect::Film),
     row("environment", "env", Effect::Film),
     row("environment_intensity", "env-intensity", Effect::Film),
     row("environment_rotation_degrees", "env-rotate", Effect::Film),
+    row("shown_scene", "scene", Effect::Film),
+    row("animations", "animation", Effect::Film),
     row("lights", "lights", Effect::Film),
     row("camera", "camera,eye,target,up,vfov", Effect::Film),
     row(

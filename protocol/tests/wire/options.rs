@@ -2,8 +2,8 @@
 
 use tessera_protocol::job::options::{OPTIONS, away_from_default};
 use tessera_protocol::job::{
-    AovSpec, ApertureSpec, AssetFile, BladesSpec, CameraSpec, EnvironmentSpec, ExrDepthSpec,
-    FilterSpec, FocusSpec, FormatSpec, LensSpec, LightUnitsSpec, ToneMapSpec,
+    AovSpec, ApertureSpec, AssetFile, BladesSpec, CameraSpec, ChoiceSpec, EnvironmentSpec,
+    ExrDepthSpec, FilterSpec, FocusSpec, FormatSpec, LensSpec, LightUnitsSpec, ToneMapSpec,
 };
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, RenderSpec};
 
@@ -11,7 +11,7 @@ use tessera_protocol::{BlobHash, FrameNumber, FrameSet, RenderSpec};
 type Change = fn(&mut RenderSpec);
 
 /// One change for each field.
-const CHANGES: [(&str, Change); 29] = [
+const CHANGES: [(&str, Change); 31] = [
     ("scene", |spec| spec.scene = "b.gltf".into()),
     ("files", |spec| {
         let (path, hash) = ("a.gltf".to_owned(), BlobHash([7; 32]));
@@ -20,6 +20,8 @@ const CHANGES: [(&str, Change); 29] = [
     ("environment", |spec| spec.environment = EnvironmentSpec::Constant([1.0; 3])),
     ("environment_intensity", |spec| spec.environment_intensity = 2.0),
     ("environment_rotation_degrees", |spec| spec.environment_rotation_degrees = 9.0),
+    ("shown_scene", |spec| spec.shown_scene = Some(ChoiceSpec::Index(1))),
+    ("animations", |spec| spec.animations = vec![ChoiceSpec::Named("Run".into())]),
     ("lights", |spec| spec.lights = LightUnitsSpec::Photometric),
     ("camera", |spec| spec.camera = CameraSpec::Index(1)),
     ("lens", |spec| {

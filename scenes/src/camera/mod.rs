@@ -3,6 +3,7 @@
 
 pub(crate) mod framing;
 
+use crate::choice::Choice;
 use crate::document::Document;
 use crate::document::files::split;
 use crate::document::source::Source;
@@ -157,14 +158,19 @@ fn find<'a>(
     found.map(Some).ok_or_else(|| SceneError::Camera { problem: problem() })
 }
 
-/// Checks that the scene at `path` has the chosen camera. Reads only the JSON.
+/// Checks that the file at `path` has the chosen camera, in the chosen scene. Reads only the JSON.
 ///
 /// # Errors
 /// [`SceneError::Camera`] if it does not, and every other error of reading the JSON.
-pub fn check_camera(path: &Path, choice: &CameraChoice) -> Result<(), SceneError> {
+pub fn check_camera(
+    path: &Path,
+    scene: Option<&Choice>,
+    choice: &CameraChoice,
+) -> Result<(), SceneError> {
     let limits = Limits::default();
     let (dir, name) = split(path)?;
-    let document = Document::open(&Source::new(dir, name, &limits)?)?;
+    let mut document = Document::open(&Source::new(dir, name, &limits)?)?;
+    document.choose_scene(scene)?;
     let forest = node::read_without_instances(&document)?;
     find(&shown(&document, &forest)?, choice).map(drop)
 }

@@ -10,6 +10,7 @@ mod open;
 pub(crate) mod source;
 pub(crate) mod uri;
 
+use crate::choice::Choice;
 use crate::document::budget::Budget;
 use crate::document::compression::view_json::CompressedViews;
 use crate::document::source::Source;
@@ -39,6 +40,20 @@ pub(crate) struct Document {
 }
 
 impl Document {
+    /// Makes a scene of the file the one that is shown.
+    ///
+    /// # Errors
+    /// The file has no such scene.
+    pub(crate) fn choose_scene(&mut self, choice: Option<&Choice>) -> Result<(), SceneError> {
+        let Some(choice) = choice else { return Ok(()) };
+        let names = self.root.scenes.iter().map(|scene| scene.name.as_deref().unwrap_or_default());
+        let names: Vec<&str> = names.collect();
+        let chosen = choice.find("scene", &names);
+        let chosen = chosen.map_err(|problem| SceneError::Option { problem })?;
+        self.root.scene = Some(gltf::json::Index::new(chosen as u32));
+        Ok(())
+    }
+
     /// Returns the URI of a buffer whose bytes are needed, if it has one.
     pub(crate) fn buffer_uri(&self, buffer: usize) -> Option<&str> {
         if self.compressed.is_placeholder(buffer) {

@@ -59,15 +59,21 @@ pub(crate) fn read(
             }
             Ok(constant(*rgb, format!("constant {} {} {}", rgb[0], rgb[1], rgb[2])))
         }
-        EnvironmentSource::None if is_lit => {
-            Ok(LoadedEnvironment { description: "none".into(), ..LoadedEnvironment::default() })
-        }
+        EnvironmentSource::None | EnvironmentSource::Auto if is_lit => Ok(without()),
         EnvironmentSource::None => {
+            warnings.add("the scene has no light and no environment; surfaces are black");
+            Ok(without())
+        }
+        EnvironmentSource::Auto => {
             warnings
                 .add("the scene has no light; it stands in a plain white environment (see --env)");
             Ok(constant([1.0; 3], "plain white, because the scene has no light".into()))
         }
     }
+}
+
+fn without() -> LoadedEnvironment {
+    LoadedEnvironment { description: "none".into(), ..LoadedEnvironment::default() }
 }
 
 fn constant(rgb: [f32; 3], description: String) -> LoadedEnvironment {

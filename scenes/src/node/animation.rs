@@ -1,6 +1,7 @@
 //! Animations: the clips that play, and the pose of the nodes at a time. Knows only the number of
 //! weights of meshes.
 
+use crate::choice::Choice;
 use crate::document::Document;
 use crate::error::SceneError;
 use crate::math::{normalize_quat, slerp};
@@ -120,34 +121,55 @@ pub(crate) struct Pose {
     pub(crate) weights: Vec<Option<Vec<f64>>>,
 }
 
-/// Reads every animation. All clips play at once, except a clip that moves a property which an
-/// earlier clip already moves. Such clips are alternatives (walk, run), and the first one wins.
+/// Reads every animation. The chosen clips play at once, all of them where none is chosen, except a
+/// clip that moves a property which an earlier one already moves. Such clips are alternatives
+/// (walk, run), and the first one wins.
 pub(crate) fn read(
     document: &Document,
     weight_counts: &[usize],
+    chosen: &[Choice],
     warnings: &mut Warnings,
 ) -> Result<Vec<Clip>, SceneError> {
     let mut clips = Vec::with_capacity(document.root.animations.len());
-    let mut taken: BTreeSet<(usize, Target)> = BTreeSet::new();
     for (index, json) in document.root.animations.iter().enumerate() {
         let mut channels = Vec::with_capacity(json.channels.len());
         for number in 0..json.channels.len() {
             channels.extend(read_channel(document, index, number, weight_counts, warnings)?);
         }
-        let keys: BTreeSet<(usize, Target)> = channels.iter().map(|c| (c.node, c.target)).collect();
-        let played = keys.is_disjoint(&taken);
         let name = json.name.clone().unwrap_or_default();
-        if played {
-            taken.extend(keys);
-        } else {
-            let what = "moves what an earlier animation moves; only the earlier one is shown";
-            warnings.add(format!("animations[{index}] {name:?} {what}"));
-        }
         let length =
             channels.iter().filter_map(|c| c.curve.times.last()).fold(0.0f64, |m, t| m.max(*t));
-        clips.push(Clip { name, channels, length, played });
+        clips.push(Clip { name, channels, length, played: false });
     }
+    play(&mut clips, chosen, warnings)?;
     Ok(clips)
+}
+
+/// Marks the clips that frames show.
+fn play(clips: &mut [Clip], chosen: &[Choice], warnings: &mut Warnings) -> Result<(), SceneError> {
+    let names: Vec<&str> = clips.iter().map(|clip| clip.name.as_str()).collect();
+    let find = |choice: &Choice| choice.find("animation", &names);
+    let order: Result<Vec<usize>, String> = match chosen.is_empty() {
+        true => Ok((0..clips.len()).collect()),
+        false => chosen.iter().map(find).collect(),
+    };
+    let mut taken: BTreeSet<(usize, Target)> = BTreeSet::new();
+    for index in order.map_err(|problem| SceneError::Option { problem })? {
+        let clip = &mut clips[index];
+        if clip.played {
+            continue;
+        }
+        let keys: BTreeSet<_> = clip.channels.iter().map(|c| (c.node, c.target)).collect();
+        clip.played = keys.is_disjoint(&taken);
+        if clip.played {
+            taken.extend(keys);
+        } else {
+            let what = "moves what an earlier animation moves; only the earlier one is shown (see \
+                --animation)";
+            warnings.add(format!("animations[{index}] {:?} {what}", clip.name));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the channels that frames show.

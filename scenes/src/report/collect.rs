@@ -38,6 +38,8 @@ pub(crate) fn report(
     SceneReport {
         file: document.file.clone(),
         generator: short(root.asset.generator.as_deref().unwrap_or_default()),
+        scenes: root.scenes.iter().take(LISTED_MAX).map(scene_name).collect(),
+        shown_scene: root.scene.map_or(0, |scene| scene.value() as u32),
         nodes: scene.parts.forest.in_scene.len() as u64,
         meshes: root.meshes.len() as u64,
         triangles_stored: stored_triangles(scene),
@@ -74,6 +76,10 @@ pub(crate) fn report(
         arrays_bytes: memory(scene, first),
         warnings: warnings.into_list(),
     }
+}
+
+fn scene_name(scene: &gltf::json::Scene) -> String {
+    short(scene.name.as_deref().unwrap_or_default())
 }
 
 fn animation(clip: &Clip) -> AnimationReport {

@@ -68,6 +68,10 @@ pub struct SceneReport {
     pub file: String,
     /// `asset.generator`, or empty.
     pub generator: String,
+    /// Names of the file's scenes.
+    pub scenes: Vec<String>,
+    /// Position of the scene that is shown among them.
+    pub shown_scene: u32,
     /// Nodes of the scene that is shown.
     pub nodes: u64,
     /// Meshes in the file.

@@ -18,6 +18,7 @@ mod spinning;
 #[path = "../../examples/make_library/sunflower.rs"]
 mod sunflower;
 
+mod choices;
 mod compressed;
 mod extensions;
 mod features;
