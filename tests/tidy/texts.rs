@@ -11,7 +11,7 @@ fn every_source_file_says_what_it_owns() {
             findings.push(shown(&path));
         }
     }
-    for path in files(&["h", "cu", "cpp"]) {
+    for path in files(&["h", "cu", "cuh", "cpp", "c"]) {
         let text = std::fs::read_to_string(&path).expect("a source file is UTF-8");
         if !text.starts_with("// ") {
             findings.push(shown(&path));
@@ -33,7 +33,7 @@ fn promises_and_silent_exceptions_stay_out() {
     ];
     let banned: Vec<String> = banned.iter().map(|parts| parts.concat()).collect();
     let mut findings = Vec::new();
-    for path in files(&["rs", "h", "cu", "cpp"]) {
+    for path in files(&["rs", "h", "cu", "cuh", "cpp", "c"]) {
         let text = std::fs::read_to_string(&path).expect("a source file is UTF-8");
         for (number, line) in text.lines().enumerate() {
             for word in banned.iter().filter(|word| line.contains(word.as_str())) {
