@@ -44,6 +44,20 @@ fn promises_and_silent_exceptions_stay_out() {
     none("lint exceptions say why (`expect` with a reason); promises are issues", findings);
 }
 
+/// What targets share belongs to a crate: an included file is compiled once more for each of them.
+#[test]
+fn no_target_includes_files_of_another() {
+    // In two parts, so that this file does not find itself.
+    let include = ["#[path = \"", "../"].concat();
+    let mut findings = Vec::new();
+    for path in files(&["rs"]) {
+        let text = std::fs::read_to_string(&path).expect("a source file is UTF-8");
+        let lines = text.lines().enumerate().filter(|(_, line)| line.contains(&include));
+        findings.extend(lines.map(|(at, line)| format!("{}:{}: {line}", shown(&path), at + 1)));
+    }
+    none("files of other targets: move them to tests/support", findings);
+}
+
 #[test]
 fn links_between_documents_lead_somewhere() {
     let mut findings = Vec::new();
