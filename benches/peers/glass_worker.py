@@ -86,15 +86,8 @@ def without_glass(opaque):
     return make_bsdf
 
 
-def mitsuba(names):
-    """Replaces make_bsdf: glass is a dielectric whose inner side dims light by the way that it
-    came.
-    """
-    mi, dr, neutral, bitmap, rgb = (names[key] for key in ("mi", "dr", "neutral", "bitmap", "rgb"))
-    opaque = names["make_bsdf"]
-    if not names["JIT"]:  # there are no materials of one's own
-        names["make_bsdf"] = without_glass(opaque)
-        return
+def absorbing(mi, dr):
+    """The class of materials around a medium, which only exists where Mitsuba is loaded."""
 
     class Absorbing(mi.BSDF):
         """A dielectric around a medium. What a path meets from inside came through the medium from
@@ -131,35 +124,51 @@ def mitsuba(names):
         def to_string(self):
             return "Absorbing[]"
 
-    def make_bsdf(scene, material, mirrored, mode, strip):
-        glass = material["glass"]
-        if not glass:
-            return opaque(scene, material, mirrored, mode, strip)
-        textures = neutral.textures(scene, material)
-        rough = rough_of(textures, material)
-        base = (
-            bitmap(textures["base"], True)
-            if textures["base"] is not None
-            else rgb(material["base"])
-        )
-        interface = {
-            "type": "dielectric",
-            "int_ior": float(glass["ior"]),
-            "ext_ior": 1.0,
-            "specular_transmittance": base,
-        }
-        if rough is not None:
-            alpha = np.maximum(np.square(rough), 1e-3)
-            alpha = bitmap(alpha.astype(np.float32), True) if alpha.ndim else float(alpha)
-            interface.update(type="roughdielectric", distribution="ggx", alpha=alpha)
-        if not any(glass["absorption"]):
-            return interface, None
-        absorption = {
-            "absorption_" + channel: value for channel, value in zip("rgb", glass["absorption"])
-        }
-        return {"type": "absorbing", "interface": interface, **absorption}, None
+    return Absorbing
 
-    mi.register_bsdf("absorbing", Absorbing)
+
+def mitsuba_glass(names, scene, material):
+    """The description of a glass, as Mitsuba reads it."""
+    neutral, bitmap, rgb = (names[key] for key in ("neutral", "bitmap", "rgb"))
+    glass = material["glass"]
+    textures = neutral.textures(scene, material)
+    rough = rough_of(textures, material)
+    base = (
+        bitmap(textures["base"], True) if textures["base"] is not None else rgb(material["base"])
+    )
+    interface = {
+        "type": "dielectric",
+        "int_ior": float(glass["ior"]),
+        "ext_ior": 1.0,
+        "specular_transmittance": base,
+    }
+    if rough is not None:
+        alpha = np.maximum(np.square(rough), 1e-3)
+        alpha = bitmap(alpha.astype(np.float32), True) if alpha.ndim else float(alpha)
+        interface.update(type="roughdielectric", distribution="ggx", alpha=alpha)
+    if not any(glass["absorption"]):
+        return interface
+    absorption = {
+        "absorption_" + channel: value for channel, value in zip("rgb", glass["absorption"])
+    }
+    return {"type": "absorbing", "interface": interface, **absorption}
+
+
+def mitsuba(names):
+    """Replaces make_bsdf: glass is a dielectric whose inner side dims light by the way that it
+    came.
+    """
+    opaque = names["make_bsdf"]
+    if not names["JIT"]:  # there are no materials of one's own
+        names["make_bsdf"] = without_glass(opaque)
+        return
+
+    def make_bsdf(scene, material, mirrored, mode, strip):
+        if not material["glass"]:
+            return opaque(scene, material, mirrored, mode, strip)
+        return mitsuba_glass(names, scene, material), None
+
+    names["mi"].register_bsdf("absorbing", absorbing(names["mi"], names["dr"]))
     names["make_bsdf"] = make_bsdf
 
 

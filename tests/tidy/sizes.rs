@@ -21,7 +21,7 @@ const LARGE: &[(&str, &str)] = &[
 fn source_files_are_short() {
     let mut lengths = Vec::new();
     let mut findings = Vec::new();
-    for path in files(&["rs", "h", "cu", "cpp"]) {
+    for path in files(&["rs", "h", "cu", "cuh", "cpp", "c", "py"]) {
         let lines = std::fs::read_to_string(&path).expect("a source file is UTF-8").lines().count();
         lengths.push(lines);
         if lines > FILE_LINES_MAX {

@@ -11,7 +11,7 @@ fn every_source_file_says_what_it_owns() {
             findings.push(shown(&path));
         }
     }
-    for path in files(&["h", "cu", "cpp"]) {
+    for path in files(&["h", "cu", "cuh", "cpp", "c"]) {
         let text = std::fs::read_to_string(&path).expect("a source file is UTF-8");
         if !text.starts_with("// ") {
             findings.push(shown(&path));
@@ -33,7 +33,7 @@ fn promises_and_silent_exceptions_stay_out() {
     ];
     let banned: Vec<String> = banned.iter().map(|parts| parts.concat()).collect();
     let mut findings = Vec::new();
-    for path in files(&["rs", "h", "cu", "cpp"]) {
+    for path in files(&["rs", "h", "cu", "cuh", "cpp", "c"]) {
         let text = std::fs::read_to_string(&path).expect("a source file is UTF-8");
         for (number, line) in text.lines().enumerate() {
             for word in banned.iter().filter(|word| line.contains(word.as_str())) {
@@ -42,6 +42,20 @@ fn promises_and_silent_exceptions_stay_out() {
         }
     }
     none("lint exceptions say why (`expect` with a reason); promises are issues", findings);
+}
+
+/// What targets share belongs to a crate: an included file is compiled once more for each of them.
+#[test]
+fn no_target_includes_files_of_another() {
+    // In two parts, so that this file does not find itself.
+    let include = ["#[path = \"", "../"].concat();
+    let mut findings = Vec::new();
+    for path in files(&["rs"]) {
+        let text = std::fs::read_to_string(&path).expect("a source file is UTF-8");
+        let lines = text.lines().enumerate().filter(|(_, line)| line.contains(&include));
+        findings.extend(lines.map(|(at, line)| format!("{}:{}: {line}", shown(&path), at + 1)));
+    }
+    none("files of other targets: move them to tests/support", findings);
 }
 
 #[test]

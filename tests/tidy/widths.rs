@@ -1,19 +1,38 @@
 //! Widths of lines: 100 characters for code, comments and Markdown.
 
-use crate::{all_files, none, shown};
+use crate::{all_files, none, root, shown};
 use std::path::Path;
 
 /// Characters of a line at most.
 const WIDTH_MAX: usize = 100;
 
-/// Files that a program wrote, and which.
-const GENERATED: &[(&str, &str)] = &[("docs/third-party.md", "cargo-about")];
+/// Ends of the names of files that people write.
+const EXTENSIONS: [&str; 12] =
+    ["rs", "h", "cu", "cuh", "cpp", "c", "py", "sh", "toml", "md", "service", "sbatch"];
+
+/// Files without such an end that people write.
+const NAMES: [&str; 4] = ["Containerfile", "postinst", "postrm", "prerm"];
 
 /// Whether lines of this file are measured.
 fn is_measured(path: &Path) -> bool {
-    let extensions = ["rs", "h", "cu", "cuh", "cpp", "c", "py", "sh", "toml", "md"];
-    let in_ci = shown(path).starts_with(".ci/");
-    in_ci || path.extension().is_some_and(|e| extensions.iter().any(|measured| e == *measured))
+    let extension = path.extension().unwrap_or_default();
+    shown(path).starts_with(".ci/")
+        || EXTENSIONS.iter().any(|measured| extension == *measured)
+        || NAMES.iter().any(|name| path.ends_with(name))
+}
+
+/// Lines that are too wide, by number and width. Rows of tables and addresses cannot be broken.
+fn wide(text: &str, is_page: bool) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let is_row = is_page && line.trim_start().starts_with('|');
+        let width = line.chars().count();
+        let is_address = line.contains("://") || line.contains(";base64,");
+        if width > WIDTH_MAX && !is_row && !is_address {
+            found.push((index + 1, width));
+        }
+    }
+    found
 }
 
 #[test]
@@ -21,19 +40,33 @@ fn lines_are_at_most_100_characters_wide() {
     let mut findings = Vec::new();
     for path in all_files().iter().filter(|path| is_measured(path)) {
         let name = shown(path);
-        if GENERATED.iter().any(|(generated, _)| *generated == name) {
-            continue;
-        }
         let text = std::fs::read_to_string(path).expect("a text is UTF-8");
-        let is_page = name.ends_with(".md");
-        for (number, line) in text.lines().enumerate() {
-            let is_row = is_page && line.trim_start().starts_with('|');
-            let width = line.chars().count();
-            let is_address = line.contains("://") || line.contains(";base64,");
-            if width > WIDTH_MAX && !is_row && !is_address {
-                findings.push(format!("{name}:{}: {width}", number + 1));
-            }
-        }
+        let found = wide(&text, name.ends_with(".md"));
+        findings.extend(found.iter().map(|(number, width)| format!("{name}:{number}: {width}")));
     }
     none("lines of more than 100 characters", findings);
+}
+
+#[test]
+fn widths_of_every_kind_of_file_are_measured() {
+    let measured = [
+        ".ci/run",
+        "deploy/container/Containerfile",
+        "deploy/debian/postinst",
+        "deploy/debian/postrm",
+        "deploy/systemd/tessera-node.service",
+        "docs/style.md",
+        "examples/slurm/node.sbatch",
+        "kernels/source/compute/tessera.cuh",
+        "tests/farm/preload.c",
+    ];
+    for file in measured {
+        let path = root().join(file);
+        assert!(path.is_file() && is_measured(&path), "{file}");
+    }
+    assert!(!is_measured(&root().join("Cargo.lock")));
+    let long = "x".repeat(WIDTH_MAX + 1);
+    let text = format!("{}\n{long}\n| {long} |\nhttps://{long}\n", &long[1..]);
+    assert_eq!(wide(&text, true), [(2, 101)]);
+    assert_eq!(wide(&text, false), [(2, 101), (3, 105)]);
 }

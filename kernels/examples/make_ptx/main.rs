@@ -2,11 +2,9 @@
 //! `cargo run --release -p tessera-kernels --example make_ptx`. Needs NVRTC of the pinned version
 //! (`pip install nvidia-cuda-nvrtc==13.5.37`), found by the loader or named by `TESSERA_NVRTC`.
 
-mod image;
-
-use image::{IMAGES, NVRTC_VERSION, is_pinned};
 use std::process::ExitCode;
 use tessera_nvrtc::Nvrtc;
+use tessera_support::images::{IMAGES, NVRTC_VERSION, is_pinned};
 
 fn main() -> ExitCode {
     match run() {

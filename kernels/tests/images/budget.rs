@@ -1,13 +1,13 @@
 //! The budget: no spills in any kernel for any architecture, a module that a driver compiles in
 //! seconds, a small image.
 
-use crate::image::{IMAGES, Image};
 use crate::{VARIABLE, is_every_image};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tessera_kernels::compute::BUILTINS;
 use tessera_kernels::cuda::{Kernel, KernelSet};
 use tessera_nvrtc::{Nvrtc, NvrtcError, STRICT_OPTIONS, Target};
+use tessera_support::images::{IMAGES, Image};
 
 /// Every architecture that images are checked for, Turing to Blackwell.
 const ARCHITECTURES: [u32; 7] = [75, 80, 86, 89, 90, 100, 120];

@@ -1,8 +1,8 @@
 //! Freshness: a source that changed without its image is found here.
 
-use crate::image::{IMAGES, NVRTC_VERSION, is_pinned};
 use crate::{VARIABLE, is_every_image};
 use tessera_nvrtc::Nvrtc;
+use tessera_support::images::{IMAGES, NVRTC_VERSION, is_pinned};
 
 const HINT: &str = "cargo run --release -p tessera-kernels --example make_ptx";
 

@@ -2,9 +2,6 @@
 //! compiler is found.
 #![cfg(test)]
 
-#[path = "../../examples/make_ptx/image.rs"]
-mod image;
-
 mod budget;
 mod fresh;
 

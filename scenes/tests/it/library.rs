@@ -1,9 +1,9 @@
 //! The sample scenes: they are what their generator writes, small, and load without a warning.
 
-use crate::{cornell, drink, lights, materials, spinning, sunflower};
 use std::path::Path;
 use tessera_layout::LightKind;
 use tessera_scenes::{FlattenOptions, LoadOptions, load};
+use tessera_support::library::scenes;
 
 fn folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("library")
@@ -11,14 +11,7 @@ fn folder() -> std::path::PathBuf {
 
 #[test]
 fn the_library_is_what_its_generator_writes() {
-    for (name, scene) in [
-        ("cornell-box", cornell::scene()),
-        ("material-row", materials::scene()),
-        ("many-lights", lights::scene()),
-        ("spinning-cube", spinning::scene()),
-        ("sunflower", sunflower::scene()),
-        ("drink", drink::scene()),
-    ] {
+    for (name, scene) in scenes() {
         let committed = std::fs::read_to_string(folder().join(format!("{name}.gltf"))).unwrap();
         assert!(
             committed == scene.into_json(),

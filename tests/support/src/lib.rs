@@ -1,5 +1,5 @@
-//! Shared by test programs and benches: a farm of real processes, scenes made by hand, a program
-//! on a GPU, inputs of the core. Tests nothing itself.
+//! Shared by test programs, benches and examples: a farm of real processes, scenes made by hand,
+//! the sample scenes, the PTX images, a program on a GPU, inputs of the core. Tests nothing itself.
 //!
 //! Each module belongs to a feature, so that a test program builds only what it needs.
 
@@ -9,12 +9,16 @@ pub mod builder;
 pub mod farm;
 #[cfg(feature = "gpu")]
 pub mod gpu;
+#[cfg(feature = "images")]
+pub mod images;
 #[cfg(feature = "core")]
 pub mod inputs;
 #[cfg(feature = "scenes")]
 pub mod instanced;
 #[cfg(feature = "scenes")]
 pub mod layers;
+#[cfg(feature = "library")]
+pub mod library;
 #[cfg(feature = "scenes")]
 pub mod scenes;
 #[cfg(feature = "scenes")]

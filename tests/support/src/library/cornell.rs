@@ -2,7 +2,7 @@
 //! with its photograph: corners in millimetres, camera, and measured spectra. The spectra stand
 //! here as linear Rec. 709, by the values that the box is usually quoted with.
 
-use crate::builder::{Scene, Shape};
+use super::builder::{Scene, Shape};
 use serde_json::json;
 
 /// Reflectance of the white walls and both blocks.

@@ -1,6 +1,6 @@
 //! A cube that turns once about +Y in two seconds, on a ground, under a lamp.
 
-use crate::builder::{Scene, Shape};
+use super::builder::{Scene, Shape};
 use serde_json::json;
 
 pub(crate) fn scene() -> Scene {

@@ -1,12 +1,13 @@
 //! What the committed PTX images are made of and how: used by the tool that writes them and by the
 //! test that compares them.
 
-use std::path::{Path, PathBuf};
+use crate::root;
+use std::path::PathBuf;
 use tessera_kernels::{SOURCES, TEST_SOURCES};
 use tessera_nvrtc::{Compiled, Nvrtc, NvrtcError, Program, STRICT_OPTIONS, Target, portable_ptx};
 
 /// The version of NVRTC whose output is committed, as PTX names it.
-pub(crate) const NVRTC_VERSION: &str = "V13.5.37";
+pub const NVRTC_VERSION: &str = "V13.5.37";
 /// The virtual architecture: Turing, the oldest that NVRTC 13 knows.
 const COMPUTE: u32 = 75;
 
@@ -16,15 +17,15 @@ const COMPUTE_HEADERS: &[&str] =
 
 /// A committed image.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Image {
+pub struct Image {
     /// The source file.
-    pub(crate) entry: &'static str,
-    /// The packed PTX, relative to the crate.
-    pub(crate) file: &'static str,
+    pub entry: &'static str,
+    /// The packed PTX, relative to `kernels`.
+    pub file: &'static str,
 }
 
 /// All of them.
-pub(crate) const IMAGES: &[Image] = &[
+pub const IMAGES: &[Image] = &[
     Image { entry: "entry/cuda.cu", file: "images/tessera.ptx.zst" },
     Image { entry: "entry/cuda_instances.cu", file: "images/tessera-instances.ptx.zst" },
     Image { entry: "compute/entry.cu", file: "images/compute.ptx.zst" },
@@ -33,13 +34,12 @@ pub(crate) const IMAGES: &[Image] = &[
 
 impl Image {
     /// Path of the committed file.
-    pub(crate) fn path(self) -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join(self.file)
+    pub fn path(self) -> PathBuf {
+        root().join("kernels").join(self.file)
     }
 
     /// The committed PTX.
-    #[cfg(test)]
-    pub(crate) fn committed(self) -> String {
+    pub fn committed(self) -> String {
         let packed = std::fs::read(self.path()).expect("the image is committed");
         tessera_kernels::unpack_ptx(&packed).expect("the image is whole")
     }
@@ -64,7 +64,7 @@ impl Image {
 
     /// The line that says what the image was made of: BLAKE3 of the target, the options and the
     /// sources.
-    pub(crate) fn stamp(self) -> String {
+    pub fn stamp(self) -> String {
         let mut hasher = blake3::Hasher::new();
         let mut add = |text: &str| {
             hasher.update(&(text.len() as u64).to_le_bytes());
@@ -79,13 +79,13 @@ impl Image {
     }
 
     /// The image as `compiler` makes it.
-    pub(crate) fn make(self, compiler: &Nvrtc) -> Result<String, NvrtcError> {
+    pub fn make(self, compiler: &Nvrtc) -> Result<String, NvrtcError> {
         let made = self.compile(compiler, Target::Ptx { compute: COMPUTE }, STRICT_OPTIONS)?;
         Ok(self.stamp() + &portable_ptx(&made.text()?))
     }
 
     /// Its sources compiled for any target.
-    pub(crate) fn compile(
+    pub fn compile(
         self,
         compiler: &Nvrtc,
         target: Target,
@@ -108,6 +108,6 @@ fn is_of_tests(source: &str) -> bool {
 }
 
 /// Whether a PTX text was made by [`NVRTC_VERSION`].
-pub(crate) fn is_pinned(ptx: &str) -> bool {
+pub fn is_pinned(ptx: &str) -> bool {
     ptx.lines().take(12).any(|line| line.ends_with(NVRTC_VERSION))
 }

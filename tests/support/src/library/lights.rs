@@ -1,7 +1,7 @@
 //! A dark room with four hundred small lamps on its ceiling, in sixteen colours, and point lights
 //! between its pillars.
 
-use crate::builder::{Scene, Shape};
+use super::builder::{Scene, Shape};
 use serde_json::json;
 
 /// Lamps along each side of the ceiling.

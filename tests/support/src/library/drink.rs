@@ -1,7 +1,7 @@
 //! A tumbler of tea with ice: bodies that overlap, as one models them, and which of them a place
 //! belongs to.
 
-use crate::builder::{Glass, Scene, Shape};
+use super::builder::{Glass, Scene, Shape};
 use serde_json::json;
 
 /// Quadrilaterals around the axis.

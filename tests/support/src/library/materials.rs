@@ -1,7 +1,7 @@
 //! A row of plastic spheres before a row of metal ones, rougher from left to right, under two
 //! lamps.
 
-use crate::builder::{Scene, Shape};
+use super::builder::{Scene, Shape};
 use serde_json::json;
 
 /// Spheres in a row: roughness 0 to 1 in equal steps.

@@ -1,6 +1,6 @@
 //! Pebbles along a golden spiral, as a sunflower has its seeds: one mesh in many places.
 
-use crate::builder::{Places, Scene, Shape};
+use super::builder::{Places, Scene, Shape};
 use serde_json::json;
 
 /// Pebbles: enough for their mesh to be held once.

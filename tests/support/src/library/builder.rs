@@ -11,7 +11,7 @@ const UNSIGNED_SHORT: u32 = 5123;
 
 /// A glTF file in the making. Functions that add something return its index.
 #[derive(Default)]
-pub(crate) struct Scene {
+pub struct Scene {
     bytes: Vec<u8>,
     views: Vec<Value>,
     accessors: Vec<Value>,
@@ -307,7 +307,7 @@ impl Scene {
     }
 
     /// The file's text.
-    pub(crate) fn into_json(self) -> String {
+    pub fn into_json(self) -> String {
         let data = base64::engine::general_purpose::STANDARD.encode(&self.bytes);
         let uri = format!("data:application/octet-stream;base64,{data}");
         let children: std::collections::BTreeSet<u64> = (self.nodes.iter())
