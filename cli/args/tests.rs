@@ -22,7 +22,7 @@ fn every_command_is_in_one_group_of_the_help() {
 }
 
 #[test]
-fn help_has_no_wide_line_and_no_riddle() {
+fn help_has_no_wide_line_and_no_dialect() {
     walk(&command(), &mut |command| {
         let mut command = command.clone().term_width(100);
         for text in [command.render_help(), command.render_long_help()] {

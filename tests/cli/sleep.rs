@@ -44,7 +44,7 @@ fn pixels(output: &Output) -> serde_json::Value {
 /// More samples until the render is still under way when the machine falls asleep: then a node says
 /// that it lost its coordinator.
 #[test]
-fn a_machine_that_slept_has_its_picture() {
+fn a_machine_that_slept_finishes_its_picture() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for spp in [2048, 8192, 32768] {
         let process = render(folder.path(), spp, "slept.exr");

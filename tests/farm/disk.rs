@@ -117,7 +117,7 @@ fn a_disk_that_fills_silently_loses_nothing_acknowledged() {
 
 // promise: P1
 #[test]
-fn frames_that_a_full_disk_holds_up_come_when_there_is_room() {
+fn frames_delayed_by_a_full_disk_finish_once_there_is_room() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (mut farm, preload) = farm_on(folder.path());
     let scene = library("spinning-cube.gltf");

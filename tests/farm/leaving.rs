@@ -40,7 +40,7 @@ fn a_second_signal_hands_every_unit_back_at_once() {
 }
 
 #[test]
-fn a_node_for_once_waits_for_work_does_it_and_leaves() {
+fn a_node_with_once_waits_for_work_and_then_leaves() {
     let mut farm = Farm::start(0, 1);
     let mut node = node(&mut farm, "node-0", &["--once"]);
     let id = farm.submit(&library("cornell-box.gltf"), &LIGHT);

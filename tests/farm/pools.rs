@@ -61,7 +61,7 @@ fn jobs_for_a_pool_are_done_only_by_its_nodes() {
 }
 
 #[test]
-fn a_node_is_of_the_pool_and_has_the_name_that_its_token_says() {
+fn a_token_fixes_the_pool_and_name_of_its_node() {
     let mut farm = Farm::prepare();
     farm.start_coordinator();
     // A token for another name.

@@ -69,7 +69,7 @@ fn a_kernel_that_never_ends_is_ended_by_the_watchdog() {
 }
 
 #[test]
-fn a_device_that_falls_off_the_bus_is_used_no_more() {
+fn a_device_off_the_bus_is_no_longer_used() {
     let stand = struck(Fault::new(FaultKind::OffTheBus));
     survives(&stand);
     stand.wait_until(0, "quarantined");

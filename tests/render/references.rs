@@ -58,16 +58,16 @@ fn keep(name: &str, picture: &Picture) {
 }
 
 #[test]
-fn the_cornell_box_is_mitsubas() {
+fn the_cornell_box_matches_mitsuba() {
     compare("cornell-box", "scenes/library/cornell-box.gltf", false);
 }
 
 #[test]
-fn the_material_row_is_mitsubas() {
+fn the_material_row_matches_mitsuba() {
     compare("material-row", "scenes/library/material-row.gltf", true);
 }
 
 #[test]
-fn the_textured_knot_is_mitsubas() {
+fn the_textured_knot_matches_mitsuba() {
     compare("textured-knot", "tests/render/scenes/textured-knot.glb", true);
 }

@@ -46,7 +46,7 @@ pub(crate) fn end_job(books: &mut Books, id: JobId, state: JobState, note: &str)
     books.close_queue(id);
     forget_everywhere(books, id);
     books.act(Action::JobEnded { job: id });
-    // Its leases have left room on nodes.
+    // The end of its leases has made room on nodes.
     books.mark_all();
 }
 

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_unit_that_was_done_again_the_newer_result_counts() {
+    fn the_newer_result_of_a_redone_unit_counts() {
         let root = tempfile::tempdir().unwrap();
         let key = key(3);
         let (mut files, _) = DiskSpools::open(root.path(), BTreeMap::new(), true).unwrap();

@@ -197,7 +197,7 @@ fn wrong_types_duplicates_and_nonsense_are_refused() {
 }
 
 #[test]
-fn for_people_a_job_is_written_with_all_its_fields() {
+fn a_job_for_people_is_written_with_all_its_fields() {
     let value: Value = serde_json::to_value(job(render())).unwrap();
     assert_eq!(value["kind"]["Render"]["tone_map"], "standard", "{value}");
 }

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn cuda_sees_what_it_is_told_to_see() {
+    fn cuda_sees_only_the_visible_devices() {
         let rack = rack();
         let slice = rack[4].identity();
         let seen = |list: &str| visible(&rack, Some(list));

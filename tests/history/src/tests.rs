@@ -72,7 +72,7 @@ fn a_unit_that_counts_twice_is_found() {
 
 // promise: P1
 #[test]
-fn a_frame_that_changes_or_goes_is_found() {
+fn a_frame_that_changes_or_vanishes_is_found() {
     let unfinished = Seen::Unfinished { job: job(1), frame: FrameNumber(1) };
     assert_eq!(last_of(&[unfinished.clone(), finished(b"a"), finished(b"a")]), None);
     assert_eq!(last_of(&[finished(b"a"), finished(b"b")]), Some("P3"));
@@ -89,7 +89,7 @@ fn an_end_that_changes_is_found() {
 }
 
 #[test]
-fn a_reopened_job_may_end_otherwise_and_keeps_its_frames() {
+fn a_reopened_job_may_end_differently_but_keeps_its_frames() {
     let failed = shown(JobState::Failed, 8, 1);
     let opened =
         [finished(b"a"), failed.clone(), Seen::Retried(job(1)), shown(JobState::Running, 4, 1)];

@@ -135,7 +135,7 @@ impl Books {
             self.tell(held.node, CoordinatorToNode::Revoke { leases: vec![Lease { unit, epoch }] });
             let (node, UnitKey { job, frame, unit }) = (held.node, unit);
             self.record(Record::CopyStopped { job, frame, unit, epoch, node, winner, millis });
-            // It has room again.
+            // The node has room again.
             self.dirty.mark(node);
         }
     }

@@ -84,7 +84,7 @@ impl Books {
         }
     }
 
-    // What is kept, to be read.
+    // Read access.
 
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
@@ -148,7 +148,7 @@ impl Books {
         self.farm.job(unit.job)?.frame(unit.frame)?.check(unit.unit)
     }
 
-    // Nouns that agree with no other, to be changed by their own methods.
+    // Parts that depend on no other part, and are changed by their own methods.
 
     /// Frames that wait for their files or to be measured.
     pub(crate) fn orders(&self) -> &Orders {
@@ -208,7 +208,7 @@ impl Books {
         self.now >= self.settled_at
     }
 
-    // What comes of a step.
+    // Results of a step.
 
     /// Records a fact: it is true from now on, here and after a restart.
     pub(crate) fn record(&mut self, record: Record) {

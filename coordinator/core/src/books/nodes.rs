@@ -45,8 +45,8 @@ impl Books {
             return self.fault("a result is taken, but its job is unknown");
         };
         let camera_samples = job.grid().camera_samples(unit, result.shape.size());
-        // A unit cannot have needed more than the device has that did it; where a node says so, its
-        // word is not taken for the job.
+        // A unit cannot have needed more memory than its device has. If a node claims that, the
+        // number is ignored.
         let known =
             self.roster.get(node).and_then(|node| node.devices().get(usize::from(result.device)));
         let has = known.map_or(0, |device| device.memory_bytes);

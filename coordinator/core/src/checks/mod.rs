@@ -90,8 +90,7 @@ pub(crate) fn on_redone(books: &mut Books, node: NodeId, session: SessionId, res
     };
     books.settle(epoch);
     books.act(Action::DropResult { session, lease });
-    // It has been compared, and is not kept; that it was a check, the node learns no sooner
-    // than now.
+    // It is compared and not kept. Only now does the node learn that it was a check.
     books.send(session, CoordinatorToNode::Unwanted { lease });
     books.note_result(node, result);
     let verdict = check.verdict(&Vote { node, epoch, hash });
@@ -149,7 +148,7 @@ fn give_up(books: &mut Books, unit: UnitKey) {
 
 fn suspect(books: &mut Books, node: NodeId, reason: String, guilty: bool) {
     let (name, at) = (books.name_of(node), books.now());
-    // A doubt does not take a proof away.
+    // A doubt does not replace a proof.
     let guilty = guilty || books.farm().trust().is_guilty(node);
     books.record(Record::NodeSuspected { node, name, at, reason, guilty });
     if guilty {
@@ -202,7 +201,7 @@ fn open_again(
     mut units: Vec<UnitIndex>,
 ) {
     let later = close_later_rounds(books, job, frame, &mut units);
-    // A check of a part that is under way is about fewer samples than the unit has.
+    // A running check of a part covers fewer samples than the unit has.
     let unfinished = books.farm().job(job).and_then(|job| job.frame(frame)?.unfinished());
     let in_parts: Vec<UnitIndex> = unfinished.map_or_else(Vec::new, |open| {
         units.iter().copied().filter(|unit| open.parts().has(*unit)).collect()
@@ -210,7 +209,7 @@ fn open_again(
     books.revoke_units(job, frame, &in_parts);
     let below = books.epochs().next();
     books.record(Record::UnitsTakenBack { job, frame, units: units.clone(), below });
-    // An order to resolve it may be under way: what comes of that is not wanted.
+    // An order to resolve it may be running: its answer is outdated.
     books.orders_mut().drop_frame(job, frame);
     books.shut_units(job, position, &later);
     units.retain(|unit| later.binary_search(unit).is_err());
@@ -285,7 +284,7 @@ fn move_check_on(books: &mut Books, unit: UnitKey, last: bool) -> bool {
         return true;
     }
     if disputed {
-        // Whoever was heard is heard once more: one that contradicts itself lies.
+        // Nodes that have voted vote once more: one that contradicts itself lies.
         if books.ask_again(unit) {
             return true;
         }

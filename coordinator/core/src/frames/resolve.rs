@@ -75,7 +75,7 @@ pub(crate) fn on_resolved(
     books.act(Action::FrameFinished { job, frame });
     end_if_over(books, job);
     if books.is_open(job) && books.farm().job(job).is_some_and(|job| job.is_chained()) {
-        // The next frame was waiting for this one.
+        // In a chained job, the next frame waits for this one.
         books.offer_job(job);
     }
 }

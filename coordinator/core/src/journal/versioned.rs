@@ -98,14 +98,14 @@ mod tests {
         let drained = Record::NodeDrained { node: node(7), drained: true };
         assert_eq!(records, [Record::EpochsReserved { up_to: Epoch(10) }, drained.clone()]);
 
-        // Behind them stand records of the version that is written now.
+        // They are followed by records of the present version.
         let back = Record::NodeDrained { node: node(7), drained: false };
         let bytes = FORMAT.to_bytes(&back).unwrap();
         assert_eq!(bytes[0], 5);
         assert_eq!(FORMAT.read(&bytes).unwrap(), back);
         let core = Core::replay(Settings::default(), [], records, Moment(0)).unwrap();
         core.verify().unwrap();
-        // The snapshot is of the new version, and tells the same.
+        // The snapshot has the new version and the same content.
         let parts: Vec<_> = core.snapshot();
         let bytes: Vec<_> = parts.iter().map(|part| part.to_bytes().unwrap()).collect();
         let parts = bytes.iter().map(|bytes| SnapshotPart::from_bytes(bytes).unwrap());

@@ -88,7 +88,7 @@ impl Leases {
             self.shares.add(held.unit.job, held.unit.frame, began);
         }
         self.by_unit.remove(&(held.unit, epoch));
-        // Of two, one is left.
+        // The unit had two leases; one is left.
         self.copied.remove(&held.unit);
         self.deadlines.remove(&(held.until, epoch));
         if let Some(of_node) = self.by_node.get_mut(&held.node) {
@@ -334,7 +334,7 @@ pub(crate) struct Epochs {
 impl Epochs {
     /// Continues above every epoch that was reserved.
     pub(crate) fn new(reserved: Epoch) -> Self {
-        // The count 0 is never given out, so that a default is no lease.
+        // The count 0 is never used, so that a default epoch is no lease.
         let next = reserved.0.div_ceil(1 << MARK_BITS).max(1);
         Self { next, start: Epoch(next << MARK_BITS) }
     }

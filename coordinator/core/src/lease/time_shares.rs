@@ -77,7 +77,7 @@ mod tests {
         shares.pass(Moment(1_001_600), 1);
         shares.add(job, other, later);
         assert_eq!([one, other].map(|frame| shares.millis_of(job, frame)), [900 + 300, 300 + 100]);
-        // Nobody holds anything, and clocks that go back change nothing.
+        // Without leases, and with a clock that goes back, nothing changes.
         shares.pass(Moment(9_000_000), 0);
         shares.pass(Moment(8_000_000), 1);
         let began = shares.reading();

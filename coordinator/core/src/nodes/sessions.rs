@@ -222,7 +222,7 @@ fn set_drained(books: &mut Books, node: &str, drained: bool) -> Result<Response,
     let named = |(id, suspect): (&NodeId, &Suspect)| {
         (!drained && (suspect.name == node || id.to_string() == node)).then_some(*id)
     };
-    // One that has not joined since the coordinator started may be released nevertheless.
+    // A node that has not joined since the coordinator started can be released too.
     let id = match books.roster().find(node) {
         Ok(id) => id,
         Err(error) => suspects.iter().find_map(named).ok_or(RequestError::NotFound(error))?,
@@ -254,8 +254,8 @@ pub(crate) fn on_devices(books: &mut Books, session: SessionId, told: &[DeviceIn
         node.devices = devices::listed(told);
         let gone = |device: &DeviceInfo| matches!(device.state, DeviceState::Quarantined { .. });
         let all_gone = node.devices.iter().all(gone);
-        // A device that is back wants work; one that is gone leaves what was kept from others
-        // to them.
+        // A device that is back wants work. If one is gone, units that were withheld from
+        // other nodes are free for them.
         books.mark_all();
         if all_gone {
             books.take_away(id);

@@ -43,7 +43,7 @@ fn set_paused(
         books.record(Record::JobPaused { job: id, by: caller.name.clone(), at: books.now() });
         books.withdraw_job(id);
         take_leases_of(books, id);
-        // They have left room on nodes.
+        // Their end has made room on nodes.
         books.mark_all();
     } else {
         books.record(Record::JobResumed { job: id });

@@ -66,8 +66,8 @@ pub(crate) fn is_acceptable(books: &Books, id: NodeId, lease: Lease) -> bool {
     }
     let of_former_process = books.epochs().is_of_former_process(lease.epoch);
     if let Some(check) = books.check_of(lease.unit) {
-        // What a suspect said before has been struck out, so that nothing tells whether this is
-        // the same once more.
+        // A suspect's former votes were removed, so that it is unknown whether this result repeats
+        // one of them.
         let heard = check.heard(id) > 0 || books.farm().trust().suspect_of(id).is_some();
         let settled =
             job.frame(lease.unit.frame).and_then(|frame| frame.unfinished()).is_some_and(|open| {

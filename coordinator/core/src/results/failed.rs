@@ -115,7 +115,7 @@ pub(crate) fn doubt(books: &mut Books, id: NodeId, job: JobId) {
 
 /// Lets an unfit node work again if its time is over.
 pub(crate) fn on_fit_again(books: &mut Books, id: NodeId) {
-    // The node may have joined anew since, and be fit already.
+    // The node may have rejoined since, and be fit already.
     let now = books.now();
     if books.node_mut(id).is_some_and(|node| node.fitness_mut().recover(now)) {
         books.mark_all();

@@ -51,7 +51,7 @@ pub(crate) fn on_result(books: &mut Books, session: SessionId, result: &Arrived)
             commit_part(books, node, session, result, samples);
         }
         (Fit::Part(_), _) | (Fit::Elsewhere, Some(_)) => set_aside(books, session, lease),
-        // A former process gave it before there were parts.
+        // A former process granted the lease before the unit had parts.
         (Fit::Elsewhere, None) if books.leases().get(lease).is_none() => {
             set_aside(books, session, lease)
         }
@@ -133,7 +133,7 @@ fn commit(books: &mut Books, node: NodeId, session: SessionId, result: &Arrived)
     books.stop_copy(unit, epoch);
     books.commit_unit(unit);
     books.note_result(node, result);
-    // Of a unit in parts, that of the first that was chosen.
+    // If the unit has parts, its check begins with the first part that was chosen.
     if let Some(maker) = books.check_of(unit).map(|check| check.committed().node) {
         open_check(books, unit, maker);
     }
@@ -189,7 +189,7 @@ pub(crate) fn on_unit_failed(
     let timed_out = class == Class::TimedOut;
     let ending = if timed_out { Ending::TimedOut(reason) } else { Ending::Failed(reason) };
     end_failed(books, node, lease, ending);
-    // What a job brings says nothing about the node: its scene, its program, its kernel.
+    // A fault of the job's scene, program or kernel says nothing about the node.
     let of_job = matches!(failure, Failure::Scene(_) | Failure::Program(_) | Failure::Kernel(_));
     if class.rule().doubts && !of_job {
         doubt(books, node, lease.unit.job);

@@ -23,7 +23,7 @@ pub(crate) fn on_shared_shortage(books: &mut Books, id: NodeId, lease: Lease, re
         let text = format!("{reason}; waited {} s for it", waited.as_secs());
         return fail_attempt(books, id, lease, &text);
     }
-    // A lease that was not held any more has left its unit where it belongs.
+    // If the lease had ended before, its unit is in the right place already.
     if books.release(lease.epoch).is_none() || books.leases().is_leased(unit) {
         return;
     }

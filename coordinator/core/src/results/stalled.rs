@@ -30,7 +30,7 @@ pub(crate) fn on_progress(books: &mut Books, id: NodeId, told: &[Progress]) {
     };
     let stalled: Vec<(Lease, Reached)> = books.leases().of_node(id).filter_map(stands).collect();
     for (lease, reached) in stalled {
-        // The one before may have ended the frame, and with it this one's lease.
+        // The unit before may have ended the frame, and with it this lease.
         if books.leases().get(lease).is_some() {
             time_out(books, id, lease, reached);
         }

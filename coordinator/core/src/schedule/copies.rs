@@ -91,7 +91,7 @@ pub(crate) fn copy_units(books: &mut Books, idle: &[NodeId]) -> Vec<(NodeId, Ass
         return given;
     }
     if books.leases().len() > LONGEST_MAX {
-        // So many are not looked through at every result.
+        // So many leases are not searched at every result.
         let now = books.now();
         if let Err(next) = books.copy_looks_mut().begin_long(now, PACE_LASTS) {
             look_again(books, next);
@@ -116,7 +116,7 @@ pub(crate) fn copy_units(books: &mut Books, idle: &[NodeId]) -> Vec<(NodeId, Ass
         offers.iter_mut().for_each(|(job, offered)| offer_again(books, offered, other, *job));
     }
     if look.is_finite() {
-        // A little later, so that it is then true.
+        // A little later, so that the condition holds then.
         let at = books.now().after(span(look + 0.01));
         look_again(books, at);
     }
@@ -190,7 +190,7 @@ fn who_copies(
     let share = job.lease_samples(unit) as f64 / job.mean_unit_samples();
     let may = |id: NodeId| id != holder && may_take(books, id, unit);
     let mut is_late = |limit: f64| match expected.remaining() > limit {
-        // What is given in this very step is not sent yet.
+        // Leases of this step have not been sent yet.
         true if expected.age <= 0.0 => {
             *look = 0.0;
             false
@@ -201,7 +201,7 @@ fn who_copies(
             false
         }
     };
-    // Where the soonest is not soon enough, no other is.
+    // If the soonest offer is not soon enough, no other is.
     let soonest = offers.known.iter().find(|offer| may(offer.node));
     let soonest = soonest.filter(|offer| is_late(offer.ends_in(share) * GAIN + COPY_COSTS));
     let best = match soonest {
@@ -213,7 +213,7 @@ fn who_copies(
         }
         None => return None,
     };
-    // Those at work may be through with everything before it is.
+    // The nodes at work may have finished everything before it does.
     match job.place(unit).and_then(|place| better_left(books, best, job.id(), place)) {
         Some(seconds) => {
             *look = look.min(seconds);
@@ -233,7 +233,7 @@ fn offer_of(books: &Books, id: NodeId, job: &Job) -> Option<Offer> {
     let (_, queue) = expected(books, id, Some(speed));
     let mean = job.mean_unit_samples();
     let wait = speed.wait(queue, mean);
-    // Short units are taken several at a time.
+    // A node takes several short units at a time.
     (wait < COPY_COSTS).then_some(Offer { node: id, wait, mean: speed.alone(mean) })
 }
 

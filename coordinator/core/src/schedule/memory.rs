@@ -167,7 +167,7 @@ pub(crate) fn on_shortage(books: &mut Books, id: NodeId, lease: Lease, shortage:
         let note = format!("it fits no device that is known; {}", cut(&told, REASON_MAX));
         return end_job(books, lease.unit.job, JobState::Failed, &note);
     }
-    // A lease that was not held any more has left its unit where it belongs.
+    // If the lease had ended before, its unit is in the right place already.
     if released.is_some() {
         books.give_back(lease.unit, books.now());
     }

@@ -44,7 +44,7 @@ impl Shares {
         let served = self.served;
         let class = self.classes.entry(priority).or_default();
         if class.jobs.is_empty() {
-            // A class that asked for nothing has no claim on what others did meanwhile.
+            // A class without work has no claim on the work that others got meanwhile.
             class.pass = class.pass.max(served);
         }
         class.jobs.insert(order, job);

@@ -92,7 +92,7 @@ pub(crate) fn expected(books: &Books, id: NodeId, of: Option<Speed>) -> (Vec<Exp
     let Some(node) = books.roster().get(id) else { return (Vec::new(), 0.0) };
     let busy = busy_for(books, id, node);
     let mut before = 0.0;
-    // Most units of a node are of one job.
+    // Most units of a node belong to one job, so its speed is kept.
     let mut last: Option<(JobId, Option<Speed>)> = None;
     let units = books.leases().of_node(id).map(|(lease, held)| {
         let age = books.now().since(held.granted).as_secs_f64();
@@ -106,7 +106,7 @@ pub(crate) fn expected(books: &Books, id: NodeId, of: Option<Speed>) -> (Vec<Exp
         });
         let ends_in = known.map(|(speed, samples)| {
             let (share, alone) = (speed.share(samples), speed.alone(samples));
-            // So much of what is before it runs beside it.
+            // A part of the work before it runs beside it.
             let start = f64::max(0.0, before - (alone - share));
             before += share;
             start + alone - busy
@@ -152,7 +152,7 @@ pub(crate) fn better_left(books: &Books, id: NodeId, job: JobId, place: Place) -
     if together <= 0.0 {
         return None;
     }
-    // What is not leased, at least; and what this node needs, at most.
+    // Compares the least work that is not leased with the most that this node needs.
     let mean = job.mean_unit_samples();
     let open = job.units_beside(place.position) as f64;
     let held = f64::from(books.leases().count_of(id));
@@ -162,7 +162,7 @@ pub(crate) fn better_left(books: &Books, id: NodeId, job: JobId, place: Place) -
         return None;
     }
     let (_, queue) = expected(books, id, Some(mine));
-    // The same size for all: otherwise rounding could keep the unit from each of them.
+    // All use the same size: otherwise rounding could withhold the unit from every node.
     let (unit, others) = match known {
         Some(pace) => (mean, pace.without(id, mine, queue)),
         None => {

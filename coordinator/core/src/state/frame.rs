@@ -326,8 +326,8 @@ impl OpenFrame {
             return false;
         }
         self.parts.push(unit, part_of(commit, samples));
-        // Whatever was leased before is void, and so is the rest of this lease: what comes next is
-        // the rest.
+        // All earlier leases are void, and so is the rest of this one: the next lease is for the
+        // rest of the unit.
         self.disown(unit, commit.epoch, commit.node);
         true
     }

@@ -153,7 +153,7 @@ fn a_missing_file_costs_no_attempt_and_fails_after_the_bound() {
 }
 
 #[test]
-fn a_file_that_comes_in_time_costs_nothing_and_the_note_goes() {
+fn a_file_that_arrives_in_time_costs_no_attempt() {
     let mut farm = SmallFarm::new(settings(), 1, 2);
     let lease = farm.lease(1).expect("it is leased");
     let failure = Failure::Asset("no room on the disk".to_owned());
@@ -167,7 +167,7 @@ fn a_file_that_comes_in_time_costs_nothing_and_the_note_goes() {
 }
 
 #[test]
-fn a_lease_lasts_no_longer_because_its_node_is_away() {
+fn an_absent_node_does_not_prolong_its_leases() {
     let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
     let longest =
         Settings { lease: minutes(2), lease_longest: minutes(5), grace: minutes(4), ..settings() };

@@ -95,7 +95,7 @@ fn a_denoised_frame_needs_no_plane_of_halves() {
 }
 
 #[test]
-fn the_half_of_two_equal_halves_is_that_of_the_film() {
+fn the_half_of_equal_halves_equals_the_film() {
     let one = 1 << 24;
     assert_eq!(half_of((one * 64, 64), (one * 40, 32)), 40.0 / 64.0);
     // The halves have 64 and 36 samples with means of 1 and 2. The expected value is the difference

@@ -145,7 +145,7 @@ fn compare(
 }
 
 #[test]
-fn merges_are_the_hosts() {
+fn merges_match_the_host() {
     let (a, b) = (values(23 * 31 * 3, 1), values(23 * 31 * 3, 2));
     let shape = [31, 23, 3];
     let arrays = [HostArray { values: &a, shape: &shape }, HostArray { values: &b, shape: &shape }];
@@ -176,7 +176,7 @@ fn pictures_are_resized_as_on_the_host() {
 }
 
 #[test]
-fn curves_are_the_hosts() {
+fn curves_match_the_host() {
     let image = values(41 * 29 * 4, 4);
     for channels in [1u32, 3, 4] {
         let shape = [29, 41, u64::from(channels)];
@@ -223,7 +223,7 @@ fn noisy(width: usize, height: usize) -> [Vec<f32>; 4] {
 }
 
 #[test]
-fn denoised_pictures_are_the_hosts() {
+fn denoised_pictures_match_the_host() {
     let (width, height) = (21, 9);
     let frame = noisy(width as usize, height as usize);
     let (rows, columns) = (u64::from(height), u64::from(width));

@@ -117,7 +117,7 @@ fn the_compressed_hierarchy_gives_the_same_hits() {
 /// All triangles of a scene in one leaf chain: a hierarchy in which nothing is ever culled, since
 /// all boxes are huge.
 #[test]
-fn both_hierarchies_are_brute_force() {
+fn both_hierarchies_agree_with_brute_force() {
     let scene = adversarial(5.0, 60, 11);
     let rays = rays(&scene, 4000, 12);
     let mut flat = FlatScene::clone(&scene);

@@ -353,7 +353,7 @@ fn even_points_are_spread_evenly_over_the_map() {
 }
 
 #[test]
-fn the_map_stands_as_documented() {
+fn the_environment_map_is_oriented_as_documented() {
     let mut builder = Builder::default();
     // Row 3 of 8 lies just above the horizon. Column 7 and 8 of 16 touch the centre; 12 is a
     // quarter to the right of it.

@@ -294,7 +294,7 @@ fn a_lens_keeps_its_focus_plane_sharp() {
 }
 
 #[test]
-fn wild_numbers_in_a_scene_leave_the_film_whole() {
+fn non_finite_numbers_in_a_scene_keep_the_film_bounded() {
     let mut builder = wall(material([0.5; 3], 0.5, 0.3));
     for (index, vertex) in builder.vertices.iter_mut().enumerate() {
         vertex.normal = [[f32::NAN; 3], [0.0; 3], [f32::INFINITY; 3], [0.0, 0.0, 1.0]][index];

@@ -42,9 +42,9 @@ fn a_missing_device_is_reported() {
 }
 
 #[test]
-fn out_of_memory_is_an_answer_and_no_more() {
+fn out_of_memory_is_only_an_error_code() {
     let config = with(Fault::new(FaultKind::OutOfMemory).after(1));
-    on("faults::out_of_memory_is_an_answer_and_no_more", &config, || {
+    on("faults::out_of_memory_is_only_an_error_code", &config, || {
         let mut gpu = Gpu::open(0, FIVE).expect("a device");
         assert_eq!(five(&mut gpu), Ok(5));
         assert_eq!(five(&mut gpu), error(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
@@ -53,10 +53,10 @@ fn out_of_memory_is_an_answer_and_no_more() {
 }
 
 #[test]
-fn memory_has_an_end() {
+fn device_memory_is_limited() {
     let config =
         Config::of(1, Device { memory: 8 << 20, context_bytes: 1 << 20, ..Device::default() });
-    let rack = on("faults::memory_has_an_end", &config, || {
+    let rack = on("faults::device_memory_is_limited", &config, || {
         let mut gpu = Gpu::open(0, FIVE).expect("a device");
         assert_eq!(gpu.context.mem_get_info(), Ok((7 << 20, 8 << 20)));
         let large = gpu.allocate(6 << 20).expect("it fits");
@@ -172,9 +172,9 @@ fn an_uncorrectable_error_ends_the_process() {
 }
 
 #[test]
-fn a_crash_takes_the_process_along() {
+fn a_crash_ends_the_process() {
     let config = with(Fault::new(FaultKind::Crash));
-    let seen = on_and_see("faults::a_crash_takes_the_process_along", &config, &[], || {
+    let seen = on_and_see("faults::a_crash_ends_the_process", &config, &[], || {
         let mut gpu = Gpu::open(0, FIVE).expect("a device");
         let _ = five(&mut gpu);
         unreachable!("the driver brought the process down");

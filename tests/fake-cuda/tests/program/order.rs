@@ -117,40 +117,33 @@ fn events_order_streams_and_time_them() {
 }
 
 #[test]
-fn streams_without_events_go_as_they_please() {
-    on(
-        "order::streams_without_events_go_as_they_please",
-        &Config::of(1, Device::default()),
-        || {
-            let gpu = Gpu::open(0, COUNT).expect("a device");
-            let other = gpu.context.new_stream().expect("a second stream");
-            let host = pinned(&gpu, 2);
-            let mut seen = [false; 2];
-            for _ in 0..200 {
-                // SAFETY: pinned bytes that live on; both streams are waited for before the bytes
-                // are used again.
-                unsafe {
-                    let address = result::malloc_sync(1).expect("memory");
-                    host.write(1);
-                    host.add(1).write(0);
-                    let (from, to) = (
-                        std::slice::from_raw_parts(host, 1),
-                        std::slice::from_raw_parts_mut(host.add(1), 1),
-                    );
-                    result::memcpy_htod_async(address, from, gpu.stream.cu_stream())
-                        .expect("an upload");
-                    result::memcpy_dtoh_async(to, address, other.cu_stream()).expect("a download");
-                    gpu.context.synchronize().expect("both streams");
-                    seen[usize::from(host.add(1).read_volatile() == 1)] = true;
-                    result::free_sync(address).expect("memory that was had");
-                }
+fn streams_without_events_are_unordered() {
+    on("order::streams_without_events_are_unordered", &Config::of(1, Device::default()), || {
+        let gpu = Gpu::open(0, COUNT).expect("a device");
+        let other = gpu.context.new_stream().expect("a second stream");
+        let host = pinned(&gpu, 2);
+        let mut seen = [false; 2];
+        for _ in 0..200 {
+            // SAFETY: pinned bytes that live on; both streams are waited for before the bytes
+            // are used again.
+            unsafe {
+                let address = result::malloc_sync(1).expect("memory");
+                host.write(1);
+                host.add(1).write(0);
+                let (from, to) = (
+                    std::slice::from_raw_parts(host, 1),
+                    std::slice::from_raw_parts_mut(host.add(1), 1),
+                );
+                result::memcpy_htod_async(address, from, gpu.stream.cu_stream())
+                    .expect("an upload");
+                result::memcpy_dtoh_async(to, address, other.cu_stream()).expect("a download");
+                gpu.context.synchronize().expect("both streams");
+                seen[usize::from(host.add(1).read_volatile() == 1)] = true;
+                result::free_sync(address).expect("memory that was had");
             }
-            assert_eq!(
-                seen, [true; 2],
-                "an order that nobody asked for was kept every time, or never"
-            );
-        },
-    );
+        }
+        assert_eq!(seen, [true; 2], "an order that nobody asked for was kept every time, or never");
+    });
 }
 
 #[test]
@@ -171,9 +164,9 @@ fn a_launch_returns_before_it_is_done() {
 }
 
 #[test]
-fn a_process_sees_the_devices_that_it_is_told_to_see() {
+fn a_process_sees_only_its_visible_devices() {
     let config = Config::of(3, Device::default());
-    let test = "order::a_process_sees_the_devices_that_it_is_told_to_see";
+    let test = "order::a_process_sees_only_its_visible_devices";
     let visible = [("CUDA_VISIBLE_DEVICES", "2,0")];
     let seen = crate::fixture::on_and_see(test, &config, &visible, || {
         assert_eq!(CudaContext::device_count(), Ok(2));

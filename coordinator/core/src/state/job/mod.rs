@@ -643,7 +643,7 @@ impl Job {
         let in_parts =
             self.frames.iter().filter_map(Frame::unfinished).any(|open| !open.parts.is_empty());
         if self.counts.units_committed == 0 && !in_parts {
-            // No result is left that others would have to fit.
+            // Without results, no fingerprint is required any more.
             self.fingerprint = None;
         }
         Ok(())
