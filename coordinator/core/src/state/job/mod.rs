@@ -1,6 +1,7 @@
 //! One job as the journal tells it. What is leased of it, and what may be, is not durable and
 //! stands elsewhere.
 
+mod check;
 mod counts;
 mod restored;
 
