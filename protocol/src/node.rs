@@ -4,6 +4,7 @@
 use crate::device::{DeviceInfo, DeviceTelemetry};
 use crate::ids::{BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitIndex};
 use crate::job::RawJobSpec;
+pub use crate::rounds::SampleRange;
 use serde::{Deserialize, Serialize};
 
 /// A rectangle of a frame with half-open pixel bounds. Row 0 is the top of the picture.
@@ -17,15 +18,6 @@ pub struct TileRect {
     pub width: u32,
     /// Height in pixels, >= 1.
     pub height: u32,
-}
-
-/// A contiguous range of sample indices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SampleRange {
-    /// First sample index.
-    pub first: u32,
-    /// Number of samples, >= 1.
-    pub count: u32,
 }
 
 /// A message of a node, on the control stream.

@@ -6,7 +6,7 @@
 //! are two halves, and their difference tells how noisy a tile is. A round of many samples is cut
 //! into passes of [`PASS_SAMPLES_MAX`].
 
-use crate::node::SampleRange;
+use serde::{Deserialize, Serialize};
 
 /// Edge of a tile in pixels. A tile continues or ends as a whole. Smaller tiles waste fewer samples
 /// on pixels that need none, but cost more units.
@@ -29,6 +29,15 @@ pub const TIME_SECS_MAX: u32 = 7 * 24 * 3600;
 const DOUBLING: u32 = (PASS_SAMPLES_MAX / FIRST_SAMPLES).ilog2();
 
 const _: () = assert!(FIRST_SAMPLES.is_power_of_two() && PASS_SAMPLES_MAX.is_power_of_two());
+
+/// A contiguous range of sample indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampleRange {
+    /// First sample index.
+    pub first: u32,
+    /// Number of samples, >= 1.
+    pub count: u32,
+}
 
 /// The rounds of a frame with a given maximum of samples per pixel. Rounds are counted from 1,
 /// passes from 0.

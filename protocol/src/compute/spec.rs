@@ -3,7 +3,8 @@
 use super::{ChunkShape, Domain, Element, Reduction, npy};
 use crate::frames::FrameSet;
 use crate::ids::{BlobHash, FrameNumber};
-use crate::job::{AssetFile, SpecError, wrong};
+use crate::job::asset::{AssetFile, is_confined_path};
+use crate::job::error::{SpecError, wrong};
 use crate::limits::*;
 use serde::{Deserialize, Serialize};
 
@@ -257,7 +258,7 @@ fn check_program(program: &Program) -> Result<(), SpecError> {
         return wrong("kernel", format!("{name:?} is not the name of a built-in kernel"));
     }
     let Some(file) = program.file() else { return Ok(()) };
-    let named = crate::job::is_confined_path(&file.path) && !file.path.contains('/');
+    let named = is_confined_path(&file.path) && !file.path.contains('/');
     if !named || file.path.len() > NAME_MAX {
         return wrong("kernel", format!("{:?} is not the name of a file", file.path));
     }

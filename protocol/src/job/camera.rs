@@ -1,6 +1,6 @@
 //! Camera and lens of a render job. Owns no other part of a picture.
 
-use super::{SpecError, wrong};
+use super::error::{SpecError, wrong};
 use crate::limits::*;
 use serde::{Deserialize, Serialize};
 

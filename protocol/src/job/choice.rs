@@ -1,6 +1,6 @@
 //! Choice of a file's scene and animations, by name or number.
 
-use super::{RenderSpec, SpecError, wrong};
+use super::error::{SpecError, wrong};
 use crate::limits::{ANIMATIONS_MAX, NAME_MAX};
 use serde::{Deserialize, Serialize};
 
@@ -29,12 +29,15 @@ impl ChoiceSpec {
     }
 }
 
-/// Checks the names of the chosen scene and animations, and their number.
-pub(super) fn check(render: &RenderSpec) -> Result<(), SpecError> {
-    render.shown_scene.iter().try_for_each(|choice| choice.check("scene"))?;
-    if render.animations.len() > ANIMATIONS_MAX {
-        let count = render.animations.len();
+/// Checks the names of a chosen scene and chosen animations, and their number.
+pub(super) fn check(
+    scene: Option<&ChoiceSpec>,
+    animations: &[ChoiceSpec],
+) -> Result<(), SpecError> {
+    scene.into_iter().try_for_each(|choice| choice.check("scene"))?;
+    if animations.len() > ANIMATIONS_MAX {
+        let count = animations.len();
         return wrong("animation", format!("{count} are more than {ANIMATIONS_MAX}"));
     }
-    render.animations.iter().try_for_each(|choice| choice.check("animation"))
+    animations.iter().try_for_each(|choice| choice.check("animation"))
 }

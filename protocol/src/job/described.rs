@@ -6,7 +6,8 @@
 //! map of the options of that kind. Floats keep their bits. So does NaN, which
 //! [`RawJobSpec::check`](super::RawJobSpec::check) refuses.
 
-use super::{JobKind, JobSpec, PRIORITY_DEFAULT, RenderSpec, SpecError};
+use super::error::SpecError;
+use super::{JobKind, JobSpec, PRIORITY_DEFAULT, RenderSpec};
 use crate::compute::ComputeSpec;
 use crate::limits::MESSAGE_BYTES_MAX;
 use cbor4ii::core::dec::{Decode, IgnoredAny, Read};

@@ -1,27 +1,29 @@
 //! The request for a job: raw when it arrives, checked once, valid from then on.
 
+pub(crate) mod asset;
 mod camera;
 mod choice;
 pub mod described;
+pub(crate) mod error;
 pub mod options;
+mod raw;
 
+pub use asset::{AssetFile, is_confined_path};
 pub use camera::{ApertureSpec, BladesSpec, CameraSpec, FocusSpec, LensSpec};
 pub use choice::ChoiceSpec;
+pub use error::SpecError;
+pub use raw::RawJobSpec;
 
 use crate::compute::ComputeSpec;
 use crate::frames::FrameSet;
 use crate::ids::{BlobHash, FrameNumber};
 use crate::limits::*;
 use crate::rounds::{NOISE_MAX, NOISE_MIN, ROUND_TILE, ROUNDS_SPP_MIN, Rounds, TIME_SECS_MAX};
+use error::wrong;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 
 /// Share of the farm that a job gets by default.
 pub const PRIORITY_DEFAULT: u8 = 50;
-
-/// A job spec as it crosses the wire, in its self-describing form. Nothing in it has been checked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RawJobSpec(Vec<u8>);
 
 /// A job spec whose values have been checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -112,18 +114,6 @@ impl JobKind {
             Self::Render(_) => None,
         }
     }
-}
-
-/// A file of a scene.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AssetFile {
-    /// Path relative to the scene's own folder: `/`-separated, never absolute, no `..`.
-    pub path: String,
-    /// Names the file's bytes.
-    pub hash: BlobHash,
-    /// Length in bytes.
-    pub length: u64,
 }
 
 /// Source of the light from infinity.
@@ -421,60 +411,28 @@ impl RenderSpec {
     }
 }
 
-/// The spec has a wrong value. The error names the field and says what would be right.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {problem}")]
-pub struct SpecError {
-    /// Field, as the command line or the spec names it.
-    pub field: Cow<'static, str>,
-    /// Says what is wrong and what would be right.
-    pub problem: String,
-    /// Whether this build does not know the field or its value. Another build may know it.
-    pub unknown: bool,
-}
-
-pub(crate) fn wrong(field: &'static str, problem: impl Into<String>) -> Result<(), SpecError> {
-    Err(SpecError { field: field.into(), problem: problem.into(), unknown: false })
-}
-
-impl From<JobSpec> for RawJobSpec {
-    fn from(spec: JobSpec) -> Self {
-        Self(described::encode_job(&spec))
+/// Checks every field of a job.
+fn check(spec: &JobSpec) -> Result<(), SpecError> {
+    check_name(&spec.name)?;
+    if spec.priority > 100 {
+        wrong("priority", format!("{} is not in 0 to 100", spec.priority))?;
     }
-}
-
-impl From<&JobKind> for RawJobSpec {
-    /// Encodes a job of this kind with every other field at its default.
-    fn from(kind: &JobKind) -> Self {
-        Self::from(JobSpec::new("job", kind.clone()))
+    if let Some(pool) = spec.pool.as_deref().filter(|pool| !is_label(pool)) {
+        wrong(
+            "pool",
+            format!("{pool:?} is not 1 to {NAME_MAX} letters, digits and `.`, `_`, `-`, `@`"),
+        )?;
     }
-}
-
-impl RawJobSpec {
-    /// Decodes the spec and checks every field.
-    pub fn check(self) -> Result<JobSpec, SpecError> {
-        let spec = described::decode_job(&self.0)?;
-        check_name(&spec.name)?;
-        if spec.priority > 100 {
-            wrong("priority", format!("{} is not in 0 to 100", spec.priority))?;
+    match &spec.kind {
+        JobKind::Render(render) => {
+            check_files(render)?;
+            check_picture(render)?;
+            check_view(render)?;
+            check_output(render)?;
         }
-        if let Some(pool) = spec.pool.as_deref().filter(|pool| !is_label(pool)) {
-            wrong(
-                "pool",
-                format!("{pool:?} is not 1 to {NAME_MAX} letters, digits and `.`, `_`, `-`, `@`"),
-            )?;
-        }
-        match &spec.kind {
-            JobKind::Render(render) => {
-                check_files(render)?;
-                check_picture(render)?;
-                check_view(render)?;
-                check_output(render)?;
-            }
-            JobKind::Compute(compute) => crate::compute::check(compute)?,
-        }
-        Ok(spec)
+        JobKind::Compute(compute) => crate::compute::check(compute)?,
     }
+    Ok(())
 }
 
 /// Returns whether a pool can have this name. Names in certificates have the same characters.
@@ -494,15 +452,6 @@ fn check_name(name: &str) -> Result<(), SpecError> {
         );
     }
     Ok(())
-}
-
-/// Returns whether a path stays inside the scene's folder: relative, `/`-separated, no empty, `.`
-/// or `..` part, no `\`, `:` or control character.
-pub fn is_confined_path(path: &str) -> bool {
-    !path.is_empty()
-        && path.len() <= ASSET_PATH_MAX
-        && !path.chars().any(|c| c.is_control() || c == '\\' || c == ':')
-        && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
 fn check_files(render: &RenderSpec) -> Result<(), SpecError> {
@@ -654,7 +603,7 @@ fn check_view(render: &RenderSpec) -> Result<(), SpecError> {
         return wrong("clamp", format!("{clamp} is not in {CLAMP_MIN} to {CLAMP_MAX}"));
     }
     render.camera.check()?;
-    choice::check(render)?;
+    choice::check(render.shown_scene.as_ref(), &render.animations)?;
     if let Some(variant) =
         render.variant.as_ref().filter(|name| !(1..=NAME_MAX).contains(&name.len()))
     {

@@ -1,6 +1,6 @@
 //! Finished frames: they stay finished, and keep their bytes.
 
-use crate::{Asked, Broken, JobSeen, broken};
+use crate::told::{Asked, Broken, JobSeen, broken};
 use std::collections::BTreeMap;
 use tessera_protocol::ids::{BlobHash, FrameNumber, JobId};
 

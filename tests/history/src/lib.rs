@@ -11,17 +11,16 @@
 //! was asked; that is what [`History::ask`] is for.
 
 mod frames;
+mod told;
 mod units;
 
 use crate::frames::Frames;
+use crate::told::broken;
+pub use crate::told::{Asked, Broken, JobSeen};
 use crate::units::Units;
 use std::collections::BTreeMap;
 use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease, UnitKey};
 use tessera_protocol::status::JobState;
-
-/// When a question was asked: the number of answers seen before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Asked(u64);
 
 /// One answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,38 +61,6 @@ pub enum Seen {
         /// history.
         hash: BlobHash,
     },
-}
-
-/// A job as somebody was shown it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JobSeen {
-    /// Which.
-    pub job: JobId,
-    /// Its state.
-    pub state: JobState,
-    /// Units in all.
-    pub units: u64,
-    /// Units committed.
-    pub units_committed: u64,
-    /// Frames in all.
-    pub frames: u32,
-    /// Frames finished.
-    pub frames_done: u32,
-}
-
-/// A promise that was not kept.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{promise}: {what}")]
-pub struct Broken {
-    /// `P1`, `P2` or `P3` of docs/promises.md.
-    pub promise: &'static str,
-    /// What was told, and what before.
-    pub what: String,
-}
-
-/// A promise is broken.
-pub(crate) fn broken<T>(promise: &'static str, what: String) -> Result<T, Broken> {
-    Err(Broken { promise, what })
 }
 
 /// A job that somebody was told of.

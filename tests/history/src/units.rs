@@ -1,6 +1,6 @@
 //! Acknowledged results: each unit once, and none lost from the counts that people are shown.
 
-use crate::{Asked, Broken, JobSeen, broken};
+use crate::told::{Asked, Broken, JobSeen, broken};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::ids::{Epoch, JobId, Lease, UnitKey};
 

@@ -8,8 +8,8 @@ mod leasing;
 mod moves;
 mod nodes;
 mod units;
+mod watched;
 
-use self::moves::Moves;
 use crate::action::{Action, Step};
 use crate::checks::looks::Looks;
 use crate::faults::Faults;
@@ -32,6 +32,7 @@ use std::collections::BTreeMap;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::{JobId, NodeId, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
+use watched::Watched;
 
 /// All state of the core, and the actions of the current step.
 #[derive(Debug)]
@@ -57,7 +58,7 @@ pub(crate) struct Books {
     faults: Faults,
     /// Actions of the current step.
     actions: Vec<Action>,
-    moves: Moves,
+    watched: Watched,
 }
 
 impl Books {
@@ -80,7 +81,7 @@ impl Books {
             dirty: Dirty::default(),
             faults: Faults::default(),
             actions: Vec::new(),
-            moves: Moves::default(),
+            watched: Watched::default(),
         }
     }
 

@@ -5,20 +5,12 @@
 //! before; at the end of the step, their state then is compared with it.
 
 use super::Books;
+use super::watched::Watched;
 use crate::journal::Record;
 use crate::state::frame::Frame;
 use crate::state::job::{Job, Place};
-use crate::unit_state::{UnitMove, UnitState};
-use std::collections::BTreeMap;
+use crate::unit_state::UnitMove;
 use tessera_protocol::ids::{UnitIndex, UnitKey};
-
-/// Units that the step under way may have moved.
-#[derive(Debug, Default)]
-pub(super) struct Moves {
-    is_watched: bool,
-    /// Their states before it.
-    before: BTreeMap<UnitKey, UnitState>,
-}
 
 /// Units of frames of a job that are chosen by their position.
 fn units_of(job: &Job, chosen: impl Fn(u32, &Frame) -> bool) -> Vec<UnitKey> {
@@ -32,19 +24,19 @@ fn units_of(job: &Job, chosen: impl Fn(u32, &Frame) -> bool) -> Vec<UnitKey> {
 impl Books {
     /// Begins to note which units move, or ends it.
     pub(crate) fn watch_units(&mut self, watch: bool) {
-        self.moves = Moves { is_watched: watch, ..Moves::default() };
+        self.watched = Watched::new(watch);
     }
 
     /// Notes the state of a unit that is about to change.
     pub(super) fn touch(&mut self, unit: UnitKey) {
-        if self.moves.is_watched {
+        if self.watched.is_on() {
             self.note_before(&[unit]);
         }
     }
 
     /// Notes the states of the units that a record is about to change.
     pub(super) fn touch_units_of(&mut self, record: &Record) {
-        if self.moves.is_watched {
+        if self.watched.is_on() {
             let units = self.units_changed_by(record);
             self.note_before(&units);
         }
@@ -52,10 +44,10 @@ impl Books {
 
     fn note_before(&mut self, units: &[UnitKey]) {
         for unit in units {
-            if !self.moves.before.contains_key(unit)
+            if !self.watched.has(*unit)
                 && let Ok(state) = self.state_of(*unit)
             {
-                self.moves.before.insert(*unit, state);
+                self.watched.note(*unit, state);
             }
         }
     }
@@ -91,7 +83,7 @@ impl Books {
 
     /// Takes the units that have moved since the last call, in their order.
     pub(super) fn take_moves(&mut self) -> Vec<UnitMove> {
-        let before = std::mem::take(&mut self.moves.before);
+        let before = self.watched.take();
         let mut moves = Vec::with_capacity(before.len());
         for (unit, from) in before {
             match self.state_of(unit) {

@@ -1,17 +1,19 @@
 //! Durable facts, their versions and their encoding. Replay is in `farm.rs`; the shell stores them.
 
+mod error;
 pub(crate) mod versioned;
 
 use serde::{Deserialize, Serialize};
+use tessera_protocol::CodecError;
 use tessera_protocol::ids::{
     BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex,
 };
 use tessera_protocol::job::{JobSpec, described};
 use tessera_protocol::status::{FrameFile, JobState};
-use tessera_protocol::{CodecError, VersionError};
 
 use crate::state::rounds::TileSet;
 use crate::time::Moment;
+pub use error::JournalError;
 use versioned::Format;
 
 /// One durable fact of the journal.
@@ -311,21 +313,6 @@ pub const RECORD_VERSION: u8 = RecordVersion::V1 as u8;
 
 /// Current version of records; there is no older one.
 const FORMAT: Format<Record> = Format { what: "record", version: RECORD_VERSION, older: &[] };
-
-/// Why bytes are no record.
-#[derive(Debug, thiserror::Error)]
-pub enum JournalError {
-    /// Written by a build that this one cannot read.
-    #[error(transparent)]
-    Version(#[from] VersionError),
-    /// No byte at all.
-    #[error("record is empty")]
-    Empty,
-    /// The version is known and the rest is not such a record: it is damaged, or names an option
-    /// that this build does not know.
-    #[error("record cannot be read: {}", .0.cause())]
-    Damaged(CodecError),
-}
 
 impl Record {
     /// Encodes the version byte and the record. Fails only for a spec that is too large for the

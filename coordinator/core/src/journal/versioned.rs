@@ -1,7 +1,7 @@
 //! The version byte before every record and snapshot part, and the readers of older versions. Owns
 //! no form itself. `docs/versions.md` says how a form gets a new version.
 
-use super::JournalError;
+use super::error::JournalError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tessera_protocol::{CodecError, VersionError, decode, encode};

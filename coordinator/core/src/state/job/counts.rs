@@ -1,12 +1,11 @@
-//! What is counted of a job, and whether its frames say the same.
+//! What is counted of a job, and what one frame adds to it.
 
-use super::Job;
 use crate::splitter::Split;
 use crate::state::frame::{Frame, OpenFrame};
-use crate::state::parts::{PARTS_MAX, total};
+use crate::state::parts::total;
 use tessera_protocol::ids::UnitIndex;
 
-/// Counts of the frames; kept where the frames change, checked by [`Job::check_counts`].
+/// Counts of the frames; kept where the frames change, checked by [`super::Job::check_counts`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) frames_done: u32,
@@ -17,61 +16,6 @@ pub(crate) struct Counts {
     pub(crate) samples_open: u64,
     pub(crate) units_committed: u64,
     pub(crate) samples_committed: u64,
-}
-
-impl Job {
-    /// The counts as the frames have them.
-    pub(super) fn derived_counts(&self) -> Counts {
-        let mut counts = Counts::default();
-        for frame in &self.frames {
-            let (units, samples) = committed_of(frame, &self.grid);
-            counts.units_committed += u64::from(units);
-            counts.samples_committed += samples;
-            let (units_open, samples_open) = open_of(frame, &self.grid);
-            counts.units_open += u64::from(units_open);
-            counts.samples_open += samples_open;
-            counts.frames_done += u32::from(matches!(frame, Frame::Done(_)));
-            counts.frames_failed += u32::from(matches!(frame, Frame::Failed(_)));
-        }
-        counts
-    }
-
-    /// The counts that are kept are those that the frames have.
-    pub(crate) fn check_counts(&self) -> Result<(), String> {
-        let derived = self.derived_counts();
-        if derived != self.counts {
-            return Err(format!(
-                "job {} counts {:?}, its frames have {derived:?}",
-                self.id, self.counts
-            ));
-        }
-        self.frames.iter().filter_map(Frame::unfinished).try_for_each(|open| self.check_parts(open))
-    }
-
-    /// Parts of an open unit are fewer samples than it has, those of a committed one all; and the
-    /// check of one is about its first part that is to be checked.
-    fn check_parts(&self, open: &OpenFrame) -> Result<(), String> {
-        if let Some(rounds) = &open.rounds {
-            rounds.check(&open.committed)?;
-        }
-        for (unit, parts) in open.parts.iter() {
-            let (whole, samples) = (self.grid.unit_size(unit), total(parts));
-            let committed = open.committed.get(unit.0);
-            let sound = if committed { samples == whole } else { samples < whole };
-            if !sound || parts.is_empty() || parts.len() > PARTS_MAX + usize::from(committed) {
-                return Err(format!("unit {} of {whole} samples has the parts {parts:?}", unit.0));
-            }
-            let next = open.parts.to_check(unit).filter(|_| committed).map(|(part, _)| part.result);
-            if open.checks.get(&unit).map(|check| check.committed) != next {
-                return Err(format!(
-                    "unit {} is checked as {:?}, not {next:?}",
-                    unit.0,
-                    open.checks.get(&unit)
-                ));
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Units of a frame that wait for a result, and their camera samples.

@@ -1,5 +1,6 @@
 //! The durable state of one job. Its leases and its queue are not durable and are kept elsewhere.
 
+mod check;
 mod counts;
 mod restored;
 
