@@ -2,12 +2,13 @@
 
 use crate::error::{CliError, Status};
 use crate::pattern::Pattern;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::status::FrameFile;
 use tessera_protocol::{BlobHash, FrameNumber};
-use tessera_transport::FarmClient;
 use tessera_transport::client::hash_file;
+use tessera_transport::{BlobError, FarmClient};
 
 /// Destination of frames: a folder or a pattern.
 #[derive(Clone, Debug)]
@@ -53,6 +54,29 @@ impl Destination {
         Ok(Self::Pattern { pattern, format })
     }
 
+    /// Tests the places of these frames before any work is done for them: no file's place is taken
+    /// by a folder, and every folder exists and can be written. `option` is the option that named
+    /// them.
+    pub(crate) fn check(&self, option: &str, frames: &FrameSet) -> Result<(), CliError> {
+        let Self::Pattern { pattern, .. } = self else { return Ok(()) };
+        let mut folders = BTreeSet::new();
+        for path in frames.iter().map(|frame| pattern.path_for(frame)) {
+            if path.is_dir() {
+                let message = format!("{option}: `{}` is a folder", path.display());
+                return Err(CliError::new(Status::Usage, message)
+                    .hint("give the name of a file, or remove the folder"));
+            }
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new(".")).to_owned();
+            // A folder for each frame is made when the frame is written.
+            let is_made_later = pattern.has_frame_folder() && !folder.exists();
+            if !is_made_later && folders.insert(folder.clone()) {
+                check_folder(option, &folder)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The path of a frame's file; None where this is not its format.
     pub(crate) fn path(&self, frame: FrameNumber, format: &str) -> Option<PathBuf> {
         match self {
@@ -64,6 +88,20 @@ impl Destination {
             }
         }
     }
+}
+
+fn check_folder(option: &str, folder: &Path) -> Result<(), CliError> {
+    if !folder.is_dir() {
+        let message = format!("there is no folder `{}` to write to", folder.display());
+        return Err(CliError::new(Status::NotFound, message)
+            .hint(format!("make it first, or correct {option}")));
+    }
+    // The file has no name, and is gone at once.
+    tempfile::tempfile_in(folder).map_err(|error| {
+        CliError::from(error)
+            .context(format!("{option}: cannot write to the folder `{}`", folder.display()))
+    })?;
+    Ok(())
 }
 
 /// The frame file format that a path's extension names.
@@ -100,8 +138,25 @@ pub(crate) async fn fetch(
     client
         .get_blob(file.hash, file.length, path, &mut |held, _| progress(held))
         .await
-        .map_err(|error| about(error.into()))?;
+        .map_err(|error| not_fetched(error, path, file))?;
     Ok(Fetched::New)
+}
+
+/// Names the path once. A file that came whole but did not get its name is not lost, so its place
+/// is told.
+fn not_fetched(error: BlobError, path: &Path, file: &FrameFile) -> CliError {
+    let shown = path.display();
+    let BlobError::File { source, .. } = error else {
+        return CliError::from(error).context(format!("`{shown}`"));
+    };
+    let error = CliError::from(source).context(format!("cannot write `{shown}`"));
+    let part = PathBuf::from(format!("{shown}.part"));
+    match std::fs::metadata(&part) {
+        Ok(found) if found.len() == file.length => {
+            error.hint(format!("the file is whole; it is kept in `{}`", part.display()))
+        }
+        _ => error,
+    }
 }
 
 async fn is_same(path: &Path, hash: BlobHash, length: u64) -> bool {
@@ -127,5 +182,41 @@ mod tests {
         assert_eq!(pattern.path(FrameNumber(7), "exr"), Some("f.07.exr".into()));
         assert_eq!(pattern.path(FrameNumber(7), "png"), None);
         assert!(Destination::new(Path::new("f.exr"), "box", &frames).is_err());
+    }
+
+    #[test]
+    fn places_that_cannot_be_written_are_refused() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("f.2.exr")).unwrap();
+        let refused = |name: &str| {
+            let frames: FrameSet = "1-3".parse().unwrap();
+            let output = root.path().join(name);
+            let checked = Destination::file(&output, "exr", &frames).unwrap().check("-o", &frames);
+            checked.err().map(|error| (error.status(), error.to_string()))
+        };
+        let (status, error) = refused("f.%d.exr").unwrap();
+        assert!(status == Status::Usage && error.contains("f.2.exr` is a folder"), "{error}");
+        let (status, error) = refused("none/f.%d.exr").unwrap();
+        assert!(status == Status::NotFound && error.contains("no folder"), "{error}");
+        assert_eq!(refused("g.%d.exr"), None);
+        assert_eq!(refused("frame-%d/g.exr"), None);
+        assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_whole_file_without_its_name_is_told() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("a.png");
+        std::fs::write(root.path().join("a.png.part"), "12345").unwrap();
+        let told = |length: u64| {
+            let (hash, format) = (BlobHash([0; 32]), "png".to_owned());
+            let file = FrameFile { format, hash, length, pixels_sha256: [0; 32] };
+            let source = std::io::Error::other("it is a folder");
+            not_fetched(BlobError::File { path: path.clone(), source }, &path, &file).to_string()
+        };
+        let (shown, whole) = (path.display(), told(5));
+        assert!(whole.starts_with(&format!("error: cannot write `{shown}`: it is a")), "{whole}");
+        assert!(whole.ends_with(&format!("it is kept in `{shown}.part`")), "{whole}");
+        assert!(!told(6).contains("kept"));
     }
 }

@@ -88,6 +88,13 @@ impl Pattern {
         self.parts.iter().any(|part| matches!(part, Part::Frame { .. }))
     }
 
+    /// Returns whether the frame's number is in the name of a folder, so that there is a folder for
+    /// each frame.
+    pub fn has_frame_folder(&self) -> bool {
+        let mut parts = self.parts.iter().skip_while(|part| matches!(part, Part::Text(_)));
+        parts.any(|part| matches!(part, Part::Text(text) if text.contains('/')))
+    }
+
     /// The frame's file.
     pub fn path_for(&self, frame: FrameNumber) -> PathBuf {
         let mut path = String::with_capacity(self.source.len() + DIGITS_MAX);
@@ -252,6 +259,13 @@ mod tests {
         assert_eq!(path("C#/100%%/{{a}}.exr", 7), "C#/100%/{a}.exr");
         assert!(!"C#/100%%/{{frame}}.exr".parse::<Pattern>().unwrap().has_frame());
         assert!("%d".parse::<Pattern>().unwrap().has_frame());
+    }
+
+    #[test]
+    fn folders_for_each_frame_are_told_from_files() {
+        let has = |pattern: &str| pattern.parse::<Pattern>().unwrap().has_frame_folder();
+        assert!(has("out.##/a.exr") && has("{frame}/####.exr"));
+        assert!(!has("C#/out.##.exr") && !has("out/a.exr") && !has("##.exr"));
     }
 
     #[test]

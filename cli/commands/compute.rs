@@ -153,7 +153,11 @@ fn destination(args: &ComputeArgs) -> Result<Option<Destination>, CliError> {
             CliError::new(Status::Usage, message).hint("the extension of --out says the format")
         );
     };
-    Destination::file(out, format, &args.frames).map(Some)
+    let destination = Destination::file(out, format, &args.frames)?;
+    if !args.detach {
+        destination.check("--out", &args.frames)?;
+    }
+    Ok(Some(destination))
 }
 
 async fn write(

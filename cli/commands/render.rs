@@ -16,7 +16,6 @@ use crate::submission::send;
 use crate::table::{bytes, count};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Instant;
 use tessera_node::NodeStatus;
 use tessera_protocol::client::Progress;
@@ -80,7 +79,7 @@ impl Outputs {
                     .hint("the extension of -o says the format"));
             };
             let destination = Destination::file(output, format, &frames)?;
-            check_folder(output)?;
+            destination.check("-o", &frames)?;
             destinations.push(destination);
             formats.push(match (format, args.png16) {
                 ("exr", _) => FormatSpec::Exr,
@@ -96,18 +95,6 @@ impl Outputs {
     fn paths(&self, frame: FrameNumber, format: &str) -> impl Iterator<Item = std::path::PathBuf> {
         self.destinations.iter().filter_map(move |destination| destination.path(frame, format))
     }
-}
-
-/// Better to hear of it now than after a night of rendering.
-fn check_folder(output: &Path) -> Result<(), CliError> {
-    let folder =
-        output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let pattern = folder.to_string_lossy().contains(['#', '%', '{']);
-    if !pattern && !folder.is_dir() {
-        let message = format!("there is no folder `{}` to write to", folder.display());
-        return Err(CliError::new(Status::NotFound, message).hint("make it first, or correct -o"));
-    }
-    Ok(())
 }
 
 /// Written frames, by number.

@@ -18,6 +18,7 @@ fn every_command_has_help() {
 fn statuses_tell_failures_apart() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let scene = library("cornell-box.gltf").display().to_string();
+    std::fs::create_dir(folder.path().join("folder.exr")).expect("a folder");
     let cases: &[(&[&str], i32, &str)] = &[
         (&["paint"], 2, "unrecognized subcommand"),
         (&["render", &scene], 2, "--output"),
@@ -66,6 +67,12 @@ fn statuses_tell_failures_apart() {
         (&["render", &scene, "-o", "a.exr", "--env", "sky.hdr"], 4, "sky.hdr"),
         (&["render", &scene, "-o", "a.exr", "--device", "cuda"], 1, "cuda"),
         (&["render", &scene, "-o", "none/a.exr"], 4, "no folder"),
+        (&["render", &scene, "-o", "folder.exr"], 2, "`folder.exr` is a folder"),
+        (
+            &["compute", "builtin:merge", "--domain", "4", "--out", "none/a.npy"],
+            4,
+            "there is no folder `none`",
+        ),
         (&["render", &scene, "-o", "a.exr", "--camera", "nobody"], 3, "nobody"),
         (&["render", "none.glb", "-o", "a.exr"], 4, "none.glb"),
         (&["submit", "none.glb"], 4, "none.glb"),
