@@ -3,6 +3,7 @@
 
 use super::job::frames;
 use super::watch::outcome;
+use crate::args::picture::PictureArgs;
 use crate::args::render::RenderArgs;
 use crate::client::Farm;
 use crate::error::{CliError, Status};
@@ -16,6 +17,7 @@ use crate::submission::send;
 use crate::table::{bytes, count};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 use tessera_node::NodeStatus;
 use tessera_protocol::client::Progress;
@@ -29,9 +31,12 @@ use tokio::sync::mpsc;
 /// `tessera render`.
 pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
     let began = Instant::now();
+    let args = Arc::new(args);
     let outputs = Outputs::of(&args)?;
-    let (scene, env) = (args.picture.scene.clone(), args.picture.env.clone());
-    let gathered = tokio::task::spawn_blocking(move || SceneFiles::gather(&scene, &env)).await;
+    let gathered = {
+        let args = args.clone();
+        tokio::task::spawn_blocking(move || gather(&args.picture)).await
+    };
     let files = gathered.map_err(|error| CliError::new(Status::Failure, error))??;
     let options = JobOptions {
         name: None,
@@ -59,6 +64,12 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
     let chosen = spec.kind.render().map(away_from_default).unwrap_or_default();
     Report { time: (began, ended), summary, written, status, used, chosen }.print(&args)?;
     Ok(Status::Done)
+}
+
+fn gather(picture: &PictureArgs) -> Result<SceneFiles, CliError> {
+    let files = SceneFiles::gather(&picture.scene, &picture.env)?;
+    render::check_camera(picture)?;
+    Ok(files)
 }
 
 /// Files to write, and their places.

@@ -54,6 +54,7 @@ fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
         picture.variant.as_deref(),
         args.import.limits(),
     )?;
+    render::check_camera(picture)?;
     let report = scene.report();
     let notes =
         if args.picture.eye.is_none() { report.camera_note(&CameraChoice::Default) } else { None };

@@ -12,7 +12,7 @@ use tessera_protocol::job::{
 };
 use tessera_protocol::limits::NAME_MAX;
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, JobKind, JobSpec, RawJobSpec, SpecError};
-use tessera_scenes::{EnvironmentSource, LoadOptions};
+use tessera_scenes::{CameraChoice, EnvironmentSource, LoadOptions, SceneError};
 use tessera_transport::client::hash_file;
 
 /// Folder of the environment map among a job's files, beside the scene's own.
@@ -88,6 +88,22 @@ pub(crate) fn load(
     let options =
         LoadOptions { environment, variant: variant.map(str::to_owned), ..LoadOptions::default() };
     Ok(Importer::of_this_program(limits).load(folder, name, &options)?)
+}
+
+/// Refuses a camera that the scene does not have. Every other fault of the scene is left to those
+/// who load it. Blocks.
+pub(crate) fn check_camera(picture: &PictureArgs) -> Result<(), CliError> {
+    let choice = match camera(picture) {
+        CameraSpec::Named(name) => CameraChoice::Named(name),
+        CameraSpec::Index(index) => CameraChoice::Index(index),
+        CameraSpec::Default | CameraSpec::LookAt { .. } => return Ok(()),
+    };
+    match tessera_scenes::check_camera(&picture.scene, &choice) {
+        Err(SceneError::Camera { problem }) => {
+            Err(CliError::new(Status::Usage, format!("--camera: {problem}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Name of a job, its share of the farm, and its options.

@@ -26,6 +26,7 @@ mod options;
 mod report;
 mod texture;
 
+pub use camera::check_camera;
 pub use document::files::files_of;
 pub use error::SceneError;
 pub use load::load;

@@ -1,6 +1,6 @@
 //! Loads a scene: the order in which its parts are read, and the warnings about them.
 
-use crate::camera::{self, ShownCamera};
+use crate::camera;
 use crate::document::Document;
 use crate::document::extension;
 use crate::document::source::Source;
@@ -52,7 +52,7 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let clips = animation::read(&document, &targets, &mut warnings)?;
     let lights = punctual::read_all(&document)?;
     let shown_lights = shown_lights(&document, &forest, lights.len())?;
-    let cameras = shown_cameras(&document, &forest)?;
+    let cameras = camera::shown(&document, &forest)?;
     let file = document.file.clone();
     let limits = options.limits.clone();
     let instancing = Instancing::default();
@@ -112,21 +112,6 @@ fn shown_lights(
         shown.push((node, light));
     }
     Ok(shown)
-}
-
-fn shown_cameras(document: &Document, forest: &Forest) -> Result<Vec<ShownCamera>, SceneError> {
-    let cameras = camera::read_all(document)?;
-    let shown = forest.in_scene.iter().filter_map(|&index| {
-        let node = &forest.nodes[index];
-        let camera = &cameras[node.camera?];
-        Some(ShownCamera {
-            name: if camera.name.is_empty() { node.name.clone() } else { camera.name.clone() },
-            node_name: node.name.clone(),
-            node: index,
-            projection: camera.projection,
-        })
-    });
-    Ok(shown.collect())
 }
 
 /// Returns whether any frame shows other triangles than the first: a node with triangles moves, or

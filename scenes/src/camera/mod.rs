@@ -4,11 +4,15 @@
 pub(crate) mod framing;
 
 use crate::document::Document;
+use crate::document::files::split;
+use crate::document::source::Source;
 use crate::error::SceneError;
 use crate::math::{Affine, Vec3, add, cross, dot, length, normalize, scale, sub, widen};
-use crate::options::{Aperture, Blades, CameraChoice, FlattenOptions, Focus};
+use crate::node::{self, Forest};
+use crate::options::{Aperture, Blades, CameraChoice, FlattenOptions, Focus, Limits};
 use gltf::json::camera::Type;
 use gltf::json::validation::Checked;
+use std::path::Path;
 use tessera_layout::{BLADES_MAX, BLADES_MIN, Camera, CameraKind};
 
 /// Vertical field of view of the camera that shows the bounds, in radians (40 degrees).
@@ -73,6 +77,22 @@ pub(crate) fn read_all(document: &Document) -> Result<Vec<FileCamera>, SceneErro
         .collect()
 }
 
+/// Returns the cameras of the scene to show, in the order of its nodes.
+pub(crate) fn shown(document: &Document, forest: &Forest) -> Result<Vec<ShownCamera>, SceneError> {
+    let cameras = read_all(document)?;
+    let shown = forest.in_scene.iter().filter_map(|&index| {
+        let node = &forest.nodes[index];
+        let camera = &cameras[node.camera?];
+        Some(ShownCamera {
+            name: if camera.name.is_empty() { node.name.clone() } else { camera.name.clone() },
+            node_name: node.name.clone(),
+            node: index,
+            projection: camera.projection,
+        })
+    });
+    Ok(shown.collect())
+}
+
 fn check(projection: Projection) -> Result<(), String> {
     let (near, far) = match projection {
         Projection::Perspective { vfov, near, far } => {
@@ -106,22 +126,7 @@ pub(crate) fn resolve(
     if options.width == 0 || options.height == 0 {
         return Err(wrong(format!("a frame of {}x{} has no pixel", options.width, options.height)));
     }
-    let found = match &options.camera {
-        CameraChoice::Default => shown.first(),
-        CameraChoice::Index(index) => Some(
-            shown
-                .get(*index as usize)
-                .ok_or_else(|| wrong(format!("there is no camera {index}; {}", list(shown))))?,
-        ),
-        CameraChoice::Named(name) => {
-            let matches = |camera: &&ShownCamera| camera.name == *name || camera.node_name == *name;
-            Some(shown.iter().find(matches).ok_or_else(|| {
-                wrong(format!("there is no camera named {name:?}; {}", list(shown)))
-            })?)
-        }
-        CameraChoice::LookAt { .. } => None,
-    };
-    let (place, projection) = match (found, &options.camera) {
+    let (place, projection) = match (find(shown, &options.camera)?, &options.camera) {
         (Some(camera), _) => (worlds[camera.node], camera.projection),
         (None, CameraChoice::LookAt { eye, target, up, vfov_degrees }) => {
             let vfov = f64::from(*vfov_degrees) * (std::f64::consts::PI / 180.0);
@@ -132,6 +137,36 @@ pub(crate) fn resolve(
         (None, _) => frame_bounds(bounds, f64::from(options.width) / f64::from(options.height)),
     };
     assemble(&place, projection, options).map_err(wrong)
+}
+
+/// Finds the chosen camera of the scene. None if the choice is none of its cameras.
+fn find<'a>(
+    shown: &'a [ShownCamera],
+    choice: &CameraChoice,
+) -> Result<Option<&'a ShownCamera>, SceneError> {
+    let (found, what) = match choice {
+        CameraChoice::Default => return Ok(shown.first()),
+        CameraChoice::LookAt { .. } => return Ok(None),
+        CameraChoice::Index(index) => (shown.get(*index as usize), format!("camera {index}")),
+        CameraChoice::Named(name) => {
+            let matches = |camera: &&ShownCamera| camera.name == *name || camera.node_name == *name;
+            (shown.iter().find(matches), format!("camera named {name:?}"))
+        }
+    };
+    let problem = || format!("there is no {what}; {}", list(shown));
+    found.map(Some).ok_or_else(|| SceneError::Camera { problem: problem() })
+}
+
+/// Checks that the scene at `path` has the chosen camera. Reads only the JSON.
+///
+/// # Errors
+/// [`SceneError::Camera`] if it does not, and every other error of reading the JSON.
+pub fn check_camera(path: &Path, choice: &CameraChoice) -> Result<(), SceneError> {
+    let limits = Limits::default();
+    let (dir, name) = split(path)?;
+    let document = Document::open(&Source::new(dir, name, &limits)?)?;
+    let forest = node::read_without_instances(&document)?;
+    find(&shown(&document, &forest)?, choice).map(drop)
 }
 
 fn list(shown: &[ShownCamera]) -> String {

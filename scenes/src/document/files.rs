@@ -8,6 +8,23 @@ use crate::options::Limits;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+/// Returns the folder of a scene file, and the name of the file in it.
+pub(crate) fn split(path: &Path) -> Result<(&Path, &str), SceneError> {
+    let wrong = |problem: &str| SceneError::Read {
+        path: path.to_path_buf(),
+        source: std::io::Error::other(problem),
+    };
+    if path.is_dir() {
+        return Err(wrong("it is a folder; name the scene file in it"));
+    }
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name = name.ok_or_else(|| wrong("its name is not UTF-8"))?;
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => Ok((parent, name)),
+        _ => Ok((Path::new("."), name)),
+    }
+}
+
 /// The files that the scene at `path` consists of: the path of each within the scene's folder, and
 /// where it is. The main file comes first, then buffers and images in order, each once. A buffer
 /// that is only the plain form of compressed views is none.
@@ -16,12 +33,7 @@ use std::path::{Path, PathBuf};
 /// If the main file cannot be parsed, a URI leaves the folder, or a link leads out of it.
 pub fn files_of(path: &Path) -> Result<Vec<(String, PathBuf)>, SceneError> {
     let missing = |source| SceneError::Read { path: path.to_path_buf(), source };
-    let name = path.file_name().and_then(|name| name.to_str());
-    let name = name.ok_or_else(|| missing(std::io::Error::other("its name is not UTF-8")))?;
-    let dir = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    let (dir, name) = split(path)?;
     let limits = Limits::default();
     let source = Source::new(dir, name, &limits)?;
     let document = Document::open(&source)?;

@@ -83,13 +83,26 @@ pub(crate) fn read(document: &Document, nodes_max: u64) -> Result<Forest, SceneE
     let mut left = nodes_max;
     let mut nodes = Vec::with_capacity(document.root.nodes.len());
     for index in 0..document.root.nodes.len() {
-        let node = read_node(document, index, left)?;
+        let mut node = read_node(document, index)?;
+        node.instances = instances_of(document, index, left)?;
         left = left.checked_sub(node.instances.len() as u64).ok_or_else(|| {
             document
                 .invalid("nodes", format!("nodes and instances together are more than {nodes_max}"))
         })?;
         nodes.push(node);
     }
+    arrange(document, nodes)
+}
+
+/// Reads all nodes without their instances, which are in buffers.
+pub(crate) fn read_without_instances(document: &Document) -> Result<Forest, SceneError> {
+    let nodes = 0..document.root.nodes.len();
+    let nodes = nodes.map(|index| read_node(document, index)).collect::<Result<_, _>>()?;
+    arrange(document, nodes)
+}
+
+/// Links the nodes, and finds the scene to show.
+fn arrange(document: &Document, mut nodes: Vec<Node>) -> Result<Forest, SceneError> {
     link(document, &mut nodes)?;
     let roots: Vec<usize> = (0..nodes.len()).filter(|node| nodes[*node].parent.is_none()).collect();
     let parents_first = depth_first(document, &roots);
@@ -146,7 +159,8 @@ fn read_hidden(document: &Document) -> Result<Vec<bool>, SceneError> {
     nodes.collect()
 }
 
-fn read_node(document: &Document, index: usize, instances_max: u64) -> Result<Node, SceneError> {
+/// Reads a node with one instance, at its own place.
+fn read_node(document: &Document, index: usize) -> Result<Node, SceneError> {
     let json = &document.root.nodes[index];
     let path = format!("nodes[{index}]");
     let root = &document.root;
@@ -162,12 +176,6 @@ fn read_node(document: &Document, index: usize, instances_max: u64) -> Result<No
     let extensions = json.extensions.as_ref().map(|extensions| &extensions.others);
     let light: Option<PunctualRef> =
         document.extension(extensions, "KHR_lights_punctual", &path)?;
-    let instancing: Option<Instancing> =
-        document.extension(extensions, "EXT_mesh_gpu_instancing", &path)?;
-    let instances = match instancing {
-        Some(instancing) => read_instances(document, &instancing, &path, instances_max)?,
-        None => vec![Affine::IDENTITY],
-    };
     let weights: Option<Vec<f64>> =
         json.weights.as_ref().map(|weights| weights.iter().copied().map(f64::from).collect());
     if !weights.iter().flatten().all(|weight| weight.is_finite()) {
@@ -184,8 +192,26 @@ fn read_node(document: &Document, index: usize, instances_max: u64) -> Result<No
         camera: json.camera.map(|camera| camera.value()),
         light: light.map(|light| light.light as usize),
         weights,
-        instances,
+        instances: vec![Affine::IDENTITY],
     })
+}
+
+fn instances_of(
+    document: &Document,
+    index: usize,
+    instances_max: u64,
+) -> Result<Vec<Affine>, SceneError> {
+    let path = format!("nodes[{index}]");
+    let extensions = document.root.nodes[index].extensions.as_ref();
+    let instancing: Option<Instancing> = document.extension(
+        extensions.map(|extensions| &extensions.others),
+        "EXT_mesh_gpu_instancing",
+        &path,
+    )?;
+    match instancing {
+        Some(instancing) => read_instances(document, &instancing, &path, instances_max),
+        None => Ok(vec![Affine::IDENTITY]),
+    }
 }
 
 fn read_local(document: &Document, index: usize) -> Result<Local, SceneError> {
