@@ -124,12 +124,19 @@ pub struct PictureArgs {
         value_name = "X,Y,Z",
         value_parser = point,
         allow_hyphen_values = true,
+        requires = "eye",
         default_value = "0,1,0",
         help_heading = "Camera",
     )]
     pub up: [f32; 3],
     /// Vertical field of view of your camera, in degrees
-    #[arg(long, value_name = "DEG", default_value_t = 45.0, help_heading = "Camera")]
+    #[arg(
+        long,
+        value_name = "DEG",
+        requires = "eye",
+        default_value_t = 45.0,
+        help_heading = "Camera"
+    )]
     pub vfov: f32,
     /// Shift the view right and up without turning the camera, in frame widths and heights;
     /// verticals stay vertical

@@ -63,6 +63,8 @@ fn statuses_tell_failures_apart() {
         (&["render", &scene, "-o", "a.exr", "--frames", "9-1"], 2, "ends before it begins"),
         (&["render", &scene, "-o", "a.exr", "--frames", "1-2"], 2, "####"),
         (&["render", &scene, "-o", "a.exr", "--eye", "1,2,3"], 2, "--target"),
+        (&["render", &scene, "-o", "a.exr", "--vfov", "80"], 2, "--eye"),
+        (&["submit", &scene, "--dry-run", "--up", "0,0,1"], 2, "--eye"),
         (&["render", &scene, "-o", "a.exr", "--env", "sky.jpg"], 2, "environment"),
         (&["render", &scene, "-o", "a.exr", "--env", "sky.hdr"], 4, "sky.hdr"),
         (&["render", &scene, "-o", "a.exr", "--device", "cuda"], 1, "cuda"),
