@@ -11,9 +11,10 @@ use crate::service::{Manager, counted, is_alive};
 use crate::signals::Stops;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tessera_node::{Config, Ended, Node, NodeStatus, RunningNode};
+use tessera_node::{Config, Ended, Node, NodeError, NodeStatus, RunningNode};
 use tessera_protocol::job::is_label;
 use tessera_protocol::limits::NAME_MAX;
+use tessera_transport::EnrolError;
 
 /// How long the service manager waits for a session before it hears that the node runs without one.
 const JOIN_WAIT: Duration = Duration::from_secs(30);
@@ -41,7 +42,9 @@ pub(crate) async fn run(args: NodeArgs) -> Result<Status, CliError> {
     let mut notices = Notices::of(args.spot);
     loop {
         tokio::select! {
-            ended = supervision.node.join() => return conclude(ended?, leaves),
+            ended = supervision.node.join() => {
+                return conclude(ended.map_err(told)?, leaves);
+            }
             () = stops.next() => {
                 match leaves {
                     Leaves::No | Leaves::ByItself(_) => {
@@ -134,6 +137,16 @@ impl Supervision {
     }
 }
 
+/// The hint of a refused enrolment names the role that a node needs.
+fn told(error: NodeError) -> CliError {
+    match error {
+        NodeError::Enrol(EnrolError::Refused(_)) => CliError::new(Status::NotAllowed, error).hint(
+            "ask for a new token: `tessera token create --role node` on the coordinator's machine",
+        ),
+        error => error.into(),
+    }
+}
+
 fn conclude(ended: Ended, leaves: Leaves) -> Result<Status, CliError> {
     if let Leaves::ByItself(Reason::NeverJoined) = leaves {
         return Err(CliError::new(
@@ -211,4 +224,18 @@ fn host_name() -> String {
         .take(tessera_protocol::limits::NAME_MAX)
         .collect();
     if name.is_empty() { "node".into() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_node_is_told_the_role_of_its_token() {
+        let reason = "a node needs an id, and only a node has one".to_owned();
+        let error = told(NodeError::Enrol(EnrolError::Refused(reason)));
+        assert_eq!(error.status(), Status::NotAllowed);
+        let text = error.to_string();
+        assert!(text.contains("a node needs an id") && text.contains("--role node"), "{text}");
+    }
 }
