@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[command(
     after_help = "With --data, the backup also holds the farm's keys, whether the coordinator runs \
         or not: keep it as private as the folder. Without --data, an admin asks a running \
-        coordinator, and the backup holds everything but keys."
+        coordinator, and the backup holds everything but the keys and the deny-list."
 )]
 pub struct BackupArgs {
     /// File to write; must not exist yet

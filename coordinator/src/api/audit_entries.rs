@@ -24,7 +24,7 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         Request::Resume(job) => Some(("job resumed", format!("job {job}"))),
         Request::Retry(job) => Some(("job retried", format!("job {job}"))),
         Request::Forget(job) => Some(("job forgotten", format!("job {job}"))),
-        Request::Backup => Some(("backup made", "all but keys".to_owned())),
+        Request::Backup => Some(("backup made", "all but the keys and the deny-list".to_owned())),
         Request::Drain { node, drain: true } => Some(("node drained", node.clone())),
         Request::Drain { node, drain: false } => Some(("node undrained", node.clone())),
         Request::CreateToken(scope) => {
