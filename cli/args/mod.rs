@@ -56,9 +56,9 @@ pub struct Cli {
 
 const AFTER_HELP: &str = "\
 Exit status:
-  0 done, 1 another failure, 2 usage, 3 the job failed, 4 not found,
-  5 not allowed, 6 coordinator unreachable, 7 timed out waiting,
-  8 some frames failed, 130 interrupted (the job goes on)
+  0 done, 1 another failure, 2 usage, 3 the job failed or was cancelled,
+  4 not found, 5 not allowed, 6 coordinator unreachable, 7 timed out waiting,
+  8 some frames failed, 130 interrupted (a job on the farm continues)
 
 Settings: a flag overrides its TESSERA_* variable, which overrides tessera.toml
 in the working folder, which overrides $XDG_CONFIG_HOME/tessera/config.toml.
