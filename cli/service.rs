@@ -89,12 +89,6 @@ pub(crate) fn is_alive(vitals: Vitals, now: Instant, watchdog: Duration) -> bool
     now.saturating_duration_since(vitals.turned) < limit && vitals.stalled < limit
 }
 
-/// `1 device`, `3 devices`.
-pub(crate) fn counted(count: u64, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,10 +100,5 @@ mod tests {
         assert!(is_alive(well, now + Duration::from_secs(1), watchdog));
         assert!(!is_alive(well, now + Duration::from_secs(30), watchdog));
         assert!(!is_alive(Vitals { stalled: Duration::from_secs(30), ..well }, now, watchdog));
-    }
-
-    #[test]
-    fn counts_have_their_plural() {
-        assert_eq!((counted(1, "unit"), counted(0, "unit")), ("1 unit".into(), "0 units".into()));
     }
 }

@@ -40,6 +40,12 @@ pub(crate) fn count(value: f64) -> String {
     }
 }
 
+/// `1 device`, `3 devices`.
+pub(crate) fn counted(count: u64, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
 /// A span of time: `42 s`, `3 min`, `5 h`, `2 d`.
 pub(crate) fn span(secs: u64) -> String {
     match secs {
@@ -72,6 +78,11 @@ mod tests {
         ];
         assert_eq!(table(&["I", "J", "K"], &rows), "I    J     K\na    long  x\nabc  b\n");
         assert_eq!(table(&["I"], &[]), "");
+    }
+
+    #[test]
+    fn counts_have_their_plural() {
+        assert_eq!((counted(1, "unit"), counted(0, "unit")), ("1 unit".into(), "0 units".into()));
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
         false => json::line(&job.to_string())?,
     }
     if args.wait || args.watch {
-        return watch::follow(&farm, job, Doing::Rendering, args.json && args.watch).await;
+        return watch::watch(&farm, job, Doing::Rendering, args.json && args.watch).await;
     }
     Ok(Status::Done)
 }

@@ -4,7 +4,7 @@ use crate::args::watch::WatchArgs;
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::progress::{Audience, Doing, JobProgress};
-use crate::table::printable;
+use crate::table::{counted, printable};
 use crate::{job_id, json};
 use tessera_protocol::JobId;
 use tessera_protocol::client::{Progress, Request, Response};
@@ -17,16 +17,37 @@ pub(crate) async fn run(args: WatchArgs) -> Result<Status, CliError> {
     let Response::Job(detail) = farm.ask(&Request::Job(job)).await? else {
         return Err(unexpected());
     };
-    follow(&farm, job, Doing::of(&detail.spec.kind), args.json).await
+    watch(&farm, job, Doing::of(&detail.spec.kind), args.json).await
 }
 
-/// Shows a job's progress to its end: lines of JSON, or a bar and a line for each finished frame.
-pub(crate) async fn follow(
+/// Follows a job to its end, and says in a last line that it is done.
+pub(crate) async fn watch(
     farm: &Farm,
     job: JobId,
     doing: Doing,
     as_json: bool,
 ) -> Result<Status, CliError> {
+    let summary = follow(farm, job, doing, as_json).await?;
+    if !as_json {
+        eprintln!("{}", done(&summary));
+    }
+    Ok(Status::Done)
+}
+
+/// The last line of a job that is done. The bar is gone by then.
+fn done(summary: &JobSummary) -> String {
+    let frames = counted(summary.frames.into(), "frame");
+    format!("done: {} of {frames}; `tessera fetch {}`", summary.frames_done, summary.job)
+}
+
+/// Shows a job's progress to its end: lines of JSON, or a bar and a line for each finished frame.
+/// Fails if the job did.
+pub(crate) async fn follow(
+    farm: &Farm,
+    job: JobId,
+    doing: Doing,
+    as_json: bool,
+) -> Result<JobSummary, CliError> {
     let mut bar = JobProgress::new(Audience::of_stderr(as_json), doing);
     let mut failed_output = None;
     let mut heard = |progress: &Progress| {
@@ -43,7 +64,8 @@ pub(crate) async fn follow(
     if let Some(error) = failed_output {
         return Err(error);
     }
-    outcome_on_farm(&summary)
+    outcome_on_farm(&summary)?;
+    Ok(summary)
 }
 
 /// Waits for a job; Ctrl-C ends the waiting, not the job.

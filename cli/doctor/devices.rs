@@ -1,9 +1,8 @@
 //! Checks the devices: they open, and they render the standard scenes to the known films.
 
 use super::{Finding, chain};
-use crate::service::counted;
 use crate::standard::Frame;
-use crate::table::bytes;
+use crate::table::{bytes, counted};
 use std::time::Instant;
 use tessera_node::device::cuda::{find_compiler, probe};
 use tessera_node::device::worker::Refusal;

@@ -15,6 +15,7 @@ mod kills;
 mod leaving;
 mod liar;
 mod limits;
+mod messages;
 mod namespaces;
 mod network;
 mod pause;

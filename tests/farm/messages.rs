@@ -1,0 +1,20 @@
+//! What commands say about a farm: last lines, warnings and hints.
+
+use tessera_support::farm::{Farm, library};
+
+const SMALL: [&str; 6] = ["--size", "32x32", "--spp", "4", "--frames", "1-2"];
+
+/// Status and standard error of a command.
+fn said(farm: &Farm, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = farm.run(arguments);
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn a_job_that_is_done_is_told_in_a_last_line() {
+    let farm = Farm::start(1, 1);
+    let job = farm.submit(&library("cornell-box.gltf"), &SMALL);
+    let (status, error) = said(&farm, &["watch", &job]);
+    let last = format!("done: 2 of 2 frames; `tessera fetch {job}`");
+    assert_eq!((status, error.lines().last()), (Some(0), Some(last.as_str())), "{error}");
+}
