@@ -35,13 +35,12 @@ pub enum SceneError {
         problem: String,
     },
     /// The JSON cannot be read.
-    #[error("`{file}` holds JSON that is not glTF 2.0: {source}")]
+    #[error("`{file}` holds JSON that is not glTF 2.0: {problem}")]
     Json {
         /// Path within the scene's folder.
         file: String,
-        /// Line, column and reason.
-        #[source]
-        source: serde_json::Error,
+        /// Reason, line and column, and what to do.
+        problem: String,
     },
     /// A part of the file contradicts glTF 2.0 or a limit.
     #[error("`{file}`: {path}: {problem}")]

@@ -31,8 +31,13 @@ impl Document {
         };
         let json = json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json);
         source.budget.spend_json(json, &file)?;
-        let root =
-            parse_root(json).map_err(|source| SceneError::Json { file: file.clone(), source })?;
+        let root = parse_root(json).map_err(|error| SceneError::Json {
+            file: file.clone(),
+            problem: match error.is_eof() {
+                true => format!("{error}; the file is cut off, so copy or export it again"),
+                false => error.to_string(),
+            },
+        })?;
         let binary = binary.map(<[u8]>::to_vec);
         let budget = Arc::clone(&source.budget);
         budget.spend(binary.as_ref().map_or(0, Vec::len) as u64, 1, &file, "(its binary chunk)")?;
