@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::{BlobHash, JobId, JobSpec, RawJobSpec};
-use tessera_transport::FarmClient;
+use tessera_transport::{BlobError, FarmClient};
 
 /// Attempts over connections that are lost.
 const ATTEMPTS: u32 = 5;
@@ -63,6 +63,17 @@ pub(crate) async fn submit(
     Ok(job)
 }
 
+/// Names the path once.
+fn not_sent(error: BlobError, source: &Path) -> CliError {
+    let shown = source.display();
+    match error {
+        BlobError::File { source, .. } => {
+            CliError::from(source).context(format!("cannot read `{shown}`"))
+        }
+        error => CliError::from(error).context(format!("`{shown}`")),
+    }
+}
+
 async fn submit_once(
     client: &FarmClient,
     job: JobId,
@@ -86,7 +97,7 @@ async fn submit_once(
         client
             .put_blob((hash, length), source, &mut |sent, _| uploads.set(before + sent))
             .await
-            .map_err(|error| CliError::from(error).context(format!("`{}`", source.display())))?;
+            .map_err(|error| not_sent(error, source))?;
         uploads.set(before + length);
     }
     uploads.end();
@@ -94,5 +105,18 @@ async fn submit_once(
     match client.request(&request).await? {
         Response::Accepted(_) => Ok(()),
         _ => Err(unexpected()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_named_once() {
+        let path = Path::new("a.bin");
+        let source = std::io::Error::other("it is gone");
+        let error = not_sent(BlobError::File { path: path.to_owned(), source }, path);
+        assert_eq!(error.to_string(), "error: cannot read `a.bin`: it is gone");
     }
 }

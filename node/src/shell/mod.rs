@@ -91,6 +91,16 @@ pub(crate) struct Shell {
     hang_up: Option<oneshot::Sender<()>>,
 }
 
+/// Logs that a frame was not prepared. A fault of the scene is no fault of the node: the job fails
+/// with it, and the user reads it there.
+fn log_unprepared((job, frame): FrameKey, failure: &Failure) {
+    let reason = failure.reason();
+    match failure {
+        Failure::Scene(_) => tracing::info!(%job, %frame, reason, "frame not prepared"),
+        _ => tracing::warn!(%job, %frame, reason, "frame not prepared"),
+    }
+}
+
 /// Returns the state of devices whose outputs cannot be stored.
 fn no_room(problem: &str) -> DeviceState {
     DeviceState::Quarantined {
@@ -234,8 +244,7 @@ impl Shell {
             Event::Frame { frame, result, took } => {
                 self.counted.preparing += took;
                 if let Err(failure) = &result {
-                    tracing::warn!(job = %frame.0, frame = %frame.1, reason = failure.reason(),
-                        "frame not prepared");
+                    log_unprepared(frame, failure);
                 }
                 self.agent.on_frame(frame, result);
                 self.tell_scenes();
