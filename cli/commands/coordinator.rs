@@ -12,7 +12,9 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::time::Duration;
 use tessera_coordinator::folder::FolderError;
-use tessera_coordinator::{AuditError, Census, Config, Coordinator, Limits, Probe};
+use tessera_coordinator::{
+    AuditError, Census, Config, Coordinator, CoordinatorError, ExportError, Limits, Probe,
+};
 use tessera_protocol::client::{AuditReport, Request, Response};
 use tessera_transport::validity::{LIFE_MAX, LIFE_MIN};
 use tessera_transport::{Identity, Lifetimes, Rates};
@@ -37,7 +39,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
     config.limits = limits(&args.limits);
     config.settings.check_share = (args.check * 10.24).round() as u16;
     config.settings.check_first = args.check_first;
-    let mut coordinator = Coordinator::start(config).await?;
+    let mut coordinator = Coordinator::start(config).await.map_err(not_started)?;
     let attending = tokio::spawn(attend(manager, coordinator.probe()));
     tokio::select! {
         () = stops.next() => tracing::info!("stopping"),
@@ -55,6 +57,15 @@ pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
             acknowledged is lost"),
     }
     Ok(Status::Done)
+}
+
+fn not_started(error: CoordinatorError) -> CliError {
+    let in_use = matches!(error, CoordinatorError::Folder(FolderError::InUse { .. }));
+    let error = CliError::from(error);
+    match in_use {
+        true => error.hint("stop that one, or give this one a folder of its own"),
+        false => error,
+    }
 }
 
 fn lifetimes(args: LifeArgs) -> Result<Lifetimes, CliError> {
@@ -156,7 +167,14 @@ fn export(args: &CoordinatorArgs, file: &Path) -> Result<Status, CliError> {
     let about =
         |error: std::io::Error| CliError::from(error).context(format!("`{}`", file.display()));
     let mut out = BufWriter::new(File::create_new(file).map_err(about)?);
-    let summary = tessera_coordinator::export(&args.data, &mut out)?;
+    let exported = tessera_coordinator::export(&args.data, &mut out);
+    let summary = exported.map_err(|error| match error {
+        ExportError::Folder(FolderError::InUse { .. }) => {
+            CliError::from(error).hint("stop the coordinator first")
+        }
+        ExportError::Write(source) => about(source),
+        error => error.into(),
+    })?;
     out.into_inner().map_err(|error| about(error.into_error()))?.sync_all().map_err(about)?;
     match args.json {
         true => json::print(
@@ -167,4 +185,16 @@ fn export(args: &CoordinatorArgs, file: &Path) -> Result<Status, CliError> {
         }
     }
     Ok(Status::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_coordinator_is_told_to_take_another_folder() {
+        let error = FolderError::InUse { path: "farm".into() };
+        let text = not_started(CoordinatorError::Folder(error)).to_string();
+        assert!(text.contains("`farm` is in use") && text.contains("of its own"), "{text}");
+    }
 }

@@ -16,10 +16,7 @@ const UNFINISHED: &str = "being restored\n";
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// Another process uses the folder.
-    #[error(
-        "data folder `{path}` is in use by another coordinator; stop that one, or give this one a \
-            folder of its own"
-    )]
+    #[error("data folder `{path}` is in use: a coordinator runs on it")]
     InUse {
         /// Path of the folder.
         path: PathBuf,

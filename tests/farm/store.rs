@@ -48,6 +48,7 @@ fn a_backup_made_while_rendering_is_restored_and_rendered_on() {
         !busy.status.success() && said.contains("in use") && said.contains("--audit"),
         "{said}"
     );
+    assert!(!said.contains("of its own"), "the advice for a second coordinator: {said}");
     farm.text(&["backup", "-o", utf8(&file), "--data", utf8(&farm.data())]);
     let taken = committed(&farm);
 
