@@ -18,9 +18,7 @@ pub(crate) async fn run(args: BackupArgs) -> Result<Status, CliError> {
         let message = format!("`{}` is there already", args.output.display());
         return Err(CliError::new(Status::Failure, message).hint("give a name that is free"));
     }
-    let about = |error: std::io::Error| {
-        CliError::from(error).context(format!("`{}`", args.output.display()))
-    };
+    let about = |error| not_written(error, &args.output);
     let folder = args.output.parent().filter(|folder| !folder.as_os_str().is_empty());
     // Only its owner can read the file, and it is deleted unless it is complete.
     let mut file = tempfile::Builder::new()
@@ -43,7 +41,8 @@ pub(crate) async fn run(args: BackupArgs) -> Result<Status, CliError> {
 
 async fn write(args: &BackupArgs, file: &mut std::fs::File) -> Result<(), CliError> {
     let data = args.data.as_deref();
-    backup::begin(data, file)?;
+    let told = |error| told(error, &args.output);
+    backup::begin(data, file).map_err(told)?;
     let farm = match data {
         None => Farm::of(&args.farm)?,
         Some(data) => match backup::backup_stopped(data, file) {
@@ -51,16 +50,28 @@ async fn write(args: &BackupArgs, file: &mut std::fs::File) -> Result<(), CliErr
             Err(BackupError::Source(AuditError::Folder(FolderError::InUse { .. }))) => {
                 running_at(data)?
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(told(error)),
         },
     };
     let client = farm.connect().await?;
     let mut pieces = client.backup().await?;
     while let Some(piece) = pieces.next().await? {
-        file.write_all(&piece)?;
+        file.write_all(&piece).map_err(|error| not_written(error, &args.output))?;
     }
     client.close().await;
     Ok(())
+}
+
+/// Names the backup where it cannot be written.
+fn told(error: BackupError, output: &Path) -> CliError {
+    match error {
+        BackupError::Write(source) => not_written(source, output),
+        error => error.into(),
+    }
+}
+
+fn not_written(source: std::io::Error, output: &Path) -> CliError {
+    CliError::from(source).context(format!("cannot write the backup `{}`", output.display()))
 }
 
 /// The coordinator that runs on a data folder, asked as its admin.
@@ -87,4 +98,16 @@ pub(super) fn report(summary: &BackupSummary, done: &str, as_json: bool) -> Resu
             files of the audit log, {keys} files of keys"
     );
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backup_that_cannot_be_written_is_named() {
+        let full = BackupError::Write(std::io::Error::other("the disk is full"));
+        let text = told(full, Path::new("x.backup")).to_string();
+        assert_eq!(text, "error: cannot write the backup `x.backup`: the disk is full");
+    }
 }

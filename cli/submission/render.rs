@@ -83,7 +83,8 @@ pub(crate) fn load(
     let folder =
         scene.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = scene.file_name().and_then(|name| name.to_str()).ok_or_else(|| {
-        CliError::new(Status::Usage, format!("`{}` is no path of a scene file", scene.display()))
+        let what = if scene.is_dir() { "a folder" } else { "no path of a scene file" };
+        CliError::new(Status::Usage, format!("`{}` is {what}", scene.display()))
     })?;
     let options =
         LoadOptions { environment, variant: variant.map(str::to_owned), ..LoadOptions::default() };

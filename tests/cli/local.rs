@@ -87,6 +87,12 @@ fn statuses_tell_failures_apart() {
         (&["jobs"], 5, "no identity"),
         (&["node", "--data", "node"], 5, "token"),
         (&["coordinator", "--data", "none", "--audit"], 1, "no data folder"),
+        (&["restore", "x.backup", "--data", "back"], 4, "cannot read the backup `x.backup`"),
+        (&["restore", &scene, "--data", "back"], 1, "cornell-box.gltf`: it is no backup"),
+        (&["backup", "-o", "none/x", "--data", "back"], 4, "cannot write the backup `none/x`"),
+        (&["render", "./", "-o", "a.exr"], 1, "it is a folder"),
+        (&["inspect", "./"], 2, "`./` is a folder"),
+        (&["submit", "folder.exr"], 1, "it is a folder"),
         (&["diff", "a.exr", "b.exr"], 4, "a.exr"),
         (&["inspect", "none.gltf"], 4, "none.gltf"),
     ];

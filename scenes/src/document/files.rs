@@ -15,7 +15,7 @@ pub(crate) fn split(path: &Path) -> Result<(&Path, &str), SceneError> {
         source: std::io::Error::other(problem),
     };
     if path.is_dir() {
-        return Err(wrong("it is a folder; name the scene file in it"));
+        return Err(wrong("it is a folder"));
     }
     let name = path.file_name().and_then(|name| name.to_str());
     let name = name.ok_or_else(|| wrong("its name is not UTF-8"))?;

@@ -101,7 +101,11 @@ pub(crate) fn open_regular(path: &Path) -> std::io::Result<File> {
     let irregular = || std::io::Error::other("it is not a regular file");
     // Check before opening, since opening a pipe waits for its writer. Check again afterwards,
     // since it may be another file by then.
-    if !std::fs::metadata(path)?.is_file() {
+    let found = std::fs::metadata(path)?;
+    if found.is_dir() {
+        return Err(std::io::Error::other("it is a folder"));
+    }
+    if !found.is_file() {
         return Err(irregular());
     }
     let file = OpenOptions::new().read(true).open(path)?;
