@@ -235,13 +235,19 @@ fn arguments(args: &ComputeArgs, program: &Program) -> Result<Vec<Argument>, Cli
     let mut arguments = Vec::new();
     for text in &args.arg {
         let (name, value) = split("arg", text)?;
-        let value = value_of(value, &words(program, name)).ok_or_else(|| {
-            usage(format!("--arg {name}: `{value}` is no number"))
-                .hint("write 3, -0.5, 1e-3, or of a type and several: f32:1,2,3")
-        })?;
+        let words = words(program, name);
+        let value = value_of(value, &words).ok_or_else(|| not_understood(name, value, &words))?;
         arguments.push(Argument { name: name.to_owned(), value });
     }
     Ok(arguments)
+}
+
+fn not_understood(name: &str, value: &str, words: &[&str]) -> CliError {
+    if words.is_empty() {
+        return usage(format!("--arg {name}: `{value}` is not a number"))
+            .hint("write 3, -0.5, 1e-3, or of a type and several: f32:1,2,3");
+    }
+    usage(format!("--arg {name}: `{value}` is not one of: {}", words.join(", ")))
 }
 
 /// Words that a built-in kernel takes in the place of a number.
@@ -293,6 +299,14 @@ mod tests {
         for bad in ["", "x", "nan", "f16:1", "1,,2", "f32:"] {
             assert_eq!(value(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn a_wrong_word_is_answered_with_the_right_ones() {
+        let error = not_understood("filter", "foo", &["box", "lanczos"]).to_string();
+        assert_eq!(error, "error: --arg filter: `foo` is not one of: box, lanczos");
+        let error = not_understood("radius", "foo", &[]).to_string();
+        assert!(error.contains("`foo` is not a number\nhint: write 3"), "{error}");
     }
 
     #[test]

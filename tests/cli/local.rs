@@ -19,6 +19,7 @@ fn statuses_tell_failures_apart() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let scene = library("cornell-box.gltf").display().to_string();
     std::fs::create_dir(folder.path().join("folder.exr")).expect("a folder");
+    let resize = ["compute", "builtin:resize", "--domain", "4x4", "--out", "a.npy"];
     let cases: &[(&[&str], i32, &str)] = &[
         (&["paint"], 2, "unrecognized subcommand"),
         (&["render", &scene], 2, "--output"),
@@ -75,6 +76,12 @@ fn statuses_tell_failures_apart() {
             4,
             "there is no folder `none`",
         ),
+        (
+            &[&resize[..], &["--arg", "filter=foo"]].concat(),
+            2,
+            "--arg filter: `foo` is not one of: box, triangle, mitchell, lanczos",
+        ),
+        (&[&resize[..], &["--arg", "clamp=foo"]].concat(), 2, "`foo` is not a number"),
         (
             &["render", &scene, "-o", "a.exr", "--camera", "nobody"],
             2,

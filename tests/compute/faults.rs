@@ -53,7 +53,7 @@ fn what_cannot_work_is_refused_before_it_is_sent() {
     let (status, error) = refused(&["--input", &image, "--arg", "radius=1.5"]);
     assert!(status == 2 && error.contains("1.5 is no whole number"), "{status}: {error}");
     let (status, error) = refused(&["--input", &image, "--arg", "radius=one"]);
-    assert!(status == 2 && error.contains("`one` is no number"), "{status}: {error}");
+    assert!(status == 2 && error.contains("`one` is not a number"), "{status}: {error}");
     let (status, error) = refused(&["--input", "image=absent.npy"]);
     assert!(status == 4 && error.contains("absent.npy"), "{status}: {error}");
 
