@@ -2,7 +2,7 @@
 
 use super::time::{parse_grace, parse_ttl};
 use clap::Args;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 /// Options of `coordinator`.
@@ -16,7 +16,13 @@ pub struct CoordinatorArgs {
     #[arg(long, value_name = "DIR", env = "TESSERA_DATA")]
     pub data: PathBuf,
     /// UDP address to listen on
-    #[arg(long, value_name = "ADDR:PORT", env = "TESSERA_LISTEN", default_value = "0.0.0.0:7420")]
+    #[arg(
+        long,
+        value_name = "ADDR:PORT",
+        env = "TESSERA_LISTEN",
+        default_value = "0.0.0.0:7420",
+        value_parser = listen_address,
+    )]
     pub listen: SocketAddr,
     /// Free disk space to keep, in MiB; below it, nothing new is accepted
     #[arg(long, value_name = "MIB", default_value_t = 64)]
@@ -154,8 +160,31 @@ pub struct LimitArgs {
     pub mib_per_second: u32,
 }
 
+/// An address and a port. A name is none: it may stand for several addresses.
+fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        let port = text.rsplit(':').next().and_then(|port| port.parse::<u16>().ok());
+        let example = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port.unwrap_or(7420)));
+        format!("`{text}` is not an address and a port; write {example} to listen everywhere")
+    })
+}
+
 /// A percentage, 0 to 100.
 fn percent(text: &str) -> Result<f64, String> {
     let percent = text.parse::<f64>().ok().filter(|percent| (0.0..=100.0).contains(percent));
     percent.ok_or_else(|| format!("`{text}` is not a number from 0 to 100"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::listen_address;
+
+    #[test]
+    fn a_wrong_address_is_answered_with_a_right_one() {
+        assert_eq!(listen_address("[::]:7420").unwrap().to_string(), "[::]:7420");
+        for (text, example) in [("7421", "0.0.0.0:7421"), ("farm:x", "0.0.0.0:7420")] {
+            let error = listen_address(text).unwrap_err();
+            assert!(error.contains(&format!("`{text}`")) && error.contains(example), "{error}");
+        }
+    }
 }

@@ -161,7 +161,7 @@ pub fn command() -> clap::Command {
          {{after-help}}",
         grouped(&command)
     );
-    hide_env_values(command.help_template(template))
+    take_negative_numbers(hide_env_values(command.help_template(template)))
 }
 
 /// A heading and a line for each command of every group.
@@ -182,6 +182,19 @@ fn grouped(command: &clap::Command) -> String {
 /// Help names the environment's variables; their values may be private.
 fn hide_env_values(command: clap::Command) -> clap::Command {
     command.mut_args(|argument| argument.hide_env_values(true)).mut_subcommands(hide_env_values)
+}
+
+/// A negative number is a value, so that the option's own range is told and not that it looks like
+/// an option.
+fn take_negative_numbers(command: clap::Command) -> clap::Command {
+    let takes_value =
+        |option: &clap::Arg| !option.is_positional() && option.get_action().takes_values();
+    command
+        .mut_args(|option| match takes_value(&option) {
+            true => option.allow_negative_numbers(true),
+            false => option,
+        })
+        .mut_subcommands(take_negative_numbers)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use tessera_protocol::FrameSet;
 use tessera_protocol::job::{AovSpec, ExrDepthSpec, FilterSpec, ToneMapSpec};
+use tessera_protocol::limits::SPP_MAX;
 use tessera_protocol::rounds::ROUND_TILE;
 
 /// What to render, and how.
@@ -20,7 +21,7 @@ pub struct PictureArgs {
     pub size: FrameSize,
     /// Samples per pixel [default: 64]; the maximum with --noise [default: 4096] and --time
     /// [default: 65536]
-    #[arg(long, value_name = "N", help_heading = "Picture")]
+    #[arg(long, value_name = "N", value_parser = samples, help_heading = "Picture")]
     pub spp: Option<u32>,
     /// Target noise: sample each part of a frame until its noise is at most X: 0.05 for a preview,
     /// 0.01 for a final picture, 0.005 for almost none
@@ -209,6 +210,12 @@ impl PictureArgs {
         let has_rounds = self.noise.is_some() || self.time.is_some();
         self.tile.unwrap_or(if has_rounds { ROUND_TILE } else { 64 })
     }
+}
+
+/// Samples per pixel, 1 to [`SPP_MAX`].
+fn samples(text: &str) -> Result<u32, String> {
+    let samples = text.parse().ok().filter(|samples| (1..=SPP_MAX).contains(samples));
+    samples.ok_or_else(|| format!("`{text}` is not a whole number in 1 to {SPP_MAX}"))
 }
 
 /// Seconds of `90s`, `10m` or `2h`; how many there may be, job specs say.

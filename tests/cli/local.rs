@@ -26,7 +26,24 @@ fn statuses_tell_failures_apart() {
         (&["render", &scene, "-o", "a.jpg"], 2, "neither .exr nor .png"),
         (&["render", &scene, "-o", "a.exr", "--size", "0x4"], 2, "frame size"),
         (&["render", &scene, "-o", "a.exr", "--size", "32768x32768"], 2, "more than"),
-        (&["render", &scene, "-o", "a.exr", "--spp", "0"], 2, "--spp"),
+        (
+            &["render", &scene, "-o", "a.exr", "--spp", "0"],
+            2,
+            "`0` is not a whole number in 1 to 1048576",
+        ),
+        (
+            &["render", &scene, "-o", "a.exr", "--spp", "-1"],
+            2,
+            "`-1` is not a whole number in 1 to",
+        ),
+        (&["render", &scene, "-o", "a.exr", "--spp", "99999999999"], 2, "in 1 to 1048576"),
+        (
+            &["render", &scene, "-o", "a.exr", "--noise", "-1"],
+            2,
+            "--noise: -1 is not in 0.0001 to 1",
+        ),
+        (&["submit", &scene, "--priority", "-1"], 2, "-1 is not in 0..=255"),
+        (&["coordinator", "--data", "none", "--listen", "7420"], 2, "write 0.0.0.0:7420"),
         (&["render", &scene, "-o", "a.exr", "--tile", "1"], 2, "--tile"),
         (
             &["render", &scene, "-o", "a.exr", "--denoise", "--spp", "1"],
