@@ -6,12 +6,13 @@ use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::frame_files::{Destination, Fetched, fetch};
 use crate::progress::{Audience, Downloads};
+use crate::table::counted;
 use crate::{job_id, json};
 use serde_json::json;
 use std::path::PathBuf;
 use tessera_protocol::FrameNumber;
 use tessera_protocol::client::{Request, Response};
-use tessera_protocol::status::{FrameFile, FrameState, FrameStatus};
+use tessera_protocol::status::{FrameFile, FrameState, FrameStatus, JobState};
 
 /// A file to fetch.
 struct Item {
@@ -59,7 +60,7 @@ pub(crate) async fn run(args: FetchArgs) -> Result<Status, CliError> {
     }
     bar.end();
     client.close().await;
-    conclude(&wanted, done)
+    conclude(&wanted, done, detail.summary.state)
 }
 
 fn wanted(args: &FetchArgs, all: &[FrameStatus]) -> Result<Vec<FrameStatus>, CliError> {
@@ -85,19 +86,21 @@ fn items(wanted: &[FrameStatus], destination: &Destination) -> Vec<Item> {
     items
 }
 
-fn conclude(wanted: &[FrameStatus], done: usize) -> Result<Status, CliError> {
+fn conclude(wanted: &[FrameStatus], done: usize, state: JobState) -> Result<Status, CliError> {
     let failed =
         wanted.iter().filter(|status| matches!(status.state, FrameState::Failed(_))).count();
     let open = wanted.len() - done - failed;
+    let all = counted(wanted.len() as u64, "frame");
     if open > 0 {
-        eprintln!("{done} of {} frames are done and here; fetch again for the rest", wanted.len());
+        eprintln!("{done} of {all} finished and here; fetch again for the rest");
     }
-    if failed > 0 {
-        return Err(CliError::new(
-            Status::SomeFramesFailed,
-            format!("{failed} of {} frames failed", wanted.len()),
-        )
-        .hint("`tessera job JOB --frames` says why"));
+    if failed == 0 {
+        return Ok(Status::Done);
     }
-    Ok(Status::Done)
+    if state == JobState::Cancelled {
+        let message = format!("{done} of {all} finished: the job was cancelled");
+        return Err(CliError::new(Status::SomeFramesFailed, message));
+    }
+    Err(CliError::new(Status::SomeFramesFailed, format!("{failed} of {all} failed"))
+        .hint("`tessera job JOB --frames` says why"))
 }

@@ -34,3 +34,13 @@ fn a_denied_name_that_never_joined_is_warned_of() {
     let (status, error) = said(&farm, &["deny", "ada"]);
     assert!(status == Some(0) && !error.contains("warning"), "{error}");
 }
+
+#[test]
+fn fetch_tells_a_cancelled_job_from_a_failed_one() {
+    let farm = Farm::start(0, 1);
+    let job = farm.submit(&library("cornell-box.gltf"), &SMALL);
+    farm.text(&["cancel", &job]);
+    let (status, error) = said(&farm, &["fetch", &job, "-o", "out"]);
+    let cancelled = "0 of 2 frames finished: the job was cancelled";
+    assert!(status == Some(8) && error.contains(cancelled), "{error}");
+}
