@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use tessera_node::device::SceneMemory;
 use tessera_node::import::ImportedScene;
-use tessera_scenes::{CameraChoice, FlattenOptions, SceneReport};
+use tessera_scenes::{CameraChoice, CameraReport, FlattenOptions, SceneReport};
 
 /// Output of `--json`.
 #[derive(Serialize)]
@@ -108,7 +108,7 @@ fn add_appearance(fields: &mut Fields, report: &SceneReport) {
 /// What options of a render choose among: cameras, variants and animations.
 fn add_choices(fields: &mut Fields, report: &SceneReport) {
     for camera in &report.cameras {
-        fields.add("camera", format!("{} {} {}", camera.index, camera.kind, camera.name));
+        fields.add("camera", camera_words(camera));
     }
     for variant in &report.variants {
         fields.add("variant", variant);
@@ -120,6 +120,13 @@ fn add_choices(fields: &mut Fields, report: &SceneReport) {
         let channels = counted(animation.channels.into(), "channel", "channels");
         fields.add("animation", format!("{:?}, {length:.3} s, {channels}{played}", animation.name));
     }
+}
+
+/// `#0 `name` (perspective)`; the number and the name are values of --camera.
+fn camera_words(camera: &CameraReport) -> String {
+    let CameraReport { index, name, kind } = camera;
+    let name = if name.is_empty() { String::new() } else { format!(" `{name}`") };
+    format!("#{index}{name} ({kind})")
 }
 
 /// Extensions of the file, and what is lost with those that are ignored.
@@ -155,6 +162,11 @@ mod tests {
             [counted(0, "mesh", "meshes"), counted(12, "mesh", "meshes")],
             ["0 meshes", "12 meshes"]
         );
+        let camera = |name: &str| {
+            let (name, kind) = (name.to_owned(), "perspective".into());
+            camera_words(&CameraReport { index: 0, name, kind })
+        };
+        assert_eq!([camera("eye"), camera("")], ["#0 `eye` (perspective)", "#0 (perspective)"]);
         assert_eq!(place([-0.100_000_024, 7.25, -1e-9]), "(-0.1, 7.25, 0)");
     }
 }
