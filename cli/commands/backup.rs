@@ -4,7 +4,7 @@ use crate::args::backup::BackupArgs;
 use crate::client::Farm;
 use crate::error::{CliError, Status};
 use crate::json;
-use crate::table::bytes;
+use crate::table::{bytes, counted};
 use std::io::Write;
 use std::path::Path;
 use tessera_coordinator::AuditError;
@@ -93,9 +93,12 @@ pub(super) fn report(summary: &BackupSummary, done: &str, as_json: bool) -> Resu
     }
     let BackupSummary { keys, values, spools, blobs, log, bytes: length } = summary;
     let length = bytes(*length);
+    let [values, spools, blobs, log, keys] =
+        [(values, "value"), (spools, "spool"), (blobs, "blob"), (log, "file"), (keys, "file")]
+            .map(|(count, what)| counted(*count, what));
     eprintln!(
-        "{done}: {length}: {values} values of the journal, {spools} spools, {blobs} blobs, {log} \
-            files of the audit log, {keys} files of keys"
+        "{done}: {length}: {values} of the journal, {spools}, {blobs}, {log} of the audit log, \
+            {keys} of keys"
     );
     Ok(())
 }

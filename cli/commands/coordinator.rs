@@ -127,8 +127,8 @@ async fn audit(args: &CoordinatorArgs) -> Result<Status, CliError> {
     if report.problems.is_empty() {
         return Ok(Status::Done);
     }
-    let count = report.problems.len();
-    Err(CliError::new(Status::Failure, format!("the audit found {count} problems"))
+    let found = counted(report.problems.len() as u64, "problem");
+    Err(CliError::new(Status::Failure, format!("the audit found {found}"))
         .hint("`--export FILE` saves every record that is intact"))
 }
 
@@ -150,10 +150,15 @@ async fn ask_for_audit(data: &Path) -> Result<AuditReport, CliError> {
 fn describe(report: &AuditReport) -> String {
     let AuditReport { records, jobs, units_committed, units_committed_twice, frames, problems } =
         report;
-    let mut text = format!(
-        "{records} records, {jobs} jobs, {units_committed} units committed \
-            ({units_committed_twice} twice), {frames} finished frames"
-    );
+    let [records, jobs, units, frames] = [
+        (*records, "record"),
+        (*jobs, "job"),
+        (*units_committed, "unit"),
+        (*frames, "finished frame"),
+    ]
+    .map(|(count, what)| counted(count, what));
+    let mut text =
+        format!("{records}, {jobs}, {units} committed ({units_committed_twice} twice), {frames}");
     for problem in problems {
         text += &format!("\nproblem: {problem}");
     }
@@ -181,7 +186,8 @@ fn export(args: &CoordinatorArgs, file: &Path) -> Result<Status, CliError> {
             &serde_json::json!({ "intact": summary.intact, "damaged": summary.damaged }),
         )?,
         false => {
-            eprintln!("{} values written, {} damaged ones named", summary.intact, summary.damaged)
+            let intact = counted(summary.intact, "value");
+            eprintln!("{intact} written, {} damaged named", summary.damaged)
         }
     }
     Ok(Status::Done)
@@ -196,5 +202,22 @@ mod tests {
         let error = FolderError::InUse { path: "farm".into() };
         let text = not_started(CoordinatorError::Folder(error)).to_string();
         assert!(text.contains("`farm` is in use") && text.contains("of its own"), "{text}");
+    }
+
+    #[test]
+    fn an_audit_counts_one_of_each_in_the_singular() {
+        let report = AuditReport {
+            records: 1,
+            jobs: 1,
+            units_committed: 1,
+            units_committed_twice: 0,
+            frames: 1,
+            problems: Vec::new(),
+        };
+        let text = describe(&report);
+        assert_eq!(
+            text,
+            "1 record, 1 job, 1 unit committed (0 twice), 1 finished frame\nno problem"
+        );
     }
 }

@@ -3,7 +3,7 @@
 use crate::args::fsck::FsckArgs;
 use crate::error::{CliError, Status};
 use crate::json;
-use crate::table::{bytes, printable};
+use crate::table::{bytes, counted, printable};
 use std::fmt::Write as _;
 use tessera_coordinator::folder::FolderError;
 use tessera_coordinator::{AuditError, Depth, Finding, FsckReport, Severity};
@@ -38,24 +38,26 @@ fn describe(report: &FsckReport) -> String {
     };
     line(
         "journal",
-        format!("{} values, {} records, {} tokens", report.values, report.records, report.tokens),
+        [(report.values, "value"), (report.records, "record"), (report.tokens, "token")]
+            .map(|(count, what)| counted(count, what))
+            .join(", "),
     );
     line("jobs", format!("{}, {} of them open", report.jobs, report.jobs_open));
     let (committed, twice) = (report.units_committed, report.units_committed_twice);
     line("units", format!("{committed} committed ({twice} twice), {} open", report.units_open));
     line("frames", format!("{} finished", report.frames));
-    line("spools", format!("{} with {} results", report.spools, report.results));
+    line("spools", format!("{} with {}", report.spools, counted(report.results, "result")));
     line("blobs", format!("{}, {}", report.blobs, bytes(report.blob_bytes)));
     for finding in &report.findings {
         text += &describe_finding(finding);
     }
     if report.findings_left_out > 0 {
-        let _ = writeln!(text, "and {} more findings", report.findings_left_out);
+        let _ = writeln!(text, "and {}", counted(report.findings_left_out, "more finding"));
     }
     let errors = report.errors().count() as u64 + report.findings_left_out;
     match report.is_clean() {
         true => text += "clean: nothing that was promised is lost",
-        false => _ = write!(text, "NOT CLEAN: {errors} errors"),
+        false => _ = write!(text, "NOT CLEAN: {}", counted(errors, "error")),
     }
     text
 }
@@ -86,7 +88,7 @@ mod tests {
             "it is not there",
         ));
         let text = describe(&report);
-        assert!(text.ends_with("NOT CLEAN: 1 errors"), "{text}");
+        assert!(text.ends_with("NOT CLEAN: 1 error"), "{text}");
         assert!(text.contains("error: blob 00 : it is not there\n  means: "), "{text}");
         assert!(text.contains("  to do: submit the same scene"), "{text}");
     }

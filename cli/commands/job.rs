@@ -4,7 +4,7 @@ use super::jobs::state;
 use crate::args::job::JobArgs;
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
-use crate::table::{bytes, count, printable, span};
+use crate::table::{bytes, count, counted, printable, span};
 use crate::{job_id, json};
 use std::fmt::Write as _;
 use tessera_protocol::client::{Request, Response};
@@ -105,6 +105,7 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
 fn subject(kind: &JobKind) -> Vec<(&'static str, String)> {
     let files = kind.files();
     let total = bytes(files.iter().map(|(_, _, length)| length).sum());
+    let files = counted(files.len() as u64, "file");
     match kind {
         JobKind::Render(render) => {
             let RenderSpec { width, height, spp, depth, .. } = render;
@@ -114,7 +115,7 @@ fn subject(kind: &JobKind) -> Vec<(&'static str, String)> {
             };
             let chosen = options::words(&away_from_default(render));
             let mut fields = vec![
-                ("scene", format!("{}, {} files, {total}", render.scene, files.len())),
+                ("scene", format!("{}, {files}, {total}", render.scene)),
                 ("picture", format!("{width}x{height}, {samples}, depth {depth}")),
             ];
             fields.extend(chosen.map(|words| ("options", words)));
@@ -125,7 +126,7 @@ fn subject(kind: &JobKind) -> Vec<(&'static str, String)> {
             let reduced = compute.reduction.map_or("", |reduction| reduction.name());
             let domain = format!("{domain}, {channels} × {element} {reduced}");
             vec![
-                ("kernel", format!("{}, {} files, {total}", compute.program.name(), files.len())),
+                ("kernel", format!("{}, {files}, {total}", compute.program.name())),
                 ("domain", domain.trim_end().to_owned()),
             ]
         }

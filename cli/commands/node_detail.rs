@@ -1,7 +1,7 @@
 //! One node with everything that its devices say, as lines for people.
 
 use super::nodes::state;
-use crate::table::{bytes, count, printable, span};
+use crate::table::{bytes, count, counted, printable, span};
 use std::fmt::Write as _;
 use tessera_protocol::device::{CudaInfo, DeviceInfo, DeviceState, DeviceTelemetry};
 use tessera_protocol::status::NodeSummary;
@@ -54,13 +54,9 @@ fn describe_device(text: &mut String, device: &DeviceInfo) {
         DeviceState::Quarantined { reason, remedy } => format!("quarantined: {reason}; {remedy}"),
     };
     line(text, "  ", "state", &standing);
-    let units = if device.cuda.is_some() { "multiprocessors" } else { "threads" };
-    line(
-        text,
-        "  ",
-        "size",
-        &format!("{} {units}, {}", device.parallelism, bytes(device.memory_bytes)),
-    );
+    let unit = if device.cuda.is_some() { "multiprocessor" } else { "thread" };
+    let units = counted(device.parallelism.into(), unit);
+    line(text, "  ", "size", &format!("{units}, {}", bytes(device.memory_bytes)));
     if let Some(cuda) = &device.cuda {
         describe_cuda(text, cuda);
     }

@@ -92,8 +92,8 @@ pub(crate) fn outcome(summary: &JobSummary) -> Result<Status, CliError> {
     };
     match summary.state {
         JobState::Failed if summary.frames_done > 0 => {
-            let message =
-                format!("{} of {} frames failed{note}", summary.frames_failed, summary.frames);
+            let frames = counted(summary.frames.into(), "frame");
+            let message = format!("{} of {frames} failed{note}", summary.frames_failed);
             Err(CliError::new(Status::SomeFramesFailed, message))
         }
         JobState::Failed => Err(CliError::new(Status::JobFailed, format!("the job failed{note}"))),

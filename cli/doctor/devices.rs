@@ -74,14 +74,9 @@ pub(crate) fn is_gpu(device: &dyn Device) -> bool {
 
 /// Describes a device in a few words.
 pub(crate) fn describe(info: &DeviceInfo) -> String {
-    let parts = if info.kind == DeviceKind::Cpu { "threads" } else { "multiprocessors" };
-    let mut text = format!(
-        "{}: {}, {} {parts}, {}",
-        info.slot,
-        info.name,
-        info.parallelism,
-        bytes(info.memory_bytes)
-    );
+    let part = if info.kind == DeviceKind::Cpu { "thread" } else { "multiprocessor" };
+    let parts = counted(info.parallelism.into(), part);
+    let mut text = format!("{}: {}, {parts}, {}", info.slot, info.name, bytes(info.memory_bytes));
     if let Some(cuda) = &info.cuda {
         let (major, minor) = cuda.compute_capability;
         text += &format!(", compute capability {major}.{minor}, driver {}", cuda.driver);

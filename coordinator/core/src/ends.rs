@@ -27,6 +27,7 @@ pub(crate) fn end_if_over(books: &mut Books, id: JobId) {
     let (frame, reason) = first.unwrap_or((FrameNumber(0), ""));
     let note = match is_broken {
         true => format!("{frame}, which the frames after it need, failed: {reason}"),
+        false if job.frames().len() == 1 => format!("{frame} failed: {reason}"),
         false => format!(
             "{} of {} frames failed; the first is {frame}: {reason}",
             counts.frames_failed,

@@ -40,7 +40,7 @@ pub(super) fn check(report: &mut FsckReport, core: &Core, blobs: &dyn Blobs, dep
         report.find(FindingKind::LostBlob, error.place, problem);
     }
     if unnamed > 0 {
-        let problem = format!("{unnamed} files of {unnamed_bytes} bytes are named by no job");
+        let problem = format!("no job names {}, {unnamed_bytes} bytes", files(unnamed));
         report.find(FindingKind::UnnamedBlobs, "blobs", problem);
     }
 }
@@ -108,11 +108,16 @@ pub(super) fn check_uploads(report: &mut FsckReport, folder: &DataFolder) {
     for (kind, path) in
         [(FindingKind::Uploads, folder.partial()), (FindingKind::Leftovers, folder.temporary())]
     {
-        let count = std::fs::read_dir(&path).into_iter().flatten().flatten().count();
+        let count = std::fs::read_dir(&path).into_iter().flatten().flatten().count() as u64;
         if count > 0 {
-            report.find(kind, shown(&path), format!("{count} files"));
+            report.find(kind, shown(&path), files(count));
         }
     }
+}
+
+fn files(count: u64) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} file{plural}")
 }
 
 fn shown(path: &Path) -> String {
