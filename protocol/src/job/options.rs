@@ -150,22 +150,21 @@ pub struct Chosen {
 impl Chosen {
     /// Returns the value for people. Texts have no quotes.
     pub fn text(&self) -> String {
-        match &self.value {
-            Value::String(text) => text.clone(),
-            // `4` and not `4.0`.
-            Value::Number(number) if number.is_f64() => {
-                number.as_f64().map_or_else(|| number.to_string(), |value| value.to_string())
-            }
-            other => other.to_string(),
-        }
+        text_of(&self.value)
     }
 
-    /// Returns name and value for people.
+    /// Returns name and value for people, as options of the command line.
     pub fn words(&self) -> String {
-        match &self.value {
-            Value::Bool(true) => self.option.name().to_owned(),
-            _ => format!("{} {}", self.option.name(), self.text()),
-        }
+        let flags = match self.option.field {
+            "environment" | "camera" => flags_of_choice(&self.value, self.option.name()),
+            "lens" => flags_of_lens(&self.value),
+            _ => vec![(self.option.name(), &self.value)],
+        };
+        let words = flags.into_iter().map(|(flag, value)| match value {
+            Value::Bool(true) => flag.to_owned(),
+            value => format!("{flag} {}", text_of(value)),
+        });
+        words.collect::<Vec<_>>().join(", ")
     }
 
     /// Returns the warning for a file of the picture; None if there is no warning.
@@ -179,6 +178,47 @@ impl Chosen {
         let Warning { subject, treatment, result } = self.option.warning?;
         Some(format!("{subject} is {treatment} {}: the picture is {result}", self.text()))
     }
+}
+
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        // `4` and not `4.0`.
+        Value::Number(number) if number.is_f64() => {
+            number.as_f64().map_or_else(|| number.to_string(), |value| value.to_string())
+        }
+        // As the command line takes points: `1,2,3`.
+        Value::Array(values) => values.iter().map(text_of).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}
+
+/// Returns the flags of a value that is one of several kinds. A kind with fields has a flag for each
+/// of them; the only flag of every other kind is `name`.
+fn flags_of_choice<'a>(value: &'a Value, name: &'static str) -> Vec<(&'static str, &'a Value)> {
+    let chosen = value.as_object().and_then(|kinds| kinds.values().next()).unwrap_or(value);
+    let fields = [
+        ("path", name),
+        ("eye", "eye"),
+        ("target", "target"),
+        ("up", "up"),
+        ("vfov_degrees", "vfov"),
+    ];
+    let named = fields.into_iter().filter_map(|(field, flag)| Some((flag, chosen.get(field)?)));
+    let named: Vec<_> = named.collect();
+    if named.is_empty() { vec![(name, chosen)] } else { named }
+}
+
+fn flags_of_lens(lens: &Value) -> Vec<(&'static str, &Value)> {
+    let flags = [
+        ("/aperture/radius", "lens-radius"),
+        ("/aperture/f-stop", "f-stop"),
+        ("/focus/distance", "focus-distance"),
+        ("/focus/point", "focus-point"),
+        ("/blades/count", "blades"),
+        ("/blades/rotation_degrees", "blade-rotation"),
+    ];
+    flags.into_iter().filter_map(|(place, flag)| Some((flag, lens.pointer(place)?))).collect()
 }
 
 /// Returns the options of a job that are not at their default, in the order of the table.

@@ -2,8 +2,8 @@
 
 use tessera_protocol::job::options::{OPTIONS, away_from_default};
 use tessera_protocol::job::{
-    AovSpec, ApertureSpec, AssetFile, CameraSpec, EnvironmentSpec, ExrDepthSpec, FilterSpec,
-    FocusSpec, FormatSpec, LensSpec, ToneMapSpec,
+    AovSpec, ApertureSpec, AssetFile, BladesSpec, CameraSpec, EnvironmentSpec, ExrDepthSpec,
+    FilterSpec, FocusSpec, FormatSpec, LensSpec, ToneMapSpec,
 };
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, RenderSpec};
 
@@ -91,6 +91,32 @@ fn chosen_options_are_told_by_name_and_value() {
     let chosen = away_from_default(&spec);
     let words: Vec<_> = chosen.iter().map(|chosen| chosen.words()).collect();
     assert_eq!(words, ["env-intensity 0.1", "denoise", "clamp 0.3"]);
+    let words = |change: Change| {
+        let mut spec = RenderSpec::default();
+        change(&mut spec);
+        let chosen = away_from_default(&spec);
+        chosen.iter().map(|chosen| chosen.words()).collect::<Vec<_>>().join("; ")
+    };
+    let lens = |spec: &mut RenderSpec| {
+        let (aperture, focus) = (ApertureSpec::FStop(2.8), FocusSpec::Point([1.0, -2.5, 0.0]));
+        let blades = Some(BladesSpec { count: 5, rotation_degrees: 30.0 });
+        spec.lens = Some(LensSpec { aperture, focus, blades });
+    };
+    assert_eq!(words(lens), "f-stop 2.8, focus-point 1,-2.5,0, blades 5, blade-rotation 30");
+    let eye = |spec: &mut RenderSpec| {
+        let (eye, target, up) = ([0.0, 1.0, 2.0], [0.0; 3], [0.0, 1.0, 0.0]);
+        spec.camera = CameraSpec::LookAt { eye, target, up, vfov_degrees: 45.0 };
+    };
+    assert_eq!(words(eye), "eye 0,1,2, target 0,0,0, up 0,1,0, vfov 45");
+    assert_eq!(words(|spec| spec.camera = CameraSpec::Named("eye".into())), "camera eye");
+    assert_eq!(words(|spec| spec.camera = CameraSpec::Index(3)), "camera 3");
+    assert_eq!(words(|spec| spec.shift = [0.25, 0.0]), "shift 0.25,0");
+    assert_eq!(
+        words(|spec| spec.environment = EnvironmentSpec::Constant([0.5; 3])),
+        "env 0.5,0.5,0.5"
+    );
+    let map = |spec: &mut RenderSpec| spec.environment = EnvironmentSpec::Map { path: "a".into() };
+    assert_eq!(words(map), "env a");
     let notes: Vec<_> = chosen.iter().filter_map(|chosen| chosen.file_note()).collect();
     assert_eq!(notes, ["indirect light clamped at 0.3: darker than the scene"]);
     let keys: Vec<_> = chosen.iter().filter_map(|chosen| chosen.option.file_key()).collect();
