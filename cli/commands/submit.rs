@@ -14,6 +14,7 @@ use serde_json::json;
 use std::sync::Arc;
 use tessera_node::import::{ImportError, ImportedScene};
 use tessera_protocol::JobSpec;
+use tessera_protocol::job::FormatSpec;
 use tessera_protocol::job::options::{self, Chosen, away_from_default};
 use tessera_scenes::{CameraChoice, FlattenOptions};
 
@@ -113,8 +114,12 @@ fn dry_run(args: &SubmitArgs, spec: &JobSpec, files: &SceneFiles) -> Result<Stat
         None => format!("at most {spp} spp{time}"),
         Some(noise) => format!("noise {noise} with at most {spp} spp{time}"),
     };
-    json::line(&format!("frames  {frames} ({}), {}, {samples}", frames.len(), args.picture.size))?;
+    let size = args.picture.size;
+    let depth = args.picture.depth;
+    json::line(&format!("frames  {frames} ({}), {size}, {samples}, depth {depth}", frames.len()))?;
     if let Some(render) = spec.kind.render() {
+        let formats: Vec<_> = render.formats.iter().map(|format| flag_of(*format)).collect();
+        json::line(&format!("formats {}", formats.join(", ")))?;
         let chosen = away_from_default(render);
         if let Some(words) = options::words(&chosen) {
             json::line(&format!("options {words}"))?;
@@ -125,4 +130,13 @@ fn dry_run(args: &SubmitArgs, spec: &JobSpec, files: &SceneFiles) -> Result<Stat
     }
     json::line(&format!("memory  {} on a device", bytes(spec.device_bytes)))?;
     Ok(Status::Done)
+}
+
+/// The value of --format.
+fn flag_of(format: FormatSpec) -> &'static str {
+    match format {
+        FormatSpec::Exr => "exr",
+        FormatSpec::Png => "png",
+        FormatSpec::Png16 => "png16",
+    }
 }

@@ -195,6 +195,20 @@ fn inspect_says_what_is_in_a_scene() {
 }
 
 #[test]
+fn a_dry_run_shows_what_would_be_submitted() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let scene = library("cornell-box.gltf").display().to_string();
+    let lens = ["--f-stop", "2.8", "--focus-distance", "3", "--camera", "0"];
+    let picture = ["submit", &scene, "--dry-run", "--depth", "24", "--format", "png16,exr"];
+    let (status, out, error) = told(folder.path(), &[&picture[..], &lens].concat());
+    assert_eq!(status, 0, "{error}");
+    for words in ["64 spp, depth 24\n", "formats exr, png16\n"] {
+        assert!(out.contains(words), "{out}");
+    }
+    assert!(out.contains("options camera 0, f-stop 2.8, focus-distance 3\n"), "{out}");
+}
+
+#[test]
 fn completions_know_the_commands() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for shell in ["bash", "zsh", "fish"] {
