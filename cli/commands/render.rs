@@ -33,6 +33,7 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
     let began = Instant::now();
     let args = Arc::new(args);
     let outputs = Outputs::of(&args)?;
+    render::warn_of_formats(&args.picture, &outputs.formats, args.png16);
     let gathered = {
         let args = args.clone();
         tokio::task::spawn_blocking(move || gather(&args.picture)).await

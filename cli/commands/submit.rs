@@ -66,6 +66,7 @@ fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
     let mut formats: Vec<_> = args.format.iter().map(|format| format.0).collect();
     formats.sort();
     formats.dedup();
+    render::warn_of_formats(picture, &formats, false);
     let device_bytes = device_bytes(&scene, &args.picture)?;
     let options = JobOptions {
         name: args.name.clone(),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tessera_node::import::{ImportLimits, ImportedScene, Importer};
 use tessera_protocol::job::{
     ApertureSpec, AssetFile, BladesSpec, CameraSpec, EnvironmentSpec, FocusSpec, FormatSpec,
-    LensSpec, RenderSpec,
+    LensSpec, RenderSpec, ToneMapSpec,
 };
 use tessera_protocol::limits::NAME_MAX;
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, JobKind, JobSpec, RawJobSpec, SpecError};
@@ -173,6 +173,28 @@ pub(crate) fn job(
     RawJobSpec::from(spec).check().map_err(|SpecError { field, problem, .. }| {
         CliError::new(Status::Usage, format!("--{field}: {problem}"))
     })
+}
+
+/// Warns of options that no file of these formats shows.
+pub(crate) fn warn_of_formats(picture: &PictureArgs, formats: &[FormatSpec], png16: bool) {
+    for warning in ignored(picture, formats, png16) {
+        tracing::warn!("{warning}");
+    }
+}
+
+fn ignored(picture: &PictureArgs, formats: &[FormatSpec], png16: bool) -> Vec<String> {
+    let has_exr = formats.contains(&FormatSpec::Exr);
+    let has_png = formats.iter().any(|format| *format != FormatSpec::Exr);
+    let options = [
+        ("--exposure", picture.exposure != 0.0, "PNG", has_png),
+        ("--tone-map", picture.tone_map.0 != ToneMapSpec::Standard, "PNG", has_png),
+        ("--png16", png16, "PNG", has_png),
+        ("--aov", !picture.aov.is_empty(), "EXR", has_exr),
+    ];
+    let unused = options.into_iter().filter(|(_, is_given, _, is_shown)| *is_given && !is_shown);
+    unused
+        .map(|(option, _, format, _)| format!("{option} is ignored: it is for {format} files"))
+        .collect()
 }
 
 /// The frames that these options ask for.

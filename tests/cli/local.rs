@@ -209,6 +209,29 @@ fn a_dry_run_shows_what_would_be_submitted() {
 }
 
 #[test]
+fn options_that_no_file_shows_are_warned_of() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let scene = library("cornell-box.gltf").display().to_string();
+    let warnings = |more: &[&str]| {
+        let (status, _, error) =
+            told(folder.path(), &[&["submit", &scene, "--dry-run"], more].concat());
+        assert_eq!(status, 0, "{error}");
+        error
+    };
+    let exr = warnings(&["--exposure", "1", "--tone-map", "agx", "--aov", "depth"]);
+    for option in ["--exposure", "--tone-map"] {
+        let warning = format!("warning: {option} is ignored: it is for PNG files\n");
+        assert!(exr.contains(&warning), "{exr}");
+    }
+    assert!(!exr.contains("--aov"), "{exr}");
+    let png = warnings(&["--format", "png", "--aov", "depth", "--exposure", "1"]);
+    assert_eq!(png, "warning: --aov is ignored: it is for EXR files\n");
+    let picture = ["render", &scene, "-o", "a.exr", "--png16", "--size", "8x8", "--spp", "1"];
+    let (status, _, error) = told(folder.path(), &picture);
+    assert!(status == 0 && error.contains("warning: --png16 is ignored"), "{error}");
+}
+
+#[test]
 fn completions_know_the_commands() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for shell in ["bash", "zsh", "fish"] {
