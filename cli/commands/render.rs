@@ -56,7 +56,7 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
     let result = tokio::select! {
         result = rendering.finish() => result,
         _ = tokio::signal::ctrl_c() => Err(CliError::new(Status::Interrupted, "interrupted; \
-            nothing was kept but finished frames")),
+            only finished frames were kept")),
     };
     let (ended, status, (cpu, peak_bytes)) = (Instant::now(), rendering.local.status(), usage());
     let cpu_before = rendering.local.stop().await;
@@ -258,7 +258,7 @@ impl Report {
             for frame in self.written.values() {
                 let spp = frame
                     .spp
-                    .map(|spp| format!(", which --spp {spp} makes again"))
+                    .map(|spp| format!(", which --spp {spp} reproduces"))
                     .unwrap_or_default();
                 for (_, path) in &frame.files {
                     eprintln!("wrote {}{spp}", path.display());

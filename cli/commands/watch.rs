@@ -76,7 +76,7 @@ pub(super) async fn unless_interrupted(
     tokio::select! {
         summary = following => summary,
         _ = tokio::signal::ctrl_c() => Err(CliError::new(Status::Interrupted, "interrupted; the \
-            job goes on")
+            job continues")
             .hint(format!(
                 "`tessera watch {job}` follows it again, `tessera cancel {job}` ends it"
             ))),

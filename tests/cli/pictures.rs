@@ -212,7 +212,7 @@ fn a_frame_sampled_for_a_time_says_what_makes_it_again() {
         folder.path(),
         &[&fixed[..8], &["--time", "1s", "--spp", "32", "-o", "one.##.exr"]].concat(),
     );
-    assert!(status == 0 && error.contains("which --spp 32 makes again"), "{error}");
+    assert!(status == 0 && error.contains("which --spp 32 reproduces"), "{error}");
 }
 
 /// A triangle that is grey, and blue by the variant "night"; `own` is the material that it names

@@ -274,7 +274,7 @@ impl Reading {
             (Ok(header), Some(at)) => {
                 if header != *at {
                     let text = format!(
-                        "{name}: goes on from entry {}, and the file before ends with entry {}: \
+                        "{name}: continues from entry {}, and the file before ends with entry {}: \
                             entries are gone or changed",
                         header.after, at.after
                     );

@@ -97,7 +97,7 @@ impl FindingKind {
             Self::UnnamedBlobs => {
                 "uploads that were not followed by a job, or files of jobs that have ended"
             }
-            Self::Uploads => "a client that sends the same file again goes on where it stopped",
+            Self::Uploads => "a client that sends the same file again continues where it stopped",
             Self::Leftovers => "a killed process left them; nothing names them",
         }
     }

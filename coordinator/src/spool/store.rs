@@ -146,7 +146,7 @@ pub enum SpoolError {
         source: FilmError,
     },
     /// A part of a unit does not begin at the end of the previous part.
-    #[error("unit {} in spool `{path}` goes on at sample {first} after {samples}", unit.0)]
+    #[error("unit {} in spool `{path}` continues at sample {first} after {samples}", unit.0)]
     Gap {
         /// Path of the file.
         path: PathBuf,

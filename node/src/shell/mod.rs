@@ -105,7 +105,7 @@ fn log_unprepared((job, frame): FrameKey, failure: &Failure) {
 fn no_room(problem: &str) -> DeviceState {
     DeviceState::Quarantined {
         reason: format!("its node has no room for results: {problem}"),
-        remedy: "make room on that disk; then it goes on by itself".to_owned(),
+        remedy: "make room on that disk; then it continues by itself".to_owned(),
     }
 }
 

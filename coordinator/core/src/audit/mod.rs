@@ -246,7 +246,7 @@ impl Ledger {
         if let Some(entry) = self.open(id, "a pause")
             && std::mem::replace(&mut entry.paused, pause) == pause
         {
-            self.problem(format!("job {id} is paused, or goes on, twice"));
+            self.problem(format!("job {id} is paused or resumed twice"));
         }
     }
 

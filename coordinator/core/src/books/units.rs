@@ -245,7 +245,7 @@ impl Books {
     /// The results of a unit so far differ: whoever tried its check in vain may try again.
     pub(crate) fn reopen_check(&mut self, unit: UnitKey) {
         let leased = self.leases.is_leased(unit);
-        if let Some((place, queue)) = self.open_unit(unit, "a check goes on of no open job") {
+        if let Some((place, queue)) = self.open_unit(unit, "a check of no open job is reopened") {
             queue.reopen_check(place, leased);
         }
     }

@@ -64,7 +64,7 @@ pub(crate) fn waiting(books: &Books, job: &Job, units_leased: u64) -> Option<(Wa
         return None;
     }
     if let Some(pause) = job.paused() {
-        let note = format!("paused by `{}`; `tessera resume {}` lets it go on", pause.by, job.id());
+        let note = format!("paused by `{}`; `tessera resume {}` continues it", pause.by, job.id());
         return Some((Waits::Paused, note));
     }
     if let Some((frame, reason)) = books.orders().failure_of(job.id()) {
