@@ -2,6 +2,7 @@
 
 mod doctor;
 mod local;
+mod mistakes;
 mod pictures;
 mod sleep;
 mod units;
