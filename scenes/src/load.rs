@@ -62,12 +62,7 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let mut parts = OwnedParts { file, limits, forest, meshes, skins, materials, instancing };
     let emits = |material: &Material| emitter::emits(material, &textures);
     parts.instancing = Instancing::of(&parts.borrow(), emits, options.instanced_from)?;
-    let has_emitters =
-        parts.forest.shown.iter().filter_map(|node| parts.forest.nodes[*node].mesh).any(|mesh| {
-            let materials = parts.meshes[mesh].surfaces.iter().map(|surface| surface.material);
-            materials.into_iter().any(|material| emits(&parts.materials[material as usize]))
-        });
-    let is_lit = has_emitters || !shown_lights.is_empty();
+    let is_lit = has_emitters(&parts, emits) || !shown_lights.is_empty();
     let environment = environment::read(&options.environment, is_lit, &source, &mut warnings)?;
     let pose = animation::pose(&parts.forest, &clips, FrameTime::START);
     let worlds = parts.forest.worlds(&pose.locals);
@@ -83,9 +78,7 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
         environment: &environment,
         radius: bounding_sphere(&first.geometry).1.into(),
     };
-    if let Some(hint) = lighting.units_hint(options.lights) {
-        warnings.add(hint);
-    }
+    lighting.units_hint(options.lights).into_iter().for_each(|hint| warnings.add(hint));
     let is_animated = is_geometry_animated(&parts, &clips);
     let mut scene = LoadedScene {
         parts,
@@ -106,6 +99,15 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let report = collect::report(&scene, &document, &first, extensions, warnings);
     scene.report = SceneReport { light_units: options.lights, ..report };
     Ok(scene)
+}
+
+/// Returns whether the scene shows a surface that emits.
+fn has_emitters(parts: &OwnedParts, emits: impl Fn(&Material) -> bool) -> bool {
+    let meshes = parts.forest.shown.iter().filter_map(|node| parts.forest.nodes[*node].mesh);
+    meshes.into_iter().any(|mesh| {
+        let mut surfaces = parts.meshes[mesh].surfaces.iter();
+        surfaces.any(|surface| emits(&parts.materials[surface.material as usize]))
+    })
 }
 
 fn shown_lights(

@@ -196,8 +196,8 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// Returns the flags of a value that is one of several kinds. A kind with fields has a flag for each
-/// of them; the only flag of every other kind is `name`.
+/// Returns the flags of a value that is one of several kinds. A kind with fields has a flag for
+/// each of them; the only flag of every other kind is `name`.
 fn flags_of_choice<'a>(value: &'a Value, name: &'static str) -> Vec<(&'static str, &'a Value)> {
     let chosen = value.as_object().and_then(|kinds| kinds.values().next()).unwrap_or(value);
     let fields = [
