@@ -12,7 +12,7 @@ use crate::light::{emitter, punctual};
 use crate::loaded::{HierarchyCache, LoadedScene, OwnedParts, bounding_sphere};
 use crate::material::variant::Variants;
 use crate::node::animation::{self, Clip, FrameTime};
-use crate::node::{self, Forest};
+use crate::node::{self, Forest, Node};
 use crate::options::LoadOptions;
 use crate::report::SceneReport;
 use crate::report::collect;
@@ -47,11 +47,8 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let surfaces = (materials.as_slice(), layered.layers.as_slice());
     let meshes = mesh::read_all(&document, surfaces, &variants, &options.limits, &mut warnings)?;
     let skins = mesh::read_skins(&document)?;
-    let targets: Vec<usize> = forest
-        .nodes
-        .iter()
-        .map(|node| node.mesh.map_or(0, |mesh| meshes[mesh].target_count))
-        .collect();
+    let target_count = |node: &Node| node.mesh.map_or(0, |mesh| meshes[mesh].target_count);
+    let targets: Vec<usize> = forest.nodes.iter().map(target_count).collect();
     let clips = animation::read(&document, &targets, &options.animations, &mut warnings)?;
     let lights = punctual::read_all(&document, options.lights)?;
     let shown_lights = shown_lights(&document, &forest, lights.len())?;

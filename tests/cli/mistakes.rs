@@ -75,7 +75,7 @@ fn files_and_folders_that_cannot_be_used_are_named() {
             (&["render", &scene, "-o", "folder.exr"], 2, "`folder.exr` is a folder"),
             (&merge, 4, "there is no folder `none`"),
             (&["restore", "x.backup", "--data", "back"], 4, "read the backup `x.backup`: No such"),
-            (&["restore", &scene, "--data", "back"], 1, "cornell-box.gltf`: it is no backup"),
+            (&["restore", &scene, "--data", "back"], 1, "cornell-box.gltf`: it is not a backup"),
             (&["backup", "-o", "none/x", "--data", "back"], 4, "write the backup `none/x`: No"),
             (&["render", "./", "-o", "a.exr"], 1, "it is a folder"),
             (&["inspect", "./"], 2, "`./` is a folder"),

@@ -352,7 +352,7 @@ fn focus_is_set_by_a_distance_or_a_point() {
         "--focus-point",
         "0,0,3",
     ]);
-    assert_eq!(behind.matches("(0, 0, 3), is not in front of it").count(), 1, "{behind}");
+    assert_eq!(behind.matches("(0, 0, 3) is not in front of it").count(), 1, "{behind}");
     assert!(!behind.contains("tessera retry"), "no farm is left that could: {behind}");
 }
 

@@ -153,7 +153,7 @@ fn a_journal_that_lost_its_end_is_refused_by_name() {
     assert_eq!(report.findings.len(), 1, "{report:?}");
     assert_eq!(report.findings[0].kind, FindingKind::LostEnd);
     assert!(
-        report.findings[0].problem.contains("tells of 2 commits, and 3 were made durable"),
+        report.findings[0].problem.contains("has 2 commits, but 3 were made durable"),
         "{report:?}"
     );
     let folder = DataFolder::open(farm.path()).unwrap();

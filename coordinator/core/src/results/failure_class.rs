@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn documented_waits_and_settings_are_the_same() {
         let text = include_str!("../../../../docs/operating.md");
-        let from = text.find("| wait | setting |").expect("the table of waits");
+        let from = text.find("| wait | name |").expect("the table of waits");
         let table = text[from..].split("\n\n").next().expect("its end");
         let settings = format!("{:?}", crate::Settings::default());
         let named: Vec<&str> = table.split('`').skip(1).step_by(2).collect();
