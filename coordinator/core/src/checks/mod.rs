@@ -219,8 +219,8 @@ fn open_again(
     books.offer_job(job);
 }
 
-/// Closes the rounds after those of `units`, and adds their committed units to `units`, because they
-/// must be taken back too. Returns all units of the closed rounds.
+/// Closes the rounds after those of `units`, and adds their committed units to `units`, because
+/// they must be taken back too. Returns all units of the closed rounds.
 fn close_later_rounds(
     books: &mut Books,
     job: JobId,
