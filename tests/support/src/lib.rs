@@ -19,6 +19,8 @@ pub mod layers;
 pub mod scenes;
 #[cfg(feature = "scenes")]
 pub mod steep_textures;
+#[cfg(feature = "scenes")]
+pub mod studio;
 
 use std::path::Path;
 
