@@ -1,10 +1,9 @@
 //! One node with everything that its devices say, as lines for people.
 
-use super::nodes::state;
 use crate::table::{bytes, count, counted, printable, span};
 use std::fmt::Write as _;
 use tessera_protocol::device::{CudaInfo, DeviceInfo, DeviceState, DeviceTelemetry};
-use tessera_protocol::status::NodeSummary;
+use tessera_protocol::status::{NodeState, NodeSummary};
 
 /// The node and its devices, a fact a line.
 pub(crate) fn describe(node: &NodeSummary) -> String {
@@ -31,6 +30,17 @@ pub(crate) fn describe(node: &NodeSummary) -> String {
         }
     }
     text
+}
+
+/// A state as people read it.
+pub(super) fn state(state: NodeState) -> &'static str {
+    match state {
+        NodeState::Ready => "ready",
+        NodeState::Draining => "draining",
+        NodeState::Away => "away",
+        NodeState::Lost => "lost",
+        NodeState::Unfit => "unfit",
+    }
 }
 
 /// A fact, unless it is empty.
@@ -103,7 +113,6 @@ mod tests {
     use super::*;
     use tessera_protocol::device::{DeviceKind, XidEvent};
     use tessera_protocol::ids::NodeId;
-    use tessera_protocol::status::NodeState;
 
     #[test]
     fn a_quarantined_device_says_why_and_what_ends_it() {

@@ -9,7 +9,7 @@ use crate::table::{count, printable, span, table};
 use std::collections::BTreeMap;
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
-use tessera_protocol::status::{NodeState, NodeSummary};
+use tessera_protocol::status::NodeSummary;
 
 /// `tessera nodes`.
 pub(crate) async fn run(args: NodesArgs) -> Result<Status, CliError> {
@@ -69,7 +69,7 @@ fn row(node: &NodeSummary) -> Vec<String> {
     vec![
         node.node.to_string(),
         printable(&node.name),
-        state(node.state).into(),
+        node_detail::state(node.state).into(),
         printable(node.pool.as_deref().unwrap_or("-")),
         printable(&devices(&node.devices)),
         node.units_leased.to_string(),
@@ -99,15 +99,4 @@ fn devices(devices: &[DeviceInfo]) -> String {
         _ => format!("{all} {name} ({out} out of work)"),
     });
     texts.collect::<Vec<_>>().join(", ")
-}
-
-/// A state as people read it.
-pub(crate) fn state(state: NodeState) -> &'static str {
-    match state {
-        NodeState::Ready => "ready",
-        NodeState::Draining => "draining",
-        NodeState::Away => "away",
-        NodeState::Lost => "lost",
-        NodeState::Unfit => "unfit",
-    }
 }

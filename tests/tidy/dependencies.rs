@@ -28,7 +28,7 @@ fn declared(manifest: &str, wanted: &str) -> Vec<String> {
 }
 
 /// Members of the workspace by their folder; the root's own package is the empty one.
-fn members() -> Vec<String> {
+pub(crate) fn members() -> Vec<String> {
     let manifest = read("Cargo.toml");
     let (_, list) = manifest.split_once("members = [").expect("a list of members");
     let (list, _) = list.split_once(']').expect("its end");

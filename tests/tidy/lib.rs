@@ -7,6 +7,7 @@ mod circles;
 mod dependencies;
 mod environment;
 mod functions;
+mod module_paths;
 mod names;
 mod pages;
 mod promises;

@@ -25,6 +25,11 @@ fn transform(matrix: &[[f32; 3]; 3], v: [f32; 3]) -> [f32; 3] {
     matrix.map(|row| row[0] * v[0] + row[1] * v[1] + row[2] * v[2])
 }
 
+/// Returns whether no component is infinite or NaN.
+pub(super) fn is_finite(color: &[f32; 3]) -> bool {
+    color.iter().all(|value| value.is_finite())
+}
+
 /// Luminance of a linear colour.
 pub(super) fn luminance(rgb: [f32; 3]) -> f32 {
     transform(&XYZ_FROM_RGB, rgb)[1]

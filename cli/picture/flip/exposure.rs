@@ -1,6 +1,6 @@
 //! How a display can show a scene's light: exposures and the tone map of HDR-FLIP.
 
-use super::color::luminance;
+use super::color::{is_finite, luminance};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -27,7 +27,7 @@ pub struct Exposures {
 impl Exposures {
     /// After section 3.1 of the paper: the brightest and the median pixel of the reference decide.
     pub(super) fn of(reference: &[[f32; 3]]) -> Self {
-        let finite = reference.par_iter().filter(|color| super::is_finite(color));
+        let finite = reference.par_iter().filter(|color| is_finite(color));
         let mut values: Vec<f32> =
             finite.map(|color| luminance(color.map(|v| v.max(0.0)))).collect();
         values.par_sort_unstable_by(f32::total_cmp);

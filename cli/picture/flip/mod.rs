@@ -16,7 +16,7 @@ mod filter;
 pub use exposure::Exposures;
 
 use super::{Encoding, Picture, PictureError};
-use color::{ColorDistance, achromatic, opponent};
+use color::{ColorDistance, achromatic, is_finite, opponent};
 use exposure::aces;
 use filter::{Filters, Strip};
 use rayon::prelude::*;
@@ -196,10 +196,6 @@ fn filtered(plane: &[f32], gaussians: &[(f32, Vec<f32>)], strip: &Strip) -> Vec<
         out.iter_mut().zip(blurred).for_each(|(out, value)| *out += share * value);
     }
     out
-}
-
-fn is_finite(color: &[f32; 3]) -> bool {
-    color.iter().all(|value| value.is_finite())
 }
 
 #[cfg(test)]

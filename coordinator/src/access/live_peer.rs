@@ -1,7 +1,6 @@
 //! The peer of one live connection: its identity, and how long its certificate is valid. Decides
 //! nothing else.
 
-use super::Live;
 use super::denied::{Denied, Subject};
 use crate::sync::lock;
 use std::sync::{Arc, Mutex};
@@ -92,23 +91,4 @@ pub(super) fn denial(entry: &DeniedIdentity) -> String {
     format!(
         "{identity} was denied by {by}{reason}; an admin ends that with `tessera allow {identity}`"
     )
-}
-
-/// An admitted connection. Dropping this value removes it from the live connections.
-pub(crate) struct Admitted {
-    pub(super) peer: Arc<LivePeer>,
-    pub(super) live: Arc<Live>,
-    pub(super) number: u64,
-}
-
-impl Admitted {
-    pub(crate) fn peer(&self) -> Arc<LivePeer> {
-        self.peer.clone()
-    }
-}
-
-impl Drop for Admitted {
-    fn drop(&mut self) {
-        lock(&self.live.connections).1.remove(&self.number);
-    }
 }

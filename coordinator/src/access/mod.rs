@@ -3,6 +3,7 @@
 
 pub(crate) mod audit_log;
 mod denied;
+mod live;
 mod live_peer;
 pub(crate) mod tokens;
 mod upkeep;
@@ -10,13 +11,13 @@ mod upkeep;
 pub(crate) use audit_log::Log;
 pub use denied::DeniedError;
 pub(crate) use denied::{Denied, Subject};
-pub(crate) use live_peer::{Admitted, LivePeer, PeerConnection, Refusal};
+pub(crate) use live::Admitted;
+pub(crate) use live_peer::{LivePeer, PeerConnection, Refusal};
 pub(crate) use upkeep::{ADMIN_NAME, Kept, KeptError, keep};
 
-use crate::sync::lock;
-use std::collections::BTreeMap;
+use live::Live;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tessera_protocol::access::DeniedIdentity;
 use tessera_protocol::renewal::{RenewReply, RenewRequest};
@@ -37,12 +38,6 @@ pub(crate) struct Access {
 
 /// Announces a new authority to everything that listens for connections.
 pub(crate) type TellDoors = Box<dyn Fn(&Authority) -> Result<(), ServeError> + Send + Sync>;
-
-/// Every live connection that has a certificate, each under its own number.
-#[derive(Default)]
-struct Live {
-    connections: Mutex<(u64, BTreeMap<u64, Arc<LivePeer>>)>,
-}
 
 impl Access {
     /// Creates the access control of a farm. `doors` announces a new authority to everything that
@@ -146,11 +141,7 @@ impl Access {
         credential: Credential,
     ) -> Admitted {
         let peer = Arc::new(LivePeer::new(connection, credential, self.denied.clone()));
-        let mut connections = lock(&self.live.connections);
-        connections.0 += 1;
-        let number = connections.0;
-        connections.1.insert(number, peer.clone());
-        Admitted { peer, live: self.live.clone(), number }
+        self.live.admit(peer)
     }
 
     /// Answers a peer that asks for its next certificate.
@@ -169,8 +160,7 @@ impl Access {
 
     /// Closes the connections whose peers have lost their access.
     fn sweep(&self, now_secs: u64) {
-        let peers: Vec<Arc<LivePeer>> = lock(&self.live.connections).1.values().cloned().collect();
-        for peer in peers {
+        for peer in self.live.peers() {
             if let Err(refusal) = peer.check(now_secs) {
                 tracing::warn!(peer = %peer.peer(), reason = refusal.text, "connection closed");
                 peer.close(&refusal);

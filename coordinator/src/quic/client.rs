@@ -1,6 +1,9 @@
 //! A person's connection: requests and their answers, and blobs in both directions.
 
-use super::{Closing, Shared, Trouble, clock, renew, serve_streams, wrong_kind};
+use super::shared::Shared;
+use super::streams::serve_streams;
+use super::trouble::{Closing, Trouble, wrong_kind};
+use super::{clock, renew};
 use crate::access::LivePeer;
 use crate::api::Caller;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Answers the question for the coordinator's time, for peers that compare their clock. Decides
 //! nothing.
 
-use super::Trouble;
+use super::trouble::Trouble;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tessera_protocol::stream::ClockReading;
 use tessera_transport::FrameSender;

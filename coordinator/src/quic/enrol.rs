@@ -1,6 +1,7 @@
 //! A peer without a certificate. It can only ask for one, once.
 
-use super::{Closing, Shared, Trouble, settle, wrong_kind};
+use super::shared::Shared;
+use super::trouble::{Closing, Trouble, settle, wrong_kind};
 use std::sync::Arc;
 use tessera_protocol::client::EnrolRequest;
 use tessera_protocol::stream::StreamKind;

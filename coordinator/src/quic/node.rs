@@ -1,7 +1,10 @@
 //! A node's session: its join, control messages in both directions, heartbeats, results and blob
 //! reads.
 
-use super::{Closing, Shared, Trouble, make_room, renew, results, settle, wrong_kind};
+use super::shared::Shared;
+use super::streams::{make_room, serve_streams};
+use super::trouble::{Closing, Trouble, settle, wrong_kind};
+use super::{renew, results};
 use crate::access::LivePeer;
 use crate::blobs::{BlobRead, GuardedBlobs};
 use crate::driver::{Event, Outgoing, Readable, SessionHandle};
@@ -242,13 +245,13 @@ async fn serve_blobs(
     (connection, timing): (quinn::Connection, tessera_transport::Timing),
     meter: Arc<Meter>,
 ) {
-    super::serve_streams(connection, timing, meter, move |kind, sender, mut receiver| {
+    serve_streams(connection, timing, meter, move |kind, sender, mut receiver| {
         let store =
             Arc::new(ReadableBlobs { blobs: shared.blobs.clone(), readable: readable.clone() });
         let (shared, live) = (shared.clone(), live.clone());
         async move {
             if kind == StreamKind::Renew {
-                return super::renew::serve(&shared, &live, sender, receiver, timing).await;
+                return renew::serve(&shared, &live, sender, receiver, timing).await;
             }
             if kind != StreamKind::BlobGet {
                 return Err(wrong_kind(kind));

@@ -1,7 +1,9 @@
 //! Renewal of a peer's certificate over its present connection. Signs nothing itself; see
 //! [`crate::access`].
 
-use super::{Shared, Trouble, clock, wrong_kind};
+use super::clock;
+use super::shared::Shared;
+use super::trouble::{Trouble, wrong_kind};
 use crate::access::LivePeer;
 use quinn::SendStream;
 use tessera_protocol::renewal::RenewRequest;

@@ -1,6 +1,7 @@
 //! A node's results: read within a memory budget, checked, and passed to the driver.
 
-use super::{Shared, Trouble};
+use super::shared::Shared;
+use super::trouble::Trouble;
 use crate::driver::Event;
 use bytes::Bytes;
 use std::sync::Arc;

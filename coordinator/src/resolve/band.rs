@@ -1,7 +1,8 @@
 //! From sums to pixels: adds the films of one row of tiles, divides them, and puts them side by
 //! side.
 
-use super::{Frame, ResolveError};
+use super::error::ResolveError;
+use super::frame::Frame;
 use crate::measure::sum_of;
 use crate::spool::SpoolIndex;
 use rayon::prelude::*;

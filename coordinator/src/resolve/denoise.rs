@@ -1,8 +1,8 @@
 //! Denoises the rows of a frame band by band. Owns which rows must be present; the kernels own the
 //! arithmetic.
 
-use super::band::Planes;
-use super::{Band, ResolveError};
+use super::band::{Band, Planes};
+use super::error::ResolveError;
 use rayon::prelude::*;
 use tessera_kernels::denoise::{
     CHANNELS, COLORS, DenoiseError, Pass, REACH, Rows, Scratch, TILE_HEIGHT, TILE_WIDTH, best_isa,

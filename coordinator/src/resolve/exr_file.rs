@@ -3,8 +3,11 @@
 //! before denoising. In frames that are sampled in rounds, `samples` is the number of samples of
 //! each pixel.
 
-use super::band::Planes;
-use super::{Band, Frame, OutFile, ResolveError, denoise};
+use super::band::{Band, Planes};
+use super::denoise;
+use super::error::ResolveError;
+use super::frame::Frame;
+use super::out_file::OutFile;
 use exr::block::chunk::Chunk;
 use exr::block::writer::{ChunkWriter, ChunksWriter};
 use exr::block::{BlockIndex, UncompressedBlock};

@@ -13,6 +13,7 @@ mod band;
 mod denoise;
 pub(crate) mod error;
 mod exr_file;
+mod frame;
 pub(crate) mod orders;
 mod out_file;
 mod png_file;
@@ -20,48 +21,20 @@ mod tone;
 mod values;
 
 use crate::blobs::Blobs;
-use crate::spool::SpoolIndex;
 use band::{Band, Tiles};
 use denoise::Denoiser;
 pub use error::ResolveError;
 use exr_file::{ExrFile, ExrRows};
+pub use frame::Frame;
 use out_file::OutFile;
 use png_file::PngRows;
 use sha2::{Digest, Sha256};
-use tessera_core::{FrameRounds, Grid};
+use tessera_core::Grid;
 use tessera_protocol::job::options::{Chosen, away_from_default};
 use tessera_protocol::job::{FormatSpec, RenderSpec};
 use tessera_protocol::status::FrameFile;
-use tessera_protocol::{Fingerprint, FrameNumber, JobId};
 use tone::Display;
 pub use values::{Values, assemble};
-
-/// A frame that has all its units in its spool.
-#[derive(Debug)]
-pub struct Frame<'a> {
-    /// Job of the frame.
-    pub job: JobId,
-    /// Number of the frame.
-    pub frame: FrameNumber,
-    /// Options of the job.
-    pub spec: &'a RenderSpec,
-    /// Fingerprint of the results.
-    pub fingerprint: Option<Fingerprint>,
-    /// Results of the frame.
-    pub spool: &'a SpoolIndex,
-    /// Rounds of each tile; None for a frame that is not sampled in rounds.
-    pub rounds: Option<&'a FrameRounds>,
-}
-
-impl Frame<'_> {
-    /// Returns the samples per pixel. With a noise, it is the most that a pixel has.
-    fn samples(&self) -> u32 {
-        match (self.spec.time_secs, self.rounds) {
-            (Some(_), Some(rounds)) => rounds.newest_samples(),
-            _ => self.spec.spp,
-        }
-    }
-}
 
 /// Makes the files of a frame as blobs, one for each format of the spec and in its order. After an
 /// error no part of them is left.

@@ -1,7 +1,10 @@
 //! The resolver task: makes the files of one frame after another, and measures rounds, outside the
 //! driver's task.
 
-use super::{Frame, ResolveError, Values, assemble, resolve};
+use super::error::ResolveError;
+use super::frame::Frame;
+use super::resolve;
+use super::values::{Values, assemble};
 use crate::blobs::{Blobs, GuardedBlobs};
 use crate::driver::event::Event;
 use crate::measure::noisy_tiles;

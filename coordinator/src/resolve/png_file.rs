@@ -1,8 +1,10 @@
 //! PNG files: sRGB with 8 or 16 bits per channel, after exposure and tone map. There is no dither,
 //! so the bytes depend only on the pixels.
 
+use super::band::Band;
+use super::error::ResolveError;
+use super::out_file::OutFile;
 use super::tone::Display;
-use super::{Band, OutFile, ResolveError};
 use png::{BitDepth, ColorType, EncodingError, SrgbRenderingIntent, StreamWriter};
 use rayon::prelude::*;
 use std::io::{self, Write};

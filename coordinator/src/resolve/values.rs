@@ -5,10 +5,12 @@
 //! reads partial results in the order of chunks; its result does not depend on that order (see
 //! `tessera_protocol::compute::Partial`).
 
+use super::band::Band;
+use super::error::ResolveError;
 use super::exr_file::{self, ExrFile, ExrRows};
+use super::out_file::OutFile;
 use super::png_file::PngRows;
 use super::tone::Display;
-use super::{Band, OutFile, ResolveError};
 use crate::blobs::Blobs;
 use crate::spool::SpoolIndex;
 use sha2::{Digest, Sha256};

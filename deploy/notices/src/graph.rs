@@ -1,6 +1,6 @@
 //! Which crates are linked into the program, by `cargo metadata`.
 
-use crate::NoticesError;
+use crate::error::NoticesError;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Licence texts in the sources of crates, each once in the text that is shipped.
 
-use crate::NoticesError;
+use crate::error::NoticesError;
 use crate::graph::Linked;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

@@ -1,8 +1,8 @@
 //! The binary tree: splits ranges down to the size of leaves, and then finds the cheapest
 //! eight-wide tree in it. Owns neither the split rules nor the output format.
 
-use super::BuilderKind;
 use super::bounds::{Bounds, PrimitiveRef};
+use super::builder_kind::BuilderKind;
 use super::split;
 use rayon::prelude::*;
 

@@ -11,29 +11,19 @@
 
 mod binary;
 mod bounds;
+mod builder_kind;
 mod split;
 mod wide;
 
 use binary::Shape;
 use bounds::{Bounds, PrimitiveRef};
+pub use builder_kind::BuilderKind;
 use rayon::prelude::*;
 use tessera_layout::{
     BVH_DEPTH_MAX, Bvh, BvhNode8, CHILD_EMPTY, CHILD_LEAF_FLAG, LEAF_TRIANGLES_MAX, Triangle,
     TriangleBlock,
 };
 use wide::Leaves;
-
-/// Rule by which a tree is split.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum BuilderKind {
-    /// Binned surface area heuristic, which is used for rendering.
-    #[default]
-    SurfaceArea,
-    /// Halves by count along the longest axis: quick to build, slower to trace.
-    Median,
-    /// Arbitrary splits from a seed, for tests: as bad as a valid tree can be.
-    Random(u64),
-}
 
 /// Padding in units of the largest coordinate: 2^-21, which is four units in the last place. A slab
 /// distance has an error of at most three roundings. So a ray that hits something in a box always

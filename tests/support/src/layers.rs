@@ -2,7 +2,7 @@
 //! volumes, light from behind.
 
 use crate::builder::*;
-use crate::scenes::{bright, look, texture, used};
+use crate::studio::{bright, look, texture, used};
 use tessera_kernels::CheckedScene;
 use tessera_layout::*;
 

@@ -23,6 +23,8 @@ pub mod library;
 pub mod scenes;
 #[cfg(feature = "scenes")]
 pub mod steep_textures;
+#[cfg(feature = "scenes")]
+pub mod studio;
 
 use std::path::Path;
 

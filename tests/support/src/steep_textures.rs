@@ -2,7 +2,7 @@
 //! mutation check; renders nothing.
 
 use crate::builder::*;
-use crate::scenes::{Noise, bright, look, texture};
+use crate::studio::{Noise, bright, look, texture};
 use tessera_kernels::CheckedScene;
 use tessera_layout::*;
 

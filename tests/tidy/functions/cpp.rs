@@ -1,6 +1,6 @@
 //! Functions of a C or C++ file, by its braces.
 
-use super::Function;
+use super::function::Function;
 
 /// What follows a literal in quotes, with which the text starts.
 fn after_literal(text: &str) -> &str {

@@ -1,10 +1,12 @@
 //! Lengths of functions: Rust by its syntax, C++ by its braces, Python by its indentation.
 
 mod cpp;
+mod function;
 mod python;
 mod rust;
 
 use crate::{files, none, shown};
+use function::Function;
 
 /// Lines of a function at most, from its head to its end.
 const FUNCTION_LINES_MAX: usize = 70;
@@ -15,15 +17,6 @@ const LONG: &[(&str, &str, &str)] = &[(
     "straight",
     "one match over the instructions; any cut of it would hide that every one is handled",
 )];
-
-/// A function of a source file.
-struct Function {
-    /// Its first line.
-    line: usize,
-    name: String,
-    /// Lines.
-    length: usize,
-}
 
 #[test]
 fn functions_are_short() {

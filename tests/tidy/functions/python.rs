@@ -1,6 +1,6 @@
 //! Functions of a Python file, by its indentation.
 
-use super::Function;
+use super::function::Function;
 
 /// What a line leaves open for the next one.
 #[derive(Default)]

@@ -1,6 +1,6 @@
 //! Functions of a Rust file, by its syntax.
 
-use super::Function;
+use super::function::Function;
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use std::collections::BTreeMap;
 use syn::visit::Visit;

@@ -5,16 +5,16 @@ use super::*;
 use crate::blobs::{BlobError, DiskBlobs};
 use crate::folder::DataFolder;
 use crate::spool::{
-    DiskSpools, EntryHeader, SpoolEntry, SpoolError, SpoolExtent, SpoolKey, Spools,
+    DiskSpools, EntryHeader, SpoolEntry, SpoolError, SpoolExtent, SpoolIndex, SpoolKey, Spools,
 };
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader};
-use tessera_core::ResolveFailure;
+use tessera_core::{FrameRounds, ResolveFailure};
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::job::{AovSpec, ExrDepthSpec, FilterSpec};
-use tessera_protocol::{BlobHash, Epoch, TileSums, UnitIndex};
+use tessera_protocol::{BlobHash, Epoch, Fingerprint, FrameNumber, JobId, TileSums, UnitIndex};
 
 pub(crate) fn spec(width: u32, height: u32, tile: u32, spp: u32, unit_samples: u32) -> RenderSpec {
     RenderSpec {

@@ -5,7 +5,7 @@ use super::band::half_of;
 use super::tests::{Bench, film, read_exr, spec};
 use super::*;
 use crate::spool::SpoolError;
-use tessera_core::Split;
+use tessera_core::{FrameRounds, Split};
 use tessera_protocol::UnitIndex;
 use tessera_protocol::job::{AovSpec, JobKind};
 

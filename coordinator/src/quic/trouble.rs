@@ -1,0 +1,71 @@
+//! Why streams are not handled, and when that closes the connection of the peer.
+
+use crate::access::Refusal;
+use quinn::Connection;
+use tessera_protocol::stream::StreamKind;
+use tessera_transport::close::close;
+use tessera_transport::{BlobError, CloseCode, FrameError, Link};
+
+/// Why a stream was not handled.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Trouble {
+    /// The peer broke the protocol, stopped answering, or is gone.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// A blob was not transferred. The other side knows why.
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    /// The peer's role does not have the right.
+    #[error("{0}")]
+    NotAllowed(String),
+    /// The peer sent an invalid message.
+    #[error("{0}")]
+    Protocol(String),
+    /// The peer's certificate has expired.
+    #[error("the certificate has expired; renew it before anything else")]
+    Expired,
+    /// The peer has lost its access.
+    #[error("{}", .0.text)]
+    Refused(Refusal),
+    /// The coordinator is stopping.
+    #[error("the coordinator is stopping")]
+    Stopping,
+}
+
+/// Closes the connection of a peer that breaks the rules, with the reason. Other errors concern
+/// only their stream.
+pub(super) fn settle(connection: &Connection, result: Result<(), Trouble>) {
+    let Err(trouble) = result else { return };
+    let code = match &trouble {
+        Trouble::Frame(error) | Trouble::Blob(BlobError::Frame(error)) => match error {
+            error if error.is_peers_fault() => CloseCode::Protocol,
+            FrameError::Silent(_) => CloseCode::Silent,
+            _ => return,
+        },
+        Trouble::Blob(error) => {
+            tracing::warn!(error = error as &dyn std::error::Error, "blob was not transferred");
+            return;
+        }
+        Trouble::NotAllowed(_) => CloseCode::NotAllowed,
+        Trouble::Protocol(_) => CloseCode::Protocol,
+        Trouble::Expired => CloseCode::Expired,
+        Trouble::Refused(refusal) => refusal.code,
+        Trouble::Stopping => return,
+    };
+    tracing::warn!(from = %connection.remote_address(), reason = %trouble, "connection closed");
+    close(connection, code, &trouble.to_string());
+}
+
+/// Returns the refusal of a stream that the peer may not open.
+pub(super) fn wrong_kind(kind: StreamKind) -> Trouble {
+    Trouble::NotAllowed(format!("streams of kind {kind:?} are not for this identity"))
+}
+
+/// Closes the link's connection when it is dropped.
+pub(super) struct Closing<'a>(pub(super) &'a Link);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        close(&self.0.connection, CloseCode::Done, "");
+    }
+}
