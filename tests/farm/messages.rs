@@ -23,7 +23,7 @@ fn a_job_that_is_done_is_told_in_a_last_line() {
 fn a_denied_name_that_never_joined_is_warned_of() {
     let farm = Farm::start(0, 1);
     let token = farm.folder().join("user.token");
-    std::fs::write(&token, farm.text(&["token", "create", "--role", "user"])).expect("a file");
+    std::fs::write(&token, farm.text(&["token", "create", "--role", "artist"])).expect("a file");
     let (token, ada) = (token.display().to_string(), farm.folder().join("ada"));
     let ada = ada.display().to_string();
     farm.text(&["enrol", "--token-file", &token, "--name", "ada", "--identity", &ada]);
