@@ -175,6 +175,8 @@ fn export(args: &CoordinatorArgs, file: &Path) -> Result<Status, CliError> {
     let exported = tessera_coordinator::export(&args.data, &mut out);
     let summary = exported.map_err(|error| match error {
         ExportError::Folder(FolderError::InUse { .. }) => {
+            // Nothing was written, and a second try needs the name.
+            let _ = std::fs::remove_file(file);
             CliError::from(error).hint("stop the coordinator first")
         }
         ExportError::Write(source) => about(source),

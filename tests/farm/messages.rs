@@ -30,7 +30,7 @@ fn a_denied_name_that_never_joined_is_warned_of() {
     let warning = "warning: no user or node of the name `nix` has ever joined";
     let (status, error) = said(&farm, &["deny", "nix"]);
     assert!(status == Some(0) && error.contains(warning), "{error}");
-    assert!(error.contains("user:nix is shut out"), "{error}");
+    assert!(error.contains("user:nix is denied"), "{error}");
     let (status, error) = said(&farm, &["deny", "ada"]);
     assert!(status == Some(0) && !error.contains("warning"), "{error}");
 }

@@ -108,6 +108,18 @@ fn a_damaged_folder_is_refused_and_the_finding_says_what_to_do() {
 }
 
 #[test]
+fn a_refused_export_leaves_no_file() {
+    let farm = Farm::start(0, 1);
+    let out = farm.folder().join("journal.txt");
+    let data = farm.data();
+    let arguments = ["coordinator", "--data", utf8(&data), "--export", utf8(&out)];
+    let refused = farm.run(&arguments);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && said.contains("stop the coordinator first"), "{said}");
+    assert!(!out.exists(), "a second try needs the name");
+}
+
+#[test]
 fn a_forgotten_job_is_gone_after_a_restart_too() {
     let mut farm = Farm::start(1, 1);
     let scene = library("cornell-box.gltf");
