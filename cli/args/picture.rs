@@ -16,9 +16,9 @@ pub struct PictureArgs {
     /// glTF 2.0 scene, .gltf or .glb
     pub scene: PathBuf,
 
-    /// Frame size in pixels
-    #[arg(long, value_name = "WxH", default_value = "800x600", help_heading = "Picture")]
-    pub size: FrameSize,
+    /// Frame size in pixels [default: the camera's aspect, the longer edge 800; else 800x600]
+    #[arg(long, value_name = "WxH", help_heading = "Picture")]
+    pub size: Option<FrameSize>,
     /// Samples per pixel [default: 64]; the maximum with --noise [default: 4096] and --time
     /// [default: 65536]
     #[arg(long, value_name = "N", value_parser = samples, help_heading = "Picture")]
@@ -175,6 +175,10 @@ pub struct PictureArgs {
     /// F-number of the lens, as on 35 mm film
     #[arg(long, value_name = "N", group = "aperture", requires = "focus", help_heading = "Camera")]
     pub f_stop: Option<f32>,
+    /// Width of the sensor along the longer edge, in millimetres, for --f-stop: Blender's is 36
+    /// [default: 35 mm film, 24 high]
+    #[arg(long, value_name = "MM", requires = "f_stop", help_heading = "Camera")]
+    pub sensor_width: Option<f32>,
     /// Distance in focus, in metres
     #[arg(long, value_name = "M", group = "focus", requires = "aperture", help_heading = "Camera")]
     pub focus_distance: Option<f32>,

@@ -15,6 +15,7 @@ use crate::rusage::usage;
 use crate::submission::render::{self, JobOptions, SceneFiles};
 use crate::submission::send;
 use crate::table::{bytes, count};
+use crate::vectors::FrameSize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,11 +39,12 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
         let args = args.clone();
         tokio::task::spawn_blocking(move || gather(&args.picture)).await
     };
-    let files = gathered.map_err(|error| CliError::new(Status::Failure, error))??;
+    let (files, size) = gathered.map_err(|error| CliError::new(Status::Failure, error))??;
     let options = JobOptions {
         name: None,
         priority: 50,
         pool: None,
+        size,
         formats: outputs.formats.clone(),
         device_bytes: 0,
     };
@@ -67,10 +69,10 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
     Ok(Status::Done)
 }
 
-fn gather(picture: &PictureArgs) -> Result<SceneFiles, CliError> {
+/// The files of the scene and the size of its frames. Blocks.
+fn gather(picture: &PictureArgs) -> Result<(SceneFiles, FrameSize), CliError> {
     let files = SceneFiles::gather(&picture.scene, &picture.env)?;
-    render::check_camera(picture)?;
-    Ok(files)
+    Ok((files, render::frame_size(picture)?))
 }
 
 /// Files to write, and their places.

@@ -10,6 +10,7 @@ use crate::progress::{Audience, Doing, Uploads};
 use crate::submission::render::{self, JobOptions, SceneFiles};
 use crate::submission::send;
 use crate::table::{bytes, span};
+use crate::vectors::FrameSize;
 use serde_json::json;
 use std::sync::Arc;
 use tessera_node::import::{ImportError, ImportedScene};
@@ -51,7 +52,7 @@ fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
     let picture = &args.picture;
     let options = render::load_options_of(picture);
     let scene = render::load(&picture.scene, &options, args.import.limits())?;
-    render::check_camera(picture)?;
+    let size = render::frame_size(picture)?;
     let report = scene.report();
     let notes =
         if args.picture.eye.is_none() { report.camera_note(&CameraChoice::Default) } else { None };
@@ -66,11 +67,12 @@ fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
     formats.sort();
     formats.dedup();
     render::warn_of_formats(picture, &formats, false);
-    let device_bytes = device_bytes(&scene, &args.picture)?;
+    let device_bytes = device_bytes(&scene, picture, size)?;
     let options = JobOptions {
         name: args.name.clone(),
         priority: args.priority,
         pool: args.pool.clone(),
+        size,
         formats,
         device_bytes,
     };
@@ -85,9 +87,13 @@ fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
 /// # Errors
 ///
 /// If flattening exceeds the limits or ends the importer, since nodes would fail in the same way.
-fn device_bytes(scene: &ImportedScene, picture: &PictureArgs) -> Result<u64, ImportError> {
+fn device_bytes(
+    scene: &ImportedScene,
+    picture: &PictureArgs,
+    size: FrameSize,
+) -> Result<u64, ImportError> {
     let first = render::frames(picture).iter().next().map_or(0, |frame| frame.0);
-    let still = FlattenOptions::still(picture.size.width, picture.size.height);
+    let still = FlattenOptions::still(size.width, size.height);
     let (time_secs, frame_secs) = (f64::from(first) / picture.fps, 1.0 / picture.fps);
     let options = FlattenOptions { time_secs, frame_secs, ..still };
     match scene.flatten(&options) {
@@ -115,7 +121,8 @@ fn dry_run(args: &SubmitArgs, spec: &JobSpec, files: &SceneFiles) -> Result<Stat
         None => format!("at most {spp} spp{time}"),
         Some(noise) => format!("noise {noise} with at most {spp} spp{time}"),
     };
-    let size = args.picture.size;
+    let size = spec.kind.render().map(|render| format!("{}x{}", render.width, render.height));
+    let size = size.unwrap_or_default();
     let depth = args.picture.depth;
     json::line(&format!("frames  {frames} ({}), {size}, {samples}, depth {depth}", frames.len()))?;
     if let Some(render) = spec.kind.render() {

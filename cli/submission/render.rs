@@ -3,7 +3,7 @@
 use super::send::Sources;
 use crate::args::picture::{LightUnitsArg, PictureArgs};
 use crate::error::{CliError, Status};
-use crate::vectors::EnvironmentArg;
+use crate::vectors::{EnvironmentArg, FrameSize};
 use std::path::{Path, PathBuf};
 use tessera_node::import::{ImportLimits, ImportedScene, Importer};
 use tessera_protocol::job::{
@@ -111,20 +111,38 @@ pub(crate) fn load(
     Ok(Importer::of_this_program(limits).load(folder, name, options)?)
 }
 
-/// Refuses a camera that the scene does not have. Every other fault of the scene is left to those
-/// who load it. Blocks.
-pub(crate) fn check_camera(picture: &PictureArgs) -> Result<(), CliError> {
+/// Longer edge in pixels of a frame whose size is the camera's.
+const LONGER_EDGE: f64 = 800.0;
+/// Size of a frame where neither the user nor the camera says it.
+const DEFAULT_SIZE: FrameSize = FrameSize { width: 800, height: 600 };
+
+/// The size of a frame: the user's, else one of the camera's aspect. Refuses a camera that the
+/// scene does not have. Every other fault of the scene is left to those who load it. Blocks.
+pub(crate) fn frame_size(picture: &PictureArgs) -> Result<FrameSize, CliError> {
+    let aspect = camera_aspect(picture)?;
+    Ok(picture.size.unwrap_or_else(|| aspect.map_or(DEFAULT_SIZE, size_of_aspect)))
+}
+
+/// The size of this width over height. Edges are at least a pixel.
+fn size_of_aspect(aspect: f64) -> FrameSize {
+    let (width, height) = (aspect.min(1.0), (1.0 / aspect).min(1.0));
+    let edge = |share: f64| ((LONGER_EDGE * share).round() as u32).max(1);
+    FrameSize { width: edge(width), height: edge(height) }
+}
+
+fn camera_aspect(picture: &PictureArgs) -> Result<Option<f64>, CliError> {
     let scene = picture.shown_scene.as_deref().map(|text| self::choice(ChoiceSpec::of(text)));
     let choice = match camera(picture) {
         CameraSpec::Named(name) => CameraChoice::Named(name),
         CameraSpec::Index(index) => CameraChoice::Index(index),
-        CameraSpec::Default | CameraSpec::LookAt { .. } => return Ok(()),
+        CameraSpec::Default => CameraChoice::Default,
+        CameraSpec::LookAt { .. } => return Ok(None),
     };
-    match tessera_scenes::check_camera(&picture.scene, scene.as_ref(), &choice) {
+    match tessera_scenes::camera_aspect(&picture.scene, scene.as_ref(), &choice) {
         Err(SceneError::Camera { problem }) => {
             Err(CliError::new(Status::Usage, format!("--camera: {problem}")))
         }
-        _ => Ok(()),
+        found => Ok(found.unwrap_or_default()),
     }
 }
 
@@ -137,6 +155,8 @@ pub(crate) struct JobOptions {
     pub(crate) priority: u8,
     /// Only nodes of this pool.
     pub(crate) pool: Option<String>,
+    /// Size of a frame.
+    pub(crate) size: FrameSize,
     /// File formats.
     pub(crate) formats: Vec<FormatSpec>,
     /// Bytes that a device must hold, as predicted; 0: unknown.
@@ -165,8 +185,8 @@ pub(crate) fn job(
         camera: camera(picture),
         lens: lens(picture),
         shift: picture.shift,
-        width: picture.size.width,
-        height: picture.size.height,
+        width: options.size.width,
+        height: options.size.height,
         frames: frames(picture),
         fps: picture.fps,
         spp: picture.spp(),
@@ -268,7 +288,7 @@ fn lens(picture: &PictureArgs) -> Option<LensSpec> {
     let rotation_degrees = picture.blade_rotation.unwrap_or(0.0);
     let blades = picture.blades.filter(|count| *count > 0);
     let blades = blades.map(|count| BladesSpec { count, rotation_degrees });
-    Some(LensSpec { aperture, focus, blades })
+    Some(LensSpec { aperture, focus, blades, sensor_width_mm: picture.sensor_width })
 }
 
 /// Makes a job's name from the name of its scene, by leaving out characters that a name cannot

@@ -166,6 +166,7 @@ fn lens(spec: LensSpec) -> Lens {
             count: count.into(),
             rotation_degrees,
         }),
+        sensor_width: spec.sensor_width_mm.map(|width| width / 1000.0),
     }
 }
 

@@ -27,7 +27,7 @@ mod options;
 mod report;
 mod texture;
 
-pub use camera::check_camera;
+pub use camera::camera_aspect;
 pub use choice::Choice;
 pub use document::files::files_of;
 pub use error::SceneError;

@@ -177,6 +177,9 @@ pub struct Lens {
     pub focus: Focus,
     /// Blades of the aperture; None is a round aperture.
     pub blades: Option<Blades>,
+    /// Width of the sensor along the longer edge of the picture in metres, for an f-number; None is
+    /// 35 mm film, 24 mm high.
+    pub sensor_width: Option<f32>,
 }
 
 /// A lens opening that is a regular polygon. Its corners lie on the circle of a round opening.

@@ -37,6 +37,10 @@ pub struct LensSpec {
     /// Blades of the aperture; None is a round aperture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blades: Option<BladesSpec>,
+    /// Width of the sensor along the longer edge of the picture in millimetres, > 0, for an
+    /// f-number. None is 35 mm film, 24 mm high.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensor_width_mm: Option<f32>,
 }
 
 /// A lens opening that is a regular polygon. Its corners lie on the circle of a round opening.
@@ -108,6 +112,9 @@ impl LensSpec {
         };
         if !is_positive(value) {
             return wrong(field, format!("{value} is not a finite number above 0"));
+        }
+        if let Some(width) = self.sensor_width_mm.filter(|width| !is_positive(*width)) {
+            return wrong("sensor-width", format!("{width} is not a finite number above 0"));
         }
         if let Some(blades) = self.blades {
             if !(BLADES_MIN..=BLADES_MAX).contains(&blades.count) {

@@ -112,7 +112,7 @@ pub const OPTIONS: [RenderOption; 31] = [
     row("camera", "camera,eye,target,up,vfov", Effect::Film),
     row(
         "lens",
-        "lens-radius,f-stop,focus-distance,focus-point,blades,blade-rotation",
+        "lens-radius,f-stop,focus-distance,focus-point,blades,blade-rotation,sensor-width",
         Effect::Film,
     ),
     row("shift", "shift", Effect::Film),
@@ -161,10 +161,17 @@ impl Chosen {
         let flags = match self.option.field {
             "environment" | "camera" => flags_of_choice(&self.value, self.option.name()),
             "lens" => flags_of_lens(&self.value),
+            "animations" => {
+                let names = self.value.as_array().into_iter().flatten();
+                names.map(|name| (self.option.name(), name)).collect()
+            }
             _ => vec![(self.option.name(), &self.value)],
         };
         let words = flags.into_iter().map(|(flag, value)| match value {
             Value::Bool(true) => flag.to_owned(),
+            Value::String(text) if self.option.field == "environment" && text == "None" => {
+                format!("{flag} none")
+            }
             value => format!("{flag} {}", text_of(value)),
         });
         words.collect::<Vec<_>>().join(", ")
@@ -189,6 +196,10 @@ fn text_of(value: &Value) -> String {
         // `4` and not `4.0`.
         Value::Number(number) if number.is_f64() => {
             number.as_f64().map_or_else(|| number.to_string(), |value| value.to_string())
+        }
+        // A choice by name or by number.
+        Value::Object(fields) if fields.len() == 1 => {
+            fields.values().map(text_of).next().unwrap_or_default()
         }
         // As the command line takes points: `1,2,3`.
         Value::Array(values) => values.iter().map(text_of).collect::<Vec<_>>().join(","),
@@ -220,6 +231,7 @@ fn flags_of_lens(lens: &Value) -> Vec<(&'static str, &Value)> {
         ("/focus/point", "focus-point"),
         ("/blades/count", "blades"),
         ("/blades/rotation_degrees", "blade-rotation"),
+        ("/sensor_width_mm", "sensor-width"),
     ];
     flags.into_iter().filter_map(|(place, flag)| Some((flag, lens.pointer(place)?))).collect()
 }

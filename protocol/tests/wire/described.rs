@@ -103,6 +103,7 @@ fn every_float_keeps_its_bits() {
             aperture: ApertureSpec::FStop(next()),
             focus: FocusSpec::Point([next(), next(), next()]),
             blades: Some(BladesSpec { count: 5, rotation_degrees: next() }),
+            sensor_width_mm: Some(next()),
         };
         let camera = CameraSpec::LookAt {
             eye: [next(), next(), next()],

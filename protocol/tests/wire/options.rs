@@ -26,7 +26,7 @@ const CHANGES: [(&str, Change); 31] = [
     ("camera", |spec| spec.camera = CameraSpec::Index(1)),
     ("lens", |spec| {
         let (aperture, focus) = (ApertureSpec::FStop(2.0), FocusSpec::Distance(1.0));
-        spec.lens = Some(LensSpec { aperture, focus, blades: None });
+        spec.lens = Some(LensSpec { aperture, focus, blades: None, sensor_width_mm: None });
     }),
     ("shift", |spec| spec.shift = [0.25, -0.125]),
     ("width", |spec| spec.width = 7),

@@ -106,7 +106,8 @@ fn cameras_lenses_and_light_are_finite() {
         (open, FocusSpec::Point([0.0, f32::NAN, 0.0]), "focus-point"),
     ] {
         assert_eq!(
-            named(|spec| spec.lens = Some(LensSpec { aperture, focus, blades: None })),
+            named(|spec| spec.lens =
+                Some(LensSpec { aperture, focus, blades: None, sensor_width_mm: None })),
             field
         );
     }

@@ -32,6 +32,7 @@ pub(crate) fn render_otherwise() -> RenderSpec {
             aperture: ApertureSpec::FStop(2.8),
             focus: FocusSpec::Point([0.5, 1.0, -2.0]),
             blades: Some(BladesSpec { count: 7, rotation_degrees: 12.5 }),
+            sensor_width_mm: Some(36.0),
         }),
         filter: FilterSpec::Gaussian,
         aovs: vec![AovSpec::Normal, AovSpec::Position],

@@ -10,7 +10,7 @@ use crate::document::source::Source;
 use crate::error::SceneError;
 use crate::math::{Affine, Vec3, add, cross, dot, length, normalize, scale, sub, widen};
 use crate::node::{self, Forest};
-use crate::options::{Aperture, Blades, CameraChoice, FlattenOptions, Focus, Limits};
+use crate::options::{Aperture, Blades, CameraChoice, FlattenOptions, Focus, Lens, Limits};
 use gltf::json::camera::Type;
 use gltf::json::validation::Checked;
 use std::path::Path;
@@ -38,6 +38,8 @@ pub(crate) enum Projection {
 pub(crate) struct FileCamera {
     pub(crate) name: String,
     pub(crate) projection: Projection,
+    /// Width over height of its picture, where the file says it.
+    pub(crate) aspect: Option<f64>,
 }
 
 /// A camera of the scene that can be chosen.
@@ -48,6 +50,8 @@ pub(crate) struct ShownCamera {
     pub(crate) node_name: String,
     pub(crate) node: usize,
     pub(crate) projection: Projection,
+    /// Width over height of its picture, where the file says it.
+    pub(crate) aspect: Option<f64>,
 }
 
 /// Reads the file's cameras.
@@ -73,7 +77,14 @@ pub(crate) fn read_all(document: &Document) -> Result<Vec<FileCamera>, SceneErro
                 }
             };
             check(projection).map_err(|problem| document.invalid(path, problem))?;
-            Ok(FileCamera { name: json.name.clone().unwrap_or_default(), projection })
+            let aspect = match (&json.perspective, &json.orthographic) {
+                (Some(p), _) => p.aspect_ratio.map(f64::from),
+                (_, Some(o)) => Some(f64::from(o.xmag).abs() / f64::from(o.ymag).abs()),
+                _ => None,
+            };
+            let aspect = aspect.filter(|aspect| aspect.is_finite() && *aspect > 0.0);
+            let name = json.name.clone().unwrap_or_default();
+            Ok(FileCamera { name, projection, aspect })
         })
         .collect()
 }
@@ -89,6 +100,7 @@ pub(crate) fn shown(document: &Document, forest: &Forest) -> Result<Vec<ShownCam
             node_name: node.name.clone(),
             node: index,
             projection: camera.projection,
+            aspect: camera.aspect,
         })
     });
     Ok(shown.collect())
@@ -158,21 +170,22 @@ fn find<'a>(
     found.map(Some).ok_or_else(|| SceneError::Camera { problem: problem() })
 }
 
-/// Checks that the file at `path` has the chosen camera, in the chosen scene. Reads only the JSON.
+/// Finds the chosen camera in the chosen scene of the file at `path`. Returns width over height of
+/// its picture, where the file says it. Reads only the JSON.
 ///
 /// # Errors
-/// [`SceneError::Camera`] if it does not, and every other error of reading the JSON.
-pub fn check_camera(
+/// [`SceneError::Camera`] if there is no such camera, and every other error of reading the JSON.
+pub fn camera_aspect(
     path: &Path,
     scene: Option<&Choice>,
     choice: &CameraChoice,
-) -> Result<(), SceneError> {
+) -> Result<Option<f64>, SceneError> {
     let limits = Limits::default();
     let (dir, name) = split(path)?;
     let mut document = Document::open(&Source::new(dir, name, &limits)?)?;
     document.choose_scene(scene)?;
     let forest = node::read_without_instances(&document)?;
-    find(&shown(&document, &forest)?, choice).map(drop)
+    Ok(find(&shown(&document, &forest)?, choice)?.and_then(|camera| camera.aspect))
 }
 
 fn list(shown: &[ShownCamera]) -> String {
@@ -249,7 +262,7 @@ fn assemble(
         kind: kind as u32,
         half_width: (half_height * aspect) as f32,
         half_height: half_height as f32,
-        lens_radius: lens.map_or(0.0, |lens| lens_radius(lens.aperture, half_height)),
+        lens_radius: lens.map_or(0.0, |lens| lens_radius(lens, half_height, aspect)),
         focus_distance: lens.map_or(Ok(1.0), |lens| focus_distance(lens.focus, p, back))?,
         near,
         far,
@@ -286,12 +299,16 @@ fn assemble(
 const SENSOR_HEIGHT: f64 = 0.024;
 
 /// Returns the radius of a lens in metres. `half_height` is half the height of the view at distance
-/// 1.
-fn lens_radius(aperture: Aperture, half_height: f64) -> f32 {
-    match aperture {
+/// 1, and `aspect` its width over its height.
+fn lens_radius(lens: Lens, half_height: f64, aspect: f64) -> f32 {
+    match lens.aperture {
         Aperture::Radius(radius) => radius,
         Aperture::FStop(number) => {
-            let focal_length = 0.5 * SENSOR_HEIGHT / half_height;
+            let (sensor, half_view) = match lens.sensor_width {
+                Some(width) => (width.into(), half_height * aspect.max(1.0)),
+                None => (SENSOR_HEIGHT, half_height),
+            };
+            let focal_length = 0.5 * sensor / half_view;
             (0.5 * focal_length / f64::from(number)) as f32
         }
     }

@@ -107,7 +107,8 @@ impl Frame {
     }
 }
 
-/// Returns the weighted sum of a vertex's joints. The weights are scaled to sum to one.
+/// Returns the weighted sum of a vertex's joints. The weights are scaled to sum to one. A vertex
+/// without any weight stays where the file has it.
 fn blend(geometry: &Geometry, joints: &[Affine], vertex: usize) -> Affine {
     let mut sum = Affine::ZERO;
     let mut total = 0.0;
@@ -123,7 +124,7 @@ fn blend(geometry: &Geometry, joints: &[Affine], vertex: usize) -> Affine {
         }
     }
     if total <= 0.0 {
-        return joints.first().copied().unwrap_or(Affine::IDENTITY);
+        return Affine::IDENTITY;
     }
     let mut blended = Affine::ZERO;
     blended.accumulate(&sum, 1.0 / total);

@@ -31,6 +31,18 @@ pub(crate) struct Geometry {
 }
 
 impl Geometry {
+    /// Returns the number of vertices that have joints and no weight for any of them.
+    pub(crate) fn loose_vertices(&self) -> usize {
+        let is_loose = |vertex: &usize| {
+            let mut weights = self.influences.iter().flat_map(|(_, weights)| weights[*vertex]);
+            weights.all(|weight| weight <= 0.0)
+        };
+        if self.influences.is_empty() {
+            return 0;
+        }
+        (0..self.positions.len()).filter(is_loose).count()
+    }
+
     /// Returns the bytes of one vertex in all lists.
     pub(crate) fn vertex_bytes(&self) -> u64 {
         fn of<T>(list: &[T]) -> u64 {

@@ -4,6 +4,7 @@
 pub(crate) mod geometry;
 mod primitive;
 pub(crate) mod tangent;
+mod tangent_turn;
 pub(crate) mod topology;
 
 use crate::document::Document;
@@ -17,7 +18,7 @@ use crate::report::warning::Warnings;
 use gltf::json::mesh::Primitive;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tessera_layout::{Layers, LayersTexture, Material, NONE};
+use tessera_layout::{Layers, LayersTexture, Material, NONE, TextureRef};
 
 /// Geometry and the material on it.
 #[derive(Clone, Debug)]
@@ -47,7 +48,10 @@ pub(crate) struct Skin {
 
 /// Two primitives with the same key share their geometry: they have the same accessors, mode and
 /// way of making tangents.
-type GeometryKey = (String, Option<usize>);
+type GeometryKey = (String, Option<TangentFrame>);
+
+/// What a material's tangents run along: the UV set, and the bits of the map that turns them.
+type TangentFrame = (usize, Option<[u32; 4]>);
 
 /// Reads every mesh, each primitive with the material of the chosen variant. `materials` has the
 /// default material last, and `layers` has what its extensions add.
@@ -72,12 +76,21 @@ pub(crate) fn read_all(
         for (number, primitive) in json.primitives.iter().enumerate() {
             let path = format!("meshes[{index}].primitives[{number}]");
             let material = material_of(document, primitive, &path, (materials, variants))?;
-            let tangent_set = tangent_set(&materials[material as usize], layers);
-            let key = (key_of(primitive), tangent_set);
+            let frame = tangent_frame(&materials[material as usize], layers);
+            let key = (key_of(primitive), frame);
             let geometry = match shared.get(&key) {
                 Some(geometry) => geometry.clone(),
                 None => {
-                    let read = primitive::read(document, primitive, &path, tangent_set, &mut left)?;
+                    let set = frame.map(|(set, _)| set);
+                    let mut read = primitive::read(document, primitive, &path, set, &mut left)?;
+                    if let (Some(geometry), Some((_, Some(map)))) = (&mut read, frame) {
+                        tangent_turn::turn(geometry, map.map(f32::from_bits));
+                    }
+                    let loose = read.as_ref().map_or(0, Geometry::loose_vertices);
+                    if loose > 0 {
+                        let what = "vertices have no weight for any joint and stay where they are";
+                        warnings.add(format!("{path}: {loose} {what}"));
+                    }
                     let read = read.map(Arc::new);
                     shared.insert(key, read.clone());
                     read
@@ -138,9 +151,9 @@ pub(crate) fn read_skins(document: &Document) -> Result<Vec<Skin>, SceneError> {
     Ok(skins)
 }
 
-/// Returns the UV set along which a material needs tangents: that of its normal map, its coat's
-/// normal map, or its anisotropy.
-fn tangent_set(material: &Material, layers: &[Layers]) -> Option<usize> {
+/// Returns what a material's tangents run along: the UVs of its normal map, its coat's normal map,
+/// or its anisotropy.
+fn tangent_frame(material: &Material, layers: &[Layers]) -> Option<TangentFrame> {
     let layers = layers.get(material.layers as usize).filter(|_| material.layers != 0);
     let texture = |place: LayersTexture| layers.map(|layers| layers.textures[place as usize]);
     let coat = texture(LayersTexture::ClearcoatNormal);
@@ -148,7 +161,11 @@ fn tangent_set(material: &Material, layers: &[Layers]) -> Option<usize> {
     let maps = [Some(material.normal_texture), coat, grain];
     let map = maps.into_iter().flatten().find(|map| map.texture != NONE);
     let has_grain = layers.is_some_and(|layers| layers.anisotropy > 0.0);
-    map.map(|map| map.uv_set as usize).or(has_grain.then_some(0))
+    let frame = |map: TextureRef| {
+        let turning = tangent_turn::turning(map.uv_from_mesh);
+        (map.uv_set as usize, turning.map(|map| map.map(f32::to_bits)))
+    };
+    map.map(frame).or(has_grain.then_some((0, None)))
 }
 
 fn material_of(

@@ -137,7 +137,7 @@ fn a_lens_takes_its_aperture_and_focus_in_either_form() {
         vfov_degrees: 2.0 * 13.495_733,
     };
     let through = |aperture, focus| {
-        let lens = Some(Lens { aperture, focus, blades: None });
+        let lens = Some(Lens { aperture, focus, blades: None, sensor_width: None });
         let view = FlattenOptions { camera: camera.clone(), lens, ..FlattenOptions::still(8, 8) };
         scene.flatten(&view).map(|frame| (frame.camera.lens_radius, frame.camera.focus_distance))
     };
@@ -207,6 +207,34 @@ fn morph_targets_and_skins_are_posed() {
         [0.0, 3.0, 1.0],
         "the mesh's own node counts not"
     );
+    let none = add_floats(&mut file, "VEC4", 4, &[0.0; 12]);
+    file["meshes"][0]["primitives"][0]["attributes"]["WEIGHTS_0"] = json!(none);
+    let scene = load_json(&file).unwrap();
+    assert_eq!(at(&scene, 0.0).triangles[0].v0, [0.0, 0.0, 1.0], "the rest pose");
+    let warned = |text: &String| text.contains("3 vertices have no weight for any joint");
+    assert!(scene.report().warnings.iter().any(warned), "{:?}", scene.report().warnings);
+}
+
+#[test]
+fn a_sensor_lies_along_the_longer_edge() {
+    let scene = load_json(&triangle()).unwrap();
+    let radius = |sensor_width, (width, height)| {
+        let (aperture, focus) = (Aperture::FStop(2.0), Focus::Distance(1.0));
+        let lens = Some(Lens { aperture, focus, blades: None, sensor_width });
+        let camera = CameraChoice::LookAt {
+            eye: [0.0, 0.0, 3.0],
+            target: [0.0; 3],
+            up: [0.0, 1.0, 0.0],
+            vfov_degrees: 90.0,
+        };
+        let view = FlattenOptions { camera, lens, ..FlattenOptions::still(width, height) };
+        scene.flatten(&view).unwrap().camera.lens_radius
+    };
+    // At 90 degrees half the height of the view is 1 at distance 1: film gives f = 12 mm.
+    assert_eq!(radius(None, (64, 32)), 0.003);
+    // Half the longer edge is 2 and 1: 36 mm give 9 mm and 18 mm.
+    assert_eq!(radius(Some(0.036), (64, 32)), 0.00225);
+    assert_eq!(radius(Some(0.036), (32, 64)), 0.0045);
 }
 
 /// Returns a triangle in the light of one punctual light, 2 m above it.
