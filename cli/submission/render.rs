@@ -309,6 +309,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_camera_decides_the_shape_of_a_frame() {
+        let size = |aspect| {
+            let FrameSize { width, height } = size_of_aspect(aspect);
+            (width, height)
+        };
+        assert_eq!((size(4.0 / 3.0), size(16.0 / 9.0)), ((800, 600), (800, 450)));
+        assert_eq!((size(1.0), size(0.5)), ((800, 800), (400, 800)));
+        assert_eq!((size(1e30), size(1e-30)), ((800, 1), (1, 800)));
+    }
+
+    #[test]
     fn job_names_are_made_valid() {
         assert_eq!(name_of(Path::new("/a/b/Sponza.glb")), "Sponza");
         assert_eq!(name_of(Path::new("..hidden.glb")), "hidden");

@@ -103,9 +103,16 @@ fn chosen_options_are_listed_by_name_and_value() {
     let lens = |spec: &mut RenderSpec| {
         let (aperture, focus) = (ApertureSpec::FStop(2.8), FocusSpec::Point([1.0, -2.5, 0.0]));
         let blades = Some(BladesSpec { count: 5, rotation_degrees: 30.0 });
-        spec.lens = Some(LensSpec { aperture, focus, blades });
+        spec.lens = Some(LensSpec { aperture, focus, blades, sensor_width_mm: Some(36.0) });
     };
-    assert_eq!(words(lens), "f-stop 2.8, focus-point 1,-2.5,0, blades 5, blade-rotation 30");
+    let told = "f-stop 2.8, focus-point 1,-2.5,0, blades 5, blade-rotation 30, sensor-width 36";
+    assert_eq!(words(lens), told);
+    assert_eq!(words(|spec| spec.environment = EnvironmentSpec::None), "env none");
+    assert_eq!(words(|spec| spec.shown_scene = Some(ChoiceSpec::Index(1))), "scene 1");
+    let clips = |spec: &mut RenderSpec| {
+        spec.animations = vec![ChoiceSpec::Named("Run".into()), ChoiceSpec::Index(2)];
+    };
+    assert_eq!(words(clips), "animation Run, animation 2");
     let eye = |spec: &mut RenderSpec| {
         let (eye, target, up) = ([0.0, 1.0, 2.0], [0.0; 3], [0.0, 1.0, 0.0]);
         spec.camera = CameraSpec::LookAt { eye, target, up, vfov_degrees: 45.0 };

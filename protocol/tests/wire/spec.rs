@@ -116,7 +116,8 @@ fn cameras_lenses_and_light_are_finite() {
     {
         let blades = Some(BladesSpec { count, rotation_degrees });
         assert_eq!(
-            named(|spec| spec.lens = Some(LensSpec { aperture: open, focus: near, blades })),
+            named(|spec| spec.lens =
+                Some(LensSpec { aperture: open, focus: near, blades, sensor_width_mm: None })),
             field
         );
     }

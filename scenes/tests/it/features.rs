@@ -157,7 +157,8 @@ fn a_lens_takes_its_aperture_and_focus_in_either_form() {
 fn a_bladed_lens_has_a_corner_at_the_top() {
     let scene = load_json(&triangle()).unwrap();
     let through = |blades| {
-        let lens = Lens { aperture: Aperture::Radius(0.125), focus: Focus::Distance(3.5), blades };
+        let (aperture, focus) = (Aperture::Radius(0.125), Focus::Distance(3.5));
+        let lens = Lens { aperture, focus, blades, sensor_width: None };
         let view = FlattenOptions { lens: Some(lens), ..FlattenOptions::still(8, 8) };
         scene.flatten(&view).map(|frame| frame.camera)
     };
