@@ -6,15 +6,14 @@ use crate::error::{CliError, Status};
 use crate::vectors::{EnvironmentArg, FrameSize};
 use std::path::{Path, PathBuf};
 use tessera_node::import::{ImportLimits, ImportedScene, Importer};
+use tessera_node::{choice, light_units};
 use tessera_protocol::job::{
     ApertureSpec, AssetFile, BladesSpec, CameraSpec, ChoiceSpec, EnvironmentSpec, FocusSpec,
-    FormatSpec, LensSpec, LightUnitsSpec, RenderSpec, ToneMapSpec,
+    FormatSpec, LensSpec, RenderSpec, ToneMapSpec,
 };
 use tessera_protocol::limits::NAME_MAX;
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, JobKind, JobSpec, RawJobSpec, SpecError};
-use tessera_scenes::{
-    CameraChoice, Choice, EnvironmentSource, LightUnits, LoadOptions, SceneError,
-};
+use tessera_scenes::{CameraChoice, EnvironmentSource, LoadOptions, SceneError};
 use tessera_transport::client::hash_file;
 
 /// Folder of the environment map among a job's files, beside the scene's own.
@@ -74,8 +73,8 @@ impl Sources for SceneFiles {
 pub(crate) fn load_options_of(picture: &PictureArgs) -> LoadOptions {
     LoadOptions {
         variant: picture.variant.clone(),
-        scene: picture.shown_scene.as_deref().map(|text| choice(ChoiceSpec::of(text))),
-        animations: animations(picture).into_iter().map(choice).collect(),
+        scene: picture.shown_scene.as_deref().map(|text| choice(&ChoiceSpec::of(text))),
+        animations: animations(picture).iter().map(choice).collect(),
         ..load_options(&picture.env, picture.lights)
     }
 }
@@ -88,10 +87,7 @@ pub(crate) fn load_options(env: &EnvironmentArg, lights: LightUnitsArg) -> LoadO
         EnvironmentArg::Constant(radiance) => EnvironmentSource::Constant(*radiance),
         EnvironmentArg::File(path) => EnvironmentSource::File { path: path.clone() },
     };
-    let lights = match lights.0 {
-        LightUnitsSpec::Radiometric => LightUnits::Radiometric,
-        LightUnitsSpec::Photometric => LightUnits::Photometric,
-    };
+    let lights = light_units(lights.0);
     LoadOptions { environment, lights, ..LoadOptions::default() }
 }
 
@@ -131,7 +127,8 @@ fn size_of_aspect(aspect: f64) -> FrameSize {
 }
 
 fn camera_aspect(picture: &PictureArgs) -> Result<Option<f64>, CliError> {
-    let scene = picture.shown_scene.as_deref().map(|text| self::choice(ChoiceSpec::of(text)));
+    let scene =
+        picture.shown_scene.as_deref().map(|text| tessera_node::choice(&ChoiceSpec::of(text)));
     let choice = match camera(picture) {
         CameraSpec::Named(name) => CameraChoice::Named(name),
         CameraSpec::Index(index) => CameraChoice::Index(index),
@@ -254,14 +251,6 @@ fn animations(picture: &PictureArgs) -> Vec<ChoiceSpec> {
         return Vec::new();
     }
     picture.animation.iter().map(|name| ChoiceSpec::of(name)).collect()
-}
-
-/// A choice as importers take it.
-fn choice(spec: ChoiceSpec) -> Choice {
-    match spec {
-        ChoiceSpec::Named(name) => Choice::Named(name),
-        ChoiceSpec::Index(index) => Choice::Index(index),
-    }
 }
 
 fn camera(picture: &PictureArgs) -> CameraSpec {

@@ -108,10 +108,19 @@ fn aov_bit(aov: AovSpec) -> Aov {
     }
 }
 
-fn choice(spec: &ChoiceSpec) -> Choice {
+/// Returns the choice of a scene or an animation as importers take it.
+pub fn choice(spec: &ChoiceSpec) -> Choice {
     match spec {
         ChoiceSpec::Named(name) => Choice::Named(name.clone()),
         ChoiceSpec::Index(index) => Choice::Index(*index),
+    }
+}
+
+/// Returns the units of lights as importers take them.
+pub fn light_units(spec: LightUnitsSpec) -> LightUnits {
+    match spec {
+        LightUnitsSpec::Radiometric => LightUnits::Radiometric,
+        LightUnitsSpec::Photometric => LightUnits::Photometric,
     }
 }
 
@@ -123,13 +132,9 @@ pub(crate) fn load_options(spec: &RenderSpec) -> LoadOptions {
         EnvironmentSpec::Constant(radiance) => EnvironmentSource::Constant(*radiance),
         EnvironmentSpec::Map { path } => EnvironmentSource::Map { path: path.clone() },
     };
-    let lights = match spec.lights {
-        LightUnitsSpec::Radiometric => LightUnits::Radiometric,
-        LightUnitsSpec::Photometric => LightUnits::Photometric,
-    };
     LoadOptions {
         environment,
-        lights,
+        lights: light_units(spec.lights),
         variant: spec.variant.clone(),
         scene: spec.shown_scene.as_ref().map(choice),
         animations: spec.animations.iter().map(choice).collect(),

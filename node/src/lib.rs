@@ -31,6 +31,7 @@ pub use cache::{BlobCache, CacheError};
 pub use config::{Config, DeviceSpec, DeviceSpecError};
 pub use device::worker;
 pub use folder::{DataFolder, FolderError};
+pub use job::{choice, light_units};
 pub use node::{Node, RunningNode};
 pub use outbox::{Outbox, OutboxError};
 pub use shell::Vitals;
