@@ -33,7 +33,7 @@ struct alignas(16) ShadingVertex {
 };
 
 enum AlphaMode : u32 { ALPHA_OPAQUE = 0, ALPHA_MASK = 1, ALPHA_BLEND = 2 };
-enum MaterialFlags : u32 { MATERIAL_DOUBLE_SIDED = 1, MATERIAL_UNLIT = 2 };
+enum MaterialFlags : u32 { MATERIAL_DOUBLE_SIDED = 1, MATERIAL_UNLIT = 2, MATERIAL_PANE = 4 };
 
 struct alignas(16) TextureRef {
     float uv_from_mesh[6];
@@ -316,6 +316,8 @@ struct alignas(16) SceneView {
     const Medium* media;
     u32 instance_count;
     u32 medium_count;
+    u32 pane_count;  // materials that may be panes (material/pane.h)
+    u32 reserved[3];
 };
 
 // What a device is given: a scene whose view has no wide hierarchies, and the compressed one.
@@ -327,6 +329,7 @@ struct alignas(16) DeviceScene {
 const u32 FILM_FRACTION_BITS = 24;
 const float FILM_VALUE_MAX = 262144.0f;
 const u32 CHANNELS_MAX = 16;
+const u32 PASSES_MAX = 16;  // most panes of a path that do not count as scatterings
 
 enum Aov : u32 { AOV_ALBEDO = 1, AOV_NORMAL = 2, AOV_DEPTH = 4, AOV_POSITION = 8, AOV_HALF = 16 };
 enum PixelFilter : u32 { FILTER_BOX = 0, FILTER_GAUSSIAN = 1, FILTER_BLACKMAN_HARRIS = 2 };
@@ -366,5 +369,5 @@ static_assert(sizeof(Camera) == 112 && sizeof(BvhNode8) == 256 && sizeof(Triangl
 static_assert(sizeof(CompressedNode) == 80 && sizeof(LeafTriangle) == 48,
               "mirrored in src/cuda/compress.rs");
 static_assert(sizeof(DeviceScene) == sizeof(SceneView) + 16, "mirrored in src/cuda/params.rs");
-static_assert(sizeof(SceneView) == 320 + sizeof(Camera) && sizeof(UnitParams) == 64,
+static_assert(sizeof(SceneView) == 336 + sizeof(Camera) && sizeof(UnitParams) == 64,
               "mirrored in layout/src");

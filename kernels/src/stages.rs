@@ -6,6 +6,7 @@ use crate::CheckedScene;
 use crate::cuda::{BatchParams, DeviceScene, Kernel, Plan, SceneImage, Shape, Step};
 use crate::float_mode::FloatMode;
 use crate::host::RayCounts;
+use tessera_layout::PASSES_MAX;
 
 unsafe extern "C" {
     fn tessera_test_stage(kernel: u32, params: *const BatchParams);
@@ -168,6 +169,7 @@ fn number(kernel: Kernel) -> u32 {
         Kernel::Shadow => 4,
         Kernel::Finish => 5,
         Kernel::ShadeLayered => 6,
+        Kernel::ShadowPanes => 7,
     }
 }
 
@@ -195,7 +197,7 @@ pub fn left_by(kernel: Kernel, params: &[u8], workspace: &[u8]) -> Vec<u32> {
     };
     let mut left: Vec<u32> =
         words(batch.film, batch.counts - batch.film + size_of::<RayCounts>() as u64).collect();
-    let depths = u64::from(batch.unit.depth) + 2;
+    let depths = u64::from(batch.unit.depth + PASSES_MAX) + 2;
     let lengths: Vec<u32> = words(batch.stages, depths * QUAD).collect();
     left.extend(lengths.chunks_exact(4).flat_map(|stage| &stage[..2]));
     for array in [paths.origin, paths.direction, paths.throughput, paths.radiance, paths.hit] {
@@ -204,7 +206,8 @@ pub fn left_by(kernel: Kernel, params: &[u8], workspace: &[u8]) -> Vec<u32> {
     if paths.first != 0 {
         left.extend(words(paths.first, 3 * capacity * QUAD));
     }
-    if matches!(kernel, Kernel::Shade | Kernel::ShadeLayered | Kernel::Shadow) {
+    if matches!(kernel, Kernel::Shade | Kernel::ShadeLayered | Kernel::Shadow | Kernel::ShadowPanes)
+    {
         let depth = batch.depth as usize;
         let length = |at: usize| u64::from(lengths[at]).min(capacity);
         let (shadows, alive) = (length(4 * depth + 1), length(4 * depth + 4));

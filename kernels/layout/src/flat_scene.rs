@@ -3,7 +3,7 @@
 use crate::{
     AliasEntry, Bvh, BvhNode8, Camera, Environment, EnvironmentCell, Instance, Layers, Light,
     LightKind, LightNode, Material, Medium, Meshes, ShadingVertex, Texture, Triangle,
-    TriangleBlock,
+    TriangleBlock, material_flags,
 };
 use std::sync::Arc;
 
@@ -60,6 +60,12 @@ pub struct FlatScene {
 }
 
 impl FlatScene {
+    /// Returns how many materials have [`material_flags::PANE`].
+    pub fn pane_count(&self) -> u32 {
+        let is_pane = |material: &&Material| material.flags & material_flags::PANE != 0;
+        self.materials.iter().filter(is_pane).count() as u32
+    }
+
     /// Bytes of all arrays: what a device must hold.
     pub fn bytes(&self) -> u64 {
         fn of<T>(items: &[T]) -> u64 {
@@ -143,6 +149,8 @@ impl FlatScene {
             media: self.media.as_ptr(),
             instance_count: self.instances.len() as u32,
             medium_count: self.media.len() as u32,
+            pane_count: self.pane_count(),
+            reserved: [0; 3],
         }
     }
 }
@@ -218,6 +226,10 @@ pub struct SceneView {
     pub instance_count: u32,
     /// Media; 0 where there are no layers.
     pub medium_count: u32,
+    /// Materials with [`material_flags::PANE`]; shadow rays and paths pass panes where it is not 0.
+    pub pane_count: u32,
+    /// Zero.
+    pub reserved: [u32; 3],
 }
 
-const _: () = assert!(size_of::<SceneView>() == 104 + 40 + 112 + size_of::<Camera>() + 64);
+const _: () = assert!(size_of::<SceneView>() == 104 + 40 + 112 + size_of::<Camera>() + 80);

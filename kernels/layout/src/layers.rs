@@ -1,6 +1,6 @@
 //! What glTF's material extensions add to a material, as the kernels read it.
 
-use crate::TextureRef;
+use crate::{Material, TextureRef};
 use bytemuck::{Pod, Zeroable};
 
 /// Records of a scene at most.
@@ -125,6 +125,20 @@ impl Layers {
         reserved: [0; 3],
         textures: [TextureRef::ABSENT; LAYERS_TEXTURES],
     };
+}
+
+/// Perceptual roughness up to which thin glass is a pane: light goes straight through, and shadow
+/// rays with it.
+pub const PANE_ROUGHNESS: f32 = 0.1;
+
+impl Layers {
+    /// Returns whether a material with these layers is a pane wherever it is smooth, and may be
+    /// smooth somewhere: it transmits, encloses nothing and has no grain.
+    pub fn may_be_pane(&self, material: &Material) -> bool {
+        let may_be_smooth = material.roughness <= PANE_ROUGHNESS
+            || material.metallic_roughness_texture.texture != crate::NONE;
+        self.transmission > 0.0 && self.medium == 0 && self.anisotropy == 0.0 && may_be_smooth
+    }
 }
 
 const _: () = assert!(size_of::<Layers>() == 28 * 4 + LAYERS_TEXTURES * 48);

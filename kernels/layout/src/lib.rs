@@ -27,7 +27,9 @@ pub use bvh::{
 pub use camera::{BLADES_MAX, BLADES_MIN, Camera, CameraKind};
 pub use flat_scene::{FlatScene, SHOWN_TRIANGLES_MAX, SceneView};
 pub use instance::{Instance, Meshes};
-pub use layers::{LAYERS_MAX, LAYERS_TEXTURES, Layers, LayersTexture, layers_flags};
+pub use layers::{
+    LAYERS_MAX, LAYERS_TEXTURES, Layers, LayersTexture, PANE_ROUGHNESS, layers_flags,
+};
 pub use light::{
     AliasEntry, Environment, EnvironmentCell, Light, LightKind, build_alias_table,
     build_environment_cells,
@@ -40,7 +42,9 @@ pub use material::{AlphaMode, Material, TextureRef, material_flags};
 pub use medium::{MEDIA_MAX, Medium};
 pub use mesh::{ShadingVertex, Triangle, triangle_flags};
 pub use texture::{TexelFormat, Texture, Wrap};
-pub use unit::{Aov, CHANNELS_MAX, FILM_FRACTION_BITS, FILM_VALUE_MAX, PixelFilter, UnitParams};
+pub use unit::{
+    Aov, CHANNELS_MAX, FILM_FRACTION_BITS, FILM_VALUE_MAX, PASSES_MAX, PixelFilter, UnitParams,
+};
 
 /// No texture, no light, no triangle: the index that means "none".
 pub const NONE: u32 = u32::MAX;

@@ -21,6 +21,9 @@ pub mod material_flags {
     /// KHR_materials_unlit: base colour is emitted towards the camera ray, neither lit nor
     /// lighting.
     pub const UNLIT: u32 = 2;
+    /// Thin glass that may be smooth: shadow rays ask what goes through. See
+    /// [`Layers::may_be_pane`](crate::Layers::may_be_pane).
+    pub const PANE: u32 = 4;
 }
 
 /// A use of a texture: which one, which UV set, and the affine map of KHR_texture_transform.

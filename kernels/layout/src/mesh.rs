@@ -4,7 +4,8 @@ use bytemuck::{Pod, Zeroable};
 
 /// Bits of [`Triangle::flags`].
 pub mod triangle_flags {
-    /// The material has alpha mode MASK or BLEND: a hit must be confirmed by its alpha.
+    /// The material has alpha mode MASK or BLEND, or may be a pane: what a hit stops is asked of
+    /// the material.
     pub const ALPHA: u32 = 1;
     /// The material is double sided.
     pub const DOUBLE_SIDED: u32 = 2;

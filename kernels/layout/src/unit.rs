@@ -11,6 +11,8 @@ pub const FILM_VALUE_MAX: f32 = 262_144.0;
 
 /// Film channels at most: beauty 3, albedo 3, normal 3, depth 1, position 3, half 3.
 pub const CHANNELS_MAX: u32 = 16;
+/// Most panes that a path goes straight through without counting them as scatterings.
+pub const PASSES_MAX: u32 = 16;
 
 /// Arbitrary output variables. A unit's channels are the beauty's three, then those of the chosen
 /// AOVs in this order.

@@ -36,6 +36,7 @@ struct LayeredSurface {
     Film film;
     float eta;            // index behind the surface over the one before it
     bool refracts;        // the surface bounds a volume
+    bool is_pane;         // thin and smooth: what goes through goes straight on
 };
 
 // Lobes by which directions are chosen.
@@ -57,6 +58,7 @@ struct LayeredBsdf {
     float wo_below;
     float eta;
     bool straight;             // light goes through without being bent
+    bool is_pane;              // and without being scattered: that light is not in the values here
     Vec3 f0;
     float f90;
     float dielectric_f0;       // largest component
@@ -220,6 +222,7 @@ TESSERA_FN LayeredBsdf make_layered(const LayeredSurface& surface, Vec3 wo) {
     bsdf.wo_root = layered_root(bsdf, wo);
     bsdf.straight = !surface.refracts || abs_(surface.eta - 1.0f) < STRAIGHT_RATIO;
     bsdf.eta = bsdf.straight ? 1.0f : surface.eta;
+    bsdf.is_pane = surface.is_pane;
     make_top(surface, bsdf);
     const SplitAlbedo mean = layered_albedo_mean(bsdf);
     const SplitAlbedo here = layered_albedo(bsdf, wo);
@@ -244,7 +247,7 @@ TESSERA_FN LayeredBsdf make_layered(const LayeredSurface& surface, Vec3 wo) {
         surface.diffuse_transmission_color * (staying * surface.diffuse_transmission);
     bsdf.transmission = surface.base_color * (passing * bsdf.under);
     const Vec3 transmission_lost =
-        bsdf.straight ? bsdf.transmission * (1.0f - bsdf.dielectric_multiple) : splat(0.0f);
+        bsdf.straight && !bsdf.is_pane ? bsdf.transmission * (1.0f - bsdf.dielectric_multiple) : splat(0.0f);
     bsdf.multiple = series * per_lost;
     bsdf.transmission_multiple = transmission_lost * per_lost;
     bsdf.diffuse = diffuse * per_below;
@@ -360,7 +363,8 @@ TESSERA_FN BsdfValue layered_evaluate(const LayeredBsdf& bsdf, Vec3 wi) {
         add_sheen(bsdf, wi, result);
         add_reflection(bsdf, wi, result);
     } else if (wi.z < 0.0f) {
-        if (bsdf.share[LOBE_TRANSMISSION] > 0.0f && bsdf.straight) add_straight(bsdf, wi, result);
+        if (bsdf.share[LOBE_TRANSMISSION] > 0.0f && bsdf.straight && !bsdf.is_pane)
+            add_straight(bsdf, wi, result);
         if (bsdf.share[LOBE_TRANSMISSION] > 0.0f && !bsdf.straight)
             add_refraction(bsdf, wi, result);
         if (bsdf.share[LOBE_DIFFUSE_TRANSMISSION] > 0.0f) {
@@ -372,6 +376,29 @@ TESSERA_FN BsdfValue layered_evaluate(const LayeredBsdf& bsdf, Vec3 wi) {
         }
     }
     return result;
+}
+
+// Share of light, a channel, that goes straight through a pane towards `wo`.
+TESSERA_FN Vec3 pane_share(const LayeredBsdf& bsdf) {
+    const float fresnel =
+        schlick(bsdf.dielectric_f0, bsdf.dielectric_f90, saturate_(bsdf.wo.z));
+    const Vec3 share = bsdf.transmission * (1.0f - fresnel);
+    return vec3(saturate_(share.x), saturate_(share.y), saturate_(share.z));
+}
+
+// The same without the rest of the surface.
+TESSERA_FN Vec3 pane_share_of(const LayeredSurface& surface, Vec3 wo) {
+    LayeredBsdf bsdf;
+    bsdf.wo = wo;
+    make_top(surface, bsdf);
+    const Vec3 f0 = surface.iridescence > 0.0f
+                        ? film_f0(surface.film, surface.f0, surface.iridescence, wo.z)
+                        : surface.f0;
+    bsdf.dielectric_f0 = max_component(f0);
+    bsdf.dielectric_f90 = surface.f90;
+    bsdf.transmission =
+        surface.base_color * (surface.transmission * (1.0f - surface.metallic) * bsdf.under);
+    return pane_share(bsdf);
 }
 
 // A half vector distributed as the normals visible from `wo`; see sample_visible_normal.

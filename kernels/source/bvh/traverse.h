@@ -38,7 +38,7 @@
 #pragma once
 
 #include "geometry/triangle.h"
-#include "material/alpha.h"
+#include "material/pane.h"
 
 // What a walk asks for: the closest hit of a path's ray.
 struct ClosestQuery {
@@ -54,15 +54,25 @@ struct ShadowQuery {
     u32 optical_depth;
 };
 
+// The same for each channel, in a scene with panes.
+struct PaneQuery {
+    float t_max;
+    float width;
+    Vec3 direction;  // of the ray
+    OpticalDepths optical_depths;
+};
+
 // How far a walk still has to look.
 TESSERA_FN float reach_of(const ClosestQuery& query) { return query.best.t; }
 TESSERA_FN float reach_of(const ShadowQuery& query) { return query.t_max; }
+TESSERA_FN float reach_of(const PaneQuery& query) { return query.t_max; }
 
 // Whether nothing more can change the answer.
 TESSERA_FN bool is_answered(const ClosestQuery&) { return false; }
 TESSERA_FN bool is_answered(const ShadowQuery& query) {
     return query.optical_depth == OPTICAL_DEPTH_OPAQUE;
 }
+TESSERA_FN bool is_answered(const PaneQuery& query) { return is_opaque(query.optical_depths); }
 
 // Takes note of a hit within reach.
 TESSERA_FN void take_hit(const SceneView& scene, const Hit& hit, bool has_alpha,
@@ -80,6 +90,12 @@ TESSERA_FN void take_hit(const SceneView& scene, const Hit& hit, bool has_alpha,
     const u32 more =
         has_alpha ? optical_depth_of(hit_opacity(scene, hit, query.width)) : OPTICAL_DEPTH_OPAQUE;
     query.optical_depth = min_u32(query.optical_depth + more, OPTICAL_DEPTH_OPAQUE);
+}
+
+TESSERA_FN void take_hit(const SceneView& scene, const Hit& hit, bool may_pass, PaneQuery& query) {
+    const Vec3 opacity =
+        may_pass ? hit_opacities(scene, hit, query.direction, query.width) : splat(1.0f);
+    add_depths(query.optical_depths, opacity);
 }
 
 // The closest hit of the ray, by (t, id). `hit` means something only where it returns true.
@@ -106,4 +122,17 @@ TESSERA_FN u32 optical_depth_along(const SceneView& scene, const Hierarchy& hier
     query.optical_depth = 0;
     traverse(scene, hierarchy, ray, query);
     return query.optical_depth;
+}
+
+// The same for each channel.
+template <class Hierarchy>
+TESSERA_FN OpticalDepths optical_depths_along(const SceneView& scene, const Hierarchy& hierarchy,
+                                              const Ray& ray, float width) {
+    PaneQuery query;
+    query.width = width;
+    query.direction = ray.direction;
+    query.t_max = lesser_(ray.t_max, DISTANCE_MAX);
+    query.optical_depths = OpticalDepths();
+    traverse(scene, hierarchy, ray, query);
+    return query.optical_depths;
 }

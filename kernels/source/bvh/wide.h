@@ -115,8 +115,9 @@ TESSERA_SMALL_FN u32 next_child(const BvhNode8& node, const NodeTest& test, u32 
 // Takes the last of the children in `mask`, which is not 0, and leaves the others on the stack. A
 // host's builder puts last what is the likeliest to hold something in the way for what it costs to
 // look.
+template <class AnyHitQuery>
 TESSERA_SMALL_FN u32 next_child(const BvhNode8& node, const NodeTest&, u32 mask, Stack& stack,
-                                const ShadowQuery&) {
+                                const AnyHitQuery&) {
     u32 slot = count_trailing_zeros(mask);
     while (mask &= mask - 1) {
         stack.child[stack.size++] = node.child[slot];
@@ -129,7 +130,10 @@ TESSERA_SMALL_FN u32 next_child(const BvhNode8& node, const NodeTest&, u32 mask,
 TESSERA_SMALL_FN bool is_beyond(const Stack& stack, const ClosestQuery& query) {
     return stack.entry[stack.size] > query.best.t;
 }
-TESSERA_SMALL_FN bool is_beyond(const Stack&, const ShadowQuery&) { return false; }
+template <class AnyHitQuery>
+TESSERA_SMALL_FN bool is_beyond(const Stack&, const AnyHitQuery&) {
+    return false;
+}
 
 TESSERA_SMALL_FN Float4 load4(const float* from) { return *(const Float4InMemory*)from; }
 

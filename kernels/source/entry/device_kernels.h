@@ -93,15 +93,24 @@ TESSERA_KERNEL(128, 2) tessera_shade_layered(const BatchParams batch) {
     }
 }
 
-TESSERA_KERNEL(128, SHADOW_BLOCKS) tessera_shadow(const BatchParams batch) {
+template <bool Panes>
+TESSERA_FN void shadow_paths(const BatchParams& batch) {
     StageCounts* stage = batch.stages + batch.depth;
     const u32 count = stage->shadows;
     if (thread_index() == 0) add_to_count(&batch.counts->any, count);
     for (u32 first = fetch(&stage->shadowed); first < count; first = fetch(&stage->shadowed)) {
         const u32 at = first + lane_index();
-        if (at < count) stage_shadow(batch, at);
+        if (at < count && Panes) stage_shadow_panes(batch, at);
+        if (at < count && !Panes) stage_shadow(batch, at);
     }
 }
+
+TESSERA_KERNEL(128, SHADOW_BLOCKS) tessera_shadow(const BatchParams batch) {
+    shadow_paths<false>(batch);
+}
+
+// The same in scenes with panes, which asks materials on its way.
+TESSERA_KERNEL(128, 3) tessera_shadow_panes(const BatchParams batch) { shadow_paths<true>(batch); }
 
 TESSERA_KERNEL(128, 8) tessera_finish(const BatchParams batch) {
     const u32 slot = thread_index();

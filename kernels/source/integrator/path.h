@@ -63,12 +63,14 @@ TESSERA_FN VantageOf<F> vantage_of(const PackedVantageOf<F>& packed) {
 template <class F>
 struct PathStateOf {
     SamplerOf<WordOf<F>> sampler;
-    WordOf<F> depth;           // scatterings so far
+    WordOf<F> depth;           // surfaces that it has left
+    WordOf<F> passes;          // panes among them that it went straight through
     RayOf<F> ray;
     F width;         // of the ray's cone, where it left a surface; not set for a camera ray
     Vector3<F> throughput;
     Vector3<F> radiance;
-    // per steradian with which the last scattering chose the ray; 0 for a camera ray
+    // per steradian with which the last scattering chose the ray; 0 for a ray of the camera, which
+    // may have gone through panes
     F pdf;
     // between that ray and the shading normal it left, 0 where it went through; 0 for a camera ray
     F cosine;
@@ -76,6 +78,11 @@ struct PathStateOf {
     WordOf<F> media;           // around the ray: the nest of medium.h
 };
 typedef PathStateOf<float> PathState;
+
+template <class F>
+TESSERA_FN WordOf<F> scatterings_of(const PathStateOf<F>& state) {
+    return state.depth - state.passes;
+}
 
 // Of the directions about a scattered ray that it stands for, the share that its cone takes in,
 // across; and how wide it may be.
@@ -89,9 +96,16 @@ TESSERA_FN Cone scattered_cone(float width, float pdf) {
     return cone(width, min_(spread, CONE_SPREAD_MAX));
 }
 
+// Cone of a ray that has left a surface: scattered, or straight through a pane and still the
+// camera's.
+TESSERA_FN Cone later_cone(const SceneView& scene, const UnitParams& unit, float width, float pdf) {
+    if (pdf > 0.0f) return scattered_cone(width, pdf);
+    return cone(width, camera_cone(scene.camera, unit.frame_height).spread);
+}
+
 TESSERA_FN Cone cone_of(const SceneView& scene, const UnitParams& unit, const PathState& state) {
     return state.depth == 0 ? camera_cone(scene.camera, unit.frame_height)
-                            : scattered_cone(state.width, state.pdf);
+                            : later_cone(scene, unit, state.width, state.pdf);
 }
 
 // Radiance on its way through a shadow ray.

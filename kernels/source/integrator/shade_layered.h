@@ -73,6 +73,17 @@ TESSERA_FN void pass_hidden(PathState& state, Vec3 position, Vec3 away, u32 behi
     state.media = behind;
 }
 
+// Goes straight through a pane, as if the ray went on: what chose its direction stays what it was,
+// so that a light behind is weighted as one in the open. False where the path ends.
+TESSERA_FN bool pass_pane(PathState& state, const LayeredHit& hit, Vec3 weight) {
+    state.throughput = state.throughput * weight;
+    state.depth += 1;
+    state.passes = min_u32(state.passes + 1, PASSES_MAX);
+    state.ray.origin = offset_ray_origin(hit.point.position, -hit.point.geometric);
+    state.ray.t_max = FAR_LIMIT;
+    return !is_black(state.throughput);
+}
+
 // A light that the surface may see.
 struct LayeredLight {
     LightSample light;
@@ -155,16 +166,23 @@ TESSERA_FN LayeredBsdf layered_bsdf_at(const SceneView& scene, const Material& m
     hit.basis = frame.basis;
     const float ior = layered_ior(scene, material, layers, state);
     const bool leaves = layers.medium != 0 && !front;
-    const float ratio = leaves ? ior_around(scene, hit.media_behind, state) / ior
-                               : ior / ior_around(scene, hit.media_here, state);
+    float ratio = leaves ? ior_around(scene, hit.media_behind, state) / ior
+                         : ior / ior_around(scene, hit.media_here, state);
+    if (may_be_pane(material)) ratio = ior;  // as straight_share
     Vec3 coat_normal = vec3(0.0f, 0.0f, 1.0f);
     if (layers.clearcoat > 0.0f)
         coat_normal =
             local_from_world(hit.basis, coat_normal_at(scene, layers, corners, hit.point.geometric,
                                                        front ? 1.0f : -1.0f, wo_world));
-    return make_layered(
-        layered_surface(hit.point, layers, texels, ratio, frame.strength, coat_normal),
-        local_from_world(hit.basis, wo_world));
+    LayeredSurface surface =
+        layered_surface(hit.point, layers, texels, ratio, frame.strength, coat_normal);
+    surface.is_pane = is_pane_here(material, surface);
+    return make_layered(surface, local_from_world(hit.basis, wo_world));
+}
+
+// Whether a path that scatters no more may still go straight through the surface.
+TESSERA_FN bool may_pass(const SurfaceHit& surface, const PathState& state) {
+    return may_be_pane(*surface.material) && state.passes < PASSES_MAX;
 }
 
 // Does what shade of stages.h does, for a hit that takes_layers.
@@ -179,7 +197,7 @@ TESSERA_RARE_FN bool shade_layered(const SceneView& scene, const UnitParams& uni
     const float facing = dot(geometric, surface.wo_world);
     state.throughput = state.throughput * medium_transmittance(scene, state.media, met.t);
     shade_emission(scene, unit, state, surface, facing);
-    if (ends_at(unit, state, surface)) return false;
+    if (ends_at(unit, state, surface) && !may_pass(surface, state)) return false;
 
     const bool front = !(facing < 0.0f);
     const Crossing crossing =
@@ -192,16 +210,24 @@ TESSERA_RARE_FN bool shade_layered(const SceneView& scene, const UnitParams& uni
     LayeredHit hit;
     hit.media_here = state.media;
     hit.media_behind = crossing.behind;
-    if (!shade_point(scene, unit, surface, state, first, hit.point)) return false;
+    const bool scatters = shade_point(scene, unit, surface, state, first, hit.point);
+    if (!scatters && !may_pass(surface, state)) return false;
 
     const LayeredBsdf bsdf =
         layered_bsdf_at(scene, material, surface.corners, surface.wo_world, front, state, hit);
+    // After its last scattering a path only looks for what shines, through panes too.
+    if (!scatters) return bsdf.is_pane && pass_pane(state, hit, pane_share(bsdf));
+    const PackedVantage vantage = state.vantage;
     const Bits2 choice = draw_bits(state.sampler, scatter_dimension(state.depth, SCATTER_CHOICE));
     const LayeredLight light = layered_light(scene, state, hit, choice.x);
     const Vec2 random = draw(state.sampler, scatter_dimension(state.depth, SCATTER_DIRECTION));
     const LobeDirection chosen = layered_direction(bsdf, unit_from_bits(choice.y), random);
     const TwoValues values = evaluate_two(bsdf, light.wi, chosen.wi);
     shadow = layered_shadow(scene, unit, state, hit, light, values.first);
+    if (bsdf.is_pane && chosen.lobe == LOBE_TRANSMISSION) {
+        state.vantage = vantage;
+        return pass_pane(state, hit, pane_share(bsdf) * (1.0f / bsdf.share[LOBE_TRANSMISSION]));
+    }
     return layered_scatter(state, hit, layered_sample_of(chosen, values.second));
 }
 

@@ -29,7 +29,7 @@ TESSERA_FN void add_emission(const UnitParams& unit, PathStateOf<F>& state, cons
                              Same<F> weight) {
     if (unit.clamp > 0.0f)
         state.radiance =
-            state.radiance + clamped_light<F>(unit, light * weight, !(state.depth <= 1u));
+            state.radiance + clamped_light<F>(unit, light * weight, !(scatterings_of(state) <= 1u));
     else
         state.radiance = fma3(light, weight, state.radiance);
 }
@@ -59,6 +59,15 @@ TESSERA_FN SurfaceHit surface_hit(const SceneView& scene, const UnitParams& unit
     return surface;
 }
 
+// Square of the way from where the last scattering chose a light to the surface, straight through
+// all panes.
+TESSERA_FN float squared_way(const SceneView& scene, const PathState& state, float distance) {
+    if (scene.pane_count == 0) return distance * distance;
+    const Vec3 way =
+        fma3(state.ray.direction, distance, state.ray.origin) - state.vantage.point;
+    return dot(way, way);
+}
+
 // Adds what the surface itself emits towards the path. `facing`: cosine of the angle between the
 // front side's normal and the path.
 TESSERA_FN void shade_emission(const SceneView& scene, const UnitParams& unit, PathState& state,
@@ -67,10 +76,11 @@ TESSERA_FN void shade_emission(const SceneView& scene, const UnitParams& unit, P
     const Material& material = *surface.material;
     if (is_black(vec3_from(material.emission)) || !emits_towards(triangle, facing)) return;
     float weight = 1.0f;
-    if (state.depth > 0 && triangle.light != NONE) {
+    if (state.pdf > 0.0f && triangle.light != NONE) {
         const float picked = light_probability(scene, vantage_of(state.vantage), triangle.light);
-        const float pdf = triangle_pdf(scene.lights[triangle.light], picked,
-                                       surface.distance * surface.distance, abs_(facing));
+        const float pdf =
+            triangle_pdf(scene.lights[triangle.light], picked,
+                         squared_way(scene, state, surface.distance), abs_(facing));
         weight = mis_weight(state.pdf, pdf);
     }
     add_emission(unit, state,
@@ -83,7 +93,7 @@ TESSERA_FN bool is_unlit(const SurfaceHit& surface) {
 
 // Whether the path ends at a surface of which only the emission counts.
 TESSERA_FN bool ends_at(const UnitParams& unit, const PathState& state, const SurfaceHit& surface) {
-    return (is_unlit(surface) || state.depth >= unit.depth) && state.depth > 0;
+    return (is_unlit(surface) || scatterings_of(state) >= unit.depth) && state.pdf > 0.0f;
 }
 
 // How a path that is kept whole takes what its first surface says; arrays of paths have their own
@@ -108,8 +118,8 @@ TESSERA_FN bool shade_point(const SceneView& scene, const UnitParams& unit,
     point = surface_point(scene, *surface.triangle, *surface.material, surface.corners,
                           surface.geometric, surface.wo_world);
     if (state.depth == 0 && unit.aovs != 0) keep_first(first, first_of(scene, point));
-    if (is_unlit(surface)) state.radiance = state.radiance + point.base_color;
-    return !is_unlit(surface) && state.depth < unit.depth;
+    if (is_unlit(surface)) state.radiance = fma3(state.throughput, point.base_color, state.radiance);
+    return !is_unlit(surface) && scatterings_of(state) < unit.depth;
 }
 
 // A light sample, and where its shadow ray starts on the side of the geometric normal.
@@ -145,7 +155,7 @@ TESSERA_FN void make_shadow_ray(const UnitParams& unit, const PathStateOf<F>& st
     const F weight = select(light.delta, 1.0f, mis_weight(light.pdf, scattered.pdf));
     shadow.radiance = state.throughput * scattered.value * arriving * (weight / light.pdf);
     if (unit.clamp > 0.0f)
-        shadow.radiance = clamped_light<F>(unit, shadow.radiance, !(state.depth == 0u));
+        shadow.radiance = clamped_light<F>(unit, shadow.radiance, !(scatterings_of(state) == 0u));
     shadow.wanted = seen && !is_black(shadow.radiance);
     shadow.ray.origin = origin;
     shadow.ray.direction = light.direction;

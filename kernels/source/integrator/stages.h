@@ -15,6 +15,7 @@ TESSERA_FN PathStateOf<F> generate_at(const SceneView& scene, const UnitParams& 
     PathStateOf<F> state;
     state.sampler = make_sampler(key, sample);
     state.depth = 0u;
+    state.passes = 0u;
     const Vector2<F> offset = filter_sample(unit.filter, draw(state.sampler, DIMENSION_PIXEL));
     const bool lens = scene.camera.kind == CAMERA_PERSPECTIVE && scene.camera.lens_radius > 0.0f;
     Vector2<F> aperture = vec2<F>(0.0f, 0.0f);
@@ -52,7 +53,7 @@ template <class F>
 TESSERA_FN void shade_miss(const SceneView& scene, const UnitParams& unit, PathStateOf<F>& state) {
     const Environment& environment = scene.environment;
     if (!environment.present) return;
-    const auto scattered = !(state.depth == 0u);
+    const auto scattered = !(state.pdf == 0.0f);
     const bool lit = any(scattered) && environment.light != NONE;
     EnvironmentValue<F> value;
     if (environment_is_map(environment)) {
@@ -154,8 +155,21 @@ TESSERA_FN float trace_shadow(const SceneView& scene, const Hierarchy& hierarchy
     return transmittance_of(optical_depth_along(scene, hierarchy, ray, width));
 }
 
+// The same for each channel, in a scene with panes.
+template <class Hierarchy>
+TESSERA_FN Vec3 trace_shadow_panes(const SceneView& scene, const Hierarchy& hierarchy,
+                                   const Ray& ray, float width) {
+    return transmittances_of(optical_depths_along(scene, hierarchy, ray, width));
+}
+
 TESSERA_FN Vec3 add_light(Vec3 radiance, Vec3 of_light, float share) {
     return share > 0.0f ? fma3(of_light, share, radiance) : radiance;
+}
+
+TESSERA_FN Vec3 add_light(Vec3 radiance, Vec3 of_light, Vec3 share) {
+    return vec3(share.x > 0.0f ? fma_(of_light.x, share.x, radiance.x) : radiance.x,
+                share.y > 0.0f ? fma_(of_light.y, share.y, radiance.y) : radiance.y,
+                share.z > 0.0f ? fma_(of_light.z, share.z, radiance.z) : radiance.z);
 }
 
 TESSERA_FN u32 put3(FilmSample& sample, u32 at, Vec3 value) {

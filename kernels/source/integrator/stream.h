@@ -90,6 +90,7 @@ TESSERA_SMALL_FN PathStateOf<Lanes> gather_state(const Group& group) {
     state.sampler.key = gather_words(group, TESSERA_OF(state.sampler.key));
     state.sampler.reversed_index = gather_words(group, TESSERA_OF(state.sampler.reversed_index));
     state.depth = gather_words(group, TESSERA_OF(state.depth));
+    state.passes = gather_words(group, TESSERA_OF(state.passes));
     state.ray.direction = gather3(group, TESSERA_OF(state.ray.direction));
     state.throughput = gather3(group, TESSERA_OF(state.throughput));
     state.radiance = gather3(group, TESSERA_OF(state.radiance));
@@ -266,6 +267,19 @@ TESSERA_FN void shadow_all(const SceneView& scene, Stream& stream, const Sorted&
     }
 }
 
+// The same in a scene with panes.
+TESSERA_RARE_FN void shadow_all_panes(const SceneView& scene, Stream& stream, const Sorted& sorted,
+                                      RayCounts& counts) {
+    for (u32 at = 0; at < sorted.shadowed.count; at++) {
+        StreamPath& path = stream.path[sorted.shadowed.place[at]];
+        if (!path.shadow.wanted) continue;
+        counts.any += 1;
+        const Vec3 share =
+            trace_shadow_panes(scene, WideHierarchy(), path.shadow.ray, path.state.width);
+        path.state.radiance = add_light(path.state.radiance, path.shadow.radiance, share);
+    }
+}
+
 // Adds all samples of a unit to its film.
 TESSERA_FN void render_unit(const SceneView& scene, const UnitParams& unit, i64* film,
                             RayCounts& counts) {
@@ -282,7 +296,8 @@ TESSERA_FN void render_unit(const SceneView& scene, const UnitParams& unit, i64*
             0;
         extend_all(scene, unit, stream, sorted, counts);
         shade_all(scene, unit, stream, sorted);
-        shadow_all(scene, stream, sorted, counts);
+        if (scene.pane_count == 0) shadow_all(scene, stream, sorted, counts);
+        else shadow_all_panes(scene, stream, sorted, counts);
         for (u32 at = 0; at < sorted.ended.count; at++)
             end_path(unit, stream, sorted.ended.place[at], film, counts);
     }

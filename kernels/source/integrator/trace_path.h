@@ -24,8 +24,12 @@ TESSERA_FN u32 trace_path(const SceneView& scene, const Hierarchy& hierarchy,
                                    : shade(scene, unit, hit, state, shadow, first);
         if (shadow.wanted) {
             counts.any += 1;
-            state.radiance = add_light(state.radiance, shadow.radiance,
-                                       trace_shadow(scene, hierarchy, shadow.ray, state.width));
+            const Ray& ray = shadow.ray;
+            state.radiance =
+                Layered ? add_light(state.radiance, shadow.radiance,
+                                    trace_shadow_panes(scene, hierarchy, ray, state.width))
+                        : add_light(state.radiance, shadow.radiance,
+                                    trace_shadow(scene, hierarchy, ray, state.width));
         }
         if (!alive) break;
     }

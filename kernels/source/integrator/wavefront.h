@@ -36,6 +36,7 @@ struct PathArrays {
     Quad* shadow_radiance;   // as well; the path's slot
     // slots of the paths alive, at even and at odd depths; at depth 0 all are
     u32* queue[2];
+    u32* passes;  // of scenes with panes
     // albedo and depth, normal, position: three arrays one after another; null without AOVs
     Quad* first;
 };
@@ -62,10 +63,10 @@ struct alignas(16) BatchParams {
     u32 path_count;
     u32 depth;            // of this launch
     u32 capacity;         // of the arrays, >= path_count
-    u32 reserved[3];
+    u32 reserved[5];
 };
 
-static_assert(sizeof(BatchParams) == sizeof(DeviceScene) + 208,
+static_assert(sizeof(BatchParams) == sizeof(DeviceScene) + 224,
               "mirrored in kernels/src/cuda/params.rs");
 
 TESSERA_FN Quad quad(Vec3 xyz, float w) {
@@ -124,6 +125,7 @@ TESSERA_FN void store_ray(const BatchParams& batch, u32 slot, const PathState& s
     batch.paths.direction[slot] = quad(state.ray.direction, state.pdf);
     batch.paths.throughput[slot] = quad(state.throughput, state.cosine);
     batch.paths.vantage[slot] = quad(state.vantage.point, float_from_bits(state.vantage.normal));
+    if (batch.scene.view.pane_count != 0) batch.paths.passes[slot] = state.passes;
 }
 
 TESSERA_FN PathState load_state(const BatchParams& batch, u32 slot) {
@@ -134,6 +136,7 @@ TESSERA_FN PathState load_state(const BatchParams& batch, u32 slot) {
     PathState state;
     state.sampler = make_sampler(place.key, place.sample);
     state.depth = batch.depth;
+    state.passes = batch.scene.view.pane_count != 0 ? batch.paths.passes[slot] : 0;
     state.ray.origin = xyz(origin);
     state.ray.t_max = batch.depth == 0 ? origin.w : FAR_LIMIT;
     state.width = batch.depth == 0 ? 0.0f : origin.w;
@@ -202,7 +205,7 @@ TESSERA_FN void stage_extend(const BatchParams& batch, u32 at) {
     ray.direction = xyz(direction);
     const PathPlace place = place_of(batch, slot);
     const Cone cone = first ? camera_cone(batch.scene.view.camera, batch.unit.frame_height)
-                            : scattered_cone(origin.w, direction.w);
+                            : later_cone(batch.scene.view, batch.unit, origin.w, direction.w);
     const Coverage coverage = coverage_of(make_sampler(place.key, place.sample), batch.depth, cone);
     Hit hit;
     const bool found =
@@ -302,23 +305,51 @@ TESSERA_FN void store_shadow(const BatchParams& batch, u32 at, u32 slot, const S
     batch.paths.shadow_radiance[at] = quad(shadow.radiance, float_from_bits(slot));
 }
 
-TESSERA_FN void stage_shadow(const BatchParams& batch, u32 at) {
-    const Quad direction = batch.paths.shadow_direction[at];
-    const u32 slot = bits_from_float(batch.paths.shadow_radiance[at].w);
-    const Quad origin = batch.paths.origin[slot];
+// A shadow ray of the queue.
+struct QueuedShadow {
+    u32 slot;  // of its path
     Ray ray;
-    ray.origin = xyz(origin);
-    ray.direction = xyz(direction);
-    ray.t_max = abs_(direction.w);
+    float width;
+};
+
+TESSERA_FN QueuedShadow queued_shadow(const BatchParams& batch, u32 at) {
+    const Quad direction = batch.paths.shadow_direction[at];
+    QueuedShadow shadow;
+    shadow.slot = bits_from_float(batch.paths.shadow_radiance[at].w);
+    const Quad origin = batch.paths.origin[shadow.slot];
+    shadow.width = origin.w;
+    shadow.ray.origin = xyz(origin);
+    shadow.ray.direction = xyz(direction);
+    shadow.ray.t_max = abs_(direction.w);
     if (direction.w < 0.0f) {
-        const StoredHit hit = batch.paths.hit[slot];
-        ray.origin = shadow_origin(batch.scene.view, hit.triangle, hit.u, hit.v, ray.direction);
+        const StoredHit hit = batch.paths.hit[shadow.slot];
+        shadow.ray.origin =
+            shadow_origin(batch.scene.view, hit.triangle, hit.u, hit.v, shadow.ray.direction);
     }
-    const float share = trace_shadow(batch.scene.view, batch.scene.hierarchy, ray, origin.w);
-    if (!(share > 0.0f)) return;
+    return shadow;
+}
+
+// Adds a light sample to its path, as much of it as gets here.
+template <class Share>
+TESSERA_FN void add_shadow(const BatchParams& batch, u32 at, u32 slot, Share share) {
     const Quad before = batch.paths.radiance[slot];
     batch.paths.radiance[slot] =
         quad(add_light(xyz(before), xyz(batch.paths.shadow_radiance[at]), share), before.w);
+}
+
+TESSERA_FN void stage_shadow(const BatchParams& batch, u32 at) {
+    const QueuedShadow shadow = queued_shadow(batch, at);
+    const float share =
+        trace_shadow(batch.scene.view, batch.scene.hierarchy, shadow.ray, shadow.width);
+    if (share > 0.0f) add_shadow(batch, at, shadow.slot, share);
+}
+
+// The same in a scene with panes.
+TESSERA_FN void stage_shadow_panes(const BatchParams& batch, u32 at) {
+    const QueuedShadow shadow = queued_shadow(batch, at);
+    const Vec3 share =
+        trace_shadow_panes(batch.scene.view, batch.scene.hierarchy, shadow.ray, shadow.width);
+    if (!is_black(share)) add_shadow(batch, at, shadow.slot, share);
 }
 
 TESSERA_FN void stage_finish(const BatchParams& batch, u32 slot) {

@@ -25,7 +25,9 @@ TESSERA_FN float surface_opacity(const SceneView& scene, const Material& materia
 
 // The same of a hit, for a ray whose cone is `width` metres wide there.
 TESSERA_FN float hit_opacity(const SceneView& scene, const Hit& hit, float width) {
-    return surface_opacity(scene, material_at(scene, hit.triangle),
+    const Material& material = material_at(scene, hit.triangle);
+    if (material.alpha_mode == ALPHA_OPAQUE) return 1.0f;
+    return surface_opacity(scene, material,
                            corners_of(scene, hit.triangle, hit.u, hit.v, width));
 }
 

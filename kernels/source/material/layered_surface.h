@@ -6,6 +6,15 @@
 #include "material/material.h"
 #include "medium/medium.h"
 
+// Perceptual roughness, its texture applied, up to which thin glass is a pane: light goes straight
+// through, and shadow rays with it. The lobe of rougher glass is more than a degree wide.
+const float PANE_ROUGHNESS = 0.1f;
+
+// Whether a material may be a pane somewhere; its roughness decides where.
+TESSERA_FN bool may_be_pane(const Material& material) {
+    return (material.flags & MATERIAL_PANE) != 0;
+}
+
 // What every texture of Layers says at a point; white where there is none.
 struct LayersTexels {
     Vec4 at[LAYERS_TEXTURES];
@@ -18,6 +27,10 @@ TESSERA_FN LayersTexels layers_texels(const SceneView& scene, const Layers& laye
     for (u32 which = 0; which < LAYERS_TEXTURES; ++which)
         texels.at[which] = texture_or_white(scene, corners, layers.textures[which]);
     return texels;
+}
+
+TESSERA_FN bool is_pane_here(const Material& material, const LayeredSurface& surface) {
+    return may_be_pane(material) && surface.roughness <= PANE_ROUGHNESS;
 }
 
 // The frame in which the surface is lit: of the shading normal, and where there is a grain with its
@@ -81,7 +94,7 @@ TESSERA_FN void layered_dielectric(const Layers& layers, const LayersTexels& tex
     surface.f0 = vec3(min_(f0.x, 1.0f), min_(f0.y, 1.0f), min_(f0.z, 1.0f)) * surface.f90;
 }
 
-// All of it. `ratio` is the index behind the surface over the one before it, `coat_normal` in the
+// All of it but whether it is a pane. `ratio` is the index behind the surface over the one before it, `coat_normal` in the
 // frame of the grain.
 TESSERA_FN LayeredSurface layered_surface(const SurfacePoint& point, const Layers& layers,
                                           const LayersTexels& texels, float ratio, float anisotropy,
@@ -110,5 +123,6 @@ TESSERA_FN LayeredSurface layered_surface(const SurfacePoint& point, const Layer
               texels.at[LAYERS_IRIDESCENCE_THICKNESS].y);
     surface.eta = ratio;
     surface.refracts = layers.medium != 0;
+    surface.is_pane = false;
     return surface;
 }

@@ -53,13 +53,14 @@ TESSERA_FN PathState state_from(Vec3 direction, u32 key, u32 index, u32 depth) {
     PathState state;
     state.sampler = make_sampler(key, index);
     state.depth = depth;
+    state.passes = key & 1u & depth;
     state.ray.origin = splat(0.0f);
     state.ray.direction = direction;
     state.ray.t_max = FAR_LIMIT;
     state.width = unit_width(key);
     state.throughput = splat(1.0f);
     state.radiance = splat(0.0f);
-    state.pdf = 0.5f;
+    state.pdf = depth == state.passes ? 0.0f : 0.5f;
     state.cosine = 0.5f;
     state.vantage = pack_vantage(splat(0.25f), direction);
     state.media = 0;

@@ -190,6 +190,8 @@ static const u32 LAYOUT[] = {
     OF(SceneView, media),
     OF(SceneView, instance_count),
     OF(SceneView, medium_count),
+    OF(SceneView, pane_count),
+    OF(SceneView, reserved),
     SIZES(UnitParams),
     OF(UnitParams, frame_width),
     OF(UnitParams, frame_height),
@@ -464,6 +466,7 @@ static LayeredBsdf layered_of(const float* numbers, const float* wo) {
     surface.film.thickness = numbers[23];
     surface.eta = numbers[24];
     surface.refracts = numbers[25] != 0.0f;
+    surface.is_pane = false;
     return make_layered(surface, vec3_from(wo));
 }
 

@@ -326,6 +326,7 @@ TESSERA_FN LayeredSurface surface_from(const Words& w) {
     surface.film.ior = 1.0f + real(w, 6);
     surface.film.thickness = 600.0f * real(w, 14);
     surface.refracts = real(w, 15) > 0.25f;
+    surface.is_pane = !surface.refracts && surface.roughness <= PANE_ROUGHNESS;
     surface.eta = fma_(2.0f, real(w, 15), 0.3f);
     return surface;
 }

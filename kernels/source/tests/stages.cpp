@@ -28,7 +28,7 @@ static void shade_all(const BatchParams& batch, bool layered) {
 }
 
 // What the kernel of device_kernels.h does, by one thread: 1 generate, 2 extend, 3 shade, 4 shadow,
-// 5 finish, 6 shade layered. Fetched counts stay 0.
+// 5 finish, 6 shade layered, 7 shadow with panes. Fetched counts stay 0.
 extern "C" void tessera_test_stage(u32 kernel, const BatchParams* params) {
     const BatchParams& batch = *params;
     StageCounts* stage = batch.stages + batch.depth;
@@ -45,6 +45,9 @@ extern "C" void tessera_test_stage(u32 kernel, const BatchParams* params) {
     } else if (kernel == 4) {
         batch.counts->any += stage->shadows;
         for (u32 at = 0; at < stage->shadows; ++at) stage_shadow(batch, at);
+    } else if (kernel == 7) {
+        batch.counts->any += stage->shadows;
+        for (u32 at = 0; at < stage->shadows; ++at) stage_shadow_panes(batch, at);
     } else if (kernel == 5) {
         for (u32 slot = 0; slot < batch.path_count; ++slot) stage_finish(batch, slot);
     }

@@ -93,6 +93,8 @@ impl SceneImage {
             media: self.offsets[MEDIA],
             instance_count: view.instance_count,
             medium_count: view.medium_count,
+            pane_count: view.pane_count,
+            reserved: view.reserved,
             hierarchy: [self.offsets[HIERARCHY], self.offsets[HIERARCHY + 1]],
         }
     }

@@ -73,11 +73,13 @@ pub enum Kernel {
     RenderLayered,
     /// Shades the hits that [`Kernel::Shade`] leaves in scenes that have layers.
     ShadeLayered,
+    /// Does the work of [`Kernel::Shadow`] for scenes that have panes.
+    ShadowPanes,
 }
 
 impl Kernel {
     /// Every kernel that a plan may launch.
-    pub const ALL: [Kernel; 8] = [
+    pub const ALL: [Kernel; 9] = [
         Kernel::RenderPaths,
         Kernel::Generate,
         Kernel::Extend,
@@ -86,6 +88,7 @@ impl Kernel {
         Kernel::Finish,
         Kernel::RenderLayered,
         Kernel::ShadeLayered,
+        Kernel::ShadowPanes,
     ];
 
     /// Returns the kernel's name in the PTX.
@@ -99,6 +102,7 @@ impl Kernel {
             Kernel::Finish => "tessera_finish",
             Kernel::RenderLayered => "tessera_render_layered",
             Kernel::ShadeLayered => "tessera_shade_layered",
+            Kernel::ShadowPanes => "tessera_shadow_panes",
         }
     }
 }

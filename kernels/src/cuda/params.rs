@@ -41,6 +41,8 @@ pub struct DeviceScene {
     pub(crate) media: u64,
     pub(crate) instance_count: u32,
     pub(crate) medium_count: u32,
+    pub(crate) pane_count: u32,
+    pub(crate) reserved: [u32; 3],
     /// Nodes and triangles of the compressed hierarchy.
     pub(crate) hierarchy: [u64; 2],
 }
@@ -118,6 +120,7 @@ pub(crate) struct PathArrays {
     pub(crate) shadow_direction: u64,
     pub(crate) shadow_radiance: u64,
     pub(crate) queue: [u64; 2],
+    pub(crate) passes: u64,
     pub(crate) first: u64,
 }
 
@@ -136,7 +139,7 @@ pub(crate) struct BatchParams {
     pub(crate) path_count: u32,
     pub(crate) depth: u32,
     pub(crate) capacity: u32,
-    pub(crate) reserved: [u32; 3],
+    pub(crate) reserved: [u32; 5],
 }
 
-const _: () = assert!(size_of::<BatchParams>() == size_of::<DeviceScene>() + 208);
+const _: () = assert!(size_of::<BatchParams>() == size_of::<DeviceScene>() + 224);

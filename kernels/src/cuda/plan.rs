@@ -4,7 +4,7 @@
 use super::Kernel;
 use super::params::{BatchParams, DeviceScene, PathArrays};
 use crate::host::{RayCounts, RenderError, check_unit};
-use tessera_layout::UnitParams;
+use tessera_layout::{PASSES_MAX, UnitParams};
 
 /// Fewest paths in flight of a plan.
 pub const PATHS_IN_FLIGHT_MIN: u32 = 1 << 10;
@@ -155,11 +155,11 @@ impl Plan {
         Workspace::of(self, 0).bytes
     }
 
-    /// Returns the device memory for each path in flight, in bytes. In the staged shape it is 136,
-    /// or 184 with AOVs; in the compact shape it is 0.
+    /// Returns the device memory for each path in flight, in bytes. In the staged shape it is 140,
+    /// or 188 with AOVs; in the compact shape it is 0.
     pub fn path_bytes(&self) -> u64 {
         let quads = if self.unit.aovs == 0 { 8 } else { 11 };
-        if self.shape == Shape::Staged { quads * QUAD_BYTES + 2 * 4 } else { 0 }
+        if self.shape == Shape::Staged { quads * QUAD_BYTES + 3 * 4 } else { 0 }
     }
 
     /// Returns the size of the film in bytes. The film is at the workspace's start, as planar `i64`
@@ -177,10 +177,10 @@ impl Plan {
         u64::from(self.unit.width) * u64::from(self.unit.height)
     }
 
-    /// Returns the size of the stages' counts in bytes: one for each depth, and one for the paths
-    /// alive after the last.
+    /// Returns the size of the stages' counts in bytes: one for each depth, panes included, and one
+    /// for the paths alive after the last.
     fn stages_bytes(&self) -> u64 {
-        (u64::from(self.unit.depth) + 2) * STAGE_COUNTS_BYTES
+        (u64::from(self.unit.depth + PASSES_MAX) + 2) * STAGE_COUNTS_BYTES
     }
 
     /// Returns the commands in order, for a scene on the device and a workspace at an address.
@@ -217,7 +217,7 @@ impl Plan {
             path_count,
             depth: 0,
             capacity: self.paths,
-            reserved: [0; 3],
+            reserved: [0; 5],
         }
     }
 
@@ -235,17 +235,20 @@ impl Plan {
             let kernel = if is_layered { Kernel::RenderLayered } else { Kernel::RenderPaths };
             return vec![launch(kernel, all, 0)];
         }
+        let has_panes = params.scene.pane_count != 0;
+        let shadow = if has_panes { Kernel::ShadowPanes } else { Kernel::Shadow };
+        let last = self.unit.depth + if has_panes { PASSES_MAX } else { 0 };
         let mut steps = vec![Step::Zero { address: params.stages, bytes: self.stages_bytes() }];
         steps.push(launch(Kernel::Generate, all, 0));
-        for depth in 0..=self.unit.depth {
+        for depth in 0..=last {
             steps.push(launch(Kernel::Extend, resident(TRACE_BLOCKS), depth));
             steps.push(launch(Kernel::Shade, resident(SHADE_BLOCKS), depth));
             if is_layered {
                 steps.push(launch(Kernel::ShadeLayered, resident(SHADE_BLOCKS), depth));
             }
-            if depth < self.unit.depth {
+            if depth < last {
                 // the last edge has no light sample
-                steps.push(launch(Kernel::Shadow, resident(TRACE_BLOCKS), depth));
+                steps.push(launch(shadow, resident(TRACE_BLOCKS), depth));
             }
         }
         steps.push(launch(Kernel::Finish, all, 0));
@@ -288,6 +291,7 @@ impl Workspace {
                 shadow_direction: part(quads),
                 shadow_radiance: part(quads),
                 queue: [part(paths * 4), part(paths * 4)],
+                passes: part(paths * 4),
                 first: if plan.unit.aovs == 0 { 0 } else { part(3 * quads) },
             };
         }

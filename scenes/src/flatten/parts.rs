@@ -18,7 +18,8 @@ pub(crate) struct Parts<'a> {
 /// Returns the flags that a material gives to its triangles.
 pub(crate) fn flags_of(material: &Material) -> u32 {
     let mut flags = 0;
-    if material.alpha_mode != AlphaMode::Opaque as u32 {
+    if material.alpha_mode != AlphaMode::Opaque as u32 || material.flags & material_flags::PANE != 0
+    {
         flags |= triangle_flags::ALPHA;
     }
     if material.flags & material_flags::DOUBLE_SIDED != 0 {

@@ -61,6 +61,9 @@ pub(crate) fn read_all(
                     format!("is one of more than {} materials with extensions", LAYERS_MAX - 1);
                 return Err(document.invalid(format!("materials[{index}]"), problem));
             }
+            if found.1.is_none() && found.0.may_be_pane(&material) {
+                material.flags |= material_flags::PANE;
+            }
             material.layers = layered.add(document, index, found)?;
         }
         materials.push(material);

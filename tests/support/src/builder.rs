@@ -132,6 +132,9 @@ impl Builder {
             self.media.push(Medium::AIR);
         }
         material.layers = self.layers.len() as u32;
+        if layers.may_be_pane(&material) {
+            material.flags |= material_flags::PANE;
+        }
         self.layers.push(layers);
         self.add_material(material)
     }
@@ -165,7 +168,7 @@ impl Builder {
     fn triangle(&mut self, corners: [[f32; 3]; 4], order: [usize; 3], first: u32, material: u32) {
         let look = &self.materials[material as usize];
         let mut flags = 0;
-        if look.alpha_mode != AlphaMode::Opaque as u32 {
+        if look.alpha_mode != AlphaMode::Opaque as u32 || look.flags & material_flags::PANE != 0 {
             flags |= triangle_flags::ALPHA;
         }
         if look.flags & material_flags::DOUBLE_SIDED != 0 {

@@ -20,6 +20,8 @@ pub mod layers;
 #[cfg(feature = "library")]
 pub mod library;
 #[cfg(feature = "scenes")]
+pub mod panes;
+#[cfg(feature = "scenes")]
 pub mod scenes;
 #[cfg(feature = "scenes")]
 pub mod steep_textures;

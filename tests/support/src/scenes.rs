@@ -3,6 +3,7 @@
 
 use crate::builder::*;
 use crate::layers::{vitrine, wardrobe};
+use crate::panes::greenhouse;
 use crate::steep_textures::steep_textures;
 pub use crate::studio::{Noise, bright, look, texture, used};
 use std::sync::Arc;
@@ -43,6 +44,11 @@ pub fn sized(size: u32) -> Vec<Case> {
         case("thicket", thicket(), unit(3, 7, PixelFilter::BlackmanHarris, 15)),
         case("steep textures", steep_textures(), unit(3, 5, PixelFilter::Gaussian, 15)),
         case("vitrine", vitrine(), UnitParams { clamp: 0.5, ..unit(3, 8, PixelFilter::Box, 15) }),
+        case(
+            "greenhouse",
+            greenhouse(),
+            UnitParams { clamp: 2.0, ..unit(3, 4, PixelFilter::Box, 15) },
+        ),
         case("wardrobe", wardrobe(), unit(3, 4, PixelFilter::Gaussian, 15)),
         case(
             "sky",

@@ -10,6 +10,7 @@ use tessera_kernels::host::best_isa;
 use tessera_layout::UnitParams;
 use tessera_ptx::{Limits, LoadedModule, Machine, Module, Settings};
 use tessera_support::builder::*;
+use tessera_support::panes::greenhouse;
 
 /// A stream whose device is the interpreter.
 struct Interpreter {
@@ -124,6 +125,19 @@ fn a_scene_with_instances_gives_the_hosts_film() {
 }
 
 #[test]
+fn a_scene_with_panes_gives_the_hosts_film() {
+    let scene = greenhouse();
+    let unit = UnitParams { clamp: 4.0, depth: 3, ..whole(16, 12, 4, 3) };
+    let mut queue = Interpreter::new(KernelSet::Plain);
+    let (_, on_device) = cuda::upload(&mut queue, &SceneImage::of(&scene)).unwrap();
+    for shape in [Shape::Compact, Shape::Staged] {
+        let plan = Plan::new(&unit, &DEVICE, 1 << 20).unwrap().in_shape(shape);
+        let made = cuda::render_unit(&mut queue, &on_device, &plan).unwrap();
+        assert_eq!(made, sums(best_isa(), &scene, &unit), "{shape:?}");
+    }
+}
+
+#[test]
 fn a_scene_without_triangles_is_its_environment() {
     let mut builder = Builder::default();
     builder.constant([0.25, 0.5, 1.0]);
@@ -144,7 +158,7 @@ fn a_plan_fits_what_it_says() {
     assert_eq!(plan(1 << 20, &small()).shape(), Shape::Compact);
     let large = plan(1 << 20, &unit);
     assert_eq!((large.shape(), large.paths_in_flight()), (Shape::Staged, 40 * 40 * 64));
-    for (aovs, bytes) in [(0, 136), (15, 184)] {
+    for (aovs, bytes) in [(0, 140), (15, 188)] {
         let plan = plan(1 << 20, &UnitParams { aovs, ..unit });
         assert_eq!(plan.path_bytes(), bytes);
         let paths = u64::from(plan.paths_in_flight()) * bytes;

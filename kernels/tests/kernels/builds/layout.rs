@@ -77,7 +77,7 @@ fn rust_and_cpp_agree_on_every_field() {
             texture_count light_count
             bvh_node_count bvh_padding placed_light_count light_node_count layers environment camera
             instances mesh_triangles mesh_triangle_vertices mesh_vertices mesh_nodes mesh_blocks
-            media instance_count medium_count
+            media instance_count medium_count pane_count reserved
         }
         UnitParams {
             frame_width frame_height x y width height first_sample sample_count seed depth aovs

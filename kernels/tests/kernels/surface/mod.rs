@@ -5,5 +5,6 @@ pub(crate) mod extensions;
 pub(crate) mod layered;
 pub(crate) mod layered_scenes;
 pub(crate) mod nested_media;
+mod panes;
 pub(crate) mod surfaces;
 pub(crate) mod textures;
