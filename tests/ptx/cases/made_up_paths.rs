@@ -53,7 +53,9 @@ pub(crate) fn launches(case: &Case, plan: &Plan, seed: u32) -> Vec<Made> {
             .map(|(slot, (ray, end))| ray.ending(slot, *end))
             .collect();
         made.push(maker.made(Kernel::Extend, 0, |_, at, bytes| put_rays(bytes, at, &rays)));
-        made.push(maker.made(Kernel::Shadow, 1, |_, at, bytes| put_shadows(bytes, at, &rays)));
+        let has_panes = case.scene.pane_count() != 0;
+        let shadow = if has_panes { Kernel::ShadowPanes } else { Kernel::Shadow };
+        made.push(maker.made(shadow, 1, |_, at, bytes| put_shadows(bytes, at, &rays)));
         for depth in [0, 2] {
             made.push(maker.made(Kernel::Shade, depth, put_hits));
             if !case.scene.layers.is_empty() {
