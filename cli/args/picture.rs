@@ -53,6 +53,10 @@ pub struct PictureArgs {
     /// Denoise the picture; EXR files keep the original in the layer noisy
     #[arg(long, help_heading = "Picture")]
     pub denoise: bool,
+    /// Draw nothing behind the scene: the environment lights it, but is not seen, and files have an
+    /// alpha (also with --env none)
+    #[arg(long, help_heading = "Picture")]
+    pub transparent: bool,
     /// Precision of colours in EXR files: half (16 bits, at most 65504) or float (32 bits). Depth,
     /// position and samples always have 32 bits
     #[arg(long, value_name = "NAME", default_value = "float", help_heading = "Picture")]

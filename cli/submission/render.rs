@@ -202,6 +202,7 @@ pub(crate) fn job(
         time_secs: picture.time,
         clamp: picture.clamp,
         exr_depth: picture.exr_depth.0,
+        transparent: picture.transparent,
     };
     let name = options.name.unwrap_or_else(|| name_of(&picture.scene));
     let spec = JobSpec {

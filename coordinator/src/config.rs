@@ -58,7 +58,7 @@ pub struct Config {
     /// wait.
     pub disk_reserve_bytes: u64,
     /// Most bytes of results in memory, from their arrival until they are durable. At least one
-    /// largest result (34 MiB).
+    /// largest result (68 MiB).
     pub result_memory_bytes: u64,
     /// Number of records after which a snapshot replaces them.
     pub snapshot_records: u64,

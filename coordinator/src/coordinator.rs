@@ -162,7 +162,7 @@ fn replay(
 /// Returns the memory for results in KiB, bounded by the number of permits that a semaphore can
 /// have.
 fn result_kib(config: &Config) -> usize {
-    (config.result_memory_bytes >> 10).clamp(40 << 10, Semaphore::MAX_PERMITS as u64 >> 1) as usize
+    (config.result_memory_bytes >> 10).clamp(70 << 10, Semaphore::MAX_PERMITS as u64 >> 1) as usize
 }
 
 fn open_log(folder: &DataFolder) -> Result<Log, CoordinatorError> {

@@ -328,10 +328,17 @@ struct alignas(16) DeviceScene {
 
 const u32 FILM_FRACTION_BITS = 24;
 const float FILM_VALUE_MAX = 262144.0f;
-const u32 CHANNELS_MAX = 16;
+const u32 CHANNELS_MAX = 32;
 const u32 PASSES_MAX = 16;  // most panes of a path that do not count as scatterings
 
-enum Aov : u32 { AOV_ALBEDO = 1, AOV_NORMAL = 2, AOV_DEPTH = 4, AOV_POSITION = 8, AOV_HALF = 16 };
+enum Aov : u32 {
+    AOV_ALBEDO = 1,
+    AOV_NORMAL = 2,
+    AOV_DEPTH = 4,
+    AOV_POSITION = 8,
+    AOV_HALF = 16,
+    AOV_COVERAGE = 32
+};
 enum PixelFilter : u32 { FILTER_BOX = 0, FILTER_GAUSSIAN = 1, FILTER_BLACKMAN_HARRIS = 2 };
 
 struct alignas(16) UnitParams {

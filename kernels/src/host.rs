@@ -159,7 +159,7 @@ pub(crate) fn check_unit(unit: &UnitParams) -> Result<(), RenderError> {
         (within(unit.y, unit.height, unit.frame_height), "tile outside the frame downwards"),
         (within(unit.first_sample, unit.sample_count, SAMPLES_MAX), "samples"),
         (unit.depth <= DEPTH_MAX, "depth"),
-        (unit.aovs <= 31, "aovs"),
+        (unit.aovs <= 63, "aovs"),
         (unit.filter <= 2, "filter"),
     ];
     match checks.iter().find(|(good, _)| !good) {

@@ -96,7 +96,8 @@ pub(crate) fn unit_params(
 /// Returns the planes of the film besides the beauty.
 fn aovs_of(spec: &RenderSpec) -> u32 {
     let half = if spec.has_half() { Aov::Half as u32 } else { 0 };
-    spec.film_layers().into_iter().fold(half, |bits, layer| bits | aov_bit(layer) as u32)
+    let coverage = if spec.has_coverage() { Aov::Coverage as u32 } else { 0 };
+    spec.film_layers().into_iter().fold(half | coverage, |bits, layer| bits | aov_bit(layer) as u32)
 }
 
 fn aov_bit(aov: AovSpec) -> Aov {

@@ -10,8 +10,9 @@ use crate::limits::{RESULT_BYTES_MAX, SPP_MAX, TILE_EDGE_MAX};
 
 /// Fractional bits of a sum.
 pub const FRACTION_BITS: u32 = 24;
-/// Most channels of a film: beauty 3, albedo 3, normal 3, depth 1, position 3, half 3.
-pub const CHANNELS_MAX: u8 = 16;
+/// Most channels of a film: beauty 3, albedo 3, normal 3, depth 1, position 3, coverage 1, half 3,
+/// and room for more.
+pub const CHANNELS_MAX: u8 = 32;
 const MAGIC: [u8; 4] = *b"TSUM";
 const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 14;

@@ -7,7 +7,7 @@ pub const FRAME_EDGE_MAX: u32 = 32_768;
 pub const FRAME_PIXELS_MAX: u64 = 1 << 28;
 /// Smallest tile edge: below it, the cost of a lease exceeds the work.
 pub const TILE_EDGE_MIN: u32 = 8;
-/// Largest tile edge: 512 × 512 pixels × 16 channels × 8 bytes is 32 MiB of sums.
+/// Largest tile edge: 512 × 512 pixels × 32 channels × 8 bytes is 64 MiB of sums.
 pub const TILE_EDGE_MAX: u32 = 512;
 /// Most samples per pixel: 2^20, so that an i64 film cannot overflow (see the arithmetic in
 /// `film.rs`).
@@ -45,9 +45,9 @@ pub const BLADES_MAX: u8 = 16;
 pub const ANIMATIONS_MAX: usize = 64;
 /// Largest shift of a camera, in frame widths and heights.
 pub const SHIFT_MAX: f32 = 8.0;
-/// Largest result on the wire in bytes. Compression makes 32 MiB of sums (512 × 512 pixels, 16
+/// Largest result on the wire in bytes. Compression makes 64 MiB of sums (512 × 512 pixels, 32
 /// channels) at most a 16th larger; then comes the header.
-pub const RESULT_BYTES_MAX: usize = 34 << 20;
+pub const RESULT_BYTES_MAX: usize = 68 << 20;
 /// Longest name (job, node, pool, tag) in bytes.
 pub const NAME_MAX: usize = 128;
 /// Longest reason or error text in bytes. Longer texts are cut.

@@ -1,5 +1,6 @@
 //! OpenEXR files: scene-linear Rec. 709, 32-bit float or colours as 16-bit half, ZIP over 16 rows.
-//! The default layer is RGBA (A is 1), and AOVs are named layers. The layer `noisy` is the picture
+//! The default layer is RGBA, premultiplied; A is 1
+//! where the film has no coverage. AOVs are named layers. The layer `noisy` is the picture
 //! before denoising. In frames that are sampled in rounds, `samples` is the number of samples of
 //! each pixel.
 
@@ -70,9 +71,9 @@ impl ExrFile {
 }
 
 /// Returns the name of each channel, and the band's channel that it shows. None stands for 1
-/// everywhere, because frames are opaque. EXR keeps channels in the byte order of their names.
+/// everywhere: such frames are opaque. EXR keeps channels in the byte order of their names.
 fn channels(spec: &RenderSpec) -> Vec<(String, Option<usize>)> {
-    let mut channels = vec![("A".to_owned(), None)];
+    let mut channels = vec![("A".to_owned(), spec.coverage_channel().map(usize::from))];
     for (index, name) in ["R", "G", "B"].into_iter().enumerate() {
         channels.push((name.to_owned(), Some(index)));
     }

@@ -2,13 +2,14 @@
 //! from sums to pixels, and the form of the files.
 //!
 //! Memory: a row of tiles as 32-bit floats needs width × tile edge × channels × 4 bytes. 3840 × 64
-//! × 3 × 4 are 2.8 MiB; at the limits, 32768 × 512 × 13 × 4 are 832 MiB. Each decoding thread needs
-//! three copies of one tile's sums, at most 32 MiB each. The writers hold 16 rows per thread.
+//! × 3 × 4 are 2.8 MiB; at the limits, 32768 × 512 × 17 × 4 are 1.1 GiB. Each decoding thread needs
+//! three copies of one tile's sums, at most 64 MiB each. The writers hold 16 rows per thread.
 //!
 //! Denoising has two passes. Each holds such a row of tiles and 61 rows of pixels, with at most 19
 //! channels, and one more row of tiles is between them (3840 × 64: 88 MiB in all). Only one frame
 //! is resolved at a time.
 
+mod alpha;
 mod band;
 mod denoise;
 pub(crate) mod error;
@@ -21,6 +22,7 @@ mod tone;
 mod values;
 
 use crate::blobs::Blobs;
+use alpha::Alpha;
 use band::{Band, Tiles};
 use denoise::Denoiser;
 pub use error::ResolveError;
@@ -84,7 +86,11 @@ fn begin_png(out: OutFile, spec: &RenderSpec, format: FormatSpec) -> Result<PngR
     let chosen = away_from_default(spec);
     let notes: Vec<String> = chosen.iter().filter_map(Chosen::file_note).collect();
     let comment = (!notes.is_empty()).then(|| notes.join("; "));
-    PngRows::begin(out, (spec.width, spec.height, 3), Display::new(spec), depth, comment)
+    let alpha = spec
+        .coverage_channel()
+        .map(|channel| Alpha { channel: channel.into(), is_premultiplied: true });
+    let size = (spec.width, spec.height);
+    PngRows::begin(out, size, (3, alpha), Display::new(spec), depth, comment)
 }
 
 /// Writes the rows of every file in one pass over the spool. Returns the SHA-256 of the pixels.
@@ -95,12 +101,16 @@ fn write_rows(
 ) -> Result<[u8; 32], ResolveError> {
     let tiles = Tiles::new(frame);
     let mut pixels = Sha256::new();
+    let coverage = frame.spec.coverage_channel().map(usize::from);
     let mut denoiser = frame.spec.denoise.then(|| Denoiser::new(frame.spec, frame.samples()));
     let mut feed = |mut exr: Option<&mut ExrRows<'_, '_>>| -> Result<(), ResolveError> {
         for row in 0..tiles.rows() {
             let mut band = tiles.band(row)?;
             if let Some(denoiser) = &mut denoiser {
                 band = denoiser.push(band)?;
+            }
+            if let Some(channel) = coverage {
+                alpha::settle(&mut band, channel, frame.spec.denoise);
             }
             hash_pixels(&mut pixels, &band);
             if let Some(rows) = exr.as_deref_mut() {
@@ -134,6 +144,9 @@ fn hash_pixels(hasher: &mut Sha256, band: &Band) {
     }
 }
 
+#[cfg(test)]
+#[path = "tests/alpha.rs"]
+mod alpha_tests;
 #[cfg(test)]
 #[path = "tests/rounds.rs"]
 mod rounds_tests;

@@ -1,6 +1,7 @@
 //! PNG files: sRGB with 8 or 16 bits per channel, after exposure and tone map. There is no dither,
 //! so the bytes depend only on the pixels.
 
+use super::alpha::{Alpha, straight};
 use super::band::Band;
 use super::error::ResolveError;
 use super::out_file::OutFile;
@@ -32,25 +33,28 @@ pub(super) struct PngRows {
     writer: StreamWriter<'static, Shared>,
     display: Display,
     depth: BitDepth,
-    channels: usize,
+    /// 1 (grey) or 3 (RGB).
+    colors: usize,
+    alpha: Option<Alpha>,
 }
 
 impl PngRows {
-    /// Begins a file for bands with 1 channel (grey), 3 (RGB) or 4 (RGB and linear alpha). Other
-    /// channels are left out. Viewers can show `comment`.
+    /// Begins a file for bands with one colour channel (grey) or three (RGB), with or without
+    /// alpha. Colours are stored straight. Viewers can show `comment`.
     pub(super) fn begin(
         out: OutFile,
-        (width, height, channels): (u32, u32, usize),
+        (width, height): (u32, u32),
+        (colors, alpha): (usize, Option<Alpha>),
         display: Display,
         depth: BitDepth,
         comment: Option<String>,
     ) -> Result<Self, ResolveError> {
         let out = Arc::new(Mutex::new(out));
         let mut encoder = png::Encoder::new(Shared(out.clone()), width, height);
-        encoder.set_color(match channels {
-            1 => ColorType::Grayscale,
-            4 => ColorType::Rgba,
-            _ => ColorType::Rgb,
+        encoder.set_color(match (colors, alpha) {
+            (1, _) => ColorType::Grayscale,
+            (_, Some(_)) => ColorType::Rgba,
+            (_, None) => ColorType::Rgb,
         });
         encoder.set_depth(depth);
         encoder.set_source_srgb(SrgbRenderingIntent::RelativeColorimetric);
@@ -61,22 +65,29 @@ impl PngRows {
             .write_header()
             .and_then(|writer| writer.into_stream_writer_with_size(CHUNK_BYTES))
             .map_err(failed)?;
-        let channels = if matches!(channels, 1 | 4) { channels } else { 3 };
-        Ok(Self { out, writer, display, depth, channels })
+        let alpha = alpha.filter(|_| colors != 1);
+        Ok(Self { out, writer, display, depth, colors, alpha })
     }
 
     /// Appends the rows of a band.
     pub(super) fn push(&mut self, band: &Band) -> Result<(), ResolveError> {
-        let bytes_per_pixel = self.channels * if self.depth == BitDepth::Sixteen { 2 } else { 1 };
+        let values = self.colors + usize::from(self.alpha.is_some());
+        let bytes_per_pixel = values * if self.depth == BitDepth::Sixteen { 2 } else { 1 };
         let mut rows = vec![0u8; band.width * band.height * bytes_per_pixel];
-        let (display, depth, channels) = (self.display, self.depth, self.channels);
+        let (display, depth, colors, of_alpha) =
+            (self.display, self.depth, self.colors, self.alpha);
         rows.par_chunks_mut(band.width * bytes_per_pixel).enumerate().for_each(|(y, row)| {
-            let [r, g, b] = [0, 1, 2].map(|channel| band.line(channel.min(channels - 1), y));
-            let alpha = (channels == 4).then(|| band.line(3, y));
+            let [r, g, b] = [0, 1, 2].map(|channel| band.line(channel.min(colors - 1), y));
+            let line = of_alpha.map(|alpha| band.line(alpha.channel, y));
+            let is_premultiplied = of_alpha.is_some_and(|alpha| alpha.is_premultiplied);
             for (x, pixel) in row.chunks_exact_mut(bytes_per_pixel).enumerate() {
-                let [r, g, b] = display.encode([r[x], g[x], b[x]]);
-                let alpha = alpha.map_or(1.0, |alpha| f64::from(alpha[x]).clamp(0.0, 1.0));
-                quantize([r, g, b, alpha], depth, pixel);
+                let alpha = line.map_or(1.0, |line| line[x].clamp(0.0, 1.0));
+                let mut color = [r[x], g[x], b[x]];
+                if is_premultiplied {
+                    color = straight(color, alpha);
+                }
+                let [r, g, b] = display.encode(color);
+                quantize([r, g, b, f64::from(alpha)], depth, pixel);
             }
         });
         self.writer.write_all(&rows).map_err(ResolveError::Write)

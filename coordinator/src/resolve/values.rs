@@ -5,6 +5,7 @@
 //! reads partial results in the order of chunks; its result does not depend on that order (see
 //! `tessera_protocol::compute::Partial`).
 
+use super::alpha::Alpha;
 use super::band::Band;
 use super::error::ResolveError;
 use super::exr_file::{self, ExrFile, ExrRows};
@@ -126,9 +127,12 @@ impl Files {
                 }
                 ComputeFormat::Exr => files.exr = Some(out),
                 ComputeFormat::Png => {
-                    let size = (spec.domain.width, spec.domain.height, usize::from(spec.channels));
-                    let rows =
-                        PngRows::begin(out, size, Display::plain(), png::BitDepth::Eight, None)?;
+                    let size = (spec.domain.width, spec.domain.height);
+                    let colors = if spec.channels == 1 { 1 } else { 3 };
+                    let alpha = Alpha { channel: 3, is_premultiplied: false };
+                    let channels = (colors, (spec.channels == 4).then_some(alpha));
+                    let (display, depth) = (Display::plain(), png::BitDepth::Eight);
+                    let rows = PngRows::begin(out, size, channels, display, depth, None)?;
                     files.png = Some(rows);
                 }
             }

@@ -9,13 +9,14 @@ pub const FILM_FRACTION_BITS: u32 = 24;
 /// a pixel at most, a sum stays below 2^(18 + 20 + 24) = 2^62, inside an i64.
 pub const FILM_VALUE_MAX: f32 = 262_144.0;
 
-/// Film channels at most: beauty 3, albedo 3, normal 3, depth 1, position 3, half 3.
-pub const CHANNELS_MAX: u32 = 16;
+/// Film channels at most: beauty 3, albedo 3, normal 3, depth 1, position 3, coverage 1, half 3, and
+/// room for more.
+pub const CHANNELS_MAX: u32 = 32;
 /// Most panes that a path goes straight through without counting them as scatterings.
 pub const PASSES_MAX: u32 = 16;
 
 /// Arbitrary output variables. A unit's channels are the beauty's three, then those of the chosen
-/// AOVs in this order.
+/// AOVs in this order, but coverage before the half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Aov {
@@ -31,6 +32,9 @@ pub enum Aov {
     /// The beauty of the samples from `job_samples / 2` on, 3 channels; the others add 0. How far
     /// it is from that of the first half tells how noisy a pixel is.
     Half = 16,
+    /// Share of the pixel that surfaces cover, 1 channel: 0 where the camera's ray leaves the scene,
+    /// and through panes what they do not let through. The camera then sees no environment.
+    Coverage = 32,
 }
 
 /// Pixel reconstruction filter, sampled (filter importance sampling): every sample lands in exactly
@@ -92,11 +96,12 @@ impl UnitParams {
     /// Channels of this unit's film.
     pub fn channels(&self) -> u32 {
         let three = |aov: Aov| if self.aovs & aov as u32 != 0 { 3 } else { 0 };
-        let depth = u32::from(self.aovs & Aov::Depth as u32 != 0);
+        let one = |aov: Aov| u32::from(self.aovs & aov as u32 != 0);
         3 + three(Aov::Albedo)
             + three(Aov::Normal)
-            + depth
+            + one(Aov::Depth)
             + three(Aov::Position)
+            + one(Aov::Coverage)
             + three(Aov::Half)
     }
 }

@@ -123,6 +123,7 @@ struct FirstHit {
     Vec3 normal;
     float depth;
     Vec3 position;
+    float missed;  // share of the camera's ray that left the scene, through panes or in the open
 };
 
 // What alpha is decided by for a path's ray: another sampler at every depth.

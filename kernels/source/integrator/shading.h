@@ -100,12 +100,23 @@ TESSERA_FN bool ends_at(const UnitParams& unit, const PathState& state, const Su
 // way.
 TESSERA_FN void keep_first(FirstHit& first, const FirstHit& seen) { first = seen; }
 
+TESSERA_FN void keep_missed(FirstHit& first, float share) { first.missed = share; }
+
+// Takes note of a path that left the scene without having been scattered, where coverage is asked
+// for. A pane that was passed by chance stands for what it lets through.
+template <class First>
+TESSERA_FN void keep_miss(const UnitParams& unit, const PathState& state, First& first) {
+    if ((unit.aovs & AOV_COVERAGE) == 0 || state.pdf > 0.0f) return;
+    keep_missed(first, mean_component(state.throughput));
+}
+
 TESSERA_FN FirstHit first_of(const SceneView& scene, const SurfacePoint& point) {
     FirstHit seen;
     seen.albedo = point.base_color;
     seen.normal = point.shading;
     seen.position = point.position;
     seen.depth = camera_depth(scene.camera, point.position);
+    seen.missed = 0.0f;
     return seen;
 }
 

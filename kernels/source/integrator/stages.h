@@ -48,7 +48,8 @@ TESSERA_FN bool extend(const SceneView& scene, const Hierarchy& hierarchy, const
     return intersect_closest(scene, hierarchy, state.ray, coverage, hit);
 }
 
-// Shade, part one: the ray left the scene.
+// Shade, part one: the ray left the scene. The camera does not see the environment where coverage
+// is asked for.
 template <class F>
 TESSERA_FN void shade_miss(const SceneView& scene, const UnitParams& unit, PathStateOf<F>& state) {
     const Environment& environment = scene.environment;
@@ -62,7 +63,7 @@ TESSERA_FN void shade_miss(const SceneView& scene, const UnitParams& unit, PathS
         value.radiance = vec3_from<F>(environment.constant);
         value.pdf = state.cosine * INVERSE_PI;
     }
-    F weight = 1.0f;
+    F weight = select(scattered, F(1.0f), (unit.aovs & AOV_COVERAGE) != 0 ? 0.0f : 1.0f);
     if (lit) {
         const float pick = scene.lights[environment.light].pick_probability;
         weight = select(scattered, mis_weight<F>(state.pdf, value.pdf * pick), weight);
@@ -188,6 +189,7 @@ TESSERA_FN u32 finish(const UnitParams& unit, Vec3 radiance, const FirstHit& fir
     if (unit.aovs & AOV_NORMAL) at = put3(sample, at, first.normal);
     if (unit.aovs & AOV_DEPTH) sample.values[at++] = first.depth;
     if (unit.aovs & AOV_POSITION) at = put3(sample, at, first.position);
+    if (unit.aovs & AOV_COVERAGE) sample.values[at++] = 1.0f - first.missed;
     if (unit.aovs & AOV_HALF)
         at = put3(sample, at, index >= unit.job_samples / 2 ? radiance : splat(0.0f));
     return at;

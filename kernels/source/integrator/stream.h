@@ -163,8 +163,11 @@ TESSERA_SMALL_FN void miss_group(const SceneView& scene, const UnitParams& unit,
                                  const Group& group) {
     PathStateOf<Lanes> states = gather_state(group);
     shade_miss(scene, unit, states);
-    for (u32 k = 0; k < group.count; k++)
-        group.path[k]->state.radiance = lane_of(states.radiance, k);
+    for (u32 k = 0; k < group.count; k++) {
+        StreamPath& path = *group.path[k];
+        path.state.radiance = lane_of(states.radiance, k);
+        keep_miss(unit, path.state, path.first);
+    }
 }
 
 // Stage: light samples and next rays. Returns which paths go on.

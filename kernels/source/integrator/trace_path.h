@@ -17,6 +17,7 @@ TESSERA_FN u32 trace_path(const SceneView& scene, const Hierarchy& hierarchy,
         counts.closest += 1;
         if (!extend(scene, hierarchy, unit, state, &hit)) {
             shade_miss(scene, unit, state);
+            keep_miss(unit, state, first);
             break;
         }
         ShadowRay shadow;

@@ -37,7 +37,7 @@ struct PathArrays {
     // slots of the paths alive, at even and at odd depths; at depth 0 all are
     u32* queue[2];
     u32* passes;  // of scenes with panes
-    // albedo and depth, normal, position: three arrays one after another; null without AOVs
+    // albedo and depth, normal and share missed, position: three arrays one after another; null without AOVs
     Quad* first;
 };
 
@@ -155,7 +155,7 @@ TESSERA_FN PathState load_state(const BatchParams& batch, u32 slot) {
 
 TESSERA_FN void store_first(const BatchParams& batch, u32 slot, const FirstHit& first) {
     batch.paths.first[slot] = quad(first.albedo, first.depth);
-    batch.paths.first[(u64)batch.capacity + slot] = quad(first.normal, 0.0f);
+    batch.paths.first[(u64)batch.capacity + slot] = quad(first.normal, first.missed);
     batch.paths.first[2 * (u64)batch.capacity + slot] = quad(first.position, 0.0f);
 }
 
@@ -164,7 +164,9 @@ TESSERA_FN FirstHit load_first(const BatchParams& batch, u32 slot) {
     FirstHit first;
     first.albedo = xyz(albedo);
     first.depth = albedo.w;
-    first.normal = xyz(batch.paths.first[(u64)batch.capacity + slot]);
+    const Quad normal = batch.paths.first[(u64)batch.capacity + slot];
+    first.normal = xyz(normal);
+    first.missed = normal.w;
     first.position = xyz(batch.paths.first[2 * (u64)batch.capacity + slot]);
     return first;
 }
@@ -228,6 +230,10 @@ TESSERA_FN void keep_first(const FirstSlot& first, const FirstHit& seen) {
     store_first(*first.batch, first.slot, seen);
 }
 
+TESSERA_FN void keep_missed(const FirstSlot& first, float share) {
+    first.batch->paths.first[(u64)first.batch->capacity + first.slot].w = share;
+}
+
 // What shading leaves for the queues.
 struct Shaded {
     bool alive;
@@ -274,6 +280,7 @@ TESSERA_FN Shaded stage_shade(const BatchParams& batch, u32 slot) {
     if (stored.triangle == NONE) {
         shade_miss(batch.scene.view, batch.unit, state);
         if (batch.depth == 0 && batch.unit.aovs != 0) keep_first(first, FirstHit());
+        keep_miss(batch.unit, state, first);
     } else {
         shaded.alive =
             shade(batch.scene.view, batch.unit, hit_of(stored), state, shaded.shadow, first);

@@ -26,7 +26,7 @@ const FULL_WAIT: Duration = Duration::from_secs(1);
 /// render them.
 const FULL_TOLD: Duration = Duration::from_secs(4);
 /// Time after which an undelivered result is sent again. It is far above what any usable line needs
-/// for 34 MiB.
+/// for 68 MiB.
 const OFFER_SECS_MAX: Duration = Duration::from_secs(600);
 
 /// Stores and sends results in tasks of its own, and reports by events.

@@ -306,6 +306,9 @@ pub struct RenderSpec {
     /// Precision of beauty, `albedo`, `normal` and `noisy` in EXR files; other layers always have
     /// 32-bit floats. [`ExrDepthSpec::Half`] needs EXR among the formats.
     pub exr_depth: ExrDepthSpec,
+    /// Whether the camera sees no environment: nothing is drawn behind the scene, and files have an
+    /// alpha that is what surfaces cover. The environment lights the scene all the same.
+    pub transparent: bool,
 }
 
 /// Layers that guide the denoiser, ascending.
@@ -355,6 +358,7 @@ impl RenderSpec {
             time_secs: None,
             clamp: None,
             exr_depth: ExrDepthSpec::Float,
+            transparent: false,
         }
     }
 
@@ -383,11 +387,27 @@ impl RenderSpec {
         self.denoise && !self.has_rounds()
     }
 
-    /// Returns the number of film channels: beauty, layers and, with the plane of halves,
+    /// Returns the number of film channels: beauty, layers, coverage and, with the plane of halves,
     /// [`HALF_CHANNELS`].
     pub fn channels(&self) -> u8 {
         let half = if self.has_half() { HALF_CHANNELS } else { 0 };
-        3 + self.film_layers().iter().map(|layer| layer.channels()).sum::<u8>() + half
+        self.layers_end() + u8::from(self.has_coverage()) + half
+    }
+
+    /// Returns whether nothing is drawn behind the scene, so that the film has what surfaces cover
+    /// of each pixel.
+    pub fn has_coverage(&self) -> bool {
+        self.transparent || self.environment == EnvironmentSpec::None
+    }
+
+    /// Returns the film channel of the coverage; None if the picture is opaque everywhere.
+    pub fn coverage_channel(&self) -> Option<u8> {
+        self.has_coverage().then(|| self.layers_end())
+    }
+
+    /// Returns the film channel after those of the beauty and the layers.
+    fn layers_end(&self) -> u8 {
+        3 + self.film_layers().iter().map(|layer| layer.channels()).sum::<u8>()
     }
 
     /// Returns the first film channel of a layer; None if the film does not have the layer.

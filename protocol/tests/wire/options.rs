@@ -11,7 +11,7 @@ use tessera_protocol::{BlobHash, FrameNumber, FrameSet, RenderSpec};
 type Change = fn(&mut RenderSpec);
 
 /// One change for each field.
-const CHANGES: [(&str, Change); 31] = [
+const CHANGES: [(&str, Change); 32] = [
     ("scene", |spec| spec.scene = "b.gltf".into()),
     ("files", |spec| {
         let (path, hash) = ("a.gltf".to_owned(), BlobHash([7; 32]));
@@ -49,6 +49,7 @@ const CHANGES: [(&str, Change); 31] = [
     ("time_secs", |spec| spec.time_secs = Some(9)),
     ("clamp", |spec| spec.clamp = Some(4.0)),
     ("exr_depth", |spec| spec.exr_depth = ExrDepthSpec::Half),
+    ("transparent", |spec| spec.transparent = true),
 ];
 
 #[test]

@@ -47,7 +47,7 @@ pub fn sized(size: u32) -> Vec<Case> {
         case(
             "greenhouse",
             greenhouse(),
-            UnitParams { clamp: 2.0, ..unit(3, 4, PixelFilter::Box, 15) },
+            UnitParams { clamp: 2.0, ..unit(3, 4, PixelFilter::Box, 63) },
         ),
         case("wardrobe", wardrobe(), unit(3, 4, PixelFilter::Gaussian, 15)),
         case(

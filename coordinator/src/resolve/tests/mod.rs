@@ -50,7 +50,7 @@ pub(crate) struct Bench {
 
 impl Bench {
     /// Creates a frame's spool with every unit in it, in a scattered order.
-    fn new(spec: &RenderSpec) -> Self {
+    pub(crate) fn new(spec: &RenderSpec) -> Self {
         let mut order: Vec<u32> = (0..Grid::of(spec).units()).collect();
         order.sort_by_key(|unit| unit.wrapping_mul(0x9e37_79b9));
         let films: Vec<(u32, TileSums)> =
@@ -76,7 +76,7 @@ impl Bench {
             .unwrap()
     }
 
-    fn resolve(&self, spec: &RenderSpec) -> Result<Vec<FrameFile>, ResolveError> {
+    pub(crate) fn resolve(&self, spec: &RenderSpec) -> Result<Vec<FrameFile>, ResolveError> {
         self.resolve_in_rounds(spec, None)
     }
 
@@ -139,7 +139,7 @@ fn entry(key: SpoolKey, unit: u32, film: &TileSums) -> SpoolEntry {
 }
 
 /// Returns a pixel by the film's definition, without tiles, rows or threads.
-fn expected(spec: &RenderSpec, channel: usize, x: u32, y: u32) -> f32 {
+pub(crate) fn expected(spec: &RenderSpec, channel: usize, x: u32, y: u32) -> f32 {
     let columns = spec.width.div_ceil(spec.tile);
     let tile = y / spec.tile * columns + x / spec.tile;
     let passes = Grid::of(spec).passes();
@@ -293,7 +293,7 @@ fn colours_of_a_half_exr_are_the_nearest_halves() {
     }
 }
 
-fn read_png(file: BufReader<File>) -> (png::Info<'static>, Vec<u8>) {
+pub(crate) fn read_png(file: BufReader<File>) -> (png::Info<'static>, Vec<u8>) {
     let mut reader = png::Decoder::new(file).read_info().unwrap();
     let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
     let frame = reader.next_frame(&mut bytes).unwrap();
@@ -303,7 +303,7 @@ fn read_png(file: BufReader<File>) -> (png::Info<'static>, Vec<u8>) {
 }
 
 /// The sRGB curve by the platform's functions. The last digit may differ, but not a whole step.
-fn srgb(linear: f64) -> f64 {
+pub(crate) fn srgb(linear: f64) -> f64 {
     let linear = linear.clamp(0.0, 1.0);
     if linear <= 0.0031308 { linear * 12.92 } else { 1.055 * linear.powf(1.0 / 2.4) - 0.055 }
 }

@@ -1,5 +1,6 @@
 //! Surfaces: what they look like, their layers and their energy, and the media that they enclose.
 
+mod coverage;
 pub(crate) mod energy;
 pub(crate) mod extensions;
 pub(crate) mod layered;

@@ -8,7 +8,7 @@ use tessera_protocol::{CodecError, decode, encode};
 
 /// Longest encoded message in bytes. The longest content is the log of a compiler.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1 << 20;
-/// Longest payload in bytes: 512 × 512 pixels × 16 channels × 8 bytes of sums are 32 MiB.
+/// Longest payload in bytes: 512 × 512 pixels × 32 channels × 8 bytes of sums are 64 MiB.
 pub(crate) const PAYLOAD_BYTES_MAX: usize = 64 << 20;
 
 /// Why a frame could not be received or sent.
