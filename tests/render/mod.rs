@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "tests say what they skip and saw")]
 
 mod compilers;
+mod glass;
 mod hashes;
 mod hierarchies;
 mod instances;

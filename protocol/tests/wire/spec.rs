@@ -137,10 +137,10 @@ fn a_denoised_frame_has_the_planes_that_guide_it() {
     let mut spec = render();
     (spec.aovs, spec.denoise) = (vec![AovSpec::Position], true);
     let layers = [AovSpec::Albedo, AovSpec::Normal, AovSpec::Depth, AovSpec::Position];
-    assert_eq!(
-        (spec.film_layers(), spec.channels()),
-        (layers.to_vec(), tessera_protocol::CHANNELS_MAX)
-    );
+    assert_eq!((spec.film_layers(), spec.channels()), (layers.to_vec(), 16));
+    let transparent = RenderSpec { transparent: true, ..spec.clone() };
+    assert_eq!((transparent.channels(), transparent.coverage_channel()), (17, Some(13)));
+    assert!(transparent.channels() <= tessera_protocol::CHANNELS_MAX);
     assert_eq!(layers.map(|layer| spec.channel_of(layer)), [3, 6, 9, 10].map(Some));
     spec.denoise = false;
     assert_eq!((spec.film_layers(), spec.channels()), (vec![AovSpec::Position], 6));
