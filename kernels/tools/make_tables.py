@@ -1,5 +1,6 @@
-"""Makes the constant tables of kernels/source: sRGB decoding, directional albedo of GGX, inverse
-distributions of the pixel filters. Standard library only; run from the repository root:
+"""Makes the constant tables of kernels/source: sRGB decoding, directional albedo of GGX and of
+sheen, the loss of rough refraction, inverse distributions of the pixel filters. Standard library
+only; run from the repository root:
 
     python3 kernels/tools/make_tables.py
 
@@ -159,6 +160,81 @@ def sheen():
     ]
 
 
+LOSS_COSINES, LOSS_ROUGHNESSES, LOSS_INDICES = 16, 10, 11
+LOSS_LEAST = 0.1  # of sqrt(1 - ratio); an index nearer to 1 does not refract
+ALPHA_MIN = 1e-3  # as in ggx.h
+
+
+def refraction_loss(cosine, alpha, ratio, points=96):
+    """Share of the light that refracting facets send to the wrong side, seen from the side of the
+    larger index: what layered.h reflects to below the surface and refracts to above it. `ratio`:
+    the index behind the surface over the one before it.
+    """
+    a2 = alpha * alpha
+    root_o = math.sqrt(a2 + (1 - a2) * cosine * cosine)
+    sine = math.sqrt(1 - cosine * cosine)
+    length = math.hypot(alpha * sine, cosine)
+    up = cosine / length
+    along = alpha * sine / length
+    f0 = ((ratio - 1) / (ratio + 1)) ** 2
+    lost = 0.0
+    for i in range(points):
+        # Spherical caps, of which one half is enough.
+        z = (1 - (i + 0.5) / points) * (1 + up) - up
+        radius = math.sqrt(max(0.0, 1 - z * z))
+        for j in range(points):
+            angle = math.pi * (j + 0.5) / points
+            hx, hy, hz = radius * math.cos(angle) + along, radius * math.sin(angle), z + up
+            hx, hy = hx * alpha, hy * alpha
+            inverse = 1 / math.sqrt(hx * hx + hy * hy + hz * hz)
+            hx, hz = hx * inverse, hz * inverse
+            dot = sine * hx + cosine * hz
+            out = 2 * dot * hz - cosine
+            squared = 1 - (1 - dot * dot) / (ratio * ratio)
+            is_total = squared <= 0
+            behind = 0.0 if is_total else math.sqrt(squared)
+            fresnel = 1.0 if is_total else f0 + (1 - f0) * (1 - behind) ** 5
+            kept = 0.0
+            if out > 0:
+                root_i = math.sqrt(a2 + (1 - a2) * out * out)
+                kept = out * (cosine + root_o) / (out * root_o + cosine * root_i)
+            reflected = fresnel * (kept + (1 - kept) * fresnel)
+            if out <= 0:
+                lost += reflected
+            if not is_total and hz * (dot / ratio - behind) - cosine / ratio >= 0:
+                lost += 1 - reflected
+    return lost / points**2
+
+
+def loss():
+    """For rising sqrt(1 - ratio), rows of rising roughness; in each the loss of rising
+    sqrt(cosine). Then the cosine-weighted means of the rows.
+    """
+    table, mean = [], []
+    step = 1 / (LOSS_COSINES - 1)
+    for index in range(LOSS_INDICES):
+        root = LOSS_LEAST + (1 - LOSS_LEAST) * index / (LOSS_INDICES - 1)
+        ratio = max(1 - root * root, 1e-4)
+        for row in range(LOSS_ROUGHNESSES):
+            alpha = ALPHA_MIN + (1 - ALPHA_MIN) * (row / (LOSS_ROUGHNESSES - 1)) ** 2
+            # A smooth surface loses nothing that floats resolve. The first knot stands for what is
+            # next to it: at grazing itself the loss is a narrow peak.
+            entries = [
+                refraction_loss((max(c, 0.5) * step) ** 2, alpha, ratio) if row > 0 else 0.0
+                for c in range(LOSS_COSINES)
+            ]
+            table += entries
+            # Exactly the mean of what the kernels interpolate: the integral of 4 t^3 times a
+            # function that is linear in t = sqrt(cosine) between its knots.
+            total = 0.0
+            for c in range(LOSS_COSINES - 1):
+                t0, t1, slope = c * step, (c + 1) * step, (entries[c + 1] - entries[c]) / step
+                base = entries[c] - slope * t0
+                total += base * (t1**4 - t0**4) + 0.8 * slope * (t1**5 - t0**5)
+            mean.append(total)
+    return table, mean
+
+
 FILTER_STEPS = 128
 
 
@@ -207,6 +283,25 @@ def write_sheen():
     )
 
 
+def write_loss():
+    table, mean = loss()
+    rows = LOSS_ROUGHNESSES * LOSS_INDICES
+    write(
+        "bsdf/loss_table.h",
+        [
+            "Light that the facets of a refracting surface send to the wrong side, seen from the "
+            "side of the larger index n: for",
+            "sqrt(1 - 1 / n) from 0.1 to 1, rows of sqrt(alpha) from 0 to 1, in each the share of "
+            "rising sqrt(cosine); and each row's",
+            "cosine-weighted mean.",
+        ],
+        [
+            (f"REFRACTION_LOSS[{rows * LOSS_COSINES}]", table),
+            (f"REFRACTION_LOSS_MEAN[{rows}]", mean),
+        ],
+    )
+
+
 def main():
     write(
         "material/srgb_table.h",
@@ -226,6 +321,7 @@ def main():
         [(f"GGX_ALBEDO[{2 * STEPS * STEPS}]", table), (f"GGX_ALBEDO_MEAN[{2 * STEPS}]", mean)],
     )
     write_sheen()
+    write_loss()
     write(
         "sampling/filter_table.h",
         [

@@ -10,6 +10,7 @@
 
 #include "bsdf/fresnel.h"
 #include "bsdf/metallic_roughness.h"
+#include "bsdf/refraction_loss.h"
 #include "bsdf/sheen.h"
 
 const float BRUSHED_GAIN = 0.12f;
@@ -69,6 +70,7 @@ struct LayeredBsdf {
     Vec3 diffuse_transmission;
     Vec3 transmission;              // colour and share of what goes through the interface, likewise
     Vec3 transmission_multiple;
+    float inside_multiple;     // factor of what rough refraction loses inside; 0 from outside
     float under;               // what the coat and the sheen leave
     float coat;
     float coat_alpha;
@@ -125,6 +127,12 @@ TESSERA_FN SplitAlbedo layered_albedo(const LayeredBsdf& bsdf, Vec3 direction) {
         alpha = alpha_towards(bsdf, both > 1e-12f ? x2 / both : 0.5f);
     }
     return ggx_albedo(albedo_row(alpha), abs_(direction.z));
+}
+
+// Where rough refraction lies in the tables of its loss. A brushed lobe has one roughness for all
+// directions: facets across the grain lose light from along it too.
+TESSERA_FN LossRow layered_loss_row(const LayeredBsdf& bsdf) {
+    return loss_row(alpha_towards(bsdf, 0.5f), bsdf.eta);
 }
 
 TESSERA_FN float multiple_energy_between(float f0, float f90, float mean_total) {
@@ -190,6 +198,28 @@ TESSERA_FN Vec3 make_interface(const LayeredSurface& surface, float mean_total, 
     return lerp3(below, above, surface.metallic);
 }
 
+// The lobe that gives back what rough refraction loses inside (Kulla and Conty 2017), for a surface
+// that lets a share `passing` through. Nothing is lost from outside, so what is lost inside cannot
+// go through reciprocally: all of it is reflected. Returns how much that is.
+TESSERA_FN float make_inside(LayeredBsdf& bsdf, float passing) {
+    bsdf.inside_multiple = 0.0f;
+    if (!(bsdf.eta < 1.0f && bsdf.alpha_x > ALPHA_MIN && passing > 0.0f)) return 0.0f;
+    const LossRow row = layered_loss_row(bsdf);
+    const float brushed = fma_(-BRUSHED_GAIN, 1.0f - bsdf.alpha_y / bsdf.alpha_x, 1.0f);
+    const float lost = passing * brushed * refraction_loss(row, bsdf.wo.z);
+    bsdf.inside_multiple = lost * INVERSE_PI / max_(refraction_loss_mean(row), 1e-6f);
+    return lost;
+}
+
+// Share of the light at `wo` that passes from inside a refracting surface, estimated: if smooth,
+// what Fresnel's term leaves; the rougher, the nearer to the mean over all directions.
+TESSERA_FN float passed_outwards(const LayeredBsdf& bsdf) {
+    const float smooth = 1.0f - schlick(bsdf.dielectric_f0, bsdf.dielectric_f90,
+                                        schlick_cosine(bsdf.eta, bsdf.wo.z));
+    const float rough = sqrt_(max_(bsdf.alpha_x - ALPHA_MIN, 0.0f));
+    return lerp_(smooth, square_(bsdf.eta), rough);
+}
+
 // Probabilities in proportion to what each lobe will give, in bsdf.share.
 TESSERA_FN void make_shares(LayeredBsdf& bsdf, SplitAlbedo here, float spread,
                             float diffuse_transmission) {
@@ -197,8 +227,7 @@ TESSERA_FN void make_shares(LayeredBsdf& bsdf, SplitAlbedo here, float spread,
         bsdf.eta < 1.0f
             ? mean_component(schlick3(bsdf.f0, bsdf.f90, schlick_cosine(bsdf.eta, bsdf.wo.z)))
             : mean_component(fma3(bsdf.f0, here.scale, splat(bsdf.f90 * here.bias)));
-    const float passed = bsdf.eta < 1.0f ? 1.0f - schlick(bsdf.dielectric_f0, bsdf.dielectric_f90,
-                                                          schlick_cosine(bsdf.eta, bsdf.wo.z))
+    const float passed = bsdf.eta < 1.0f ? passed_outwards(bsdf)
                                          : 1.0f - fma_(bsdf.dielectric_f0, here.scale,
                                                        bsdf.dielectric_f90 * here.bias);
     bsdf.share[LOBE_SPECULAR] = max_(bsdf.under * mirror, 1e-6f);
@@ -252,8 +281,10 @@ TESSERA_FN LayeredBsdf make_layered(const LayeredSurface& surface, Vec3 wo) {
     bsdf.transmission_multiple = transmission_lost * per_lost;
     bsdf.diffuse = diffuse * per_below;
     bsdf.diffuse_transmission = diffuse_transmission * per_below;
+    const float inside = make_inside(bsdf, passing * bsdf.under);
     make_shares(bsdf, here,
-                mean_component(series) * bsdf.wo_lost + mean_component(diffuse) * bsdf.wo_below,
+                mean_component(series) * bsdf.wo_lost + mean_component(diffuse) * bsdf.wo_below +
+                    inside,
                 mean_component(transmission_lost) * bsdf.wo_lost +
                     mean_component(diffuse_transmission) * bsdf.wo_below);
     return bsdf;
@@ -317,6 +348,9 @@ TESSERA_FN void add_reflection(const LayeredBsdf& bsdf, Vec3 wi, BsdfValue& resu
     const float below = bsdf.wo_below * (1.0f - layered_dielectric_albedo(bsdf, there)) * wi.z;
     result.value =
         result.value + fma3(fresnel, single, fma3(bsdf.multiple, lost, bsdf.diffuse * below));
+    if (bsdf.inside_multiple > 0.0f)
+        result.value = result.value + splat(bsdf.inside_multiple * wi.z *
+                                            refraction_loss(layered_loss_row(bsdf), wi.z));
     result.pdf = fma_(bsdf.share[LOBE_SPECULAR], facet.mirrored, result.pdf);
     result.pdf = fma_(bsdf.share[LOBE_DIFFUSE], wi.z * INVERSE_PI, result.pdf);
 }
@@ -335,7 +369,7 @@ TESSERA_FN void add_straight(const LayeredBsdf& bsdf, Vec3 wi, BsdfValue& result
 }
 
 // Through it by Snell's law (Walter et al. 2007). A facet lets through all that it does not
-// reflect, so that nothing is lost.
+// reflect, so that nothing is lost from outside; for what is lost inside see make_inside.
 TESSERA_FN void add_refraction(const LayeredBsdf& bsdf, Vec3 wi, BsdfValue& result) {
     Vec3 half = normalize_or(-fma3(wi, bsdf.eta, bsdf.wo), vec3(0.0f, 0.0f, 1.0f));
     if (half.z < 0.0f) half = -half;

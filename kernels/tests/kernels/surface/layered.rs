@@ -64,6 +64,7 @@ fn all() -> Vec<(&'static str, LayeredSurface)> {
         ("brushed metal", BRUSHED),
         ("brushed plastic", LayeredSurface { metallic: 0.0, ..BRUSHED }),
         ("brushed glass", LayeredSurface { anisotropy: 0.5, ..GLASS }),
+        ("brushed glass from inside", LayeredSurface { anisotropy: 0.5, eta: 1.0 / 1.5, ..GLASS }),
         ("film", FILM),
         ("film on metal", LayeredSurface { metallic: 1.0, base_color: [0.9, 0.6, 0.3], ..FILM }),
         ("film on glass", LayeredSurface { iridescence: 0.8, ..GLASS }),
@@ -107,18 +108,10 @@ fn without_extensions_it_is_the_plain_surface() {
     }
 }
 
-/// Share that a white surface gives back at least. Light in a rough glass loses what its facets
-/// send to the wrong side; the tables of a brushed surface know its roughness in a direction, not
-/// its neighbours'.
+/// Share that a white surface gives back at least. The tables of a brushed surface know its
+/// roughness in a direction, not its neighbours'.
 fn least(surface: &LayeredSurface) -> f64 {
-    let inside = surface.refracts > 0.0 && surface.eta < 1.0;
-    match surface.roughness {
-        0.3 if inside => 0.96,
-        0.6 if inside => 0.87,
-        1.0 if inside => 0.45,
-        _ if surface.anisotropy > 0.0 => 0.97,
-        _ => 0.99,
-    }
+    if surface.anisotropy > 0.0 { 0.97 } else { 0.99 }
 }
 
 #[test]
@@ -127,7 +120,10 @@ fn white_surfaces_keep_the_energy_that_they_get() {
         for roughness in [0.0, 0.3, 0.6, 1.0] {
             let surface = LayeredSurface { roughness, ..surface };
             for cosine in [1.0, 0.6, 0.25] {
-                let [seen, ..] = albedo(&surface, cosine, 20_000);
+                // Weights of light from inside rough glass vary more.
+                let is_inside = surface.refracts > 0.0 && surface.eta < 1.0;
+                let count = if is_inside { 200_000 } else { 20_000 };
+                let [seen, ..] = albedo(&surface, cosine, count);
                 // 0.006 is noise and the tables' interpolation.
                 let most = if surface.anisotropy > 0.0 { 1.025 } else { 1.006 };
                 let what = format!("{name}, roughness {roughness}, cosine {cosine}: {seen:.4}");

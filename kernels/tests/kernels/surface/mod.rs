@@ -7,5 +7,6 @@ pub(crate) mod layered;
 pub(crate) mod layered_scenes;
 pub(crate) mod nested_media;
 mod panes;
+pub(crate) mod rough_glass;
 pub(crate) mod surfaces;
 pub(crate) mod textures;
