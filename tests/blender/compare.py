@@ -1,6 +1,6 @@
 """Blender's pictures beside Tessera's: what an artist exports is what is drawn.
 
-    python compare.py TESSERA        (Python 3.11 with bpy==4.5.15)
+    python compare.py TESSERA        (Python 3.11 with bpy==4.5.15; run.sh does it)
 
 Prints the ratio of Tessera's mean to Cycles' for each scene, with Cycles' own standard error from
 eight seeds. Ends with status 1 if a ratio is further from 1 than its bound, or a standard error is

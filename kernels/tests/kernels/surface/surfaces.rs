@@ -327,7 +327,7 @@ fn wrong_units_are_refused() {
         UnitParams { frame_width: 1 << 20, ..good },
         UnitParams { sample_count: 0, ..good },
         UnitParams { first_sample: u32::MAX, ..good },
-        UnitParams { aovs: 32, ..good },
+        UnitParams { aovs: 64, ..good },
         UnitParams { filter: 3, ..good },
         UnitParams { depth: 1 << 30, ..good },
     ] {
