@@ -20,6 +20,8 @@ pub(crate) struct Placement<'a> {
     pub(crate) material_flags: u32,
     /// Index of this primitive's first vertex in the scene.
     pub(crate) first_vertex: u32,
+    /// Factor on the vertex colours.
+    pub(crate) color: [f32; 4],
 }
 
 /// Place for the results, which has exactly the length that the geometry needs.
@@ -54,6 +56,8 @@ pub(crate) fn place(
         }
         positions.push(position);
         *shading = shade(geometry, placement.weights, vertex, frame);
+        shading.color =
+            std::array::from_fn(|channel| shading.color[channel] * placement.color[channel]);
     }
     for (number, corners) in geometry.triangles.iter().enumerate() {
         let is_mirrored = mirrored.get(corners[0] as usize).copied().unwrap_or(rigid.is_mirrored);

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
+mod attributes;
 mod choices;
 mod compressed;
 mod extensions;
