@@ -44,7 +44,7 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let (materials, layered) = material::read_all(&document, &mut table, &mut warnings)?;
     let materials = Arc::new(materials);
     let textures = table.decode(&document, &source)?;
-    let surfaces = (materials.as_slice(), layered.layers.as_slice());
+    let surfaces = (materials.as_slice(), &layered);
     let meshes = mesh::read_all(&document, surfaces, &variants, &options.limits, &mut warnings)?;
     let skins = mesh::read_skins(&document)?;
     let target_count = |node: &Node| node.mesh.map_or(0, |mesh| meshes[mesh].target_count);

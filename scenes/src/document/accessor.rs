@@ -49,11 +49,16 @@ impl Document {
         Ok(flat.chunks_exact(N).map(|chunk| std::array::from_fn(|i| chunk[i])).collect())
     }
 
-    /// Reads colours: three components (alpha becomes 1) or four.
-    pub(crate) fn colors(&self, index: usize, path: &str) -> Result<Vec<[f32; 4]>, SceneError> {
+    /// Reads colours: three components (the fourth becomes `alpha`) or four.
+    pub(crate) fn colors(
+        &self,
+        index: usize,
+        path: &str,
+        alpha: f32,
+    ) -> Result<Vec<[f32; 4]>, SceneError> {
         let checked = self.check_accessor(index, path, &[3, 4])?;
         let flat = self.read(index, &checked, checked.json.normalized)?;
-        let alpha = |chunk: &[f32]| chunk.get(3).copied().unwrap_or(1.0);
+        let alpha = |chunk: &[f32]| chunk.get(3).copied().unwrap_or(alpha);
         Ok(flat
             .chunks_exact(checked.components)
             .map(|chunk| [chunk[0], chunk[1], chunk[2], alpha(chunk)])

@@ -6,6 +6,7 @@ pub(crate) mod budget;
 pub(crate) mod compression;
 pub(crate) mod extension;
 pub(crate) mod files;
+pub(crate) mod leftover;
 mod open;
 pub(crate) mod source;
 pub(crate) mod uri;
@@ -13,6 +14,7 @@ pub(crate) mod uri;
 use crate::choice::Choice;
 use crate::document::budget::Budget;
 use crate::document::compression::view_json::CompressedViews;
+use crate::document::leftover::Leftover;
 use crate::document::source::Source;
 use crate::document::uri::Uri;
 use crate::error::SceneError;
@@ -30,6 +32,8 @@ pub(crate) struct Document {
     pub(crate) root: Root,
     /// What may still be allocated.
     pub(crate) budget: Arc<Budget>,
+    /// What the JSON says beyond `root`.
+    pub(crate) leftover: Leftover,
     binary: Option<Vec<u8>>,
     /// The compressed views.
     compressed: CompressedViews,

@@ -3,6 +3,7 @@
 
 use crate::document::Document;
 use crate::document::compression::view_json::CompressedViews;
+use crate::document::leftover::Leftover;
 use crate::document::source::Source;
 use crate::error::SceneError;
 use gltf::json::Root;
@@ -31,18 +32,25 @@ impl Document {
         };
         let json = json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json);
         source.budget.spend_json(json, &file)?;
-        let root = parse_root(json).map_err(|error| SceneError::Json {
+        let not_json = |error: serde_json::Error| SceneError::Json {
             file: file.clone(),
             problem: match error.is_eof() {
                 true => format!("{error}; the file is cut off, so copy or export it again"),
                 false => error.to_string(),
             },
-        })?;
+        };
+        let root = parse_root(json).map_err(not_json)?;
+        let mut leftover = Leftover::default();
+        if Leftover::is_possible(&root) {
+            source.budget.spend_json(json, &file)?;
+            leftover = Leftover::read(json).map_err(not_json)?;
+        }
         let binary = binary.map(<[u8]>::to_vec);
         let budget = Arc::clone(&source.budget);
         budget.spend(binary.as_ref().map_or(0, Vec::len) as u64, 1, &file, "(its binary chunk)")?;
         let (compressed, buffers, decoded) = Default::default();
-        let mut document = Self { file, root, budget, binary, compressed, buffers, decoded };
+        let mut document =
+            Self { file, root, budget, leftover, binary, compressed, buffers, decoded };
         document.check_version()?;
         document.compressed = CompressedViews::read(&document)?;
         Ok(document)

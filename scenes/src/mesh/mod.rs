@@ -9,10 +9,11 @@ pub(crate) mod topology;
 
 use crate::document::Document;
 use crate::error::SceneError;
+use crate::material::medium::Layered;
 use crate::material::variant::Variants;
 use crate::math::Affine;
-use crate::mesh::geometry::Geometry;
-use crate::mesh::primitive::Allowance;
+use crate::mesh::geometry::{Geometry, UvSets};
+use crate::mesh::primitive::{Allowance, Wanted};
 use crate::options::Limits;
 use crate::report::warning::Warnings;
 use gltf::json::mesh::Primitive;
@@ -46,18 +47,18 @@ pub(crate) struct Skin {
     pub(crate) inverse_binds: Vec<Affine>,
 }
 
-/// Two primitives with the same key share their geometry: they have the same accessors, mode and
-/// way of making tangents.
-type GeometryKey = (String, Option<TangentFrame>);
+/// Two primitives with the same key share their geometry: they have the same accessors, mode,
+/// UV sets and way of making tangents.
+type GeometryKey = (String, UvSets, Option<TangentFrame>);
 
-/// What a material's tangents run along: the UV set, and the bits of the map that turns them.
+/// What a material's tangents run along: the slot of the UVs, and the bits of the map that turns them.
 type TangentFrame = (usize, Option<[u32; 4]>);
 
 /// Reads every mesh, each primitive with the material of the chosen variant. `materials` has the
-/// default material last, and `layers` has what its extensions add.
+/// default material last, and `layered` has what its extensions add and its UV sets.
 pub(crate) fn read_all(
     document: &Document,
-    (materials, layers): (&[Material], &[Layers]),
+    (materials, layered): (&[Material], &Layered),
     variants: &Variants,
     limits: &Limits,
     warnings: &mut Warnings,
@@ -76,13 +77,14 @@ pub(crate) fn read_all(
         for (number, primitive) in json.primitives.iter().enumerate() {
             let path = format!("meshes[{index}].primitives[{number}]");
             let material = material_of(document, primitive, &path, (materials, variants))?;
-            let frame = tangent_frame(&materials[material as usize], layers);
-            let key = (key_of(primitive), frame);
+            let frame = tangent_frame(&materials[material as usize], &layered.layers);
+            let uv_sets = layered.uv_sets[material as usize];
+            let key = (key_of(document, primitive, &path), uv_sets, frame);
             let geometry = match shared.get(&key) {
                 Some(geometry) => geometry.clone(),
                 None => {
-                    let set = frame.map(|(set, _)| set);
-                    let mut read = primitive::read(document, primitive, &path, set, &mut left)?;
+                    let wanted = Wanted { uv_sets, tangents: frame.map(|(slot, _)| slot) };
+                    let mut read = primitive::read(document, primitive, &path, wanted, &mut left)?;
                     if let (Some(geometry), Some((_, Some(map)))) = (&mut read, frame) {
                         tangent_turn::turn(geometry, map.map(f32::from_bits));
                     }
@@ -188,10 +190,14 @@ fn material_of(
     Ok(material.value() as u32)
 }
 
-fn key_of(primitive: &Primitive) -> String {
+fn key_of(document: &Document, primitive: &Primitive, path: &str) -> String {
     let index = |accessor: &Option<gltf::json::Index<_>>| accessor.map(|a| a.value());
-    let targets: Vec<_> = (primitive.targets.iter().flatten())
-        .map(|target| [index(&target.positions), index(&target.normals), index(&target.tangents)])
+    let targets: Vec<_> = (primitive.targets.iter().flatten().enumerate())
+        .map(|(number, target)| {
+            let further = document.leftover.attributes(&format!("{path}.targets[{number}]"));
+            let own = [index(&target.positions), index(&target.normals), index(&target.tangents)];
+            (own, further)
+        })
         .collect();
     let indices = index(&primitive.indices);
     format!("{:?} {:?} {:?} {:?}", primitive.mode, primitive.attributes, indices, targets)

@@ -280,7 +280,7 @@ fn read_instances(
         None => vec![[0.0, 0.0, 0.0, 1.0]; count],
     };
     let mut colors = match instancing.attributes.get("_COLOR_0") {
-        Some(accessor) => document.colors(*accessor as usize, &format!("{path}._COLOR_0"))?,
+        Some(accessor) => document.colors(*accessor as usize, &format!("{path}._COLOR_0"), 1.0)?,
         None => Vec::new(),
     };
     if colors.iter().all(|color| *color == WHITE) {
