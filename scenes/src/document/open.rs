@@ -3,6 +3,7 @@
 
 use crate::document::Document;
 use crate::document::compression::view_json::CompressedViews;
+use crate::document::draco::DecodedAccessors;
 use crate::document::leftover::Leftover;
 use crate::document::source::Source;
 use crate::error::SceneError;
@@ -48,16 +49,24 @@ impl Document {
         let binary = binary.map(<[u8]>::to_vec);
         let budget = Arc::clone(&source.budget);
         budget.spend(binary.as_ref().map_or(0, Vec::len) as u64, 1, &file, "(its binary chunk)")?;
-        let (compressed, buffers, decoded) = Default::default();
-        let mut document =
-            Self { file, root, budget, leftover, binary, compressed, buffers, decoded };
+        let mut document = Self {
+            file,
+            root,
+            budget,
+            leftover,
+            binary,
+            compressed: Default::default(),
+            buffers: Default::default(),
+            decoded: Default::default(),
+            decoded_accessors: Default::default(),
+        };
         document.check_version()?;
         document.compressed = CompressedViews::read(&document)?;
         Ok(document)
     }
 
     /// Reads every buffer, from the binary chunk, data URIs and files, and decompresses the
-    /// compressed views.
+    /// compressed views and primitives.
     pub(crate) fn read_buffers(&mut self, source: &Source) -> Result<(), SceneError> {
         for index in 0..self.root.buffers.len() {
             if self.compressed.is_placeholder(index) {
@@ -90,6 +99,7 @@ impl Document {
             self.buffers.push(bytes);
         }
         self.decoded = self.compressed.decode(self)?;
+        self.decoded_accessors = DecodedAccessors::decode(self)?;
         Ok(())
     }
 

@@ -108,7 +108,6 @@ fn extensions_without_visible_effect_are_accepted() {
 #[test]
 fn unsupported_extensions_say_what_is_lost() {
     for (name, lost) in [
-        ("KHR_draco_mesh_compression", "uncompressed fallback"),
         ("KHR_gaussian_splatting", "splats are left out"),
         ("KHR_interactivity", "behaviours do not run"),
         ("KHR_materials_volume_scatter", "do not scatter"),

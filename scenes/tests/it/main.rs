@@ -5,6 +5,7 @@
 mod attributes;
 mod choices;
 mod compressed;
+mod draco;
 mod extensions;
 mod features;
 mod fixtures;
