@@ -5,6 +5,7 @@ use crate::document::Document;
 use crate::error::SceneError;
 use gltf::json::accessor::{Accessor, ComponentType, Type};
 use gltf::json::validation::Checked;
+use serde_json::Value;
 
 /// Most elements of an accessor without bytes (sparse over zeros): 2^22 × 16 floats are 256 MiB.
 const ZERO_ELEMENTS_MAX: u64 = 1 << 22;
@@ -47,6 +48,28 @@ struct CheckedAccessor<'a> {
 }
 
 impl Document {
+    /// Checks that smallest and largest elements, where accessors have them, have as many numbers
+    /// as the others.
+    pub(crate) fn check_extents(&self) -> Result<(), SceneError> {
+        for (index, json) in self.root.accessors.iter().enumerate() {
+            let Checked::Valid(kind) = json.type_ else { continue };
+            let components = components_of(kind);
+            for (name, value) in [("min", &json.min), ("max", &json.max)] {
+                let Some(value) = value else { continue };
+                let list = value.as_array().filter(|list| list.iter().all(Value::is_number));
+                let have = list.map(Vec::len);
+                if have != Some(components) {
+                    let have = have.map_or("no".into(), |have| have.to_string());
+                    let problem = format!(
+                        "has {have} numbers, but an element has {components}; export the file again"
+                    );
+                    return Err(self.invalid(format!("accessors[{index}].{name}"), problem));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the number of elements of an accessor, without reading them.
     pub(crate) fn accessor_count(&self, index: usize, path: &str) -> Result<u64, SceneError> {
         Ok(self.at(&self.root.accessors, index, path, "accessors")?.count.0)

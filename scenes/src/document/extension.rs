@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 /// Extensions that are applied, or that do not affect a picture.
 const APPLIED: &[&str] = &[
     "EXT_mesh_gpu_instancing",
+    "EXT_mesh_manifold",
     "EXT_meshopt_compression",
     "EXT_texture_webp",
     "KHR_draco_mesh_compression",

@@ -1,8 +1,9 @@
 //! What the JSON says and the types of the `gltf` crate leave out: attributes of morph targets
-//! beyond position, normal and tangent. Reads no accessor.
+//! beyond position, normal and tangent, and animations without any channel. Reads no accessor.
 
 use gltf::json::Root;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -13,6 +14,14 @@ pub(crate) type TargetAttributes = BTreeMap<String, usize>;
 struct RootJson {
     #[serde(default)]
     meshes: Vec<MeshJson>,
+    #[serde(default)]
+    animations: Vec<AnimationJson>,
+}
+
+#[derive(Deserialize)]
+struct AnimationJson {
+    #[serde(default)]
+    channels: Vec<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -27,9 +36,11 @@ struct PrimitiveJson {
     targets: Option<Vec<BTreeMap<String, Value>>>,
 }
 
-/// Further attributes of all morph targets.
+/// All of it.
 #[derive(Debug, Default)]
 pub(crate) struct Leftover {
+    /// The first animation that has no channel in the file.
+    pub(crate) empty_animation: Option<usize>,
     /// Keys are places in the JSON, such as `meshes[0].primitives[0].targets[0]`.
     targets: BTreeMap<String, TargetAttributes>,
 }
@@ -37,15 +48,16 @@ pub(crate) struct Leftover {
 impl Leftover {
     /// Returns whether the file can have any.
     pub(crate) fn is_possible(root: &Root) -> bool {
-        root.meshes
-            .iter()
-            .flat_map(|mesh| &mesh.primitives)
-            .any(|primitive| primitive.targets.as_ref().is_some_and(|targets| !targets.is_empty()))
+        let mut primitives = root.meshes.iter().flat_map(|mesh| &mesh.primitives);
+        primitives.any(|primitive| primitive.targets.iter().flatten().next().is_some())
+            || root.animations.iter().any(|animation| animation.channels.is_empty())
     }
 
     /// Reads a file's JSON.
     pub(crate) fn read(json: &[u8]) -> Result<Self, serde_json::Error> {
         let root: RootJson = serde_json::from_slice(json)?;
+        let empty_animation =
+            root.animations.iter().position(|animation| animation.channels.is_empty());
         let mut targets = BTreeMap::new();
         for (mesh, json) in root.meshes.into_iter().enumerate() {
             for (number, primitive) in json.primitives.into_iter().enumerate() {
@@ -58,7 +70,7 @@ impl Leftover {
                 }
             }
         }
-        Ok(Self { targets })
+        Ok(Self { empty_animation, targets })
     }
 
     /// Returns the accessor of an attribute of the morph target at a place.

@@ -61,6 +61,11 @@ impl Document {
             decoded_accessors: Default::default(),
         };
         document.check_version()?;
+        document.check_extents()?;
+        if let Some(index) = document.leftover.empty_animation {
+            let problem = "is empty, so that nothing moves; export the file again without it";
+            return Err(document.invalid(format!("animations[{index}].channels"), problem));
+        }
         document.compressed = CompressedViews::read(&document)?;
         Ok(document)
     }

@@ -38,6 +38,12 @@ pub(crate) struct Geometry {
     pub(crate) targets: Vec<MorphTarget>,
 }
 
+/// Returns the largest joint that a vertex follows; None if there is none.
+pub(crate) fn largest_joint((joints, weights): &InfluenceSet) -> Option<usize> {
+    let pairs = joints.as_flattened().iter().zip(weights.as_flattened());
+    pairs.filter(|(_, weight)| **weight > 0.0).map(|(joint, _)| *joint as usize).max()
+}
+
 impl Geometry {
     /// Returns the number of vertices that have joints and no weight for any of them.
     pub(crate) fn loose_vertices(&self) -> usize {

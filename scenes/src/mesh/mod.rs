@@ -17,7 +17,7 @@ use crate::mesh::primitive::{Allowance, Wanted};
 use crate::options::Limits;
 use crate::report::warning::Warnings;
 use gltf::json::mesh::Primitive;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tessera_layout::{Layers, LayersTexture, Material, NONE, TextureRef};
 
@@ -26,6 +26,8 @@ use tessera_layout::{Layers, LayersTexture, Material, NONE, TextureRef};
 pub(crate) struct Surface {
     pub(crate) geometry: Arc<Geometry>,
     pub(crate) material: u32,
+    /// Position among the mesh's primitives.
+    pub(crate) number: usize,
 }
 
 /// A mesh.
@@ -72,6 +74,10 @@ pub(crate) fn read_all(
             return Err(document
                 .invalid(format!("meshes[{index}].weights"), "holds a number that is not finite"));
         }
+        if json.primitives.is_empty() {
+            let problem = "is empty, so that nothing is drawn; export the file again";
+            return Err(document.invalid(format!("meshes[{index}].primitives"), problem));
+        }
         let default_weights = weights.into_iter().map(f64::from).collect();
         let mut mesh = Mesh { surfaces: Vec::new(), default_weights, target_count: 0 };
         for (number, primitive) in json.primitives.iter().enumerate() {
@@ -98,11 +104,10 @@ pub(crate) fn read_all(
                     read
                 }
             };
+            let targets = primitive.targets.as_ref().map_or(0, Vec::len);
+            mesh.target_count = mesh.target_count.max(targets);
             match geometry {
-                Some(geometry) => {
-                    mesh.target_count = mesh.target_count.max(geometry.targets.len());
-                    mesh.surfaces.push(Surface { geometry, material });
-                }
+                Some(geometry) => mesh.surfaces.push(Surface { geometry, material, number }),
                 None => {
                     let name = json.name.as_deref().unwrap_or_default();
                     warnings.add(format!(
@@ -151,6 +156,32 @@ pub(crate) fn read_skins(document: &Document) -> Result<Vec<Skin>, SceneError> {
         skins.push(Skin { joints, inverse_binds });
     }
     Ok(skins)
+}
+
+/// Checks that no vertex follows a joint that its skin does not have.
+pub(crate) fn check_joints(
+    document: &Document,
+    meshes: &[Mesh],
+    skins: &[Skin],
+) -> Result<(), SceneError> {
+    let nodes = document.root.nodes.iter();
+    let pairs = nodes.filter_map(|node| Some((node.mesh?.value(), node.skin?.value())));
+    for (mesh, skin) in pairs.collect::<BTreeSet<_>>() {
+        let joints = skins[skin].joints.len();
+        for surface in &meshes[mesh].surfaces {
+            let used = surface.geometry.influences.iter().map(geometry::largest_joint);
+            let far = used.enumerate().find(|(_, used)| used.is_some_and(|used| used >= joints));
+            if let Some((set, Some(joint))) = far {
+                let number = surface.number;
+                let path = format!("meshes[{mesh}].primitives[{number}].attributes.JOINTS_{set}");
+                let problem = format!(
+                    "names joint {joint}, but skins[{skin}] has {joints}; export the file again"
+                );
+                return Err(document.invalid(path, problem));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Returns what a material's tangents run along: the UVs of its normal map, its coat's normal map,

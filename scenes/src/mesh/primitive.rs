@@ -177,6 +177,7 @@ fn read_triangles(
         let count = u32::try_from(count).map_err(|_| {
             document.invalid(path, "has more vertices than 32-bit indices can name")
         })?;
+        check_corners(document, topology, count as usize, &format!("{path}.attributes.POSITION"))?;
         return Ok(topology::triangles(topology, &(0..count).collect::<Vec<_>>()));
     };
     let place = format!("{path}.indices");
@@ -188,7 +189,33 @@ fn read_triangles(
             format!("entry {entry} names vertex {}, but there are {count}", corners[entry]);
         return Err(document.invalid(place, problem));
     }
+    // The largest number of a type restarts a strip in graphics APIs, so that no vertex can have it
+    // (glTF 2.0, §3.7.2.1).
+    let size = document.shape(indices.value(), &place, &[1])?.component.size();
+    let restart = u32::MAX >> (32 - 8 * size);
+    if let Some(entry) = corners.iter().position(|corner| *corner == restart) {
+        let problem = format!(
+            "entry {entry} is {restart}, which cannot name a vertex; export the file with larger \
+                indices"
+        );
+        return Err(document.invalid(place, problem));
+    }
+    check_corners(document, topology, corners.len(), &place)?;
     Ok(topology::triangles(topology, &corners))
+}
+
+/// Checks that corners give whole triangles.
+fn check_corners(
+    document: &Document,
+    topology: Topology,
+    count: usize,
+    place: &str,
+) -> Result<(), SceneError> {
+    if topology::is_whole(topology, count) {
+        return Ok(());
+    }
+    let problem = format!("{count} corners are not whole triangles; export the file again");
+    Err(document.invalid(place, problem))
 }
 
 fn read_targets(
