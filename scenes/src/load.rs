@@ -44,9 +44,10 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let (materials, layered) = material::read_all(&document, &mut table, &mut warnings)?;
     let materials = Arc::new(materials);
     let textures = table.decode(&document, &source)?;
-    let surfaces = (materials.as_slice(), layered.layers.as_slice());
+    let surfaces = (materials.as_slice(), &layered);
     let meshes = mesh::read_all(&document, surfaces, &variants, &options.limits, &mut warnings)?;
     let skins = mesh::read_skins(&document)?;
+    mesh::check_joints(&document, &meshes, &skins)?;
     let target_count = |node: &Node| node.mesh.map_or(0, |mesh| meshes[mesh].target_count);
     let targets: Vec<usize> = forest.nodes.iter().map(target_count).collect();
     let clips = animation::read(&document, &targets, &options.animations, &mut warnings)?;

@@ -82,7 +82,8 @@ pub(crate) fn scenes() -> Vec<Vec<u8>> {
     let glb = [&head[..], &(json.len() as u32).to_le_bytes(), b"JSON", json].concat();
     let library = include_bytes!("../../scenes/library/spinning-cube.gltf");
     let compressed = include_bytes!("../../scenes/tests/files/compressed-views.gltf");
-    vec![json.to_vec(), glb, library.to_vec(), compressed.to_vec()]
+    let draco = include_bytes!("../../scenes/tests/files/draco.gltf");
+    vec![json.to_vec(), glb, library.to_vec(), compressed.to_vec(), draco.to_vec()]
 }
 
 pub(crate) fn map(bytes: &[u8]) -> Result<(), String> {

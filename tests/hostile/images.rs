@@ -262,6 +262,9 @@ pub(crate) fn maps() -> Vec<Trap> {
         traps.push(lit(format!("HDR: size {size:?}"), hdr(size, &flat)));
         traps.push(lit(format!("HDR: size {size:?} and no texel"), hdr(size, &[])));
     }
+    // A row of 16 texels that says 15.
+    let row = [&[2, 2, 0, 15][..], &[144, 128].repeat(4)].concat();
+    traps.push(lit("HDR: a row of another width".into(), hdr("-Y 1 +X 16", &row)).refused("row 0"));
     // A run of 255 << 24 equal texels, as the old encoding has them.
     traps.push(lit("HDR: an old run".into(), hdr("-Y 64 +X 64", &[1, 1, 1, 255].repeat(9))));
     for (right, bottom) in

@@ -9,6 +9,7 @@ mod images;
 mod random;
 mod runner;
 pub(crate) mod scenes;
+mod silent;
 pub(crate) mod traps;
 mod words;
 
@@ -36,6 +37,7 @@ fn hostile_scenes_are_an_error_or_a_scene() {
     let mut traps = scenes::all();
     traps.extend(families::all());
     traps.extend(glb::all());
+    traps.extend(silent::all());
     traps.extend(images::all());
     traps.extend(images::maps());
     assert!(traps.len() >= SCENES_LEAST, "only {} files", traps.len());

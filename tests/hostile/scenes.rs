@@ -6,7 +6,7 @@ use base64::Engine as _;
 use serde_json::{Value, json};
 
 /// A buffer that embeds these bytes.
-fn buffer(bytes: &[u8]) -> Value {
+pub(crate) fn buffer(bytes: &[u8]) -> Value {
     let data = base64::engine::general_purpose::STANDARD.encode(bytes);
     json!({ "byteLength": bytes.len(),
         "uri": format!("data:application/octet-stream;base64,{data}") })
@@ -70,7 +70,8 @@ pub(crate) fn whole() -> Value {
     })
 }
 
-fn changed(name: impl Into<String>, change: impl FnOnce(&mut Value)) -> Trap {
+/// The whole scene with a change.
+pub(crate) fn changed(name: impl Into<String>, change: impl FnOnce(&mut Value)) -> Trap {
     let mut scene = whole();
     change(&mut scene);
     Trap::new(name, scene.to_string())

@@ -5,6 +5,7 @@ use crate::document::Document;
 use crate::error::SceneError;
 use gltf::json::accessor::{Accessor, ComponentType, Type};
 use gltf::json::validation::Checked;
+use serde_json::Value;
 
 /// Most elements of an accessor without bytes (sparse over zeros): 2^22 × 16 floats are 256 MiB.
 const ZERO_ELEMENTS_MAX: u64 = 1 << 22;
@@ -23,15 +24,52 @@ impl<'a> Run<'a> {
     }
 }
 
+/// Numbers of an accessor, as its JSON describes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// Elements.
+    pub(crate) count: usize,
+    pub(crate) component: ComponentType,
+    /// Components of an element.
+    pub(crate) components: usize,
+}
+
+impl Shape {
+    /// Returns the bytes of an element.
+    pub(crate) fn bytes(self) -> usize {
+        self.components * self.component.size()
+    }
+}
+
 /// An accessor with checked JSON whose bytes exist.
 struct CheckedAccessor<'a> {
     json: &'a Accessor,
-    count: usize,
-    component: ComponentType,
-    components: usize,
+    shape: Shape,
 }
 
 impl Document {
+    /// Checks that smallest and largest elements, where accessors have them, have as many numbers
+    /// as the others.
+    pub(crate) fn check_extents(&self) -> Result<(), SceneError> {
+        for (index, json) in self.root.accessors.iter().enumerate() {
+            let Checked::Valid(kind) = json.type_ else { continue };
+            let components = components_of(kind);
+            for (name, value) in [("min", &json.min), ("max", &json.max)] {
+                let Some(value) = value else { continue };
+                let list = value.as_array().filter(|list| list.iter().all(Value::is_number));
+                let have = list.map(Vec::len);
+                if have != Some(components) {
+                    let have = have.map_or("no".into(), |have| have.to_string());
+                    let problem = format!(
+                        "has {have} numbers, but an element has {components}; export the file again"
+                    );
+                    return Err(self.invalid(format!("accessors[{index}].{name}"), problem));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the number of elements of an accessor, without reading them.
     pub(crate) fn accessor_count(&self, index: usize, path: &str) -> Result<u64, SceneError> {
         Ok(self.at(&self.root.accessors, index, path, "accessors")?.count.0)
@@ -49,13 +87,18 @@ impl Document {
         Ok(flat.chunks_exact(N).map(|chunk| std::array::from_fn(|i| chunk[i])).collect())
     }
 
-    /// Reads colours: three components (alpha becomes 1) or four.
-    pub(crate) fn colors(&self, index: usize, path: &str) -> Result<Vec<[f32; 4]>, SceneError> {
+    /// Reads colours: three components (the fourth becomes `alpha`) or four.
+    pub(crate) fn colors(
+        &self,
+        index: usize,
+        path: &str,
+        alpha: f32,
+    ) -> Result<Vec<[f32; 4]>, SceneError> {
         let checked = self.check_accessor(index, path, &[3, 4])?;
         let flat = self.read(index, &checked, checked.json.normalized)?;
-        let alpha = |chunk: &[f32]| chunk.get(3).copied().unwrap_or(1.0);
+        let alpha = |chunk: &[f32]| chunk.get(3).copied().unwrap_or(alpha);
         Ok(flat
-            .chunks_exact(checked.components)
+            .chunks_exact(checked.shape.components)
             .map(|chunk| [chunk[0], chunk[1], chunk[2], alpha(chunk)])
             .collect())
     }
@@ -67,14 +110,16 @@ impl Document {
         path: &str,
     ) -> Result<Vec<[u32; N]>, SceneError> {
         let checked = self.check_accessor(index, path, &[N])?;
-        if !matches!(checked.component, ComponentType::U8 | ComponentType::U16 | ComponentType::U32)
-        {
+        if !matches!(
+            checked.shape.component,
+            ComponentType::U8 | ComponentType::U16 | ComponentType::U32
+        ) {
             let place = format!("accessors[{index}].componentType");
             return Err(self
                 .invalid(place, format!("{path} needs unsigned integers; export the file again")));
         }
-        let mut values = vec![[0u32; N]; checked.count];
-        let width = component_bytes(checked.component);
+        let mut values = vec![[0u32; N]; checked.shape.count];
+        let width = checked.shape.component.size();
         self.visit(index, &checked, |element, bytes| {
             for (value, part) in values[element].iter_mut().zip(bytes.chunks_exact(width)) {
                 *value = part.iter().rev().fold(0, |sum, byte| (sum << 8) | u32::from(*byte));
@@ -83,12 +128,14 @@ impl Document {
         Ok(values)
     }
 
-    fn check_accessor(
+    /// Returns the shape of an accessor whose elements have one of the `allowed` numbers of
+    /// components.
+    pub(crate) fn shape(
         &self,
         index: usize,
         path: &str,
         allowed: &[usize],
-    ) -> Result<CheckedAccessor<'_>, SceneError> {
+    ) -> Result<Shape, SceneError> {
         let json = self.at(&self.root.accessors, index, path, "accessors")?;
         let place = format!("accessors[{index}]");
         let Checked::Valid(component) = json.component_type else {
@@ -102,34 +149,40 @@ impl Document {
                 self.invalid(format!("{place}.type"), "is not one of glTF's; export it again")
             );
         };
-        let components = match kind {
-            Type::Scalar => 1,
-            Type::Vec2 => 2,
-            Type::Vec3 => 3,
-            Type::Vec4 | Type::Mat2 => 4,
-            Type::Mat3 => 9,
-            Type::Mat4 => 16,
-        };
+        let components = components_of(kind);
         if !allowed.contains(&components) {
             let wanted = allowed.iter().map(usize::to_string).collect::<Vec<_>>().join(" or ");
             let problem = format!("has {components} components, but {path} needs {wanted}");
             return Err(self.invalid(format!("{place}.type"), problem));
         }
-        if json.buffer_view.is_none() && json.count.0 > ZERO_ELEMENTS_MAX {
+        let count = usize::try_from(json.count.0).map_err(|_| {
+            self.invalid(format!("{place}.count"), "is beyond this machine's memory")
+        })?;
+        Ok(Shape { count, component: component.0, components })
+    }
+
+    fn check_accessor(
+        &self,
+        index: usize,
+        path: &str,
+        allowed: &[usize],
+    ) -> Result<CheckedAccessor<'_>, SceneError> {
+        let shape = self.shape(index, path, allowed)?;
+        let json = &self.root.accessors[index];
+        let place = format!("accessors[{index}]");
+        let has_bytes = json.buffer_view.is_some() || self.decoded_accessors.get(index).is_some();
+        if !has_bytes && json.count.0 > ZERO_ELEMENTS_MAX {
             let problem = format!(
                 "{} elements without a buffer view are more than {ZERO_ELEMENTS_MAX}",
                 json.count.0
             );
             return Err(self.invalid(format!("{place}.count"), problem));
         }
-        let count = usize::try_from(json.count.0).map_err(|_| {
-            self.invalid(format!("{place}.count"), "is beyond this machine's memory")
-        })?;
-        let checked = CheckedAccessor { json, count, component: component.0, components };
+        let checked = CheckedAccessor { json, shape };
         // Check that the bytes exist before memory for `count` elements is allocated.
         self.base_run(index, &checked)?;
         // Count them once as numbers, and once in the form that the caller keeps.
-        self.budget.spend(json.count.0, 8 * components as u64, &self.file, &place)?;
+        self.budget.spend(json.count.0, 8 * shape.components as u64, &self.file, &place)?;
         Ok(checked)
     }
 
@@ -139,12 +192,15 @@ impl Document {
         checked: &CheckedAccessor,
     ) -> Result<Option<Run<'_>>, SceneError> {
         let place = format!("accessors[{index}]");
+        let size = checked.shape.bytes();
+        if let Some(bytes) = self.decoded_accessors.get(index) {
+            return Ok(Some(Run { bytes, stride: size, size }));
+        }
         let Some(view) = checked.json.buffer_view else { return Ok(None) };
         let offset = checked.json.byte_offset.map_or(0, |offset| offset.0);
-        let size = checked.components * component_bytes(checked.component);
         let stride = self.root.buffer_views.get(view.value()).and_then(|view| view.byte_stride);
         let stride = stride.map_or(size, |stride| stride.0);
-        self.run(view.value(), offset, checked.count, (size, stride), &place).map(Some)
+        self.run(view.value(), offset, checked.shape.count, (size, stride), &place).map(Some)
     }
 
     fn run(
@@ -189,7 +245,7 @@ impl Document {
         mut each: impl FnMut(usize, &[u8]),
     ) -> Result<(), SceneError> {
         if let Some(run) = self.base_run(index, checked)? {
-            for element in 0..checked.count {
+            for element in 0..checked.shape.count {
                 each(element, run.element(element));
             }
         }
@@ -200,8 +256,8 @@ impl Document {
                 self.invalid(format!("{place}.indices.componentType"), "is not one of glTF's")
             );
         };
-        let width = component_bytes(component.0);
-        let size = checked.components * component_bytes(checked.component);
+        let width = component.0.size();
+        let size = checked.shape.bytes();
         let count = usize::try_from(sparse.count.0).unwrap_or(usize::MAX);
         let indices = &sparse.indices;
         let at_indices = format!("{place}.indices");
@@ -227,8 +283,9 @@ impl Document {
                 .iter()
                 .rev()
                 .fold(0usize, |sum, byte| (sum << 8) | usize::from(*byte));
-            if key >= checked.count {
-                let problem = format!("entry {entry} replaces element {key} of {}", checked.count);
+            if key >= checked.shape.count {
+                let problem =
+                    format!("entry {entry} replaces element {key} of {}", checked.shape.count);
                 return Err(self.invalid(at_indices, problem));
             }
             each(key, replaced.element(entry));
@@ -242,10 +299,10 @@ impl Document {
         checked: &CheckedAccessor,
         normalized: bool,
     ) -> Result<Vec<f32>, SceneError> {
-        let components = checked.components;
-        let mut values = vec![0.0f32; checked.count * components];
-        let component = checked.component;
-        let width = component_bytes(component);
+        let components = checked.shape.components;
+        let mut values = vec![0.0f32; checked.shape.count * components];
+        let component = checked.shape.component;
+        let width = component.size();
         self.visit(index, checked, |element, bytes| {
             let target = &mut values[element * components..][..components];
             for (value, part) in target.iter_mut().zip(bytes.chunks_exact(width)) {
@@ -264,11 +321,14 @@ impl Document {
     }
 }
 
-fn component_bytes(component: ComponentType) -> usize {
-    match component {
-        ComponentType::I8 | ComponentType::U8 => 1,
-        ComponentType::I16 | ComponentType::U16 => 2,
-        ComponentType::U32 | ComponentType::F32 => 4,
+fn components_of(kind: Type) -> usize {
+    match kind {
+        Type::Scalar => 1,
+        Type::Vec2 => 2,
+        Type::Vec3 => 3,
+        Type::Vec4 | Type::Mat2 => 4,
+        Type::Mat3 => 9,
+        Type::Mat4 => 16,
     }
 }
 

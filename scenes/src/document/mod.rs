@@ -4,8 +4,10 @@
 pub(crate) mod accessor;
 pub(crate) mod budget;
 pub(crate) mod compression;
+pub(crate) mod draco;
 pub(crate) mod extension;
 pub(crate) mod files;
+pub(crate) mod leftover;
 mod open;
 pub(crate) mod source;
 pub(crate) mod uri;
@@ -13,6 +15,8 @@ pub(crate) mod uri;
 use crate::choice::Choice;
 use crate::document::budget::Budget;
 use crate::document::compression::view_json::CompressedViews;
+use crate::document::draco::DecodedAccessors;
+use crate::document::leftover::Leftover;
 use crate::document::source::Source;
 use crate::document::uri::Uri;
 use crate::error::SceneError;
@@ -30,6 +34,8 @@ pub(crate) struct Document {
     pub(crate) root: Root,
     /// What may still be allocated.
     pub(crate) budget: Arc<Budget>,
+    /// What the JSON says beyond `root`.
+    pub(crate) leftover: Leftover,
     binary: Option<Vec<u8>>,
     /// The compressed views.
     compressed: CompressedViews,
@@ -37,6 +43,8 @@ pub(crate) struct Document {
     buffers: Vec<Vec<u8>>,
     /// Content of the compressed views, after the same call.
     decoded: BTreeMap<usize, Vec<u8>>,
+    /// Content of accessors of compressed primitives, after the same call.
+    decoded_accessors: DecodedAccessors,
 }
 
 impl Document {

@@ -3,6 +3,8 @@
 
 use crate::document::Document;
 use crate::document::compression::view_json::CompressedViews;
+use crate::document::draco::DecodedAccessors;
+use crate::document::leftover::Leftover;
 use crate::document::source::Source;
 use crate::error::SceneError;
 use gltf::json::Root;
@@ -31,25 +33,45 @@ impl Document {
         };
         let json = json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json);
         source.budget.spend_json(json, &file)?;
-        let root = parse_root(json).map_err(|error| SceneError::Json {
+        let not_json = |error: serde_json::Error| SceneError::Json {
             file: file.clone(),
             problem: match error.is_eof() {
                 true => format!("{error}; the file is cut off, so copy or export it again"),
                 false => error.to_string(),
             },
-        })?;
+        };
+        let root = parse_root(json).map_err(not_json)?;
+        let mut leftover = Leftover::default();
+        if Leftover::is_possible(&root) {
+            source.budget.spend_json(json, &file)?;
+            leftover = Leftover::read(json).map_err(not_json)?;
+        }
         let binary = binary.map(<[u8]>::to_vec);
         let budget = Arc::clone(&source.budget);
         budget.spend(binary.as_ref().map_or(0, Vec::len) as u64, 1, &file, "(its binary chunk)")?;
-        let (compressed, buffers, decoded) = Default::default();
-        let mut document = Self { file, root, budget, binary, compressed, buffers, decoded };
+        let mut document = Self {
+            file,
+            root,
+            budget,
+            leftover,
+            binary,
+            compressed: Default::default(),
+            buffers: Default::default(),
+            decoded: Default::default(),
+            decoded_accessors: Default::default(),
+        };
         document.check_version()?;
+        document.check_extents()?;
+        if let Some(index) = document.leftover.empty_animation {
+            let problem = "is empty, so that nothing moves; export the file again without it";
+            return Err(document.invalid(format!("animations[{index}].channels"), problem));
+        }
         document.compressed = CompressedViews::read(&document)?;
         Ok(document)
     }
 
     /// Reads every buffer, from the binary chunk, data URIs and files, and decompresses the
-    /// compressed views.
+    /// compressed views and primitives.
     pub(crate) fn read_buffers(&mut self, source: &Source) -> Result<(), SceneError> {
         for index in 0..self.root.buffers.len() {
             if self.compressed.is_placeholder(index) {
@@ -82,6 +104,7 @@ impl Document {
             self.buffers.push(bytes);
         }
         self.decoded = self.compressed.decode(self)?;
+        self.decoded_accessors = DecodedAccessors::decode(self)?;
         Ok(())
     }
 

@@ -72,6 +72,7 @@ struct Draw<'a> {
     geometry: &'a Geometry,
     material: u32,
     first_vertex: u32,
+    color: [f32; 4],
 }
 
 /// Items of a moment with their places, and the lengths of the arrays.
@@ -134,9 +135,10 @@ impl<'a> Parts<'a> {
         for &index in &self.forest.shown {
             let node = &self.forest.nodes[index];
             let Some(mesh) = node.mesh else { continue };
-            for place in &node.instances {
+            for (number, place) in node.instances.iter().enumerate() {
                 let world = worlds[index].after(place);
-                let found = instancing.place(mesh, &world);
+                let color = node.instance_color(number);
+                let found = instancing.place((mesh, color), &world);
                 match found {
                     Some(_) => tally.show(&self.meshes[mesh], 1),
                     None => tally.copy(&self.meshes[mesh], 1),
@@ -157,6 +159,7 @@ impl<'a> Parts<'a> {
                         geometry,
                         material: surface.material,
                         first_vertex,
+                        color,
                     });
                     made.triangle_count += geometry.triangles.len();
                     made.vertex_count += geometry.positions.len();
@@ -202,6 +205,7 @@ impl<'a> Parts<'a> {
             material: draw.material,
             material_flags: flags_of(&self.materials[draw.material as usize]),
             first_vertex: draw.first_vertex,
+            color: draw.color,
         }
     }
 

@@ -8,7 +8,7 @@ use crate::flatten::parts::{Parts, flags_of};
 use crate::flatten::pose::{self, Placement, Target};
 use crate::flatten::tally::Tally;
 use crate::math::{Affine, narrow, scale, widen};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tessera_layout::{Instance, Material, Meshes, ShadingVertex, Triangle};
 
@@ -25,12 +25,15 @@ struct Held {
     upper: [f32; 3],
 }
 
-/// The meshes that are stored once.
+/// A mesh of the file, and the bits of the colour of its instances.
+type ColoredMesh = (usize, [u32; 4]);
+
+/// The meshes that are stored once. A mesh is stored once for each colour, because the colour is in
+/// its vertices.
 #[derive(Debug, Default)]
 pub(crate) struct Instancing {
     pub(crate) meshes: Arc<Meshes>,
-    /// Entry for each mesh of the file.
-    held: Vec<Option<Held>>,
+    held: BTreeMap<ColoredMesh, Held>,
     /// Number of levels of the deepest hierarchy.
     pub(crate) depth: u32,
     /// Counts of the stored meshes, without their places.
@@ -38,18 +41,18 @@ pub(crate) struct Instancing {
 }
 
 impl Instancing {
-    /// Chooses the meshes that are worth it. They are shown more than once, their copies would have
-    /// at least `from` triangles, and they have no skin, no morph targets and no light. Fails if
-    /// they exceed the limits.
+    /// Chooses the meshes that are worth it. They are shown more than once in a colour, their copies
+    /// would have at least `from` triangles, and they have no skin, no morph targets and no light.
+    /// Fails if they exceed the limits.
     pub(crate) fn of(
         parts: &Parts<'_>,
         emits: impl Fn(&Material) -> bool,
         from: u64,
     ) -> Result<Self, SceneError> {
-        let mut made = Self { held: vec![None; parts.meshes.len()], ..Self::default() };
+        let mut made = Self::default();
         let mut meshes = Meshes::default();
         let worthwhile = worthwhile(parts, emits, from);
-        for mesh in &worthwhile {
+        for (mesh, _) in &worthwhile {
             made.held_tally.hold(&parts.meshes[*mesh]);
             made.held_tally.check(parts.file, parts.limits)?;
         }
@@ -60,7 +63,7 @@ impl Instancing {
             // other.
             if depth <= bvh::MESH_LEVELS_MAX {
                 made.depth = made.depth.max(depth);
-                made.held[mesh] = Some(held);
+                made.held.insert(mesh, held);
             }
         }
         made.meshes = Arc::new(meshes);
@@ -70,8 +73,12 @@ impl Instancing {
     /// Returns an instance of a mesh, without its ids, and its box in the world. None if the mesh
     /// must be copied: it is not stored once, or the place mirrors or flattens it or is out of
     /// range.
-    pub(crate) fn place(&self, mesh: usize, world: &Affine) -> Option<(Instance, [[f32; 3]; 2])> {
-        let held = self.held.get(mesh)?.as_ref()?;
+    pub(crate) fn place(
+        &self,
+        (mesh, color): (usize, [f32; 4]),
+        world: &Affine,
+    ) -> Option<(Instance, [[f32; 3]; 2])> {
+        let held = self.held.get(&(mesh, color.map(f32::to_bits)))?;
         let centered = Affine { linear: Affine::IDENTITY.linear, offset: held.center };
         let map = world.after(&centered);
         let size = libm::cbrt(map.determinant());
@@ -100,32 +107,40 @@ impl Instancing {
     }
 }
 
-fn worthwhile(parts: &Parts<'_>, emits: impl Fn(&Material) -> bool, from: u64) -> Vec<usize> {
-    let mut places = vec![0u64; parts.meshes.len()];
+fn worthwhile(parts: &Parts<'_>, emits: impl Fn(&Material) -> bool, from: u64) -> Vec<ColoredMesh> {
+    let mut places: BTreeMap<ColoredMesh, u64> = BTreeMap::new();
     let mut bent = BTreeSet::new();
     for node in parts.forest.shown.iter().map(|node| &parts.forest.nodes[*node]) {
         let Some(mesh) = node.mesh else { continue };
-        places[mesh] += node.instances.len() as u64;
+        for number in 0..node.instances.len() {
+            let color = node.instance_color(number).map(f32::to_bits);
+            *places.entry((mesh, color)).or_default() += 1;
+        }
         if node.skin.is_some() {
             bent.insert(mesh);
         }
     }
-    let is_worth_it = |mesh: &usize| {
-        let surfaces = &parts.meshes[*mesh].surfaces;
+    let is_worth_it = |(mesh, places): (usize, u64)| {
+        let surfaces = &parts.meshes[mesh].surfaces;
         let triangles: u64 =
             surfaces.iter().map(|surface| surface.geometry.triangles.len() as u64).sum();
-        let copied = triangles.saturating_mul(places[*mesh].saturating_sub(1));
+        let copied = triangles.saturating_mul(places.saturating_sub(1));
         let is_plain = |material: u32| !emits(&parts.materials[material as usize]);
         copied >= from.max(1)
-            && !bent.contains(mesh)
-            && parts.meshes[*mesh].target_count == 0
+            && !bent.contains(&mesh)
+            && parts.meshes[mesh].target_count == 0
             && surfaces.iter().all(|surface| is_plain(surface.material))
     };
-    (0..parts.meshes.len()).filter(is_worth_it).collect()
+    let worthy = places.into_iter().filter(|(mesh, places)| is_worth_it((mesh.0, *places)));
+    worthy.map(|(mesh, _)| mesh).collect()
 }
 
 /// Appends a mesh's arrays and hierarchy.
-fn hold(parts: &Parts<'_>, mesh: usize, meshes: &mut Meshes) -> Result<Held, SceneError> {
+fn hold(
+    parts: &Parts<'_>,
+    (mesh, color): ColoredMesh,
+    meshes: &mut Meshes,
+) -> Result<Held, SceneError> {
     let surfaces = &parts.meshes[mesh].surfaces;
     let positions = || surfaces.iter().flat_map(|surface| &surface.geometry.positions);
     let (mut lower, mut upper) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
@@ -148,6 +163,7 @@ fn hold(parts: &Parts<'_>, mesh: usize, meshes: &mut Meshes) -> Result<Held, Sce
             material: surface.material,
             material_flags: flags_of(&parts.materials[surface.material as usize]),
             first_vertex: vertices as u32,
+            color: color.map(f32::from_bits),
         };
         let target = Target {
             triangles: &mut meshes.triangles[triangles..],

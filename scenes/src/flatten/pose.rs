@@ -2,7 +2,7 @@
 //! vertices. Owns no order.
 
 use crate::math::{
-    Affine, Vec3, add, any_perpendicular, cross, dot, narrow, normalize, scale, sub, widen,
+    Affine, Vec3, any_perpendicular, cross, dot, narrow, normalize, scale, sub, widen,
 };
 use crate::mesh::geometry::Geometry;
 use tessera_layout::{NONE, ShadingVertex, Triangle, triangle_flags};
@@ -20,6 +20,8 @@ pub(crate) struct Placement<'a> {
     pub(crate) material_flags: u32,
     /// Index of this primitive's first vertex in the scene.
     pub(crate) first_vertex: u32,
+    /// Factor on the vertex colours.
+    pub(crate) color: [f32; 4],
 }
 
 /// Place for the results, which has exactly the length that the geometry needs.
@@ -54,6 +56,8 @@ pub(crate) fn place(
         }
         positions.push(position);
         *shading = shade(geometry, placement.weights, vertex, frame);
+        shading.color =
+            std::array::from_fn(|channel| shading.color[channel] * placement.color[channel]);
     }
     for (number, corners) in geometry.triangles.iter().enumerate() {
         let is_mirrored = mirrored.get(corners[0] as usize).copied().unwrap_or(rigid.is_mirrored);
@@ -131,21 +135,38 @@ fn blend(geometry: &Geometry, joints: &[Affine], vertex: usize) -> Affine {
     blended
 }
 
-fn morph(
-    base: Vec3,
+fn morph<const N: usize>(
+    base: [f64; N],
     geometry: &Geometry,
     weights: &[f64],
-    delta: impl Fn(usize) -> Option<[f32; 3]>,
-) -> Vec3 {
+    delta: impl Fn(usize) -> Option<[f32; N]>,
+) -> [f64; N] {
     let mut sum = base;
     for (target, weight) in weights.iter().enumerate().take(geometry.targets.len()) {
         if *weight != 0.0
             && let Some(delta) = delta(target)
         {
-            sum = add(sum, scale(widen(delta), *weight));
+            sum = std::array::from_fn(|axis| sum[axis] + f64::from(delta[axis]) * weight);
         }
     }
     sum
+}
+
+fn morphed_uv(geometry: &Geometry, weights: &[f64], vertex: usize, slot: usize) -> [f32; 2] {
+    let uv = geometry.uvs[slot].get(vertex).copied().unwrap_or_default();
+    let delta = |target: usize| geometry.targets[target].uvs[slot].get(vertex).copied();
+    morph(uv.map(f64::from), geometry, weights, delta).map(|coordinate| coordinate as f32)
+}
+
+/// Returns the colour of a vertex. Colours that are morphed stay in [0, 1] (glTF 2.0, §3.7.2.2).
+fn morphed_color(geometry: &Geometry, weights: &[f64], vertex: usize) -> [f32; 4] {
+    let color = geometry.colors.get(vertex).copied().unwrap_or([1.0; 4]);
+    if geometry.targets.iter().all(|target| target.colors.is_empty()) {
+        return color;
+    }
+    let delta = |target: usize| geometry.targets[target].colors.get(vertex).copied();
+    let color = morph(color.map(f64::from), geometry, weights, delta);
+    color.map(|channel| channel.clamp(0.0, 1.0) as f32)
 }
 
 fn morphed(geometry: &Geometry, weights: &[f64], vertex: usize) -> Vec3 {
@@ -170,16 +191,15 @@ fn shade(geometry: &Geometry, weights: &[f64], vertex: usize, frame: &Frame) -> 
             (tangent, if (*sign < 0.0) != frame.is_mirrored { -1.0 } else { 1.0 })
         }
     };
-    let uv = |set: usize| geometry.uvs[set].get(vertex).copied().unwrap_or_default();
-    let [u0, v0] = uv(0);
+    let [u0, v0] = morphed_uv(geometry, weights, vertex, 0);
     ShadingVertex {
         normal: narrow(normal),
         u0,
         tangent: narrow(tangent),
         tangent_sign: sign,
-        color: geometry.colors.get(vertex).copied().unwrap_or([1.0; 4]),
+        color: morphed_color(geometry, weights, vertex),
         v0,
-        uv1: uv(1),
+        uv1: morphed_uv(geometry, weights, vertex, 1),
         reserved: 0.0,
     }
 }

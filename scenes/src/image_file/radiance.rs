@@ -87,6 +87,7 @@ fn decode_hdr(bytes: &[u8], texels_max: u64) -> Result<Pixels, String> {
     let decoder = hdr_decoder(bytes)?;
     let (width, height) = decoder.dimensions();
     let (width, height) = check_size(width.into(), height.into(), texels_max)?;
+    check_rows(bytes, (width as usize, height as usize))?;
     let values =
         DynamicImage::from_decoder(decoder).map_err(cannot_decode)?.into_rgb32f().into_raw();
     Ok((
@@ -94,6 +95,72 @@ fn decode_hdr(bytes: &[u8], texels_max: u64) -> Result<Pixels, String> {
         height,
         values.chunks_exact(3).map(|texel| [texel[0], texel[1], texel[2]]).collect(),
     ))
+}
+
+/// Checks that every row has the picture's width, as far as the bytes go. The decoder believes the
+/// picture and not the row.
+fn check_rows(bytes: &[u8], (width, height): (usize, usize)) -> Result<(), String> {
+    let mut file = Cursor::new(bytes);
+    drop(HdrDecoder::new_nonstrict(&mut file).map_err(cannot_decode)?);
+    let mut rest = &bytes[file.position() as usize..];
+    for row in 0..height {
+        let Some((first, after)) = rest.split_first_chunk::<4>() else { return Ok(()) };
+        let told = match *first {
+            [2, 2, high @ 0..128, low] => {
+                let told = usize::from(high) << 8 | usize::from(low);
+                rest = match after_planes(after, width) {
+                    Some(after) => after,
+                    None if told == width => return Ok(()),
+                    None => after,
+                };
+                told
+            }
+            _ => {
+                let (told, after) = old_row(after, width);
+                rest = after;
+                told
+            }
+        };
+        if told != width {
+            return Err(format!(
+                "row {row} has {told} texels, but the picture is {width} wide; write it again"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Skips the four components of a row, each as runs. Returns None if the bytes end before.
+fn after_planes(mut rest: &[u8], width: usize) -> Option<&[u8]> {
+    for _ in 0..4 {
+        let mut have = 0;
+        while have < width {
+            let (&length, after) = rest.split_first()?;
+            let (texels, bytes) = if length > 128 { (length - 128, 1) } else { (length, length) };
+            rest = after.get(usize::from(bytes)..)?;
+            have += usize::from(texels);
+        }
+    }
+    Some(rest)
+}
+
+/// Skips the rest of a row of single texels and repeats of them, after its first texel. Returns its
+/// texels; a row that is cut off has as many as it should.
+fn old_row(mut rest: &[u8], width: usize) -> (usize, &[u8]) {
+    let (mut have, mut shift) = (1usize, 0);
+    while have < width {
+        let Some((texel, after)) = rest.split_first_chunk::<4>() else { return (width, &[]) };
+        rest = after;
+        match *texel {
+            [1, 1, 1, count] if shift < usize::BITS => {
+                have = have.saturating_add(usize::from(count) << shift);
+                shift += 8;
+            }
+            [1, 1, 1, _] => {}
+            _ => (have, shift) = (have + 1, 0),
+        }
+    }
+    (have, rest)
 }
 
 fn hdr_decoder(bytes: &[u8]) -> Result<HdrDecoder<Cursor<&[u8]>>, String> {
@@ -172,6 +239,28 @@ mod tests {
         assert_eq!(map.texels[2], [0.5, 0.5, 1.0]);
         assert!(decode(&std::fs::read(&file).unwrap(), 3).is_err());
         std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn rows_have_the_width_of_their_picture() {
+        let file = |rows: &[u8]| [b"#?RADIANCE\n\n-Y 1 +X 8\n", rows].concat();
+        // Eight equal texels, each component as one run.
+        let row = |told: u8| {
+            let planes = [128, 128, 128, 129].map(|value| [128 + 8, value]);
+            [&[2, 2, 0, told], planes.as_flattened()].concat()
+        };
+        assert_eq!(decode(&file(&row(8)), 8).unwrap().texels, [[1.0; 3]; 8]);
+        for told in [7, 9, 0] {
+            let error = decode(&file(&row(told)), 8).unwrap_err();
+            assert!(error.contains(&format!("row 0 has {told} texels")), "{error}");
+        }
+        // The older encoding repeats a texel so often.
+        let old = |count: u8| file(&[128, 128, 128, 129, 1, 1, 1, count]);
+        assert_eq!(decode(&old(7), 8).unwrap().texels, [[1.0; 3]; 8]);
+        assert!(decode(&old(8), 8).unwrap_err().contains("row 0 has 9 texels"));
+        assert!(decode(&old(6), 8).unwrap_err().contains("cannot be decoded"));
+        let long = [&[1u8; 4][..], &[1, 1, 1, 255].repeat(20)].concat();
+        assert!(decode(&file(&long), 8).is_err());
     }
 
     #[test]

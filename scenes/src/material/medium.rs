@@ -3,6 +3,7 @@
 
 use crate::document::Document;
 use crate::error::SceneError;
+use crate::mesh::geometry::UvSets;
 use crate::report::warning::Warnings;
 use serde_json::{Map, Value};
 use tessera_layout::{Layers, MEDIA_MAX, Medium};
@@ -14,11 +15,12 @@ const PRIORITY: &str = "tessera_medium_priority";
 const PRIORITY_MOST: f64 = 1000.0;
 
 /// Layers of a scene, and the enclosed media. Both begin with those of a plain surface in air, or
-/// are empty.
+/// are empty. Also the UV sets of every material, the default one included.
 #[derive(Debug, Default)]
 pub(crate) struct Layered {
     pub(crate) layers: Vec<Layers>,
     pub(crate) media: Vec<Medium>,
+    pub(crate) uv_sets: Vec<UvSets>,
 }
 
 impl Layered {

@@ -4,6 +4,7 @@
 pub(crate) mod layers;
 pub(crate) mod medium;
 mod slot;
+pub(crate) mod uv_sets;
 pub(crate) mod variant;
 
 use crate::document::Document;
@@ -47,11 +48,13 @@ pub(crate) fn read_all(
     for index in 0..document.root.materials.len() {
         let mut material = read(document, index, textures, warnings)?;
         let is_lit = material.flags & material_flags::UNLIT == 0;
-        let found = if is_lit {
+        let mut found = if is_lit {
             layers::read(document, index, &mut material, textures, warnings)?
         } else {
             None
         };
+        let own_layers = found.as_mut().map(|(layers, _)| layers);
+        layered.uv_sets.push(uv_sets::assign(index, &mut material, own_layers, warnings));
         if !matches!(found, Some((_, Some(_)))) {
             medium::warn_of_priority(document, index, warnings);
         }
@@ -69,6 +72,7 @@ pub(crate) fn read_all(
         materials.push(material);
     }
     materials.push(default_material());
+    layered.uv_sets.push(uv_sets::PLAIN);
     Ok((materials, layered))
 }
 

@@ -42,7 +42,8 @@ pub(crate) struct Slot<'a> {
     pub(crate) path: String,
 }
 
-/// How a material refers to a texture; absent where it cannot be read, which is warned of.
+/// How a material refers to a texture; absent where it cannot be read, which is warned of. The UV
+/// set is the file's; see `uv_sets`.
 pub(crate) fn texture_ref(
     document: &Document,
     slot: Slot,
@@ -62,13 +63,6 @@ pub(crate) fn texture_ref(
         return Err(document.invalid(place, "is not finite"));
     }
     let uv_set = transform.tex_coord.unwrap_or(slot.uv_set);
-    if uv_set > 1 {
-        warnings.add(format!(
-            "{}: TEXCOORD_{uv_set} is not read (only 0 and 1 are); the texture is left out",
-            slot.path
-        ));
-        return Ok(TextureRef::ABSENT);
-    }
     Ok(TextureRef { uv_from_mesh, texture, uv_set, reserved: [0; 4] })
 }
 

@@ -9,7 +9,15 @@ pub(crate) struct MorphTarget {
     pub(crate) positions: Vec<[f32; 3]>,
     pub(crate) normals: Vec<[f32; 3]>,
     pub(crate) tangents: Vec<[f32; 3]>,
+    pub(crate) uvs: [Vec<[f32; 2]>; UV_SLOTS],
+    pub(crate) colors: Vec<[f32; 4]>,
 }
+
+/// UV sets of a vertex.
+pub(crate) const UV_SLOTS: usize = 2;
+
+/// UV set of the file in each slot of a vertex.
+pub(crate) type UvSets = [u32; UV_SLOTS];
 
 /// Data of a primitive in its mesh's own space. Every list that is not empty has one entry per
 /// position.
@@ -22,12 +30,18 @@ pub(crate) struct Geometry {
     pub(crate) normals: Vec<[f32; 3]>,
     /// Direction of the tangent, and sign of the bitangent.
     pub(crate) tangents: Vec<[f32; 4]>,
-    /// TEXCOORD_0 and TEXCOORD_1.
-    pub(crate) uvs: [Vec<[f32; 2]>; 2],
+    /// UVs of each slot; see [`UvSets`].
+    pub(crate) uvs: [Vec<[f32; 2]>; UV_SLOTS],
     pub(crate) colors: Vec<[f32; 4]>,
     /// Joints and weights, for each set of four.
     pub(crate) influences: Vec<InfluenceSet>,
     pub(crate) targets: Vec<MorphTarget>,
+}
+
+/// Returns the largest joint that a vertex follows; None if there is none.
+pub(crate) fn largest_joint((joints, weights): &InfluenceSet) -> Option<usize> {
+    let pairs = joints.as_flattened().iter().zip(weights.as_flattened());
+    pairs.filter(|(_, weight)| **weight > 0.0).map(|(joint, _)| *joint as usize).max()
 }
 
 impl Geometry {
@@ -49,8 +63,11 @@ impl Geometry {
             if list.is_empty() { 0 } else { size_of::<T>() as u64 }
         }
         let influences = self.influences.iter().map(|(joints, weights)| of(joints) + of(weights));
-        let targets =
-            self.targets.iter().map(|t| of(&t.positions) + of(&t.normals) + of(&t.tangents));
+        let targets = self.targets.iter().map(|target| {
+            let uvs: u64 = target.uvs.iter().map(|set| of(set)).sum();
+            let directions = of(&target.normals) + of(&target.tangents);
+            of(&target.positions) + directions + uvs + of(&target.colors)
+        });
         let own = of(&self.positions) + of(&self.normals) + of(&self.tangents) + of(&self.colors);
         own + self.uvs.iter().map(|set| of(set)).sum::<u64>()
             + influences.sum::<u64>()
@@ -79,6 +96,10 @@ impl Geometry {
             pick(&mut target.positions, sources);
             pick(&mut target.normals, sources);
             pick(&mut target.tangents, sources);
+            pick(&mut target.colors, sources);
+            for set in &mut target.uvs {
+                pick(set, sources);
+            }
         }
     }
 

@@ -9,14 +9,15 @@ pub(crate) mod topology;
 
 use crate::document::Document;
 use crate::error::SceneError;
+use crate::material::medium::Layered;
 use crate::material::variant::Variants;
 use crate::math::Affine;
-use crate::mesh::geometry::Geometry;
-use crate::mesh::primitive::Allowance;
+use crate::mesh::geometry::{Geometry, UvSets};
+use crate::mesh::primitive::{Allowance, Wanted};
 use crate::options::Limits;
 use crate::report::warning::Warnings;
 use gltf::json::mesh::Primitive;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tessera_layout::{Layers, LayersTexture, Material, NONE, TextureRef};
 
@@ -25,6 +26,8 @@ use tessera_layout::{Layers, LayersTexture, Material, NONE, TextureRef};
 pub(crate) struct Surface {
     pub(crate) geometry: Arc<Geometry>,
     pub(crate) material: u32,
+    /// Position among the mesh's primitives.
+    pub(crate) number: usize,
 }
 
 /// A mesh.
@@ -46,18 +49,18 @@ pub(crate) struct Skin {
     pub(crate) inverse_binds: Vec<Affine>,
 }
 
-/// Two primitives with the same key share their geometry: they have the same accessors, mode and
-/// way of making tangents.
-type GeometryKey = (String, Option<TangentFrame>);
+/// Two primitives with the same key share their geometry: they have the same accessors, mode,
+/// UV sets and way of making tangents.
+type GeometryKey = (String, UvSets, Option<TangentFrame>);
 
-/// What a material's tangents run along: the UV set, and the bits of the map that turns them.
+/// What a material's tangents run along: the slot of the UVs, and the bits of the map that turns them.
 type TangentFrame = (usize, Option<[u32; 4]>);
 
 /// Reads every mesh, each primitive with the material of the chosen variant. `materials` has the
-/// default material last, and `layers` has what its extensions add.
+/// default material last, and `layered` has what its extensions add and its UV sets.
 pub(crate) fn read_all(
     document: &Document,
-    (materials, layers): (&[Material], &[Layers]),
+    (materials, layered): (&[Material], &Layered),
     variants: &Variants,
     limits: &Limits,
     warnings: &mut Warnings,
@@ -71,18 +74,23 @@ pub(crate) fn read_all(
             return Err(document
                 .invalid(format!("meshes[{index}].weights"), "holds a number that is not finite"));
         }
+        if json.primitives.is_empty() {
+            let problem = "is empty, so that nothing is drawn; export the file again";
+            return Err(document.invalid(format!("meshes[{index}].primitives"), problem));
+        }
         let default_weights = weights.into_iter().map(f64::from).collect();
         let mut mesh = Mesh { surfaces: Vec::new(), default_weights, target_count: 0 };
         for (number, primitive) in json.primitives.iter().enumerate() {
             let path = format!("meshes[{index}].primitives[{number}]");
             let material = material_of(document, primitive, &path, (materials, variants))?;
-            let frame = tangent_frame(&materials[material as usize], layers);
-            let key = (key_of(primitive), frame);
+            let frame = tangent_frame(&materials[material as usize], &layered.layers);
+            let uv_sets = layered.uv_sets[material as usize];
+            let key = (key_of(document, primitive, &path), uv_sets, frame);
             let geometry = match shared.get(&key) {
                 Some(geometry) => geometry.clone(),
                 None => {
-                    let set = frame.map(|(set, _)| set);
-                    let mut read = primitive::read(document, primitive, &path, set, &mut left)?;
+                    let wanted = Wanted { uv_sets, tangents: frame.map(|(slot, _)| slot) };
+                    let mut read = primitive::read(document, primitive, &path, wanted, &mut left)?;
                     if let (Some(geometry), Some((_, Some(map)))) = (&mut read, frame) {
                         tangent_turn::turn(geometry, map.map(f32::from_bits));
                     }
@@ -96,11 +104,10 @@ pub(crate) fn read_all(
                     read
                 }
             };
+            let targets = primitive.targets.as_ref().map_or(0, Vec::len);
+            mesh.target_count = mesh.target_count.max(targets);
             match geometry {
-                Some(geometry) => {
-                    mesh.target_count = mesh.target_count.max(geometry.targets.len());
-                    mesh.surfaces.push(Surface { geometry, material });
-                }
+                Some(geometry) => mesh.surfaces.push(Surface { geometry, material, number }),
                 None => {
                     let name = json.name.as_deref().unwrap_or_default();
                     warnings.add(format!(
@@ -151,6 +158,32 @@ pub(crate) fn read_skins(document: &Document) -> Result<Vec<Skin>, SceneError> {
     Ok(skins)
 }
 
+/// Checks that no vertex follows a joint that its skin does not have.
+pub(crate) fn check_joints(
+    document: &Document,
+    meshes: &[Mesh],
+    skins: &[Skin],
+) -> Result<(), SceneError> {
+    let nodes = document.root.nodes.iter();
+    let pairs = nodes.filter_map(|node| Some((node.mesh?.value(), node.skin?.value())));
+    for (mesh, skin) in pairs.collect::<BTreeSet<_>>() {
+        let joints = skins[skin].joints.len();
+        for surface in &meshes[mesh].surfaces {
+            let used = surface.geometry.influences.iter().map(geometry::largest_joint);
+            let far = used.enumerate().find(|(_, used)| used.is_some_and(|used| used >= joints));
+            if let Some((set, Some(joint))) = far {
+                let number = surface.number;
+                let path = format!("meshes[{mesh}].primitives[{number}].attributes.JOINTS_{set}");
+                let problem = format!(
+                    "names joint {joint}, but skins[{skin}] has {joints}; export the file again"
+                );
+                return Err(document.invalid(path, problem));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Returns what a material's tangents run along: the UVs of its normal map, its coat's normal map,
 /// or its anisotropy.
 fn tangent_frame(material: &Material, layers: &[Layers]) -> Option<TangentFrame> {
@@ -188,10 +221,14 @@ fn material_of(
     Ok(material.value() as u32)
 }
 
-fn key_of(primitive: &Primitive) -> String {
+fn key_of(document: &Document, primitive: &Primitive, path: &str) -> String {
     let index = |accessor: &Option<gltf::json::Index<_>>| accessor.map(|a| a.value());
-    let targets: Vec<_> = (primitive.targets.iter().flatten())
-        .map(|target| [index(&target.positions), index(&target.normals), index(&target.tangents)])
+    let targets: Vec<_> = (primitive.targets.iter().flatten().enumerate())
+        .map(|(number, target)| {
+            let further = document.leftover.attributes(&format!("{path}.targets[{number}]"));
+            let own = [index(&target.positions), index(&target.normals), index(&target.tangents)];
+            (own, further)
+        })
         .collect();
     let indices = index(&primitive.indices);
     format!("{:?} {:?} {:?} {:?}", primitive.mode, primitive.attributes, indices, targets)

@@ -3,7 +3,7 @@
 
 use crate::document::Document;
 use crate::error::SceneError;
-use crate::mesh::geometry::{Geometry, MorphTarget};
+use crate::mesh::geometry::{Geometry, MorphTarget, UvSets};
 use crate::mesh::tangent;
 use crate::mesh::topology::{self, Topology};
 use gltf::json::mesh::{Primitive, Semantic};
@@ -27,13 +27,21 @@ impl Allowance {
     }
 }
 
-/// Reads a primitive; None if it draws points or lines. `tangent_set` names the UV set for tangents
-/// that the file lacks and the material needs. `left` limits what may still be read.
+/// What a material wants of the primitives that it is on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    /// UV sets that its textures use.
+    pub(crate) uv_sets: UvSets,
+    /// Slot of the UVs for tangents that the file lacks and the material needs.
+    pub(crate) tangents: Option<usize>,
+}
+
+/// Reads a primitive; None if it draws points or lines. `left` limits what may still be read.
 pub(crate) fn read(
     document: &Document,
     primitive: &Primitive,
     path: &str,
-    tangent_set: Option<usize>,
+    wanted: Wanted,
     left: &mut Allowance,
 ) -> Result<Option<Geometry>, SceneError> {
     let Checked::Valid(mode) = primitive.mode else {
@@ -48,10 +56,10 @@ pub(crate) fn read(
     let place = format!("{path}.attributes.POSITION");
     let count = document.accessor_count(positions, &place)?;
     spend(document, &mut left.vertices, count, &place)?;
-    let mut geometry = read_attributes(document, primitive, path, count)?;
+    let mut geometry = read_attributes(document, primitive, path, (count, wanted.uv_sets))?;
     geometry.triangles =
         read_triangles(document, primitive, path, topology, count, &mut left.vertices)?;
-    read_targets(document, primitive, path, &mut geometry)?;
+    read_targets(document, primitive, path, wanted.uv_sets, &mut geometry)?;
     if geometry.normals.is_empty() {
         let corners = 3 * geometry.triangles.len() as u64;
         spend(document, &mut left.vertices, corners, &place)?;
@@ -60,10 +68,10 @@ pub(crate) fn read(
         // Tangents without normals have no meaning (glTF 2.0, §3.7.2.1).
         geometry.tangents.clear();
     }
-    if let Some(set) = tangent_set
+    if let Some(slot) = wanted.tangents
         && geometry.tangents.is_empty()
     {
-        make_tangents(document, path, &mut geometry, set, left)?;
+        make_tangents(document, path, &mut geometry, slot, left)?;
     }
     Ok(Some(geometry))
 }
@@ -73,13 +81,13 @@ fn make_tangents(
     document: &Document,
     path: &str,
     geometry: &mut Geometry,
-    set: usize,
+    slot: usize,
     left: &mut Allowance,
 ) -> Result<(), SceneError> {
     let scratch = geometry.triangles.len() as u64 * tangent::SCRATCH_BYTES;
     document.budget.spend(scratch.saturating_sub(left.scratch), 1, &document.file, path)?;
     left.scratch = left.scratch.max(scratch);
-    let Some(made) = tangent::generate(geometry, set) else { return Ok(()) };
+    let Some(made) = tangent::generate(geometry, slot) else { return Ok(()) };
     let copies = (made.sources.len() - geometry.positions.len()) as u64;
     if copies > 0 {
         spend(document, &mut left.vertices, copies, path)?;
@@ -107,7 +115,7 @@ fn read_attributes(
     document: &Document,
     primitive: &Primitive,
     path: &str,
-    count: u64,
+    (count, uv_sets): (u64, UvSets),
 ) -> Result<Geometry, SceneError> {
     let mut geometry = Geometry::default();
     for (semantic, index) in &primitive.attributes {
@@ -123,10 +131,13 @@ fn read_attributes(
             Semantic::Positions => geometry.positions = document.floats(index, &place)?,
             Semantic::Normals => geometry.normals = document.floats(index, &place)?,
             Semantic::Tangents => geometry.tangents = document.floats(index, &place)?,
-            Semantic::TexCoords(set @ 0..2) => {
-                geometry.uvs[*set as usize] = document.floats(index, &place)?;
+            Semantic::TexCoords(set) => {
+                let slot = uv_sets.iter().position(|used| used == set);
+                if let Some(slot) = slot {
+                    geometry.uvs[slot] = document.floats(index, &place)?;
+                }
             }
-            Semantic::Colors(0) => geometry.colors = document.colors(index, &place)?,
+            Semantic::Colors(0) => geometry.colors = document.colors(index, &place, 1.0)?,
             _ => {}
         }
     }
@@ -166,6 +177,7 @@ fn read_triangles(
         let count = u32::try_from(count).map_err(|_| {
             document.invalid(path, "has more vertices than 32-bit indices can name")
         })?;
+        check_corners(document, topology, count as usize, &format!("{path}.attributes.POSITION"))?;
         return Ok(topology::triangles(topology, &(0..count).collect::<Vec<_>>()));
     };
     let place = format!("{path}.indices");
@@ -177,35 +189,74 @@ fn read_triangles(
             format!("entry {entry} names vertex {}, but there are {count}", corners[entry]);
         return Err(document.invalid(place, problem));
     }
+    // The largest number of a type restarts a strip in graphics APIs, so that no vertex can have it
+    // (glTF 2.0, §3.7.2.1).
+    let size = document.shape(indices.value(), &place, &[1])?.component.size();
+    let restart = u32::MAX >> (32 - 8 * size);
+    if let Some(entry) = corners.iter().position(|corner| *corner == restart) {
+        let problem = format!(
+            "entry {entry} is {restart}, which cannot name a vertex; export the file with larger \
+                indices"
+        );
+        return Err(document.invalid(place, problem));
+    }
+    check_corners(document, topology, corners.len(), &place)?;
     Ok(topology::triangles(topology, &corners))
+}
+
+/// Checks that corners give whole triangles.
+fn check_corners(
+    document: &Document,
+    topology: Topology,
+    count: usize,
+    place: &str,
+) -> Result<(), SceneError> {
+    if topology::is_whole(topology, count) {
+        return Ok(());
+    }
+    let problem = format!("{count} corners are not whole triangles; export the file again");
+    Err(document.invalid(place, problem))
 }
 
 fn read_targets(
     document: &Document,
     primitive: &Primitive,
     path: &str,
+    uv_sets: UvSets,
     geometry: &mut Geometry,
 ) -> Result<(), SceneError> {
     let count = geometry.positions.len();
-    for (number, target) in primitive.targets.iter().flatten().enumerate() {
-        let read = |index: Option<gltf::json::Index<_>>,
-                    name: &str|
-         -> Result<Vec<[f32; 3]>, SceneError> {
-            let Some(index) = index else { return Ok(Vec::new()) };
-            let place = format!("{path}.targets[{number}].{name}");
-            let have = document.accessor_count(index.value(), &place)?;
-            if have != count as u64 {
-                let problem =
-                    format!("has {have} elements, but POSITION has {count}; they must agree");
-                return Err(document.invalid(place, problem));
+    for (number, json) in primitive.targets.iter().flatten().enumerate() {
+        let path = format!("{path}.targets[{number}]");
+        // The place of an attribute whose accessor has the right number of elements.
+        let place = |index: usize, name: &str| {
+            let place = format!("{path}.{name}");
+            let have = document.accessor_count(index, &place)?;
+            if have == count as u64 {
+                return Ok(place);
             }
-            document.floats(index.value(), &place)
+            let problem = format!("has {have} elements, but POSITION has {count}; they must agree");
+            Err(document.invalid(place, problem))
         };
-        let target = MorphTarget {
-            positions: read(target.positions, "POSITION")?,
-            normals: read(target.normals, "NORMAL")?,
-            tangents: read(target.tangents, "TANGENT")?,
+        let directions = |index: Option<gltf::json::Index<_>>, name: &str| match index {
+            Some(index) => document.floats(index.value(), &place(index.value(), name)?),
+            None => Ok(Vec::new()),
         };
+        let mut target = MorphTarget {
+            positions: directions(json.positions, "POSITION")?,
+            normals: directions(json.normals, "NORMAL")?,
+            tangents: directions(json.tangents, "TANGENT")?,
+            ..MorphTarget::default()
+        };
+        for (set, uvs) in uv_sets.iter().zip(&mut target.uvs) {
+            let name = format!("TEXCOORD_{set}");
+            if let Some(index) = document.leftover.attribute(&path, &name) {
+                *uvs = document.floats(index, &place(index, &name)?)?;
+            }
+        }
+        if let Some(index) = document.leftover.attribute(&path, "COLOR_0") {
+            target.colors = document.colors(index, &place(index, "COLOR_0")?, 0.0)?;
+        }
         geometry.targets.push(target);
     }
     Ok(())

@@ -23,6 +23,14 @@ impl Topology {
     }
 }
 
+/// Returns whether so many corners are whole triangles, or none.
+pub(crate) fn is_whole(topology: Topology, count: usize) -> bool {
+    match topology {
+        Topology::List => count.is_multiple_of(3),
+        Topology::Strip | Topology::Fan => !matches!(count, 1 | 2),
+    }
+}
+
 /// Returns the triangles of a row of corners. Corners that are left over at the end are ignored.
 pub(crate) fn triangles(topology: Topology, corners: &[u32]) -> Vec<[u32; 3]> {
     match topology {

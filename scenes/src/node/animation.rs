@@ -230,9 +230,10 @@ fn read_channel(
         return Err(document.invalid(path, problem));
     }
     if width == 0 {
-        warnings
-            .add(format!("{path} moves morph weights of nodes[{node}], whose mesh has no targets"));
-        return Ok(None);
+        let problem = format!(
+            "moves morph weights of nodes[{node}], which has no morph targets; export it again"
+        );
+        return Err(document.invalid(path, problem));
     }
     let sampler = channel.sampler.value();
     document.at(&animation.samplers, sampler, &format!("{path}.sampler"), "samplers")?;

@@ -8,6 +8,9 @@ use crate::math::{Affine, Quat, Vec3, widen};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
+/// Colour that changes nothing.
+pub(crate) const WHITE: [f32; 4] = [1.0; 4];
+
 /// Translation, rotation and scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Trs {
@@ -47,6 +50,15 @@ pub(crate) struct Node {
     /// Places of EXT_mesh_gpu_instancing, relative to the node. One identity if the node does not
     /// use it.
     pub(crate) instances: Vec<Affine>,
+    /// Colour of each of these places, which multiplies its vertex colours. Empty if all are white.
+    pub(crate) instance_colors: Vec<[f32; 4]>,
+}
+
+impl Node {
+    /// Returns the colour of an instance.
+    pub(crate) fn instance_color(&self, instance: usize) -> [f32; 4] {
+        self.instance_colors.get(instance).copied().unwrap_or(WHITE)
+    }
 }
 
 /// All nodes, and those of the scene.
@@ -84,7 +96,7 @@ pub(crate) fn read(document: &Document, nodes_max: u64) -> Result<Forest, SceneE
     let mut nodes = Vec::with_capacity(document.root.nodes.len());
     for index in 0..document.root.nodes.len() {
         let mut node = read_node(document, index)?;
-        node.instances = instances_of(document, index, left)?;
+        (node.instances, node.instance_colors) = instances_of(document, index, left)?;
         left = left.checked_sub(node.instances.len() as u64).ok_or_else(|| {
             document
                 .invalid("nodes", format!("nodes and instances together are more than {nodes_max}"))
@@ -193,6 +205,7 @@ fn read_node(document: &Document, index: usize) -> Result<Node, SceneError> {
         light: light.map(|light| light.light as usize),
         weights,
         instances: vec![Affine::IDENTITY],
+        instance_colors: Vec::new(),
     })
 }
 
@@ -200,7 +213,7 @@ fn instances_of(
     document: &Document,
     index: usize,
     instances_max: u64,
-) -> Result<Vec<Affine>, SceneError> {
+) -> Result<(Vec<Affine>, Vec<[f32; 4]>), SceneError> {
     let path = format!("nodes[{index}]");
     let extensions = document.root.nodes[index].extensions.as_ref();
     let instancing: Option<Instancing> = document.extension(
@@ -210,7 +223,7 @@ fn instances_of(
     )?;
     match instancing {
         Some(instancing) => read_instances(document, &instancing, &path, instances_max),
-        None => Ok(vec![Affine::IDENTITY]),
+        None => Ok((vec![Affine::IDENTITY], Vec::new())),
     }
 }
 
@@ -234,12 +247,14 @@ fn read_local(document: &Document, index: usize) -> Result<Local, SceneError> {
     }
 }
 
+/// Reads the places of instances and their colours, which are an attribute that the extension does
+/// not name and that exporters and viewers agree on.
 fn read_instances(
     document: &Document,
     instancing: &Instancing,
     path: &str,
     instances_max: u64,
-) -> Result<Vec<Affine>, SceneError> {
+) -> Result<(Vec<Affine>, Vec<[f32; 4]>), SceneError> {
     let path = format!("{path}.extensions.EXT_mesh_gpu_instancing.attributes");
     let mut count = None;
     for (name, accessor) in &instancing.attributes {
@@ -264,11 +279,17 @@ fn read_instances(
         Some(accessor) => document.floats::<4>(*accessor as usize, &format!("{path}.ROTATION"))?,
         None => vec![[0.0, 0.0, 0.0, 1.0]; count],
     };
-    Ok((0..count)
-        .map(|i| {
-            Affine::from_trs(widen(translations[i]), rotations[i].map(f64::from), widen(scales[i]))
-        })
-        .collect())
+    let mut colors = match instancing.attributes.get("_COLOR_0") {
+        Some(accessor) => document.colors(*accessor as usize, &format!("{path}._COLOR_0"), 1.0)?,
+        None => Vec::new(),
+    };
+    if colors.iter().all(|color| *color == WHITE) {
+        colors.clear();
+    }
+    let place = |i: usize| {
+        Affine::from_trs(widen(translations[i]), rotations[i].map(f64::from), widen(scales[i]))
+    };
+    Ok(((0..count).map(place).collect(), colors))
 }
 
 /// Sets every node's parent. Fails if a node has two.

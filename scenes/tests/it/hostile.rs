@@ -1,6 +1,6 @@
 //! Broken and hostile files: an error that names the place, never a panic, never long.
 
-use crate::support::{add_floats, load_bytes, refusal, triangle};
+use crate::support::{add_accessor, add_floats, load_bytes, refusal, triangle};
 use serde_json::json;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -160,4 +160,105 @@ fn damaged_files_give_a_scene_or_an_error() {
             must_end(&bad, &format!("{} round {round}", file.display()));
         }
     }
+}
+
+/// What each kind of file that draws nothing, or something else, is refused with.
+#[test]
+fn files_that_would_draw_something_else_are_refused_with_their_place() {
+    let mut file = triangle();
+    file["meshes"][0]["primitives"] = json!([]);
+    assert!(refusal(&file).contains("meshes[0].primitives: is empty"));
+
+    let mut file = triangle();
+    file["animations"] = json!([{ "channels": [], "samplers": [] }]);
+    assert!(refusal(&file).contains("animations[0].channels: is empty"));
+
+    let mut file = triangle();
+    let keys = add_floats(&mut file, "SCALAR", 1, &[0.0, 1.0]);
+    file["animations"] = json!([{ "samplers": [{ "input": keys, "output": keys }],
+        "channels": [{ "sampler": 0, "target": { "node": 0, "path": "weights" } }] }]);
+    let error = refusal(&file);
+    assert!(
+        error.contains("animations[0].channels[0]: moves morph weights of nodes[0]"),
+        "{error}"
+    );
+
+    for (name, extent) in
+        [("min", json!([0.0, 0.0])), ("max", json!([1.0, 1.0, 0.0, 0.0])), ("max", json!(1.0))]
+    {
+        let mut file = triangle();
+        file["accessors"][0][name] = extent;
+        let error = refusal(&file);
+        assert!(error.contains(&format!("accessors[0].{name}: has")), "{error}");
+        file["accessors"][0][name] = json!([0.0, 0.0, 0.0]);
+        load_bytes(file.to_string().as_bytes()).unwrap();
+    }
+}
+
+#[test]
+fn corners_that_are_no_whole_triangles_are_refused_with_their_place() {
+    let of = |mode: u32, count: usize, indices: Option<&[u8]>| {
+        let mut file = triangle();
+        let places: Vec<f32> = (0..3 * count).map(|number| (number * number) as f32).collect();
+        let positions = add_floats(&mut file, "VEC3", 3, &places);
+        let primitive = &mut file["meshes"][0]["primitives"][0];
+        *primitive = json!({ "attributes": { "POSITION": positions }, "mode": mode });
+        if let Some(indices) = indices {
+            let accessor = add_accessor(&mut file, "SCALAR", 5121, indices.len(), indices);
+            file["meshes"][0]["primitives"][0]["indices"] = json!(accessor);
+        }
+        file
+    };
+    for (mode, count) in [(4, 4), (4, 5), (5, 2), (6, 1)] {
+        let error = refusal(&of(mode, count, None));
+        let wanted = format!("attributes.POSITION: {count} corners are not whole triangles");
+        assert!(error.contains(&wanted), "{error}");
+        let error = refusal(&of(mode, 3, Some(&[0, 1, 2, 0, 1][..count])));
+        let wanted = format!("primitives[0].indices: {count} corners are not whole triangles");
+        assert!(error.contains(&wanted), "{error}");
+    }
+    for (mode, count) in [(4, 6), (5, 3), (5, 4), (6, 5), (0, 1), (1, 2)] {
+        load_bytes(of(mode, count, None).to_string().as_bytes()).unwrap();
+    }
+}
+
+#[test]
+fn the_restart_value_of_an_index_type_is_refused() {
+    let of = |component: u32, vertices: usize, last: &[u8]| {
+        let mut file = triangle();
+        let positions = add_floats(&mut file, "VEC3", 3, &vec![0.5; 3 * vertices]);
+        let width = last.len();
+        let bytes = [&vec![0; 2 * width], last].concat();
+        let indices = add_accessor(&mut file, "SCALAR", component, 3, &bytes);
+        file["meshes"][0]["primitives"][0] =
+            json!({ "attributes": { "POSITION": positions }, "indices": indices });
+        file
+    };
+    for (file, value) in [(of(5121, 256, &[255]), 255), (of(5123, 65_536, &[255; 2]), 65_535)] {
+        let error = refusal(&file);
+        let wanted = format!("primitives[0].indices: entry 2 is {value}, which cannot name");
+        assert!(error.contains(&wanted), "{error}");
+    }
+    assert!(refusal(&of(5125, 3, &[255; 4])).contains("entry 2 names vertex 4294967295"));
+    load_bytes(of(5123, 256, &[255, 0]).to_string().as_bytes()).unwrap();
+}
+
+#[test]
+fn a_joint_beyond_its_skin_is_refused_with_its_place() {
+    let of = |joints: [u8; 4], weights: [f32; 4]| {
+        let mut file = triangle();
+        let joints = add_accessor(&mut file, "VEC4", 5121, 3, &joints.repeat(3));
+        let weights = add_floats(&mut file, "VEC4", 4, &weights.repeat(3));
+        let attributes = &mut file["meshes"][0]["primitives"][0]["attributes"];
+        (attributes["JOINTS_0"], attributes["WEIGHTS_0"]) = (json!(joints), json!(weights));
+        file["skins"] = json!([{ "joints": [1, 2] }]);
+        file["nodes"] = json!([{ "mesh": 0, "skin": 0 }, {}, {}]);
+        file["scenes"][0]["nodes"] = json!([0, 1, 2]);
+        file
+    };
+    let error = refusal(&of([0, 2, 0, 0], [0.5, 0.5, 0.0, 0.0]));
+    let wanted = "meshes[0].primitives[0].attributes.JOINTS_0: names joint 2, but skins[0] has 2";
+    assert!(error.contains(wanted), "{error}");
+    // A joint that a vertex does not follow can be any.
+    load_bytes(of([0, 1, 200, 0], [0.5, 0.5, 0.0, 0.0]).to_string().as_bytes()).unwrap();
 }

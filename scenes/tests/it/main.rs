@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
+mod attributes;
 mod choices;
 mod compressed;
+mod draco;
 mod extensions;
 mod features;
 mod fixtures;
