@@ -6,13 +6,18 @@ mod choice;
 pub mod described;
 pub(crate) mod error;
 pub mod options;
+mod part;
 mod raw;
+mod tiles;
+mod window;
 
 pub use asset::{AssetFile, is_confined_path};
 pub use camera::{ApertureSpec, BladesSpec, CameraSpec, FocusSpec, LensSpec};
 pub use choice::ChoiceSpec;
 pub use error::SpecError;
 pub use raw::RawJobSpec;
+pub use tiles::TileGrid;
+pub use window::{CropSpec, Window};
 
 use crate::compute::ComputeSpec;
 use crate::frames::FrameSet;
@@ -306,6 +311,11 @@ pub struct RenderSpec {
     /// Precision of beauty, `albedo`, `normal` and `noisy` in EXR files; other layers always have
     /// 32-bit floats. [`ExrDepthSpec::Half`] needs EXR among the formats.
     pub exr_depth: ExrDepthSpec,
+    /// Part of the frame to render; None is the whole frame. Its pixels are those of the whole.
+    pub crop: Option<CropSpec>,
+    /// Pixels that are rendered beyond each edge of the crop, or of the frame; at most
+    /// [`OVERSCAN_MAX`].
+    pub overscan: u32,
 }
 
 /// Layers that guide the denoiser, ascending.
@@ -355,6 +365,8 @@ impl RenderSpec {
             time_secs: None,
             clamp: None,
             exr_depth: ExrDepthSpec::Float,
+            crop: None,
+            overscan: 0,
         }
     }
 
@@ -536,7 +548,8 @@ fn check_picture(render: &RenderSpec) -> Result<(), SpecError> {
         return wrong("fps", format!("{} is not in (0, 10000]", render.fps));
     }
     check_rounds(render)?;
-    let tiles = u64::from(width.div_ceil(render.tile)) * u64::from(height.div_ceil(render.tile));
+    render.check_part()?;
+    let tiles = u64::from(render.tiles().count());
     let passes = match (render.rounds(), render.unit_samples) {
         (Some(rounds), _) => u64::from(rounds.passes()),
         (None, 0) => 1,
