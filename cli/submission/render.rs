@@ -202,6 +202,8 @@ pub(crate) fn job(
         time_secs: picture.time,
         clamp: picture.clamp,
         exr_depth: picture.exr_depth.0,
+        crop: picture.crop,
+        overscan: picture.overscan,
     };
     let name = options.name.unwrap_or_else(|| name_of(&picture.scene));
     let spec = JobSpec {

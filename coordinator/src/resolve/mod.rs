@@ -16,17 +16,18 @@ mod exr_file;
 mod frame;
 pub(crate) mod orders;
 mod out_file;
+mod overscan;
 mod png_file;
 mod tone;
 mod values;
 
 use crate::blobs::Blobs;
 use band::{Band, Tiles};
-use denoise::Denoiser;
 pub use error::ResolveError;
 use exr_file::{ExrFile, ExrRows};
 pub use frame::Frame;
 use out_file::OutFile;
+use overscan::{Cut, Denoising};
 use png_file::PngRows;
 use sha2::{Digest, Sha256};
 use tessera_core::Grid;
@@ -84,7 +85,8 @@ fn begin_png(out: OutFile, spec: &RenderSpec, format: FormatSpec) -> Result<PngR
     let chosen = away_from_default(spec);
     let notes: Vec<String> = chosen.iter().filter_map(Chosen::file_note).collect();
     let comment = (!notes.is_empty()).then(|| notes.join("; "));
-    PngRows::begin(out, (spec.width, spec.height, 3), Display::new(spec), depth, comment)
+    let window = spec.data_window();
+    PngRows::begin(out, (window.width(), window.height(), 3), Display::new(spec), depth, comment)
 }
 
 /// Writes the rows of every file in one pass over the spool. Returns the SHA-256 of the pixels.
@@ -95,13 +97,15 @@ fn write_rows(
 ) -> Result<[u8; 32], ResolveError> {
     let tiles = Tiles::new(frame);
     let mut pixels = Sha256::new();
-    let mut denoiser = frame.spec.denoise.then(|| Denoiser::new(frame.spec, frame.samples()));
+    let mut denoiser = frame.spec.denoise.then(|| Denoising::new(frame.spec, frame.samples()));
+    let mut cut = Cut::new(frame.spec);
     let mut feed = |mut exr: Option<&mut ExrRows<'_, '_>>| -> Result<(), ResolveError> {
         for row in 0..tiles.rows() {
             let mut band = tiles.band(row)?;
             if let Some(denoiser) = &mut denoiser {
                 band = denoiser.push(band)?;
             }
+            let band = cut.push(band);
             hash_pixels(&mut pixels, &band);
             if let Some(rows) = exr.as_deref_mut() {
                 rows.push(&band)?;
@@ -134,6 +138,9 @@ fn hash_pixels(hasher: &mut Sha256, band: &Band) {
     }
 }
 
+#[cfg(test)]
+#[path = "tests/crops.rs"]
+mod crop_tests;
 #[cfg(test)]
 #[path = "tests/rounds.rs"]
 mod rounds_tests;

@@ -67,6 +67,16 @@ impl Window {
         }
     }
 
+    /// Returns the window with its places counted from the top left pixel of another one.
+    pub fn from(&self, origin: &Self) -> Self {
+        Self {
+            left: self.left.saturating_sub(origin.left),
+            top: self.top.saturating_sub(origin.top),
+            right: self.right.saturating_sub(origin.left),
+            bottom: self.bottom.saturating_sub(origin.top),
+        }
+    }
+
     /// Returns the smallest window with the pixels of both.
     pub(super) fn around(&self, other: &Self) -> Self {
         Self {
@@ -78,7 +88,7 @@ impl Window {
     }
 
     /// Returns the window with so many more pixels on every side.
-    pub(super) fn grown(&self, pixels: u32) -> Self {
+    pub fn grown(&self, pixels: u32) -> Self {
         let pixels = length(pixels);
         Self {
             left: self.left.saturating_sub(pixels),
