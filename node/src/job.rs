@@ -176,14 +176,6 @@ fn lens(spec: LensSpec) -> Lens {
     }
 }
 
-/// Returns how far pixels are rendered beyond the frame's edges, in frame widths and heights.
-fn beyond(spec: &RenderSpec) -> [f32; 2] {
-    let (frame, rendered) = (spec.frame_window(), spec.rendered_window());
-    let across = (-rendered.left).max(rendered.right - frame.right).max(0);
-    let down = (-rendered.top).max(rendered.bottom - frame.bottom).max(0);
-    [across as f32 / spec.width.max(1) as f32, down as f32 / spec.height.max(1) as f32]
-}
-
 /// Returns the options of one frame of the job.
 pub(crate) fn flatten_options(
     spec: &RenderSpec,
@@ -195,7 +187,6 @@ pub(crate) fn flatten_options(
         camera: camera_choice(spec),
         lens: spec.lens.map(lens),
         shift: spec.shift,
-        beyond: beyond(spec),
         environment_intensity: spec.environment_intensity,
         environment_rotation_degrees: spec.environment_rotation_degrees,
         ..FlattenOptions::still(spec.width, spec.height)
@@ -302,7 +293,9 @@ pub(crate) mod tests {
         assert_eq!((corner.x, corner.y, corner.width, corner.height), (-5, -5, 5, 5));
         assert_eq!((corner.frame_width, corner.frame_height), (64, 48));
         assert_eq!((params(5, 37, 16).x, params(5, 37, 16).y), (0, 32));
-        assert_eq!(flatten_options(&spec, FrameNumber(1)).beyond, [5.0 / 64.0, 5.0 / 48.0]);
+        // Camera and scene are those of the frame.
+        let plain = RenderSpec { overscan: 0, ..spec.clone() };
+        assert_eq!(flatten_options(&spec, FrameNumber(1)), flatten_options(&plain, FrameNumber(1)));
         let kind = JobKind::Render(spec);
         let checked = |x, y| {
             let tile = TileRect { x, y, width: 5, height: 16 };

@@ -106,7 +106,7 @@ impl LoadedScene {
             (lights.len() as u32).saturating_sub(1),
             (center, radius),
         );
-        let origin_bound = camera::origin_bound(&camera, options.beyond);
+        let origin_bound = camera::origin_bound(&camera);
         let build = || {
             let placed = Placed { boxes: &geometry.boxes, depth: self.parts.instancing.depth };
             Arc::new(bvh::build_with(&geometry.triangles, placed, options.builder, origin_bound))

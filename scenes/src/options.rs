@@ -228,9 +228,6 @@ pub struct FlattenOptions {
     /// Shift of the frame over the image plane, in frame widths to the right and in frame heights
     /// up; finite.
     pub shift: [f32; 2],
-    /// How far beyond its edges the frame may be rendered, in frame widths and heights, >= 0.
-    /// Pictures do not depend on it.
-    pub beyond: [f32; 2],
     /// Factor on the environment, finite and >= 0.
     pub environment_intensity: f32,
     /// Rotation of the environment about +Y in degrees, counter-clockwise as seen from above.
@@ -252,7 +249,6 @@ impl FlattenOptions {
             camera: CameraChoice::Default,
             lens: None,
             shift: [0.0; 2],
-            beyond: [0.0; 2],
             environment_intensity: 1.0,
             environment_rotation_degrees: 0.0,
             width,
