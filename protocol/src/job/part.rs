@@ -53,53 +53,51 @@ impl RenderSpec {
         };
         if let Some((measure, reason)) = measure_of(self) {
             let problem = format!(
-                "does not go with --{measure}, which {reason}: its pixels would not be those of the \
-                    whole frame. Leave --{measure} out and say --spp"
+                "does not go with --{measure}, which {reason}: its pixels would not be those of \
+                    the whole frame. Leave --{measure} out and say --spp"
             );
             return wrong(option, problem);
         }
-        let frame = (self.width, self.height);
-        if let Some(crop) = self.crop {
-            let (right, bottom) = (
-                u64::from(crop.x) + u64::from(crop.width),
-                u64::from(crop.y) + u64::from(crop.height),
-            );
-            if crop.width == 0 || crop.height == 0 {
-                return wrong(
-                    "crop",
-                    format!("{crop} has no pixel of the {}x{} frame", frame.0, frame.1),
-                );
-            }
-            if right > u64::from(frame.0) || bottom > u64::from(frame.1) {
-                let problem = format!(
-                    "{crop} is not within the frame, which has {}x{} pixels; --overscan adds pixels \
-                        beyond it",
-                    frame.0, frame.1
-                );
-                return wrong("crop", problem);
-            }
+        if let Some(crop) = &self.crop {
+            self.check_crop(crop)?;
         }
         if self.overscan > OVERSCAN_MAX {
             return wrong("overscan", format!("{} is above {OVERSCAN_MAX} pixels", self.overscan));
         }
         let data = self.data_window();
-        let edge = data.width().max(data.height());
-        if edge > FRAME_EDGE_MAX || data.pixels() > FRAME_PIXELS_MAX {
+        let (width, height) = (data.width(), data.height());
+        if width.max(height) > FRAME_EDGE_MAX || data.pixels() > FRAME_PIXELS_MAX {
             let problem = format!(
-                "with {} pixels on every side the picture has {}x{}, and a picture has at most \
-                    {FRAME_EDGE_MAX} along an edge and {FRAME_PIXELS_MAX} in all",
-                self.overscan,
-                data.width(),
-                data.height()
+                "with {} pixels on every side the picture has {width}x{height}, and a picture has \
+                    at most {FRAME_EDGE_MAX} along an edge and {FRAME_PIXELS_MAX} in all",
+                self.overscan
             );
             return wrong("overscan", problem);
         }
         Ok(())
     }
+
+    fn check_crop(&self, crop: &CropSpec) -> Result<(), SpecError> {
+        let (width, height) = (self.width, self.height);
+        if crop.width == 0 || crop.height == 0 {
+            return wrong("crop", format!("{crop} has no pixel of the {width}x{height} frame"));
+        }
+        let within = |start: u32, length: u32, edge: u32| {
+            start.checked_add(length).is_some_and(|end| end <= edge)
+        };
+        if within(crop.x, crop.width, width) && within(crop.y, crop.height, height) {
+            return Ok(());
+        }
+        let problem = format!(
+            "{crop} is not within the frame, which has {width}x{height} pixels; --overscan adds \
+                pixels beyond it"
+        );
+        wrong("crop", problem)
+    }
 }
 
 /// Returns an option that measures the whole frame, so that a part of it would have other pixels,
-/// and what it does; None if the job has no such option.
+/// and what it does; None if the job has no such option. Every such option has its place here.
 fn measure_of(render: &RenderSpec) -> Option<(&'static str, &'static str)> {
     if render.noise.is_some() {
         return Some(("noise", "decides by a tile and its neighbours how many samples it gets"));
