@@ -6,7 +6,9 @@ use clap::Args;
 use std::path::PathBuf;
 use std::str::FromStr;
 use tessera_protocol::FrameSet;
-use tessera_protocol::job::{AovSpec, ExrDepthSpec, FilterSpec, LightUnitsSpec, ToneMapSpec};
+use tessera_protocol::job::{
+    AovSpec, CropSpec, ExrDepthSpec, FilterSpec, LightUnitsSpec, ToneMapSpec,
+};
 use tessera_protocol::limits::SPP_MAX;
 use tessera_protocol::rounds::ROUND_TILE;
 
@@ -19,6 +21,21 @@ pub struct PictureArgs {
     /// Frame size in pixels [default: the camera's aspect, the longer edge 800; else 800x600]
     #[arg(long, value_name = "WxH", help_heading = "Picture")]
     pub size: Option<FrameSize>,
+    /// Part of the frame to render, from its top left pixel X,Y on: the same pixels as in the whole
+    /// frame. An EXR file shows its place (data window) in the frame (display window); a PNG file
+    /// has its size. Not allowed with --noise or --time
+    #[arg(
+        long,
+        value_name = "X,Y,WxH",
+        value_parser = crop,
+        allow_hyphen_values = true,
+        help_heading = "Picture"
+    )]
+    pub crop: Option<CropSpec>,
+    /// Pixels to render beyond each edge of the frame, or of the crop; beyond the frame they show
+    /// what a wider view shows. Not allowed with --noise or --time
+    #[arg(long, value_name = "PIXELS", default_value_t = 0, help_heading = "Picture")]
+    pub overscan: u32,
     /// Samples per pixel [default: 64]; the maximum with --noise [default: 4096] and --time
     /// [default: 65536]
     #[arg(long, value_name = "N", value_parser = samples, help_heading = "Picture")]
@@ -249,6 +266,24 @@ fn samples(text: &str) -> Result<u32, String> {
 fn frame_time(text: &str) -> Result<u32, String> {
     let secs = parse_ttl(text)?;
     u32::try_from(secs).map_err(|_| format!("`{text}` is too long"))
+}
+
+/// A place and a size in pixels; job specs say where it may be.
+fn crop(text: &str) -> Result<CropSpec, String> {
+    let number = |text: &str| {
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse().ok().filter(|_| is_number)
+    };
+    let parts = || {
+        let (x, rest) = text.split_once(',')?;
+        let (y, size) = rest.split_once(',')?;
+        let (width, height) = size.split_once('x')?;
+        let (x, y, width, height) = (number(x)?, number(y)?, number(width)?, number(height)?);
+        Some(CropSpec { x, y, width, height })
+    };
+    parts().ok_or_else(|| {
+        format!("`{text}` is not a crop in pixels; write it as X,Y,WxH, for example 100,50,640x360")
+    })
 }
 
 fn point(text: &str) -> Result<[f32; 3], ValueError> {

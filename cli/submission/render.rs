@@ -203,6 +203,8 @@ pub(crate) fn job(
         clamp: picture.clamp,
         exr_depth: picture.exr_depth.0,
         transparent: picture.transparent,
+        crop: picture.crop,
+        overscan: picture.overscan,
     };
     let name = options.name.unwrap_or_else(|| name_of(&picture.scene));
     let spec = JobSpec {

@@ -344,8 +344,8 @@ enum PixelFilter : u32 { FILTER_BOX = 0, FILTER_GAUSSIAN = 1, FILTER_BLACKMAN_HA
 struct alignas(16) UnitParams {
     u32 frame_width;
     u32 frame_height;
-    u32 x;
-    u32 y;
+    i32 x;  // negative beyond the frame's edge
+    i32 y;
     u32 width;
     u32 height;
     u32 first_sample;

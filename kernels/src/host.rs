@@ -7,6 +7,9 @@ use tessera_layout::{SceneView, UnitParams};
 
 /// Largest frame edge in pixels, so that every pixel of a frame has its own 32-bit index.
 pub const FRAME_EDGE_MAX: u32 = 65_535;
+/// Most pixels between an edge of the frame and a pixel beyond it. A pixel's random numbers are its
+/// own up to there, and its place is exact.
+pub const BEYOND_MAX: u32 = 8192;
 /// Most samples per pixel, so that a film sum fits into an `i64` (see
 /// [`tessera_layout::FILM_VALUE_MAX`]).
 pub const SAMPLES_MAX: u32 = 1 << 20;
@@ -152,11 +155,16 @@ pub(crate) fn check_unit(unit: &UnitParams) -> Result<(), RenderError> {
     let within = |start: u32, length: u32, end: u32| {
         length >= 1 && start.checked_add(length).is_some_and(|stop| stop <= end)
     };
+    let near = |start: i32, length: u32, edge: u32| {
+        let from = i64::from(start) + i64::from(BEYOND_MAX);
+        let end = i64::from(edge) + 2 * i64::from(BEYOND_MAX);
+        length >= 1 && from >= 0 && from + i64::from(length) <= end
+    };
     let checks = [
         ((1..=FRAME_EDGE_MAX).contains(&unit.frame_width), "frame width"),
         ((1..=FRAME_EDGE_MAX).contains(&unit.frame_height), "frame height"),
-        (within(unit.x, unit.width, unit.frame_width), "tile outside the frame across"),
-        (within(unit.y, unit.height, unit.frame_height), "tile outside the frame downwards"),
+        (near(unit.x, unit.width, unit.frame_width), "tile far from the frame across"),
+        (near(unit.y, unit.height, unit.frame_height), "tile far from the frame downwards"),
         (within(unit.first_sample, unit.sample_count, SAMPLES_MAX), "samples"),
         (unit.depth <= DEPTH_MAX, "depth"),
         (unit.aovs <= 63, "aovs"),

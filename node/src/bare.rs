@@ -50,7 +50,9 @@ pub fn render_frame(
     spec: &RenderSpec,
     number: FrameNumber,
 ) -> Result<Vec<(TileRect, UnitOutput)>, DeviceError> {
-    let rendering: Vec<_> = tiles(spec)
+    let cells = spec.tiles();
+    let rendering: Vec<_> = (0..cells.count())
+        .filter_map(|tile| cells.rect(tile))
         .map(|tile| {
             let samples = SampleRange { first: 0, count: spec.spp };
             (tile, device::begin(device, frame, job::unit_params(spec, number, tile, samples)))
@@ -58,18 +60,4 @@ pub fn render_frame(
         .collect();
     let end = |(tile, output): (TileRect, device::Begun)| Ok((tile, output.end()?));
     rendering.into_iter().map(end).collect()
-}
-
-/// Returns the frame's tiles, row by row.
-fn tiles(spec: &RenderSpec) -> impl Iterator<Item = TileRect> {
-    let RenderSpec { width, height, tile, .. } = *spec;
-    let edge = tile as usize;
-    (0..height).step_by(edge).flat_map(move |y| {
-        (0..width).step_by(edge).map(move |x| TileRect {
-            x,
-            y,
-            width: tile.min(width - x),
-            height: tile.min(height - y),
-        })
-    })
 }

@@ -51,8 +51,7 @@ fn check_tile(spec: &RenderSpec, tile: &TileRect, samples: &SampleRange) -> Resu
     let within = |start: u32, length: u32, end: u32| {
         length >= 1 && start.checked_add(length).is_some_and(|stop| stop <= end)
     };
-    let good = within(tile.x, tile.width, spec.width)
-        && within(tile.y, tile.height, spec.height)
+    let good = spec.tiles().window_of(tile).is_some()
         && tile.width.max(tile.height) <= TILE_EDGE_MAX
         && within(samples.first, samples.count, spec.spp);
     if good {
@@ -69,11 +68,13 @@ pub(crate) fn unit_params(
     tile: TileRect,
     samples: SampleRange,
 ) -> UnitParams {
+    // A checked tile has a window.
+    let (x, y) = spec.tiles().window_of(&tile).map_or((0, 0), |window| (window.left, window.top));
     UnitParams {
         frame_width: spec.width,
         frame_height: spec.height,
-        x: tile.x,
-        y: tile.y,
+        x,
+        y,
         width: tile.width,
         height: tile.height,
         first_sample: samples.first,
@@ -282,6 +283,30 @@ pub(crate) mod tests {
         assert!(check_assignment(&spec, &Assignment { task: chunk, ..assignment(1, 0) }).is_err());
     }
 
+    #[test]
+    fn tiles_of_overscan_are_counted_from_its_corner() {
+        let spec = RenderSpec { overscan: 5, ..spec(b"") };
+        let params = |x, y, width| {
+            let tile = TileRect { x, y, width, height: 5 };
+            unit_params(&spec, FrameNumber(1), tile, SampleRange { first: 0, count: 4 })
+        };
+        let corner = params(0, 0, 5);
+        assert_eq!((corner.x, corner.y, corner.width, corner.height), (-5, -5, 5, 5));
+        assert_eq!((corner.frame_width, corner.frame_height), (64, 48));
+        assert_eq!((params(5, 37, 16).x, params(5, 37, 16).y), (0, 32));
+        // Camera and scene are those of the frame.
+        let plain = RenderSpec { overscan: 0, ..spec.clone() };
+        assert_eq!(flatten_options(&spec, FrameNumber(1)), flatten_options(&plain, FrameNumber(1)));
+        let kind = JobKind::Render(spec);
+        let checked = |x, y| {
+            let tile = TileRect { x, y, width: 5, height: 16 };
+            let task = Task::Tile { tile, samples: SampleRange { first: 0, count: 4 } };
+            check_assignment(&kind, &Assignment { task, ..assignment(1, 0) })
+        };
+        assert_eq!(checked(69, 42), Ok(()));
+        assert!(checked(70, 42).is_err() && checked(69, 43).is_err());
+    }
+
     /// Returns everything that nodes get for a frame: its parameters, its scene, its view, and the
     /// film's shape.
     fn film_of(spec: &RenderSpec) -> impl PartialEq + use<> {
@@ -314,6 +339,7 @@ pub(crate) mod tests {
         ("shown_scene", "{\"Index\": 1}"),
         ("animations", "[{\"Named\": \"Run\"}]"),
         ("shift", "[0.5, -0.25]"),
+        ("crop", "{\"x\": 1, \"y\": 2, \"width\": 3, \"height\": 4}"),
     ];
 
     fn changed(field: &str) -> RenderSpec {

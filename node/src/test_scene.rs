@@ -25,8 +25,8 @@ pub(crate) fn unit(
     UnitParams {
         frame_width: 64,
         frame_height: 48,
-        x,
-        y,
+        x: x as i32,
+        y: y as i32,
         width,
         height,
         first_sample: samples.start,

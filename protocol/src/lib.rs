@@ -21,6 +21,7 @@ pub mod role;
 pub mod rounds;
 pub mod status;
 pub mod stream;
+mod tile;
 pub mod version;
 
 pub use codec::{CodecError, decode, encode};

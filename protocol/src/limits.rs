@@ -37,6 +37,10 @@ pub const CLAMP_MAX: f64 = 262_144.0;
 /// Fewest samples per pixel of a denoised frame. Its noise is the difference between two halves of
 /// them.
 pub const DENOISE_SPP_MIN: u32 = 2;
+/// Pixels on every side of a picture that denoising it reads: twice the reach of a pass.
+pub const DENOISE_REACH: u32 = 46;
+/// Most pixels beyond each edge of a frame or a crop: an eighth of the largest frame.
+pub const OVERSCAN_MAX: u32 = 4096;
 /// Fewest corners of a lens that is not round.
 pub const BLADES_MIN: u8 = 3;
 /// Most corners of a lens that is not round. With more corners it looks round.

@@ -5,20 +5,8 @@ use crate::device::{DeviceInfo, DeviceTelemetry};
 use crate::ids::{BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitIndex};
 use crate::job::RawJobSpec;
 pub use crate::rounds::SampleRange;
+pub use crate::tile::TileRect;
 use serde::{Deserialize, Serialize};
-
-/// A rectangle of a frame with half-open pixel bounds. Row 0 is the top of the picture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TileRect {
-    /// Left edge, in pixels.
-    pub x: u32,
-    /// Top edge, in pixels.
-    pub y: u32,
-    /// Width in pixels, >= 1.
-    pub width: u32,
-    /// Height in pixels, >= 1.
-    pub height: u32,
-}
 
 /// A message of a node, on the control stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

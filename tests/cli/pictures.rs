@@ -383,3 +383,36 @@ fn a_variant_is_shown_by_its_name() {
         );
     }
 }
+
+#[test]
+fn a_crop_has_the_pixels_of_the_frame_and_is_bounded() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("a.gltf"), two_looks(0)).expect("a scene file");
+    let with = |more: &[&str]| pixels(folder.path(), "a.gltf", more);
+    let whole = with(&[]);
+    assert_eq!(with(&["--crop", "0,0,24x16"]), whole, "a crop of everything");
+    assert_ne!(with(&["--crop", "0,0,24x15"]), whole);
+    let about = std::fs::read(folder.path().join("a.exr")).expect("a picture");
+    let about = String::from_utf8_lossy(&about);
+    assert!(about.contains("\"crop\":{\"height\":15,\"width\":24,\"x\":0,\"y\":0}"));
+
+    let fixed = ["render", "a.gltf", "-o", "b.exr", "--size", "24x16"];
+    let refused = |more: &[&str]| {
+        let (status, _, error) = told(folder.path(), &[&fixed[..], more].concat());
+        assert_eq!(status, 2, "{more:?}: {error}");
+        assert!(!folder.path().join("b.exr").exists());
+        error
+    };
+    let outside = refused(&["--crop", "20,0,5x5"]);
+    assert!(outside.contains("--crop: 20,0,5x5 is not within the frame, which has 24x16 pixels"));
+    let empty = refused(&["--crop", "3,3,0x5"]);
+    assert!(empty.contains("--crop: 3,3,0x5 has no pixel of the 24x16 frame"), "{empty}");
+    for text in ["1,2,3,4", "1,2", "-1,0,4x4", "1,2,3x+4", "a,2,3x4", "1,2,3x4x5"] {
+        assert!(refused(&["--crop", text]).contains("write it as X,Y,WxH"), "{text}");
+    }
+    assert!(refused(&["--overscan", "5000"]).contains("--overscan: 5000 is above 4096 pixels"));
+    let noise = refused(&["--crop", "0,0,8x8", "--noise", "0.1"]);
+    assert!(noise.contains("--crop: does not go with --noise, which decides"), "{noise}");
+    let time = refused(&["--overscan", "8", "--time", "3s"]);
+    assert!(time.contains("--overscan: does not go with --time, which decides"), "{time}");
+}

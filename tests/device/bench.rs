@@ -120,8 +120,8 @@ pub(crate) fn unit(index: u32) -> UnitParams {
     UnitParams {
         frame_width: 64,
         frame_height: 64,
-        x: index % 8 * 8,
-        y: index / 8 % 8 * 8,
+        x: (index % 8 * 8) as i32,
+        y: (index / 8 % 8 * 8) as i32,
         width: 8,
         height: 8,
         first_sample: index / 64,

@@ -5,6 +5,7 @@
 mod bits;
 mod client_history;
 mod clocks;
+mod crops;
 mod disk;
 mod doctor;
 mod fault_proxy;

@@ -88,7 +88,7 @@ pub(crate) fn sums(isa: Isa, scene: &CheckedScene, frame: &UnitParams) -> Vec<[i
     let rows: Vec<Vec<[i64; 3]>> = (0..frame.height)
         .into_par_iter()
         .map(|y| {
-            let row = UnitParams { y, height: 1, ..*frame };
+            let row = UnitParams { y: y as i32, height: 1, ..*frame };
             let mut film = vec![0i64; 3 * width];
             let mut counts = RayCounts::default();
             host::render_unit(isa, scene, &row, &mut film, &mut counts).expect("a valid unit");

@@ -6,16 +6,17 @@ use super::frame::Frame;
 use crate::measure::sum_of;
 use crate::spool::SpoolIndex;
 use rayon::prelude::*;
+use std::ops::Range;
 use tessera_core::{FrameRounds, Grid};
 use tessera_protocol::TileSums;
 use tessera_protocol::film::FRACTION_BITS;
-use tessera_protocol::job::RenderSpec;
+use tessera_protocol::job::{RenderSpec, Window};
 
-/// Rows of a frame, as many as a tile has, stored by channel. Channel c of pixel (x, y) is at `(c *
-/// height + y) * width + x`.
+/// Rows of the rendered window, as many as a tile has, stored by channel. Channel c of pixel (x, y)
+/// is at `(c * height + y) * width + x`.
 #[derive(Debug)]
 pub(super) struct Band {
-    /// Width of the frame in pixels.
+    /// Width in pixels.
     pub(super) width: usize,
     /// Number of pixel rows.
     pub(super) height: usize,
@@ -41,6 +42,19 @@ impl Band {
     pub(super) fn line(&self, channel: usize, y: usize) -> &[f32] {
         let start = (channel * self.height + y) * self.width;
         &self.values[start..start + self.width]
+    }
+
+    /// Returns some columns of some rows.
+    pub(super) fn part(&self, columns: Range<usize>, rows: Range<usize>) -> Self {
+        let channels = self.values.len() / (self.width * self.height).max(1);
+        let (width, height) = (columns.len(), rows.len());
+        let mut values = Vec::with_capacity(width * height * channels);
+        for channel in 0..channels {
+            for y in rows.clone() {
+                values.extend_from_slice(&self.line(channel, y)[columns.clone()]);
+            }
+        }
+        Self { width, height, values }
     }
 
     /// Returns some pixels of one row of one channel.
@@ -92,7 +106,8 @@ struct Sums {
 /// Tiles of a frame in its spool.
 pub(super) struct Tiles<'a> {
     grid: Grid,
-    width: usize,
+    /// Pixels to lay out.
+    window: Window,
     channels: usize,
     planes: Planes,
     spp: u32,
@@ -108,7 +123,7 @@ impl<'a> Tiles<'a> {
         let spec = frame.spec;
         Self {
             grid: Grid::of(spec),
-            width: spec.width as usize,
+            window: spec.rendered_window(),
             channels: usize::from(spec.channels()),
             planes: Planes::of(spec),
             spp: spec.spp,
@@ -120,26 +135,26 @@ impl<'a> Tiles<'a> {
 
     /// Returns the number of rows of tiles.
     pub(super) fn rows(&self) -> u32 {
-        self.grid.tiles() / self.grid.columns()
+        self.grid.rows()
     }
 
-    /// Returns the pixels of one row of tiles.
+    /// Returns the pixels of one row of tiles that are in the window.
     pub(super) fn band(&self, row: u32) -> Result<Band, ResolveError> {
         let first = row * self.grid.columns();
-        let height = self.grid.tile_rect(first).map_or(0, |rect| rect.height as usize);
-        let mut band = Band {
-            width: self.width,
-            height,
-            values: vec![0.0; self.width * height * self.planes.count],
-        };
+        let tile = self.grid.tile_window(first).ok_or(ResolveError::Shape { unit: 0 })?;
+        let rows = Window { top: tile.top, bottom: tile.bottom, ..self.window }.cut(&self.window);
+        let (width, height) = (rows.width() as usize, rows.height() as usize);
+        let values = vec![0.0; width * height * self.planes.count];
+        let mut band = Band { width, height, values };
         // Read as many tiles at once as there are threads, because their sums need much memory.
         let columns: Vec<u32> = (first..first + self.grid.columns()).collect();
         for columns in columns.chunks(rayon::current_num_threads().max(1)) {
             let films: Vec<Sums> =
                 columns.par_iter().map(|tile| self.sums(*tile)).collect::<Result<_, _>>()?;
             for (tile, sums) in columns.iter().zip(&films) {
-                let x = self.grid.tile_rect(*tile).map_or(0, |rect| rect.x as usize);
-                self.lay(&mut band, x, sums);
+                if let Some(tile) = self.grid.tile_window(*tile) {
+                    self.lay(&mut band, &Place::of(&tile, &rows), sums);
+                }
             }
         }
         Ok(band)
@@ -184,24 +199,23 @@ impl<'a> Tiles<'a> {
         Ok(Sums { whole, second: self.planes.half.map(|_| second) })
     }
 
-    fn lay(&self, band: &mut Band, x: usize, sums: &Sums) {
+    fn lay(&self, band: &mut Band, place: &Place, sums: &Sums) {
         let Sums { whole, second } = sums;
-        let (width, height) = (usize::from(whole.width), usize::from(whole.height));
-        for (index, line) in whole.values.chunks_exact(width.max(1)).enumerate() {
-            let (channel, y) = (index / height, index % height);
-            let values = band.part_of_line(channel, y, x, width);
-            values
-                .iter_mut()
-                .zip(line)
-                .for_each(|(value, sum)| *value = pixel(*sum, whole.samples));
+        let Place { x, width, height, .. } = *place;
+        for channel in 0..self.channels {
+            for y in 0..height {
+                let values = band.part_of_line(channel, y, x, width);
+                values
+                    .iter_mut()
+                    .zip(place.line(whole, channel, y))
+                    .for_each(|(value, sum)| *value = pixel(*sum, whole.samples));
+            }
         }
         if let (Some(second), Some(half)) = (second, self.planes.half) {
-            let lines = whole
-                .values
-                .chunks_exact(width.max(1))
-                .zip(second.values.chunks_exact(width.max(1)));
-            for (index, (all, later)) in lines.take(HALF * height).enumerate() {
-                let values = band.part_of_line(half + index / height, index % height, x, width);
+            for (channel, y) in (0..HALF).flat_map(|channel| (0..height).map(move |y| (channel, y)))
+            {
+                let values = band.part_of_line(half + channel, y, x, width);
+                let (all, later) = (place.line(whole, channel, y), place.line(second, channel, y));
                 for (value, sums) in values.iter_mut().zip(all.iter().zip(later)) {
                     *value = match self.whole_rounds {
                         true => pixel(*sums.1, whole.samples),
@@ -214,6 +228,38 @@ impl<'a> Tiles<'a> {
             (0..height)
                 .for_each(|y| band.part_of_line(samples, y, x, width).fill(whole.samples as f32));
         }
+    }
+}
+
+/// Where the pixels of a tile are in a band.
+struct Place {
+    /// First column of the band.
+    x: usize,
+    /// Pixels of the tile that are left out before those of the band.
+    skipped: (usize, usize),
+    /// Columns in the band.
+    width: usize,
+    /// Rows in the band, from its first one on.
+    height: usize,
+}
+
+impl Place {
+    fn of(tile: &Window, rows: &Window) -> Self {
+        let kept = tile.cut(rows);
+        let skipped = (kept.left.abs_diff(tile.left), kept.top.abs_diff(tile.top));
+        Self {
+            x: kept.left.abs_diff(rows.left) as usize,
+            skipped: (skipped.0 as usize, skipped.1 as usize),
+            width: kept.width() as usize,
+            height: kept.height() as usize,
+        }
+    }
+
+    /// Returns the sums of one row of one channel that are in the band.
+    fn line<'s>(&self, sums: &'s TileSums, channel: usize, y: usize) -> &'s [i64] {
+        let (width, height) = (usize::from(sums.width), usize::from(sums.height));
+        let start = (channel * height + y + self.skipped.1) * width + self.skipped.0;
+        &sums.values[start..start + self.width]
     }
 }
 

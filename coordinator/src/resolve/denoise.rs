@@ -8,7 +8,8 @@ use tessera_kernels::denoise::{
     CHANNELS, COLORS, DenoiseError, Pass, REACH, Rows, Scratch, TILE_HEIGHT, TILE_WIDTH, best_isa,
     tile,
 };
-use tessera_protocol::job::{AovSpec, RenderSpec};
+use tessera_protocol::job::{AovSpec, RenderSpec, Window};
+use tessera_protocol::limits::DENOISE_REACH;
 
 /// Returns the first channel of the noisy picture in a denoised band. It comes after all other
 /// channels.
@@ -20,7 +21,31 @@ pub(super) fn noisy_channel(spec: &RenderSpec) -> usize {
 /// as if each pixel had two samples.
 const SAMPLES_OF_ROUNDS: u32 = 2;
 
-/// A frame that is being denoised. The rows of the first pass go to the second pass.
+const _: () = assert!(DENOISE_REACH as usize == 2 * REACH, "jobs render what two passes read");
+
+/// Pixels that are to be denoised, counted from the top left of those that are there.
+pub(super) struct Needed {
+    /// Width and height of what is there. Beyond it is nothing.
+    pub(super) size: (usize, usize),
+    /// Pixels whose denoised values are of use.
+    pub(super) kept: Window,
+    /// Pixels among them whose values are not.
+    pub(super) without: Option<Window>,
+}
+
+impl Needed {
+    /// Returns whether a tile has pixels that are of use, or on which the second pass builds.
+    fn has(&self, tile: &Window, pass: Pass) -> bool {
+        let reach = if pass == Pass::First { REACH as u32 } else { 0 };
+        let without = self.without.is_some_and(|part| {
+            // A tile is far enough from the other pixels if it is that much larger within.
+            part.contains(&tile.grown(reach))
+        });
+        !without && self.kept.grown(reach).cut(tile).pixels() > 0
+    }
+}
+
+/// A picture that is being denoised. The rows of the first pass go to the second pass.
 pub(super) struct Denoiser {
     first: Filter,
     second: Filter,
@@ -28,8 +53,8 @@ pub(super) struct Denoiser {
 
 impl Denoiser {
     /// Creates the denoiser. `samples` is the number of every pixel, if it is the same for all.
-    pub(super) fn new(spec: &RenderSpec, samples: u32) -> Self {
-        let filter = |pass| Filter::new(spec, samples, pass);
+    pub(super) fn new(spec: &RenderSpec, samples: u32, needed: &Needed) -> Self {
+        let filter = |pass| Filter::new(spec, samples, pass, needed);
         Self { first: filter(Pass::First), second: filter(Pass::Second) }
     }
 
@@ -46,6 +71,7 @@ impl Denoiser {
 /// One pass over a frame. It holds the rows that are not filtered yet, and their neighbours.
 struct Filter {
     pass: Pass,
+    needed: Needed,
     width: usize,
     height: usize,
     samples: u32,
@@ -59,7 +85,7 @@ struct Filter {
 }
 
 impl Filter {
-    fn new(spec: &RenderSpec, samples: u32, pass: Pass) -> Self {
+    fn new(spec: &RenderSpec, samples: u32, pass: Pass, needed: &Needed) -> Self {
         let planes = Planes::of(spec);
         let half = planes.half.unwrap_or(0);
         let of = |layer: AovSpec| spec.channel_of(layer).map_or(0, usize::from);
@@ -70,8 +96,9 @@ impl Filter {
         sources[..parts.len()].copy_from_slice(&parts);
         Self {
             pass,
-            width: spec.width as usize,
-            height: spec.height as usize,
+            needed: Needed { ..*needed },
+            width: needed.size.0,
+            height: needed.size.1,
             samples: if spec.noise.is_some() { SAMPLES_OF_ROUNDS } else { samples },
             sources,
             channels: vec![Vec::new(); noisy_channel(spec) + 3],
@@ -131,6 +158,7 @@ impl Filter {
         let corners: Vec<(usize, usize)> = (0..band.height)
             .step_by(TILE_HEIGHT)
             .flat_map(|y| (0..self.width).step_by(TILE_WIDTH).map(move |x| (x, y)))
+            .filter(|(x, y)| self.needed.has(&window_of(*x, self.next_row + y), self.pass))
             .collect();
         let tiles: Vec<[Vec<f32>; COLORS]> = corners
             .par_iter()
@@ -148,6 +176,12 @@ impl Filter {
         }
         Ok(())
     }
+}
+
+/// Returns the pixels of a tile of the kernel.
+fn window_of(x: usize, y: usize) -> Window {
+    let (left, top) = (x as i32, y as i32);
+    Window { left, top, right: left + TILE_WIDTH as i32, bottom: top + TILE_HEIGHT as i32 }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! The default layer is RGBA, premultiplied; A is 1
 //! where the film has no coverage. AOVs are named layers. The layer `noisy` is the picture
 //! before denoising. In frames that are sampled in rounds, `samples` is the number of samples of
-//! each pixel.
+//! each pixel. The display window is the frame, and the data window the crop with its overscan.
 
 use super::band::{Band, Planes};
 use super::denoise;
@@ -18,18 +18,20 @@ use exr::meta::attribute::{
 };
 use exr::meta::header::Header;
 use exr::meta::{BlockDescription, MetaData};
-use exr::prelude::{Compression, Vec2, f16};
+use exr::prelude::{Compression, IntegerBounds, Vec2, f16};
 use rayon::prelude::*;
 use tessera_protocol::job::options::{Chosen, away_from_default};
-use tessera_protocol::job::{AovSpec, ExrDepthSpec, RenderSpec};
+use tessera_protocol::job::{AovSpec, ExrDepthSpec, RenderSpec, Window};
 
 /// Rows of one block of ZIP compression.
 const BLOCK_ROWS: usize = 16;
 
 /// Everything in a file except its pixels.
 pub(super) struct ExrFile {
-    /// Width and height in pixels.
+    /// Width and height in pixels of the display window, which begins at (0, 0).
     pub(super) size: (u32, u32),
+    /// The data window: the pixels of the file.
+    pub(super) data: Window,
     /// Name of each channel, and the band's channel that it shows (None for 1 everywhere). The
     /// names are in byte order.
     pub(super) channels: Vec<(String, Option<usize>)>,
@@ -63,6 +65,7 @@ impl ExrFile {
         }
         Self {
             size: (spec.width, spec.height),
+            data: spec.data_window(),
             channels: channels(spec),
             depth: spec.exr_depth,
             about,
@@ -130,20 +133,23 @@ fn text(value: &str) -> Result<Text, ResolveError> {
         .ok_or_else(|| ResolveError::Encode(format!("{value:?} is not text for an EXR file")))
 }
 
+fn data_size(file: &ExrFile) -> Vec2<usize> {
+    Vec2(file.data.width() as usize, file.data.height() as usize)
+}
+
 fn header(file: &ExrFile) -> Result<Header, ResolveError> {
     let list: Vec<ChannelDescription> = file
         .channels
         .iter()
         .map(|(name, _)| Ok(ChannelDescription::named(text(name)?, sample_type(file.depth, name))))
         .collect::<Result<_, ResolveError>>()?;
-    let size = Vec2(file.size.0 as usize, file.size.1 as usize);
-    let mut header = Header::new(text("")?, size, list.into_iter().collect()).with_encoding(
-        Compression::ZIP16,
-        BlockDescription::ScanLines,
-        LineOrder::Increasing,
-    );
+    let display = Vec2(file.size.0 as usize, file.size.1 as usize);
+    let mut header = Header::new(text("")?, data_size(file), list.into_iter().collect())
+        .with_encoding(Compression::ZIP16, BlockDescription::ScanLines, LineOrder::Increasing);
     debug_assert_eq!(header.channels, ChannelList::new(header.channels.list.clone()));
     header.own_attributes.layer_name = None;
+    header.own_attributes.layer_position = Vec2(file.data.left, file.data.top);
+    header.shared_attributes.display_window = IntegerBounds::from_dimensions(display);
     header.own_attributes.software_name =
         Some(text(&format!("tessera {}", env!("CARGO_PKG_VERSION")))?);
     // All our values are in one attribute. Several attributes would be in the order of a hash map,
@@ -178,7 +184,7 @@ pub(super) fn write(
                     .iter()
                     .map(|(name, source)| (sample_type(file.depth, name), *source))
                     .collect(),
-                size: Vec2(file.size.0 as usize, file.size.1 as usize),
+                size: data_size(file),
                 pending: Vec::new(),
                 next_row: 0,
             };

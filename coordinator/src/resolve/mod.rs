@@ -17,6 +17,7 @@ mod exr_file;
 mod frame;
 pub(crate) mod orders;
 mod out_file;
+mod overscan;
 mod png_file;
 mod tone;
 mod values;
@@ -24,11 +25,11 @@ mod values;
 use crate::blobs::Blobs;
 use alpha::Alpha;
 use band::{Band, Tiles};
-use denoise::Denoiser;
 pub use error::ResolveError;
 use exr_file::{ExrFile, ExrRows};
 pub use frame::Frame;
 use out_file::OutFile;
+use overscan::{Cut, Denoising};
 use png_file::PngRows;
 use sha2::{Digest, Sha256};
 use tessera_core::Grid;
@@ -89,7 +90,8 @@ fn begin_png(out: OutFile, spec: &RenderSpec, format: FormatSpec) -> Result<PngR
     let alpha = spec
         .coverage_channel()
         .map(|channel| Alpha { channel: channel.into(), is_premultiplied: true });
-    let size = (spec.width, spec.height);
+    let window = spec.data_window();
+    let size = (window.width(), window.height());
     PngRows::begin(out, size, (3, alpha), Display::new(spec), depth, comment)
 }
 
@@ -102,7 +104,8 @@ fn write_rows(
     let tiles = Tiles::new(frame);
     let mut pixels = Sha256::new();
     let coverage = frame.spec.coverage_channel().map(usize::from);
-    let mut denoiser = frame.spec.denoise.then(|| Denoiser::new(frame.spec, frame.samples()));
+    let mut denoiser = frame.spec.denoise.then(|| Denoising::new(frame.spec, frame.samples()));
+    let mut cut = Cut::new(frame.spec);
     let mut feed = |mut exr: Option<&mut ExrRows<'_, '_>>| -> Result<(), ResolveError> {
         for row in 0..tiles.rows() {
             let mut band = tiles.band(row)?;
@@ -112,6 +115,7 @@ fn write_rows(
             if let Some(channel) = coverage {
                 alpha::settle(&mut band, channel, frame.spec.denoise);
             }
+            let band = cut.push(band);
             hash_pixels(&mut pixels, &band);
             if let Some(rows) = exr.as_deref_mut() {
                 rows.push(&band)?;
@@ -147,6 +151,9 @@ fn hash_pixels(hasher: &mut Sha256, band: &Band) {
 #[cfg(test)]
 #[path = "tests/alpha.rs"]
 mod alpha_tests;
+#[cfg(test)]
+#[path = "tests/crops.rs"]
+mod crop_tests;
 #[cfg(test)]
 #[path = "tests/rounds.rs"]
 mod rounds_tests;

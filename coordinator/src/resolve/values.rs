@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use std::io::Write;
 use tessera_core::Chunks;
 use tessera_protocol::compute::{ComputeFormat, Partial, npy};
-use tessera_protocol::job::ExrDepthSpec;
+use tessera_protocol::job::{ExrDepthSpec, Window};
 use tessera_protocol::status::FrameFile;
 use tessera_protocol::{ChunkValues, ComputeSpec, Fingerprint, FrameNumber, JobId, UnitIndex};
 
@@ -97,8 +97,10 @@ impl Values<'_> {
             "kernel": self.spec.program.name(),
             "seed": self.spec.seed,
         });
+        let (width, height) = (self.spec.domain.width, self.spec.domain.height);
         ExrFile {
-            size: (self.spec.domain.width, self.spec.domain.height),
+            size: (width, height),
+            data: Window { left: 0, top: 0, right: width as i32, bottom: height as i32 },
             channels: names.iter().map(|(name, channel)| ((*name).to_owned(), *channel)).collect(),
             depth: ExrDepthSpec::Float,
             about,

@@ -59,10 +59,11 @@ pub struct UnitParams {
     pub frame_width: u32,
     /// Frame size in pixels.
     pub frame_height: u32,
-    /// Left edge of the tile, inclusive.
-    pub x: u32,
-    /// Top edge of the tile, inclusive (row 0 is the top row of the picture).
-    pub y: u32,
+    /// Left edge of the tile, inclusive; negative left of the frame.
+    pub x: i32,
+    /// Top edge of the tile, inclusive (row 0 is the top row of the picture); negative above the
+    /// frame.
+    pub y: i32,
     /// Tile width in pixels, >= 1.
     pub width: u32,
     /// Tile height in pixels, >= 1.

@@ -8,7 +8,8 @@
 #include "integrator/shading.h"
 #include "sampling/filter.h"
 
-// Generate: the camera ray of one sample of a pixel of the frame, whose place is (x, y).
+// Generate: the camera ray of one sample of the pixel at (x, y). Pixels left of the frame and above
+// it have negative places.
 template <class F, class Word>
 TESSERA_FN PathStateOf<F> generate_at(const SceneView& scene, const UnitParams& unit, F x, F y,
                                       Word key, Word sample) {
@@ -37,7 +38,7 @@ TESSERA_FN PathStateOf<F> generate_at(const SceneView& scene, const UnitParams& 
 
 TESSERA_FN PathState generate(const SceneView& scene, const UnitParams& unit, u32 x, u32 y, u32 key,
                               u32 sample) {
-    return generate_at(scene, unit, (float)x, (float)y, key, sample);
+    return generate_at(scene, unit, (float)(i32)x, (float)(i32)y, key, sample);
 }
 
 // Extend: the closest surface along the path's ray.

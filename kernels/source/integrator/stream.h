@@ -134,8 +134,8 @@ TESSERA_SMALL_FN void generate_group(const SceneView& scene, const UnitParams& u
         path.pixel = next.row * unit.width + next.column;
         path.index = unit.first_sample + next.sample;
         path.first = FirstHit();
-        x[group.count] = unit.x + next.column;
-        y[group.count] = unit.y + next.row;
+        x[group.count] = (u32)unit.x + next.column;
+        y[group.count] = (u32)unit.y + next.row;
         sample[group.count] = path.index;
         if (++next.sample < unit.sample_count) continue;
         next.sample = 0;

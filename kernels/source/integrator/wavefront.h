@@ -98,8 +98,8 @@ TESSERA_FN void pixel_at(const UnitParams& unit, u32 index, PathPlace* place) {
     const u32 right = cell - down * across;
     const u32 column = blocks ? 8 * right + (index & 7u) : right;
     const u32 row = blocks ? 4 * down + (index >> 3 & 3u) : down;
-    place->x = unit.x + column;
-    place->y = unit.y + row;
+    place->x = (u32)unit.x + column;
+    place->y = (u32)unit.y + row;
     place->pixel = row * unit.width + column;
 }
 

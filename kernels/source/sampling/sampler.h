@@ -69,7 +69,8 @@ TESSERA_FN Word sobol_second_reversed(Word index) {
 
 template <class Word>
 TESSERA_FN Word pixel_key(Word x, Word y, u32 seed, u32 frame) {
-    const Word square = (x >> NET_SIDE_LOG2) | ((y >> NET_SIDE_LOG2) << 16);
+    // A sum, so that x left of the frame, with all its high bits set, keeps the bits of y distinct.
+    const Word square = (x >> NET_SIDE_LOG2) + ((y >> NET_SIDE_LOG2) << 16);
     const Word place = (x & NET_SIDE_MASK) | ((y & NET_SIDE_MASK) << NET_SIDE_LOG2);
     return (hash_pair(hash_pair(square, seed), frame) & ~NET_PLACE_MASK) | place;
 }

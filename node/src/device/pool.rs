@@ -119,8 +119,8 @@ impl Blocks {
         let place = (index % self.places()) as u32;
         let (left, top) = (place % self.across * BLOCK_EDGE, place / self.across * BLOCK_EDGE);
         UnitParams {
-            x: params.x + left,
-            y: params.y + top,
+            x: params.x + left as i32,
+            y: params.y + top as i32,
             width: BLOCK_EDGE.min(params.width - left),
             height: BLOCK_EDGE.min(params.height - top),
             first_sample: params.first_sample + run * self.samples,

@@ -9,7 +9,7 @@ fn add_pattern(params: &UnitParams, film: &mut [i64]) -> u64 {
     let (width, height) = (params.width, params.height);
     for (index, sum) in film.iter_mut().enumerate() {
         let index = index as u32;
-        let (x, y) = (params.x + index % width, params.y + index / width % height);
+        let (x, y) = (params.x as u32 + index % width, params.y as u32 + index / width % height);
         let channel = index / width / height;
         for sample in params.first_sample..params.first_sample + params.sample_count {
             *sum += i64::from(x * 7 + y * 1009 + channel * 31 + sample * 3) - 500;

@@ -6,13 +6,18 @@ mod choice;
 pub mod described;
 pub(crate) mod error;
 pub mod options;
+mod part;
 mod raw;
+mod tiles;
+mod window;
 
 pub use asset::{AssetFile, is_confined_path};
 pub use camera::{ApertureSpec, BladesSpec, CameraSpec, FocusSpec, LensSpec};
 pub use choice::ChoiceSpec;
 pub use error::SpecError;
 pub use raw::RawJobSpec;
+pub use tiles::TileGrid;
+pub use window::{CropSpec, Window};
 
 use crate::compute::ComputeSpec;
 use crate::frames::FrameSet;
@@ -44,6 +49,7 @@ pub struct JobSpec {
 
 /// Kind of a job, with its options.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::large_enum_variant, reason = "one a job, and most jobs are of the large kind")]
 pub enum JobKind {
     /// Frames of a scene.
     Render(RenderSpec),
@@ -309,6 +315,11 @@ pub struct RenderSpec {
     /// Whether the camera sees no environment: nothing is drawn behind the scene, and files have an
     /// alpha that is what surfaces cover. The environment lights the scene all the same.
     pub transparent: bool,
+    /// Part of the frame to render; None is the whole frame. Its pixels are those of the whole.
+    pub crop: Option<CropSpec>,
+    /// Pixels that are rendered beyond each edge of the crop, or of the frame; at most
+    /// [`OVERSCAN_MAX`].
+    pub overscan: u32,
 }
 
 /// Layers that guide the denoiser, ascending.
@@ -359,6 +370,8 @@ impl RenderSpec {
             clamp: None,
             exr_depth: ExrDepthSpec::Float,
             transparent: false,
+            crop: None,
+            overscan: 0,
         }
     }
 
@@ -556,7 +569,8 @@ fn check_picture(render: &RenderSpec) -> Result<(), SpecError> {
         return wrong("fps", format!("{} is not in (0, 10000]", render.fps));
     }
     check_rounds(render)?;
-    let tiles = u64::from(width.div_ceil(render.tile)) * u64::from(height.div_ceil(render.tile));
+    render.check_part()?;
+    let tiles = u64::from(render.tiles().count());
     let passes = match (render.rounds(), render.unit_samples) {
         (Some(rounds), _) => u64::from(rounds.passes()),
         (None, 0) => 1,

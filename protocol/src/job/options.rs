@@ -100,7 +100,7 @@ const CLAMPED: Warning =
     Warning { subject: "indirect light", treatment: "clamped at", result: "darker than the scene" };
 
 /// One row for each field of [`RenderSpec`], in their order.
-pub const OPTIONS: [RenderOption; 32] = [
+pub const OPTIONS: [RenderOption; 34] = [
     plain("scene", "", Effect::Film),
     plain("files", "", Effect::Film),
     row("environment", "env", Effect::Film),
@@ -140,6 +140,8 @@ pub const OPTIONS: [RenderOption; 32] = [
     RenderOption { warning: Some(CLAMPED), ..row("clamp", "clamp", Effect::Film) },
     row("exr_depth", "exr-depth", Effect::Finishing),
     row("transparent", "transparent", Effect::FilmAndFinishing),
+    row("crop", "crop", Effect::Finishing),
+    row("overscan", "overscan", Effect::FilmAndFinishing),
 ];
 
 /// An option of a job that is not at its default, with its value.
@@ -197,6 +199,11 @@ fn text_of(value: &Value) -> String {
         // `4` and not `4.0`.
         Value::Number(number) if number.is_f64() => {
             number.as_f64().map_or_else(|| number.to_string(), |value| value.to_string())
+        }
+        // As the command line takes a crop: `8,16,64x48`.
+        Value::Object(fields) if fields.len() == 4 && fields.contains_key("width") => {
+            let [x, y, width, height] = ["x", "y", "width", "height"].map(|key| &value[key]);
+            format!("{x},{y},{width}x{height}")
         }
         // A choice by name or by number.
         Value::Object(fields) if fields.len() == 1 => {

@@ -2,8 +2,9 @@
 
 use tessera_protocol::job::options::{OPTIONS, away_from_default};
 use tessera_protocol::job::{
-    AovSpec, ApertureSpec, AssetFile, BladesSpec, CameraSpec, ChoiceSpec, EnvironmentSpec,
-    ExrDepthSpec, FilterSpec, FocusSpec, FormatSpec, LensSpec, LightUnitsSpec, ToneMapSpec,
+    AovSpec, ApertureSpec, AssetFile, BladesSpec, CameraSpec, ChoiceSpec, CropSpec,
+    EnvironmentSpec, ExrDepthSpec, FilterSpec, FocusSpec, FormatSpec, LensSpec, LightUnitsSpec,
+    ToneMapSpec,
 };
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, RenderSpec};
 
@@ -11,7 +12,7 @@ use tessera_protocol::{BlobHash, FrameNumber, FrameSet, RenderSpec};
 type Change = fn(&mut RenderSpec);
 
 /// One change for each field.
-const CHANGES: [(&str, Change); 32] = [
+const CHANGES: [(&str, Change); 34] = [
     ("scene", |spec| spec.scene = "b.gltf".into()),
     ("files", |spec| {
         let (path, hash) = ("a.gltf".to_owned(), BlobHash([7; 32]));
@@ -50,6 +51,8 @@ const CHANGES: [(&str, Change); 32] = [
     ("clamp", |spec| spec.clamp = Some(4.0)),
     ("exr_depth", |spec| spec.exr_depth = ExrDepthSpec::Half),
     ("transparent", |spec| spec.transparent = true),
+    ("crop", |spec| spec.crop = Some(CropSpec { x: 8, y: 16, width: 64, height: 48 })),
+    ("overscan", |spec| spec.overscan = 5),
 ];
 
 #[test]
@@ -77,7 +80,8 @@ fn every_field_has_one_row_and_each_is_away_when_it_is_changed() {
 fn options_without_effect_on_the_film_keep_its_shape() {
     let told = |spec: &RenderSpec| {
         let layers = (spec.film_layers(), spec.channels(), spec.has_half());
-        (layers, spec.rounds(), spec.scene_hash(), (spec.width, spec.height, spec.spp))
+        let size = (spec.width, spec.height, spec.spp, spec.overscan);
+        (layers, spec.rounds(), spec.scene_hash(), size)
     };
     let plain = RenderSpec::default();
     for (row, (field, change)) in OPTIONS.iter().zip(CHANGES) {
@@ -122,6 +126,11 @@ fn chosen_options_are_listed_by_name_and_value() {
     assert_eq!(words(|spec| spec.camera = CameraSpec::Named("eye".into())), "camera eye");
     assert_eq!(words(|spec| spec.camera = CameraSpec::Index(3)), "camera 3");
     assert_eq!(words(|spec| spec.shift = [0.25, 0.0]), "shift 0.25,0");
+    let crop = |spec: &mut RenderSpec| {
+        spec.crop = Some(CropSpec { x: 8, y: 16, width: 64, height: 48 });
+        spec.overscan = 5;
+    };
+    assert_eq!(words(crop), "crop 8,16,64x48; overscan 5");
     assert_eq!(
         words(|spec| spec.environment = EnvironmentSpec::Constant([0.5; 3])),
         "env 0.5,0.5,0.5"

@@ -79,6 +79,66 @@ fn pictures_have_bounds() {
     assert_eq!(named(many_frames), "frames");
 }
 
+/// Sets crop and overscan of a frame of 100 × 70 pixels.
+fn part(crop: Option<[u32; 4]>, overscan: u32) -> impl Fn(&mut RenderSpec) {
+    move |spec| {
+        (spec.width, spec.height, spec.overscan) = (100, 70, overscan);
+        spec.crop = crop.map(|[x, y, width, height]| CropSpec { x, y, width, height });
+    }
+}
+
+#[test]
+fn crops_lie_within_the_frame() {
+    let checked = |change: &dyn Fn(&mut RenderSpec)| {
+        let mut spec = render();
+        change(&mut spec);
+        check(job(spec)).map(|_| ()).map_err(|error| (error.field.into_owned(), error.problem))
+    };
+    for (crop, overscan) in [([0, 0, 100, 70], 0), ([99, 69, 1, 1], OVERSCAN_MAX)] {
+        assert_eq!(checked(&part(Some(crop), overscan)), Ok(()));
+    }
+    assert_eq!(checked(&part(None, 7)), Ok(()));
+    let outside = [[100, 0, 1, 1], [0, 70, 1, 1], [50, 0, 51, 9], [u32::MAX, 0, u32::MAX, 1]];
+    for crop in outside.into_iter().chain([[3, 3, 0, 5], [3, 3, 5, 0]]) {
+        let (field, problem) = checked(&part(Some(crop), 9)).unwrap_err();
+        assert!(field == "crop" && problem.contains("100x70"), "{crop:?}: {problem}");
+    }
+    assert_eq!(named(part(None, OVERSCAN_MAX + 1)), "overscan");
+    let large = |spec: &mut RenderSpec| {
+        (spec.width, spec.height, spec.overscan) = (FRAME_EDGE_MAX, 8, 1);
+    };
+    assert_eq!(named(large), "overscan");
+}
+
+#[test]
+fn crops_do_not_go_with_what_measures_frames() {
+    for (crop, overscan, field) in [(Some([8, 8, 8, 8]), 0, "crop"), (None, 8, "overscan")] {
+        let rounds = |noise, time_secs| {
+            named(|spec: &mut RenderSpec| {
+                part(crop, overscan)(spec);
+                (spec.spp, spec.tile, spec.noise, spec.time_secs) = (64, 32, noise, time_secs);
+            })
+        };
+        assert_eq!((rounds(Some(0.1), None), rounds(None, Some(9))), (field.into(), field.into()));
+    }
+}
+
+#[test]
+fn crops_of_many_units_are_refused() {
+    let many = |spec: &mut RenderSpec| {
+        (spec.width, spec.height, spec.tile, spec.spp, spec.unit_samples) =
+            (16_384, 16_384, 8, 64, 1);
+    };
+    assert_eq!(named(many), "tile");
+    let few = |spec: &mut RenderSpec| {
+        many(spec);
+        spec.crop = Some(CropSpec { x: 16_000, y: 7, width: 100, height: 100 });
+    };
+    let mut spec = render();
+    few(&mut spec);
+    assert!(check(job(spec)).is_ok(), "only the tiles of the crop count");
+}
+
 #[test]
 fn cameras_lenses_and_light_are_finite() {
     let look = |eye: [f32; 3], vfov_degrees| CameraSpec::LookAt {

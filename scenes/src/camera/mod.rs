@@ -352,7 +352,8 @@ fn focus_distance(focus: Focus, place: Vec3, back: Vec3) -> Result<f32, String> 
 
 /// Returns the largest magnitude of a coordinate from which a camera's rays start, in metres. It is
 /// rounded up to a power of two, so that a small movement of the camera does not change anything
-/// that depends on it.
+/// that depends on it. Rays of overscan start further out and do not count: hits within the frame
+/// must not depend on it. Parallel rays that hit something start beside it, so near the bounds.
 pub(crate) fn origin_bound(camera: &Camera) -> f32 {
     let m = &camera.world_from_camera;
     let place = [m[3], m[7], m[11]].iter().fold(0.0f32, |largest, c| largest.max(c.abs()));

@@ -11,7 +11,7 @@ use crate::sim::model::tasks::task_of;
 use crate::sim::world::random::mix;
 use tessera_core::TileSet;
 use tessera_protocol::ids::{FrameNumber, JobId, UnitIndex, UnitKey};
-use tessera_protocol::job::{JobKind, JobSpec, RenderSpec};
+use tessera_protocol::job::{CropSpec, JobKind, JobSpec, RenderSpec};
 use tessera_protocol::node::SampleRange;
 
 /// Samples of the first two passes; a pass of a plan's jobs never has so many that it is cut.
@@ -47,13 +47,12 @@ pub(crate) fn passes_of(spp: u32) -> u32 {
     (1..).take_while(|pass| FIRST << (pass - 1) < spp).count() as u32 + 1
 }
 
-/// Makes some jobs sample in rounds, by a number of their own: the other draws of a plan stay what
-/// they are.
+/// Makes some jobs sample in rounds, and others render a part of their frames, by a number of their
+/// own: the other draws of a plan stay what they are.
 pub(crate) fn adapt(spec: &mut JobSpec, id: JobId) {
     let number = mix(id.0.as_u128() as u64 ^ (id.0.as_u128() >> 64) as u64);
-    if let JobKind::Render(render) = &mut spec.kind
-        && number % 10 < 3
-    {
+    let JobKind::Render(render) = &mut spec.kind else { return };
+    if number % 10 < 3 {
         (render.tile, render.unit_samples) = (32, 0);
         (render.spp, render.noise) = (32 + (number >> 8) as u32 % 170, Some(0.1));
         // A third of them has a time as well, and a third of those no noise.
@@ -62,6 +61,13 @@ pub(crate) fn adapt(spec: &mut JobSpec, id: JobId) {
                 (64 << ((number >> 40) % 3), Some(1 + (number >> 48) as u32 % 200));
             render.noise = render.noise.filter(|_| !(number >> 16).is_multiple_of(3));
         }
+    } else if number % 10 < 5 {
+        let (x, y) = ((number >> 8) as u32 % render.width, (number >> 24) as u32 % render.height);
+        let (width, height) = (render.width - x, render.height - y);
+        let (width, height) = (width.div_ceil(1 + x % 2), height.div_ceil(1 + y % 2));
+        render.crop = Some(CropSpec { x, y, width, height });
+        render.overscan =
+            if (number >> 40).is_multiple_of(3) { (number >> 48) as u32 % 20 } else { 0 };
     }
 }
 

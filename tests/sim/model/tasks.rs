@@ -41,16 +41,50 @@ fn tile_of(render: &RenderSpec, unit: UnitIndex) -> Option<Task> {
     let each = if render.unit_samples == 0 { render.spp } else { render.unit_samples };
     let adaptive = is_in_rounds(render);
     let passes = if adaptive { passes_of(render.spp) } else { render.spp.div_ceil(each) };
-    let (columns, rows) = (render.width.div_ceil(render.tile), render.height.div_ceil(render.tile));
     let (tile, pass) = (unit.0 / passes, unit.0 % passes);
-    if tile >= columns * rows {
-        return None;
-    }
-    let (x, y) = (tile % columns * render.tile, tile / columns * render.tile);
-    let (width, height) = (render.tile.min(render.width - x), render.tile.min(render.height - y));
+    let crop = render.crop.map_or([0, 0, render.width, render.height], |crop| {
+        [crop.x, crop.y, crop.width, crop.height]
+    });
+    let across = Axis::of(render, render.width, crop[0], crop[2]);
+    let down = Axis::of(render, render.height, crop[1], crop[3]);
+    let (x, width) = across.tile(tile % across.count());
+    let (y, height) =
+        (tile / across.count() < down.count()).then(|| down.tile(tile / across.count()))?;
     let even = |first| SampleRange { first, count: each.min(render.spp - first) };
     let samples = if adaptive { pass_of(render, pass)? } else { even(pass * each) };
     Some(Task::Tile { tile: TileRect { x, y, width, height }, samples })
+}
+
+/// Tiles along one axis of a frame: cells of the grid from which something is asked for.
+struct Axis {
+    tile: i64,
+    /// What is asked for, and what holds it and the frame.
+    asked: [i64; 2],
+    canvas: [i64; 2],
+}
+
+impl Axis {
+    fn of(render: &RenderSpec, frame: u32, start: u32, length: u32) -> Self {
+        let [tile, frame, start, length, overscan] =
+            [render.tile, frame, start, length, render.overscan].map(i64::from);
+        let asked = [start - overscan, start + length + overscan];
+        Self { tile, asked, canvas: [asked[0].min(0), asked[1].max(frame)] }
+    }
+
+    fn first(&self) -> i64 {
+        self.asked[0].div_euclid(self.tile)
+    }
+
+    fn count(&self) -> u32 {
+        ((self.asked[1] - 1).div_euclid(self.tile) - self.first() + 1) as u32
+    }
+
+    /// Place, counted from the canvas, and length of a tile.
+    fn tile(&self, index: u32) -> (u32, u32) {
+        let start = (self.first() + i64::from(index)) * self.tile;
+        let (left, right) = (start.max(self.canvas[0]), (start + self.tile).min(self.canvas[1]));
+        ((left - self.canvas[0]) as u32, (right - left) as u32)
+    }
 }
 
 /// Units of a frame.

@@ -58,7 +58,7 @@ pub fn sized(size: u32) -> Vec<Case> {
         case(
             "dark",
             dark(),
-            UnitParams { x: size / 4, width: size / 2, ..unit(2, 2, PixelFilter::Box, 0) },
+            UnitParams { x: (size / 4) as i32, width: size / 2, ..unit(2, 2, PixelFilter::Box, 0) },
         ),
     ]
 }

@@ -5,7 +5,7 @@ pub mod chunks;
 
 use crate::splitter::chunks::Chunks;
 use tessera_protocol::ids::{BlobHash, UnitIndex};
-use tessera_protocol::job::{JobKind, RenderSpec};
+use tessera_protocol::job::{JobKind, RenderSpec, TileGrid, Window};
 use tessera_protocol::limits::{FRAME_UNITS_MAX, JOB_UNITS_MAX};
 use tessera_protocol::node::{SampleRange, Task, TileRect};
 use tessera_protocol::rounds::Rounds;
@@ -61,8 +61,8 @@ impl Split {
     pub(crate) fn first_work(&self) -> (u32, u64) {
         let Self::Tiles(grid) = self else { return (self.units(), self.frame_camera_samples()) };
         let Some(rounds) = grid.rounds else { return (self.units(), self.frame_camera_samples()) };
-        let pixels = u64::from(grid.width) * u64::from(grid.height);
-        (grid.tiles() * rounds.passes_through(1), pixels * u64::from(rounds.samples(1)))
+        let samples = grid.cells.pixels() * u64::from(rounds.samples(1));
+        (grid.tiles() * rounds.passes_through(1), samples)
     }
 
     /// Whether frames are sampled in rounds.
@@ -122,12 +122,10 @@ impl Split {
 }
 
 /// How every frame of a render job is cut: a grid of tiles, each in sample passes. Unit = tile ×
-/// passes + pass, tiles row by row from the top.
+/// passes + pass, tiles row by row from the top. A crop has only the tiles that it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
-    width: u32,
-    height: u32,
-    tile: u32,
+    cells: TileGrid,
     spp: u32,
     /// Samples per pixel of a pass; 0 if rounds decide.
     pass_samples: u32,
@@ -145,9 +143,7 @@ impl Grid {
     /// frames are sampled in rounds, those say what a pass is.
     pub fn of(spec: &RenderSpec) -> Self {
         let mut grid = Self {
-            width: spec.width.max(1),
-            height: spec.height.max(1),
-            tile: spec.tile.max(1),
+            cells: spec.tiles(),
             spp: spec.spp.max(1),
             pass_samples: spec.unit_samples,
             rounds: spec.rounds(),
@@ -159,8 +155,7 @@ impl Grid {
     }
 
     fn even_samples(&self, frames: u64) -> u32 {
-        let tile_pixels =
-            u64::from(self.tile.min(self.width)) * u64::from(self.tile.min(self.height));
+        let tile_pixels = self.cells.tile_pixels_max();
         let samples = (UNIT_CAMERA_SAMPLES / tile_pixels).max(1);
         let tiles = u64::from(self.tiles());
         let passes_max =
@@ -174,12 +169,17 @@ impl Grid {
 
     /// Returns the number of tiles in a row.
     pub fn columns(&self) -> u32 {
-        self.width.div_ceil(self.tile)
+        self.cells.columns()
+    }
+
+    /// Returns the number of rows of tiles.
+    pub fn rows(&self) -> u32 {
+        self.cells.rows()
     }
 
     /// Returns the number of tiles of a frame.
     pub fn tiles(&self) -> u32 {
-        self.columns() * self.height.div_ceil(self.tile)
+        self.cells.count()
     }
 
     /// Returns the number of sample passes of a tile.
@@ -197,20 +197,19 @@ impl Grid {
         self.tiles() * self.passes()
     }
 
-    /// Returns the camera samples of a frame: pixels × spp.
+    /// Returns the camera samples of a frame: pixels of its tiles × spp.
     pub fn frame_camera_samples(&self) -> u64 {
-        u64::from(self.width) * u64::from(self.height) * u64::from(self.spp)
+        self.cells.pixels() * u64::from(self.spp)
     }
 
-    /// Returns the pixels of a tile; None beyond the last.
+    /// Returns a tile as nodes are told; None beyond the last.
     pub fn tile_rect(&self, tile: u32) -> Option<TileRect> {
-        if tile >= self.tiles() {
-            return None;
-        }
-        let x = tile % self.columns() * self.tile;
-        let y = tile / self.columns() * self.tile;
-        let (width, height) = (self.tile.min(self.width - x), self.tile.min(self.height - y));
-        Some(TileRect { x, y, width, height })
+        self.cells.rect(tile)
+    }
+
+    /// Returns the pixels of a tile, counted from the frame's top left; None beyond the last.
+    pub fn tile_window(&self, tile: u32) -> Option<Window> {
+        self.cells.window(tile)
     }
 
     /// Returns the samples of a pass; None beyond the last.

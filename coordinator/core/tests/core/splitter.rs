@@ -4,7 +4,7 @@
 use tessera_core::Grid;
 use tessera_core::splitter::{FRAME_UNITS_WANTED, UNIT_CAMERA_SAMPLES, UNIT_CAMERA_SAMPLES_LEAST};
 use tessera_protocol::UnitIndex;
-use tessera_protocol::job::RenderSpec;
+use tessera_protocol::job::{CropSpec, RenderSpec};
 use tessera_support::inputs;
 
 fn spec((width, height): (u32, u32), spp: u32, tile: u32, unit_samples: u32) -> RenderSpec {
@@ -46,6 +46,37 @@ fn check_cover(spec: &RenderSpec) {
     }
     assert!(seen.iter().all(|count| *count == 1), "{spec:?}");
     assert_eq!(grid.unit(UnitIndex(grid.units())), None);
+}
+
+#[test]
+fn a_part_of_a_frame_has_only_its_own_units() {
+    let whole = spec((100, 70), 7, 16, 2);
+    let crop = Some(CropSpec { x: 20, y: 30, width: 40, height: 9 });
+    let parts = [
+        // Tiles of columns 1 to 3 and rows 1 and 2.
+        (RenderSpec { crop, ..whole.clone() }, 6, 6 * 256),
+        (RenderSpec { crop, overscan: 4, ..whole.clone() }, 6, 6 * 256),
+        // With 46 more pixels on every side it is the whole frame.
+        (RenderSpec { crop, denoise: true, ..whole.clone() }, 35, 7000),
+        (RenderSpec { overscan: 3, ..whole.clone() }, 8 * 6, 106 * 76),
+    ];
+    for (part, tiles, pixels) in parts {
+        let grid = Grid::of(&part);
+        assert_eq!((grid.tiles(), grid.units()), (tiles, tiles * 4), "{part:?}");
+        assert_eq!(grid.frame_camera_samples(), pixels * 7);
+        let mut seen = std::collections::BTreeMap::new();
+        for tile in 0..tiles {
+            let window = grid.tile_window(tile).expect("a tile of the grid");
+            for y in window.top..window.bottom {
+                (window.left..window.right).for_each(|x| *seen.entry((x, y)).or_insert(0) += 1);
+            }
+        }
+        assert_eq!(seen.len() as u64, pixels, "each pixel once");
+        let rendered = part.rendered_window();
+        let needed = (rendered.top..rendered.bottom)
+            .flat_map(|y| (rendered.left..rendered.right).map(move |x| (x, y)));
+        assert!(needed.into_iter().all(|pixel| seen.contains_key(&pixel)));
+    }
 }
 
 #[test]

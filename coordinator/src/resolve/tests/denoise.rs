@@ -38,7 +38,9 @@ fn band(channels: usize, first: usize, height: usize) -> Band {
 
 /// Returns all rows of some channels, from bands of these heights. The last band is shorter.
 fn rows(spec: &RenderSpec, heights: &[usize], channels: std::ops::Range<usize>) -> Vec<Vec<u32>> {
-    let mut denoiser = Denoiser::new(spec, spec.spp);
+    let size = (WIDTH as usize, HEIGHT as usize);
+    let needed = Needed { size, kept: spec.frame_window(), without: None };
+    let mut denoiser = Denoiser::new(spec, spec.spp, &needed);
     let (mut first, mut found) = (0, vec![Vec::new(); channels.len()]);
     for height in heights.iter().cycle() {
         let height = (*height).min(HEIGHT as usize - first);

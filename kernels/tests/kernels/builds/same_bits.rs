@@ -160,8 +160,8 @@ fn tiles_and_sample_ranges_add_up_to_the_whole() {
             for left in (0..SIZE).step_by(tile as usize) {
                 for first in (0..unit.sample_count).step_by(samples as usize) {
                     let part = UnitParams {
-                        x: left,
-                        y: top,
+                        x: left as i32,
+                        y: top as i32,
                         width: tile.min(SIZE - left),
                         height: tile.min(SIZE - top),
                         first_sample: first,
@@ -180,11 +180,34 @@ fn paste(film: &mut [i64], part: &UnitParams, values: &[i64]) {
     for channel in 0..part.channels() {
         for y in 0..part.height {
             for x in 0..part.width {
-                let to = (channel * SIZE + part.y + y) * SIZE + part.x + x;
+                let to = (channel * SIZE + part.y as u32 + y) * SIZE + part.x as u32 + x;
                 let from = (channel * part.height + y) * part.width + x;
                 film[to as usize] += values[from as usize];
             }
         }
+    }
+}
+
+#[test]
+fn pixels_beyond_a_frame_do_not_change_those_within() {
+    let (scene, unit) = (varied(), everything());
+    let (inner, _) = sums(best_isa(), &scene, &unit);
+    let edge = SIZE / 2;
+    let (x, y, size) = (-(edge as i32), -(edge as i32), 2 * SIZE);
+    let (all, _) =
+        sums(best_isa(), &scene, &UnitParams { x, y, width: size, height: size, ..unit });
+    for (index, row) in inner.chunks_exact(SIZE as usize).enumerate() {
+        let (channel, y) = (index as u32 / SIZE, index as u32 % SIZE);
+        let first = ((channel * size + y + edge) * size + edge) as usize;
+        assert_eq!(&all[first..][..row.len()], row, "channel {channel}, row {y}");
+    }
+    // A tile across the frame's corner.
+    let tile = UnitParams { x: -7, y: -5, width: 16, height: 9, ..unit };
+    let (part, _) = sums(best_isa(), &scene, &tile);
+    for (index, row) in part.chunks_exact(16).enumerate() {
+        let (channel, y) = (index as u32 / 9, index as u32 % 9);
+        let first = ((channel * size + y + edge - 5) * size + edge - 7) as usize;
+        assert_eq!(&all[first..][..16], row, "channel {channel}, row {y}");
     }
 }
 

@@ -69,6 +69,20 @@ fn samples_of_a_square_of_pixels_are_nets_at_any_count() {
     }
 }
 
+#[test]
+fn pixels_around_a_frame_have_their_own_numbers() {
+    let places = (-80i32..80).flat_map(|y| (-80i32..80).map(move |x| [x as u32, y as u32]));
+    let keys: std::collections::BTreeSet<u32> =
+        places.map(|place| pixel_key(place, 7, 1)).collect();
+    assert_eq!(keys.len(), 160 * 160);
+    let first: Vec<[u32; 2]> = [[-4i32, -8], [-8192, 4], [32_768, -4096]]
+        .map(|place| place.map(|coordinate| coordinate as u32))
+        .to_vec();
+    for corner in first {
+        assert_net(&square(corner, 4, 0..16, 3), 8, &format!("{corner:?}"));
+    }
+}
+
 fn centred(bits: u32) -> f64 {
     f64::from(bits) / 4_294_967_296.0 - 0.5
 }

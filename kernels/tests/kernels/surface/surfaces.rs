@@ -2,7 +2,7 @@
 //! it.
 
 use tessera_kernels::CheckedScene;
-use tessera_kernels::host::{RayCounts, RenderError, best_isa, render_unit};
+use tessera_kernels::host::{BEYOND_MAX, RayCounts, RenderError, best_isa, render_unit};
 use tessera_kernels::rays::{OPTICAL_DEPTH_OPAQUE, Ray, trace_shadow};
 use tessera_kernels::test_hooks::{alpha_accepts, camera};
 use tessera_layout::*;
@@ -188,6 +188,30 @@ fn aovs_tell_of_the_first_surface() {
 }
 
 #[test]
+fn pixels_beyond_the_frame_continue_it() {
+    let (width, height) = (8 + 2 * 20, 8 + 2 * 16);
+    let unit = UnitParams {
+        aovs: Aov::Position as u32,
+        x: -20,
+        y: -16,
+        width,
+        height,
+        ..whole(8, 8, 16, 0)
+    };
+    let values = means(&wall(unlit([1.0; 3])).finish(), &unit);
+    let plane = (width * height) as usize;
+    for (index, (across, down)) in
+        values[3 * plane..][..plane].iter().zip(&values[4 * plane..]).enumerate()
+    {
+        // The frame shows 2.4 m with 8 pixels.
+        let (x, y) = ((index as u32 % width) as f64 - 20.0, (index as u32 / width) as f64 - 16.0);
+        let want = (0.3 * (x + 0.5) - 1.2, 1.2 - 0.3 * (y + 0.5));
+        let error = (across - want.0).abs().max((down - want.1).abs());
+        assert!(error < 0.02, "{x},{y}: {across},{down} and not {want:?}");
+    }
+}
+
+#[test]
 fn the_half_is_the_beauty_of_the_second_half_of_the_samples() {
     let scene = wall(material([0.8; 3], 0.0, 1.0)).finish();
     // Odd, so that the halves differ in length.
@@ -320,9 +344,11 @@ fn wrong_units_are_refused() {
     assert_eq!(ask(good, 192), Ok(()));
     assert_eq!(ask(good, 191), Err(RenderError::Film { found: 191, expected: 192 }));
     for wrong in [
-        UnitParams { width: 9, ..good },
-        UnitParams { y: 8, ..good },
-        UnitParams { x: u32::MAX, ..good },
+        UnitParams { width: 9 + BEYOND_MAX, ..good },
+        UnitParams { y: 1 + BEYOND_MAX as i32, ..good },
+        UnitParams { x: -1 - BEYOND_MAX as i32, ..good },
+        UnitParams { x: i32::MAX, ..good },
+        UnitParams { y: i32::MIN, ..good },
         UnitParams { height: 0, ..good },
         UnitParams { frame_width: 1 << 20, ..good },
         UnitParams { sample_count: 0, ..good },
