@@ -6,7 +6,9 @@ use clap::Args;
 use std::path::PathBuf;
 use std::str::FromStr;
 use tessera_protocol::FrameSet;
-use tessera_protocol::job::{AovSpec, ExrDepthSpec, FilterSpec, LightUnitsSpec, ToneMapSpec};
+use tessera_protocol::job::{
+    AovSpec, ExrDepthSpec, FilterSpec, LightUnitsSpec, LookSpec, ToneMapSpec,
+};
 use tessera_protocol::limits::SPP_MAX;
 use tessera_protocol::rounds::ROUND_TILE;
 
@@ -66,9 +68,14 @@ pub struct PictureArgs {
         help_heading = "Picture"
     )]
     pub exposure: f32,
-    /// Tone map of PNG files: standard, pbr-neutral, agx
+    /// Tone map of PNG files: standard, pbr-neutral, or agx and filmic as in Blender
     #[arg(long, value_name = "NAME", default_value = "standard", help_heading = "Picture")]
     pub tone_map: ToneMapArg,
+    /// Look of --tone-map agx, as in Blender: punchy, greyscale, very-high-contrast,
+    /// high-contrast, medium-high-contrast, base-contrast, medium-low-contrast, low-contrast,
+    /// very-low-contrast [default: none]
+    #[arg(long, value_name = "NAME", help_heading = "Picture")]
+    pub look: Option<LookArg>,
 
     /// Frame to render [default: 0]
     #[arg(long, value_name = "N", conflicts_with = "frames", help_heading = "Time")]
@@ -302,7 +309,17 @@ named!(
     /// A tone map.
     ToneMapArg(ToneMapSpec),
     "standard" => ToneMapSpec::Standard, "pbr-neutral" => ToneMapSpec::PbrNeutral,
-    "agx" => ToneMapSpec::Agx
+    "agx" => ToneMapSpec::Agx, "filmic" => ToneMapSpec::Filmic
+);
+named!(
+    /// A look of AgX.
+    LookArg(LookSpec),
+    "punchy" => LookSpec::Punchy, "greyscale" => LookSpec::Greyscale,
+    "very-high-contrast" => LookSpec::VeryHighContrast, "high-contrast" => LookSpec::HighContrast,
+    "medium-high-contrast" => LookSpec::MediumHighContrast,
+    "base-contrast" => LookSpec::BaseContrast,
+    "medium-low-contrast" => LookSpec::MediumLowContrast, "low-contrast" => LookSpec::LowContrast,
+    "very-low-contrast" => LookSpec::VeryLowContrast
 );
 named!(
     /// A file format.

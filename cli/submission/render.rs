@@ -202,6 +202,7 @@ pub(crate) fn job(
         time_secs: picture.time,
         clamp: picture.clamp,
         exr_depth: picture.exr_depth.0,
+        look: picture.look.map(|look| look.0),
     };
     let name = options.name.unwrap_or_else(|| name_of(&picture.scene));
     let spec = JobSpec {
@@ -228,6 +229,7 @@ fn ignored(picture: &PictureArgs, formats: &[FormatSpec], png16: bool) -> Vec<St
     let options = [
         ("--exposure", picture.exposure != 0.0, "PNG", has_png),
         ("--tone-map", picture.tone_map.0 != ToneMapSpec::Standard, "PNG", has_png),
+        ("--look", picture.look.is_some(), "PNG", has_png),
         ("--png16", png16, "PNG", has_png),
         ("--aov", !picture.aov.is_empty(), "EXR", has_exr),
     ];

@@ -309,6 +309,7 @@ pub(crate) mod tests {
         ("time_secs", "9"),
         ("clamp", "4.0"),
         ("exr_depth", "\"half\""),
+        ("look", "\"punchy\""),
         ("lights", "\"photometric\""),
         ("shown_scene", "{\"Index\": 1}"),
         ("animations", "[{\"Named\": \"Run\"}]"),

@@ -4,6 +4,7 @@ pub(crate) mod asset;
 mod camera;
 mod choice;
 pub mod described;
+mod display;
 pub(crate) mod error;
 pub mod options;
 mod raw;
@@ -11,6 +12,7 @@ mod raw;
 pub use asset::{AssetFile, is_confined_path};
 pub use camera::{ApertureSpec, BladesSpec, CameraSpec, FocusSpec, LensSpec};
 pub use choice::ChoiceSpec;
+pub use display::{LookSpec, ToneMapSpec};
 pub use error::SpecError;
 pub use raw::RawJobSpec;
 
@@ -217,18 +219,6 @@ pub enum ExrDepthSpec {
     Float,
 }
 
-/// Tone map of display formats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ToneMapSpec {
-    /// Clip to [0, 1].
-    Standard,
-    /// The PBR Neutral tone map by Khronos.
-    PbrNeutral,
-    /// The AgX tone map.
-    Agx,
-}
-
 /// Frames of a scene and how to render them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -306,6 +296,8 @@ pub struct RenderSpec {
     /// Precision of beauty, `albedo`, `normal` and `noisy` in EXR files; other layers always have
     /// 32-bit floats. [`ExrDepthSpec::Half`] needs EXR among the formats.
     pub exr_depth: ExrDepthSpec,
+    /// Look of the tone map, which has to be [`ToneMapSpec::Agx`]. None is the tone map alone.
+    pub look: Option<LookSpec>,
 }
 
 /// Layers that guide the denoiser, ascending.
@@ -355,6 +347,7 @@ impl RenderSpec {
             time_secs: None,
             clamp: None,
             exr_depth: ExrDepthSpec::Float,
+            look: None,
         }
     }
 
@@ -651,5 +644,5 @@ fn check_output(render: &RenderSpec) -> Result<(), SpecError> {
     if !(-64.0..=64.0).contains(&render.exposure) {
         return wrong("exposure", format!("{} is not in -64 to 64 stops", render.exposure));
     }
-    Ok(())
+    display::check(render)
 }

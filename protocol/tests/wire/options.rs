@@ -3,7 +3,8 @@
 use tessera_protocol::job::options::{OPTIONS, away_from_default};
 use tessera_protocol::job::{
     AovSpec, ApertureSpec, AssetFile, BladesSpec, CameraSpec, ChoiceSpec, EnvironmentSpec,
-    ExrDepthSpec, FilterSpec, FocusSpec, FormatSpec, LensSpec, LightUnitsSpec, ToneMapSpec,
+    ExrDepthSpec, FilterSpec, FocusSpec, FormatSpec, LensSpec, LightUnitsSpec, LookSpec,
+    ToneMapSpec,
 };
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, RenderSpec};
 
@@ -11,7 +12,7 @@ use tessera_protocol::{BlobHash, FrameNumber, FrameSet, RenderSpec};
 type Change = fn(&mut RenderSpec);
 
 /// One change for each field.
-const CHANGES: [(&str, Change); 31] = [
+const CHANGES: [(&str, Change); 32] = [
     ("scene", |spec| spec.scene = "b.gltf".into()),
     ("files", |spec| {
         let (path, hash) = ("a.gltf".to_owned(), BlobHash([7; 32]));
@@ -49,6 +50,7 @@ const CHANGES: [(&str, Change); 31] = [
     ("time_secs", |spec| spec.time_secs = Some(9)),
     ("clamp", |spec| spec.clamp = Some(4.0)),
     ("exr_depth", |spec| spec.exr_depth = ExrDepthSpec::Half),
+    ("look", |spec| spec.look = Some(LookSpec::Punchy)),
 ];
 
 #[test]
