@@ -1,5 +1,6 @@
 //! Options of a picture, the same for `render` and `submit`.
 
+use super::exr_depth::ExrDepthArg;
 use super::time::parse_ttl;
 use crate::vectors::{EnvironmentArg, FrameSize, ValueError, parse_vector};
 use clap::Args;
@@ -7,7 +8,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use tessera_protocol::FrameSet;
 use tessera_protocol::job::{
-    AovSpec, ExrDepthSpec, FilterSpec, LightUnitsSpec, LookSpec, ToneMapSpec,
+    AovSpec, ExrCompressionSpec, FilterSpec, LightUnitsSpec, LookSpec, ToneMapSpec,
 };
 use tessera_protocol::limits::SPP_MAX;
 use tessera_protocol::rounds::ROUND_TILE;
@@ -56,9 +57,13 @@ pub struct PictureArgs {
     #[arg(long, help_heading = "Picture")]
     pub denoise: bool,
     /// Precision of colours in EXR files: half (16 bits, at most 65504) or float (32 bits). Depth,
-    /// position and samples always have 32 bits
+    /// position and samples have 32 bits. LAYER=half or LAYER=float, comma-separated, chooses for
+    /// one layer: half,normal=float
     #[arg(long, value_name = "NAME", default_value = "float", help_heading = "Picture")]
     pub exr_depth: ExrDepthArg,
+    /// Compression of EXR files: none, rle, zips, zip, piz; or, with loss, pxr24, b44, b44a
+    #[arg(long, value_name = "NAME", default_value = "zip", help_heading = "Picture")]
+    pub exr_compression: ExrCompressionArg,
     /// Exposure of PNG files, in stops
     #[arg(
         long,
@@ -301,9 +306,12 @@ named!(
     "radiometric" => LightUnitsSpec::Radiometric, "photometric" => LightUnitsSpec::Photometric
 );
 named!(
-    /// The precision of an EXR file.
-    ExrDepthArg(ExrDepthSpec),
-    "half" => ExrDepthSpec::Half, "float" => ExrDepthSpec::Float
+    /// The compression of an EXR file.
+    ExrCompressionArg(ExrCompressionSpec),
+    "none" => ExrCompressionSpec::None, "rle" => ExrCompressionSpec::Rle,
+    "zips" => ExrCompressionSpec::Zips, "zip" => ExrCompressionSpec::Zip,
+    "piz" => ExrCompressionSpec::Piz, "pxr24" => ExrCompressionSpec::Pxr24,
+    "b44" => ExrCompressionSpec::B44, "b44a" => ExrCompressionSpec::B44a
 );
 named!(
     /// A tone map.

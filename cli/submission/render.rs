@@ -201,7 +201,9 @@ pub(crate) fn job(
         noise: picture.noise,
         time_secs: picture.time,
         clamp: picture.clamp,
-        exr_depth: picture.exr_depth.0,
+        exr_depth: picture.exr_depth.colors,
+        exr_layers: picture.exr_depth.layers.clone(),
+        exr_compression: picture.exr_compression.0,
         look: picture.look.map(|look| look.0),
     };
     let name = options.name.unwrap_or_else(|| name_of(&picture.scene));

@@ -310,6 +310,8 @@ pub(crate) mod tests {
         ("clamp", "4.0"),
         ("exr_depth", "\"half\""),
         ("look", "\"punchy\""),
+        ("exr_layers", "[{\"layer\": \"depth\", \"depth\": \"half\"}]"),
+        ("exr_compression", "\"piz\""),
         ("lights", "\"photometric\""),
         ("shown_scene", "{\"Index\": 1}"),
         ("animations", "[{\"Named\": \"Run\"}]"),

@@ -311,7 +311,24 @@ fn half_precision_is_for_exr_files() {
     let (status, _, error) = told(folder.path(), &fixed);
     assert_eq!(status, 2, "{error}");
     assert!(error.contains("--exr-depth: half is for EXR files"), "{error}");
+    let png = ["render", "a.gltf", "-o", "b.png", "--exr-compression", "piz"];
+    let (status, _, error) = told(folder.path(), &png);
+    assert!(status == 2 && error.contains("--exr-compression: it is for EXR files"), "{error}");
     assert!(!folder.path().join("b.png").exists());
+
+    for compression in ["none", "rle", "zips", "piz"] {
+        let options = ["--exr-compression", compression, "--aov", "depth"];
+        assert_eq!(pixels(folder.path(), "a.gltf", &options), plain, "{compression}");
+    }
+    let refused = |more: &[&str]| {
+        let (status, _, error) =
+            told(folder.path(), &[&["render", "a.gltf", "-o", "c.exr"], more].concat());
+        assert_eq!(status, 2, "{error}");
+        error
+    };
+    let layer = refused(&["--exr-depth", "half,depth=half"]);
+    assert!(layer.contains("--exr-depth: the files of this job have no layer depth: add --aov"));
+    assert!(refused(&["--exr-compression", "dwaa"]).contains("`dwaa` is not one of: none, rle"));
 }
 
 #[test]

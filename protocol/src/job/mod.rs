@@ -6,6 +6,7 @@ mod choice;
 pub mod described;
 mod display;
 pub(crate) mod error;
+mod exr;
 pub mod options;
 mod raw;
 
@@ -14,6 +15,7 @@ pub use camera::{ApertureSpec, BladesSpec, CameraSpec, FocusSpec, LensSpec};
 pub use choice::ChoiceSpec;
 pub use display::{LookSpec, ToneMapSpec};
 pub use error::SpecError;
+pub use exr::{ExrCompressionSpec, ExrDepthSpec, ExrLayerDepth, ExrLayerSpec};
 pub use raw::RawJobSpec;
 
 use crate::compute::ComputeSpec;
@@ -209,16 +211,6 @@ pub enum LightUnitsSpec {
     Photometric,
 }
 
-/// Precision of the colour channels of an EXR file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ExrDepthSpec {
-    /// 16-bit half: rounded to the nearest, at most 65504.
-    Half,
-    /// 32-bit float.
-    Float,
-}
-
 /// Frames of a scene and how to render them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -293,11 +285,15 @@ pub struct RenderSpec {
     /// [`CLAMP_MAX`]. The bound holds for the largest component of scene-linear radiance. It hides
     /// fireflies and makes pictures darker than the scene. None: there is no bound.
     pub clamp: Option<f64>,
-    /// Precision of beauty, `albedo`, `normal` and `noisy` in EXR files; other layers always have
-    /// 32-bit floats. [`ExrDepthSpec::Half`] needs EXR among the formats.
+    /// Precision of beauty, `albedo`, `normal` and `noisy` in EXR files; other layers have 32-bit
+    /// floats. [`ExrDepthSpec::Half`] needs EXR among the formats.
     pub exr_depth: ExrDepthSpec,
     /// Look of the tone map, which has to be [`ToneMapSpec::Agx`]. None is the tone map alone.
     pub look: Option<LookSpec>,
+    /// Layers of EXR files whose precision is not that of `exr_depth`, ascending, each once.
+    pub exr_layers: Vec<ExrLayerDepth>,
+    /// Compression of EXR files.
+    pub exr_compression: ExrCompressionSpec,
 }
 
 /// Layers that guide the denoiser, ascending.
@@ -348,6 +344,8 @@ impl RenderSpec {
             clamp: None,
             exr_depth: ExrDepthSpec::Float,
             look: None,
+            exr_layers: Vec::new(),
+            exr_compression: ExrCompressionSpec::Zip,
         }
     }
 
@@ -629,12 +627,7 @@ fn check_output(render: &RenderSpec) -> Result<(), SpecError> {
     if render.formats.is_empty() {
         return wrong("format", "no format at all");
     }
-    if render.exr_depth == ExrDepthSpec::Half && !render.formats.contains(&FormatSpec::Exr) {
-        return wrong(
-            "exr-depth",
-            "half is for EXR files, and this job writes none: add --format exr, or -o FILE.exr",
-        );
-    }
+    exr::check(render)?;
     let mut extensions: Vec<&str> =
         render.formats.iter().map(|format| format.extension()).collect();
     extensions.sort_unstable();

@@ -13,7 +13,9 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use tessera_core::{FrameRounds, ResolveFailure};
 use tessera_protocol::frames::FrameSet;
-use tessera_protocol::job::{AovSpec, ExrDepthSpec, FilterSpec};
+use tessera_protocol::job::{
+    AovSpec, ExrCompressionSpec, ExrDepthSpec, ExrLayerDepth, ExrLayerSpec, FilterSpec,
+};
 use tessera_protocol::{BlobHash, Epoch, Fingerprint, FrameNumber, JobId, TileSums, UnitIndex};
 
 pub(crate) fn spec(width: u32, height: u32, tile: u32, spp: u32, unit_samples: u32) -> RenderSpec {
@@ -288,6 +290,55 @@ fn colours_of_a_half_exr_are_the_nearest_halves() {
                 let bound = if is_half { whole.abs() / 2048.0 + f32::powi(2.0, -25) } else { 0.0 };
                 let nearest = whole.clamp(-65504.0, 65504.0);
                 assert!((value - nearest).abs() <= bound, "{name}: {value} for {whole}");
+            }
+        }
+    }
+}
+
+#[test]
+fn single_layers_have_a_precision_of_their_own() {
+    let mut spec = spec(20, 20, 16, 2, 1);
+    spec.aovs = vec![AovSpec::Albedo, AovSpec::Depth];
+    spec.exr_depth = ExrDepthSpec::Half;
+    let of = |layer, depth| ExrLayerDepth { layer, depth };
+    spec.exr_layers = vec![
+        of(ExrLayerSpec::Albedo, ExrDepthSpec::Float),
+        of(ExrLayerSpec::Depth, ExrDepthSpec::Half),
+    ];
+    let bench = Bench::new(&spec);
+    let files = bench.resolve(&spec).unwrap();
+    assert_eq!(halves(bench.open(&files[0])), ["A", "B", "G", "R", "depth.Z"]);
+}
+
+#[test]
+fn every_compression_keeps_what_it_says() {
+    use ExrCompressionSpec::{B44, B44a, None, Piz, Pxr24, Rle, Zip, Zips};
+    let float = RenderSpec { formats: vec![FormatSpec::Exr], ..spec(70, 83, 16, 2, 1) };
+    let bench = Bench::new(&float);
+    let read = |spec: &RenderSpec| {
+        let files = bench.resolve(spec).unwrap();
+        assert_eq!(bench.resolve(spec).unwrap(), files, "the same bytes again");
+        let meta = exr::meta::MetaData::read_from_buffered(bench.open(&files[0]), true).unwrap();
+        (meta.headers[0].compression, read_exr(bench.open(&files[0])).1)
+    };
+    let plain = read(&float);
+    assert_eq!(plain.0, exr::compression::Compression::ZIP16);
+    for (compression, kept) in [
+        (None, exr::compression::Compression::Uncompressed),
+        (Rle, exr::compression::Compression::RLE),
+        (Zips, exr::compression::Compression::ZIP1),
+        (Zip, exr::compression::Compression::ZIP16),
+        (Piz, exr::compression::Compression::PIZ),
+        (Pxr24, exr::compression::Compression::PXR24),
+        (B44, exr::compression::Compression::B44),
+        (B44a, exr::compression::Compression::B44A),
+    ] {
+        let found = read(&RenderSpec { exr_compression: compression, ..float.clone() });
+        assert_eq!(found.0, kept);
+        for (name, values) in &found.1 {
+            for (value, whole) in values.iter().zip(&plain.1[name]) {
+                let bound = if compression == Pxr24 { whole.abs() / 65536.0 } else { 0.0 };
+                assert!((value - whole).abs() <= bound, "{compression:?}: {value} for {whole}");
             }
         }
     }
