@@ -64,7 +64,10 @@ pub struct PictureArgs {
     /// Compression of EXR files: none, rle, zips, zip, piz; or, with loss, pxr24, b44, b44a
     #[arg(long, value_name = "NAME", default_value = "zip", help_heading = "Picture")]
     pub exr_compression: ExrCompressionArg,
-    /// Exposure of PNG files, in stops
+    /// Quality of JPEG files, 1 to 100
+    #[arg(long, value_name = "N", default_value_t = 90, help_heading = "Picture")]
+    pub jpeg_quality: u8,
+    /// Exposure of PNG and JPEG files, in stops
     #[arg(
         long,
         value_name = "EV",
@@ -73,7 +76,7 @@ pub struct PictureArgs {
         help_heading = "Picture"
     )]
     pub exposure: f32,
-    /// Tone map of PNG files: standard, pbr-neutral, or agx and filmic as in Blender
+    /// Tone map of PNG and JPEG files: standard, pbr-neutral, or agx and filmic as in Blender
     #[arg(long, value_name = "NAME", default_value = "standard", help_heading = "Picture")]
     pub tone_map: ToneMapArg,
     /// Look of --tone-map agx, as in Blender: punchy, greyscale, very-high-contrast,
@@ -334,5 +337,6 @@ named!(
     FormatArg(tessera_protocol::job::FormatSpec),
     "exr" => tessera_protocol::job::FormatSpec::Exr,
     "png" => tessera_protocol::job::FormatSpec::Png,
-    "png16" => tessera_protocol::job::FormatSpec::Png16
+    "png16" => tessera_protocol::job::FormatSpec::Png16,
+    "jpeg" => tessera_protocol::job::FormatSpec::Jpeg
 );

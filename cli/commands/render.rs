@@ -88,7 +88,7 @@ impl Outputs {
         let mut destinations = Vec::new();
         for output in &args.output {
             let Some(format) = format_of(output).filter(|format| *format != "npy") else {
-                let message = format!("`{}` is neither .exr nor .png", output.display());
+                let message = format!("`{}` is neither .exr, .png nor .jpg", output.display());
                 return Err(CliError::new(Status::Usage, message)
                     .hint("the extension of -o says the format"));
             };
@@ -97,6 +97,7 @@ impl Outputs {
             destinations.push(destination);
             formats.push(match (format, args.png16) {
                 ("exr", _) => FormatSpec::Exr,
+                ("jpg", _) => FormatSpec::Jpeg,
                 (_, false) => FormatSpec::Png,
                 (_, true) => FormatSpec::Png16,
             });

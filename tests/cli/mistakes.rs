@@ -110,7 +110,7 @@ fn options_that_no_file_shows_are_warned_of() {
     };
     let exr = warnings(&["--exposure", "1", "--tone-map", "agx", "--aov", "depth"]);
     for option in ["--exposure", "--tone-map"] {
-        let warning = format!("warning: {option} is ignored: it is for PNG files\n");
+        let warning = format!("warning: {option} is ignored: it is for PNG and JPEG files\n");
         assert!(exr.contains(&warning), "{exr}");
     }
     assert!(!exr.contains("--aov"), "{exr}");

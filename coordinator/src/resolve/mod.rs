@@ -14,6 +14,7 @@ mod denoise;
 pub(crate) mod error;
 mod exr_file;
 mod frame;
+mod jpeg;
 pub(crate) mod orders;
 mod out_file;
 mod png_file;
@@ -26,6 +27,7 @@ use denoise::Denoiser;
 pub use error::ResolveError;
 use exr_file::{ExrFile, ExrRows};
 pub use frame::Frame;
+use jpeg::JpegRows;
 use out_file::OutFile;
 use png_file::PngRows;
 use sha2::{Digest, Sha256};
@@ -44,23 +46,21 @@ pub fn resolve(frame: &Frame<'_>, blobs: &dyn Blobs) -> Result<Vec<FrameFile>, R
         None => frame.spool.check_complete(Grid::of(frame.spec).units())?,
     }
     let mut exr = None;
-    let mut png = None;
+    let mut shown = Vec::new();
     for format in &frame.spec.formats {
         let out = OutFile::new(blobs.writer()?);
         match format {
             FormatSpec::Exr => exr = Some(out),
-            FormatSpec::Png | FormatSpec::Png16 => png = Some(begin_png(out, frame.spec, *format)?),
+            _ => shown.push(ShownRows::begin(out, frame.spec, *format)?),
         }
     }
-    let pixels_sha256 = write_rows(frame, exr.as_mut(), png.as_mut())?;
-    let mut png = png.map(PngRows::finish).transpose()?;
+    let pixels_sha256 = write_rows(frame, exr.as_mut(), &mut shown)?;
+    let mut shown = shown.into_iter().map(ShownRows::finish).collect::<Result<Vec<_>, _>>()?;
+    shown.reverse();
 
     let mut files = Vec::new();
     for format in &frame.spec.formats {
-        let out = match format {
-            FormatSpec::Exr => exr.take(),
-            FormatSpec::Png | FormatSpec::Png16 => png.take(),
-        };
+        let out = if *format == FormatSpec::Exr { exr.take() } else { shown.pop() };
         let Some(out) = out else {
             return Err(ResolveError::Encode(format!(
                 "format `{}` is asked for twice",
@@ -78,20 +78,48 @@ pub fn resolve(frame: &Frame<'_>, blobs: &dyn Blobs) -> Result<Vec<FrameFile>, R
     Ok(files)
 }
 
-fn begin_png(out: OutFile, spec: &RenderSpec, format: FormatSpec) -> Result<PngRows, ResolveError> {
-    let depth =
-        if format == FormatSpec::Png16 { png::BitDepth::Sixteen } else { png::BitDepth::Eight };
-    let chosen = away_from_default(spec);
-    let notes: Vec<String> = chosen.iter().filter_map(Chosen::file_note).collect();
-    let comment = (!notes.is_empty()).then(|| notes.join("; "));
-    PngRows::begin(out, (spec.width, spec.height, 3), Display::new(spec), depth, comment)
+/// A file of a display format whose rows are being written.
+enum ShownRows {
+    Png(PngRows),
+    Jpeg(JpegRows),
+}
+
+impl ShownRows {
+    fn begin(out: OutFile, spec: &RenderSpec, format: FormatSpec) -> Result<Self, ResolveError> {
+        let chosen = away_from_default(spec);
+        let notes: Vec<String> = chosen.iter().filter_map(Chosen::file_note).collect();
+        let comment = (!notes.is_empty()).then(|| notes.join("; "));
+        let (size, display) = ((spec.width, spec.height), Display::new(spec));
+        if format == FormatSpec::Jpeg {
+            let rows = JpegRows::begin(out, size, display, spec.jpeg_quality, comment.as_deref())?;
+            return Ok(Self::Jpeg(rows));
+        }
+        let depth =
+            if format == FormatSpec::Png16 { png::BitDepth::Sixteen } else { png::BitDepth::Eight };
+        let rows = PngRows::begin(out, (size.0, size.1, 3), display, depth, comment)?;
+        Ok(Self::Png(rows))
+    }
+
+    fn push(&mut self, band: &Band) -> Result<(), ResolveError> {
+        match self {
+            Self::Png(rows) => rows.push(band),
+            Self::Jpeg(rows) => rows.push(band),
+        }
+    }
+
+    fn finish(self) -> Result<OutFile, ResolveError> {
+        match self {
+            Self::Png(rows) => rows.finish(),
+            Self::Jpeg(rows) => rows.finish(),
+        }
+    }
 }
 
 /// Writes the rows of every file in one pass over the spool. Returns the SHA-256 of the pixels.
 fn write_rows(
     frame: &Frame<'_>,
     exr: Option<&mut OutFile>,
-    mut png: Option<&mut PngRows>,
+    shown: &mut [ShownRows],
 ) -> Result<[u8; 32], ResolveError> {
     let tiles = Tiles::new(frame);
     let mut pixels = Sha256::new();
@@ -106,9 +134,7 @@ fn write_rows(
             if let Some(rows) = exr.as_deref_mut() {
                 rows.push(&band)?;
             }
-            if let Some(rows) = png.as_deref_mut() {
-                rows.push(&band)?;
-            }
+            shown.iter_mut().try_for_each(|rows| rows.push(&band))?;
         }
         exr.map_or(Ok(()), ExrRows::finish)
     };

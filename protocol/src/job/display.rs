@@ -1,8 +1,11 @@
 //! How display formats show scene-linear light.
 
-use super::RenderSpec;
 use super::error::{SpecError, wrong};
+use super::{FormatSpec, RenderSpec};
 use serde::{Deserialize, Serialize};
+
+/// Quality of JPEG files by default.
+pub const JPEG_QUALITY_DEFAULT: u8 = 90;
 
 /// Tone map of display formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +40,16 @@ pub enum LookSpec {
 pub(super) fn check(render: &RenderSpec) -> Result<(), SpecError> {
     if render.look.is_some() && render.tone_map != ToneMapSpec::Agx {
         return wrong("look", "looks are for AgX alone: add --tone-map agx, or leave --look out");
+    }
+    let quality = render.jpeg_quality;
+    if !(1..=100).contains(&quality) {
+        return wrong("jpeg-quality", format!("{quality} is not in 1 to 100"));
+    }
+    if quality != JPEG_QUALITY_DEFAULT && !render.formats.contains(&FormatSpec::Jpeg) {
+        return wrong(
+            "jpeg-quality",
+            "it is for JPEG files, and this job writes none: add --format jpeg, or -o FILE.jpg",
+        );
     }
     Ok(())
 }

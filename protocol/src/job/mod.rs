@@ -13,7 +13,7 @@ mod raw;
 pub use asset::{AssetFile, is_confined_path};
 pub use camera::{ApertureSpec, BladesSpec, CameraSpec, FocusSpec, LensSpec};
 pub use choice::ChoiceSpec;
-pub use display::{LookSpec, ToneMapSpec};
+pub use display::{JPEG_QUALITY_DEFAULT, LookSpec, ToneMapSpec};
 pub use error::SpecError;
 pub use exr::{ExrCompressionSpec, ExrDepthSpec, ExrLayerDepth, ExrLayerSpec};
 pub use raw::RawJobSpec;
@@ -189,6 +189,8 @@ pub enum FormatSpec {
     Png,
     /// 16-bit sRGB after exposure and tone map.
     Png16,
+    /// Baseline JPEG: 8-bit sRGB after exposure and tone map.
+    Jpeg,
 }
 
 impl FormatSpec {
@@ -197,6 +199,7 @@ impl FormatSpec {
         match self {
             Self::Exr => "exr",
             Self::Png | Self::Png16 => "png",
+            Self::Jpeg => "jpg",
         }
     }
 }
@@ -294,6 +297,9 @@ pub struct RenderSpec {
     pub exr_layers: Vec<ExrLayerDepth>,
     /// Compression of EXR files.
     pub exr_compression: ExrCompressionSpec,
+    /// Quality of JPEG files, 1 to 100. Another one than [`JPEG_QUALITY_DEFAULT`] needs JPEG among
+    /// the formats.
+    pub jpeg_quality: u8,
 }
 
 /// Layers that guide the denoiser, ascending.
@@ -346,6 +352,7 @@ impl RenderSpec {
             look: None,
             exr_layers: Vec::new(),
             exr_compression: ExrCompressionSpec::Zip,
+            jpeg_quality: JPEG_QUALITY_DEFAULT,
         }
     }
 

@@ -100,7 +100,7 @@ const CLAMPED: Warning =
     Warning { subject: "indirect light", treatment: "clamped at", result: "darker than the scene" };
 
 /// One row for each field of [`RenderSpec`], in their order.
-pub const OPTIONS: [RenderOption; 34] = [
+pub const OPTIONS: [RenderOption; 35] = [
     plain("scene", "", Effect::Film),
     plain("files", "", Effect::Film),
     row("environment", "env", Effect::Film),
@@ -142,6 +142,7 @@ pub const OPTIONS: [RenderOption; 34] = [
     row("look", "look", Effect::Finishing),
     row("exr_layers", "exr-depth", Effect::Finishing),
     row("exr_compression", "exr-compression", Effect::Finishing),
+    row("jpeg_quality", "jpeg-quality", Effect::Finishing),
 ];
 
 /// An option of a job that is not at its default, with its value.

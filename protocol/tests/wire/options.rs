@@ -12,7 +12,7 @@ use tessera_protocol::{BlobHash, FrameNumber, FrameSet, RenderSpec};
 type Change = fn(&mut RenderSpec);
 
 /// One change for each field.
-const CHANGES: [(&str, Change); 34] = [
+const CHANGES: [(&str, Change); 35] = [
     ("scene", |spec| spec.scene = "b.gltf".into()),
     ("files", |spec| {
         let (path, hash) = ("a.gltf".to_owned(), BlobHash([7; 32]));
@@ -56,6 +56,7 @@ const CHANGES: [(&str, Change); 34] = [
         spec.exr_layers = vec![ExrLayerDepth { layer, depth }];
     }),
     ("exr_compression", |spec| spec.exr_compression = ExrCompressionSpec::Piz),
+    ("jpeg_quality", |spec| spec.jpeg_quality = 75),
 ];
 
 #[test]

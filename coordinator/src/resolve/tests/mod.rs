@@ -394,6 +394,61 @@ fn a_png_shows_the_pixels_through_the_srgb_curve() {
     }
 }
 
+/// Decodes a JPEG with another library's decoder.
+fn read_jpeg(file: BufReader<File>) -> ((usize, usize), Vec<u8>) {
+    let mut decoder = zune_jpeg::JpegDecoder::new(file);
+    let pixels = decoder.decode().unwrap();
+    (decoder.dimensions().unwrap(), pixels)
+}
+
+#[test]
+fn a_jpeg_is_near_the_png_of_the_same_pixels() {
+    // Sizes that are no multiple of a block's 8, bands that end within a block, and one pixel.
+    for (width, height, tile) in [(45, 31, 16), (64, 64, 12), (8, 8, 8), (1, 1, 8), (3, 200, 70)] {
+        let mut spec = spec(width, height, tile, 4, 2);
+        spec.formats = vec![FormatSpec::Png, FormatSpec::Jpeg];
+        spec.exposure = -2.0;
+        let bench = Bench::new(&spec);
+        let error_at = |quality: u8| {
+            let spec = RenderSpec { jpeg_quality: quality, ..spec.clone() };
+            let files = bench.resolve(&spec).unwrap();
+            assert_eq!(bench.resolve(&spec).unwrap(), files, "the same bytes again");
+            let formats: Vec<_> = files.iter().map(|file| file.format.as_str()).collect();
+            assert_eq!(formats, ["png", "jpg"]);
+            let (_, expected) = read_png(bench.open(&files[0]));
+            let (size, shown) = read_jpeg(bench.open(&files[1]));
+            assert_eq!(size, (width as usize, height as usize));
+            let pairs = shown.iter().zip(&expected);
+            let sum: u64 = pairs.map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
+            let error = (sum as f64 / expected.len() as f64).sqrt();
+            (error, files[1].length)
+        };
+        let (fine, coarse) = (error_at(100), error_at(20));
+        // Each pixel of the made-up picture is noise, which is the hardest there is.
+        assert!(fine.0 < 1.5, "an error of {} at quality 100", fine.0);
+        assert!(width < 8 || fine.0 < coarse.0 && coarse.1 < fine.1, "{fine:?}, {coarse:?}");
+    }
+}
+
+#[test]
+fn notes_are_in_the_comment_of_a_jpeg() {
+    let mut spec = spec(8, 8, 8, 4, 2);
+    spec.formats = vec![FormatSpec::Jpeg];
+    let bench = Bench::new(&spec);
+    let bytes = |spec: &RenderSpec| {
+        let files = bench.resolve(spec).unwrap();
+        std::fs::read(bench.blobs.path(files[0].hash)).unwrap()
+    };
+    let plain = bytes(&spec);
+    spec.clamp = Some(4.0);
+    let noted = bytes(&spec);
+    let note = b"indirect light clamped at 4: darker than the scene";
+    let mut comment = vec![0xff, 0xfe, 0, note.len() as u8 + 2];
+    comment.extend(note);
+    // Behind the start of the file and its JFIF header.
+    assert_eq!(noted, [&plain[..20], &comment, &plain[20..]].concat());
+}
+
 // promise: P3
 #[test]
 fn resolving_again_gives_the_same_files() {
@@ -420,9 +475,9 @@ fn incomplete_and_foreign_spools_are_errors_and_leave_no_file() {
 
 #[test]
 fn a_full_disk_is_tried_again_and_leaves_nothing() {
-    for formats in [vec![FormatSpec::Exr], vec![FormatSpec::Png]] {
+    for formats in [[FormatSpec::Exr], [FormatSpec::Png], [FormatSpec::Jpeg]] {
         let mut spec = spec(200, 200, 64, 1, 1);
-        spec.formats = formats;
+        spec.formats = formats.to_vec();
         let bench = Bench::new(&spec);
         let spool = bench.spool();
         let frame = Frame {
@@ -440,12 +495,12 @@ fn a_full_disk_is_tried_again_and_leaves_nothing() {
         };
         let result = if spec.formats == [FormatSpec::Exr] {
             let mut out = full();
-            write_rows(&frame, Some(&mut out), None)
+            write_rows(&frame, Some(&mut out), &mut [])
                 .and_then(|_| out.finish().map_err(ResolveError::Write))
         } else {
-            let begun = begin_png(full(), &spec, FormatSpec::Png);
+            let begun = ShownRows::begin(full(), &spec, spec.formats[0]);
             begun.and_then(|mut rows| {
-                write_rows(&frame, None, Some(&mut rows))?;
+                write_rows(&frame, None, std::slice::from_mut(&mut rows))?;
                 rows.finish()?.finish().map_err(ResolveError::Write)
             })
         };
