@@ -67,15 +67,16 @@ pub struct PictureArgs {
     /// Quality of JPEG files, 1 to 100
     #[arg(long, value_name = "N", default_value_t = 90, help_heading = "Picture")]
     pub jpeg_quality: u8,
-    /// Exposure of PNG and JPEG files, in stops
+    /// Exposure of PNG and JPEG files, in stops; or auto, which meters it in the first frame and
+    /// uses it for all of them
     #[arg(
         long,
-        value_name = "EV",
-        default_value_t = 0.0,
+        value_name = "EV|auto",
+        default_value = "0",
         allow_hyphen_values = true,
         help_heading = "Picture"
     )]
-    pub exposure: f32,
+    pub exposure: ExposureArg,
     /// Tone map of PNG and JPEG files: standard, pbr-neutral, or agx and filmic as in Blender
     #[arg(long, value_name = "NAME", default_value = "standard", help_heading = "Picture")]
     pub tone_map: ToneMapArg,
@@ -247,6 +248,37 @@ impl PictureArgs {
     pub fn tile(&self) -> u32 {
         let has_rounds = self.noise.is_some() || self.time.is_some();
         self.tile.unwrap_or(if has_rounds { ROUND_TILE } else { 64 })
+    }
+}
+
+/// What `--exposure` says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ExposureArg {
+    /// Stops.
+    Stops(f32),
+    /// Metered in the job's first frame.
+    Auto,
+}
+
+impl ExposureArg {
+    /// Stops of a job that has not been metered.
+    pub fn stops(self) -> f32 {
+        match self {
+            Self::Stops(stops) => stops,
+            Self::Auto => 0.0,
+        }
+    }
+}
+
+impl FromStr for ExposureArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        let stops = text.parse().map_err(|_| format!("`{text}` is neither a number nor auto"))?;
+        Ok(Self::Stops(stops))
     }
 }
 

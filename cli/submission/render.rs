@@ -1,7 +1,7 @@
 //! Turns the options of a picture into a job spec and its files. Sends nothing.
 
 use super::send::Sources;
-use crate::args::picture::{LightUnitsArg, PictureArgs};
+use crate::args::picture::{ExposureArg, LightUnitsArg, PictureArgs};
 use crate::error::{CliError, Status};
 use crate::vectors::{EnvironmentArg, FrameSize};
 use std::path::{Path, PathBuf};
@@ -194,7 +194,8 @@ pub(crate) fn job(
         unit_samples: picture.unit_samples,
         aovs,
         formats: options.formats,
-        exposure: picture.exposure,
+        exposure: picture.exposure.stops(),
+        auto_exposure: picture.exposure == ExposureArg::Auto,
         tone_map: picture.tone_map.0,
         variant: picture.variant.clone(),
         denoise: picture.denoise,
@@ -232,7 +233,7 @@ fn ignored(picture: &PictureArgs, formats: &[FormatSpec], png16: bool) -> Vec<St
     let has_png = formats.iter().any(|format| format.extension() == "png");
     let is_mapped = picture.tone_map.0 != ToneMapSpec::Standard;
     let options = [
-        ("--exposure", picture.exposure != 0.0, "PNG and JPEG", has_display),
+        ("--exposure", picture.exposure != ExposureArg::Stops(0.0), "PNG and JPEG", has_display),
         ("--tone-map", is_mapped, "PNG and JPEG", has_display),
         ("--look", picture.look.is_some(), "PNG and JPEG", has_display),
         ("--png16", png16, "PNG", has_png),

@@ -49,6 +49,10 @@ impl ExrFile {
         if let (Some(_), Some(rounds)) = (spec.noise, frame.rounds) {
             about["samples_mean"] = rounds.mean_samples().into();
         }
+        if spec.metered_frame().is_some() {
+            // `-3.41` and not its nearest float in 17 digits.
+            about["exposure"] = ((f64::from(spec.exposure) * 100.0).round() / 100.0).into();
+        }
         let chosen = away_from_default(spec);
         for Chosen { option, value } in chosen {
             // The division of the work does not change the file.

@@ -15,6 +15,7 @@ pub(crate) mod error;
 mod exr_file;
 mod frame;
 mod jpeg;
+mod meter;
 pub(crate) mod orders;
 mod out_file;
 mod png_file;
@@ -78,6 +79,11 @@ pub fn resolve(frame: &Frame<'_>, blobs: &dyn Blobs) -> Result<Vec<FrameFile>, R
     Ok(files)
 }
 
+/// Returns the exposure of a frame in which it is metered, in stops.
+pub fn metered_exposure(frame: &Frame<'_>) -> Result<f32, ResolveError> {
+    meter::exposure(frame)
+}
+
 /// A file of a display format whose rows are being written.
 enum ShownRows {
     Png(PngRows),
@@ -87,7 +93,10 @@ enum ShownRows {
 impl ShownRows {
     fn begin(out: OutFile, spec: &RenderSpec, format: FormatSpec) -> Result<Self, ResolveError> {
         let chosen = away_from_default(spec);
-        let notes: Vec<String> = chosen.iter().filter_map(Chosen::file_note).collect();
+        let mut notes: Vec<String> = chosen.iter().filter_map(Chosen::file_note).collect();
+        if spec.auto_exposure {
+            notes.push(format!("exposure metered: {} stops", spec.exposure));
+        }
         let comment = (!notes.is_empty()).then(|| notes.join("; "));
         let (size, display) = ((spec.width, spec.height), Display::new(spec));
         if format == FormatSpec::Jpeg {

@@ -2,6 +2,7 @@
 
 use super::error::{SpecError, wrong};
 use super::{FormatSpec, RenderSpec};
+use crate::ids::FrameNumber;
 use serde::{Deserialize, Serialize};
 
 /// Quality of JPEG files by default.
@@ -35,6 +36,15 @@ pub enum LookSpec {
     MediumLowContrast,
     LowContrast,
     VeryLowContrast,
+}
+
+impl RenderSpec {
+    /// Returns the frame in which the exposure is metered, if it is. Files of other frames wait for
+    /// it.
+    pub fn metered_frame(&self) -> Option<FrameNumber> {
+        let is_shown = self.formats.iter().any(|format| *format != FormatSpec::Exr);
+        self.frames.iter().next().filter(|_| self.auto_exposure && is_shown)
+    }
 }
 
 pub(super) fn check(render: &RenderSpec) -> Result<(), SpecError> {

@@ -300,6 +300,9 @@ pub struct RenderSpec {
     /// Quality of JPEG files, 1 to 100. Another one than [`JPEG_QUALITY_DEFAULT`] needs JPEG among
     /// the formats.
     pub jpeg_quality: u8,
+    /// Whether the exposure is metered in the job's first frame and used for all of them. It
+    /// replaces `exposure` once that frame is finished.
+    pub auto_exposure: bool,
 }
 
 /// Layers that guide the denoiser, ascending.
@@ -353,6 +356,7 @@ impl RenderSpec {
             exr_layers: Vec::new(),
             exr_compression: ExrCompressionSpec::Zip,
             jpeg_quality: JPEG_QUALITY_DEFAULT,
+            auto_exposure: false,
         }
     }
 

@@ -100,7 +100,7 @@ const CLAMPED: Warning =
     Warning { subject: "indirect light", treatment: "clamped at", result: "darker than the scene" };
 
 /// One row for each field of [`RenderSpec`], in their order.
-pub const OPTIONS: [RenderOption; 35] = [
+pub const OPTIONS: [RenderOption; 36] = [
     plain("scene", "", Effect::Film),
     plain("files", "", Effect::Film),
     row("environment", "env", Effect::Film),
@@ -143,6 +143,7 @@ pub const OPTIONS: [RenderOption; 35] = [
     row("exr_layers", "exr-depth", Effect::Finishing),
     row("exr_compression", "exr-compression", Effect::Finishing),
     row("jpeg_quality", "jpeg-quality", Effect::Finishing),
+    row("auto_exposure", "exposure", Effect::Finishing),
 ];
 
 /// An option of a job that is not at its default, with its value.
@@ -169,6 +170,7 @@ impl Chosen {
                 let names = self.value.as_array().into_iter().flatten();
                 names.map(|name| (self.option.name(), name)).collect()
             }
+            "auto_exposure" => return format!("{} auto", self.option.name()),
             "exr_layers" => return words_of_layers(&self.value, self.option.name()),
             _ => vec![(self.option.name(), &self.value)],
         };

@@ -12,7 +12,7 @@ use tessera_protocol::{BlobHash, FrameNumber, FrameSet, RenderSpec};
 type Change = fn(&mut RenderSpec);
 
 /// One change for each field.
-const CHANGES: [(&str, Change); 35] = [
+const CHANGES: [(&str, Change); 36] = [
     ("scene", |spec| spec.scene = "b.gltf".into()),
     ("files", |spec| {
         let (path, hash) = ("a.gltf".to_owned(), BlobHash([7; 32]));
@@ -57,6 +57,7 @@ const CHANGES: [(&str, Change); 35] = [
     }),
     ("exr_compression", |spec| spec.exr_compression = ExrCompressionSpec::Piz),
     ("jpeg_quality", |spec| spec.jpeg_quality = 75),
+    ("auto_exposure", |spec| spec.auto_exposure = true),
 ];
 
 #[test]
@@ -128,6 +129,7 @@ fn chosen_options_are_listed_by_name_and_value() {
             ExrLayerDepth { layer: depth, depth: ExrDepthSpec::Half },
         ];
     };
+    assert_eq!(words(|spec| spec.auto_exposure = true), "exposure auto");
     assert_eq!(words(layers), "exr-depth beauty=float,depth=half");
     let eye = |spec: &mut RenderSpec| {
         let (eye, target, up) = ([0.0, 1.0, 2.0], [0.0; 3], [0.0, 1.0, 0.0]);
