@@ -431,6 +431,45 @@ fn a_jpeg_is_near_the_png_of_the_same_pixels() {
 }
 
 #[test]
+fn a_metered_exposure_shows_a_frame_at_middle_grey() {
+    let mut spec = spec(64, 40, 16, 4, 2);
+    spec.auto_exposure = true;
+    let bench = Bench::new(&spec);
+    let spool = bench.spool();
+    let frame = |spec| Frame {
+        job: bench.key.job,
+        frame: bench.key.frame,
+        spec,
+        fingerprint: None,
+        spool: &spool,
+        rounds: None,
+    };
+    let exposure = metered_exposure(&frame(&spec)).unwrap();
+    // The tiles' size, and what the spec says so far, make no difference.
+    let dark = RenderSpec { exposure: 5.0, ..spec.clone() };
+    assert_eq!(metered_exposure(&frame(&dark)).unwrap(), exposure);
+    spec.exposure = exposure;
+    let files = bench.resolve(&spec).unwrap();
+    let (attributes, _) = read_exr(bench.open(&files[0]));
+    let ours = &attributes.other[&exr::meta::attribute::Text::from("tessera")];
+    let exr::meta::attribute::AttributeValue::Text(text) = ours else { panic!("a text") };
+    let ours: serde_json::Value = serde_json::from_str(&text.to_string()).unwrap();
+    assert_eq!(ours["exposure"].to_string(), exposure.to_string());
+    assert_eq!(ours["auto_exposure"], true);
+    let (info, bytes) = read_png(bench.open(&files[1]));
+    let comment = format!("exposure metered: {exposure} stops");
+    assert_eq!(info.uncompressed_latin1_text[0].text, comment);
+    // Middle grey is 118 of 255: about half of the pixels are above it.
+    let above = bytes.iter().filter(|byte| **byte > 118).count() * 100 / bytes.len();
+    assert!((35..=75).contains(&above), "{above} % of the values are bright");
+    // The value that is told makes the same picture.
+    let typed = exposure.to_string().parse().unwrap();
+    let again = RenderSpec { auto_exposure: false, exposure: typed, ..spec.clone() };
+    let again = bench.resolve(&again).unwrap();
+    assert_eq!(read_png(bench.open(&again[1])).1, bytes);
+}
+
+#[test]
 fn notes_are_in_the_comment_of_a_jpeg() {
     let mut spec = spec(8, 8, 8, 4, 2);
     spec.formats = vec![FormatSpec::Jpeg];
