@@ -86,8 +86,8 @@ pub fn metered_exposure(frame: &Frame<'_>) -> Result<f32, ResolveError> {
 
 /// A file of a display format whose rows are being written.
 enum ShownRows {
-    Png(PngRows),
-    Jpeg(JpegRows),
+    Png(Box<PngRows>),
+    Jpeg(Box<JpegRows>),
 }
 
 impl ShownRows {
@@ -101,12 +101,12 @@ impl ShownRows {
         let (size, display) = ((spec.width, spec.height), Display::new(spec));
         if format == FormatSpec::Jpeg {
             let rows = JpegRows::begin(out, size, display, spec.jpeg_quality, comment.as_deref())?;
-            return Ok(Self::Jpeg(rows));
+            return Ok(Self::Jpeg(Box::new(rows)));
         }
         let depth =
             if format == FormatSpec::Png16 { png::BitDepth::Sixteen } else { png::BitDepth::Eight };
         let rows = PngRows::begin(out, (size.0, size.1, 3), display, depth, comment)?;
-        Ok(Self::Png(rows))
+        Ok(Self::Png(Box::new(rows)))
     }
 
     fn push(&mut self, band: &Band) -> Result<(), ResolveError> {

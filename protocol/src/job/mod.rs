@@ -48,6 +48,7 @@ pub struct JobSpec {
 
 /// Kind of a job, with its options.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::large_enum_variant, reason = "one for each job, and most are render jobs")]
 pub enum JobKind {
     /// Frames of a scene.
     Render(RenderSpec),

@@ -100,7 +100,7 @@ pub(super) fn head(
     segment(&mut bytes, 0xe0, b"JFIF\0\x01\x01\0\0\x01\0\x01\0\0");
     if let Some(comment) = comment {
         let end = comment.floor_char_boundary(COMMENT_BYTES);
-        segment(&mut bytes, 0xfe, comment[..end].as_bytes());
+        segment(&mut bytes, 0xfe, &comment.as_bytes()[..end]);
     }
     for (id, quantizer) in (0u8..).zip(quantizers) {
         segment(&mut bytes, 0xdb, &[&[id], &quantizer.in_zigzag()[..]].concat());
