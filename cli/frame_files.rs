@@ -107,7 +107,8 @@ fn check_folder(option: &str, folder: &Path) -> Result<(), CliError> {
 /// The frame file format that a path's extension names.
 pub(crate) fn format_of(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?.to_str()?;
-    ["exr", "png", "npy"].into_iter().find(|format| extension.eq_ignore_ascii_case(format))
+    let extension = if extension.eq_ignore_ascii_case("jpeg") { "jpg" } else { extension };
+    ["exr", "png", "jpg", "npy"].into_iter().find(|format| extension.eq_ignore_ascii_case(format))
 }
 
 /// Outcome for a file.

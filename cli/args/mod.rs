@@ -15,6 +15,7 @@ pub mod diff;
 pub mod doctor;
 pub mod drain;
 pub mod enrol;
+pub mod exr_depth;
 pub mod farm;
 pub mod fetch;
 pub mod forget;

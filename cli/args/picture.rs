@@ -1,5 +1,6 @@
 //! Options of a picture, the same for `render` and `submit`.
 
+use super::exr_depth::ExrDepthArg;
 use super::time::parse_ttl;
 use crate::vectors::{EnvironmentArg, FrameSize, ValueError, parse_vector};
 use clap::Args;
@@ -7,7 +8,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use tessera_protocol::FrameSet;
 use tessera_protocol::job::{
-    AovSpec, CropSpec, ExrDepthSpec, FilterSpec, LightUnitsSpec, ToneMapSpec,
+    AovSpec, CropSpec, ExrCompressionSpec, FilterSpec, LightUnitsSpec, LookSpec, ToneMapSpec,
 };
 use tessera_protocol::limits::SPP_MAX;
 use tessera_protocol::rounds::ROUND_TILE;
@@ -75,21 +76,34 @@ pub struct PictureArgs {
     #[arg(long, help_heading = "Picture")]
     pub transparent: bool,
     /// Precision of colours in EXR files: half (16 bits, at most 65504) or float (32 bits). Depth,
-    /// position and samples always have 32 bits
+    /// position and samples have 32 bits. LAYER=half or LAYER=float, comma-separated, chooses for
+    /// one layer: half,normal=float
     #[arg(long, value_name = "NAME", default_value = "float", help_heading = "Picture")]
     pub exr_depth: ExrDepthArg,
-    /// Exposure of PNG files, in stops
+    /// Compression of EXR files: none, rle, zips, zip, piz; or, with loss, pxr24, b44, b44a
+    #[arg(long, value_name = "NAME", default_value = "zip", help_heading = "Picture")]
+    pub exr_compression: ExrCompressionArg,
+    /// Quality of JPEG files, 1 to 100
+    #[arg(long, value_name = "N", default_value_t = 90, help_heading = "Picture")]
+    pub jpeg_quality: u8,
+    /// Exposure of PNG and JPEG files, in stops; or auto, which meters it in the first frame and
+    /// uses it for all of them
     #[arg(
         long,
-        value_name = "EV",
-        default_value_t = 0.0,
+        value_name = "EV|auto",
+        default_value = "0",
         allow_hyphen_values = true,
         help_heading = "Picture"
     )]
-    pub exposure: f32,
-    /// Tone map of PNG files: standard, pbr-neutral, agx
+    pub exposure: ExposureArg,
+    /// Tone map of PNG and JPEG files: standard, pbr-neutral, or agx and filmic as in Blender
     #[arg(long, value_name = "NAME", default_value = "standard", help_heading = "Picture")]
     pub tone_map: ToneMapArg,
+    /// Look of --tone-map agx, as in Blender: punchy, greyscale, very-high-contrast,
+    /// high-contrast, medium-high-contrast, base-contrast, medium-low-contrast, low-contrast,
+    /// very-low-contrast [default: none]
+    #[arg(long, value_name = "NAME", help_heading = "Picture")]
+    pub look: Option<LookArg>,
 
     /// Frame to render [default: 0]
     #[arg(long, value_name = "N", conflicts_with = "frames", help_heading = "Time")]
@@ -256,6 +270,37 @@ impl PictureArgs {
     }
 }
 
+/// What `--exposure` says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ExposureArg {
+    /// Stops.
+    Stops(f32),
+    /// Metered in the job's first frame.
+    Auto,
+}
+
+impl ExposureArg {
+    /// Stops of a job that has not been metered.
+    pub fn stops(self) -> f32 {
+        match self {
+            Self::Stops(stops) => stops,
+            Self::Auto => 0.0,
+        }
+    }
+}
+
+impl FromStr for ExposureArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        let stops = text.parse().map_err(|_| format!("`{text}` is neither a number nor auto"))?;
+        Ok(Self::Stops(stops))
+    }
+}
+
 /// Samples per pixel, 1 to [`SPP_MAX`].
 fn samples(text: &str) -> Result<u32, String> {
     let samples = text.parse().ok().filter(|samples| (1..=SPP_MAX).contains(samples));
@@ -333,20 +378,34 @@ named!(
     "radiometric" => LightUnitsSpec::Radiometric, "photometric" => LightUnitsSpec::Photometric
 );
 named!(
-    /// The precision of an EXR file.
-    ExrDepthArg(ExrDepthSpec),
-    "half" => ExrDepthSpec::Half, "float" => ExrDepthSpec::Float
+    /// The compression of an EXR file.
+    ExrCompressionArg(ExrCompressionSpec),
+    "none" => ExrCompressionSpec::None, "rle" => ExrCompressionSpec::Rle,
+    "zips" => ExrCompressionSpec::Zips, "zip" => ExrCompressionSpec::Zip,
+    "piz" => ExrCompressionSpec::Piz, "pxr24" => ExrCompressionSpec::Pxr24,
+    "b44" => ExrCompressionSpec::B44, "b44a" => ExrCompressionSpec::B44a
 );
 named!(
     /// A tone map.
     ToneMapArg(ToneMapSpec),
     "standard" => ToneMapSpec::Standard, "pbr-neutral" => ToneMapSpec::PbrNeutral,
-    "agx" => ToneMapSpec::Agx
+    "agx" => ToneMapSpec::Agx, "filmic" => ToneMapSpec::Filmic
+);
+named!(
+    /// A look of AgX.
+    LookArg(LookSpec),
+    "punchy" => LookSpec::Punchy, "greyscale" => LookSpec::Greyscale,
+    "very-high-contrast" => LookSpec::VeryHighContrast, "high-contrast" => LookSpec::HighContrast,
+    "medium-high-contrast" => LookSpec::MediumHighContrast,
+    "base-contrast" => LookSpec::BaseContrast,
+    "medium-low-contrast" => LookSpec::MediumLowContrast, "low-contrast" => LookSpec::LowContrast,
+    "very-low-contrast" => LookSpec::VeryLowContrast
 );
 named!(
     /// A file format.
     FormatArg(tessera_protocol::job::FormatSpec),
     "exr" => tessera_protocol::job::FormatSpec::Exr,
     "png" => tessera_protocol::job::FormatSpec::Png,
-    "png16" => tessera_protocol::job::FormatSpec::Png16
+    "png16" => tessera_protocol::job::FormatSpec::Png16,
+    "jpeg" => tessera_protocol::job::FormatSpec::Jpeg
 );

@@ -11,7 +11,7 @@ pub struct SubmitArgs {
     /// The picture.
     #[command(flatten)]
     pub picture: PictureArgs,
-    /// File formats, comma-separated: exr, png (8 bits), png16
+    /// File formats, comma-separated: exr, png (8 bits), png16, jpeg
     #[arg(
         long,
         value_name = "NAME",

@@ -68,7 +68,7 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     if let Some(pool) = &spec.pool {
         field("pool", pool.clone());
     }
-    for (name, value) in subject(&spec.kind) {
+    for (name, value) in subject(&spec.kind, metered(detail)) {
         field(name, value);
     }
     let frames_wanted = spec.kind.frames();
@@ -101,8 +101,17 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     text
 }
 
+/// Returns the exposure that was metered for a job, with the frame that it was metered in. None if
+/// it is not metered, or not yet.
+pub(crate) fn metered(detail: &JobDetail) -> Option<String> {
+    let render = detail.spec.kind.render()?;
+    // No other frame is finished before it.
+    let frame = render.metered_frame().filter(|_| detail.summary.frames_done > 0)?;
+    Some(format!("{} stops, metered in frame {}", render.exposure, frame.0))
+}
+
 /// Returns the fields that describe what a job makes, and from which files.
-fn subject(kind: &JobKind) -> Vec<(&'static str, String)> {
+fn subject(kind: &JobKind, exposure: Option<String>) -> Vec<(&'static str, String)> {
     let files = kind.files();
     let total = bytes(files.iter().map(|(_, _, length)| length).sum());
     let files = counted(files.len() as u64, "file");
@@ -119,6 +128,7 @@ fn subject(kind: &JobKind) -> Vec<(&'static str, String)> {
                 ("picture", format!("{width}x{height}, {samples}, depth {depth}")),
             ];
             fields.extend(chosen.map(|words| ("options", words)));
+            fields.extend(exposure.map(|stops| ("exposure", stops)));
             fields
         }
         JobKind::Compute(compute) => {

@@ -1,8 +1,8 @@
 //! `render`: renders a scene on a farm in this process (`local_farm`), and writes frames as they
 //! finish.
 
-use super::job::frames;
-use super::watch::outcome;
+use super::job::{frames, metered};
+use super::watch::{detail_of, outcome};
 use crate::args::picture::PictureArgs;
 use crate::args::render::RenderArgs;
 use crate::client::Farm;
@@ -24,7 +24,7 @@ use tessera_node::NodeStatus;
 use tessera_protocol::client::Progress;
 use tessera_protocol::job::FormatSpec;
 use tessera_protocol::job::options::{Chosen, OPTIONS, away_from_default};
-use tessera_protocol::status::{FrameFile, FrameState, JobSummary};
+use tessera_protocol::status::{FrameFile, FrameState, JobDetail};
 use tessera_protocol::{FrameNumber, JobId, JobSpec};
 use tessera_transport::FarmClient;
 use tokio::sync::mpsc;
@@ -62,10 +62,10 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
     };
     let (ended, status, (cpu, peak_bytes)) = (Instant::now(), rendering.local.status(), usage());
     let cpu_before = rendering.local.stop().await;
-    let (summary, written) = result?;
+    let (detail, written) = result?;
     let used = Used { cpu_secs: cpu - cpu_before.unwrap_or(cpu), peak_bytes };
     let chosen = spec.kind.render().map(away_from_default).unwrap_or_default();
-    Report { time: (began, ended), summary, written, status, used, chosen }.print(&args)?;
+    Report { time: (began, ended), detail, written, status, used, chosen }.print(&args)?;
     Ok(Status::Done)
 }
 
@@ -88,7 +88,7 @@ impl Outputs {
         let mut destinations = Vec::new();
         for output in &args.output {
             let Some(format) = format_of(output).filter(|format| *format != "npy") else {
-                let message = format!("`{}` is neither .exr nor .png", output.display());
+                let message = format!("`{}` is neither .exr, .png nor .jpg", output.display());
                 return Err(CliError::new(Status::Usage, message)
                     .hint("the extension of -o says the format"));
             };
@@ -97,6 +97,7 @@ impl Outputs {
             destinations.push(destination);
             formats.push(match (format, args.png16) {
                 ("exr", _) => FormatSpec::Exr,
+                ("jpg", _) => FormatSpec::Jpeg,
                 (_, false) => FormatSpec::Png,
                 (_, true) => FormatSpec::Png16,
             });
@@ -132,7 +133,7 @@ struct Rendering<'a> {
 
 impl Rendering<'_> {
     /// Submits, follows, and fetches each frame as it finishes. Ends early where a node gives up.
-    async fn finish(&mut self) -> Result<(JobSummary, Written), CliError> {
+    async fn finish(&mut self) -> Result<(Box<JobDetail>, Written), CliError> {
         let audience = Audience::of_stderr(self.args.quiet);
         let mut uploads = Uploads::new(Audience::Quiet);
         let farm = &self.local.farm;
@@ -162,7 +163,7 @@ impl Rendering<'_> {
         let summary = summary?;
         let written = written?;
         outcome(&summary)?;
-        Ok((summary, written))
+        Ok((detail_of(farm, job).await?, written))
     }
 }
 
@@ -233,7 +234,7 @@ async fn finished_files(
 struct Report {
     /// When the command began, and when the last file was written.
     time: (Instant, Instant),
-    summary: JobSummary,
+    detail: Box<JobDetail>,
     written: Written,
     status: NodeStatus,
     used: Used,
@@ -256,7 +257,7 @@ impl Report {
         }
         if !args.quiet {
             let secs = (self.time.1 - self.time.0).as_secs_f64();
-            let rate = self.summary.samples_committed as f64 / self.render_secs().max(1e-3);
+            let rate = self.detail.summary.samples_committed as f64 / self.render_secs().max(1e-3);
             for frame in self.written.values() {
                 let spp = frame
                     .spp
@@ -265,6 +266,9 @@ impl Report {
                 for (_, path) in &frame.files {
                     eprintln!("wrote {}{spp}", path.display());
                 }
+            }
+            if let Some(exposure) = metered(&self.detail) {
+                eprintln!("exposure: {exposure}");
             }
             for sentence in self.chosen.iter().filter_map(Chosen::sentence) {
                 eprintln!("{sentence}");
@@ -307,7 +311,7 @@ impl Report {
             "total_s": (ended - began).as_secs_f64(),
             "device_s": self.status.busy.as_secs_f64(),
             "cpu_s": self.used.cpu_secs,
-            "samples": self.summary.samples_committed,
+            "samples": self.detail.summary.samples_committed,
             "rays": self.status.rays,
             "peak_bytes": self.used.peak_bytes,
             "pixels_sha256": first.filter(|_| frames.len() == 1),
@@ -315,6 +319,11 @@ impl Report {
             "frames": frames,
             "version": env!("CARGO_PKG_VERSION"),
         });
+        if let Some(render) =
+            self.detail.spec.kind.render().filter(|_| metered(&self.detail).is_some())
+        {
+            report["exposure"] = render.exposure.into();
+        }
         // A program that reads pictures must find everything that makes them differ from the scene.
         for option in OPTIONS.iter().filter(|option| option.warning.is_some()) {
             let chosen = self.chosen.iter().find(|chosen| chosen.option == option);

@@ -146,5 +146,6 @@ fn flag_of(format: FormatSpec) -> &'static str {
         FormatSpec::Exr => "exr",
         FormatSpec::Png => "png",
         FormatSpec::Png16 => "png16",
+        FormatSpec::Jpeg => "jpeg",
     }
 }

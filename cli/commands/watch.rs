@@ -1,5 +1,6 @@
 //! `watch`: follows a job to its end; the exit status says how it ended.
 
+use super::job::metered;
 use crate::args::watch::WatchArgs;
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
@@ -8,16 +9,22 @@ use crate::table::{counted, printable};
 use crate::{job_id, json};
 use tessera_protocol::JobId;
 use tessera_protocol::client::{Progress, Request, Response};
-use tessera_protocol::status::{JobState, JobSummary};
+use tessera_protocol::status::{JobDetail, JobState, JobSummary};
 
 /// `tessera watch`.
 pub(crate) async fn run(args: WatchArgs) -> Result<Status, CliError> {
     let farm = Farm::of(&args.farm)?;
     let job = job_id::find(&farm, &args.job).await?;
-    let Response::Job(detail) = farm.ask(&Request::Job(job)).await? else {
-        return Err(unexpected());
-    };
+    let detail = detail_of(&farm, job).await?;
     watch(&farm, job, Doing::of(&detail.spec.kind), args.json).await
+}
+
+/// Asks for everything about a job.
+pub(crate) async fn detail_of(farm: &Farm, job: JobId) -> Result<Box<JobDetail>, CliError> {
+    match farm.ask(&Request::Job(job)).await? {
+        Response::Job(detail) => Ok(detail),
+        _ => Err(unexpected()),
+    }
 }
 
 /// Follows a job to its end, and says in a last line that it is done.
@@ -29,6 +36,9 @@ pub(crate) async fn watch(
 ) -> Result<Status, CliError> {
     let summary = follow(farm, job, doing, as_json).await?;
     if !as_json {
+        if let Some(exposure) = metered(&*detail_of(farm, job).await?) {
+            eprintln!("exposure: {exposure}");
+        }
         eprintln!("{}", done(&summary));
     }
     Ok(Status::Done)

@@ -1,7 +1,7 @@
 //! Turns the options of a picture into a job spec and its files. Sends nothing.
 
 use super::send::Sources;
-use crate::args::picture::{LightUnitsArg, PictureArgs};
+use crate::args::picture::{ExposureArg, LightUnitsArg, PictureArgs};
 use crate::error::{CliError, Status};
 use crate::vectors::{EnvironmentArg, FrameSize};
 use std::path::{Path, PathBuf};
@@ -194,17 +194,22 @@ pub(crate) fn job(
         unit_samples: picture.unit_samples,
         aovs,
         formats: options.formats,
-        exposure: picture.exposure,
+        exposure: picture.exposure.stops(),
+        auto_exposure: picture.exposure == ExposureArg::Auto,
         tone_map: picture.tone_map.0,
         variant: picture.variant.clone(),
         denoise: picture.denoise,
         noise: picture.noise,
         time_secs: picture.time,
         clamp: picture.clamp,
-        exr_depth: picture.exr_depth.0,
         transparent: picture.transparent,
         crop: picture.crop,
         overscan: picture.overscan,
+        exr_depth: picture.exr_depth.colors,
+        exr_layers: picture.exr_depth.layers.clone(),
+        exr_compression: picture.exr_compression.0,
+        jpeg_quality: picture.jpeg_quality,
+        look: picture.look.map(|look| look.0),
     };
     let name = options.name.unwrap_or_else(|| name_of(&picture.scene));
     let spec = JobSpec {
@@ -227,10 +232,13 @@ pub(crate) fn warn_of_formats(picture: &PictureArgs, formats: &[FormatSpec], png
 
 fn ignored(picture: &PictureArgs, formats: &[FormatSpec], png16: bool) -> Vec<String> {
     let has_exr = formats.contains(&FormatSpec::Exr);
-    let has_png = formats.iter().any(|format| *format != FormatSpec::Exr);
+    let has_display = formats.iter().any(|format| *format != FormatSpec::Exr);
+    let has_png = formats.iter().any(|format| format.extension() == "png");
+    let is_mapped = picture.tone_map.0 != ToneMapSpec::Standard;
     let options = [
-        ("--exposure", picture.exposure != 0.0, "PNG", has_png),
-        ("--tone-map", picture.tone_map.0 != ToneMapSpec::Standard, "PNG", has_png),
+        ("--exposure", picture.exposure != ExposureArg::Stops(0.0), "PNG and JPEG", has_display),
+        ("--tone-map", is_mapped, "PNG and JPEG", has_display),
+        ("--look", picture.look.is_some(), "PNG and JPEG", has_display),
         ("--png16", png16, "PNG", has_png),
         ("--aov", !picture.aov.is_empty(), "EXR", has_exr),
     ];

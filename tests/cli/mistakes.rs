@@ -110,10 +110,13 @@ fn options_that_no_file_shows_are_warned_of() {
     };
     let exr = warnings(&["--exposure", "1", "--tone-map", "agx", "--aov", "depth"]);
     for option in ["--exposure", "--tone-map"] {
-        let warning = format!("warning: {option} is ignored: it is for PNG files\n");
+        let warning = format!("warning: {option} is ignored: it is for PNG and JPEG files\n");
         assert!(exr.contains(&warning), "{exr}");
     }
     assert!(!exr.contains("--aov"), "{exr}");
+    let look = ["submit", &scene, "--dry-run", "--format", "png", "--look", "punchy"];
+    let (status, _, error) = told(folder.path(), &look);
+    assert!(status == 2 && error.contains("--look: looks are for AgX alone"), "{error}");
     let png = warnings(&["--format", "png", "--aov", "depth", "--exposure", "1"]);
     assert_eq!(png, "warning: --aov is ignored: it is for EXR files\n");
     let picture = ["render", &scene, "-o", "a.exr", "--png16", "--size", "8x8", "--spp", "1"];

@@ -311,7 +311,55 @@ fn half_precision_is_for_exr_files() {
     let (status, _, error) = told(folder.path(), &fixed);
     assert_eq!(status, 2, "{error}");
     assert!(error.contains("--exr-depth: half is for EXR files"), "{error}");
+    let png = ["render", "a.gltf", "-o", "b.png", "--exr-compression", "piz"];
+    let (status, _, error) = told(folder.path(), &png);
+    assert!(status == 2 && error.contains("--exr-compression: it is for EXR files"), "{error}");
     assert!(!folder.path().join("b.png").exists());
+
+    for compression in ["none", "rle", "zips", "piz"] {
+        let options = ["--exr-compression", compression, "--aov", "depth"];
+        assert_eq!(pixels(folder.path(), "a.gltf", &options), plain, "{compression}");
+    }
+    let refused = |more: &[&str]| {
+        let (status, _, error) =
+            told(folder.path(), &[&["render", "a.gltf", "-o", "c.exr"], more].concat());
+        assert_eq!(status, 2, "{error}");
+        error
+    };
+    let layer = refused(&["--exr-depth", "half,depth=half"]);
+    assert!(layer.contains("--exr-depth: the files of this job have no layer depth: add --aov"));
+    assert!(refused(&["--exr-compression", "dwaa"]).contains("`dwaa` is not one of: none, rle"));
+}
+
+#[test]
+fn displayed_pictures_have_the_exposure_that_was_asked_for() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("a.gltf"), two_looks(0)).expect("a scene file");
+    let fixed = ["render", "a.gltf", "--size", "24x16", "--spp", "2", "--frames", "1-3", "-o"];
+    let render = |more: &[&str]| {
+        let (status, out, error) = told(folder.path(), &[&fixed, more].concat());
+        assert_eq!(status, 0, "{error}");
+        (out, error)
+    };
+    let file = |name: &str| std::fs::read(folder.path().join(name)).expect("a file");
+    let (_, words) = render(&["a.##.jpg", "-o", "a.##.png", "--exposure", "auto"]);
+    assert!(words.contains(" stops, metered in frame 1\n"), "{words}");
+    let stops = words.split("exposure: ").nth(1).and_then(|rest| rest.split(' ').next());
+    let stops = stops.expect("a number").to_owned();
+    let (out, _) = render(&["b.##.png", "--exposure", &stops, "-q", "--json"]);
+    assert!(!out.contains("\"exposure\""), "{out}");
+    // The comment with the exposure is the only difference.
+    let shown = |name: &str| image::load_from_memory(&file(name)).expect("a picture").to_rgb8();
+    for frame in 1..=3 {
+        assert_eq!(shown(&format!("a.0{frame}.png")), shown(&format!("b.0{frame}.png")));
+        assert_eq!(file(&format!("a.0{frame}.jpg"))[..3], [0xff, 0xd8, 0xff]);
+    }
+    render(&["c.##.png", "--exposure", &stops, "--tone-map", "agx", "-q"]);
+    render(&["d.##.png", "--exposure", &stops, "--tone-map", "agx", "--look", "punchy", "-q"]);
+    render(&["e.##.png", "--exposure", &stops, "--tone-map", "filmic", "-q"]);
+    let names = ["b.01.png", "c.01.png", "d.01.png", "e.01.png"];
+    let pictures: std::collections::BTreeSet<_> = names.map(file).into_iter().collect();
+    assert_eq!(pictures.len(), names.len(), "each is another picture");
 }
 
 #[test]

@@ -239,7 +239,7 @@ impl Farm {
         }
         let (format, hash) = ("exr".to_owned(), BlobHash([3; 32]));
         let files = vec![FrameFile { format, hash, length: 1, pixels_sha256: [0; 32] }];
-        self.after(50, Input::FrameResolved { job, frame, files });
+        self.after(50, Input::FrameResolved { job, frame, files, exposure: None });
     }
 
     fn note(&mut self, record: &Record) {

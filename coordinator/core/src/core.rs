@@ -183,8 +183,8 @@ impl Core {
                 results::on_unit_failed(books, session, lease, &failure)
             }
             Input::Returned { session, leases } => results::on_returned(books, session, &leases),
-            Input::FrameResolved { job, frame, files } => {
-                resolve::on_resolved(books, job, frame, files)
+            Input::FrameResolved { job, frame, files, exposure } => {
+                resolve::on_resolved(books, job, frame, files, exposure)
             }
             Input::RoundMeasured { job, frame, round, noisy } => {
                 resolve::on_measured(books, job, frame, round, &noisy)

@@ -12,7 +12,7 @@ use tessera_protocol::status::JobState;
 pub(crate) fn end_if_over(books: &mut Books, id: JobId) {
     let Some(job) = books.farm().job(id).filter(|job| !job.is_final()) else { return };
     let counts = job.counts();
-    let is_broken = job.is_chained() && counts.frames_failed > 0;
+    let is_broken = job.is_chained() && counts.frames_failed > 0 || job.lost_its_exposure();
     if !is_broken && !job.is_over() {
         return;
     }
@@ -25,8 +25,8 @@ pub(crate) fn end_if_over(books: &mut Books, id: JobId) {
     });
     let (frame, reason) = first.unwrap_or((FrameNumber(0), ""));
     let note = match is_broken {
+        _ if job.frames().len() == 1 => format!("{frame} failed: {reason}"),
         true => format!("{frame}, which the frames after it need, failed: {reason}"),
-        false if job.frames().len() == 1 => format!("{frame} failed: {reason}"),
         false => format!(
             "{} of {} frames failed; the first is {frame}: {reason}",
             counts.frames_failed,

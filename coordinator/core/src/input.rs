@@ -191,6 +191,8 @@ pub enum Input {
         frame: FrameNumber,
         /// One file for each format of the spec, in the order of the spec.
         files: Vec<FrameFile>,
+        /// Exposure that was metered in the frame, in stops; None in every other frame.
+        exposure: Option<f32>,
     },
     /// Answers `MeasureFrame`: the noise of a frame's newest round is known.
     RoundMeasured {

@@ -1,6 +1,6 @@
-//! OpenEXR files: scene-linear Rec. 709, 32-bit float or colours as 16-bit half, ZIP over 16 rows.
-//! The default layer is RGBA, premultiplied; A is 1
-//! where the film has no coverage. AOVs are named layers. The layer `noisy` is the picture
+//! OpenEXR files: scene-linear Rec. 709, 32-bit float or 16-bit half by layer, compressed as chosen.
+//! The default layer is RGBA, premultiplied; A is 1 where the film has no coverage. AOVs are named
+//! layers. The layer `noisy` is the picture
 //! before denoising. In frames that are sampled in rounds, `samples` is the number of samples of
 //! each pixel. The display window is the frame, and the data window the crop with its overscan.
 
@@ -21,10 +21,9 @@ use exr::meta::{BlockDescription, MetaData};
 use exr::prelude::{Compression, IntegerBounds, Vec2, f16};
 use rayon::prelude::*;
 use tessera_protocol::job::options::{Chosen, away_from_default};
-use tessera_protocol::job::{AovSpec, ExrDepthSpec, RenderSpec, Window};
-
-/// Rows of one block of ZIP compression.
-const BLOCK_ROWS: usize = 16;
+use tessera_protocol::job::{
+    AovSpec, ExrCompressionSpec, ExrDepthSpec, ExrLayerSpec, RenderSpec, Window,
+};
 
 /// Everything in a file except its pixels.
 pub(super) struct ExrFile {
@@ -32,11 +31,10 @@ pub(super) struct ExrFile {
     pub(super) size: (u32, u32),
     /// The data window: the pixels of the file.
     pub(super) data: Window,
-    /// Name of each channel, and the band's channel that it shows (None for 1 everywhere). The
-    /// names are in byte order.
-    pub(super) channels: Vec<(String, Option<usize>)>,
-    /// Precision of the channels that are colours or directions.
-    pub(super) depth: ExrDepthSpec,
+    /// Name of each channel, its precision, and the band's channel that it shows (None for 1
+    /// everywhere). The names are in byte order.
+    pub(super) channels: Vec<(String, ExrDepthSpec, Option<usize>)>,
+    pub(super) compression: ExrCompressionSpec,
     /// Record of how the file was made.
     pub(super) about: serde_json::Value,
 }
@@ -56,6 +54,10 @@ impl ExrFile {
         if let (Some(_), Some(rounds)) = (spec.noise, frame.rounds) {
             about["samples_mean"] = rounds.mean_samples().into();
         }
+        if spec.metered_frame().is_some() {
+            // `-3.41` and not its nearest float in 17 digits.
+            about["exposure"] = ((f64::from(spec.exposure) * 100.0).round() / 100.0).into();
+        }
         let chosen = away_from_default(spec);
         for Chosen { option, value } in chosen {
             // The division of the work does not change the file.
@@ -67,15 +69,16 @@ impl ExrFile {
             size: (spec.width, spec.height),
             data: spec.data_window(),
             channels: channels(spec),
-            depth: spec.exr_depth,
+            compression: spec.exr_compression,
             about,
         }
     }
 }
 
-/// Returns the name of each channel, and the band's channel that it shows. None stands for 1
-/// everywhere: such frames are opaque. EXR keeps channels in the byte order of their names.
-fn channels(spec: &RenderSpec) -> Vec<(String, Option<usize>)> {
+/// Returns the name of each channel, its precision, and the band's channel that it shows. None
+/// stands for 1 everywhere: such frames are opaque. EXR keeps channels in the byte order of their
+/// names.
+fn channels(spec: &RenderSpec) -> Vec<(String, ExrDepthSpec, Option<usize>)> {
     let mut channels = vec![("A".to_owned(), spec.coverage_channel().map(usize::from))];
     for (index, name) in ["R", "G", "B"].into_iter().enumerate() {
         channels.push((name.to_owned(), Some(index)));
@@ -100,18 +103,35 @@ fn channels(spec: &RenderSpec) -> Vec<(String, Option<usize>)> {
         }
     }
     channels.sort();
-    channels
+    let depth = |name: &str| spec.exr_depth_of(layer_of(name));
+    channels.into_iter().map(|(name, source)| (name.clone(), depth(&name), source)).collect()
 }
 
-/// Layers of distances, positions or counts: half precision is too coarse for them.
-const ALWAYS_FLOAT: [&str; 3] = ["depth", "position", "samples"];
+/// The layer of a channel. Those of beauty have no name of a layer before their own.
+fn layer_of(channel: &str) -> ExrLayerSpec {
+    let name = channel.split('.').next().unwrap_or(channel);
+    let layer = ExrLayerSpec::ALL.into_iter().find(|layer| layer.name() == name);
+    layer.unwrap_or(ExrLayerSpec::Beauty)
+}
 
 /// The type of a channel's values in the file.
-fn sample_type(depth: ExrDepthSpec, channel: &str) -> SampleType {
-    let layer = channel.split('.').next().unwrap_or(channel);
+fn sample_type(depth: ExrDepthSpec) -> SampleType {
     match depth {
-        ExrDepthSpec::Half if !ALWAYS_FLOAT.contains(&layer) => SampleType::F16,
-        _ => SampleType::F32,
+        ExrDepthSpec::Half => SampleType::F16,
+        ExrDepthSpec::Float => SampleType::F32,
+    }
+}
+
+fn compression(spec: ExrCompressionSpec) -> Compression {
+    match spec {
+        ExrCompressionSpec::None => Compression::Uncompressed,
+        ExrCompressionSpec::Rle => Compression::RLE,
+        ExrCompressionSpec::Zips => Compression::ZIP1,
+        ExrCompressionSpec::Zip => Compression::ZIP16,
+        ExrCompressionSpec::Piz => Compression::PIZ,
+        ExrCompressionSpec::Pxr24 => Compression::PXR24,
+        ExrCompressionSpec::B44 => Compression::B44,
+        ExrCompressionSpec::B44a => Compression::B44A,
     }
 }
 
@@ -141,11 +161,15 @@ fn header(file: &ExrFile) -> Result<Header, ResolveError> {
     let list: Vec<ChannelDescription> = file
         .channels
         .iter()
-        .map(|(name, _)| Ok(ChannelDescription::named(text(name)?, sample_type(file.depth, name))))
+        .map(|(name, depth, _)| Ok(ChannelDescription::named(text(name)?, sample_type(*depth))))
         .collect::<Result<_, ResolveError>>()?;
     let display = Vec2(file.size.0 as usize, file.size.1 as usize);
     let mut header = Header::new(text("")?, data_size(file), list.into_iter().collect())
-        .with_encoding(Compression::ZIP16, BlockDescription::ScanLines, LineOrder::Increasing);
+        .with_encoding(
+            compression(file.compression),
+            BlockDescription::ScanLines,
+            LineOrder::Increasing,
+        );
     debug_assert_eq!(header.channels, ChannelList::new(header.channels.list.clone()));
     header.own_attributes.layer_name = None;
     header.own_attributes.layer_position = Vec2(file.data.left, file.data.top);
@@ -182,9 +206,10 @@ pub(super) fn write(
                 channels: file
                     .channels
                     .iter()
-                    .map(|(name, source)| (sample_type(file.depth, name), *source))
+                    .map(|(_, depth, source)| (sample_type(*depth), *source))
                     .collect(),
                 size: data_size(file),
+                block_rows: compression(file.compression).scan_lines_per_block(),
                 pending: Vec::new(),
                 next_row: 0,
             };
@@ -214,6 +239,8 @@ pub(super) struct ExrRows<'w, 'o> {
     /// Type of each channel, and the band's channel that it shows.
     channels: Vec<(SampleType, Option<usize>)>,
     size: Vec2<usize>,
+    /// Rows that are compressed together.
+    block_rows: usize,
     /// Rows that do not fill a block yet: the values of each channel, row by row.
     pending: Vec<u8>,
     /// Number of the row after the pending ones.
@@ -229,7 +256,7 @@ impl ExrRows<'_, '_> {
     /// Appends the rows of a band. Writes blocks when there is one for each thread, and keeps the
     /// rest.
     pub(super) fn push(&mut self, band: &Band) -> Result<(), ResolveError> {
-        let batch = BLOCK_ROWS * rayon::current_num_threads().max(1) * self.row_bytes();
+        let batch = self.block_rows * rayon::current_num_threads().max(1) * self.row_bytes();
         for y in 0..band.height {
             let pending = &mut self.pending;
             for (kept, source) in &self.channels {
@@ -257,16 +284,17 @@ impl ExrRows<'_, '_> {
     /// Writes the pending rows, which begin at a block. The last block may have fewer rows.
     fn write_pending(&mut self) -> Result<(), ResolveError> {
         let row_bytes = self.row_bytes();
-        let first = (self.next_row - self.pending.len() / row_bytes) / BLOCK_ROWS;
+        let block_rows = self.block_rows;
+        let first = (self.next_row - self.pending.len() / row_bytes) / block_rows;
         let (meta, width) = (self.meta, self.size.x());
         let chunks: Vec<Chunk> = self
             .pending
-            .par_chunks(BLOCK_ROWS * row_bytes)
+            .par_chunks(block_rows * row_bytes)
             .enumerate()
             .map(|(index, rows)| {
                 let index = BlockIndex {
                     layer: 0,
-                    pixel_position: Vec2(0, (first + index) * BLOCK_ROWS),
+                    pixel_position: Vec2(0, (first + index) * block_rows),
                     pixel_size: Vec2(width, rows.len() / row_bytes),
                     level: Vec2(0, 0),
                 };

@@ -3,7 +3,7 @@
 //!
 //! Memory: a row of tiles as 32-bit floats needs width × tile edge × channels × 4 bytes. 3840 × 64
 //! × 3 × 4 are 2.8 MiB; at the limits, 32768 × 512 × 17 × 4 are 1.1 GiB. Each decoding thread needs
-//! three copies of one tile's sums, at most 64 MiB each. The writers hold 16 rows per thread.
+//! three copies of one tile's sums, at most 64 MiB each. The writers hold at most 32 rows per thread.
 //!
 //! Denoising has two passes. Each holds such a row of tiles and 61 rows of pixels, with at most 19
 //! channels, and one more row of tiles is between them (3840 × 64: 88 MiB in all). Only one frame
@@ -15,6 +15,8 @@ mod denoise;
 pub(crate) mod error;
 mod exr_file;
 mod frame;
+mod jpeg;
+mod meter;
 pub(crate) mod orders;
 mod out_file;
 mod overscan;
@@ -28,6 +30,7 @@ use band::{Band, Tiles};
 pub use error::ResolveError;
 use exr_file::{ExrFile, ExrRows};
 pub use frame::Frame;
+use jpeg::JpegRows;
 use out_file::OutFile;
 use overscan::{Cut, Denoising};
 use png_file::PngRows;
@@ -47,23 +50,21 @@ pub fn resolve(frame: &Frame<'_>, blobs: &dyn Blobs) -> Result<Vec<FrameFile>, R
         None => frame.spool.check_complete(Grid::of(frame.spec).units())?,
     }
     let mut exr = None;
-    let mut png = None;
+    let mut shown = Vec::new();
     for format in &frame.spec.formats {
         let out = OutFile::new(blobs.writer()?);
         match format {
             FormatSpec::Exr => exr = Some(out),
-            FormatSpec::Png | FormatSpec::Png16 => png = Some(begin_png(out, frame.spec, *format)?),
+            _ => shown.push(ShownRows::begin(out, frame.spec, *format)?),
         }
     }
-    let pixels_sha256 = write_rows(frame, exr.as_mut(), png.as_mut())?;
-    let mut png = png.map(PngRows::finish).transpose()?;
+    let pixels_sha256 = write_rows(frame, exr.as_mut(), &mut shown)?;
+    let mut shown = shown.into_iter().map(ShownRows::finish).collect::<Result<Vec<_>, _>>()?;
+    shown.reverse();
 
     let mut files = Vec::new();
     for format in &frame.spec.formats {
-        let out = match format {
-            FormatSpec::Exr => exr.take(),
-            FormatSpec::Png | FormatSpec::Png16 => png.take(),
-        };
+        let out = if *format == FormatSpec::Exr { exr.take() } else { shown.pop() };
         let Some(out) = out else {
             return Err(ResolveError::Encode(format!(
                 "format `{}` is asked for twice",
@@ -81,25 +82,60 @@ pub fn resolve(frame: &Frame<'_>, blobs: &dyn Blobs) -> Result<Vec<FrameFile>, R
     Ok(files)
 }
 
-fn begin_png(out: OutFile, spec: &RenderSpec, format: FormatSpec) -> Result<PngRows, ResolveError> {
-    let depth =
-        if format == FormatSpec::Png16 { png::BitDepth::Sixteen } else { png::BitDepth::Eight };
-    let chosen = away_from_default(spec);
-    let notes: Vec<String> = chosen.iter().filter_map(Chosen::file_note).collect();
-    let comment = (!notes.is_empty()).then(|| notes.join("; "));
-    let alpha = spec
-        .coverage_channel()
-        .map(|channel| Alpha { channel: channel.into(), is_premultiplied: true });
-    let window = spec.data_window();
-    let size = (window.width(), window.height());
-    PngRows::begin(out, size, (3, alpha), Display::new(spec), depth, comment)
+/// Returns the exposure of a frame in which it is metered, in stops.
+pub fn metered_exposure(frame: &Frame<'_>) -> Result<f32, ResolveError> {
+    meter::exposure(frame)
+}
+
+/// A file of a display format whose rows are being written.
+enum ShownRows {
+    Png(Box<PngRows>),
+    Jpeg(Box<JpegRows>),
+}
+
+impl ShownRows {
+    fn begin(out: OutFile, spec: &RenderSpec, format: FormatSpec) -> Result<Self, ResolveError> {
+        let chosen = away_from_default(spec);
+        let mut notes: Vec<String> = chosen.iter().filter_map(Chosen::file_note).collect();
+        if spec.auto_exposure {
+            notes.push(format!("exposure metered: {} stops", spec.exposure));
+        }
+        let comment = (!notes.is_empty()).then(|| notes.join("; "));
+        let window = spec.data_window();
+        let (size, display) = ((window.width(), window.height()), Display::new(spec));
+        if format == FormatSpec::Jpeg {
+            let rows = JpegRows::begin(out, size, display, spec.jpeg_quality, comment.as_deref())?;
+            return Ok(Self::Jpeg(Box::new(rows)));
+        }
+        let depth =
+            if format == FormatSpec::Png16 { png::BitDepth::Sixteen } else { png::BitDepth::Eight };
+        let alpha = spec
+            .coverage_channel()
+            .map(|channel| Alpha { channel: channel.into(), is_premultiplied: true });
+        let rows = PngRows::begin(out, size, (3, alpha), display, depth, comment)?;
+        Ok(Self::Png(Box::new(rows)))
+    }
+
+    fn push(&mut self, band: &Band) -> Result<(), ResolveError> {
+        match self {
+            Self::Png(rows) => rows.push(band),
+            Self::Jpeg(rows) => rows.push(band),
+        }
+    }
+
+    fn finish(self) -> Result<OutFile, ResolveError> {
+        match self {
+            Self::Png(rows) => rows.finish(),
+            Self::Jpeg(rows) => rows.finish(),
+        }
+    }
 }
 
 /// Writes the rows of every file in one pass over the spool. Returns the SHA-256 of the pixels.
 fn write_rows(
     frame: &Frame<'_>,
     exr: Option<&mut OutFile>,
-    mut png: Option<&mut PngRows>,
+    shown: &mut [ShownRows],
 ) -> Result<[u8; 32], ResolveError> {
     let tiles = Tiles::new(frame);
     let mut pixels = Sha256::new();
@@ -120,9 +156,7 @@ fn write_rows(
             if let Some(rows) = exr.as_deref_mut() {
                 rows.push(&band)?;
             }
-            if let Some(rows) = png.as_deref_mut() {
-                rows.push(&band)?;
-            }
+            shown.iter_mut().try_for_each(|rows| rows.push(&band))?;
         }
         exr.map_or(Ok(()), ExrRows::finish)
     };

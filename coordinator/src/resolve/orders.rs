@@ -3,15 +3,15 @@
 
 use super::error::ResolveError;
 use super::frame::Frame;
-use super::resolve;
 use super::values::{Values, assemble};
+use super::{metered_exposure, resolve};
 use crate::blobs::{Blobs, GuardedBlobs};
 use crate::driver::event::Event;
 use crate::measure::noisy_tiles;
 use crate::spool::{SpoolExtent, SpoolIndex, SpoolKey, SpoolReader};
 use std::sync::Arc;
 use tessera_core::{FrameRounds, Input, ResolveFailure, TileSet};
-use tessera_protocol::job::JobKind;
+use tessera_protocol::job::{JobKind, RenderSpec};
 use tessera_protocol::status::FrameFile;
 use tessera_protocol::{Fingerprint, FrameNumber, JobId};
 use tokio::sync::mpsc;
@@ -75,7 +75,8 @@ fn make(
     let spool = SpoolIndex::read(spools, SpoolKey { job, frame }, &order.extent)?;
     match order.wanted {
         Wanted::Files => {
-            Ok(Input::FrameResolved { job, frame, files: files(order, blobs, &spool)? })
+            let (files, exposure) = files(order, blobs, &spool)?;
+            Ok(Input::FrameResolved { job, frame, files, exposure })
         }
         Wanted::Noise => {
             let round = order.rounds.as_ref().map_or(0, FrameRounds::round);
@@ -84,18 +85,28 @@ fn make(
     }
 }
 
+/// Makes the files of a frame, and meters its exposure if it is the frame for that.
 fn files(
     order: &ResolveOrder,
     blobs: &dyn Blobs,
     spool: &SpoolIndex,
-) -> Result<Vec<FrameFile>, ResolveError> {
+) -> Result<(Vec<FrameFile>, Option<f32>), ResolveError> {
     let (job, frame, fingerprint) = (order.job, order.frame, order.fingerprint);
     let rounds = order.rounds.as_ref();
     match &order.kind {
         JobKind::Render(spec) => {
-            resolve(&Frame { job, frame, spec, fingerprint, spool, rounds }, blobs)
+            let of = |spec| Frame { job, frame, spec, fingerprint, spool, rounds };
+            if spec.metered_frame() != Some(frame) {
+                return Ok((resolve(&of(spec), blobs)?, None));
+            }
+            let exposure = metered_exposure(&of(spec))?;
+            let spec = RenderSpec { exposure, ..spec.clone() };
+            Ok((resolve(&of(&spec), blobs)?, Some(exposure)))
         }
-        JobKind::Compute(spec) => assemble(&Values { job, frame, spec, fingerprint, spool }, blobs),
+        JobKind::Compute(spec) => {
+            let files = assemble(&Values { job, frame, spec, fingerprint, spool }, blobs)?;
+            Ok((files, None))
+        }
     }
 }
 

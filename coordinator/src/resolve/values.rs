@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use std::io::Write;
 use tessera_core::Chunks;
 use tessera_protocol::compute::{ComputeFormat, Partial, npy};
-use tessera_protocol::job::{ExrDepthSpec, Window};
+use tessera_protocol::job::{ExrCompressionSpec, ExrDepthSpec, Window};
 use tessera_protocol::status::FrameFile;
 use tessera_protocol::{ChunkValues, ComputeSpec, Fingerprint, FrameNumber, JobId, UnitIndex};
 
@@ -89,6 +89,9 @@ impl Values<'_> {
             4 => &[("A", Some(3)), ("B", Some(2)), ("G", Some(1)), ("R", Some(0))],
             _ => &[("A", None), ("B", Some(2)), ("G", Some(1)), ("R", Some(0))],
         };
+        let float = |(name, channel): &(&str, Option<usize>)| {
+            ((*name).to_owned(), ExrDepthSpec::Float, *channel)
+        };
         let about = serde_json::json!({
             "version": env!("CARGO_PKG_VERSION"),
             "fingerprint": self.fingerprint.map(|fingerprint| fingerprint.to_string()),
@@ -101,8 +104,8 @@ impl Values<'_> {
         ExrFile {
             size: (width, height),
             data: Window { left: 0, top: 0, right: width as i32, bottom: height as i32 },
-            channels: names.iter().map(|(name, channel)| ((*name).to_owned(), *channel)).collect(),
-            depth: ExrDepthSpec::Float,
+            channels: names.iter().map(float).collect(),
+            compression: ExrCompressionSpec::Zip,
             about,
         }
     }

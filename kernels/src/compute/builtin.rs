@@ -112,7 +112,7 @@ pub const BUILTINS: &[Builtin] = &[
             Variable { name: "exposure", kind: VariableKind::Float(0.0) },
             Variable {
                 name: "curve",
-                kind: VariableKind::Choice(&["standard", "pbr-neutral", "agx"]),
+                kind: VariableKind::Choice(&["standard", "pbr-neutral", "agx", "filmic"]),
             },
         ],
         channels: &[1, 3, 4],

@@ -84,7 +84,7 @@ fn curves_end_where_they_should() {
     let image: Vec<f32> = (0..60).map(|index| (index as f32 * 0.4 - 12.0).exp2()).collect();
     let grey: Vec<f32> = image.iter().flat_map(|value| [*value; 3]).collect();
     let array = [HostArray { values: &grey, shape: &[60, 3] }];
-    for curve in 0..3 {
+    for curve in 0..4 {
         let mapped = whole("tonemap", [60, 1], 3, 7, &array, &[0.0, f64::from(curve)]);
         assert!(mapped.iter().all(|value| (0.0..=1.0).contains(value)));
         assert!(mapped.chunks(3).is_sorted_by(|a, b| a[1] <= b[1] + 1e-4), "curve {curve}");
@@ -92,12 +92,56 @@ fn curves_end_where_they_should() {
     }
     let standard = whole("tonemap", [60, 1], 3, 60, &array, &[1.0]);
     assert_eq!(standard[90], (2.0 * grey[90]).min(1.0));
-    // Middle grey: 0.5 of a display is 0.214 of its light.
     let middle = [0.18f32; 4];
     let array = [HostArray { values: &middle, shape: &[1, 4] }];
     let agx = whole("tonemap", [1, 1], 4, 1, &array, &[0.0, 2.0]);
-    assert!((agx[1] - 0.214).abs() < 0.02, "{agx:?}");
     assert_eq!(agx[3], 0.18);
+}
+
+#[test]
+fn agx_and_filmic_are_those_of_blender() {
+    let colors = [
+        [0.18; 3],
+        [1.0; 3],
+        [8.0, 0.0, 0.0],
+        [0.05, 0.1, 0.6],
+        [0.02, 0.5, 0.03],
+        [30.0, 2.0, 40.0],
+        [0.002, 0.004, 0.001],
+        [-0.2, 0.3, 0.1],
+    ];
+    // In steps of 8 bits, from Blender's configuration (4.5).
+    let agx = [
+        [117.646, 117.635, 117.633],
+        [196.601, 196.594, 196.593],
+        [255.0, 180.873, 171.115],
+        [64.499, 104.814, 184.803],
+        [74.065, 167.802, 54.506],
+        [255.0, 245.720, 255.0],
+        [2.834, 5.926, 0.634],
+        [0.0, 138.114, 109.213],
+    ];
+    let filmic = [
+        [127.554, 127.554, 127.554],
+        [205.845, 205.845, 205.845],
+        [250.706, 0.004, 0.004],
+        [69.635, 99.013, 185.331],
+        [40.600, 177.213, 52.029],
+        [255.0, 229.027, 255.0],
+        [7.726, 13.373, 4.141],
+        [0.004, 152.896, 99.013],
+    ];
+    let array = [HostArray { values: colors.as_flattened(), shape: &[8, 3] }];
+    for (curve, expected) in [(2.0, agx), (3.0, filmic)] {
+        let light = whole("tonemap", [8, 1], 3, 5, &array, &[0.0, curve]);
+        for (light, expected) in light.iter().zip(expected.as_flattened()) {
+            let light = f64::from(*light);
+            let low = light <= 0.003_130_8;
+            let shown = if low { 12.92 * light } else { 1.055 * light.powf(1.0 / 2.4) - 0.055 };
+            let shown = shown * 255.0;
+            assert!((shown - expected).abs() < 0.06, "curve {curve}: {shown} is not {expected}");
+        }
+    }
 }
 
 #[test]

@@ -4,7 +4,9 @@ pub(crate) mod asset;
 mod camera;
 mod choice;
 pub mod described;
+mod display;
 pub(crate) mod error;
+mod exr;
 pub mod options;
 mod part;
 mod raw;
@@ -14,7 +16,9 @@ mod window;
 pub use asset::{AssetFile, is_confined_path};
 pub use camera::{ApertureSpec, BladesSpec, CameraSpec, FocusSpec, LensSpec};
 pub use choice::ChoiceSpec;
+pub use display::{JPEG_QUALITY_DEFAULT, LookSpec, ToneMapSpec};
 pub use error::SpecError;
+pub use exr::{ExrCompressionSpec, ExrDepthSpec, ExrLayerDepth, ExrLayerSpec};
 pub use raw::RawJobSpec;
 pub use tiles::TileGrid;
 pub use window::{CropSpec, Window};
@@ -191,6 +195,8 @@ pub enum FormatSpec {
     Png,
     /// 16-bit sRGB after exposure and tone map.
     Png16,
+    /// Baseline JPEG: 8-bit sRGB after exposure and tone map.
+    Jpeg,
 }
 
 impl FormatSpec {
@@ -199,6 +205,7 @@ impl FormatSpec {
         match self {
             Self::Exr => "exr",
             Self::Png | Self::Png16 => "png",
+            Self::Jpeg => "jpg",
         }
     }
 }
@@ -211,28 +218,6 @@ pub enum LightUnitsSpec {
     Radiometric,
     /// Candela and lux; 683 lm are a watt.
     Photometric,
-}
-
-/// Precision of the colour channels of an EXR file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ExrDepthSpec {
-    /// 16-bit half: rounded to the nearest, at most 65504.
-    Half,
-    /// 32-bit float.
-    Float,
-}
-
-/// Tone map of display formats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ToneMapSpec {
-    /// Clip to [0, 1].
-    Standard,
-    /// The PBR Neutral tone map by Khronos.
-    PbrNeutral,
-    /// The AgX tone map.
-    Agx,
 }
 
 /// Frames of a scene and how to render them.
@@ -309,8 +294,8 @@ pub struct RenderSpec {
     /// [`CLAMP_MAX`]. The bound holds for the largest component of scene-linear radiance. It hides
     /// fireflies and makes pictures darker than the scene. None: there is no bound.
     pub clamp: Option<f64>,
-    /// Precision of beauty, `albedo`, `normal` and `noisy` in EXR files; other layers always have
-    /// 32-bit floats. [`ExrDepthSpec::Half`] needs EXR among the formats.
+    /// Precision of beauty, `albedo`, `normal` and `noisy` in EXR files; other layers have 32-bit
+    /// floats. [`ExrDepthSpec::Half`] needs EXR among the formats.
     pub exr_depth: ExrDepthSpec,
     /// Whether the camera sees no environment: nothing is drawn behind the scene, and files have an
     /// alpha that is what surfaces cover. The environment lights the scene all the same.
@@ -320,6 +305,18 @@ pub struct RenderSpec {
     /// Pixels that are rendered beyond each edge of the crop, or of the frame; at most
     /// [`OVERSCAN_MAX`].
     pub overscan: u32,
+    /// Look of the tone map, which has to be [`ToneMapSpec::Agx`]. None is the tone map alone.
+    pub look: Option<LookSpec>,
+    /// Layers of EXR files whose precision is not that of `exr_depth`, ascending, each once.
+    pub exr_layers: Vec<ExrLayerDepth>,
+    /// Compression of EXR files.
+    pub exr_compression: ExrCompressionSpec,
+    /// Quality of JPEG files, 1 to 100. Another one than [`JPEG_QUALITY_DEFAULT`] needs JPEG among
+    /// the formats.
+    pub jpeg_quality: u8,
+    /// Whether the exposure is metered in the job's first frame and used for all of them. It
+    /// replaces `exposure` once that frame is finished.
+    pub auto_exposure: bool,
 }
 
 /// Layers that guide the denoiser, ascending.
@@ -372,6 +369,11 @@ impl RenderSpec {
             transparent: false,
             crop: None,
             overscan: 0,
+            look: None,
+            exr_layers: Vec::new(),
+            exr_compression: ExrCompressionSpec::Zip,
+            jpeg_quality: JPEG_QUALITY_DEFAULT,
+            auto_exposure: false,
         }
     }
 
@@ -670,12 +672,7 @@ fn check_output(render: &RenderSpec) -> Result<(), SpecError> {
     if render.formats.is_empty() {
         return wrong("format", "no format at all");
     }
-    if render.exr_depth == ExrDepthSpec::Half && !render.formats.contains(&FormatSpec::Exr) {
-        return wrong(
-            "exr-depth",
-            "half is for EXR files, and this job writes none: add --format exr, or -o FILE.exr",
-        );
-    }
+    exr::check(render)?;
     let mut extensions: Vec<&str> =
         render.formats.iter().map(|format| format.extension()).collect();
     extensions.sort_unstable();
@@ -685,5 +682,5 @@ fn check_output(render: &RenderSpec) -> Result<(), SpecError> {
     if !(-64.0..=64.0).contains(&render.exposure) {
         return wrong("exposure", format!("{} is not in -64 to 64 stops", render.exposure));
     }
-    Ok(())
+    display::check(render)
 }

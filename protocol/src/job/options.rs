@@ -100,7 +100,7 @@ const CLAMPED: Warning =
     Warning { subject: "indirect light", treatment: "clamped at", result: "darker than the scene" };
 
 /// One row for each field of [`RenderSpec`], in their order.
-pub const OPTIONS: [RenderOption; 34] = [
+pub const OPTIONS: [RenderOption; 39] = [
     plain("scene", "", Effect::Film),
     plain("files", "", Effect::Film),
     row("environment", "env", Effect::Film),
@@ -142,6 +142,11 @@ pub const OPTIONS: [RenderOption; 34] = [
     row("transparent", "transparent", Effect::FilmAndFinishing),
     row("crop", "crop", Effect::Finishing),
     row("overscan", "overscan", Effect::FilmAndFinishing),
+    row("look", "look", Effect::Finishing),
+    row("exr_layers", "exr-depth", Effect::Finishing),
+    row("exr_compression", "exr-compression", Effect::Finishing),
+    row("jpeg_quality", "jpeg-quality", Effect::Finishing),
+    row("auto_exposure", "exposure", Effect::Finishing),
 ];
 
 /// An option of a job that is not at its default, with its value.
@@ -168,6 +173,8 @@ impl Chosen {
                 let names = self.value.as_array().into_iter().flatten();
                 names.map(|name| (self.option.name(), name)).collect()
             }
+            "auto_exposure" => return format!("{} auto", self.option.name()),
+            "exr_layers" => return words_of_layers(&self.value, self.option.name()),
             _ => vec![(self.option.name(), &self.value)],
         };
         let words = flags.into_iter().map(|(flag, value)| match value {
@@ -229,6 +236,13 @@ fn flags_of_choice<'a>(value: &'a Value, name: &'static str) -> Vec<(&'static st
     let named = fields.into_iter().filter_map(|(field, flag)| Some((flag, chosen.get(field)?)));
     let named: Vec<_> = named.collect();
     if named.is_empty() { vec![(name, chosen)] } else { named }
+}
+
+/// Returns the precision of each layer, as the command line takes it.
+fn words_of_layers(layers: &Value, name: &str) -> String {
+    let layers = layers.as_array().into_iter().flatten();
+    let words = layers.map(|of| format!("{}={}", text_of(&of["layer"]), text_of(&of["depth"])));
+    format!("{name} {}", words.collect::<Vec<_>>().join(","))
 }
 
 fn flags_of_lens(lens: &Value) -> Vec<(&'static str, &Value)> {

@@ -105,6 +105,9 @@ fn measure_of(render: &RenderSpec) -> Option<(&'static str, &'static str)> {
     if render.time_secs.is_some() {
         return Some(("time", "decides by the time of the whole frame how many samples it gets"));
     }
+    if render.auto_exposure {
+        return Some(("exposure auto", "meters the whole frame"));
+    }
     None
 }
 

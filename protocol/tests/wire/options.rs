@@ -3,8 +3,8 @@
 use tessera_protocol::job::options::{OPTIONS, away_from_default};
 use tessera_protocol::job::{
     AovSpec, ApertureSpec, AssetFile, BladesSpec, CameraSpec, ChoiceSpec, CropSpec,
-    EnvironmentSpec, ExrDepthSpec, FilterSpec, FocusSpec, FormatSpec, LensSpec, LightUnitsSpec,
-    ToneMapSpec,
+    EnvironmentSpec, ExrCompressionSpec, ExrDepthSpec, ExrLayerDepth, ExrLayerSpec, FilterSpec,
+    FocusSpec, FormatSpec, LensSpec, LightUnitsSpec, LookSpec, ToneMapSpec,
 };
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, RenderSpec};
 
@@ -12,7 +12,7 @@ use tessera_protocol::{BlobHash, FrameNumber, FrameSet, RenderSpec};
 type Change = fn(&mut RenderSpec);
 
 /// One change for each field.
-const CHANGES: [(&str, Change); 34] = [
+const CHANGES: [(&str, Change); 39] = [
     ("scene", |spec| spec.scene = "b.gltf".into()),
     ("files", |spec| {
         let (path, hash) = ("a.gltf".to_owned(), BlobHash([7; 32]));
@@ -53,6 +53,14 @@ const CHANGES: [(&str, Change); 34] = [
     ("transparent", |spec| spec.transparent = true),
     ("crop", |spec| spec.crop = Some(CropSpec { x: 8, y: 16, width: 64, height: 48 })),
     ("overscan", |spec| spec.overscan = 5),
+    ("look", |spec| spec.look = Some(LookSpec::Punchy)),
+    ("exr_layers", |spec| {
+        let (layer, depth) = (ExrLayerSpec::Depth, ExrDepthSpec::Half);
+        spec.exr_layers = vec![ExrLayerDepth { layer, depth }];
+    }),
+    ("exr_compression", |spec| spec.exr_compression = ExrCompressionSpec::Piz),
+    ("jpeg_quality", |spec| spec.jpeg_quality = 75),
+    ("auto_exposure", |spec| spec.auto_exposure = true),
 ];
 
 #[test]
@@ -118,6 +126,15 @@ fn chosen_options_are_listed_by_name_and_value() {
         spec.animations = vec![ChoiceSpec::Named("Run".into()), ChoiceSpec::Index(2)];
     };
     assert_eq!(words(clips), "animation Run, animation 2");
+    let layers = |spec: &mut RenderSpec| {
+        let [depth, beauty] = [ExrLayerSpec::Depth, ExrLayerSpec::Beauty];
+        spec.exr_layers = vec![
+            ExrLayerDepth { layer: beauty, depth: ExrDepthSpec::Float },
+            ExrLayerDepth { layer: depth, depth: ExrDepthSpec::Half },
+        ];
+    };
+    assert_eq!(words(|spec| spec.auto_exposure = true), "exposure auto");
+    assert_eq!(words(layers), "exr-depth beauty=float,depth=half");
     let eye = |spec: &mut RenderSpec| {
         let (eye, target, up) = ([0.0, 1.0, 2.0], [0.0; 3], [0.0, 1.0, 0.0]);
         spec.camera = CameraSpec::LookAt { eye, target, up, vfov_degrees: 45.0 };

@@ -120,6 +120,11 @@ fn crops_do_not_go_with_what_measures_frames() {
             })
         };
         assert_eq!((rounds(Some(0.1), None), rounds(None, Some(9))), (field.into(), field.into()));
+        let metered = named(|spec: &mut RenderSpec| {
+            part(crop, overscan)(spec);
+            spec.auto_exposure = true;
+        });
+        assert_eq!(metered, field);
     }
 }
 

@@ -36,10 +36,10 @@ impl World {
             files.pop();
         }
         if self.chance(Fault::ResolveRepeated) {
-            self.input(Input::FrameResolved { job, frame, files: files.clone() })?;
+            self.input(Input::FrameResolved { job, frame, files: files.clone(), exposure: None })?;
             self.input(Input::FrameResolveFailed { job, frame, failure: retry("late") })?;
         }
-        self.input(Input::FrameResolved { job, frame, files })
+        self.input(Input::FrameResolved { job, frame, files, exposure: None })
     }
 
     /// The resolver has measured a round of a frame, or could not.

@@ -216,7 +216,12 @@ impl Farm {
                 };
                 self.at(
                     WAY,
-                    Event::ToCore(Box::new(Input::FrameResolved { job, frame, files: vec![file] })),
+                    Event::ToCore(Box::new(Input::FrameResolved {
+                        job,
+                        frame,
+                        files: vec![file],
+                        exposure: None,
+                    })),
                 );
             }
             _ => {}

@@ -153,7 +153,10 @@ impl Farm {
                     length: 1,
                     pixels_sha256: [0; 32],
                 };
-                self.core.handle(Input::FrameResolved { job, frame, files: vec![file] }, now);
+                self.core.handle(
+                    Input::FrameResolved { job, frame, files: vec![file], exposure: None },
+                    now,
+                );
             }
         }
     }

@@ -216,7 +216,9 @@ impl Ledger {
             Record::PartsDropped { job, frame, units, .. } => {
                 units.iter().for_each(|unit| self.drop_parts(job, frame, *unit));
             }
-            Record::NodeDrained { .. } | Record::NodeReleased { .. } => {}
+            Record::NodeDrained { .. }
+            | Record::NodeReleased { .. }
+            | Record::ExposureMetered { .. } => {}
             Record::JobForgotten { job } => self.forget(job),
             Record::JobPaused { job, .. } => self.pause(job, true),
             Record::JobResumed { job } => self.pause(job, false),

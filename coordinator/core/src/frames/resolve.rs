@@ -23,9 +23,29 @@ fn is_complete(books: &Books, job: JobId, frame: FrameNumber) -> bool {
 /// Returns the order that a frame waits for once all its units, or those of its newest round, are
 /// committed.
 fn due(books: &Books, job: JobId, frame: FrameNumber) -> Option<Action> {
-    match round_to_end(books, job, frame) {
-        Some(_) => Some(Action::MeasureFrame { job, frame }),
-        None => is_complete(books, job, frame).then_some(Action::ResolveFrame { job, frame }),
+    if round_to_end(books, job, frame).is_some() {
+        return Some(Action::MeasureFrame { job, frame });
+    }
+    let is_due = is_complete(books, job, frame) && !lacks_exposure(books, job, frame);
+    is_due.then_some(Action::ResolveFrame { job, frame })
+}
+
+/// Whether the files of a frame wait for an exposure that is metered in another frame.
+fn lacks_exposure(books: &Books, job: JobId, frame: FrameNumber) -> bool {
+    let metered = books.farm().job(job).and_then(|job| job.to_be_metered());
+    metered.is_some_and(|metered| metered != frame)
+}
+
+/// Whether the exposure is metered in this frame, and is not known yet.
+fn is_metered_in(books: &Books, job: JobId, frame: FrameNumber) -> bool {
+    books.farm().job(job).and_then(|job| job.to_be_metered()) == Some(frame)
+}
+
+/// Asks for the files of every complete frame, now that the exposure is known.
+fn ask_for_others(books: &mut Books, job: JobId) {
+    let Some(frames) = books.farm().job(job).map(|job| job.kind().frames().clone()) else { return };
+    for frame in frames.iter().filter(|frame| is_complete(books, job, *frame)).collect::<Vec<_>>() {
+        ask_if_due(books, job, frame);
     }
 }
 
@@ -61,6 +81,7 @@ pub(crate) fn on_resolved(
     job: JobId,
     frame: FrameNumber,
     files: Vec<FrameFile>,
+    exposure: Option<f32>,
 ) {
     if is_stale(books, job, frame) || !is_complete(books, job, frame) {
         return;
@@ -70,9 +91,20 @@ pub(crate) fn on_resolved(
         let reason = format!("{} files were made instead of {formats}", files.len());
         return on_resolve_failed(books, job, frame, ResolveFailure::Retry(reason));
     }
+    let meters = is_metered_in(books, job, frame);
+    if meters {
+        let Some(stops) = exposure.filter(|stops| stops.is_finite()) else {
+            let reason = "the exposure was not metered".to_owned();
+            return on_resolve_failed(books, job, frame, ResolveFailure::Retry(reason));
+        };
+        books.record(Record::ExposureMetered { job, stops: stops.clamp(-64.0, 64.0) });
+    }
     books.record(Record::FrameFinished { job, frame, files });
     books.orders_mut().forget_failures(job, frame);
     books.act(Action::FrameFinished { job, frame });
+    if meters {
+        ask_for_others(books, job);
+    }
     end_if_over(books, job);
     if books.is_open(job) && books.farm().job(job).is_some_and(|job| job.is_chained()) {
         // In a chained job, the next frame waits for this one.

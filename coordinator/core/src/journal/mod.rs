@@ -239,6 +239,14 @@ pub enum Record {
         /// time limit.
         spent_millis: u64,
     },
+    /// The exposure of a job's files was metered in its first frame, whose files are stored with
+    /// this record's step.
+    ExposureMetered {
+        /// Job whose exposure is known from now on.
+        job: JobId,
+        /// Exposure in stops.
+        stops: f32,
+    },
 }
 
 /// One accepted result of a unit.

@@ -31,7 +31,7 @@ fn accept(
     owner: String,
 ) -> Result<Response, RequestError> {
     if let Some(known) = books.farm().job(job) {
-        return match *known.spec() == *spec && known.owner() == owner {
+        return match known.was_submitted_as(&spec) && known.owner() == owner {
             true => Ok(Response::Accepted(job)),
             false => Err(RequestError::Invalid(format!("job id {job} belongs to another job"))),
         };

@@ -129,6 +129,7 @@ impl Farm {
             Record::RoundMeasured { job, frame, round, going, spent_millis } => {
                 self.job_mut(*job)?.end_round(*frame, *round, *spent_millis, going)
             }
+            Record::ExposureMetered { job, stops } => self.job_mut(*job)?.meter(*stops),
             Record::NodeReleased { node } => match self.trust.suspects.remove(node) {
                 Some(_) => Ok(()),
                 None => Err(format!("node {node} is released, and was not suspected")),

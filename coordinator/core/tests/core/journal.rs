@@ -33,6 +33,7 @@ fn records_have_their_pinned_bytes() {
             Record::JobRetried { job, below: Epoch(9), by: "ada".to_owned(), at: Moment(300) },
             format!("0112{id}0903616461fb2c01"),
         ),
+        (Record::ExposureMetered { job, stops: -3.5 }, format!("0116{id}000060c0")),
     ];
     for (record, expected) in pinned {
         let bytes = record.to_bytes().unwrap();

@@ -4,6 +4,7 @@
 mod copies;
 mod devices;
 mod epochs;
+mod exposure;
 mod failures;
 mod journal;
 mod moves;

@@ -98,7 +98,7 @@ fn a_retry_resets_attempts_of_failed_frames_only() {
         other => panic!("{other:?}"),
     };
     let (job, frame) = (farm.job, FrameNumber(2));
-    farm.step(Input::FrameResolved { job, frame, files });
+    farm.step(Input::FrameResolved { job, frame, files, exposure: None });
     assert_eq!((state(&farm), frames(&farm)[0].clone()), (JobState::Done, first));
     assert_eq!(farm.audit(), 5);
 }

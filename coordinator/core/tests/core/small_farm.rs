@@ -203,7 +203,7 @@ impl SmallFarm {
             pixels_sha256: [0; 32],
         };
         let (job, frame) = (self.job, FrameNumber(1));
-        self.step(Input::FrameResolved { job, frame, files: vec![file] });
+        self.step(Input::FrameResolved { job, frame, files: vec![file], exposure: None });
     }
 
     pub(crate) fn frame(&self) -> Option<FrameState> {

@@ -13,7 +13,9 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use tessera_core::{FrameRounds, ResolveFailure};
 use tessera_protocol::frames::FrameSet;
-use tessera_protocol::job::{AovSpec, ExrDepthSpec, FilterSpec};
+use tessera_protocol::job::{
+    AovSpec, ExrCompressionSpec, ExrDepthSpec, ExrLayerDepth, ExrLayerSpec, FilterSpec,
+};
 use tessera_protocol::{BlobHash, Epoch, Fingerprint, FrameNumber, JobId, TileSums, UnitIndex};
 
 pub(crate) fn spec(width: u32, height: u32, tile: u32, spp: u32, unit_samples: u32) -> RenderSpec {
@@ -293,6 +295,55 @@ fn colours_of_a_half_exr_are_the_nearest_halves() {
     }
 }
 
+#[test]
+fn single_layers_have_a_precision_of_their_own() {
+    let mut spec = spec(20, 20, 16, 2, 1);
+    spec.aovs = vec![AovSpec::Albedo, AovSpec::Depth];
+    spec.exr_depth = ExrDepthSpec::Half;
+    let of = |layer, depth| ExrLayerDepth { layer, depth };
+    spec.exr_layers = vec![
+        of(ExrLayerSpec::Albedo, ExrDepthSpec::Float),
+        of(ExrLayerSpec::Depth, ExrDepthSpec::Half),
+    ];
+    let bench = Bench::new(&spec);
+    let files = bench.resolve(&spec).unwrap();
+    assert_eq!(halves(bench.open(&files[0])), ["A", "B", "G", "R", "depth.Z"]);
+}
+
+#[test]
+fn every_compression_keeps_what_it_says() {
+    use ExrCompressionSpec::{B44, B44a, None, Piz, Pxr24, Rle, Zip, Zips};
+    let float = RenderSpec { formats: vec![FormatSpec::Exr], ..spec(70, 83, 16, 2, 1) };
+    let bench = Bench::new(&float);
+    let read = |spec: &RenderSpec| {
+        let files = bench.resolve(spec).unwrap();
+        assert_eq!(bench.resolve(spec).unwrap(), files, "the same bytes again");
+        let meta = exr::meta::MetaData::read_from_buffered(bench.open(&files[0]), true).unwrap();
+        (meta.headers[0].compression, read_exr(bench.open(&files[0])).1)
+    };
+    let plain = read(&float);
+    assert_eq!(plain.0, exr::compression::Compression::ZIP16);
+    for (compression, kept) in [
+        (None, exr::compression::Compression::Uncompressed),
+        (Rle, exr::compression::Compression::RLE),
+        (Zips, exr::compression::Compression::ZIP1),
+        (Zip, exr::compression::Compression::ZIP16),
+        (Piz, exr::compression::Compression::PIZ),
+        (Pxr24, exr::compression::Compression::PXR24),
+        (B44, exr::compression::Compression::B44),
+        (B44a, exr::compression::Compression::B44A),
+    ] {
+        let found = read(&RenderSpec { exr_compression: compression, ..float.clone() });
+        assert_eq!(found.0, kept);
+        for (name, values) in &found.1 {
+            for (value, whole) in values.iter().zip(&plain.1[name]) {
+                let bound = if compression == Pxr24 { whole.abs() / 65536.0 } else { 0.0 };
+                assert!((value - whole).abs() <= bound, "{compression:?}: {value} for {whole}");
+            }
+        }
+    }
+}
+
 pub(crate) fn read_png(file: BufReader<File>) -> (png::Info<'static>, Vec<u8>) {
     let mut reader = png::Decoder::new(file).read_info().unwrap();
     let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
@@ -343,6 +394,100 @@ fn a_png_shows_the_pixels_through_the_srgb_curve() {
     }
 }
 
+/// Decodes a JPEG with another library's decoder.
+fn read_jpeg(file: BufReader<File>) -> ((usize, usize), Vec<u8>) {
+    let mut decoder = zune_jpeg::JpegDecoder::new(file);
+    let pixels = decoder.decode().unwrap();
+    (decoder.dimensions().unwrap(), pixels)
+}
+
+#[test]
+fn a_jpeg_is_near_the_png_of_the_same_pixels() {
+    // Sizes that are no multiple of a block's 8, bands that end within a block, and one pixel.
+    for (width, height, tile) in [(45, 31, 16), (64, 64, 12), (8, 8, 8), (1, 1, 8), (3, 200, 70)] {
+        let mut spec = spec(width, height, tile, 4, 2);
+        spec.formats = vec![FormatSpec::Png, FormatSpec::Jpeg];
+        spec.exposure = -2.0;
+        let bench = Bench::new(&spec);
+        let error_at = |quality: u8| {
+            let spec = RenderSpec { jpeg_quality: quality, ..spec.clone() };
+            let files = bench.resolve(&spec).unwrap();
+            assert_eq!(bench.resolve(&spec).unwrap(), files, "the same bytes again");
+            let formats: Vec<_> = files.iter().map(|file| file.format.as_str()).collect();
+            assert_eq!(formats, ["png", "jpg"]);
+            let (_, expected) = read_png(bench.open(&files[0]));
+            let (size, shown) = read_jpeg(bench.open(&files[1]));
+            assert_eq!(size, (width as usize, height as usize));
+            let pairs = shown.iter().zip(&expected);
+            let sum: u64 = pairs.map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
+            let error = (sum as f64 / expected.len() as f64).sqrt();
+            (error, files[1].length)
+        };
+        let (fine, coarse) = (error_at(100), error_at(20));
+        // Each pixel of the made-up picture is noise, which is the hardest there is.
+        assert!(fine.0 < 1.5, "an error of {} at quality 100", fine.0);
+        assert!(width < 8 || fine.0 < coarse.0 && coarse.1 < fine.1, "{fine:?}, {coarse:?}");
+    }
+}
+
+#[test]
+fn a_metered_exposure_shows_a_frame_at_middle_grey() {
+    let mut spec = spec(64, 40, 16, 4, 2);
+    spec.auto_exposure = true;
+    let bench = Bench::new(&spec);
+    let spool = bench.spool();
+    let frame = |spec| Frame {
+        job: bench.key.job,
+        frame: bench.key.frame,
+        spec,
+        fingerprint: None,
+        spool: &spool,
+        rounds: None,
+    };
+    let exposure = metered_exposure(&frame(&spec)).unwrap();
+    // The tiles' size, and what the spec says so far, make no difference.
+    let dark = RenderSpec { exposure: 5.0, ..spec.clone() };
+    assert_eq!(metered_exposure(&frame(&dark)).unwrap(), exposure);
+    spec.exposure = exposure;
+    let files = bench.resolve(&spec).unwrap();
+    let (attributes, _) = read_exr(bench.open(&files[0]));
+    let ours = &attributes.other[&exr::meta::attribute::Text::from("tessera")];
+    let exr::meta::attribute::AttributeValue::Text(text) = ours else { panic!("a text") };
+    let ours: serde_json::Value = serde_json::from_str(&text.to_string()).unwrap();
+    assert_eq!(ours["exposure"].to_string(), exposure.to_string());
+    assert_eq!(ours["auto_exposure"], true);
+    let (info, bytes) = read_png(bench.open(&files[1]));
+    let comment = format!("exposure metered: {exposure} stops");
+    assert_eq!(info.uncompressed_latin1_text[0].text, comment);
+    // Middle grey is 118 of 255: about half of the pixels are above it.
+    let above = bytes.iter().filter(|byte| **byte > 118).count() * 100 / bytes.len();
+    assert!((35..=75).contains(&above), "{above} % of the values are bright");
+    // The value that is told makes the same picture.
+    let typed = exposure.to_string().parse().unwrap();
+    let again = RenderSpec { auto_exposure: false, exposure: typed, ..spec.clone() };
+    let again = bench.resolve(&again).unwrap();
+    assert_eq!(read_png(bench.open(&again[1])).1, bytes);
+}
+
+#[test]
+fn notes_are_in_the_comment_of_a_jpeg() {
+    let mut spec = spec(8, 8, 8, 4, 2);
+    spec.formats = vec![FormatSpec::Jpeg];
+    let bench = Bench::new(&spec);
+    let bytes = |spec: &RenderSpec| {
+        let files = bench.resolve(spec).unwrap();
+        std::fs::read(bench.blobs.path(files[0].hash)).unwrap()
+    };
+    let plain = bytes(&spec);
+    spec.clamp = Some(4.0);
+    let noted = bytes(&spec);
+    let note = b"indirect light clamped at 4: darker than the scene";
+    let mut comment = vec![0xff, 0xfe, 0, note.len() as u8 + 2];
+    comment.extend(note);
+    // Behind the start of the file and its JFIF header.
+    assert_eq!(noted, [&plain[..20], &comment, &plain[20..]].concat());
+}
+
 // promise: P3
 #[test]
 fn resolving_again_gives_the_same_files() {
@@ -369,9 +514,9 @@ fn incomplete_and_foreign_spools_are_errors_and_leave_no_file() {
 
 #[test]
 fn a_full_disk_is_tried_again_and_leaves_nothing() {
-    for formats in [vec![FormatSpec::Exr], vec![FormatSpec::Png]] {
+    for formats in [[FormatSpec::Exr], [FormatSpec::Png], [FormatSpec::Jpeg]] {
         let mut spec = spec(200, 200, 64, 1, 1);
-        spec.formats = formats;
+        spec.formats = formats.to_vec();
         let bench = Bench::new(&spec);
         let spool = bench.spool();
         let frame = Frame {
@@ -389,12 +534,12 @@ fn a_full_disk_is_tried_again_and_leaves_nothing() {
         };
         let result = if spec.formats == [FormatSpec::Exr] {
             let mut out = full();
-            write_rows(&frame, Some(&mut out), None)
+            write_rows(&frame, Some(&mut out), &mut [])
                 .and_then(|_| out.finish().map_err(ResolveError::Write))
         } else {
-            let begun = begin_png(full(), &spec, FormatSpec::Png);
+            let begun = ShownRows::begin(full(), &spec, spec.formats[0]);
             begun.and_then(|mut rows| {
-                write_rows(&frame, None, Some(&mut rows))?;
+                write_rows(&frame, None, std::slice::from_mut(&mut rows))?;
                 rows.finish()?.finish().map_err(ResolveError::Write)
             })
         };

@@ -34,7 +34,7 @@ impl Books {
                 self.end_frame(*job, *frame, FrameEnd::Failed)
             }
             Record::JobEnded { job, state, .. } => self.end(*job, *state),
-            Record::JobForgotten { .. } => Ok(()),
+            Record::JobForgotten { .. } | Record::ExposureMetered { .. } => Ok(()),
             Record::JobPaused { job, .. } => self.pause(*job, true),
             Record::JobResumed { job } => self.pause(*job, false),
             Record::JobRetried { job, below, .. } => self.retry(*job, *below),

@@ -2,6 +2,7 @@
 
 mod check;
 mod counts;
+mod metered;
 mod restored;
 
 use crate::journal::{Commit, EndedAttempt, Redone};
