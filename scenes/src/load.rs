@@ -10,6 +10,7 @@ use crate::light::environment;
 use crate::light::units_hint::Lighting;
 use crate::light::{emitter, punctual};
 use crate::loaded::{HierarchyCache, LoadedScene, OwnedParts, bounding_sphere};
+use crate::material::medium;
 use crate::material::variant::Variants;
 use crate::node::animation::{self, Clip, FrameTime};
 use crate::node::{self, Forest, Node};
@@ -17,8 +18,9 @@ use crate::options::LoadOptions;
 use crate::report::SceneReport;
 use crate::report::collect;
 use crate::report::warning::Warnings;
+use crate::settle::settle;
 use crate::texture::TextureTable;
-use crate::{material, mesh};
+use crate::{beyond, material, mesh};
 use std::path::Path;
 use std::sync::Arc;
 use tessera_layout::Material;
@@ -61,11 +63,18 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     parts.instancing = Instancing::of(&parts.borrow(), emits, options.instanced_from)?;
     let is_lit = has_emitters(&parts, emits) || !shown_lights.is_empty();
     let environment = environment::read(&options.environment, is_lit, &source, &mut warnings)?;
-    let pose = animation::pose(&parts.forest, &clips, FrameTime::START);
-    let worlds = parts.forest.worlds(&pose.locals);
     let placed_lights =
         shown_lights.iter().filter(|(_, light)| lights[*light].is_placed()).count() as u32;
-    let first = Arc::new(parts.moment(&worlds, &pose.weights, &textures, placed_lights)?);
+    let moment = |parts: &OwnedParts| {
+        let pose = animation::pose(&parts.forest, &clips, FrameTime::START);
+        let worlds = parts.forest.worlds(&pose.locals);
+        let moment = parts.moment(&worlds, &pose.weights, &textures, placed_lights)?;
+        Ok((moment, cameras.iter().map(|camera| worlds[camera.node].offset).collect()))
+    };
+    let precise = || document.translations(&source);
+    let settled = settle(&mut parts, options.space, &precise, &moment)?;
+    beyond::warn(&parts, &settled, &mut warnings);
+    let first = Arc::new(settled.moment);
     if first.geometry.is_empty() {
         warnings.add("the scene has no triangle; only the environment will be seen");
     }
@@ -73,10 +82,11 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
         punctual: shown_lights.iter().map(|(_, light)| &lights[*light]).collect(),
         emitters: &first.emitters,
         environment: &environment,
-        radius: bounding_sphere(&first.geometry).1.into(),
+        radius: f64::from(bounding_sphere(&first.geometry).1) / parts.forest.space.factor(),
     };
     lighting.units_hint(options.lights).into_iter().for_each(|hint| warnings.add(hint));
     let is_animated = is_geometry_animated(&parts, &clips);
+    let media = layered.media.into_iter().map(|m| medium::within(m, &parts.forest.space)).collect();
     let mut scene = LoadedScene {
         parts,
         clips,
@@ -85,7 +95,7 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
         shown_lights,
         textures,
         layers: Arc::new(layered.layers),
-        media: Arc::new(layered.media),
+        media: Arc::new(media),
         variants: variants.names,
         environment,
         still: (!is_animated).then(|| Arc::clone(&first)),

@@ -195,6 +195,7 @@ impl<'a> Parts<'a> {
         Placement {
             world: draw.world,
             joints: node.skin.map(|skin| joints[skin].as_slice()),
+            unmoved: self.forest.space.place(&Affine::IDENTITY),
             weights: weights[draw.node]
                 .as_deref()
                 .or(node.weights.as_deref())

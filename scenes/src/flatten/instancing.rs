@@ -144,6 +144,7 @@ fn hold(parts: &Parts<'_>, mesh: usize, meshes: &mut Meshes) -> Result<Held, Sce
         let placement = Placement {
             world: Affine { linear: Affine::IDENTITY.linear, offset: scale(center, -1.0) },
             joints: None,
+            unmoved: Affine::IDENTITY,
             weights: &[],
             material: surface.material,
             material_flags: flags_of(&parts.materials[surface.material as usize]),

@@ -4,6 +4,7 @@
 use crate::document::Document;
 use crate::error::SceneError;
 use crate::report::warning::Warnings;
+use crate::working_space::WorkingSpace;
 use serde_json::{Map, Value};
 use tessera_layout::{Layers, MEDIA_MAX, Medium};
 
@@ -55,6 +56,15 @@ impl Layered {
         self.layers.push(layers);
         Ok(self.layers.len() as u32 - 1)
     }
+}
+
+/// Returns a medium as kernels see it in a working space: what a metre of the file absorbs is
+/// absorbed over its length there.
+pub(crate) fn within(medium: Medium, space: &WorkingSpace) -> Medium {
+    let within = |absorption: f32| (f64::from(absorption) / space.factor()) as f32;
+    // Even where all light is absorbed at once, it is by a number.
+    let absorption = medium.absorption.map(|value| within(value).min(f32::MAX));
+    Medium { absorption, ..medium }
 }
 
 /// The priority that a material's `extras` give its medium, 0 by default.
