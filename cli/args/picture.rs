@@ -1,7 +1,7 @@
 //! Options of a picture, the same for `render` and `submit`.
 
 use super::time::parse_ttl;
-use crate::vectors::{EnvironmentArg, FrameSize, ValueError, parse_vector};
+use crate::vectors::{EnvironmentArg, FrameSize, ValueError, parse_point, parse_vector};
 use clap::Args;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -122,22 +122,22 @@ pub struct PictureArgs {
     #[arg(
         long,
         value_name = "X,Y,Z",
-        value_parser = point,
+        value_parser = far_point,
         allow_hyphen_values = true,
         requires = "target",
         help_heading = "Camera",
     )]
-    pub eye: Option<[f32; 3]>,
+    pub eye: Option<[[f32; 3]; 2]>,
     /// Point that your camera looks at
     #[arg(
         long,
         value_name = "X,Y,Z",
-        value_parser = point,
+        value_parser = far_point,
         allow_hyphen_values = true,
         requires = "eye",
         help_heading = "Camera",
     )]
-    pub target: Option<[f32; 3]>,
+    pub target: Option<[[f32; 3]; 2]>,
     /// Up direction of your camera
     #[arg(
         long,
@@ -245,6 +245,11 @@ fn samples(text: &str) -> Result<u32, String> {
 fn frame_time(text: &str) -> Result<u32, String> {
     let secs = parse_ttl(text)?;
     u32::try_from(secs).map_err(|_| format!("`{text}` is too long"))
+}
+
+/// A point, and what single precision leaves of it.
+fn far_point(text: &str) -> Result<[[f32; 3]; 2], ValueError> {
+    parse_point(text)
 }
 
 fn point(text: &str) -> Result<[f32; 3], ValueError> {

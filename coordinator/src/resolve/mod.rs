@@ -13,6 +13,7 @@ mod band;
 mod denoise;
 pub(crate) mod error;
 mod exr_file;
+mod file_space;
 mod frame;
 pub(crate) mod orders;
 mod out_file;
@@ -102,6 +103,7 @@ fn write_rows(
             if let Some(denoiser) = &mut denoiser {
                 band = denoiser.push(band)?;
             }
+            file_space::restore(&mut band, frame.spec);
             hash_pixels(&mut pixels, &band);
             if let Some(rows) = exr.as_deref_mut() {
                 rows.push(&band)?;

@@ -7,12 +7,14 @@ pub mod described;
 pub(crate) mod error;
 pub mod options;
 mod raw;
+mod space;
 
 pub use asset::{AssetFile, is_confined_path};
 pub use camera::{ApertureSpec, BladesSpec, CameraSpec, FocusSpec, LensSpec};
 pub use choice::ChoiceSpec;
 pub use error::SpecError;
 pub use raw::RawJobSpec;
+pub use space::{SPACE_EXPONENT_MAX, SpaceSpec};
 
 use crate::compute::ComputeSpec;
 use crate::frames::FrameSet;
@@ -306,6 +308,9 @@ pub struct RenderSpec {
     /// Precision of beauty, `albedo`, `normal` and `noisy` in EXR files; other layers always have
     /// 32-bit floats. [`ExrDepthSpec::Half`] needs EXR among the formats.
     pub exr_depth: ExrDepthSpec,
+    /// Space in which kernels see the scene. None: nodes find it, or take the file's own where
+    /// `aovs` have depth or position, since those need it here.
+    pub space: Option<SpaceSpec>,
 }
 
 /// Layers that guide the denoiser, ascending.
@@ -355,6 +360,7 @@ impl RenderSpec {
             time_secs: None,
             clamp: None,
             exr_depth: ExrDepthSpec::Float,
+            space: None,
         }
     }
 
@@ -365,6 +371,11 @@ impl RenderSpec {
         let has =
             |layer: &AovSpec| self.aovs.contains(layer) || self.denoise && GUIDES.contains(layer);
         all.into_iter().filter(has).collect()
+    }
+
+    /// Returns whether the job's files show lengths or places of the scene.
+    pub fn shows_places(&self) -> bool {
+        self.aovs.iter().any(|aov| matches!(aov, AovSpec::Depth | AovSpec::Position))
     }
 
     /// Returns the rounds in which each frame is sampled; None if every pixel has `spp` samples.
@@ -603,6 +614,7 @@ fn check_view(render: &RenderSpec) -> Result<(), SpecError> {
         return wrong("clamp", format!("{clamp} is not in {CLAMP_MIN} to {CLAMP_MAX}"));
     }
     render.camera.check()?;
+    render.space.iter().try_for_each(SpaceSpec::check)?;
     choice::check(render.shown_scene.as_ref(), &render.animations)?;
     if let Some(variant) =
         render.variant.as_ref().filter(|name| !(1..=NAME_MAX).contains(&name.len()))

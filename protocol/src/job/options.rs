@@ -100,7 +100,7 @@ const CLAMPED: Warning =
     Warning { subject: "indirect light", treatment: "clamped at", result: "darker than the scene" };
 
 /// One row for each field of [`RenderSpec`], in their order.
-pub const OPTIONS: [RenderOption; 31] = [
+pub const OPTIONS: [RenderOption; 32] = [
     plain("scene", "", Effect::Film),
     plain("files", "", Effect::Film),
     row("environment", "env", Effect::Film),
@@ -139,6 +139,7 @@ pub const OPTIONS: [RenderOption; 31] = [
     row("time_secs", "time", Effect::FilmAndFinishing),
     RenderOption { warning: Some(CLAMPED), ..row("clamp", "clamp", Effect::Film) },
     row("exr_depth", "exr-depth", Effect::Finishing),
+    plain("space", "", Effect::FilmAndFinishing),
 ];
 
 /// An option of a job that is not at its default, with its value.

@@ -110,6 +110,8 @@ fn every_float_keeps_its_bits() {
             target: [next(), next(), next()],
             up: [next(), next(), next()],
             vfov_degrees: next(),
+            eye_rest: [next(), 1.0, 0.0],
+            target_rest: [0.0; 3],
         };
         let mut render = RenderSpec {
             environment: EnvironmentSpec::Constant([next(), next(), next()]),

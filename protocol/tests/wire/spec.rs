@@ -86,6 +86,8 @@ fn cameras_lenses_and_light_are_finite() {
         target: [0.0; 3],
         up: [0.0, 1.0, 0.0],
         vfov_degrees,
+        eye_rest: [0.0; 3],
+        target_rest: [0.0; 3],
     };
     assert_eq!(named(|spec| spec.camera = look([f32::NAN, 0.0, 0.0], 45.0)), "eye, target, up");
     assert_eq!(named(|spec| spec.camera = look([0.0; 3], 45.0)), "eye, target");

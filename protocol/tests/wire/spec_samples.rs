@@ -27,6 +27,8 @@ pub(crate) fn render_otherwise() -> RenderSpec {
             target: [0.0; 3],
             up: [0.0, 1.0, 0.0],
             vfov_degrees: 45.0,
+            eye_rest: [0.0; 3],
+            target_rest: [0.0; 3],
         },
         lens: Some(LensSpec {
             aperture: ApertureSpec::FStop(2.8),
