@@ -1,14 +1,18 @@
 //! Warnings of what is beyond single precision in a scene even in its working space. Moves nothing.
 
 use crate::loaded::OwnedParts;
-use crate::math::{length, narrow, sub, widen};
-use crate::mesh::geometry::Geometry;
+use crate::math::{Vec3, length, narrow, sub, widen};
+use crate::mesh::Mesh;
 use crate::report::warning::Warnings;
 use crate::settle::Settled;
+use std::collections::BTreeSet;
 
-/// How many times its size a shape may be away from its mesh's own origin: its corners are rounded
-/// to a thousandth of it there.
-const SHAPE_DISTANCE_MAX: f64 = 8192.0;
+/// How many times its size a mesh must be away from its own origin to be looked at.
+const SHAPE_DISTANCE: f64 = 4.0;
+/// Steps of single precision in which an edge still has its direction.
+const EDGE_STEPS_MIN: f64 = 64.0;
+/// Share of a mesh's triangles that may be shorter.
+const ROUNDED_SHARE: f64 = 0.125;
 /// How many times a scene's size a camera may be away.
 const CAMERA_DISTANCE_MAX: f64 = 131_072.0;
 /// Distance from the origin of the working space, in its own units, from which things must not be
@@ -26,39 +30,48 @@ pub(crate) fn warn(parts: &OwnedParts, settled: &Settled, warnings: &mut Warning
     }
 }
 
-/// Shapes whose corners the file has far from their mesh's own origin, so that it holds few digits
-/// of them.
+/// Meshes whose vertices are far from the mesh's own origin, so that the file holds few digits of
+/// their shapes.
 fn far_shapes(parts: &OwnedParts) -> Option<String> {
-    let nodes = parts.forest.shown.iter().filter_map(|node| parts.forest.nodes[*node].mesh);
-    let meshes: std::collections::BTreeSet<usize> = nodes.collect();
-    let far = meshes.into_iter().find_map(|mesh| {
-        let mut geometries = parts.meshes[mesh].surfaces.iter().map(|surface| &*surface.geometry);
-        let (reach, size) = geometries.find_map(|geometry| {
-            let (reach, size) = reach_and_size(geometry);
-            (size > 0.0 && reach > SHAPE_DISTANCE_MAX * size).then_some((reach, size))
-        })?;
-        Some((mesh, reach, size))
-    });
-    let (mesh, reach, size) = far?;
+    let shown = parts.forest.shown.iter().filter_map(|node| parts.forest.nodes[*node].mesh);
+    let meshes: BTreeSet<usize> = shown.collect();
+    let far = |mesh: &usize| is_rounded(&parts.meshes[*mesh]);
+    let (mesh, reach) = meshes.iter().find_map(|mesh| Some((mesh, far(mesh)?)))?;
     let step = ulp(reach);
     Some(format!(
-        "meshes[{mesh}] has a shape {size:.3e} across whose vertices are {reach:.3e} from the \
-            mesh's own origin, where they are rounded to {step:.1e}; export it about its own \
-            origin, and let its node's translation hold the distance"
+        "the vertices of meshes[{mesh}] are up to {reach:.3e} from the mesh's own origin, where \
+            single precision has steps of {step:.1e}, which bends its shapes; export it about its \
+            own origin, and let its node's translation hold the distance"
     ))
 }
 
-/// Returns the largest coordinate of a shape, and the longest edge of its box.
-fn reach_and_size(geometry: &Geometry) -> (f64, f64) {
+/// Returns the largest coordinate of a mesh whose shapes are bent by rounding.
+fn is_rounded(mesh: &Mesh) -> Option<f64> {
+    let geometries = || mesh.surfaces.iter().map(|surface| &*surface.geometry);
     let (mut lower, mut upper) = ([f32::INFINITY; 3], [f32::NEG_INFINITY; 3]);
-    for position in &geometry.positions {
+    for position in geometries().flat_map(|geometry| &geometry.positions) {
         lower = std::array::from_fn(|axis| lower[axis].min(position[axis]));
         upper = std::array::from_fn(|axis| upper[axis].max(position[axis]));
     }
-    let corners = lower.iter().chain(&upper);
-    let reach = corners.fold(0.0f64, |reach, c| reach.max(f64::from(*c).abs()));
-    let size = sub(widen(upper), widen(lower)).iter().fold(0.0f64, |size, c| size.max(*c));
-    (reach, size)
+    let (lower, upper) = (widen(lower), widen(upper));
+    let reach = largest(lower).max(largest(upper));
+    if reach <= SHAPE_DISTANCE * largest(sub(upper, lower)) {
+        return None;
+    }
+    let (mut all, mut rounded) = (0u64, 0u64);
+    for geometry in geometries() {
+        for corners in &geometry.triangles {
+            let [a, b, c] = corners.map(|corner| widen(geometry.positions[corner as usize]));
+            let edge = largest(sub(b, a)).max(largest(sub(c, a)));
+            all += u64::from(edge > 0.0);
+            rounded += u64::from(edge > 0.0 && edge < EDGE_STEPS_MIN * ulp(largest(a)));
+        }
+    }
+    (rounded as f64 > ROUNDED_SHARE * all as f64).then_some(reach)
+}
+
+fn largest(v: Vec3) -> f64 {
+    v.iter().fold(0.0, |largest, c| c.abs().max(largest))
 }
 
 /// Returns the distance from one number of single precision to the next.
@@ -90,21 +103,12 @@ fn far_things(parts: &OwnedParts, settled: &Settled) -> Option<String> {
         return None;
     }
     let geometry = &settled.moment.geometry;
-    let is_far = |lower: [f32; 3], upper: [f32; 3]| {
-        let (lower, upper) = (widen(lower), widen(upper));
-        let reach = lower.iter().chain(&upper).fold(0.0f64, |reach, c| reach.max(c.abs()));
-        let size = sub(upper, lower).iter().fold(0.0f64, |size, c| size.max(*c));
-        reach > FAR && reach > THING_DISTANCE_MAX * size
+    let is_far = |[lower, upper]: &[[f32; 3]; 2]| {
+        let (lower, upper) = (widen(*lower), widen(*upper));
+        let reach = largest(lower).max(largest(upper));
+        reach > FAR && reach > THING_DISTANCE_MAX * largest(sub(upper, lower))
     };
-    let triangles = geometry.triangles.iter().filter(|triangle| {
-        let corners = [triangle.v0, triangle.v1, triangle.v2];
-        let fold = |pick: fn(f32, f32) -> f32| {
-            std::array::from_fn(|k| pick(pick(corners[0][k], corners[1][k]), corners[2][k]))
-        };
-        is_far(fold(f32::min), fold(f32::max))
-    });
-    let boxes = geometry.boxes.iter().filter(|[lower, upper]| is_far(*lower, *upper));
-    let count = triangles.count() + boxes.count();
+    let count = settled.moment.geometry.boxes_of_things().filter(is_far).count();
     let [x, y, z] = narrow(parts.forest.space.origin);
     (count > 0).then(|| {
         format!(

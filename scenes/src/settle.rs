@@ -2,6 +2,7 @@
 //! space that suits it better. Ordinary scenes are placed once, in the file's own space.
 
 use crate::error::SceneError;
+use crate::flatten::flat_geometry::FlatGeometry;
 use crate::loaded::{Moment, OwnedParts};
 use crate::math::{Vec3, widen};
 use crate::working_space::{Extent, SpaceChoice, WorkingSpace};
@@ -51,7 +52,7 @@ pub(crate) fn settle(
         let (moment, cameras) = place(parts)?;
         let space = parts.forest.space;
         let bounds = (widen(moment.geometry.lower), widen(moment.geometry.upper));
-        let extent = Extent::of(&space, bounds, &cameras);
+        let extent = Extent::of(&space, bounds, &cameras, || median_size(&moment.geometry));
         tried += 1;
         let better = space.improved(&extent);
         if tried >= tries || better == space || moment.geometry.is_empty() {
@@ -59,4 +60,17 @@ pub(crate) fn settle(
         }
         enter(parts, better)?;
     }
+}
+
+/// Returns the median of the longest edges of the boxes of triangles and instances.
+fn median_size(geometry: &FlatGeometry) -> f64 {
+    let longest = |[lower, upper]: [[f32; 3]; 2]| {
+        (0..3).map(|axis| upper[axis] - lower[axis]).fold(0.0f32, f32::max)
+    };
+    let mut sizes: Vec<f32> = geometry.boxes_of_things().map(longest).collect();
+    let middle = sizes.len() / 2;
+    if sizes.is_empty() {
+        return 0.0;
+    }
+    f64::from(*sizes.select_nth_unstable_by(middle, f32::total_cmp).1)
 }

@@ -23,9 +23,11 @@ const SIZE_ENLARGED: f64 = 16.0;
 /// Extent in metres, with the scene's cameras, above which a scene is reduced, in powers of two
 /// down to it: films hold depths and positions below 2^18, and squares of areas stay below 2^96.
 const EXTENT_MAX: f64 = 131_072.0;
-/// Distance in metres from the origin at which a camera is the better origin: what it looks at may
-/// be small. Rays start half a metre off a surface there.
-const CAMERA_FAR: f64 = 32_768.0;
+/// Distance in metres from the origin at which a camera is the better origin, if things are small
+/// there. Rays start half a metre off a surface.
+pub(crate) const CAMERA_FAR: f64 = 32_768.0;
+/// How many times their size things must be away from the origin to be small.
+pub(crate) const SMALL: f64 = 1024.0;
 /// Share of a scene's size by which a camera may be outside of its bounds and still be among its
 /// things.
 const CAMERA_MARGIN: f64 = 0.125;
@@ -141,14 +143,22 @@ pub(crate) struct Extent {
     center: Vec3,
     /// Longest edge of the bounds of geometry and cameras.
     with_cameras: f64,
+    /// Size of most things, as far as it was asked for.
+    thing: f64,
     /// Places of the cameras.
     pub(crate) cameras: Vec<Vec3>,
 }
 
 impl Extent {
     /// Measures a scene: `bounds` are those of its geometry, and `cameras` the places of its
-    /// cameras, as they are seen in `space`.
-    pub(crate) fn of(space: &WorkingSpace, bounds: (Vec3, Vec3), cameras: &[Vec3]) -> Self {
+    /// cameras, as they are seen in `space`. `thing` returns the size there of most things, which
+    /// is asked only of large scenes.
+    pub(crate) fn of(
+        space: &WorkingSpace,
+        bounds: (Vec3, Vec3),
+        cameras: &[Vec3],
+        thing: impl FnOnce() -> f64,
+    ) -> Self {
         let metres = 1.0 / space.factor();
         let (lower, upper) = (scale(bounds.0, metres), scale(bounds.1, metres));
         let cameras: Vec<Vec3> = cameras.iter().map(|place| scale(*place, metres)).collect();
@@ -157,8 +167,10 @@ impl Extent {
                 std::array::from_fn(|axis| pick(corner[axis], camera[axis]))
             })
         };
+        let size = largest(sub(upper, lower));
         Self {
-            size: largest(sub(upper, lower)),
+            thing: if size > CAMERA_FAR { thing() * metres } else { size },
+            size,
             reach: largest(lower).max(largest(upper)),
             center: scale(add(lower, upper), 0.5),
             with_cameras: largest(sub(fold(upper, f64::max), fold(lower, f64::min))),
@@ -166,10 +178,12 @@ impl Extent {
         }
     }
 
-    /// Returns whether a camera is far from the origin and among the scene's things.
+    /// Returns whether a camera is far from the origin and among the scene's things, which are
+    /// small.
     pub(crate) fn is_far_inside(&self, camera: Vec3) -> bool {
         let margin = (0.5 + CAMERA_MARGIN) * self.size;
-        largest(camera) > CAMERA_FAR && largest(sub(camera, self.center)) < margin
+        let far = CAMERA_FAR.max(SMALL * self.thing);
+        largest(camera) > far && largest(sub(camera, self.center)) < margin
     }
 }
 
