@@ -102,7 +102,6 @@ fn far_things(parts: &OwnedParts, settled: &Settled) -> Option<String> {
     if settled.extent.reach * parts.forest.space.factor() <= FAR {
         return None;
     }
-    let geometry = &settled.moment.geometry;
     let is_far = |[lower, upper]: &[[f32; 3]; 2]| {
         let (lower, upper) = (widen(*lower), widen(*upper));
         let reach = largest(lower).max(largest(upper));

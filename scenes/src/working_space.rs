@@ -16,8 +16,8 @@ const FAR: f64 = 4096.0;
 /// How many times its size a scene must be away to be moved from [`FAR`] on.
 const FAR_DISTANCE_MAX: f64 = 2.0;
 /// Size in metres below which a scene is enlarged: the step of 2^-16 by which rays leave surfaces
-/// near the origin is then 0.4 % of it.
-const SIZE_MIN: f64 = 1.0 / 256.0;
+/// near the origin is then 0.2 % of it.
+const SIZE_MIN: f64 = 1.0 / 128.0;
 /// Size up to which it is enlarged, in powers of two.
 const SIZE_ENLARGED: f64 = 16.0;
 /// Extent in metres, with the scene's cameras, above which a scene is reduced, in powers of two

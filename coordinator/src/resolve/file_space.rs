@@ -33,3 +33,27 @@ fn restore_positions(band: &mut Band, first: usize, space: &SpaceSpec) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depths_and_positions_go_back_and_nothing_else_does() {
+        let space = Some(SpaceSpec { origin: [1e6, 0.0, -2e6], exponent: 2 });
+        let aovs = vec![AovSpec::Normal, AovSpec::Depth, AovSpec::Position];
+        let spec = RenderSpec { aovs, space, ..RenderSpec::default() };
+        let channels = usize::from(spec.channels());
+        // Two pixels: one shows something, and one nothing.
+        let values = (0..channels).flat_map(|channel| [channel as f32, 0.0]).collect();
+        let mut band = Band { width: 1, height: 2, values };
+        restore(&mut band, &spec);
+        let of_first: Vec<f32> = band.values.iter().copied().step_by(2).collect();
+        assert_eq!(of_first[..6], [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], "beauty and normal");
+        assert_eq!(of_first[6..], [1.5, 1_000_001.75, 2.0, -1_999_997.75]);
+        assert!(band.values.iter().skip(1).step_by(2).all(|value| *value == 0.0));
+        let (before, own) = (band.values.clone(), RenderSpec { space: None, ..spec });
+        restore(&mut band, &own);
+        assert_eq!(band.values, before);
+    }
+}
