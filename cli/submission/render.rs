@@ -9,7 +9,7 @@ use tessera_node::import::{ImportLimits, ImportedScene, Importer};
 use tessera_node::{choice, light_units};
 use tessera_protocol::job::{
     AovSpec, ApertureSpec, AssetFile, BladesSpec, CameraSpec, ChoiceSpec, EnvironmentSpec,
-    FocusSpec, FormatSpec, LensSpec, RenderSpec, SpaceSpec, ToneMapSpec,
+    FocusSpec, FormatSpec, LensSpec, LookAtSpec, RenderSpec, SpaceSpec, ToneMapSpec,
 };
 use tessera_protocol::limits::NAME_MAX;
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, JobKind, JobSpec, RawJobSpec, SpecError};
@@ -133,7 +133,7 @@ fn camera_aspect(picture: &PictureArgs) -> Result<Option<f64>, CliError> {
         CameraSpec::Named(name) => CameraChoice::Named(name),
         CameraSpec::Index(index) => CameraChoice::Index(index),
         CameraSpec::Default => CameraChoice::Default,
-        CameraSpec::LookAt { .. } => return Ok(None),
+        CameraSpec::LookAt(_) => return Ok(None),
     };
     match tessera_scenes::camera_aspect(&picture.scene, scene.as_ref(), &choice) {
         Err(SceneError::Camera { problem }) => {
@@ -204,7 +204,7 @@ pub(crate) fn job(
         time_secs: picture.time,
         clamp: picture.clamp,
         exr_depth: picture.exr_depth.0,
-        space: options.space,
+        space: options.space.map(Box::new),
     };
     let name = options.name.unwrap_or_else(|| name_of(&picture.scene));
     let spec = JobSpec {
@@ -272,7 +272,8 @@ fn animations(picture: &PictureArgs) -> Vec<ChoiceSpec> {
 fn camera(picture: &PictureArgs) -> CameraSpec {
     if let (Some([eye, eye_rest]), Some([target, target_rest])) = (picture.eye, picture.target) {
         let (up, vfov_degrees) = (picture.up, picture.vfov);
-        return CameraSpec::LookAt { eye, target, up, vfov_degrees, eye_rest, target_rest };
+        let look = LookAtSpec { eye, target, up, vfov_degrees, eye_rest, target_rest };
+        return CameraSpec::LookAt(Box::new(look));
     }
     match &picture.camera {
         None => CameraSpec::Default,

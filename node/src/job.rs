@@ -145,8 +145,8 @@ pub(crate) fn load_options(spec: &RenderSpec) -> LoadOptions {
 
 /// Returns the space of the job's scene. Files that show places need one that the job says.
 fn space(spec: &RenderSpec) -> SpaceChoice {
-    match spec.space {
-        Some(SpaceSpec { origin, exponent }) => {
+    match spec.space.as_deref() {
+        Some(&SpaceSpec { origin, exponent }) => {
             SpaceChoice::Given(WorkingSpace { origin, exponent })
         }
         None if spec.shows_places() => SpaceChoice::Given(WorkingSpace::FILE),
@@ -160,14 +160,12 @@ pub(crate) fn camera_choice(spec: &RenderSpec) -> CameraChoice {
         CameraSpec::Default => CameraChoice::Default,
         CameraSpec::Named(name) => CameraChoice::Named(name.clone()),
         CameraSpec::Index(index) => CameraChoice::Index(*index),
-        CameraSpec::LookAt { eye, target, up, vfov_degrees, eye_rest, target_rest } => {
-            CameraChoice::LookAt {
-                eye: precise(eye, eye_rest),
-                target: precise(target, target_rest),
-                up: *up,
-                vfov_degrees: *vfov_degrees,
-            }
-        }
+        CameraSpec::LookAt(look) => CameraChoice::LookAt {
+            eye: precise(&look.eye, &look.eye_rest),
+            target: precise(&look.target, &look.target_rest),
+            up: look.up,
+            vfov_degrees: look.vfov_degrees,
+        },
     }
 }
 

@@ -18,14 +18,16 @@ pub(crate) struct Settled {
     pub(crate) extent: Extent,
 }
 
-/// Settles a scene in its working space, and puts that into `parts`. `place` returns the geometry
-/// and the places of cameras at time 0, and `translations` those of nodes in double precision,
-/// which a scene that is moved needs.
+/// Returns the geometry of a scene and the places of its cameras at time 0.
+pub(crate) type Place<'a> = &'a dyn Fn(&OwnedParts) -> Result<(Moment, Vec<Vec3>), SceneError>;
+
+/// Settles a scene in its working space, and puts that into `parts`. `translations` returns those
+/// of nodes in double precision, which a scene that is moved needs.
 pub(crate) fn settle(
     parts: &mut OwnedParts,
     choice: SpaceChoice,
     translations: &dyn Fn() -> Result<Vec<Option<Vec3>>, SceneError>,
-    place: &dyn Fn(&OwnedParts) -> Result<(Moment, Vec<Vec3>), SceneError>,
+    place: Place<'_>,
 ) -> Result<Settled, SceneError> {
     let mut is_sharp = false;
     let mut enter = |parts: &mut OwnedParts, space: WorkingSpace| {

@@ -10,7 +10,7 @@ mod raw;
 mod space;
 
 pub use asset::{AssetFile, is_confined_path};
-pub use camera::{ApertureSpec, BladesSpec, CameraSpec, FocusSpec, LensSpec};
+pub use camera::{ApertureSpec, BladesSpec, CameraSpec, FocusSpec, LensSpec, LookAtSpec};
 pub use choice::ChoiceSpec;
 pub use error::SpecError;
 pub use raw::RawJobSpec;
@@ -310,7 +310,7 @@ pub struct RenderSpec {
     pub exr_depth: ExrDepthSpec,
     /// Space in which kernels see the scene. None: nodes find it, or take the file's own where
     /// `aovs` have depth or position, since those need it here.
-    pub space: Option<SpaceSpec>,
+    pub space: Option<Box<SpaceSpec>>,
 }
 
 /// Layers that guide the denoiser, ascending.
@@ -614,7 +614,7 @@ fn check_view(render: &RenderSpec) -> Result<(), SpecError> {
         return wrong("clamp", format!("{clamp} is not in {CLAMP_MIN} to {CLAMP_MAX}"));
     }
     render.camera.check()?;
-    render.space.iter().try_for_each(SpaceSpec::check)?;
+    render.space.iter().try_for_each(|space| space.check())?;
     choice::check(render.shown_scene.as_ref(), &render.animations)?;
     if let Some(variant) =
         render.variant.as_ref().filter(|name| !(1..=NAME_MAX).contains(&name.len()))

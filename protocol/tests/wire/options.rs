@@ -3,8 +3,8 @@
 use tessera_protocol::job::options::{OPTIONS, away_from_default};
 use tessera_protocol::job::{
     AovSpec, ApertureSpec, AssetFile, BladesSpec, CameraSpec, ChoiceSpec, EnvironmentSpec,
-    ExrDepthSpec, FilterSpec, FocusSpec, FormatSpec, LensSpec, LightUnitsSpec, SpaceSpec,
-    ToneMapSpec,
+    ExrDepthSpec, FilterSpec, FocusSpec, FormatSpec, LensSpec, LightUnitsSpec, LookAtSpec,
+    SpaceSpec, ToneMapSpec,
 };
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, RenderSpec};
 
@@ -50,7 +50,9 @@ const CHANGES: [(&str, Change); 32] = [
     ("time_secs", |spec| spec.time_secs = Some(9)),
     ("clamp", |spec| spec.clamp = Some(4.0)),
     ("exr_depth", |spec| spec.exr_depth = ExrDepthSpec::Half),
-    ("space", |spec| spec.space = Some(SpaceSpec { origin: [1e5, 0.0, 0.5], exponent: -3 })),
+    ("space", |spec| {
+        spec.space = Some(Box::new(SpaceSpec { origin: [1e5, 0.0, 0.5], exponent: -3 }))
+    }),
 ];
 
 #[test]
@@ -117,9 +119,8 @@ fn chosen_options_are_listed_by_name_and_value() {
     assert_eq!(words(clips), "animation Run, animation 2");
     let eye = |spec: &mut RenderSpec| {
         let (eye, target, up) = ([0.0, 1.0, 2.0], [0.0; 3], [0.0, 1.0, 0.0]);
-        let (eye_rest, target_rest) = ([0.0; 3], [0.0; 3]);
-        let vfov_degrees = 45.0;
-        spec.camera = CameraSpec::LookAt { eye, target, up, vfov_degrees, eye_rest, target_rest };
+        let look = LookAtSpec { eye, target, up, vfov_degrees: 45.0, ..LookAtSpec::default() };
+        spec.camera = CameraSpec::LookAt(Box::new(look));
     };
     assert_eq!(words(eye), "eye 0,1,2, target 0,0,0, up 0,1,0, vfov 45");
     assert_eq!(words(|spec| spec.camera = CameraSpec::Named("eye".into())), "camera eye");
