@@ -107,7 +107,7 @@ fn add_geometry(fields: &mut Fields, report: &SceneReport) {
         let scaled =
             if exponent == 0 { String::new() } else { format!("at 2^{exponent} its size") };
         let words: Vec<String> = [moved, scaled].into_iter().filter(|w| !w.is_empty()).collect();
-        let why = "as single precision needs it; files keep its own places and lengths";
+        let why = "for single precision; layers keep the file's metres";
         fields.add("rendered", format!("{}, {why}", words.join(", ")));
     }
 }

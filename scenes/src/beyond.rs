@@ -1,4 +1,5 @@
-//! Warnings of what is beyond single precision in a scene even in its working space. Moves nothing.
+//! Warnings of what cannot be seen in a scene: what is beyond single precision even in its working
+//! space, or that there is nothing. Moves nothing.
 
 use crate::loaded::OwnedParts;
 use crate::math::{Vec3, length, narrow, sub, widen};
@@ -23,6 +24,9 @@ const THING_DISTANCE_MAX: f64 = 2048.0;
 
 /// Adds a warning for each kind of thing that is beyond, with the first of them.
 pub(crate) fn warn(parts: &OwnedParts, settled: &Settled, warnings: &mut Warnings) {
+    if settled.moment.geometry.is_empty() {
+        warnings.add("the scene has no triangle; only the environment will be seen");
+    }
     warnings.extend(far_shapes(parts));
     warnings.extend(far_cameras(settled));
     if settled.extent.cameras.is_empty() {

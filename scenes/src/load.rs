@@ -34,9 +34,7 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let mut warnings = Warnings::default();
     let mut document = Document::open(&source)?;
     let extensions = extension::check(&document)?;
-    for extension in extensions.iter().filter(|extension| !extension.applied) {
-        warnings.add(format!("{} is ignored: {}", extension.name, extension.effect));
-    }
+    warnings.extend(extension::warnings(&extensions));
     document.read_buffers(&source)?;
     document.choose_scene(options.scene.as_ref())?;
     let document = document;
@@ -55,8 +53,7 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let lights = punctual::read_all(&document, options.lights)?;
     let shown_lights = shown_lights(&document, &forest, lights.len())?;
     let cameras = camera::shown(&document, &forest)?;
-    let file = document.file.clone();
-    let limits = options.limits.clone();
+    let (file, limits) = (document.file.clone(), options.limits.clone());
     let instancing = Instancing::default();
     let mut parts = OwnedParts { file, limits, forest, meshes, skins, materials, instancing };
     let emits = |material: &Material| emitter::emits(material, &textures);
@@ -75,18 +72,13 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let settled = settle(&mut parts, options.space, &precise, &moment)?;
     beyond::warn(&parts, &settled, &mut warnings);
     let first = Arc::new(settled.moment);
-    if first.geometry.is_empty() {
-        warnings.add("the scene has no triangle; only the environment will be seen");
-    }
-    let lighting = Lighting {
-        punctual: shown_lights.iter().map(|(_, light)| &lights[*light]).collect(),
-        emitters: &first.emitters,
-        environment: &environment,
-        radius: f64::from(bounding_sphere(&first.geometry).1) / parts.forest.space.factor(),
-    };
-    lighting.units_hint(options.lights).into_iter().for_each(|hint| warnings.add(hint));
+    let punctual = shown_lights.iter().map(|(_, light)| &lights[*light]).collect();
+    let radius = f64::from(bounding_sphere(&first.geometry).1) / parts.forest.space.factor();
+    let lighting =
+        Lighting { punctual, emitters: &first.emitters, environment: &environment, radius };
+    warnings.extend(lighting.units_hint(options.lights));
     let is_animated = is_geometry_animated(&parts, &clips);
-    let media = layered.media.into_iter().map(|m| medium::within(m, &parts.forest.space)).collect();
+    let media = medium::all_within(layered.media, &parts.forest.space);
     let mut scene = LoadedScene {
         parts,
         clips,

@@ -58,13 +58,14 @@ impl Layered {
     }
 }
 
-/// Returns a medium as kernels see it in a working space: what a metre of the file absorbs is
+/// Returns media as kernels see them in a working space: what a metre of the file absorbs is
 /// absorbed over its length there.
-pub(crate) fn within(medium: Medium, space: &WorkingSpace) -> Medium {
-    let within = |absorption: f32| (f64::from(absorption) / space.factor()) as f32;
-    // Even where all light is absorbed at once, it is by a number.
-    let absorption = medium.absorption.map(|value| within(value).min(f32::MAX));
-    Medium { absorption, ..medium }
+pub(crate) fn all_within(mut media: Vec<Medium>, space: &WorkingSpace) -> Vec<Medium> {
+    for absorption in media.iter_mut().flat_map(|medium| &mut medium.absorption) {
+        // Even where all light is absorbed at once, it is by a number.
+        *absorption = ((f64::from(*absorption) / space.factor()) as f32).min(f32::MAX);
+    }
+    media
 }
 
 /// The priority that a material's `extras` give its medium, 0 by default.
