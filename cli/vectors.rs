@@ -81,6 +81,24 @@ pub fn parse_vector(text: &str) -> Result<[f32; 3], ValueError> {
     if parts.next().is_some() { Err(wrong()) } else { Ok(vector) }
 }
 
+/// Magnitude from which coordinates keep more digits than single precision has: 4 km, where it has
+/// steps of half a millimetre.
+const FAR: f64 = 4096.0;
+
+/// Three finite numbers, `X,Y,Z`: a point that may be far away. What single precision leaves of it
+/// is beside it.
+pub fn parse_point(text: &str) -> Result<[[f32; 3]; 2], ValueError> {
+    let near = parse_vector(text)?;
+    let mut rest = [0.0; 3];
+    for ((part, near), rest) in text.split(',').zip(near).zip(&mut rest) {
+        let precise: f64 = part.trim().parse().map_err(|_| ValueError::Vector(text.to_owned()))?;
+        if precise.abs() >= FAR {
+            *rest = (precise - f64::from(near)) as f32;
+        }
+    }
+    Ok([near, rest])
+}
+
 /// The linear colour of `#rrggbb`, which is sRGB-encoded.
 pub fn parse_color(text: &str) -> Result<[f32; 3], ValueError> {
     let wrong = || ValueError::Color(text.to_owned());

@@ -95,7 +95,8 @@ fn load(path: &Path, options: &Options) -> CheckedScene {
     let loaded = tessera_scenes::load(folder, name, &LoadOptions::default()).expect("a scene");
     let mut view = FlattenOptions::still(options.size.0, options.size.1);
     if let Some(eye) = options.eye {
-        let (target, up) = (options.target, [0.0, 1.0, 0.0]);
+        let (eye, target) = (eye.map(f64::from), options.target.map(f64::from));
+        let up = [0.0, 1.0, 0.0];
         view.camera = CameraChoice::LookAt { eye, target, up, vfov_degrees: 60.0 };
     }
     let flat = loaded.flatten(&view).expect("a frame");

@@ -2,7 +2,7 @@
 
 use super::exr_depth::ExrDepthArg;
 use super::time::parse_ttl;
-use crate::vectors::{EnvironmentArg, FrameSize, ValueError, parse_vector};
+use crate::vectors::{EnvironmentArg, FrameSize, ValueError, parse_point, parse_vector};
 use clap::Args;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -157,22 +157,22 @@ pub struct PictureArgs {
     #[arg(
         long,
         value_name = "X,Y,Z",
-        value_parser = point,
+        value_parser = far_point,
         allow_hyphen_values = true,
         requires = "target",
         help_heading = "Camera",
     )]
-    pub eye: Option<[f32; 3]>,
+    pub eye: Option<[[f32; 3]; 2]>,
     /// Point that your camera looks at
     #[arg(
         long,
         value_name = "X,Y,Z",
-        value_parser = point,
+        value_parser = far_point,
         allow_hyphen_values = true,
         requires = "eye",
         help_heading = "Camera",
     )]
-    pub target: Option<[f32; 3]>,
+    pub target: Option<[[f32; 3]; 2]>,
     /// Up direction of your camera
     #[arg(
         long,
@@ -329,6 +329,11 @@ fn crop(text: &str) -> Result<CropSpec, String> {
     parts().ok_or_else(|| {
         format!("`{text}` is not a crop in pixels; write it as X,Y,WxH, for example 100,50,640x360")
     })
+}
+
+/// A point, and what single precision leaves of it.
+fn far_point(text: &str) -> Result<[[f32; 3]; 2], ValueError> {
+    parse_point(text)
 }
 
 fn point(text: &str) -> Result<[f32; 3], ValueError> {

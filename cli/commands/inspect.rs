@@ -10,7 +10,8 @@ use std::fmt::Write as _;
 use tessera_node::device::SceneMemory;
 use tessera_node::import::ImportedScene;
 use tessera_scenes::{
-    AnimationReport, CameraChoice, CameraReport, FlattenOptions, LightUnits, SceneReport, rate_name,
+    AnimationReport, CameraChoice, CameraReport, FlattenOptions, LightUnits, SceneReport,
+    WorkingSpace, rate_name,
 };
 
 /// Output of `--json`.
@@ -96,6 +97,19 @@ fn add_geometry(fields: &mut Fields, report: &SceneReport) {
     }
     let [lower, upper] = [report.bounds_lower, report.bounds_upper].map(place);
     fields.add("bounds", format!("{lower} to {upper} m"));
+    let WorkingSpace { origin: [x, y, z], exponent } = report.space;
+    if report.space != WorkingSpace::FILE {
+        let moved = if report.space.origin == [0.0; 3] {
+            String::new()
+        } else {
+            format!("about ({x}, {y}, {z}) m")
+        };
+        let scaled =
+            if exponent == 0 { String::new() } else { format!("at 2^{exponent} its size") };
+        let words: Vec<String> = [moved, scaled].into_iter().filter(|w| !w.is_empty()).collect();
+        let why = "for single precision; layers keep the file's metres";
+        fields.add("rendered", format!("{}, {why}", words.join(", ")));
+    }
 }
 
 /// Materials, textures and lights.

@@ -3,7 +3,6 @@
 
 use super::job::{frames, metered};
 use super::watch::{detail_of, outcome};
-use crate::args::picture::PictureArgs;
 use crate::args::render::RenderArgs;
 use crate::client::Farm;
 use crate::error::{CliError, Status};
@@ -22,8 +21,8 @@ use std::sync::Arc;
 use std::time::Instant;
 use tessera_node::NodeStatus;
 use tessera_protocol::client::Progress;
-use tessera_protocol::job::FormatSpec;
 use tessera_protocol::job::options::{Chosen, OPTIONS, away_from_default};
+use tessera_protocol::job::{FormatSpec, SpaceSpec};
 use tessera_protocol::status::{FrameFile, FrameState, JobDetail};
 use tessera_protocol::{FrameNumber, JobId, JobSpec};
 use tessera_transport::FarmClient;
@@ -37,9 +36,10 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
     render::warn_of_formats(&args.picture, &outputs.formats, args.png16);
     let gathered = {
         let args = args.clone();
-        tokio::task::spawn_blocking(move || gather(&args.picture)).await
+        tokio::task::spawn_blocking(move || gather(&args)).await
     };
-    let (files, size) = gathered.map_err(|error| CliError::new(Status::Failure, error))??;
+    let (files, size, space) =
+        gathered.map_err(|error| CliError::new(Status::Failure, error))??;
     let options = JobOptions {
         name: None,
         priority: 50,
@@ -47,6 +47,7 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
         size,
         formats: outputs.formats.clone(),
         device_bytes: 0,
+        space,
     };
     let spec = render::job(&args.picture, options, &files)?;
 
@@ -69,10 +70,21 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
     Ok(Status::Done)
 }
 
-/// The files of the scene and the size of its frames. Blocks.
-fn gather(picture: &PictureArgs) -> Result<(SceneFiles, FrameSize), CliError> {
+/// The files of the scene, the size of its frames, and the space of the scene where the frames'
+/// files depend on it. Blocks.
+fn gather(args: &RenderArgs) -> Result<(SceneFiles, FrameSize, Option<SpaceSpec>), CliError> {
+    let picture = &args.picture;
     let files = SceneFiles::gather(&picture.scene, &picture.env)?;
-    Ok((files, render::frame_size(picture)?))
+    let size = render::frame_size(picture)?;
+    let space = match render::shows_places(picture) {
+        true => {
+            let options = render::load_options_of(picture);
+            let scene = render::load(&picture.scene, &options, args.import.limits())?;
+            render::space_of(&scene, picture)
+        }
+        false => None,
+    };
+    Ok((files, size, space))
 }
 
 /// Files to write, and their places.

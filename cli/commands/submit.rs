@@ -75,6 +75,7 @@ fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
         size,
         formats,
         device_bytes,
+        space: render::space_of(&scene, picture),
     };
     let spec = render::job(&args.picture, options, &files)?;
     Ok((spec, files))

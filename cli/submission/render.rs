@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use tessera_node::import::{ImportLimits, ImportedScene, Importer};
 use tessera_node::{choice, light_units};
 use tessera_protocol::job::{
-    ApertureSpec, AssetFile, BladesSpec, CameraSpec, ChoiceSpec, EnvironmentSpec, FocusSpec,
-    FormatSpec, LensSpec, RenderSpec, ToneMapSpec,
+    AovSpec, ApertureSpec, AssetFile, BladesSpec, CameraSpec, ChoiceSpec, EnvironmentSpec,
+    FocusSpec, FormatSpec, LensSpec, LookAtSpec, RenderSpec, SpaceSpec, ToneMapSpec,
 };
 use tessera_protocol::limits::NAME_MAX;
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, JobKind, JobSpec, RawJobSpec, SpecError};
-use tessera_scenes::{CameraChoice, EnvironmentSource, LoadOptions, SceneError};
+use tessera_scenes::{CameraChoice, EnvironmentSource, LoadOptions, SceneError, WorkingSpace};
 use tessera_transport::client::hash_file;
 
 /// Folder of the environment map among a job's files, beside the scene's own.
@@ -133,7 +133,7 @@ fn camera_aspect(picture: &PictureArgs) -> Result<Option<f64>, CliError> {
         CameraSpec::Named(name) => CameraChoice::Named(name),
         CameraSpec::Index(index) => CameraChoice::Index(index),
         CameraSpec::Default => CameraChoice::Default,
-        CameraSpec::LookAt { .. } => return Ok(None),
+        CameraSpec::LookAt(_) => return Ok(None),
     };
     match tessera_scenes::camera_aspect(&picture.scene, scene.as_ref(), &choice) {
         Err(SceneError::Camera { problem }) => {
@@ -158,6 +158,8 @@ pub(crate) struct JobOptions {
     pub(crate) formats: Vec<FormatSpec>,
     /// Bytes that a device must hold, as predicted; 0: unknown.
     pub(crate) device_bytes: u64,
+    /// Space of the scene, where files show places in it.
+    pub(crate) space: Option<SpaceSpec>,
 }
 
 /// The job of these options, checked.
@@ -210,6 +212,7 @@ pub(crate) fn job(
         exr_compression: picture.exr_compression.0,
         jpeg_quality: picture.jpeg_quality,
         look: picture.look.map(|look| look.0),
+        space: options.space.map(Box::new),
     };
     let name = options.name.unwrap_or_else(|| name_of(&picture.scene));
     let spec = JobSpec {
@@ -221,6 +224,19 @@ pub(crate) fn job(
     RawJobSpec::from(spec).check().map_err(|SpecError { field, problem, .. }| {
         CliError::new(Status::Usage, format!("--{field}: {problem}"))
     })
+}
+
+/// The space that a job has to say for a scene: None for one in its file's own, or where no file
+/// shows places in it.
+pub(crate) fn space_of(scene: &ImportedScene, picture: &PictureArgs) -> Option<SpaceSpec> {
+    let WorkingSpace { origin, exponent } = scene.report().space;
+    let is_own = scene.report().space == WorkingSpace::FILE;
+    (shows_places(picture) && !is_own).then_some(SpaceSpec { origin, exponent })
+}
+
+/// Whether files show depths or positions.
+pub(crate) fn shows_places(picture: &PictureArgs) -> bool {
+    picture.aov.iter().any(|aov| matches!(aov.0, AovSpec::Depth | AovSpec::Position))
 }
 
 /// Warns of options that no file of these formats shows.
@@ -265,8 +281,10 @@ fn animations(picture: &PictureArgs) -> Vec<ChoiceSpec> {
 }
 
 fn camera(picture: &PictureArgs) -> CameraSpec {
-    if let (Some(eye), Some(target)) = (picture.eye, picture.target) {
-        return CameraSpec::LookAt { eye, target, up: picture.up, vfov_degrees: picture.vfov };
+    if let (Some([eye, eye_rest]), Some([target, target_rest])) = (picture.eye, picture.target) {
+        let (up, vfov_degrees) = (picture.up, picture.vfov);
+        let look = LookAtSpec { eye, target, up, vfov_degrees, eye_rest, target_rest };
+        return CameraSpec::LookAt(Box::new(look));
     }
     match &picture.camera {
         None => CameraSpec::Default,

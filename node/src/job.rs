@@ -5,14 +5,14 @@ use std::sync::Arc;
 use tessera_layout::{Aov, PixelFilter, UnitParams};
 use tessera_protocol::job::{
     AovSpec, ApertureSpec, BladesSpec, CameraSpec, ChoiceSpec, EnvironmentSpec, FilterSpec,
-    FocusSpec, LensSpec, LightUnitsSpec,
+    FocusSpec, LensSpec, LightUnitsSpec, SPACE_EXPONENT_MAX, SpaceSpec,
 };
 use tessera_protocol::limits::{BLADES_MAX, BLADES_MIN, CHUNK_BYTES_MAX, TILE_EDGE_MAX};
 use tessera_protocol::node::{Assignment, Failure, SampleRange, Task, TileRect};
 use tessera_protocol::{ComputeSpec, FrameNumber, JobKind, RawJobSpec, RenderSpec};
 use tessera_scenes::{
     Aperture, Blades, CameraChoice, Choice, EnvironmentSource, FlattenOptions, Focus, Lens,
-    LightUnits, LoadOptions,
+    LightUnits, LoadOptions, SpaceChoice, WorkingSpace,
 };
 
 /// Checks a spec from the coordinator, like anything from outside.
@@ -140,7 +140,19 @@ pub(crate) fn load_options(spec: &RenderSpec) -> LoadOptions {
         variant: spec.variant.clone(),
         scene: spec.shown_scene.as_ref().map(choice),
         animations: spec.animations.iter().map(choice).collect(),
+        space: space(spec),
         ..LoadOptions::default()
+    }
+}
+
+/// Returns the space of the job's scene. Files that show places need one that the job says.
+fn space(spec: &RenderSpec) -> SpaceChoice {
+    match spec.space.as_deref() {
+        Some(&SpaceSpec { origin, exponent }) => {
+            SpaceChoice::Given(WorkingSpace { origin, exponent })
+        }
+        None if spec.shows_places() => SpaceChoice::Given(WorkingSpace::FILE),
+        None => SpaceChoice::Measured,
     }
 }
 
@@ -150,13 +162,18 @@ pub(crate) fn camera_choice(spec: &RenderSpec) -> CameraChoice {
         CameraSpec::Default => CameraChoice::Default,
         CameraSpec::Named(name) => CameraChoice::Named(name.clone()),
         CameraSpec::Index(index) => CameraChoice::Index(*index),
-        CameraSpec::LookAt { eye, target, up, vfov_degrees } => CameraChoice::LookAt {
-            eye: *eye,
-            target: *target,
-            up: *up,
-            vfov_degrees: *vfov_degrees,
+        CameraSpec::LookAt(look) => CameraChoice::LookAt {
+            eye: precise(&look.eye, &look.eye_rest),
+            target: precise(&look.target, &look.target_rest),
+            up: look.up,
+            vfov_degrees: look.vfov_degrees,
         },
     }
+}
+
+/// Returns a point whose coordinates are in two parts.
+fn precise(point: &[f32; 3], rest: &[f32; 3]) -> [f64; 3] {
+    std::array::from_fn(|axis| f64::from(point[axis]) + f64::from(rest[axis]))
 }
 
 fn lens(spec: LensSpec) -> Lens {
@@ -167,7 +184,7 @@ fn lens(spec: LensSpec) -> Lens {
         },
         focus: match spec.focus {
             FocusSpec::Distance(distance) => Focus::Distance(distance),
-            FocusSpec::Point(point) => Focus::Point(point),
+            FocusSpec::Point(point) => Focus::Point(point.map(f64::from)),
         },
         blades: spec.blades.map(|BladesSpec { count, rotation_degrees }| Blades {
             count: count.into(),
@@ -194,6 +211,10 @@ pub(crate) fn flatten_options(
     }
 }
 
+const _: () = assert!(
+    SPACE_EXPONENT_MAX == tessera_scenes::EXPONENT_MAX,
+    "a space that a job may say is one that importers know"
+);
 const _: () = assert!(
     BLADES_MIN as u32 == tessera_layout::BLADES_MIN
         && BLADES_MAX as u32 == tessera_layout::BLADES_MAX,
@@ -343,6 +364,7 @@ pub(crate) mod tests {
         ("animations", "[{\"Named\": \"Run\"}]"),
         ("shift", "[0.5, -0.25]"),
         ("crop", "{\"x\": 1, \"y\": 2, \"width\": 3, \"height\": 4}"),
+        ("space", "{\"origin\": [1.0, 2.0, 3.0], \"exponent\": 4}"),
     ];
 
     fn changed(field: &str) -> RenderSpec {

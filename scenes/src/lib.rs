@@ -9,6 +9,7 @@
 //! once, and transcendental functions come from the `libm` crate, so that every node flattens a
 //! scene to the same bits.
 
+mod beyond;
 pub mod bvh;
 mod camera;
 mod choice;
@@ -25,7 +26,9 @@ mod mesh;
 mod node;
 mod options;
 mod report;
+mod settle;
 mod texture;
+mod working_space;
 
 pub use camera::camera_aspect;
 pub use choice::Choice;
@@ -40,6 +43,7 @@ pub use options::{
 pub use report::{
     AnimationReport, CameraReport, ExtensionReport, SceneReport, TextureReport, rate_name,
 };
+pub use working_space::{EXPONENT_MAX, SpaceChoice, WorkingSpace};
 
 /// BLAKE3, in hexadecimal, of the sources of import, flattening and layout: scenes flattened by
 /// others may differ in a bit.

@@ -10,6 +10,7 @@ use crate::light::environment;
 use crate::light::units_hint::Lighting;
 use crate::light::{emitter, punctual};
 use crate::loaded::{HierarchyCache, LoadedScene, OwnedParts, bounding_sphere};
+use crate::material::medium;
 use crate::material::variant::Variants;
 use crate::node::animation::{self, Clip, FrameTime};
 use crate::node::{self, Forest, Node};
@@ -17,8 +18,9 @@ use crate::options::LoadOptions;
 use crate::report::SceneReport;
 use crate::report::collect;
 use crate::report::warning::Warnings;
+use crate::settle::settle;
 use crate::texture::TextureTable;
-use crate::{material, mesh};
+use crate::{beyond, material, mesh};
 use std::path::Path;
 use std::sync::Arc;
 use tessera_layout::Material;
@@ -32,9 +34,7 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let mut warnings = Warnings::default();
     let mut document = Document::open(&source)?;
     let extensions = extension::check(&document)?;
-    for extension in extensions.iter().filter(|extension| !extension.applied) {
-        warnings.add(format!("{} is ignored: {}", extension.name, extension.effect));
-    }
+    warnings.extend(extension::warnings(&extensions));
     document.read_buffers(&source)?;
     document.choose_scene(options.scene.as_ref())?;
     let document = document;
@@ -54,30 +54,32 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let lights = punctual::read_all(&document, options.lights)?;
     let shown_lights = shown_lights(&document, &forest, lights.len())?;
     let cameras = camera::shown(&document, &forest)?;
-    let file = document.file.clone();
-    let limits = options.limits.clone();
+    let (file, limits) = (document.file.clone(), options.limits.clone());
     let instancing = Instancing::default();
     let mut parts = OwnedParts { file, limits, forest, meshes, skins, materials, instancing };
     let emits = |material: &Material| emitter::emits(material, &textures);
     parts.instancing = Instancing::of(&parts.borrow(), emits, options.instanced_from)?;
     let is_lit = has_emitters(&parts, emits) || !shown_lights.is_empty();
     let environment = environment::read(&options.environment, is_lit, &source, &mut warnings)?;
-    let pose = animation::pose(&parts.forest, &clips, FrameTime::START);
-    let worlds = parts.forest.worlds(&pose.locals);
     let placed_lights =
         shown_lights.iter().filter(|(_, light)| lights[*light].is_placed()).count() as u32;
-    let first = Arc::new(parts.moment(&worlds, &pose.weights, &textures, placed_lights)?);
-    if first.geometry.is_empty() {
-        warnings.add("the scene has no triangle; only the environment will be seen");
-    }
-    let lighting = Lighting {
-        punctual: shown_lights.iter().map(|(_, light)| &lights[*light]).collect(),
-        emitters: &first.emitters,
-        environment: &environment,
-        radius: bounding_sphere(&first.geometry).1.into(),
+    let moment = |parts: &OwnedParts| {
+        let pose = animation::pose(&parts.forest, &clips, FrameTime::START);
+        let worlds = parts.forest.worlds(&pose.locals);
+        let moment = parts.moment(&worlds, &pose.weights, &textures, placed_lights)?;
+        Ok((moment, cameras.iter().map(|camera| worlds[camera.node].offset).collect()))
     };
-    lighting.units_hint(options.lights).into_iter().for_each(|hint| warnings.add(hint));
+    let precise = || document.translations(&source);
+    let settled = settle(&mut parts, options.space, &precise, &moment)?;
+    beyond::warn(&parts, &settled, &mut warnings);
+    let first = Arc::new(settled.moment);
+    let punctual = shown_lights.iter().map(|(_, light)| &lights[*light]).collect();
+    let radius = f64::from(bounding_sphere(&first.geometry).1) / parts.forest.space.factor();
+    let lighting =
+        Lighting { punctual, emitters: &first.emitters, environment: &environment, radius };
+    warnings.extend(lighting.units_hint(options.lights));
     let is_animated = is_geometry_animated(&parts, &clips);
+    let media = medium::all_within(layered.media, &parts.forest.space);
     let mut scene = LoadedScene {
         parts,
         clips,
@@ -86,7 +88,7 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
         shown_lights,
         textures,
         layers: Arc::new(layered.layers),
-        media: Arc::new(layered.media),
+        media: Arc::new(media),
         variants: variants.names,
         environment,
         still: (!is_animated).then(|| Arc::clone(&first)),

@@ -96,7 +96,8 @@ impl LoadedScene {
         };
         let geometry = &moment.geometry;
         let bounds = self.framed_bounds(geometry, &options.camera)?;
-        let camera = camera::resolve(&self.cameras, &worlds, options, bounds)?;
+        let space = &self.parts.forest.space;
+        let camera = camera::resolve((&self.cameras, &worlds), options, bounds, space)?;
         let (center, radius) = bounding_sphere(geometry);
         let (lights, light_choices) =
             self.lights(&worlds, &moment.emitters, options, f64::from(radius))?;
@@ -183,9 +184,10 @@ impl LoadedScene {
             if light.is_placed() != placed {
                 continue;
             }
-            let shown = light.place(&worlds[node]);
-            if !shown.position.iter().all(|coordinate| coordinate.is_finite()) {
-                return Err(self.parts.invalid_node(node, "its light stands beyond every float"));
+            let shown = light.place(&worlds[node], &self.parts.forest.space);
+            let numbers = shown.position.iter().chain(&shown.emission).chain([&shown.range]);
+            if !numbers.copied().all(f32::is_finite) {
+                return Err(self.parts.invalid_node(node, "its light is beyond every float"));
             }
             choices.push(light.choice(&shown, scene_radius));
             lights.push(shown);

@@ -3,6 +3,7 @@
 
 use crate::bvh::BuilderKind;
 use crate::choice::Choice;
+use crate::working_space::SpaceChoice;
 use serde::{Deserialize, Serialize};
 
 /// Smallest number of triangles in all copies of a mesh from which it is stored once. Smaller
@@ -129,6 +130,8 @@ pub struct LoadOptions {
     /// the frame: copies are placed in double precision and instances in single precision, so the
     /// bits differ.
     pub instanced_from: u64,
+    /// Space in which kernels see the scene.
+    pub space: SpaceChoice,
 }
 
 impl Default for LoadOptions {
@@ -141,6 +144,7 @@ impl Default for LoadOptions {
             animations: Vec::new(),
             limits: Limits::default(),
             instanced_from: INSTANCED_FROM,
+            space: SpaceChoice::default(),
         }
     }
 }
@@ -158,9 +162,9 @@ pub enum CameraChoice {
     /// A camera that the user places.
     LookAt {
         /// Position of the camera, in metres.
-        eye: [f32; 3],
+        eye: [f64; 3],
         /// Point that the camera looks at, in metres; not equal to `eye`.
-        target: [f32; 3],
+        target: [f64; 3],
         /// Direction that is up; need not be perpendicular to the view.
         up: [f32; 3],
         /// Vertical field of view, degrees in (0, 180).
@@ -210,7 +214,7 @@ pub enum Focus {
     Distance(f32),
     /// The plane through this point of the world, in metres. The point must be in front of the
     /// camera.
-    Point([f32; 3]),
+    Point([f64; 3]),
 }
 
 /// One frame's view of a scene.

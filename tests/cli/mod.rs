@@ -1,6 +1,7 @@
 //! The command line: statuses, words, files. What needs a farm of processes is in `tests/farm`.
 
 mod doctor;
+mod far;
 mod local;
 mod mistakes;
 mod pictures;

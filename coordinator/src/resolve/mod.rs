@@ -14,6 +14,7 @@ mod band;
 mod denoise;
 pub(crate) mod error;
 mod exr_file;
+mod file_space;
 mod frame;
 mod jpeg;
 mod meter;
@@ -151,7 +152,8 @@ fn write_rows(
             if let Some(channel) = coverage {
                 alpha::settle(&mut band, channel, frame.spec.denoise);
             }
-            let band = cut.push(band);
+            let mut band = cut.push(band);
+            file_space::restore(&mut band, frame.spec);
             hash_pixels(&mut pixels, &band);
             if let Some(rows) = exr.as_deref_mut() {
                 rows.push(&band)?;

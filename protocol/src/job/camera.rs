@@ -14,16 +14,27 @@ pub enum CameraSpec {
     /// A camera of the scene, by its position among the cameras.
     Index(u32),
     /// A camera that the user places.
-    LookAt {
-        /// Position of the camera, in metres.
-        eye: [f32; 3],
-        /// Point that the camera looks at, in metres.
-        target: [f32; 3],
-        /// Direction that is up in the picture.
-        up: [f32; 3],
-        /// Vertical field of view, degrees in (0, 180).
-        vfov_degrees: f32,
-    },
+    LookAt(Box<LookAtSpec>),
+}
+
+/// A camera that the user places.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LookAtSpec {
+    /// Position of the camera, in metres.
+    pub eye: [f32; 3],
+    /// Point that the camera looks at, in metres.
+    pub target: [f32; 3],
+    /// Direction that is up in the picture.
+    pub up: [f32; 3],
+    /// Vertical field of view, degrees in (0, 180).
+    pub vfov_degrees: f32,
+    /// What single precision leaves of `eye`, to be added in double precision.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub eye_rest: [f32; 3],
+    /// What single precision leaves of `target`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub target_rest: [f32; 3],
 }
 
 /// Thin lens of a perspective camera.
@@ -80,11 +91,12 @@ impl CameraSpec {
     /// Checks that numbers are in their ranges and that a name is not empty or too long.
     pub(super) fn check(&self) -> Result<(), SpecError> {
         let finite = |v: &[f32; 3]| v.iter().all(|c| c.is_finite());
-        if let Self::LookAt { eye, target, up, vfov_degrees } = self {
-            if !finite(eye) || !finite(target) || !finite(up) {
+        if let Self::LookAt(look) = self {
+            let LookAtSpec { eye, target, up, vfov_degrees, eye_rest, target_rest } = &**look;
+            if ![eye, target, up, eye_rest, target_rest].into_iter().all(finite) {
                 return wrong("eye, target, up", "a coordinate is not finite");
             }
-            if eye == target {
+            if eye == target && eye_rest == target_rest {
                 return wrong("eye, target", "the camera stands on its target");
             }
             if !(*vfov_degrees > 0.0 && *vfov_degrees < 180.0) {
@@ -139,6 +151,10 @@ impl LensSpec {
             _ => Ok(()),
         }
     }
+}
+
+fn is_zero(rest: &[f32; 3]) -> bool {
+    *rest == [0.0; 3]
 }
 
 fn is_positive(value: f32) -> bool {

@@ -10,16 +10,18 @@ mod exr;
 pub mod options;
 mod part;
 mod raw;
+mod space;
 mod tiles;
 mod window;
 
 pub use asset::{AssetFile, is_confined_path};
-pub use camera::{ApertureSpec, BladesSpec, CameraSpec, FocusSpec, LensSpec};
+pub use camera::{ApertureSpec, BladesSpec, CameraSpec, FocusSpec, LensSpec, LookAtSpec};
 pub use choice::ChoiceSpec;
 pub use display::{JPEG_QUALITY_DEFAULT, LookSpec, ToneMapSpec};
 pub use error::SpecError;
 pub use exr::{ExrCompressionSpec, ExrDepthSpec, ExrLayerDepth, ExrLayerSpec};
 pub use raw::RawJobSpec;
+pub use space::{SPACE_EXPONENT_MAX, SpaceSpec};
 pub use tiles::TileGrid;
 pub use window::{CropSpec, Window};
 
@@ -317,6 +319,9 @@ pub struct RenderSpec {
     /// Whether the exposure is metered in the job's first frame and used for all of them. It
     /// replaces `exposure` once that frame is finished.
     pub auto_exposure: bool,
+    /// Space in which kernels see the scene. None: nodes find it, or take the file's own where
+    /// `aovs` have depth or position, since those need it here.
+    pub space: Option<Box<SpaceSpec>>,
 }
 
 /// Layers that guide the denoiser, ascending.
@@ -374,6 +379,7 @@ impl RenderSpec {
             exr_compression: ExrCompressionSpec::Zip,
             jpeg_quality: JPEG_QUALITY_DEFAULT,
             auto_exposure: false,
+            space: None,
         }
     }
 
@@ -384,6 +390,11 @@ impl RenderSpec {
         let has =
             |layer: &AovSpec| self.aovs.contains(layer) || self.denoise && GUIDES.contains(layer);
         all.into_iter().filter(has).collect()
+    }
+
+    /// Returns whether the job's files show lengths or places of the scene.
+    pub fn shows_places(&self) -> bool {
+        self.aovs.iter().any(|aov| matches!(aov, AovSpec::Depth | AovSpec::Position))
     }
 
     /// Returns the rounds in which each frame is sampled; None if every pixel has `spp` samples.
@@ -639,6 +650,7 @@ fn check_view(render: &RenderSpec) -> Result<(), SpecError> {
         return wrong("clamp", format!("{clamp} is not in {CLAMP_MIN} to {CLAMP_MAX}"));
     }
     render.camera.check()?;
+    render.space.iter().try_for_each(|space| space.check())?;
     choice::check(render.shown_scene.as_ref(), &render.animations)?;
     if let Some(variant) =
         render.variant.as_ref().filter(|name| !(1..=NAME_MAX).contains(&name.len()))

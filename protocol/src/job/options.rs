@@ -100,7 +100,7 @@ const CLAMPED: Warning =
     Warning { subject: "indirect light", treatment: "clamped at", result: "darker than the scene" };
 
 /// One row for each field of [`RenderSpec`], in their order.
-pub const OPTIONS: [RenderOption; 39] = [
+pub const OPTIONS: [RenderOption; 40] = [
     plain("scene", "", Effect::Film),
     plain("files", "", Effect::Film),
     row("environment", "env", Effect::Film),
@@ -147,6 +147,7 @@ pub const OPTIONS: [RenderOption; 39] = [
     row("exr_compression", "exr-compression", Effect::Finishing),
     row("jpeg_quality", "jpeg-quality", Effect::Finishing),
     row("auto_exposure", "exposure", Effect::Finishing),
+    plain("space", "", Effect::FilmAndFinishing),
 ];
 
 /// An option of a job that is not at its default, with its value.

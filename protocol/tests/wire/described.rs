@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use tessera_protocol::compute::{Argument, ArgumentValue, ComputeSpec, Number};
 use tessera_protocol::job::described::{decode_job, encode_job};
 use tessera_protocol::job::{
-    ApertureSpec, BladesSpec, CameraSpec, EnvironmentSpec, FocusSpec, LensSpec,
+    ApertureSpec, BladesSpec, CameraSpec, EnvironmentSpec, FocusSpec, LensSpec, LookAtSpec,
 };
 use tessera_protocol::{JobKind, JobSpec, RawJobSpec, RenderSpec, encode};
 
@@ -105,12 +105,14 @@ fn every_float_keeps_its_bits() {
             blades: Some(BladesSpec { count: 5, rotation_degrees: next() }),
             sensor_width_mm: Some(next()),
         };
-        let camera = CameraSpec::LookAt {
+        let camera = CameraSpec::LookAt(Box::new(LookAtSpec {
             eye: [next(), next(), next()],
             target: [next(), next(), next()],
             up: [next(), next(), next()],
             vfov_degrees: next(),
-        };
+            eye_rest: [next(), 1.0, 0.0],
+            target_rest: [0.0; 3],
+        }));
         let mut render = RenderSpec {
             environment: EnvironmentSpec::Constant([next(), next(), next()]),
             environment_intensity: next(),

@@ -4,7 +4,7 @@ use tessera_protocol::job::options::{OPTIONS, away_from_default};
 use tessera_protocol::job::{
     AovSpec, ApertureSpec, AssetFile, BladesSpec, CameraSpec, ChoiceSpec, CropSpec,
     EnvironmentSpec, ExrCompressionSpec, ExrDepthSpec, ExrLayerDepth, ExrLayerSpec, FilterSpec,
-    FocusSpec, FormatSpec, LensSpec, LightUnitsSpec, LookSpec, ToneMapSpec,
+    FocusSpec, FormatSpec, LensSpec, LightUnitsSpec, LookAtSpec, LookSpec, SpaceSpec, ToneMapSpec,
 };
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, RenderSpec};
 
@@ -12,7 +12,7 @@ use tessera_protocol::{BlobHash, FrameNumber, FrameSet, RenderSpec};
 type Change = fn(&mut RenderSpec);
 
 /// One change for each field.
-const CHANGES: [(&str, Change); 39] = [
+const CHANGES: [(&str, Change); 40] = [
     ("scene", |spec| spec.scene = "b.gltf".into()),
     ("files", |spec| {
         let (path, hash) = ("a.gltf".to_owned(), BlobHash([7; 32]));
@@ -61,6 +61,9 @@ const CHANGES: [(&str, Change); 39] = [
     ("exr_compression", |spec| spec.exr_compression = ExrCompressionSpec::Piz),
     ("jpeg_quality", |spec| spec.jpeg_quality = 75),
     ("auto_exposure", |spec| spec.auto_exposure = true),
+    ("space", |spec| {
+        spec.space = Some(Box::new(SpaceSpec { origin: [1e5, 0.0, 0.5], exponent: -3 }))
+    }),
 ];
 
 #[test]
@@ -137,7 +140,8 @@ fn chosen_options_are_listed_by_name_and_value() {
     assert_eq!(words(layers), "exr-depth beauty=float,depth=half");
     let eye = |spec: &mut RenderSpec| {
         let (eye, target, up) = ([0.0, 1.0, 2.0], [0.0; 3], [0.0, 1.0, 0.0]);
-        spec.camera = CameraSpec::LookAt { eye, target, up, vfov_degrees: 45.0 };
+        let look = LookAtSpec { eye, target, up, vfov_degrees: 45.0, ..LookAtSpec::default() };
+        spec.camera = CameraSpec::LookAt(Box::new(look));
     };
     assert_eq!(words(eye), "eye 0,1,2, target 0,0,0, up 0,1,0, vfov 45");
     assert_eq!(words(|spec| spec.camera = CameraSpec::Named("eye".into())), "camera eye");

@@ -146,17 +146,21 @@ fn crops_of_many_units_are_refused() {
 
 #[test]
 fn cameras_lenses_and_light_are_finite() {
-    let look = |eye: [f32; 3], vfov_degrees| CameraSpec::LookAt {
-        eye,
-        target: [0.0; 3],
-        up: [0.0, 1.0, 0.0],
-        vfov_degrees,
+    let look = |eye: [f32; 3], vfov_degrees| {
+        let up = [0.0, 1.0, 0.0];
+        CameraSpec::LookAt(Box::new(LookAtSpec { eye, up, vfov_degrees, ..LookAtSpec::default() }))
     };
     assert_eq!(named(|spec| spec.camera = look([f32::NAN, 0.0, 0.0], 45.0)), "eye, target, up");
     assert_eq!(named(|spec| spec.camera = look([0.0; 3], 45.0)), "eye, target");
     for vfov in [0.0, 180.0, f32::NAN] {
         assert_eq!(named(|spec| spec.camera = look([1.0; 3], vfov)), "vfov");
     }
+    let far = |x| LookAtSpec { eye: [1.0; 3], eye_rest: [x, 0.0, 0.0], ..LookAtSpec::default() };
+    let camera = |x| CameraSpec::LookAt(Box::new(far(x)));
+    assert_eq!(named(|spec| spec.camera = camera(f32::NAN)), "eye, target, up");
+    let space = |x, exponent| Some(Box::new(SpaceSpec { origin: [x, 0.0, 0.0], exponent }));
+    assert_eq!(named(|spec| spec.space = space(f64::NAN, 0)), "space");
+    assert_eq!(named(|spec| spec.space = space(0.0, 101)), "space");
     assert_eq!(named(|spec| spec.camera = CameraSpec::Named(String::new())), "camera");
     for variant in [String::new(), "x".repeat(NAME_MAX + 1)] {
         assert_eq!(named(|spec| spec.variant = Some(variant)), "variant");

@@ -22,12 +22,12 @@ pub(crate) fn render() -> RenderSpec {
 pub(crate) fn render_otherwise() -> RenderSpec {
     RenderSpec {
         environment: EnvironmentSpec::Map { path: "sky.hdr".into() },
-        camera: CameraSpec::LookAt {
+        camera: CameraSpec::LookAt(Box::new(LookAtSpec {
             eye: [0.0, 1.0, 2.0],
-            target: [0.0; 3],
             up: [0.0, 1.0, 0.0],
             vfov_degrees: 45.0,
-        },
+            ..LookAtSpec::default()
+        })),
         lens: Some(LensSpec {
             aperture: ApertureSpec::FStop(2.8),
             focus: FocusSpec::Point([0.5, 1.0, -2.0]),

@@ -11,6 +11,7 @@ use crate::error::SceneError;
 use crate::math::{Affine, Vec3, add, cross, dot, length, normalize, scale, sub, widen};
 use crate::node::{self, Forest};
 use crate::options::{Aperture, Blades, CameraChoice, FlattenOptions, Focus, Lens, Limits};
+use crate::working_space::WorkingSpace;
 use gltf::json::camera::Type;
 use gltf::json::validation::Checked;
 use std::path::Path;
@@ -31,6 +32,22 @@ pub(crate) enum Projection {
     Perspective { vfov: f64, near: f32, far: f32 },
     /// Half the height in metres.
     Orthographic { half_height: f64, near: f32, far: f32 },
+}
+
+impl Projection {
+    /// Returns the projection with the lengths of a working space.
+    fn within(self, space: &WorkingSpace) -> Self {
+        match self {
+            Self::Perspective { vfov, near, far } => {
+                Self::Perspective { vfov, near: space.length(near), far: space.length(far) }
+            }
+            Self::Orthographic { half_height, near, far } => Self::Orthographic {
+                half_height: half_height * space.factor(),
+                near: space.length(near),
+                far: space.length(far),
+            },
+        }
+    }
 }
 
 /// A camera of the file.
@@ -128,28 +145,30 @@ fn check(projection: Projection) -> Result<(), String> {
     }
 }
 
-/// Returns the camera of a frame, in a scene with the bounds `lower` and `upper`.
+/// Returns the camera of a frame, in a scene with the bounds `lower` and `upper`. Nodes and
+/// bounds are in the working space; options are not.
 pub(crate) fn resolve(
-    shown: &[ShownCamera],
-    worlds: &[Affine],
+    (shown, worlds): (&[ShownCamera], &[Affine]),
     options: &FlattenOptions,
     bounds: (Vec3, Vec3),
+    space: &WorkingSpace,
 ) -> Result<Camera, SceneError> {
     let wrong = |problem: String| SceneError::Camera { problem };
     if options.width == 0 || options.height == 0 {
         return Err(wrong(format!("a frame of {}x{} has no pixel", options.width, options.height)));
     }
     let (place, projection) = match (find(shown, &options.camera)?, &options.camera) {
-        (Some(camera), _) => (worlds[camera.node], camera.projection),
+        (Some(camera), _) => (worlds[camera.node], camera.projection.within(space)),
         (None, CameraChoice::LookAt { eye, target, up, vfov_degrees }) => {
             let vfov = f64::from(*vfov_degrees) * (std::f64::consts::PI / 180.0);
             let projection = Projection::Perspective { vfov, near: 0.0, far: f32::INFINITY };
             check(projection).map_err(wrong)?;
-            (look_at(widen(*eye), widen(*target), widen(*up)).map_err(wrong)?, projection)
+            let place = look_at(space.point(*eye), space.point(*target), widen(*up));
+            (place.map_err(wrong)?, projection)
         }
         (None, _) => frame_bounds(bounds, f64::from(options.width) / f64::from(options.height)),
     };
-    assemble(&place, projection, options).map_err(wrong)
+    assemble(&place, projection, options, space).map_err(wrong)
 }
 
 /// Finds the chosen camera of the scene. None if the choice is none of its cameras.
@@ -235,6 +254,7 @@ fn assemble(
     place: &Affine,
     projection: Projection,
     options: &FlattenOptions,
+    space: &WorkingSpace,
 ) -> Result<Camera, String> {
     let aspect = f64::from(options.width) / f64::from(options.height);
     // Nodes can scale and shear. A camera keeps its view axis, then its up axis, and the handedness
@@ -262,8 +282,8 @@ fn assemble(
         kind: kind as u32,
         half_width: (half_height * aspect) as f32,
         half_height: half_height as f32,
-        lens_radius: lens.map_or(0.0, |lens| lens_radius(lens, half_height, aspect)),
-        focus_distance: lens.map_or(Ok(1.0), |lens| focus_distance(lens.focus, p, back))?,
+        lens_radius: lens.map_or(0.0, |lens| space.length(lens_radius(lens, half_height, aspect))),
+        focus_distance: lens.map_or(Ok(1.0), |lens| focus_distance(lens.focus, p, back, space))?,
         near,
         far,
         blades: 0,
@@ -335,12 +355,18 @@ fn with_blades(camera: Camera, blades: Blades) -> Result<Camera, String> {
     })
 }
 
-/// Returns the distance along the view axis from the camera to the plane of focus, in metres.
-fn focus_distance(focus: Focus, place: Vec3, back: Vec3) -> Result<f32, String> {
+/// Returns the distance along the view axis from the camera to the plane of focus, in the
+/// working space.
+fn focus_distance(
+    focus: Focus,
+    place: Vec3,
+    back: Vec3,
+    space: &WorkingSpace,
+) -> Result<f32, String> {
     match focus {
-        Focus::Distance(distance) => Ok(distance),
+        Focus::Distance(distance) => Ok(space.length(distance)),
         Focus::Point(point) => {
-            let distance = -dot(sub(point.map(f64::from), place), back);
+            let distance = -dot(sub(space.point(point), place), back);
             let [x, y, z] = point;
             match distance > 0.0 {
                 true => Ok(distance as f32),

@@ -86,6 +86,12 @@ pub(crate) fn check(document: &Document) -> Result<Vec<ExtensionReport>, SceneEr
         .collect())
 }
 
+/// Returns a warning for each extension that is not applied.
+pub(crate) fn warnings(extensions: &[ExtensionReport]) -> impl Iterator<Item = String> {
+    let ignored = extensions.iter().filter(|extension| !extension.applied);
+    ignored.map(|extension| format!("{} is ignored: {}", extension.name, extension.effect))
+}
+
 fn is_applied(name: &str) -> bool {
     APPLIED.contains(&name)
 }

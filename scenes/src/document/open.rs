@@ -7,7 +7,9 @@ use crate::document::draco::DecodedAccessors;
 use crate::document::leftover::Leftover;
 use crate::document::source::Source;
 use crate::error::SceneError;
+use crate::math::Vec3;
 use gltf::json::Root;
+use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -15,23 +17,26 @@ const GLB_MAGIC: &[u8; 4] = b"glTF";
 const GLB_CHUNK_JSON: u32 = 0x4E4F_534A;
 const GLB_CHUNK_BIN: u32 = 0x004E_4942;
 
+/// The numbers of a file's JSON that double precision counts for.
+#[derive(Deserialize)]
+struct PreciseRoot {
+    #[serde(default)]
+    nodes: Vec<PreciseNode>,
+}
+
+#[derive(Deserialize)]
+struct PreciseNode {
+    translation: Option<[f64; 3]>,
+    matrix: Option<[f64; 16]>,
+}
+
 impl Document {
     /// Reads only the main file.
     pub(crate) fn open(source: &Source) -> Result<Self, SceneError> {
         let file = source.main.clone();
         let bytes = source.read_main()?;
-        let (json, binary) = if bytes.starts_with(GLB_MAGIC) {
-            let problem = |problem| SceneError::Container { file: file.clone(), problem };
-            split_glb(&bytes).map_err(problem)?
-        } else {
-            if !looks_like_json(&bytes) {
-                let problem =
-                    "it begins neither with `glTF` nor with a JSON object; export it again".into();
-                return Err(SceneError::Container { file, problem });
-            }
-            (bytes.as_slice(), None)
-        };
-        let json = json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json);
+        let (json, binary) = split(&bytes)
+            .map_err(|problem| SceneError::Container { file: file.clone(), problem })?;
         source.budget.spend_json(json, &file)?;
         let not_json = |error: serde_json::Error| SceneError::Json {
             file: file.clone(),
@@ -108,6 +113,23 @@ impl Document {
         Ok(())
     }
 
+    /// Reads the translation of each node again, in double precision: the `gltf` crate rounds
+    /// numbers to single precision. None where a node has none.
+    pub(crate) fn translations(&self, source: &Source) -> Result<Vec<Option<Vec3>>, SceneError> {
+        let bytes = source.read_main()?;
+        let (json, _) = split(&bytes)
+            .map_err(|problem| SceneError::Container { file: self.file.clone(), problem })?;
+        let root: PreciseRoot = serde_json::from_slice(json).map_err(|error| SceneError::Json {
+            file: self.file.clone(),
+            problem: error.to_string(),
+        })?;
+        let translation = |node: PreciseNode| match node.matrix {
+            Some(matrix) => Some([matrix[12], matrix[13], matrix[14]]),
+            None => node.translation,
+        };
+        Ok(root.nodes.into_iter().map(translation).collect())
+    }
+
     fn check_version(&self) -> Result<(), SceneError> {
         let asset = &self.root.asset;
         let needed = asset.min_version.as_deref().unwrap_or(&asset.version);
@@ -157,6 +179,18 @@ fn aim_at_node(target: &mut Value) -> Option<()> {
     }
     *target = serde_json::json!({ "node": node, "path": path });
     Some(())
+}
+
+/// Returns the JSON of a file, and its binary chunk if it is a GLB.
+fn split(bytes: &[u8]) -> Result<(&[u8], Option<&[u8]>), String> {
+    let (json, binary) = if bytes.starts_with(GLB_MAGIC) {
+        split_glb(bytes)?
+    } else if looks_like_json(bytes) {
+        (bytes, None)
+    } else {
+        return Err("it begins neither with `glTF` nor with a JSON object; export it again".into());
+    };
+    Ok((json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json), binary))
 }
 
 fn looks_like_json(bytes: &[u8]) -> bool {

@@ -42,6 +42,17 @@ impl FlatGeometry {
         self.triangles.is_empty() && self.instances.is_empty()
     }
 
+    /// Returns the boxes of triangles and of instances.
+    pub(crate) fn boxes_of_things(&self) -> impl Iterator<Item = [[f32; 3]; 2]> {
+        let of_triangle = |triangle: &Triangle| {
+            let corners = [triangle.v0, triangle.v1, triangle.v2];
+            [f32::min, f32::max].map(|pick: fn(f32, f32) -> f32| {
+                std::array::from_fn(|k| pick(pick(corners[0][k], corners[1][k]), corners[2][k]))
+            })
+        };
+        self.triangles.iter().map(of_triangle).chain(self.boxes.iter().copied())
+    }
+
     /// Returns the number of triangles, with those of each instance.
     pub(crate) fn shown_triangles(&self) -> u64 {
         let instanced = self.instances.iter().map(|instance| u64::from(instance.triangle_count));
@@ -198,6 +209,7 @@ impl<'a> Parts<'a> {
         Placement {
             world: draw.world,
             joints: node.skin.map(|skin| joints[skin].as_slice()),
+            unmoved: self.forest.space.place(&Affine::IDENTITY),
             weights: weights[draw.node]
                 .as_deref()
                 .or(node.weights.as_deref())

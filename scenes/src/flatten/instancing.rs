@@ -159,6 +159,7 @@ fn hold(
         let placement = Placement {
             world: Affine { linear: Affine::IDENTITY.linear, offset: scale(center, -1.0) },
             joints: None,
+            unmoved: Affine::IDENTITY,
             weights: &[],
             material: surface.material,
             material_flags: flags_of(&parts.materials[surface.material as usize]),

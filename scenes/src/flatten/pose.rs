@@ -13,6 +13,8 @@ pub(crate) struct Placement<'a> {
     pub(crate) world: Affine,
     /// Map from mesh to world for each joint.
     pub(crate) joints: Option<&'a [Affine]>,
+    /// Map from mesh to world for vertices with a skin and without any weight.
+    pub(crate) unmoved: Affine,
     /// Weight of each morph target; missing ones are 0.
     pub(crate) weights: &'a [f64],
     /// Index of the material, and the flags that it gives to every triangle.
@@ -44,7 +46,7 @@ pub(crate) fn place(
         let own;
         let frame = match placement.joints.filter(|_| !geometry.influences.is_empty()) {
             Some(joints) => {
-                own = Frame::new(&blend(geometry, joints, vertex));
+                own = Frame::new(&blend(geometry, joints, vertex, &placement.unmoved));
                 mirrored.push(own.is_mirrored);
                 &own
             }
@@ -113,7 +115,7 @@ impl Frame {
 
 /// Returns the weighted sum of a vertex's joints. The weights are scaled to sum to one. A vertex
 /// without any weight stays where the file has it.
-fn blend(geometry: &Geometry, joints: &[Affine], vertex: usize) -> Affine {
+fn blend(geometry: &Geometry, joints: &[Affine], vertex: usize, unmoved: &Affine) -> Affine {
     let mut sum = Affine::ZERO;
     let mut total = 0.0;
     for (indices, weights) in &geometry.influences {
@@ -128,7 +130,7 @@ fn blend(geometry: &Geometry, joints: &[Affine], vertex: usize) -> Affine {
         }
     }
     if total <= 0.0 {
-        return Affine::IDENTITY;
+        return *unmoved;
     }
     let mut blended = Affine::ZERO;
     blended.accumulate(&sum, 1.0 / total);

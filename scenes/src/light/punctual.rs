@@ -5,6 +5,7 @@ use crate::document::Document;
 use crate::error::SceneError;
 use crate::math::{Affine, luminance, narrow, normalize, scale, widen};
 use crate::options::LightUnits;
+use crate::working_space::WorkingSpace;
 use serde::Deserialize;
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 use tessera_layout::{Light, LightBounds, LightChoice, LightKind, NONE};
@@ -99,17 +100,20 @@ fn read(document: &Document, index: usize, json: &LightJson) -> Result<Punctual,
 }
 
 impl Punctual {
-    /// Returns the light as its node places it. Scale changes neither brightness nor cone.
-    pub(crate) fn place(&self, world: &Affine) -> Light {
+    /// Returns the light as its node places it in the working space. The node's scale changes
+    /// neither brightness nor cone. The space's changes distances, whose squares light falls with.
+    pub(crate) fn place(&self, world: &Affine, space: &WorkingSpace) -> Light {
         let direction = normalize(scale(world.column(2), -1.0)).unwrap_or([0.0, 0.0, -1.0]);
         let spot_scale = 1.0 / (self.cos_inner - self.cos_outer).max(SPOT_COSINE_GAP_MIN);
         let is_spot = self.kind == LightKind::Spot;
+        let factor = space.factor();
+        let brightness = if self.is_placed() { factor * factor } else { 1.0 };
         Light {
             position: narrow(world.offset),
             kind: self.kind as u32,
             direction: narrow(direction),
-            range: self.range,
-            emission: self.emission,
+            range: space.length(self.range),
+            emission: self.emission.map(|value| (f64::from(value) * brightness) as f32),
             triangle: NONE,
             spot_scale: if is_spot { spot_scale as f32 } else { 0.0 },
             spot_offset: if is_spot { (-self.cos_outer * spot_scale) as f32 } else { 0.0 },
@@ -144,14 +148,17 @@ impl Punctual {
             emission: if is_spot { SPOT_MARGIN } else { FRAC_PI_2 },
             both_sides: false,
         };
-        LightChoice { power: self.power(scene_radius), bounds: self.is_placed().then_some(bounds) }
+        LightChoice {
+            power: self.power(placed, scene_radius),
+            bounds: self.is_placed().then_some(bounds),
+        }
     }
 
     /// Returns the estimated power. For a point it is the intensity over the whole sphere, and for
     /// a spot over half of the range between the cones. For a directional light it is the
-    /// irradiance over the scene's disk, with the radius `scene_radius` in metres.
-    fn power(&self, scene_radius: f64) -> f64 {
-        let emission = luminance(widen(self.emission));
+    /// irradiance over the scene's disk, with the radius `scene_radius` in the working space.
+    fn power(&self, placed: &Light, scene_radius: f64) -> f64 {
+        let emission = luminance(widen(placed.emission));
         match self.kind {
             LightKind::Spot => {
                 emission * 2.0 * PI * (1.0 - 0.5 * (self.cos_inner + self.cos_outer))

@@ -5,6 +5,7 @@ use crate::document::Document;
 use crate::error::SceneError;
 use crate::mesh::geometry::UvSets;
 use crate::report::warning::Warnings;
+use crate::working_space::WorkingSpace;
 use serde_json::{Map, Value};
 use tessera_layout::{Layers, MEDIA_MAX, Medium};
 
@@ -57,6 +58,16 @@ impl Layered {
         self.layers.push(layers);
         Ok(self.layers.len() as u32 - 1)
     }
+}
+
+/// Returns media as kernels see them in a working space: what a metre of the file absorbs is
+/// absorbed over its length there.
+pub(crate) fn all_within(mut media: Vec<Medium>, space: &WorkingSpace) -> Vec<Medium> {
+    for absorption in media.iter_mut().flat_map(|medium| &mut medium.absorption) {
+        // Even where all light is absorbed at once, it is by a number.
+        *absorption = ((f64::from(*absorption) / space.factor()) as f32).min(f32::MAX);
+    }
+    media
 }
 
 /// The priority that a material's `extras` give its medium, 0 by default.

@@ -5,6 +5,7 @@ pub(crate) mod animation;
 use crate::document::Document;
 use crate::error::SceneError;
 use crate::math::{Affine, Quat, Vec3, widen};
+use crate::working_space::WorkingSpace;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -73,6 +74,8 @@ pub(crate) struct Forest {
     /// The visible ones of them, in the same order. Hidden nodes still carry cameras, joints and
     /// their children.
     pub(crate) shown: Vec<usize>,
+    /// Space of the world transforms.
+    pub(crate) space: WorkingSpace,
 }
 
 #[derive(Deserialize)]
@@ -129,14 +132,15 @@ fn arrange(document: &Document, mut nodes: Vec<Node>) -> Result<Forest, SceneErr
         return Err(document.invalid(format!("nodes[{node}].children"), problem));
     }
     let in_scene = depth_first(document, &scene_roots(document, &nodes)?);
-    let mut forest = Forest { nodes, parents_first, in_scene, shown: Vec::new() };
+    let mut forest = Forest { nodes, parents_first, in_scene, ..Forest::default() };
     let hidden = forest.spread(read_hidden(document)?);
     forest.shown = forest.in_scene.iter().copied().filter(|node| !hidden[*node]).collect();
     Ok(forest)
 }
 
 impl Forest {
-    /// Returns the world transforms of all nodes, given each transform relative to the parent.
+    /// Returns the world transforms of all nodes in the working space, given each transform
+    /// relative to the parent.
     pub(crate) fn worlds(&self, locals: &[Local]) -> Vec<Affine> {
         let mut worlds = vec![Affine::IDENTITY; self.nodes.len()];
         for &index in &self.parents_first {
@@ -146,7 +150,23 @@ impl Forest {
                 None => local,
             };
         }
+        if self.space != WorkingSpace::FILE {
+            worlds.iter_mut().for_each(|world| *world = self.space.place(world));
+        }
         worlds
+    }
+
+    /// Gives nodes these translations, which have more digits than those that they have.
+    pub(crate) fn sharpen(&mut self, translations: Vec<Option<Vec3>>) {
+        for (node, precise) in self.nodes.iter_mut().zip(translations) {
+            let Some(precise) = precise.filter(|point| point.iter().all(|c| c.is_finite())) else {
+                continue;
+            };
+            match &mut node.local {
+                Local::Matrix(matrix) => matrix.offset = precise,
+                Local::Trs(trs) => trs.translation = precise,
+            }
+        }
     }
 
     /// Marks all nodes below marked ones: which nodes move when some do, or which are hidden.

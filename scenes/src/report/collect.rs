@@ -3,6 +3,7 @@
 use crate::camera::Projection;
 use crate::document::Document;
 use crate::loaded::{LoadedScene, Moment};
+use crate::math::{narrow, widen};
 use crate::node::animation::Clip;
 use crate::report::warning::{Warnings, shortened};
 use crate::report::{AnimationReport, CameraReport, ExtensionReport, SceneReport};
@@ -35,6 +36,8 @@ pub(crate) fn report(
     textures.iter_mut().for_each(|texture| texture.name = short(&texture.name));
     let root = &document.root;
     let geometry = &first.geometry;
+    let space = scene.parts.forest.space;
+    let in_file = |corner: [f32; 3]| narrow(space.file_point(widen(corner)));
     SceneReport {
         file: document.file.clone(),
         generator: short(root.asset.generator.as_deref().unwrap_or_default()),
@@ -68,8 +71,9 @@ pub(crate) fn report(
         light_units: Default::default(),
         emissive_triangles: first.emitters.len() as u64,
         environment: scene.environment.description.clone(),
-        bounds_lower: geometry.lower,
-        bounds_upper: geometry.upper,
+        bounds_lower: in_file(geometry.lower),
+        bounds_upper: in_file(geometry.upper),
+        space,
         animations: scene.clips.iter().take(LISTED_MAX).map(animation).collect(),
         geometry_animated: scene.still.is_none(),
         extensions,

@@ -4,6 +4,7 @@ pub(crate) mod collect;
 pub(crate) mod warning;
 
 use crate::options::{CameraChoice, LightUnits};
+use crate::working_space::WorkingSpace;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -102,6 +103,8 @@ pub struct SceneReport {
     pub emissive_triangles: u64,
     /// Description of the light from infinity.
     pub environment: String,
+    /// Space in which kernels see the scene. Bounds are in the file's own.
+    pub space: WorkingSpace,
     /// Lower corner of the bounds in metres at time 0.
     pub bounds_lower: [f32; 3],
     /// Upper corner of the bounds in metres at time 0.

@@ -35,6 +35,11 @@ impl Warnings {
         }
     }
 
+    /// Adds warnings.
+    pub(crate) fn extend(&mut self, texts: impl IntoIterator<Item = String>) {
+        texts.into_iter().for_each(|text| self.add(text));
+    }
+
     /// All of them.
     pub(crate) fn into_list(mut self) -> Vec<String> {
         if self.dropped > 0 {

@@ -16,3 +16,4 @@ mod library;
 mod media;
 mod support;
 mod variants;
+mod working_space;
