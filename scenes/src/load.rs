@@ -46,8 +46,7 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let textures = table.decode(&document, &source)?;
     let surfaces = (materials.as_slice(), &layered);
     let meshes = mesh::read_all(&document, surfaces, &variants, &options.limits, &mut warnings)?;
-    let skins = mesh::read_skins(&document)?;
-    mesh::check_joints(&document, &meshes, &skins)?;
+    let skins = mesh::read_skins(&document, &meshes)?;
     let target_count = |node: &Node| node.mesh.map_or(0, |mesh| meshes[mesh].target_count);
     let targets: Vec<usize> = forest.nodes.iter().map(target_count).collect();
     let clips = animation::read(&document, &targets, &options.animations, &mut warnings)?;

@@ -1,5 +1,6 @@
 //! The command line: statuses, words, files. What needs a farm of processes is in `tests/farm`.
 
+mod attributes;
 mod doctor;
 mod far;
 mod local;

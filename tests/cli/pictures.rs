@@ -60,7 +60,7 @@ fn layers_are_named_in_the_file() {
 }
 
 /// The channels of a frame, by name.
-pub(super) fn channels(folder: &Path, file: &str) -> std::collections::BTreeMap<String, Vec<f32>> {
+pub(crate) fn channels(folder: &Path, file: &str) -> std::collections::BTreeMap<String, Vec<f32>> {
     use exr::prelude::{FlatSamples, ReadChannels, ReadLayers};
     let reader = exr::prelude::read().no_deep_data().largest_resolution_level().all_channels();
     let image = reader

@@ -66,8 +66,8 @@ fn of_indices(bytes: &[u8], component: u32) -> Value {
 fn draco() -> Vec<Trap> {
     let file: Value = serde_json::from_str(DRACO).expect("a scene");
     let stream = |mesh: usize| {
-        let view = &file["meshes"][mesh]["primitives"][0]["extensions"]["KHR_draco_mesh_compression"]
-            ["bufferView"];
+        let extensions = &file["meshes"][mesh]["primitives"][0]["extensions"];
+        let view = &extensions["KHR_draco_mesh_compression"]["bufferView"];
         view.as_u64().expect("a view") as usize
     };
     let mut traps = vec![Trap::new("Draco: whole", DRACO).good()];

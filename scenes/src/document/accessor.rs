@@ -2,6 +2,7 @@
 //! interpret the numbers.
 
 use crate::document::Document;
+use crate::document::shape::Shape;
 use crate::error::SceneError;
 use gltf::json::accessor::{Accessor, ComponentType, Type};
 use gltf::json::validation::Checked;
@@ -21,23 +22,6 @@ impl<'a> Run<'a> {
     fn element(&self, index: usize) -> &'a [u8] {
         let start = index * self.stride;
         &self.bytes[start..start + self.size]
-    }
-}
-
-/// Numbers of an accessor, as its JSON describes them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
-    /// Elements.
-    pub(crate) count: usize,
-    pub(crate) component: ComponentType,
-    /// Components of an element.
-    pub(crate) components: usize,
-}
-
-impl Shape {
-    /// Returns the bytes of an element.
-    pub(crate) fn bytes(self) -> usize {
-        self.components * self.component.size()
     }
 }
 

@@ -9,13 +9,14 @@ pub(crate) mod extension;
 pub(crate) mod files;
 pub(crate) mod leftover;
 mod open;
+pub(crate) mod shape;
 pub(crate) mod source;
 pub(crate) mod uri;
 
 use crate::choice::Choice;
 use crate::document::budget::Budget;
 use crate::document::compression::view_json::CompressedViews;
-use crate::document::draco::DecodedAccessors;
+use crate::document::draco::decoded::DecodedAccessors;
 use crate::document::leftover::Leftover;
 use crate::document::source::Source;
 use crate::document::uri::Uri;

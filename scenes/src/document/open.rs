@@ -3,7 +3,7 @@
 
 use crate::document::Document;
 use crate::document::compression::view_json::CompressedViews;
-use crate::document::draco::DecodedAccessors;
+use crate::document::draco::decoded::DecodedAccessors;
 use crate::document::leftover::Leftover;
 use crate::document::source::Source;
 use crate::error::SceneError;

@@ -41,9 +41,9 @@ pub(crate) struct Instancing {
 }
 
 impl Instancing {
-    /// Chooses the meshes that are worth it. They are shown more than once in a colour, their copies
-    /// would have at least `from` triangles, and they have no skin, no morph targets and no light.
-    /// Fails if they exceed the limits.
+    /// Chooses the meshes that are worth it. They are shown more than once in a colour, their
+    /// copies would have at least `from` triangles, and they have no skin, no morph targets and no
+    /// light. Fails if they exceed the limits.
     pub(crate) fn of(
         parts: &Parts<'_>,
         emits: impl Fn(&Material) -> bool,

@@ -53,7 +53,8 @@ pub(crate) struct Skin {
 /// UV sets and way of making tangents.
 type GeometryKey = (String, UvSets, Option<TangentFrame>);
 
-/// What a material's tangents run along: the slot of the UVs, and the bits of the map that turns them.
+/// What a material's tangents run along: the slot of the UVs, and the bits of the map that turns
+/// them.
 type TangentFrame = (usize, Option<[u32; 4]>);
 
 /// Reads every mesh, each primitive with the material of the chosen variant. `materials` has the
@@ -122,7 +123,7 @@ pub(crate) fn read_all(
 }
 
 /// Reads every skin.
-pub(crate) fn read_skins(document: &Document) -> Result<Vec<Skin>, SceneError> {
+pub(crate) fn read_skins(document: &Document, meshes: &[Mesh]) -> Result<Vec<Skin>, SceneError> {
     let mut skins = Vec::with_capacity(document.root.skins.len());
     for (index, json) in document.root.skins.iter().enumerate() {
         let path = format!("skins[{index}]");
@@ -155,15 +156,12 @@ pub(crate) fn read_skins(document: &Document) -> Result<Vec<Skin>, SceneError> {
         };
         skins.push(Skin { joints, inverse_binds });
     }
+    check_joints(document, meshes, &skins)?;
     Ok(skins)
 }
 
 /// Checks that no vertex follows a joint that its skin does not have.
-pub(crate) fn check_joints(
-    document: &Document,
-    meshes: &[Mesh],
-    skins: &[Skin],
-) -> Result<(), SceneError> {
+fn check_joints(document: &Document, meshes: &[Mesh], skins: &[Skin]) -> Result<(), SceneError> {
     let nodes = document.root.nodes.iter();
     let pairs = nodes.filter_map(|node| Some((node.mesh?.value(), node.skin?.value())));
     for (mesh, skin) in pairs.collect::<BTreeSet<_>>() {

@@ -139,7 +139,10 @@ fn targets_of_equal_positions_keep_their_own_colors() {
     let mut file = triangle();
     let changes = [[-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]];
     let changes = changes.map(|change| add_floats(&mut file, "VEC3", 3, &change.repeat(3)));
-    let primitive = |change: usize| json!({ "attributes": { "POSITION": 0 }, "targets": [{ "COLOR_0": change }] });
+    let primitive = |change: usize| {
+        let targets = json!([{ "COLOR_0": change }]);
+        json!({ "attributes": { "POSITION": 0 }, "targets": targets })
+    };
     file["meshes"][0] =
         json!({ "primitives": [primitive(changes[0]), primitive(changes[1])], "weights": [1.0] });
     let flat = at(&load_json(&file).unwrap(), 0.0);
@@ -210,7 +213,10 @@ fn any_two_uv_sets_of_a_material_are_read() {
 
 #[test]
 fn equal_primitives_have_the_uv_sets_of_their_materials() {
-    let base = |set: u32| json!({ "pbrMetallicRoughness": { "baseColorTexture": { "index": 0, "texCoord": set } } });
+    let base = |set: u32| {
+        let texture = json!({ "index": 0, "texCoord": set });
+        json!({ "pbrMetallicRoughness": { "baseColorTexture": texture } })
+    };
     let mut file = six_uv_sets(base(2));
     file["materials"] = json!([base(2), base(3)]);
     let mut second = file["meshes"][0]["primitives"][0].clone();

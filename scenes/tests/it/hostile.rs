@@ -164,7 +164,7 @@ fn damaged_files_give_a_scene_or_an_error() {
 
 /// What each kind of file that draws nothing, or something else, is refused with.
 #[test]
-fn files_that_would_draw_something_else_are_refused_with_their_place() {
+fn files_that_would_draw_something_else_are_refused() {
     let mut file = triangle();
     file["meshes"][0]["primitives"] = json!([]);
     assert!(refusal(&file).contains("meshes[0].primitives: is empty"));
@@ -196,7 +196,7 @@ fn files_that_would_draw_something_else_are_refused_with_their_place() {
 }
 
 #[test]
-fn corners_that_are_no_whole_triangles_are_refused_with_their_place() {
+fn corners_that_are_no_whole_triangles_are_refused() {
     let of = |mode: u32, count: usize, indices: Option<&[u8]>| {
         let mut file = triangle();
         let places: Vec<f32> = (0..3 * count).map(|number| (number * number) as f32).collect();

@@ -4,10 +4,12 @@
 //! Decoding is `draco-core`'s. The accessors say before it begins how much may come out, and are
 //! compared with what does.
 
+pub(crate) mod decoded;
 mod values;
 
 use crate::document::Document;
-use crate::document::accessor::Shape;
+use crate::document::draco::decoded::{DecodedAccessors, Origin};
+use crate::document::shape::Shape;
 use crate::error::SceneError;
 use draco_core::{DecodeLimits, DecoderBuffer, ErrorKind, Mesh, MeshDecoder};
 use gltf::json::mesh::{Mode, Primitive};
@@ -33,13 +35,6 @@ struct DracoJson {
     /// Number of each attribute in the stream.
     attributes: BTreeMap<String, u32>,
 }
-
-/// Place of values: the stream's buffer view, and the attribute in it. None is the indices.
-type Origin = (usize, Option<u32>);
-
-/// Accessors that were decoded.
-#[derive(Debug, Default)]
-pub(crate) struct DecodedAccessors(BTreeMap<usize, (Origin, Vec<u8>)>);
 
 /// An accessor that a stream fills.
 struct Target {
@@ -83,11 +78,6 @@ impl DecodedAccessors {
             }
         }
         Ok(decoded)
-    }
-
-    /// Returns the bytes of an accessor, without gaps.
-    pub(crate) fn get(&self, accessor: usize) -> Option<&[u8]> {
-        self.0.get(&accessor).map(|(_, bytes)| bytes.as_slice())
     }
 
     /// Returns whether the content of a primitive is there already, because another one has the

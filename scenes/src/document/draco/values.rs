@@ -1,6 +1,6 @@
 //! Values of a decoded Draco mesh in the form of glTF's accessors. Decodes nothing.
 
-use crate::document::accessor::Shape;
+use crate::document::shape::Shape;
 use draco_core::{DataType, Mesh, PointAttribute, PointIndex};
 use gltf::json::accessor::ComponentType;
 
