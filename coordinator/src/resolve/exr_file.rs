@@ -1,7 +1,7 @@
-//! OpenEXR files: scene-linear Rec. 709, 32-bit float or 16-bit half by layer, compressed as chosen.
-//! The default layer is RGBA (A is 1), and AOVs are named layers. The layer `noisy` is the picture
-//! before denoising. In frames that are sampled in rounds, `samples` is the number of samples of
-//! each pixel.
+//! OpenEXR files: scene-linear Rec. 709, 32-bit float or 16-bit half by layer, compressed as
+//! chosen. The default layer is RGBA (A is 1), and AOVs are named layers. The layer `noisy` is the
+//! picture before denoising. In frames that are sampled in rounds, `samples` is the number of
+//! samples of each pixel.
 
 use super::band::{Band, Planes};
 use super::denoise;
@@ -70,8 +70,8 @@ impl ExrFile {
 }
 
 /// Returns the name of each channel, its precision, and the band's channel that it shows. None
-/// stands for 1 everywhere, because frames are opaque. EXR keeps channels in the byte order of their
-/// names.
+/// stands for 1 everywhere, because frames are opaque. EXR keeps channels in the byte order of
+/// their names.
 fn channels(spec: &RenderSpec) -> Vec<(String, ExrDepthSpec, Option<usize>)> {
     let mut channels = vec![("A".to_owned(), None)];
     for (index, name) in ["R", "G", "B"].into_iter().enumerate() {
