@@ -21,7 +21,7 @@ fn statuses_tell_failures_apart() {
     let cases: &[(&[&str], i32, &str)] = &[
         (&["paint"], 2, "unrecognized subcommand"),
         (&["render", &scene], 2, "--output"),
-        (&["render", &scene, "-o", "a.jpg"], 2, "neither .exr nor .png"),
+        (&["render", &scene, "-o", "a.bmp"], 2, "neither .exr, .png nor .jpg"),
         (&["render", &scene, "-o", "a.exr", "--size", "0x4"], 2, "frame size"),
         (&["render", &scene, "-o", "a.exr", "--size", "32768x32768"], 2, "more than"),
         (&["render", &scene, "-o", "a.exr", "--spp", "0"], 2, "--spp"),

@@ -8,7 +8,6 @@ const RUNS: &[(&str, &str)] = &[
     ("resize", "--domain 40x31 --channels 3 --arg filter=mitchell --chunk 500"),
     ("tonemap", "--domain 32x24 --channels 3 --arg curve=agx --arg exposure=1.5 --chunk 100"),
     ("tonemap", "--domain 32x24 --channels 3 --arg curve=pbr-neutral --chunk 200"),
-    ("tonemap", "--domain 32x24 --channels 3 --arg curve=filmic --chunk 300"),
     // Both passes: the second is over what the first has left in `5.npy`.
     (
         "denoise",
@@ -19,6 +18,7 @@ const RUNS: &[(&str, &str)] = &[
         "--domain 16x10 --channels 3 --input picture=5.npy --arg samples=6 --arg pass=second \
             --chunk 70",
     ),
+    ("tonemap", "--domain 32x24 --channels 3 --arg curve=filmic --chunk 300"),
 ];
 
 /// Arrays of a frame of 16 × 10 pixels, as `denoise` reads them: noise on a slope, before one wall.

@@ -1,8 +1,8 @@
-//! OpenEXR files: scene-linear Rec. 709, 32-bit float or 16-bit half by layer, compressed as chosen.
-//! The default layer is RGBA, premultiplied; A is 1 where the film has no coverage. AOVs are named
-//! layers. The layer `noisy` is the picture
-//! before denoising. In frames that are sampled in rounds, `samples` is the number of samples of
-//! each pixel. The display window is the frame, and the data window the crop with its overscan.
+//! OpenEXR files: scene-linear Rec. 709, 32-bit float or 16-bit half by layer, compressed as
+//! chosen. The default layer is RGBA, premultiplied; A is 1 where the film has no coverage. AOVs
+//! are named layers. The layer `noisy` is the picture before denoising. In frames that are sampled
+//! in rounds, `samples` is the number of samples of each pixel. The display window is the frame,
+//! and the data window the crop with its overscan.
 
 use super::band::{Band, Planes};
 use super::denoise;

@@ -33,9 +33,9 @@ TESSERA_FN float lattice_linear(float log, float first, float last) {
     return exp2_(fma_(log, last - first, first));
 }
 
-// `Value::at` at the point `log` of a lattice with `last` + 1 points along each axis. The corners of
-// the point's tetrahedron are passed when the coordinates rise to the cell's end, the one with the
-// largest rest first.
+// `Value::at` at the point `log` of a lattice with `last` + 1 points along each axis. The corners
+// of the point's tetrahedron are passed when the coordinates rise to the cell's end, the one with
+// the largest rest first.
 template <class Value>
 TESSERA_FN Color lattice_at(float last, const Color& log) {
     const float place[3] = {saturate_(log.r) * last, saturate_(log.g) * last,

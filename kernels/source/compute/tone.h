@@ -1,6 +1,6 @@
 // Built-in kernel `tonemap`: scene-linear Rec. 709 to linear display values in [0, 1], by the
-// curves that frames are written with, in 32 bits. The last step, the display's own curve, is a file format's:
-// a PNG has it, an array does not.
+// curves that frames are written with, in 32 bits. The last step, the display's own curve, is a
+// file format's: a PNG has it, an array does not.
 #pragma once
 
 #include "compute/agx.h"

@@ -1,8 +1,6 @@
 //! How display formats show scene-linear light.
 
 use super::error::{SpecError, wrong};
-use super::{FormatSpec, RenderSpec};
-use crate::ids::FrameNumber;
 use serde::{Deserialize, Serialize};
 
 /// Quality of JPEG files by default.
@@ -38,24 +36,20 @@ pub enum LookSpec {
     VeryLowContrast,
 }
 
-impl RenderSpec {
-    /// Returns the frame in which the exposure is metered, if it is. Files of other frames wait for
-    /// it.
-    pub fn metered_frame(&self) -> Option<FrameNumber> {
-        let is_shown = self.formats.iter().any(|format| *format != FormatSpec::Exr);
-        self.frames.iter().next().filter(|_| self.auto_exposure && is_shown)
-    }
-}
-
-pub(super) fn check(render: &RenderSpec) -> Result<(), SpecError> {
-    if render.look.is_some() && render.tone_map != ToneMapSpec::Agx {
+/// Checks a look with its tone map.
+pub(super) fn check_look(look: Option<LookSpec>, tone_map: ToneMapSpec) -> Result<(), SpecError> {
+    if look.is_some() && tone_map != ToneMapSpec::Agx {
         return wrong("look", "looks are for AgX alone: add --tone-map agx, or leave --look out");
     }
-    let quality = render.jpeg_quality;
+    Ok(())
+}
+
+/// Checks the quality of JPEG files, of a job that writes them or does not.
+pub(super) fn check_quality(quality: u8, has_files: bool) -> Result<(), SpecError> {
     if !(1..=100).contains(&quality) {
         return wrong("jpeg-quality", format!("{quality} is not in 1 to 100"));
     }
-    if quality != JPEG_QUALITY_DEFAULT && !render.formats.contains(&FormatSpec::Jpeg) {
+    if quality != JPEG_QUALITY_DEFAULT && !has_files {
         return wrong(
             "jpeg-quality",
             "it is for JPEG files, and this job writes none: add --format jpeg, or -o FILE.jpg",

@@ -1,7 +1,6 @@
 //! Options of EXR files: how exact each layer is, and how they are compressed.
 
 use super::error::{SpecError, wrong};
-use super::{AovSpec, FormatSpec, RenderSpec};
 use serde::{Deserialize, Serialize};
 
 /// Precision of values in an EXR file.
@@ -44,10 +43,10 @@ impl ExrLayerSpec {
     pub fn name(self) -> &'static str {
         match self {
             Self::Beauty => "beauty",
-            Self::Albedo => AovSpec::Albedo.name(),
-            Self::Normal => AovSpec::Normal.name(),
-            Self::Depth => AovSpec::Depth.name(),
-            Self::Position => AovSpec::Position.name(),
+            Self::Albedo => "albedo",
+            Self::Normal => "normal",
+            Self::Depth => "depth",
+            Self::Position => "position",
             Self::Noisy => "noisy",
             Self::Samples => "samples",
         }
@@ -55,23 +54,8 @@ impl ExrLayerSpec {
 
     /// Returns whether half precision is fine enough for what the layer shows: not for distances,
     /// positions and counts.
-    fn is_color(self) -> bool {
+    pub(super) fn is_color(self) -> bool {
         !matches!(self, Self::Depth | Self::Position | Self::Samples)
-    }
-
-    /// Returns what gives a job's files the layer, if they do not have it.
-    fn missing(self, render: &RenderSpec) -> Option<&'static str> {
-        let aov = |layer| !render.aovs.contains(&layer);
-        let (is_missing, option) = match self {
-            Self::Beauty => (false, ""),
-            Self::Albedo => (aov(AovSpec::Albedo), "--aov albedo"),
-            Self::Normal => (aov(AovSpec::Normal), "--aov normal"),
-            Self::Depth => (aov(AovSpec::Depth), "--aov depth"),
-            Self::Position => (aov(AovSpec::Position), "--aov position"),
-            Self::Noisy => (!render.denoise, "--denoise"),
-            Self::Samples => (render.noise.is_none(), "--noise"),
-        };
-        is_missing.then_some(option)
     }
 }
 
@@ -107,38 +91,40 @@ pub enum ExrCompressionSpec {
     B44a,
 }
 
-impl RenderSpec {
-    /// Returns the precision of a layer in EXR files.
-    pub fn exr_depth_of(&self, layer: ExrLayerSpec) -> ExrDepthSpec {
-        let chosen = self.exr_layers.iter().find(|chosen| chosen.layer == layer);
-        match chosen {
-            Some(chosen) => chosen.depth,
-            None if layer.is_color() => self.exr_depth,
-            None => ExrDepthSpec::Float,
-        }
-    }
+/// What a job asks of EXR files.
+pub(super) struct ExrChoices<'a> {
+    pub(super) depth: ExrDepthSpec,
+    pub(super) layers: &'a [ExrLayerDepth],
+    pub(super) compression: ExrCompressionSpec,
+    /// Whether the job writes any.
+    pub(super) has_files: bool,
 }
 
-pub(super) fn check(render: &RenderSpec) -> Result<(), SpecError> {
-    if !render.exr_layers.windows(2).all(|pair| pair[0].layer < pair[1].layer) {
+/// Checks the choices. `missing` returns what would give files a layer that they do not have.
+pub(super) fn check(
+    choices: &ExrChoices<'_>,
+    missing: impl Fn(ExrLayerSpec) -> Option<&'static str>,
+) -> Result<(), SpecError> {
+    let ExrChoices { depth, layers, compression, has_files } = choices;
+    if !layers.windows(2).all(|pair| pair[0].layer < pair[1].layer) {
         return wrong("exr-depth", "layers must be in order, each once");
     }
-    let missing = |of: &ExrLayerDepth| Some((of.layer.name(), of.layer.missing(render)?));
-    if let Some((layer, option)) = render.exr_layers.iter().find_map(missing) {
+    let missing = layers.iter().find_map(|of| Some((of.layer.name(), missing(of.layer)?)));
+    if let Some((layer, option)) = missing {
         let problem = format!("the files of this job have no layer {layer}: add {option}");
         return wrong("exr-depth", problem);
     }
-    if render.formats.contains(&FormatSpec::Exr) {
+    if *has_files {
         return Ok(());
     }
     let no_files = "EXR files, and this job writes none: add --format exr, or -o FILE.exr";
-    if render.exr_depth == ExrDepthSpec::Half {
+    if *depth == ExrDepthSpec::Half {
         return wrong("exr-depth", format!("half is for {no_files}"));
     }
-    if !render.exr_layers.is_empty() {
+    if !layers.is_empty() {
         return wrong("exr-depth", format!("layers are of {no_files}"));
     }
-    if render.exr_compression != ExrCompressionSpec::Zip {
+    if *compression != ExrCompressionSpec::Zip {
         return wrong("exr-compression", format!("it is for {no_files}"));
     }
     Ok(())

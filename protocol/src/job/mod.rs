@@ -31,6 +31,7 @@ use crate::ids::{BlobHash, FrameNumber};
 use crate::limits::*;
 use crate::rounds::{NOISE_MAX, NOISE_MIN, ROUND_TILE, ROUNDS_SPP_MIN, Rounds, TIME_SECS_MAX};
 use error::wrong;
+use exr::ExrChoices;
 use serde::{Deserialize, Serialize};
 
 /// Share of the farm that a job gets by default.
@@ -443,6 +444,38 @@ impl RenderSpec {
         Some(3 + layers[..place].iter().map(|before| before.channels()).sum::<u8>())
     }
 
+    /// Returns the frame in which the exposure is metered, if it is. Files of other frames wait for
+    /// it.
+    pub fn metered_frame(&self) -> Option<FrameNumber> {
+        let is_shown = self.formats.iter().any(|format| *format != FormatSpec::Exr);
+        self.frames.iter().next().filter(|_| self.auto_exposure && is_shown)
+    }
+
+    /// Returns the precision of a layer in EXR files.
+    pub fn exr_depth_of(&self, layer: ExrLayerSpec) -> ExrDepthSpec {
+        let chosen = self.exr_layers.iter().find(|chosen| chosen.layer == layer);
+        match chosen {
+            Some(chosen) => chosen.depth,
+            None if layer.is_color() => self.exr_depth,
+            None => ExrDepthSpec::Float,
+        }
+    }
+
+    /// Returns the option that gives files a layer; None if they have it.
+    fn option_of_missing(&self, layer: ExrLayerSpec) -> Option<&'static str> {
+        let aov = |aov| self.aovs.contains(&aov);
+        let (is_there, option) = match layer {
+            ExrLayerSpec::Beauty => (true, ""),
+            ExrLayerSpec::Albedo => (aov(AovSpec::Albedo), "--aov albedo"),
+            ExrLayerSpec::Normal => (aov(AovSpec::Normal), "--aov normal"),
+            ExrLayerSpec::Depth => (aov(AovSpec::Depth), "--aov depth"),
+            ExrLayerSpec::Position => (aov(AovSpec::Position), "--aov position"),
+            ExrLayerSpec::Noisy => (self.denoise, "--denoise"),
+            ExrLayerSpec::Samples => (self.noise.is_some(), "--noise"),
+        };
+        (!is_there).then_some(option)
+    }
+
     /// Returns the hash of everything that a prepared scene depends on: its files, but not size,
     /// samples or frames. Nodes cache by it.
     pub fn scene_hash(&self) -> BlobHash {
@@ -684,7 +717,16 @@ fn check_output(render: &RenderSpec) -> Result<(), SpecError> {
     if render.formats.is_empty() {
         return wrong("format", "no format at all");
     }
-    exr::check(render)?;
+    let has = |format| render.formats.contains(&format);
+    let exr = ExrChoices {
+        depth: render.exr_depth,
+        layers: &render.exr_layers,
+        compression: render.exr_compression,
+        has_files: has(FormatSpec::Exr),
+    };
+    exr::check(&exr, |layer| render.option_of_missing(layer))?;
+    display::check_look(render.look, render.tone_map)?;
+    display::check_quality(render.jpeg_quality, has(FormatSpec::Jpeg))?;
     let mut extensions: Vec<&str> =
         render.formats.iter().map(|format| format.extension()).collect();
     extensions.sort_unstable();
@@ -694,5 +736,5 @@ fn check_output(render: &RenderSpec) -> Result<(), SpecError> {
     if !(-64.0..=64.0).contains(&render.exposure) {
         return wrong("exposure", format!("{} is not in -64 to 64 stops", render.exposure));
     }
-    display::check(render)
+    Ok(())
 }

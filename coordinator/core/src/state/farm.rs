@@ -117,12 +117,10 @@ impl Farm {
                 self.job_mut(*job)?.stop_copy(*epoch, *winner, *millis)
             }
             Record::JobRetried { job, below, .. } => self.job_mut(*job)?.retry(*below),
-            Record::PartCommitted { job, frame, commit, first, samples } => self.commit_part(
-                *job,
-                *frame,
-                commit,
-                SampleRange { first: *first, count: *samples },
-            ),
+            Record::PartCommitted { job, frame, commit, first, samples } => {
+                let samples = SampleRange { first: *first, count: *samples };
+                self.commit_part(*job, *frame, commit, samples)
+            }
             Record::PartsDropped { job, frame, units, below } => {
                 self.job_mut(*job)?.drop_parts(*frame, units, *below)
             }

@@ -62,7 +62,6 @@ fn work_on_others(farm: &mut SmallFarm) {
     }
 }
 
-// promise: P1, P3
 #[test]
 fn files_wait_until_the_first_frame_is_metered() {
     for from_snapshot in [false, true] {

@@ -48,7 +48,11 @@ impl JpegRows {
             let problem = format!("{width}x{height} is too large for a JPEG file");
             return Err(ResolveError::Encode(problem));
         };
-        let head = tables::head((width, height), &quantizers, comment);
+        let head = tables::head(
+            (width, height),
+            &quantizers.each_ref().map(Quantizer::in_zigzag),
+            comment,
+        );
         out.write_all(&head).map_err(ResolveError::Write)?;
         Ok(Self {
             out,

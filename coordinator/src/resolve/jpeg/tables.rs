@@ -1,7 +1,5 @@
 //! What a file has before and after its picture, with the tables that ITU-T T.81 gives in annex K.
 
-use super::transform::Quantizer;
-
 /// Places of a block's coefficients, row by row, in the order of files.
 #[rustfmt::skip]
 pub(super) const ZIGZAG: [u8; 64] = [
@@ -92,7 +90,7 @@ const COMMENT_BYTES: usize = 60_000;
 /// Returns the file up to its picture's bits.
 pub(super) fn head(
     (width, height): (u16, u16),
-    quantizers: &[Quantizer; 2],
+    steps: &[[u8; 64]; 2],
     comment: Option<&str>,
 ) -> Vec<u8> {
     let mut bytes = vec![0xff, 0xd8];
@@ -102,8 +100,8 @@ pub(super) fn head(
         let end = comment.floor_char_boundary(COMMENT_BYTES);
         segment(&mut bytes, 0xfe, &comment.as_bytes()[..end]);
     }
-    for (id, quantizer) in (0u8..).zip(quantizers) {
-        segment(&mut bytes, 0xdb, &[&[id], &quantizer.in_zigzag()[..]].concat());
+    for (id, steps) in (0u8..).zip(steps) {
+        segment(&mut bytes, 0xdb, &[&[id], &steps[..]].concat());
     }
     let mut frame = vec![8];
     frame.extend(height.to_be_bytes());

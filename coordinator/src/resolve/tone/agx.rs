@@ -8,6 +8,7 @@
 //! Looks move colours before that, in the logarithm of an inset Rec. 2020.
 
 use super::lattice::Lattice;
+use super::log::{LUMINANCE, linear_of_log, log_of_linear};
 use super::look;
 use super::matrix::{Matrix, Rgb, dot, inverse, multiply, then, transpose};
 use std::sync::OnceLock;
@@ -56,15 +57,9 @@ const OUTSET: Rgb = [0.4, 0.22, 0.04];
 /// Chromaticities of Rec. 709 and of D65.
 const PRIMARIES: [[f64; 2]; 3] = [[0.64, 0.33], [0.3, 0.6], [0.15, 0.06]];
 const WHITE: [f64; 2] = [0.3127, 0.329];
-/// Luminance of Rec. 2020's primaries by the CIE's colour matching functions of 2015.
-pub(super) const LUMINANCE: Rgb =
-    [0.265_818_037_025_044_9, 0.598_469_860_453_65, 0.135_712_102_521_305_2];
-
 const MIDDLE_GREY: f64 = 0.18;
 /// Stops below and above middle grey in logarithms.
 const STOPS: [f64; 2] = [-10.0, 15.0];
-/// The same from 1 instead of middle grey, with the digits of the configuration.
-const LOG2: [f64; 2] = [-12.473_93, 12.526_068_811_7];
 /// Points of the tables along an axis.
 const FORMATION_EDGE: usize = 57;
 const RAIL_EDGE: usize = 37;
@@ -117,15 +112,6 @@ fn looked(color: Rgb, look: LookSpec) -> Rgb {
 
 fn e_gamut_from_rec709() -> Matrix {
     then(&inverse(&REC709_FROM_XYZ), &E_GAMUT_FROM_XYZ)
-}
-
-/// Returns where a value lies in the logarithm, 0 to 1 from its first stop to its last.
-pub(super) fn log_of_linear(value: f64) -> f64 {
-    (libm::log2(value.max(f64::from(f32::MIN_POSITIVE))) - LOG2[0]) / (LOG2[1] - LOG2[0])
-}
-
-pub(super) fn linear_of_log(log: f64) -> f64 {
-    libm::exp2(log * (LOG2[1] - LOG2[0]) + LOG2[0])
 }
 
 fn linear_of_stops(log: f64) -> f64 {

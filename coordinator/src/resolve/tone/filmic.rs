@@ -2,9 +2,9 @@
 //!
 //! Blender's configuration has two tables: one of 33 points along each axis, which takes bright
 //! colours towards grey in a logarithm of 25 stops, and a curve over the lowest 16.5 of them. The
-//! first is computed here from what it does, and interpolated in the same way (within 0.002 of the
-//! published values: half a step of 8 bits in the brightest colours, less in all others). The curve is a polynomial on each side of middle
-//! grey, within 1e-5 of the published one.
+//! first is computed here from what it does, and interpolated in the same way: within half a step
+//! of 8 bits in the brightest colours, and less in all others. The curve is a polynomial on each
+//! side of middle grey, within 1e-5 of the published one.
 
 use super::lattice::Lattice;
 use super::matrix::Rgb;

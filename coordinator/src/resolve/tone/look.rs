@@ -1,7 +1,7 @@
 //! Looks of AgX, as Blender's configuration has them: grades of the logarithm in which middle grey
 //! is at 0.4.
 
-use super::agx::{LUMINANCE, linear_of_log, log_of_linear};
+use super::log::{LUMINANCE, linear_of_log, log_of_linear};
 use super::matrix::{Rgb, dot};
 use tessera_protocol::job::LookSpec;
 

@@ -4,6 +4,7 @@
 mod agx;
 mod filmic;
 mod lattice;
+mod log;
 mod look;
 mod matrix;
 
