@@ -3,7 +3,8 @@
 //!
 //! Memory: a row of tiles as 32-bit floats needs width × tile edge × channels × 4 bytes. 3840 × 64
 //! × 3 × 4 are 2.8 MiB; at the limits, 32768 × 512 × 17 × 4 are 1.1 GiB. Each decoding thread needs
-//! three copies of one tile's sums, at most 64 MiB each. The writers hold at most 32 rows per thread.
+//! three copies of one tile's sums, at most 64 MiB each. The writers hold at most 32 rows per
+//! thread.
 //!
 //! Denoising has two passes. Each holds such a row of tiles and 61 rows of pixels, with at most 19
 //! channels, and one more row of tiles is between them (3840 × 64: 88 MiB in all). Only one frame

@@ -9,8 +9,8 @@ pub const FILM_FRACTION_BITS: u32 = 24;
 /// a pixel at most, a sum stays below 2^(18 + 20 + 24) = 2^62, inside an i64.
 pub const FILM_VALUE_MAX: f32 = 262_144.0;
 
-/// Film channels at most: beauty 3, albedo 3, normal 3, depth 1, position 3, coverage 1, half 3, and
-/// room for more.
+/// Film channels at most: beauty 3, albedo 3, normal 3, depth 1, position 3, coverage 1, half 3,
+/// and room for more.
 pub const CHANNELS_MAX: u32 = 32;
 /// Most panes that a path goes straight through without counting them as scatterings.
 pub const PASSES_MAX: u32 = 16;
@@ -32,8 +32,8 @@ pub enum Aov {
     /// The beauty of the samples from `job_samples / 2` on, 3 channels; the others add 0. How far
     /// it is from that of the first half tells how noisy a pixel is.
     Half = 16,
-    /// Share of the pixel that surfaces cover, 1 channel: 0 where the camera's ray leaves the scene,
-    /// and through panes what they do not let through. The camera then sees no environment.
+    /// Share of the pixel that surfaces cover, 1 channel: 0 where the camera's ray leaves the
+    /// scene, and through panes what they do not let through. The camera then sees no environment.
     Coverage = 32,
 }
 

@@ -275,8 +275,9 @@ TESSERA_FN LayeredBsdf make_layered(const LayeredSurface& surface, Vec3 wo) {
     const Vec3 diffuse_transmission =
         surface.diffuse_transmission_color * (staying * surface.diffuse_transmission);
     bsdf.transmission = surface.base_color * (passing * bsdf.under);
+    const bool scatters_through = bsdf.straight && !bsdf.is_pane;
     const Vec3 transmission_lost =
-        bsdf.straight && !bsdf.is_pane ? bsdf.transmission * (1.0f - bsdf.dielectric_multiple) : splat(0.0f);
+        scatters_through ? bsdf.transmission * (1.0f - bsdf.dielectric_multiple) : splat(0.0f);
     bsdf.multiple = series * per_lost;
     bsdf.transmission_multiple = transmission_lost * per_lost;
     bsdf.diffuse = diffuse * per_below;

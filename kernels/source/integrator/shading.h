@@ -129,7 +129,8 @@ TESSERA_FN bool shade_point(const SceneView& scene, const UnitParams& unit,
     point = surface_point(scene, *surface.triangle, *surface.material, surface.corners,
                           surface.geometric, surface.wo_world);
     if (state.depth == 0 && unit.aovs != 0) keep_first(first, first_of(scene, point));
-    if (is_unlit(surface)) state.radiance = fma3(state.throughput, point.base_color, state.radiance);
+    if (is_unlit(surface))
+        state.radiance = fma3(state.throughput, point.base_color, state.radiance);
     return !is_unlit(surface) && scatterings_of(state) < unit.depth;
 }
 

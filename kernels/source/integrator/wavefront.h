@@ -37,7 +37,8 @@ struct PathArrays {
     // slots of the paths alive, at even and at odd depths; at depth 0 all are
     u32* queue[2];
     u32* passes;  // of scenes with panes
-    // albedo and depth, normal and share missed, position: three arrays one after another; null without AOVs
+    // albedo and depth, normal and share missed, position: three arrays one after another; null
+    // without AOVs
     Quad* first;
 };
 

@@ -94,8 +94,8 @@ TESSERA_FN void layered_dielectric(const Layers& layers, const LayersTexels& tex
     surface.f0 = vec3(min_(f0.x, 1.0f), min_(f0.y, 1.0f), min_(f0.z, 1.0f)) * surface.f90;
 }
 
-// All of it but whether it is a pane. `ratio` is the index behind the surface over the one before it, `coat_normal` in the
-// frame of the grain.
+// All of it but whether it is a pane. `ratio` is the index behind the surface over the one before
+// it, `coat_normal` in the frame of the grain.
 TESSERA_FN LayeredSurface layered_surface(const SurfacePoint& point, const Layers& layers,
                                           const LayersTexels& texels, float ratio, float anisotropy,
                                           Vec3 coat_normal) {
