@@ -16,8 +16,8 @@ const EDGE_STEPS_MIN: f64 = 64.0;
 const ROUNDED_SHARE: f64 = 0.125;
 /// How many times a scene's size a camera may be away.
 const CAMERA_DISTANCE_MAX: f64 = 131_072.0;
-/// Distance from the origin of the working space, in its own units, from which things must not be
-/// small: rays start half of one off a surface there.
+/// Distance in metres from the place about which a scene is rendered, from which things must not be
+/// small: rays start half a metre off a surface there.
 const FAR: f64 = 32_768.0;
 /// How many times its size a thing may be away from there.
 const THING_DISTANCE_MAX: f64 = 2048.0;
@@ -103,13 +103,14 @@ fn far_cameras(settled: &Settled) -> Option<String> {
 
 /// Things that are small and far from the place about which the scene is rendered.
 fn far_things(parts: &OwnedParts, settled: &Settled) -> Option<String> {
-    if settled.extent.reach * parts.forest.space.factor() <= FAR {
+    if settled.extent.reach <= FAR {
         return None;
     }
+    let metres = 1.0 / parts.forest.space.factor();
     let is_far = |[lower, upper]: &[[f32; 3]; 2]| {
         let (lower, upper) = (widen(*lower), widen(*upper));
         let reach = largest(lower).max(largest(upper));
-        reach > FAR && reach > THING_DISTANCE_MAX * largest(sub(upper, lower))
+        reach * metres > FAR && reach > THING_DISTANCE_MAX * largest(sub(upper, lower))
     };
     let count = settled.moment.geometry.boxes_of_things().filter(is_far).count();
     let [x, y, z] = narrow(parts.forest.space.origin);

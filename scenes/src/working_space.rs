@@ -16,12 +16,21 @@ const FAR: f64 = 4096.0;
 /// How many times its size a scene must be away to be moved from [`FAR`] on.
 const FAR_DISTANCE_MAX: f64 = 2.0;
 /// Size in metres below which a scene is enlarged: the step of 2^-16 by which rays leave surfaces
-/// near the origin is then 0.2 % of it.
-const SIZE_MIN: f64 = 1.0 / 128.0;
+/// near the origin is then 0.4 % of it.
+const SIZE_MIN: f64 = 1.0 / 256.0;
 /// Size up to which it is enlarged, in powers of two.
 const SIZE_ENLARGED: f64 = 16.0;
-/// Extent in metres, with the scene's cameras, above which a scene is reduced, in powers of two
-/// down to it: films hold depths and positions below 2^18, and squares of areas stay below 2^96.
+/// Extent in metres, with its cameras, above which a scene of large things is reduced. Hits are
+/// known to a few units in the last place of their largest coordinate, and surfaces at a coordinate
+/// of 0 are left by steps of 2^-16.
+const EXTENT_LARGE: f64 = 512.0;
+/// Extent down to which it is reduced, in powers of two.
+const EXTENT_REDUCED: f64 = 128.0;
+/// Size above which most things stay where they can. Small things, such as a house below a sky,
+/// need the digits that those steps take.
+const THING_MIN: f64 = 0.25;
+/// Extent above which every scene is reduced, in powers of two down to it: films hold depths and
+/// positions below 2^18, and squares of areas stay below 2^96.
 const EXTENT_MAX: f64 = 131_072.0;
 /// Distance in metres from the origin at which a camera is the better origin, if things are small
 /// there. Rays start half a metre off a surface.
@@ -110,8 +119,9 @@ impl WorkingSpace {
         }
         let factor = if size < SIZE_MIN {
             power_below(SIZE_ENLARGED / size)
-        } else if scene.with_cameras > EXTENT_MAX {
-            power_below(EXTENT_MAX / scene.with_cameras)
+        } else if scene.with_cameras > EXTENT_LARGE {
+            let wanted = (EXTENT_REDUCED / scene.with_cameras).max(THING_MIN / scene.thing);
+            power_below(wanted.min(EXTENT_MAX / scene.with_cameras).min(1.0))
         } else {
             1.0
         };
@@ -169,7 +179,7 @@ impl Extent {
         };
         let size = largest(sub(upper, lower));
         Self {
-            thing: if size > CAMERA_FAR { thing() * metres } else { size },
+            thing: if size > EXTENT_LARGE { thing() * metres } else { size },
             size,
             reach: largest(lower).max(largest(upper)),
             center: scale(add(lower, upper), 0.5),

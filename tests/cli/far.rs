@@ -6,7 +6,7 @@ use base64::Engine as _;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Corners of a cube of 2 m, by faces, and those of a floor of 6 m below it.
+/// Corners of a cube of 2 m, by faces, and those of a floor of 6 m below it, at a height of 0.
 fn positions() -> Vec<[f32; 3]> {
     let mut corners = Vec::new();
     for axis in 0..3 {
@@ -16,11 +16,12 @@ fn positions() -> Vec<[f32; 3]> {
                 corner[axis] = side;
                 corner[(axis + 1) % 3] = u;
                 corner[(axis + 2) % 3] = v;
+                corner[1] += 1.0;
                 corners.push(corner);
             }
         }
     }
-    corners.extend([[-3.0, -1.0, -3.0], [-3.0, -1.0, 3.0], [3.0, -1.0, 3.0], [3.0, -1.0, -3.0]]);
+    corners.extend([[-3.0, 0.0, -3.0], [-3.0, 0.0, 3.0], [3.0, 0.0, 3.0], [3.0, 0.0, -3.0]]);
     corners
 }
 
@@ -48,7 +49,7 @@ fn scene(translation: [f64; 3], scale: f64, camera: bool, baked: [f32; 3]) -> Va
         "nodes": [
             { "translation": translation, "scale": [scale, scale, scale], "children": [1, 2] },
             { "mesh": 0 },
-            if camera { json!({ "camera": 0, "translation": [0, 1.5, 6],
+            if camera { json!({ "camera": 0, "translation": [0, 2.5, 6],
                 "rotation": [-0.130_526_2, 0, 0, 0.991_444_9] }) } else { json!({}) },
             { "rotation": [-0.404_794_9, -0.121_438_5, 0, 0.906_307_8],
                 "extensions": { "KHR_lights_punctual": { "light": 0 } } },
@@ -114,11 +115,11 @@ fn a_scene_is_one_picture_at_every_place_and_size() {
     let near = picture(folder);
     assert!(near.iter().any(|value| *value > 0.3), "something is lit");
     let far = PLACES.iter().map(|place| (*place, 1.0));
-    let scales = [1e-6, 1e-5, 1e-4, 1e-3, 1e4, 1e6, 1e7, 1e8].map(|scale| (NEAR, scale));
+    let scales = [1e-6, 1e-5, 1e-4, 1e-3, 1e2, 1e3, 1e4, 1e6, 1e7, 1e8].map(|scale| (NEAR, scale));
     for (place, scale) in far.chain(scales) {
         let said = render(folder, &scene(place, scale, true, [0.0; 3]), &[]);
         let (mean, pixels) = apart(&picture(folder), &near);
-        assert!(mean < 0.002 && pixels < 0.004, "{place:?} {scale}: {mean} {pixels}");
+        assert!(mean < 0.004 && pixels < 0.005, "{place:?} {scale}: {mean} {pixels}");
         assert!(!said.contains("precision"), "{said}");
     }
 }
@@ -132,7 +133,7 @@ fn a_camera_of_the_command_line_may_be_far_away() {
             let [x, y, z]: [f64; 3] = std::array::from_fn(|axis| place[axis] + offset[axis]);
             format!("{x},{y},{z}")
         };
-        let (eye, target) = (point([2.0, 1.5, 6.0]), point([0.0; 3]));
+        let (eye, target) = (point([2.0, 2.5, 6.0]), point([0.0, 1.0, 0.0]));
         let lens = ["--lens-radius", "0.05", "--focus-distance", "6"];
         let view = ["--eye", &eye, "--target", &target];
         render(folder, &scene(place, 1.0, false, [0.0; 3]), &[&view[..], &lens].concat());
@@ -141,7 +142,7 @@ fn a_camera_of_the_command_line_may_be_far_away() {
     let near = view(NEAR);
     for place in PLACES {
         let (mean, pixels) = apart(&view(place), &near);
-        assert!(mean < 0.002 && pixels < 0.004, "{place:?}: {mean} {pixels}");
+        assert!(mean < 0.004 && pixels < 0.005, "{place:?}: {mean} {pixels}");
     }
 }
 
@@ -185,7 +186,7 @@ fn what_a_file_holds_too_coarsely_is_told() {
     assert!(said.contains("the vertices of meshes[0]"), "{said}");
     let far = scene(PLACES[3], 1.0, true, [0.0; 3]);
     let out = told_of(&far, "rendered    about (100000, 0, 150000) m");
-    assert!(out.contains("(99997, -1, 149997) to (100003, 1, 150003) m"), "{out}");
+    assert!(out.contains("(99997, 0, 149997) to (100003, 2, 150003) m"), "{out}");
     told_of(&scene(NEAR, 1e-5, true, [0.0; 3]), "rendered    at 2^18 its size");
     let near = scene(NEAR, 1.0, true, [0.0; 3]);
     assert!(!told_of(&near, "bounds").contains("rendered"));
