@@ -7,8 +7,9 @@
 //! thread.
 //!
 //! Denoising has two passes. Each holds such a row of tiles and 61 rows of pixels, with at most 19
-//! channels, and one more row of tiles is between them (3840 × 64: 88 MiB in all). Only one frame
-//! is resolved at a time.
+//! channels, and one more row of tiles is between them (3840 × 64: 88 MiB in all). With overscan
+//! beyond the frame it is done twice, and rows wait for each other: three times as much at most.
+//! Only one frame is resolved at a time.
 
 mod alpha;
 mod band;
