@@ -12,7 +12,8 @@ pub(super) fn restore(band: &mut Band, spec: &RenderSpec) {
         depths.iter_mut().for_each(|depth| *depth = space.file_length(*depth));
     }
     if let Some(position) = spec.channel_of(AovSpec::Position) {
-        restore_positions(band, position.into(), space);
+        let coverage = spec.coverage_channel().map(usize::from);
+        restore_positions(band, (position.into(), coverage), space);
     }
 }
 
@@ -21,15 +22,21 @@ fn plane(band: &mut Band, channel: usize) -> &mut [f32] {
     &mut band.values[channel * pixels..][..pixels]
 }
 
-fn restore_positions(band: &mut Band, first: usize, space: &SpaceSpec) {
+/// Positions are means over the pixel, with zeros where nothing is seen. So the origin counts for
+/// what is covered of the pixel, or for all of it where that is not known.
+fn restore_positions(
+    band: &mut Band,
+    (first, coverage): (usize, Option<usize>),
+    space: &SpaceSpec,
+) {
     let pixels = band.width * band.height;
-    let places = &mut band.values[first * pixels..][..3 * pixels];
     for pixel in 0..pixels {
-        let index = [pixel, pixel + pixels, pixel + 2 * pixels];
-        let seen = index.map(|index| places[index]);
+        let index = [0, 1, 2].map(|axis| (first + axis) * pixels + pixel);
+        let seen = index.map(|index| band.values[index]);
         if seen != [0.0; 3] {
-            let restored = space.file_point(seen);
-            index.iter().zip(restored).for_each(|(index, value)| places[*index] = value);
+            let covered = coverage.map_or(1.0, |channel| band.values[channel * pixels + pixel]);
+            let restored = space.file_point(seen, covered);
+            index.iter().zip(restored).for_each(|(index, value)| band.values[*index] = value);
         }
     }
 }
@@ -52,6 +59,13 @@ mod tests {
         assert_eq!(of_first[..6], [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], "beauty and normal");
         assert_eq!(of_first[6..], [1.5, 1_000_001.75, 2.0, -99_997.75]);
         assert!(band.values.iter().skip(1).step_by(2).all(|value| *value == 0.0));
+        let transparent = RenderSpec { transparent: true, ..spec.clone() };
+        assert_eq!(transparent.coverage_channel(), Some(10));
+        // A pixel that is covered by half, with means over all of it.
+        let values = vec![0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 2.0, 4.0, 8.0, 0.5];
+        let mut half = Band { width: 1, height: 1, values };
+        restore(&mut half, &transparent);
+        assert_eq!(half.values[7..], [500_000.5, 1.0, -49_998.0, 0.5]);
         let (before, own) = (band.values.clone(), RenderSpec { space: None, ..spec });
         restore(&mut band, &own);
         assert_eq!(band.values, before);

@@ -38,11 +38,12 @@ impl SpaceSpec {
         (f64::from(length) * self.metres()) as f32
     }
 
-    /// Returns a point that kernels see where the file has it. Each coordinate is rounded once to
-    /// 32 bits.
-    pub fn file_point(&self, point: [f32; 3]) -> [f32; 3] {
+    /// Returns where the file has the mean of points that kernels see, of which a share of
+    /// `covered` is points and the rest is zeros. Each coordinate is rounded once to 32 bits.
+    pub fn file_point(&self, mean: [f32; 3], covered: f32) -> [f32; 3] {
+        let covered = f64::from(covered);
         std::array::from_fn(|axis| {
-            (f64::from(point[axis]) * self.metres() + self.origin[axis]) as f32
+            (f64::from(mean[axis]) * self.metres() + self.origin[axis] * covered) as f32
         })
     }
 
@@ -62,7 +63,10 @@ mod tests {
     fn points_and_lengths_go_back_to_the_file() {
         let space = SpaceSpec { origin: [1e7, 0.0, -2e7], exponent: 10 };
         assert_eq!(space.file_length(512.0), 0.5);
-        assert_eq!(space.file_point([1024.0, 256.0, -2048.0]), [10_000_001.0, 0.25, -20_000_002.0]);
+        assert_eq!(
+            space.file_point([1024.0, 256.0, -2048.0], 1.0),
+            [10_000_001.0, 0.25, -20_000_002.0]
+        );
         let small = SpaceSpec { origin: [0.0; 3], exponent: -SPACE_EXPONENT_MAX };
         assert_eq!(small.file_length(1.0), 2f32.powi(100));
     }
