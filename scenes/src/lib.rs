@@ -24,8 +24,10 @@ mod math;
 mod mesh;
 mod node;
 mod options;
+mod pointer;
 mod report;
 mod texture;
+mod values;
 
 pub use camera::camera_aspect;
 pub use choice::Choice;

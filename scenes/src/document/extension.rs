@@ -11,6 +11,7 @@ const APPLIED: &[&str] = &[
     "EXT_mesh_gpu_instancing",
     "EXT_meshopt_compression",
     "EXT_texture_webp",
+    "KHR_animation_pointer",
     "KHR_lights_punctual",
     "KHR_materials_anisotropy",
     "KHR_materials_clearcoat",
@@ -42,10 +43,6 @@ const IGNORED: &[(&str, &str)] = &[
     ("EXT_lights_ies", "lights shine evenly instead of by their IES profile"),
     ("EXT_lights_image_based", "the scene's own image-based light is absent; give one with --env"),
     ("EXT_texture_avif", "textures use their fallback image, or are white where they have none"),
-    (
-        "KHR_animation_pointer",
-        "animated properties other than node transforms and weights stand still",
-    ),
     ("KHR_draco_mesh_compression", "geometry is read from its uncompressed fallback"),
     ("KHR_gaussian_splatting", "splats are left out, as points are"),
     ("KHR_interactivity", "its behaviours do not run; the scene is shown as it is stored"),
@@ -90,7 +87,7 @@ pub(crate) fn check(document: &Document) -> Result<Vec<ExtensionReport>, SceneEr
         .collect())
 }
 
-fn is_applied(name: &str) -> bool {
+pub(crate) fn is_applied(name: &str) -> bool {
     APPLIED.contains(&name)
 }
 

@@ -16,7 +16,7 @@ use gltf::json::material::AlphaMode as JsonAlphaMode;
 use gltf::json::validation::Checked;
 use serde::Deserialize;
 use serde_json::Value;
-use tessera_layout::{AlphaMode, LAYERS_MAX, Material, TextureRef, material_flags};
+use tessera_layout::{AlphaMode, LAYERS_MAX, Layers, Material, Medium, TextureRef, material_flags};
 
 /// glTF's default cutoff of alpha mode MASK (§3.9.4).
 const ALPHA_CUTOFF_DEFAULT: f32 = 0.5;
@@ -45,13 +45,7 @@ pub(crate) fn read_all(
     let mut layered = Layered::default();
     let mut materials = Vec::with_capacity(document.root.materials.len() + 1);
     for index in 0..document.root.materials.len() {
-        let mut material = read(document, index, textures, warnings)?;
-        let is_lit = material.flags & material_flags::UNLIT == 0;
-        let found = if is_lit {
-            layers::read(document, index, &mut material, textures, warnings)?
-        } else {
-            None
-        };
+        let (mut material, found) = read_one(document, index, textures, warnings)?;
         if !matches!(found, Some((_, Some(_)))) {
             medium::warn_of_priority(document, index, warnings);
         }
@@ -67,6 +61,22 @@ pub(crate) fn read_all(
     }
     materials.push(default_material());
     Ok((materials, layered))
+}
+
+/// Reads a material, and what its extensions add; None if they add nothing visible.
+pub(crate) fn read_one(
+    document: &Document,
+    index: usize,
+    textures: &mut TextureTable,
+    warnings: &mut Warnings,
+) -> Result<(Material, Option<(Layers, Option<Medium>)>), SceneError> {
+    let mut material = read(document, index, textures, warnings)?;
+    let is_lit = material.flags & material_flags::UNLIT == 0;
+    let found = match is_lit {
+        true => layers::read(document, index, &mut material, textures, warnings)?,
+        false => None,
+    };
+    Ok((material, found))
 }
 
 /// Returns the material of primitives that name none (glTF 2.0, §3.9.2).

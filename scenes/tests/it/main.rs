@@ -12,5 +12,6 @@ mod instancing;
 mod layers;
 mod library;
 mod media;
+mod pointers;
 mod support;
 mod variants;
