@@ -8,7 +8,7 @@ use crate::flatten::instancing::Instancing;
 use crate::flatten::parts::Parts;
 use crate::light::environment;
 use crate::light::units_hint::Lighting;
-use crate::loaded::{HierarchyCache, LoadedScene, OwnedParts, bounding_sphere};
+use crate::loaded::{HierarchyCache, LoadedScene, Moment, OwnedParts, bounding_sphere};
 use crate::material::variant::Variants;
 use crate::mesh;
 use crate::node;
@@ -43,12 +43,8 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let forest = node::read(&document, options.limits.nodes)?;
     let pointed = pointer::read_all(&document, &mut warnings)?;
     let weights = mesh::rest_weights(&document);
-    let sources = Sources {
-        document: &document,
-        forest: &forest,
-        weights: &weights,
-        pointed: &pointed.targets,
-    };
+    let targets = &pointed.targets;
+    let sources = Sources { document: &document, forest: &forest, weights: &weights, targets };
     let clips = animation::read(&sources, &options.animations, &mut warnings)?;
     let mut table = TextureTable::default();
     let rest = Values::read(&document, &forest, (&mut table, options.lights), &mut warnings)?;
@@ -91,27 +87,41 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
         film_bounds: Default::default(),
         report: Default::default(),
     };
-    let stage = scene.stage(FrameTime::START)?;
-    let first = Arc::new(scene.parts.moment(&stage, &scene.textures)?);
-    scene.first = stage.values;
-    if !is_geometry_animated(&scene, &lasting.shown) {
-        scene.still = Some(Arc::clone(&first));
-    }
+    let first = begin(&mut scene, &lasting)?;
     if first.geometry.is_empty() {
         warnings.add("the scene has no triangle; only the environment will be seen");
     }
-    let values = &scene.first;
-    let lighting = Lighting {
-        punctual: values.shown_lights.iter().map(|(_, light)| &values.punctual[*light]).collect(),
-        emitters: &first.emitters,
-        environment: &scene.environment,
-        radius: bounding_sphere(&first.geometry).1.into(),
-    };
-    lighting.units_hint(options.lights).into_iter().for_each(|hint| warnings.add(hint));
+    lighting(&scene, &first)
+        .units_hint(options.lights)
+        .into_iter()
+        .for_each(|hint| warnings.add(hint));
     let geometry_animated = scene.still.is_none() || lasting.moves_triangles(&scene.clips);
     let report = collect::report(&scene, &document, &first, extensions, warnings);
     scene.report = SceneReport { light_units: options.lights, geometry_animated, ..report };
     Ok(scene)
+}
+
+/// Makes the scene's first moment, and keeps it for all frames with the same triangles if none of
+/// them moves.
+fn begin(scene: &mut LoadedScene, lasting: &Lasting) -> Result<Arc<Moment>, SceneError> {
+    let stage = scene.stage(FrameTime::START)?;
+    let first = Arc::new(scene.parts.moment(&stage, &scene.textures)?);
+    scene.first = stage.values;
+    if !is_geometry_animated(scene, &lasting.shown) {
+        scene.still = Some(Arc::clone(&first));
+    }
+    Ok(first)
+}
+
+/// Returns everything that lights a scene at its start.
+fn lighting<'a>(scene: &'a LoadedScene, first: &'a Moment) -> Lighting<'a> {
+    let values = &scene.first;
+    Lighting {
+        punctual: values.shown_lights.iter().map(|(_, light)| &values.punctual[*light]).collect(),
+        emitters: &first.emitters,
+        environment: &scene.environment,
+        radius: bounding_sphere(&first.geometry).1.into(),
+    }
 }
 
 /// Returns whether a frame has light from a lamp or from a surface, or may have it. `shown` are the

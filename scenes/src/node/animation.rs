@@ -69,7 +69,7 @@ pub(crate) struct Sources<'a> {
     /// Morph weights of each mesh.
     pub(crate) weights: &'a [RestWeights],
     /// What channels of KHR_animation_pointer move.
-    pub(crate) pointed: &'a BTreeMap<(usize, usize), Target>,
+    pub(crate) targets: &'a BTreeMap<(usize, usize), Target>,
 }
 
 /// Channels by what they move.
@@ -118,7 +118,7 @@ pub(crate) fn read(
                      animation"
                 );
                 let path = format!("animations[{index}].channels[{number}]");
-                let is_pointer = |number| sources.pointed.contains_key(&(index, number));
+                let is_pointer = |number| sources.targets.contains_key(&(index, number));
                 if is_pointer(number) || is_pointer(earlier) {
                     return Err(sources.document.invalid(path, problem));
                 }
@@ -294,7 +294,7 @@ fn read_channel(
     let document = sources.document;
     let animation = &document.root.animations[index];
     let path = format!("animations[{index}].channels[{number}]");
-    let target = match sources.pointed.get(&(index, number)) {
+    let target = match sources.targets.get(&(index, number)) {
         Some(target) => target.clone(),
         None => match core_target(document, (index, number), warnings)? {
             Some(target) => target,

@@ -9,7 +9,7 @@ use crate::error::SceneError;
 use crate::pointer::property::{Property, Range, of_camera, of_light, of_material};
 use crate::report::warning::{Warnings, shortened};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// Longest pointer that a message shows, in characters.
@@ -49,6 +49,9 @@ const READ_ONLY: &[&str] = &[
     "textures",
     "type",
 ];
+
+/// Extension of materials that changes its material even where it has no members.
+const NOT_NEUTRAL: &str = "KHR_materials_pbrSpecularGlossiness";
 
 /// Flags of nodes that no picture shows.
 const UNSEEN_FLAGS: [(&str, &str); 2] =
@@ -123,7 +126,7 @@ pub(crate) fn read_all(
     document: &Document,
     warnings: &mut Warnings,
 ) -> Result<Pointed, SceneError> {
-    let mut reader = Reader { document, items: BTreeMap::new() };
+    let mut reader = Reader { document, items: BTreeMap::new(), absent: None };
     let mut targets = BTreeMap::new();
     for (&(animation, channel), given) in &document.pointers {
         let path = format!("animations[{animation}].channels[{channel}]");
@@ -134,6 +137,12 @@ pub(crate) fn read_all(
         let tokens = tokens_of(&pointer).map_err(wrong)?;
         match reader.resolve(&tokens).map_err(wrong)? {
             Some(target) => {
+                if let Some(name) = reader.absent.take() {
+                    warnings.add(format!(
+                        "{path} moves {shown:?}, but {name} is not in the file there; it is taken \
+                         as empty"
+                    ));
+                }
                 targets.insert((animation, channel), target);
             }
             None => warnings.add(format!(
@@ -185,6 +194,8 @@ fn tokens_of(pointer: &str) -> Result<Vec<String>, String> {
 struct Reader<'a> {
     document: &'a Document,
     items: BTreeMap<Item, Value>,
+    /// Extension that the last pointer leads into and the file leaves out.
+    absent: Option<String>,
 }
 
 impl Reader<'_> {
@@ -226,7 +237,7 @@ impl Reader<'_> {
         }
     }
 
-    fn of_node(&self, node: usize, path: &[&str]) -> Result<Option<Target>, String> {
+    fn of_node(&mut self, node: usize, path: &[&str]) -> Result<Option<Target>, String> {
         Ok(Some(match path {
             ["translation"] => Target::Translation(node),
             ["rotation"] => Target::Rotation(node),
@@ -234,22 +245,21 @@ impl Reader<'_> {
             ["weights"] => Target::Weights(node),
             ["weights", index] => Target::Weight(node, weight(index)?),
             ["extensions", "KHR_node_visibility", "visible"] => {
-                self.needs_extension(node, "KHR_node_visibility")?;
+                self.expect_extension(node, "KHR_node_visibility");
                 Target::Visible(node)
             }
             ["extensions", name, flag] if UNSEEN_FLAGS.contains(&(*name, *flag)) => {
-                self.needs_extension(node, name)?;
+                self.expect_extension(node, name);
                 Target::Unseen(node, path.join("/"))
             }
             _ => return Ok(None),
         }))
     }
 
-    fn needs_extension(&self, node: usize, name: &str) -> Result<(), String> {
+    fn expect_extension(&mut self, node: usize, name: &str) {
         let extensions = self.document.root.nodes[node].extensions.as_ref();
-        match extensions.is_some_and(|extensions| extensions.others.contains_key(name)) {
-            true => Ok(()),
-            false => Err(format!("needs {name} on nodes[{node}], which does not have it")),
+        if !extensions.is_some_and(|extensions| extensions.others.contains_key(name)) {
+            self.absent = Some(name.to_owned());
         }
     }
 
@@ -264,21 +274,47 @@ impl Reader<'_> {
             Item::Light(_) => of_light(&joined),
             Item::Camera(_) => of_camera(&joined),
         };
-        let Some(property) = property else { return Ok(None) };
+        let Some((path, property)) = property.map(|property| (joined, property)).or_else(|| {
+            // Blender joins the spot and its angles by a dot.
+            let path = path.join("/").replacen("spot.", "spot/", 1);
+            of_light(&path).filter(|_| matches!(item, Item::Light(_))).map(|found| (path, found))
+        }) else {
+            return Ok(None);
+        };
         if !self.items.contains_key(&item) {
             self.items.insert(item, json_of(self.document, item)?);
         }
-        let (last, parents) = path.split_last().ok_or("names no property")?;
-        let mut object = &self.items[&item];
-        for parent in parents {
-            object = object
-                .get(parent)
-                .ok_or_else(|| format!("needs {parent:?}, which the file does not have there"))?;
+        self.expect(item, &path, property)?;
+        Ok(Some(Target::Value(Place { item, path, property })))
+    }
+
+    /// Checks that the file has the object with a property, or can have it. Blender points into
+    /// extensions of materials that it leaves out.
+    fn expect(&mut self, item: Item, path: &str, property: Property) -> Result<(), String> {
+        let (parents, last) = path.rsplit_once('/').unwrap_or(("", path));
+        let mut object = self.items.get_mut(&item);
+        let mut before = "";
+        for parent in parents.split('/').filter(|parent| !parent.is_empty()) {
+            let found = object.and_then(Value::as_object_mut);
+            let found = found.ok_or_else(|| format!("needs an object in {before:?}"))?;
+            let is_extension = before == "extensions";
+            let may_be_empty = parent == "extensions" || (is_extension && parent != NOT_NEUTRAL);
+            if !found.contains_key(parent) {
+                if !may_be_empty {
+                    return Err(format!("needs {parent:?}, which the file does not have there"));
+                }
+                if is_extension {
+                    self.absent = Some(parent.to_owned());
+                }
+                found.insert(parent.to_owned(), json!({}));
+            }
+            (object, before) = (found.get_mut(parent), parent);
         }
-        if !property.has_default && object.get(last).is_none() {
-            return Err(format!("moves {last:?}, which has no default and is not in the file"));
+        let has_it = object.is_some_and(|object| object.get(last).is_some());
+        match has_it || property.has_default {
+            true => Ok(()),
+            false => Err(format!("moves {last:?}, which has no default and is not in the file")),
         }
-        Ok(Some(Target::Value(Place { item, path: joined, property })))
     }
 }
 
