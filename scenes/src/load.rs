@@ -88,17 +88,26 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
         report: Default::default(),
     };
     let first = begin(&mut scene, &lasting)?;
-    if first.geometry.is_empty() {
-        warnings.add("the scene has no triangle; only the environment will be seen");
-    }
-    lighting(&scene, &first)
-        .units_hint(options.lights)
-        .into_iter()
-        .for_each(|hint| warnings.add(hint));
     let geometry_animated = scene.still.is_none() || lasting.moves_triangles(&scene.clips);
+    let warnings = warn(&scene, &first, options, warnings);
     let report = collect::report(&scene, &document, &first, extensions, warnings);
     scene.report = SceneReport { light_units: options.lights, geometry_animated, ..report };
     Ok(scene)
+}
+
+/// Adds the warnings about the scene as a whole.
+fn warn(
+    scene: &LoadedScene,
+    first: &Moment,
+    options: &LoadOptions,
+    mut warnings: Warnings,
+) -> Warnings {
+    if first.geometry.is_empty() {
+        warnings.add("the scene has no triangle; only the environment will be seen");
+    }
+    let hint = lighting(scene, first).units_hint(options.lights);
+    hint.into_iter().for_each(|hint| warnings.add(hint));
+    warnings
 }
 
 /// Makes the scene's first moment, and keeps it for all frames with the same triangles if none of

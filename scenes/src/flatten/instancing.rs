@@ -39,9 +39,9 @@ pub(crate) struct Instancing {
 
 impl Instancing {
     /// Chooses the meshes that are worth it. They are shown more than once, their copies would have
-    /// at least `from` triangles, and they have no skin, no morph targets, and only materials that are plain: they never emit,
-    /// and what they give their triangles does not change over time. Fails if
-    /// they exceed the limits.
+    /// at least `from` triangles, and they have no skin, no morph targets, and only materials that
+    /// are plain: they never emit, and what they give their triangles does not change over time.
+    /// Fails if they exceed the limits.
     pub(crate) fn of(
         parts: &Parts<'_>,
         is_plain: impl Fn(u32) -> bool,

@@ -8,7 +8,7 @@ pub(crate) mod variant;
 
 use crate::document::Document;
 use crate::error::SceneError;
-use crate::material::medium::Layered;
+use crate::material::medium::{Added, Layered};
 use crate::material::slot::{Slot, base_color_use, texture_ref};
 use crate::report::warning::Warnings;
 use crate::texture::{TextureTable, TextureUse};
@@ -16,7 +16,7 @@ use gltf::json::material::AlphaMode as JsonAlphaMode;
 use gltf::json::validation::Checked;
 use serde::Deserialize;
 use serde_json::Value;
-use tessera_layout::{AlphaMode, LAYERS_MAX, Layers, Material, Medium, TextureRef, material_flags};
+use tessera_layout::{AlphaMode, LAYERS_MAX, Material, TextureRef, material_flags};
 
 /// glTF's default cutoff of alpha mode MASK (§3.9.4).
 const ALPHA_CUTOFF_DEFAULT: f32 = 0.5;
@@ -69,7 +69,7 @@ pub(crate) fn read_one(
     index: usize,
     textures: &mut TextureTable,
     warnings: &mut Warnings,
-) -> Result<(Material, Option<(Layers, Option<Medium>)>), SceneError> {
+) -> Result<(Material, Option<Added>), SceneError> {
     let mut material = read(document, index, textures, warnings)?;
     let is_lit = material.flags & material_flags::UNLIT == 0;
     let found = match is_lit {
