@@ -82,7 +82,8 @@ pub(crate) fn scenes() -> Vec<Vec<u8>> {
     let glb = [&head[..], &(json.len() as u32).to_le_bytes(), b"JSON", json].concat();
     let library = include_bytes!("../../scenes/library/spinning-cube.gltf");
     let compressed = include_bytes!("../../scenes/tests/files/compressed-views.gltf");
-    vec![json.to_vec(), glb, library.to_vec(), compressed.to_vec()]
+    let moving = include_bytes!("../../scenes/tests/files/moving-values.gltf");
+    vec![json.to_vec(), glb, library.to_vec(), compressed.to_vec(), moving.to_vec()]
 }
 
 pub(crate) fn map(bytes: &[u8]) -> Result<(), String> {

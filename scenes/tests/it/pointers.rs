@@ -1,11 +1,16 @@
 //! KHR_animation_pointer: every property that it can move, what depends on the values, and what is
 //! refused. Values that move must give what a file with those values gives.
 
-use crate::support::{add_accessor, add_floats, at, load_in, load_json, refusal, triangle};
+use crate::support::{
+    add_accessor, add_floats, at, load_bytes, load_in, load_json, refusal, triangle,
+};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tessera_layout::{FlatScene, LightKind, NONE};
 use tessera_scenes::{CameraChoice, FlattenOptions, LoadOptions, LoadedScene};
+
+/// A small file in which values of every kind move.
+const MOVING: &[u8] = include_bytes!("../files/moving-values.gltf");
 
 /// A picture of one texel.
 const PIXEL: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -406,6 +411,54 @@ fn a_mesh_that_may_shine_is_no_instance() {
     ] {
         assert_eq!(instances(pointer, width), (0, 2), "{pointer}");
     }
+}
+
+#[test]
+fn the_committed_file_moves_every_kind_of_value() {
+    let scene = load_bytes(MOVING).unwrap();
+    assert_eq!(scene.report().warnings, [""; 0]);
+    assert_eq!(scene.report().animations[0].channels, 8);
+    let [first, last] = [0.0, 1.0].map(|time| at(&scene, time));
+    assert_eq!((first.triangles.len(), last.triangles.len()), (4, 2), "one square is gone");
+    let color = |flat: &FlatScene| flat.materials[1].base_color;
+    assert_eq!([color(&first), color(&last)], [[1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 0.0, 1.0]]);
+    let light = |flat: &FlatScene| flat.lights[0].emission;
+    assert_eq!([light(&first), light(&last)], [[1.0; 3], [3.0; 3]], "three times as bright");
+    assert_eq!((first.media.len(), last.media.len()), (0, 2), "glass is solid when it comes");
+    assert_eq!((first.triangles[2].v0[2], last.triangles[0].v0[2]), (0.0, 0.5));
+    assert!(first.camera.half_height > 1.9 * last.camera.half_height);
+}
+
+#[test]
+fn broken_files_with_pointers_never_panic() {
+    let mut state = 0x5eed_u64;
+    let mut draw = |below: usize| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let mut read = 0;
+    for _ in 0..2000 {
+        let mut bytes = MOVING.to_vec();
+        for _ in 0..=draw(3) {
+            let (place, other) = (draw(bytes.len()), draw(bytes.len()));
+            match draw(3) {
+                0 => bytes[place] = b"0123456789-/~\"[]{}aeE."[draw(21)],
+                1 => bytes[place] = bytes[other],
+                _ => {
+                    bytes.remove(place);
+                }
+            }
+        }
+        if let Ok(scene) = load_bytes(&bytes) {
+            for time_secs in [0.0, 0.4, 1.0] {
+                let options = FlattenOptions { time_secs, ..FlattenOptions::still(8, 8) };
+                read += usize::from(scene.flatten(&options).is_ok());
+            }
+        }
+    }
+    // Else the test would not reach what it is about.
+    assert!(read > 600, "many changes leave a file that can be read: {read} frames of 6000");
 }
 
 #[test]
