@@ -14,6 +14,7 @@ mod instancing;
 mod layers;
 mod library;
 mod media;
+mod pointers;
 mod support;
 mod variants;
 mod working_space;
