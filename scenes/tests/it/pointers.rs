@@ -16,7 +16,7 @@ const MOVING: &[u8] = include_bytes!("../files/moving-values.gltf");
 const PIXEL: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /// Extensions of materials, with their textures and the factors without which they do nothing.
-const EXTENSIONS: [(&str, &[&str], &[&str]); 11] = [
+pub(crate) const EXTENSIONS: [(&str, &[&str], &[&str]); 11] = [
     ("KHR_materials_anisotropy", &["anisotropyTexture"], &["anisotropyStrength"]),
     (
         "KHR_materials_clearcoat",
@@ -43,7 +43,7 @@ const EXTENSIONS: [(&str, &[&str], &[&str]); 11] = [
 ];
 
 /// Properties of a material, and the count of their numbers.
-const MATERIAL: [(&str, usize); 29] = [
+pub(crate) const MATERIAL: [(&str, usize); 29] = [
     ("alphaCutoff", 1),
     ("emissiveFactor", 3),
     ("normalTexture/scale", 1),
@@ -76,7 +76,7 @@ const MATERIAL: [(&str, usize); 29] = [
 ];
 
 /// Textures of core glTF in a material.
-const CORE_TEXTURES: [&str; 5] = [
+pub(crate) const CORE_TEXTURES: [&str; 5] = [
     "emissiveTexture",
     "normalTexture",
     "occlusionTexture",
@@ -85,7 +85,7 @@ const CORE_TEXTURES: [&str; 5] = [
 ];
 
 /// Everything else that is a number, and the count of its numbers.
-const OTHERS: [(&str, usize); 19] = [
+pub(crate) const OTHERS: [(&str, usize); 19] = [
     ("/nodes/0/translation", 3),
     ("/nodes/0/rotation", 4),
     ("/nodes/0/scale", 3),
@@ -113,7 +113,7 @@ fn textured() -> Value {
 
 /// A file with two triangles of one material, a spot and two cameras. Factors without which
 /// extensions do nothing are `share`.
-fn everything(share: f64) -> Value {
+pub(crate) fn everything(share: f64) -> Value {
     let mut file = triangle();
     let normals = add_floats(&mut file, "VEC3", 3, &[0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0]);
     let uvs = add_floats(&mut file, "VEC2", 2, &[0.0, 0.0, 1.0, 0.0, 0.0, 1.0]);
@@ -162,7 +162,7 @@ fn everything(share: f64) -> Value {
 }
 
 /// Adds an animation with one channel of keys at whole seconds.
-fn animate(file: &mut Value, pointer: &str, width: usize, keys: &[f64]) {
+pub(crate) fn animate(file: &mut Value, pointer: &str, width: usize, keys: &[f64]) {
     let floats: Vec<f32> = keys.iter().map(|key| *key as f32).collect();
     let is_weights = pointer.ends_with("/weights");
     let (kind, components) = match width {
@@ -231,8 +231,13 @@ fn values_of(pointer: &str, width: usize) -> [Vec<f64>; 2] {
 
 /// Asserts that the property at its keys gives what a file with the values of the keys gives.
 #[track_caller]
-fn assert_moves(file: &Value, pointer: &str, width: usize) {
-    let [first, last] = values_of(pointer, width);
+pub(crate) fn assert_moves(file: &Value, pointer: &str, width: usize) {
+    assert_moves_between(file, pointer, values_of(pointer, width));
+}
+
+#[track_caller]
+pub(crate) fn assert_moves_between(file: &Value, pointer: &str, [first, last]: [Vec<f64>; 2]) {
+    let width = first.len();
     let mut moved = file.clone();
     animate(&mut moved, pointer, width, &[first.clone(), last.clone()].concat());
     let scene = load_json(&moved).unwrap();
