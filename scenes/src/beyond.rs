@@ -22,12 +22,17 @@ const FAR: f64 = 32_768.0;
 /// How many times its size a thing may be away from there.
 const THING_DISTANCE_MAX: f64 = 2048.0;
 
-/// Adds a warning for each kind of thing that is beyond, with the first of them.
-pub(crate) fn warn(parts: &OwnedParts, settled: &Settled, warnings: &mut Warnings) {
+/// Adds a warning for each kind of thing that is beyond, with the first of them. `shown` are the
+/// nodes that may be visible.
+pub(crate) fn warn(
+    (parts, shown): (&OwnedParts, &[usize]),
+    settled: &Settled,
+    warnings: &mut Warnings,
+) {
     if settled.moment.geometry.is_empty() {
         warnings.add("the scene has no triangle; only the environment will be seen");
     }
-    warnings.extend(far_shapes(parts));
+    warnings.extend(far_shapes(parts, shown));
     warnings.extend(far_cameras(settled));
     if settled.extent.cameras.is_empty() {
         warnings.extend(far_things(parts, settled));
@@ -36,8 +41,8 @@ pub(crate) fn warn(parts: &OwnedParts, settled: &Settled, warnings: &mut Warning
 
 /// Meshes whose vertices are far from the mesh's own origin, so that the file holds few digits of
 /// their shapes.
-fn far_shapes(parts: &OwnedParts) -> Option<String> {
-    let shown = parts.forest.shown.iter().filter_map(|node| parts.forest.nodes[*node].mesh);
+fn far_shapes(parts: &OwnedParts, shown: &[usize]) -> Option<String> {
+    let shown = shown.iter().filter_map(|node| parts.forest.nodes[*node].mesh);
     let meshes: BTreeSet<usize> = shown.collect();
     let far = |mesh: &usize| is_rounded(&parts.meshes[*mesh]);
     let (mesh, reach) = meshes.iter().find_map(|mesh| Some((mesh, far(mesh)?)))?;

@@ -25,9 +25,11 @@ mod math;
 mod mesh;
 mod node;
 mod options;
+mod pointer;
 mod report;
 mod settle;
 mod texture;
+mod values;
 mod working_space;
 
 pub use camera::camera_aspect;

@@ -1,29 +1,30 @@
 //! Loads a scene: the order in which its parts are read, and the warnings about them.
 
-use crate::camera;
+use crate::beyond;
 use crate::document::Document;
 use crate::document::extension;
 use crate::document::source::Source;
 use crate::error::SceneError;
 use crate::flatten::instancing::Instancing;
+use crate::flatten::parts::Parts;
 use crate::light::environment;
 use crate::light::units_hint::Lighting;
-use crate::light::{emitter, punctual};
-use crate::loaded::{HierarchyCache, LoadedScene, OwnedParts, bounding_sphere};
-use crate::material::medium;
+use crate::loaded::{HierarchyCache, LoadedScene, Moment, OwnedParts, bounding_sphere};
 use crate::material::variant::Variants;
-use crate::node::animation::{self, Clip, FrameTime};
-use crate::node::{self, Forest, Node};
+use crate::mesh;
+use crate::node;
+use crate::node::animation::{self, Sources};
+use crate::node::curve::FrameTime;
 use crate::options::LoadOptions;
+use crate::pointer::{self, Target};
 use crate::report::SceneReport;
 use crate::report::collect;
 use crate::report::warning::Warnings;
 use crate::settle::settle;
 use crate::texture::TextureTable;
-use crate::{beyond, material, mesh};
+use crate::values::{Lasting, Moving, Values};
 use std::path::Path;
 use std::sync::Arc;
-use tessera_layout::Material;
 
 /// Reads the scene `main`, a path within `dir`, and every file that it names, all inside `dir`.
 ///
@@ -40,111 +41,125 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let document = document;
     let variants = Variants::read(&document, options.variant.as_deref())?;
     let forest = node::read(&document, options.limits.nodes)?;
+    let pointed = pointer::read_all(&document, &mut warnings)?;
+    let weights = mesh::rest_weights(&document);
+    let targets = &pointed.targets;
+    let sources = Sources { document: &document, forest: &forest, weights: &weights, targets };
+    let clips = animation::read(&sources, &options.animations, &mut warnings)?;
     let mut table = TextureTable::default();
-    let (materials, layered) = material::read_all(&document, &mut table, &mut warnings)?;
-    let materials = Arc::new(materials);
+    let mut rest = Values::read(&document, &forest, (&mut table, options.lights), &mut warnings)?;
+    let mut moving = Moving::of(&document, &clips, &pointed.items, options.lights);
+    let lasting = match &mut moving {
+        Some(moving) => moving.lasting(&forest, (&clips, &mut rest), &mut table, &mut warnings)?,
+        None => Lasting::of(&forest),
+    };
     let textures = table.decode(&document, &source)?;
-    let surfaces = (materials.as_slice(), &layered);
+    let moving = moving.map(|moving| moving.with_textures(table));
+    let frames = lasting.tangent_frames(&rest);
+    let surfaces = (frames.as_slice(), rest.uv_sets.as_slice());
     let meshes = mesh::read_all(&document, surfaces, &variants, &options.limits, &mut warnings)?;
     let skins = mesh::read_skins(&document, &meshes)?;
-    let target_count = |node: &Node| node.mesh.map_or(0, |mesh| meshes[mesh].target_count);
-    let targets: Vec<usize> = forest.nodes.iter().map(target_count).collect();
-    let clips = animation::read(&document, &targets, &options.animations, &mut warnings)?;
-    let lights = punctual::read_all(&document, options.lights)?;
-    let shown_lights = shown_lights(&document, &forest, lights.len())?;
-    let cameras = camera::shown(&document, &forest)?;
-    let (file, limits) = (document.file.clone(), options.limits.clone());
-    let instancing = Instancing::default();
-    let mut parts = OwnedParts { file, limits, forest, meshes, skins, materials, instancing };
-    let emits = |material: &Material| emitter::emits(material, &textures);
-    parts.instancing = Instancing::of(&parts.borrow(), emits, options.instanced_from)?;
-    let is_lit = has_emitters(&parts, emits) || !shown_lights.is_empty();
-    let environment = environment::read(&options.environment, is_lit, &source, &mut warnings)?;
-    let placed_lights =
-        shown_lights.iter().filter(|(_, light)| lights[*light].is_placed()).count() as u32;
-    let moment = |parts: &OwnedParts| {
-        let pose = animation::pose(&parts.forest, &clips, FrameTime::START);
-        let worlds = parts.forest.worlds(&pose.locals);
-        let moment = parts.moment(&worlds, &pose.weights, &textures, placed_lights)?;
-        Ok((moment, cameras.iter().map(|camera| worlds[camera.node].offset).collect()))
+    let mut parts = OwnedParts {
+        file: document.file.clone(),
+        limits: options.limits.clone(),
+        forest,
+        meshes,
+        turning: moving.as_ref().map(|moving| moving.turning.clone()).unwrap_or_default(),
+        skins,
+        instancing: Instancing::default(),
     };
-    let precise = || document.translations(&source);
-    let settled = settle(&mut parts, options.space, &precise, &moment)?;
-    beyond::warn(&parts, &settled, &mut warnings);
-    let first = Arc::new(settled.moment);
-    let punctual = shown_lights.iter().map(|(_, light)| &lights[*light]).collect();
-    let radius = f64::from(bounding_sphere(&first.geometry).1) / parts.forest.space.factor();
-    let lighting =
-        Lighting { punctual, emitters: &first.emitters, environment: &environment, radius };
-    warnings.extend(lighting.units_hint(options.lights));
-    let is_animated = is_geometry_animated(&parts, &clips);
-    let media = medium::all_within(layered.media, &parts.forest.space);
+    let emits = |material| lasting.emits(material, &rest, &textures);
+    let is_plain = |material| !emits(material) && !lasting.changes_triangles(material);
+    let shown = Parts { shown: &lasting.shown, ..parts.borrow(&parts.meshes, &rest) };
+    parts.instancing = Instancing::of(&shown, is_plain, options.instanced_from)?;
+    let is_lit = is_lit(&parts, &lasting.shown, emits);
+    let environment = environment::read(&options.environment, is_lit, &source, &mut warnings)?;
     let mut scene = LoadedScene {
         parts,
+        weights,
+        first: Arc::new(rest.clone()),
+        rest,
+        moving,
         clips,
-        cameras,
-        punctual: lights,
-        shown_lights,
         textures,
-        layers: Arc::new(layered.layers),
-        media: Arc::new(media),
         variants: variants.names,
         environment,
-        still: (!is_animated).then(|| Arc::clone(&first)),
+        still: None,
         hierarchy: HierarchyCache::default(),
         film_bounds: Default::default(),
         report: Default::default(),
     };
+    let settled = settle(&mut scene, options.space, &|| document.translations(&source))?;
+    beyond::warn((&scene.parts, &lasting.shown), &settled, &mut warnings);
+    let first = begin(&mut scene, settled.moment, &lasting)?;
+    warnings.extend(lighting(&scene, &first).units_hint(options.lights));
+    let geometry_animated = scene.still.is_none() || lasting.moves_triangles(&scene.clips);
     let report = collect::report(&scene, &document, &first, extensions, warnings);
-    scene.report = SceneReport { light_units: options.lights, ..report };
+    scene.report = SceneReport { light_units: options.lights, geometry_animated, ..report };
     Ok(scene)
 }
 
-/// Returns whether the scene shows a surface that emits.
-fn has_emitters(parts: &OwnedParts, emits: impl Fn(&Material) -> bool) -> bool {
-    let meshes = parts.forest.shown.iter().filter_map(|node| parts.forest.nodes[*node].mesh);
-    meshes.into_iter().any(|mesh| {
-        let mut surfaces = parts.meshes[mesh].surfaces.iter();
-        surfaces.any(|surface| emits(&parts.materials[surface.material as usize]))
+/// Gives the scene its values in the working space, and keeps its first moment for all frames with
+/// the same triangles if none of them moves.
+fn begin(
+    scene: &mut LoadedScene,
+    moment: Moment,
+    lasting: &Lasting,
+) -> Result<Arc<Moment>, SceneError> {
+    scene.rest.enter(&scene.parts.forest.space);
+    scene.first = Arc::new(scene.rest.clone());
+    scene.first = scene.stage(FrameTime::START)?.values;
+    let first = Arc::new(moment);
+    if !is_geometry_animated(scene, &lasting.shown) {
+        scene.still = Some(Arc::clone(&first));
+    }
+    Ok(first)
+}
+
+/// Returns everything that lights a scene at its start.
+fn lighting<'a>(scene: &'a LoadedScene, first: &'a Moment) -> Lighting<'a> {
+    let values = &scene.first;
+    Lighting {
+        punctual: values.shown_lights.iter().map(|(_, light)| &values.punctual[*light]).collect(),
+        emitters: &first.emitters,
+        environment: &scene.environment,
+        radius: f64::from(bounding_sphere(&first.geometry).1) / scene.parts.forest.space.factor(),
+    }
+}
+
+/// Returns whether a frame has light from a lamp or from a surface, or may have it. `shown` are the
+/// nodes that may be visible.
+fn is_lit(parts: &OwnedParts, shown: &[usize], emits: impl Fn(u32) -> bool) -> bool {
+    let mut nodes = shown.iter().map(|node| &parts.forest.nodes[*node]);
+    nodes.any(|node| {
+        let surfaces = node.mesh.map_or(&[][..], |mesh| &parts.meshes[mesh].surfaces);
+        node.light.is_some() || surfaces.iter().any(|surface| emits(surface.material))
     })
 }
 
-fn shown_lights(
-    document: &Document,
-    forest: &Forest,
-    light_count: usize,
-) -> Result<Vec<(usize, usize)>, SceneError> {
-    let mut shown = Vec::new();
-    for &node in &forest.shown {
-        let Some(light) = forest.nodes[node].light else { continue };
-        if light >= light_count {
-            let path = format!("nodes[{node}].extensions.KHR_lights_punctual.light");
-            return Err(
-                document.invalid(path, format!("names light {light}, but there are {light_count}"))
-            );
-        }
-        shown.push((node, light));
-    }
-    Ok(shown)
-}
-
-/// Returns whether any frame shows other triangles than the first: a node with triangles moves, or
-/// a joint of its skin, or its morph weights.
-fn is_geometry_animated(parts: &OwnedParts, clips: &[Clip]) -> bool {
+/// Returns whether any frame shows other triangles than the first because a node with triangles
+/// moves, or a joint of its skin, or its morph weights. `shown` are the nodes that may be visible.
+fn is_geometry_animated(scene: &LoadedScene, shown: &[usize]) -> bool {
+    let parts = &scene.parts;
     let mut moved = vec![false; parts.forest.nodes.len()];
     let mut morphed = vec![false; parts.forest.nodes.len()];
-    for channel in animation::played(clips) {
+    let mut morphed_meshes = vec![false; parts.meshes.len()];
+    for channel in animation::played(&scene.clips) {
         match channel.target {
-            animation::Target::Weights => morphed[channel.node] = true,
-            _ => moved[channel.node] = true,
+            Target::Translation(node) | Target::Rotation(node) | Target::Scale(node) => {
+                moved[node] = true;
+            }
+            Target::Weights(node) | Target::Weight(node, _) => morphed[node] = true,
+            Target::MeshWeights(mesh) | Target::MeshWeight(mesh, _) => morphed_meshes[mesh] = true,
+            Target::Visible(_) | Target::Unseen(..) | Target::Value(_) => {}
         }
     }
     let moved = parts.forest.spread(moved);
     let joints_move: Vec<bool> =
         parts.skins.iter().map(|skin| skin.joints.iter().any(|joint| moved[*joint])).collect();
-    parts.forest.shown.iter().any(|&index| {
+    shown.iter().any(|&index| {
         let node = &parts.forest.nodes[index];
-        node.mesh.is_some()
-            && (moved[index] || morphed[index] || node.skin.is_some_and(|skin| joints_move[skin]))
+        node.mesh.is_some_and(|mesh| morphed_meshes[mesh] || moved[index] || morphed[index])
+            || (node.mesh.is_some() && node.skin.is_some_and(|skin| joints_move[skin]))
     })
 }

@@ -1,45 +1,46 @@
 //! A scene in memory, and its flattening for one frame. Owns what frames share; `load` reads it.
 
 use crate::bvh::{self, BuilderKind, Placed};
-use crate::camera::{self, ShownCamera};
+use crate::camera;
 use crate::error::SceneError;
 use crate::flatten::flat_geometry::FlatGeometry;
 use crate::flatten::instancing::Instancing;
 use crate::flatten::parts::Parts;
 use crate::light::emitter::{self, TriangleEmitter};
 use crate::light::environment::LoadedEnvironment;
-use crate::light::punctual::Punctual;
 use crate::math::{Affine, Vec3, add, length, narrow, scale, sub, widen};
-use crate::mesh::{Mesh, Skin};
+use crate::mesh::{Mesh, RestWeights, Skin, turned};
 use crate::node::Forest;
-use crate::node::animation::{self, Clip, FrameTime};
+use crate::node::animation::{self, Clip};
+use crate::node::curve::FrameTime;
 use crate::options::{FlattenOptions, Limits};
 use crate::report::SceneReport;
 use crate::texture::TextureSet;
+use crate::values::{Moving, Values};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use tessera_layout::{
-    Bvh, FlatScene, Layers, Light, LightChoice, LightChoices, Material, Medium, build_light_choices,
-};
+use tessera_layout::{Bvh, FlatScene, Light, LightChoice, LightChoices, build_light_choices};
 
 /// A scene whose files have been read and checked. Any thread can flatten it for any number of
 /// frames.
 #[derive(Debug)]
 pub struct LoadedScene {
     pub(crate) parts: OwnedParts,
+    /// Morph weights of each mesh.
+    pub(crate) weights: Vec<RestWeights>,
     pub(crate) clips: Vec<Clip>,
-    pub(crate) cameras: Vec<ShownCamera>,
-    pub(crate) punctual: Vec<Punctual>,
-    /// Node and index into `punctual`, in canonical order.
-    pub(crate) shown_lights: Vec<(usize, usize)>,
+    /// Values that the file gives, in the working space.
+    pub(crate) rest: Values,
+    /// Values at the start, which are those of every frame if none moves.
+    pub(crate) first: Arc<Values>,
+    /// What moving values are read from; None if none moves.
+    pub(crate) moving: Option<Moving>,
     pub(crate) textures: TextureSet,
-    /// Layers that extensions add to materials.
-    pub(crate) layers: Arc<Vec<Layers>>,
-    /// Media that closed surfaces enclose.
-    pub(crate) media: Arc<Vec<Medium>>,
     /// Names of the material variants.
     pub(crate) variants: Vec<String>,
     pub(crate) environment: LoadedEnvironment,
-    /// Geometry of every frame, if it does not move.
+    /// Geometry of every frame that has the triangles of the first, if none of them moves.
     pub(crate) still: Option<Arc<Moment>>,
     pub(crate) hierarchy: HierarchyCache,
     /// Bounds over the animation, computed when they are first needed.
@@ -54,9 +55,20 @@ pub(crate) struct OwnedParts {
     pub(crate) limits: Limits,
     pub(crate) forest: Forest,
     pub(crate) meshes: Vec<Mesh>,
+    /// Materials whose tangents turn over time. Meshes have them as they are before.
+    pub(crate) turning: BTreeSet<u32>,
     pub(crate) skins: Vec<Skin>,
-    pub(crate) materials: Arc<Vec<Material>>,
     pub(crate) instancing: Instancing,
+}
+
+/// What geometry at one moment is made from.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    pub(crate) values: Arc<Values>,
+    /// Transform to the world of each node.
+    pub(crate) worlds: Vec<Affine>,
+    /// Animated morph weights of each node.
+    pub(crate) weights: Vec<Option<Vec<f64>>>,
 }
 
 /// Geometry at one moment, and its emitters.
@@ -88,19 +100,19 @@ impl LoadedScene {
     pub fn flatten(&self, options: &FlattenOptions) -> Result<FlatScene, SceneError> {
         check(options)?;
         let time = FrameTime { secs: options.time_secs, frame_secs: options.frame_secs };
-        let pose = animation::pose(&self.parts.forest, &self.clips, time);
-        let worlds = self.parts.forest.worlds(&pose.locals);
-        let moment = match &self.still {
-            Some(still) => Arc::clone(still),
-            None => Arc::new(self.moment(&worlds, &pose.weights)?),
+        let stage = self.stage(time)?;
+        let (values, worlds) = (&stage.values, &stage.worlds);
+        let (moment, is_still) = match self.still_moment(values) {
+            Some(still) => (Arc::clone(still), true),
+            None => (Arc::new(self.parts.moment(&stage, &self.textures)?), false),
         };
         let geometry = &moment.geometry;
         let bounds = self.framed_bounds(geometry, &options.camera)?;
         let space = &self.parts.forest.space;
-        let camera = camera::resolve((&self.cameras, &worlds), options, bounds, space)?;
+        let camera = camera::resolve((&values.cameras, worlds), options, bounds, space)?;
         let (center, radius) = bounding_sphere(geometry);
         let (lights, light_choices) =
-            self.lights(&worlds, &moment.emitters, options, f64::from(radius))?;
+            self.lights(&stage, &moment.emitters, options, f64::from(radius))?;
         let environment = self.environment.place(
             options.environment_intensity,
             options.environment_rotation_degrees,
@@ -112,17 +124,17 @@ impl LoadedScene {
             let placed = Placed { boxes: &geometry.boxes, depth: self.parts.instancing.depth };
             Arc::new(bvh::build_with(&geometry.triangles, placed, options.builder, origin_bound))
         };
-        let bvh = match &self.still {
-            Some(_) => self.hierarchy.get((options.builder, origin_bound.to_bits()), build),
-            None => build(),
+        let bvh = match is_still {
+            true => self.hierarchy.get((options.builder, origin_bound.to_bits()), build),
+            false => build(),
         };
         Ok(FlatScene {
             triangles: Arc::clone(&geometry.triangles),
             triangle_vertices: Arc::clone(&geometry.triangle_vertices),
             vertices: Arc::clone(&geometry.vertices),
-            materials: Arc::clone(&self.parts.materials),
-            layers: Arc::clone(&self.layers),
-            media: Arc::clone(&self.media),
+            materials: Arc::clone(&values.materials),
+            layers: Arc::clone(&values.layers),
+            media: Arc::clone(&values.media),
             textures: Arc::clone(&self.textures.textures),
             texels: Arc::clone(&self.textures.texels),
             lights: Arc::new(lights),
@@ -138,30 +150,41 @@ impl LoadedScene {
         })
     }
 
-    /// Returns the geometry at one moment.
-    pub(crate) fn moment(
-        &self,
-        worlds: &[Affine],
-        weights: &[Option<Vec<f64>>],
-    ) -> Result<Moment, SceneError> {
-        self.parts.moment(worlds, weights, &self.textures, self.placed_punctual())
+    /// Returns what the geometry of a time is made from.
+    pub(crate) fn stage(&self, time: FrameTime) -> Result<Stage, SceneError> {
+        let forest = &self.parts.forest;
+        let pose = animation::pose(forest, &self.weights, &self.clips, time);
+        let values = match &self.moving {
+            Some(moving) => Arc::new(moving.at(forest, &self.clips, &self.rest, time)?),
+            None => Arc::clone(&self.first),
+        };
+        Ok(Stage { values, worlds: forest.worlds(&pose.locals), weights: pose.weights })
+    }
+
+    /// Returns the geometry that is shared between frames, if frames with these values have it.
+    pub(crate) fn still_moment(&self, values: &Arc<Values>) -> Option<&Arc<Moment>> {
+        let is_first = || {
+            Arc::ptr_eq(values, &self.first)
+                || values.has_triangles_of(&self.first, &self.parts.turning)
+        };
+        self.still.as_ref().filter(|_| is_first())
     }
 
     /// Returns the lights and the table for choosing one. The order is points and spots, triangles
     /// in id order, directional lights, the environment.
     fn lights(
         &self,
-        worlds: &[Affine],
+        stage: &Stage,
         emitters: &[TriangleEmitter],
         options: &FlattenOptions,
         scene_radius: f64,
     ) -> Result<(Vec<Light>, LightChoices), SceneError> {
-        let mut lights = Vec::with_capacity(self.shown_lights.len() + emitters.len() + 1);
+        let mut lights = Vec::with_capacity(stage.values.shown_lights.len() + emitters.len() + 1);
         let mut choices = Vec::with_capacity(lights.capacity());
-        self.place_punctual(worlds, scene_radius, true, (&mut lights, &mut choices))?;
+        self.place_punctual(stage, scene_radius, true, (&mut lights, &mut choices))?;
         lights.extend(emitter::lights(emitters));
         choices.extend(emitters.iter().map(|emitter| emitter.choice));
-        self.place_punctual(worlds, scene_radius, false, (&mut lights, &mut choices))?;
+        self.place_punctual(stage, scene_radius, false, (&mut lights, &mut choices))?;
         if self.environment.shines(options.environment_intensity) {
             lights.push(emitter::environment_light());
             let power = self.environment.power(options.environment_intensity, scene_radius);
@@ -174,17 +197,17 @@ impl LoadedScene {
     /// Adds the file's lights that have a place, or those that have none.
     fn place_punctual(
         &self,
-        worlds: &[Affine],
+        stage: &Stage,
         scene_radius: f64,
         placed: bool,
         (lights, choices): (&mut Vec<Light>, &mut Vec<LightChoice>),
     ) -> Result<(), SceneError> {
-        for &(node, light) in &self.shown_lights {
-            let light = &self.punctual[light];
+        for &(node, light) in &stage.values.shown_lights {
+            let light = &stage.values.punctual[light];
             if light.is_placed() != placed {
                 continue;
             }
-            let shown = light.place(&worlds[node], &self.parts.forest.space);
+            let shown = light.place(&stage.worlds[node], &self.parts.forest.space);
             let numbers = shown.position.iter().chain(&shown.emission).chain([&shown.range]);
             if !numbers.copied().all(f32::is_finite) {
                 return Err(self.parts.invalid_node(node, "its light is beyond every float"));
@@ -194,40 +217,41 @@ impl LoadedScene {
         }
         Ok(())
     }
-
-    /// Returns the number of the file's lights with a place, which are the first ones.
-    fn placed_punctual(&self) -> u32 {
-        self.shown_lights.iter().filter(|(_, light)| self.punctual[*light].is_placed()).count()
-            as u32
-    }
 }
 
 impl OwnedParts {
-    pub(crate) fn borrow(&self) -> Parts<'_> {
+    /// Returns the parts with these values. `meshes` are their own meshes, or turned ones.
+    pub(crate) fn borrow<'a>(&'a self, meshes: &'a [Mesh], values: &'a Values) -> Parts<'a> {
         Parts {
             file: &self.file,
             forest: &self.forest,
-            meshes: &self.meshes,
+            shown: &values.shown,
+            meshes,
             skins: &self.skins,
-            materials: &self.materials,
+            materials: &values.materials,
             limits: &self.limits,
         }
     }
 
     pub(crate) fn moment(
         &self,
-        worlds: &[Affine],
-        weights: &[Option<Vec<f64>>],
+        stage: &Stage,
         textures: &TextureSet,
-        first_light: u32,
     ) -> Result<Moment, SceneError> {
-        let mut geometry = self.borrow().build(&self.instancing, worlds, weights)?;
+        let values = &stage.values;
+        let frame = |material: &u32| (*material, values.tangent_frame(*material as usize));
+        let meshes = match self.turning.is_empty() {
+            true => Cow::Borrowed(&self.meshes),
+            false => Cow::Owned(turned(&self.meshes, &self.turning.iter().map(frame).collect())),
+        };
+        let parts = self.borrow(&meshes, values);
+        let mut geometry = parts.build(&self.instancing, &stage.worlds, &stage.weights)?;
         let emitters = emitter::mark(
             &mut geometry.triangles,
             &geometry.triangle_vertices,
             &geometry.vertices,
-            &self.materials,
-            (textures, first_light),
+            &values.materials,
+            (textures, values.placed_lights()),
         );
         Ok(Moment { geometry: geometry.share(), emitters })
     }

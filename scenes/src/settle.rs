@@ -3,8 +3,9 @@
 
 use crate::error::SceneError;
 use crate::flatten::flat_geometry::FlatGeometry;
-use crate::loaded::{Moment, OwnedParts};
+use crate::loaded::{LoadedScene, Moment};
 use crate::math::{Vec3, widen};
+use crate::node::curve::FrameTime;
 use crate::working_space::{Extent, SpaceChoice, WorkingSpace};
 
 /// Times that a scene is placed at most: moved, moved again as its size is known, and scaled.
@@ -18,22 +19,18 @@ pub(crate) struct Settled {
     pub(crate) extent: Extent,
 }
 
-/// Returns the geometry of a scene and the places of its cameras at time 0.
-pub(crate) type Place<'a> = &'a dyn Fn(&OwnedParts) -> Result<(Moment, Vec<Vec3>), SceneError>;
-
-/// Settles a scene in its working space, and puts that into `parts`. `translations` returns those
+/// Settles a scene in its working space, and puts that into its nodes. `translations` returns those
 /// of nodes in double precision, which a scene that is moved needs.
 pub(crate) fn settle(
-    parts: &mut OwnedParts,
+    scene: &mut LoadedScene,
     choice: SpaceChoice,
     translations: &dyn Fn() -> Result<Vec<Option<Vec3>>, SceneError>,
-    place: Place<'_>,
 ) -> Result<Settled, SceneError> {
     let mut is_sharp = false;
-    let mut enter = |parts: &mut OwnedParts, space: WorkingSpace| {
-        parts.forest.space = space;
+    let mut enter = |scene: &mut LoadedScene, space: WorkingSpace| {
+        scene.parts.forest.space = space;
         if space.is_moved() && !is_sharp {
-            parts.forest.sharpen(translations()?);
+            scene.parts.forest.sharpen(translations()?);
             is_sharp = true;
         }
         Ok(())
@@ -41,7 +38,7 @@ pub(crate) fn settle(
     let tries = match choice {
         SpaceChoice::Measured => PLACED_MAX,
         SpaceChoice::Given(space) if space.is_valid() => {
-            enter(parts, space)?;
+            enter(scene, space)?;
             1
         }
         SpaceChoice::Given(space) => {
@@ -51,8 +48,8 @@ pub(crate) fn settle(
     };
     let mut tried = 0;
     loop {
-        let (moment, cameras) = place(parts)?;
-        let space = parts.forest.space;
+        let (moment, cameras) = begun(scene)?;
+        let space = scene.parts.forest.space;
         let bounds = (widen(moment.geometry.lower), widen(moment.geometry.upper));
         let extent = Extent::of(&space, bounds, &cameras, || median_size(&moment.geometry));
         tried += 1;
@@ -60,8 +57,16 @@ pub(crate) fn settle(
         if tried >= tries || better == space || moment.geometry.is_empty() {
             return Ok(Settled { moment, extent });
         }
-        enter(parts, better)?;
+        enter(scene, better)?;
     }
+}
+
+/// Returns the geometry of a scene and the places of its cameras at time 0.
+fn begun(scene: &LoadedScene) -> Result<(Moment, Vec<Vec3>), SceneError> {
+    let stage = scene.stage(FrameTime::START)?;
+    let moment = scene.parts.moment(&stage, &scene.textures)?;
+    let cameras = stage.values.cameras.iter().map(|camera| stage.worlds[camera.node].offset);
+    Ok((moment, cameras.collect()))
 }
 
 /// Returns the median of the longest edges of the boxes of triangles and instances.

@@ -83,7 +83,9 @@ pub(crate) fn scenes() -> Vec<Vec<u8>> {
     let library = include_bytes!("../../scenes/library/spinning-cube.gltf");
     let compressed = include_bytes!("../../scenes/tests/files/compressed-views.gltf");
     let draco = include_bytes!("../../scenes/tests/files/draco.gltf");
-    vec![json.to_vec(), glb, library.to_vec(), compressed.to_vec(), draco.to_vec()]
+    let moving = include_bytes!("../../scenes/tests/files/moving-values.gltf");
+    let files = [&glb[..], library, compressed, draco, moving];
+    [json].into_iter().chain(files).map(<[u8]>::to_vec).collect()
 }
 
 pub(crate) fn map(bytes: &[u8]) -> Result<(), String> {

@@ -5,8 +5,9 @@ use crate::error::SceneError;
 use crate::flatten::flat_geometry::FlatGeometry;
 use crate::loaded::LoadedScene;
 use crate::math::{Vec3, widen};
-use crate::node::animation::{self, FrameTime};
+use crate::node::curve::FrameTime;
 use crate::options::CameraChoice;
+use std::sync::Arc;
 
 /// Number of moments that are examined, including both ends. Between two of them, objects reach
 /// only a little further.
@@ -20,8 +21,8 @@ impl LoadedScene {
         now: &FlatGeometry,
         choice: &CameraChoice,
     ) -> Result<(Vec3, Vec3), SceneError> {
-        let is_placed = self.cameras.is_empty() && *choice == CameraChoice::Default;
-        if self.still.is_some() || !is_placed {
+        let is_placed = self.first.cameras.is_empty() && *choice == CameraChoice::Default;
+        if (self.still.is_some() && self.moving.is_none()) || !is_placed {
             return Ok((widen(now.lower), widen(now.upper)));
         }
         if let Some(bounds) = self.film_bounds.get() {
@@ -36,14 +37,22 @@ impl LoadedScene {
         let mut bounds = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
         for moment in 0..MOMENTS {
             let secs = length * f64::from(moment) / f64::from(MOMENTS - 1);
-            let time = FrameTime { secs, frame_secs: 0.0 };
-            let pose = animation::pose(&self.parts.forest, &self.clips, time);
-            let worlds = self.parts.forest.worlds(&pose.locals);
-            let geometry = self.moment(&worlds, &pose.weights)?.geometry;
+            let stage = self.stage(FrameTime { secs, frame_secs: 0.0 })?;
+            let moment = match self.still_moment(&stage.values) {
+                Some(still) => Arc::clone(still),
+                None => Arc::new(self.parts.moment(&stage, &self.textures)?),
+            };
+            let geometry = &moment.geometry;
+            if geometry.is_empty() {
+                continue;
+            }
             for axis in 0..3 {
                 bounds.0[axis] = bounds.0[axis].min(geometry.lower[axis].into());
                 bounds.1[axis] = bounds.1[axis].max(geometry.upper[axis].into());
             }
+        }
+        if bounds.0[0] > bounds.1[0] {
+            bounds = (widen(now.lower), widen(now.upper));
         }
         // If another thread was faster, it found the same bounds.
         Ok(*self.film_bounds.get_or_init(|| bounds))

@@ -12,6 +12,7 @@ const APPLIED: &[&str] = &[
     "EXT_mesh_manifold",
     "EXT_meshopt_compression",
     "EXT_texture_webp",
+    "KHR_animation_pointer",
     "KHR_draco_mesh_compression",
     "KHR_lights_punctual",
     "KHR_materials_anisotropy",
@@ -44,10 +45,6 @@ const IGNORED: &[(&str, &str)] = &[
     ("EXT_lights_ies", "lights shine evenly instead of by their IES profile"),
     ("EXT_lights_image_based", "the scene's own image-based light is absent; give one with --env"),
     ("EXT_texture_avif", "textures use their fallback image, or are white where they have none"),
-    (
-        "KHR_animation_pointer",
-        "animated properties other than node transforms and weights stand still",
-    ),
     ("KHR_gaussian_splatting", "splats are left out, as points are"),
     ("KHR_interactivity", "its behaviours do not run; the scene is shown as it is stored"),
     ("KHR_materials_volume_scatter", "media absorb light and do not scatter it"),
@@ -92,7 +89,7 @@ pub(crate) fn warnings(extensions: &[ExtensionReport]) -> impl Iterator<Item = S
     ignored.map(|extension| format!("{} is ignored: {}", extension.name, extension.effect))
 }
 
-fn is_applied(name: &str) -> bool {
+pub(crate) fn is_applied(name: &str) -> bool {
     APPLIED.contains(&name)
 }
 

@@ -27,12 +27,34 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Extension whose channels point at any property of the file.
+pub(crate) const POINTER: &str = "KHR_animation_pointer";
+/// Node of a channel whose file gives it none.
+pub(crate) const NO_NODE: u32 = u32::MAX;
+
+/// Extension's part of a channel of KHR_animation_pointer.
+#[derive(Clone, Debug)]
+pub(crate) struct PointerChannel {
+    /// Object of the extension.
+    pub(crate) json: Value,
+    /// `target.path`, which must be `pointer`.
+    pub(crate) path: Option<Value>,
+    /// Whether the channel has a node as well, which it must not.
+    pub(crate) has_node: bool,
+}
+
+/// Channels of KHR_animation_pointer, by the number of the animation and of the channel in it.
+pub(crate) type Pointers = BTreeMap<(usize, usize), PointerChannel>;
+
 /// A parsed file.
+#[derive(Debug)]
 pub(crate) struct Document {
     /// Path of the main file within the scene's folder.
     pub(crate) file: String,
     /// The JSON. Its indices have not been checked; see [`Document::item`].
     pub(crate) root: Root,
+    /// Channels of KHR_animation_pointer.
+    pub(crate) pointers: Pointers,
     /// What may still be allocated.
     pub(crate) budget: Arc<Budget>,
     /// What the JSON says beyond `root`.
@@ -61,6 +83,43 @@ impl Document {
         let chosen = chosen.map_err(|problem| SceneError::Option { problem })?;
         self.root.scene = Some(gltf::json::Index::new(chosen as u32));
         Ok(())
+    }
+
+    /// Returns a copy of what materials, lights and cameras are read from: without buffers, and
+    /// with images only by number.
+    pub(crate) fn without_bytes(&self) -> Self {
+        let image = gltf::json::Image {
+            buffer_view: None,
+            mime_type: None,
+            name: None,
+            uri: None,
+            extensions: None,
+            extras: None,
+        };
+        let others = self.root.extensions.iter().flat_map(|extensions| &extensions.others);
+        let lights = others.filter(|(name, _)| *name == "KHR_lights_punctual");
+        let others = lights.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let root = Root {
+            materials: self.root.materials.clone(),
+            cameras: self.root.cameras.clone(),
+            textures: self.root.textures.clone(),
+            samplers: self.root.samplers.clone(),
+            images: vec![image; self.root.images.len()],
+            extensions: Some(gltf::json::extensions::root::Root { others }),
+            ..Root::default()
+        };
+        Self {
+            file: self.file.clone(),
+            root,
+            pointers: Pointers::new(),
+            budget: Arc::clone(&self.budget),
+            leftover: Leftover::default(),
+            binary: None,
+            compressed: CompressedViews::default(),
+            buffers: Vec::new(),
+            decoded: BTreeMap::new(),
+            decoded_accessors: DecodedAccessors::default(),
+        }
     }
 
     /// Returns the URI of a buffer whose bytes are needed, if it has one.

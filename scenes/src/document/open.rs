@@ -1,11 +1,11 @@
 //! Opens a glTF file: the container, the JSON in it, and the buffers that it names. Owns no meaning
 //! of what is read.
 
-use crate::document::Document;
 use crate::document::compression::view_json::CompressedViews;
 use crate::document::draco::decoded::DecodedAccessors;
 use crate::document::leftover::Leftover;
 use crate::document::source::Source;
+use crate::document::{Document, NO_NODE, POINTER, PointerChannel, Pointers};
 use crate::error::SceneError;
 use crate::math::Vec3;
 use gltf::json::Root;
@@ -45,11 +45,15 @@ impl Document {
                 false => error.to_string(),
             },
         };
-        let root = parse_root(json).map_err(not_json)?;
+        let (root, pointers) = parse_root(json).map_err(not_json)?;
         let mut leftover = Leftover::default();
         if Leftover::is_possible(&root) {
             source.budget.spend_json(json, &file)?;
             leftover = Leftover::read(json).map_err(not_json)?;
+        }
+        if !pointers.is_empty() {
+            // What they point at is kept a second time, for every frame.
+            source.budget.spend_json(json, &file)?;
         }
         let binary = binary.map(<[u8]>::to_vec);
         let budget = Arc::clone(&source.budget);
@@ -57,6 +61,7 @@ impl Document {
         let mut document = Self {
             file,
             root,
+            pointers,
             budget,
             leftover,
             binary,
@@ -143,42 +148,41 @@ impl Document {
 }
 
 /// Parses the JSON. The `gltf` crate does not accept channels without a node, as
-/// KHR_animation_pointer has them. Channels that point at a node's transform or weights are
-/// rewritten in the form of core glTF. All other channels without a node are removed, since core
-/// glTF ignores them (§3.11). Then the rest is parsed again.
-fn parse_root(json: &[u8]) -> Result<Root, serde_json::Error> {
-    serde_json::from_slice(json).or_else(|error| {
-        let Ok(mut value) = serde_json::from_slice::<Value>(json) else { return Err(error) };
-        let mut changed = false;
-        for animation in
-            value.get_mut("animations").and_then(Value::as_array_mut).into_iter().flatten()
-        {
-            let Some(channels) = animation.get_mut("channels").and_then(Value::as_array_mut) else {
+/// KHR_animation_pointer has them. Such channels get the node [`NO_NODE`], what they point at is
+/// returned beside the rest, and the rest is parsed again.
+fn parse_root(json: &[u8]) -> Result<(Root, Pointers), serde_json::Error> {
+    let parsed: Result<Root, _> = serde_json::from_slice(json);
+    let may_point = |root: &Root| root.extensions_used.iter().any(|name| name == POINTER);
+    if parsed.as_ref().is_ok_and(|root| root.animations.is_empty() || !may_point(root)) {
+        return parsed.map(|root| (root, Pointers::new()));
+    }
+    let Ok(mut value) = serde_json::from_slice::<Value>(json) else {
+        return parsed.map(|root| (root, Pointers::new()));
+    };
+    let mut pointers = Pointers::new();
+    let mut changed = false;
+    let animations = value.get_mut("animations").and_then(Value::as_array_mut);
+    for (index, animation) in animations.into_iter().flatten().enumerate() {
+        let channels = animation.get_mut("channels").and_then(Value::as_array_mut);
+        for (number, channel) in channels.into_iter().flatten().enumerate() {
+            let Some(target) = channel.get_mut("target").and_then(Value::as_object_mut) else {
                 continue;
             };
-            channels.retain_mut(|channel| {
-                if channel.pointer("/target/node").is_some() {
-                    return true;
-                }
+            let has_node = target.contains_key("node");
+            if let Some(json) = target.get("extensions").and_then(|given| given.get(POINTER)) {
+                let path = target.get("path").cloned();
+                let channel = PointerChannel { json: json.clone(), path, has_node };
+                pointers.insert((index, number), channel);
+            }
+            if !has_node {
                 changed = true;
-                channel.get_mut("target").and_then(aim_at_node).is_some()
-            });
+                target.insert("node".into(), NO_NODE.into());
+                target.entry("path").or_insert_with(|| "pointer".into());
+            }
         }
-        if changed { serde_json::from_value(value) } else { Err(error) }
-    })
-}
-
-/// Rewrites a channel's target from KHR_animation_pointer to core glTF. Returns None if it is not a
-/// property of a node that core glTF can move.
-fn aim_at_node(target: &mut Value) -> Option<()> {
-    let pointer = target.pointer("/extensions/KHR_animation_pointer/pointer")?.as_str()?;
-    let (node, path) = pointer.strip_prefix("/nodes/")?.split_once('/')?;
-    let node: u32 = node.parse().ok()?;
-    if !matches!(path, "translation" | "rotation" | "scale" | "weights") {
-        return None;
     }
-    *target = serde_json::json!({ "node": node, "path": path });
-    Some(())
+    let root = if changed { serde_json::from_value(value) } else { parsed };
+    root.map(|root| (root, pointers))
 }
 
 /// Returns the JSON of a file, and its binary chunk if it is a GLB.

@@ -143,7 +143,7 @@ impl<'a> Parts<'a> {
         let mut made = Layout::default();
         let mut tally = instancing.held_tally;
         tally.check(self.file, self.limits)?;
-        for &index in &self.forest.shown {
+        for &index in self.shown {
             let node = &self.forest.nodes[index];
             let Some(mesh) = node.mesh else { continue };
             for (number, place) in node.instances.iter().enumerate() {

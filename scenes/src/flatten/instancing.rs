@@ -10,7 +10,7 @@ use crate::flatten::tally::Tally;
 use crate::math::{Affine, narrow, scale, widen};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use tessera_layout::{Instance, Material, Meshes, ShadingVertex, Triangle};
+use tessera_layout::{Instance, Meshes, ShadingVertex, Triangle};
 
 /// A mesh that is stored once.
 #[derive(Clone, Copy, Debug)]
@@ -42,16 +42,17 @@ pub(crate) struct Instancing {
 
 impl Instancing {
     /// Chooses the meshes that are worth it. They are shown more than once in a colour, their
-    /// copies would have at least `from` triangles, and they have no skin, no morph targets and no
-    /// light. Fails if they exceed the limits.
+    /// copies would have at least `from` triangles, and they have no skin, no morph targets, and
+    /// only materials that are plain: they never emit, and what they give their triangles does not
+    /// change over time. Fails if they exceed the limits.
     pub(crate) fn of(
         parts: &Parts<'_>,
-        emits: impl Fn(&Material) -> bool,
+        is_plain: impl Fn(u32) -> bool,
         from: u64,
     ) -> Result<Self, SceneError> {
         let mut made = Self::default();
         let mut meshes = Meshes::default();
-        let worthwhile = worthwhile(parts, emits, from);
+        let worthwhile = worthwhile(parts, is_plain, from);
         for (mesh, _) in &worthwhile {
             made.held_tally.hold(&parts.meshes[*mesh]);
             made.held_tally.check(parts.file, parts.limits)?;
@@ -107,10 +108,10 @@ impl Instancing {
     }
 }
 
-fn worthwhile(parts: &Parts<'_>, emits: impl Fn(&Material) -> bool, from: u64) -> Vec<ColoredMesh> {
+fn worthwhile(parts: &Parts<'_>, is_plain: impl Fn(u32) -> bool, from: u64) -> Vec<ColoredMesh> {
     let mut places: BTreeMap<ColoredMesh, u64> = BTreeMap::new();
     let mut bent = BTreeSet::new();
-    for node in parts.forest.shown.iter().map(|node| &parts.forest.nodes[*node]) {
+    for node in parts.shown.iter().map(|node| &parts.forest.nodes[*node]) {
         let Some(mesh) = node.mesh else { continue };
         for number in 0..node.instances.len() {
             let color = node.instance_color(number).map(f32::to_bits);
@@ -125,7 +126,6 @@ fn worthwhile(parts: &Parts<'_>, emits: impl Fn(&Material) -> bool, from: u64) -
         let triangles: u64 =
             surfaces.iter().map(|surface| surface.geometry.triangles.len() as u64).sum();
         let copied = triangles.saturating_mul(places.saturating_sub(1));
-        let is_plain = |material: u32| !emits(&parts.materials[material as usize]);
         copied >= from.max(1)
             && !bent.contains(&mesh)
             && parts.meshes[mesh].target_count == 0

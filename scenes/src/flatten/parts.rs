@@ -9,6 +9,8 @@ use tessera_layout::{AlphaMode, Material, material_flags, triangle_flags};
 pub(crate) struct Parts<'a> {
     pub(crate) file: &'a str,
     pub(crate) forest: &'a Forest,
+    /// Visible nodes of the scene, in its order.
+    pub(crate) shown: &'a [usize],
     pub(crate) meshes: &'a [Mesh],
     pub(crate) skins: &'a [Skin],
     pub(crate) materials: &'a [Material],

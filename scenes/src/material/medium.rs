@@ -15,6 +15,9 @@ const PRIORITY: &str = "tessera_medium_priority";
 /// Largest distance of a priority from 0.
 const PRIORITY_MOST: f64 = 1000.0;
 
+/// What extensions add to a material: its layers, and the medium that it encloses.
+pub(crate) type Added = (Layers, Option<Medium>);
+
 /// Layers of a scene, and the enclosed media. Both begin with those of a plain surface in air, or
 /// are empty. Also the UV sets of every material, the default one included.
 #[derive(Debug, Default)]
@@ -33,7 +36,7 @@ impl Layered {
         &mut self,
         document: &Document,
         index: usize,
-        (mut layers, inside): (Layers, Option<Medium>),
+        (mut layers, inside): Added,
     ) -> Result<u32, SceneError> {
         if self.layers.is_empty() {
             self.layers.push(Layers::NONE);

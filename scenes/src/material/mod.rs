@@ -9,14 +9,16 @@ pub(crate) mod variant;
 
 use crate::document::Document;
 use crate::error::SceneError;
-use crate::material::medium::Layered;
+use crate::material::medium::{Added, Layered};
 use crate::material::slot::{Slot, base_color_use, texture_ref};
+use crate::mesh::geometry::UvSets;
 use crate::report::warning::Warnings;
 use crate::texture::{TextureTable, TextureUse};
 use gltf::json::material::AlphaMode as JsonAlphaMode;
 use gltf::json::validation::Checked;
 use serde::Deserialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use tessera_layout::{AlphaMode, LAYERS_MAX, Material, TextureRef, material_flags};
 
 /// glTF's default cutoff of alpha mode MASK (§3.9.4).
@@ -37,24 +39,20 @@ struct Ior {
 
 /// Reads every material, requests its textures from `textures`, and adds glTF's default material at
 /// the end. Also returns the layers that extensions add, which are empty if no material has a
-/// visible one.
+/// visible one. Materials in `fixed` have these UV sets.
 pub(crate) fn read_all(
     document: &Document,
+    fixed: &BTreeMap<usize, UvSets>,
     textures: &mut TextureTable,
     warnings: &mut Warnings,
 ) -> Result<(Vec<Material>, Layered), SceneError> {
     let mut layered = Layered::default();
     let mut materials = Vec::with_capacity(document.root.materials.len() + 1);
     for index in 0..document.root.materials.len() {
-        let mut material = read(document, index, textures, warnings)?;
-        let is_lit = material.flags & material_flags::UNLIT == 0;
-        let mut found = if is_lit {
-            layers::read(document, index, &mut material, textures, warnings)?
-        } else {
-            None
-        };
-        let own_layers = found.as_mut().map(|(layers, _)| layers);
-        layered.uv_sets.push(uv_sets::assign(index, &mut material, own_layers, warnings));
+        let fixed = fixed.get(&index).copied();
+        let (mut material, found, uv_sets) =
+            read_one(document, (index, fixed), textures, warnings)?;
+        layered.uv_sets.push(uv_sets);
         if !matches!(found, Some((_, Some(_)))) {
             medium::warn_of_priority(document, index, warnings);
         }
@@ -64,9 +62,6 @@ pub(crate) fn read_all(
                     format!("is one of more than {} materials with extensions", LAYERS_MAX - 1);
                 return Err(document.invalid(format!("materials[{index}]"), problem));
             }
-            if found.1.is_none() && found.0.may_be_pane(&material) {
-                material.flags |= material_flags::PANE;
-            }
             material.layers = layered.add(document, index, found)?;
         }
         materials.push(material);
@@ -74,6 +69,34 @@ pub(crate) fn read_all(
     materials.push(default_material());
     layered.uv_sets.push(uv_sets::PLAIN);
     Ok((materials, layered))
+}
+
+/// Reads a material, what its extensions add, and its UV sets, which are `fixed` ones or those of
+/// its textures. None if the extensions add nothing visible.
+pub(crate) fn read_one(
+    document: &Document,
+    (index, fixed): (usize, Option<UvSets>),
+    textures: &mut TextureTable,
+    warnings: &mut Warnings,
+) -> Result<(Material, Option<Added>, UvSets), SceneError> {
+    let mut material = read(document, index, textures, warnings)?;
+    let is_lit = material.flags & material_flags::UNLIT == 0;
+    let mut found = match is_lit {
+        true => layers::read(document, index, &mut material, textures, warnings)?,
+        false => None,
+    };
+    let mut layers = found.as_mut().map(|(layers, _)| layers);
+    let uv_sets = match fixed {
+        Some(fixed) => fixed,
+        None => uv_sets::of(index, &mut material, layers.as_deref_mut(), warnings),
+    };
+    uv_sets::assign(uv_sets, &mut material, layers);
+    if let Some((layers, None)) = &found
+        && layers.may_be_pane(&material)
+    {
+        material.flags |= material_flags::PANE;
+    }
+    Ok((material, found, uv_sets))
 }
 
 /// Returns the material of primitives that name none (glTF 2.0, §3.9.2).

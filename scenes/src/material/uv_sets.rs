@@ -8,17 +8,17 @@ use tessera_layout::{Layers, LayersTexture, Material, NONE, TextureRef};
 /// Sets of a material that needs no others: each set in the slot of its number.
 pub(crate) const PLAIN: UvSets = [0, 1];
 
-/// Changes a material's textures from UV sets of the file to slots of a vertex, and returns the set
-/// in each slot. Textures on a third set are left out with a warning.
-pub(crate) fn assign(
+/// Returns the UV sets of the file that a material's vertices need, each in its slot. There is a
+/// warning about those beyond two.
+pub(crate) fn of(
     index: usize,
     material: &mut Material,
-    mut layers: Option<&mut Layers>,
+    layers: Option<&mut Layers>,
     warnings: &mut Warnings,
 ) -> UvSets {
     let mut used: Vec<u32> = Vec::new();
     let grain = layers.as_deref().is_some_and(|layers| runs_along_first_set(material, layers));
-    let sets = textures(material, layers.as_deref_mut())
+    let sets = textures(material, layers)
         .filter(|texture| texture.texture != NONE)
         .map(|texture| texture.uv_set);
     for set in sets.chain(grain.then_some(0)) {
@@ -35,14 +35,18 @@ pub(crate) fn assign(
         ));
         used.truncate(UV_SLOTS);
     }
-    let sets = slots(&used);
+    slots(&used)
+}
+
+/// Changes a material's textures from UV sets of the file to slots of a vertex, which has these
+/// sets. Textures on others are left out.
+pub(crate) fn assign(sets: UvSets, material: &mut Material, layers: Option<&mut Layers>) {
     for texture in textures(material, layers).filter(|texture| texture.texture != NONE) {
-        match sets.iter().position(|set| used.contains(set) && *set == texture.uv_set) {
+        match sets.iter().position(|set| *set == texture.uv_set) {
             Some(slot) => texture.uv_set = slot as u32,
             None => *texture = TextureRef::ABSENT,
         }
     }
-    sets
 }
 
 /// Returns the set in each slot. Sets 0 and 1 keep their own slots.

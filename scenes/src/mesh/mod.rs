@@ -9,7 +9,6 @@ pub(crate) mod topology;
 
 use crate::document::Document;
 use crate::error::SceneError;
-use crate::material::medium::Layered;
 use crate::material::variant::Variants;
 use crate::math::Affine;
 use crate::mesh::geometry::{Geometry, UvSets};
@@ -49,19 +48,65 @@ pub(crate) struct Skin {
     pub(crate) inverse_binds: Vec<Affine>,
 }
 
+/// Morph weights of a mesh as its file has them.
+#[derive(Clone, Debug)]
+pub(crate) struct RestWeights {
+    weights: Vec<f64>,
+    /// Most morph targets of its primitives.
+    pub(crate) target_count: usize,
+}
+
+impl RestWeights {
+    /// Returns a weight for each morph target.
+    pub(crate) fn padded(&self) -> Vec<f64> {
+        let mut weights = self.weights.clone();
+        weights.resize(weights.len().max(self.target_count), 0.0);
+        weights
+    }
+}
+
 /// Two primitives with the same key share their geometry: they have the same accessors, mode,
 /// UV sets and way of making tangents.
 type GeometryKey = (String, UvSets, Option<TangentFrame>);
 
 /// What a material's tangents run along: the slot of the UVs, and the bits of the map that turns
 /// them.
-type TangentFrame = (usize, Option<[u32; 4]>);
+pub(crate) type TangentFrame = (usize, Option<[u32; 4]>);
 
-/// Reads every mesh, each primitive with the material of the chosen variant. `materials` has the
-/// default material last, and `layered` has what its extensions add and its UV sets.
+/// Reads the morph weights of every mesh, without its geometry.
+pub(crate) fn rest_weights(document: &Document) -> Vec<RestWeights> {
+    let targets = |primitive: &Primitive| primitive.targets.as_ref().map_or(0, Vec::len);
+    let weights = document.root.meshes.iter().map(|mesh| RestWeights {
+        weights: mesh.weights.iter().flatten().copied().map(f64::from).collect(),
+        target_count: mesh.primitives.iter().map(targets).max().unwrap_or(0),
+    });
+    weights.collect()
+}
+
+/// Returns the meshes at one moment, where the tangents of some materials turn over time. Those
+/// are in `meshes` as they are before they are turned.
+pub(crate) fn turned(meshes: &[Mesh], frames: &BTreeMap<u32, Option<TangentFrame>>) -> Vec<Mesh> {
+    let mut shared: BTreeMap<(*const Geometry, u32), Arc<Geometry>> = BTreeMap::new();
+    let mut meshes = meshes.to_vec();
+    for surface in meshes.iter_mut().flat_map(|mesh| &mut mesh.surfaces) {
+        let Some(Some((_, Some(map)))) = frames.get(&surface.material) else { continue };
+        let key = (Arc::as_ptr(&surface.geometry), surface.material);
+        let turned = shared.entry(key).or_insert_with(|| {
+            let mut geometry = Geometry::clone(&surface.geometry);
+            tangent_turn::turn(&mut geometry, map.map(f32::from_bits));
+            Arc::new(geometry)
+        });
+        surface.geometry = Arc::clone(turned);
+    }
+    meshes
+}
+
+/// Reads every mesh, each primitive with the material of the chosen variant. `frames` says of each
+/// material what its tangents run along, and `all_uv_sets` which UVs it has; the default material
+/// is the last.
 pub(crate) fn read_all(
     document: &Document,
-    (materials, layered): (&[Material], &Layered),
+    (frames, all_uv_sets): (&[Option<TangentFrame>], &[UvSets]),
     variants: &Variants,
     limits: &Limits,
     warnings: &mut Warnings,
@@ -83,9 +128,8 @@ pub(crate) fn read_all(
         let mut mesh = Mesh { surfaces: Vec::new(), default_weights, target_count: 0 };
         for (number, primitive) in json.primitives.iter().enumerate() {
             let path = format!("meshes[{index}].primitives[{number}]");
-            let material = material_of(document, primitive, &path, (materials, variants))?;
-            let frame = tangent_frame(&materials[material as usize], &layered.layers);
-            let uv_sets = layered.uv_sets[material as usize];
+            let material = material_of(document, primitive, &path, (frames.len(), variants))?;
+            let (frame, uv_sets) = (frames[material as usize], all_uv_sets[material as usize]);
             let key = (key_of(document, primitive, &path), uv_sets, frame);
             let geometry = match shared.get(&key) {
                 Some(geometry) => geometry.clone(),
@@ -184,8 +228,7 @@ fn check_joints(document: &Document, meshes: &[Mesh], skins: &[Skin]) -> Result<
 
 /// Returns what a material's tangents run along: the UVs of its normal map, its coat's normal map,
 /// or its anisotropy.
-fn tangent_frame(material: &Material, layers: &[Layers]) -> Option<TangentFrame> {
-    let layers = layers.get(material.layers as usize).filter(|_| material.layers != 0);
+pub(crate) fn tangent_frame(material: &Material, layers: Option<&Layers>) -> Option<TangentFrame> {
     let texture = |place: LayersTexture| layers.map(|layers| layers.textures[place as usize]);
     let coat = texture(LayersTexture::ClearcoatNormal);
     let grain = texture(LayersTexture::Anisotropy);
@@ -203,15 +246,15 @@ fn material_of(
     document: &Document,
     primitive: &Primitive,
     path: &str,
-    (materials, variants): (&[Material], &Variants),
+    (count, variants): (usize, &Variants),
 ) -> Result<u32, SceneError> {
-    let default = materials.len() - 1;
+    let default = count - 1;
     if let Some(material) = variants.material(document, primitive, path)? {
         return Ok(material as u32);
     }
     let Some(material) = primitive.material else { return Ok(default as u32) };
     document.at(
-        &materials[..default],
+        &document.root.materials,
         material.value(),
         &format!("{path}.material"),
         "materials",

@@ -1,84 +1,25 @@
-//! Animations: the clips that play, and the pose of the nodes at a time. Knows only the number of
-//! weights of meshes.
+//! Animations: the clips that play, the pose of the nodes at a time, and the values of all else
+//! that moves. Knows only the weights of meshes.
 
 use crate::choice::Choice;
-use crate::document::Document;
+use crate::document::{Document, NO_NODE};
 use crate::error::SceneError;
-use crate::math::{normalize_quat, slerp};
+use crate::mesh::RestWeights;
+use crate::node::curve::{Curve, EARLY_FRAMES, FrameTime, USUAL_RATES};
 use crate::node::{Forest, Local};
+use crate::pointer::{Place, Target};
 use crate::report::warning::Warnings;
+use gltf::json::accessor::{ComponentType, Type};
 use gltf::json::animation::{Interpolation, Property};
 use gltf::json::validation::Checked;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-/// Property that a channel moves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Target {
-    Translation,
-    Rotation,
-    Scale,
-    Weights,
-}
-
-/// A property of one node over time.
+/// A property over time.
 #[derive(Clone, Debug)]
 pub(crate) struct Channel {
-    pub(crate) node: usize,
     pub(crate) target: Target,
     pub(crate) curve: Curve,
 }
-
-/// Keys of one property.
-#[derive(Clone, Debug)]
-pub(crate) struct Curve {
-    interpolation: Interpolation,
-    /// Times of the keys in seconds, ascending, at least one.
-    times: Vec<f64>,
-    /// `width` numbers for each key; three times as many for cubic splines (in-tangent, value,
-    /// out-tangent).
-    values: Vec<f64>,
-    width: usize,
-    is_rotation: bool,
-}
-
-/// Time of a frame.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FrameTime {
-    pub(crate) secs: f64,
-    /// Length of a frame in seconds, >= 0.
-    pub(crate) frame_secs: f64,
-}
-
-/// Part of a frame by which a key may lie later than the frame and still be reached. Exporters
-/// write keys in f32, and some of them with a rounded rate, such as 23.976.
-const EARLY_FRAMES: f64 = 1.0 / 50.0;
-
-impl FrameTime {
-    /// The file's own start, which is no frame of a job.
-    pub(crate) const START: Self = Self { secs: 0.0, frame_secs: 0.0 };
-
-    /// Returns the latest time in seconds at which a key is reached: by the larger of one f32 ulp
-    /// and [`EARLY_FRAMES`] later than the frame.
-    fn reach(self) -> f64 {
-        let time = self.secs.abs() as f32;
-        let ulp = f64::from(time.next_up()) - f64::from(time);
-        self.secs + ulp.max(self.frame_secs * EARLY_FRAMES)
-    }
-}
-
-/// Frame rates that are usual, each as frames and the seconds that they take.
-const USUAL_RATES: [(f64, f64); 10] = [
-    (24.0, 1.0),
-    (25.0, 1.0),
-    (30.0, 1.0),
-    (24_000.0, 1001.0),
-    (30_000.0, 1001.0),
-    (48.0, 1.0),
-    (50.0, 1.0),
-    (60.0, 1.0),
-    (60_000.0, 1001.0),
-    (120.0, 1.0),
-];
 
 /// An animation of the file.
 #[derive(Clone, Debug)]
@@ -121,20 +62,70 @@ pub(crate) struct Pose {
     pub(crate) weights: Vec<Option<Vec<f64>>>,
 }
 
+/// What the animations of a file are read from.
+pub(crate) struct Sources<'a> {
+    pub(crate) document: &'a Document,
+    pub(crate) forest: &'a Forest,
+    /// Morph weights of each mesh.
+    pub(crate) weights: &'a [RestWeights],
+    /// What channels of KHR_animation_pointer move.
+    pub(crate) targets: &'a BTreeMap<(usize, usize), Target>,
+}
+
+/// Channels by what they move.
+#[derive(Default)]
+struct Taken(BTreeMap<Target, usize>);
+
+impl Taken {
+    /// Returns the number of an earlier channel that moves the same, or a part of it, or what it is
+    /// a part of.
+    fn clash(&self, target: &Target) -> Option<usize> {
+        let parts = match *target {
+            Target::Weights(node) => Target::Weight(node, 0)..=Target::Weight(node, usize::MAX),
+            Target::MeshWeights(mesh) => {
+                Target::MeshWeight(mesh, 0)..=Target::MeshWeight(mesh, usize::MAX)
+            }
+            _ => target.clone()..=target.clone(),
+        };
+        let whole = target.whole().and_then(|whole| self.0.get(&whole));
+        let same = self.0.get(target).or(whole);
+        same.or_else(|| self.0.range(parts).next().map(|(_, channel)| channel)).copied()
+    }
+
+    fn add(&mut self, target: &Target, channel: usize) {
+        self.0.insert(target.clone(), channel);
+    }
+}
+
 /// Reads every animation. The chosen clips play at once, all of them where none is chosen, except a
 /// clip that moves a property which an earlier one already moves. Such clips are alternatives
 /// (walk, run), and the first one wins.
 pub(crate) fn read(
-    document: &Document,
-    weight_counts: &[usize],
+    sources: &Sources,
     chosen: &[Choice],
     warnings: &mut Warnings,
 ) -> Result<Vec<Clip>, SceneError> {
-    let mut clips = Vec::with_capacity(document.root.animations.len());
-    for (index, json) in document.root.animations.iter().enumerate() {
+    let animations = &sources.document.root.animations;
+    let mut clips = Vec::with_capacity(animations.len());
+    for (index, json) in animations.iter().enumerate() {
         let mut channels = Vec::with_capacity(json.channels.len());
+        let mut taken = Taken::default();
         for number in 0..json.channels.len() {
-            channels.extend(read_channel(document, index, number, weight_counts, warnings)?);
+            let Some(channel) = read_channel(sources, (index, number), warnings)? else { continue };
+            if let Some(earlier) = taken.clash(&channel.target) {
+                let problem = format!(
+                    "moves what channels[{earlier}] moves; a property has one channel in an \
+                     animation"
+                );
+                let path = format!("animations[{index}].channels[{number}]");
+                let is_pointer = |number| sources.targets.contains_key(&(index, number));
+                if is_pointer(number) || is_pointer(earlier) {
+                    return Err(sources.document.invalid(path, problem));
+                }
+                warnings.add(format!("{path} {problem}; the last one is shown"));
+            }
+            taken.add(&channel.target, number);
+            channels.push(channel);
         }
         let name = json.name.clone().unwrap_or_default();
         let length =
@@ -153,16 +144,15 @@ fn play(clips: &mut [Clip], chosen: &[Choice], warnings: &mut Warnings) -> Resul
         true => Ok((0..clips.len()).collect()),
         false => chosen.iter().map(find).collect(),
     };
-    let mut taken: BTreeSet<(usize, Target)> = BTreeSet::new();
+    let mut taken = Taken::default();
     for index in order.map_err(|problem| SceneError::Option { problem })? {
         let clip = &mut clips[index];
         if clip.played {
             continue;
         }
-        let keys: BTreeSet<_> = clip.channels.iter().map(|c| (c.node, c.target)).collect();
-        clip.played = keys.is_disjoint(&taken);
+        clip.played = clip.channels.iter().all(|channel| taken.clash(&channel.target).is_none());
         if clip.played {
-            taken.extend(keys);
+            clip.channels.iter().for_each(|channel| taken.add(&channel.target, index));
         } else {
             let what = "moves what an earlier animation moves; only the earlier one is shown (see \
                 --animation)";
@@ -179,73 +169,198 @@ pub(crate) fn played(clips: &[Clip]) -> impl Iterator<Item = &Channel> {
 
 /// Returns the pose at a time. Before its first key and after its last key, a channel keeps the
 /// value of that key.
-pub(crate) fn pose(forest: &Forest, clips: &[Clip], time: FrameTime) -> Pose {
+pub(crate) fn pose(forest: &Forest, rest: &[RestWeights], clips: &[Clip], time: FrameTime) -> Pose {
     let mut locals: Vec<Local> = forest.nodes.iter().map(|node| node.local).collect();
-    let mut weights = vec![None; locals.len()];
     for channel in played(clips) {
-        let value = channel.curve.at(time);
-        if channel.target == Target::Weights {
-            weights[channel.node] = Some(value);
+        let value = || channel.curve.at(time);
+        let (&Target::Translation(node) | &Target::Rotation(node) | &Target::Scale(node)) =
+            &channel.target
+        else {
             continue;
-        }
+        };
         // A matrix cannot be animated (glTF 2.0, §3.5.3), so such a channel was refused before.
-        let Local::Trs(trs) = &mut locals[channel.node] else { continue };
-        match (channel.target, value.as_slice()) {
-            (Target::Translation, &[x, y, z]) => trs.translation = [x, y, z],
-            (Target::Scale, &[x, y, z]) => trs.scale = [x, y, z],
-            (Target::Rotation, &[x, y, z, w]) => trs.rotation = [x, y, z, w],
+        let Local::Trs(trs) = &mut locals[node] else { continue };
+        match (&channel.target, value().as_slice()) {
+            (Target::Translation(_), &[x, y, z]) => trs.translation = [x, y, z],
+            (Target::Scale(_), &[x, y, z]) => trs.scale = [x, y, z],
+            (Target::Rotation(_), &[x, y, z, w]) => trs.rotation = [x, y, z, w],
             _ => {}
         }
     }
-    Pose { locals, weights }
+    Pose { locals, weights: weights_at(forest, rest, clips, time) }
 }
 
-fn read_channel(
+/// Returns the animated morph weights of each node. Those of a mesh are for nodes without any.
+fn weights_at(
+    forest: &Forest,
+    rest: &[RestWeights],
+    clips: &[Clip],
+    time: FrameTime,
+) -> Vec<Option<Vec<f64>>> {
+    let mut of_meshes: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    let mut weights = vec![None; forest.nodes.len()];
+    for channel in played(clips) {
+        match channel.target {
+            Target::MeshWeights(mesh) => {
+                of_meshes.insert(mesh, channel.curve.at(time));
+            }
+            Target::MeshWeight(mesh, number) => {
+                let all = of_meshes.entry(mesh).or_insert_with(|| rest[mesh].padded());
+                put(all, number, &channel.curve.at(time));
+            }
+            _ => {}
+        }
+    }
+    if !of_meshes.is_empty() {
+        for (weights, node) in weights.iter_mut().zip(&forest.nodes) {
+            let mesh = node.mesh.filter(|_| node.weights.is_none());
+            *weights = mesh.and_then(|mesh| of_meshes.get(&mesh)).cloned();
+        }
+    }
+    for channel in played(clips) {
+        match channel.target {
+            Target::Weights(node) => weights[node] = Some(channel.curve.at(time)),
+            Target::Weight(node, number) => {
+                let own = &forest.nodes[node];
+                let still = || match (&own.weights, own.mesh) {
+                    (Some(own), _) => own.clone(),
+                    (None, Some(mesh)) => rest[mesh].padded(),
+                    (None, None) => Vec::new(),
+                };
+                put(weights[node].get_or_insert_with(still), number, &channel.curve.at(time));
+            }
+            _ => {}
+        }
+    }
+    weights
+}
+
+/// Sets one weight; those before it that are missing are 0.
+fn put(weights: &mut Vec<f64>, number: usize, value: &[f64]) {
+    if weights.len() <= number {
+        weights.resize(number + 1, 0.0);
+    }
+    weights[number] = value.first().copied().unwrap_or(0.0);
+}
+
+/// Returns which nodes an animation shows and hides at a time.
+pub(crate) fn visible(clips: &[Clip], time: FrameTime) -> BTreeMap<usize, bool> {
+    let visible = played(clips).filter_map(|channel| match channel.target {
+        Target::Visible(node) => Some((node, channel.curve.at(time).iter().any(|v| *v != 0.0))),
+        _ => None,
+    });
+    visible.collect()
+}
+
+/// Returns the values of materials, lights and cameras at a time.
+pub(crate) fn values(clips: &[Clip], time: FrameTime) -> Vec<(&Place, Vec<f64>)> {
+    let values = played(clips).filter_map(|channel| match &channel.target {
+        Target::Value(place) => Some((place, place.clamp(&channel.curve.at(time)))),
+        _ => None,
+    });
+    values.collect()
+}
+
+/// Returns what a channel of core glTF moves; None if that is unknown, or no node is named.
+fn core_target(
     document: &Document,
-    index: usize,
-    number: usize,
-    weight_counts: &[usize],
+    (index, number): (usize, usize),
     warnings: &mut Warnings,
-) -> Result<Option<Channel>, SceneError> {
-    let animation = &document.root.animations[index];
-    let channel = &animation.channels[number];
+) -> Result<Option<Target>, SceneError> {
+    let target = &document.root.animations[index].channels[number].target;
     let path = format!("animations[{index}].channels[{number}]");
-    let node = channel.target.node.value();
-    let node_json =
-        document.at(&document.root.nodes, node, &format!("{path}.target.node"), "nodes")?;
-    let Checked::Valid(property) = channel.target.path else {
+    let node = target.node.value();
+    if node == NO_NODE as usize {
+        return Ok(None);
+    }
+    document.at(&document.root.nodes, node, &format!("{path}.target.node"), "nodes")?;
+    let Checked::Valid(property) = target.path else {
         warnings.add(format!("{path}.target.path is unknown; what it moves stands still"));
         return Ok(None);
     };
-    let (target, width) = match property {
-        Property::Translation => (Target::Translation, 3),
-        Property::Rotation => (Target::Rotation, 4),
-        Property::Scale => (Target::Scale, 3),
-        Property::MorphTargetWeights => (Target::Weights, weight_counts[node]),
+    Ok(Some(match property {
+        Property::Translation => Target::Translation(node),
+        Property::Rotation => Target::Rotation(node),
+        Property::Scale => Target::Scale(node),
+        Property::MorphTargetWeights => Target::Weights(node),
+    }))
+}
+
+fn read_channel(
+    sources: &Sources,
+    (index, number): (usize, usize),
+    warnings: &mut Warnings,
+) -> Result<Option<Channel>, SceneError> {
+    let document = sources.document;
+    let animation = &document.root.animations[index];
+    let path = format!("animations[{index}].channels[{number}]");
+    let target = match sources.targets.get(&(index, number)) {
+        Some(target) => target.clone(),
+        None => match core_target(document, (index, number), warnings)? {
+            Some(target) => target,
+            None => return Ok(None),
+        },
     };
-    if target != Target::Weights && node_json.matrix.is_some() {
+    if let Target::Translation(node) | Target::Rotation(node) | Target::Scale(node) = target
+        && document.root.nodes[node].matrix.is_some()
+    {
         let problem = format!(
             "moves nodes[{node}], which has a matrix; give it translation, rotation and scale"
         );
         return Err(document.invalid(path, problem));
     }
-    if width == 0 {
-        let problem = format!(
-            "moves morph weights of nodes[{node}], which has no morph targets; export it again"
-        );
-        return Err(document.invalid(path, problem));
-    }
-    let sampler = channel.sampler.value();
+    let width = width(sources, &target, &path)?;
+    let sampler = animation.channels[number].sampler.value();
     document.at(&animation.samplers, sampler, &format!("{path}.sampler"), "samplers")?;
-    let curve = read_curve(document, index, sampler, target, width)?;
-    Ok(Some(Channel { node, target, curve }))
+    let curve = read_curve(document, (index, sampler), &target, width)?;
+    if let Target::Value(place) = &target {
+        let wrong = |(key, (number, range)): (usize, (f64, crate::pointer::property::Range))| {
+            let output = format!("animations[{index}].samplers[{sampler}].output");
+            let problem = format!("key {key} gives {} the value {number}", place.path);
+            document.invalid(output, format!("{problem}, which must be {}", range.words()))
+        };
+        let mut keys = (0..curve.times.len()).map(|key| (key, place.refused(curve.key(key))));
+        if let Some(found) = keys.find_map(|(key, found)| found.map(|found| (key, found))) {
+            return Err(wrong(found));
+        }
+    }
+    let is_seen = !matches!(target, Target::Unseen(..));
+    Ok(is_seen.then_some(Channel { target, curve }))
+}
+
+/// Returns the count of numbers that a target takes at each key.
+fn width(sources: &Sources, target: &Target, path: &str) -> Result<usize, SceneError> {
+    let of_mesh = |mesh: usize| sources.weights[mesh].target_count;
+    let of_node = |node: usize| sources.forest.nodes[node].mesh.map_or(0, of_mesh);
+    let (count, of) = match *target {
+        Target::Translation(_) | Target::Scale(_) => return Ok(3),
+        Target::Rotation(_) => return Ok(4),
+        Target::Visible(_) | Target::Unseen(..) => return Ok(1),
+        Target::Value(ref place) => return Ok(place.property.width),
+        Target::Weights(node) => (of_node(node), format!("nodes[{node}]")),
+        Target::MeshWeights(mesh) => (of_mesh(mesh), format!("meshes[{mesh}]")),
+        Target::Weight(node, number) | Target::MeshWeight(node, number) => {
+            let is_node = matches!(target, Target::Weight(..));
+            let count = if is_node { of_node(node) } else { of_mesh(node) };
+            if number < count {
+                return Ok(1);
+            }
+            let problem = format!("moves weight {number}, but there are {count} morph targets");
+            return Err(sources.document.invalid(path, problem));
+        }
+    };
+    if count == 0 {
+        let problem =
+            format!("moves morph weights of {of}, which has no morph targets; export it again");
+        return Err(sources.document.invalid(path, problem));
+    }
+    Ok(count)
 }
 
 fn read_curve(
     document: &Document,
-    index: usize,
-    sampler: usize,
-    target: Target,
+    (index, sampler): (usize, usize),
+    target: &Target,
     width: usize,
 ) -> Result<Curve, SceneError> {
     let json = &document.root.animations[index].samplers[sampler];
@@ -255,18 +370,22 @@ fn read_curve(
             document.invalid(format!("{path}.interpolation"), "is not STEP, LINEAR or CUBICSPLINE")
         );
     };
+    let is_flag = matches!(target, Target::Visible(_) | Target::Unseen(..));
+    if is_flag && interpolation != Interpolation::Step {
+        let problem = "must be STEP for what is true or false";
+        return Err(document.invalid(format!("{path}.interpolation"), problem));
+    }
     let (input, output) = (format!("{path}.input"), format!("{path}.output"));
     let times = document.floats::<1>(json.input.value(), &input)?;
     let times: Vec<f64> = times.into_iter().map(|[time]| f64::from(time)).collect();
     if times.is_empty() || times.windows(2).any(|pair| pair[0] > pair[1]) {
         return Err(document.invalid(input, "must hold at least one time, in ascending order"));
     }
-    let values: Vec<f64> = match target {
-        Target::Weights => flat(document.floats::<1>(json.output.value(), &output)?),
-        Target::Rotation => flat(document.floats::<4>(json.output.value(), &output)?),
-        Target::Translation | Target::Scale => {
-            flat(document.floats::<3>(json.output.value(), &output)?)
-        }
+    let is_weights = matches!(target, Target::Weights(_) | Target::MeshWeights(_));
+    let components = if is_weights { 1 } else { width };
+    let values = match is_flag {
+        true => read_flags(document, json.output.value(), &output)?,
+        false => read_outputs(document, json.output.value(), components, &output)?,
     };
     let parts = if interpolation == Interpolation::CubicSpline { 3 } else { 1 };
     let wanted = times.len() * width * parts;
@@ -275,136 +394,62 @@ fn read_curve(
             format!("holds {} numbers, but {} keys need {wanted}", values.len(), times.len());
         return Err(document.invalid(output, problem));
     }
-    Ok(Curve { interpolation, times, values, width, is_rotation: target == Target::Rotation })
+    let is_rotation = matches!(target, Target::Rotation(_));
+    Ok(Curve { interpolation, times, values, width, is_rotation })
+}
+
+/// Reads outputs of so many components: a scalar or a vector, and no matrix.
+fn read_outputs(
+    document: &Document,
+    accessor: usize,
+    components: usize,
+    path: &str,
+) -> Result<Vec<f64>, SceneError> {
+    let json = document.at(&document.root.accessors, accessor, path, "accessors")?;
+    if matches!(json.type_, Checked::Valid(Type::Mat2 | Type::Mat3 | Type::Mat4)) {
+        let problem = format!("is a matrix, but {path} needs numbers or vectors");
+        return Err(document.invalid(format!("accessors[{accessor}].type"), problem));
+    }
+    Ok(match components {
+        1 => flat(document.floats::<1>(accessor, path)?),
+        2 => flat(document.floats::<2>(accessor, path)?),
+        3 => flat(document.floats::<3>(accessor, path)?),
+        _ => flat(document.floats::<4>(accessor, path)?),
+    })
+}
+
+/// Reads what is true or false: unsigned bytes.
+fn read_flags(document: &Document, accessor: usize, path: &str) -> Result<Vec<f64>, SceneError> {
+    let json = document.at(&document.root.accessors, accessor, path, "accessors")?;
+    let is_byte = |component: &Checked<gltf::json::accessor::GenericComponentType>| match component
+    {
+        Checked::Valid(component) => component.0 == ComponentType::U8,
+        Checked::Invalid => false,
+    };
+    if !is_byte(&json.component_type) {
+        let problem = format!("must be unsigned bytes (5121) for {path}, which is true or false");
+        return Err(document.invalid(format!("accessors[{accessor}].componentType"), problem));
+    }
+    let flags = document.integers::<1>(accessor, path)?;
+    Ok(flags.into_iter().map(|[flag]| f64::from(u8::from(flag != 0))).collect())
 }
 
 fn flat<const N: usize>(values: Vec<[f32; N]>) -> Vec<f64> {
     values.into_iter().flatten().map(f64::from).collect()
 }
 
-impl Curve {
-    /// Returns the value at a time (glTF 2.0, appendix C). A key that the frame reaches is shown as
-    /// it is, also where it lies a little later.
-    pub(crate) fn at(&self, time: FrameTime) -> Vec<f64> {
-        let last = self.times.len() - 1;
-        let reach = time.reach();
-        let after = self.times.partition_point(|key| *key <= reach);
-        if after == 0 || after > last {
-            return self.finish(self.key(after.min(last)).to_vec());
-        }
-        let before = after - 1;
-        let span = self.times[after] - self.times[before];
-        let t = (time.secs.max(self.times[before]) - self.times[before]) / span;
-        let (from, to) = (self.key(before), self.key(after));
-        match self.interpolation {
-            Interpolation::Step => self.finish(from.to_vec()),
-            Interpolation::Linear => match (self.is_rotation, from, to) {
-                (true, &[a, b, c, d], &[e, f, g, h]) => {
-                    slerp(normalize_quat([a, b, c, d]), normalize_quat([e, f, g, h]), t).to_vec()
-                }
-                _ => from.iter().zip(to).map(|(a, b)| a + (b - a) * t).collect(),
-            },
-            Interpolation::CubicSpline => {
-                let (out, into) = (self.part(before, 2), self.part(after, 0));
-                let (t2, t3) = (t * t, t * t * t);
-                let weights = [
-                    2.0 * t3 - 3.0 * t2 + 1.0,
-                    span * (t3 - 2.0 * t2 + t),
-                    3.0 * t2 - 2.0 * t3,
-                    span * (t3 - t2),
-                ];
-                let value = (0..self.width).map(|i| {
-                    from[i] * weights[0]
-                        + out[i] * weights[1]
-                        + to[i] * weights[2]
-                        + into[i] * weights[3]
-                });
-                self.finish(value.collect())
-            }
-        }
-    }
-
-    fn finish(&self, value: Vec<f64>) -> Vec<f64> {
-        match (self.is_rotation, value.as_slice()) {
-            (true, &[x, y, z, w]) => normalize_quat([x, y, z, w]).to_vec(),
-            _ => value,
-        }
-    }
-
-    fn key(&self, key: usize) -> &[f64] {
-        let is_cubic = self.interpolation == Interpolation::CubicSpline;
-        self.part(key, usize::from(is_cubic))
-    }
-
-    /// Returns part of a key. For a cubic key, 0 is the in-tangent, 1 the value, and 2 the
-    /// out-tangent. For another key, 0 is the value.
-    fn part(&self, key: usize, part: usize) -> &[f64] {
-        let parts = if self.interpolation == Interpolation::CubicSpline { 3 } else { 1 };
-        let start = (key * parts + part) * self.width;
-        &self.values[start..start + self.width]
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn curve(interpolation: Interpolation, times: &[f64], values: &[f64], width: usize) -> Curve {
-        let (times, values) = (times.to_vec(), values.to_vec());
-        Curve { interpolation, times, values, width, is_rotation: width == 4 }
-    }
-
-    fn still(secs: f64) -> FrameTime {
-        FrameTime { secs, frame_secs: 0.0 }
-    }
-
-    #[test]
-    fn a_frame_shows_its_own_key_at_every_usual_rate() {
-        const FRAMES: usize = 10_000;
-        let values: Vec<f64> = (0..=FRAMES).map(|frame| frame as f64).collect();
-        let tangents = |value: &f64| [0.0, *value, 0.0];
-        let cubic: Vec<f64> = values.iter().flat_map(tangents).collect();
-        for (count, secs) in USUAL_RATES {
-            let rate = count / secs;
-            // As exporters write them: from the rate, and from its rounded name.
-            for written in [rate, (rate * 1000.0).round() / 1000.0] {
-                let key = |frame: usize| f64::from((frame as f64 / written) as f32);
-                let times: Vec<f64> = (0..=FRAMES).map(key).collect();
-                for (interpolation, values) in [
-                    (Interpolation::Step, &values),
-                    (Interpolation::Linear, &values),
-                    (Interpolation::CubicSpline, &cubic),
-                ] {
-                    let curve = curve(interpolation, &times, values, 1);
-                    let is_wrong = |frame: &usize| {
-                        let (secs, frame_secs) = (*frame as f64 / rate, 1.0 / rate);
-                        let shown = curve.at(FrameTime { secs, frame_secs })[0];
-                        (shown - *frame as f64).abs() > 0.02
-                            || (interpolation == Interpolation::Step && shown != *frame as f64)
-                    };
-                    let wrong = (0..FRAMES).filter(is_wrong).count();
-                    assert_eq!(wrong, 0, "{rate} fps, written as {written}, {interpolation:?}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_key_is_reached_by_a_fiftieth_of_a_frame_and_not_more() {
-        let steps = curve(Interpolation::Step, &[0.0, 1.0], &[1.0, 2.0], 1);
-        let at = |secs| steps.at(FrameTime { secs, frame_secs: 0.1 })[0];
-        assert_eq!((at(0.9979), at(0.9981)), (1.0, 2.0));
-        assert_eq!(steps.at(still(0.9981)), [1.0]);
-        assert_eq!(steps.at(still(1.0 - 1e-8)), [2.0], "by one ulp of f32");
-    }
 
     #[test]
     fn likely_rates_have_a_frame_for_every_key() {
         let clip = |times: &[f64]| {
             let values = vec![0.0; times.len()];
-            let curve = curve(Interpolation::Step, times, &values, 1);
-            let channel = Channel { node: 0, target: Target::Scale, curve };
-            let length = times.last().copied().unwrap_or(0.0);
+            let (interpolation, times) = (Interpolation::Step, times.to_vec());
+            let curve = Curve { interpolation, times, values, width: 1, is_rotation: false };
+            let length = curve.times.last().copied().unwrap_or(0.0);
+            let channel = Channel { target: Target::Scale(0), curve };
             Clip { name: String::new(), channels: vec![channel], length, played: true }
         };
         assert_eq!(clip(&[0.0, 0.04, 1.16]).likely_rates(), [25.0]);
@@ -416,44 +461,22 @@ mod tests {
     }
 
     #[test]
-    fn clips_hold_their_ends() {
-        let line = curve(Interpolation::Linear, &[1.0, 3.0], &[10.0, 20.0], 1);
-        assert_eq!(line.at(still(-5.0)), [10.0]);
-        assert_eq!(line.at(still(1.0)), [10.0]);
-        assert_eq!(line.at(still(1.5)), [12.5]);
-        assert_eq!(line.at(still(3.0)), [20.0]);
-        assert_eq!(line.at(still(99.0)), [20.0]);
-    }
-
-    #[test]
-    fn steps_change_at_their_key() {
-        let steps = curve(Interpolation::Step, &[0.0, 1.0, 2.0], &[1.0, 2.0, 3.0], 1);
-        assert_eq!(steps.at(still(0.999)), [1.0]);
-        assert_eq!(steps.at(still(1.0)), [2.0]);
-        assert_eq!(steps.at(still(2.5)), [3.0]);
-    }
-
-    #[test]
-    fn a_cubic_spline_follows_its_tangents() {
-        // Hermite with slopes 1 and -1 over two seconds: p(1/2) = 0 + 2*1/8 + 0 - 2*(-1/8) = 1/2.
-        let values = [0.0, 0.0, 1.0, -1.0, 0.0, 0.0];
-        let spline = curve(Interpolation::CubicSpline, &[0.0, 2.0], &values, 1);
-        assert_eq!(spline.at(still(1.0)), [0.5]);
-        assert_eq!(spline.at(still(0.0)), [0.0]);
-        assert_eq!(spline.at(still(2.0)), [0.0]);
-    }
-
-    #[test]
-    fn rotations_turn_evenly() {
-        let half = 0.5f64.sqrt();
-        let turn = curve(
-            Interpolation::Linear,
-            &[0.0, 1.0],
-            &[0.0, 0.0, 0.0, 1.0, 0.0, half, 0.0, half],
-            4,
-        );
-        let third = turn.at(still(1.0 / 3.0));
-        let angle = 2.0 * libm::asin(third[1]);
-        assert!((angle - std::f64::consts::FRAC_PI_6).abs() < 1e-12, "{third:?}");
+    fn a_whole_and_its_parts_are_one_property() {
+        let mut taken = Taken::default();
+        taken.add(&Target::Weight(3, 7), 0);
+        taken.add(&Target::MeshWeights(3), 1);
+        taken.add(&Target::Scale(0), 2);
+        for (target, clash) in [
+            (Target::Weight(3, 7), Some(0)),
+            (Target::Weight(3, 6), None),
+            (Target::Weights(3), Some(0)),
+            (Target::Weights(4), None),
+            (Target::MeshWeight(3, 9), Some(1)),
+            (Target::MeshWeight(2, 9), None),
+            (Target::Scale(0), Some(2)),
+            (Target::Rotation(0), None),
+        ] {
+            assert_eq!(taken.clash(&target), clash, "{target:?}");
+        }
     }
 }

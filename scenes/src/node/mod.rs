@@ -1,6 +1,7 @@
 //! The forest of nodes: parents, order and transforms. Knows the content of nodes only by number.
 
 pub(crate) mod animation;
+pub(crate) mod curve;
 
 use crate::document::Document;
 use crate::error::SceneError;
@@ -74,6 +75,8 @@ pub(crate) struct Forest {
     /// The visible ones of them, in the same order. Hidden nodes still carry cameras, joints and
     /// their children.
     pub(crate) shown: Vec<usize>,
+    /// Which nodes are hidden by themselves.
+    hidden: Vec<bool>,
     /// Space of the world transforms.
     pub(crate) space: WorkingSpace,
 }
@@ -132,9 +135,9 @@ fn arrange(document: &Document, mut nodes: Vec<Node>) -> Result<Forest, SceneErr
         return Err(document.invalid(format!("nodes[{node}].children"), problem));
     }
     let in_scene = depth_first(document, &scene_roots(document, &nodes)?);
-    let mut forest = Forest { nodes, parents_first, in_scene, ..Forest::default() };
-    let hidden = forest.spread(read_hidden(document)?);
-    forest.shown = forest.in_scene.iter().copied().filter(|node| !hidden[*node]).collect();
+    let hidden = read_hidden(document)?;
+    let mut forest = Forest { nodes, parents_first, in_scene, hidden, ..Forest::default() };
+    forest.shown = forest.shown_with(&BTreeMap::new());
     Ok(forest)
 }
 
@@ -167,6 +170,15 @@ impl Forest {
                 Local::Trs(trs) => trs.translation = precise,
             }
         }
+    }
+
+    /// Returns the visible nodes of the scene in its order, where `visible` says otherwise than the
+    /// file about some nodes.
+    pub(crate) fn shown_with(&self, visible: &BTreeMap<usize, bool>) -> Vec<usize> {
+        let mut hidden = self.hidden.clone();
+        visible.iter().for_each(|(node, visible)| hidden[*node] = !visible);
+        let hidden = self.spread(hidden);
+        self.in_scene.iter().copied().filter(|node| !hidden[*node]).collect()
     }
 
     /// Marks all nodes below marked ones: which nodes move when some do, or which are hidden.

@@ -53,6 +53,7 @@ pub(crate) fn report(
         skins: root.skins.len() as u64,
         textures,
         cameras: scene
+            .first
             .cameras
             .iter()
             .zip(0..)
@@ -67,7 +68,7 @@ pub(crate) fn report(
             })
             .collect(),
         variants: scene.variants.iter().take(LISTED_MAX).map(|name| short(name)).collect(),
-        punctual_lights: scene.shown_lights.len() as u64,
+        punctual_lights: scene.first.shown_lights.len() as u64,
         light_units: Default::default(),
         emissive_triangles: first.emitters.len() as u64,
         environment: scene.environment.description.clone(),
@@ -75,7 +76,7 @@ pub(crate) fn report(
         bounds_upper: in_file(geometry.upper),
         space,
         animations: scene.clips.iter().take(LISTED_MAX).map(animation).collect(),
-        geometry_animated: scene.still.is_none(),
+        geometry_animated: false,
         extensions,
         arrays_bytes: memory(scene, first),
         warnings: warnings.into_list(),
@@ -110,7 +111,7 @@ const HIERARCHY_BYTES: (usize, usize) = (80, 100);
 fn memory(scene: &LoadedScene, first: &Moment) -> u64 {
     let bytes = |count: usize, size: usize| count as u64 * size as u64;
     let (triangles, meshes) = (first.geometry.triangles.len(), &scene.parts.instancing.meshes);
-    let lights = scene.shown_lights.len() + first.emitters.len() + 1;
+    let lights = scene.first.shown_lights.len() + first.emitters.len() + 1;
     bytes(triangles, size_of::<Triangle>() + size_of::<[u32; 3]>() + HIERARCHY_BYTES.0)
         + bytes(first.geometry.vertices.len(), size_of::<ShadingVertex>())
         + bytes(first.geometry.instances.len(), size_of::<Instance>() + HIERARCHY_BYTES.1)
@@ -118,9 +119,9 @@ fn memory(scene: &LoadedScene, first: &Moment) -> u64 {
         + bytes(meshes.vertices.len(), size_of::<ShadingVertex>())
         + bytes(meshes.nodes.len(), size_of::<BvhNode8>())
         + bytes(meshes.blocks.len(), size_of::<TriangleBlock>())
-        + bytes(scene.parts.materials.len(), size_of::<Material>())
-        + bytes(scene.layers.len(), size_of::<Layers>())
-        + bytes(scene.media.len(), size_of::<Medium>())
+        + bytes(scene.first.materials.len(), size_of::<Material>())
+        + bytes(scene.first.layers.len(), size_of::<Layers>())
+        + bytes(scene.first.media.len(), size_of::<Medium>())
         + bytes(scene.textures.textures.len(), size_of::<Texture>())
         + scene.textures.texels.len() as u64
         + bytes(lights, size_of::<Light>() + size_of::<LightNode>() / 6)

@@ -46,12 +46,13 @@ pub(crate) enum TextureUse {
 }
 
 /// Textures that materials request, in the order of the requests.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct TextureTable {
     slots: BTreeMap<(usize, TextureUse), u32>,
     entries: Vec<Entry>,
 }
 
+#[derive(Clone, Debug)]
 struct Entry {
     texture: usize,
     image: usize,
@@ -124,7 +125,7 @@ impl TextureTable {
 
     /// Decodes the requested textures in parallel, after a check of all headers against the limits.
     pub(crate) fn decode(
-        self,
+        &self,
         document: &Document,
         source: &Source,
     ) -> Result<TextureSet, SceneError> {

@@ -57,34 +57,6 @@ fn a_hidden_node_hides_all_below_it_but_its_camera() {
 }
 
 #[test]
-fn animation_pointers_to_node_transforms_are_applied() {
-    let mut file = of(json!({}));
-    let times = add_floats(&mut file, "SCALAR", 1, &[0.0, 2.0]);
-    let places = add_floats(&mut file, "VEC3", 3, &[0.0, 0.0, 0.0, 4.0, 0.0, 0.0]);
-    let channel = |pointer: &str| {
-        let target = json!({ "path": "pointer",
-            "extensions": { "KHR_animation_pointer": { "pointer": pointer } } });
-        json!({ "sampler": 0, "target": target })
-    };
-    file["extensionsUsed"] = json!(["KHR_animation_pointer"]);
-    file["animations"] = json!([{ "samplers": [{ "input": times, "output": places }], "channels": [
-        channel("/materials/0/emissiveFactor"), channel("/nodes/0/translation"),
-            channel("/nodes/0/weights/0"),
-        channel("/nodes/-1/scale"),
-        channel("/nodes/0/extensions/KHR_node_visibility/visible") ] }]);
-    let scene = load_json(&file).unwrap();
-    assert_eq!([0.0, 1.0, 3.0].map(|time| at(&scene, time).triangles[0].v0[0]), [0.0, 2.0, 4.0]);
-    assert_eq!(scene.report().animations[0].channels, 1);
-    let warnings = scene.report().warnings.join("\n");
-    assert!(
-        warnings.contains("KHR_animation_pointer is ignored: animated properties other than"),
-        "{warnings}"
-    );
-    file["animations"][0]["channels"] = json!([channel("/nodes/9/translation")]);
-    assert!(refusal(&file).contains("nodes[9]"), "{}", refusal(&file));
-}
-
-#[test]
 fn extensions_without_visible_effect_are_accepted() {
     let plain = at(&load_json(&triangle()).unwrap(), 0.0);
     let names = [

@@ -14,6 +14,8 @@ mod instancing;
 mod layers;
 mod library;
 mod media;
+mod moving_surfaces;
+mod pointers;
 mod support;
 mod variants;
 mod working_space;
