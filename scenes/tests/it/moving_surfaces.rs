@@ -103,9 +103,11 @@ fn far_and_tiny_scenes_move_as_others() {
             "scale": [scale, scale, scale] });
         file["nodes"].as_array_mut().unwrap().push(root);
         file["scenes"] = json!([{ "nodes": [4] }]);
+        let extensions = &mut file["materials"][0]["extensions"];
+        extensions["KHR_materials_volume"] = json!({ "thicknessFactor": 0.5,
+            "attenuationColor": [0.5, 0.75, 1.0], "attenuationDistance": 2.0 });
         // So that the light is not so much brighter than all else that it looks like a mistake.
-        file["materials"][0]["extensions"]["KHR_materials_emissive_strength"] =
-            json!({ "emissiveStrength": 1e7 });
+        extensions["KHR_materials_emissive_strength"] = json!({ "emissiveStrength": 1e7 });
         let space = load_json(&file).unwrap().report().space;
         assert_eq!((space.origin[0] > 0.0, space.exponent), (translation[0] > 0.0, exponent));
         assert_moves(&file, "/materials/0/emissiveFactor", 3);
