@@ -185,7 +185,7 @@ fn what_a_file_holds_too_coarsely_is_told() {
     let said = render(folder, &baked, &[]);
     assert!(said.contains("the vertices of meshes[0]"), "{said}");
     let far = scene(PLACES[3], 1.0, true, [0.0; 3]);
-    let out = told_of(&far, "rendered    about (100000, 0, 150000) m");
+    let out = told_of(&far, "rendered    about (100000, 1, 150000) m");
     assert!(out.contains("(99997, 0, 149997) to (100003, 2, 150003) m"), "{out}");
     told_of(&scene(NEAR, 1e-5, true, [0.0; 3]), "rendered    at 2^18 its size");
     let near = scene(NEAR, 1.0, true, [0.0; 3]);
