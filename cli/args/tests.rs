@@ -87,8 +87,9 @@ fn options_of_jobs_are_flags_of_render_and_submit() {
         let command = cli.find_subcommand(command).expect("a command");
         let has = |flag: &str| command.get_arguments().any(|arg| arg.get_long() == Some(flag));
         for option in &OPTIONS {
-            let is_scene = ["scene", "files"].contains(&option.field);
-            assert_eq!(option.flags.is_empty(), is_scene, "{} has flags", option.field);
+            // A space is measured of the scene.
+            let is_of_scene = ["scene", "files", "space"].contains(&option.field);
+            assert_eq!(option.flags.is_empty(), is_of_scene, "{} has flags", option.field);
             for flag in option.flags.split(',').filter(|flag| !flag.is_empty()) {
                 let of_files = flag == "format" && command.get_name() == "render";
                 assert_eq!(has(flag), !of_files, "--{flag} of {}", command.get_name());
