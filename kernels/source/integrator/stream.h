@@ -85,12 +85,14 @@ TESSERA_SMALL_FN Vector3<Lanes> gather3(const Group& group, Get get) {
 #define TESSERA_OF(member) [](const StreamPath& path) -> const auto& { return path.member; }
 
 // The parts of a state that shading reads; the others are left alone.
-TESSERA_SMALL_FN PathStateOf<Lanes> gather_state(const Group& group) {
+TESSERA_SMALL_FN PathStateOf<Lanes> gather_state(const UnitParams& unit, const Group& group) {
     PathStateOf<Lanes> state;
     state.sampler.key = gather_words(group, TESSERA_OF(state.sampler.key));
     state.sampler.reversed_index = gather_words(group, TESSERA_OF(state.sampler.reversed_index));
     state.depth = gather_words(group, TESSERA_OF(state.depth));
-    state.passes = gather_words(group, TESSERA_OF(state.passes));
+    // Only a bound of light asks how often a path was scattered.
+    state.passes = 0u;
+    if (unit.clamp > 0.0f) state.passes = gather_words(group, TESSERA_OF(state.passes));
     state.ray.direction = gather3(group, TESSERA_OF(state.ray.direction));
     state.throughput = gather3(group, TESSERA_OF(state.throughput));
     state.radiance = gather3(group, TESSERA_OF(state.radiance));
@@ -161,19 +163,19 @@ TESSERA_SMALL_FN void generate_group(const SceneView& scene, const UnitParams& u
 // Stage: what comes from beyond the scene.
 TESSERA_SMALL_FN void miss_group(const SceneView& scene, const UnitParams& unit,
                                  const Group& group) {
-    PathStateOf<Lanes> states = gather_state(group);
+    PathStateOf<Lanes> states = gather_state(unit, group);
     shade_miss(scene, unit, states);
     for (u32 k = 0; k < group.count; k++) {
         StreamPath& path = *group.path[k];
         path.state.radiance = lane_of(states.radiance, k);
-        keep_miss(unit, path.state, path.first);
+        if (unit.aovs != 0) keep_miss(unit, path.state, path.first);
     }
 }
 
 // Stage: light samples and next rays. Returns which paths go on.
 TESSERA_SMALL_FN LaneMask scatter_group(const SceneView& scene, const UnitParams& unit,
                                         const Group& group) {
-    PathStateOf<Lanes> states = gather_state(group);
+    PathStateOf<Lanes> states = gather_state(unit, group);
     const SurfacePointOf<Lanes> points = gather_point(group);
     const ReflectionOf<Lanes> reflections = reflection_of(points, -states.ray.direction);
     const auto choice = draw_bits(states.sampler, scatter_dimension(states.depth, SCATTER_CHOICE));
