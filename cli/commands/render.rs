@@ -23,7 +23,7 @@ use tessera_node::NodeStatus;
 use tessera_protocol::client::Progress;
 use tessera_protocol::job::options::{Chosen, OPTIONS, away_from_default};
 use tessera_protocol::job::{FormatSpec, SpaceSpec};
-use tessera_protocol::status::{FrameFile, FrameState, JobDetail};
+use tessera_protocol::status::{FrameFile, FrameState, JobDetail, JobSummary};
 use tessera_protocol::{FrameNumber, JobId, JobSpec};
 use tessera_transport::FarmClient;
 use tokio::sync::mpsc;
@@ -63,10 +63,10 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
     };
     let (ended, status, (cpu, peak_bytes)) = (Instant::now(), rendering.local.status(), usage());
     let cpu_before = rendering.local.stop().await;
-    let (detail, written) = result?;
+    let (finished, written) = result?;
     let used = Used { cpu_secs: cpu - cpu_before.unwrap_or(cpu), peak_bytes };
     let chosen = spec.kind.render().map(away_from_default).unwrap_or_default();
-    Report { time: (began, ended), detail, written, status, used, chosen }.print(&args)?;
+    Report { time: (began, ended), finished, written, status, used, chosen }.print(&args)?;
     Ok(Status::Done)
 }
 
@@ -145,7 +145,7 @@ struct Rendering<'a> {
 
 impl Rendering<'_> {
     /// Submits, follows, and fetches each frame as it finishes. Ends early where a node gives up.
-    async fn finish(&mut self) -> Result<(Box<JobDetail>, Written), CliError> {
+    async fn finish(&mut self) -> Result<(Finished, Written), CliError> {
         let audience = Audience::of_stderr(self.args.quiet);
         let mut uploads = Uploads::new(Audience::Quiet);
         let farm = &self.local.farm;
@@ -175,7 +175,12 @@ impl Rendering<'_> {
         let summary = summary?;
         let written = written?;
         outcome(&summary)?;
-        Ok((detail_of(farm, job).await?, written))
+        // Asking takes a connection of its own.
+        let detail = match self.spec.kind.render().is_some_and(|render| render.auto_exposure) {
+            true => Some(detail_of(farm, job).await?),
+            false => None,
+        };
+        Ok((Finished { summary, detail }, written))
     }
 }
 
@@ -246,12 +251,19 @@ async fn finished_files(
 struct Report {
     /// When the command began, and when the last file was written.
     time: (Instant, Instant),
-    detail: Box<JobDetail>,
+    finished: Finished,
     written: Written,
     status: NodeStatus,
     used: Used,
     /// The options of the job that are not at their default.
     chosen: Vec<Chosen>,
+}
+
+/// A job that has ended.
+struct Finished {
+    summary: JobSummary,
+    /// Of a job whose exposure was metered.
+    detail: Option<Box<JobDetail>>,
 }
 
 /// Resources of the machine that the rendering used.
@@ -269,7 +281,8 @@ impl Report {
         }
         if !args.quiet {
             let secs = (self.time.1 - self.time.0).as_secs_f64();
-            let rate = self.detail.summary.samples_committed as f64 / self.render_secs().max(1e-3);
+            let rate =
+                self.finished.summary.samples_committed as f64 / self.render_secs().max(1e-3);
             for frame in self.written.values() {
                 let spp = frame
                     .spp
@@ -279,7 +292,7 @@ impl Report {
                     eprintln!("wrote {}{spp}", path.display());
                 }
             }
-            if let Some(exposure) = metered(&self.detail) {
+            if let Some(exposure) = self.finished.detail.as_deref().and_then(metered) {
                 eprintln!("exposure: {exposure}");
             }
             for sentence in self.chosen.iter().filter_map(Chosen::sentence) {
@@ -323,7 +336,7 @@ impl Report {
             "total_s": (ended - began).as_secs_f64(),
             "device_s": self.status.busy.as_secs_f64(),
             "cpu_s": self.used.cpu_secs,
-            "samples": self.detail.summary.samples_committed,
+            "samples": self.finished.summary.samples_committed,
             "rays": self.status.rays,
             "peak_bytes": self.used.peak_bytes,
             "pixels_sha256": first.filter(|_| frames.len() == 1),
@@ -331,9 +344,8 @@ impl Report {
             "frames": frames,
             "version": env!("CARGO_PKG_VERSION"),
         });
-        if let Some(render) =
-            self.detail.spec.kind.render().filter(|_| metered(&self.detail).is_some())
-        {
+        let detail = self.finished.detail.as_deref().filter(|detail| metered(detail).is_some());
+        if let Some(render) = detail.and_then(|detail| detail.spec.kind.render()) {
             report["exposure"] = render.exposure.into();
         }
         // A program that reads pictures must find everything that makes them differ from the scene.
