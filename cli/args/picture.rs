@@ -49,7 +49,7 @@ pub struct PictureArgs {
     /// reports the final --spp
     #[arg(long, value_name = "TIME", value_parser = frame_time, help_heading = "Picture")]
     pub time: Option<u32>,
-    /// Maximum number of scatterings of a path
+    /// Maximum number of scatterings of a path; panes of clear glass do not count
     #[arg(long, value_name = "N", default_value_t = 8, help_heading = "Picture")]
     pub depth: u32,
     /// Hide fireflies: limit the indirect light in each sample, to 1 to 10 for most scenes. The
