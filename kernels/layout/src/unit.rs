@@ -74,8 +74,8 @@ pub struct UnitParams {
     pub sample_count: u32,
     /// The job's seed.
     pub seed: u32,
-    /// Scatterings at most; a path has at most `depth + 1` edges, and [`PASSES_MAX`] more in a scene
-    /// with panes.
+    /// Scatterings at most; a path has at most `depth + 1` edges, and [`PASSES_MAX`] more in a
+    /// scene with panes.
     pub depth: u32,
     /// Union of [`Aov`] bits.
     pub aovs: u32,
