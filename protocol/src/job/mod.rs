@@ -7,7 +7,9 @@ pub mod described;
 mod display;
 pub(crate) mod error;
 mod exr;
+mod film;
 pub mod options;
+mod output;
 mod part;
 mod raw;
 mod space;
@@ -20,6 +22,7 @@ pub use choice::ChoiceSpec;
 pub use display::{JPEG_QUALITY_DEFAULT, LookSpec, ToneMapSpec};
 pub use error::SpecError;
 pub use exr::{ExrCompressionSpec, ExrDepthSpec, ExrLayerDepth, ExrLayerSpec};
+pub use output::{AovSpec, FormatSpec};
 pub use raw::RawJobSpec;
 pub use space::{SPACE_EXPONENT_MAX, SpaceSpec};
 pub use tiles::TileGrid;
@@ -29,7 +32,7 @@ use crate::compute::ComputeSpec;
 use crate::frames::FrameSet;
 use crate::ids::{BlobHash, FrameNumber};
 use crate::limits::*;
-use crate::rounds::{NOISE_MAX, NOISE_MIN, ROUND_TILE, ROUNDS_SPP_MIN, Rounds, TIME_SECS_MAX};
+use crate::rounds::{NOISE_MAX, NOISE_MIN, ROUND_TILE, ROUNDS_SPP_MIN, TIME_SECS_MAX};
 use error::wrong;
 use exr::ExrChoices;
 use serde::{Deserialize, Serialize};
@@ -157,62 +160,6 @@ pub enum FilterSpec {
     BlackmanHarris,
 }
 
-/// Output layers beside the beauty. The order here is their order in the film.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AovSpec {
-    /// First hit's albedo, 3 channels.
-    Albedo,
-    /// First hit's shading normal, 3 channels.
-    Normal,
-    /// First hit's distance along the view axis, 1 channel.
-    Depth,
-    /// First hit's world position, 3 channels.
-    Position,
-}
-
-impl AovSpec {
-    /// Returns the number of film channels of the layer.
-    pub fn channels(self) -> u8 {
-        if self == Self::Depth { 1 } else { 3 }
-    }
-
-    /// Name on the command line and in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Albedo => "albedo",
-            Self::Normal => "normal",
-            Self::Depth => "depth",
-            Self::Position => "position",
-        }
-    }
-}
-
-/// A file format of finished frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FormatSpec {
-    /// Scene-linear Rec. 709, 32-bit float, ZIP; AOVs as layers.
-    Exr,
-    /// 8-bit sRGB after exposure and tone map.
-    Png,
-    /// 16-bit sRGB after exposure and tone map.
-    Png16,
-    /// Baseline JPEG: 8-bit sRGB after exposure and tone map.
-    Jpeg,
-}
-
-impl FormatSpec {
-    /// Returns the extension of file names, without the dot.
-    pub fn extension(self) -> &'static str {
-        match self {
-            Self::Exr => "exr",
-            Self::Png | Self::Png16 => "png",
-            Self::Jpeg => "jpg",
-        }
-    }
-}
-
 /// Units of the intensities of a file's punctual lights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -325,8 +272,6 @@ pub struct RenderSpec {
     pub space: Option<Box<SpaceSpec>>,
 }
 
-/// Layers that guide the denoiser, ascending.
-const GUIDES: [AovSpec; 3] = [AovSpec::Albedo, AovSpec::Normal, AovSpec::Depth];
 /// Film channels that tell how noisy a pixel is: the beauty of the second half of its samples.
 pub const HALF_CHANNELS: u8 = 3;
 
@@ -382,98 +327,6 @@ impl RenderSpec {
             auto_exposure: false,
             space: None,
         }
-    }
-
-    /// Returns the layers of the film beside the beauty, ascending: the requested layers and those
-    /// that guide the denoiser.
-    pub fn film_layers(&self) -> Vec<AovSpec> {
-        let all = [AovSpec::Albedo, AovSpec::Normal, AovSpec::Depth, AovSpec::Position];
-        let has =
-            |layer: &AovSpec| self.aovs.contains(layer) || self.denoise && GUIDES.contains(layer);
-        all.into_iter().filter(has).collect()
-    }
-
-    /// Returns whether the job's files show lengths or places of the scene.
-    pub fn shows_places(&self) -> bool {
-        self.aovs.iter().any(|aov| matches!(aov, AovSpec::Depth | AovSpec::Position))
-    }
-
-    /// Returns the rounds in which each frame is sampled; None if every pixel has `spp` samples.
-    pub fn rounds(&self) -> Option<Rounds> {
-        self.has_rounds().then(|| Rounds::new(self.spp))
-    }
-
-    /// Returns whether frames are sampled in rounds.
-    pub fn has_rounds(&self) -> bool {
-        self.noise.is_some() || self.time_secs.is_some()
-    }
-
-    /// Returns whether the film has the plane of halves. A frame that is sampled in rounds has
-    /// none, because its passes are the halves.
-    pub fn has_half(&self) -> bool {
-        self.denoise && !self.has_rounds()
-    }
-
-    /// Returns the number of film channels: beauty, layers, coverage and, with the plane of halves,
-    /// [`HALF_CHANNELS`].
-    pub fn channels(&self) -> u8 {
-        let half = if self.has_half() { HALF_CHANNELS } else { 0 };
-        self.layers_end() + u8::from(self.has_coverage()) + half
-    }
-
-    /// Returns whether nothing is drawn behind the scene, so that the film has what surfaces cover
-    /// of each pixel.
-    pub fn has_coverage(&self) -> bool {
-        self.transparent || self.environment == EnvironmentSpec::None
-    }
-
-    /// Returns the film channel of the coverage; None if the picture is opaque everywhere.
-    pub fn coverage_channel(&self) -> Option<u8> {
-        self.has_coverage().then(|| self.layers_end())
-    }
-
-    /// Returns the film channel after those of the beauty and the layers.
-    fn layers_end(&self) -> u8 {
-        3 + self.film_layers().iter().map(|layer| layer.channels()).sum::<u8>()
-    }
-
-    /// Returns the first film channel of a layer; None if the film does not have the layer.
-    pub fn channel_of(&self, layer: AovSpec) -> Option<u8> {
-        let layers = self.film_layers();
-        let place = layers.iter().position(|other| *other == layer)?;
-        Some(3 + layers[..place].iter().map(|before| before.channels()).sum::<u8>())
-    }
-
-    /// Returns the frame in which the exposure is metered, if it is. Files of other frames wait for
-    /// it.
-    pub fn metered_frame(&self) -> Option<FrameNumber> {
-        let is_shown = self.formats.iter().any(|format| *format != FormatSpec::Exr);
-        self.frames.iter().next().filter(|_| self.auto_exposure && is_shown)
-    }
-
-    /// Returns the precision of a layer in EXR files.
-    pub fn exr_depth_of(&self, layer: ExrLayerSpec) -> ExrDepthSpec {
-        let chosen = self.exr_layers.iter().find(|chosen| chosen.layer == layer);
-        match chosen {
-            Some(chosen) => chosen.depth,
-            None if layer.is_color() => self.exr_depth,
-            None => ExrDepthSpec::Float,
-        }
-    }
-
-    /// Returns the option that gives files a layer; None if they have it.
-    fn option_of_missing(&self, layer: ExrLayerSpec) -> Option<&'static str> {
-        let aov = |aov| self.aovs.contains(&aov);
-        let (is_there, option) = match layer {
-            ExrLayerSpec::Beauty => (true, ""),
-            ExrLayerSpec::Albedo => (aov(AovSpec::Albedo), "--aov albedo"),
-            ExrLayerSpec::Normal => (aov(AovSpec::Normal), "--aov normal"),
-            ExrLayerSpec::Depth => (aov(AovSpec::Depth), "--aov depth"),
-            ExrLayerSpec::Position => (aov(AovSpec::Position), "--aov position"),
-            ExrLayerSpec::Noisy => (self.denoise, "--denoise"),
-            ExrLayerSpec::Samples => (self.noise.is_some(), "--noise"),
-        };
-        (!is_there).then_some(option)
     }
 
     /// Returns the hash of everything that a prepared scene depends on: its files, but not size,
