@@ -15,6 +15,7 @@ mod layers;
 mod library;
 mod media;
 mod moving_surfaces;
+mod pointer_errors;
 mod pointers;
 mod support;
 mod variants;
