@@ -116,7 +116,7 @@ fn options_that_no_file_shows_are_warned_of() {
     assert!(!exr.contains("--aov"), "{exr}");
     let look = ["submit", &scene, "--dry-run", "--format", "png", "--look", "punchy"];
     let (status, _, error) = told(folder.path(), &look);
-    assert!(status == 2 && error.contains("--look: looks are for AgX alone"), "{error}");
+    assert!(status == 2 && error.contains("--look: looks are only for AgX"), "{error}");
     let png = warnings(&["--format", "png", "--aov", "depth", "--exposure", "1"]);
     assert_eq!(png, "warning: --aov is ignored: it is for EXR files\n");
     let picture = ["render", &scene, "-o", "a.exr", "--png16", "--size", "8x8", "--spp", "1"];

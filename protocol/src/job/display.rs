@@ -39,7 +39,7 @@ pub enum LookSpec {
 /// Checks a look with its tone map.
 pub(super) fn check_look(look: Option<LookSpec>, tone_map: ToneMapSpec) -> Result<(), SpecError> {
     if look.is_some() && tone_map != ToneMapSpec::Agx {
-        return wrong("look", "looks are for AgX alone: add --tone-map agx, or leave --look out");
+        return wrong("look", "looks are only for AgX: add --tone-map agx, or leave --look out");
     }
     Ok(())
 }

@@ -51,10 +51,10 @@ impl RenderSpec {
             (Some(_), _) => "crop",
             (None, _) => "overscan",
         };
-        if let Some((measure, reason)) = measure_of(self) {
+        if let Some((measure, reason, instead)) = measure_of(self) {
             let problem = format!(
                 "does not go with --{measure}, which {reason}: its pixels would not be those of \
-                    the whole frame. Leave --{measure} out and say --spp"
+                    the whole frame. Say --{instead} in its place"
             );
             return wrong(option, problem);
         }
@@ -97,16 +97,19 @@ impl RenderSpec {
 }
 
 /// Returns an option that measures the whole frame, so that a part of it would have other pixels,
-/// and what it does; None if the job has no such option. Every such option has its place here.
-fn measure_of(render: &RenderSpec) -> Option<(&'static str, &'static str)> {
+/// what it does, and the option that takes its place; None if the job has no such option. Every
+/// such option has its place here.
+fn measure_of(render: &RenderSpec) -> Option<(&'static str, &'static str, &'static str)> {
     if render.noise.is_some() {
-        return Some(("noise", "decides by a tile and its neighbours how many samples it gets"));
+        let reason = "decides by a tile and its neighbours how many samples it gets";
+        return Some(("noise", reason, "spp"));
     }
     if render.time_secs.is_some() {
-        return Some(("time", "decides by the time of the whole frame how many samples it gets"));
+        let reason = "decides by the time of the whole frame how many samples it gets";
+        return Some(("time", reason, "spp"));
     }
     if render.auto_exposure {
-        return Some(("exposure auto", "meters the whole frame"));
+        return Some(("exposure auto", "meters the whole frame", "exposure EV"));
     }
     None
 }
