@@ -70,8 +70,8 @@ TESSERA_FN float squared_way(const SceneView& scene, const PathState& state, flo
 
 // Adds what the surface itself emits towards the path. `facing`: cosine of the angle between the
 // front side's normal and the path.
-TESSERA_FN void shade_emission(const SceneView& scene, const UnitParams& unit, PathState& state,
-                               const SurfaceHit& surface, float facing) {
+TESSERA_SMALL_FN void shade_emission(const SceneView& scene, const UnitParams& unit,
+                                     PathState& state, const SurfaceHit& surface, float facing) {
     const Triangle& triangle = *surface.triangle;
     const Material& material = *surface.material;
     if (is_black(vec3_from(material.emission)) || !emits_towards(triangle, facing)) return;

@@ -7,18 +7,23 @@
 #include "integrator/shade_layered.h"
 #include "light/light_lanes.h"
 
-// As many as leave groups of eight nearly full; 40 KiB, which a core's nearest caches hold.
+// As many as leave groups of eight nearly full; 28 KiB, which a core's nearest cache holds.
 const u32 STREAM_PATHS = 128;
 
-// A path on its way, and what the last stage left for the next.
+// A path on its way, and what the last stage left for the next: what every depth reads and writes.
 struct StreamPath {
     PathState state;
     Hit hit;
     SurfacePoint point;
     ShadowRay shadow;
-    FirstHit first;
-    u32 pixel;  // of the unit
-    u32 index;  // of the sample
+};
+static_assert(sizeof(StreamPath) <= 224, "128 of them have to stay in 28 KiB");
+
+// What of a path is read where it ends.
+struct StreamEnd {
+    FirstHit first;  // set where the unit asks for it
+    u32 pixel;       // of the unit
+    u32 index;       // of the sample
 };
 
 // Some of a stream's paths by their places.
@@ -36,6 +41,7 @@ struct Unbegun {
 
 struct Stream {
     StreamPath path[STREAM_PATHS];
+    StreamEnd end[STREAM_PATHS];
     Places alive;
     Places free;
     Unbegun next;
@@ -131,14 +137,14 @@ TESSERA_SMALL_FN void generate_group(const SceneView& scene, const UnitParams& u
     for (; group.count < 8 && stream.free.count > 0 && next.row < unit.height; group.count++) {
         const u32 place = stream.free.place[--stream.free.count];
         put(stream.alive, place);
-        StreamPath& path = stream.path[place];
-        group.path[group.count] = &path;
-        path.pixel = next.row * unit.width + next.column;
-        path.index = unit.first_sample + next.sample;
-        path.first = FirstHit();
+        group.path[group.count] = &stream.path[place];
+        StreamEnd& end = stream.end[place];
+        end.pixel = next.row * unit.width + next.column;
+        end.index = unit.first_sample + next.sample;
+        if (unit.aovs != 0) end.first = FirstHit();
         x[group.count] = (u32)unit.x + next.column;
         y[group.count] = (u32)unit.y + next.row;
-        sample[group.count] = path.index;
+        sample[group.count] = end.index;
         if (++next.sample < unit.sample_count) continue;
         next.sample = 0;
         if (++next.column < unit.width) continue;
@@ -165,11 +171,8 @@ TESSERA_SMALL_FN void miss_group(const SceneView& scene, const UnitParams& unit,
                                  const Group& group) {
     PathStateOf<Lanes> states = gather_state(unit, group);
     shade_miss(scene, unit, states);
-    for (u32 k = 0; k < group.count; k++) {
-        StreamPath& path = *group.path[k];
-        path.state.radiance = lane_of(states.radiance, k);
-        if (unit.aovs != 0) keep_miss(unit, path.state, path.first);
-    }
+    for (u32 k = 0; k < group.count; k++)
+        group.path[k]->state.radiance = lane_of(states.radiance, k);
 }
 
 // Stage: light samples and next rays. Returns which paths go on.
@@ -206,38 +209,48 @@ TESSERA_SMALL_FN LaneMask scatter_group(const SceneView& scene, const UnitParams
 // Adds a path that has ended to the film, and frees its place.
 TESSERA_FN void end_path(const UnitParams& unit, Stream& stream, u32 place, i64* film,
                          RayCounts& counts) {
-    const StreamPath& path = stream.path[place];
+    const StreamEnd& end = stream.end[place];
     FilmSample sample;
-    const u32 channels = finish(unit, path.state.radiance, path.first, path.index, sample);
-    film_add(film, channels, (u64)unit.width * unit.height, path.pixel, sample, &counts);
+    const u32 channels =
+        finish(unit, stream.path[place].state.radiance, end.first, end.index, sample);
+    film_add(film, channels, (u64)unit.width * unit.height, end.pixel, sample, &counts);
     put(stream.free, place);
 }
 
 // What the stages of one depth hand on.
 struct Sorted {
+    Places hit;       // met a surface
     Places missed;    // left the scene
     Places scatters;  // hit a plain surface that scatters
     Places shadowed;  // have been shaded
     Places ended;
 };
 
-// Stage: the closest hits, and what of shading is done one path at a time.
+// Stage: the closest hits.
 TESSERA_FN void extend_all(const SceneView& scene, const UnitParams& unit, Stream& stream,
                            Sorted& sorted, RayCounts& counts) {
     counts.closest += stream.alive.count;
-    const u32 count = stream.alive.count;
-    stream.alive.count = 0;
-    for (u32 at = 0; at < count; at++) {
+    for (u32 at = 0; at < stream.alive.count; at++) {
         const u32 place = stream.alive.place[at];
         StreamPath& path = stream.path[place];
-        if (!extend(scene, WideHierarchy(), unit, path.state, &path.hit)) {
-            put(sorted.missed, place);
-        } else if (takes_layers(scene, path.hit.triangle, path.state.media)) {
-            const bool alive =
-                shade_layered(scene, unit, path.hit, path.state, path.shadow, path.first);
+        const bool hit = extend(scene, WideHierarchy(), unit, path.state, &path.hit);
+        put(hit ? sorted.hit : sorted.missed, place);
+    }
+    stream.alive.count = 0;
+}
+
+// Stage: what of shading is done one path at a time.
+TESSERA_FN void surface_all(const SceneView& scene, const UnitParams& unit, Stream& stream,
+                            Sorted& sorted) {
+    for (u32 at = 0; at < sorted.hit.count; at++) {
+        const u32 place = sorted.hit.place[at];
+        StreamPath& path = stream.path[place];
+        FirstHit& first = stream.end[place].first;
+        if (takes_layers(scene, path.hit.triangle, path.state.media)) {
+            const bool alive = shade_layered(scene, unit, path.hit, path.state, path.shadow, first);
             put(sorted.shadowed, place);
             put(alive ? stream.alive : sorted.ended, place);
-        } else if (shade_surface(scene, unit, path.hit, path.state, path.first, path.point)) {
+        } else if (shade_surface(scene, unit, path.hit, path.state, first, path.point)) {
             put(sorted.scatters, place);
         } else {
             put(sorted.ended, place);
@@ -249,7 +262,11 @@ TESSERA_FN void shade_all(const SceneView& scene, const UnitParams& unit, Stream
                           Sorted& sorted) {
     for (u32 at = 0; at < sorted.missed.count; at += 8)
         miss_group(scene, unit, group_at(stream, sorted.missed, at));
-    for (u32 at = 0; at < sorted.missed.count; at++) put(sorted.ended, sorted.missed.place[at]);
+    for (u32 at = 0; at < sorted.missed.count; at++) {
+        const u32 place = sorted.missed.place[at];
+        if (unit.aovs != 0) keep_miss(unit, stream.path[place].state, stream.end[place].first);
+        put(sorted.ended, place);
+    }
     for (u32 at = 0; at < sorted.scatters.count; at += 8) {
         const Group group = group_at(stream, sorted.scatters, at);
         const LaneMask alive = scatter_group(scene, unit, group);
@@ -297,9 +314,10 @@ TESSERA_FN void render_unit(const SceneView& scene, const UnitParams& unit, i64*
             generate_group(scene, unit, stream);
         if (stream.alive.count == 0) return;
         Sorted sorted;
-        sorted.missed.count = sorted.scatters.count = sorted.shadowed.count = sorted.ended.count =
-            0;
+        sorted.hit.count = sorted.missed.count = sorted.scatters.count = 0;
+        sorted.shadowed.count = sorted.ended.count = 0;
         extend_all(scene, unit, stream, sorted, counts);
+        surface_all(scene, unit, stream, sorted);
         shade_all(scene, unit, stream, sorted);
         if (scene.pane_count == 0) shadow_all(scene, stream, sorted, counts);
         else shadow_all_panes(scene, stream, sorted, counts);

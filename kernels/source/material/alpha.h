@@ -9,7 +9,7 @@
 #include "sampling/sampler.h"
 
 // Share of light that the surface stops at a point: 0 or 1 for MASK, alpha for BLEND, 1 for OPAQUE.
-TESSERA_FN float surface_opacity(const SceneView& scene, const Material& material,
+TESSERA_SMALL_FN float surface_opacity(const SceneView& scene, const Material& material,
                                  const Corners& corners) {
     if (material.alpha_mode == ALPHA_OPAQUE) return 1.0f;
     float alpha = material.base_color[3] * blend_color(corners).w;
