@@ -9,6 +9,7 @@ mod cancel;
 mod cpu;
 mod cpu_compute;
 pub mod cuda;
+mod known_answer;
 mod memory;
 mod open;
 mod pool;
@@ -19,6 +20,7 @@ pub mod xid;
 pub use cancel::CancelToken;
 pub use cpu::CpuDevice;
 pub(crate) use cpu::memory_bytes as host_memory_bytes;
+pub use known_answer::AnswerError;
 pub use memory::SceneMemory;
 pub use open::{DeviceOpenError, Devices, open, open_first};
 

@@ -136,6 +136,10 @@ pub struct Fault {
     /// Counts only launches of kernels whose name has this in it.
     #[serde(default)]
     pub kernel: String,
+    /// Counts only launches of kernels of the module that their process loaded as its first (1),
+    /// second and so on; 0 for all.
+    #[serde(default)]
+    pub module: u64,
     /// Strikes only when this file has appeared, and removes it: the way of a test to say "now",
     /// and "now again".
     #[serde(default)]
@@ -149,7 +153,14 @@ fn once() -> u64 {
 impl Fault {
     /// A fault that strikes once, at the first occasion.
     pub fn new(kind: FaultKind) -> Fault {
-        Fault { kind, after: 0, times: 1, kernel: String::new(), trigger: PathBuf::new() }
+        Fault {
+            kind,
+            after: 0,
+            times: 1,
+            kernel: String::new(),
+            module: 0,
+            trigger: PathBuf::new(),
+        }
     }
 
     /// After so many occasions have passed unharmed.
@@ -167,6 +178,12 @@ impl Fault {
     /// Only at kernels whose name has this in it.
     pub fn at_kernel(mut self, part: &str) -> Fault {
         self.kernel = part.to_owned();
+        self
+    }
+
+    /// Only at kernels of the module that a process loads as its first (1), second and so on.
+    pub fn at_module(mut self, number: u64) -> Fault {
+        self.module = number;
         self
     }
 

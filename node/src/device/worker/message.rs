@@ -39,8 +39,10 @@ pub(crate) enum Order {
     /// The requested scene will not come.
     NoScene { scene: u64, problem: String },
     /// Render a unit of a scene. It ends in exactly one of [`Report::Rendered`], [`Report::Failed`]
-    /// and [`Report::Cancelled`].
-    Render { unit: u64, scene: u64, params: UnitWords },
+    /// and [`Report::Cancelled`]. `in_stages`: by a [`Plan::in_waves`], whatever its size.
+    ///
+    /// [`Plan::in_waves`]: tessera_kernels::cuda::Plan::in_waves
+    Render { unit: u64, scene: u64, params: UnitWords, in_stages: bool },
     /// Stop a unit that was ordered before.
     Cancel { unit: u64 },
     /// Open a device for compute jobs. Answered by [`Report::Opened`]. Later orders are executed

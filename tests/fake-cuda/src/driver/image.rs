@@ -7,7 +7,7 @@ use crate::config::{FaultKind, Occasion};
 use crate::fault;
 use crate::status::Status;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::SeqCst};
 use tessera_ptx::{Kernel, LoadedModule, Module};
 
 /// A loaded module.
@@ -15,6 +15,8 @@ pub(crate) struct Image {
     pub(crate) context: Arc<Context>,
     pub(crate) loaded: LoadedModule,
     pub(crate) module: Arc<Module>,
+    /// From 1, in the order in which this process loaded them.
+    pub(crate) number: u64,
 }
 
 /// A kernel of a loaded module.
@@ -65,7 +67,7 @@ pub(crate) fn load(context: &Arc<Context>, image: &[u8]) -> Result<Arc<Image>, R
     let page = context.page();
     page.loads.fetch_add(1, SeqCst);
     let newest = ptx_version_max(driver().config.driver);
-    let struck = fault::strike(driver().faults(context.target), page, Occasion::Load, "");
+    let struck = fault::strike(driver().faults(context.target), page, Occasion::Load, ("", 0));
     let module = read(image)?;
     let version = module.version();
     if struck == Some(FaultKind::UnsupportedPtx) || version > newest {
@@ -92,7 +94,9 @@ pub(crate) fn load(context: &Arc<Context>, image: &[u8]) -> Result<Arc<Image>, R
             context.admit(address, bytes);
         }
     }
-    Ok(Arc::new(Image { context: context.clone(), loaded, module }))
+    static LOADED: AtomicU64 = AtomicU64::new(0);
+    let number = LOADED.fetch_add(1, SeqCst) + 1;
+    Ok(Arc::new(Image { context: context.clone(), loaded, module, number }))
 }
 
 fn read(image: &[u8]) -> Result<Module, Refusal> {

@@ -61,8 +61,9 @@ pub(crate) fn execute(context: &Context, launch: &Launch) -> Result<(), Status> 
     let shared = &driver().shared;
     context.holder.begin_launch(shared);
     let faults = driver().faults(context.target);
-    let struck =
-        fault::strike(faults, context.page(), Occasion::Launch, &launch.function.kernel.name);
+    let function = &launch.function;
+    let at = (function.kernel.name.as_str(), function.image.number);
+    let struck = fault::strike(faults, context.page(), Occasion::Launch, at);
     let result = match struck {
         None | Some(FaultKind::OutOfMemory | FaultKind::UnsupportedPtx) => run(context, launch),
         Some(FaultKind::WrongResult) => run_wrongly(context, launch),
