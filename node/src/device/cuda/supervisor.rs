@@ -15,7 +15,7 @@ use crate::device::known_answer::{Kind, KnownAnswer};
 use crate::device::worker::FoundDevice;
 use crate::device::worker::message::{Opened, Order, Refusal, Report, UnitError};
 use crate::device::xid::XidAction;
-use crate::device::{DeviceError, DeviceUnit, UnitOutput, Work};
+use crate::device::{DeviceError, DeviceUnit, PreparedFrame, UnitOutput, Work};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -85,6 +85,12 @@ pub(super) struct Supervisor {
     pub(super) state: State,
 }
 
+/// A known answer, and its scene as this device gets it.
+struct Test {
+    frame: Arc<PreparedFrame>,
+    answer: KnownAnswer,
+}
+
 /// Rendering waits for memory that a compute job has.
 struct Squeeze {
     /// End of the wait.
@@ -101,7 +107,7 @@ pub(super) struct State {
     held: Held,
     /// Known answers that the present worker has given, and that it owes.
     proof: Proof,
-    answers: BTreeMap<Kind, KnownAnswer>,
+    tests: BTreeMap<Kind, Test>,
     multiprocessors: u32,
     rate: Rate,
     workers: u64,
@@ -121,7 +127,7 @@ impl State {
             queue: VecDeque::new(),
             held: Held::default(),
             proof: Proof::default(),
-            answers: BTreeMap::new(),
+            tests: BTreeMap::new(),
             multiprocessors: 0,
             rate: Rate::default(),
             workers: 0,
@@ -320,16 +326,18 @@ impl Supervisor {
 
     fn give_test(&mut self, kind: Kind, now: Instant) -> Result<(), String> {
         let Stage::Up(live) = &mut self.state.stage else { return Ok(()) };
-        let answer = match self.state.answers.entry(kind) {
+        let Test { frame, answer } = match self.state.tests.entry(kind) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => {
-                let answer = KnownAnswer::of(kind, self.state.multiprocessors);
-                place.insert(answer.map_err(|error| error.to_string())?)
+                let answer = KnownAnswer::of(kind, self.state.multiprocessors)
+                    .map_err(|error| error.to_string())?;
+                let frame = Arc::new(PreparedFrame::new(answer.scene.clone(), answer.id));
+                place.insert(Test { frame, answer })
             }
         };
         self.state.units += 1;
         let number = self.state.units;
-        let (frame, params) = (answer.frame.clone(), answer.params);
+        let (frame, params) = (frame.clone(), answer.params);
         self.state.proof.asked(number, kind);
         live.child.order(Order::Render {
             unit: number,
@@ -415,7 +423,7 @@ impl Supervisor {
         );
         self.shared.opened(&opened.device, start, opened.free_bytes);
         if self.state.multiprocessors != opened.device.multiprocessors {
-            self.state.answers.clear();
+            self.state.tests.clear();
             self.state.multiprocessors = opened.device.multiprocessors;
         }
         self.state.proof.begin();
@@ -464,7 +472,7 @@ impl Supervisor {
 
     fn on_answer(&mut self, test: u64, payload: &[u8]) {
         let Some(kind) = self.state.proof.kind_of(test) else { return };
-        if !self.state.answers.get(&kind).is_some_and(|answer| answer.is(payload)) {
+        if !self.state.tests.get(&kind).is_some_and(|test| test.answer.is(payload)) {
             let units = self.state.held.give_up();
             tracing::warn!(
                 device = self.label,

@@ -1,7 +1,6 @@
 //! The scenes of the known answers, prepared once in a process: a room with a lamp, and the same
 //! room with what layered kernels and kernels for instances are for.
 
-use crate::device::PreparedFrame;
 use std::sync::{Arc, OnceLock};
 use tessera_kernels::CheckedScene;
 use tessera_kernels::host::{Isa, RayCounts, RenderError, render_unit};
@@ -41,17 +40,19 @@ impl SceneKind {
         }
     }
 
-    /// Returns the scene for devices.
+    /// Returns the scene.
     ///
     /// # Errors
     /// There is no place for temporary files, or this program has a fault.
-    pub(super) fn frame(self) -> Result<Arc<PreparedFrame>, String> {
-        static FRAMES: [OnceLock<Result<Arc<PreparedFrame>, String>>; 4] =
-            [const { OnceLock::new() }; 4];
-        let index = self.index();
-        // The ids of frames count up from 0, and those of frames without a farm from 2^63.
-        let prepare = || Ok(Arc::new(PreparedFrame::new(self.load()?, u64::MAX - index as u64)));
-        FRAMES[index].get_or_init(prepare).clone()
+    pub(super) fn scene(self) -> Result<CheckedScene, String> {
+        static SCENES: [OnceLock<Result<CheckedScene, String>>; 4] = [const { OnceLock::new() }; 4];
+        SCENES[self.index()].get_or_init(|| self.load()).clone()
+    }
+
+    /// Returns the id of the scene on devices. Those of frames count up from 0, and those of frames
+    /// without a farm from 2^63.
+    pub(super) fn id(self) -> u64 {
+        u64::MAX - self.index() as u64
     }
 
     fn index(self) -> usize {
@@ -59,21 +60,26 @@ impl SceneKind {
     }
 
     fn load(self) -> Result<CheckedScene, String> {
-        let text = |error: &dyn std::error::Error| crate::scene::chain(error);
-        let folder = tempfile::tempdir().map_err(|error| text(&error))?;
+        let folder = tempfile::tempdir().map_err(text)?;
         let scenes = if self.layers { GLASS } else { ROOM };
-        std::fs::write(folder.path().join("scenes.gltf"), scenes).map_err(|error| text(&error))?;
+        std::fs::write(folder.path().join("scenes.gltf"), scenes).map_err(text)?;
         let options = LoadOptions {
             environment: EnvironmentSource::Constant([0.3, 0.4, 0.5]),
             scene: Some(Choice::Index(self.instances.into())),
             instanced_from: if self.instances { 1 } else { u64::MAX },
             ..LoadOptions::default()
         };
-        let loaded = load(folder.path(), "scenes.gltf", &options).map_err(|error| text(&error))?;
+        let loaded = load(folder.path(), "scenes.gltf", &options).map_err(text)?;
         let still = FlattenOptions::still(EDGE, EDGE);
-        let flat = loaded.flatten(&still).map_err(|error| text(&error))?;
-        CheckedScene::new(Arc::new(flat)).map_err(|error| text(&error))
+        let flat = loaded.flatten(&still).map_err(text)?;
+        CheckedScene::new(Arc::new(flat)).map_err(text)
     }
+}
+
+/// Returns an error with all of its causes.
+fn text(error: impl std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 /// Renders a unit on this thread.
@@ -95,7 +101,7 @@ mod tests {
     fn every_scene_is_of_the_kind_that_it_stands_for() {
         for (instances, layers) in [(false, false), (false, true), (true, false), (true, true)] {
             let kind = SceneKind { instances, layers };
-            let scene = &kind.frame().unwrap().scene;
+            let scene = &kind.scene().unwrap();
             assert_eq!(SceneKind::of(scene), kind);
             assert_eq!(scene.pane_count() > 0, layers, "{}", kind.name());
             assert_eq!(scene.media.len() > 1, layers, "{}", kind.name());
