@@ -154,9 +154,9 @@ impl Plan {
         Self { shape, ..self }
     }
 
-    /// Returns a staged plan for a small unit that does in small what a large unit does: two batches
-    /// of which the first has most paths, several blocks that fill one queue, and a single block of
-    /// each persistent kernel, whose warps fetch again and again.
+    /// Returns a staged plan that takes a small unit through what a large one goes through: two
+    /// batches, several blocks that fill one queue, and a single block of each persistent kernel,
+    /// whose warps fetch again and again.
     #[must_use]
     pub fn in_waves(self) -> Self {
         let total = self.pixels() * u64::from(self.unit.sample_count);
