@@ -66,6 +66,9 @@ pub struct ComputeArgs {
     /// Maximum time of a chunk on a device, in seconds
     #[arg(long, value_name = "SECS", default_value_t = 60, help_heading = "Job")]
     pub time_limit: u32,
+    /// The kernel is meant to give other results each time: none are compared
+    #[arg(long, help_heading = "Kernel")]
+    pub nondeterministic: bool,
     /// Name of the job [default: the kernel's]
     #[arg(long, value_name = "NAME", help_heading = "Job")]
     pub name: Option<String>,

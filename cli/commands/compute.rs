@@ -83,8 +83,13 @@ async fn on_this_machine(
         return Err(CliError::new(Status::Usage, "--local needs --out"));
     };
     let folder = tempfile::Builder::new().prefix("tessera-compute-").tempdir()?;
-    let mut local =
-        LocalFarm::start(folder.path(), &args.devices, (1, ImportLimits::default())).await?;
+    let own = prepared.spec.kind.compute().is_some_and(|compute| compute.runs_users_kernel());
+    let mut local = match own {
+        true => LocalFarm::start_compared(folder.path(), &args.devices).await?,
+        false => {
+            LocalFarm::start(folder.path(), &args.devices, (1, ImportLimits::default())).await?
+        }
+    };
     let result = match can_do(&local, &prepared.spec) {
         Ok(()) => tokio::select! {
             result = finish(&mut local, prepared, &destination, args) => result,

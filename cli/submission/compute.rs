@@ -75,6 +75,7 @@ pub(crate) fn prepare(args: &ComputeArgs) -> Result<Prepared, CliError> {
         feed: args.feed.clone(),
         seed: args.seed,
         time_limit_secs: args.time_limit,
+        nondeterministic: args.nondeterministic,
     };
     if let Some(ptx) = ptx {
         let bound = node::bind(&ptx, &compute);

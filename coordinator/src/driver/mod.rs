@@ -359,8 +359,11 @@ impl Driver {
     }
 }
 
-/// Logs every suspicion against a node.
+/// Logs every suspicion against a node, and every wrong result of a user's kernel.
 fn tell_of_suspects(record: &Record) {
+    if let Record::NodeBarred { job, node, name, reason, .. } = record {
+        tracing::warn!(%job, %node, name, reason, "node gave a wrong result of a user's kernel");
+    }
     if let Record::NodeSuspected { node, name, reason, guilty, .. } = record {
         let end = "`tessera undrain` ends it, once the node is in order";
         match guilty {

@@ -43,12 +43,15 @@ pub struct Limits<'a> {
     pub steps: u64,
     /// Ends the launch soon after it is set.
     pub cancel: Option<&'a AtomicBool>,
+    /// Block of a row that runs first, modulo their number; the others follow. A kernel must not
+    /// depend on it.
+    pub first_block: u32,
 }
 
 impl Default for Limits<'_> {
     /// None.
     fn default() -> Self {
-        Limits { steps: u64::MAX, cancel: None }
+        Limits { steps: u64::MAX, cancel: None, first_block: 0 }
     }
 }
 
@@ -245,6 +248,7 @@ impl Machine {
             loaded,
             function: found.function,
             blocks: grid_size,
+            first_block: limits.first_block,
             threads: block_size,
             shared_bytes: (shared_dynamic + shared_bytes) as usize,
             shared_dynamic,

@@ -136,6 +136,8 @@ pub struct ComputeSpec {
     pub seed: u64,
     /// Longest time that a chunk can take on a device in seconds, 1 to [`COMPUTE_SECS_MAX`].
     pub time_limit_secs: u32,
+    /// Whether the kernel is meant to give other results each time: then none are compared.
+    pub nondeterministic: bool,
 }
 
 /// Longest time of a chunk in seconds where a job gives none.
@@ -166,11 +168,18 @@ impl ComputeSpec {
             feed: None,
             seed: 0,
             time_limit_secs: TIME_LIMIT_SECS,
+            nondeterministic: false,
         }
     }
 
     /// Returns whether the job runs only on CUDA devices.
     pub fn needs_cuda(&self) -> bool {
+        !matches!(self.program, Program::Builtin(_))
+    }
+
+    /// Returns whether the kernel is the user's own, whose results may differ without a node being
+    /// wrong.
+    pub fn runs_users_kernel(&self) -> bool {
         !matches!(self.program, Program::Builtin(_))
     }
 
@@ -241,7 +250,7 @@ pub fn is_identifier(name: &str) -> bool {
 
 /// Checks a spec. Bounds every length and every product.
 pub(crate) fn check(spec: &ComputeSpec) -> Result<(), SpecError> {
-    check_program(&spec.program)?;
+    check_program(spec)?;
     check_domain(spec)?;
     check_inputs(spec)?;
     check_arguments(spec)?;
@@ -249,7 +258,8 @@ pub(crate) fn check(spec: &ComputeSpec) -> Result<(), SpecError> {
     check_formats(spec)
 }
 
-fn check_program(program: &Program) -> Result<(), SpecError> {
+fn check_program(spec: &ComputeSpec) -> Result<(), SpecError> {
+    let program = &spec.program;
     if let Program::Builtin(name) = program
         && (name.is_empty()
             || name.len() > IDENTIFIER_MAX
@@ -257,7 +267,12 @@ fn check_program(program: &Program) -> Result<(), SpecError> {
     {
         return wrong("kernel", format!("{name:?} is not the name of a built-in kernel"));
     }
-    let Some(file) = program.file() else { return Ok(()) };
+    let Some(file) = program.file() else {
+        return match spec.nondeterministic {
+            true => wrong("nondeterministic", "a built-in kernel always gives the same bits"),
+            false => Ok(()),
+        };
+    };
     let named = is_confined_path(&file.path) && !file.path.contains('/');
     if !named || file.path.len() > NAME_MAX {
         return wrong("kernel", format!("{:?} is not the name of a file", file.path));

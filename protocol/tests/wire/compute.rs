@@ -3,6 +3,7 @@
 use crate::samples::hash;
 use crate::spec_samples::{compute, compute_job};
 use tessera_protocol::compute::*;
+use tessera_protocol::job::described::encode_job;
 use tessera_protocol::job::{AssetFile, JobSpec, SpecError};
 use tessera_protocol::limits::*;
 use tessera_protocol::{FrameSet, RawJobSpec};
@@ -42,6 +43,18 @@ fn programs_have_a_name_and_a_bounded_length() {
             "{name:?}"
         );
     }
+}
+
+#[test]
+fn only_a_users_kernel_may_be_nondeterministic() {
+    let own = ComputeSpec { nondeterministic: true, ..compute() };
+    assert_eq!(check(compute_job(own.clone())), Ok(compute_job(own.clone())));
+    let bytes = |spec| encode_job(&compute_job(spec)).len();
+    assert!(bytes(own) > bytes(compute()), "the default is not written");
+    let builtin = |spec: &mut ComputeSpec| {
+        (spec.program, spec.nondeterministic) = (Program::Builtin("merge".into()), true);
+    };
+    assert_eq!(named(builtin), "nondeterministic");
 }
 
 #[test]

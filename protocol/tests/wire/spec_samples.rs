@@ -92,6 +92,7 @@ pub(crate) fn compute() -> ComputeSpec {
         feed: Some("image".into()),
         seed: 7,
         time_limit_secs: 60,
+        nondeterministic: false,
     }
 }
 

@@ -61,6 +61,8 @@ pub struct Device {
     pub stretch: f64,
     /// A pause after each launch, microseconds.
     pub pause_micros_per_launch: u64,
+    /// Each launch begins with another of its blocks, as a GPU is free to.
+    pub varies_block_order: bool,
     /// A pause before each copy of a stream, microseconds: a host that reads too early reads old
     /// bytes.
     pub pause_micros_per_copy: u64,
@@ -95,6 +97,7 @@ impl Default for Device {
             nanos_per_step: 0.0,
             stretch: 1.0,
             pause_micros_per_launch: 0,
+            varies_block_order: false,
             pause_micros_per_copy: 0,
             temperature: 41,
             power: 70_000,

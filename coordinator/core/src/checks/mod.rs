@@ -7,17 +7,24 @@
 //! while another node is connected. Its results in unfinished frames are rendered again unless
 //! another node confirmed them. Every wait here ends: a node tries a check once, and a frame that
 //! lacks only checks that no node can make continues without them, or fails if results differ.
+//!
+//! Users' kernels are looked at in another way, because they may be at fault themselves: see
+//! `state::kernel_votes` for who is right and `checks::kernel` for what follows.
 
+pub(crate) mod kernel;
 pub(crate) mod looks;
 
 use crate::action::Action;
 use crate::books::Books;
+use crate::checks::kernel::{end_unsteady, fail_tied, is_run_twice, run_twice_if_alone};
 use crate::ends::fail_frame;
 use crate::frames::resolve::ask_if_due;
 use crate::input::{Arrived, SessionId};
 use crate::journal::{Record, Redone};
 use crate::schedule::memory::may_work_at;
 use crate::state::frame::Frame;
+use crate::state::job::Job;
+use crate::state::kernel_votes::Blame;
 use crate::state::votes::{Check, Verdict, Vote};
 use crate::timers::Timer;
 use tessera_protocol::ids::{FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
@@ -27,29 +34,43 @@ use tessera_protocol::node::CoordinatorToNode;
 /// falls as it becomes known. If the other nodes can hold no more than the checks that are pending,
 /// they cannot keep up, and the result is not chosen.
 pub(crate) fn is_to_be_checked(books: &Books, id: NodeId, lease: Lease) -> bool {
-    let trust = books.farm().trust();
-    if books.settings().secret.draw(lease, id) >= trust.share(id, books.settings()) {
-        return false;
-    }
-    if trust.suspect_of(id).is_some() {
-        return true;
-    }
     let (Some(job), Some(work)) = (books.farm().job(lease.unit.job), books.queue(lease.unit.job))
     else {
         return false;
     };
+    if !job.is_compared() {
+        return false;
+    }
+    let trust = books.farm().trust();
+    let is_known_wrong = job.barred().contains(&id);
+    let share = trust.share(id, books.settings());
+    if !is_known_wrong && books.settings().secret.draw(lease, id) >= share {
+        return false;
+    }
+    if is_known_wrong || trust.suspect_of(id).is_some() {
+        return true;
+    }
     let pending = work.unchecked_of(id);
     let mut room = 0;
     let others = books.roster().iter().filter(|(other, _)| **other != id);
-    others.filter(|(other, node)| may_work_at(books, **other, node, job)).any(|(_, node)| {
+    let mut others = others.filter(|(other, node)| may_work_at(books, **other, node, job));
+    let can_keep_up = others.any(|(_, node)| {
         room += node.capacity();
         room > pending
-    })
+    });
+    can_keep_up || (room == 0 && is_run_twice(books, job, lease, id))
+}
+
+/// Whether another node may have units of a job.
+pub(crate) fn has_peer(books: &Books, id: NodeId, job: &Job) -> bool {
+    let mut others = books.roster().iter().filter(|(other, _)| **other != id);
+    others.any(|(other, node)| may_work_at(books, *other, node, job))
 }
 
 /// Begins the check of a committed unit.
 pub(crate) fn open_check(books: &mut Books, unit: UnitKey, maker: NodeId) {
     if books.begin_check(unit, maker) {
+        run_twice_if_alone(books, unit);
         look_at_checks(books, unit.job, unit.frame);
     }
 }
@@ -78,7 +99,11 @@ pub(crate) fn may_take(books: &Books, id: NodeId, unit: UnitKey) -> bool {
     place
         .zip(work)
         .and_then(|(place, work)| work.redo(place))
-        .is_some_and(|redo| redo.suits(id, check))
+        .is_some_and(|redo| redo.suits(id, check, blame_of(books, unit.job)))
+}
+
+fn blame_of(books: &Books, job: JobId) -> Blame {
+    books.farm().job(job).map_or(Blame::Node, Job::blame)
 }
 
 /// Compares a result of a unit that is committed already. It is not kept.
@@ -93,9 +118,14 @@ pub(crate) fn on_redone(books: &mut Books, node: NodeId, session: SessionId, res
     // It is compared and not kept. Only now does the node learn that it was a check.
     books.send(session, CoordinatorToNode::Unwanted { lease });
     books.note_result(node, result);
-    let verdict = check.verdict(&Vote { node, epoch, hash });
+    let (blame, vote) = (blame_of(books, unit.job), Vote { node, epoch, hash });
+    let verdict = check.decide(blame, &vote);
     let redone = Redone { unit: unit.unit, epoch, node, hash };
     books.record(Record::UnitChecked { job: unit.job, frame: unit.frame, redone });
+    let found = check.contradiction(&vote).filter(|_| blame == Blame::Kernel);
+    if let Some(found) = found {
+        return end_unsteady(books, unit, &found);
+    }
     let goes_on = books.check_of(unit).is_some_and(|now| now.committed() == check.committed());
     if goes_on {
         // A copy of it continues, as one more vote.
@@ -105,6 +135,7 @@ pub(crate) fn on_redone(books: &mut Books, node: NodeId, session: SessionId, res
         end_check(books, unit);
     }
     match verdict {
+        Some(verdict) if blame == Blame::Kernel => kernel::judge(books, unit, &verdict),
         Some(verdict) => judge(books, unit, &verdict),
         None if goes_on && books.check_of(unit).is_some_and(Check::is_exhausted) => {
             return give_up(books, unit);
@@ -131,6 +162,9 @@ fn give_up(books: &mut Books, unit: UnitKey) {
     let nodes = check.nodes();
     let names: Vec<String> =
         nodes.iter().map(|node| format!("`{}`", books.name_of(*node))).collect();
+    if blame_of(books, unit.job) == Blame::Kernel {
+        return fail_tied(books, unit, &names);
+    }
     let names = names.join(" and ");
     for node in nodes {
         let reason = format!(
@@ -161,25 +195,27 @@ fn suspect(books: &mut Books, node: NodeId, reason: String, guilty: bool) {
 /// Opens again all work of a node in unfinished frames that no other node has rendered alike.
 fn redo_all_of(books: &mut Books, node: NodeId) {
     let jobs: Vec<JobId> = books.queues().keys().copied().collect();
-    for id in jobs {
-        let Some(job) = books.farm().job(id) else {
-            books.fault("an open job is unknown");
-            continue;
-        };
-        let unfinished = (0..).zip(job.frames()).filter_map(|(position, frame)| {
-            let open = frame.unfinished()?;
-            let (units, begun) = (open.unverified_of(node), open.open_parts_of(node));
-            let some = !units.is_empty() || !begun.is_empty();
-            some.then_some((position, job.number(position)?, units, begun))
-        });
-        let taken: Vec<(u32, FrameNumber, Vec<UnitIndex>, Vec<UnitIndex>)> = unfinished.collect();
-        for (position, frame, units, begun) in taken {
-            if !begun.is_empty() {
-                drop_parts(books, id, frame, begun);
-            }
-            if !units.is_empty() {
-                open_again(books, id, position, frame, units);
-            }
+    jobs.into_iter().for_each(|id| redo_in(books, node, id));
+}
+
+/// Opens again the work of a node in the unfinished frames of a job.
+pub(crate) fn redo_in(books: &mut Books, node: NodeId, id: JobId) {
+    let Some(job) = books.farm().job(id) else {
+        return books.fault("an open job is unknown");
+    };
+    let unfinished = (0..).zip(job.frames()).filter_map(|(position, frame)| {
+        let open = frame.unfinished()?;
+        let (units, begun) = (open.unverified_of(node), open.open_parts_of(node));
+        let some = !units.is_empty() || !begun.is_empty();
+        some.then_some((position, job.number(position)?, units, begun))
+    });
+    let taken: Vec<(u32, FrameNumber, Vec<UnitIndex>, Vec<UnitIndex>)> = unfinished.collect();
+    for (position, frame, units, begun) in taken {
+        if !begun.is_empty() {
+            drop_parts(books, id, frame, begun);
+        }
+        if !units.is_empty() {
+            open_again(books, id, position, frame, units);
         }
     }
 }
@@ -282,6 +318,9 @@ fn move_check_on(books: &mut Books, unit: UnitKey, last: bool) -> bool {
     let disputed = check.is_disputed();
     if somebody_may_take(books, unit) {
         return true;
+    }
+    if blame_of(books, unit.job) == Blame::Kernel {
+        return kernel::move_on(books, unit, last);
     }
     if disputed {
         // Nodes that have voted vote once more: one that contradicts itself lies.

@@ -3,7 +3,7 @@
 
 use crate::books::Books;
 use crate::nodes::devices::none_usable;
-use crate::nodes::ready::{is_barred, is_ready};
+use crate::nodes::ready::{is_barred, is_barred_from, is_ready};
 use crate::nodes::roster::Node;
 use crate::report::standing::standing;
 use crate::results::shortage::shortage_note;
@@ -135,6 +135,18 @@ fn nobody_for(books: &Books, job: &Job) -> Option<(Waits, String)> {
     }
     if !ready.iter().any(|node| node.can_do(job.kind())) {
         return Some(cannot_do(job));
+    }
+    let barred: Vec<String> = may
+        .iter()
+        .filter(|(id, _)| is_barred_from(books, *id, job))
+        .map(|(_, node)| format!("`{}`", node.name()))
+        .collect();
+    if barred.len() >= ready.len() && !barred.is_empty() {
+        let note = format!(
+            "waits for another node{pool} to come back: {} gave it wrong results",
+            some_of(barred)
+        );
+        return Some((Waits::OutOfWork, note));
     }
     memory_note(books, job).map(|note| (Waits::Memory, note))
 }

@@ -109,6 +109,10 @@ impl Farm {
                     .for_each(|job| job.unhear(*node));
                 Ok(())
             }
+            Record::NodeBarred { job, frame, unit, node, name, at, reason } => {
+                let unit = UnitKey { job: *job, frame: *frame, unit: *unit };
+                self.job_mut(*job)?.bar((*node, name), *at, unit, reason)
+            }
             Record::JobPaused { job, by, at } => {
                 self.job_mut(*job)?.pause(Pause { by: by.clone(), at: *at })
             }

@@ -26,6 +26,8 @@ pub(crate) struct Launch<'a> {
     /// Index of the kernel's function.
     pub(crate) function: u32,
     pub(crate) blocks: [u32; 3],
+    /// Block of a row that runs first, modulo their number.
+    pub(crate) first_block: u32,
     pub(crate) threads: [u32; 3],
     /// Of a block: what the module declares, then what the launch adds.
     pub(crate) shared_bytes: usize,
