@@ -160,7 +160,7 @@ fn apart(folder: &Path, devices: &DeviceArgs) -> Vec<(String, DeviceArgs)> {
     let mut seen = Vec::new();
     specs.retain(|spec| {
         let is_new = matches!(spec, DeviceSpec::Cuda(Some(_))) && !seen.contains(spec);
-        seen.push(spec.clone());
+        seen.push(*spec);
         is_new
     });
     if specs.len() < 2 {

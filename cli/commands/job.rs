@@ -135,10 +135,15 @@ fn subject(kind: &JobKind, exposure: Option<String>) -> Vec<(&'static str, Strin
             let ComputeSpec { domain, channels, element, .. } = compute;
             let reduced = compute.reduction.map_or("", |reduction| reduction.name());
             let domain = format!("{domain}, {channels} × {element} {reduced}");
-            vec![
+            let mut fields = vec![
                 ("kernel", format!("{}, {files}, {total}", compute.program.name())),
                 ("domain", domain.trim_end().to_owned()),
-            ]
+            ];
+            if compute.nondeterministic {
+                let words = "none: results are meant to differ (--nondeterministic)";
+                fields.push(("verification", words.to_owned()));
+            }
+            fields
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod builtins;
 mod compiler;
+mod determinism;
 mod examples;
 mod faults;
 mod fixture;
