@@ -198,7 +198,25 @@ pub(crate) async fn node_failed(nodes: &mut [RunningNode]) -> CliError {
 
 #[cfg(test)]
 mod tests {
-    use super::share;
+    use super::{apart, share};
+    use crate::args::devices::DeviceArgs;
+    use tessera_node::DeviceSpec;
+
+    #[test]
+    fn each_of_several_cuda_devices_gets_a_node() {
+        let names = |device: &[DeviceSpec]| {
+            let device = device.to_vec();
+            let devices = DeviceArgs { device, watchdog: None, threads: None, isa: None };
+            let plan = apart(std::path::Path::new("/nowhere"), &devices).into_iter();
+            plan.map(|(name, devices)| (name, devices.device)).collect::<Vec<_>>()
+        };
+        let [one, other] = [0, 1].map(|index| DeviceSpec::Cuda(Some(index)));
+        let alone = |spec| vec![("node-0".to_owned(), vec![spec])];
+        assert_eq!(names(&[one]), alone(one));
+        assert_eq!(names(&[DeviceSpec::Cpu]), alone(DeviceSpec::Cpu));
+        let both = [("cuda-0".to_owned(), vec![one]), ("cuda-1".to_owned(), vec![other])];
+        assert_eq!(names(&[one, other, one, DeviceSpec::Cpu]), both);
+    }
 
     #[test]
     fn nodes_share_the_threads_and_each_gets_one() {

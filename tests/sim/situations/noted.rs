@@ -67,10 +67,7 @@ impl World {
                 self.tally.count(Fault::FrameFailed);
                 self.retry_soon(*job);
             }
-            Record::UnitChecked { job, frame, redone } => {
-                self.tally.count(Fault::UnitChecked);
-                self.note_second_run(*job, *frame, redone);
-            }
+            Record::UnitChecked { job, frame, redone } => self.note_check(*job, *frame, redone),
             Record::NodeBarred { .. } => sometimes!(self, BarredFromJob),
             Record::CheckWaived { .. } => self.tally.count(Fault::CheckWaived),
             Record::UnitsTakenBack { .. } => self.tally.count(Fault::UnitTakenBack),
@@ -142,7 +139,8 @@ impl World {
         sometimes!(self, CommitAfterRestart, process.watch.is_former(commit.epoch));
     }
 
-    fn note_second_run(&mut self, job: JobId, frame: FrameNumber, redone: &Redone) {
+    fn note_check(&mut self, job: JobId, frame: FrameNumber, redone: &Redone) {
+        self.tally.count(Fault::UnitChecked);
         let Some(book) = self.ledger.believed.jobs.get(&job) else { return };
         let results = book.frames.get(&frame).and_then(|frame| frame.checks.get(&redone.unit.0));
         let Some(results) = results.filter(|_| book.runs_users_kernel()) else { return };

@@ -132,10 +132,14 @@ impl Farm {
                 self.job_mut(*job)?.end_round(*frame, *round, *spent_millis, going)
             }
             Record::ExposureMetered { job, stops } => self.job_mut(*job)?.meter(*stops),
-            Record::NodeReleased { node } => match self.trust.suspects.remove(node) {
-                Some(_) => Ok(()),
-                None => Err(format!("node {node} is released, and was not suspected")),
-            },
+            Record::NodeReleased { node } => self.release(*node),
+        }
+    }
+
+    fn release(&mut self, node: NodeId) -> Result<(), String> {
+        match self.trust.suspects.remove(&node) {
+            Some(_) => Ok(()),
+            None => Err(format!("node {node} is released, and was not suspected")),
         }
     }
 

@@ -409,8 +409,8 @@ fn stands(results: &[(NodeId, BlobHash)]) -> bool {
     !beaten && (for_it >= 2 || for_it == 1 && steadies.len() == 1 && nodes.len() > 1)
 }
 
-/// What is committed of a user's kernel stands: nobody contradicts himself, and of two nodes or more
-/// that agree on it, fewer say otherwise, each of them twice. A node alone is heard twice.
+/// What is committed of a user's kernel stands: no node contradicts itself, at least two agree on
+/// it, and fewer say otherwise, each of them twice. A node alone is heard twice.
 fn stands_of_kernel(results: &[(NodeId, BlobHash)]) -> bool {
     let runs = |node: NodeId| results.iter().filter(move |(of, _)| *of == node);
     let steady = results.iter().all(|(node, hash)| runs(*node).all(|(_, said)| said == hash));
