@@ -44,11 +44,13 @@ pub(crate) fn is_to_be_checked(books: &Books, id: NodeId, lease: Lease) -> bool 
     let trust = books.farm().trust();
     let is_known_wrong = job.barred().contains(&id);
     let share = trust.share(id, books.settings());
-    if !is_known_wrong && books.settings().secret.draw(lease, id) >= share {
-        return false;
-    }
-    if is_known_wrong || trust.suspect_of(id).is_some() {
+    let drawn = books.settings().secret.draw(lease, id) < share;
+    let may_run_twice = is_run_twice(books, job, lease, id);
+    if is_known_wrong || drawn && trust.suspect_of(id).is_some() {
         return true;
+    }
+    if !drawn && !may_run_twice {
+        return false;
     }
     let pending = work.unchecked_of(id);
     let mut room = 0;
@@ -58,7 +60,7 @@ pub(crate) fn is_to_be_checked(books: &Books, id: NodeId, lease: Lease) -> bool 
         room += node.capacity();
         room > pending
     });
-    can_keep_up || (room == 0 && is_run_twice(books, job, lease, id))
+    drawn && can_keep_up || may_run_twice && room == 0
 }
 
 /// Whether another node may have units of a job.

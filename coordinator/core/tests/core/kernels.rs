@@ -219,6 +219,9 @@ fn a_single_node_runs_the_first_chunk_twice() {
     let mut steady = farm(settings.clone(), 1, kernel(own(), 3));
     let runs = (0..9).filter(|_| run(&mut steady, 1, 7)).count();
     assert_eq!((runs, steady.is_resolving()), (4, true), "one chunk of three");
+    let known = Settings { check_first: 0, ..settings.clone() };
+    let mut known = farm(known, 1, kernel(own(), 3));
+    assert_eq!((0..9).filter(|_| run(&mut known, 1, 7)).count(), 4, "of a well-known node too");
     let mut other = farm(settings.clone(), 1, kernel(own(), 3));
     assert!(run(&mut other, 1, 7) && run(&mut other, 1, 8));
     let (state, text) = note(&other);
