@@ -153,13 +153,11 @@ impl Books {
             return violated(format!("{unit} is checked, and was not to be"));
         };
         results.push((redone.node, redone.hash));
-        if !of_user && stands(results) {
-            book.end_check(redone.unit.0, true);
-        }
-        if of_user && stands_of_kernel(results) {
-            let (maker, truth) = results[0];
-            let confirmed = results.iter().any(|(node, hash)| *node != maker && *hash == truth);
-            book.end_check(redone.unit.0, confirmed);
+        let (maker, truth) = results[0];
+        let confirmed = results.iter().any(|(node, hash)| *node != maker && *hash == truth);
+        let over = if of_user { stands_of_kernel(results) } else { stands(results) };
+        if over {
+            book.end_check(redone.unit.0, !of_user || confirmed);
         }
         Ok(())
     }
