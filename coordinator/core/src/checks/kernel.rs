@@ -3,41 +3,14 @@
 //! may be at fault, and nodes answer only for renders and built-in kernels.
 
 use crate::books::Books;
-use crate::checks::{end_check, has_peer, redo_in};
+use crate::checks::opening::{end_check, is_run_twice};
+use crate::checks::redo::redo_in;
 use crate::ends::{end_job, fail_frame};
 use crate::journal::Record;
-use crate::schedule::memory::may_work_at;
-use crate::state::job::{Job, Place};
-use crate::state::kernel_votes::{Blame, Contradiction};
+use crate::state::kernel_votes::Contradiction;
 use crate::state::votes::Verdict;
-use tessera_protocol::ids::{Lease, NodeId, UnitIndex, UnitKey};
+use tessera_protocol::ids::{Lease, NodeId, UnitKey};
 use tessera_protocol::status::JobState;
-
-/// Whether a node that is alone runs this chunk of its own a second time: the first of a job, and
-/// the share of others that is checked of a node that is well known.
-pub(crate) fn is_run_twice(books: &Books, job: &Job, lease: Lease, id: NodeId) -> bool {
-    let first = Some(Place { position: 0, unit: UnitIndex(0) });
-    let settings = books.settings();
-    let share = u64::from(settings.check_share);
-    job.blame() == Blame::Kernel
-        && (share > 0 || settings.check_first > 0)
-        && (job.place(lease.unit) == first || settings.secret.draw(lease, id) < share)
-}
-
-/// Lets a node run its own chunk again if it is there, and no other node may.
-pub(crate) fn run_twice_if_alone(books: &mut Books, unit: UnitKey) {
-    let alone = |books: &Books| {
-        let (job, check) = (books.farm().job(unit.job)?, books.check_of(unit)?);
-        let id = check.committed().node;
-        let node = books.roster().get(id)?;
-        let lease = Lease { unit, epoch: check.committed().epoch };
-        let may = is_run_twice(books, job, lease, id) && may_work_at(books, id, node, job);
-        Some(may && !has_peer(books, id, job))
-    };
-    if alone(books) == Some(true) {
-        books.ask_again(unit);
-    }
-}
 
 /// Bars the nodes whose results of a chunk were wrong.
 pub(crate) fn judge(books: &mut Books, unit: UnitKey, verdict: &Verdict) {

@@ -9,7 +9,8 @@ pub(crate) mod stalled;
 
 use crate::action::Action;
 use crate::books::Books;
-use crate::checks::{is_to_be_checked, on_redone, open_check};
+use crate::checks::opening::open_check;
+use crate::checks::{is_to_be_checked, on_redone};
 use crate::ends::end_job;
 use crate::frames::resolve::ask_if_due;
 use crate::input::{Arrived, FilmShape, ResultShape, SessionId};

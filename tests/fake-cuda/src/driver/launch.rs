@@ -8,6 +8,7 @@ use crate::config::{FaultKind, Occasion};
 use crate::fault;
 use crate::status::Status;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 use tessera_ptx::{Cause, Fault, Limits};
@@ -116,12 +117,12 @@ fn run(context: &Context, launch: &Launch) -> Result<(), Status> {
     }
 }
 
-/// The block that a launch begins with: on a device that varies it, one that depends on how much
-/// has run before.
+/// The block that a launch begins with: on a device that varies it, another one than that of the
+/// launches before.
 fn first_block(context: &Context) -> u32 {
-    let before = context.page().steps.load(SeqCst);
-    let mixed = before.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-    if driver().device_of(context.target).varies_block_order { mixed as u32 } else { 0 }
+    static LAUNCHES: AtomicU32 = AtomicU32::new(0);
+    let launch = LAUNCHES.fetch_add(1, SeqCst);
+    if driver().device_of(context.target).varies_block_order { launch } else { 0 }
 }
 
 fn pause(context: &Context, steps: u64, begun: Instant) {
