@@ -308,7 +308,7 @@ impl World {
             // It depends on the unit alone.
             let drawn = mix(film.sum);
             if drawn % 1000 < 400 {
-                film.sum ^= 1 << (drawn >> 10) % 64;
+                film.sum ^= 1 << ((drawn >> 10) % 64);
                 self.tally.count(Fault::SteadyWrong);
             }
         } else if forger && self.chance(Fault::WrongSums) {
