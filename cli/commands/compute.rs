@@ -19,7 +19,7 @@ use tessera_node::DeviceSpec;
 use tessera_node::import::ImportLimits;
 use tessera_protocol::client::Progress;
 use tessera_protocol::compute::{Element, Program, npy};
-use tessera_protocol::device::{DeviceInfo, DeviceKind};
+use tessera_protocol::device::{CudaInfo, DeviceInfo, DeviceKind};
 use tessera_protocol::status::FrameState;
 use tessera_protocol::{JobId, JobSpec};
 
@@ -102,12 +102,24 @@ fn can_do(local: &LocalFarm, spec: &JobSpec) -> Result<(), CliError> {
     let Some(compute) = spec.kind.compute().filter(|compute| compute.needs_cuda()) else {
         return Ok(());
     };
-    let is_cuda = |device: &DeviceInfo| device.kind == DeviceKind::Cuda;
-    if !local.nodes.iter().flat_map(|node| node.devices()).any(is_cuda) {
+    let devices: Vec<&DeviceInfo> = local.nodes.iter().flat_map(|node| node.devices()).collect();
+    if !devices.iter().any(|device| device.kind == DeviceKind::Cuda) {
         let message = "the kernel needs a CUDA device, and --local has none";
         return Err(CliError::new(Status::Failure, message).hint(
             "`tessera doctor` says why; built-in kernels run on CPUs too, and without \
                 --local a farm is asked",
+        ));
+    }
+    if let Some(needs) = compute.ptx.filter(|_| !devices.iter().any(|of| of.runs(compute))) {
+        let take = |cuda: &CudaInfo| {
+            let ((ptx, of), (major, minor)) = (cuda.ptx_version, cuda.compute_capability);
+            format!("the driver here takes PTX {ptx}.{of}, on compute capability {major}.{minor}")
+        };
+        let have = devices.iter().find_map(|device| device.cuda.as_ref().map(take));
+        let message = format!("the kernel is {needs}, and {}", have.unwrap_or_default());
+        return Err(CliError::new(Status::Failure, message).hint(
+            "make PTX for an older version and target, or give the .cu file: from it PTX is made \
+                for all",
         ));
     }
     if matches!(compute.program, Program::Cuda(_))

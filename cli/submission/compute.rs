@@ -11,7 +11,8 @@ use tempfile::NamedTempFile;
 use tessera_node::compute as node;
 use tessera_nvrtc::{Nvrtc, NvrtcError};
 use tessera_protocol::compute::{
-    Argument, ArgumentValue, ComputeFormat, ComputeSpec, Element, InputArray, Number, Program, npy,
+    Argument, ArgumentValue, ComputeFormat, ComputeSpec, Element, InputArray, Number, Program,
+    PtxNeeds, npy,
 };
 use tessera_protocol::job::AssetFile;
 use tessera_protocol::limits::PROGRAM_BYTES_MAX;
@@ -61,7 +62,9 @@ pub(crate) fn prepare(args: &ComputeArgs) -> Result<Prepared, CliError> {
     let mut arguments = arguments(args, &program)?;
     arguments.sort_by(|a, b| a.name.cmp(&b.name));
     let element = element(args, ptx.as_deref())?;
+    let sent = ptx.as_deref().filter(|_| matches!(program, Program::Ptx(_)));
     let compute = ComputeSpec {
+        ptx: sent.and_then(PtxNeeds::read),
         program,
         inputs,
         arguments,

@@ -75,8 +75,9 @@ pub struct Join {
 pub enum Failure {
     /// The scene cannot be prepared on any node, so the job fails.
     Scene(String),
-    /// The node's build does not know an option of the job, which the text names. No attempt is
-    /// counted. The node gets no more units of this job, since another build may know the option.
+    /// The node cannot do the job, and another one may: its build does not know an option, or its
+    /// driver or device does not take the kernel's PTX. The text says which. No attempt is counted,
+    /// and the node gets no more units of this job.
     Unable(String),
     /// Something outside the unit is missing: a file cannot be fetched, or the node's disk or
     /// memory is full. The unit waits for it without a counted attempt, as long as the

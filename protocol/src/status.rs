@@ -48,6 +48,8 @@ pub enum Waits {
     Device,
     /// No connected node has such a device and also NVRTC to compile the kernel.
     Compiler,
+    /// No connected node has a driver and a device that take the kernel's PTX.
+    Driver,
     /// No connected node has the fingerprint of the job's first results.
     Fingerprint,
     /// All suitable nodes are quarantined, draining or unfit.

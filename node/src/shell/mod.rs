@@ -29,7 +29,7 @@ use session::Dialler;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry};
+use tessera_protocol::device::{DeviceInfo, DeviceState, DeviceTelemetry};
 use tessera_protocol::node::{
     Assignment, CoordinatorToNode, Failure, Heartbeat, Join, MemoryShortage, NodeToCoordinator,
     Progress, SampleRange, Task,
@@ -147,9 +147,8 @@ impl Shell {
             Preparations::new(memory.unwrap_or(0), host_memory_bytes(), config.prepared_bytes);
         let (hang_up, hung_up) = oneshot::channel();
         let mut agent = Agent::new(devices.len(), config.hold, outbox.leases());
-        let is_cuda = |device: &Arc<dyn Device>| device.info().kind == DeviceKind::Cuda;
         for (index, device) in devices.iter().enumerate() {
-            agent.set_kernels(index, is_cuda(device));
+            agent.set_info(index, device.info());
         }
         Ok(Self {
             agent,
@@ -321,6 +320,7 @@ impl Shell {
             Err(DeviceError::TimedOut(reason)) => {
                 (Rendered::Failed(Failure::TimedOut(reason)), None)
             }
+            Err(DeviceError::Unable(reason)) => (Rendered::Failed(Failure::Unable(reason)), None),
             Err(DeviceError::Program(reason)) => (Rendered::Failed(Failure::Program(reason)), None),
             Err(DeviceError::Kernel(reason)) => (Rendered::Failed(Failure::Kernel(reason)), None),
             Err(error @ DeviceError::OutOfMemory { needed, available }) => {

@@ -9,12 +9,14 @@ mod array;
 mod chunk;
 mod exact_sum;
 pub mod npy;
+mod ptx;
 mod reduce;
 mod spec;
 
 pub use array::{Domain, Element};
 pub use chunk::{ChunkError, ChunkShape, ChunkValues};
 pub use exact_sum::ExactSum;
+pub use ptx::{PtxNeeds, PtxReach, ptx_version_of_cuda};
 pub use reduce::{Partial, PartialError, Reduction};
 pub use spec::{
     Argument, ArgumentValue, ComputeFormat, ComputeSpec, InputArray, Number, Program, is_identifier,

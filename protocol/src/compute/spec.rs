@@ -1,6 +1,6 @@
 //! The request for a compute job, and the checks of its values.
 
-use super::{ChunkShape, Domain, Element, Reduction, npy};
+use super::{ChunkShape, Domain, Element, PtxNeeds, Reduction, npy};
 use crate::frames::FrameSet;
 use crate::ids::{BlobHash, FrameNumber};
 use crate::job::asset::{AssetFile, is_confined_path};
@@ -111,6 +111,9 @@ impl ComputeFormat {
 pub struct ComputeSpec {
     /// Kernel to run, by name or as source.
     pub program: Program,
+    /// What the program needs of a driver and a device, if it is PTX that says so. Nodes without
+    /// that get no unit.
+    pub ptx: Option<PtxNeeds>,
     /// Arrays that the kernel reads, ascending by name, each name once.
     pub inputs: Vec<InputArray>,
     /// Values that the kernel reads, ascending by name. Each name occurs once and is not an
@@ -154,6 +157,7 @@ impl ComputeSpec {
     pub fn new(program: Program, domain: Domain) -> Self {
         Self {
             program,
+            ptx: None,
             inputs: Vec::new(),
             arguments: Vec::new(),
             domain,
@@ -242,6 +246,9 @@ pub fn is_identifier(name: &str) -> bool {
 /// Checks a spec. Bounds every length and every product.
 pub(crate) fn check(spec: &ComputeSpec) -> Result<(), SpecError> {
     check_program(&spec.program)?;
+    if spec.ptx.is_some() && !matches!(spec.program, Program::Ptx(_)) {
+        return wrong("kernel", "only PTX needs a version of PTX");
+    }
     check_domain(spec)?;
     check_inputs(spec)?;
     check_arguments(spec)?;

@@ -73,6 +73,7 @@ fn device(kind: DeviceKind) -> DeviceInfo {
         pcie: "0000:41:00.0".into(),
         mig: Some("1g.18gb".into()),
         start_millis: 1500,
+        ptx_version: (8, 7),
     };
     DeviceInfo {
         slot: "s".into(),

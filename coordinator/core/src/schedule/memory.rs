@@ -10,7 +10,7 @@ use crate::nodes::roster::Node;
 use crate::schedule::measured::Measured;
 use crate::state::job::Job;
 use crate::text::cut;
-use tessera_protocol::device::{DeviceInfo, DeviceKind};
+use tessera_protocol::device::DeviceInfo;
 use tessera_protocol::ids::{JobId, Lease, NodeId};
 use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::node::MemoryShortage;
@@ -39,8 +39,7 @@ fn room(node: &Node, position: usize, device: &DeviceInfo) -> u64 {
 
 /// Whether the device runs jobs of that kind.
 fn is_of_kind(device: &DeviceInfo, job: &Job) -> bool {
-    let needs_cuda = job.kind().compute().is_some_and(|compute| compute.needs_cuda());
-    !needs_cuda || device.kind == DeviceKind::Cuda
+    job.kind().compute().is_none_or(|compute| device.runs(compute))
 }
 
 fn is_usable(device: &DeviceInfo, job: &Job) -> bool {

@@ -159,7 +159,7 @@ impl Lane {
     /// out of memory also ends, to free what it has.
     fn after(&mut self, error: &DeviceError) {
         match error {
-            DeviceError::Program(_) | DeviceError::NoCompiler(_) => {}
+            DeviceError::Program(_) | DeviceError::NoCompiler(_) | DeviceError::Unable(_) => {}
             DeviceError::Kernel(_) => {
                 self.end_worker();
                 // The receiver is gone once the device is closed.
@@ -362,6 +362,9 @@ fn refused(kernel: &str, report: Report) -> DeviceError {
             DeviceError::Program(format!("kernel `{kernel}`: {problem}"))
         }
         // Another node may be able to take the unit.
+        Report::Unable(problem) => {
+            DeviceError::Unable(format!("kernel `{kernel}` does not run here: {problem}"))
+        }
         Report::NoCompiler(problem) => {
             DeviceError::NoCompiler(format!("cannot compile kernel `{kernel}` here: {problem}"))
         }

@@ -370,7 +370,6 @@ impl Supervisor {
     }
 
     fn on_opened(&mut self, opened: &Opened) {
-        let start = opened.start + opened.compile;
         tracing::info!(
             device = self.label,
             name = opened.device.name,
@@ -380,7 +379,7 @@ impl Supervisor {
             compile_millis = opened.compile.as_millis(),
             "device opened"
         );
-        self.shared.opened(&opened.device, start, opened.free_bytes);
+        self.shared.opened(opened);
         match KnownAnswer::of(opened.device.multiprocessors) {
             Ok(answer) => {
                 self.state.answer = Some(answer);

@@ -101,6 +101,8 @@ pub(crate) enum Report {
     Compiled,
     /// A program is on the device.
     Loaded,
+    /// The driver or the device does not take the program's PTX, for this reason. Others may.
+    Unable(String),
     /// A program, or one of its inputs, cannot be used. The device is healthy.
     Unusable(UnitError),
     /// The device has begun a chunk.

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use tessera_kernels::compute::{ArrayParams, ChunkParams};
 use tessera_kernels::cuda::COMPUTE_CAPABILITY_MIN;
 use tessera_nvrtc::Nvrtc;
+use tessera_protocol::compute::PtxNeeds;
 
 /// A loaded program. It is loaded again for every frame, so that no variable keeps a value of
 /// another job.
@@ -25,6 +26,8 @@ struct Loaded {
 /// An open device with its program and inputs.
 pub(in crate::device::worker) struct Serving {
     _context: Context,
+    /// Compute capability of the device.
+    capability: (u32, u32),
     stream: Stream,
     start: Event,
     done: Event,
@@ -60,7 +63,7 @@ pub(in crate::device::worker) fn open(
             return Err(Refusal::Capability { name: device.name, found: device.capability });
         }
         let context = Context::open(ordinal).map_err(Refusal::Driver)?;
-        let serving = Serving::new(context).map_err(Refusal::Driver)?;
+        let serving = Serving::new(context, device.capability).map_err(Refusal::Driver)?;
         let (free_bytes, _) = memory().map_err(Refusal::Driver)?;
         let start = begun.elapsed();
         Ok((serving, Opened { device, driver_version, free_bytes, start, compile: Duration::ZERO }))
@@ -68,9 +71,10 @@ pub(in crate::device::worker) fn open(
 }
 
 impl Serving {
-    fn new(context: Context) -> Call<Self> {
+    fn new(context: Context, capability: (u32, u32)) -> Call<Self> {
         Ok(Self {
             _context: context,
+            capability,
             stream: Stream::new()?,
             start: Event::new()?,
             done: Event::new()?,
@@ -99,10 +103,10 @@ impl Serving {
                     Err(error) => outlet.send(&Report::NoCompiler(error.to_string()), &[]),
                 }
             }
-            Order::Program { entry } => match self.load(&entry, payload)? {
-                Ok(()) => outlet.send(&Report::Loaded, &[]),
-                Err(problem) => outlet.send(&Report::Unusable(UnitError::Refused(problem)), &[]),
-            },
+            Order::Program { entry } => {
+                let loaded = self.load(&entry, payload)?;
+                outlet.send(&loaded.map_or_else(|report| report, |()| Report::Loaded), &[]);
+            }
             Order::Variable { name } => self.set(&name, &payload)?,
             Order::Array { name, element, shape, bytes } => {
                 self.array(&name, (element, &shape), bytes)?
@@ -123,7 +127,9 @@ impl Serving {
         Ok(())
     }
 
-    fn load(&mut self, entry: &str, text: Vec<u8>) -> Call<Result<(), String>> {
+    /// Loads a program. The inner error is the report of a program that cannot be used.
+    fn load(&mut self, entry: &str, text: Vec<u8>) -> Call<Result<(), Report>> {
+        let unusable = |problem: String| Ok(Err(Report::Unusable(UnitError::Refused(problem))));
         self.problem = None;
         self.arrays.clear();
         if let Some(old) = self.program.take() {
@@ -131,13 +137,17 @@ impl Serving {
             // are run to their end.
             call("cuModuleUnload", unsafe { result::module::unload(old.module) })?;
         }
-        let Ok(ptx) = std::str::from_utf8(&text) else { return Ok(Err("it is not text".into())) };
+        let Ok(ptx) = std::str::from_utf8(&text) else { return unusable("it is not text".into()) };
         let module = match module::compile(ptx) {
             Ok(module) => module,
             Err(Refusal::Kernels { error, log }) => {
-                return Ok(Err(format!("the driver's compiler refuses it ({error}): {log}")));
+                let problem = format!("the driver's compiler refuses it ({error}): {log}");
+                return match is_of_this_driver(&error, &log, ptx, self.capability) {
+                    true => Ok(Err(Report::Unable(problem))),
+                    false => unusable(problem),
+                };
             }
-            Err(other) => return Ok(Err(other.to_string())),
+            Err(other) => return unusable(other.to_string()),
         };
         let name = CString::new(entry).unwrap_or_default();
         // SAFETY: the module is loaded.
@@ -266,8 +276,45 @@ impl Serving {
     }
 }
 
+/// Returns whether PTX was refused because it is too new for this driver or device, and not for a
+/// fault in it.
+fn is_of_this_driver(error: &str, log: &str, ptx: &str, capability: (u32, u32)) -> bool {
+    let part = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
+    let capability = (part(capability.0), part(capability.1));
+    match error {
+        "CUDA_ERROR_UNSUPPORTED_PTX_VERSION" | "CUDA_ERROR_NO_BINARY_FOR_GPU" => true,
+        // The driver's compiler has one code for all its errors.
+        "CUDA_ERROR_INVALID_PTX" => {
+            log.contains("Unsupported .version")
+                || PtxNeeds::read(ptx).is_some_and(|needs| !needs.suits_device(capability))
+        }
+        _ => false,
+    }
+}
+
 /// Compiles a user's CUDA C++ to PTX that every node of the farm accepts.
 fn compile(compiler: &Nvrtc, name: &str, source: &[u8]) -> Result<String, String> {
     let source = std::str::from_utf8(source).map_err(|_| format!("`{name}` is not UTF-8 text"))?;
     crate::compute::compile(compiler, name, source).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ptx_that_is_too_new_is_no_fault_of_the_job() {
+        let new = ".version 8.0\n.target sm_90\n";
+        let old = ".version 8.0\n.target sm_75\n";
+        for (error, log, ptx, of_driver) in [
+            ("CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "", old, true),
+            ("CUDA_ERROR_NO_BINARY_FOR_GPU", "", old, true),
+            ("CUDA_ERROR_INVALID_PTX", "fatal   : Unsupported .version 9.2", old, true),
+            ("CUDA_ERROR_INVALID_PTX", "", new, true),
+            ("CUDA_ERROR_INVALID_PTX", "line 7; error   : syntax error", old, false),
+            ("CUDA_ERROR_OUT_OF_MEMORY", "", new, false),
+        ] {
+            assert_eq!(is_of_this_driver(error, log, ptx, (8, 6)), of_driver, "{error} {log}");
+        }
+    }
 }
