@@ -8,6 +8,7 @@ use crate::client::Farm;
 use crate::error::{CliError, Status};
 use crate::frame_files::{Destination, fetch, format_of};
 use crate::json;
+use crate::kernel_text;
 use crate::local_farm::{LocalFarm, node_failed};
 use crate::progress::{Audience, Doing, JobProgress, Uploads};
 use crate::submission::compute::{self, Prepared};
@@ -66,6 +67,7 @@ async fn on_a_farm(
         return Ok(Status::Done);
     };
     let ended = watch::follow(&farm, job, Doing::Computing, false).await;
+    kernel_text::show(&farm, job).await;
     // Write finished frames even if others have failed.
     let written = write(&farm, job, &destination, args).await?;
     ended?;
@@ -148,6 +150,7 @@ async fn finish(
         error = node_failed(nodes) => return Err(error),
     };
     bar.end();
+    kernel_text::show(farm, job).await;
     let written = write(farm, job, destination, args).await?;
     watch::outcome(&summary)?;
     print(args, job, &written)

@@ -4,6 +4,7 @@
 use super::send::Sources;
 use crate::args::compute::ComputeArgs;
 use crate::error::{CliError, Status};
+use crate::kernel_text;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -195,7 +196,8 @@ fn compile(name: &str, source: &str) -> Result<Option<String>, CliError> {
                 example",
         )
     })?;
-    Ok(Some(compiled))
+    kernel_text::show_lines(&compiled.log);
+    Ok(Some(compiled.ptx))
 }
 
 fn asset(name: &str, path: &Path, files: &mut ComputeFiles) -> Result<AssetFile, CliError> {

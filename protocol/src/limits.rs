@@ -56,6 +56,10 @@ pub const RESULT_BYTES_MAX: usize = 68 << 20;
 pub const NAME_MAX: usize = 128;
 /// Longest reason or error text in bytes. Longer texts are cut.
 pub const REASON_MAX: usize = 2048;
+/// Longest text that a chunk of a user's kernel prints, in bytes. More is cut.
+pub const UNIT_TEXT_BYTES_MAX: usize = 16 << 10;
+/// Longest text that all chunks of a job print, in bytes. More is not kept.
+pub const JOB_TEXT_BYTES_MAX: usize = 64 << 10;
 /// Most leases in one message.
 pub const LEASES_MAX: usize = 1024;
 /// Most devices of one node: 16 GPUs with 4 MIG slices each. A device's position fits into a byte.

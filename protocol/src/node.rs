@@ -42,6 +42,14 @@ pub enum NodeToCoordinator {
     /// Properties or states of devices have changed. Holds all devices, in the order of the
     /// [`Join`].
     Devices(Vec<DeviceInfo>),
+    /// What the kernel of a compute job printed, and what a compiler said of it, for the job's owner.
+    /// It decides nothing.
+    KernelText {
+        /// Lease of the unit that printed.
+        lease: Lease,
+        /// Text, at most [`crate::limits::UNIT_TEXT_BYTES_MAX`] bytes; more is cut.
+        text: String,
+    },
 }
 
 /// A node's description of itself at the beginning of a session.

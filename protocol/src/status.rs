@@ -48,8 +48,6 @@ pub enum Waits {
     Device,
     /// No connected node has such a device and also NVRTC to compile the kernel.
     Compiler,
-    /// No connected node has a driver and a device that take the kernel's PTX.
-    Driver,
     /// No connected node has the fingerprint of the job's first results.
     Fingerprint,
     /// All suitable nodes are quarantined, draining or unfit.
@@ -66,6 +64,8 @@ pub enum Waits {
     Turn,
     /// Units lack something outside the job (a file, space on a node's disk) and are tried again.
     Shortage,
+    /// No connected node has a driver and a device that take the kernel's PTX.
+    Driver,
 }
 
 /// A job in a listing. Times are seconds since the Unix epoch.

@@ -42,7 +42,7 @@ fn run_chunk(
 ) -> Result<UnitOutput, DeviceError> {
     let (sender, end) = channel();
     let finish = Box::new(move |result| sender.send(result).expect("the test waits"));
-    let work = Work::Compute { job, first: 0, count };
+    let work = Work::Compute { job, first: 0, count, text: Arc::new(|_| {}) };
     device.submit(DeviceUnit { work, cancel: CancelToken::default(), finish });
     end.recv().expect("an end")
 }

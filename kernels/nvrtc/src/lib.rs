@@ -22,7 +22,7 @@ mod portable;
 mod program;
 
 pub use error::NvrtcError;
-pub use find::VARIABLE;
+pub use find::{ENVIRONMENTS, VARIABLE};
 pub use portable::portable_ptx;
 pub use program::{Compiled, Program, STRICT_OPTIONS, Target};
 
@@ -40,7 +40,8 @@ pub struct Nvrtc {
 }
 
 impl Nvrtc {
-    /// The compiler that [`VARIABLE`] names, else the first of the usual names and places.
+    /// The compiler that [`VARIABLE`] names, else the first in the active Python environments
+    /// ([`ENVIRONMENTS`]), and then of the usual names and places.
     ///
     /// # Errors
     /// [`NvrtcError::NotFound`] lists every place that was tried, with what was wrong with what was

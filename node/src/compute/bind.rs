@@ -139,6 +139,7 @@ fn find<'m>(module: &'m Module, name: &str) -> Result<&'m Variable, BindError> {
         let all: Vec<String> = module
             .variables()
             .iter()
+            .filter(|variable| !is_nameless(variable))
             .take(32)
             .map(|variable| format!("{} ({})", variable.name, description(variable)))
             .collect();
@@ -148,9 +149,15 @@ fn find<'m>(module: &'m Module, name: &str) -> Result<&'m Variable, BindError> {
 }
 
 /// Returns whether a variable is a `TesseraArray`, judged by its size, because PTX has no names of
-/// structures.
+/// structures. A text of that size, such as a format of `printf`, has a smaller alignment.
 fn is_array(variable: &Variable) -> bool {
-    variable.bytes == ArrayParams::BYTES as u64 && variable.element.bits == 8
+    let (bytes, align) = (variable.bytes, variable.align);
+    bytes == ArrayParams::BYTES as u64 && variable.element.bits == 8 && align >= 8
+}
+
+/// Returns whether a variable is of the compiler's making, such as a text.
+fn is_nameless(variable: &&Variable) -> bool {
+    variable.name.starts_with('$') || variable.name.starts_with("__unnamed_")
 }
 
 fn description(variable: &Variable) -> String {

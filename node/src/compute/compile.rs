@@ -6,15 +6,26 @@ use tessera_nvrtc::{Nvrtc, NvrtcError, Program, STRICT_OPTIONS, Target, portable
 
 /// The virtual architecture for users' kernels: the oldest that a node can have.
 const COMPUTE: u32 = 75;
+/// Most bytes of the compiler's warnings that are kept.
+const LOG_BYTES_MAX: usize = 8 << 10;
 /// `extern "C" __constant__ TesseraArray image;` is the documented form, but the compiler warns
 /// about it.
 const NO_WARNING: &str = "--diag-suppress=20044";
+
+/// A kernel that was compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compiled {
+    /// PTX that every node accepts.
+    pub ptx: String,
+    /// The compiler's warnings, with the kernel's name and lines; empty if it had none.
+    pub log: String,
+}
 
 /// Compiles a kernel; messages have its name and lines.
 ///
 /// # Errors
 /// The compiler's own.
-pub fn compile(compiler: &Nvrtc, name: &str, source: &str) -> Result<String, NvrtcError> {
+pub fn compile(compiler: &Nvrtc, name: &str, source: &str) -> Result<Compiled, NvrtcError> {
     let options: Vec<&str> = STRICT_OPTIONS.iter().copied().chain([NO_WARNING]).collect();
     let program = Program {
         name,
@@ -23,5 +34,8 @@ pub fn compile(compiler: &Nvrtc, name: &str, source: &str) -> Result<String, Nvr
         target: Target::Ptx { compute: COMPUTE },
         options: &options,
     };
-    Ok(portable_ptx(&compiler.compile(&program)?.text()?))
+    let mut compiled = compiler.compile(&program)?;
+    let mut log = std::mem::take(&mut compiled.log);
+    log.truncate(log.floor_char_boundary(LOG_BYTES_MAX));
+    Ok(Compiled { ptx: portable_ptx(&compiled.text()?), log })
 }

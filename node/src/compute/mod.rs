@@ -6,7 +6,7 @@ mod compile;
 mod prepare;
 
 pub use bind::{BindError, Bound, bind, stored_elements};
-pub use compile::compile;
+pub use compile::{Compiled, compile};
 pub(crate) use prepare::Preparations;
 pub use tessera_kernels::compute::{HEADER, ptx as builtin_ptx};
 

@@ -38,7 +38,7 @@ impl ComputeThread {
                 let began = Instant::now();
                 let result = match (&unit.work, pool) {
                     _ if !unit.cancel.begin() => Err(DeviceError::Cancelled),
-                    (Work::Compute { job, first, count }, Ok(pool)) => {
+                    (Work::Compute { job, first, count, .. }, Ok(pool)) => {
                         unit.cancel.advance(0);
                         pool.install(|| compute(job, (*first, *count), isa, &unit.cancel))
                     }

@@ -113,6 +113,9 @@ pub enum DeviceError {
 /// Called once, from a thread of the device, when a unit has ended.
 pub type Finish = Box<dyn FnOnce(Result<UnitOutput, DeviceError>) + Send>;
 
+/// Takes the text of a unit, from a thread of the device.
+pub type TextSink = Arc<dyn Fn(String) + Send + Sync>;
+
 /// Work of a unit.
 #[derive(Clone)]
 pub enum Work {
@@ -131,6 +134,9 @@ pub enum Work {
         first: u64,
         /// Number of indices.
         count: u32,
+        /// Called with what the kernel printed, and what a compiler said of it, before the end of
+        /// the unit; not called if that is nothing.
+        text: TextSink,
     },
 }
 

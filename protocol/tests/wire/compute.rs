@@ -45,6 +45,17 @@ fn programs_have_a_name_and_a_bounded_length() {
 }
 
 #[test]
+fn needs_of_ptx_go_with_ptx_alone() {
+    let needs = PtxNeeds { version: (9, 2), capability: (10, 0), reach: PtxReach::Family };
+    let needing = ComputeSpec { ptx: Some(needs), ..compute() };
+    assert_eq!(check(compute_job(needing.clone())), Ok(compute_job(needing)));
+    let named = named(|spec| {
+        (spec.ptx, spec.program) = (Some(needs), Program::Builtin("merge".into()));
+    });
+    assert_eq!(named, "kernel");
+}
+
+#[test]
 fn domains_chunks_and_results_have_bounds() {
     assert_eq!(named(|spec| spec.domain.height = 0), "domain");
     let huge = Domain { width: u32::MAX, height: u32::MAX, depth: u32::MAX };

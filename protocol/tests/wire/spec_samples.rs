@@ -77,7 +77,7 @@ pub(crate) fn compute() -> ComputeSpec {
     };
     ComputeSpec {
         program: Program::Ptx(AssetFile { path: "blur.ptx".into(), hash: hash(1), length: 1000 }),
-        ptx: Some(PtxNeeds { version: (8, 7), capability: (9, 0), reach: PtxReach::Newer }),
+        ptx: None,
         inputs: vec![input("image", vec![480, 640, 3]), input("weights", vec![9])],
         arguments: vec![
             argument("count", None, &[Number::Integer(-3)]),
@@ -99,7 +99,6 @@ pub(crate) fn compute() -> ComputeSpec {
 pub(crate) fn compute_otherwise(reduction: Reduction, element: Element) -> ComputeSpec {
     ComputeSpec {
         program: Program::Builtin("merge".into()),
-        ptx: None,
         inputs: vec![],
         arguments: vec![],
         element,

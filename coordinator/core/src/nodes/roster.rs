@@ -237,6 +237,11 @@ impl Node {
         self.jobs_known.insert(job);
     }
 
+    /// Returns whether it may hold data of a job.
+    pub(crate) fn knows_job(&self, job: JobId) -> bool {
+        self.jobs_known.contains(&job)
+    }
+
     /// Notes that the node's build does not know an option of a job.
     pub(crate) fn note_unable(&mut self, job: JobId, reason: String) {
         self.unable.insert(job, reason);

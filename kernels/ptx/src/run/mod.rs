@@ -2,6 +2,7 @@
 
 mod access;
 mod block;
+mod calls;
 mod double;
 mod float;
 mod integer;
@@ -16,6 +17,7 @@ use crate::memory::Memory;
 use crate::{Cause, LoadedModule, Settings};
 
 pub(crate) use block::{Stopped, grid};
+pub(crate) use calls::Output;
 
 /// Steps between two looks at the cancel flag.
 const STEPS_BETWEEN_CHECKS: u64 = 1 << 16;
@@ -38,6 +40,8 @@ pub(crate) struct Launch<'a> {
 pub(crate) struct Core<'a> {
     pub(crate) memory: &'a mut Memory,
     pub(crate) shared: Vec<u8>,
+    /// What threads printed.
+    pub(crate) output: &'a mut Output,
     pub(crate) settings: Settings,
     /// Instructions run.
     pub(crate) steps: u64,

@@ -5,6 +5,7 @@
 use super::child::{Child, Heard};
 use super::command::WorkerCommand;
 use super::event::Event;
+use super::output::Output;
 use super::shared::Shared;
 use crate::compute::{PreparedCompute, Source, bind};
 use crate::device::worker::FoundDevice;
@@ -28,6 +29,9 @@ const SLACK: Duration = Duration::from_secs(5);
 const GIVE_UP: Duration = Duration::from_secs(30);
 /// Time without a unit after which a worker ends, which frees its device memory for other work.
 const IDLE: Duration = Duration::from_secs(10);
+
+/// The driver's name of a failed assertion.
+const ASSERT: &str = "CUDA_ERROR_ASSERT";
 
 /// Message to the thread.
 pub(super) enum ToLane {
@@ -95,6 +99,7 @@ struct Lane {
 struct Worker {
     child: Child,
     heard: Receiver<Heard>,
+    output: Output,
     /// The loaded job, and the number of threads of a block.
     loaded: Option<(u64, u32)>,
 }
@@ -102,7 +107,7 @@ struct Worker {
 impl Lane {
     fn run(mut self, units: &Receiver<ToLane>) {
         while let Some(DeviceUnit { work, cancel, finish }) = self.next(units) {
-            let Work::Compute { job, first, count } = work else {
+            let Work::Compute { job, first, count, text } = work else {
                 finish(Err(DeviceError::Failed("this lane computes".into())));
                 continue;
             };
@@ -114,6 +119,12 @@ impl Lane {
                 self.end_worker();
                 self.make_renderer_give_up();
                 result = self.compute(&job, (first, count), &cancel);
+            }
+            // Before its end, so that it is told while the unit is still leased.
+            if let Some(said) = self.worker.as_mut().map(|worker| worker.output.take())
+                && !said.is_empty()
+            {
+                text(said);
             }
             if let Err(error) = &result {
                 self.after(error);
@@ -139,7 +150,8 @@ impl Lane {
 
     /// Ends the worker. Its end is announced, so that others can ask for its memory.
     fn end_worker(&mut self) {
-        if let Some(worker) = self.worker.take() {
+        if let Some(mut worker) = self.worker.take() {
+            worker.output.look();
             worker.child.end();
         }
         self.shared.compute_holds(0);
@@ -179,6 +191,7 @@ impl Lane {
             self.worker = Some(self.start(cancel)?);
         }
         let Some(worker) = &mut self.worker else { return Err(DeviceError::Cancelled) };
+        worker.output.begin();
         let bytes = u64::from(count) * job.spec.index_bytes();
         let block = match worker.loaded {
             Some((id, block)) if id == job.id => block,
@@ -214,7 +227,11 @@ impl Lane {
                 Ok(UnitOutput::of_chunk(job.result(count, values), time, device_bytes))
             }
             Ok((Report::Broken(error), _)) => {
-                let fault = meaning(&error.name).unwrap_or(&error.name);
+                worker.output.look();
+                let fault = match (error.name.as_str(), worker.output.assertion()) {
+                    (ASSERT, Some(assertion)) => format!("{assertion} ({ASSERT})"),
+                    (name, _) => meaning(name).unwrap_or(name).to_owned(),
+                };
                 Err(DeviceError::Kernel(format!(
                     "kernel `{kernel}` failed at indices {first} to {}: {fault}",
                     first + u64::from(count) - 1
@@ -238,12 +255,12 @@ impl Lane {
             let _ = sender.send(heard);
         };
         let visible = self.device.by_uuid.then_some(self.device.uuid.as_str());
-        let child = Child::start(&self.command, visible, &slot, tell);
-        let child = child
+        let started = Child::start_with_output(&self.command, visible, &slot, tell);
+        let (child, output) = started
             .map_err(|error| DeviceError::Worker(format!("cannot start a worker: {error}")))?;
         child
             .order(Order::Compute { ordinal: self.device.ordinal, uuid: self.device.uuid.clone() });
-        let mut worker = Worker { child, heard, loaded: None };
+        let mut worker = Worker { child, heard, output, loaded: None };
         loop {
             match worker.wait(PREPARE, cancel)? {
                 (Report::Opened(_), _) => return Ok(worker),
@@ -287,6 +304,8 @@ impl Worker {
     ) -> Result<(Report, Vec<u8>), Silence> {
         let until = Instant::now() + within;
         loop {
+            // A worker whose pipe is full waits.
+            self.output.look();
             match self.heard.recv_timeout(TICK) {
                 Ok(Heard::Report(report, payload)) => return Ok((report, payload)),
                 Ok(Heard::Gone(reason)) => {
@@ -321,7 +340,10 @@ impl Worker {
                 let order = Order::Compile { name: name.to_owned() };
                 self.child.order_with(order, source.as_bytes().to_vec());
                 match self.wait(PREPARE, cancel)? {
-                    (Report::Compiled, ptx) => String::from_utf8_lossy(&ptx).into(),
+                    (Report::Compiled { log }, ptx) => {
+                        self.output.keep(log.as_bytes());
+                        String::from_utf8_lossy(&ptx).into()
+                    }
                     (report, _) => return Err(refused(name, report)),
                 }
             }
@@ -382,7 +404,7 @@ fn meaning(name: &str) -> Option<&'static str> {
         "CUDA_ERROR_MISALIGNED_ADDRESS" => {
             "it used a misaligned address (CUDA_ERROR_MISALIGNED_ADDRESS)"
         }
-        "CUDA_ERROR_ASSERT" => "an assertion in it failed (CUDA_ERROR_ASSERT)",
+        ASSERT => "an assertion in it failed (CUDA_ERROR_ASSERT)",
         "CUDA_ERROR_ILLEGAL_INSTRUCTION" => "it trapped (CUDA_ERROR_ILLEGAL_INSTRUCTION)",
         "CUDA_ERROR_LAUNCH_TIMEOUT" => {
             "the driver stopped it for its time (CUDA_ERROR_LAUNCH_TIMEOUT)"

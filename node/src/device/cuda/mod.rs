@@ -16,6 +16,7 @@ mod health;
 mod held;
 mod known_answer;
 mod monitor;
+mod output;
 mod probe;
 mod shared;
 mod supervisor;

@@ -97,8 +97,8 @@ pub(crate) enum Report {
     Compiler(Result<FoundCompiler, String>),
     /// NVRTC cannot be loaded, for this reason.
     NoCompiler(String),
-    /// A kernel was compiled. The payload is its PTX.
-    Compiled,
+    /// A kernel was compiled, and the compiler said this of it. The payload is its PTX.
+    Compiled { log: String },
     /// A program is on the device.
     Loaded,
     /// The driver or the device does not take the program's PTX, for this reason. Others may.

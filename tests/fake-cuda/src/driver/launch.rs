@@ -3,7 +3,7 @@
 
 use super::context::Context;
 use super::image::{Function, REGISTERS};
-use super::{complain, driver, locked};
+use super::{complain, driver, host_output, locked};
 use crate::config::{FaultKind, Occasion};
 use crate::fault;
 use crate::status::Status;
@@ -97,7 +97,8 @@ fn never(_context: &Context) -> Result<(), Status> {
 
 fn run(context: &Context, launch: &Launch) -> Result<(), Status> {
     let begun = Instant::now();
-    let ended = locked(&context.machine).launch(
+    let mut machine = locked(&context.machine);
+    let ended = machine.launch(
         &launch.function.image.loaded,
         &launch.function.kernel.name,
         launch.grid,
@@ -106,6 +107,12 @@ fn run(context: &Context, launch: &Launch) -> Result<(), Status> {
         &launch.parameters,
         &Limits::default(),
     );
+    let (printed, assertion) = (machine.take_printed(), machine.take_assertion());
+    drop(machine);
+    host_output::print(&printed);
+    if let Some(assertion) = assertion {
+        host_output::complain(&assertion);
+    }
     match ended {
         Ok(stats) => {
             context.page().steps.fetch_add(stats.steps, SeqCst);
@@ -136,6 +143,7 @@ fn failed(context: &Context, fault: &Fault) -> Status {
     let (xid, status) = match fault.cause() {
         Some(Cause::OutOfBounds { .. }) => (XID_MMU, Status::ILLEGAL_ADDRESS),
         Some(Cause::Misaligned { .. }) => (XID_EXCEPTION, Status::MISALIGNED_ADDRESS),
+        Some(Cause::Asserted) => (XID_EXCEPTION, Status::ASSERT),
         Some(Cause::Unsupported) => (XID_EXCEPTION, Status::ILLEGAL_INSTRUCTION),
         Some(Cause::StackOverflow) => (XID_EXCEPTION, Status::HARDWARE_STACK_ERROR),
         // Threads that wait for each other wait for ever.

@@ -4,6 +4,7 @@
 
 use super::driver::{Call, Context, Event, Memory, Pinned, Stream, call, is_out_of_memory, memory};
 use super::{guard, module};
+use crate::compute::Compiled;
 use crate::device::reading::same_uuid;
 use crate::device::worker::Outlet;
 use crate::device::worker::message::{Opened, Order, Refusal, Report, UnitError};
@@ -93,10 +94,18 @@ impl Serving {
         payload: Vec<u8>,
         outlet: &Outlet,
     ) -> Call<()> {
+        let obeyed = self.execute(order, payload, outlet);
+        flush_printed();
+        obeyed
+    }
+
+    fn execute(&mut self, order: Order, payload: Vec<u8>, outlet: &Outlet) -> Call<()> {
         match order {
             Order::Compile { name } => {
                 match Nvrtc::find().map(|compiler| compile(&compiler, &name, &payload)) {
-                    Ok(Ok(ptx)) => outlet.send(&Report::Compiled, ptx.as_bytes()),
+                    Ok(Ok(Compiled { ptx, log })) => {
+                        outlet.send(&Report::Compiled { log }, ptx.as_bytes())
+                    }
                     Ok(Err(problem)) => {
                         outlet.send(&Report::Unusable(UnitError::Refused(problem)), &[])
                     }
@@ -258,6 +267,7 @@ impl Serving {
         copied.wait()?;
         let device_nanos = self.done.nanos_since(&self.start)?;
         let device_bytes = bytes + self.arrays.iter().map(|memory| memory.bytes).sum::<u64>();
+        flush_printed();
         let report = Report::Values { device_nanos, device_bytes };
         outlet.send(&report, &results.bytes()[..bytes as usize]);
         Ok(Ok(()))
@@ -274,6 +284,17 @@ impl Serving {
         }
         Ok(())
     }
+}
+
+/// Writes what kernels have printed. The driver prints into C's standard output, which keeps a text
+/// for a pipe until its buffer is full.
+fn flush_printed() {
+    unsafe extern "C" {
+        fn fflush(stream: *mut std::ffi::c_void) -> std::ffi::c_int;
+    }
+    // SAFETY: a null pointer means all streams of the process. If one cannot be written, nobody
+    // listens.
+    let _ = unsafe { fflush(std::ptr::null_mut()) };
 }
 
 /// Returns whether PTX was refused because it is too new for this driver or device, and not for a
@@ -293,7 +314,7 @@ fn is_of_this_driver(error: &str, log: &str, ptx: &str, capability: (u32, u32)) 
 }
 
 /// Compiles a user's CUDA C++ to PTX that every node of the farm accepts.
-fn compile(compiler: &Nvrtc, name: &str, source: &[u8]) -> Result<String, String> {
+fn compile(compiler: &Nvrtc, name: &str, source: &[u8]) -> Result<Compiled, String> {
     let source = std::str::from_utf8(source).map_err(|_| format!("`{name}` is not UTF-8 text"))?;
     crate::compute::compile(compiler, name, source).map_err(|error| error.to_string())
 }
