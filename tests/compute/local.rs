@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use tessera_fake_cuda::{Config, Device, Rack};
 
 /// Runs a job in a folder; with a fake GPU where there is a rack.
-fn compute(folder: &std::path::Path, rack: Option<&Rack>, arguments: &[&str]) -> Output {
+pub(crate) fn compute(folder: &std::path::Path, rack: Option<&Rack>, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tessera"));
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("TESSERA_")) {
         command.env_remove(name);

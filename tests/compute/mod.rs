@@ -5,8 +5,10 @@
 
 mod builtins;
 mod compiler;
+mod drivers;
 mod examples;
 mod faults;
 mod fixture;
 mod images;
 mod local;
+mod said;

@@ -209,6 +209,7 @@ fn converted(conversion: u8, how: &Conversion, list: &mut List<'_, '_>) -> Resul
         b'o' => ("", whole(format!("{:o}", list.next(bytes)?))),
         b'x' if how.alternate => ("0x", whole(format!("{:x}", list.next(bytes)?))),
         b'x' => ("", whole(format!("{:x}", list.next(bytes)?))),
+        b'X' if how.alternate => ("0X", whole(format!("{:X}", list.next(bytes)?))),
         b'X' => ("", whole(format!("{:X}", list.next(bytes)?))),
         b'p' => ("0x", format!("{:x}", list.next(8)?)),
         b'c' => return Ok(how.padded("", vec![list.next(4)? as u8], false)),
