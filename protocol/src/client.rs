@@ -106,8 +106,8 @@ pub enum Request {
     /// Renders the failed frames of a job again. Finished frames stay as they are. Answered by
     /// [`Response::Done`].
     Retry(JobId),
-    /// Asks what the kernel of a compute job printed so far, and what compilers said of it. Answered
-    /// by [`Response::KernelText`], to the job's owner and to operators.
+    /// Asks what the kernel of a compute job printed so far, and what compilers said of it.
+    /// Answered by [`Response::KernelText`], to the job's owner and to operators.
     KernelText(JobId),
 }
 

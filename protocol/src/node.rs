@@ -42,8 +42,8 @@ pub enum NodeToCoordinator {
     /// Properties or states of devices have changed. Holds all devices, in the order of the
     /// [`Join`].
     Devices(Vec<DeviceInfo>),
-    /// What the kernel of a compute job printed, and what a compiler said of it, for the job's owner.
-    /// It decides nothing.
+    /// What the kernel of a compute job printed, and what a compiler said of it, for the job's
+    /// owner. It decides nothing.
     KernelText {
         /// Lease of the unit that printed.
         lease: Lease,

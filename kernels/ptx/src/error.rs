@@ -63,7 +63,8 @@ pub enum Cause {
     /// An instruction that this machine does not model, or that its settings refuse.
     #[error("the instruction is not supported")]
     Unsupported,
-    /// A failed assertion; [`Machine::take_assertion`](crate::Machine::take_assertion) has its text.
+    /// A failed assertion. [`Machine::take_assertion`](crate::Machine::take_assertion) has its
+    /// text.
     #[error("an assertion failed")]
     Asserted,
     /// A `trap`.

@@ -93,8 +93,8 @@ pub enum DeviceError {
     /// one.
     #[error("{0}")]
     NoCompiler(String),
-    /// The device or its driver cannot run the user's kernel, which is not at fault. Other nodes may
-    /// be able to.
+    /// The device or its driver cannot run the user's kernel, which is not at fault. Other nodes
+    /// may be able to.
     #[error("{0}")]
     Unable(String),
     /// The user's kernel failed, or did not end in time. The device is healthy.

@@ -355,7 +355,8 @@ impl Shell {
         }
     }
 
-    /// Tells the coordinator what a kernel printed, as long as its job has not printed too much here.
+    /// Tells the coordinator what a kernel printed, as long as its job has not printed too much
+    /// here.
     fn on_kernel_text(&mut self, lease: Lease, mut text: String) {
         text.truncate(text.floor_char_boundary(UNIT_TEXT_BYTES_MAX + 1));
         let told = self.texts_told.entry(lease.unit.job).or_default();

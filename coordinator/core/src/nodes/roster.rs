@@ -55,8 +55,8 @@ pub(crate) struct Node {
     pub(in crate::nodes) jobs_sent: BTreeSet<JobId>,
     /// Jobs that it may still hold data of, from this session or former ones of its process.
     pub(in crate::nodes) jobs_known: BTreeSet<JobId>,
-    /// Jobs that it cannot do, because its build does not know an option, or its driver does not take
-    /// the kernel; each with the reason.
+    /// Jobs that it cannot do, because its build does not know an option, or its driver does not
+    /// take the kernel; each with the reason.
     pub(in crate::nodes) unable: BTreeMap<JobId, String>,
     pub(in crate::nodes) heard: Moment,
     pub(in crate::nodes) units_committed: u64,

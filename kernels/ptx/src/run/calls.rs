@@ -1,10 +1,8 @@
 //! Calls of functions that a driver brings: `vprintf` and `__assertfail`. Their texts are kept for
 //! whoever launched.
 
-use super::Core;
-use super::thread::Position;
 use crate::Cause;
-use crate::memory::{SHARED_WINDOW, STACK_WINDOW, get, offset, window};
+use crate::memory::{Memory, SHARED_WINDOW, STACK_WINDOW, get, offset, window};
 use std::collections::VecDeque;
 
 /// Bytes of `printf` that are kept, as in CUDA's buffer by default. Newer text takes the place of
@@ -24,7 +22,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    fn print(&mut self, text: Vec<u8>) {
+    pub(super) fn print(&mut self, text: Vec<u8>) {
         self.bytes += text.len();
         self.printed.push_back(text);
         while self.bytes > OUTPUT_BYTES_MAX
@@ -42,12 +40,14 @@ impl Output {
 }
 
 /// Device memory as a thread sees it.
-struct View<'a, 'c> {
-    core: &'a Core<'c>,
-    stack: &'a [u8],
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) memory: &'a Memory,
+    pub(super) shared: &'a [u8],
+    pub(super) stack: &'a [u8],
 }
 
-impl View<'_, '_> {
+impl View<'_> {
     fn read(&self, address: u64, bytes: usize) -> Result<u64, Cause> {
         let inside = |owned: &[u8]| {
             let start = usize::try_from(offset(address)).ok()?;
@@ -55,8 +55,8 @@ impl View<'_, '_> {
         };
         let found = match window(address) {
             STACK_WINDOW => inside(self.stack),
-            SHARED_WINDOW => inside(&self.core.shared),
-            _ => self.core.memory.slice(address, bytes).map(get),
+            SHARED_WINDOW => inside(self.shared),
+            _ => self.memory.slice(address, bytes).map(get),
         };
         found.ok_or(Cause::OutOfBounds { address, bytes: bytes as u32 })
     }
@@ -74,53 +74,44 @@ impl View<'_, '_> {
     }
 }
 
-/// `vprintf(format, arguments)`: gives the number of arguments.
-pub(super) fn print(
-    core: &mut Core<'_>,
-    stack: &[u8],
+/// `vprintf(format, arguments)`: gives the text and the number of arguments.
+pub(super) fn printed(
+    view: View<'_>,
     (format, arguments): (u64, u64),
-) -> Result<u32, Cause> {
-    let view = View { core, stack };
+) -> Result<(Vec<u8>, u32), Cause> {
     let format = view.text(format)?;
     let mut list = List { view, at: arguments, count: 0 };
     let text = formatted(&format, &mut list)?;
-    let count = list.count;
-    core.output.print(text);
-    Ok(count)
+    Ok((text, list.count))
 }
 
-/// `__assertfail(message, file, line, function, size of a character)`, with the text of CUDA's
+/// `__assertfail(message, file, line, function, size of a character)`: gives the text of CUDA's
 /// driver.
-pub(super) fn assert_failed(
-    core: &mut Core<'_>,
-    stack: &[u8],
+pub(super) fn failed_assertion(
+    view: View<'_>,
     (message, file, line, function): (u64, u64, u32, u64),
-    position: &Position,
-) -> Cause {
-    let view = View { core, stack };
+    ([x, y, z], [i, j, k]): ([u32; 3], [u32; 3]),
+) -> String {
     let text = |address| {
         let text = view.text(address).unwrap_or_default();
         String::from_utf8_lossy(&text).into_owned()
     };
-    let ([x, y, z], [i, j, k]) = (position.block, position.thread);
-    let said = format!(
+    format!(
         "{}:{line}: {}: block: [{x},{y},{z}], thread: [{i},{j},{k}] Assertion `{}` failed.",
         text(file),
         text(function),
         text(message)
-    );
-    core.output.assertion.get_or_insert(said);
-    Cause::Asserted
+    )
 }
 
 /// The arguments of a `printf`, packed as in a structure.
-struct List<'a, 'c> {
-    view: View<'a, 'c>,
+struct List<'a> {
+    view: View<'a>,
     at: u64,
     count: u32,
 }
 
-impl List<'_, '_> {
+impl List<'_> {
     fn next(&mut self, bytes: usize) -> Result<u64, Cause> {
         let at = self.at.next_multiple_of(bytes as u64);
         self.at = at + bytes as u64;
@@ -142,7 +133,7 @@ struct Conversion {
     wide: bool,
 }
 
-fn formatted(format: &[u8], list: &mut List<'_, '_>) -> Result<Vec<u8>, Cause> {
+fn formatted(format: &[u8], list: &mut List<'_>) -> Result<Vec<u8>, Cause> {
     let mut text = Vec::new();
     let mut rest = format.iter().copied().peekable();
     while let Some(byte) = rest.next() {
@@ -178,7 +169,7 @@ fn formatted(format: &[u8], list: &mut List<'_, '_>) -> Result<Vec<u8>, Cause> {
 /// A width or a precision, in the format or, for `*`, among the arguments.
 fn number(
     rest: &mut std::iter::Peekable<impl Iterator<Item = u8>>,
-    list: &mut List<'_, '_>,
+    list: &mut List<'_>,
 ) -> Result<Option<usize>, Cause> {
     if rest.next_if_eq(&b'*').is_some() {
         let given = list.next(4)? as u32 as i32;
@@ -192,7 +183,7 @@ fn number(
     Ok(found)
 }
 
-fn converted(conversion: u8, how: &Conversion, list: &mut List<'_, '_>) -> Result<Vec<u8>, Cause> {
+fn converted(conversion: u8, how: &Conversion, list: &mut List<'_>) -> Result<Vec<u8>, Cause> {
     let bytes = if how.wide { 8 } else { 4 };
     let whole = |digits: String| {
         let least = how.precision.unwrap_or(1);

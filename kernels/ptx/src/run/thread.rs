@@ -138,10 +138,12 @@ impl Thread {
             let start = frame + place.ok_or(Cause::Unsupported)?.offset as usize;
             self.stack.get(start..start + bytes as usize).map(get).ok_or(Cause::Unsupported)
         };
+        let view = calls::View { memory: core.memory, shared: &core.shared, stack: &self.stack };
         match call.name.as_str() {
             "vprintf" => {
                 let given = (argument(0, 8)?, argument(1, 8)?);
-                let count = calls::print(core, &self.stack, given)?;
+                let (text, count) = calls::printed(view, given)?;
+                core.output.print(text);
                 if let Some(result) = call.results.first() {
                     let start = frame + result.offset as usize;
                     put(&mut self.stack[start..start + result.bytes as usize], count.into());
@@ -151,7 +153,10 @@ impl Thread {
             "__assertfail" => {
                 let line = argument(2, 4)? as u32;
                 let given = (argument(0, 8)?, argument(1, 8)?, line, argument(3, 8)?);
-                Err(calls::assert_failed(core, &self.stack, given, &self.position))
+                let place = (self.position.block, self.position.thread);
+                let text = calls::failed_assertion(view, given, place);
+                core.output.assertion.get_or_insert(text);
+                Err(Cause::Asserted)
             }
             _ => Err(Cause::Unsupported),
         }

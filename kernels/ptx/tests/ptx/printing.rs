@@ -62,7 +62,7 @@ fn an_assertion_says_where_and_which() {
     assert_eq!(rig.machine.take_assertion(), None);
     let fault = rig.run("asserts", [1, 1, 1], [4, 1, 1], &parameters(&[(2, 4)]));
     assert_eq!(fault.expect_err("a fault").cause(), Some(Cause::Asserted));
-    let text = "printing.cu:31: void asserts(int): block: [0,0,0], thread: [2,0,0] \
+    let text = "printing.cu:33: void asserts(int): block: [0,0,0], thread: [2,0,0] \
                 Assertion `(int)threadIdx.x < most` failed.";
     assert_eq!(rig.machine.take_assertion().as_deref(), Some(text));
 }

@@ -1,5 +1,5 @@
-//! What kernels say, where a driver puts it: `printf` into C's standard output, which keeps it until
-//! it is flushed; failed assertions into standard error.
+//! What kernels say, where a driver puts it: `printf` into C's standard output, which keeps it
+//! until it is flushed; failed assertions into standard error.
 
 use std::ffi::c_void;
 use std::io::Write;
@@ -14,8 +14,8 @@ pub(crate) fn print(text: &[u8]) {
     if text.is_empty() {
         return;
     }
-    // SAFETY: the range is readable, and C's standard output exists as long as the process. Where it
-    // cannot be written, nobody listens.
+    // SAFETY: the range is readable, and C's standard output exists as long as the process. Where
+    // it cannot be written, nobody listens.
     let _ = unsafe { fwrite(text.as_ptr().cast(), 1, text.len(), stdout) };
 }
 

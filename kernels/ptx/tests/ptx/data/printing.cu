@@ -7,12 +7,14 @@ struct Words {
 
 extern "C" __global__ void numbers(int count, double real) {
     if (threadIdx.x != 0) return;
-    printf("%d %5d|%-5d|%05d %+d % d %u %x %#X %o\n", -count, count, count, count, count, count, -1,
-           255, 255, 8);
+    const int n = count;
+    printf("%d %5d|%-5d|%05d %+d % d %u %x %#X %o\n", -n, n, n, n, n, n, -1, 255, 255, 8);
     printf("%lld %llu %hd %zu\n", -1ll << 40, ~0ull, (short)-3, sizeof(Words));
-    printf("%f %.2f %10.3f|%-8.1f|%08.2f %e %.3E %g %g %g\n", real, real, real, real, real, real, real,
-           real, 1e-7, 1e10);
-    printf("%s %.2s %c%c %% %8s|%-8s|%*d %.*f %q\n", "text", "text", 'o', 'k', "a", "b", 4, 7, 1, 0.25);
+    const double r = real;
+    printf("%f %.2f %10.3f|%-8.1f|%08.2f ", r, r, r, r, r);
+    printf("%e %.3E %g %g %g\n", r, r, r, 1e-7, 1e10);
+    printf("%s %.2s %c%c %% %8s|%-8s|", "text", "text", 'o', 'k', "a", "b");
+    printf("%*d %.*f %q\n", 4, 7, 1, 0.25);
 }
 
 extern "C" __global__ void each(int* counts) {
