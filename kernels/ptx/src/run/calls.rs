@@ -235,11 +235,12 @@ impl Conversion {
         let missing = self.width.saturating_sub(sign.len() + body.len());
         let mut text = Vec::new();
         let fill = |text: &mut Vec<u8>, with: u8| text.extend(std::iter::repeat_n(with, missing));
-        if !self.left && !(self.zero && zeros) {
+        let zeros = zeros && self.zero && !self.left;
+        if !zeros && !self.left {
             fill(&mut text, b' ');
         }
         text.extend(sign.as_bytes());
-        if !self.left && self.zero && zeros {
+        if zeros {
             fill(&mut text, b'0');
         }
         text.extend(body);

@@ -16,7 +16,7 @@ fn printed(rig: &mut Rig) -> String {
 #[test]
 fn numbers_are_written_as_c_writes_them() {
     let mut rig = rig();
-    let real = 3.141_592_653_589_79_f64.to_bits();
+    let real = std::f64::consts::PI.to_bits();
     let given = parameters(&[(42, 8), (real, 8)]);
     rig.run("numbers", [1, 1, 1], [32, 1, 1], &given).expect("an end");
     // What C's own `printf` makes of the same.
