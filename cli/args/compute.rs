@@ -63,6 +63,10 @@ pub struct ComputeArgs {
     /// Indices per chunk, 0 to choose automatically
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Job")]
     pub chunk: u32,
+    /// Make every chunk a multiple of N indices, except at the domain's end, for kernels whose
+    /// blocks work together [default: as in the kernel, else 1]
+    #[arg(long, value_name = "N", help_heading = "Job")]
+    pub chunk_align: Option<u32>,
     /// Maximum time of a chunk on a device, in seconds
     #[arg(long, value_name = "SECS", default_value_t = 60, help_heading = "Job")]
     pub time_limit: u32,

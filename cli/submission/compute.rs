@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
-use tessera_node::compute as node;
+use tessera_node::compute::{self as node, BindError};
 use tessera_nvrtc::{Nvrtc, NvrtcError};
 use tessera_protocol::compute::{
     Argument, ArgumentValue, ComputeFormat, ComputeSpec, Element, InputArray, Number, Program, npy,
@@ -61,6 +61,10 @@ pub(crate) fn prepare(args: &ComputeArgs) -> Result<Prepared, CliError> {
     let mut arguments = arguments(args, &program)?;
     arguments.sort_by(|a, b| a.name.cmp(&b.name));
     let element = element(args, ptx.as_deref())?;
+    let about =
+        |error: BindError| CliError::new(Status::Usage, error).context(format!("`{kernel}`"));
+    let needed = ptx.as_ref().map_or(Ok(1), |ptx| node::chunk_multiple_of(ptx, &domain));
+    let chunk_align = chunk_align(args, needed.map_err(about)?)?;
     let compute = ComputeSpec {
         program,
         inputs,
@@ -71,15 +75,14 @@ pub(crate) fn prepare(args: &ComputeArgs) -> Result<Prepared, CliError> {
         reduction: args.reduce,
         formats: formats(args)?,
         chunk: args.chunk,
+        chunk_align,
         frames: args.frames.clone(),
         feed: args.feed.clone(),
         seed: args.seed,
         time_limit_secs: args.time_limit,
     };
     if let Some(ptx) = ptx {
-        let bound = node::bind(&ptx, &compute);
-        bound
-            .map_err(|error| CliError::new(Status::Usage, error).context(format!("`{kernel}`")))?;
+        node::bind(&ptx, &compute).map_err(about)?;
     }
     let device_bytes = compute.device_bytes();
     let name = args.name.clone().unwrap_or_else(|| default_name(kernel));
@@ -107,6 +110,16 @@ fn element(args: &ComputeArgs, ptx: Option<&str>) -> Result<Element, CliError> {
                 .hint(format!("say so: --element {}", several[0])))
         }
     }
+}
+
+/// The multiple of indices that every chunk holds: of what is asked for and of what the kernel
+/// needs.
+fn chunk_align(args: &ComputeArgs, needed: u32) -> Result<u32, CliError> {
+    let asked = args.chunk_align.unwrap_or(1);
+    node::least_common_multiple(asked.into(), needed.into()).ok_or_else(|| {
+        usage(format!("--chunk-align: {asked} does not go with the {needed} of the kernel"))
+            .hint("leave it out: the kernel says by itself what it needs")
+    })
 }
 
 fn default_name(kernel: &str) -> String {

@@ -1,11 +1,12 @@
 //! `compute --local`: a job without a farm.
 
 use crate::compute::fixture::example;
+use std::path::Path;
 use std::process::{Command, Output};
 use tessera_fake_cuda::{Config, Device, Rack};
 
 /// Runs a job in a folder; with a fake GPU where there is a rack.
-fn compute(folder: &std::path::Path, rack: Option<&Rack>, arguments: &[&str]) -> Output {
+pub(crate) fn compute(folder: &Path, rack: Option<&Rack>, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tessera"));
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("TESSERA_")) {
         command.env_remove(name);
@@ -18,6 +19,13 @@ fn compute(folder: &std::path::Path, rack: Option<&Rack>, arguments: &[&str]) ->
         rack.lend_to(&mut command);
     }
     command.output().unwrap()
+}
+
+/// The values of an array file of version 1.0.
+pub(crate) fn values<const N: usize, T>(path: &Path, read: impl Fn([u8; N]) -> T) -> Vec<T> {
+    let bytes = std::fs::read(path).unwrap();
+    let header = usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    bytes[10 + header..].as_chunks::<N>().0.iter().map(|value| read(*value)).collect()
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test, a failure of the setup is a failure")]
 
+mod binding;
 mod builtins;
 mod compiler;
 mod examples;
@@ -10,3 +11,4 @@ mod faults;
 mod fixture;
 mod images;
 mod local;
+mod random;

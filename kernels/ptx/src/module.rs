@@ -96,6 +96,13 @@ pub struct Variable {
     pub(crate) initial: Vec<u8>,
 }
 
+impl Variable {
+    /// First bytes of its initial value; zeros follow. Empty without an initialiser.
+    pub fn initial(&self) -> &[u8] {
+        &self.initial
+    }
+}
+
 /// One parameter of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {

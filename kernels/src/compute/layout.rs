@@ -57,8 +57,11 @@ impl ChunkParams {
 }
 
 impl ArrayParams {
-    /// `sizeof(TesseraArray)`
+    /// Number of bytes that a kernel reads of an array.
     pub const BYTES: usize = 56;
+    /// `sizeof(TesseraArray)` and `alignof(TesseraArray)` in users' kernels. No other structure
+    /// should have both, since PTX has no names of types.
+    pub const VARIABLE_BYTES: u64 = 256;
 
     /// Describes an array of at most four axes at an address. Further axes are left out.
     pub fn new(data: u64, element: u32, axes: &[u64]) -> Self {

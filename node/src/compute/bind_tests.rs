@@ -9,11 +9,16 @@ const PTX: &str = "\
 .version 7.0
 .target sm_75
 .address_size 64
-.const .align 8 .b8 image[56];
+.const .align 256 .b8 image[256];
 .const .align 4 .f32 gain;
 .const .align 8 .f64 scale;
 .const .align 4 .u32 count;
 .const .align 4 .b8 weights[12];
+.const .align 8 .b8 structure[56];
+.const .align 8 .b8 larger[256];
+.global .align 4 .u32 counter;
+.global .align 4 .u32 seven = 7;
+.global .align 4 .f32 written;
 .visible .entry compute(.param .align 8 .b8 chunk[48])
 .maxntid 128, 1, 1
 { ret; }
@@ -110,6 +115,60 @@ fn a_kernel_that_stores_another_type_is_refused() {
         stored_elements(&noting(&["u64", "i32"])).into_iter().collect::<Vec<_>>(),
         [Element::I32, Element::U64]
     );
+}
+
+#[test]
+fn an_input_that_the_kernel_loads_as_another_type_is_refused() {
+    let loading = |types: &[&str]| {
+        let notes = types.iter().map(|name| format!("\t// tessera_load {name} %rd1\n"));
+        let notes: String = notes.collect();
+        PTX.replace("{ ret; }", &format!("{{\n\tld.const.u64 %rd1, [image];\n{notes}\tret;\n}}"))
+            .replace("{\n", "{\n.reg .b64 %rd<2>;\n")
+    };
+    assert!(bind(&loading(&["f32"]), &spec(&[])).is_ok());
+    assert!(bind(&loading(&["f64", "f32"]), &spec(&[])).is_ok(), "it may choose by the element");
+    let told = bind(&loading(&["f64", "i32"]), &spec(&[])).unwrap_err().to_string();
+    assert!(told.contains("reads `image` as f64, i32, and the input holds f32"), "{told}");
+    assert!(told.contains("image.astype(np.float64)"), "{told}");
+}
+
+#[test]
+fn only_the_size_and_alignment_of_an_array_take_an_input() {
+    let bytes: Vec<Number> = (0..7).map(Number::Integer).collect();
+    let all = spec(&[("structure", Some(Element::F64), &bytes)]);
+    assert_eq!(bind(PTX, &all).unwrap().values[0].1.len(), 56);
+    for name in ["structure", "larger"] {
+        let mut spec = spec(&[]);
+        spec.inputs[0].name = name.into();
+        assert!(problem(&spec).contains("TesseraArray"), "{name}");
+    }
+}
+
+#[test]
+fn variables_in_global_memory_are_restored() {
+    let bound = bind(PTX, &spec(&[("written", None, &[Number::Integer(3)])])).unwrap();
+    let restored: Vec<(&str, bool)> =
+        bound.writable.iter().map(|variable| (&*variable.name, variable.is_zero)).collect();
+    assert_eq!(restored, [("counter", true), ("seven", false), ("written", false)]);
+    assert!(bind(PTX, &spec(&[])).unwrap().writable[2].is_zero);
+}
+
+#[test]
+fn a_kernel_gets_the_multiple_that_its_chunks_need() {
+    let note = ".const .align 4 .u32 tessera_chunk_align = 64;\n";
+    let ptx = PTX.replace(".visible", &format!("{note}.visible"));
+    let bind = |chunk_align, arguments: &[_]| {
+        let result = bind(&ptx, &ComputeSpec { chunk_align, ..spec(arguments) });
+        result.map_err(|error| error.to_string())
+    };
+    assert!(bind(64, &[]).is_ok() && bind(192, &[]).is_ok());
+    assert!(bind(1, &[]).unwrap_err().contains("give --chunk-align 64"));
+    let set = bind(64, &[("tessera_chunk_align", None, &[Number::Integer(1)])]).unwrap_err();
+    assert!(set.contains("--chunk-align sets more"), "{set}");
+    let unknown = bind(64, &[("x", None, &[Number::Integer(1)])]).unwrap_err();
+    assert!(!unknown.contains("tessera_chunk_align"), "{unknown}");
+    let zero = ptx.replace(" = 64", "");
+    assert!(super::bind(&zero, &spec(&[])).unwrap_err().to_string().contains("is 0 or more"));
 }
 
 #[test]

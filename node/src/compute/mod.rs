@@ -3,10 +3,12 @@
 
 mod bind;
 mod compile;
+mod notes;
 mod prepare;
 
-pub use bind::{BindError, Bound, bind, stored_elements};
+pub use bind::{BindError, Bound, Writable, bind, chunk_multiple_of};
 pub use compile::compile;
+pub use notes::{least_common_multiple, stored_elements};
 pub(crate) use prepare::Preparations;
 pub use tessera_kernels::compute::{HEADER, ptx as builtin_ptx};
 

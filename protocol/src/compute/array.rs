@@ -44,6 +44,18 @@ impl Element {
         }
     }
 
+    /// Returns the name of the type in NumPy.
+    pub fn numpy_name(self) -> &'static str {
+        match self {
+            Self::F32 => "float32",
+            Self::F64 => "float64",
+            Self::I32 => "int32",
+            Self::U32 => "uint32",
+            Self::I64 => "int64",
+            Self::U64 => "uint64",
+        }
+    }
+
     /// Returns whether this is a floating-point type.
     pub fn is_float(self) -> bool {
         matches!(self, Self::F32 | Self::F64)

@@ -128,6 +128,9 @@ pub struct ComputeSpec {
     pub formats: Vec<ComputeFormat>,
     /// Indices in one chunk; 0 lets the splitter choose.
     pub chunk: u32,
+    /// Every chunk is a multiple of so many indices, except the one at the domain's end if the
+    /// domain is none. 1 allows any chunk.
+    pub chunk_align: u32,
     /// Frames of the job. The kernel runs once for each.
     pub frames: FrameSet,
     /// Name of the input that, from the second frame on, is the result of the previous frame.
@@ -162,6 +165,7 @@ impl ComputeSpec {
             reduction: None,
             formats: vec![ComputeFormat::Npy],
             chunk: 0,
+            chunk_align: 1,
             frames: FrameSet::one(FrameNumber(1)),
             feed: None,
             seed: 0,
@@ -243,6 +247,7 @@ pub fn is_identifier(name: &str) -> bool {
 pub(crate) fn check(spec: &ComputeSpec) -> Result<(), SpecError> {
     check_program(&spec.program)?;
     check_domain(spec)?;
+    check_chunks(spec)?;
     check_inputs(spec)?;
     check_arguments(spec)?;
     check_frames(spec)?;
@@ -282,16 +287,36 @@ fn check_domain(spec: &ComputeSpec) -> Result<(), SpecError> {
     if spec.reduction.is_none() && bytes > BLOB_BYTES_MAX {
         return wrong("domain", format!("{bytes} bytes of results are more than {BLOB_BYTES_MAX}"));
     }
-    let chunk_bytes = u64::from(spec.chunk).saturating_mul(spec.index_bytes());
-    if chunk_bytes > CHUNK_BYTES_MAX {
+    Ok(())
+}
+
+fn check_chunks(spec: &ComputeSpec) -> Result<(), SpecError> {
+    let (chunk, align) = (u64::from(spec.chunk), u64::from(spec.chunk_align));
+    let most = CHUNK_BYTES_MAX / spec.index_bytes().max(1);
+    if !(1..=most).contains(&align) {
+        return wrong(
+            "chunk-align",
+            format!("{align} is not in 1 to {most}, what a chunk can hold"),
+        );
+    }
+    if chunk > most {
+        let chunk_bytes = chunk.saturating_mul(spec.index_bytes());
+        let text =
+            format!("{chunk} indices write {chunk_bytes} bytes, more than {CHUNK_BYTES_MAX}");
+        return wrong("chunk", text);
+    }
+    if !chunk.is_multiple_of(align) {
+        let below = chunk / align * align;
+        let near = [below, below + align].into_iter().filter(|near| (1..=most).contains(near));
+        let near = near.map(|near| near.to_string()).collect::<Vec<_>>().join(" or ");
         let text = format!(
-            "{} indices write {chunk_bytes} bytes, more than {CHUNK_BYTES_MAX}",
-            spec.chunk
+            "{chunk} is not a multiple of {align}, which the kernel or --chunk-align asks for; \
+                give {near}"
         );
         return wrong("chunk", text);
     }
-    if spec.chunk > 0 && indices.div_ceil(u64::from(spec.chunk)) > FRAME_UNITS_MAX {
-        return wrong("chunk", format!("{} makes more than {FRAME_UNITS_MAX} chunks", spec.chunk));
+    if chunk > 0 && spec.domain.len().div_ceil(chunk) > FRAME_UNITS_MAX {
+        return wrong("chunk", format!("{chunk} makes more than {FRAME_UNITS_MAX} chunks"));
     }
     if !(1..=COMPUTE_SECS_MAX).contains(&spec.time_limit_secs) {
         let text = format!("{} s is not in 1 to {COMPUTE_SECS_MAX}", spec.time_limit_secs);

@@ -70,6 +70,26 @@ fn domains_chunks_and_results_have_bounds() {
 }
 
 #[test]
+fn chunks_hold_whole_multiples() {
+    let refused = |chunk, chunk_align| {
+        let spec = ComputeSpec { chunk, chunk_align, ..compute() };
+        check(compute_job(spec)).err().map(|error| (error.field.into_owned(), error.problem))
+    };
+    assert_eq!(refused(0, 1536), None);
+    assert_eq!(refused(4608, 1536), None);
+    let (field, told) = refused(1000, 1536).unwrap();
+    assert!(field == "chunk" && told.ends_with("give 1536"), "{told}");
+    let (_, told) = refused(4000, 1536).unwrap();
+    assert!(told.contains("not a multiple of 1536") && told.ends_with("3072 or 4608"), "{told}");
+    // 12 bytes an index: at most 1,398,101 indices.
+    let (_, told) = refused(1_398_101, 699_050).unwrap();
+    assert!(told.ends_with("give 1398100"), "{told}");
+    assert_eq!(refused(0, 1_398_101), None);
+    assert_eq!(refused(0, 1_398_102).unwrap().0, "chunk-align");
+    assert_eq!(refused(0, 0).unwrap().0, "chunk-align");
+}
+
+#[test]
 fn inputs_are_what_their_length_allows() {
     for name in ["", "1a", "a b", "a.b", "é", &"x".repeat(IDENTIFIER_MAX + 1)] {
         assert_eq!(named(|spec| spec.inputs[1].name = name.into()), "input", "{name:?}");

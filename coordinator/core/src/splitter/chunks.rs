@@ -25,7 +25,8 @@ impl Chunks {
     /// The chunks of a checked spec. Where it leaves their length open: a [`FRAME_CHUNKS_WANTED`]th
     /// of the domain, at least [`CHUNK_INDICES_LEAST`] and at most [`CHUNK_INDICES_MOST`] and as
     /// many as the bytes of a result allow; longer where a frame or the job would have more units
-    /// than the limits.
+    /// than the limits. Rounded to a multiple of what the spec asks for: up, or down where that
+    /// would be too many bytes.
     pub fn of(spec: &ComputeSpec) -> Self {
         let indices = spec.domain.len().max(1);
         let chunk = match spec.chunk {
@@ -34,9 +35,9 @@ impl Chunks {
                 let units_max = FRAME_UNITS_MAX.min(JOB_UNITS_MAX / frames).max(1);
                 let wanted = indices.div_ceil(FRAME_CHUNKS_WANTED);
                 let sensible = wanted.clamp(CHUNK_INDICES_LEAST, CHUNK_INDICES_MOST);
-                sensible
-                    .max(indices.div_ceil(units_max))
-                    .min(CHUNK_BYTES_MAX / spec.index_bytes().max(1))
+                let align = u64::from(spec.chunk_align).max(1);
+                let most = CHUNK_BYTES_MAX / spec.index_bytes().max(1) / align * align;
+                sensible.max(indices.div_ceil(units_max)).next_multiple_of(align).min(most)
             }
             chunk => u64::from(chunk),
         };
@@ -58,5 +59,45 @@ impl Chunks {
         let first = u64::from(unit.0) * u64::from(self.chunk);
         let left = self.indices.checked_sub(first).filter(|left| *left > 0)?;
         Some((first, u64::from(self.chunk).min(left) as u32))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tessera_protocol::compute::{Domain, Element, Program};
+
+    fn ranges(indices: [u32; 3], change: impl FnOnce(&mut ComputeSpec)) -> Vec<(u64, u32)> {
+        let [width, height, depth] = indices;
+        let domain = Domain { width, height, depth };
+        let mut spec = ComputeSpec::new(Program::Builtin("merge".into()), domain);
+        change(&mut spec);
+        let chunks = Chunks::of(&spec);
+        (0..chunks.units()).filter_map(|unit| chunks.range(UnitIndex(unit))).collect()
+    }
+
+    #[test]
+    fn chunks_are_multiples_except_at_the_end() {
+        let aligned = ranges([96, 2000, 1], |spec| spec.chunk_align = 1536);
+        // 65,536 is rounded up to 43 times 1,536; the domain is 125 times 1,536.
+        assert_eq!(aligned, [(0, 66_048), (66_048, 66_048), (132_096, 59_904)]);
+        assert!(aligned.iter().all(|(_, count)| count % 1536 == 0));
+        let ragged = ranges([96, 2001, 1], |spec| spec.chunk_align = 1536);
+        assert_eq!(ragged[..2], aligned[..2]);
+        assert_eq!(ragged[2], (132_096, 60_000), "the domain is no multiple");
+        assert_eq!(ranges([96, 2000, 1], |_| {})[0], (0, 65_536));
+    }
+
+    #[test]
+    fn chunks_are_rounded_down_where_bytes_are_short() {
+        let wide = |align: u32| {
+            ranges([1 << 20, 64, 4], |spec| {
+                (spec.channels, spec.element, spec.chunk_align) = (4, Element::F64, align);
+            })[0]
+        };
+        // 32 bytes an index: 524,288 of them at most.
+        assert_eq!(wide(1), (0, 524_288));
+        assert_eq!(wide(300_000), (0, 300_000));
+        assert_eq!(wide(1000), (0, 524_000));
     }
 }

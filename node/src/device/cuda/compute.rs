@@ -6,7 +6,7 @@ use super::child::{Child, Heard};
 use super::command::WorkerCommand;
 use super::event::Event;
 use super::shared::Shared;
-use crate::compute::{PreparedCompute, Source, bind};
+use crate::compute::{PreparedCompute, Source, Writable, bind};
 use crate::device::worker::FoundDevice;
 use crate::device::worker::message::{Order, Report, UnitError};
 use crate::device::{CancelToken, DeviceError, DeviceUnit, UnitOutput, Work};
@@ -339,6 +339,9 @@ impl Worker {
             self.child.order_with(Order::Variable { name }, value);
         }
         self.child.send_inputs(job.clone());
+        for Writable { name, is_zero } in bound.writable {
+            self.child.order(Order::Restore { name, is_zero });
+        }
         self.loaded = Some((job.id, bound.block));
         Ok(bound.block)
     }
@@ -380,7 +383,10 @@ fn meaning(name: &str) -> Option<&'static str> {
             "it used a misaligned address (CUDA_ERROR_MISALIGNED_ADDRESS)"
         }
         "CUDA_ERROR_ASSERT" => "an assertion in it failed (CUDA_ERROR_ASSERT)",
-        "CUDA_ERROR_ILLEGAL_INSTRUCTION" => "it trapped (CUDA_ERROR_ILLEGAL_INSTRUCTION)",
+        "CUDA_ERROR_ILLEGAL_INSTRUCTION" => {
+            "it trapped (CUDA_ERROR_ILLEGAL_INSTRUCTION), as tessera_load does for another type \
+                than its array's"
+        }
         "CUDA_ERROR_LAUNCH_TIMEOUT" => {
             "the driver stopped it for its time (CUDA_ERROR_LAUNCH_TIMEOUT)"
         }

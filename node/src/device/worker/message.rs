@@ -54,6 +54,9 @@ pub(crate) enum Order {
     /// Write the payload into a variable of the program. An error is reported in place of the next
     /// chunk's values.
     Variable { name: String },
+    /// Give a variable of the program, before every chunk, the value that it has before the first
+    /// one. `is_zero` tells that this is zero.
+    Restore { name: String, is_zero: bool },
     /// An input for a variable of the program: its size in device memory. The following
     /// [`Order::ArrayBytes`] fill it.
     Array { name: String, element: u32, shape: Vec<u64>, bytes: u64 },

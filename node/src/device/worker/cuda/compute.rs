@@ -3,6 +3,7 @@
 //! this process.
 
 use super::driver::{Call, Context, Event, Memory, Pinned, Stream, call, is_out_of_memory, memory};
+use super::restored::Restored;
 use super::{guard, module};
 use crate::device::reading::same_uuid;
 use crate::device::worker::Outlet;
@@ -30,6 +31,8 @@ pub(in crate::device::worker) struct Serving {
     done: Event,
     program: Option<Loaded>,
     arrays: Vec<Memory>,
+    /// Variables that the program can write.
+    restored: Restored,
     out: Option<Memory>,
     results: Option<Pinned>,
     /// Why chunks cannot be run. It is reported in place of their values.
@@ -76,6 +79,7 @@ impl Serving {
             done: Event::new()?,
             program: None,
             arrays: Vec::new(),
+            restored: Restored::default(),
             out: None,
             results: None,
             problem: None,
@@ -103,7 +107,8 @@ impl Serving {
                 Ok(()) => outlet.send(&Report::Loaded, &[]),
                 Err(problem) => outlet.send(&Report::Unusable(UnitError::Refused(problem)), &[]),
             },
-            Order::Variable { name } => self.set(&name, &payload)?,
+            Order::Variable { name } => self.set(&name, &payload, true)?,
+            Order::Restore { name, is_zero } => self.restore(&name, is_zero),
             Order::Array { name, element, shape, bytes } => {
                 self.array(&name, (element, &shape), bytes)?
             }
@@ -126,6 +131,7 @@ impl Serving {
     fn load(&mut self, entry: &str, text: Vec<u8>) -> Call<Result<(), String>> {
         self.problem = None;
         self.arrays.clear();
+        self.restored = Restored::default();
         if let Some(old) = self.program.take() {
             // SAFETY: this process loaded the module, and nothing uses it any more, because chunks
             // are run to their end.
@@ -147,15 +153,15 @@ impl Serving {
         Ok(Ok(()))
     }
 
-    /// Writes a variable of the program.
-    fn set(&mut self, name: &str, bytes: &[u8]) -> Call<()> {
+    /// Writes a variable of the program: all of it, or its first bytes.
+    fn set(&mut self, name: &str, bytes: &[u8], whole: bool) -> Call<()> {
         let Some(loaded) = &self.program else { return Ok(()) };
         let symbol = CString::new(name).unwrap_or_default();
         // SAFETY: the module is loaded.
         let found = unsafe { result::module::get_global(loaded.module, symbol) };
         match found {
-            Ok((address, length)) if length == bytes.len() => {
-                // SAFETY: the variable has this length.
+            Ok((address, length)) if length == bytes.len() || (!whole && length > bytes.len()) => {
+                // SAFETY: the variable has at least this length.
                 call("cuMemcpyHtoD", unsafe { result::memcpy_htod_sync(address, bytes) })
             }
             _ => {
@@ -164,6 +170,17 @@ impl Serving {
                 self.problem.get_or_insert(UnitError::Refused(problem));
                 Ok(())
             }
+        }
+    }
+
+    /// Notes a variable that gets its first value again before every chunk. The driver leaves out
+    /// variables that the program does not use.
+    fn restore(&mut self, name: &str, is_zero: bool) {
+        let Some(loaded) = &self.program else { return };
+        let symbol = CString::new(name).unwrap_or_default();
+        // SAFETY: the module is loaded.
+        if let Ok((address, bytes)) = unsafe { result::module::get_global(loaded.module, symbol) } {
+            self.restored.add((address, bytes as u64), is_zero);
         }
     }
 
@@ -179,7 +196,7 @@ impl Serving {
             Ok(memory) => {
                 let params = ArrayParams::new(memory.address, element, shape);
                 self.arrays.push(memory);
-                self.set(name, &params.to_bytes())
+                self.set(name, &params.to_bytes(), false)
             }
             Err(error) if is_out_of_memory(&error) => self.short_of(bytes),
             Err(error) => Err(error),
@@ -218,7 +235,8 @@ impl Serving {
         let Some(function) = self.program.as_ref().map(|loaded| loaded.function) else {
             return Ok(Err(UnitError::Refused("no program is loaded".into())));
         };
-        if let Err(error) = self.make_room(bytes) {
+        let prepared = self.make_room(bytes).and_then(|()| self.restored.prepare(&self.stream));
+        if let Err(error) = prepared {
             if !is_out_of_memory(&error) {
                 return Err(error);
             }
@@ -247,7 +265,8 @@ impl Serving {
         self.stream.record(&copied)?;
         copied.wait()?;
         let device_nanos = self.done.nanos_since(&self.start)?;
-        let device_bytes = bytes + self.arrays.iter().map(|memory| memory.bytes).sum::<u64>();
+        let arrays = self.arrays.iter().map(|memory| memory.bytes).sum::<u64>();
+        let device_bytes = bytes + arrays + self.restored.bytes();
         let report = Report::Values { device_nanos, device_bytes };
         outlet.send(&report, &results.bytes()[..bytes as usize]);
         Ok(Ok(()))

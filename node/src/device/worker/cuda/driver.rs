@@ -281,6 +281,16 @@ impl Stream {
         })
     }
 
+    /// Copies `bytes` bytes on the device.
+    ///
+    /// # Safety
+    /// Both ranges must be allocated, and must not overlap.
+    pub(super) unsafe fn copy(&self, to: u64, from: u64, bytes: u64) -> Call<()> {
+        // SAFETY: as promised by the caller.
+        let told = unsafe { result::memcpy_dtod_async(to, from, bytes as usize, self.0) };
+        call("cuMemcpyDtoDAsync", told)
+    }
+
     /// Copies the first `bytes` of `from` to the device.
     ///
     /// # Safety
