@@ -14,7 +14,7 @@ const LOADED: &str = "// tessera_load ";
 const CHUNK_ALIGN: &str = "tessera_chunk_align";
 /// Variable of `TESSERA_CHUNK_ROWS`: rows of the domain.
 const CHUNK_ROWS: &str = "tessera_chunk_rows";
-/// Most registers that are looked at to find the array of one load.
+/// Most instructions that are looked at to find the array of one load.
 const TRACE_MAX: usize = 64;
 
 /// Returns whether a variable is a note to Tessera, and no argument.
@@ -172,14 +172,16 @@ fn arrays_of<'p>(
     definitions: &BTreeMap<&'p str, Vec<Source<'p>>>,
 ) -> Option<BTreeSet<&'p str>> {
     let (mut names, mut seen, mut open) = (BTreeSet::new(), BTreeSet::new(), vec![register]);
+    let mut steps = 0;
     while let Some(register) = open.pop() {
         if !seen.insert(register) {
             continue;
         }
-        if seen.len() > TRACE_MAX {
-            return None;
-        }
         for source in definitions.get(register)? {
+            steps += 1;
+            if steps > TRACE_MAX {
+                return None;
+            }
             match source {
                 Source::Variable(name) => drop(names.insert(*name)),
                 Source::Registers(registers) => open.extend(registers),

@@ -75,6 +75,8 @@ fn chunks_hold_whole_multiples() {
         let spec = ComputeSpec { chunk, chunk_align, ..compute() };
         check(compute_job(spec)).err().map(|error| (error.field.into_owned(), error.problem))
     };
+    let aligned = ComputeSpec { chunk: 4608, chunk_align: 1536, ..compute() };
+    assert_eq!(check(compute_job(aligned.clone())), Ok(compute_job(aligned)));
     assert_eq!(refused(0, 1536), None);
     assert_eq!(refused(4608, 1536), None);
     let (field, told) = refused(1000, 1536).unwrap();

@@ -88,7 +88,7 @@ pub(crate) fn compute() -> ComputeSpec {
         reduction: None,
         formats: vec![ComputeFormat::Npy, ComputeFormat::Exr, ComputeFormat::Png],
         chunk: 4096,
-        chunk_align: 64,
+        chunk_align: 1,
         frames: "1-10x3".parse().unwrap(),
         feed: Some("image".into()),
         seed: 7,
