@@ -94,6 +94,31 @@ fn a_kernels_random_numbers_are_those_of_philox() {
     assert_eq!(first, 0xe169_c58d_6627_e8d5);
 }
 
+#[test]
+fn estimates_of_neighbouring_seeds_are_independent() {
+    let folder = tempfile::tempdir().unwrap();
+    let rack = Rack::new(&Config::of(1, Device::default())).unwrap();
+    let (ptx, paths) = (kernel("option.ptx"), 4000.0);
+    let estimate = |seed: u64| {
+        let seed = seed.to_string();
+        let job = [ptx.as_str(), "--domain", "4000", "--reduce", "sum", "--seed", &seed];
+        let job = [&job[..], &["--device", "cuda", "--out", "sum.npy"]].concat();
+        let output = compute(folder.path(), Some(&rack), &job);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        values(&folder.path().join("sum.npy"), f64::from_le_bytes)[0] / paths
+    };
+    let estimates: Vec<f64> = (0..4).map(estimate).collect();
+    // Black and Scholes: 8.0214. The standard error of 20,000 paths is 0.0525.
+    let error = 0.0525 * (20_000.0f64 / paths).sqrt();
+    let mean = estimates.iter().sum::<f64>() / 4.0;
+    assert!((mean - 8.0214).abs() < 4.0 * error / 2.0, "{estimates:?}");
+    let squares = estimates.iter().map(|estimate| (estimate - mean).powi(2)).sum::<f64>();
+    let spread = (squares / 3.0).sqrt();
+    eprintln!("{estimates:?}: spread {spread:.3}, standard error {error:.3}");
+    // Seeds that are shifted indices spread by a hundredth of it.
+    assert!((0.25..2.5).contains(&(spread / error)), "{spread} of {error}: {estimates:?}");
+}
+
 /// Draws of each test: `TESSERA_RANDOM_DRAWS`, else what a second gives.
 fn draws() -> u64 {
     let asked = std::env::var("TESSERA_RANDOM_DRAWS").ok();

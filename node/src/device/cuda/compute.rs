@@ -384,8 +384,12 @@ fn meaning(name: &str) -> Option<&'static str> {
         }
         "CUDA_ERROR_ASSERT" => "an assertion in it failed (CUDA_ERROR_ASSERT)",
         "CUDA_ERROR_ILLEGAL_INSTRUCTION" => {
-            "it trapped (CUDA_ERROR_ILLEGAL_INSTRUCTION), as tessera_load does for another type \
-                than its array's"
+            "it trapped (CUDA_ERROR_ILLEGAL_INSTRUCTION), as tessera_load does where the array \
+                holds another type"
+        }
+        "CUDA_ERROR_LAUNCH_FAILED" => {
+            "it failed or trapped (CUDA_ERROR_LAUNCH_FAILED), as tessera_load does where the \
+                array holds another type"
         }
         "CUDA_ERROR_LAUNCH_TIMEOUT" => {
             "the driver stopped it for its time (CUDA_ERROR_LAUNCH_TIMEOUT)"
