@@ -5,8 +5,17 @@ use crate::compute::fixture::{example, kernel, not_run};
 use tessera_nvrtc::Nvrtc;
 
 const KERNELS: &[&str] = &["mandelbrot", "monte_carlo", "nbody", "blur"];
-const TESTED: &[&str] =
-    &["counter", "endless", "load", "load_any", "matmul", "outside", "random", "structure"];
+const TESTED: &[&str] = &[
+    "counter",
+    "endless",
+    "load",
+    "load_any",
+    "matmul",
+    "option",
+    "outside",
+    "random",
+    "structure",
+];
 /// The version of NVRTC whose output is committed, as PTX names it.
 const PINNED: &str = "V13.5.37";
 
