@@ -74,9 +74,7 @@ pub enum BindError {
         promised: u32,
     },
     /// The kernel's note on its chunks is no number of indices.
-    #[error(
-        "the kernel's TESSERA_CHUNK_ALIGN or TESSERA_CHUNK_ROWS is 0 or more than a chunk holds"
-    )]
+    #[error("the multiple that the kernel asks for its chunks is 0 or more than a chunk holds")]
     ChunkNote,
     /// The built-in kernel does not accept the value.
     #[error("{0}")]

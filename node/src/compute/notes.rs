@@ -10,9 +10,9 @@ const STORED: &str = "// tessera_store ";
 /// Mark that `tessera_load` leaves, before the name of its type and the register that holds the
 /// address of the values.
 const LOADED: &str = "// tessera_load ";
-/// Variable of `TESSERA_CHUNK_ALIGN`: indices.
+/// Variable by which a kernel asks for a multiple of indices.
 const CHUNK_ALIGN: &str = "tessera_chunk_align";
-/// Variable of `TESSERA_CHUNK_ROWS`: rows of the domain.
+/// Variable by which a kernel asks for a multiple of rows of the domain.
 const CHUNK_ROWS: &str = "tessera_chunk_rows";
 /// Most instructions that are looked at to find the array of one load.
 const TRACE_MAX: usize = 64;

@@ -3,7 +3,6 @@
 //! this process.
 
 use super::driver::{Call, Context, Event, Memory, Pinned, Stream, call, is_out_of_memory, memory};
-use super::restored::Restored;
 use super::{guard, module};
 use crate::device::reading::same_uuid;
 use crate::device::worker::Outlet;
@@ -280,6 +279,65 @@ impl Serving {
         if self.results.as_ref().is_none_or(|memory| (memory.len() as u64) < bytes) {
             self.results = None;
             self.results = Some(Pinned::allocate(usize::try_from(bytes).unwrap_or(usize::MAX))?);
+        }
+        Ok(())
+    }
+}
+
+/// Address and size of a variable in bytes.
+type Range = (u64, u64);
+
+/// Variables that a program can write. Their first values are kept on the device and written again
+/// before every later chunk, so that no chunk sees what another one wrote.
+#[derive(Default)]
+struct Restored {
+    zero: Vec<Range>,
+    others: Vec<Range>,
+    /// The first values of the others, one after another.
+    values: Option<Memory>,
+    /// Whether the first chunk was prepared.
+    begun: bool,
+}
+
+impl Restored {
+    /// Adds a variable. `is_zero` tells that its first value is zero.
+    fn add(&mut self, range: Range, is_zero: bool) {
+        match is_zero {
+            true => self.zero.push(range),
+            false => self.others.push(range),
+        }
+    }
+
+    /// Returns the size of the kept values in bytes.
+    fn bytes(&self) -> u64 {
+        self.values.as_ref().map_or(0, |memory| memory.bytes)
+    }
+
+    /// Prepares the variables for a chunk. Call it after all of them have their first values. A
+    /// call that fails for lack of memory can be repeated.
+    fn prepare(&mut self, stream: &Stream) -> Call<()> {
+        if self.begun {
+            self.copy(stream, |variable, kept| (variable, kept))?;
+            return self.zero.iter().try_for_each(|(address, bytes)| stream.zero(*address, *bytes));
+        }
+        if !self.others.is_empty() {
+            // What was written into the variables must have arrived.
+            call("cuCtxSynchronize", result::ctx::synchronize())?;
+            self.values = Some(Memory::allocate(self.others.iter().map(|(_, bytes)| bytes).sum())?);
+            self.copy(stream, |variable, kept| (kept, variable))?;
+        }
+        self.begun = true;
+        Ok(())
+    }
+
+    /// Copies between the variables and their kept values. `ends` gives target and source.
+    fn copy(&self, stream: &Stream, ends: impl Fn(u64, u64) -> (u64, u64)) -> Call<()> {
+        let mut kept = self.values.as_ref().map_or(0, |memory| memory.address);
+        for (variable, bytes) in &self.others {
+            let (to, from) = ends(*variable, kept);
+            // SAFETY: both ranges are allocated, and live as long as the program.
+            unsafe { stream.copy(to, from, *bytes) }?;
+            kept += bytes;
         }
         Ok(())
     }

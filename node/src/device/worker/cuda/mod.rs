@@ -6,7 +6,6 @@ mod driver;
 mod lane;
 mod module;
 mod renderer;
-mod restored;
 mod scenes;
 mod task;
 mod waiter;
