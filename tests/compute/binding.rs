@@ -3,7 +3,6 @@
 
 use crate::compute::fixture::kernel;
 use crate::compute::local::{compute, values};
-use std::path::Path;
 use tessera_fake_cuda::{Config, Device, Rack};
 use tessera_protocol::compute::{Element, npy};
 
@@ -41,7 +40,7 @@ impl Bench {
     ) -> Vec<T> {
         let (status, told) = self.run(name, arguments);
         assert_eq!(status, Some(0), "{name} {arguments}: {told}");
-        values(Path::new(&self.folder.path().join("out.npy")), read)
+        values(&self.folder.path().join("out.npy"), read)
     }
 
     fn refused(&self, name: &str, arguments: &str, expected: &[&str]) {
