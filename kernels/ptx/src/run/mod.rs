@@ -4,6 +4,7 @@ mod access;
 mod block;
 mod double;
 mod float;
+mod half;
 mod integer;
 mod rare;
 mod straight;
