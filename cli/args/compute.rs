@@ -35,14 +35,22 @@ pub struct ComputeArgs {
     /// File to write: .npy for any result, .exr or .png for pictures; a pattern for several frames
     #[arg(short, long, value_name = "FILE", required_unless_present_any = ["header", "detach"])]
     pub out: Option<PathBuf>,
+    /// Header of the kernel, or a folder with its headers, besides its own folder; may be given more
+    /// than once
+    #[arg(long, value_name = "FILE|DIR", help_heading = "Kernel")]
+    pub include: Vec<PathBuf>,
     /// Array for the kernel's variable NAME; may be given more than once
     #[arg(long, value_name = "NAME=FILE.npy", help_heading = "Kernel")]
     pub input: Vec<String>,
     /// Number for the kernel's variable NAME: 3 or -0.5; with a type and several values: f32:1,2,3
     #[arg(long, value_name = "NAME=VALUE", allow_hyphen_values = true, help_heading = "Kernel")]
     pub arg: Vec<String>,
-    /// Type of the values that the kernel writes: f32, f64, i32, u32, i64, u64 [default: as in its
-    /// tessera_store, else f32]
+    /// JSON file with arguments: an object of numbers, booleans, texts as in --arg, and arrays with
+    /// their type, as {"f32": [1, 2]}; --arg takes precedence
+    #[arg(long, value_name = "FILE.json", help_heading = "Kernel")]
+    pub args: Option<PathBuf>,
+    /// Type of the values that the kernel writes: f16, f32, f64, i8, u8, i16, u16, i32, u32, i64,
+    /// u64, bool, complex64, complex128 [default: as in its tessera_store, else f32]
     #[arg(long, value_name = "TYPE", help_heading = "Kernel")]
     pub element: Option<Element>,
     /// Number of values that the kernel writes per index, 1 to 4

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use tessera_node::DeviceSpec;
 use tessera_node::import::ImportLimits;
 use tessera_protocol::client::Progress;
-use tessera_protocol::compute::{Element, Program, npy};
+use tessera_protocol::compute::{Element, Program, half_to_f64, npy};
 use tessera_protocol::device::{DeviceInfo, DeviceKind};
 use tessera_protocol::status::FrameState;
 use tessera_protocol::{JobId, JobSpec};
@@ -196,13 +196,18 @@ fn print_values(path: &Path) -> Result<(), CliError> {
 
 fn text_of(element: Element, bytes: &[u8]) -> String {
     let mut word = [0; 8];
-    word[..bytes.len()].copy_from_slice(bytes);
+    let length = bytes.len().min(word.len());
+    word[..length].copy_from_slice(&bytes[..length]);
     let bits = u64::from_le_bytes(word);
     match element {
         Element::F32 => f32::from_bits(bits as u32).to_string(),
         Element::F64 => f64::from_bits(bits).to_string(),
         Element::I32 => (bits as u32 as i32).to_string(),
-        Element::U32 | Element::U64 => bits.to_string(),
+        Element::F16 => half_to_f64(bits as u16).to_string(),
+        Element::I8 => (bits as u8 as i8).to_string(),
+        Element::I16 => (bits as u16 as i16).to_string(),
         Element::I64 => (bits as i64).to_string(),
+        Element::Bool => (bits != 0).to_string(),
+        _ => bits.to_string(),
     }
 }

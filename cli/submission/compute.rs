@@ -1,6 +1,8 @@
 //! Turns the options of `compute` into a job spec and its files. Compiles kernels where NVRTC is
 //! found. Sends nothing.
 
+use super::arguments;
+use super::headers::{self, Found};
 use super::send::Sources;
 use crate::args::compute::ComputeArgs;
 use crate::error::{CliError, Status};
@@ -55,7 +57,7 @@ pub(crate) fn prepare(args: &ComputeArgs) -> Result<Prepared, CliError> {
         return Err(usage("a kernel and --domain are needed"));
     };
     let mut files = ComputeFiles::default();
-    let (program, ptx) = program(kernel, args, &mut files)?;
+    let (program, headers, ptx) = program(kernel, args, &mut files)?;
     let mut inputs = inputs(args, &mut files)?;
     inputs.sort_by(|a, b| a.name.cmp(&b.name));
     let mut arguments = arguments(args, &program)?;
@@ -63,6 +65,7 @@ pub(crate) fn prepare(args: &ComputeArgs) -> Result<Prepared, CliError> {
     let element = element(args, ptx.as_deref())?;
     let compute = ComputeSpec {
         program,
+        headers,
         inputs,
         arguments,
         domain,
@@ -134,33 +137,41 @@ fn formats(args: &ComputeArgs) -> Result<Vec<ComputeFormat>, CliError> {
     Ok(if fed { vec![ComputeFormat::Npy, wanted] } else { vec![wanted] })
 }
 
-/// The program, and its PTX where it is known here.
+/// The program, its headers where a node compiles it, and its PTX where it is known here.
 fn program(
     kernel: &str,
     args: &ComputeArgs,
     files: &mut ComputeFiles,
-) -> Result<(Program, Option<String>), CliError> {
+) -> Result<(Program, Vec<AssetFile>, Option<String>), CliError> {
+    let is_source = |path: &Path| {
+        path.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("ptx"))
+    };
+    if !args.include.is_empty() && (kernel.starts_with("builtin:") || !is_source(kernel.as_ref())) {
+        return Err(usage(format!("--include: `{kernel}` is not compiled, so it takes no header")));
+    }
     if let Some(name) = kernel.strip_prefix("builtin:") {
         let program = Program::Builtin(name.to_owned());
-        return Ok((program, Some(tessera_node::compute::builtin_ptx().to_owned())));
+        return Ok((program, vec![], Some(tessera_node::compute::builtin_ptx().to_owned())));
     }
     let path = Path::new(kernel);
     let text = read_kernel(path)?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let is_ptx = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ptx"));
-    if is_ptx {
-        return Ok((Program::Ptx(asset(&name, path, files)?), Some(text)));
+    if !is_source(path) {
+        return Ok((Program::Ptx(asset(&name, path, files)?), vec![], Some(text)));
     }
-    let compiled = if args.compile_on_node { None } else { compile(&name, &text)? };
+    let found = headers::find(path, (&name, &text), &args.include)?;
+    let compiled = if args.compile_on_node { None } else { compile(&name, &text, &found)? };
     let Some(ptx) = compiled else {
-        return Ok((Program::Cuda(asset(&name, path, files)?), None));
+        let headers = found.iter().map(|found| asset(&found.header.name, &found.path, files));
+        let headers = headers.collect::<Result<Vec<_>, _>>()?;
+        return Ok((Program::Cuda(asset(&name, path, files)?), headers, None));
     };
     let mut file = NamedTempFile::new()?;
     file.write_all(ptx.as_bytes())?;
     file.flush()?;
     let program = Program::Ptx(asset(&name, file.path(), files)?);
     files._compiled = Some(file);
-    Ok((program, Some(ptx)))
+    Ok((program, vec![], Some(ptx)))
 }
 
 fn read_kernel(path: &Path) -> Result<String, CliError> {
@@ -177,7 +188,7 @@ fn read_kernel(path: &Path) -> Result<String, CliError> {
 }
 
 /// PTX of a kernel in CUDA C++; None where there is no compiler here.
-fn compile(name: &str, source: &str) -> Result<Option<String>, CliError> {
+fn compile(name: &str, source: &str, found: &[Found]) -> Result<Option<String>, CliError> {
     let compiler = match Nvrtc::find() {
         Ok(compiler) => compiler,
         Err(NvrtcError::NotFound { .. }) => {
@@ -186,10 +197,11 @@ fn compile(name: &str, source: &str) -> Result<Option<String>, CliError> {
         }
         Err(error) => return Err(CliError::new(Status::Failure, error).context("NVRTC")),
     };
-    let compiled = node::compile(&compiler, name, source).map_err(|error| {
+    let headers: Vec<node::Header> = found.iter().map(|found| found.header.clone()).collect();
+    let compiled = node::compile(&compiler, (name, source), &headers).map_err(|error| {
         CliError::new(Status::Failure, error).context(format!("`{name}`")).hint(
-            "`tessera compute --header` prints what a kernel may include; docs/compute.md has an \
-                example",
+            "`tessera compute --header` prints what every kernel may include, --include adds \
+                headers of your own; docs/compute.md has an example",
         )
     })?;
     Ok(Some(compiled))
@@ -238,6 +250,15 @@ fn arguments(args: &ComputeArgs, program: &Program) -> Result<Vec<Argument>, Cli
         let words = words(program, name);
         let value = value_of(value, &words).ok_or_else(|| not_understood(name, value, &words))?;
         arguments.push(Argument { name: name.to_owned(), value });
+    }
+    if let Some(path) = &args.args {
+        let of_text = |name: &str, text: &str| {
+            let words = words(program, name);
+            value_of(text, &words).ok_or_else(|| not_understood(name, text, &words))
+        };
+        let in_file = arguments::read(path, of_text)?;
+        let given: Vec<String> = arguments.iter().map(|argument| argument.name.clone()).collect();
+        arguments.extend(in_file.into_iter().filter(|argument| !given.contains(&argument.name)));
     }
     Ok(arguments)
 }
@@ -295,8 +316,11 @@ mod tests {
         assert_eq!(value("18446744073709551615"), Some((None, vec![Number::Unsigned(u64::MAX)])));
         let list = vec![Number::Integer(1), Number::Real(2.5)];
         assert_eq!(value("f32:1, 2.5"), Some((Some(Element::F32), list)));
+        let halves = vec![Number::Real(0.5), Number::Integer(1)];
+        assert_eq!(value("f16:0.5,1"), Some((Some(Element::F16), halves)));
+        assert_eq!(value("bool:true"), Some((Some(Element::Bool), vec![Number::Integer(1)])));
         assert_eq!(value("lanczos"), Some((None, vec![Number::Integer(1)])));
-        for bad in ["", "x", "nan", "f16:1", "1,,2", "f32:"] {
+        for bad in ["", "x", "nan", "f8:1", "1,,2", "f32:"] {
             assert_eq!(value(bad), None, "{bad}");
         }
     }

@@ -4,8 +4,11 @@
 //! render, submit ─► render.rs  ─┐
 //!                               ├─► job spec + files ─► send.rs ─► coordinator
 //! compute ───────► compute.rs ─┘
+//!        headers.rs, arguments.rs
 //! ```
 
+mod arguments;
 pub(crate) mod compute;
+mod headers;
 pub(crate) mod render;
 pub(crate) mod send;

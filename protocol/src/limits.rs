@@ -75,6 +75,10 @@ pub const DOMAIN_MAX: u64 = 1 << 40;
 pub const CHUNK_BYTES_MAX: u64 = 16 << 20;
 /// Largest kernel in bytes, as source or PTX: a thousand times the size of the examples.
 pub const PROGRAM_BYTES_MAX: u64 = 16 << 20;
+/// Most headers of a kernel that nodes compile.
+pub const HEADERS_MAX: usize = 1024;
+/// Most bytes of all headers of a kernel together.
+pub const HEADERS_BYTES_MAX: u64 = 16 << 20;
 /// Most inputs of a compute job.
 pub const INPUTS_MAX: usize = 64;
 /// Most arguments of a compute job.

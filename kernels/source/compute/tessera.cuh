@@ -16,6 +16,8 @@
 // domain.
 #pragma once
 
+#include "stdint.h"
+
 // A contiguous range of the domain, and where its values go.
 struct TesseraChunk {
     unsigned long long first;  // first index of the chunk
@@ -37,6 +39,14 @@ enum TesseraElement {
     TESSERA_U32 = 3,
     TESSERA_I64 = 4,
     TESSERA_U64 = 5,
+    TESSERA_F16 = 6,  // __half of <cuda_fp16.h>
+    TESSERA_U8 = 7,
+    TESSERA_I8 = 8,
+    TESSERA_U16 = 9,
+    TESSERA_I16 = 10,
+    TESSERA_BOOL = 11,
+    TESSERA_COMPLEX64 = 12,  // float2: real and imaginary part
+    TESSERA_COMPLEX128 = 13,  // double2
 };
 
 // An input, in C order: shape[0] is the slowest axis.
@@ -71,12 +81,15 @@ static __device__ __forceinline__ TesseraIndex tessera_index(const TesseraChunk&
     return at;
 }
 
+// Of <cuda_fp16.h>, which a kernel that uses it includes.
+struct __half;
+
 // What tessera_store writes stands as a comment in the PTX: from it `tessera compute` knows the
 // job's element type.
 template <class T>
 struct TesseraStored {
     static_assert(sizeof(T) == 0,
-        "tessera_store writes float, double, int, unsigned int, long long or unsigned long long");
+        "tessera_store writes float, double, __half, integers of 8 to 64 bits, bool, float2, double2");
 };
 #define TESSERA_STORED(type, name) \
     template <> \
@@ -91,6 +104,15 @@ TESSERA_STORED(long, "i64")
 TESSERA_STORED(unsigned long, "u64")
 TESSERA_STORED(long long, "i64")
 TESSERA_STORED(unsigned long long, "u64")
+TESSERA_STORED(__half, "f16")
+TESSERA_STORED(unsigned char, "u8")
+TESSERA_STORED(signed char, "i8")
+TESSERA_STORED(char, "i8")
+TESSERA_STORED(unsigned short, "u16")
+TESSERA_STORED(short, "i16")
+TESSERA_STORED(bool, "bool")
+TESSERA_STORED(float2, "complex64")
+TESSERA_STORED(double2, "complex128")
 #undef TESSERA_STORED
 static_assert(sizeof(long) == 8, "kernels are compiled for 64 bits");
 
@@ -109,6 +131,18 @@ template <class T>
 static __device__ __forceinline__ T tessera_load(const TesseraArray& array,
                                                  unsigned long long index) {
     return index < array.length ? ((const T*)array.data)[index] : T(0);
+}
+
+// Complex values: the real part is x, the imaginary part y.
+template <>
+__device__ __forceinline__ float2 tessera_load<float2>(const TesseraArray& array,
+                                                       unsigned long long index) {
+    return index < array.length ? ((const float2*)array.data)[index] : make_float2(0.0f, 0.0f);
+}
+template <>
+__device__ __forceinline__ double2 tessera_load<double2>(const TesseraArray& array,
+                                                         unsigned long long index) {
+    return index < array.length ? ((const double2*)array.data)[index] : make_double2(0.0, 0.0);
 }
 
 // 64 random bits for (seed, index, counter): the same for the same three, whoever asks and when.

@@ -33,7 +33,7 @@ pub struct ChunkParams {
 pub struct ArrayParams {
     /// Address of the values, in the memory where the kernel runs.
     pub data: u64,
-    /// Number of the element's type: f32, f64, i32, u32, i64, u64, counted from 0.
+    /// Number of the element's type, as in `TesseraElement`.
     pub element: u32,
     /// Number of axes.
     pub rank: u32,

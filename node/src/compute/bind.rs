@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use tessera_kernels::compute::{ArrayParams, BLOCK_THREADS, ChunkParams, ENTRY, builtin};
-use tessera_protocol::compute::{Argument, ComputeSpec, Element, Number, Program};
+use tessera_protocol::compute::{Argument, ComputeSpec, Element, Number, Program, half_of_f64};
 use tessera_ptx::{Kernel, Module, ParseError, Type, TypeKind, Variable};
 
 /// Why a kernel cannot be used.
@@ -246,6 +246,21 @@ fn element_bytes(element: Element, number: Number) -> Result<Vec<u8>, String> {
                 false => Err(format!("{exact:e} is beyond f32")),
             }
         }
+        Element::F16 => {
+            let (exact, bits) = (real(number), half_of_f64(real(number)));
+            match bits & 0x7fff == 0x7c00 && exact.is_finite() {
+                true => Err(format!("{exact:e} is beyond f16")),
+                false => Ok(bits.to_le_bytes().to_vec()),
+            }
+        }
+        // Real and imaginary parts are numbers one after another.
+        Element::Complex64 => element_bytes(Element::F32, number),
+        Element::Complex128 => element_bytes(Element::F64, number),
+        Element::Bool => range(0, 1),
+        Element::U8 => range(0, u8::MAX.into()),
+        Element::I8 => range(i8::MIN.into(), i8::MAX.into()),
+        Element::U16 => range(0, u16::MAX.into()),
+        Element::I16 => range(i16::MIN.into(), i16::MAX.into()),
         Element::I32 => range(i32::MIN.into(), i32::MAX.into()),
         Element::U32 => range(0, u32::MAX.into()),
         Element::I64 => range(i64::MIN.into(), i64::MAX.into()),

@@ -63,6 +63,43 @@ fn values_get_the_type_of_their_variable() {
 }
 
 #[test]
+fn small_and_complex_types_have_their_bytes() {
+    let bytes = |element, numbers: &[Number]| {
+        let ptx = ".version 7.0\n.target sm_75\n.address_size 64\n.const .align 8 .b8 a[8];\n\
+            .visible .entry compute(.param .align 8 .b8 chunk[48])\n{ ret; }\n";
+        let mut spec = spec(&[("a", Some(element), numbers)]);
+        spec.inputs.clear();
+        bind(ptx, &spec).map(|bound| bound.values[0].1.clone()).map_err(|error| error.to_string())
+    };
+    let whole = |numbers: &[i64]| numbers.iter().map(|n| Number::Integer(*n)).collect::<Vec<_>>();
+    let reals = [1.0, -2.0, 0.1, 65504.0].map(Number::Real);
+    let halves = [0x3c00u16, 0xc000, 0x2e66, 0x7bff].map(u16::to_le_bytes).concat();
+    assert_eq!(bytes(Element::F16, &reals), Ok(halves));
+    let eight = whole(&[-128, 127, 0, -1, 1, 2, 3, 4]);
+    assert_eq!(bytes(Element::I8, &eight), Ok(vec![128, 127, 0, 255, 1, 2, 3, 4]));
+    assert_eq!(
+        bytes(Element::U16, &whole(&[65535, 0, 1, 2])),
+        Ok(vec![255, 255, 0, 0, 1, 0, 2, 0])
+    );
+    assert_eq!(
+        bytes(Element::Bool, &whole(&[1, 0, 1, 0, 0, 0, 0, 1])),
+        Ok(vec![1, 0, 1, 0, 0, 0, 0, 1])
+    );
+    let complex = [1.5f32, -2.0].map(f32::to_le_bytes).concat();
+    assert_eq!(bytes(Element::Complex64, &[Number::Real(1.5), Number::Integer(-2)]), Ok(complex));
+    for (element, wrong) in [
+        (Element::F16, vec![Number::Real(65520.0); 4]),
+        (Element::U8, whole(&[256; 8])),
+        (Element::I16, whole(&[-32769; 4])),
+        (Element::Bool, whole(&[2; 8])),
+        (Element::Complex64, whole(&[1])),
+        (Element::Complex128, whole(&[1, 2])),
+    ] {
+        assert!(bytes(element, &wrong).is_err(), "{element}");
+    }
+}
+
+#[test]
 fn mismatched_arguments_are_refused_with_the_kernels_variables() {
     let unknown = problem(&spec(&[("gian", None, &[Number::Integer(1)])]));
     assert!(unknown.contains("`gian`") && unknown.contains("gain (f32), scale (f64)"), "{unknown}");

@@ -3,10 +3,12 @@
 
 mod bind;
 mod compile;
+mod includes;
 mod prepare;
 
 pub use bind::{BindError, Bound, bind, stored_elements};
-pub use compile::compile;
+pub use compile::{Header, compile};
+pub use includes::{BadInclude, Include, includes};
 pub(crate) use prepare::Preparations;
 pub use tessera_kernels::compute::{HEADER, ptx as builtin_ptx};
 
@@ -22,8 +24,8 @@ pub enum Source {
     Builtin(&'static Builtin),
     /// The user's kernel as PTX.
     Ptx(Arc<str>),
-    /// The user's kernel as CUDA C++.
-    Cuda(Arc<str>),
+    /// The user's kernel as CUDA C++, and its headers.
+    Cuda(Arc<str>, Arc<[Header]>),
 }
 
 /// An input in memory.

@@ -8,6 +8,7 @@
 mod array;
 mod chunk;
 mod exact_sum;
+mod half;
 pub mod npy;
 mod reduce;
 mod spec;
@@ -15,6 +16,7 @@ mod spec;
 pub use array::{Domain, Element};
 pub use chunk::{ChunkError, ChunkShape, ChunkValues};
 pub use exact_sum::ExactSum;
+pub use half::{half_of_f64, half_to_f64};
 pub use reduce::{Partial, PartialError, Reduction};
 pub use spec::{
     Argument, ArgumentValue, ComputeFormat, ComputeSpec, InputArray, Number, Program, is_identifier,

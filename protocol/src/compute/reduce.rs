@@ -3,7 +3,7 @@
 //! exact until one rounding at the end, sums of integers wrap at 64 bits, and extremes follow a
 //! total order.
 
-use super::{Element, ExactSum};
+use super::{Element, ExactSum, half_to_f64};
 use serde::{Deserialize, Serialize};
 
 /// How all values of a channel become one value.
@@ -89,10 +89,7 @@ impl Partial {
             for (state, value) in self.channels.iter_mut().zip(index.chunks_exact(size)) {
                 let bits = bits_of(value);
                 match state {
-                    State::Sum(sum) if element == Element::F32 => {
-                        sum.add(f64::from(f32::from_bits(bits as u32)));
-                    }
-                    State::Sum(sum) => sum.add(f64::from_bits(bits)),
+                    State::Sum(sum) => sum.add(real(element, bits)),
                     State::Wrapping(sum) => *sum = sum.wrapping_add(extended(element, bits)),
                     State::Extreme(best) => *best = Some(better(reduction, element, *best, bits)),
                 }
@@ -158,32 +155,42 @@ fn bits_of(bytes: &[u8]) -> u64 {
 
 /// Extends an integer to 64 bits, modulo 2^64.
 fn extended(element: Element, bits: u64) -> u64 {
-    if element == Element::I32 { i64::from(bits as u32 as i32) as u64 } else { bits }
+    let unused = 64 - 8 * element.bytes().min(8) as u32;
+    if element.is_signed() { (((bits << unused) as i64) >> unused) as u64 } else { bits }
+}
+
+/// Returns the value of a float.
+fn real(element: Element, bits: u64) -> f64 {
+    match element {
+        Element::F16 => half_to_f64(bits as u16),
+        Element::F32 => f64::from(f32::from_bits(bits as u32)),
+        _ => f64::from_bits(bits),
+    }
 }
 
 fn is_nan(element: Element, bits: u64) -> bool {
-    match element {
-        Element::F32 => f32::from_bits(bits as u32).is_nan(),
-        Element::F64 => f64::from_bits(bits).is_nan(),
-        _ => false,
-    }
+    element.is_float() && real(element, bits).is_nan()
 }
 
 /// Maps a value to a number so that the numbers have the order of the values. Floats have IEEE's
 /// total order.
 fn order(element: Element, bits: u64) -> u64 {
-    let sign = 1u64 << (element.bytes() * 8 - 1);
-    match element {
-        Element::U32 | Element::U64 => bits,
-        Element::I32 | Element::I64 => bits ^ sign,
-        Element::F32 | Element::F64 if bits & sign != 0 => !bits & (sign | (sign - 1)),
-        Element::F32 | Element::F64 => bits | sign,
+    let sign = 1u64 << (element.bytes().min(8) * 8 - 1);
+    match element.is_float() {
+        true if bits & sign != 0 => !bits & (sign | (sign - 1)),
+        true => bits | sign,
+        false if element.is_signed() => bits ^ sign,
+        false => bits,
     }
 }
 
 fn better(reduction: Reduction, element: Element, best: Option<u64>, bits: u64) -> u64 {
     // All NaNs become one NaN, so that the payload does not depend on the order of the values.
-    let nan = if element == Element::F32 { 0x7fc0_0000 } else { 0x7ff8_0000_0000_0000 };
+    let nan = match element {
+        Element::F16 => 0x7e00,
+        Element::F32 => 0x7fc0_0000,
+        _ => 0x7ff8_0000_0000_0000,
+    };
     let bits = if is_nan(element, bits) { nan } else { bits };
     let Some(best) = best else { return bits };
     if is_nan(element, best) || is_nan(element, bits) {
@@ -234,6 +241,25 @@ mod tests {
         assert_eq!(reduced(Reduction::Max, Element::U32, 1, &[&values]), (-5i32).to_le_bytes());
         let unsigned = (1u64 << 32) - 5 + (1 << 31) + 2 * (i32::MAX as u64);
         assert_eq!(reduced(Reduction::Sum, Element::U32, 1, &[&values]), unsigned.to_le_bytes());
+    }
+
+    #[test]
+    fn small_types_are_reduced_as_large_ones() {
+        let bytes = [250u8, 3, 127, 128];
+        let reduced = |reduction, element| reduced(reduction, element, 1, &[&bytes]);
+        assert_eq!(reduced(Reduction::Sum, Element::U8), 508u64.to_le_bytes());
+        assert_eq!(reduced(Reduction::Sum, Element::I8), (-4i64).to_le_bytes());
+        assert_eq!(reduced(Reduction::Min, Element::I8), [128]);
+        assert_eq!(reduced(Reduction::Max, Element::I8), [127]);
+        assert_eq!(reduced(Reduction::Min, Element::U8), [3]);
+        assert_eq!(reduced(Reduction::Max, Element::U8), [250]);
+        assert_eq!(reduced(Reduction::Max, Element::I16), 1018i16.to_le_bytes());
+        let halves: Vec<u8> =
+            [0x3c00u16, 0xc000, 0x0001].iter().flat_map(|h| h.to_le_bytes()).collect();
+        let total = |reduction| super::tests::reduced(reduction, Element::F16, 1, &[&halves]);
+        assert_eq!(total(Reduction::Sum), (2f64.powi(-24) - 1.0).to_le_bytes());
+        assert_eq!(total(Reduction::Min), 0xc000u16.to_le_bytes());
+        assert_eq!(total(Reduction::Max), 0x3c00u16.to_le_bytes());
     }
 
     #[test]

@@ -111,6 +111,9 @@ impl ComputeFormat {
 pub struct ComputeSpec {
     /// Kernel to run, by name or as source.
     pub program: Program,
+    /// Headers for a kernel in CUDA C++, ascending by path, each path once. A path is the name in
+    /// the kernel's `#include`.
+    pub headers: Vec<AssetFile>,
     /// Arrays that the kernel reads, ascending by name, each name once.
     pub inputs: Vec<InputArray>,
     /// Values that the kernel reads, ascending by name. Each name occurs once and is not an
@@ -154,6 +157,7 @@ impl ComputeSpec {
     pub fn new(program: Program, domain: Domain) -> Self {
         Self {
             program,
+            headers: Vec::new(),
             inputs: Vec::new(),
             arguments: Vec::new(),
             domain,
@@ -210,7 +214,8 @@ impl ComputeSpec {
         let program = self.program.file().map(|file| (file.path.as_str(), file.hash, file.length));
         let inputs =
             self.inputs.iter().map(|input| (input.name.as_str(), input.hash, input.length));
-        program.into_iter().chain(inputs)
+        let headers = self.headers.iter().map(|file| (file.path.as_str(), file.hash, file.length));
+        program.into_iter().chain(headers).chain(inputs)
     }
 
     /// Returns about how much device memory a chunk needs, in bytes: the inputs, and the values
@@ -220,10 +225,15 @@ impl ComputeSpec {
         inputs.saturating_add(CHUNK_BYTES_MAX)
     }
 
-    /// Returns the hash of everything that a prepared job depends on: its program and inputs.
+    /// Returns the hash of everything that a prepared job depends on: its program, headers and
+    /// inputs.
     pub fn data_hash(&self) -> BlobHash {
         let mut hasher = blake3::Hasher::new_derive_key("tessera compute 1");
         hasher.update(self.program.name().as_bytes());
+        for header in &self.headers {
+            hasher.update(&(header.path.len() as u64).to_le_bytes());
+            hasher.update(header.path.as_bytes());
+        }
         for (_, hash, _) in self.files() {
             hasher.update(&hash.0);
         }
@@ -242,6 +252,7 @@ pub fn is_identifier(name: &str) -> bool {
 /// Checks a spec. Bounds every length and every product.
 pub(crate) fn check(spec: &ComputeSpec) -> Result<(), SpecError> {
     check_program(&spec.program)?;
+    check_headers(spec)?;
     check_domain(spec)?;
     check_inputs(spec)?;
     check_arguments(spec)?;
@@ -270,6 +281,31 @@ fn check_program(program: &Program) -> Result<(), SpecError> {
     Ok(())
 }
 
+fn check_headers(spec: &ComputeSpec) -> Result<(), SpecError> {
+    let headers = &spec.headers;
+    if headers.is_empty() {
+        return Ok(());
+    }
+    if !matches!(spec.program, Program::Cuda(_)) {
+        return wrong("include", "headers are for kernels in CUDA C++ that nodes compile");
+    }
+    if headers.len() > HEADERS_MAX {
+        return wrong("include", format!("{} headers are more than {HEADERS_MAX}", headers.len()));
+    }
+    if let Some(file) = headers.iter().find(|file| !is_confined_path(&file.path)) {
+        return wrong("include", format!("{:?} is not the path of a header", file.path));
+    }
+    if !headers.windows(2).all(|pair| pair[0].path < pair[1].path) {
+        return wrong("include", "headers must be in the order of their paths, each once");
+    }
+    let bytes = headers.iter().fold(0u64, |sum, file| sum.saturating_add(file.length));
+    if bytes > HEADERS_BYTES_MAX {
+        let text = format!("{bytes} bytes of headers are more than {HEADERS_BYTES_MAX}");
+        return wrong("include", text);
+    }
+    Ok(())
+}
+
 fn check_domain(spec: &ComputeSpec) -> Result<(), SpecError> {
     let (domain, indices) = (&spec.domain, spec.domain.len());
     if domain.is_empty() || indices > DOMAIN_MAX {
@@ -277,6 +313,12 @@ fn check_domain(spec: &ComputeSpec) -> Result<(), SpecError> {
     }
     if !(1..=4).contains(&spec.channels) {
         return wrong("channels", format!("{} is not in 1 to 4", spec.channels));
+    }
+    if spec.reduction.is_some() && spec.element.of_parts().is_some() {
+        let element = spec.element;
+        let text =
+            format!("{element} values have no order and no exact sum here; store their parts");
+        return wrong("reduce", text);
     }
     let bytes = indices.saturating_mul(spec.index_bytes());
     if spec.reduction.is_none() && bytes > BLOB_BYTES_MAX {

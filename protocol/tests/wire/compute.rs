@@ -45,6 +45,32 @@ fn programs_have_a_name_and_a_bounded_length() {
 }
 
 #[test]
+fn headers_are_confined_sorted_and_bounded() {
+    let file = |path: &str| AssetFile { path: path.into(), hash: hash(3), length: 10 };
+    let with = |headers: Vec<AssetFile>| {
+        move |spec: &mut ComputeSpec| {
+            (spec.program, spec.headers) = (Program::Cuda(file("a.cu")), headers);
+        }
+    };
+    let mut good = compute();
+    with(vec![file("a.h"), file("lib/b.h")])(&mut good);
+    assert_eq!(good.files().count(), 1 + 2 + good.inputs.len());
+    let other = ComputeSpec { headers: vec![file("b.h"), file("lib/b.h")], ..good.clone() };
+    assert_ne!(good.data_hash(), other.data_hash(), "the names count too");
+    assert_eq!(check(compute_job(good.clone())), Ok(compute_job(good)));
+    for path in ["", "/etc/passwd", "../a.h", "a/../b.h", "a//b.h", "a\n.h"] {
+        assert_eq!(named(with(vec![file(path)])), "include", "{path:?}");
+    }
+    assert_eq!(named(with(vec![file("b.h"), file("a.h")])), "include");
+    assert_eq!(named(with(vec![file("a.h"), file("a.h")])), "include");
+    let large = AssetFile { length: HEADERS_BYTES_MAX, ..file("b.h") };
+    assert_eq!(named(with(vec![file("a.h"), large])), "include");
+    let many = (0..=HEADERS_MAX).map(|index| file(&format!("{index:05}.h"))).collect();
+    assert_eq!(named(with(many)), "include");
+    assert_eq!(named(|spec| spec.headers = vec![file("a.h")]), "include", "PTX includes nothing");
+}
+
+#[test]
 fn domains_chunks_and_results_have_bounds() {
     assert_eq!(named(|spec| spec.domain.height = 0), "domain");
     let huge = Domain { width: u32::MAX, height: u32::MAX, depth: u32::MAX };
@@ -53,6 +79,11 @@ fn domains_chunks_and_results_have_bounds() {
     assert_eq!(named(|spec| spec.domain = large), "domain");
     assert_eq!(named(|spec| spec.channels = 0), "channels");
     assert_eq!(named(|spec| spec.channels = 5), "channels");
+    let complex = |spec: &mut ComputeSpec| {
+        (spec.feed, spec.formats) = (None, vec![ComputeFormat::Npy]);
+        (spec.element, spec.reduction) = (Element::Complex64, Some(Reduction::Sum));
+    };
+    assert_eq!(named(complex), "reduce");
     assert_eq!(named(|spec| spec.chunk = u32::MAX), "chunk");
     assert_eq!(named(|spec| spec.time_limit_secs = 0), "time-limit");
     assert_eq!(named(|spec| spec.time_limit_secs = COMPUTE_SECS_MAX + 1), "time-limit");

@@ -77,6 +77,7 @@ pub(crate) fn compute() -> ComputeSpec {
     };
     ComputeSpec {
         program: Program::Ptx(AssetFile { path: "blur.ptx".into(), hash: hash(1), length: 1000 }),
+        headers: vec![],
         inputs: vec![input("image", vec![480, 640, 3]), input("weights", vec![9])],
         arguments: vec![
             argument("count", None, &[Number::Integer(-3)]),

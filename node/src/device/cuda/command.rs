@@ -6,6 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
+use tessera_nvrtc::include_folders;
 
 /// Variables of the node that a confined worker gets, and no others. A name that ends in `*` stands
 /// for all names that begin so.
@@ -115,6 +116,10 @@ fn allowed(environment: &[(OsString, OsString)], mut write: Vec<PathBuf>) -> All
         read.extend(std::env::split_paths(libraries).filter(|path| path.is_absolute()));
     }
     read.extend(value(environment, NVRTC).and_then(folder_of));
+    // CUDA's headers, for kernels that are compiled here.
+    let named = value(environment, NVRTC).map(PathBuf::from);
+    let beside: Vec<PathBuf> = read.iter().map(|folder| folder.join("libnvrtc.so")).collect();
+    read.extend(named.iter().chain(&beside).flat_map(|library| include_folders(library)));
     read.extend(
         ["CUDA_PATH", "CUDA_HOME"]
             .iter()

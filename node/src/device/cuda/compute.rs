@@ -317,7 +317,11 @@ impl Worker {
         let ptx: Arc<str> = match &job.source {
             Source::Builtin(_) => ptx().into(),
             Source::Ptx(ptx) => ptx.clone(),
-            Source::Cuda(source) => {
+            Source::Cuda(source, headers) => {
+                for header in headers.iter() {
+                    let order = Order::Header { name: header.name.clone() };
+                    self.child.order_with(order, header.text.as_bytes().to_vec());
+                }
                 let order = Order::Compile { name: name.to_owned() };
                 self.child.order_with(order, source.as_bytes().to_vec());
                 match self.wait(PREPARE, cancel)? {

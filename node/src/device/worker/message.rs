@@ -46,6 +46,8 @@ pub(crate) enum Order {
     /// Open a device for compute jobs. Answered by [`Report::Opened`]. Later orders are executed
     /// one after another.
     Compute { ordinal: u32, uuid: String },
+    /// A header (the payload) for the next [`Order::Compile`].
+    Header { name: String },
     /// Compile CUDA C++ (the payload). Answered by [`Report::Compiled`] or [`Report::Unusable`].
     Compile { name: String },
     /// Load PTX (the payload) and find its entry. Answered by [`Report::Loaded`] or

@@ -4,6 +4,7 @@
 
 use super::driver::{Call, Context, Event, Memory, Pinned, Stream, call, is_out_of_memory, memory};
 use super::{guard, module};
+use crate::compute::Header;
 use crate::device::reading::same_uuid;
 use crate::device::worker::Outlet;
 use crate::device::worker::message::{Opened, Order, Refusal, Report, UnitError};
@@ -29,6 +30,8 @@ pub(in crate::device::worker) struct Serving {
     start: Event,
     done: Event,
     program: Option<Loaded>,
+    /// Name and bytes of every header for the next program to compile.
+    headers: Vec<(String, Vec<u8>)>,
     arrays: Vec<Memory>,
     out: Option<Memory>,
     results: Option<Pinned>,
@@ -75,6 +78,7 @@ impl Serving {
             start: Event::new()?,
             done: Event::new()?,
             program: None,
+            headers: Vec::new(),
             arrays: Vec::new(),
             out: None,
             results: None,
@@ -90,8 +94,12 @@ impl Serving {
         outlet: &Outlet,
     ) -> Call<()> {
         match order {
+            Order::Header { name } => self.headers.push((name, payload)),
             Order::Compile { name } => {
-                match Nvrtc::find().map(|compiler| compile(&compiler, &name, &payload)) {
+                let headers = std::mem::take(&mut self.headers);
+                let compiled =
+                    Nvrtc::find().map(|compiler| compile(&compiler, (&name, &payload), &headers));
+                match compiled {
                     Ok(Ok(ptx)) => outlet.send(&Report::Compiled, ptx.as_bytes()),
                     Ok(Err(problem)) => {
                         outlet.send(&Report::Unusable(UnitError::Refused(problem)), &[])
@@ -267,7 +275,19 @@ impl Serving {
 }
 
 /// Compiles a user's CUDA C++ to PTX that every node of the farm accepts.
-fn compile(compiler: &Nvrtc, name: &str, source: &[u8]) -> Result<String, String> {
-    let source = std::str::from_utf8(source).map_err(|_| format!("`{name}` is not UTF-8 text"))?;
-    crate::compute::compile(compiler, name, source).map_err(|error| error.to_string())
+fn compile(
+    compiler: &Nvrtc,
+    (name, source): (&str, &[u8]),
+    headers: &[(String, Vec<u8>)],
+) -> Result<String, String> {
+    let text = |name: &str, bytes: &[u8]| {
+        let text = std::str::from_utf8(bytes).map(str::to_owned);
+        text.map_err(|_| format!("`{name}` is not UTF-8 text"))
+    };
+    let source = text(name, source)?;
+    let header = |(name, bytes): &(String, Vec<u8>)| {
+        Ok(Header { name: name.clone(), text: text(name, bytes)? })
+    };
+    let headers = headers.iter().map(header).collect::<Result<Vec<_>, String>>()?;
+    crate::compute::compile(compiler, (name, &source), &headers).map_err(|error| error.to_string())
 }
