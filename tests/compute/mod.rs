@@ -8,5 +8,6 @@ mod compiler;
 mod examples;
 mod faults;
 mod fixture;
+mod headers;
 mod images;
 mod local;
