@@ -35,8 +35,8 @@ pub struct ComputeArgs {
     /// File to write: .npy for any result, .exr or .png for pictures; a pattern for several frames
     #[arg(short, long, value_name = "FILE", required_unless_present_any = ["header", "detach"])]
     pub out: Option<PathBuf>,
-    /// Header of the kernel, or a folder with its headers, besides its own folder; may be given more
-    /// than once
+    /// Header of the kernel, or a folder with headers, besides the kernel's own folder; may be
+    /// given more than once
     #[arg(long, value_name = "FILE|DIR", help_heading = "Kernel")]
     pub include: Vec<PathBuf>,
     /// Array for the kernel's variable NAME; may be given more than once

@@ -16,7 +16,8 @@ fn has_nvrtc(test: &str) -> bool {
 /// A kernel that stores one expression of `at.x`, after these lines.
 fn kernel(lines: &str, expression: &str) -> String {
     format!(
-        "#include \"tessera.cuh\"\n{lines}\nextern \"C\" __global__ void compute(TesseraChunk c) {{\n\
+        "#include \"tessera.cuh\"\n{lines}\n\
+            extern \"C\" __global__ void compute(TesseraChunk c) {{\n\
             const TesseraIndex at = tessera_index(c);\nif (!at.valid) return;\n\
             tessera_store(c, at, 0, {expression});\n}}\n"
     )
@@ -246,6 +247,11 @@ fn the_standard_headers_say_what_the_standard_says() {
     };
     let compile = |source: &str| tessera_node::compute::compile(&compiler, ("s.cu", source), &[]);
     compile(STATEMENTS).unwrap();
+    // A user's header of the same name does not hide the standard's.
+    let text = "#pragma once\n#include <math.h>\n#define TWO std::sqrt(4.0f)\n".to_owned();
+    let own = [tessera_node::compute::Header { name: "math.h".into(), text }];
+    let source = "#include \"math.h\"\nextern \"C\" __global__ void two(float* o) { *o = TWO; }\n";
+    tessera_node::compute::compile(&compiler, ("two.cu", source), &own).unwrap();
     // Together with CUDA's own library, in both orders.
     let cuda = "#include <cuda/std/cstdint>\n#include <cuda/std/climits>\n#include <cuda_fp16.h>\n";
     if compile(cuda).is_err() {

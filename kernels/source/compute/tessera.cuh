@@ -89,7 +89,7 @@ struct __half;
 template <class T>
 struct TesseraStored {
     static_assert(sizeof(T) == 0,
-        "tessera_store writes float, double, __half, integers of 8 to 64 bits, bool, float2, double2");
+        "tessera_store writes float, double, __half, 8- to 64-bit integers, bool, float2, double2");
 };
 #define TESSERA_STORED(type, name) \
     template <> \

@@ -180,9 +180,9 @@ pub(super) fn linked(
 }
 
 /// Returns the name under which NVRTC gets a header of the job. A user's `math.h` must not stand in
-/// the place of the standard's.
+/// the place of the standard's, and no name of a job has a colon.
 pub(super) fn name_in_memory(name: &str) -> String {
-    if is_standard(name) { format!("./{name}") } else { name.to_owned() }
+    if is_standard(name) { format!("own:{name}") } else { name.to_owned() }
 }
 
 #[cfg(test)]
@@ -225,7 +225,7 @@ mod tests {
             #include <math.h>\nint x;\n";
         assert_eq!((linked_text.text.as_str(), linked_text.needs_others), (expected, false));
         let own = linked("k.cu", "#include \"math.h\"\n#include \"cuda_fp16.h\"", has).unwrap();
-        assert_eq!(own.text, "#include \"./math.h\"\n#include <cuda_fp16.h>");
+        assert_eq!(own.text, "#include \"own:math.h\"\n#include <cuda_fp16.h>");
         assert!(own.needs_others);
     }
 }
