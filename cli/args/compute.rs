@@ -5,7 +5,7 @@ use super::farm::FarmArgs;
 use clap::Args;
 use std::path::PathBuf;
 use tessera_protocol::FrameSet;
-use tessera_protocol::compute::{Domain, Element, Reduction};
+use tessera_protocol::compute::{Block, Domain, Element, Reduction};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -15,6 +15,10 @@ Examples:
     --arg radius=4 --out out.exr
   tessera compute nbody.cu --domain 1024x2 --channels 4 --frames 1-100 --feed state \\
     --input state=start.npy --out 'step.####.npy'
+  tessera compute heat.cu --domain 512x512 --steps 1000 --feed u --input u=start.npy \
+    --frames 1-20 --out 'heat.####.npy'
+  tessera compute matmul.cu --domain 96x64 --block 16x16 --input A=a.npy --input B=b.npy \
+    --out c.npy
   tessera compute builtin:resize --domain 320x240 --channels 3 --input image=in.npy \\
     --arg filter=lanczos --out small.png --local
 
@@ -45,12 +49,19 @@ pub struct ComputeArgs {
     /// tessera_store, else f32]
     #[arg(long, value_name = "TYPE", help_heading = "Kernel")]
     pub element: Option<Element>,
-    /// Number of values that the kernel writes per index, 1 to 4
+    /// Number of values that the kernel writes per index, 1 to 64; pictures have 1, 3 or 4
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Kernel")]
     pub channels: u8,
     /// Reduce all values of a channel to one, which is also printed: sum, min, max
     #[arg(long, value_name = "HOW", help_heading = "Kernel")]
     pub reduce: Option<Reduction>,
+    /// Threads of a block: 512, 16x16 or 8x8x8 [default: as in the kernel's __launch_bounds__, else
+    /// 256]
+    #[arg(long, value_name = "X[xY[xZ]]", help_heading = "Kernel")]
+    pub block: Option<Block>,
+    /// Dynamic shared memory of a block, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 0, help_heading = "Kernel")]
+    pub shared: u32,
     /// Seed of the random numbers (tessera_random)
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Kernel")]
     pub seed: u64,
@@ -60,10 +71,14 @@ pub struct ComputeArgs {
     /// Input that is the result of the previous frame, from the second frame on
     #[arg(long, value_name = "NAME", help_heading = "Frames")]
     pub feed: Option<String>,
+    /// Launches per frame: each reads the result of the one before as the --feed input, on one
+    /// device, and the last one's result is the frame
+    #[arg(long, value_name = "K", default_value_t = 1, help_heading = "Frames")]
+    pub steps: u32,
     /// Indices per chunk, 0 to choose automatically
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Job")]
     pub chunk: u32,
-    /// Maximum time of a chunk on a device, in seconds
+    /// Maximum time of a chunk on a device, with all its steps, in seconds
     #[arg(long, value_name = "SECS", default_value_t = 60, help_heading = "Job")]
     pub time_limit: u32,
     /// Name of the job [default: the kernel's]

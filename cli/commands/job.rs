@@ -135,10 +135,18 @@ fn subject(kind: &JobKind, exposure: Option<String>) -> Vec<(&'static str, Strin
             let ComputeSpec { domain, channels, element, .. } = compute;
             let reduced = compute.reduction.map_or("", |reduction| reduction.name());
             let domain = format!("{domain}, {channels} × {element} {reduced}");
-            vec![
+            let mut fields = vec![
                 ("kernel", format!("{}, {files}, {total}", compute.program.name())),
                 ("domain", domain.trim_end().to_owned()),
-            ]
+            ];
+            if compute.steps > 1 {
+                fields.push(("steps", format!("{} in a frame", compute.steps)));
+            }
+            fields.extend(compute.block.map(|block| ("block", format!("{block} threads"))));
+            if compute.shared_bytes > 0 {
+                fields.push(("shared", format!("{} bytes in a block", compute.shared_bytes)));
+            }
+            fields
         }
     }
 }

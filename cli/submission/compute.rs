@@ -73,6 +73,9 @@ pub(crate) fn prepare(args: &ComputeArgs) -> Result<Prepared, CliError> {
         chunk: args.chunk,
         frames: args.frames.clone(),
         feed: args.feed.clone(),
+        steps: args.steps,
+        block: args.block,
+        shared_bytes: args.shared,
         seed: args.seed,
         time_limit_secs: args.time_limit,
     };

@@ -73,6 +73,22 @@ pub const DOMAIN_MAX: u64 = 1 << 40;
 /// Most bytes that a chunk writes. 16 MiB are a million indices of four floats, and far below
 /// [`RESULT_BYTES_MAX`].
 pub const CHUNK_BYTES_MAX: u64 = 16 << 20;
+/// Most bytes of a frame of several steps, which is one chunk: eight million values of 8 bytes. Less
+/// than [`RESULT_BYTES_MAX`] also where they do not compress.
+pub const STEPPED_BYTES_MAX: u64 = 64 << 20;
+/// Most steps of a frame: a million of the shortest, of some microseconds, are seconds.
+pub const STEPS_MAX: u32 = 1 << 20;
+/// Most values that a kernel writes at each index: twice the populations of the largest
+/// lattice in use (D3Q27).
+pub const CHANNELS_MAX: u8 = 64;
+/// Most threads of a block on any CUDA device, in all and along the first two axes.
+pub const BLOCK_THREADS_MAX: u32 = 1024;
+/// Most threads of a block along its third axis, on any CUDA device.
+pub const BLOCK_DEPTH_MAX: u32 = 64;
+/// Most blocks of a grid along its second and third axis, on any CUDA device.
+pub const GRID_EDGE_MAX: u64 = 65_535;
+/// Most shared memory of a block in bytes: compute capability 9.0 and 10.0 have the most.
+pub const SHARED_BYTES_MAX: u32 = 227 << 10;
 /// Largest kernel in bytes, as source or PTX: a thousand times the size of the examples.
 pub const PROGRAM_BYTES_MAX: u64 = 16 << 20;
 /// Most inputs of a compute job.

@@ -89,7 +89,7 @@ const IDLE: &str = "\
 .version 7.0
 .target sm_75
 .address_size 64
-.visible .entry compute(.param .align 8 .b8 chunk[48])
+.visible .entry compute(.param .align 8 .b8 chunk[56])
 { ret; }
 ";
 

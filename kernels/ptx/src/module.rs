@@ -124,6 +124,12 @@ pub struct Kernel {
     pub local_bytes: u32,
     /// Threads a block at most (`.maxntid`, `.reqntid`), 1024 where nothing is said.
     pub threads_max: u32,
+    /// Whether the text says how many threads a block has at most.
+    pub has_bounds: bool,
+    /// Threads of a block along each axis, where it must have just those (`.reqntid`).
+    pub block_required: Option<[u32; 3]>,
+    /// Whether the module has shared memory whose size a launch decides.
+    pub has_dynamic_shared: bool,
     pub(crate) function: u32,
 }
 

@@ -12,8 +12,10 @@
 //         tessera_store(chunk, at, 0, exposure * tessera_load<float>(image, at.index));
 //     }
 //
-// It is launched with at least `chunk.count` threads in one dimension, once for each chunk of the
-// domain.
+// It is launched with at least `chunk.count` threads, once for each chunk of the domain, and with
+// --steps once for each step. A block is a range of indices. With --block XxY or XxYxZ it is a
+// rectangle or a box of them: then a chunk is whole rows, or whole layers of a domain of three axes,
+// and the grid's axes are those of the domain.
 #pragma once
 
 // A contiguous range of the domain, and where its values go.
@@ -25,10 +27,12 @@ struct TesseraChunk {
     unsigned int depth;
     unsigned int channels;     // values at each index
     unsigned int frame;        // number of the frame
+    unsigned int step;         // number of the launch within the frame, from 0
+    unsigned int steps;        // launches of the frame (--steps)
     unsigned long long seed;   // --seed
     void* out;                 // count * channels values of the job's element type, all zero before
 };
-static_assert(sizeof(TesseraChunk) == 48, "the launcher passes 48 bytes");
+static_assert(sizeof(TesseraChunk) == 56, "the launcher passes 56 bytes");
 
 enum TesseraElement {
     TESSERA_F32 = 0,
@@ -61,8 +65,18 @@ struct TesseraIndex {
 
 static __device__ __forceinline__ TesseraIndex tessera_index(const TesseraChunk& chunk) {
     TesseraIndex at;
-    at.local = blockIdx.x * blockDim.x + threadIdx.x;
-    at.valid = at.local < chunk.count;
+    const unsigned int x = blockIdx.x * blockDim.x + threadIdx.x;
+    if (blockDim.y == 1 && blockDim.z == 1) {
+        at.local = x;
+        at.valid = x < chunk.count;
+    } else {
+        const unsigned int y = blockIdx.y * blockDim.y + threadIdx.y;
+        const unsigned int z = blockIdx.z * blockDim.z + threadIdx.z;
+        // Rows of a layer: those of the chunk where the domain is one layer.
+        const unsigned int rows = chunk.depth == 1 ? chunk.count / chunk.width : chunk.height;
+        at.local = (z * rows + y) * chunk.width + x;
+        at.valid = x < chunk.width && y < rows && at.local < chunk.count;
+    }
     at.index = chunk.first + at.local;
     const unsigned long long row = at.index / chunk.width;
     at.x = (unsigned int)(at.index - row * chunk.width);

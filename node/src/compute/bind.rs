@@ -3,8 +3,11 @@
 
 use std::collections::BTreeSet;
 use tessera_kernels::compute::{ArrayParams, BLOCK_THREADS, ChunkParams, ENTRY, builtin};
-use tessera_protocol::compute::{Argument, ComputeSpec, Element, Number, Program};
+use tessera_protocol::compute::{Argument, Block, ComputeSpec, Element, Number, Program};
 use tessera_ptx::{Kernel, Module, ParseError, Type, TypeKind, Variable};
+
+/// Most shared memory that a kernel can declare with a size, on any device.
+const STATIC_SHARED_BYTES_MAX: u32 = 48 << 10;
 
 /// Why a kernel cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +50,9 @@ pub enum BindError {
         /// Element type of the job.
         element: Element,
     },
+    /// The kernel cannot be launched with such blocks, or without shared memory.
+    #[error("{0}")]
+    Launch(String),
     /// The built-in kernel does not accept the value.
     #[error("{0}")]
     Builtin(String),
@@ -57,8 +63,10 @@ pub enum BindError {
 pub struct Bound {
     /// The entry to launch.
     pub entry: String,
-    /// Number of threads of a block.
-    pub block: u32,
+    /// Threads of a block.
+    pub block: Block,
+    /// Dynamic shared memory of a block in bytes.
+    pub shared_bytes: u32,
     /// Variables and their bytes. Arrays are bound by the names of the inputs.
     pub values: Vec<(String, Vec<u8>)>,
 }
@@ -79,7 +87,8 @@ pub fn bind(ptx: &str, spec: &ComputeSpec) -> Result<Bound, BindError> {
         Program::Ptx(_) | Program::Cuda(_) => ENTRY,
     };
     let kernel = check_entry(&module, entry)?;
-    let block = BLOCK_THREADS.min(kernel.threads_max.max(1));
+    let block = block_of(kernel, spec)?;
+    check_shared(&module, kernel, spec)?;
     for input in &spec.inputs {
         let variable = find(&module, &input.name)?;
         if !is_array(variable) {
@@ -103,7 +112,7 @@ pub fn bind(ptx: &str, spec: &ComputeSpec) -> Result<Bound, BindError> {
             values.push((argument.name.clone(), bytes_of(variable, argument)?));
         }
     }
-    Ok(Bound { entry: entry.to_owned(), block, values })
+    Ok(Bound { entry: entry.to_owned(), block, shared_bytes: spec.shared_bytes, values })
 }
 
 /// Mark in the PTX that `tessera_store` leaves for its type (`tessera.cuh`).
@@ -131,6 +140,53 @@ fn check_entry<'m>(module: &'m Module, entry: &str) -> Result<&'m Kernel, BindEr
             "it takes {count} parameters of {bytes} bytes; include \"tessera.cuh\""
         ))),
     }
+}
+
+/// Returns the threads of a block: as the job says, else as many as the kernel's bounds say, else
+/// [`BLOCK_THREADS`].
+fn block_of(kernel: &Kernel, spec: &ComputeSpec) -> Result<Block, BindError> {
+    let most = kernel.threads_max.max(1);
+    if let Some([x, y, z]) = kernel.block_required {
+        let required = Block { x, y, z };
+        return match spec.block {
+            None if required.is_line() => Ok(required),
+            Some(block) if block == required => Ok(required),
+            _ => Err(BindError::Launch(format!(
+                "the kernel takes blocks of {required} threads and no others (.reqntid): give \
+                    --block {required}"
+            ))),
+        };
+    }
+    match spec.block {
+        Some(block) if block.threads() > most => Err(BindError::Launch(format!(
+            "--block {block} has {} threads, more than the {most} that the kernel's \
+                __launch_bounds__ allow",
+            block.threads()
+        ))),
+        Some(block) => Ok(block),
+        None if kernel.has_bounds => Ok(Block::line(most)),
+        None => Ok(Block::line(BLOCK_THREADS)),
+    }
+}
+
+fn check_shared(module: &Module, kernel: &Kernel, spec: &ComputeSpec) -> Result<(), BindError> {
+    if kernel.has_dynamic_shared && spec.shared_bytes == 0 {
+        return Err(BindError::Launch(
+            "the kernel has dynamic shared memory (extern __shared__): give its size with \
+                --shared BYTES"
+                .to_owned(),
+        ));
+    }
+    // The text does not say which of several kernels uses what is declared.
+    if module.kernels().len() == 1 && kernel.shared_bytes > STATIC_SHARED_BYTES_MAX {
+        return Err(BindError::Launch(format!(
+            "the kernel declares {} bytes of __shared__ memory, more than the \
+                {STATIC_SHARED_BYTES_MAX} that a compiler allows; declare it extern __shared__, \
+                and give its size with --shared BYTES",
+            kernel.shared_bytes
+        )));
+    }
+    Ok(())
 }
 
 fn find<'m>(module: &'m Module, name: &str) -> Result<&'m Variable, BindError> {

@@ -14,7 +14,7 @@ const PTX: &str = "\
 .const .align 8 .f64 scale;
 .const .align 4 .u32 count;
 .const .align 4 .b8 weights[12];
-.visible .entry compute(.param .align 8 .b8 chunk[48])
+.visible .entry compute(.param .align 8 .b8 chunk[56])
 .maxntid 128, 1, 1
 { ret; }
 ";
@@ -54,7 +54,7 @@ fn values_get_the_type_of_their_variable() {
         ("weights", Some(Element::F32), &three),
     ]);
     let bound = bind(PTX, &all).unwrap();
-    assert_eq!((bound.entry.as_str(), bound.block), ("compute", 128));
+    assert_eq!((bound.entry.as_str(), bound.block), ("compute", Block::line(128)));
     let bytes: Vec<&[u8]> = bound.values.iter().map(|(_, bytes)| bytes.as_slice()).collect();
     assert_eq!(bytes[0], [0xff; 4]);
     assert_eq!(bytes[1], 3f32.to_le_bytes());
@@ -116,7 +116,7 @@ fn a_kernel_that_stores_another_type_is_refused() {
 fn a_kernel_of_another_form_is_refused() {
     let entry = |ptx: &str| bind(ptx, &spec(&[])).unwrap_err().to_string();
     assert!(entry(&PTX.replace("entry compute", "entry main")).contains("it has main"));
-    assert!(entry(&PTX.replace("chunk[48]", "chunk[40]")).contains("40 bytes"));
+    assert!(entry(&PTX.replace("chunk[56]", "chunk[40]")).contains("40 bytes"));
     assert!(bind("not PTX", &spec(&[])).is_err());
 }
 
@@ -131,4 +131,37 @@ fn a_builtin_kernel_takes_its_named_arguments() {
     assert!(unknown.contains("image, filter"), "{unknown}");
     spec.program = Program::Builtin("nothing".into());
     assert!(bind(tessera_kernels::compute::ptx(), &spec).is_err());
+}
+
+#[test]
+fn blocks_are_what_job_and_kernel_say() {
+    let block = |ptx: &str, block: Option<&str>| {
+        let block = block.map(|text| text.parse().unwrap());
+        let bound = bind(ptx, &ComputeSpec { block, ..spec(&[]) });
+        bound.map(|bound| bound.block.to_string()).map_err(|error| error.to_string())
+    };
+    let with = |bounds: &str| PTX.replace(".maxntid 128, 1, 1", bounds);
+    assert_eq!(block(&with(""), None).unwrap(), "256");
+    assert_eq!(block(&with(".maxntid 1024"), None).unwrap(), "1024");
+    assert_eq!(block(&with(".reqntid 64"), None).unwrap(), "64");
+    assert_eq!(block(&with(""), Some("32x32")).unwrap(), "32x32");
+    assert_eq!(block(PTX, Some("8x16")).unwrap(), "8x16");
+    let told = block(PTX, Some("16x16")).unwrap_err();
+    assert!(told.contains("256 threads, more than the 128"), "{told}");
+    let told = block(&with(".reqntid 8, 8"), None).unwrap_err();
+    assert!(told.contains("give --block 8x8"), "{told}");
+    assert_eq!(block(&with(".reqntid 8, 8"), Some("8x8")).unwrap(), "8x8");
+}
+
+#[test]
+fn shared_memory_is_asked_for_before_a_launch() {
+    let with = |declared: &str| PTX.replace(".visible", &format!("{declared}\n.visible"));
+    let dynamic = with(".extern .shared .align 16 .b8 s[];");
+    let told = bind(&dynamic, &spec(&[])).unwrap_err().to_string();
+    assert!(told.contains("--shared BYTES"), "{told}");
+    let given = bind(&dynamic, &ComputeSpec { shared_bytes: 4096, ..spec(&[]) }).unwrap();
+    assert_eq!(given.shared_bytes, 4096);
+    assert!(bind(&with(".shared .align 4 .b8 s[49152];"), &spec(&[])).is_ok());
+    let told = bind(&with(".shared .align 4 .b8 s[65536];"), &spec(&[])).unwrap_err().to_string();
+    assert!(told.contains("declares 65536 bytes") && told.contains("49152"), "{told}");
 }

@@ -69,7 +69,8 @@ pub struct PreparedCompute {
 }
 
 impl PreparedCompute {
-    /// Returns the parameters of a launch over a chunk. The caller sets the address of the values.
+    /// Returns the parameters of a launch over a chunk. The caller sets the address of the values
+    /// and, in a frame of several, the step.
     pub fn chunk(&self, first: u64, count: u32) -> ChunkParams {
         let domain = &self.spec.domain;
         ChunkParams {
@@ -80,6 +81,8 @@ impl PreparedCompute {
             depth: domain.depth,
             channels: self.spec.channels.into(),
             frame: self.frame.0,
+            step: 0,
+            steps: self.spec.steps,
             seed: self.spec.seed,
             out: 0,
         }

@@ -5,7 +5,7 @@
 //! (little endian), then the compressed bytes.
 
 use crate::VersionError;
-use crate::limits::{CHUNK_BYTES_MAX, RESULT_BYTES_MAX};
+use crate::limits::{RESULT_BYTES_MAX, STEPPED_BYTES_MAX};
 
 const MAGIC: [u8; 4] = *b"TCHK";
 const VERSION: u8 = 1;
@@ -86,7 +86,7 @@ impl ChunkValues {
         let (width, count, length) = (header[5], word(8), word(12));
         let whole = usize::from(width.max(1));
         if !(1..=8).contains(&width)
-            || u64::from(length) > CHUNK_BYTES_MAX
+            || u64::from(length) > STEPPED_BYTES_MAX
             || !(length as usize).is_multiple_of(whole)
         {
             return Err(ChunkError::Header(format!(

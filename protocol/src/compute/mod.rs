@@ -3,19 +3,22 @@
 //!
 //! The domain has `width × height × depth` indices; index = (z · height + y) · width + x. A chunk
 //! is a contiguous range of indices and the unit of a compute job. Its result is `count × channels`
-//! values. In a job with a reduction it is one partial result for each channel.
+//! values. In a job with a reduction it is one partial result for each channel. A frame of several
+//! steps is one chunk, over which the kernel runs once for each step.
 
 mod array;
 mod chunk;
 mod exact_sum;
 pub mod npy;
 mod reduce;
+mod shape;
 mod spec;
 
 pub use array::{Domain, Element};
 pub use chunk::{ChunkError, ChunkShape, ChunkValues};
 pub use exact_sum::ExactSum;
 pub use reduce::{Partial, PartialError, Reduction};
+pub use shape::Block;
 pub use spec::{
     Argument, ArgumentValue, ComputeFormat, ComputeSpec, InputArray, Number, Program, is_identifier,
 };

@@ -1,6 +1,7 @@
 //! The request for a compute job, and the checks of its values.
 
-use super::{ChunkShape, Domain, Element, Reduction, npy};
+use super::shape::{check_launch, check_steps};
+use super::{Block, ChunkShape, Domain, Element, Reduction, npy};
 use crate::frames::FrameSet;
 use crate::ids::{BlobHash, FrameNumber};
 use crate::job::asset::{AssetFile, is_confined_path};
@@ -118,7 +119,7 @@ pub struct ComputeSpec {
     pub arguments: Vec<Argument>,
     /// Indices that the kernel runs over.
     pub domain: Domain,
-    /// Number of values that the kernel writes at each index, 1 to 4.
+    /// Number of values that the kernel writes at each index, 1 to [`CHANNELS_MAX`].
     pub channels: u8,
     /// Type of these values.
     pub element: Element,
@@ -132,9 +133,17 @@ pub struct ComputeSpec {
     pub frames: FrameSet,
     /// Name of the input that, from the second frame on, is the result of the previous frame.
     pub feed: Option<String>,
+    /// Launches of a frame, 1 to [`STEPS_MAX`]. From the second on, the fed input is the result of
+    /// the launch before; the last one's result is the frame's.
+    pub steps: u32,
+    /// Threads of a block; None leaves it to the kernel.
+    pub block: Option<Block>,
+    /// Dynamic shared memory of a block in bytes, at most [`SHARED_BYTES_MAX`].
+    pub shared_bytes: u32,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Longest time that a chunk can take on a device in seconds, 1 to [`COMPUTE_SECS_MAX`].
+    /// Longest time that a chunk, with all its steps, can take on a device in seconds, 1 to
+    /// [`COMPUTE_SECS_MAX`].
     pub time_limit_secs: u32,
 }
 
@@ -164,6 +173,9 @@ impl ComputeSpec {
             chunk: 0,
             frames: FrameSet::one(FrameNumber(1)),
             feed: None,
+            steps: 1,
+            block: None,
+            shared_bytes: 0,
             seed: 0,
             time_limit_secs: TIME_LIMIT_SECS,
         }
@@ -214,10 +226,14 @@ impl ComputeSpec {
     }
 
     /// Returns about how much device memory a chunk needs, in bytes: the inputs, and the values
-    /// that it writes.
+    /// that it writes. Steps write two buffers in turn.
     pub fn device_bytes(&self) -> u64 {
         let inputs: u64 = self.inputs.iter().fold(0, |sum, input| sum.saturating_add(input.length));
-        inputs.saturating_add(CHUNK_BYTES_MAX)
+        let values = match self.steps {
+            0 | 1 => CHUNK_BYTES_MAX,
+            _ => self.domain.len().saturating_mul(self.index_bytes()).saturating_mul(2),
+        };
+        inputs.saturating_add(values)
     }
 
     /// Returns the hash of everything that a prepared job depends on: its program and inputs.
@@ -243,6 +259,8 @@ pub fn is_identifier(name: &str) -> bool {
 pub(crate) fn check(spec: &ComputeSpec) -> Result<(), SpecError> {
     check_program(&spec.program)?;
     check_domain(spec)?;
+    check_steps(spec)?;
+    check_launch(spec)?;
     check_inputs(spec)?;
     check_arguments(spec)?;
     check_frames(spec)?;
@@ -275,17 +293,19 @@ fn check_domain(spec: &ComputeSpec) -> Result<(), SpecError> {
     if domain.is_empty() || indices > DOMAIN_MAX {
         return wrong("domain", format!("{domain} has {indices} indices, not 1 to {DOMAIN_MAX}"));
     }
-    if !(1..=4).contains(&spec.channels) {
-        return wrong("channels", format!("{} is not in 1 to 4", spec.channels));
+    if !(1..=CHANNELS_MAX).contains(&spec.channels) {
+        let text = format!("{} is not in 1 to {CHANNELS_MAX}", spec.channels);
+        return wrong("channels", text);
     }
     let bytes = indices.saturating_mul(spec.index_bytes());
     if spec.reduction.is_none() && bytes > BLOB_BYTES_MAX {
         return wrong("domain", format!("{bytes} bytes of results are more than {BLOB_BYTES_MAX}"));
     }
     let chunk_bytes = u64::from(spec.chunk).saturating_mul(spec.index_bytes());
-    if chunk_bytes > CHUNK_BYTES_MAX {
+    let chunk_bytes_max = spec.chunk_bytes_max();
+    if chunk_bytes > chunk_bytes_max {
         let text = format!(
-            "{} indices write {chunk_bytes} bytes, more than {CHUNK_BYTES_MAX}",
+            "{} indices write {chunk_bytes} bytes, more than {chunk_bytes_max}",
             spec.chunk
         );
         return wrong("chunk", text);
@@ -408,7 +428,11 @@ fn check_formats(spec: &ComputeSpec) -> Result<(), SpecError> {
     let Domain { width, height, depth } = spec.domain;
     let edges = [width, height].iter().all(|edge| *edge <= FRAME_EDGE_MAX);
     let good = depth == 1 && edges && u64::from(width) * u64::from(height) <= FRAME_PIXELS_MAX;
-    if !good || spec.reduction.is_some() || spec.element != Element::F32 || spec.channels == 2 {
+    if !good
+        || spec.reduction.is_some()
+        || spec.element != Element::F32
+        || !matches!(spec.channels, 1 | 3 | 4)
+    {
         let what = "two axes of f32 with 1, 3 or 4 channels, not reduced, within a frame's size";
         return wrong("out", format!("{name} takes {what}; npy takes everything"));
     }

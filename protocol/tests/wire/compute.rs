@@ -1,7 +1,7 @@
 //! Compute specs with wrong values, whose errors name the field; and results with a wrong length.
 
 use crate::samples::hash;
-use crate::spec_samples::{compute, compute_job};
+use crate::spec_samples::{compute, compute_job, compute_steps};
 use tessera_protocol::compute::*;
 use tessera_protocol::job::{AssetFile, JobSpec, SpecError};
 use tessera_protocol::limits::*;
@@ -23,6 +23,7 @@ fn named(spoil: impl FnOnce(&mut ComputeSpec)) -> String {
 #[test]
 fn a_good_spec_is_taken_unchanged() {
     assert_eq!(check(compute_job(compute())), Ok(compute_job(compute())));
+    assert_eq!(check(compute_job(compute_steps())), Ok(compute_job(compute_steps())));
 }
 
 #[test]
@@ -52,7 +53,7 @@ fn domains_chunks_and_results_have_bounds() {
     let large = Domain { width: 1 << 20, height: 1 << 12, depth: 1 };
     assert_eq!(named(|spec| spec.domain = large), "domain");
     assert_eq!(named(|spec| spec.channels = 0), "channels");
-    assert_eq!(named(|spec| spec.channels = 5), "channels");
+    assert_eq!(named(|spec| spec.channels = CHANNELS_MAX + 1), "channels");
     assert_eq!(named(|spec| spec.chunk = u32::MAX), "chunk");
     assert_eq!(named(|spec| spec.time_limit_secs = 0), "time-limit");
     assert_eq!(named(|spec| spec.time_limit_secs = COMPUTE_SECS_MAX + 1), "time-limit");
@@ -123,6 +124,7 @@ fn pictures_are_flat_floats() {
     assert_eq!(flat(|spec| spec.formats = vec![]), "out");
     assert_eq!(flat(|spec| spec.formats = vec![ComputeFormat::Png, ComputeFormat::Npy]), "out");
     assert_eq!(flat(|spec| spec.channels = 2), "out");
+    assert_eq!(flat(|spec| spec.channels = 9), "out");
     assert_eq!(flat(|spec| spec.element = Element::F64), "out");
     assert_eq!(flat(|spec| spec.domain.depth = 2), "out");
     assert_eq!(flat(|spec| spec.reduction = Some(Reduction::Sum)), "out");
@@ -144,4 +146,51 @@ fn sizes_of_chunks_follow_from_the_spec() {
     assert_eq!((least.result_element(), least.result_shape()), (Element::F32, vec![]));
     assert_ne!(kept.data_hash(), ComputeSpec { inputs: vec![], ..compute() }.data_hash());
     assert_eq!(kept.data_hash(), ComputeSpec { chunk: 1, seed: 2, ..compute() }.data_hash());
+}
+
+#[test]
+fn steps_feed_one_chunk() {
+    let stepped = |spoil: fn(&mut ComputeSpec)| {
+        named(|spec| {
+            *spec = compute_steps();
+            spoil(spec);
+        })
+    };
+    assert_eq!(stepped(|spec| spec.steps = 0), "steps");
+    assert_eq!(stepped(|spec| spec.steps = STEPS_MAX + 1), "steps");
+    assert_eq!(stepped(|spec| spec.feed = None), "steps");
+    assert_eq!(stepped(|spec| spec.chunk = 640 * 240), "chunk");
+    let large = |spec: &mut ComputeSpec| {
+        spec.domain = Domain { width: 4096, height: 1366, depth: 1 };
+    };
+    assert_eq!(stepped(large), "domain");
+    let whole = ComputeSpec { chunk: 640 * 480, ..compute_steps() };
+    assert_eq!(check(compute_job(whole.clone())), Ok(compute_job(whole)));
+}
+
+#[test]
+fn blocks_and_shared_memory_are_what_devices_have() {
+    let block = |x, y, z| move |spec: &mut ComputeSpec| spec.block = Some(Block { x, y, z });
+    for (x, y, z) in [(0, 1, 1), (1, 0, 1), (1025, 1, 1), (64, 32, 1), (1, 1, 65), (u32::MAX, 9, 9)]
+    {
+        assert_eq!(named(block(x, y, z)), "block", "{x} {y} {z}");
+    }
+    // Chunks are whole rows of blocks.
+    let uneven = |spec: &mut ComputeSpec| {
+        (spec.chunk, spec.block) = (640 * 15, Some(Block { x: 16, y: 16, z: 1 }));
+    };
+    assert_eq!(named(uneven), "chunk");
+    let builtin = |spec: &mut ComputeSpec| {
+        spec.program = Program::Builtin("merge".into());
+        spec.block = Some(Block::line(64));
+    };
+    assert_eq!(named(builtin), "block");
+    assert_eq!(named(|spec| spec.shared_bytes = SHARED_BYTES_MAX + 1), "shared");
+    // A layer of blocks of this domain is more than a chunk has.
+    let deep = |spec: &mut ComputeSpec| {
+        (spec.feed, spec.formats) = (None, vec![ComputeFormat::Npy]);
+        spec.domain = Domain { width: 1024, height: 512, depth: 64 };
+        (spec.chunk, spec.block) = (0, Some(Block { x: 8, y: 8, z: 8 }));
+    };
+    assert_eq!(named(deep), "block");
 }

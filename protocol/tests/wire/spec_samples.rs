@@ -62,7 +62,7 @@ pub(crate) fn job(render: RenderSpec) -> JobSpec {
     JobSpec { device_bytes: 1 << 33, ..JobSpec::new("cornell", JobKind::Render(render)) }
 }
 
-/// Returns a compute spec that is right and sets every field.
+/// Returns a compute spec that is right, with most fields away from their default.
 pub(crate) fn compute() -> ComputeSpec {
     let input = |name: &str, shape: Vec<u64>| InputArray {
         name: name.into(),
@@ -90,6 +90,9 @@ pub(crate) fn compute() -> ComputeSpec {
         chunk: 4096,
         frames: "1-10x3".parse().unwrap(),
         feed: Some("image".into()),
+        steps: 1,
+        block: None,
+        shared_bytes: 0,
         seed: 7,
         time_limit_secs: 60,
     }
@@ -119,7 +122,19 @@ pub(crate) fn compute_others() -> Vec<ComputeSpec> {
     others.extend(
         [Element::I64, Element::U64].map(|element| compute_otherwise(Reduction::Sum, element)),
     );
+    others.push(compute_steps());
     others
+}
+
+/// Returns a compute spec of several steps, with a shape of its launches.
+pub(crate) fn compute_steps() -> ComputeSpec {
+    ComputeSpec {
+        chunk: 0,
+        steps: 100,
+        block: Some(Block { x: 16, y: 8, z: 2 }),
+        shared_bytes: 4096,
+        ..compute()
+    }
 }
 
 pub(crate) fn compute_job(compute: ComputeSpec) -> JobSpec {

@@ -50,6 +50,8 @@ pub struct Device {
     pub context_bytes: u64,
     /// Streaming multiprocessors.
     pub multiprocessors: i32,
+    /// Registers of a thread that a kernel takes, where the bounds of its blocks leave as many.
+    pub registers: i32,
     /// A pause after each launch, per instruction that the interpreter executed: makes a device
     /// slow.
     pub pause_nanos_per_step: f64,
@@ -91,6 +93,7 @@ impl Default for Device {
             memory: 1 << 30,
             context_bytes: 4 << 20,
             multiprocessors: 4,
+            registers: 64,
             pause_nanos_per_step: 0.0,
             nanos_per_step: 0.0,
             stretch: 1.0,

@@ -16,6 +16,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tessera_kernels::compute::ptx;
 use tessera_protocol::ComputeSpec;
+use tessera_protocol::compute::Block;
 
 /// Time between two checks for a cancel.
 const TICK: Duration = Duration::from_millis(20);
@@ -95,8 +96,8 @@ struct Lane {
 struct Worker {
     child: Child,
     heard: Receiver<Heard>,
-    /// The loaded job, and the number of threads of a block.
-    loaded: Option<(u64, u32)>,
+    /// The loaded job, and the threads of a block.
+    loaded: Option<(u64, Block)>,
 }
 
 impl Lane {
@@ -183,12 +184,14 @@ impl Lane {
         let block = match worker.loaded {
             Some((id, block)) if id == job.id => block,
             _ => {
-                self.shared.compute_holds(job.input_bytes().saturating_add(bytes));
+                let buffers = if job.spec.steps > 1 { 2 } else { 1 };
+                self.shared.compute_holds(job.input_bytes().saturating_add(bytes * buffers));
                 worker.load(job, cancel)?
             }
         };
         let params = job.chunk(first, count).to_bytes().to_vec();
-        worker.child.order(Order::Chunk { params, count, block, bytes });
+        let (grid, feed) = (job.spec.grid(block, count), job.spec.feed.clone());
+        worker.child.order(Order::Chunk { params, grid, feed, bytes });
         let kernel = job.spec.program.name().to_owned();
         match worker.wait(PREPARE, cancel)? {
             (Report::Begun, _) => {}
@@ -306,12 +309,12 @@ impl Worker {
         }
     }
 
-    /// Loads a job's program and inputs on the device. Returns the number of threads of a block.
+    /// Loads a job's program and inputs on the device. Returns the threads of a block.
     fn load(
         &mut self,
         job: &Arc<PreparedCompute>,
         cancel: &CancelToken,
-    ) -> Result<u32, DeviceError> {
+    ) -> Result<Block, DeviceError> {
         self.loaded = None;
         let name = job.spec.program.name();
         let ptx: Arc<str> = match &job.source {
@@ -330,7 +333,9 @@ impl Worker {
         let bound = bound.map_err(|error| {
             DeviceError::Program(format!("kernel `{name}`: {}", crate::scene::chain(&error)))
         })?;
-        self.child.order_with(Order::Program { entry: bound.entry }, ptx.as_bytes().to_vec());
+        let (Block { x, y, z }, shared_bytes) = (bound.block, bound.shared_bytes);
+        let order = Order::Program { entry: bound.entry, block: [x, y, z], shared_bytes };
+        self.child.order_with(order, ptx.as_bytes().to_vec());
         match self.wait(PREPARE, cancel)? {
             (Report::Loaded, _) => {}
             (report, _) => return Err(refused(name, report)),
@@ -345,9 +350,13 @@ impl Worker {
 }
 
 fn overtime(kernel: &str, spec: &ComputeSpec) -> DeviceError {
+    let (work, less) = match spec.steps {
+        0 | 1 => (String::new(), "shorten its chunks (--chunk)".to_owned()),
+        steps => (format!(" its {steps} steps"), "give a frame fewer (--steps)".to_owned()),
+    };
     DeviceError::Kernel(format!(
-        "kernel `{kernel}` did not end within {} s and was stopped; shorten its chunks (--chunk) \
-            or allow more (--time-limit)",
+        "kernel `{kernel}` did not end{work} within {} s and was stopped; {less} or allow more \
+            (--time-limit)",
         spec.time_limit_secs
     ))
 }

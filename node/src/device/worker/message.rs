@@ -48,9 +48,10 @@ pub(crate) enum Order {
     Compute { ordinal: u32, uuid: String },
     /// Compile CUDA C++ (the payload). Answered by [`Report::Compiled`] or [`Report::Unusable`].
     Compile { name: String },
-    /// Load PTX (the payload) and find its entry. Answered by [`Report::Loaded`] or
+    /// Load PTX (the payload), find its entry, and check that the device can run it in blocks of
+    /// these threads with this dynamic shared memory. Answered by [`Report::Loaded`] or
     /// [`Report::Unusable`]. The former program is unloaded.
-    Program { entry: String },
+    Program { entry: String, block: [u32; 3], shared_bytes: u32 },
     /// Write the payload into a variable of the program. An error is reported in place of the next
     /// chunk's values.
     Variable { name: String },
@@ -62,9 +63,10 @@ pub(crate) enum Order {
     /// Free the scenes and workspaces that no unit uses, because another process needs the memory.
     /// Answered by [`Report::GaveUp`].
     GiveUp,
-    /// Run the program over a chunk, with this number of threads in a block. Answered by
+    /// Run the program over a chunk with a grid of its blocks, as many times as `params` has steps;
+    /// from the second time on, the array `feed` is what the time before has written. Answered by
     /// [`Report::Begun`], then [`Report::Values`].
-    Chunk { params: Vec<u8>, count: u32, block: u32, bytes: u64 },
+    Chunk { params: Vec<u8>, grid: [u32; 3], feed: Option<String>, bytes: u64 },
     /// Try what the sandbox forbids, and report the results.
     TryForbidden { port: u16, file: PathBuf },
 }

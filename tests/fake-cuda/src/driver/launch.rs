@@ -2,7 +2,7 @@
 //! faults that are planned.
 
 use super::context::Context;
-use super::image::{Function, REGISTERS};
+use super::image::Function;
 use super::{complain, driver, locked};
 use crate::config::{FaultKind, Occasion};
 use crate::fault;
@@ -39,10 +39,7 @@ impl Launch {
         if !is_grid || self.block[2] > 64 || i64::from(self.shared_bytes) > i64::from(shared_max) {
             return Err(Status::INVALID_VALUE);
         }
-        let registers = i64::from(threads) * i64::from(REGISTERS);
-        if threads > self.function.kernel.threads_max
-            || registers > i64::from(REGISTERS_PER_MULTIPROCESSOR)
-        {
+        if threads.cast_signed() > self.function.threads_max() {
             return Err(Status::LAUNCH_OUT_OF_RESOURCES);
         }
         Ok(())

@@ -2,8 +2,10 @@
 //! after another. A separate process serves them, so that a user's kernel that fails affects only
 //! this process.
 
-use super::driver::{Call, Context, Event, Memory, Pinned, Stream, call, is_out_of_memory, memory};
-use super::{guard, module};
+use super::driver::{
+    Call, Context, Event, Memory, Pinned, Shape, Stream, call, is_out_of_memory, memory,
+};
+use super::{guard, module, shape};
 use crate::device::reading::same_uuid;
 use crate::device::worker::Outlet;
 use crate::device::worker::message::{Opened, Order, Refusal, Report, UnitError};
@@ -20,7 +22,21 @@ use tessera_nvrtc::Nvrtc;
 struct Loaded {
     module: sys::CUmodule,
     function: sys::CUfunction,
+    block: [u32; 3],
+    shared_bytes: u32,
 }
+
+/// Two buffers that the steps of a frame write in turn, and where they find the one before.
+struct Turns {
+    /// Address of the fed variable's field `data`.
+    variable: u64,
+    /// Addresses as the variable has them, in device memory: of the chunk's values, of the other
+    /// buffer, and of the input.
+    words: Memory,
+}
+
+const _: () = assert!(std::mem::offset_of!(ArrayParams, data) == 0);
+const WORD: usize = size_of::<u64>();
 
 /// An open device with its program and inputs.
 pub(in crate::device::worker) struct Serving {
@@ -29,8 +45,13 @@ pub(in crate::device::worker) struct Serving {
     start: Event,
     done: Event,
     program: Option<Loaded>,
-    arrays: Vec<Memory>,
+    /// Inputs by their variables.
+    arrays: Vec<(String, Memory)>,
     out: Option<Memory>,
+    /// The buffer that every second step of a frame writes.
+    other: Option<Memory>,
+    /// Bytes of a block's shared memory: the default and the most.
+    shared_bytes_max: (u32, u32),
     results: Option<Pinned>,
     /// Why chunks cannot be run. It is reported in place of their values.
     problem: Option<UnitError>,
@@ -60,7 +81,8 @@ pub(in crate::device::worker) fn open(
             return Err(Refusal::Capability { name: device.name, found: device.capability });
         }
         let context = Context::open(ordinal).map_err(Refusal::Driver)?;
-        let serving = Serving::new(context).map_err(Refusal::Driver)?;
+        let shared = super::driver::shared_bytes_max(ordinal).map_err(Refusal::Driver)?;
+        let serving = Serving::new(context, shared).map_err(Refusal::Driver)?;
         let (free_bytes, _) = memory().map_err(Refusal::Driver)?;
         let start = begun.elapsed();
         Ok((serving, Opened { device, driver_version, free_bytes, start, compile: Duration::ZERO }))
@@ -68,7 +90,7 @@ pub(in crate::device::worker) fn open(
 }
 
 impl Serving {
-    fn new(context: Context) -> Call<Self> {
+    fn new(context: Context, shared_bytes_max: (u32, u32)) -> Call<Self> {
         Ok(Self {
             _context: context,
             stream: Stream::new()?,
@@ -77,6 +99,8 @@ impl Serving {
             program: None,
             arrays: Vec::new(),
             out: None,
+            other: None,
+            shared_bytes_max,
             results: None,
             problem: None,
         })
@@ -99,18 +123,22 @@ impl Serving {
                     Err(error) => outlet.send(&Report::NoCompiler(error.to_string()), &[]),
                 }
             }
-            Order::Program { entry } => match self.load(&entry, payload)? {
-                Ok(()) => outlet.send(&Report::Loaded, &[]),
-                Err(problem) => outlet.send(&Report::Unusable(UnitError::Refused(problem)), &[]),
-            },
+            Order::Program { entry, block, shared_bytes } => {
+                match self.load(&entry, payload, (block, shared_bytes))? {
+                    Ok(()) => outlet.send(&Report::Loaded, &[]),
+                    Err(problem) => {
+                        outlet.send(&Report::Unusable(UnitError::Refused(problem)), &[])
+                    }
+                }
+            }
             Order::Variable { name } => self.set(&name, &payload)?,
             Order::Array { name, element, shape, bytes } => {
                 self.array(&name, (element, &shape), bytes)?
             }
             Order::ArrayBytes { offset } => self.fill(offset, &payload)?,
-            Order::Chunk { params, count, block, bytes } => {
+            Order::Chunk { params, grid, feed, bytes } => {
                 match self.problem.clone().map_or_else(
-                    || self.run(&params, (count, block), bytes, outlet),
+                    || self.run(&params, (grid, feed.as_deref()), bytes, outlet),
                     |p| Ok(Err(p)),
                 )? {
                     Ok(()) => {}
@@ -123,7 +151,12 @@ impl Serving {
         Ok(())
     }
 
-    fn load(&mut self, entry: &str, text: Vec<u8>) -> Call<Result<(), String>> {
+    fn load(
+        &mut self,
+        entry: &str,
+        text: Vec<u8>,
+        (block, shared_bytes): ([u32; 3], u32),
+    ) -> Call<Result<(), String>> {
         self.problem = None;
         self.arrays.clear();
         if let Some(old) = self.program.take() {
@@ -143,8 +176,8 @@ impl Serving {
         // SAFETY: the module is loaded.
         let function =
             call("cuModuleGetFunction", unsafe { result::module::get_function(module, name) })?;
-        self.program = Some(Loaded { module, function });
-        Ok(Ok(()))
+        self.program = Some(Loaded { module, function, block, shared_bytes });
+        shape::prepare(function, (block, shared_bytes), self.shared_bytes_max)
     }
 
     /// Writes a variable of the program.
@@ -170,7 +203,7 @@ impl Serving {
     fn array(&mut self, name: &str, (element, shape): (u32, &[u64]), bytes: u64) -> Call<()> {
         // Frames of another job may have left less memory than there is now.
         let allocated = match Memory::allocate(bytes.max(1)) {
-            Err(error) if is_out_of_memory(&error) && self.out.take().is_some() => {
+            Err(error) if is_out_of_memory(&error) && self.give_up_values() => {
                 Memory::allocate(bytes.max(1))
             }
             other => other,
@@ -178,7 +211,7 @@ impl Serving {
         match allocated {
             Ok(memory) => {
                 let params = ArrayParams::new(memory.address, element, shape);
-                self.arrays.push(memory);
+                self.arrays.push((name.to_owned(), memory));
                 self.set(name, &params.to_bytes())
             }
             Err(error) if is_out_of_memory(&error) => self.short_of(bytes),
@@ -186,16 +219,27 @@ impl Serving {
         }
     }
 
+    /// Frees the buffers of values; returns whether there were any.
+    fn give_up_values(&mut self) -> bool {
+        let (out, other) = (self.out.take(), self.other.take());
+        out.is_some() || other.is_some()
+    }
+
+    fn array_bytes(&self) -> u64 {
+        self.arrays.iter().map(|(_, memory)| memory.bytes).sum()
+    }
+
     fn short_of(&mut self, bytes: u64) -> Call<()> {
-        let needed = bytes + self.arrays.iter().map(|memory| memory.bytes).sum::<u64>();
-        let available = memory()?.0 + self.arrays.iter().map(|memory| memory.bytes).sum::<u64>();
+        let needed = bytes + self.array_bytes();
+        let available = memory()?.0 + self.array_bytes();
         self.problem.get_or_insert(UnitError::OutOfMemory { needed, available });
         Ok(())
     }
 
     /// Writes the next bytes of the last array.
     fn fill(&mut self, offset: u64, bytes: &[u8]) -> Call<()> {
-        let Some(memory) = self.arrays.last().filter(|_| self.problem.is_none()) else {
+        let last = self.arrays.last().filter(|_| self.problem.is_none());
+        let Some((_, memory)) = last else {
             return Ok(());
         };
         let fits = offset.checked_add(bytes.len() as u64).is_some_and(|end| end <= memory.bytes);
@@ -207,39 +251,47 @@ impl Serving {
         call("cuMemcpyHtoD", unsafe { result::memcpy_htod_sync(memory.address + offset, bytes) })
     }
 
-    /// Runs a chunk to its end and sends its values.
+    /// Runs a chunk to its end, with all its steps, and sends its values.
     fn run(
         &mut self,
         params: &[u8],
-        (count, block): (u32, u32),
+        (grid, feed): ([u32; 3], Option<&str>),
         bytes: u64,
         outlet: &Outlet,
     ) -> Call<Result<(), UnitError>> {
-        let Some(function) = self.program.as_ref().map(|loaded| loaded.function) else {
-            return Ok(Err(UnitError::Refused("no program is loaded".into())));
+        let refused = |problem: &str| Ok(Err(UnitError::Refused(problem.to_owned())));
+        let Some(Loaded { function, block, shared_bytes, .. }) = self.program else {
+            return refused("no program is loaded");
         };
-        if let Err(error) = self.make_room(bytes) {
+        let Some(params) = ChunkParams::from_bytes(params) else {
+            return refused("a chunk without parameters");
+        };
+        let buffers = if params.steps > 1 { 2 } else { 1 };
+        if let Err(error) = self.make_room(bytes, buffers > 1) {
             if !is_out_of_memory(&error) {
                 return Err(error);
             }
-            self.short_of(bytes)?;
+            self.short_of(bytes.saturating_mul(buffers))?;
             return Ok(self.problem.take().map_or(Ok(()), Err));
         }
-        let (Some(out), Some(results)) = (&self.out, &mut self.results) else {
-            return Ok(Err(UnitError::Refused("no room for values".into())));
+        let turns = match buffers {
+            1 => None,
+            _ => match self.turns(feed.unwrap_or_default(), bytes)? {
+                Some(turns) => Some(turns),
+                None => return refused("steps without an input that they feed"),
+            },
         };
-        let Some(head) = params.first_chunk::<{ ChunkParams::BYTES - 8 }>() else {
-            return Ok(Err(UnitError::Refused("a chunk without parameters".into())));
-        };
-        let params = [head.as_slice(), &out.address.to_le_bytes()].concat();
-        let block = block.clamp(1, 1024);
         // Copies into variables and arrays must be complete before this stream continues.
         call("cuCtxSynchronize", result::ctx::synchronize())?;
         outlet.send(&Report::Begun, &[]);
-        self.stream.zero(out.address, bytes)?;
+        let shape = Shape { grid, block, shared_bytes };
         self.stream.record(&self.start)?;
-        self.stream.launch(function, count.div_ceil(block).max(1), block, &params)?;
+        self.launch((function, shape), &params, (turns.as_ref(), bytes))?;
         self.stream.record(&self.done)?;
+        let device_bytes = bytes * buffers + self.array_bytes();
+        let (Some(out), Some(results)) = (&self.out, &mut self.results) else {
+            return refused("no room for values");
+        };
         // SAFETY: the values' memory and the results have at least this size, and the code below
         // waits for the results.
         unsafe { self.stream.download(out.address, results, 0, bytes as usize) }?;
@@ -247,16 +299,78 @@ impl Serving {
         self.stream.record(&copied)?;
         copied.wait()?;
         let device_nanos = self.done.nanos_since(&self.start)?;
-        let device_bytes = bytes + self.arrays.iter().map(|memory| memory.bytes).sum::<u64>();
         let report = Report::Values { device_nanos, device_bytes };
         outlet.send(&report, &results.bytes()[..bytes as usize]);
         Ok(Ok(()))
     }
 
-    fn make_room(&mut self, bytes: u64) -> Call<()> {
+    /// Enqueues all steps of a chunk. They write two buffers in turn, the last one the buffer of the
+    /// chunk's values; the input stays as it is, for another run of the same chunk.
+    fn launch(
+        &self,
+        (function, shape): (sys::CUfunction, Shape),
+        params: &ChunkParams,
+        (turns, bytes): (Option<&Turns>, u64),
+    ) -> Call<()> {
+        let out = self.out.as_ref().map_or(0, |memory| memory.address);
+        let other = self.other.as_ref().map_or(out, |memory| memory.address);
+        let point_to = |word: u64| match turns {
+            // SAFETY: the variable is of the loaded module, and the words live until the chunk's
+            // end.
+            Some(Turns { variable, words }) => unsafe {
+                self.stream.copy(*variable, words.address + word * WORD as u64, WORD)
+            },
+            None => Ok(()),
+        };
+        let steps = params.steps.max(1);
+        for step in 0..steps {
+            let writes_out = (steps - step) % 2 == 1;
+            if step > 0 {
+                point_to(u64::from(writes_out))?;
+            }
+            let to = if writes_out { out } else { other };
+            self.stream.zero(to, bytes)?;
+            let params = ChunkParams { step, out: to, ..*params };
+            self.stream.launch_in(function, shape, &params.to_bytes())?;
+        }
+        point_to(2)
+    }
+
+    /// Finds the fed variable, and puts the addresses that it takes on the device; None where there
+    /// is no such input of so many bytes.
+    fn turns(&self, feed: &str, bytes: u64) -> Call<Option<Turns>> {
+        let array = self.arrays.iter().find(|(name, memory)| name == feed && memory.bytes == bytes);
+        let (Some((_, input)), Some(out), Some(other), Some(loaded)) =
+            (array, &self.out, &self.other, &self.program)
+        else {
+            return Ok(None);
+        };
+        let symbol = CString::new(feed).unwrap_or_default();
+        // SAFETY: the module is loaded.
+        let found = unsafe { result::module::get_global(loaded.module, symbol) };
+        let (variable, length) = call("cuModuleGetGlobal", found)?;
+        if length != ArrayParams::BYTES {
+            return Ok(None);
+        }
+        let words = [out.address, other.address, input.address].map(u64::to_le_bytes);
+        let memory = Memory::allocate(3 * WORD as u64)?;
+        // SAFETY: the memory has this length.
+        let copied = unsafe { result::memcpy_htod_sync(memory.address, words.as_flattened()) };
+        call("cuMemcpyHtoD", copied)?;
+        Ok(Some(Turns { variable, words: memory }))
+    }
+
+    fn make_room(&mut self, bytes: u64, is_stepped: bool) -> Call<()> {
+        if !is_stepped {
+            self.other = None;
+        }
         if self.out.as_ref().is_none_or(|memory| memory.bytes < bytes) {
             self.out = None;
             self.out = Some(Memory::allocate(bytes)?);
+        }
+        if is_stepped && self.other.as_ref().is_none_or(|memory| memory.bytes < bytes) {
+            self.other = None;
+            self.other = Some(Memory::allocate(bytes)?);
         }
         if self.results.as_ref().is_none_or(|memory| (memory.len() as u64) < bytes) {
             self.results = None;

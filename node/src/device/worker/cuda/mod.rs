@@ -7,6 +7,7 @@ mod lane;
 mod module;
 mod renderer;
 mod scenes;
+mod shape;
 mod task;
 mod waiter;
 
