@@ -125,6 +125,11 @@ impl Farm {
         self.add(name, Some(rack), Some(nvrtc));
     }
 
+    /// A node with devices of its own.
+    pub(crate) fn add_gpu_node_of(&mut self, name: &str, config: &Config) {
+        self.add(name, Some(Rack::new(config).unwrap()), None);
+    }
+
     pub(crate) fn add_cpu_node(&mut self, name: &str) {
         self.add(name, None, None);
     }

@@ -4,8 +4,18 @@
 use crate::compute::fixture::{example, kernel, not_run};
 use tessera_nvrtc::Nvrtc;
 
-const KERNELS: &[&str] = &["mandelbrot", "monte_carlo", "nbody", "blur"];
-const FAULTY: &[&str] = &["endless", "outside"];
+const KERNELS: &[&str] = &[
+    "mandelbrot",
+    "monte_carlo",
+    "nbody",
+    "blur",
+    "heat",
+    "matmul",
+    "convolve",
+    "option",
+    "lattice",
+];
+const OF_TESTS: &[&str] = &["endless", "outside", "reverse", "dynamic", "places", "turns"];
 /// The version of NVRTC whose output is committed, as PTX names it.
 const PINNED: &str = "V13.5.37";
 
@@ -15,7 +25,7 @@ fn committed_ptx_is_made_from_its_source() {
         return not_run("PTX of the examples against their sources: no NVRTC is found");
     };
     let places =
-        KERNELS.iter().map(|name| example(name)).chain(FAULTY.iter().map(|name| kernel(name)));
+        KERNELS.iter().map(|name| example(name)).chain(OF_TESTS.iter().map(|name| kernel(name)));
     for place in places {
         let source = std::fs::read_to_string(format!("{place}.cu")).unwrap();
         let name = format!("{}.cu", place.rsplit('/').next().unwrap());

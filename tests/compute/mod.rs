@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test, a failure of the setup is a failure")]
 
+mod arrays;
 mod builtins;
 mod compiler;
 mod examples;
@@ -10,3 +11,6 @@ mod faults;
 mod fixture;
 mod images;
 mod local;
+mod references;
+mod shapes;
+mod steps;

@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use tessera_fake_cuda::Device;
 use tessera_node::compute::{PreparedCompute, Source};
 use tessera_node::device::{CancelToken, DeviceError, DeviceUnit, UnitOutput, Work};
-use tessera_protocol::compute::{ComputeSpec, Domain, Element, Program};
+use tessera_protocol::compute::{Block, ComputeSpec, Domain, Element, Program};
 use tessera_protocol::job::AssetFile;
 use tessera_protocol::{BlobHash, FrameNumber};
 
@@ -92,6 +92,38 @@ const IDLE: &str = "\
 .visible .entry compute(.param .align 8 .b8 chunk[56])
 { ret; }
 ";
+
+#[test]
+fn what_a_device_cannot_launch_is_refused_before_it_is() {
+    let bench = Bench::with(|device| device.registers = 128);
+    let opened = bench.open();
+    let device = &*opened.devices[0];
+    let refusal = |ptx: &str, block| {
+        let job = frame(Source::Ptx(ptx.into()));
+        let spec = ComputeSpec { block, ..job.spec.clone() };
+        let job = PreparedCompute {
+            id: 2,
+            spec,
+            frame: job.frame,
+            source: job.source.clone(),
+            arrays: vec![],
+        };
+        match run(device, Arc::new(job)) {
+            Err(DeviceError::Program(told)) => told,
+            other => panic!("{other:?}"),
+        }
+    };
+    let told = refusal(IDLE, Some(Block { x: 32, y: 32, z: 1 }));
+    assert!(
+        told.contains("1024 threads is too large") && told.contains("takes 512 at most"),
+        "{told}"
+    );
+    // The compiler says it where the text does not tell whose memory it is.
+    let two = IDLE.replace(".visible", ".shared .align 4 .b8 s[65536];\n.visible")
+        + ".visible .entry second()\n{ ret; }\n";
+    let told = refusal(&two, None);
+    assert!(told.contains("uses too much shared data (0x10000 bytes, 0xc000 max)"), "{told}");
+}
 
 #[test]
 fn rendering_and_computing_make_room_for_each_other() {

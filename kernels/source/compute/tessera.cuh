@@ -15,7 +15,7 @@
 // It is launched with at least `chunk.count` threads, once for each chunk of the domain, and with
 // --steps once for each step. A block is a range of indices. With --block XxY or XxYxZ it is a
 // rectangle or a box of them: then a chunk is whole rows, or whole layers of a domain of three axes,
-// and the grid's axes are those of the domain.
+// and the grid's axes are those of the domain. Beyond the domain's edge `x`, `y` and `z` go on.
 #pragma once
 
 // A contiguous range of the domain, and where its values go.
@@ -69,19 +69,24 @@ static __device__ __forceinline__ TesseraIndex tessera_index(const TesseraChunk&
     if (blockDim.y == 1 && blockDim.z == 1) {
         at.local = x;
         at.valid = x < chunk.count;
-    } else {
-        const unsigned int y = blockIdx.y * blockDim.y + threadIdx.y;
-        const unsigned int z = blockIdx.z * blockDim.z + threadIdx.z;
-        // Rows of a layer: those of the chunk where the domain is one layer.
-        const unsigned int rows = chunk.depth == 1 ? chunk.count / chunk.width : chunk.height;
-        at.local = (z * rows + y) * chunk.width + x;
-        at.valid = x < chunk.width && y < rows && at.local < chunk.count;
+        at.index = chunk.first + at.local;
+        const unsigned long long row = at.index / chunk.width;
+        at.x = (unsigned int)(at.index - row * chunk.width);
+        at.y = (unsigned int)(row % chunk.height);
+        at.z = (unsigned int)(row / chunk.height);
+        return at;
     }
+    const unsigned int y = blockIdx.y * blockDim.y + threadIdx.y;
+    const unsigned int z = blockIdx.z * blockDim.z + threadIdx.z;
+    const bool flat = chunk.depth == 1;
+    const unsigned int first_row = (unsigned int)(chunk.first / chunk.width);
+    const unsigned int rows = flat ? chunk.count / chunk.width : chunk.height;
+    at.local = (z * rows + y) * chunk.width + x;
+    at.valid = x < chunk.width && y < rows && at.local < chunk.count;
     at.index = chunk.first + at.local;
-    const unsigned long long row = at.index / chunk.width;
-    at.x = (unsigned int)(at.index - row * chunk.width);
-    at.y = (unsigned int)(row % chunk.height);
-    at.z = (unsigned int)(row / chunk.height);
+    at.x = x;
+    at.y = flat ? first_row + y : y;
+    at.z = flat ? z : first_row / chunk.height + z;
     return at;
 }
 
