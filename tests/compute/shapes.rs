@@ -47,9 +47,10 @@ fn blocks_have_the_threads_of_their_bounds_or_of_the_job() {
 fn impossible_shapes_are_refused_before_they_are_sent() {
     let farm = Farm::start(0);
     for (name, options, expected) in [
-        ("reverse.ptx", "--block 2048", "a block has 1 to 1024"),
-        ("reverse.ptx", "--block 64x32", "64x32 is 2048 threads"),
-        ("reverse.ptx", "--block 1x1x65", "at most 64 along its third axis"),
+        ("reverse.ptx", "--block 64x32", "2048 threads, more than the 1024 that the kernel's"),
+        ("places.ptx", "--block 2048", "a block has 1 to 1024"),
+        ("places.ptx", "--block 64x32", "64x32 is 2048 threads"),
+        ("places.ptx", "--block 1x1x65", "at most 64 along its third axis"),
         ("reverse.ptx", "--shared 300000", "more than the 232448 that any device has"),
         ("dynamic.ptx", "", "give its size with --shared BYTES"),
         ("places.ptx", "--block 4x2 --chunk 6", "give a multiple of 16"),

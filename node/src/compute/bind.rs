@@ -158,7 +158,7 @@ fn block_of(kernel: &Kernel, spec: &ComputeSpec) -> Result<Block, BindError> {
         };
     }
     match spec.block {
-        Some(block) if block.threads() > most => Err(BindError::Launch(format!(
+        Some(block) if kernel.has_bounds && block.threads() > most => Err(BindError::Launch(format!(
             "--block {block} has {} threads, more than the {most} that the kernel's \
                 __launch_bounds__ allow",
             block.threads()
