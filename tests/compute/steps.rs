@@ -157,7 +157,8 @@ fn what_a_step_costs_is_measured() {
     // Where standard error is closed, nobody listens.
     let _ = writeln!(
         std::io::stderr(),
-        "MEASURED: a step costs {single:.2} ms as a frame, {stepped:.4} ms in a frame of 100: 1/{:.0}",
+        "MEASURED: a step costs {single:.2} ms as a frame, {stepped:.4} ms in a frame of 100: \
+            1/{:.0}",
         single / stepped
     );
     let found: Vec<f64> = values(&farm.read("cost.050.npy"), &[4, 4]);

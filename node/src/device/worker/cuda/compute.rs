@@ -304,8 +304,8 @@ impl Serving {
         Ok(Ok(()))
     }
 
-    /// Enqueues all steps of a chunk. They write two buffers in turn, the last one the buffer of the
-    /// chunk's values; the input stays as it is, for another run of the same chunk.
+    /// Enqueues all steps of a chunk. They write two buffers in turn, the last one the buffer of
+    /// the chunk's values; the input stays as it is, for another run of the same chunk.
     fn launch(
         &self,
         (function, shape): (sys::CUfunction, Shape),

@@ -368,8 +368,8 @@ impl Stream {
         let ([gx, gy, gz], [bx, by, bz]) = (shape.grid, shape.block);
         let (grid, block) = ((gx, gy, gz), (bx, by, bz));
         let shared = shape.shared_bytes;
-        // SAFETY: the caller gives each kernel the parameter that it takes, with addresses of living
-        // memory.
+        // SAFETY: the caller gives each kernel the parameter that it takes, with addresses of
+        // living memory.
         let told =
             unsafe { result::launch_kernel(kernel, grid, block, shared, self.0, &mut pointers) };
         call("cuLaunchKernel", told)
