@@ -28,9 +28,9 @@ fn runs() -> Vec<(&'static str, Vec<String>, Vec<String>)> {
     let mut lattice =
         vec![example("lattice.ptx"), "--input".into(), format!("cells={}", example("cells.npy"))];
     lattice.extend(words(
-        "--domain 12x9 --channels 9 --steps 15 --frames 1-3 --feed cells --out fluid.#.npy",
+        "--domain 12x9 --channels 9 --steps 15 --frames 1-3 --feed cells --out fluid.##.npy",
     ));
-    let fluid = (1..=3).map(|frame| format!("fluid.{frame}.npy")).collect();
+    let fluid = (1..=3).map(|frame| format!("fluid.{frame:02}.npy")).collect();
     let steps = (1..=5).map(|frame| format!("step.{frame:02}.npy")).collect();
     vec![
         ("mandelbrot", mandelbrot, vec!["mandelbrot.npy".into()]),

@@ -60,10 +60,10 @@ fn check_heat(farm: &Farm) {
     let plate: Vec<f64> = (0..24 * 20).map(|at| 100.0 * spread(at)).collect();
     write(farm, "plate.npy", file(&[20, 24], &plate));
     let options = "--domain 24x20 --steps 11 --frames 1-2 --feed plate --input plate=plate.npy \
-        --out heat.#.npy";
+        --out heat.##.npy";
     run(farm, "heat.ptx", options);
     let expected = heat(24, plate, 22);
-    assert_eq!(values::<f64>(&farm.read("heat.2.npy"), &[20, 24]), expected);
+    assert_eq!(values::<f64>(&farm.read("heat.02.npy"), &[20, 24]), expected);
 }
 
 fn check_product(farm: &Farm) {
@@ -164,10 +164,10 @@ fn check_lattice(farm: &Farm) {
     let start: Vec<f64> = (0..width * height * 9).map(population).collect();
     write(farm, "cells.npy", file(&[height as u64, width as u64, 9], &start));
     let options = "--domain 10x8 --channels 9 --steps 3 --frames 1-2 --feed cells \
-        --input cells=cells.npy --out cells.#.npy";
+        --input cells=cells.npy --out cells.##.npy";
     run(farm, "lattice.ptx", options);
     let expected = (0..6).fold(start.clone(), |cells, _| lattice(width as i64, &cells));
-    let found: Vec<f64> = values(&farm.read("cells.2.npy"), &[height as u64, width as u64, 9]);
+    let found: Vec<f64> = values(&farm.read("cells.02.npy"), &[height as u64, width as u64, 9]);
     assert_eq!(found, expected);
     let mass = |cells: &[f64]| cells.iter().sum::<f64>();
     assert!((mass(&found) - mass(&start)).abs() < 1e-10);

@@ -33,15 +33,16 @@ fn steps_give_the_same_bytes_as_frames() {
     let farm = Farm::start(1);
     let run = |options: &str| farm.text(&words(&heat_job(&farm, (20, 16), options)));
     run("--frames 1-12 --chunk 100 --out single.##.npy");
-    run("--frames 1-4 --steps 3 --out odd.#.npy");
-    run("--frames 1-3 --steps 4 --out even.#.npy");
+    run("--frames 1-4 --steps 3 --out odd.##.npy");
+    run("--frames 1-3 --steps 4 --out even.##.npy");
     run("--steps 12 --out all.npy");
     for frame in 1..=4 {
-        let (odd, single) = (format!("odd.{frame}.npy"), format!("single.{:02}.npy", frame * 3));
+        let (odd, single) = (format!("odd.{frame:02}.npy"), format!("single.{:02}.npy", frame * 3));
         assert!(farm.read(&odd) == farm.read(&single), "{odd}");
     }
     for frame in 1..=3 {
-        let (even, single) = (format!("even.{frame}.npy"), format!("single.{:02}.npy", frame * 4));
+        let (even, single) =
+            (format!("even.{frame:02}.npy"), format!("single.{:02}.npy", frame * 4));
         assert!(farm.read(&even) == farm.read(&single), "{even}");
     }
     assert!(farm.read("all.npy") == farm.read("single.12.npy"));
@@ -56,11 +57,11 @@ fn a_kernel_sees_its_step() {
     std::fs::write(farm.path("ones.npy"), file(&[10], &[1u32; 10])).unwrap();
     let turns = kernel("turns.ptx");
     let job = ["compute", &turns, "--domain", "10", "--feed", "before", "--steps", "3"];
-    let files = ["--input", "before=ones.npy", "--frames", "1-2", "--out", "turns.#.npy"];
+    let files = ["--input", "before=ones.npy", "--frames", "1-2", "--out", "turns.##.npy"];
     farm.text(&[&job[..], &files].concat());
     for (frame, value) in [(1, 1345), (2, 1_345_345)] {
         let expected: Vec<u32> = (0..10).map(|x| if x % 3 == 2 { 0 } else { value }).collect();
-        let found: Vec<u32> = values(&farm.read(&format!("turns.{frame}.npy")), &[10]);
+        let found: Vec<u32> = values(&farm.read(&format!("turns.{frame:02}.npy")), &[10]);
         assert_eq!(found, expected, "frame {frame}");
     }
 }
@@ -69,7 +70,7 @@ fn a_kernel_sees_its_step() {
 fn steps_survive_kills_of_nodes_and_workers() {
     let mut farm = Farm::start(2);
     farm.wait_until_ready();
-    let job = heat_job(&farm, (20, 16), "--frames 1-4 --steps 40 --out killed.#.npy");
+    let job = heat_job(&farm, (20, 16), "--frames 1-4 --steps 40 --out killed.##.npy");
     let mut command = farm.command(&words(&job));
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     for victim in 0..2 {
@@ -81,7 +82,7 @@ fn steps_survive_kills_of_nodes_and_workers() {
     assert!(child.wait().unwrap().success(), "{}", farm.logs());
     let expected = |steps| file(&[16, 20], &heat(20, plate(20, 16), steps));
     for frame in 1..=4 {
-        let name = format!("killed.{frame}.npy");
+        let name = format!("killed.{frame:02}.npy");
         assert!(farm.read(&name) == expected(40 * frame), "{name}");
     }
     drop(farm);
@@ -90,9 +91,9 @@ fn steps_survive_kills_of_nodes_and_workers() {
     let crash = Fault::new(FaultKind::Crash).at_kernel("compute").after(50);
     let device = Device { memory: 512 << 20, faults: vec![crash], ..Device::default() };
     farm.add_gpu_node_of("crashing", &Config::of(1, device));
-    farm.text(&words(&heat_job(&farm, (20, 16), "--frames 1-2 --steps 40 --out crashed.#.npy")));
+    farm.text(&words(&heat_job(&farm, (20, 16), "--frames 1-2 --steps 40 --out crashed.##.npy")));
     for frame in 1..=2 {
-        let name = format!("crashed.{frame}.npy");
+        let name = format!("crashed.{frame:02}.npy");
         assert!(farm.read(&name) == expected(40 * frame), "{name}");
     }
 }
@@ -124,10 +125,10 @@ fn steps_of_a_builtin_kernel_give_the_bytes_of_frames() {
     let job = ["compute", "builtin:merge", "--domain", "32x24", "--channels", "3", "--feed", "a"];
     let options = ["--input", &first, "--input", &image, "--arg", "weight_a=0.75"];
     let job = [&job[..], &options].concat();
-    farm.text(&[&job[..], &["--frames", "1-3", "--out", "frame.#.npy"]].concat());
+    farm.text(&[&job[..], &["--frames", "1-3", "--out", "frame.##.npy"]].concat());
     farm.text(&[&job[..], &["--steps", "3", "--out", "steps.npy"]].concat());
-    assert!(farm.read("frame.3.npy") == farm.read("steps.npy"));
-    assert!(farm.read("frame.2.npy") != farm.read("steps.npy"));
+    assert!(farm.read("frame.03.npy") == farm.read("steps.npy"));
+    assert!(farm.read("frame.02.npy") != farm.read("steps.npy"));
 }
 
 /// Prints what a step costs the farm with a frame for each and with a hundred in a frame. The

@@ -158,11 +158,13 @@ fn block_of(kernel: &Kernel, spec: &ComputeSpec) -> Result<Block, BindError> {
         };
     }
     match spec.block {
-        Some(block) if kernel.has_bounds && block.threads() > most => Err(BindError::Launch(format!(
-            "--block {block} has {} threads, more than the {most} that the kernel's \
+        Some(block) if kernel.has_bounds && block.threads() > most => {
+            Err(BindError::Launch(format!(
+                "--block {block} has {} threads, more than the {most} that the kernel's \
                 __launch_bounds__ allow",
-            block.threads()
-        ))),
+                block.threads()
+            )))
+        }
         Some(block) => Ok(block),
         None if kernel.has_bounds => Ok(Block::line(most)),
         None => Ok(Block::line(BLOCK_THREADS)),
