@@ -1,6 +1,6 @@
 // The price of a European call by Monte Carlo: each index draws one normal number (Box-Muller), and
-// its negative. Channel 0 is the discounted payoff, channel 1 its square: their sums over the number
-// of indices are the price and what its error follows from.
+// its negative. Channel 0 is the discounted payoff, channel 1 its square: their sums over the
+// number of indices are the price and what its error follows from.
 #include "tessera.cuh"
 
 extern "C" __constant__ double spot = 100.0;

@@ -73,8 +73,8 @@ pub const DOMAIN_MAX: u64 = 1 << 40;
 /// Most bytes that a chunk writes. 16 MiB are a million indices of four floats, and far below
 /// [`RESULT_BYTES_MAX`].
 pub const CHUNK_BYTES_MAX: u64 = 16 << 20;
-/// Most bytes of a frame of several steps, which is one chunk: eight million values of 8 bytes. Less
-/// than [`RESULT_BYTES_MAX`] also where they do not compress.
+/// Most bytes of a frame of several steps, which is one chunk: eight million values of 8 bytes.
+/// Less than [`RESULT_BYTES_MAX`] also where they do not compress.
 pub const STEPPED_BYTES_MAX: u64 = 64 << 20;
 /// Most steps of a frame: a million of the shortest, of some microseconds, are seconds.
 pub const STEPS_MAX: u32 = 1 << 20;

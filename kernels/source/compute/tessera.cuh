@@ -14,8 +14,9 @@
 //
 // It is launched with at least `chunk.count` threads, once for each chunk of the domain, and with
 // --steps once for each step. A block is a range of indices. With --block XxY or XxYxZ it is a
-// rectangle or a box of them: then a chunk is whole rows, or whole layers of a domain of three axes,
-// and the grid's axes are those of the domain. Beyond the domain's edge `x`, `y` and `z` go on.
+// rectangle or a box of them: then a chunk is whole rows, or whole layers of a domain of three
+// axes, and the grid's axes are those of the domain. Beyond the domain's edge `x`, `y` and `z` go
+// on.
 #pragma once
 
 // A contiguous range of the domain, and where its values go.

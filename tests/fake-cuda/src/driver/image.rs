@@ -89,7 +89,8 @@ pub(crate) fn load(context: &Arc<Context>, image: &[u8]) -> Result<Arc<Image>, R
         module.kernels().iter().find(|kernel| kernel.shared_bytes > STATIC_SHARED_BYTES_MAX)
     {
         let log = format!(
-            "ptxas error   : Entry function '{}' uses too much shared data ({:#x} bytes, {:#x} max)",
+            "ptxas error   : Entry function '{}' uses too much shared data ({:#x} bytes, {:#x} \
+                max)",
             kernel.name, kernel.shared_bytes, STATIC_SHARED_BYTES_MAX
         );
         return Err(Refusal::new(Status::INVALID_PTX, log));
