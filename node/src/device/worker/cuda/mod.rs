@@ -7,7 +7,6 @@ mod lane;
 mod module;
 mod renderer;
 mod scenes;
-mod shape;
 mod task;
 mod waiter;
 
