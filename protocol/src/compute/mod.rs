@@ -7,6 +7,7 @@
 //! steps is one chunk, over which the kernel runs once for each step.
 
 mod array;
+mod block;
 mod chunk;
 mod exact_sum;
 pub mod npy;
@@ -15,12 +16,16 @@ mod shape;
 mod spec;
 
 pub use array::{Domain, Element};
+pub use block::Block;
 pub use chunk::{ChunkError, ChunkShape, ChunkValues};
 pub use exact_sum::ExactSum;
 pub use reduce::{Partial, PartialError, Reduction};
-pub use shape::Block;
 pub use spec::{
     Argument, ArgumentValue, ComputeFormat, ComputeSpec, InputArray, Number, Program, is_identifier,
 };
 
-pub(crate) use spec::check;
+/// Checks a spec. Bounds every length and every product.
+pub(crate) fn check(spec: &ComputeSpec) -> Result<(), crate::job::error::SpecError> {
+    shape::check(spec)?;
+    spec::check(spec)
+}

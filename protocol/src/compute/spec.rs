@@ -1,7 +1,7 @@
 //! The request for a compute job, and the checks of its values.
 
-use super::shape::{check_launch, check_steps};
-use super::{Block, ChunkShape, Domain, Element, Reduction, npy};
+use super::block::Block;
+use super::{ChunkShape, Domain, Element, Reduction, npy};
 use crate::frames::FrameSet;
 use crate::ids::{BlobHash, FrameNumber};
 use crate::job::asset::{AssetFile, is_confined_path};
@@ -256,11 +256,9 @@ pub fn is_identifier(name: &str) -> bool {
 }
 
 /// Checks a spec. Bounds every length and every product.
-pub(crate) fn check(spec: &ComputeSpec) -> Result<(), SpecError> {
+pub(super) fn check(spec: &ComputeSpec) -> Result<(), SpecError> {
     check_program(&spec.program)?;
     check_domain(spec)?;
-    check_steps(spec)?;
-    check_launch(spec)?;
     check_inputs(spec)?;
     check_arguments(spec)?;
     check_frames(spec)?;
