@@ -17,6 +17,7 @@ mod frame_files;
 mod idle_exit;
 mod job_id;
 mod json;
+mod kernel_text;
 mod local_farm;
 mod log;
 mod notices;

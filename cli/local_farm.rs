@@ -9,13 +9,18 @@ use crate::rusage::usage;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
-use tessera_coordinator::{Config, Coordinator, RunningCoordinator};
+use tessera_coordinator::{Config, Coordinator, RunningCoordinator, Settings};
+use tessera_node::device::cuda::probe;
 use tessera_node::import::ImportLimits;
-use tessera_node::{Config as NodeConfig, Ended, Node, NodeStatus, RunningNode};
+use tessera_node::{Config as NodeConfig, DeviceSpec, Ended, Node, NodeStatus, RunningNode};
 use tessera_protocol::client::Role;
 use tessera_transport::Lifetimes;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
+
+/// Results of a device that are all compared, before fewer are: it is the kernel that is looked at,
+/// more than the devices.
+const CHECK_FIRST: u32 = 2;
 
 /// Coordinator and nodes of this process.
 pub(crate) struct LocalFarm {
@@ -51,34 +56,53 @@ async fn cpu_at_first_unit(nodes: Vec<watch::Receiver<NodeStatus>>) -> f64 {
 
 impl LocalFarm {
     /// Starts `count` nodes, which share the threads of these devices. Everything is stored in one
-    /// folder.
+    /// folder. Nothing is compared, since all its nodes are this process.
     pub(crate) async fn start(
         folder: &Path,
         devices: &DeviceArgs,
         (count, import): (u16, ImportLimits),
+    ) -> Result<Self, CliError> {
+        let plan = (0..count).map(|index| (format!("node-{index}"), devices.clone())).collect();
+        Self::start_nodes(folder, plan, import, Settings::without_checks).await
+    }
+
+    /// Starts a node for each CUDA device of these, so that their results of a user's kernel are
+    /// compared. Blocks while the devices are listed.
+    pub(crate) async fn start_compared(
+        folder: &Path,
+        devices: &DeviceArgs,
+    ) -> Result<Self, CliError> {
+        let plan = apart(folder, devices);
+        let compared = |settings| Settings { check_first: CHECK_FIRST, ..settings };
+        Self::start_nodes(folder, plan, ImportLimits::default(), compared).await
+    }
+
+    async fn start_nodes(
+        folder: &Path,
+        plan: Vec<(String, DeviceArgs)>,
+        import: ImportLimits,
+        settings: impl FnOnce(Settings) -> Settings,
     ) -> Result<Self, CliError> {
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let mut config =
             Config::new(folder.join("coordinator"), listen, tessera_node::fingerprint());
         // No node of an earlier run can come back, and the folder goes away anyway.
         config.settings.settle = Duration::ZERO;
-        // All its nodes are this process.
-        config.settings = config.settings.without_checks();
+        config.settings = settings(config.settings);
         config.disk_reserve_bytes = 0;
         config.lifetimes = Lifetimes::LONGEST;
         let coordinator = Coordinator::start(config).await?;
         let address = coordinator.local_address();
         let all = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = devices.threads.map_or(all, |threads| threads as usize);
         let mut nodes = Vec::new();
-        for index in 0..usize::from(count) {
-            let name = format!("node-{index}");
-            let data = folder.join(&name);
+        for (index, (name, devices)) in plan.iter().enumerate() {
+            let threads = devices.threads.map_or(all, |threads| threads as usize);
+            let data = folder.join(name);
             let mut config =
-                with_devices(NodeConfig::new(address.to_string(), &data, &name), devices);
+                with_devices(NodeConfig::new(address.to_string(), &data, name), devices);
             config.import = import.clone();
-            config.threads = Some(share(threads, usize::from(count), index));
-            enrol(&coordinator, &data, &name)?;
+            config.threads = Some(share(threads, plan.len(), index));
+            enrol(&coordinator, &data, name)?;
             nodes.push(Node::start(config)?);
         }
         let identity = coordinator.issue(Role::Admin, "local", None)?;
@@ -119,6 +143,35 @@ impl LocalFarm {
     }
 }
 
+/// The CUDA devices that are meant, each for a node of its own, if there are several; otherwise one
+/// node for all devices.
+fn apart(folder: &Path, devices: &DeviceArgs) -> Vec<(String, DeviceArgs)> {
+    let config = with_devices(NodeConfig::new(String::new(), folder, "probe"), devices);
+    let all = |spec: &DeviceSpec| matches!(spec, DeviceSpec::Auto | DeviceSpec::Cuda(None));
+    let found = match devices.device.iter().any(all) {
+        // Without a driver, the node says what is wrong.
+        true => probe(&config).ok().and_then(|probed| probed.devices.ok()),
+        false => None,
+    };
+    let mut specs: Vec<DeviceSpec> = match found {
+        Some(found) => (0..found.len() as u32).map(|index| DeviceSpec::Cuda(Some(index))).collect(),
+        None => devices.device.clone(),
+    };
+    let mut seen = Vec::new();
+    specs.retain(|spec| {
+        let is_new = matches!(spec, DeviceSpec::Cuda(Some(_))) && !seen.contains(spec);
+        seen.push(*spec);
+        is_new
+    });
+    if specs.len() < 2 {
+        return vec![("node-0".to_owned(), devices.clone())];
+    }
+    let alone = |spec: DeviceSpec| {
+        (spec.to_string().replace(':', "-"), DeviceArgs { device: vec![spec], ..devices.clone() })
+    };
+    specs.into_iter().map(alone).collect()
+}
+
 /// Threads of one of several nodes: at least one each.
 fn share(threads: usize, nodes: usize, index: usize) -> usize {
     (threads / nodes + usize::from(index < threads % nodes)).max(1)
@@ -145,7 +198,25 @@ pub(crate) async fn node_failed(nodes: &mut [RunningNode]) -> CliError {
 
 #[cfg(test)]
 mod tests {
-    use super::share;
+    use super::{apart, share};
+    use crate::args::devices::DeviceArgs;
+    use tessera_node::DeviceSpec;
+
+    #[test]
+    fn each_of_several_cuda_devices_gets_a_node() {
+        let names = |device: &[DeviceSpec]| {
+            let device = device.to_vec();
+            let devices = DeviceArgs { device, watchdog: None, threads: None, isa: None };
+            let plan = apart(std::path::Path::new("/nowhere"), &devices).into_iter();
+            plan.map(|(name, devices)| (name, devices.device)).collect::<Vec<_>>()
+        };
+        let [one, other] = [0, 1].map(|index| DeviceSpec::Cuda(Some(index)));
+        let alone = |spec| vec![("node-0".to_owned(), vec![spec])];
+        assert_eq!(names(&[one]), alone(one));
+        assert_eq!(names(&[DeviceSpec::Cpu]), alone(DeviceSpec::Cpu));
+        let both = [("cuda-0".to_owned(), vec![one]), ("cuda-1".to_owned(), vec![other])];
+        assert_eq!(names(&[one, other, one, DeviceSpec::Cpu]), both);
+    }
 
     #[test]
     fn nodes_share_the_threads_and_each_gets_one() {

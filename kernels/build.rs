@@ -2,18 +2,37 @@
 //! fingerprint.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::{env, fs};
 
 /// Rules of exactness (no contraction, no fast-math) and of linking (nothing of the C++ run time).
-const FLAGS: [&str; 8] = [
+/// They come last on the command line, behind whatever the environment adds (`CXXFLAGS` and its
+/// kin), so each of them takes back what would change a result. They are in the fingerprint.
+const FLAGS: [&str; 14] = [
     "-std=c++17",
     "-O3",
-    "-ffp-contract=off",
     "-fno-fast-math",
+    "-fno-unsafe-math-optimizations",
+    "-fno-associative-math",
+    "-fno-reciprocal-math",
+    "-fno-finite-math-only",
+    "-fsigned-zeros",
+    "-ffp-contract=off",
     "-fno-math-errno",
     "-fno-trapping-math",
+    "-fno-lto",
     "-fno-exceptions",
     "-fno-rtti",
+];
+/// Macros of compilers that may change results, with the only value that is right; None for macros
+/// that may not be there at all. Not every compiler has all of them.
+const MACROS: [(&str, Option<&str>); 6] = [
+    ("__FAST_MATH__", None),
+    ("__ASSOCIATIVE_MATH__", None),
+    ("__RECIPROCAL_MATH__", None),
+    ("__NO_SIGNED_ZEROS__", None),
+    ("__FINITE_MATH_ONLY__", Some("0")),
+    ("__FLT_EVAL_METHOD__", Some("0")),
 ];
 /// How vectors are passed to functions depends on the machine, and GCC warns about this. None of
 /// our vectors leaves its translation unit.
@@ -49,34 +68,74 @@ fn compile_all(root: &Path) {
         compile(root, &entries, isa, machine);
         compile(root, &["tests/lanes.cpp"], &format!("lanes_{isa}"), machine);
     }
-    compile(root, &["tests/functions.cpp", "tests/stages.cpp"], "test", None);
+    compile(root, &["tests/functions.cpp", "tests/stages.cpp"], "test", &[]);
 }
 
-/// Returns the name and `-march` of every host build for the target.
-fn instruction_sets() -> Vec<(&'static str, Option<&'static str>)> {
+/// Returns the name and the flags of every host build for the target.
+fn instruction_sets() -> Vec<(&'static str, &'static [&'static str])> {
     match env::var("CARGO_CFG_TARGET_ARCH").as_deref() {
-        Ok("x86_64") => vec![("v2", Some("-march=x86-64-v2")), ("v3", Some("-march=x86-64-v3"))],
-        _ => vec![("base", None)],
+        Ok("x86_64") => vec![
+            ("v2", &["-march=x86-64-v2", "-mfpmath=sse"]),
+            ("v3", &["-march=x86-64-v3", "-mfpmath=sse"]),
+        ],
+        _ => vec![("base", &[])],
     }
 }
 
-fn compile(root: &Path, entries: &[&str], isa: &str, machine: Option<&str>) {
+/// Builds a library of these sources. The `cc` crate puts the environment's flags behind all that
+/// it is told, so it only finds the compiler and makes the archive.
+fn compile(root: &Path, entries: &[&str], isa: &str, machine: &[&str]) {
     let mut build = cc::Build::new();
-    build
+    build.cpp(true).cpp_link_stdlib(None).include(root).opt_level(3).warnings(false);
+    let compiler = build.define("TESSERA_ISA", isa).get_compiler();
+    let command = || {
+        let mut command = compiler.to_command();
+        command.args(FLAGS).args(WARNINGS).args(machine);
+        command
+    };
+    check_macros(command());
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    let object = |entry: &&str| {
+        let object = out.join(format!("{isa}-{}.o", entry.replace('/', "-")));
+        let mut command = command();
+        if env::var_os("TESSERA_KERNEL_WERROR").is_some() {
+            command.arg("-Werror");
+        }
+        command.arg("-c").arg(root.join(entry)).arg("-o").arg(&object);
+        run(&mut command);
+        object
+    };
+    let objects: Vec<PathBuf> = entries.iter().map(object).collect();
+    cc::Build::new()
         .cpp(true)
         .cpp_link_stdlib(None)
-        .include(root)
-        .files(entries.iter().map(|entry| root.join(entry)))
-        .define("TESSERA_ISA", isa)
-        .opt_level(3)
-        .warnings(false);
-    for flag in FLAGS.iter().chain(&WARNINGS).chain(machine.as_ref()) {
-        build.flag(flag);
+        .objects(objects)
+        .compile(&format!("tessera_kernels_{isa}"));
+}
+
+/// Refuses a compiler that changes results in spite of the flags, as one does that a wrapper in
+/// `CXX` gives more of them.
+fn check_macros(mut command: Command) {
+    let macros = run(command.args(["-dM", "-E", "-x", "c++", "/dev/null"]));
+    for (name, right) in MACROS {
+        let value = macros.lines().find_map(|line| {
+            line.strip_prefix("#define ")?.strip_prefix(name)?.strip_prefix(' ').map(str::trim)
+        });
+        assert!(
+            value.is_none() || value == right,
+            "the C++ compiler would change the kernels' results: it has {name} as {value:?}, where \
+            {right:?} is right. Look for flags in CXX and in the program that it names, and take \
+            them away."
+        );
     }
-    if env::var_os("TESSERA_KERNEL_WERROR").is_some() {
-        build.flag("-Werror");
-    }
-    build.compile(&format!("tessera_kernels_{isa}"));
+}
+
+/// Runs a command of the compiler, and returns its standard output.
+fn run(command: &mut Command) -> String {
+    let output = command.stderr(Stdio::inherit()).output();
+    let output = output.unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+    assert!(output.status.success(), "{command:?} failed: {}", output.status);
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// The folder of sources that only tests use. They are not in the fingerprint.

@@ -5,7 +5,7 @@ use super::farm::FarmArgs;
 use clap::Args;
 use std::path::PathBuf;
 use tessera_protocol::FrameSet;
-use tessera_protocol::compute::{Domain, Element, Reduction};
+use tessera_protocol::compute::{Block, Domain, Element, Reduction};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -15,6 +15,10 @@ Examples:
     --arg radius=4 --out out.exr
   tessera compute nbody.cu --domain 1024x2 --channels 4 --frames 1-100 --feed state \\
     --input state=start.npy --out 'step.####.npy'
+  tessera compute heat.cu --domain 512x512 --steps 1000 --feed u --input u=start.npy \
+    --frames 1-20 --out 'heat.####.npy'
+  tessera compute matmul.cu --domain 96x64 --block 16x16 --input A=a.npy --input B=b.npy \
+    --out c.npy
   tessera compute builtin:resize --domain 320x240 --channels 3 --input image=in.npy \\
     --arg filter=lanczos --out small.png --local
 
@@ -35,22 +39,44 @@ pub struct ComputeArgs {
     /// File to write: .npy for any result, .exr or .png for pictures; a pattern for several frames
     #[arg(short, long, value_name = "FILE", required_unless_present_any = ["header", "detach"])]
     pub out: Option<PathBuf>,
-    /// Array for the kernel's variable NAME; may be given more than once
+    /// Header of the kernel, or a folder with headers, besides the kernel's own folder; may be
+    /// given more than once
+    #[arg(long, value_name = "FILE|DIR", help_heading = "Kernel")]
+    pub include: Vec<PathBuf>,
+    /// Array for the kernel's variable NAME; with several frames also a pattern, a file for each:
+    /// NAME=in.####.npy. May be given more than once
     #[arg(long, value_name = "NAME=FILE.npy", help_heading = "Kernel")]
     pub input: Vec<String>,
     /// Number for the kernel's variable NAME: 3 or -0.5; with a type and several values: f32:1,2,3
     #[arg(long, value_name = "NAME=VALUE", allow_hyphen_values = true, help_heading = "Kernel")]
     pub arg: Vec<String>,
-    /// Type of the values that the kernel writes: f32, f64, i32, u32, i64, u64 [default: as in its
-    /// tessera_store, else f32]
+    /// JSON file with arguments: an object of numbers, booleans, texts as in --arg, and arrays with
+    /// their type, as {"f32": [1, 2]}; --arg takes precedence
+    #[arg(long, value_name = "FILE.json", help_heading = "Kernel")]
+    pub args: Option<PathBuf>,
+    /// Type of the values that the kernel writes: f16, f32, f64, i8, u8, i16, u16, i32, u32, i64,
+    /// u64, bool, complex64, complex128 [default: as in its tessera_store, else f32]
     #[arg(long, value_name = "TYPE", help_heading = "Kernel")]
     pub element: Option<Element>,
-    /// Number of values that the kernel writes per index, 1 to 4
+    /// Number of values that the kernel writes per index, 1 to 64; pictures have 1, 3 or 4
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Kernel")]
     pub channels: u8,
-    /// Reduce all values of a channel to one, which is also printed: sum, min, max
+    /// Reduce all values of a channel to one, which is also printed: sum, mean, min, max, argmin,
+    /// argmax; or with --keys: count
     #[arg(long, value_name = "HOW", help_heading = "Kernel")]
     pub reduce: Option<Reduction>,
+    /// With --reduce: reduce the indices of each key apart. An index's key is its first channel, 0
+    /// to N - 1; an index with any other is left out
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "reduce")]
+    #[arg(hide_default_value = true, help_heading = "Kernel")]
+    pub keys: u32,
+    /// Threads of a block: 512, 16x16 or 8x8x8 [default: as in the kernel's __launch_bounds__, else
+    /// 256]
+    #[arg(long, value_name = "X[xY[xZ]]", help_heading = "Kernel")]
+    pub block: Option<Block>,
+    /// Dynamic shared memory of a block, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 0, help_heading = "Kernel")]
+    pub shared: u32,
     /// Seed of the random numbers (tessera_random)
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Kernel")]
     pub seed: u64,
@@ -60,12 +86,23 @@ pub struct ComputeArgs {
     /// Input that is the result of the previous frame, from the second frame on
     #[arg(long, value_name = "NAME", help_heading = "Frames")]
     pub feed: Option<String>,
+    /// Launches per frame: each reads the result of the one before as the --feed input, on one
+    /// device, and the last one's result is the frame
+    #[arg(long, value_name = "K", default_value_t = 1, help_heading = "Frames")]
+    pub steps: u32,
     /// Indices per chunk, 0 to choose automatically
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Job")]
     pub chunk: u32,
-    /// Maximum time of a chunk on a device, in seconds
+    /// Make every chunk a multiple of N indices, except at the domain's end, for kernels whose
+    /// blocks work together [default: as in the kernel, else 1]
+    #[arg(long, value_name = "N", help_heading = "Job")]
+    pub chunk_align: Option<u32>,
+    /// Maximum time of a chunk on a device, with all its steps, in seconds
     #[arg(long, value_name = "SECS", default_value_t = 60, help_heading = "Job")]
     pub time_limit: u32,
+    /// The kernel is meant to give other results each time: none are compared
+    #[arg(long, help_heading = "Kernel")]
+    pub nondeterministic: bool,
     /// Name of the job [default: the kernel's]
     #[arg(long, value_name = "NAME", help_heading = "Job")]
     pub name: Option<String>,

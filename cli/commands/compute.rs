@@ -8,6 +8,7 @@ use crate::client::Farm;
 use crate::error::{CliError, Status};
 use crate::frame_files::{Destination, fetch, format_of};
 use crate::json;
+use crate::kernel_text;
 use crate::local_farm::{LocalFarm, node_failed};
 use crate::progress::{Audience, Doing, JobProgress, Uploads};
 use crate::submission::compute::{self, Prepared};
@@ -18,8 +19,8 @@ use std::sync::Arc;
 use tessera_node::DeviceSpec;
 use tessera_node::import::ImportLimits;
 use tessera_protocol::client::Progress;
-use tessera_protocol::compute::{Element, Program, npy};
-use tessera_protocol::device::{DeviceInfo, DeviceKind};
+use tessera_protocol::compute::{Element, Program, half_to_f64, npy};
+use tessera_protocol::device::{CudaInfo, DeviceInfo, DeviceKind};
 use tessera_protocol::status::FrameState;
 use tessera_protocol::{JobId, JobSpec};
 
@@ -66,6 +67,7 @@ async fn on_a_farm(
         return Ok(Status::Done);
     };
     let ended = watch::follow(&farm, job, Doing::Computing, false).await;
+    kernel_text::show(&farm, job).await;
     // Write finished frames even if others have failed.
     let written = write(&farm, job, &destination, args).await?;
     ended?;
@@ -83,8 +85,13 @@ async fn on_this_machine(
         return Err(CliError::new(Status::Usage, "--local needs --out"));
     };
     let folder = tempfile::Builder::new().prefix("tessera-compute-").tempdir()?;
-    let mut local =
-        LocalFarm::start(folder.path(), &args.devices, (1, ImportLimits::default())).await?;
+    let own = prepared.spec.kind.compute().is_some_and(|compute| compute.runs_users_kernel());
+    let mut local = match own {
+        true => LocalFarm::start_compared(folder.path(), &args.devices).await?,
+        false => {
+            LocalFarm::start(folder.path(), &args.devices, (1, ImportLimits::default())).await?
+        }
+    };
     let result = match can_do(&local, &prepared.spec) {
         Ok(()) => tokio::select! {
             result = finish(&mut local, prepared, &destination, args) => result,
@@ -102,12 +109,24 @@ fn can_do(local: &LocalFarm, spec: &JobSpec) -> Result<(), CliError> {
     let Some(compute) = spec.kind.compute().filter(|compute| compute.needs_cuda()) else {
         return Ok(());
     };
-    let is_cuda = |device: &DeviceInfo| device.kind == DeviceKind::Cuda;
-    if !local.nodes.iter().flat_map(|node| node.devices()).any(is_cuda) {
+    let devices: Vec<&DeviceInfo> = local.nodes.iter().flat_map(|node| node.devices()).collect();
+    if !devices.iter().any(|device| device.kind == DeviceKind::Cuda) {
         let message = "the kernel needs a CUDA device, and --local has none";
         return Err(CliError::new(Status::Failure, message).hint(
             "`tessera doctor` says why; built-in kernels run on CPUs too, and without \
                 --local a farm is asked",
+        ));
+    }
+    if let Some(needs) = compute.ptx.filter(|_| !devices.iter().any(|of| of.runs(compute))) {
+        let take = |cuda: &CudaInfo| {
+            let ((ptx, of), (major, minor)) = (cuda.ptx_version, cuda.compute_capability);
+            format!("the driver here takes PTX {ptx}.{of}, on compute capability {major}.{minor}")
+        };
+        let have = devices.iter().find_map(|device| device.cuda.as_ref().map(take));
+        let message = format!("the kernel is {needs}, and {}", have.unwrap_or_default());
+        return Err(CliError::new(Status::Failure, message).hint(
+            "make PTX for an older version and target, or give the .cu file: from it PTX is made \
+                for all",
         ));
     }
     if matches!(compute.program, Program::Cuda(_))
@@ -136,6 +155,7 @@ async fn finish(
         error = node_failed(nodes) => return Err(error),
     };
     bar.end();
+    kernel_text::show(farm, job).await;
     let written = write(farm, job, destination, args).await?;
     watch::outcome(&summary)?;
     print(args, job, &written)
@@ -173,7 +193,7 @@ async fn write(
         for file in files {
             let Some(path) = destination.path(status.frame, &file.format) else { continue };
             fetch(&client, &file, &path, &mut |_| {}).await?;
-            if args.reduce.is_some() && !args.json {
+            if args.reduce.is_some() && args.keys == 0 && !args.json {
                 print_values(&path)?;
             }
             written.push(path);
@@ -196,13 +216,18 @@ fn print_values(path: &Path) -> Result<(), CliError> {
 
 fn text_of(element: Element, bytes: &[u8]) -> String {
     let mut word = [0; 8];
-    word[..bytes.len()].copy_from_slice(bytes);
+    let length = bytes.len().min(word.len());
+    word[..length].copy_from_slice(&bytes[..length]);
     let bits = u64::from_le_bytes(word);
     match element {
         Element::F32 => f32::from_bits(bits as u32).to_string(),
         Element::F64 => f64::from_bits(bits).to_string(),
         Element::I32 => (bits as u32 as i32).to_string(),
-        Element::U32 | Element::U64 => bits.to_string(),
+        Element::F16 => half_to_f64(bits as u16).to_string(),
+        Element::I8 => (bits as u8 as i8).to_string(),
+        Element::I16 => (bits as u16 as i16).to_string(),
         Element::I64 => (bits as i64).to_string(),
+        Element::Bool => (bits != 0).to_string(),
+        _ => bits.to_string(),
     }
 }

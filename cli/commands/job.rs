@@ -5,7 +5,7 @@ use crate::args::job::JobArgs;
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::table::{bytes, count, counted, printable, span};
-use crate::{job_id, json};
+use crate::{job_id, json, kernel_text};
 use std::fmt::Write as _;
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::job::options::{self, away_from_default};
@@ -23,14 +23,26 @@ pub(crate) async fn run(args: JobArgs) -> Result<Status, CliError> {
     };
     let frames = if args.frames { Some(frames(&client, job).await?) } else { None };
     client.close().await;
+    let text = match detail.spec.kind.compute() {
+        Some(_) => kernel_text::of(&farm, job).await,
+        None => String::new(),
+    };
     if args.json {
         let mut value = json::value(&detail)?;
         if let Some(frames) = &frames {
             value["frames"] = json::value(frames)?;
         }
+        if !text.is_empty() {
+            value["kernel_text"] = text.into();
+        }
         json::line(&value.to_string())?;
     } else {
-        json::line(describe(&detail, frames.as_deref().unwrap_or_default()).trim_end())?;
+        let mut words = describe(&detail, frames.as_deref().unwrap_or_default());
+        for line in kernel_text::lines(&text) {
+            // Writing to a string does not fail.
+            let _ = writeln!(words, "{:<12}{line}", "printed");
+        }
+        json::line(words.trim_end())?;
     }
     Ok(Status::Done)
 }
@@ -135,10 +147,22 @@ fn subject(kind: &JobKind, exposure: Option<String>) -> Vec<(&'static str, Strin
             let ComputeSpec { domain, channels, element, .. } = compute;
             let reduced = compute.reduction.map_or("", |reduction| reduction.name());
             let domain = format!("{domain}, {channels} × {element} {reduced}");
-            vec![
+            let mut fields = vec![
                 ("kernel", format!("{}, {files}, {total}", compute.program.name())),
                 ("domain", domain.trim_end().to_owned()),
-            ]
+            ];
+            if compute.nondeterministic {
+                let words = "none: results are meant to differ (--nondeterministic)";
+                fields.push(("verification", words.to_owned()));
+            }
+            if compute.steps > 1 {
+                fields.push(("steps", format!("{} in a frame", compute.steps)));
+            }
+            fields.extend(compute.block.map(|block| ("block", format!("{block} threads"))));
+            if compute.shared_bytes > 0 {
+                fields.push(("shared", format!("{} bytes in a block", compute.shared_bytes)));
+            }
+            fields
         }
     }
 }

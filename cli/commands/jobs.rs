@@ -56,6 +56,7 @@ fn short(job: &JobSummary) -> String {
         Some(Waits::Pool) => "no node of its pool is connected",
         Some(Waits::Device) => "no node has a CUDA device",
         Some(Waits::Compiler) => "no node has a CUDA device and NVRTC",
+        Some(Waits::Driver) => "no node has a driver and a device for its PTX",
         Some(Waits::Fingerprint) => "no node has its fingerprint",
         Some(Waits::OutOfWork) => "its nodes are out of work",
         Some(Waits::Memory) => "no device has the memory",

@@ -6,7 +6,7 @@ use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::progress::{Audience, Doing, JobProgress};
 use crate::table::{counted, printable};
-use crate::{job_id, json};
+use crate::{job_id, json, kernel_text};
 use tessera_protocol::JobId;
 use tessera_protocol::client::{Progress, Request, Response};
 use tessera_protocol::status::{JobDetail, JobState, JobSummary};
@@ -16,7 +16,11 @@ pub(crate) async fn run(args: WatchArgs) -> Result<Status, CliError> {
     let farm = Farm::of(&args.farm)?;
     let job = job_id::find(&farm, &args.job).await?;
     let detail = detail_of(&farm, job).await?;
-    watch(&farm, job, Doing::of(&detail.spec.kind), args.json).await
+    let watched = watch(&farm, job, Doing::of(&detail.spec.kind), args.json).await;
+    if detail.spec.kind.compute().is_some() && !args.json {
+        kernel_text::show(&farm, job).await;
+    }
+    watched
 }
 
 /// Asks for everything about a job.

@@ -1,51 +1,31 @@
 //! Turns the options of `compute` into a job spec and its files. Compiles kernels where NVRTC is
 //! found. Sends nothing.
 
-use super::send::Sources;
+use super::arguments;
+use super::compute_files::{ComputeFiles, hashed, split, usage};
+use super::headers::{self, Found};
+use super::inputs::inputs;
 use crate::args::compute::ComputeArgs;
 use crate::error::{CliError, Status};
+use crate::kernel_text;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tempfile::NamedTempFile;
-use tessera_node::compute as node;
+use tessera_node::compute::{self as node, BindError};
 use tessera_nvrtc::{Nvrtc, NvrtcError};
 use tessera_protocol::compute::{
-    Argument, ArgumentValue, ComputeFormat, ComputeSpec, Element, InputArray, Number, Program, npy,
+    Argument, ArgumentValue, ComputeFormat, ComputeSpec, Element, Number, Program, PtxNeeds,
 };
 use tessera_protocol::job::AssetFile;
 use tessera_protocol::limits::PROGRAM_BYTES_MAX;
-use tessera_protocol::{BlobHash, JobKind, JobSpec, RawJobSpec};
-use tessera_transport::client::hash_file;
+use tessera_protocol::{JobKind, JobSpec, RawJobSpec};
 
 /// A job and its files.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) spec: JobSpec,
     pub(crate) files: ComputeFiles,
-}
-
-/// Files of a compute job on this machine.
-#[derive(Debug, Default)]
-pub(crate) struct ComputeFiles {
-    files: Vec<(BlobHash, u64, PathBuf)>,
-    /// A kernel that was compiled here, until it is sent.
-    _compiled: Option<NamedTempFile>,
-}
-
-impl Sources for ComputeFiles {
-    fn hashes(&self) -> Vec<BlobHash> {
-        self.files.iter().map(|(hash, ..)| *hash).collect()
-    }
-
-    fn source(&self, hash: BlobHash) -> Option<(u64, &Path)> {
-        let found = self.files.iter().find(|(of, ..)| *of == hash)?;
-        Some((found.1, &found.2))
-    }
-}
-
-fn usage(text: impl Into<String>) -> CliError {
-    CliError::new(Status::Usage, text.into())
 }
 
 /// The job of these options, checked as far as this machine can. Blocks: reads and hashes files,
@@ -55,31 +35,42 @@ pub(crate) fn prepare(args: &ComputeArgs) -> Result<Prepared, CliError> {
         return Err(usage("a kernel and --domain are needed"));
     };
     let mut files = ComputeFiles::default();
-    let (program, ptx) = program(kernel, args, &mut files)?;
-    let mut inputs = inputs(args, &mut files)?;
-    inputs.sort_by(|a, b| a.name.cmp(&b.name));
+    let (program, headers, ptx) = program(kernel, args, &mut files)?;
+    let (inputs, frame_inputs) = inputs(args, &mut files)?;
     let mut arguments = arguments(args, &program)?;
     arguments.sort_by(|a, b| a.name.cmp(&b.name));
     let element = element(args, ptx.as_deref())?;
+    let sent = ptx.as_deref().filter(|_| matches!(program, Program::Ptx(_)));
+    let about =
+        |error: BindError| CliError::new(Status::Usage, error).context(format!("`{kernel}`"));
+    let needed = ptx.as_ref().map_or(Ok(1), |ptx| node::chunk_multiple_of(ptx, &domain));
+    let chunk_align = chunk_align(args, needed.map_err(about)?)?;
     let compute = ComputeSpec {
+        ptx: sent.and_then(PtxNeeds::read),
         program,
+        headers,
         inputs,
+        frame_inputs,
         arguments,
         domain,
         channels: args.channels,
         element,
         reduction: args.reduce,
+        keys: args.keys,
         formats: formats(args)?,
         chunk: args.chunk,
+        chunk_align,
         frames: args.frames.clone(),
         feed: args.feed.clone(),
+        steps: args.steps,
+        block: args.block,
+        shared_bytes: args.shared,
         seed: args.seed,
         time_limit_secs: args.time_limit,
+        nondeterministic: args.nondeterministic,
     };
     if let Some(ptx) = ptx {
-        let bound = node::bind(&ptx, &compute);
-        bound
-            .map_err(|error| CliError::new(Status::Usage, error).context(format!("`{kernel}`")))?;
+        node::bind(&ptx, &compute).map_err(about)?;
     }
     let device_bytes = compute.device_bytes();
     let name = args.name.clone().unwrap_or_else(|| default_name(kernel));
@@ -109,6 +100,16 @@ fn element(args: &ComputeArgs, ptx: Option<&str>) -> Result<Element, CliError> {
     }
 }
 
+/// The multiple of indices that every chunk holds: of what is asked for and of what the kernel
+/// needs.
+fn chunk_align(args: &ComputeArgs, needed: u32) -> Result<u32, CliError> {
+    let asked = args.chunk_align.unwrap_or(1);
+    node::least_common_multiple(asked.into(), needed.into()).ok_or_else(|| {
+        usage(format!("--chunk-align: {asked} does not go with the {needed} of the kernel"))
+            .hint("leave it out: the kernel says by itself what it needs")
+    })
+}
+
 fn default_name(kernel: &str) -> String {
     let stem = Path::new(kernel).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     kernel
@@ -134,33 +135,41 @@ fn formats(args: &ComputeArgs) -> Result<Vec<ComputeFormat>, CliError> {
     Ok(if fed { vec![ComputeFormat::Npy, wanted] } else { vec![wanted] })
 }
 
-/// The program, and its PTX where it is known here.
+/// The program, its headers where a node compiles it, and its PTX where it is known here.
 fn program(
     kernel: &str,
     args: &ComputeArgs,
     files: &mut ComputeFiles,
-) -> Result<(Program, Option<String>), CliError> {
+) -> Result<(Program, Vec<AssetFile>, Option<String>), CliError> {
+    let is_source = |path: &Path| {
+        path.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("ptx"))
+    };
+    if !args.include.is_empty() && (kernel.starts_with("builtin:") || !is_source(kernel.as_ref())) {
+        return Err(usage(format!("--include: `{kernel}` is not compiled, so it takes no header")));
+    }
     if let Some(name) = kernel.strip_prefix("builtin:") {
         let program = Program::Builtin(name.to_owned());
-        return Ok((program, Some(tessera_node::compute::builtin_ptx().to_owned())));
+        return Ok((program, vec![], Some(tessera_node::compute::builtin_ptx().to_owned())));
     }
     let path = Path::new(kernel);
     let text = read_kernel(path)?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let is_ptx = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ptx"));
-    if is_ptx {
-        return Ok((Program::Ptx(asset(&name, path, files)?), Some(text)));
+    if !is_source(path) {
+        return Ok((Program::Ptx(asset(&name, path, files)?), vec![], Some(text)));
     }
-    let compiled = if args.compile_on_node { None } else { compile(&name, &text)? };
+    let found = headers::find(path, (&name, &text), &args.include)?;
+    let compiled = if args.compile_on_node { None } else { compile(&name, &text, &found)? };
     let Some(ptx) = compiled else {
-        return Ok((Program::Cuda(asset(&name, path, files)?), None));
+        let headers = found.iter().map(|found| asset(&found.header.name, &found.path, files));
+        let headers = headers.collect::<Result<Vec<_>, _>>()?;
+        return Ok((Program::Cuda(asset(&name, path, files)?), headers, None));
     };
     let mut file = NamedTempFile::new()?;
     file.write_all(ptx.as_bytes())?;
     file.flush()?;
     let program = Program::Ptx(asset(&name, file.path(), files)?);
     files._compiled = Some(file);
-    Ok((program, Some(ptx)))
+    Ok((program, vec![], Some(ptx)))
 }
 
 fn read_kernel(path: &Path) -> Result<String, CliError> {
@@ -177,7 +186,7 @@ fn read_kernel(path: &Path) -> Result<String, CliError> {
 }
 
 /// PTX of a kernel in CUDA C++; None where there is no compiler here.
-fn compile(name: &str, source: &str) -> Result<Option<String>, CliError> {
+fn compile(name: &str, source: &str, found: &[Found]) -> Result<Option<String>, CliError> {
     let compiler = match Nvrtc::find() {
         Ok(compiler) => compiler,
         Err(NvrtcError::NotFound { .. }) => {
@@ -186,49 +195,21 @@ fn compile(name: &str, source: &str) -> Result<Option<String>, CliError> {
         }
         Err(error) => return Err(CliError::new(Status::Failure, error).context("NVRTC")),
     };
-    let compiled = node::compile(&compiler, name, source).map_err(|error| {
+    let headers: Vec<node::Header> = found.iter().map(|found| found.header.clone()).collect();
+    let compiled = node::compile(&compiler, (name, source), &headers).map_err(|error| {
         CliError::new(Status::Failure, error).context(format!("`{name}`")).hint(
-            "`tessera compute --header` prints what a kernel may include; docs/compute.md has an \
-                example",
+            "`tessera compute --header` prints what every kernel may include, --include adds \
+                headers of your own; docs/compute.md has an example",
         )
     })?;
-    Ok(Some(compiled))
+    kernel_text::show_lines(&compiled.log);
+    Ok(Some(compiled.ptx))
 }
 
 fn asset(name: &str, path: &Path, files: &mut ComputeFiles) -> Result<AssetFile, CliError> {
     let (hash, length) = hashed(path)?;
-    files.files.push((hash, length, path.to_owned()));
+    files.add(hash, length, path);
     Ok(AssetFile { path: name.to_owned(), hash, length })
-}
-
-fn hashed(path: &Path) -> Result<(BlobHash, u64), CliError> {
-    hash_file(path).map_err(|error| CliError::from(error).context(format!("`{}`", path.display())))
-}
-
-fn split<'a>(option: &'static str, text: &'a str) -> Result<(&'a str, &'a str), CliError> {
-    text.split_once('=')
-        .ok_or_else(|| usage(format!("--{option}: `{text}` is not of the form NAME=VALUE")))
-}
-
-fn inputs(args: &ComputeArgs, files: &mut ComputeFiles) -> Result<Vec<InputArray>, CliError> {
-    let mut inputs = Vec::new();
-    for text in &args.input {
-        let (name, file) = split("input", text)?;
-        let path = PathBuf::from(file);
-        let about = |error: CliError| error.context(format!("--input {name}: `{file}`"));
-        let opened = File::open(&path).map_err(|error| about(CliError::of_file(error)))?;
-        let length = opened.metadata().map_err(|error| about(error.into()))?.len();
-        let mut head = Vec::new();
-        let most = npy::HEADER_BYTES_MAX as u64 + 12;
-        opened.take(most).read_to_end(&mut head).map_err(|error| about(error.into()))?;
-        let header = npy::Header::read(&head, length)
-            .map_err(|error| about(CliError::new(Status::Usage, error)))?;
-        let (hash, length) = hashed(&path)?;
-        files.files.push((hash, length, path));
-        let (element, shape) = (header.element, header.shape);
-        inputs.push(InputArray { name: name.to_owned(), hash, length, element, shape });
-    }
-    Ok(inputs)
 }
 
 fn arguments(args: &ComputeArgs, program: &Program) -> Result<Vec<Argument>, CliError> {
@@ -238,6 +219,15 @@ fn arguments(args: &ComputeArgs, program: &Program) -> Result<Vec<Argument>, Cli
         let words = words(program, name);
         let value = value_of(value, &words).ok_or_else(|| not_understood(name, value, &words))?;
         arguments.push(Argument { name: name.to_owned(), value });
+    }
+    if let Some(path) = &args.args {
+        let of_text = |name: &str, text: &str| {
+            let words = words(program, name);
+            value_of(text, &words).ok_or_else(|| not_understood(name, text, &words))
+        };
+        let in_file = arguments::read(path, of_text)?;
+        let given: Vec<String> = arguments.iter().map(|argument| argument.name.clone()).collect();
+        arguments.extend(in_file.into_iter().filter(|argument| !given.contains(&argument.name)));
     }
     Ok(arguments)
 }
@@ -295,8 +285,11 @@ mod tests {
         assert_eq!(value("18446744073709551615"), Some((None, vec![Number::Unsigned(u64::MAX)])));
         let list = vec![Number::Integer(1), Number::Real(2.5)];
         assert_eq!(value("f32:1, 2.5"), Some((Some(Element::F32), list)));
+        let halves = vec![Number::Real(0.5), Number::Integer(1)];
+        assert_eq!(value("f16:0.5,1"), Some((Some(Element::F16), halves)));
+        assert_eq!(value("bool:true"), Some((Some(Element::Bool), vec![Number::Integer(1)])));
         assert_eq!(value("lanczos"), Some((None, vec![Number::Integer(1)])));
-        for bad in ["", "x", "nan", "f16:1", "1,,2", "f32:"] {
+        for bad in ["", "x", "nan", "f8:1", "1,,2", "f32:"] {
             assert_eq!(value(bad), None, "{bad}");
         }
     }

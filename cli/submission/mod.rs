@@ -4,8 +4,13 @@
 //! render, submit ─► render.rs  ─┐
 //!                               ├─► job spec + files ─► send.rs ─► coordinator
 //! compute ───────► compute.rs ─┘
+//!        headers.rs, arguments.rs
 //! ```
 
+mod arguments;
 pub(crate) mod compute;
+mod compute_files;
+mod headers;
+mod inputs;
 pub(crate) mod render;
 pub(crate) mod send;

@@ -9,8 +9,12 @@ include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 /// without a change of the sources.
 const FORMAT_VERSION: u32 = 1;
 
-/// BLAKE3 of the kernel sources (names and texts), the layout and the film format. Nodes with
-/// different fingerprints never work on one frame.
+/// Compiler flags of every host build. Those that name a processor change no result and are left
+/// out, so that all machines have one fingerprint.
+const FLAGS: &str = env!("TESSERA_KERNEL_FLAGS");
+
+/// BLAKE3 of the kernel sources (names and texts), the flags that they are compiled with, the
+/// layout and the film format. Nodes with different fingerprints never work on one frame.
 pub fn fingerprint() -> [u8; 32] {
     static HASH: OnceLock<[u8; 32]> = OnceLock::new();
     *HASH.get_or_init(|| {
@@ -19,7 +23,7 @@ pub fn fingerprint() -> [u8; 32] {
         for number in [FORMAT_VERSION, FILM_FRACTION_BITS, CHANNELS_MAX, FILM_VALUE_MAX.to_bits()] {
             hasher.update(&number.to_le_bytes());
         }
-        for (name, text) in SOURCES {
+        for (name, text) in SOURCES.iter().chain(&[("flags", FLAGS)]) {
             for part in [name.as_bytes(), text.as_bytes()] {
                 hasher.update(&(part.len() as u64).to_le_bytes());
                 hasher.update(part);
@@ -32,6 +36,17 @@ pub fn fingerprint() -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_flags_forbid_what_changes_a_result() {
+        let at = |flag: &str| FLAGS.split(' ').position(|other| other == flag);
+        for flag in
+            ["-ffp-contract=off", "-fno-fast-math", "-fno-associative-math", "-fsigned-zeros"]
+        {
+            assert!(at(flag) > at("-O3"), "{flag}: {FLAGS}");
+        }
+        assert!(!FLAGS.contains("-march"), "the fingerprint would differ by machine: {FLAGS}");
+    }
 
     #[test]
     fn the_fingerprint_covers_the_path_tracer() {

@@ -7,7 +7,7 @@ use tessera_protocol::job::{
     AovSpec, ApertureSpec, BladesSpec, CameraSpec, ChoiceSpec, EnvironmentSpec, FilterSpec,
     FocusSpec, LensSpec, LightUnitsSpec, SPACE_EXPONENT_MAX, SpaceSpec,
 };
-use tessera_protocol::limits::{BLADES_MAX, BLADES_MIN, CHUNK_BYTES_MAX, TILE_EDGE_MAX};
+use tessera_protocol::limits::{BLADES_MAX, BLADES_MIN, TILE_EDGE_MAX};
 use tessera_protocol::node::{Assignment, Failure, SampleRange, Task, TileRect};
 use tessera_protocol::{ComputeSpec, FrameNumber, JobKind, RawJobSpec, RenderSpec};
 use tessera_scenes::{
@@ -39,7 +39,13 @@ pub(crate) fn check_assignment(kind: &JobKind, assignment: &Assignment) -> Resul
 fn check_chunk(spec: &ComputeSpec, first: u64, count: u32) -> Result<(), Failure> {
     let end = first.checked_add(count.into()).filter(|end| count >= 1 && *end <= spec.domain.len());
     let bytes = u64::from(count) * spec.index_bytes();
-    match end.is_some() && bytes <= CHUNK_BYTES_MAX {
+    let multiple = spec.chunk_multiple();
+    let whole = spec.steps == 1 || u64::from(count) == spec.domain.len();
+    // Blocks of several axes begin at a whole row or layer, and end at one or with the domain.
+    let blocks = first.is_multiple_of(multiple)
+        && (u64::from(count).is_multiple_of(multiple) || end == Some(spec.domain.len()))
+        && u64::from(count) <= spec.chunk_indices_max();
+    match end.is_some() && bytes <= spec.chunk_bytes_max() && whole && blocks {
         true => Ok(()),
         false => {
             Err(Failure::Device(format!("{count} indices from {first} are not a unit of this job")))

@@ -38,11 +38,16 @@ pub use shell::Vitals;
 pub use status::{Ended, NodeError, NodeStatus};
 pub use tessera_kernels::host::Isa;
 
-/// The version hash of this build's kernels, scene flattening and film: results of different ones
-/// are never mixed in a job.
+/// The version hash of this build's kernels (and of how they are compiled), scene flattening and
+/// film: results of different ones are never mixed in a job.
 pub fn fingerprint() -> tessera_protocol::Fingerprint {
     let mut hasher = blake3::Hasher::new_derive_key("tessera fingerprint 1");
     hasher.update(&tessera_kernels::fingerprint());
+    // Part of the images, which are of the same sources.
+    for option in tessera_nvrtc::STRICT_OPTIONS {
+        hasher.update(option.as_bytes());
+        hasher.update(&[0]);
+    }
     hasher.update(tessera_scenes::SOURCE_HASH.as_bytes());
     tessera_protocol::Fingerprint(*hasher.finalize().as_bytes())
 }

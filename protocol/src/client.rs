@@ -106,6 +106,9 @@ pub enum Request {
     /// Renders the failed frames of a job again. Finished frames stay as they are. Answered by
     /// [`Response::Done`].
     Retry(JobId),
+    /// Asks what the kernel of a compute job printed so far, and what compilers said of it.
+    /// Answered by [`Response::KernelText`], to the job's owner and to operators.
+    KernelText(JobId),
 }
 
 /// The coordinator's answer to a [`Request`].
@@ -143,6 +146,9 @@ pub enum Response {
     Authority(AuthorityStatus),
     /// Next bytes of a backup, at most a quarter of a megabyte.
     Backup(Vec<u8>),
+    /// Text of a job's kernel in the order of its units, at most
+    /// [`crate::limits::JOB_TEXT_BYTES_MAX`] bytes and a last line. It may have control characters.
+    KernelText(String),
 }
 
 /// State of a job, for a watcher.

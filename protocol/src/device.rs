@@ -1,5 +1,6 @@
 //! Properties and present state of a node's device. Knows no driver and decides nothing.
 
+use crate::compute::{ComputeSpec, PtxNeeds};
 use serde::{Deserialize, Serialize};
 
 /// Kind of a device.
@@ -33,6 +34,15 @@ pub struct DeviceInfo {
     pub state: DeviceState,
 }
 
+impl DeviceInfo {
+    /// Returns whether the device, in whatever state, is of a kind that runs such a job.
+    pub fn runs(&self, compute: &ComputeSpec) -> bool {
+        let takes = |ptx: &PtxNeeds| self.cuda.as_ref().is_none_or(|cuda| cuda.takes(ptx));
+        !compute.needs_cuda()
+            || (self.kind == DeviceKind::Cuda && compute.ptx.as_ref().is_none_or(takes))
+    }
+}
+
 /// Properties of a CUDA device. A text is empty if the driver does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CudaInfo {
@@ -49,6 +59,17 @@ pub struct CudaInfo {
     /// Duration of the last start in milliseconds: creating the context, and compiling the kernels
     /// in the driver.
     pub start_millis: u32,
+    /// Newest version of PTX that the driver takes: major, minor; (0, 0) if it is not known.
+    pub ptx_version: (u8, u8),
+}
+
+impl CudaInfo {
+    /// Returns whether the driver takes such PTX, and the device runs it. What is not known counts
+    /// as possible.
+    pub fn takes(&self, ptx: &PtxNeeds) -> bool {
+        let known = self.compute_capability != (0, 0);
+        ptx.suits_driver(self.ptx_version) && (!known || ptx.suits_device(self.compute_capability))
+    }
 }
 
 /// Whether a device can have work.

@@ -56,6 +56,10 @@ pub const RESULT_BYTES_MAX: usize = 68 << 20;
 pub const NAME_MAX: usize = 128;
 /// Longest reason or error text in bytes. Longer texts are cut.
 pub const REASON_MAX: usize = 2048;
+/// Longest text that a chunk of a user's kernel prints, in bytes. More is cut.
+pub const UNIT_TEXT_BYTES_MAX: usize = 16 << 10;
+/// Longest text that all chunks of a job print, in bytes. More is not kept.
+pub const JOB_TEXT_BYTES_MAX: usize = 64 << 10;
 /// Most leases in one message.
 pub const LEASES_MAX: usize = 1024;
 /// Most devices of one node: 16 GPUs with 4 MIG slices each. A device's position fits into a byte.
@@ -73,10 +77,32 @@ pub const DOMAIN_MAX: u64 = 1 << 40;
 /// Most bytes that a chunk writes. 16 MiB are a million indices of four floats, and far below
 /// [`RESULT_BYTES_MAX`].
 pub const CHUNK_BYTES_MAX: u64 = 16 << 20;
+/// Most bytes of a frame of several steps, which is one chunk: eight million values of 8 bytes.
+/// Less than [`RESULT_BYTES_MAX`] also where they do not compress.
+pub const STEPPED_BYTES_MAX: u64 = 64 << 20;
+/// Most steps of a frame: a million of the shortest, of some microseconds, are seconds.
+pub const STEPS_MAX: u32 = 1 << 20;
+/// Most values that a kernel writes at each index: twice the populations of the largest
+/// lattice in use (D3Q27).
+pub const CHANNELS_MAX: u8 = 64;
+/// Most threads of a block on any CUDA device, in all and along the first two axes.
+pub const BLOCK_THREADS_MAX: u32 = 1024;
+/// Most threads of a block along its third axis, on any CUDA device.
+pub const BLOCK_DEPTH_MAX: u32 = 64;
+/// Most blocks of a grid along its second and third axis, on any CUDA device.
+pub const GRID_EDGE_MAX: u64 = 65_535;
+/// Most shared memory of a block in bytes: compute capability 9.0 and 10.0 have the most.
+pub const SHARED_BYTES_MAX: u32 = 227 << 10;
 /// Largest kernel in bytes, as source or PTX: a thousand times the size of the examples.
 pub const PROGRAM_BYTES_MAX: u64 = 16 << 20;
+/// Most headers of a kernel that nodes compile.
+pub const HEADERS_MAX: usize = 1024;
+/// Most bytes of all headers of a kernel together.
+pub const HEADERS_BYTES_MAX: u64 = 16 << 20;
 /// Most inputs of a compute job.
 pub const INPUTS_MAX: usize = 64;
+/// Most files of a compute job's inputs that have one for each frame, together.
+pub const FRAME_FILES_MAX: usize = 1 << 16;
 /// Most arguments of a compute job.
 pub const ARGUMENTS_MAX: usize = 256;
 /// Most numbers of one argument: 4096 of 8 bytes are half of a device's constant memory.

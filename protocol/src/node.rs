@@ -42,6 +42,14 @@ pub enum NodeToCoordinator {
     /// Properties or states of devices have changed. Holds all devices, in the order of the
     /// [`Join`].
     Devices(Vec<DeviceInfo>),
+    /// What the kernel of a compute job printed, and what a compiler said of it, for the job's
+    /// owner. It decides nothing.
+    KernelText {
+        /// Lease of the unit that printed.
+        lease: Lease,
+        /// Text, at most [`crate::limits::UNIT_TEXT_BYTES_MAX`] bytes; more is cut.
+        text: String,
+    },
 }
 
 /// A node's description of itself at the beginning of a session.
@@ -75,8 +83,9 @@ pub struct Join {
 pub enum Failure {
     /// The scene cannot be prepared on any node, so the job fails.
     Scene(String),
-    /// The node's build does not know an option of the job, which the text names. No attempt is
-    /// counted. The node gets no more units of this job, since another build may know the option.
+    /// The node cannot do the job, and another one may: its build does not know an option, or its
+    /// driver or device does not take the kernel's PTX. The text says which. No attempt is counted,
+    /// and the node gets no more units of this job.
     Unable(String),
     /// Something outside the unit is missing: a file cannot be fetched, or the node's disk or
     /// memory is full. The unit waits for it without a counted attempt, as long as the

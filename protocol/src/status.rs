@@ -64,6 +64,8 @@ pub enum Waits {
     Turn,
     /// Units lack something outside the job (a file, space on a node's disk) and are tried again.
     Shortage,
+    /// No connected node has a driver and a device that take the kernel's PTX.
+    Driver,
 }
 
 /// A job in a listing. Times are seconds since the Unix epoch.

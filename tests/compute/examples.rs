@@ -25,12 +25,19 @@ fn runs() -> Vec<(&'static str, Vec<String>, Vec<String>)> {
     let mut blur =
         vec![example("blur.ptx"), "--input".into(), format!("image={}", example("image.npy"))];
     blur.extend(words("--domain 32x24 --channels 3 --arg radius=1 --chunk 60 --out blurred.exr"));
+    let mut lattice =
+        vec![example("lattice.ptx"), "--input".into(), format!("cells={}", example("cells.npy"))];
+    lattice.extend(words(
+        "--domain 12x9 --channels 9 --steps 15 --frames 1-3 --feed cells --out fluid.##.npy",
+    ));
+    let fluid = (1..=3).map(|frame| format!("fluid.{frame:02}.npy")).collect();
     let steps = (1..=5).map(|frame| format!("step.{frame:02}.npy")).collect();
     vec![
         ("mandelbrot", mandelbrot, vec!["mandelbrot.npy".into()]),
         ("pi", pi, vec!["pi.npy".into()]),
         ("nbody", nbody, steps),
         ("blur", blur, vec!["blurred.exr".into()]),
+        ("lattice", lattice, fluid),
     ]
 }
 

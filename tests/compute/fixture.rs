@@ -125,6 +125,17 @@ impl Farm {
         self.add(name, Some(rack), Some(nvrtc));
     }
 
+    /// A node with this fake GPU.
+    pub(crate) fn add_node_of(&mut self, name: &str, device: Device) {
+        let rack = Rack::new(&Config::of(1, device)).unwrap();
+        self.add(name, Some(rack), None);
+    }
+
+    /// A node with a rack of its own.
+    pub(crate) fn add_gpu_node_of(&mut self, name: &str, config: &Config) {
+        self.add(name, Some(Rack::new(config).unwrap()), None);
+    }
+
     pub(crate) fn add_cpu_node(&mut self, name: &str) {
         self.add(name, None, None);
     }

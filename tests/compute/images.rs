@@ -4,8 +4,36 @@
 use crate::compute::fixture::{example, kernel, not_run};
 use tessera_nvrtc::Nvrtc;
 
-const KERNELS: &[&str] = &["mandelbrot", "monte_carlo", "nbody", "blur"];
-const FAULTY: &[&str] = &["endless", "outside"];
+const KERNELS: &[&str] = &[
+    "mandelbrot",
+    "monte_carlo",
+    "nbody",
+    "blur",
+    "heat",
+    "matmul",
+    "convolve",
+    "option",
+    "lattice",
+];
+const OF_TESTS: &[&str] = &[
+    "asserts",
+    "counter",
+    "counts",
+    "dynamic",
+    "endless",
+    "load",
+    "load_any",
+    "option",
+    "outside",
+    "places",
+    "prints",
+    "random",
+    "reverse",
+    "structure",
+    "talks",
+    "tiles",
+    "turns",
+];
 /// The version of NVRTC whose output is committed, as PTX names it.
 const PINNED: &str = "V13.5.37";
 
@@ -15,12 +43,13 @@ fn committed_ptx_is_made_from_its_source() {
         return not_run("PTX of the examples against their sources: no NVRTC is found");
     };
     let places =
-        KERNELS.iter().map(|name| example(name)).chain(FAULTY.iter().map(|name| kernel(name)));
+        KERNELS.iter().map(|name| example(name)).chain(OF_TESTS.iter().map(|name| kernel(name)));
     for place in places {
         let source = std::fs::read_to_string(format!("{place}.cu")).unwrap();
         let name = format!("{}.cu", place.rsplit('/').next().unwrap());
-        let ptx = tessera_node::compute::compile(&compiler, &name, &source);
+        let ptx = tessera_node::compute::compile(&compiler, (&name, &source), &[]);
         let ptx = ptx.unwrap_or_else(|error| panic!("{place}: {error}"));
+        let ptx = ptx.ptx;
         if !ptx.contains(PINNED) {
             return not_run(
                 "PTX of the examples against their sources: another NVRTC than the pinned one",

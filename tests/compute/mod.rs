@@ -3,10 +3,20 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test, a failure of the setup is a failure")]
 
+mod arrays;
+mod binding;
 mod builtins;
 mod compiler;
+mod determinism;
+mod drivers;
 mod examples;
 mod faults;
 mod fixture;
+mod headers;
 mod images;
 mod local;
+mod random;
+mod references;
+mod said;
+mod shapes;
+mod steps;

@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use tessera_fake_cuda::Device;
 use tessera_node::compute::{PreparedCompute, Source};
 use tessera_node::device::{CancelToken, DeviceError, DeviceUnit, UnitOutput, Work};
-use tessera_protocol::compute::{ComputeSpec, Domain, Element, Program};
+use tessera_protocol::compute::{Block, ComputeSpec, Domain, Element, Program};
 use tessera_protocol::job::AssetFile;
 use tessera_protocol::{BlobHash, FrameNumber};
 
@@ -21,7 +21,7 @@ fn frame(source: Source) -> Arc<PreparedCompute> {
 fn over(domain: Domain, source: Source) -> Arc<PreparedCompute> {
     let file = |path: &str| AssetFile { path: path.into(), hash: BlobHash([2; 32]), length: 1 };
     let program = match &source {
-        Source::Cuda(_) => Program::Cuda(file("one.cu")),
+        Source::Cuda(..) => Program::Cuda(file("one.cu")),
         _ => Program::Ptx(file("one.ptx")),
     };
     let spec = ComputeSpec { element: Element::U32, ..ComputeSpec::new(program, domain) };
@@ -42,7 +42,7 @@ fn run_chunk(
 ) -> Result<UnitOutput, DeviceError> {
     let (sender, end) = channel();
     let finish = Box::new(move |result| sender.send(result).expect("the test waits"));
-    let work = Work::Compute { job, first: 0, count };
+    let work = Work::Compute { job, first: 0, count, text: Arc::new(|_| {}) };
     device.submit(DeviceUnit { work, cancel: CancelToken::default(), finish });
     end.recv().expect("an end")
 }
@@ -73,7 +73,7 @@ fn a_missing_compiler_is_reported_and_costs_no_worker() {
         .push(("TESSERA_NVRTC".into(), "/nowhere/libnvrtc.so.13".into()));
     let opened = bench.open();
     assert_eq!(opened.compiler, None);
-    match run(&*opened.devices[0], frame(Source::Cuda("".into()))) {
+    match run(&*opened.devices[0], frame(Source::Cuda("".into(), [].into()))) {
         Err(DeviceError::NoCompiler(told)) => {
             assert!(
                 told.contains("cannot compile kernel `one.cu` here") && told.contains("/nowhere"),
@@ -89,9 +89,41 @@ const IDLE: &str = "\
 .version 7.0
 .target sm_75
 .address_size 64
-.visible .entry compute(.param .align 8 .b8 chunk[48])
+.visible .entry compute(.param .align 8 .b8 chunk[56])
 { ret; }
 ";
+
+#[test]
+fn what_a_device_cannot_launch_is_refused_before_it_is() {
+    let bench = Bench::with(|device| device.registers = 128);
+    let opened = bench.open();
+    let device = &*opened.devices[0];
+    let refusal = |ptx: &str, block| {
+        let job = frame(Source::Ptx(ptx.into()));
+        let spec = ComputeSpec { block, ..job.spec.clone() };
+        let job = PreparedCompute {
+            id: 2,
+            spec,
+            frame: job.frame,
+            source: job.source.clone(),
+            arrays: vec![],
+        };
+        match run(device, Arc::new(job)) {
+            Err(DeviceError::Program(told)) => told,
+            other => panic!("{other:?}"),
+        }
+    };
+    let told = refusal(IDLE, Some(Block { x: 32, y: 32, z: 1 }));
+    assert!(
+        told.contains("1024 threads is too large") && told.contains("takes 512 at most"),
+        "{told}"
+    );
+    // The compiler says it where the text does not tell whose memory it is.
+    let two = IDLE.replace(".visible", ".shared .align 4 .b8 s[65536];\n.visible")
+        + ".visible .entry second()\n{ ret; }\n";
+    let told = refusal(&two, None);
+    assert!(told.contains("uses too much shared data (0x10000 bytes, 0xc000 max)"), "{told}");
+}
 
 #[test]
 fn rendering_and_computing_make_room_for_each_other() {
@@ -126,6 +158,16 @@ fn rendering_and_computing_make_room_for_each_other() {
 
 #[test]
 fn no_library_of_nvidias_is_opened_in_this_process() {
+    // Other tests of this program compile in it, so this one has a process of its own.
+    const ALONE: &str = "ALONE_IN_ITS_PROCESS";
+    if std::env::var_os(ALONE).is_none() {
+        let mut again = std::process::Command::new(std::env::current_exe().expect("a program"));
+        again.args(["--exact", "device::compute::no_library_of_nvidias_is_opened_in_this_process"]);
+        let output = again.env(ALONE, "1").output().expect("a process");
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && told.contains("1 passed"), "{told}");
+        return;
+    }
     let bench = Bench::with(|_| {});
     let opened = bench.open();
     if opened.compiler.is_none() {

@@ -1,9 +1,12 @@
 //! Devices in trouble: what became of the unit, of the units behind it, and of the device.
 
-use crate::device::bench::{Bench, Pending, expected, frame, submit, unit, wait_for};
+use crate::device::bench::{
+    Bench, Pending, expected, frame, instanced_frame, submit, unit, wait_for,
+};
+use std::sync::Arc;
 use std::time::Duration;
 use tessera_fake_cuda::{Fault, FaultKind};
-use tessera_node::device::{Device, DeviceError, Devices};
+use tessera_node::device::{Device, DeviceError, Devices, PreparedFrame};
 use tessera_protocol::device::DeviceState;
 
 /// A device that meets the fault when told so, well until then.
@@ -153,4 +156,45 @@ fn results_of_a_wrong_device_are_returned() {
     }
     // The restarted worker does not give the known answer either.
     wait_for("the quarantine", || matches!(device.info().state, DeviceState::Quarantined { .. }));
+}
+
+/// Waits until a device is quarantined because of this known answer.
+fn quarantined_by(device: &dyn Device, answer: &str) {
+    let end = format!("it does not give the known answer of {answer}");
+    wait_for("the quarantine", || match device.info().state {
+        DeviceState::Quarantined { reason, .. } => {
+            assert!(reason.ends_with(&end), "{reason}");
+            true
+        }
+        _ => false,
+    });
+}
+
+#[test]
+fn kernels_for_instances_are_tested_before_their_first_unit() {
+    // The second module of a worker is the one with instances.
+    let fault = Fault::new(FaultKind::WrongResult).times(0).at_module(2);
+    let bench = Bench::with(|device| device.faults.push(fault));
+    let opened = bench.open();
+    let device = &*opened.devices[0];
+    let plain = submit(device, &frame(), unit(27)).end().expect("a unit");
+    assert_eq!(plain.sums.values, expected(&unit(27)));
+    let scene = instanced_frame(60);
+    // Two wrong answers end it; in between another worker serves scenes without instances.
+    for _ in 0..2 {
+        wait_for("a worker", || is_ready(device));
+        let instanced = submit(device, &scene, unit(27)).end();
+        assert_eq!(instanced, Err(DeviceError::Cancelled), "no unit begins on such kernels");
+    }
+    quarantined_by(device, "the compact kernels for the room with copies");
+}
+
+#[test]
+fn results_of_wrong_layered_kernels_are_returned() {
+    let fault = Fault::new(FaultKind::WrongResult).times(0).at_kernel("tessera_render_layered");
+    let (_bench, opened) = struck(fault, |_| {});
+    let device = &*opened.devices[0];
+    let glass = Arc::new(PreparedFrame::new(tessera_support::panes::greenhouse(), 61));
+    assert_eq!(submit(device, &glass, unit(27)).end(), Err(DeviceError::Cancelled));
+    quarantined_by(device, "the compact kernels for the room with glass");
 }

@@ -51,6 +51,22 @@ fn a_device_that_computes_wrongly_is_not_opened() {
 }
 
 #[test]
+fn one_wrong_word_of_staged_or_layered_kernels_is_found() {
+    // Each of them computes in the answer that is named and in none before it.
+    for (kernel, answer) in [
+        ("tessera_finish", "the staged kernels for the room"),
+        ("tessera_render_layered", "the compact kernels for the room with glass"),
+        ("tessera_shadow_panes", "the staged kernels for the room with glass"),
+    ] {
+        let fault = Fault::new(FaultKind::WrongResult).times(0).at_kernel(kernel);
+        let wrong = Bench::with(|device| device.faults.push(fault));
+        let refusal = wrong.refusal();
+        let end = format!("it does not give the known answer of {answer}");
+        assert!(refusal.ends_with(&end), "{kernel}: {refusal}");
+    }
+}
+
+#[test]
 fn a_missing_device_is_named_by_its_number() {
     let mut bench = Bench::with(|_| {});
     bench.config.devices = vec!["cuda:7".parse().unwrap()];

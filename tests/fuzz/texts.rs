@@ -81,7 +81,7 @@ pub(crate) fn ptx(bytes: &[u8]) -> Result<(), String> {
 
 pub(crate) fn kernels() -> Vec<Vec<u8>> {
     let small = ".version 7.0\n.target sm_75\n.address_size 64\n.const .align 4 .u32 radius = 2;\n\
-        .visible .entry compute(\n.param .align 8 .b8 compute_param_0[48]\n)\n{\n\
+        .visible .entry compute(\n.param .align 8 .b8 compute_param_0[56]\n)\n{\n\
         .reg .pred %p<3>;\n.reg .b32 %r<9>;\n\
         .reg .b64 %rd<4>;\n.reg .f32 %f<4>;\nld.param.u64 %rd1, [compute_param_0];\n\
         mov.u32 %r1, %tid.x;\n\

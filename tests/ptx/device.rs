@@ -160,7 +160,7 @@ impl Queue for Device {
         block: u32,
         params: &[u8],
     ) -> Result<(), DeviceError> {
-        let limits = Limits { steps: self.steps_max, cancel: None };
+        let limits = Limits { steps: self.steps_max, ..Limits::default() };
         let (grid, block) = ([grid, 1, 1], [block, 1, 1]);
         let stats =
             self.machine.launch(&self.module, kernel.name(), grid, block, 0, params, &limits)?;

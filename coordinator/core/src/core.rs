@@ -4,7 +4,7 @@
 use crate::action::Step;
 use crate::audit::invariants;
 use crate::books::Books;
-use crate::input::Input;
+use crate::input::{Caller, Input, SessionId};
 use crate::journal::Record;
 use crate::report::listing::{self, Census, KeptPart};
 use crate::settings::Settings;
@@ -16,7 +16,7 @@ use crate::timers::Timer;
 use crate::unit_state::UnitState;
 use crate::{audit, checks, ends, frames, nodes, requests, results, schedule};
 use std::collections::BTreeSet;
-use tessera_protocol::client::AuditReport;
+use tessera_protocol::client::{AuditReport, RequestError};
 use tessera_protocol::ids::{
     BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey,
 };
@@ -285,6 +285,23 @@ impl Core {
     /// Returns the summary of one job.
     pub fn job_summary(&self, id: JobId) -> Option<JobSummary> {
         listing::job_summary(&self.books, id)
+    }
+
+    /// Returns whether a job is known.
+    pub fn has_job(&self, id: JobId) -> bool {
+        self.books.farm().job(id).is_some()
+    }
+
+    /// Returns whether a session's node was sent a job and not told yet to forget it.
+    pub fn works_on(&self, session: SessionId, job: JobId) -> bool {
+        let roster = self.books.roster();
+        let node = roster.node_of(session).and_then(|node| roster.get(node));
+        node.is_some_and(|node| node.knows_job(job))
+    }
+
+    /// Checks that a caller owns a job, or is an admin.
+    pub fn owned(&self, job: JobId, caller: &Caller) -> Result<(), RequestError> {
+        requests::job_of(&self.books, job, caller).map(|_| ())
     }
 
     /// Returns all details of one job.

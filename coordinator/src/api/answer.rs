@@ -157,6 +157,10 @@ impl Api {
             Request::Jobs => context.question(Question::Jobs).await,
             Request::Job(job) => context.question(Question::Job(job)).await,
             Request::Frames { job, from } => context.question(Question::Frames { job, from }).await,
+            Request::KernelText(job) => {
+                let caller = roles::owner(caller);
+                context.question(Question::KernelText { job, caller }).await
+            }
             Request::Nodes => context.question(Question::Nodes).await,
             Request::Submit { .. }
             | Request::Cancel(_)

@@ -11,6 +11,7 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         | Request::Job(_)
         | Request::Frames { .. }
         | Request::Watch(_)
+        | Request::KernelText(_)
         | Request::Nodes
         | Request::MissingBlobs(_)
         | Request::Tokens { .. }

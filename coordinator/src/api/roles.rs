@@ -22,6 +22,7 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         | Request::Frames { .. }
         | Request::Watch(_)
         | Request::Nodes => (Role::Viewer, Reach::Farm),
+        Request::KernelText(_) => (Role::Viewer, Reach::OwnJob),
         Request::MissingBlobs(_) => (BLOB_PUT, Reach::Farm),
         // A repeated submit is for the same job, so its owner counts.
         Request::Submit { .. }

@@ -137,12 +137,13 @@ fn table(job: JobId) -> Vec<(Request, Role, bool)> {
         (Request::Pause(job), Role::Artist, true),
         (Request::Resume(job), Role::Artist, true),
         (Request::Retry(job), Role::Artist, true),
+        (Request::KernelText(job), Role::Viewer, false),
     ]
 }
 
 /// Number of kinds of requests. A new kind does not compile until it has a number. It then fails
 /// the test until it has a line in the table.
-const KINDS: usize = 24;
+const KINDS: usize = 25;
 
 fn kind(request: &Request) -> usize {
     match request {
@@ -170,6 +171,7 @@ fn kind(request: &Request) -> usize {
         Request::Pause(_) => 21,
         Request::Resume(_) => 22,
         Request::Retry(_) => 23,
+        Request::KernelText(_) => 24,
     }
 }
 
@@ -221,6 +223,7 @@ async fn only_owners_and_operators_may_change_a_job() {
         Request::Retry(job),
         Request::Cancel(job),
         Request::Forget(job),
+        Request::KernelText(job),
     ];
     for request in &changes {
         assert_eq!(rule(request).1, Reach::OwnJob, "{request:?}");
@@ -236,6 +239,10 @@ async fn only_owners_and_operators_may_change_a_job() {
         for request in &changes[1..3] {
             assert_eq!(farm.ask(who, request.clone()).await, Response::Done, "{who} {request:?}");
         }
+    }
+    for who in [&operator, &ada] {
+        let answer = farm.ask(who, Request::KernelText(job)).await;
+        assert_eq!(answer, Response::KernelText(String::new()), "{who}");
     }
     let others = table(job).into_iter().filter(|(request, ..)| rule(request).1 == Reach::OwnJob);
     assert_eq!(others.count(), changes.len(), "every request about one job is tried here");

@@ -6,7 +6,7 @@ use tessera_core::{Arrived, Caller, Census, Input, RequestId, SessionId};
 use tessera_protocol::client::Response;
 use tessera_protocol::job::JobSpec;
 use tessera_protocol::status::JobSummary;
-use tessera_protocol::{BlobHash, FrameNumber, JobId};
+use tessera_protocol::{BlobHash, FrameNumber, JobId, Lease};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// An event for the driver.
@@ -17,6 +17,8 @@ pub(crate) enum Event {
     Joined { handle: SessionHandle, input: Box<Input> },
     /// A result has arrived completely, and was checked.
     Result { session: SessionId, arrived: Arrived, bytes: Bytes, permit: OwnedSemaphorePermit },
+    /// A unit of a compute job has printed something.
+    KernelText { session: SessionId, lease: Lease, text: String },
     /// A client asks for a change.
     Ask { ask: Ask, reply: oneshot::Sender<Response> },
     /// A client asks for information.
@@ -74,6 +76,8 @@ pub(crate) enum Question {
     Job(JobId),
     /// A page of a job's frames.
     Frames { job: JobId, from: u32 },
+    /// Text of a job's kernel, for its owner or an admin.
+    KernelText { job: JobId, caller: Caller },
     /// Summaries of all nodes.
     Nodes,
 }

@@ -5,6 +5,7 @@
 //! own sync.
 
 pub(crate) mod event;
+mod kernel_text;
 mod not_durable;
 mod perform;
 mod sessions;
@@ -78,6 +79,7 @@ pub(crate) struct Driver {
     results: BTreeMap<(SessionId, Lease), VecDeque<Waiting>>,
     replies: BTreeMap<RequestId, oneshot::Sender<Response>>,
     next_request: u64,
+    kernel_texts: kernel_text::KernelTexts,
     sessions: BTreeMap<SessionId, SessionHandle>,
     readable: sessions::ReadableByNode,
     pending: VecDeque<Pending>,
@@ -103,6 +105,7 @@ impl Driver {
             results: BTreeMap::new(),
             replies: BTreeMap::new(),
             next_request: 0,
+            kernel_texts: kernel_text::KernelTexts::default(),
             sessions: BTreeMap::new(),
             readable: BTreeMap::new(),
             pending: VecDeque::new(),
@@ -165,6 +168,9 @@ impl Driver {
                 let waiting = Waiting { arrived, bytes, permit };
                 self.results.entry((session, arrived.lease)).or_default().push_back(waiting);
                 self.core.handle(Input::ResultArrived { session, result: arrived }, now);
+            }
+            Event::KernelText { session, lease, text } => {
+                self.on_kernel_text(session, lease, &text)
             }
             Event::Ask { ask, reply } => {
                 let request = RequestId(self.next_request);
@@ -359,8 +365,11 @@ impl Driver {
     }
 }
 
-/// Logs every suspicion against a node.
+/// Logs every suspicion against a node, and every wrong result of a user's kernel.
 fn tell_of_suspects(record: &Record) {
+    if let Record::NodeBarred { job, node, name, reason, .. } = record {
+        tracing::warn!(%job, %node, name, reason, "node gave a wrong result of a user's kernel");
+    }
     if let Record::NodeSuspected { node, name, reason, guilty, .. } = record {
         let end = "`tessera undrain` ends it, once the node is in order";
         match guilty {

@@ -4,10 +4,10 @@ use super::{After, Driver, Question};
 use crate::resolve::orders::{ResolveOrder, Wanted};
 use crate::spool::SpoolKey;
 use crate::store::Commit;
-use tessera_core::Action;
+use tessera_core::{Action, SessionId};
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::status::FrameState;
-use tessera_protocol::{FrameNumber, JobId};
+use tessera_protocol::{FrameNumber, JobId, Lease};
 use tokio::sync::oneshot;
 
 impl Driver {
@@ -97,6 +97,17 @@ impl Driver {
         self.core.frames(key.job, position)?.into_iter().next().map(|status| status.state)
     }
 
+    /// Keeps the text of a unit, if it is of a node that works on the job.
+    pub(super) fn on_kernel_text(&mut self, session: SessionId, lease: Lease, text: &str) {
+        let job = lease.unit.job;
+        let Some(summary) = self.core.job_summary(job) else { return };
+        if self.core.works_on(session, job) {
+            self.kernel_texts.add(&summary.owner, lease.unit, text);
+        }
+        let core = &self.core;
+        self.kernel_texts.retain(|job| core.has_job(job));
+    }
+
     pub(super) fn answer(&mut self, question: Question, reply: oneshot::Sender<Response>) {
         let unknown =
             |job: JobId| Response::Error(RequestError::NotFound(format!("there is no job {job}")));
@@ -109,10 +120,16 @@ impl Driver {
             Question::Frames { job, from } => {
                 self.core.frames(job, from).map_or_else(|| unknown(job), Response::Frames)
             }
+            Question::KernelText { job, ref caller } => match self.core.owned(job, caller) {
+                Ok(()) => Response::KernelText(self.kernel_texts.of(job)),
+                Err(error) => Response::Error(error),
+            },
             Question::Nodes => Response::Nodes(self.core.nodes(self.around.clock.now())),
         };
         let about = match question {
             Question::Job(job) | Question::Frames { job, .. } => Some(job),
+            // It has no fact that a crash would undo.
+            Question::KernelText { .. } => None,
             Question::Jobs | Question::Nodes => None,
         };
         self.after_pending(After::Answer(reply, about, Box::new(response)));

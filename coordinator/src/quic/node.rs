@@ -145,6 +145,11 @@ async fn read_control(
 ) -> Result<(), Trouble> {
     while let Some(message) = control.receive().await? {
         let input = match message {
+            NodeToCoordinator::KernelText { lease, text } => {
+                let said = Event::KernelText { session, lease, text };
+                shared.events.send(said).await.map_err(|_| Trouble::Stopping)?;
+                continue;
+            }
             NodeToCoordinator::Join(_) => {
                 return Err(Trouble::Protocol("a session joins once".into()));
             }

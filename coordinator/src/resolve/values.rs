@@ -1,9 +1,9 @@
 //! Makes the files of a compute job's frame from its chunks, in the order of their indices: an
 //! array, a picture or a reduced value.
 //!
-//! Memory: one chunk (at most 16 MiB) and, for pictures, the rows in which it ends. A reduction
-//! reads partial results in the order of chunks; its result does not depend on that order (see
-//! `tessera_protocol::compute::Partial`).
+//! Memory: one chunk (at most 16 MiB; 64 MiB of a frame of several steps) and, for pictures, the
+//! rows in which it ends. A reduction reads partial results in the order of chunks; its result does
+//! not depend on that order (see `tessera_protocol::compute::Partial`).
 
 use super::alpha::Alpha;
 use super::band::Band;
@@ -74,8 +74,8 @@ impl Values<'_> {
     }
 
     fn reduced(&self) -> Result<Vec<u8>, ResolveError> {
-        let Some(reduction) = self.spec.reduction else { return Ok(Vec::new()) };
-        let mut total = Partial::new(reduction, self.spec.element, self.spec.channels);
+        let Some(what) = self.spec.reducing() else { return Ok(Vec::new()) };
+        let mut total = Partial::new(what);
         for unit in 0..Chunks::of(self.spec).units() {
             let merged = total.merge(&self.chunk(unit)?);
             merged.map_err(|error| ResolveError::Chunk { unit, problem: error.to_string() })?;

@@ -41,6 +41,7 @@ fn table() -> Vec<(Request, Role)> {
         (Request::Pause(job), Role::Artist),
         (Request::Resume(job), Role::Artist),
         (Request::Retry(job), Role::Artist),
+        (Request::KernelText(job), Role::Viewer),
         (Request::Drain { node: "none".into(), drain: true }, Role::Operator),
         (Request::CreateToken(scope(Role::Node, None, 1)), Role::Operator),
         (Request::CreateToken(scope(Role::Viewer, None, 1)), Role::Admin),

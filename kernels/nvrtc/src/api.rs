@@ -2,6 +2,7 @@
 
 use crate::error::NvrtcError;
 use crate::find;
+use crate::headers::Install;
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::ffi::{c_char, c_int, c_void};
 use std::path::Path;
@@ -58,6 +59,8 @@ pub(crate) struct Api {
     pub(crate) log: Output,
     pub(crate) ptx: Output,
     pub(crate) cubin: Output,
+    /// None in a library without headers inside.
+    pub(crate) install_headers: Option<Install>,
     _library: Library,
     _builtins: Option<Library>,
 }
@@ -81,7 +84,11 @@ impl Api {
                     .map_err(|_| NvrtcError::Symbol($name))?
             }};
         }
+        // SAFETY: the type is that of nvrtc.h in version 13.5, the first that has it.
+        let install_headers = unsafe { library.get::<Install>(b"nvrtcInstallBundledHeaders\0") };
+        let install_headers = install_headers.ok().map(|function| *function);
         Ok(Self {
+            install_headers,
             version: function!("nvrtcVersion"),
             create: function!("nvrtcCreateProgram"),
             compile: function!("nvrtcCompileProgram"),

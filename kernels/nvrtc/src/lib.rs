@@ -18,11 +18,13 @@
 mod api;
 mod error;
 mod find;
+mod headers;
 mod portable;
 mod program;
 
 pub use error::NvrtcError;
-pub use find::VARIABLE;
+pub use find::{ENVIRONMENTS, VARIABLE};
+pub use headers::{CudaHeaders, include_folders};
 pub use portable::portable_ptx;
 pub use program::{Compiled, Program, STRICT_OPTIONS, Target};
 
@@ -40,7 +42,8 @@ pub struct Nvrtc {
 }
 
 impl Nvrtc {
-    /// The compiler that [`VARIABLE`] names, else the first of the usual names and places.
+    /// The compiler that [`VARIABLE`] names, else the first in the active Python environments
+    /// ([`ENVIRONMENTS`]), and then of the usual names and places.
     ///
     /// # Errors
     /// [`NvrtcError::NotFound`] lists every place that was tried, with what was wrong with what was
@@ -82,6 +85,18 @@ impl Nvrtc {
     /// Where it was found: a path, or a bare name that the system's loader knows.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Finds CUDA's own headers: in folders beside the library, otherwise inside it. Takes up to a
+    /// second, so ask only for a program that includes one of them.
+    pub fn cuda_headers(&self) -> CudaHeaders {
+        let beside = CudaHeaders::beside(&self.path);
+        match self.api.install_headers {
+            Some(install) if beside.folders().is_empty() => {
+                CudaHeaders::extracted(install).unwrap_or_default()
+            }
+            _ => beside,
+        }
     }
 
     /// Compiles one program. The log is kept on success too: it has warnings, and with

@@ -63,7 +63,11 @@ pub enum Cause {
     /// An instruction that this machine does not model, or that its settings refuse.
     #[error("the instruction is not supported")]
     Unsupported,
-    /// A `trap` or a failed assertion.
+    /// A failed assertion. [`Machine::take_assertion`](crate::Machine::take_assertion) has its
+    /// text.
+    #[error("an assertion failed")]
+    Asserted,
+    /// A `trap`.
     #[error("the kernel trapped")]
     Trapped,
     /// The launch used up its steps.

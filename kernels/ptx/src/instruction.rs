@@ -133,6 +133,8 @@ pub(crate) enum Op {
     SelectSign,
     /// From `bits` to `count` bits; `flags`: 1 source signed, 2 result signed.
     Convert,
+    FloatFromHalf,
+    HalfFromFloat,
     Pack,
     Unpack,
     // Addresses: slots plus windows.

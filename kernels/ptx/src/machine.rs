@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use crate::memory::Memory;
 use crate::module::{Kernel, Module};
 use crate::parse::SHARED_BYTES_MAX;
-use crate::run::{Core, Launch, Stopped, grid};
+use crate::run::{Core, Launch, Output, Stopped, grid};
 use crate::{Fault, MemoryError};
 
 /// Blocks of a grid at most, per axis.
@@ -43,12 +43,15 @@ pub struct Limits<'a> {
     pub steps: u64,
     /// Ends the launch soon after it is set.
     pub cancel: Option<&'a AtomicBool>,
+    /// Block of a row that runs first, modulo their number; the others follow. A kernel must not
+    /// depend on it.
+    pub first_block: u32,
 }
 
 impl Default for Limits<'_> {
     /// None.
     fn default() -> Self {
-        Limits { steps: u64::MAX, cancel: None }
+        Limits { steps: u64::MAX, cancel: None, first_block: 0 }
     }
 }
 
@@ -94,6 +97,7 @@ pub struct Machine {
     settings: Settings,
     loaded: u64,
     executed: BTreeMap<u64, Vec<Vec<bool>>>,
+    output: Output,
 }
 
 impl Machine {
@@ -104,6 +108,7 @@ impl Machine {
             settings,
             loaded: 0,
             executed: BTreeMap::new(),
+            output: Output::default(),
         }
     }
 
@@ -245,6 +250,7 @@ impl Machine {
             loaded,
             function: found.function,
             blocks: grid_size,
+            first_block: limits.first_block,
             threads: block_size,
             shared_bytes: (shared_dynamic + shared_bytes) as usize,
             shared_dynamic,
@@ -253,6 +259,7 @@ impl Machine {
         let mut core = Core {
             memory: &mut self.memory,
             shared: Vec::new(),
+            output: &mut self.output,
             settings: self.settings,
             steps: 0,
             pause_at: 0,
@@ -269,6 +276,16 @@ impl Machine {
             [grid_size, block_size].iter().flatten().map(|count| u64::from(*count)).product();
         let stats = Stats { steps: core.steps, threads };
         outcome.map(|()| stats).map_err(|stopped| fault(found, loaded, &stopped))
+    }
+
+    /// Takes what kernels printed since the last call. Of more than 1 MiB, the oldest is lost.
+    pub fn take_printed(&mut self) -> Vec<u8> {
+        self.output.take_printed()
+    }
+
+    /// Takes the text of the first assertion that failed since the last call: where, and which.
+    pub fn take_assertion(&mut self) -> Option<String> {
+        self.output.assertion.take()
     }
 
     /// Lines of the module's text whose instructions ran, where [`Settings::coverage`] asks for it.

@@ -96,6 +96,13 @@ pub struct Variable {
     pub(crate) initial: Vec<u8>,
 }
 
+impl Variable {
+    /// First bytes of its initial value; zeros follow. Empty without an initialiser.
+    pub fn initial(&self) -> &[u8] {
+        &self.initial
+    }
+}
+
 /// One parameter of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
@@ -124,6 +131,12 @@ pub struct Kernel {
     pub local_bytes: u32,
     /// Threads a block at most (`.maxntid`, `.reqntid`), 1024 where nothing is said.
     pub threads_max: u32,
+    /// Whether the text says how many threads a block has at most.
+    pub has_bounds: bool,
+    /// Threads of a block along each axis, where it must have just those (`.reqntid`).
+    pub block_required: Option<[u32; 3]>,
+    /// Whether the module has shared memory whose size a launch decides.
+    pub has_dynamic_shared: bool,
     pub(crate) function: u32,
 }
 

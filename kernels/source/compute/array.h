@@ -11,10 +11,12 @@ struct ComputeChunk {
     u32 depth;
     u32 channels;
     u32 frame;
+    u32 step;
+    u32 steps;
     u64 seed;
     float* out;
 };
-static_assert(sizeof(ComputeChunk) == 48, "mirrored in compute.rs and tessera.cuh");
+static_assert(sizeof(ComputeChunk) == 56, "mirrored in compute.rs and tessera.cuh");
 
 struct ComputeArray {
     const float* data;

@@ -5,7 +5,19 @@ use super::*;
 use crate::host::best_isa;
 
 fn chunk(first: u64, count: u32, [width, height]: [u32; 2], channels: u32) -> ChunkParams {
-    ChunkParams { first, count, width, height, depth: 1, channels, frame: 0, seed: 0, out: 0 }
+    ChunkParams {
+        first,
+        count,
+        width,
+        height,
+        depth: 1,
+        channels,
+        frame: 0,
+        step: 0,
+        steps: 1,
+        seed: 0,
+        out: 0,
+    }
 }
 
 /// Runs a kernel over its whole domain in chunks of `step` indices.

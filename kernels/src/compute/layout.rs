@@ -21,6 +21,10 @@ pub struct ChunkParams {
     pub channels: u32,
     /// Number of the frame.
     pub frame: u32,
+    /// Number of the launch within the frame, from 0.
+    pub step: u32,
+    /// Number of launches of the frame.
+    pub steps: u32,
     /// Seed of random numbers.
     pub seed: u64,
     /// Address of the values, in the memory where the kernel runs.
@@ -33,7 +37,7 @@ pub struct ChunkParams {
 pub struct ArrayParams {
     /// Address of the values, in the memory where the kernel runs.
     pub data: u64,
-    /// Number of the element's type: f32, f64, i32, u32, i64, u64, counted from 0.
+    /// Number of the element's type, as in `TesseraElement`.
     pub element: u32,
     /// Number of axes.
     pub rank: u32,
@@ -48,7 +52,12 @@ const _: () = assert!(size_of::<ArrayParams>() == ArrayParams::BYTES);
 
 impl ChunkParams {
     /// `sizeof(TesseraChunk)`
-    pub const BYTES: usize = 48;
+    pub const BYTES: usize = 56;
+
+    /// Reads the bytes that a launch passes; None if their number is another.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        bytemuck::try_pod_read_unaligned(bytes).ok()
+    }
 
     /// Returns the bytes that a launch passes.
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
@@ -57,8 +66,11 @@ impl ChunkParams {
 }
 
 impl ArrayParams {
-    /// `sizeof(TesseraArray)`
+    /// Number of bytes that a kernel reads of an array.
     pub const BYTES: usize = 56;
+    /// `sizeof(TesseraArray)` and `alignof(TesseraArray)` in users' kernels. No other structure
+    /// should have both, since PTX has no names of types.
+    pub const VARIABLE_BYTES: u64 = 256;
 
     /// Describes an array of at most four axes at an address. Further axes are left out.
     pub fn new(data: u64, element: u32, axes: &[u64]) -> Self {
@@ -90,11 +102,15 @@ mod tests {
             depth: 5,
             channels: 6,
             frame: 7,
-            seed: 8,
-            out: 9,
+            step: 8,
+            steps: 9,
+            seed: 10,
+            out: 11,
         };
-        let words: [u64; 6] = [1 << 40, 2 | 3 << 32, 4 | 5 << 32, 6 | 7 << 32, 8, 9];
+        let words: [u64; 7] = [1 << 40, 2 | 3 << 32, 4 | 5 << 32, 6 | 7 << 32, 8 | 9 << 32, 10, 11];
         assert_eq!(chunk.to_bytes(), words.map(u64::to_le_bytes).as_flattened());
+        assert_eq!(ChunkParams::from_bytes(&chunk.to_bytes()), Some(chunk));
+        assert_eq!(ChunkParams::from_bytes(&[0; 48]), None);
         let array = ArrayParams::new(1 << 50, 3, &[5, 6, 7]);
         assert_eq!((array.rank, array.shape, array.length), (3, [5, 6, 7, 1], 210));
         let words: [u64; 7] = [1 << 50, 3 | 3 << 32, 5, 6, 7, 1, 210];

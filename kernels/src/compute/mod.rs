@@ -9,10 +9,12 @@ mod builtin;
 mod denoise;
 mod host;
 mod layout;
+mod standard;
 
 pub use builtin::{BUILTINS, Builtin, InputShape, Variable, VariableKind, builtin};
 pub use host::{HostArray, HostError, run};
 pub use layout::{ArrayParams, ChunkParams};
+pub use standard::STANDARD_HEADERS;
 
 use crate::packed::PackedPtx;
 

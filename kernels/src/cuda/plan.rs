@@ -96,6 +96,18 @@ pub enum Shape {
     Staged,
 }
 
+impl Shape {
+    /// Returns the shape in which a unit is rendered.
+    pub fn of(unit: &UnitParams) -> Self {
+        let pixels = u64::from(unit.width) * u64::from(unit.height);
+        if pixels * u64::from(unit.sample_count) < COMPACT_BELOW {
+            Shape::Compact
+        } else {
+            Shape::Staged
+        }
+    }
+}
+
 /// Number of paths below which a unit is rendered in the compact shape.
 const COMPACT_BELOW: u64 = 1 << 16;
 
@@ -106,6 +118,8 @@ pub struct Plan {
     device: DeviceShape,
     paths: u32,
     shape: Shape,
+    /// Most blocks of the persistent kernels.
+    trace_blocks: u32,
 }
 
 impl Plan {
@@ -129,7 +143,8 @@ impl Plan {
             unit: *unit,
             device: *device,
             paths: u64::from(wanted).min(total) as u32,
-            shape: if total < COMPACT_BELOW { Shape::Compact } else { Shape::Staged },
+            shape: Shape::of(unit),
+            trace_blocks: device.multiprocessors.max(1).saturating_mul(TRACE_BLOCKS),
         })
     }
 
@@ -137,6 +152,16 @@ impl Plan {
     #[must_use]
     pub fn in_shape(self, shape: Shape) -> Self {
         Self { shape, ..self }
+    }
+
+    /// Returns a staged plan that takes a small unit through what a large one goes through: two
+    /// batches, several blocks that fill one queue, and a single block of each persistent kernel,
+    /// whose warps fetch again and again.
+    #[must_use]
+    pub fn in_waves(self) -> Self {
+        let total = self.pixels() * u64::from(self.unit.sample_count);
+        let paths = (total * 5 / 8).next_multiple_of(32).min(u64::from(self.paths)).max(1);
+        Self { shape: Shape::Staged, paths: paths as u32, trace_blocks: 1, ..self }
     }
 
     /// Returns the shape.
@@ -226,6 +251,7 @@ impl Plan {
         let all = params.path_count.div_ceil(BLOCK);
         let resident =
             |blocks: u32| all.min(self.device.multiprocessors.max(1).saturating_mul(blocks));
+        let tracing = all.min(self.trace_blocks);
         let launch = |kernel, grid, depth| {
             let params = bytemuck::bytes_of(&BatchParams { depth, ..*params }).to_vec();
             Step::Launch { kernel, grid, block: BLOCK, params }
@@ -241,14 +267,14 @@ impl Plan {
         let mut steps = vec![Step::Zero { address: params.stages, bytes: self.stages_bytes() }];
         steps.push(launch(Kernel::Generate, all, 0));
         for depth in 0..=last {
-            steps.push(launch(Kernel::Extend, resident(TRACE_BLOCKS), depth));
+            steps.push(launch(Kernel::Extend, tracing, depth));
             steps.push(launch(Kernel::Shade, resident(SHADE_BLOCKS), depth));
             if is_layered {
                 steps.push(launch(Kernel::ShadeLayered, resident(SHADE_BLOCKS), depth));
             }
             if depth < last {
                 // the last edge has no light sample
-                steps.push(launch(shadow, resident(TRACE_BLOCKS), depth));
+                steps.push(launch(shadow, tracing, depth));
             }
         }
         steps.push(launch(Kernel::Finish, all, 0));

@@ -14,6 +14,7 @@ pub(crate) use capacity::Pace;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
+use tessera_protocol::device::DeviceInfo;
 use tessera_protocol::limits::LEASES_MAX;
 use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure, NodeToCoordinator, Task};
 use tessera_protocol::{BlobHash, FrameNumber, JobId, JobKind, Lease};
@@ -86,14 +87,15 @@ struct Device {
     pace: Pace,
     /// Whether the device takes units now.
     usable: bool,
-    /// Whether the device runs users' kernels.
-    kernels: bool,
+    /// Properties that decide which kernels it runs; None while they are not known.
+    info: Option<DeviceInfo>,
 }
 
 impl Device {
     /// Returns whether the device takes units of such a job now.
     fn suits(&self, kind: &JobKind) -> bool {
-        self.usable && (self.kernels || !kind.compute().is_some_and(|compute| compute.needs_cuda()))
+        let runs = |compute| self.info.as_ref().is_none_or(|info| info.runs(compute));
+        self.usable && kind.compute().is_none_or(runs)
     }
 }
 
@@ -126,7 +128,7 @@ impl<F: Clone> Agent<F> {
     pub(crate) fn new(devices: usize, hold: Duration, finished: Vec<Lease>) -> Self {
         Self {
             devices: (0..devices)
-                .map(|_| Device { given: 0, pace: Pace::default(), usable: true, kernels: true })
+                .map(|_| Device { given: 0, pace: Pace::default(), usable: true, info: None })
                 .collect(),
             hold,
             jobs: BTreeMap::new(),
@@ -181,9 +183,9 @@ impl<F: Clone> Agent<F> {
         each.sum::<u32>().min(LEASES_MAX as u32)
     }
 
-    /// Sets whether a device runs users' kernels. The default is that it does.
-    pub(crate) fn set_kernels(&mut self, device: usize, kernels: bool) {
-        self.devices[device].kernels = kernels;
+    /// Sets the properties of a device. Without them it takes every kernel.
+    pub(crate) fn set_info(&mut self, device: usize, info: DeviceInfo) {
+        self.devices[device].info = Some(info);
     }
 
     /// Sets whether a device takes units. Waiting units that no other device can take go back to

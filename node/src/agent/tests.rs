@@ -403,3 +403,34 @@ fn a_unit_moves_to_a_device_with_room_or_fails() {
         "{told:?}"
     );
 }
+
+#[test]
+fn a_kernel_is_for_the_devices_that_take_its_ptx() {
+    use tessera_protocol::compute::{ComputeSpec, Domain, Program, PtxNeeds, PtxReach};
+    use tessera_protocol::device::{CudaInfo, DeviceInfo, DeviceKind, DeviceState};
+    let info = |compute_capability| DeviceInfo {
+        slot: "cuda:0".into(),
+        kind: DeviceKind::Cuda,
+        name: "d".into(),
+        parallelism: 1,
+        memory_bytes: 0,
+        cuda: Some(CudaInfo { compute_capability, ptx_version: (8, 7), ..CudaInfo::default() }),
+        state: DeviceState::Ready,
+    };
+    let mut agent = Agent::<u32>::new(2, HOLD, Vec::new());
+    agent.on_connected();
+    agent.set_info(0, info((8, 6)));
+    agent.set_info(1, info((9, 0)));
+    let hash = BlobHash([3; 32]);
+    let file = tessera_protocol::job::AssetFile { path: "a.ptx".into(), hash, length: 1 };
+    let needs = PtxNeeds { version: (8, 0), capability: (9, 0), reach: PtxReach::Newer };
+    let domain = Domain { width: 64, height: 1, depth: 1 };
+    let compute = ComputeSpec { ptx: Some(needs), ..ComputeSpec::new(Program::Ptx(file), domain) };
+    let kind = JobKind::Compute(compute);
+    agent.on_message(Down::Job { job: job(1), spec: Box::new((&kind).into()) });
+    let task = Task::Chunk { first: 0, count: 8, feed: None };
+    let units = (0..2).map(|unit| Assignment { task, ..assignment(1, unit) });
+    agent.on_message(Down::Work(units.collect()));
+    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    assert_eq!(devices_of(&actions(&mut agent)), [1, 1]);
+}

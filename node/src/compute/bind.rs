@@ -1,10 +1,15 @@
 //! Binds inputs and arguments to a kernel's variables by name. Errors about missing, unknown or
 //! mistyped values list the kernel's variables.
 
-use std::collections::BTreeSet;
+use super::notes::{Loads, chunk_multiple, is_note, stored_elements};
 use tessera_kernels::compute::{ArrayParams, BLOCK_THREADS, ChunkParams, ENTRY, builtin};
-use tessera_protocol::compute::{Argument, ComputeSpec, Element, Number, Program};
-use tessera_ptx::{Kernel, Module, ParseError, Type, TypeKind, Variable};
+use tessera_protocol::compute::{
+    Argument, Block, ComputeSpec, Domain, Element, Number, Program, half_of_f64,
+};
+use tessera_ptx::{Kernel, Module, ParseError, Space, Type, TypeKind, Variable};
+
+/// Most shared memory that a kernel can declare with a size, on any device.
+const STATIC_SHARED_BYTES_MAX: u32 = 48 << 10;
 
 /// Why a kernel cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +52,38 @@ pub enum BindError {
         /// Element type of the job.
         element: Element,
     },
+    /// The kernel cannot be launched with such blocks, or without shared memory.
+    #[error("{0}")]
+    Launch(String),
+    /// The kernel loads another element type than an input has.
+    #[error(
+        "the kernel reads `{name}` as {loaded}, and the input holds {element}: convert it \
+            ({convert}), or change the kernel's tessera_load"
+    )]
+    Load {
+        /// Name of the input.
+        name: String,
+        /// Types of the kernel's `tessera_load` of it, separated by commas.
+        loaded: String,
+        /// Type of the input.
+        element: Element,
+        /// Call of NumPy that converts the input.
+        convert: String,
+    },
+    /// The kernel needs whole multiples of more indices than the job promises.
+    #[error(
+        "the kernel needs chunks of a multiple of {needed} indices, and the job's are of \
+            {promised}: give --chunk-align {needed}"
+    )]
+    Chunks {
+        /// Number of indices.
+        needed: u32,
+        /// Number of indices of which the job's chunks are multiples.
+        promised: u32,
+    },
+    /// The kernel's note on its chunks is no number of indices.
+    #[error("the multiple that the kernel asks for its chunks is 0 or more than a chunk holds")]
+    ChunkNote,
     /// The built-in kernel does not accept the value.
     #[error("{0}")]
     Builtin(String),
@@ -57,10 +94,23 @@ pub enum BindError {
 pub struct Bound {
     /// The entry to launch.
     pub entry: String,
-    /// Number of threads of a block.
-    pub block: u32,
+    /// Threads of a block.
+    pub block: Block,
+    /// Dynamic shared memory of a block in bytes.
+    pub shared_bytes: u32,
     /// Variables and their bytes. Arrays are bound by the names of the inputs.
     pub values: Vec<(String, Vec<u8>)>,
+    /// Variables that the kernel can write. Each gets its first value again before every chunk.
+    pub writable: Vec<Writable>,
+}
+
+/// A variable that a kernel can write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Writable {
+    /// Name of the variable.
+    pub name: String,
+    /// Whether it is zero at the start.
+    pub is_zero: bool,
 }
 
 /// Binds the inputs and arguments of a job to the variables of its kernel, of which `ptx` is the
@@ -79,19 +129,17 @@ pub fn bind(ptx: &str, spec: &ComputeSpec) -> Result<Bound, BindError> {
         Program::Ptx(_) | Program::Cuda(_) => ENTRY,
     };
     let kernel = check_entry(&module, entry)?;
-    let block = BLOCK_THREADS.min(kernel.threads_max.max(1));
+    let block = block_of(kernel, spec)?;
+    check_shared(&module, kernel, spec)?;
     for input in &spec.inputs {
         let variable = find(&module, &input.name)?;
-        if !is_array(variable) {
+        let builtin = !spec.needs_cuda() && variable.bytes == ArrayParams::BYTES as u64;
+        if !builtin && !is_array(variable) {
             return Err(wrong(variable, "an input goes into a `__constant__ TesseraArray`"));
         }
     }
     if spec.needs_cuda() {
-        let stored = stored_elements(ptx);
-        if !stored.is_empty() && !stored.contains(&spec.element) {
-            let stored = stored.iter().map(|element| element.name()).collect::<Vec<_>>().join(", ");
-            return Err(BindError::Element { stored, element: spec.element });
-        }
+        check_notes(ptx, &module, spec)?;
         let unbound = |variable: &&Variable| {
             is_array(variable) && !spec.inputs.iter().any(|input| input.name == variable.name)
         };
@@ -103,17 +151,60 @@ pub fn bind(ptx: &str, spec: &ComputeSpec) -> Result<Bound, BindError> {
             values.push((argument.name.clone(), bytes_of(variable, argument)?));
         }
     }
-    Ok(Bound { entry: entry.to_owned(), block, values })
+    let writable = writable(&module, spec);
+    let entry = entry.to_owned();
+    Ok(Bound { entry, block, shared_bytes: spec.shared_bytes, values, writable })
 }
 
-/// Mark in the PTX that `tessera_store` leaves for its type (`tessera.cuh`).
-const STORED: &str = "// tessera_store ";
+/// Compares what the kernel's notes say with the job.
+fn check_notes(ptx: &str, module: &Module, spec: &ComputeSpec) -> Result<(), BindError> {
+    let names = |elements: &[Element]| {
+        elements.iter().map(|element| element.name()).collect::<Vec<_>>().join(", ")
+    };
+    let stored: Vec<Element> = stored_elements(ptx).into_iter().collect();
+    if !stored.is_empty() && !stored.contains(&spec.element) {
+        return Err(BindError::Element { stored: names(&stored), element: spec.element });
+    }
+    let loads = Loads::of(ptx);
+    for input in &spec.inputs {
+        let loaded = loads.mismatch(&input.name, input.element);
+        if let Some(first) = loaded.first() {
+            return Err(BindError::Load {
+                name: input.name.clone(),
+                loaded: names(&loaded),
+                element: input.element,
+                convert: format!("{}.astype(np.{})", input.name, first.numpy_name()),
+            });
+        }
+    }
+    let needed = chunk_multiple(module, &spec.domain).ok_or(BindError::ChunkNote)?;
+    match spec.chunk_align.is_multiple_of(needed) {
+        true => Ok(()),
+        false => Err(BindError::Chunks { needed, promised: spec.chunk_align }),
+    }
+}
 
-/// Returns the types that a kernel stores, according to its PTX. Empty if it does not use
-/// `tessera_store`, or was compiled with an older header.
-pub fn stored_elements(ptx: &str) -> BTreeSet<Element> {
-    let noted = ptx.lines().filter_map(|line| line.trim().strip_prefix(STORED));
-    noted.filter_map(|name| name.trim().parse().ok()).collect()
+/// Returns the number of indices of which the kernel's chunks must be multiples.
+///
+/// # Errors
+/// The text is not PTX, or its note is not a number of indices.
+pub fn chunk_multiple_of(ptx: &str, domain: &Domain) -> Result<u32, BindError> {
+    chunk_multiple(&Module::parse(ptx)?, domain).ok_or(BindError::ChunkNote)
+}
+
+/// Returns the variables in global memory; the kernel cannot write others.
+fn writable(module: &Module, spec: &ComputeSpec) -> Vec<Writable> {
+    let is_set = |name: &str| {
+        spec.inputs.iter().any(|input| input.name == name)
+            || spec.arguments.iter().any(|argument| argument.name == name)
+    };
+    let variables = module.variables().iter().filter(|variable| variable.space == Space::Global);
+    variables
+        .map(|variable| Writable {
+            name: variable.name.clone(),
+            is_zero: variable.initial().iter().all(|byte| *byte == 0) && !is_set(&variable.name),
+        })
+        .collect()
 }
 
 fn check_entry<'m>(module: &'m Module, entry: &str) -> Result<&'m Kernel, BindError> {
@@ -133,12 +224,62 @@ fn check_entry<'m>(module: &'m Module, entry: &str) -> Result<&'m Kernel, BindEr
     }
 }
 
+/// Returns the threads of a block: as the job says, else as many as the kernel's bounds say, else
+/// [`BLOCK_THREADS`].
+fn block_of(kernel: &Kernel, spec: &ComputeSpec) -> Result<Block, BindError> {
+    let most = kernel.threads_max.max(1);
+    if let Some([x, y, z]) = kernel.block_required {
+        let required = Block { x, y, z };
+        return match spec.block {
+            None if required.is_line() => Ok(required),
+            Some(block) if block == required => Ok(required),
+            _ => Err(BindError::Launch(format!(
+                "the kernel takes blocks of {required} threads and no others (.reqntid): give \
+                    --block {required}"
+            ))),
+        };
+    }
+    match spec.block {
+        Some(block) if kernel.has_bounds && block.threads() > most => {
+            Err(BindError::Launch(format!(
+                "--block {block} has {} threads, more than the {most} that the kernel's \
+                __launch_bounds__ allow",
+                block.threads()
+            )))
+        }
+        Some(block) => Ok(block),
+        None if kernel.has_bounds => Ok(Block::line(most)),
+        None => Ok(Block::line(BLOCK_THREADS)),
+    }
+}
+
+fn check_shared(module: &Module, kernel: &Kernel, spec: &ComputeSpec) -> Result<(), BindError> {
+    if kernel.has_dynamic_shared && spec.shared_bytes == 0 {
+        return Err(BindError::Launch(
+            "the kernel has dynamic shared memory (extern __shared__): give its size with \
+                --shared BYTES"
+                .to_owned(),
+        ));
+    }
+    // The text does not say which of several kernels uses what is declared.
+    if module.kernels().len() == 1 && kernel.shared_bytes > STATIC_SHARED_BYTES_MAX {
+        return Err(BindError::Launch(format!(
+            "the kernel declares {} bytes of __shared__ memory, more than the \
+                {STATIC_SHARED_BYTES_MAX} that a compiler allows; declare it extern __shared__, \
+                and give its size with --shared BYTES",
+            kernel.shared_bytes
+        )));
+    }
+    Ok(())
+}
+
 fn find<'m>(module: &'m Module, name: &str) -> Result<&'m Variable, BindError> {
     let found = module.variables().iter().find(|variable| variable.name == name);
     found.ok_or_else(|| {
         let all: Vec<String> = module
             .variables()
             .iter()
+            .filter(|variable| !is_nameless(variable) && !is_note(variable))
             .take(32)
             .map(|variable| format!("{} ({})", variable.name, description(variable)))
             .collect();
@@ -147,10 +288,17 @@ fn find<'m>(module: &'m Module, name: &str) -> Result<&'m Variable, BindError> {
     })
 }
 
-/// Returns whether a variable is a `TesseraArray`, judged by its size, because PTX has no names of
-/// structures.
+/// Returns whether a variable is a `TesseraArray`, judged by its size and alignment, because PTX
+/// has no names of structures.
 fn is_array(variable: &Variable) -> bool {
-    variable.bytes == ArrayParams::BYTES as u64 && variable.element.bits == 8
+    variable.bytes == ArrayParams::VARIABLE_BYTES
+        && u64::from(variable.align) == ArrayParams::VARIABLE_BYTES
+        && variable.element.bits == 8
+}
+
+/// Returns whether a variable is of the compiler's making, such as a text.
+fn is_nameless(variable: &&Variable) -> bool {
+    variable.name.starts_with('$') || variable.name.starts_with("__unnamed_")
 }
 
 fn description(variable: &Variable) -> String {
@@ -181,6 +329,9 @@ fn wrong(variable: &Variable, problem: impl Into<String>) -> BindError {
 fn bytes_of(variable: &Variable, argument: &Argument) -> Result<Vec<u8>, BindError> {
     if is_array(variable) {
         return Err(wrong(variable, format!("give it with --input {}=FILE.npy", variable.name)));
+    }
+    if is_note(variable) {
+        return Err(wrong(variable, "it is the kernel's own; --chunk-align sets more"));
     }
     let (element, numbers) = (&argument.value.element, &argument.value.numbers);
     let single = variable.bytes == variable.element.bytes();
@@ -246,6 +397,21 @@ fn element_bytes(element: Element, number: Number) -> Result<Vec<u8>, String> {
                 false => Err(format!("{exact:e} is beyond f32")),
             }
         }
+        Element::F16 => {
+            let (exact, bits) = (real(number), half_of_f64(real(number)));
+            match bits & 0x7fff == 0x7c00 && exact.is_finite() {
+                true => Err(format!("{exact:e} is beyond f16")),
+                false => Ok(bits.to_le_bytes().to_vec()),
+            }
+        }
+        // Real and imaginary parts are numbers one after another.
+        Element::Complex64 => element_bytes(Element::F32, number),
+        Element::Complex128 => element_bytes(Element::F64, number),
+        Element::Bool => range(0, 1),
+        Element::U8 => range(0, u8::MAX.into()),
+        Element::I8 => range(i8::MIN.into(), i8::MAX.into()),
+        Element::U16 => range(0, u16::MAX.into()),
+        Element::I16 => range(i16::MIN.into(), i16::MAX.into()),
         Element::I32 => range(i32::MIN.into(), i32::MAX.into()),
         Element::U32 => range(0, u32::MAX.into()),
         Element::I64 => range(i64::MIN.into(), i64::MAX.into()),

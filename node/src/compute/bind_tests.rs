@@ -9,12 +9,17 @@ const PTX: &str = "\
 .version 7.0
 .target sm_75
 .address_size 64
-.const .align 8 .b8 image[56];
+.const .align 256 .b8 image[256];
 .const .align 4 .f32 gain;
 .const .align 8 .f64 scale;
 .const .align 4 .u32 count;
 .const .align 4 .b8 weights[12];
-.visible .entry compute(.param .align 8 .b8 chunk[48])
+.const .align 8 .b8 structure[56];
+.const .align 8 .b8 larger[256];
+.global .align 4 .u32 counter;
+.global .align 4 .u32 seven = 7;
+.global .align 4 .f32 written;
+.visible .entry compute(.param .align 8 .b8 chunk[56])
 .maxntid 128, 1, 1
 { ret; }
 ";
@@ -54,12 +59,49 @@ fn values_get_the_type_of_their_variable() {
         ("weights", Some(Element::F32), &three),
     ]);
     let bound = bind(PTX, &all).unwrap();
-    assert_eq!((bound.entry.as_str(), bound.block), ("compute", 128));
+    assert_eq!((bound.entry.as_str(), bound.block), ("compute", Block::line(128)));
     let bytes: Vec<&[u8]> = bound.values.iter().map(|(_, bytes)| bytes.as_slice()).collect();
     assert_eq!(bytes[0], [0xff; 4]);
     assert_eq!(bytes[1], 3f32.to_le_bytes());
     assert_eq!(bytes[2], 0.1f64.to_le_bytes());
     assert_eq!(bytes[3], [0.5f32, 2.0, -1.0].map(f32::to_le_bytes).concat());
+}
+
+#[test]
+fn small_and_complex_types_have_their_bytes() {
+    let bytes = |element, numbers: &[Number]| {
+        let ptx = ".version 7.0\n.target sm_75\n.address_size 64\n.const .align 8 .b8 a[8];\n\
+            .visible .entry compute(.param .align 8 .b8 chunk[56])\n{ ret; }\n";
+        let mut spec = spec(&[("a", Some(element), numbers)]);
+        spec.inputs.clear();
+        bind(ptx, &spec).map(|bound| bound.values[0].1.clone()).map_err(|error| error.to_string())
+    };
+    let whole = |numbers: &[i64]| numbers.iter().map(|n| Number::Integer(*n)).collect::<Vec<_>>();
+    let reals = [1.0, -2.0, 0.1, 65504.0].map(Number::Real);
+    let halves = [0x3c00u16, 0xc000, 0x2e66, 0x7bff].map(u16::to_le_bytes).concat();
+    assert_eq!(bytes(Element::F16, &reals), Ok(halves));
+    let eight = whole(&[-128, 127, 0, -1, 1, 2, 3, 4]);
+    assert_eq!(bytes(Element::I8, &eight), Ok(vec![128, 127, 0, 255, 1, 2, 3, 4]));
+    assert_eq!(
+        bytes(Element::U16, &whole(&[65535, 0, 1, 2])),
+        Ok(vec![255, 255, 0, 0, 1, 0, 2, 0])
+    );
+    assert_eq!(
+        bytes(Element::Bool, &whole(&[1, 0, 1, 0, 0, 0, 0, 1])),
+        Ok(vec![1, 0, 1, 0, 0, 0, 0, 1])
+    );
+    let complex = [1.5f32, -2.0].map(f32::to_le_bytes).concat();
+    assert_eq!(bytes(Element::Complex64, &[Number::Real(1.5), Number::Integer(-2)]), Ok(complex));
+    for (element, wrong) in [
+        (Element::F16, vec![Number::Real(65520.0); 4]),
+        (Element::U8, whole(&[256; 8])),
+        (Element::I16, whole(&[-32769; 4])),
+        (Element::Bool, whole(&[2; 8])),
+        (Element::Complex64, whole(&[1])),
+        (Element::Complex128, whole(&[1, 2])),
+    ] {
+        assert!(bytes(element, &wrong).is_err(), "{element}");
+    }
 }
 
 #[test]
@@ -113,10 +155,64 @@ fn a_kernel_that_stores_another_type_is_refused() {
 }
 
 #[test]
+fn an_input_that_the_kernel_loads_as_another_type_is_refused() {
+    let loading = |types: &[&str]| {
+        let notes = types.iter().map(|name| format!("\t// tessera_load {name} %rd1\n"));
+        let notes: String = notes.collect();
+        PTX.replace("{ ret; }", &format!("{{\n\tld.const.u64 %rd1, [image];\n{notes}\tret;\n}}"))
+            .replace("{\n", "{\n.reg .b64 %rd<2>;\n")
+    };
+    assert!(bind(&loading(&["f32"]), &spec(&[])).is_ok());
+    assert!(bind(&loading(&["f64", "f32"]), &spec(&[])).is_ok(), "it may choose by the element");
+    let told = bind(&loading(&["f64", "i32"]), &spec(&[])).unwrap_err().to_string();
+    assert!(told.contains("reads `image` as f64, i32, and the input holds f32"), "{told}");
+    assert!(told.contains("image.astype(np.float64)"), "{told}");
+}
+
+#[test]
+fn only_the_size_and_alignment_of_an_array_take_an_input() {
+    let bytes: Vec<Number> = (0..7).map(Number::Integer).collect();
+    let all = spec(&[("structure", Some(Element::F64), &bytes)]);
+    assert_eq!(bind(PTX, &all).unwrap().values[0].1.len(), 56);
+    for name in ["structure", "larger"] {
+        let mut spec = spec(&[]);
+        spec.inputs[0].name = name.into();
+        assert!(problem(&spec).contains("TesseraArray"), "{name}");
+    }
+}
+
+#[test]
+fn variables_in_global_memory_are_restored() {
+    let bound = bind(PTX, &spec(&[("written", None, &[Number::Integer(3)])])).unwrap();
+    let restored: Vec<(&str, bool)> =
+        bound.writable.iter().map(|variable| (&*variable.name, variable.is_zero)).collect();
+    assert_eq!(restored, [("counter", true), ("seven", false), ("written", false)]);
+    assert!(bind(PTX, &spec(&[])).unwrap().writable[2].is_zero);
+}
+
+#[test]
+fn a_kernel_gets_the_multiple_that_its_chunks_need() {
+    let note = ".const .align 4 .u32 tessera_chunk_align = 64;\n";
+    let ptx = PTX.replace(".visible", &format!("{note}.visible"));
+    let bind = |chunk_align, arguments: &[_]| {
+        let result = bind(&ptx, &ComputeSpec { chunk_align, ..spec(arguments) });
+        result.map_err(|error| error.to_string())
+    };
+    assert!(bind(64, &[]).is_ok() && bind(192, &[]).is_ok());
+    assert!(bind(1, &[]).unwrap_err().contains("give --chunk-align 64"));
+    let set = bind(64, &[("tessera_chunk_align", None, &[Number::Integer(1)])]).unwrap_err();
+    assert!(set.contains("--chunk-align sets more"), "{set}");
+    let unknown = bind(64, &[("x", None, &[Number::Integer(1)])]).unwrap_err();
+    assert!(!unknown.contains("tessera_chunk_align"), "{unknown}");
+    let zero = ptx.replace(" = 64", "");
+    assert!(super::bind(&zero, &spec(&[])).unwrap_err().to_string().contains("is 0 or more"));
+}
+
+#[test]
 fn a_kernel_of_another_form_is_refused() {
     let entry = |ptx: &str| bind(ptx, &spec(&[])).unwrap_err().to_string();
     assert!(entry(&PTX.replace("entry compute", "entry main")).contains("it has main"));
-    assert!(entry(&PTX.replace("chunk[48]", "chunk[40]")).contains("40 bytes"));
+    assert!(entry(&PTX.replace("chunk[56]", "chunk[40]")).contains("40 bytes"));
     assert!(bind("not PTX", &spec(&[])).is_err());
 }
 
@@ -131,4 +227,37 @@ fn a_builtin_kernel_takes_its_named_arguments() {
     assert!(unknown.contains("image, filter"), "{unknown}");
     spec.program = Program::Builtin("nothing".into());
     assert!(bind(tessera_kernels::compute::ptx(), &spec).is_err());
+}
+
+#[test]
+fn blocks_are_what_job_and_kernel_say() {
+    let block = |ptx: &str, block: Option<&str>| {
+        let block = block.map(|text| text.parse().unwrap());
+        let bound = bind(ptx, &ComputeSpec { block, ..spec(&[]) });
+        bound.map(|bound| bound.block.to_string()).map_err(|error| error.to_string())
+    };
+    let with = |bounds: &str| PTX.replace(".maxntid 128, 1, 1", bounds);
+    assert_eq!(block(&with(""), None).unwrap(), "256");
+    assert_eq!(block(&with(".maxntid 1024"), None).unwrap(), "1024");
+    assert_eq!(block(&with(".reqntid 64"), None).unwrap(), "64");
+    assert_eq!(block(&with(""), Some("32x32")).unwrap(), "32x32");
+    assert_eq!(block(PTX, Some("8x16")).unwrap(), "8x16");
+    let told = block(PTX, Some("16x16")).unwrap_err();
+    assert!(told.contains("256 threads, more than the 128"), "{told}");
+    let told = block(&with(".reqntid 8, 8"), None).unwrap_err();
+    assert!(told.contains("give --block 8x8"), "{told}");
+    assert_eq!(block(&with(".reqntid 8, 8"), Some("8x8")).unwrap(), "8x8");
+}
+
+#[test]
+fn shared_memory_is_asked_for_before_a_launch() {
+    let with = |declared: &str| PTX.replace(".visible", &format!("{declared}\n.visible"));
+    let dynamic = with(".extern .shared .align 16 .b8 s[];");
+    let told = bind(&dynamic, &spec(&[])).unwrap_err().to_string();
+    assert!(told.contains("--shared BYTES"), "{told}");
+    let given = bind(&dynamic, &ComputeSpec { shared_bytes: 4096, ..spec(&[]) }).unwrap();
+    assert_eq!(given.shared_bytes, 4096);
+    assert!(bind(&with(".shared .align 4 .b8 s[49152];"), &spec(&[])).is_ok());
+    let told = bind(&with(".shared .align 4 .b8 s[65536];"), &spec(&[])).unwrap_err().to_string();
+    assert!(told.contains("declares 65536 bytes") && told.contains("49152"), "{told}");
 }

@@ -3,10 +3,14 @@
 
 mod bind;
 mod compile;
+mod includes;
+mod notes;
 mod prepare;
 
-pub use bind::{BindError, Bound, bind, stored_elements};
-pub use compile::compile;
+pub use bind::{BindError, Bound, Writable, bind, chunk_multiple_of};
+pub use compile::{Compiled, Header, compile};
+pub use includes::{BadInclude, Include, includes};
+pub use notes::{least_common_multiple, stored_elements};
 pub(crate) use prepare::Preparations;
 pub use tessera_kernels::compute::{HEADER, ptx as builtin_ptx};
 
@@ -22,8 +26,8 @@ pub enum Source {
     Builtin(&'static Builtin),
     /// The user's kernel as PTX.
     Ptx(Arc<str>),
-    /// The user's kernel as CUDA C++.
-    Cuda(Arc<str>),
+    /// The user's kernel as CUDA C++, and its headers.
+    Cuda(Arc<str>, Arc<[Header]>),
 }
 
 /// An input in memory.
@@ -69,7 +73,8 @@ pub struct PreparedCompute {
 }
 
 impl PreparedCompute {
-    /// Returns the parameters of a launch over a chunk. The caller sets the address of the values.
+    /// Returns the parameters of a launch over a chunk. The caller sets the address of the values
+    /// and, in a frame of several, the step.
     pub fn chunk(&self, first: u64, count: u32) -> ChunkParams {
         let domain = &self.spec.domain;
         ChunkParams {
@@ -80,6 +85,8 @@ impl PreparedCompute {
             depth: domain.depth,
             channels: self.spec.channels.into(),
             frame: self.frame.0,
+            step: 0,
+            steps: self.spec.steps,
             seed: self.spec.seed,
             out: 0,
         }
@@ -90,14 +97,14 @@ impl PreparedCompute {
         self.arrays.iter().map(|array| array.length as u64).sum()
     }
 
-    /// Makes the result of a chunk from the values that its kernel wrote: unchanged, or reduced in
-    /// the order of indices.
-    pub fn result(&self, count: u32, values: Vec<u8>) -> ChunkValues {
-        let Some(reduction) = self.spec.reduction else {
+    /// Makes the result of a chunk from the values that its kernel wrote from index `first` on:
+    /// unchanged, or reduced in the order of indices.
+    pub fn result(&self, (first, count): (u64, u32), values: Vec<u8>) -> ChunkValues {
+        let Some(what) = self.spec.reducing() else {
             return ChunkValues { count, width: self.spec.element.bytes() as u8, bytes: values };
         };
-        let mut partial = Partial::new(reduction, self.spec.element, self.spec.channels);
-        partial.add_values(&values);
+        let mut partial = Partial::new(what);
+        partial.add_values(first, &values);
         ChunkValues { count, width: 1, bytes: partial.to_bytes() }
     }
 }

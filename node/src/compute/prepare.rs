@@ -1,7 +1,7 @@
 //! Fetches, checks and reads the files of a compute job. Blocks only its own task.
 
 use super::bind::builtin_numbers;
-use super::{LoadedArray, PreparedCompute, Source};
+use super::{Header, LoadedArray, PreparedCompute, Source};
 use crate::scene::chain;
 use crate::scene::fetch::Fetcher;
 use std::collections::VecDeque;
@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tessera_kernels::compute::builtin;
 use tessera_protocol::compute::{ComputeSpec, InputArray, Program, npy};
+use tessera_protocol::job::AssetFile;
 use tessera_protocol::node::{Failure, MemoryShortage};
 use tessera_protocol::{BlobHash, FrameNumber};
 
@@ -114,7 +115,7 @@ async fn prepare(
     let folder = Folder::new(views)?;
     let source = source(fetcher, &folder, spec).await?;
     let mut arrays = Vec::new();
-    for input in &spec.inputs {
+    for input in &spec.inputs_at(number) {
         let fed = feed.filter(|_| spec.feed.as_ref() == Some(&input.name));
         let wanted = match fed {
             // The previous frame is an array of the same shape and type, with a header that we
@@ -146,14 +147,29 @@ async fn source(fetcher: &Fetcher, folder: &Folder, spec: &ComputeSpec) -> Resul
         }
         Program::Ptx(file) | Program::Cuda(file) => file,
     };
-    let path = folder.place(fetcher, "kernel", file.hash, file.length).await?;
+    let kernel = text(fetcher, (folder, "kernel"), file).await?;
+    if matches!(spec.program, Program::Ptx(_)) {
+        return Ok(Source::Ptx(kernel.into()));
+    }
+    let mut headers = Vec::new();
+    for (index, file) in spec.headers.iter().enumerate() {
+        let place = format!("header-{index}");
+        let text = text(fetcher, (folder, &place), file).await?;
+        headers.push(Header { name: file.path.clone(), text });
+    }
+    Ok(Source::Cuda(kernel.into(), headers.into()))
+}
+
+/// Reads a source file of the job.
+async fn text(
+    fetcher: &Fetcher,
+    (folder, place): (&Folder, &str),
+    file: &AssetFile,
+) -> Result<String, Failure> {
+    let path = folder.place(fetcher, place, file.hash, file.length).await?;
     let bytes = tokio::fs::read(&path).await.map_err(|error| unreadable(&path, &error))?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::Program(format!("`{}` is not UTF-8 text", file.path)))?;
-    Ok(match &spec.program {
-        Program::Cuda(_) => Source::Cuda(text.into()),
-        _ => Source::Ptx(text.into()),
-    })
+    String::from_utf8(bytes)
+        .map_err(|_| Failure::Program(format!("`{}` is not UTF-8 text", file.path)))
 }
 
 /// Files of one preparation. They are deleted with it.

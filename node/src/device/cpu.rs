@@ -1,6 +1,7 @@
 //! The CPU as a device: the kernels' host build on a pool of threads.
 
 use super::cpu_compute::ComputeThread;
+use super::known_answer::check_host;
 use super::pool::Pool;
 use super::{Device, DeviceError, DeviceOpenError, DeviceUnit, Work};
 use std::time::Duration;
@@ -22,12 +23,14 @@ impl CpuDevice {
     /// instruction set unless one is named.
     ///
     /// # Errors
-    /// If this processor lacks the instruction set, or the system refuses so many threads.
+    /// If this processor lacks the instruction set, the kernels do not give the known answers, or
+    /// the system refuses so many threads.
     pub fn open(threads: Option<usize>, isa: Option<Isa>) -> Result<Self, DeviceOpenError> {
         let isa = isa.unwrap_or_else(best_isa);
         if !available_isas().contains(&isa) {
             return Err(DeviceOpenError::Processor(isa));
         }
+        check_host(isa)?;
         let usable = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = threads.unwrap_or_else(usable).clamp(1, THREADS_MAX);
         let pool = Pool::start(

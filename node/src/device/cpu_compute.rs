@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tessera_kernels::compute::{Builtin, HostArray, run};
+use tessera_kernels::compute::{Builtin, ChunkParams, HostArray, run};
 use tessera_kernels::host::Isa;
 use tessera_protocol::compute::ChunkValues;
 
@@ -38,7 +38,7 @@ impl ComputeThread {
                 let began = Instant::now();
                 let result = match (&unit.work, pool) {
                     _ if !unit.cancel.begin() => Err(DeviceError::Cancelled),
-                    (Work::Compute { job, first, count }, Ok(pool)) => {
+                    (Work::Compute { job, first, count, .. }, Ok(pool)) => {
                         unit.cancel.advance(0);
                         pool.install(|| compute(job, (*first, *count), isa, &unit.cancel))
                     }
@@ -82,7 +82,7 @@ impl Drop for ComputeThread {
     }
 }
 
-/// Computes the result of a chunk.
+/// Computes the result of a chunk, with all its steps.
 fn compute(
     job: &PreparedCompute,
     (first, count): (u64, u32),
@@ -93,23 +93,59 @@ fn compute(
         return Err(DeviceError::Failed("a user's kernel needs a CUDA device".into()));
     };
     let numbers = crate::compute::numbers(kernel, &job.spec).map_err(DeviceError::Program)?;
-    let arrays = host_arrays(kernel, job)?;
-    let channels = usize::from(job.spec.channels);
-    let mut values = vec![0f32; count as usize * channels];
-    let piece = PIECE_INDICES * channels;
-    values.par_chunks_mut(piece).enumerate().try_for_each(|(index, out)| {
-        if cancel.is_cancelled() {
-            return Err(DeviceError::Cancelled);
+    let length = count as usize * usize::from(job.spec.channels);
+    let (mut values, mut before) = (vec![0f32; length], Vec::new());
+    for step in 0..job.spec.steps.max(1) {
+        if step > 0 {
+            // The kernels write every value.
+            std::mem::swap(&mut values, &mut before);
+            values.resize(length, 0.0);
         }
-        let chunk =
-            job.chunk(first + (index * PIECE_INDICES) as u64, (out.len() / channels) as u32);
-        let indices = (out.len() / channels) as u64;
-        run(isa, kernel, &chunk, &arrays, &numbers, out)
-            .map_err(|error| DeviceError::Program(error.to_string()))?;
-        cancel.advance(indices);
-        Ok(())
-    })?;
-    Ok(job.result(count, values.into_iter().flat_map(f32::to_le_bytes).collect()))
+        let mut arrays = host_arrays(kernel, job)?;
+        let fed = kernel.arrays().position(|name| job.spec.feed.as_deref() == Some(name));
+        if let Some(fed) = fed.filter(|_| step > 0) {
+            arrays[fed].values = &before;
+        }
+        let launch = Launch { kernel, numbers: &numbers, arrays: &arrays, isa, step };
+        launch.run(job, first, &mut values, cancel)?;
+    }
+    Ok(job.result((first, count), values.into_iter().flat_map(f32::to_le_bytes).collect()))
+}
+
+/// One run of a kernel over a chunk.
+struct Launch<'a> {
+    kernel: &'a Builtin,
+    numbers: &'a [u32],
+    arrays: &'a [HostArray<'a>],
+    isa: Isa,
+    step: u32,
+}
+
+impl Launch<'_> {
+    fn run(
+        &self,
+        job: &PreparedCompute,
+        first: u64,
+        values: &mut [f32],
+        cancel: &CancelToken,
+    ) -> Result<(), DeviceError> {
+        let channels = usize::from(job.spec.channels);
+        let piece = PIECE_INDICES * channels;
+        values.par_chunks_mut(piece).enumerate().try_for_each(|(index, out)| {
+            if cancel.is_cancelled() {
+                return Err(DeviceError::Cancelled);
+            }
+            let count = (out.len() / channels) as u32;
+            let chunk = job.chunk(first + (index * PIECE_INDICES) as u64, count);
+            let chunk = ChunkParams { step: self.step, ..chunk };
+            run(self.isa, self.kernel, &chunk, self.arrays, self.numbers, out)
+                .map_err(|error| DeviceError::Program(error.to_string()))?;
+            if self.step == 0 {
+                cancel.advance(count.into());
+            }
+            Ok(())
+        })
+    }
 }
 
 fn host_arrays<'a>(

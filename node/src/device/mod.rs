@@ -9,6 +9,7 @@ mod cancel;
 mod cpu;
 mod cpu_compute;
 pub mod cuda;
+mod known_answer;
 mod memory;
 mod open;
 mod pool;
@@ -19,6 +20,7 @@ pub mod xid;
 pub use cancel::CancelToken;
 pub use cpu::CpuDevice;
 pub(crate) use cpu::memory_bytes as host_memory_bytes;
+pub use known_answer::AnswerError;
 pub use memory::SceneMemory;
 pub use open::{DeviceOpenError, Devices, open, open_first};
 
@@ -93,6 +95,10 @@ pub enum DeviceError {
     /// one.
     #[error("{0}")]
     NoCompiler(String),
+    /// The device or its driver cannot run the user's kernel, which is not at fault. Other nodes
+    /// may be able to.
+    #[error("{0}")]
+    Unable(String),
     /// The user's kernel failed, or did not end in time. The device is healthy.
     #[error("{0}")]
     Kernel(String),
@@ -108,6 +114,9 @@ pub enum DeviceError {
 
 /// Called once, from a thread of the device, when a unit has ended.
 pub type Finish = Box<dyn FnOnce(Result<UnitOutput, DeviceError>) + Send>;
+
+/// Takes the text of a unit, from a thread of the device.
+pub type TextSink = Arc<dyn Fn(String) + Send + Sync>;
 
 /// Work of a unit.
 #[derive(Clone)]
@@ -127,6 +136,9 @@ pub enum Work {
         first: u64,
         /// Number of indices.
         count: u32,
+        /// Called with what the kernel printed, and what a compiler said of it, before the end of
+        /// the unit; not called if that is nothing.
+        text: TextSink,
     },
 }
 

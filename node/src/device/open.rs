@@ -3,6 +3,7 @@
 use super::cuda::{
     CudaDevice, Monitor, Opening, ProbeError, StartFault, WorkerCommand, compiler_of, probe_with,
 };
+use super::known_answer::AnswerError;
 use super::worker::FoundDevice;
 use super::xid::{XidTable, XidTableError};
 use super::{CpuDevice, Device};
@@ -31,6 +32,9 @@ pub enum DeviceOpenError {
         #[source]
         source: std::io::Error,
     },
+    /// The kernels for the CPU are wrong.
+    #[error("device `cpu` cannot be used")]
+    Answer(#[from] AnswerError),
     /// No CUDA device can be used.
     #[error("device `{spec}` cannot be used; see `tessera doctor`, or use `cpu`")]
     Cuda {

@@ -47,6 +47,8 @@ pub(super) enum Event {
     Frame { frame: FrameKey, result: Result<Prepared, Failure>, took: Duration },
     /// A device has ended a unit.
     Rendered { device: usize, lease: Lease, result: Result<UnitOutput, DeviceError> },
+    /// The kernel of a compute unit has printed something.
+    KernelText { lease: Lease, text: String },
     /// The output of a unit waits for room on the disk. [`Self::Stored`] follows at the end of the
     /// wait.
     NoRoom { lease: Lease, problem: String },

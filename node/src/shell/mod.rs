@@ -11,7 +11,7 @@ use crate::cache::BlobCache;
 use crate::compute::Preparations;
 use crate::config::Config;
 use crate::device::{
-    CancelToken, Device, DeviceError, DeviceUnit, Devices, Finish, UnitOutput, Work,
+    CancelToken, Device, DeviceError, DeviceUnit, Devices, Finish, TextSink, UnitOutput, Work,
     host_memory_bytes,
 };
 use crate::folder::DataFolder;
@@ -29,12 +29,13 @@ use session::Dialler;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry};
+use tessera_protocol::device::{DeviceInfo, DeviceState, DeviceTelemetry};
+use tessera_protocol::limits::{JOB_TEXT_BYTES_MAX, UNIT_TEXT_BYTES_MAX};
 use tessera_protocol::node::{
     Assignment, CoordinatorToNode, Failure, Heartbeat, Join, MemoryShortage, NodeToCoordinator,
     Progress, SampleRange, Task,
 };
-use tessera_protocol::{BlobHash, JobKind, Lease};
+use tessera_protocol::{BlobHash, JobId, JobKind, Lease};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -71,6 +72,8 @@ pub(crate) struct Shell {
     session: Option<Session>,
     /// Units that devices have.
     given: BTreeMap<Lease, Given>,
+    /// Bytes that kernels printed, of each job, as far as the coordinator was told.
+    texts_told: BTreeMap<JobId, usize>,
     /// Outputs that wait for room on the disk, with the disk's error.
     no_room: BTreeMap<Lease, String>,
     pulse: Pulse,
@@ -147,9 +150,8 @@ impl Shell {
             Preparations::new(memory.unwrap_or(0), host_memory_bytes(), config.prepared_bytes);
         let (hang_up, hung_up) = oneshot::channel();
         let mut agent = Agent::new(devices.len(), config.hold, outbox.leases());
-        let is_cuda = |device: &Arc<dyn Device>| device.info().kind == DeviceKind::Cuda;
         for (index, device) in devices.iter().enumerate() {
-            agent.set_kernels(index, is_cuda(device));
+            agent.set_info(index, device.info());
         }
         Ok(Self {
             agent,
@@ -161,6 +163,7 @@ impl Shell {
             events,
             session: None,
             given: BTreeMap::new(),
+            texts_told: BTreeMap::new(),
             no_room: BTreeMap::new(),
             pulse: Pulse::new(devices.len(), Instant::now()),
             vitals,
@@ -238,6 +241,9 @@ impl Shell {
                 if self.session.as_ref().is_some_and(|current| current.number == session) {
                     self.counted.committed +=
                         u64::from(matches!(message, CoordinatorToNode::Committed { .. }));
+                    if let CoordinatorToNode::Forget { job } = &message {
+                        self.texts_told.remove(job);
+                    }
                     self.agent.on_message(message);
                 }
             }
@@ -250,6 +256,7 @@ impl Shell {
                 self.tell_scenes();
             }
             Event::Rendered { device, lease, result } => self.on_rendered(device, lease, result),
+            Event::KernelText { lease, text } => self.on_kernel_text(lease, text),
             Event::NoRoom { lease, problem } => {
                 self.no_room.insert(lease, problem);
             }
@@ -321,6 +328,7 @@ impl Shell {
             Err(DeviceError::TimedOut(reason)) => {
                 (Rendered::Failed(Failure::TimedOut(reason)), None)
             }
+            Err(DeviceError::Unable(reason)) => (Rendered::Failed(Failure::Unable(reason)), None),
             Err(DeviceError::Program(reason)) => (Rendered::Failed(Failure::Program(reason)), None),
             Err(DeviceError::Kernel(reason)) => (Rendered::Failed(Failure::Kernel(reason)), None),
             Err(error @ DeviceError::OutOfMemory { needed, available }) => {
@@ -345,6 +353,18 @@ impl Shell {
                 output,
             );
         }
+    }
+
+    /// Tells the coordinator what a kernel printed, as long as its job has not printed too much
+    /// here.
+    fn on_kernel_text(&mut self, lease: Lease, mut text: String) {
+        text.truncate(text.floor_char_boundary(UNIT_TEXT_BYTES_MAX + 1));
+        let told = self.texts_told.entry(lease.unit.job).or_default();
+        if *told > JOB_TEXT_BYTES_MAX {
+            return;
+        }
+        *told += text.len();
+        self.send(NodeToCoordinator::KernelText { lease, text });
     }
 
     /// Handles the loss of a compiler that was there at the start. A node reports its abilities
@@ -454,7 +474,11 @@ impl Shell {
                 Work::Render { frame, params: unit_params(spec, assignment.frame, tile, samples) }
             }
             (_, Prepared::Compute(job), Task::Chunk { first, count, .. }) => {
-                Work::Compute { job, first, count }
+                let events = self.sender.clone();
+                let text: TextSink = Arc::new(move |text| {
+                    let _ = events.send(Event::KernelText { lease, text });
+                });
+                Work::Compute { job, first, count, text }
             }
             // The agent has checked that job and unit have the same kind, and frames are prepared
             // for their job's kind.

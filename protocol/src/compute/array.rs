@@ -18,17 +18,51 @@ pub enum Element {
     I64,
     /// Unsigned integer of 64 bits.
     U64,
+    /// IEEE 754 binary16.
+    F16,
+    /// Unsigned integer of 8 bits.
+    U8,
+    /// Signed integer of 8 bits.
+    I8,
+    /// Unsigned integer of 16 bits.
+    U16,
+    /// Signed integer of 16 bits.
+    I16,
+    /// One byte: 0 is false, 1 is true.
+    Bool,
+    /// Two IEEE 754 binary32: real and imaginary part.
+    Complex64,
+    /// Two IEEE 754 binary64: real and imaginary part.
+    Complex128,
 }
 
 impl Element {
     /// Every type, in the order of the numbers that kernels use (`TesseraArray::element`).
-    pub const ALL: [Self; 6] = [Self::F32, Self::F64, Self::I32, Self::U32, Self::I64, Self::U64];
+    pub const ALL: [Self; 14] = [
+        Self::F32,
+        Self::F64,
+        Self::I32,
+        Self::U32,
+        Self::I64,
+        Self::U64,
+        Self::F16,
+        Self::U8,
+        Self::I8,
+        Self::U16,
+        Self::I16,
+        Self::Bool,
+        Self::Complex64,
+        Self::Complex128,
+    ];
 
     /// Returns the size of one value in bytes.
     pub fn bytes(self) -> usize {
         match self {
+            Self::U8 | Self::I8 | Self::Bool => 1,
+            Self::F16 | Self::U16 | Self::I16 => 2,
             Self::F32 | Self::I32 | Self::U32 => 4,
-            Self::F64 | Self::I64 | Self::U64 => 8,
+            Self::F64 | Self::I64 | Self::U64 | Self::Complex64 => 8,
+            Self::Complex128 => 16,
         }
     }
 
@@ -41,20 +75,64 @@ impl Element {
             Self::U32 => "u32",
             Self::I64 => "i64",
             Self::U64 => "u64",
+            Self::F16 => "f16",
+            Self::U8 => "u8",
+            Self::I8 => "i8",
+            Self::U16 => "u16",
+            Self::I16 => "i16",
+            Self::Bool => "bool",
+            Self::Complex64 => "complex64",
+            Self::Complex128 => "complex128",
         }
     }
 
-    /// Returns whether this is a floating-point type.
+    /// Returns the name of the type in NumPy.
+    pub fn numpy_name(self) -> &'static str {
+        match self {
+            Self::F32 => "float32",
+            Self::F64 => "float64",
+            Self::I32 => "int32",
+            Self::U32 => "uint32",
+            Self::I64 => "int64",
+            Self::U64 => "uint64",
+            Self::F16 => "float16",
+            Self::U8 => "uint8",
+            Self::I8 => "int8",
+            Self::U16 => "uint16",
+            Self::I16 => "int16",
+            Self::Bool => "bool_",
+            Self::Complex64 => "complex64",
+            Self::Complex128 => "complex128",
+        }
+    }
+
+    /// Returns whether this is a floating-point type of real numbers.
     pub fn is_float(self) -> bool {
-        matches!(self, Self::F32 | Self::F64)
+        matches!(self, Self::F16 | Self::F32 | Self::F64)
+    }
+
+    /// Returns the type of the real and imaginary parts; None for other than complex types.
+    pub fn of_parts(self) -> Option<Self> {
+        match self {
+            Self::Complex64 => Some(Self::F32),
+            Self::Complex128 => Some(Self::F64),
+            _ => None,
+        }
+    }
+
+    /// Returns whether this is an integer type with negative values.
+    pub fn is_signed(self) -> bool {
+        matches!(self, Self::I8 | Self::I16 | Self::I32 | Self::I64)
     }
 
     /// Returns the type for a sum of such values, which needs more bits than one value.
     pub fn of_sum(self) -> Self {
         match self {
-            Self::F32 | Self::F64 => Self::F64,
-            Self::I32 | Self::I64 => Self::I64,
-            Self::U32 | Self::U64 => Self::U64,
+            Self::F16 | Self::F32 | Self::F64 => Self::F64,
+            Self::I8 | Self::I16 | Self::I32 | Self::I64 => Self::I64,
+            Self::U8 | Self::U16 | Self::U32 | Self::U64 | Self::Bool => Self::U64,
+            // No checked spec adds them up.
+            Self::Complex64 | Self::Complex128 => self,
         }
     }
 }
@@ -70,7 +148,8 @@ impl std::str::FromStr for Element {
     fn from_str(text: &str) -> Result<Self, String> {
         let known = Self::ALL.into_iter().find(|element| element.name() == text);
         known.ok_or_else(|| {
-            format!("`{text}` is not an element type: f32, f64, i32, u32, i64 or u64")
+            let all: Vec<&str> = Self::ALL.iter().map(|element| element.name()).collect();
+            format!("`{text}` is not an element type: {}", all.join(", "))
         })
     }
 }

@@ -5,7 +5,8 @@
 //! (little endian), then the compressed bytes.
 
 use crate::VersionError;
-use crate::limits::{CHUNK_BYTES_MAX, RESULT_BYTES_MAX};
+use crate::limits::{RESULT_BYTES_MAX, STEPPED_BYTES_MAX};
+use std::io::Read;
 
 const MAGIC: [u8; 4] = *b"TCHK";
 const VERSION: u8 = 1;
@@ -16,7 +17,7 @@ const HEADER_BYTES: usize = 16;
 pub struct ChunkValues {
     /// Number of indices in the chunk.
     pub count: u32,
-    /// Width by which the bytes are shuffled: bytes of a value, 1 to 8; 1 for partial results.
+    /// Width by which the bytes are shuffled: bytes of a value, 1 to 16; 1 for partial results.
     pub width: u8,
     /// The values, index by index, and channel by channel within an index. For a reduction, one
     /// partial result for each channel.
@@ -85,15 +86,18 @@ impl ChunkValues {
         };
         let (width, count, length) = (header[5], word(8), word(12));
         let whole = usize::from(width.max(1));
-        if !(1..=8).contains(&width)
-            || u64::from(length) > CHUNK_BYTES_MAX
+        if !(1..=16).contains(&width)
+            || u64::from(length) > STEPPED_BYTES_MAX
             || !(length as usize).is_multiple_of(whole)
         {
             return Err(ChunkError::Header(format!(
                 "{count} indices in {length} bytes by {width}"
             )));
         }
-        let planes = zstd::bulk::decompress(&bytes[HEADER_BYTES..], length as usize)
+        // Memory grows with what comes out, so that a claimed length alone takes none.
+        let mut planes = Vec::new();
+        zstd::stream::read::Decoder::with_buffer(&bytes[HEADER_BYTES..])
+            .and_then(|decoder| decoder.take(u64::from(length) + 1).read_to_end(&mut planes))
             .map_err(|_| ChunkError::Damaged)?;
         if planes.len() != length as usize {
             return Err(ChunkError::Damaged);

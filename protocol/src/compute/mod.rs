@@ -3,21 +3,36 @@
 //!
 //! The domain has `width × height × depth` indices; index = (z · height + y) · width + x. A chunk
 //! is a contiguous range of indices and the unit of a compute job. Its result is `count × channels`
-//! values. In a job with a reduction it is one partial result for each channel.
+//! values. In a job with a reduction it is one partial result for each channel. A frame of several
+//! steps is one chunk, over which the kernel runs once for each step.
 
 mod array;
+mod block;
 mod chunk;
 mod exact_sum;
+mod frame_input;
+mod half;
 pub mod npy;
+mod ptx;
 mod reduce;
+mod shape;
 mod spec;
 
 pub use array::{Domain, Element};
+pub use block::Block;
 pub use chunk::{ChunkError, ChunkShape, ChunkValues};
 pub use exact_sum::ExactSum;
-pub use reduce::{Partial, PartialError, Reduction};
+pub use half::{half_of_f64, half_to_f64};
+pub use ptx::{PtxNeeds, PtxReach, ptx_version_of_cuda};
+pub use reduce::{Partial, PartialError, Reducing, Reduction};
 pub use spec::{
-    Argument, ArgumentValue, ComputeFormat, ComputeSpec, InputArray, Number, Program, is_identifier,
+    Argument, ArgumentValue, ComputeFormat, ComputeSpec, FrameInput, InputArray, InputFile, Number,
+    Program, is_identifier,
 };
 
-pub(crate) use spec::check;
+/// Checks a spec. Bounds every length and every product.
+pub(crate) fn check(spec: &ComputeSpec) -> Result<(), crate::job::error::SpecError> {
+    shape::check(spec)?;
+    spec::check(spec)?;
+    frame_input::check(spec)
+}

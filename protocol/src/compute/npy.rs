@@ -47,8 +47,8 @@ pub enum NpyError {
     Malformed(&'static str),
     /// The values have a type that is not supported.
     #[error(
-        "values of type `{0}` cannot be used; convert with array.astype('<f4') or <f8, <i4, <u4, \
-            <i8, <u8"
+        "values of type `{0}` cannot be used; convert with array.astype('<f4') or <f2, <f8, an \
+            integer such as <i4 or |u1, |b1, <c8, <c16"
     )]
     Type(String),
     /// The array is stored in Fortran order.
@@ -140,6 +140,14 @@ fn descr(element: Element) -> &'static str {
         Element::U32 => "<u4",
         Element::I64 => "<i8",
         Element::U64 => "<u8",
+        Element::F16 => "<f2",
+        Element::U8 => "|u1",
+        Element::I8 => "|i1",
+        Element::U16 => "<u2",
+        Element::I16 => "<i2",
+        Element::Bool => "|b1",
+        Element::Complex64 => "<c8",
+        Element::Complex128 => "<c16",
     }
 }
 

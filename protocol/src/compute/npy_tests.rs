@@ -36,6 +36,12 @@ fn the_written_bytes_are_numpys_own() {
     let text = "{'descr': '<f4', 'fortran_order': False, 'shape': (480, 640, 3), }";
     assert!(std::str::from_utf8(&bytes[10..]).unwrap().starts_with(text));
     assert_eq!((bytes.len(), bytes.last()), (128, Some(&b'\n')));
+    let types = [(Element::F16, "<f2"), (Element::U8, "|u1"), (Element::Bool, "|b1")];
+    for (element, descr) in types {
+        let bytes = header_bytes(element, &[1]);
+        let text = format!("{{'descr': '{descr}', ");
+        assert!(std::str::from_utf8(&bytes[10..]).unwrap().starts_with(&text));
+    }
     let one = header_bytes(Element::I64, &[7]);
     assert!(std::str::from_utf8(&one[10..]).unwrap().contains("'shape': (7,), }"));
 }
@@ -75,7 +81,7 @@ fn headers_that_lie_are_refused_with_the_reason() {
     }
     let fortran = read("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3)}", 24);
     assert_eq!(fortran, Err(NpyError::Fortran));
-    for name in [">f4", "<f2", "|b1", "|O", "<c8", "f4"] {
+    for name in [">f4", ">f2", "<f16", "|S1", "|O", "<c32", "<U4", "f4"] {
         let header = format!("{{'descr': '{name}', 'fortran_order': False, 'shape': (1,)}}");
         assert_eq!(read(&header, 4), Err(NpyError::Type(name.into())));
     }

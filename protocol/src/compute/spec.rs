@@ -1,6 +1,7 @@
 //! The request for a compute job, and the checks of its values.
 
-use super::{ChunkShape, Domain, Element, Reduction, npy};
+use super::block::Block;
+use super::{ChunkShape, Domain, Element, PtxNeeds, Reducing, Reduction, npy};
 use crate::frames::FrameSet;
 use crate::ids::{BlobHash, FrameNumber};
 use crate::job::asset::{AssetFile, is_confined_path};
@@ -50,6 +51,35 @@ pub struct InputArray {
     pub element: Element,
     /// Shape of the array, as the file's header says; at most [`npy::AXES_MAX`] axes.
     pub shape: Vec<u64>,
+}
+
+impl InputArray {
+    /// Returns whether a `.npy` file of this length can hold the array.
+    pub(super) fn fits(&self, length: u64) -> bool {
+        let values = self.shape.iter().try_fold(1u64, |product, axis| product.checked_mul(*axis));
+        let bytes = values.and_then(|values| values.checked_mul(self.element.bytes() as u64));
+        let most = npy::HEADER_BYTES_MAX as u64 + 12;
+        length <= BLOB_BYTES_MAX && bytes.is_some_and(|b| b < length && length - b <= most)
+    }
+}
+
+/// Hash and length of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputFile {
+    /// Hash of the file.
+    pub hash: BlobHash,
+    /// Length of the file in bytes.
+    pub length: u64,
+}
+
+/// The files of an input, one for each frame of the job. All of them have the element and the shape
+/// that the input says, and the input itself is the first of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FrameInput {
+    /// Name of the input.
+    pub name: String,
+    /// Files in the order of the frames.
+    pub files: Vec<InputFile>,
 }
 
 /// A number in the form in which it was written.
@@ -111,31 +141,55 @@ impl ComputeFormat {
 pub struct ComputeSpec {
     /// Kernel to run, by name or as source.
     pub program: Program,
+    /// What the program needs of a driver and a device, if it is PTX that says so. Nodes without
+    /// that get no unit.
+    pub ptx: Option<PtxNeeds>,
+    /// Headers for a kernel in CUDA C++, ascending by path, each path once. A path is the name in
+    /// the kernel's `#include`.
+    pub headers: Vec<AssetFile>,
     /// Arrays that the kernel reads, ascending by name, each name once.
     pub inputs: Vec<InputArray>,
+    /// Inputs that have another file for each frame, ascending by name.
+    pub frame_inputs: Vec<FrameInput>,
     /// Values that the kernel reads, ascending by name. Each name occurs once and is not an
     /// input's.
     pub arguments: Vec<Argument>,
     /// Indices that the kernel runs over.
     pub domain: Domain,
-    /// Number of values that the kernel writes at each index, 1 to 4.
+    /// Number of values that the kernel writes at each index, 1 to [`CHANNELS_MAX`].
     pub channels: u8,
     /// Type of these values.
     pub element: Element,
     /// Reduction of the values; None keeps all of them.
     pub reduction: Option<Reduction>,
+    /// Number of keys of the reduction, whose first channel is an index's key; 0 reduces all
+    /// indices together.
+    pub keys: u32,
     /// File formats, at least one, each once.
     pub formats: Vec<ComputeFormat>,
     /// Indices in one chunk; 0 lets the splitter choose.
     pub chunk: u32,
+    /// Every chunk is a multiple of so many indices, except the one at the domain's end if the
+    /// domain is none. 1 allows any chunk.
+    pub chunk_align: u32,
     /// Frames of the job. The kernel runs once for each.
     pub frames: FrameSet,
     /// Name of the input that, from the second frame on, is the result of the previous frame.
     pub feed: Option<String>,
+    /// Launches of a frame, 1 to [`STEPS_MAX`]. From the second on, the fed input is the result of
+    /// the launch before; the last one's result is the frame's.
+    pub steps: u32,
+    /// Threads of a block; None leaves it to the kernel.
+    pub block: Option<Block>,
+    /// Dynamic shared memory of a block in bytes, at most [`SHARED_BYTES_MAX`].
+    pub shared_bytes: u32,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Longest time that a chunk can take on a device in seconds, 1 to [`COMPUTE_SECS_MAX`].
+    /// Longest time that a chunk, with all its steps, can take on a device in seconds, 1 to
+    /// [`COMPUTE_SECS_MAX`].
     pub time_limit_secs: u32,
+    /// Whether the kernel is meant to give other results each time: then none are compared.
+    pub nondeterministic: bool,
 }
 
 /// Longest time of a chunk in seconds where a job gives none.
@@ -154,23 +208,38 @@ impl ComputeSpec {
     pub fn new(program: Program, domain: Domain) -> Self {
         Self {
             program,
+            ptx: None,
+            headers: Vec::new(),
             inputs: Vec::new(),
+            frame_inputs: Vec::new(),
             arguments: Vec::new(),
             domain,
             channels: 1,
             element: Element::F32,
             reduction: None,
+            keys: 0,
             formats: vec![ComputeFormat::Npy],
             chunk: 0,
+            chunk_align: 1,
             frames: FrameSet::one(FrameNumber(1)),
             feed: None,
+            steps: 1,
+            block: None,
+            shared_bytes: 0,
             seed: 0,
             time_limit_secs: TIME_LIMIT_SECS,
+            nondeterministic: false,
         }
     }
 
     /// Returns whether the job runs only on CUDA devices.
     pub fn needs_cuda(&self) -> bool {
+        !matches!(self.program, Program::Builtin(_))
+    }
+
+    /// Returns whether the kernel is the user's own, whose results may differ without a node being
+    /// wrong.
+    pub fn runs_users_kernel(&self) -> bool {
         !matches!(self.program, Program::Builtin(_))
     }
 
@@ -181,13 +250,17 @@ impl ComputeSpec {
 
     /// Returns the size of the result of a chunk with `count` indices.
     pub fn chunk_shape(&self, count: u32) -> ChunkShape {
-        let bytes = match self.reduction {
+        let bytes = match self.reducing() {
             None => u64::from(count) * self.index_bytes(),
-            Some(reduction) => {
-                reduction.partial_bytes(self.element) as u64 * u64::from(self.channels)
-            }
+            Some(reducing) => reducing.partial_bytes(),
         };
         ChunkShape { count, bytes: u32::try_from(bytes).unwrap_or(u32::MAX) }
+    }
+
+    /// Returns what is reduced, and how; None keeps all values.
+    pub fn reducing(&self) -> Option<Reducing> {
+        let (element, channels, keys) = (self.element, self.channels, self.keys);
+        self.reduction.map(|reduction| Reducing { reduction, element, channels, keys })
     }
 
     /// Returns the type of the result's values.
@@ -195,14 +268,9 @@ impl ComputeSpec {
         self.reduction.map_or(self.element, |reduction| reduction.result(self.element))
     }
 
-    /// Returns the shape of the result: the shape of the domain, or only the channels after a
-    /// reduction.
+    /// Returns the shape of the result: the shape of the domain, or of what it is reduced to.
     pub fn result_shape(&self) -> Vec<u64> {
-        match self.reduction {
-            None => self.domain.shape(self.channels),
-            Some(_) if self.channels == 1 => vec![],
-            Some(_) => vec![u64::from(self.channels)],
-        }
+        self.reducing().map_or_else(|| self.domain.shape(self.channels), |what| what.shape())
     }
 
     /// Returns a name for people, hash and length of every file that the job needs.
@@ -210,20 +278,34 @@ impl ComputeSpec {
         let program = self.program.file().map(|file| (file.path.as_str(), file.hash, file.length));
         let inputs =
             self.inputs.iter().map(|input| (input.name.as_str(), input.hash, input.length));
-        program.into_iter().chain(inputs)
+        let headers = self.headers.iter().map(|file| (file.path.as_str(), file.hash, file.length));
+        program.into_iter().chain(headers).chain(inputs).chain(self.later_files())
     }
 
     /// Returns about how much device memory a chunk needs, in bytes: the inputs, and the values
-    /// that it writes.
+    /// that it writes. Steps write two buffers in turn.
     pub fn device_bytes(&self) -> u64 {
-        let inputs: u64 = self.inputs.iter().fold(0, |sum, input| sum.saturating_add(input.length));
-        inputs.saturating_add(CHUNK_BYTES_MAX)
+        let largest = |input: &InputArray| {
+            let of_frames = self.later_files().filter(|(name, ..)| *name == input.name);
+            of_frames.map(|(.., length)| length).fold(input.length, u64::max)
+        };
+        let inputs = self.inputs.iter().fold(0u64, |sum, input| sum.saturating_add(largest(input)));
+        let values = match self.steps {
+            0 | 1 => CHUNK_BYTES_MAX,
+            _ => self.domain.len().saturating_mul(self.index_bytes()).saturating_mul(2),
+        };
+        inputs.saturating_add(values)
     }
 
-    /// Returns the hash of everything that a prepared job depends on: its program and inputs.
+    /// Returns the hash of everything that a prepared job depends on: its program, headers and
+    /// inputs.
     pub fn data_hash(&self) -> BlobHash {
         let mut hasher = blake3::Hasher::new_derive_key("tessera compute 1");
         hasher.update(self.program.name().as_bytes());
+        for header in &self.headers {
+            hasher.update(&(header.path.len() as u64).to_le_bytes());
+            hasher.update(header.path.as_bytes());
+        }
         for (_, hash, _) in self.files() {
             hasher.update(&hash.0);
         }
@@ -240,16 +322,23 @@ pub fn is_identifier(name: &str) -> bool {
 }
 
 /// Checks a spec. Bounds every length and every product.
-pub(crate) fn check(spec: &ComputeSpec) -> Result<(), SpecError> {
-    check_program(&spec.program)?;
+pub(super) fn check(spec: &ComputeSpec) -> Result<(), SpecError> {
+    check_program(spec)?;
+    if spec.ptx.is_some() && !matches!(spec.program, Program::Ptx(_)) {
+        return wrong("kernel", "only PTX needs a version of PTX");
+    }
+    check_headers(spec)?;
     check_domain(spec)?;
+    check_reduction(spec)?;
+    check_chunks(spec)?;
     check_inputs(spec)?;
     check_arguments(spec)?;
     check_frames(spec)?;
     check_formats(spec)
 }
 
-fn check_program(program: &Program) -> Result<(), SpecError> {
+fn check_program(spec: &ComputeSpec) -> Result<(), SpecError> {
+    let program = &spec.program;
     if let Program::Builtin(name) = program
         && (name.is_empty()
             || name.len() > IDENTIFIER_MAX
@@ -257,7 +346,12 @@ fn check_program(program: &Program) -> Result<(), SpecError> {
     {
         return wrong("kernel", format!("{name:?} is not the name of a built-in kernel"));
     }
-    let Some(file) = program.file() else { return Ok(()) };
+    let Some(file) = program.file() else {
+        return match spec.nondeterministic {
+            true => wrong("nondeterministic", "a built-in kernel always gives the same bits"),
+            false => Ok(()),
+        };
+    };
     let named = is_confined_path(&file.path) && !file.path.contains('/');
     if !named || file.path.len() > NAME_MAX {
         return wrong("kernel", format!("{:?} is not the name of a file", file.path));
@@ -270,32 +364,117 @@ fn check_program(program: &Program) -> Result<(), SpecError> {
     Ok(())
 }
 
+fn check_headers(spec: &ComputeSpec) -> Result<(), SpecError> {
+    let headers = &spec.headers;
+    if headers.is_empty() {
+        return Ok(());
+    }
+    if !matches!(spec.program, Program::Cuda(_)) {
+        return wrong("include", "headers are for kernels in CUDA C++ that nodes compile");
+    }
+    if headers.len() > HEADERS_MAX {
+        return wrong("include", format!("{} headers are more than {HEADERS_MAX}", headers.len()));
+    }
+    if let Some(file) = headers.iter().find(|file| !is_confined_path(&file.path)) {
+        return wrong("include", format!("{:?} is not the path of a header", file.path));
+    }
+    if !headers.windows(2).all(|pair| pair[0].path < pair[1].path) {
+        return wrong("include", "headers must be in the order of their paths, each once");
+    }
+    let bytes = headers.iter().fold(0u64, |sum, file| sum.saturating_add(file.length));
+    if bytes > HEADERS_BYTES_MAX {
+        let text = format!("{bytes} bytes of headers are more than {HEADERS_BYTES_MAX}");
+        return wrong("include", text);
+    }
+    Ok(())
+}
+
 fn check_domain(spec: &ComputeSpec) -> Result<(), SpecError> {
     let (domain, indices) = (&spec.domain, spec.domain.len());
     if domain.is_empty() || indices > DOMAIN_MAX {
         return wrong("domain", format!("{domain} has {indices} indices, not 1 to {DOMAIN_MAX}"));
     }
-    if !(1..=4).contains(&spec.channels) {
-        return wrong("channels", format!("{} is not in 1 to 4", spec.channels));
+    if !(1..=CHANNELS_MAX).contains(&spec.channels) {
+        let text = format!("{} is not in 1 to {CHANNELS_MAX}", spec.channels);
+        return wrong("channels", text);
+    }
+    if spec.reduction.is_some() && spec.element.of_parts().is_some() {
+        let element = spec.element;
+        let text =
+            format!("{element} values have no order and no exact sum here; store their parts");
+        return wrong("reduce", text);
     }
     let bytes = indices.saturating_mul(spec.index_bytes());
     if spec.reduction.is_none() && bytes > BLOB_BYTES_MAX {
         return wrong("domain", format!("{bytes} bytes of results are more than {BLOB_BYTES_MAX}"));
     }
-    let chunk_bytes = u64::from(spec.chunk).saturating_mul(spec.index_bytes());
-    if chunk_bytes > CHUNK_BYTES_MAX {
+    Ok(())
+}
+
+fn check_chunks(spec: &ComputeSpec) -> Result<(), SpecError> {
+    let (chunk, align) = (u64::from(spec.chunk), u64::from(spec.chunk_align));
+    let chunk_bytes_max = spec.chunk_bytes_max();
+    let most = chunk_bytes_max / spec.index_bytes().max(1);
+    if !(1..=most).contains(&align) {
+        return wrong(
+            "chunk-align",
+            format!("{align} is not in 1 to {most}, what a chunk can hold"),
+        );
+    }
+    if chunk > most {
+        let chunk_bytes = chunk.saturating_mul(spec.index_bytes());
+        let text =
+            format!("{chunk} indices write {chunk_bytes} bytes, more than {chunk_bytes_max}");
+        return wrong("chunk", text);
+    }
+    if !chunk.is_multiple_of(align) {
+        let below = chunk / align * align;
+        let near = [below, below + align].into_iter().filter(|near| (1..=most).contains(near));
+        let near = near.map(|near| near.to_string()).collect::<Vec<_>>().join(" or ");
         let text = format!(
-            "{} indices write {chunk_bytes} bytes, more than {CHUNK_BYTES_MAX}",
-            spec.chunk
+            "{chunk} is not a multiple of {align}, which the kernel or --chunk-align asks for; \
+                give {near}"
         );
         return wrong("chunk", text);
     }
-    if spec.chunk > 0 && indices.div_ceil(u64::from(spec.chunk)) > FRAME_UNITS_MAX {
-        return wrong("chunk", format!("{} makes more than {FRAME_UNITS_MAX} chunks", spec.chunk));
+    if chunk > 0 && spec.domain.len().div_ceil(chunk) > FRAME_UNITS_MAX {
+        return wrong("chunk", format!("{chunk} makes more than {FRAME_UNITS_MAX} chunks"));
     }
     if !(1..=COMPUTE_SECS_MAX).contains(&spec.time_limit_secs) {
         let text = format!("{} s is not in 1 to {COMPUTE_SECS_MAX}", spec.time_limit_secs);
         return wrong("time-limit", text);
+    }
+    Ok(())
+}
+
+fn check_reduction(spec: &ComputeSpec) -> Result<(), SpecError> {
+    let Some(what) = spec.reducing() else {
+        let problem = "keys are for a reduction: --reduce count, or sum and the like";
+        return if spec.keys > 0 { wrong("keys", problem) } else { Ok(()) };
+    };
+    match (what.reduction, spec.keys) {
+        (Reduction::Count, 0) => {
+            return wrong("reduce", "count needs --keys N: it counts the indices of each key");
+        }
+        (Reduction::Count, _) if spec.channels != 1 => {
+            return wrong("channels", "count takes one channel, the key");
+        }
+        (Reduction::Count, _) | (_, 0) => {}
+        _ if spec.channels < 2 => {
+            return wrong(
+                "channels",
+                "with keys the first channel is the key; values come after it",
+            );
+        }
+        _ => {}
+    }
+    let bytes = what.partial_bytes();
+    if bytes > CHUNK_BYTES_MAX {
+        let text = format!(
+            "{} keys make {bytes} bytes of partial results, more than {CHUNK_BYTES_MAX}",
+            spec.keys
+        );
+        return wrong("keys", text);
     }
     Ok(())
 }
@@ -315,11 +494,7 @@ fn check_inputs(spec: &ComputeSpec) -> Result<(), SpecError> {
         if input.shape.len() > npy::AXES_MAX {
             return wrong("input", format!("`{name}` has more than {} axes", npy::AXES_MAX));
         }
-        let values = input.shape.iter().try_fold(1u64, |product, axis| product.checked_mul(*axis));
-        let bytes = values.and_then(|values| values.checked_mul(input.element.bytes() as u64));
-        let most = npy::HEADER_BYTES_MAX as u64 + 12;
-        let fits = bytes.is_some_and(|b| b < input.length && input.length - b <= most);
-        if !fits || input.length > BLOB_BYTES_MAX {
+        if !input.fits(input.length) {
             let text =
                 format!("`{name}` of shape {:?} cannot have {} bytes", input.shape, input.length);
             return wrong("input", text);
@@ -408,7 +583,11 @@ fn check_formats(spec: &ComputeSpec) -> Result<(), SpecError> {
     let Domain { width, height, depth } = spec.domain;
     let edges = [width, height].iter().all(|edge| *edge <= FRAME_EDGE_MAX);
     let good = depth == 1 && edges && u64::from(width) * u64::from(height) <= FRAME_PIXELS_MAX;
-    if !good || spec.reduction.is_some() || spec.element != Element::F32 || spec.channels == 2 {
+    if !good
+        || spec.reduction.is_some()
+        || spec.element != Element::F32
+        || !matches!(spec.channels, 1 | 3 | 4)
+    {
         let what = "two axes of f32 with 1, 3 or 4 channels, not reduced, within a frame's size";
         return wrong("out", format!("{name} takes {what}; npy takes everything"));
     }

@@ -59,7 +59,6 @@ pub struct JobSpec {
 
 /// Kind of a job, with its options.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(clippy::large_enum_variant, reason = "one a job, and most jobs are of the large kind")]
 pub enum JobKind {
     /// Frames of a scene.
     Render(RenderSpec),

@@ -1,11 +1,12 @@
 //! Compute specs with wrong values, whose errors name the field; and results with a wrong length.
 
 use crate::samples::hash;
-use crate::spec_samples::{compute, compute_job};
+use crate::spec_samples::{compute, compute_job, compute_steps};
 use tessera_protocol::compute::*;
+use tessera_protocol::job::described::encode_job;
 use tessera_protocol::job::{AssetFile, JobSpec, SpecError};
 use tessera_protocol::limits::*;
-use tessera_protocol::{FrameSet, RawJobSpec};
+use tessera_protocol::{FrameNumber, FrameSet, RawJobSpec};
 
 fn check(spec: JobSpec) -> Result<JobSpec, SpecError> {
     RawJobSpec::from(spec).check()
@@ -23,6 +24,7 @@ fn named(spoil: impl FnOnce(&mut ComputeSpec)) -> String {
 #[test]
 fn a_good_spec_is_taken_unchanged() {
     assert_eq!(check(compute_job(compute())), Ok(compute_job(compute())));
+    assert_eq!(check(compute_job(compute_steps())), Ok(compute_job(compute_steps())));
 }
 
 #[test]
@@ -45,6 +47,55 @@ fn programs_have_a_name_and_a_bounded_length() {
 }
 
 #[test]
+fn only_a_users_kernel_may_be_nondeterministic() {
+    let own = ComputeSpec { nondeterministic: true, ..compute() };
+    assert_eq!(check(compute_job(own.clone())), Ok(compute_job(own.clone())));
+    let bytes = |spec| encode_job(&compute_job(spec)).len();
+    assert!(bytes(own) > bytes(compute()), "the default is not written");
+    let builtin = |spec: &mut ComputeSpec| {
+        (spec.program, spec.nondeterministic) = (Program::Builtin("merge".into()), true);
+    };
+    assert_eq!(named(builtin), "nondeterministic");
+}
+
+#[test]
+fn needs_of_ptx_go_with_ptx_alone() {
+    let needs = PtxNeeds { version: (9, 2), capability: (10, 0), reach: PtxReach::Family };
+    let needing = ComputeSpec { ptx: Some(needs), ..compute() };
+    assert_eq!(check(compute_job(needing.clone())), Ok(compute_job(needing)));
+    let named = named(|spec| {
+        (spec.ptx, spec.program) = (Some(needs), Program::Builtin("merge".into()));
+    });
+    assert_eq!(named, "kernel");
+}
+
+#[test]
+fn headers_are_confined_sorted_and_bounded() {
+    let file = |path: &str| AssetFile { path: path.into(), hash: hash(3), length: 10 };
+    let with = |headers: Vec<AssetFile>| {
+        move |spec: &mut ComputeSpec| {
+            (spec.program, spec.headers) = (Program::Cuda(file("a.cu")), headers);
+        }
+    };
+    let mut good = compute();
+    with(vec![file("a.h"), file("lib/b.h")])(&mut good);
+    assert_eq!(good.files().count(), 1 + 2 + good.inputs.len());
+    let other = ComputeSpec { headers: vec![file("b.h"), file("lib/b.h")], ..good.clone() };
+    assert_ne!(good.data_hash(), other.data_hash(), "the names count too");
+    assert_eq!(check(compute_job(good.clone())), Ok(compute_job(good)));
+    for path in ["", "/etc/passwd", "../a.h", "a/../b.h", "a//b.h", "a\n.h"] {
+        assert_eq!(named(with(vec![file(path)])), "include", "{path:?}");
+    }
+    assert_eq!(named(with(vec![file("b.h"), file("a.h")])), "include");
+    assert_eq!(named(with(vec![file("a.h"), file("a.h")])), "include");
+    let large = AssetFile { length: HEADERS_BYTES_MAX, ..file("b.h") };
+    assert_eq!(named(with(vec![file("a.h"), large])), "include");
+    let many = (0..=HEADERS_MAX).map(|index| file(&format!("{index:05}.h"))).collect();
+    assert_eq!(named(with(many)), "include");
+    assert_eq!(named(|spec| spec.headers = vec![file("a.h")]), "include", "PTX includes nothing");
+}
+
+#[test]
 fn domains_chunks_and_results_have_bounds() {
     assert_eq!(named(|spec| spec.domain.height = 0), "domain");
     let huge = Domain { width: u32::MAX, height: u32::MAX, depth: u32::MAX };
@@ -52,7 +103,12 @@ fn domains_chunks_and_results_have_bounds() {
     let large = Domain { width: 1 << 20, height: 1 << 12, depth: 1 };
     assert_eq!(named(|spec| spec.domain = large), "domain");
     assert_eq!(named(|spec| spec.channels = 0), "channels");
-    assert_eq!(named(|spec| spec.channels = 5), "channels");
+    assert_eq!(named(|spec| spec.channels = CHANNELS_MAX + 1), "channels");
+    let complex = |spec: &mut ComputeSpec| {
+        (spec.feed, spec.formats) = (None, vec![ComputeFormat::Npy]);
+        (spec.element, spec.reduction) = (Element::Complex64, Some(Reduction::Sum));
+    };
+    assert_eq!(named(complex), "reduce");
     assert_eq!(named(|spec| spec.chunk = u32::MAX), "chunk");
     assert_eq!(named(|spec| spec.time_limit_secs = 0), "time-limit");
     assert_eq!(named(|spec| spec.time_limit_secs = COMPUTE_SECS_MAX + 1), "time-limit");
@@ -67,6 +123,28 @@ fn domains_chunks_and_results_have_bounds() {
         (spec.chunk, spec.frames) = (1, "1-100000".parse().unwrap());
     };
     assert_eq!(named(frames), "frames");
+}
+
+#[test]
+fn chunks_hold_whole_multiples() {
+    let refused = |chunk, chunk_align| {
+        let spec = ComputeSpec { chunk, chunk_align, ..compute() };
+        check(compute_job(spec)).err().map(|error| (error.field.into_owned(), error.problem))
+    };
+    let aligned = ComputeSpec { chunk: 4608, chunk_align: 1536, ..compute() };
+    assert_eq!(check(compute_job(aligned.clone())), Ok(compute_job(aligned)));
+    assert_eq!(refused(0, 1536), None);
+    assert_eq!(refused(4608, 1536), None);
+    let (field, told) = refused(1000, 1536).unwrap();
+    assert!(field == "chunk" && told.ends_with("give 1536"), "{told}");
+    let (_, told) = refused(4000, 1536).unwrap();
+    assert!(told.contains("not a multiple of 1536") && told.ends_with("3072 or 4608"), "{told}");
+    // 12 bytes an index: at most 1,398,101 indices.
+    let (_, told) = refused(1_398_101, 699_050).unwrap();
+    assert!(told.ends_with("give 1398100"), "{told}");
+    assert_eq!(refused(0, 1_398_101), None);
+    assert_eq!(refused(0, 1_398_102).unwrap().0, "chunk-align");
+    assert_eq!(refused(0, 0).unwrap().0, "chunk-align");
 }
 
 #[test]
@@ -123,6 +201,7 @@ fn pictures_are_flat_floats() {
     assert_eq!(flat(|spec| spec.formats = vec![]), "out");
     assert_eq!(flat(|spec| spec.formats = vec![ComputeFormat::Png, ComputeFormat::Npy]), "out");
     assert_eq!(flat(|spec| spec.channels = 2), "out");
+    assert_eq!(flat(|spec| spec.channels = 9), "out");
     assert_eq!(flat(|spec| spec.element = Element::F64), "out");
     assert_eq!(flat(|spec| spec.domain.depth = 2), "out");
     assert_eq!(flat(|spec| spec.reduction = Some(Reduction::Sum)), "out");
@@ -144,4 +223,111 @@ fn sizes_of_chunks_follow_from_the_spec() {
     assert_eq!((least.result_element(), least.result_shape()), (Element::F32, vec![]));
     assert_ne!(kept.data_hash(), ComputeSpec { inputs: vec![], ..compute() }.data_hash());
     assert_eq!(kept.data_hash(), ComputeSpec { chunk: 1, seed: 2, ..compute() }.data_hash());
+}
+
+#[test]
+fn steps_feed_one_chunk() {
+    let stepped = |spoil: fn(&mut ComputeSpec)| {
+        named(|spec| {
+            *spec = compute_steps();
+            spoil(spec);
+        })
+    };
+    assert_eq!(stepped(|spec| spec.steps = 0), "steps");
+    assert_eq!(stepped(|spec| spec.steps = STEPS_MAX + 1), "steps");
+    assert_eq!(stepped(|spec| spec.feed = None), "steps");
+    assert_eq!(stepped(|spec| spec.chunk = 640 * 240), "chunk");
+    let large = |spec: &mut ComputeSpec| {
+        spec.domain = Domain { width: 4096, height: 1366, depth: 1 };
+    };
+    assert_eq!(stepped(large), "domain");
+    let whole = ComputeSpec { chunk: 640 * 480, ..compute_steps() };
+    assert_eq!(check(compute_job(whole.clone())), Ok(compute_job(whole)));
+}
+
+#[test]
+fn blocks_and_shared_memory_are_what_devices_have() {
+    let block = |x, y, z| move |spec: &mut ComputeSpec| spec.block = Some(Block { x, y, z });
+    for (x, y, z) in [(0, 1, 1), (1, 0, 1), (1025, 1, 1), (64, 32, 1), (1, 1, 65), (u32::MAX, 9, 9)]
+    {
+        assert_eq!(named(block(x, y, z)), "block", "{x} {y} {z}");
+    }
+    // Chunks are whole rows of blocks.
+    let uneven = |spec: &mut ComputeSpec| {
+        (spec.chunk, spec.block) = (640 * 15, Some(Block { x: 16, y: 16, z: 1 }));
+    };
+    assert_eq!(named(uneven), "chunk");
+    let builtin = |spec: &mut ComputeSpec| {
+        spec.program = Program::Builtin("merge".into());
+        spec.block = Some(Block::line(64));
+    };
+    assert_eq!(named(builtin), "block");
+    assert_eq!(named(|spec| spec.shared_bytes = SHARED_BYTES_MAX + 1), "shared");
+    // A layer of blocks of this domain is more than a chunk has.
+    let deep = |spec: &mut ComputeSpec| {
+        (spec.feed, spec.formats) = (None, vec![ComputeFormat::Npy]);
+        spec.domain = Domain { width: 1024, height: 512, depth: 64 };
+        (spec.chunk, spec.block) = (0, Some(Block { x: 8, y: 8, z: 8 }));
+    };
+    assert_eq!(named(deep), "block");
+}
+
+#[test]
+fn an_input_can_have_a_file_for_each_frame() {
+    let frames = |spec: &mut ComputeSpec| {
+        spec.frames = "3,5".parse().unwrap();
+        spec.feed = None;
+        let input = &spec.inputs[0];
+        let first = InputFile { hash: input.hash, length: input.length };
+        let second = InputFile { hash: hash(99), length: input.length };
+        spec.frame_inputs =
+            vec![FrameInput { name: input.name.clone(), files: vec![first, second] }];
+    };
+    let mut spec = compute();
+    frames(&mut spec);
+    assert_eq!(check(compute_job(spec.clone())), Ok(compute_job(spec.clone())));
+    let of = |frame| spec.inputs_at(FrameNumber(frame));
+    assert_eq!((of(3)[0].hash, of(5)[0].hash), (spec.inputs[0].hash, hash(99)));
+    assert_eq!(of(5)[1..], spec.inputs[1..]);
+    assert!(spec.files().any(|(_, of, _)| of == hash(99)));
+
+    let spoilt = |spoil: fn(&mut ComputeSpec)| {
+        named(|spec| {
+            frames(spec);
+            spoil(spec);
+        })
+    };
+    assert_eq!(spoilt(|spec| spec.frames = "3,5,7".parse().unwrap()), "input");
+    assert_eq!(spoilt(|spec| spec.frame_inputs[0].name = "nobody".into()), "input");
+    assert_eq!(spoilt(|spec| spec.frame_inputs[0].files.swap(0, 1)), "input");
+    assert_eq!(spoilt(|spec| spec.frame_inputs[0].files[1].length += 1 << 20), "input");
+    assert_eq!(spoilt(|spec| spec.feed = Some(spec.inputs[0].name.clone())), "feed");
+}
+
+#[test]
+fn reductions_by_key_are_bounded() {
+    let keyed = |spec: &mut ComputeSpec| {
+        (spec.reduction, spec.keys, spec.feed) = (Some(Reduction::Sum), 256, None);
+        spec.formats = vec![ComputeFormat::Npy];
+    };
+    let mut spec = compute();
+    keyed(&mut spec);
+    assert_eq!(spec.result_shape(), [256, 2]);
+    assert_eq!(check(compute_job(spec.clone())), Ok(compute_job(spec)));
+    let spoilt = |spoil: fn(&mut ComputeSpec)| {
+        named(|spec| {
+            keyed(spec);
+            spoil(spec);
+        })
+    };
+    assert_eq!(spoilt(|spec| spec.reduction = None), "keys");
+    assert_eq!(spoilt(|spec| spec.keys = u32::MAX), "keys");
+    assert_eq!(spoilt(|spec| spec.channels = 1), "channels");
+    assert_eq!(spoilt(|spec| spec.reduction = Some(Reduction::Count)), "channels");
+    assert_eq!(
+        spoilt(|spec| {
+            (spec.reduction, spec.keys, spec.channels) = (Some(Reduction::Count), 0, 1);
+        }),
+        "reduce"
+    );
 }

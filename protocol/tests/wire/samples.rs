@@ -73,6 +73,7 @@ fn device(kind: DeviceKind) -> DeviceInfo {
         pcie: "0000:41:00.0".into(),
         mig: Some("1g.18gb".into()),
         start_millis: 1500,
+        ptx_version: (8, 7),
     };
     DeviceInfo {
         slot: "s".into(),
@@ -176,6 +177,7 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         Pause(JobId(uuid(1))),
         Resume(JobId(uuid(1))),
         Retry(JobId(uuid(1))),
+        KernelText(JobId(uuid(1))),
     ];
     let others = compute_others()
         .into_iter()
@@ -197,6 +199,7 @@ fn request_name(request: &Request) -> &'static str {
         Pause(_) => "request.pause",
         Resume(_) => "request.resume",
         Retry(_) => "request.retry",
+        KernelText(_) => "request.kernel_text",
         Nodes => "request.nodes",
         Drain { .. } => "request.drain",
         CreateToken { .. } => "request.create_token",
@@ -326,6 +329,7 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         Authority(AuthorityStatus { pin: "ab".into(), former_until: Some(99) }),
         Authority(AuthorityStatus { pin: "ab".into(), former_until: None }),
         Backup(vec![7, 8, 9]),
+        KernelText("i 0\n".into()),
         Jobs(vec![summary(JobState::Paused)]),
     ];
     named(all, response_name)
@@ -350,6 +354,7 @@ fn response_name(response: &Response) -> &'static str {
         Log(_) => "response.log",
         Authority(_) => "response.authority",
         Backup(_) => "response.backup",
+        KernelText(_) => "response.kernel_text",
     }
 }
 
@@ -389,6 +394,7 @@ pub(crate) fn from_nodes() -> Vec<(String, NodeToCoordinator)> {
         Returned { leases: vec![lease()] },
         Draining,
         Devices(devices_in_every_state()),
+        KernelText { lease: lease(), text: "i 0\n".into() },
     ];
     named(all, |message| match message {
         Join(_) => "node.join",
@@ -398,6 +404,7 @@ pub(crate) fn from_nodes() -> Vec<(String, NodeToCoordinator)> {
         Returned { .. } => "node.returned",
         Draining => "node.draining",
         Devices(_) => "node.devices",
+        KernelText { .. } => "node.kernel_text",
     })
 }
 

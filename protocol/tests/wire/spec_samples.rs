@@ -62,7 +62,7 @@ pub(crate) fn job(render: RenderSpec) -> JobSpec {
     JobSpec { device_bytes: 1 << 33, ..JobSpec::new("cornell", JobKind::Render(render)) }
 }
 
-/// Returns a compute spec that is right and sets every field.
+/// Returns a compute spec that is right, with most fields away from their default.
 pub(crate) fn compute() -> ComputeSpec {
     let input = |name: &str, shape: Vec<u64>| InputArray {
         name: name.into(),
@@ -77,7 +77,10 @@ pub(crate) fn compute() -> ComputeSpec {
     };
     ComputeSpec {
         program: Program::Ptx(AssetFile { path: "blur.ptx".into(), hash: hash(1), length: 1000 }),
+        ptx: None,
+        headers: vec![],
         inputs: vec![input("image", vec![480, 640, 3]), input("weights", vec![9])],
+        frame_inputs: vec![],
         arguments: vec![
             argument("count", None, &[Number::Integer(-3)]),
             argument("gain", Some(Element::F32), &[Number::Real(0.5), Number::Unsigned(u64::MAX)]),
@@ -86,12 +89,18 @@ pub(crate) fn compute() -> ComputeSpec {
         channels: 3,
         element: Element::F32,
         reduction: None,
+        keys: 0,
         formats: vec![ComputeFormat::Npy, ComputeFormat::Exr, ComputeFormat::Png],
         chunk: 4096,
+        chunk_align: 1,
         frames: "1-10x3".parse().unwrap(),
         feed: Some("image".into()),
+        steps: 1,
+        block: None,
+        shared_bytes: 0,
         seed: 7,
         time_limit_secs: 60,
+        nondeterministic: false,
     }
 }
 
@@ -99,6 +108,7 @@ pub(crate) fn compute_otherwise(reduction: Reduction, element: Element) -> Compu
     ComputeSpec {
         program: Program::Builtin("merge".into()),
         inputs: vec![],
+        frame_inputs: vec![],
         arguments: vec![],
         element,
         reduction: Some(reduction),
@@ -119,7 +129,19 @@ pub(crate) fn compute_others() -> Vec<ComputeSpec> {
     others.extend(
         [Element::I64, Element::U64].map(|element| compute_otherwise(Reduction::Sum, element)),
     );
+    others.push(compute_steps());
     others
+}
+
+/// Returns a compute spec of several steps, with a shape of its launches.
+pub(crate) fn compute_steps() -> ComputeSpec {
+    ComputeSpec {
+        chunk: 0,
+        steps: 100,
+        block: Some(Block { x: 16, y: 8, z: 2 }),
+        shared_bytes: 4096,
+        ..compute()
+    }
 }
 
 pub(crate) fn compute_job(compute: ComputeSpec) -> JobSpec {

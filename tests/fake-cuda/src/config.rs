@@ -50,6 +50,8 @@ pub struct Device {
     pub context_bytes: u64,
     /// Streaming multiprocessors.
     pub multiprocessors: i32,
+    /// Registers of a thread that a kernel takes, where the bounds of its blocks leave as many.
+    pub registers: i32,
     /// A pause after each launch, per instruction that the interpreter executed: makes a device
     /// slow.
     pub pause_nanos_per_step: f64,
@@ -61,6 +63,8 @@ pub struct Device {
     pub stretch: f64,
     /// A pause after each launch, microseconds.
     pub pause_micros_per_launch: u64,
+    /// Each launch begins with another of its blocks, as a GPU is free to.
+    pub varies_block_order: bool,
     /// A pause before each copy of a stream, microseconds: a host that reads too early reads old
     /// bytes.
     pub pause_micros_per_copy: u64,
@@ -91,10 +95,12 @@ impl Default for Device {
             memory: 1 << 30,
             context_bytes: 4 << 20,
             multiprocessors: 4,
+            registers: 64,
             pause_nanos_per_step: 0.0,
             nanos_per_step: 0.0,
             stretch: 1.0,
             pause_micros_per_launch: 0,
+            varies_block_order: false,
             pause_micros_per_copy: 0,
             temperature: 41,
             power: 70_000,
@@ -136,6 +142,10 @@ pub struct Fault {
     /// Counts only launches of kernels whose name has this in it.
     #[serde(default)]
     pub kernel: String,
+    /// Counts only launches of kernels of the module that their process loaded as its first (1),
+    /// second and so on; 0 for all.
+    #[serde(default)]
+    pub module: u64,
     /// Strikes only when this file has appeared, and removes it: the way of a test to say "now",
     /// and "now again".
     #[serde(default)]
@@ -149,7 +159,14 @@ fn once() -> u64 {
 impl Fault {
     /// A fault that strikes once, at the first occasion.
     pub fn new(kind: FaultKind) -> Fault {
-        Fault { kind, after: 0, times: 1, kernel: String::new(), trigger: PathBuf::new() }
+        Fault {
+            kind,
+            after: 0,
+            times: 1,
+            kernel: String::new(),
+            module: 0,
+            trigger: PathBuf::new(),
+        }
     }
 
     /// After so many occasions have passed unharmed.
@@ -167,6 +184,12 @@ impl Fault {
     /// Only at kernels whose name has this in it.
     pub fn at_kernel(mut self, part: &str) -> Fault {
         self.kernel = part.to_owned();
+        self
+    }
+
+    /// Only at kernels of the module that a process loads as its first (1), second and so on.
+    pub fn at_module(mut self, number: u64) -> Fault {
+        self.module = number;
         self
     }
 

@@ -62,6 +62,7 @@ statuses! {
         c"an illegal memory access was encountered";
     LAUNCH_OUT_OF_RESOURCES = 701, c"CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
         c"too many resources requested for launch";
+    ASSERT = 710, c"CUDA_ERROR_ASSERT", c"device-side assert triggered";
     HARDWARE_STACK_ERROR = 714, c"CUDA_ERROR_HARDWARE_STACK_ERROR", c"hardware stack error";
     ILLEGAL_INSTRUCTION = 715, c"CUDA_ERROR_ILLEGAL_INSTRUCTION",
         c"an illegal instruction was encountered";

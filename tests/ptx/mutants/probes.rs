@@ -143,7 +143,7 @@ impl Probe {
             }
             Part::Calls { function, count, seed } => {
                 let inputs = function.make_inputs(*count, *seed);
-                let limits = Limits { steps: device.steps_max, cancel: None };
+                let limits = Limits { steps: device.steps_max, ..Limits::default() };
                 let got = functions::on_machine(device, function, image, &inputs, &limits)?;
                 got == function.run_on_host(&self.stage.scene, &inputs)
             }

@@ -50,6 +50,7 @@ impl World {
     /// found guilty who did not lie.
     pub(crate) fn check_origins(&self, step: &Step) -> Checked {
         for record in &step.records {
+            self.check_blame(record)?;
             if let Record::NodeSuspected { node, reason, guilty: true, .. } = record
                 && !self.ledger.forgers.contains(node)
             {
@@ -74,6 +75,37 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// Only a forger is wrong about a steady kernel, only a kernel that is not steady (or is lied
+    /// about) ends its job for that, and no kernel of a user's puts a node out of other jobs.
+    fn check_blame(&self, record: &Record) -> Checked {
+        let books = &self.ledger.believed;
+        match record {
+            Record::NodeSuspected { node, reason, .. } => {
+                let mut of_users = books.jobs.iter().filter(|(_, book)| book.runs_users_kernel());
+                match of_users.find(|(job, _)| reason.contains(&job.to_string())) {
+                    Some((job, _)) => {
+                        violated(format!("{node} is put out of work for the kernel of {job}"))
+                    }
+                    None => Ok(()),
+                }
+            }
+            Record::NodeBarred { job, node, .. }
+                if !self.ledger.forgers.contains(node) && !self.ledger.unsteady.contains(job) =>
+            {
+                violated(format!("{node} is barred from {job}, whose kernel is steady"))
+            }
+            Record::JobEnded { job, note, .. } if note.contains("not deterministic") => {
+                let meant = books.jobs.get(job).is_some_and(|book| book.is_uncompared());
+                let steady = !self.ledger.unsteady.contains(job) && self.ledger.forgers.is_empty();
+                match meant || steady {
+                    true => violated(format!("{job} ends for what is meant, or is not so: {note}")),
+                    false => Ok(()),
+                }
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Leases equal running: where nothing is on its way, a node holds what the core says it holds,

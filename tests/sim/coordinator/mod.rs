@@ -146,6 +146,9 @@ impl World {
                 }
                 NodeToCoordinator::Returned { leases } => Input::Returned { session, leases },
                 NodeToCoordinator::Devices(devices) => Input::DevicesChanged { session, devices },
+                NodeToCoordinator::KernelText { .. } => {
+                    return violated("nodes of the simulation print nothing");
+                }
                 NodeToCoordinator::Draining => Input::NodeDraining { session },
             },
         };

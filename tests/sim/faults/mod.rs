@@ -99,6 +99,7 @@ faults! {
     FalseDamage 80 "lie: a damaged result of another node's lease",
     FalseJoin 300 "lie: a join that names leases of others",
     WrongSums 400 "lie: a result with a flipped bit",
+    SteadyWrong 0 "lie: a result of a user's kernel with a bit that is always flipped",
     // Verification.
     UnitChecked 0 "a committed unit is rendered again by another node",
     CheckWaived 0 "a check is given up, for want of another node",

@@ -9,6 +9,9 @@ use crate::sim::model::tasks::task_of;
 use crate::sim::node::{NodeProcess, Unit, UnitState};
 use crate::sim::world::World;
 use crate::sim::world::events::NodeEvent;
+use crate::sim::world::plan::NodePlan;
+use crate::sim::world::random::mix;
+use tessera_protocol::compute::ComputeSpec;
 use tessera_protocol::ids::{JobId, Lease, UnitKey};
 use tessera_protocol::node::{
     Assignment, CoordinatorToNode, Failure, MemoryShortage, NodeToCoordinator,
@@ -299,8 +302,20 @@ impl World {
         let Some(mut film) = Film::of(lease.unit, fingerprint, kind, unit.assignment.task) else {
             return;
         };
-        if self.nodes[node].plan.forger && self.chance(Fault::WrongSums) {
+        let of_user = kind.compute().is_some_and(ComputeSpec::runs_users_kernel);
+        let NodePlan { forger, steady, .. } = self.nodes[node].plan;
+        if forger && steady && of_user {
+            // It depends on the unit alone.
+            let drawn = mix(film.sum);
+            if drawn % 1000 < 400 {
+                film.sum ^= 1 << ((drawn >> 10) % 64);
+                self.tally.count(Fault::SteadyWrong);
+            }
+        } else if forger && self.chance(Fault::WrongSums) {
             film.sum ^= 1 << self.random.between(0, 63);
+        }
+        if self.ledger.unsteady.contains(&lease.unit.job) {
+            film.sum = film.sum.wrapping_add(self.random.between(0, 2));
         }
         self.nodes[node].outbox.insert(lease, film);
         self.offer(node, lease);

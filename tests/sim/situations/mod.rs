@@ -102,6 +102,12 @@ situations! {
     RoundInTime "another round of a frame fits into its time",
     TimeOver "no other round of a frame fits into its time",
     MeasureAfterRestart "a round whose units were all in is measured after a restart",
+    KernelUnsteady "a job ends, because a node contradicts itself about its kernel",
+    ThreeDiffer "a job ends, because three nodes have three results of its kernel",
+    BarredFromJob "a node is wrong about a user's kernel, and gets no more of that job",
+    SecondRun "a node runs a chunk again of which another result is known",
+    OwnSecondRun "a node without another beside it runs its own chunk again",
+    NotCompared "a job is done whose kernel is meant to give other results each time",
     StoppedInTime "no node works on a job as long after its pause or cancel as messages take at \
         most",
 }

@@ -6,7 +6,7 @@ use crate::sim::faults::Fault;
 use crate::sim::situations::sometimes;
 use crate::sim::world::World;
 use std::collections::BTreeSet;
-use tessera_core::journal::{Commit, Ending};
+use tessera_core::journal::{Commit, Ending, Redone};
 use tessera_core::{Action, Record, Step, TileSet};
 use tessera_protocol::ids::{FrameNumber, JobId, Lease, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
@@ -67,7 +67,8 @@ impl World {
                 self.tally.count(Fault::FrameFailed);
                 self.retry_soon(*job);
             }
-            Record::UnitChecked { .. } => self.tally.count(Fault::UnitChecked),
+            Record::UnitChecked { job, frame, redone } => self.note_check(*job, *frame, redone),
+            Record::NodeBarred { .. } => sometimes!(self, BarredFromJob),
             Record::CheckWaived { .. } => self.tally.count(Fault::CheckWaived),
             Record::UnitsTakenBack { .. } => self.tally.count(Fault::UnitTakenBack),
             Record::RoundMeasured { going, spent_millis, .. } => {
@@ -138,6 +139,17 @@ impl World {
         sometimes!(self, CommitAfterRestart, process.watch.is_former(commit.epoch));
     }
 
+    fn note_check(&mut self, job: JobId, frame: FrameNumber, redone: &Redone) {
+        self.tally.count(Fault::UnitChecked);
+        let Some(book) = self.ledger.believed.jobs.get(&job) else { return };
+        let results = book.frames.get(&frame).and_then(|frame| frame.checks.get(&redone.unit.0));
+        let Some(results) = results.filter(|_| book.runs_users_kernel()) else { return };
+        let again = results.iter().any(|(node, _)| *node == redone.node);
+        let alone = results.len() == 1;
+        sometimes!(self, SecondRun, again && !alone);
+        sometimes!(self, OwnSecondRun, again && alone);
+    }
+
     fn note_part(&mut self, commit: &Commit) {
         sometimes!(self, PartKept);
         let Some(process) = &self.shell.process else { return };
@@ -148,6 +160,10 @@ impl World {
         if note.contains("memory") || note.contains("fits no device") {
             self.tally.count(Fault::JobFitsNowhere);
         }
+        sometimes!(self, KernelUnsteady, note.contains("gave another result"));
+        sometimes!(self, ThreeDiffer, note.contains("three results"));
+        let meant = self.ledger.believed.jobs.get(&job).is_some_and(|book| book.is_uncompared());
+        sometimes!(self, NotCompared, meant && state == JobState::Done);
         let Some(process) = &self.shell.process else { return };
         sometimes!(
             self,

@@ -82,6 +82,7 @@ impl World {
         let nodes = plan.nodes.iter().map(|plan| SimNode::new(plan.clone())).collect();
         let clients = Clients::new(&plan);
         let forgers = plan.nodes.iter().filter(|node| node.forger).map(|node| node.id).collect();
+        let unsteady = plan.jobs.iter().filter(|job| job.unsteady).map(|job| job.id).collect();
         Self {
             now: 0,
             random,
@@ -99,7 +100,7 @@ impl World {
             disk: Disk::default(),
             blobs: Blobs::default(),
             clients,
-            ledger: Ledger::new(forgers),
+            ledger: Ledger::new(forgers, unsteady),
             planted,
             shortages: BTreeSet::new(),
             files_gone: BTreeMap::new(),

@@ -66,6 +66,8 @@ pub(crate) struct NodePlan {
     pub(crate) bad: bool,
     /// Some of its results are wrong.
     pub(crate) forger: bool,
+    /// If it is a forger: of users' kernels it gives the same wrong results each time.
+    pub(crate) steady: bool,
     pub(crate) starts_at: u64,
 }
 
@@ -76,6 +78,8 @@ pub(crate) struct JobPlan {
     pub(crate) spec: JobSpec,
     /// Bytes that its units really need on a device.
     pub(crate) needs: u64,
+    /// Its kernel gives one of several results each time.
+    pub(crate) unsteady: bool,
     pub(crate) owner: &'static str,
     pub(crate) submit_at: u64,
 }
@@ -98,6 +102,7 @@ impl Plan {
         if forged {
             let forger = random.index(count);
             nodes[forger].forger = true;
+            nodes[forger].steady = random.permille(600);
         }
         // Some farms have far more work than room.
         let large = random.permille(250);
@@ -221,6 +226,7 @@ fn node(random: &mut Random, index: usize, herd: &Herd) -> NodePlan {
         liar: random.permille(herd.liars),
         bad: !anchored && random.permille(herd.bad),
         forger: false,
+        steady: false,
         starts_at: random.between(0, 5_000),
     }
 }
@@ -245,13 +251,24 @@ fn job(random: &mut Random, number: u64, submit_until: u64, large: bool) -> JobP
     };
     let id = JobId(Uuid::from_u128(u128::from(random.next()) << 64 | u128::from(number)));
     adapt(&mut spec, id);
+    let unsteady = unsteady(random, &mut spec.kind);
     JobPlan {
         needs,
+        unsteady,
         id,
         spec: RawJobSpec::from(spec).check().expect("a plan makes sound specs"),
         owner,
         submit_at: random.between(0, submit_until),
     }
+}
+
+/// Makes some users' kernels give other results each time; of some, that is said.
+fn unsteady(random: &mut Random, kind: &mut JobKind) -> bool {
+    let JobKind::Compute(compute) = kind else { return false };
+    let unsteady = compute.runs_users_kernel() && random.permille(300);
+    compute.nondeterministic =
+        compute.runs_users_kernel() && random.permille(if unsteady { 400 } else { 50 });
+    unsteady
 }
 
 fn compute(random: &mut Random) -> ComputeSpec {

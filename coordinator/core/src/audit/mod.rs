@@ -7,12 +7,14 @@ use crate::journal::{Commit, Record, Redone};
 use crate::splitter::Split;
 use crate::state::bitmap::Bitmap;
 use crate::state::frame::Frame;
+use crate::state::kernel_votes::Blame;
 use crate::state::parts::{PARTS_MAX, Standing, UnitPart};
 use crate::state::rounds::{FrameRounds, TileSet, WrittenRounds};
 use crate::state::snapshot::{Part, SnapshotPart};
 use crate::state::votes::{Check, Vote};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::client::AuditReport;
+use tessera_protocol::compute::ComputeSpec;
 use tessera_protocol::ids::{Epoch, Fingerprint, FrameNumber, JobId, NodeId, UnitIndex};
 use tessera_protocol::job::JobSpec;
 use tessera_protocol::node::SampleRange;
@@ -65,6 +67,7 @@ type PartEntry = (u32, Option<Vote>);
 /// One job according to the records so far.
 struct Entry {
     grid: Split,
+    blame: Blame,
     numbers: Vec<FrameNumber>,
     committed: BTreeMap<FrameNumber, Bitmap>,
     /// Units that are to be checked.
@@ -148,6 +151,10 @@ impl Ledger {
     fn accept(&mut self, id: JobId, spec: &JobSpec) {
         let entry = Entry {
             grid: Split::of(&spec.kind),
+            blame: match spec.kind.compute().is_some_and(ComputeSpec::runs_users_kernel) {
+                true => Blame::Kernel,
+                false => Blame::Node,
+            },
             numbers: spec.kind.frames().iter().collect(),
             committed: BTreeMap::new(),
             unchecked: BTreeMap::new(),
@@ -207,6 +214,7 @@ impl Ledger {
                 self.measure(job, frame, Measurement { round, spent_millis, going: &going });
             }
             Record::NodeSuspected { node, .. } => self.suspect(node),
+            Record::NodeBarred { job, node, .. } => self.bar(job, node),
             Record::CopyStopped { job, frame, unit, epoch, .. } => {
                 self.stop_copy(job, frame, unit, epoch)
             }
@@ -370,8 +378,8 @@ impl Ledger {
                 .problem(format!("{id}/{frame}/u{:05} is checked, and was not to be", unit.0));
         };
         let vote = Vote { node: redone.node, epoch, hash: redone.hash };
-        let stands =
-            votes.verdict(&vote).is_some_and(|verdict| verdict.truth == votes.committed().hash);
+        let verdict = votes.decide(entry.blame, &vote);
+        let stands = verdict.is_some_and(|verdict| verdict.truth == votes.committed().hash);
         votes.add(vote);
         if stands {
             entry.next_check(frame, unit);
@@ -456,6 +464,14 @@ impl Ledger {
         checks.for_each(|check| check.strike(node));
     }
 
+    fn bar(&mut self, id: JobId, node: NodeId) {
+        let Some(entry) = self.open(id, "a wrong chunk") else { return };
+        entry.unchecked.values_mut().for_each(|check| check.strike(node));
+        if entry.blame != Blame::Kernel {
+            self.problem(format!("node {node} is barred from job {id}, which bars none"));
+        }
+    }
+
     fn finish(&mut self, id: JobId, frame: FrameNumber) {
         let Some(entry) = self.open(id, "a frame") else { return };
         let (committed, units, unchecked) = entry.standing(frame);
@@ -506,6 +522,7 @@ impl Ledger {
             | Part::Trust { .. }
             | Part::Copies { .. }
             | Part::Retried { .. }
+            | Part::Barred { .. }
             | Part::Kept { .. } => {}
             Part::UnitParts { job, position, units } => {
                 let entry = self.jobs.get_mut(&job);

@@ -97,8 +97,17 @@ impl Books {
     /// Revokes all leases of a node that will not or must not finish them. Other nodes get the
     /// units at once, and no attempt is counted.
     pub(crate) fn take_away(&mut self, id: NodeId) {
-        let leases: Vec<Lease> = self.leases.of_node(id).map(|(lease, _)| lease).collect();
-        for Lease { unit, epoch } in leases {
+        self.take_away_those(id, |_| true);
+    }
+
+    /// Revokes all leases of a node on units of one job.
+    pub(crate) fn take_away_in(&mut self, job: JobId, id: NodeId) {
+        self.take_away_those(id, |lease| lease.unit.job == job);
+    }
+
+    fn take_away_those(&mut self, id: NodeId, which: impl Fn(&Lease) -> bool) {
+        let leases = self.leases.of_node(id).map(|(lease, _)| lease).filter(which);
+        for Lease { unit, epoch } in leases.collect::<Vec<Lease>>() {
             self.revoke(unit, epoch);
             self.give_back(unit, self.now);
         }

@@ -7,19 +7,29 @@
 //! while another node is connected. Its results in unfinished frames are rendered again unless
 //! another node confirmed them. Every wait here ends: a node tries a check once, and a frame that
 //! lacks only checks that no node can make continues without them, or fails if results differ.
+//!
+//! Users' kernels are looked at in another way, because they may be at fault themselves: see
+//! `state::kernel_votes` for who is right and `checks::kernel` for what follows.
 
+mod kernel;
 pub(crate) mod looks;
+pub(crate) mod opening;
+mod redo;
 
 use crate::action::Action;
 use crate::books::Books;
+use crate::checks::kernel::{end_unsteady, fail_tied};
+use crate::checks::opening::{end_check, is_run_twice, look_at_checks, open_check};
+use crate::checks::redo::redo_all_of;
 use crate::ends::fail_frame;
 use crate::frames::resolve::ask_if_due;
 use crate::input::{Arrived, SessionId};
 use crate::journal::{Record, Redone};
 use crate::schedule::memory::may_work_at;
 use crate::state::frame::Frame;
+use crate::state::job::Job;
+use crate::state::kernel_votes::Blame;
 use crate::state::votes::{Check, Verdict, Vote};
-use crate::timers::Timer;
 use tessera_protocol::ids::{FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
 
@@ -27,47 +37,33 @@ use tessera_protocol::node::CoordinatorToNode;
 /// falls as it becomes known. If the other nodes can hold no more than the checks that are pending,
 /// they cannot keep up, and the result is not chosen.
 pub(crate) fn is_to_be_checked(books: &Books, id: NodeId, lease: Lease) -> bool {
-    let trust = books.farm().trust();
-    if books.settings().secret.draw(lease, id) >= trust.share(id, books.settings()) {
-        return false;
-    }
-    if trust.suspect_of(id).is_some() {
-        return true;
-    }
     let (Some(job), Some(work)) = (books.farm().job(lease.unit.job), books.queue(lease.unit.job))
     else {
         return false;
     };
+    if !job.is_compared() {
+        return false;
+    }
+    let trust = books.farm().trust();
+    let is_known_wrong = job.barred().contains(&id);
+    let share = trust.share(id, books.settings());
+    let drawn = books.settings().secret.draw(lease, id) < share;
+    let may_run_twice = is_run_twice(books, job, lease, id);
+    if is_known_wrong || drawn && trust.suspect_of(id).is_some() {
+        return true;
+    }
+    if !drawn && !may_run_twice {
+        return false;
+    }
     let pending = work.unchecked_of(id);
     let mut room = 0;
     let others = books.roster().iter().filter(|(other, _)| **other != id);
-    others.filter(|(other, node)| may_work_at(books, **other, node, job)).any(|(_, node)| {
+    let mut others = others.filter(|(other, node)| may_work_at(books, **other, node, job));
+    let can_keep_up = others.any(|(_, node)| {
         room += node.capacity();
         room > pending
-    })
-}
-
-/// Begins the check of a committed unit.
-pub(crate) fn open_check(books: &mut Books, unit: UnitKey, maker: NodeId) {
-    if books.begin_check(unit, maker) {
-        look_at_checks(books, unit.job, unit.frame);
-    }
-}
-
-/// Ends the check of a unit; if the unit has parts, begins the check of the next one.
-fn end_check(books: &mut Books, unit: UnitKey) {
-    books.drop_check(unit);
-    if let Some(maker) = books.check_of(unit).map(|check| check.committed().node) {
-        open_check(books, unit, maker);
-    }
-}
-
-/// Plans a look at a frame's checks after `check_wait`, if none is planned.
-fn look_at_checks(books: &mut Books, job: JobId, frame: FrameNumber) {
-    if books.looks_mut().plan(job, frame) {
-        let at = books.now().after(books.settings().check_wait);
-        books.set_timer(at, Timer::Checks(job, frame));
-    }
+    });
+    drawn && can_keep_up || may_run_twice && room == 0
 }
 
 /// Whether a node may take a unit. A check needs a node that has not voted on the unit.
@@ -78,7 +74,11 @@ pub(crate) fn may_take(books: &Books, id: NodeId, unit: UnitKey) -> bool {
     place
         .zip(work)
         .and_then(|(place, work)| work.redo(place))
-        .is_some_and(|redo| redo.suits(id, check))
+        .is_some_and(|redo| redo.suits(id, check, blame_of(books, unit.job)))
+}
+
+fn blame_of(books: &Books, job: JobId) -> Blame {
+    books.farm().job(job).map_or(Blame::Node, Job::blame)
 }
 
 /// Compares a result of a unit that is committed already. It is not kept.
@@ -93,9 +93,14 @@ pub(crate) fn on_redone(books: &mut Books, node: NodeId, session: SessionId, res
     // It is compared and not kept. Only now does the node learn that it was a check.
     books.send(session, CoordinatorToNode::Unwanted { lease });
     books.note_result(node, result);
-    let verdict = check.verdict(&Vote { node, epoch, hash });
+    let (blame, vote) = (blame_of(books, unit.job), Vote { node, epoch, hash });
+    let verdict = check.decide(blame, &vote);
     let redone = Redone { unit: unit.unit, epoch, node, hash };
     books.record(Record::UnitChecked { job: unit.job, frame: unit.frame, redone });
+    let found = check.contradiction(&vote).filter(|_| blame == Blame::Kernel);
+    if let Some(found) = found {
+        return end_unsteady(books, unit, &found);
+    }
     let goes_on = books.check_of(unit).is_some_and(|now| now.committed() == check.committed());
     if goes_on {
         // A copy of it continues, as one more vote.
@@ -105,6 +110,7 @@ pub(crate) fn on_redone(books: &mut Books, node: NodeId, session: SessionId, res
         end_check(books, unit);
     }
     match verdict {
+        Some(verdict) if blame == Blame::Kernel => kernel::judge(books, unit, &verdict),
         Some(verdict) => judge(books, unit, &verdict),
         None if goes_on && books.check_of(unit).is_some_and(Check::is_exhausted) => {
             return give_up(books, unit);
@@ -131,6 +137,9 @@ fn give_up(books: &mut Books, unit: UnitKey) {
     let nodes = check.nodes();
     let names: Vec<String> =
         nodes.iter().map(|node| format!("`{}`", books.name_of(*node))).collect();
+    if blame_of(books, unit.job) == Blame::Kernel {
+        return fail_tied(books, unit, &names);
+    }
     let names = names.join(" and ");
     for node in nodes {
         let reason = format!(
@@ -156,94 +165,6 @@ fn suspect(books: &mut Books, node: NodeId, reason: String, guilty: bool) {
     }
     redo_all_of(books, node);
     books.mark_all();
-}
-
-/// Opens again all work of a node in unfinished frames that no other node has rendered alike.
-fn redo_all_of(books: &mut Books, node: NodeId) {
-    let jobs: Vec<JobId> = books.queues().keys().copied().collect();
-    for id in jobs {
-        let Some(job) = books.farm().job(id) else {
-            books.fault("an open job is unknown");
-            continue;
-        };
-        let unfinished = (0..).zip(job.frames()).filter_map(|(position, frame)| {
-            let open = frame.unfinished()?;
-            let (units, begun) = (open.unverified_of(node), open.open_parts_of(node));
-            let some = !units.is_empty() || !begun.is_empty();
-            some.then_some((position, job.number(position)?, units, begun))
-        });
-        let taken: Vec<(u32, FrameNumber, Vec<UnitIndex>, Vec<UnitIndex>)> = unfinished.collect();
-        for (position, frame, units, begun) in taken {
-            if !begun.is_empty() {
-                drop_parts(books, id, frame, begun);
-            }
-            if !units.is_empty() {
-                open_again(books, id, position, frame, units);
-            }
-        }
-    }
-}
-
-/// Drops parts of open units, and the leases of their rests, which would be too small.
-fn drop_parts(books: &mut Books, job: JobId, frame: FrameNumber, units: Vec<UnitIndex>) {
-    let leased = books.revoke_units(job, frame, &units);
-    let below = books.epochs().next();
-    books.record(Record::PartsDropped { job, frame, units, below });
-    leased.into_iter().for_each(|unit| books.give_back(unit, books.now()));
-}
-
-/// Opens units again. Their measurements and all units of later rounds are void.
-fn open_again(
-    books: &mut Books,
-    job: JobId,
-    position: u32,
-    frame: FrameNumber,
-    mut units: Vec<UnitIndex>,
-) {
-    let later = close_later_rounds(books, job, frame, &mut units);
-    // A running check of a part covers fewer samples than the unit has.
-    let unfinished = books.farm().job(job).and_then(|job| job.frame(frame)?.unfinished());
-    let in_parts: Vec<UnitIndex> = unfinished.map_or_else(Vec::new, |open| {
-        units.iter().copied().filter(|unit| open.parts().has(*unit)).collect()
-    });
-    books.revoke_units(job, frame, &in_parts);
-    let below = books.epochs().next();
-    books.record(Record::UnitsTakenBack { job, frame, units: units.clone(), below });
-    // An order to resolve it may be running: its answer is outdated.
-    books.orders_mut().drop_frame(job, frame);
-    books.shut_units(job, position, &later);
-    units.retain(|unit| later.binary_search(unit).is_err());
-    for unit in units {
-        books.reopen_unit(UnitKey { job, frame, unit });
-    }
-    books.offer_job(job);
-}
-
-/// Closes the rounds after those of `units`, and adds their committed units to `units`, because
-/// they must be taken back too. Returns all units of the closed rounds.
-fn close_later_rounds(
-    books: &mut Books,
-    job: JobId,
-    frame: FrameNumber,
-    units: &mut Vec<UnitIndex>,
-) -> Vec<UnitIndex> {
-    let unfinished = books.farm().job(job).and_then(|job| job.frame(frame)?.unfinished());
-    let Some(open) = unfinished else { return Vec::new() };
-    let later = open.units_after(units);
-    let is_committed = |unit: &&UnitIndex| open.committed().get(unit.0);
-    let begun: Vec<UnitIndex> = later
-        .iter()
-        .filter(|unit| open.parts().has(**unit) && !is_committed(unit))
-        .copied()
-        .collect();
-    units.extend(later.iter().filter(is_committed));
-    units.sort_unstable();
-    units.dedup();
-    if !begun.is_empty() {
-        drop_parts(books, job, frame, begun);
-    }
-    books.revoke_units(job, frame, &later);
-    later
 }
 
 /// Goes through the checks of a frame that no node has made in time.
@@ -282,6 +203,9 @@ fn move_check_on(books: &mut Books, unit: UnitKey, last: bool) -> bool {
     let disputed = check.is_disputed();
     if somebody_may_take(books, unit) {
         return true;
+    }
+    if blame_of(books, unit.job) == Blame::Kernel {
+        return kernel::move_on(books, unit, last);
     }
     if disputed {
         // Nodes that have voted vote once more: one that contradicts itself lies.

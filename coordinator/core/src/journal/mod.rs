@@ -247,6 +247,24 @@ pub enum Record {
         /// Exposure in stops.
         stops: f32,
     },
+    /// A node was wrong about a chunk of a user's kernel: it gets no more of this job while another
+    /// node may have it. Nothing follows for other jobs.
+    NodeBarred {
+        /// Job whose kernel it is.
+        job: JobId,
+        /// Number of the frame.
+        frame: FrameNumber,
+        /// Chunk of which its result was wrong.
+        unit: UnitIndex,
+        /// Node that was wrong.
+        node: NodeId,
+        /// Name of the node, for people.
+        name: String,
+        /// Time of the finding.
+        at: Moment,
+        /// Description of what the node did, for people.
+        reason: String,
+    },
 }
 
 /// One accepted result of a unit.

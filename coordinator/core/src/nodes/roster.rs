@@ -8,8 +8,8 @@ use crate::state::job::Job;
 use crate::text::cut;
 use crate::time::Moment;
 use std::collections::{BTreeMap, BTreeSet};
-use tessera_protocol::compute::Program;
-use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry};
+use tessera_protocol::compute::{ComputeSpec, Program};
+use tessera_protocol::device::{DeviceInfo, DeviceState, DeviceTelemetry};
 use tessera_protocol::ids::{BlobHash, Fingerprint, JobId, NodeId, ProcessEpoch};
 use tessera_protocol::job::JobKind;
 use tessera_protocol::limits::{LEASES_MAX, NAME_MAX, ROWS_MAX};
@@ -55,7 +55,8 @@ pub(crate) struct Node {
     pub(in crate::nodes) jobs_sent: BTreeSet<JobId>,
     /// Jobs that it may still hold data of, from this session or former ones of its process.
     pub(in crate::nodes) jobs_known: BTreeSet<JobId>,
-    /// Jobs with an option that its build does not know, each with the reason.
+    /// Jobs that it cannot do, because its build does not know an option, or its driver does not
+    /// take the kernel; each with the reason.
     pub(in crate::nodes) unable: BTreeMap<JobId, String>,
     pub(in crate::nodes) heard: Moment,
     pub(in crate::nodes) units_committed: u64,
@@ -203,14 +204,9 @@ impl Node {
     /// Whether some device of it runs such jobs.
     pub(crate) fn can_do(&self, kind: &JobKind) -> bool {
         let Some(compute) = kind.compute() else { return true };
-        let has_cuda = || {
-            let usable = |device: &DeviceInfo| {
-                device.kind == DeviceKind::Cuda && device.state == DeviceState::Ready
-            };
-            self.devices.iter().any(usable)
-        };
-        let compiles = || self.compiles || !matches!(compute.program, Program::Cuda(_));
-        !compute.needs_cuda() || (has_cuda() && compiles())
+        let usable =
+            |device: &DeviceInfo| device.state == DeviceState::Ready && device.runs(compute);
+        !compute.needs_cuda() || (self.compiles_for(compute) && self.devices.iter().any(usable))
     }
 
     /// Whether some device of it is of the kind that such jobs need, even if it may not work now.
@@ -218,8 +214,12 @@ impl Node {
         let Some(compute) = kind.compute().filter(|compute| compute.needs_cuda()) else {
             return true;
         };
-        let compiles = self.compiles || !matches!(compute.program, Program::Cuda(_));
-        compiles && self.devices.iter().any(|device| device.kind == DeviceKind::Cuda)
+        self.compiles_for(compute) && self.devices.iter().any(|device| device.runs(compute))
+    }
+
+    /// Whether it compiles the program of such a job, or need not.
+    fn compiles_for(&self, compute: &ComputeSpec) -> bool {
+        self.compiles || !matches!(compute.program, Program::Cuda(_))
     }
 
     /// Returns its record of failures, to be changed.
@@ -235,6 +235,11 @@ impl Node {
     /// Notes that the node holds data of a job.
     pub(crate) fn note_job(&mut self, job: JobId) {
         self.jobs_known.insert(job);
+    }
+
+    /// Returns whether it may hold data of a job.
+    pub(crate) fn knows_job(&self, job: JobId) -> bool {
+        self.jobs_known.contains(&job)
     }
 
     /// Notes that the node's build does not know an option of a job.

@@ -3,7 +3,7 @@
 
 use crate::books::Books;
 use crate::nodes::devices::none_usable;
-use crate::nodes::ready::{is_barred, is_ready};
+use crate::nodes::ready::{is_barred, is_barred_from, is_ready};
 use crate::nodes::roster::Node;
 use crate::report::standing::standing;
 use crate::results::shortage::shortage_note;
@@ -11,7 +11,8 @@ use crate::schedule::memory::memory_note;
 use crate::state::frame::Frame;
 use crate::state::job::Job;
 use std::collections::BTreeSet;
-use tessera_protocol::compute::Program;
+use tessera_protocol::compute::{Program, PtxNeeds};
+use tessera_protocol::device::CudaInfo;
 use tessera_protocol::ids::{Fingerprint, NodeId};
 use tessera_protocol::status::{NodeState, Waits};
 
@@ -28,19 +29,48 @@ fn some_of<T: std::fmt::Display>(things: impl IntoIterator<Item = T>) -> String 
     }
 }
 
-/// Returns why no node's build knows all options of a job; None if some build may.
+/// Returns why no node can do a job, as they said themselves; None if some node may.
 fn unable_note(job: &Job, nodes: &[(NodeId, &Node)]) -> Option<String> {
     let says = |(_, node): &(NodeId, &Node)| {
         node.unable().get(&job.id()).map(|reason| format!("`{}`: {reason}", node.name()))
     };
     let said: Vec<String> = nodes.iter().map(says).collect::<Option<_>>()?;
     let said = some_of(said);
-    Some(format!("no node that is connected knows all its options: {said}"))
+    let cannot = match job.kind().compute() {
+        Some(_) => "can run it",
+        None => "knows all its options",
+    };
+    Some(format!("no node that is connected {cannot}: {said}"))
 }
 
-/// Returns why no connected node runs such a job.
-fn cannot_do(job: &Job) -> (Waits, String) {
+/// Writes what the CUDA devices of nodes take, beside what a kernel needs; None if there are none.
+fn ptx_note<'a>(needs: &PtxNeeds, nodes: impl Iterator<Item = &'a Node>) -> Option<String> {
+    let take = |node: &Node, cuda: &CudaInfo| {
+        let ((ptx, of), (major, minor)) = (cuda.ptx_version, cuda.compute_capability);
+        format!("`{}` takes PTX {ptx}.{of} on {major}.{minor}", node.name())
+    };
+    let cuda_of = |node: &'a Node| {
+        node.devices().iter().filter_map(move |device| Some(take(node, device.cuda.as_ref()?)))
+    };
+    let have: BTreeSet<String> = nodes.flat_map(cuda_of).collect();
+    if have.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "waits for a node that takes its {needs}; none is ready: {} (a newer driver there, or PTX \
+         for an older version and target, would do; from a .cu file it is made for all)",
+        some_of(have)
+    ))
+}
+
+/// Returns why none of these nodes runs such a job.
+fn cannot_do<'a>(job: &Job, nodes: impl Iterator<Item = &'a Node>) -> (Waits, String) {
     let compute = job.kind().compute();
+    if let Some(needs) = compute.and_then(|compute| compute.ptx.as_ref())
+        && let Some(note) = ptx_note(needs, nodes)
+    {
+        return (Waits::Driver, note);
+    }
     let to_compile = compute.is_some_and(|compute| matches!(compute.program, Program::Cuda(_)));
     match to_compile {
         true => (
@@ -104,7 +134,7 @@ fn nobody_for(books: &Books, job: &Job) -> Option<(Waits, String)> {
         return Some((Waits::Pool, format!("no node{pool} is connected")));
     }
     if !of_pool.iter().any(|(_, node)| node.has_kind(job.kind())) {
-        return Some(cannot_do(job));
+        return Some(cannot_do(job, of_pool.iter().map(|(_, node)| *node)));
     }
     let fits = |node: &Node| job.fingerprint().is_none_or(|pinned| pinned == node.fingerprint());
     if let Some(pinned) = job.fingerprint().filter(|_| !of_pool.iter().any(|(_, node)| fits(node)))
@@ -134,7 +164,19 @@ fn nobody_for(books: &Books, job: &Job) -> Option<(Waits, String)> {
         return Some((Waits::OutOfWork, note));
     }
     if !ready.iter().any(|node| node.can_do(job.kind())) {
-        return Some(cannot_do(job));
+        return Some(cannot_do(job, ready.into_iter()));
+    }
+    let barred: Vec<String> = may
+        .iter()
+        .filter(|(id, _)| is_barred_from(books, *id, job))
+        .map(|(_, node)| format!("`{}`", node.name()))
+        .collect();
+    if barred.len() >= ready.len() && !barred.is_empty() {
+        let note = format!(
+            "waits for another node{pool} to come back: {} gave it wrong results",
+            some_of(barred)
+        );
+        return Some((Waits::OutOfWork, note));
     }
     memory_note(books, job).map(|note| (Waits::Memory, note))
 }

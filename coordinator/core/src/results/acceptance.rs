@@ -31,6 +31,8 @@
 //! takes no more, and one with another lease waits for that: then the lease is as if it had been
 //! given back.
 //!
+//! A node that was wrong about a chunk of a user's kernel has none of that job accepted by 2 and 3.
+//!
 //! Any other is unwanted: an older epoch than the unit's newest known one, one that was never given
 //! out, one of another node, one of a unit that is committed, of a frame or job that has ended, or
 //! of one that had and was opened again since. Once a unit is leased again, its former leases are
@@ -59,6 +61,7 @@ pub(crate) fn is_acceptable(books: &Books, id: NodeId, lease: Lease) -> bool {
         return books.leases().get(lease).is_some_and(|held| held.node == id);
     }
     if lease.epoch < job.fence()
+        || job.barred().contains(&id)
         || !books.settings().secret.has_marked(lease, id)
         || may_be_of_another_unit(books, lease.epoch)
     {

@@ -9,7 +9,8 @@ pub(crate) mod stalled;
 
 use crate::action::Action;
 use crate::books::Books;
-use crate::checks::{is_to_be_checked, on_redone, open_check};
+use crate::checks::opening::open_check;
+use crate::checks::{is_to_be_checked, on_redone};
 use crate::ends::end_job;
 use crate::frames::resolve::ask_if_due;
 use crate::input::{Arrived, FilmShape, ResultShape, SessionId};
@@ -20,6 +21,7 @@ use crate::results::failure_class::Class;
 use crate::results::shortage::on_shared_shortage;
 use crate::schedule::memory::on_shortage;
 use crate::state::job::Job;
+use crate::state::kernel_votes::Blame;
 use crate::state::parts::PARTS_MAX;
 use crate::text::cut;
 use tessera_protocol::ids::{Epoch, Fingerprint, JobId, Lease, NodeId, UnitKey};
@@ -189,8 +191,10 @@ pub(crate) fn on_unit_failed(
     let timed_out = class == Class::TimedOut;
     let ending = if timed_out { Ending::TimedOut(reason) } else { Ending::Failed(reason) };
     end_failed(books, node, lease, ending);
-    // A fault of the job's scene, program or kernel says nothing about the node.
-    let of_job = matches!(failure, Failure::Scene(_) | Failure::Program(_) | Failure::Kernel(_));
+    // A fault of the job's scene, program or kernel says nothing about the node, and nothing that a
+    // user's kernel brings down does.
+    let of_job = matches!(failure, Failure::Scene(_) | Failure::Program(_) | Failure::Kernel(_))
+        || books.farm().job(lease.unit.job).is_some_and(|job| job.blame() == Blame::Kernel);
     if class.rule().doubts && !of_job {
         doubt(books, node, lease.unit.job);
     }

@@ -5,12 +5,12 @@ use crate::books::Books;
 use crate::ends::end_job;
 use crate::lease::Held;
 use crate::nodes::devices;
-use crate::nodes::ready::is_ready;
+use crate::nodes::ready::{is_barred_from, is_ready};
 use crate::nodes::roster::Node;
 use crate::schedule::measured::Measured;
 use crate::state::job::Job;
 use crate::text::cut;
-use tessera_protocol::device::{DeviceInfo, DeviceKind};
+use tessera_protocol::device::DeviceInfo;
 use tessera_protocol::ids::{JobId, Lease, NodeId};
 use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::node::MemoryShortage;
@@ -39,8 +39,7 @@ fn room(node: &Node, position: usize, device: &DeviceInfo) -> u64 {
 
 /// Whether the device runs jobs of that kind.
 fn is_of_kind(device: &DeviceInfo, job: &Job) -> bool {
-    let needs_cuda = job.kind().compute().is_some_and(|compute| compute.needs_cuda());
-    !needs_cuda || device.kind == DeviceKind::Cuda
+    job.kind().compute().is_none_or(|compute| device.runs(compute))
 }
 
 fn is_usable(device: &DeviceInfo, job: &Job) -> bool {
@@ -68,7 +67,7 @@ pub(crate) fn usable<'a>(
 ) -> impl Iterator<Item = u8> + 'a {
     let need = need(books, job);
     let short = measured(books, job).and_then(|known| known.short_on(id));
-    let can_do = node.serves(job);
+    let can_do = node.serves(job) && !is_barred_from(books, id, job);
     let fits = move |position: usize, device: &DeviceInfo| {
         room(node, position, device) >= need
             && short.is_none_or(|short| device.memory_bytes > short)
@@ -121,7 +120,9 @@ pub(crate) fn memory_note(books: &Books, job: &Job) -> Option<String> {
         return None;
     }
     let need = need(books, job);
-    let may = |(id, node): &(&NodeId, &Node)| ready(**id, node) && node.serves(job);
+    let may = |(id, node): &(&NodeId, &Node)| {
+        ready(**id, node) && node.serves(job) && !is_barred_from(books, **id, job)
+    };
     let rooms = books.roster().iter().filter(may).flat_map(|(_, node)| {
         let devices =
             node.devices().iter().enumerate().filter(|(_, device)| is_usable(device, job));

@@ -5,6 +5,7 @@ use crate::lease::Leases;
 use crate::schedule::estimates::Estimates;
 use crate::schedule::shortages::Shortage;
 use crate::state::job::{Job, Place};
+use crate::state::kernel_votes::Blame;
 use crate::state::votes::Check;
 use crate::time::Moment;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,10 +28,14 @@ pub(crate) struct Redo {
 }
 
 impl Redo {
-    /// Whether a node may make the check: it was not asked yet, or all are asked again.
-    pub(crate) fn suits(&self, id: NodeId, check: &Check) -> bool {
-        let heard_max = usize::from(self.again);
-        check.heard(id) <= heard_max && !self.tried.contains(&id)
+    /// Whether a node may make the check: it was not asked yet, or all are asked again. About a
+    /// user's kernel, nodes are asked a second time as soon as results differ.
+    pub(crate) fn suits(&self, id: NodeId, check: &Check, blame: Blame) -> bool {
+        let may = match blame {
+            Blame::Node => check.heard(id) <= usize::from(self.again),
+            Blame::Kernel => check.needs_run_of(id, self.again),
+        };
+        may && !self.tried.contains(&id)
     }
 
     /// Number of nodes that did not finish it.
@@ -133,10 +138,13 @@ impl Queue {
         leases: &Leases,
         mut avoid: impl FnMut(Place, Moment) -> bool,
     ) -> Option<Place> {
+        let blame = job.blame();
         let suits = |place: &&Place| {
             let check =
                 job.frames().get(place.position as usize).and_then(|frame| frame.check(place.unit));
-            check.zip(self.redos.get(*place)).is_some_and(|(check, redo)| redo.suits(id, check))
+            check
+                .zip(self.redos.get(*place))
+                .is_some_and(|(check, redo)| redo.suits(id, check, blame))
         };
         if let Some(place) = self.to_check.iter().take(LOOK_MAX).find(suits) {
             return Some(*place);

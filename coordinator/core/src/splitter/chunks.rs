@@ -22,23 +22,17 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// The chunks of a checked spec. Where it leaves their length open: a [`FRAME_CHUNKS_WANTED`]th
-    /// of the domain, at least [`CHUNK_INDICES_LEAST`] and at most [`CHUNK_INDICES_MOST`] and as
-    /// many as the bytes of a result allow; longer where a frame or the job would have more units
-    /// than the limits.
+    /// The chunks of a checked spec. A frame of several steps is one. Where the spec leaves their
+    /// length open: a [`FRAME_CHUNKS_WANTED`]th of the domain, at least [`CHUNK_INDICES_LEAST`] and
+    /// at most [`CHUNK_INDICES_MOST`] and as many as the bytes of a result allow; longer where a
+    /// frame or the job would have more units than the limits. A multiple of
+    /// what blocks and the kernel need: rounded up, or down where that would be too many bytes.
     pub fn of(spec: &ComputeSpec) -> Self {
         let indices = spec.domain.len().max(1);
-        let chunk = match spec.chunk {
-            0 => {
-                let frames = u64::from(spec.frames.len()).max(1);
-                let units_max = FRAME_UNITS_MAX.min(JOB_UNITS_MAX / frames).max(1);
-                let wanted = indices.div_ceil(FRAME_CHUNKS_WANTED);
-                let sensible = wanted.clamp(CHUNK_INDICES_LEAST, CHUNK_INDICES_MOST);
-                sensible
-                    .max(indices.div_ceil(units_max))
-                    .min(CHUNK_BYTES_MAX / spec.index_bytes().max(1))
-            }
-            chunk => u64::from(chunk),
+        let chunk = match (spec.steps, spec.chunk) {
+            (2.., _) => indices,
+            (_, 0) => chosen(spec, indices),
+            (_, chunk) => u64::from(chunk),
         };
         Self { indices, chunk: chunk.min(indices).clamp(1, u64::from(u32::MAX)) as u32 }
     }
@@ -58,5 +52,85 @@ impl Chunks {
         let first = u64::from(unit.0) * u64::from(self.chunk);
         let left = self.indices.checked_sub(first).filter(|left| *left > 0)?;
         Some((first, u64::from(self.chunk).min(left) as u32))
+    }
+}
+
+/// The length of a chunk where the spec leaves it open.
+fn chosen(spec: &ComputeSpec, indices: u64) -> u64 {
+    let frames = u64::from(spec.frames.len()).max(1);
+    let units_max = FRAME_UNITS_MAX.min(JOB_UNITS_MAX / frames).max(1);
+    let wanted = indices.div_ceil(FRAME_CHUNKS_WANTED);
+    let sensible = wanted.clamp(CHUNK_INDICES_LEAST, CHUNK_INDICES_MOST);
+    let multiple = spec.chunk_multiple().max(1);
+    let most = (CHUNK_BYTES_MAX / spec.index_bytes().max(1)).min(spec.chunk_indices_max());
+    let whole = (most / multiple).max(1).saturating_mul(multiple);
+    sensible.max(indices.div_ceil(units_max)).next_multiple_of(multiple).min(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tessera_protocol::compute::{Domain, Element, Program};
+
+    fn spec(domain: &str) -> ComputeSpec {
+        let domain: Domain = domain.parse().unwrap();
+        ComputeSpec::new(Program::Builtin("merge".into()), domain)
+    }
+
+    #[test]
+    fn a_frame_of_several_steps_is_one_chunk() {
+        let stepped = ComputeSpec { steps: 2, ..spec("4096x2048") };
+        assert_eq!(Chunks::of(&stepped).units(), 1);
+        assert_eq!(Chunks::of(&stepped).range(UnitIndex(0)), Some((0, 1 << 23)));
+        assert_eq!(Chunks::of(&spec("4096x2048")).units(), 128);
+    }
+
+    #[test]
+    fn chunks_of_blocks_are_whole_rows_of_them() {
+        let blocks = |domain, block: &str, channels| {
+            let block = Some(block.parse().unwrap());
+            Chunks::of(&ComputeSpec { block, channels, ..spec(domain) })
+        };
+        // 66 rows of 1,000 indices hold 65,536; blocks are 16 rows high.
+        assert_eq!(blocks("1000x1000", "16x16", 1).range(UnitIndex(0)), Some((0, 80_000)));
+        assert_eq!(blocks("1000x1000", "512", 1).range(UnitIndex(0)), Some((0, 65_536)));
+        assert_eq!(blocks("100x100x100", "8x8x8", 1).range(UnitIndex(0)), Some((0, 80_000)));
+        // 16 MiB are 65,536 indices of 64 channels: 65 rows, of which 64 are whole blocks.
+        assert_eq!(blocks("1000x1000", "16x16", 64).range(UnitIndex(0)), Some((0, 64_000)));
+        assert_eq!(blocks("30x5", "16x16", 1).range(UnitIndex(0)), Some((0, 150)));
+    }
+
+    fn ranges(indices: [u32; 3], change: impl FnOnce(&mut ComputeSpec)) -> Vec<(u64, u32)> {
+        let [width, height, depth] = indices;
+        let domain = Domain { width, height, depth };
+        let mut spec = ComputeSpec::new(Program::Builtin("merge".into()), domain);
+        change(&mut spec);
+        let chunks = Chunks::of(&spec);
+        (0..chunks.units()).filter_map(|unit| chunks.range(UnitIndex(unit))).collect()
+    }
+
+    #[test]
+    fn chunks_are_multiples_except_at_the_end() {
+        let aligned = ranges([96, 2000, 1], |spec| spec.chunk_align = 1536);
+        // 65,536 is rounded up to 43 times 1,536; the domain is 125 times 1,536.
+        assert_eq!(aligned, [(0, 66_048), (66_048, 66_048), (132_096, 59_904)]);
+        assert!(aligned.iter().all(|(_, count)| count % 1536 == 0));
+        let ragged = ranges([96, 2001, 1], |spec| spec.chunk_align = 1536);
+        assert_eq!(ragged[..2], aligned[..2]);
+        assert_eq!(ragged[2], (132_096, 60_000), "the domain is no multiple");
+        assert_eq!(ranges([96, 2000, 1], |_| {})[0], (0, 65_536));
+    }
+
+    #[test]
+    fn chunks_are_rounded_down_where_bytes_are_short() {
+        let wide = |align: u32| {
+            ranges([1 << 20, 64, 4], |spec| {
+                (spec.channels, spec.element, spec.chunk_align) = (4, Element::F64, align);
+            })[0]
+        };
+        // 32 bytes an index: 524,288 of them at most.
+        assert_eq!(wide(1), (0, 524_288));
+        assert_eq!(wide(300_000), (0, 300_000));
+        assert_eq!(wide(1000), (0, 524_000));
     }
 }

@@ -109,6 +109,10 @@ impl Farm {
                     .for_each(|job| job.unhear(*node));
                 Ok(())
             }
+            Record::NodeBarred { job, frame, unit, node, name, at, reason } => {
+                let unit = UnitKey { job: *job, frame: *frame, unit: *unit };
+                self.job_mut(*job)?.bar((*node, name), *at, unit, reason)
+            }
             Record::JobPaused { job, by, at } => {
                 self.job_mut(*job)?.pause(Pause { by: by.clone(), at: *at })
             }
@@ -128,10 +132,14 @@ impl Farm {
                 self.job_mut(*job)?.end_round(*frame, *round, *spent_millis, going)
             }
             Record::ExposureMetered { job, stops } => self.job_mut(*job)?.meter(*stops),
-            Record::NodeReleased { node } => match self.trust.suspects.remove(node) {
-                Some(_) => Ok(()),
-                None => Err(format!("node {node} is released, and was not suspected")),
-            },
+            Record::NodeReleased { node } => self.release(*node),
+        }
+    }
+
+    fn release(&mut self, node: NodeId) -> Result<(), String> {
+        match self.trust.suspects.remove(&node) {
+            Some(_) => Ok(()),
+            None => Err(format!("node {node} is released, and was not suspected")),
         }
     }
 

@@ -6,6 +6,7 @@ pub(crate) mod committed_by;
 pub(crate) mod farm;
 pub(crate) mod frame;
 pub(crate) mod job;
+pub(crate) mod kernel_votes;
 pub(crate) mod ledger;
 pub(crate) mod parts;
 pub(crate) mod rounds;

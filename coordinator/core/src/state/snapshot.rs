@@ -93,6 +93,11 @@ pub(crate) enum Part {
         job: JobId,
         frames: Vec<(u32, Spent)>,
     },
+    /// Nodes that get no more of a job.
+    Barred {
+        job: JobId,
+        nodes: Vec<NodeId>,
+    },
 }
 
 /// What is of no job.
@@ -162,6 +167,10 @@ pub(crate) fn parts(farm: &Farm) -> Vec<SnapshotPart> {
         }
         if job.samples_kept > 0 {
             parts.push(SnapshotPart(Part::Kept { job: job.id, samples: job.samples_kept }));
+        }
+        if !job.barred.is_empty() {
+            let nodes = job.barred.iter().copied().collect();
+            parts.push(SnapshotPart(Part::Barred { job: job.id, nodes }));
         }
         push_frames(&mut parts, job);
     }
@@ -267,6 +276,10 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
         }
         Part::Kept { job, samples } => {
             farm.job_mut(job)?.samples_kept = samples;
+            Ok(())
+        }
+        Part::Barred { job, nodes } => {
+            farm.job_mut(job)?.barred = nodes.into_iter().collect();
             Ok(())
         }
         Part::UnitParts { job, position, units } => {

@@ -1,5 +1,6 @@
 //! Votes of several nodes about one unit, and the verdict. Data only: which nodes are asked, and
-//! what happens to a liar, is in `checks`.
+//! what happens to a liar, is in `checks`. How users' kernels are judged is in
+//! `state::kernel_votes`.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,7 +54,7 @@ impl Check {
         self.others.retain(|other| other.node != node);
     }
 
-    fn all(&self) -> impl Iterator<Item = &Vote> {
+    pub(in crate::state) fn all(&self) -> impl Iterator<Item = &Vote> {
         std::iter::once(&self.committed).chain(&self.others)
     }
 

@@ -7,6 +7,7 @@ mod epochs;
 mod exposure;
 mod failures;
 mod journal;
+mod kernels;
 mod moves;
 mod parts;
 mod pause;

@@ -4,8 +4,8 @@ use crate::small_farm::SmallFarm;
 use std::time::Duration;
 use tessera_core::{Caller, Core, Input, Record, RequestId, SessionId, Settings};
 use tessera_protocol::client::{RequestError, Response};
-use tessera_protocol::compute::{ComputeSpec, Domain, Program};
-use tessera_protocol::device::{DeviceInfo, DeviceKind};
+use tessera_protocol::compute::{ComputeSpec, Domain, Program, PtxNeeds, PtxReach};
+use tessera_protocol::device::{CudaInfo, DeviceInfo, DeviceKind};
 use tessera_protocol::ids::{BlobHash, Fingerprint, JobId};
 use tessera_protocol::job::{AssetFile, JobKind, JobSpec};
 use tessera_protocol::node::{Failure, Join};
@@ -146,6 +146,55 @@ fn jobs_wait_for_devices_and_compilers() {
     let mut farm = self::farm(quick(), 1);
     submit(&mut farm, kernel(Program::Ptx(file())));
     assert_eq!(waits(&farm, &["a node with a CUDA device"]), Some(Waits::Device));
+}
+
+fn kernel_of(version: (u8, u8), capability: (u8, u8)) -> JobSpec {
+    let mut spec = kernel(Program::Ptx(file()));
+    if let JobKind::Compute(compute) = &mut spec.kind {
+        compute.ptx = Some(PtxNeeds { version, capability, reach: PtxReach::Newer });
+    }
+    spec
+}
+
+fn join_with(farm: &mut SmallFarm, node: u64, ptx_version: (u8, u8), compute_capability: (u8, u8)) {
+    let info = CudaInfo { ptx_version, compute_capability, ..CudaInfo::default() };
+    let cuda = DeviceInfo { kind: DeviceKind::Cuda, cuda: Some(info), ..device() };
+    farm.step(joined(node, Join { devices: vec![cuda], ..inputs::join(node, 4) }));
+}
+
+// promise: P4
+#[test]
+fn ptx_goes_only_to_nodes_that_take_it() {
+    for (version, capability) in [((9, 0), (7, 5)), ((8, 0), (9, 0))] {
+        let mut farm = farm(quick(), 0);
+        join_with(&mut farm, 1, (8, 7), (8, 6));
+        submit(&mut farm, kernel_of(version, capability));
+        let needs = format!("PTX {}.{} for compute capability", version.0, version.1);
+        let takes = "`n1` takes PTX 8.7 on 8.6";
+        assert_eq!(waits(&farm, &[&needs, takes]), Some(Waits::Driver));
+        assert!(farm.lease(1).is_none());
+        join_with(&mut farm, 2, (9, 0), (9, 0));
+        assert_eq!((waits(&farm, &[]), farm.lease(2).is_some()), (None, true));
+        assert!(farm.lease(1).is_none());
+    }
+}
+
+// promise: P4
+#[test]
+fn a_node_wrong_about_its_driver_costs_no_attempt() {
+    let mut farm = farm(quick(), 0);
+    join_with(&mut farm, 1, (9, 0), (9, 0));
+    submit(&mut farm, kernel_of((9, 0), (9, 0)));
+    let lease = farm.lease(1).expect("a lease");
+    let failure = Failure::Unable("the driver refuses it".to_owned());
+    farm.step(Input::UnitFailed { session: SessionId(1), lease, failure });
+    assert_eq!(farm.core.leases().count(), 0);
+    let note = ["can run it", "`n1`: the driver refuses it"];
+    assert_eq!(waits(&farm, &note), Some(Waits::Fingerprint));
+    let counted = |record: &Record| matches!(record, Record::AttemptsEnded { .. });
+    assert!(!farm.records.iter().any(counted), "no attempt is counted");
+    join_with(&mut farm, 2, (9, 0), (9, 0));
+    assert!(farm.lease(2).is_some_and(|lease| lease.unit.job == farm.job));
 }
 
 // promise: P4

@@ -30,9 +30,9 @@ fn result(spec: &ComputeSpec, unit: u32) -> ChunkValues {
     let values =
         indices.flat_map(|index| (0..u64::from(spec.channels)).map(move |c| value(index, c)));
     let bytes: Vec<u8> = values.flat_map(f32::to_le_bytes).collect();
-    let Some(reduction) = spec.reduction else { return ChunkValues { count, width: 4, bytes } };
-    let mut partial = Partial::new(reduction, spec.element, spec.channels);
-    partial.add_values(&bytes);
+    let Some(what) = spec.reducing() else { return ChunkValues { count, width: 4, bytes } };
+    let mut partial = Partial::new(what);
+    partial.add_values(first, &bytes);
     ChunkValues { count, width: 1, bytes: partial.to_bytes() }
 }
 

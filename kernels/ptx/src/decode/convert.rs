@@ -23,8 +23,13 @@ fn conversion(modifiers: &[&str], to: Type, from: Type) -> Option<Instruction> {
     let of = |op| Instruction { bits: from.bits, count: to.bits, ..Instruction::new(op) };
     let is_float = |kind: Type| kind.kind == TypeKind::Float;
     let wide = |kind: Type| kind.bits == 64;
-    if (is_float(to) && to.bits == 16) || (is_float(from) && from.bits == 16) {
-        return None;
+    let half = |kind: Type| is_float(kind) && kind.bits == 16;
+    if half(to) || half(from) {
+        return match (from.bits, to.bits, modifiers) {
+            (16, 32, []) if is_float(to) => Some(of(Op::FloatFromHalf)),
+            (32, 16, ["rn"]) if is_float(from) => Some(of(Op::HalfFromFloat)),
+            _ => None,
+        };
     }
     Some(match (is_float(from), is_float(to)) {
         (false, false) if modifiers.is_empty() => {

@@ -48,6 +48,7 @@ pub(crate) struct Builder {
     functions: Vec<Function>,
     pub(crate) symbols: HashMap<String, Symbol>,
     pub(crate) shared_bytes: u64,
+    has_dynamic_shared: bool,
 }
 
 /// Reads a whole module.
@@ -62,6 +63,7 @@ pub(crate) fn module(source: &str) -> Result<Module, ParseError> {
         functions: Vec::new(),
         symbols: HashMap::new(),
         shared_bytes: 0,
+        has_dynamic_shared: false,
     };
     while cursor.peek().is_some() {
         builder.item(&mut cursor)?;
@@ -149,6 +151,7 @@ impl Builder {
         let found = declaration(cursor)?;
         cursor.expect(";")?;
         if found.bytes == 0 {
+            self.has_dynamic_shared = true;
             return Ok((found.name, Symbol::SharedDynamic));
         }
         let offset = self.shared_bytes.next_multiple_of(u64::from(found.align));
@@ -170,7 +173,7 @@ impl Builder {
         if cursor.peek_is("(") {
             (listed, places) = parameters(cursor, &mut body)?;
         }
-        let threads_max = tuning(cursor)?;
+        let Tuning { threads, has_bounds, block_required } = tuning(cursor)?;
         if cursor.take(";") {
             return Ok(());
         }
@@ -191,7 +194,10 @@ impl Builder {
                 parameter_bytes,
                 shared_bytes: 0,
                 local_bytes: function.frame_bytes - parameter_bytes,
-                threads_max,
+                threads_max: threads,
+                has_bounds,
+                block_required,
+                has_dynamic_shared: false,
                 function: self.functions.len() as u32,
             });
         }
@@ -204,7 +210,10 @@ impl Builder {
 
     fn finish(mut self, source: &str) -> Result<Module, ParseError> {
         let shared_bytes = self.shared_bytes as u32;
-        self.kernels.iter_mut().for_each(|kernel| kernel.shared_bytes = shared_bytes);
+        for kernel in &mut self.kernels {
+            kernel.shared_bytes = shared_bytes;
+            kernel.has_dynamic_shared = self.has_dynamic_shared;
+        }
         let names = self.kernels.iter().zip(0..).map(|(kernel, at)| (kernel.name.clone(), at));
         let kernel_by_name: BTreeMap<String, u32> = names.collect();
         let ends = source.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
@@ -248,21 +257,28 @@ fn parameters(
     }
 }
 
-/// Reads what tunes a function; gives the threads of a block at most.
-fn tuning(cursor: &mut Cursor<'_>) -> Result<u32, ParseError> {
-    let mut threads = BLOCK_THREADS_MAX;
+/// What a function says of its blocks.
+struct Tuning {
+    threads: u32,
+    has_bounds: bool,
+    block_required: Option<[u32; 3]>,
+}
+
+/// Reads what tunes a function.
+fn tuning(cursor: &mut Cursor<'_>) -> Result<Tuning, ParseError> {
+    let mut tuning = Tuning { threads: BLOCK_THREADS_MAX, has_bounds: false, block_required: None };
     while let Some(token) = cursor.peek().filter(|token| token.kind == TokenKind::Dot) {
         cursor.next();
         match token.text {
             ".maxntid" | ".reqntid" => {
-                let mut product = 1u64;
-                loop {
-                    product = product.saturating_mul(cursor.number(1 << 16)?);
-                    if !cursor.take(",") {
-                        break;
-                    }
+                let edges = edges(cursor)?;
+                let product =
+                    edges.iter().fold(1u32, |product, edge| product.saturating_mul(*edge));
+                tuning.threads = product.min(BLOCK_THREADS_MAX);
+                tuning.has_bounds = true;
+                if token.text == ".reqntid" {
+                    tuning.block_required = Some(edges);
                 }
-                threads = u32::try_from(product).unwrap_or(u32::MAX).min(BLOCK_THREADS_MAX);
             }
             ".pragma" => drop(cursor.until(";")?),
             _ => {
@@ -275,7 +291,19 @@ fn tuning(cursor: &mut Cursor<'_>) -> Result<u32, ParseError> {
             }
         }
     }
-    Ok(threads)
+    Ok(tuning)
+}
+
+/// One to three numbers; 1 for those that are not said.
+fn edges(cursor: &mut Cursor<'_>) -> Result<[u32; 3], ParseError> {
+    let mut edges = [1; 3];
+    for edge in &mut edges {
+        *edge = cursor.number(1 << 16)? as u32;
+        if !cursor.take(",") {
+            return Ok(edges);
+        }
+    }
+    Err(cursor.wrong("a block has at most three axes"))
 }
 
 fn version(cursor: &mut Cursor<'_>) -> Result<(u32, u32), ParseError> {

@@ -37,7 +37,9 @@ pub(crate) fn grid(core: &mut Core<'_>, launch: &Launch<'_>) -> Result<(), Box<S
     let mut threads: Vec<Thread> = (0..kept).map(|_| Thread::default()).collect();
     for z in 0..launch.blocks[2] {
         for y in 0..launch.blocks[1] {
-            for x in 0..launch.blocks[0] {
+            for step in 0..launch.blocks[0] {
+                let at = u64::from(launch.first_block) + u64::from(step);
+                let x = (at % u64::from(launch.blocks[0])) as u32;
                 core.shared.clear();
                 core.shared.resize(launch.shared_bytes, POISON);
                 match is_cooperative {

@@ -2,8 +2,10 @@
 
 mod access;
 mod block;
+mod calls;
 mod double;
 mod float;
+mod half;
 mod integer;
 mod rare;
 mod straight;
@@ -16,6 +18,7 @@ use crate::memory::Memory;
 use crate::{Cause, LoadedModule, Settings};
 
 pub(crate) use block::{Stopped, grid};
+pub(crate) use calls::Output;
 
 /// Steps between two looks at the cancel flag.
 const STEPS_BETWEEN_CHECKS: u64 = 1 << 16;
@@ -26,6 +29,8 @@ pub(crate) struct Launch<'a> {
     /// Index of the kernel's function.
     pub(crate) function: u32,
     pub(crate) blocks: [u32; 3],
+    /// Block of a row that runs first, modulo their number.
+    pub(crate) first_block: u32,
     pub(crate) threads: [u32; 3],
     /// Of a block: what the module declares, then what the launch adds.
     pub(crate) shared_bytes: usize,
@@ -38,6 +43,8 @@ pub(crate) struct Launch<'a> {
 pub(crate) struct Core<'a> {
     pub(crate) memory: &'a mut Memory,
     pub(crate) shared: Vec<u8>,
+    /// What threads printed.
+    pub(crate) output: &'a mut Output,
     pub(crate) settings: Settings,
     /// Instructions run.
     pub(crate) steps: u64,

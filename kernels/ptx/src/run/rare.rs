@@ -5,7 +5,7 @@ use super::integer::{
     divide, field, field_insert, field_signed, find, funnel, logic, mask, mul_high,
     mul_high_signed, permute, remainder, signed,
 };
-use super::{Core, Next, Pause, double};
+use super::{Core, Next, Pause, double, half};
 use crate::Cause;
 use crate::instruction::{Function, Instruction, Op, SLOT_CARRY};
 use crate::memory;
@@ -135,6 +135,8 @@ fn integers(function: &Function, i: &Instruction, r: &mut [u64]) -> Option<u64> 
             }
         }
         Op::Convert => convert(i, a),
+        Op::FloatFromHalf => bits(half::widen(a as u16)),
+        Op::HalfFromFloat => u64::from(half::narrow(f32::from_bits(a as u32))),
         Op::ToGeneric => memory::offset(a) | m,
         Op::FromGeneric => memory::offset(a),
         Op::IsSpace if i.flags == 1 => u64::from(memory::window(a) > memory::SHARED_WINDOW),

@@ -1,10 +1,10 @@
 //! One thread: its frames, its stack, its calls.
 
 use super::straight::straight;
-use super::{Core, Launch, Pause};
+use super::{Core, Launch, Pause, calls};
 use crate::Cause;
-use crate::instruction::{Function, Instruction, Op, SLOT_FRAME, Special};
-use crate::memory::POISON;
+use crate::instruction::{CallSite, Function, Instruction, Op, SLOT_FRAME, Special};
+use crate::memory::{POISON, get, put};
 
 /// Bytes of a thread's stack at most, as on a GPU.
 const STACK_BYTES_MAX: usize = 512 << 10;
@@ -91,7 +91,7 @@ impl Thread {
                     if core.steps >= core.pause_at {
                         core.check()?;
                     }
-                    self.call(launch, function, site)?;
+                    self.call(core, launch, function, site)?;
                 }
                 Pause::Return => self.give_back(launch),
                 Pause::Exit => self.frames.clear(),
@@ -101,15 +101,15 @@ impl Thread {
         Ok(Pause::Exit)
     }
 
-    fn call(&mut self, launch: &Launch<'_>, caller: &Function, site: u32) -> Result<(), Cause> {
+    fn call(
+        &mut self,
+        core: &mut Core<'_>,
+        launch: &Launch<'_>,
+        caller: &Function,
+        site: u32,
+    ) -> Result<(), Cause> {
         let call = &caller.calls[site as usize];
-        let Some(callee) = call.callee else {
-            return Err(if call.name == "__assertfail" {
-                Cause::Trapped
-            } else {
-                Cause::Unsupported
-            });
-        };
+        let Some(callee) = call.callee else { return self.call_driver(core, call) };
         let function = &launch.loaded.module.functions[callee as usize];
         let fits = self.frames.len() < CALLS_MAX
             && self.slots.len() + function.image.len() <= SLOTS_MAX
@@ -128,6 +128,38 @@ impl Thread {
             );
         }
         Ok(())
+    }
+
+    /// Calls a function that the module only declares.
+    fn call_driver(&mut self, core: &mut Core<'_>, call: &CallSite) -> Result<(), Cause> {
+        let frame = self.frames.last().map_or(0, |frame| frame.stack);
+        let argument = |at: usize, bytes: u32| {
+            let place = call.arguments.get(at).filter(|place| place.bytes == bytes);
+            let start = frame + place.ok_or(Cause::Unsupported)?.offset as usize;
+            self.stack.get(start..start + bytes as usize).map(get).ok_or(Cause::Unsupported)
+        };
+        let view = calls::View { memory: core.memory, shared: &core.shared, stack: &self.stack };
+        match call.name.as_str() {
+            "vprintf" => {
+                let given = (argument(0, 8)?, argument(1, 8)?);
+                let (text, count) = calls::printed(view, given)?;
+                core.output.print(text);
+                if let Some(result) = call.results.first() {
+                    let start = frame + result.offset as usize;
+                    put(&mut self.stack[start..start + result.bytes as usize], count.into());
+                }
+                Ok(())
+            }
+            "__assertfail" => {
+                let line = argument(2, 4)? as u32;
+                let given = (argument(0, 8)?, argument(1, 8)?, line, argument(3, 8)?);
+                let place = (self.position.block, self.position.thread);
+                let text = calls::failed_assertion(view, given, place);
+                core.output.assertion.get_or_insert(text);
+                Err(Cause::Asserted)
+            }
+            _ => Err(Cause::Unsupported),
+        }
     }
 
     /// Ends a call: its results go to where the caller wants them.

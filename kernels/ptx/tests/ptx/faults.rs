@@ -47,7 +47,7 @@ fn misaligned_accesses_fault() {
 fn launches_end_by_limit_and_by_cancelling() {
     let mut rig = Rig::new(Settings::default());
     let at = rig.words(&[0]);
-    let limits = Limits { steps: 1_000_000, cancel: None };
+    let limits = Limits { steps: 1_000_000, ..Limits::default() };
     let endless = |rig: &mut Rig, limits: &Limits<'_>| {
         cause(rig.machine.launch(
             &rig.module,

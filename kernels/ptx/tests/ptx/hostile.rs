@@ -19,7 +19,7 @@ fn survive(text: &str) {
         let at = machine.allocate(4096).unwrap_or_default();
         let parameters: Vec<u8> =
             at.to_le_bytes().into_iter().cycle().take(kernel.parameter_bytes as usize).collect();
-        let limits = Limits { steps: 20_000, cancel: None };
+        let limits = Limits { steps: 20_000, ..Limits::default() };
         let _ =
             machine.launch(&loaded, &kernel.name, [1, 1, 1], [2, 1, 1], 64, &parameters, &limits);
     }

@@ -4,6 +4,7 @@ mod arithmetic;
 mod bench;
 mod faults;
 mod hostile;
+mod printing;
 mod reading;
 mod threads;
 

@@ -120,6 +120,8 @@ fn compare(
         depth,
         channels,
         frame: 0,
+        step: 0,
+        steps: 1,
         seed: 0,
         out: 0,
     };
@@ -256,6 +258,8 @@ fn a_denoised_picture_is_what_tiles_make_of_a_frame() {
         depth: 2,
         channels: 3,
         frame: 0,
+        step: 0,
+        steps: 1,
         seed: 0,
         out: 0,
     };

@@ -2,6 +2,7 @@
 //! decides nothing.
 
 use super::command::WorkerCommand;
+use super::output::{LINE_BYTES_MAX, LINES_MAX, Output};
 use crate::compute::PreparedCompute;
 use crate::device::PreparedFrame;
 use crate::device::worker::cuda::PIECE_BYTES;
@@ -17,10 +18,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 use tessera_protocol::compute::Element;
 
-/// Most lines of a worker's standard error that are logged, and their length. A faulty worker
-/// cannot fill the disk.
-const LINES_MAX: usize = 200;
-const LINE_BYTES_MAX: u64 = 400;
 /// Longest wait for the end of a process that has closed its pipe.
 const END_WAIT: Duration = Duration::from_secs(2);
 
@@ -47,12 +44,46 @@ pub(super) struct Child {
     outgoing: Sender<Outgoing>,
 }
 
+/// What becomes of a worker's standard output and error.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outputs {
+    /// The first is dropped, and the second is logged.
+    Logged,
+    /// They are for the caller.
+    Given,
+}
+
 impl Child {
     /// Starts a worker that sees the devices in `visible`, or all. It ends with the calling thread.
     /// `heard` is called on a separate thread.
     pub(super) fn start(
         command: &WorkerCommand,
         visible: Option<&str>,
+        label: &str,
+        heard: impl FnMut(Heard) + Send + 'static,
+    ) -> std::io::Result<Self> {
+        Self::spawn(command, (visible, Outputs::Logged), label, heard)
+    }
+
+    /// Starts such a worker, and gives its standard output and error.
+    pub(super) fn start_with_output(
+        command: &WorkerCommand,
+        visible: Option<&str>,
+        label: &str,
+        heard: impl FnMut(Heard) + Send + 'static,
+    ) -> std::io::Result<(Self, Output)> {
+        let mut this = Self::spawn(command, (visible, Outputs::Given), label, heard)?;
+        let pipes = this.process.as_mut().map(|child| (child.stdout.take(), child.stderr.take()));
+        let Some((Some(printed), Some(errors))) = pipes else {
+            return Err(std::io::Error::other("a worker without pipes"));
+        };
+        let output = Output::new(label, printed, errors)?;
+        Ok((this, output))
+    }
+
+    fn spawn(
+        command: &WorkerCommand,
+        (visible, outputs): (Option<&str>, Outputs),
         label: &str,
         heard: impl FnMut(Heard) + Send + 'static,
     ) -> std::io::Result<Self> {
@@ -63,12 +94,10 @@ impl Child {
             process.env("CUDA_VISIBLE_DEVICES", visible);
         }
         // The worker has its own process group, so that a terminal's signals reach only the node.
-        process
-            .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
+        let printed = if outputs == Outputs::Given { Stdio::piped() } else { Stdio::null() };
+        process.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(printed).stderr(Stdio::piped());
         let mut process = process.process_group(0).spawn()?;
-        let errors = process.stderr.take();
+        let errors = (outputs == Outputs::Logged).then(|| process.stderr.take()).flatten();
         let (outgoing, orders) = channel();
         let this = Self { process: Some(process), outgoing };
         let reading = ours.try_clone()?;

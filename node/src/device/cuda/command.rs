@@ -6,10 +6,20 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
+use tessera_nvrtc::{ENVIRONMENTS, include_folders};
 
 /// Variables of the node that a confined worker gets, and no others. A name that ends in `*` stands
 /// for all names that begin so.
-const PASSED: &[&str] = &["LD_LIBRARY_PATH", "CUDA_*", "NVIDIA_*", "RUST_BACKTRACE", FAKE, NVRTC];
+const PASSED: &[&str] = &[
+    "LD_LIBRARY_PATH",
+    "CUDA_*",
+    "NVIDIA_*",
+    "RUST_BACKTRACE",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    FAKE,
+    NVRTC,
+];
 /// Configuration of the fake driver that tests use in place of NVIDIA's.
 const FAKE: &str = "TESSERA_FAKE_CUDA";
 /// Path of the user's NVRTC.
@@ -115,6 +125,18 @@ fn allowed(environment: &[(OsString, OsString)], mut write: Vec<PathBuf>) -> All
         read.extend(std::env::split_paths(libraries).filter(|path| path.is_absolute()));
     }
     read.extend(value(environment, NVRTC).and_then(folder_of));
+    // Of a Python environment, only its libraries.
+    read.extend(
+        ENVIRONMENTS
+            .iter()
+            .filter_map(|name| value(environment, name))
+            .map(|root| Path::new(root).join("lib"))
+            .filter(|path| path.is_absolute()),
+    );
+    // CUDA's headers, for kernels that are compiled here.
+    let named = value(environment, NVRTC).map(PathBuf::from);
+    let beside: Vec<PathBuf> = read.iter().map(|folder| folder.join("libnvrtc.so")).collect();
+    read.extend(named.iter().chain(&beside).flat_map(|library| include_folders(library)));
     read.extend(
         ["CUDA_PATH", "CUDA_HOME"]
             .iter()
@@ -137,6 +159,9 @@ mod tests {
             ("CUDA_VISIBLE_DEVICES", true),
             ("NVIDIA_VISIBLE_DEVICES", true),
             ("LD_LIBRARY_PATH", true),
+            ("VIRTUAL_ENV", true),
+            ("CONDA_PREFIX", true),
+            ("PYTHONPATH", false),
             ("TESSERA_FAKE_CUDA", true),
             ("TESSERA_TOKEN_FILE", false),
             ("AWS_SECRET_ACCESS_KEY", false),

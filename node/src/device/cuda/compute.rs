@@ -5,8 +5,9 @@
 use super::child::{Child, Heard};
 use super::command::WorkerCommand;
 use super::event::Event;
+use super::output::Output;
 use super::shared::Shared;
-use crate::compute::{PreparedCompute, Source, bind};
+use crate::compute::{PreparedCompute, Source, Writable, bind};
 use crate::device::worker::FoundDevice;
 use crate::device::worker::message::{Order, Report, UnitError};
 use crate::device::{CancelToken, DeviceError, DeviceUnit, UnitOutput, Work};
@@ -16,6 +17,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tessera_kernels::compute::ptx;
 use tessera_protocol::ComputeSpec;
+use tessera_protocol::compute::Block;
 
 /// Time between two checks for a cancel.
 const TICK: Duration = Duration::from_millis(20);
@@ -28,6 +30,9 @@ const SLACK: Duration = Duration::from_secs(5);
 const GIVE_UP: Duration = Duration::from_secs(30);
 /// Time without a unit after which a worker ends, which frees its device memory for other work.
 const IDLE: Duration = Duration::from_secs(10);
+
+/// The driver's name of a failed assertion.
+const ASSERT: &str = "CUDA_ERROR_ASSERT";
 
 /// Message to the thread.
 pub(super) enum ToLane {
@@ -95,14 +100,15 @@ struct Lane {
 struct Worker {
     child: Child,
     heard: Receiver<Heard>,
-    /// The loaded job, and the number of threads of a block.
-    loaded: Option<(u64, u32)>,
+    output: Output,
+    /// The loaded job, and the threads of a block.
+    loaded: Option<(u64, Block)>,
 }
 
 impl Lane {
     fn run(mut self, units: &Receiver<ToLane>) {
         while let Some(DeviceUnit { work, cancel, finish }) = self.next(units) {
-            let Work::Compute { job, first, count } = work else {
+            let Work::Compute { job, first, count, text } = work else {
                 finish(Err(DeviceError::Failed("this lane computes".into())));
                 continue;
             };
@@ -114,6 +120,12 @@ impl Lane {
                 self.end_worker();
                 self.make_renderer_give_up();
                 result = self.compute(&job, (first, count), &cancel);
+            }
+            // Before its end, so that it is told while the unit is still leased.
+            if let Some(said) = self.worker.as_mut().map(|worker| worker.output.take())
+                && !said.is_empty()
+            {
+                text(said);
             }
             if let Err(error) = &result {
                 self.after(error);
@@ -139,7 +151,8 @@ impl Lane {
 
     /// Ends the worker. Its end is announced, so that others can ask for its memory.
     fn end_worker(&mut self) {
-        if let Some(worker) = self.worker.take() {
+        if let Some(mut worker) = self.worker.take() {
+            worker.output.look();
             worker.child.end();
         }
         self.shared.compute_holds(0);
@@ -159,7 +172,7 @@ impl Lane {
     /// out of memory also ends, to free what it has.
     fn after(&mut self, error: &DeviceError) {
         match error {
-            DeviceError::Program(_) | DeviceError::NoCompiler(_) => {}
+            DeviceError::Program(_) | DeviceError::NoCompiler(_) | DeviceError::Unable(_) => {}
             DeviceError::Kernel(_) => {
                 self.end_worker();
                 // The receiver is gone once the device is closed.
@@ -179,16 +192,19 @@ impl Lane {
             self.worker = Some(self.start(cancel)?);
         }
         let Some(worker) = &mut self.worker else { return Err(DeviceError::Cancelled) };
+        worker.output.begin();
         let bytes = u64::from(count) * job.spec.index_bytes();
         let block = match worker.loaded {
             Some((id, block)) if id == job.id => block,
             _ => {
-                self.shared.compute_holds(job.input_bytes().saturating_add(bytes));
+                let buffers = if job.spec.steps > 1 { 2 } else { 1 };
+                self.shared.compute_holds(job.input_bytes().saturating_add(bytes * buffers));
                 worker.load(job, cancel)?
             }
         };
         let params = job.chunk(first, count).to_bytes().to_vec();
-        worker.child.order(Order::Chunk { params, count, block, bytes });
+        let (grid, feed) = (job.spec.grid(block, count), job.spec.feed.clone());
+        worker.child.order(Order::Chunk { params, grid, feed, bytes });
         let kernel = job.spec.program.name().to_owned();
         match worker.wait(PREPARE, cancel)? {
             (Report::Begun, _) => {}
@@ -211,10 +227,14 @@ impl Lane {
                     return Err(overtime(&kernel, &job.spec));
                 }
                 self.shared.computed(time);
-                Ok(UnitOutput::of_chunk(job.result(count, values), time, device_bytes))
+                Ok(UnitOutput::of_chunk(job.result((first, count), values), time, device_bytes))
             }
             Ok((Report::Broken(error), _)) => {
-                let fault = meaning(&error.name).unwrap_or(&error.name);
+                worker.output.look();
+                let fault = match (error.name.as_str(), worker.output.assertion()) {
+                    (ASSERT, Some(assertion)) => format!("{assertion} ({ASSERT})"),
+                    (name, _) => meaning(name).unwrap_or(name).to_owned(),
+                };
                 Err(DeviceError::Kernel(format!(
                     "kernel `{kernel}` failed at indices {first} to {}: {fault}",
                     first + u64::from(count) - 1
@@ -238,12 +258,12 @@ impl Lane {
             let _ = sender.send(heard);
         };
         let visible = self.device.by_uuid.then_some(self.device.uuid.as_str());
-        let child = Child::start(&self.command, visible, &slot, tell);
-        let child = child
+        let started = Child::start_with_output(&self.command, visible, &slot, tell);
+        let (child, output) = started
             .map_err(|error| DeviceError::Worker(format!("cannot start a worker: {error}")))?;
         child
             .order(Order::Compute { ordinal: self.device.ordinal, uuid: self.device.uuid.clone() });
-        let mut worker = Worker { child, heard, loaded: None };
+        let mut worker = Worker { child, heard, output, loaded: None };
         loop {
             match worker.wait(PREPARE, cancel)? {
                 (Report::Opened(_), _) => return Ok(worker),
@@ -287,6 +307,8 @@ impl Worker {
     ) -> Result<(Report, Vec<u8>), Silence> {
         let until = Instant::now() + within;
         loop {
+            // A worker whose pipe is full waits.
+            self.output.look();
             match self.heard.recv_timeout(TICK) {
                 Ok(Heard::Report(report, payload)) => return Ok((report, payload)),
                 Ok(Heard::Gone(reason)) => {
@@ -306,22 +328,29 @@ impl Worker {
         }
     }
 
-    /// Loads a job's program and inputs on the device. Returns the number of threads of a block.
+    /// Loads a job's program and inputs on the device. Returns the threads of a block.
     fn load(
         &mut self,
         job: &Arc<PreparedCompute>,
         cancel: &CancelToken,
-    ) -> Result<u32, DeviceError> {
+    ) -> Result<Block, DeviceError> {
         self.loaded = None;
         let name = job.spec.program.name();
         let ptx: Arc<str> = match &job.source {
             Source::Builtin(_) => ptx().into(),
             Source::Ptx(ptx) => ptx.clone(),
-            Source::Cuda(source) => {
+            Source::Cuda(source, headers) => {
+                for header in headers.iter() {
+                    let order = Order::Header { name: header.name.clone() };
+                    self.child.order_with(order, header.text.as_bytes().to_vec());
+                }
                 let order = Order::Compile { name: name.to_owned() };
                 self.child.order_with(order, source.as_bytes().to_vec());
                 match self.wait(PREPARE, cancel)? {
-                    (Report::Compiled, ptx) => String::from_utf8_lossy(&ptx).into(),
+                    (Report::Compiled { log }, ptx) => {
+                        self.output.keep(log.as_bytes());
+                        String::from_utf8_lossy(&ptx).into()
+                    }
                     (report, _) => return Err(refused(name, report)),
                 }
             }
@@ -330,7 +359,9 @@ impl Worker {
         let bound = bound.map_err(|error| {
             DeviceError::Program(format!("kernel `{name}`: {}", crate::scene::chain(&error)))
         })?;
-        self.child.order_with(Order::Program { entry: bound.entry }, ptx.as_bytes().to_vec());
+        let (Block { x, y, z }, shared_bytes) = (bound.block, bound.shared_bytes);
+        let order = Order::Program { entry: bound.entry, block: [x, y, z], shared_bytes };
+        self.child.order_with(order, ptx.as_bytes().to_vec());
         match self.wait(PREPARE, cancel)? {
             (Report::Loaded, _) => {}
             (report, _) => return Err(refused(name, report)),
@@ -339,15 +370,22 @@ impl Worker {
             self.child.order_with(Order::Variable { name }, value);
         }
         self.child.send_inputs(job.clone());
+        for Writable { name, is_zero } in bound.writable {
+            self.child.order(Order::Restore { name, is_zero });
+        }
         self.loaded = Some((job.id, bound.block));
         Ok(bound.block)
     }
 }
 
 fn overtime(kernel: &str, spec: &ComputeSpec) -> DeviceError {
+    let (work, less) = match spec.steps {
+        0 | 1 => (String::new(), "shorten its chunks (--chunk)".to_owned()),
+        steps => (format!(" its {steps} steps"), "give a frame fewer (--steps)".to_owned()),
+    };
     DeviceError::Kernel(format!(
-        "kernel `{kernel}` did not end within {} s and was stopped; shorten its chunks (--chunk) \
-            or allow more (--time-limit)",
+        "kernel `{kernel}` did not end{work} within {} s and was stopped; {less} or allow more \
+            (--time-limit)",
         spec.time_limit_secs
     ))
 }
@@ -362,6 +400,9 @@ fn refused(kernel: &str, report: Report) -> DeviceError {
             DeviceError::Program(format!("kernel `{kernel}`: {problem}"))
         }
         // Another node may be able to take the unit.
+        Report::Unable(problem) => {
+            DeviceError::Unable(format!("kernel `{kernel}` does not run here: {problem}"))
+        }
         Report::NoCompiler(problem) => {
             DeviceError::NoCompiler(format!("cannot compile kernel `{kernel}` here: {problem}"))
         }
@@ -379,8 +420,15 @@ fn meaning(name: &str) -> Option<&'static str> {
         "CUDA_ERROR_MISALIGNED_ADDRESS" => {
             "it used a misaligned address (CUDA_ERROR_MISALIGNED_ADDRESS)"
         }
-        "CUDA_ERROR_ASSERT" => "an assertion in it failed (CUDA_ERROR_ASSERT)",
-        "CUDA_ERROR_ILLEGAL_INSTRUCTION" => "it trapped (CUDA_ERROR_ILLEGAL_INSTRUCTION)",
+        ASSERT => "an assertion in it failed (CUDA_ERROR_ASSERT)",
+        "CUDA_ERROR_ILLEGAL_INSTRUCTION" => {
+            "it trapped (CUDA_ERROR_ILLEGAL_INSTRUCTION), as tessera_load does where the array \
+                holds another type"
+        }
+        "CUDA_ERROR_LAUNCH_FAILED" => {
+            "it failed or trapped (CUDA_ERROR_LAUNCH_FAILED), as tessera_load does where the \
+                array holds another type"
+        }
         "CUDA_ERROR_LAUNCH_TIMEOUT" => {
             "the driver stopped it for its time (CUDA_ERROR_LAUNCH_TIMEOUT)"
         }

@@ -1,6 +1,7 @@
 //! Units that a worker has, in their order, with the known progress of each. Knows no process.
 
 use super::watchdog::{Rate, Watchdog};
+use crate::device::known_answer::Kind;
 use crate::device::{CancelToken, DeviceError, Finish, PreparedFrame, UnitOutput};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -40,6 +41,11 @@ impl Flight {
         u64::from(params.width) * u64::from(params.height) * u64::from(params.sample_count)
     }
 
+    /// Returns the kernels that compute the unit.
+    pub(super) fn kind(&self) -> Kind {
+        Kind::of(&self.frame.scene, &self.params)
+    }
+
     fn is_test(&self) -> bool {
         matches!(self.purpose, Purpose::Test)
     }
@@ -74,6 +80,11 @@ impl Flights {
 
     pub(super) fn has_test(&self) -> bool {
         self.flights.iter().any(Flight::is_test)
+    }
+
+    /// Returns the units that callers wait for.
+    pub(super) fn work(&self) -> impl Iterator<Item = &Flight> {
+        self.flights.iter().filter(|flight| !flight.is_test())
     }
 
     /// Returns the frame that some unit needs.

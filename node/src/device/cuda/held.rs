@@ -28,6 +28,11 @@ impl Held {
         self.results.is_empty()
     }
 
+    /// Returns the units whose results wait.
+    pub(super) fn flights(&self) -> impl Iterator<Item = &Flight> {
+        self.results.iter().map(|(flight, _)| flight)
+    }
+
     /// Returns whether the device should be tested now: `units` results wait, one has waited long,
     /// or there is nothing else to do.
     pub(super) fn is_due(&self, units: usize, idle: bool, now: Instant) -> bool {

@@ -1,9 +1,11 @@
 //! State of a CUDA device that the rest of the node reads. Decides nothing.
 
 use crate::device::worker::FoundDevice;
+use crate::device::worker::message::Opened;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tessera_protocol::compute::ptx_version_of_cuda;
 use tessera_protocol::device::{
     CudaInfo, DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry, XidEvent,
 };
@@ -89,12 +91,14 @@ impl Shared {
     }
 
     /// Records that a worker has opened the device and holds nothing yet.
-    pub(super) fn opened(&self, found: &FoundDevice, start: Duration, free_bytes: u64) {
-        self.holds(free_bytes, 0);
+    pub(super) fn opened(&self, opened: &Opened) {
+        self.holds(opened.free_bytes, 0);
         let mut seen = self.seen();
-        describe(&mut seen.info, found);
+        describe(&mut seen.info, &opened.device);
         if let Some(cuda) = &mut seen.info.cuda {
+            let start = opened.start + opened.compile;
             cuda.start_millis = u32::try_from(start.as_millis()).unwrap_or(u32::MAX);
+            cuda.ptx_version = ptx_version_of_cuda(opened.driver_version);
         }
     }
 

@@ -8,14 +8,16 @@ use super::event::Event;
 use super::flight::{Flight, Flights, Purpose, sums_of};
 use super::health::{Fault, Health, Next};
 use super::held::Held;
-use super::known_answer::KnownAnswer;
+use super::proof::Proof;
 use super::shared::Shared;
 use super::watchdog::{Rate, Watchdog};
+use crate::device::known_answer::{Kind, KnownAnswer};
 use crate::device::worker::FoundDevice;
 use crate::device::worker::message::{Opened, Order, Refusal, Report, UnitError};
 use crate::device::xid::XidAction;
-use crate::device::{DeviceError, DeviceUnit, UnitOutput, Work};
-use std::collections::VecDeque;
+use crate::device::{DeviceError, DeviceUnit, PreparedFrame, UnitOutput, Work};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -83,6 +85,12 @@ pub(super) struct Supervisor {
     pub(super) state: State,
 }
 
+/// A known answer, and its scene as this device gets it.
+struct Test {
+    frame: Arc<PreparedFrame>,
+    answer: KnownAnswer,
+}
+
 /// Rendering waits for memory that a compute job has.
 struct Squeeze {
     /// End of the wait.
@@ -97,9 +105,10 @@ pub(super) struct State {
     queue: VecDeque<DeviceUnit>,
     /// Finished results that have not passed a test yet.
     held: Held,
-    /// Whether a test is due, whatever is held.
-    in_doubt: bool,
-    answer: Option<KnownAnswer>,
+    /// Known answers that the present worker has given, and that it owes.
+    proof: Proof,
+    tests: BTreeMap<Kind, Test>,
+    multiprocessors: u32,
     rate: Rate,
     workers: u64,
     units: u64,
@@ -117,8 +126,9 @@ impl State {
             stage: Stage::Down { until: Instant::now() },
             queue: VecDeque::new(),
             held: Held::default(),
-            in_doubt: false,
-            answer: None,
+            proof: Proof::default(),
+            tests: BTreeMap::new(),
+            multiprocessors: 0,
             rate: Rate::default(),
             workers: 0,
             units: 0,
@@ -166,7 +176,7 @@ impl Supervisor {
             // The message is from a worker that has been given up.
             Event::Heard(..) => {}
             Event::Xid { code, action, meaning } => self.on_xid(code, action, &meaning),
-            Event::Doubt => self.state.in_doubt = true,
+            Event::Doubt => self.state.proof.doubt(),
             Event::GiveUp(short) => {
                 // A worker that is absent or not open yet holds no memory.
                 if let Stage::Up(live) = &self.state.stage
@@ -234,28 +244,24 @@ impl Supervisor {
         }
     }
 
-    /// Gives the worker its next units, but the test first if it is due.
+    /// Gives the worker its next units, but the tests first that are due.
     fn give(&mut self) {
         let now = Instant::now();
         let waits = self.state.squeeze.as_ref().is_some_and(|squeeze| now < squeeze.until);
         if waits && self.shared.compute_held() > 0 {
             return;
         }
-        let Stage::Up(live) = &mut self.state.stage else { return };
-        if live.phase != Phase::Opening && !live.flights.has_test() {
-            let nothing_to_give = self.state.queue.is_empty() || self.state.draining.is_some();
-            let idle = nothing_to_give && live.flights.len() == 0;
-            let due = live.phase == Phase::Serving
-                && self.state.held.is_due(self.watchdog.test_units, idle, now);
-            if self.state.in_doubt || due {
-                self.give_test();
-            }
-        }
+        self.give_tests(now);
         let Stage::Up(live) = &mut self.state.stage else { return };
         while live.phase == Phase::Serving
             && live.flights.len() < AHEAD
             && self.state.draining.is_none()
         {
+            let is_covered =
+                |unit: &DeviceUnit| kind_of(unit).is_none_or(|kind| self.state.proof.covers(kind));
+            if self.state.queue.front().is_none_or(|unit| !is_covered(unit)) {
+                break;
+            }
             let Some(unit) = self.state.queue.pop_front() else { break };
             let DeviceUnit { work: Work::Render { frame, params }, cancel, finish } = unit else {
                 // Compute units have a separate thread.
@@ -273,6 +279,7 @@ impl Supervisor {
                 unit: number,
                 scene: frame.id,
                 params: bytemuck::must_cast(params),
+                in_stages: false,
             });
             let purpose = Purpose::Work { cancel, finish };
             live.flights.add(
@@ -287,27 +294,61 @@ impl Supervisor {
         }
     }
 
-    fn give_test(&mut self) {
+    /// Gives the worker the tests that are due, unless it has some already: those that it owes,
+    /// those of the next unit if nothing is known of its kernels, and those of the results that
+    /// have waited long enough.
+    fn give_tests(&mut self, now: Instant) {
         let Stage::Up(live) = &mut self.state.stage else { return };
-        let Some(answer) = &self.state.answer else { return };
+        if live.phase == Phase::Opening || live.flights.has_test() {
+            return;
+        }
+        let proof = &mut self.state.proof;
+        if self.state.draining.is_none()
+            && let Some(kind) = self.state.queue.front().and_then(kind_of)
+        {
+            proof.owe(kind);
+        }
+        let nothing_to_give = self.state.queue.is_empty() || self.state.draining.is_some();
+        let idle = nothing_to_give && live.flights.len() == 0;
+        let due = live.phase == Phase::Serving
+            && self.state.held.is_due(self.watchdog.test_units, idle, now);
+        if !due && !proof.is_owed() {
+            return;
+        }
+        // Whatever the worker has been given before the tests is released by them.
+        let work = live.flights.work().chain(self.state.held.flights()).map(Flight::kind);
+        for kind in proof.take_owed(work) {
+            if let Err(problem) = self.give_test(kind, now) {
+                return self.fail(Fault::Worker, &problem, DeviceError::Worker);
+            }
+        }
+    }
+
+    fn give_test(&mut self, kind: Kind, now: Instant) -> Result<(), String> {
+        let Stage::Up(live) = &mut self.state.stage else { return Ok(()) };
+        let Test { frame, answer } = match self.state.tests.entry(kind) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let answer = KnownAnswer::of(kind, self.state.multiprocessors)
+                    .map_err(|error| error.to_string())?;
+                let frame = Arc::new(PreparedFrame::new(answer.scene.clone(), answer.id));
+                place.insert(Test { frame, answer })
+            }
+        };
         self.state.units += 1;
-        let (number, now) = (self.state.units, Instant::now());
-        let (frame, params) = (answer.frame.clone(), answer.params);
-        self.state.in_doubt = false;
+        let number = self.state.units;
+        let (frame, params) = (frame.clone(), answer.params);
+        self.state.proof.asked(number, kind);
         live.child.order(Order::Render {
             unit: number,
             scene: frame.id,
             params: bytemuck::must_cast(params),
+            in_stages: kind.staged,
         });
-        let flight = Flight {
-            number,
-            frame,
-            params,
-            purpose: Purpose::Test,
-            started: false,
-            stopped: false,
-        };
+        let purpose = Purpose::Test;
+        let flight = Flight { number, frame, params, purpose, started: false, stopped: false };
         live.flights.add(flight, now);
+        Ok(())
     }
 
     fn on_heard(&mut self, heard: Heard) {
@@ -370,7 +411,6 @@ impl Supervisor {
     }
 
     fn on_opened(&mut self, opened: &Opened) {
-        let start = opened.start + opened.compile;
         tracing::info!(
             device = self.label,
             name = opened.device.name,
@@ -380,20 +420,16 @@ impl Supervisor {
             compile_millis = opened.compile.as_millis(),
             "device opened"
         );
-        self.shared.opened(&opened.device, start, opened.free_bytes);
-        match KnownAnswer::of(opened.device.multiprocessors) {
-            Ok(answer) => {
-                self.state.answer = Some(answer);
-                if let Stage::Up(live) = &mut self.state.stage {
-                    live.phase = Phase::Testing;
-                }
-                self.give_test();
-            }
-            Err(problem) => {
-                let reason = format!("no known-answer test: {problem}");
-                self.fail(Fault::Worker, &reason, DeviceError::Worker);
-            }
+        self.shared.opened(opened);
+        if self.state.multiprocessors != opened.device.multiprocessors {
+            self.state.tests.clear();
+            self.state.multiprocessors = opened.device.multiprocessors;
         }
+        self.state.proof.begin();
+        if let Stage::Up(live) = &mut self.state.stage {
+            live.phase = Phase::Testing;
+        }
+        self.give_tests(Instant::now());
     }
 
     fn on_refused(&mut self, refusal: Refusal) {
@@ -419,8 +455,7 @@ impl Supervisor {
         let Stage::Up(live) = &mut self.state.stage else { return };
         let Some(flight) = live.flights.take(unit, now) else { return };
         if matches!(flight.purpose, Purpose::Test) {
-            let right = self.state.answer.as_ref().is_some_and(|answer| answer.is(payload));
-            return self.on_answer(unit, right);
+            return self.on_answer(unit, payload);
         }
         let Some(sums) = sums_of(&flight.params, payload) else {
             flight.end(Err(DeviceError::Worker("the worker gave a film of another size".into())));
@@ -434,29 +469,31 @@ impl Supervisor {
         self.state.held.add(flight, output, now);
     }
 
-    fn on_answer(&mut self, test: u64, right: bool) {
-        if !right {
+    fn on_answer(&mut self, test: u64, payload: &[u8]) {
+        let Some(kind) = self.state.proof.kind_of(test) else { return };
+        if !self.state.tests.get(&kind).is_some_and(|test| test.answer.is(payload)) {
             let units = self.state.held.give_up();
             tracing::warn!(
                 device = self.label,
                 units,
                 "its work since the last right answer is repeated"
             );
-            let reason = "it does not give the known answer";
+            let reason = format!("it does not give the known answer of {kind}");
             // The units that it has begun are not blamed, since their results would not be used.
-            return self.fail(Fault::WrongAnswer, reason, |_| DeviceError::Cancelled);
+            return self.fail(Fault::WrongAnswer, &reason, |_| DeviceError::Cancelled);
         }
-        for _ in 0..self.state.held.release(test, Instant::now()) {
+        let Some(first) = self.state.proof.right(test) else { return };
+        for _ in 0..self.state.held.release(first, Instant::now()) {
             self.health.on_unit();
         }
         let Stage::Up(live) = &mut self.state.stage else { return };
-        if live.phase == Phase::Testing {
+        if live.phase == Phase::Testing && self.state.proof.serves() {
             live.phase = Phase::Serving;
             self.shared.set_state(DeviceState::Ready);
             tracing::info!(
                 device = self.label,
                 failures = self.health.failures(),
-                "device gives the known answer"
+                "device gives the known answers"
             );
             if let Some(first) = self.first.take() {
                 let _ = first.send(FirstStart::Ready);
@@ -467,14 +504,20 @@ impl Supervisor {
     fn on_unit_failed(&mut self, unit: u64, error: UnitError) {
         let Stage::Up(live) = &mut self.state.stage else { return };
         let Some(flight) = live.flights.take(unit, Instant::now()) else { return };
+        // A unit that has begun may have the memory that this one lacks.
+        let is_shared = live.flights.work().any(|work| work.started);
         if matches!(error, UnitError::OutOfMemory { .. }) && self.squeeze(unit, Instant::now()) {
             return match flight.purpose {
-                Purpose::Test => self.state.in_doubt = true,
+                Purpose::Test => self.state.proof.take_back(unit),
                 Purpose::Work { cancel, finish } => {
                     let work = Work::Render { frame: flight.frame, params: flight.params };
                     self.state.queue.push_front(DeviceUnit { work, cancel, finish });
                 }
             };
+        }
+        let is_short = matches!(error, UnitError::OutOfMemory { .. });
+        if matches!(flight.purpose, Purpose::Test) && is_short && is_shared {
+            return self.state.proof.take_back(unit);
         }
         if matches!(flight.purpose, Purpose::Test) {
             let reason = format!("the known-answer test failed: {error:?}");
@@ -605,5 +648,13 @@ impl Supervisor {
         for unit in std::mem::take(&mut self.state.queue) {
             (unit.finish)(Err(DeviceError::Cancelled));
         }
+    }
+}
+
+/// Returns the kernels that a unit needs; None if it is a compute unit.
+fn kind_of(unit: &DeviceUnit) -> Option<Kind> {
+    match &unit.work {
+        Work::Render { frame, params } => Some(Kind::of(&frame.scene, params)),
+        Work::Compute { .. } => None,
     }
 }

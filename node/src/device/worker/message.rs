@@ -39,21 +39,29 @@ pub(crate) enum Order {
     /// The requested scene will not come.
     NoScene { scene: u64, problem: String },
     /// Render a unit of a scene. It ends in exactly one of [`Report::Rendered`], [`Report::Failed`]
-    /// and [`Report::Cancelled`].
-    Render { unit: u64, scene: u64, params: UnitWords },
+    /// and [`Report::Cancelled`]. `in_stages`: by a [`Plan::in_waves`], whatever its size.
+    ///
+    /// [`Plan::in_waves`]: tessera_kernels::cuda::Plan::in_waves
+    Render { unit: u64, scene: u64, params: UnitWords, in_stages: bool },
     /// Stop a unit that was ordered before.
     Cancel { unit: u64 },
     /// Open a device for compute jobs. Answered by [`Report::Opened`]. Later orders are executed
     /// one after another.
     Compute { ordinal: u32, uuid: String },
+    /// A header (the payload) for the next [`Order::Compile`].
+    Header { name: String },
     /// Compile CUDA C++ (the payload). Answered by [`Report::Compiled`] or [`Report::Unusable`].
     Compile { name: String },
-    /// Load PTX (the payload) and find its entry. Answered by [`Report::Loaded`] or
+    /// Load PTX (the payload), find its entry, and check that the device can run it in blocks of
+    /// these threads with this dynamic shared memory. Answered by [`Report::Loaded`] or
     /// [`Report::Unusable`]. The former program is unloaded.
-    Program { entry: String },
+    Program { entry: String, block: [u32; 3], shared_bytes: u32 },
     /// Write the payload into a variable of the program. An error is reported in place of the next
     /// chunk's values.
     Variable { name: String },
+    /// Give a variable of the program, before every chunk, the value that it has before the first
+    /// one. `is_zero` tells that this is zero.
+    Restore { name: String, is_zero: bool },
     /// An input for a variable of the program: its size in device memory. The following
     /// [`Order::ArrayBytes`] fill it.
     Array { name: String, element: u32, shape: Vec<u64>, bytes: u64 },
@@ -62,9 +70,10 @@ pub(crate) enum Order {
     /// Free the scenes and workspaces that no unit uses, because another process needs the memory.
     /// Answered by [`Report::GaveUp`].
     GiveUp,
-    /// Run the program over a chunk, with this number of threads in a block. Answered by
+    /// Run the program over a chunk with a grid of its blocks, as many times as `params` has steps;
+    /// from the second time on, the array `feed` is what the time before has written. Answered by
     /// [`Report::Begun`], then [`Report::Values`].
-    Chunk { params: Vec<u8>, count: u32, block: u32, bytes: u64 },
+    Chunk { params: Vec<u8>, grid: [u32; 3], feed: Option<String>, bytes: u64 },
     /// Try what the sandbox forbids, and report the results.
     TryForbidden { port: u16, file: PathBuf },
 }
@@ -97,10 +106,12 @@ pub(crate) enum Report {
     Compiler(Result<FoundCompiler, String>),
     /// NVRTC cannot be loaded, for this reason.
     NoCompiler(String),
-    /// A kernel was compiled. The payload is its PTX.
-    Compiled,
+    /// A kernel was compiled, and the compiler said this of it. The payload is its PTX.
+    Compiled { log: String },
     /// A program is on the device.
     Loaded,
+    /// The driver or the device does not take the program's PTX, for this reason. Others may.
+    Unable(String),
     /// A program, or one of its inputs, cannot be used. The device is healthy.
     Unusable(UnitError),
     /// The device has begun a chunk.

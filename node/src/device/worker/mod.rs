@@ -141,8 +141,8 @@ fn open(ordinal: u32, uuid: &str, mut orders: Orders, outlet: &Outlet) -> ExitCo
     outlet.send(&Report::Opened(opened), &[]);
     while let Some((order, bytes)) = next(&mut orders) {
         let task = match order {
-            Order::Render { unit, scene, params } => {
-                cuda::Task::Render { unit, scene, params: bytemuck::must_cast(params) }
+            Order::Render { unit, scene, params, in_stages } => {
+                cuda::Task::Render { unit, scene, params: bytemuck::must_cast(params), in_stages }
             }
             Order::Scene { scene, bytes, view } => cuda::Task::Scene { scene, bytes, view },
             Order::SceneBytes { scene, offset, last } => {

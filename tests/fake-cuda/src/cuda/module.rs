@@ -7,7 +7,6 @@ use crate::ffi::{HostBytes, Out, Text, export};
 use crate::status::Status;
 use std::ffi::c_char;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
 use std::time::Instant;
 
 /// An image of PTX is a text that ends with a zero; no longer than this is looked for its end.
@@ -109,7 +108,7 @@ pub(super) fn function(handle: u64) -> Result<Arc<Function>, Status> {
 /// Threads of a block that fill a multiprocessor best, and blocks that fill the device.
 fn potential(handle: u64, limit: i32) -> Result<(i32, i32), Status> {
     let function = function(handle)?;
-    let most = function.kernel.threads_max.cast_signed();
+    let most = function.threads_max();
     let most = if limit > 0 { most.min(limit) } else { most };
     let sizes = (1..=most / 32).map(|warps| warps * 32);
     let filled = |threads: i32| threads * function.blocks_per_multiprocessor(threads, 0);
@@ -173,7 +172,7 @@ export! { Status;
     fn cuFuncSetAttribute(handle: u64, attribute: u32, value: i32) {
         let function = function(handle)?;
         match attribute {
-            8 if (0..=99 << 10).contains(&value) => function.shared_bytes_max.store(value, SeqCst),
+            8 => function.allow_shared(value)?,
             9 => {}
             _ => return Err(Status::INVALID_VALUE),
         }

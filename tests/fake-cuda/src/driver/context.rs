@@ -156,7 +156,7 @@ impl Context {
         let (driver, page) = (driver(), self.page());
         page.allocations.fetch_add(1, SeqCst);
         if let Some(FaultKind::OutOfMemory) =
-            fault::strike(driver.faults(self.target), page, Occasion::Allocation, "")
+            fault::strike(driver.faults(self.target), page, Occasion::Allocation, ("", 0))
         {
             return Err(Status::OUT_OF_MEMORY);
         }

@@ -7,7 +7,7 @@ use crate::config::{FaultKind, Occasion};
 use crate::fault;
 use crate::status::Status;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::SeqCst};
 use tessera_ptx::{Kernel, LoadedModule, Module};
 
 /// A loaded module.
@@ -15,6 +15,8 @@ pub(crate) struct Image {
     pub(crate) context: Arc<Context>,
     pub(crate) loaded: LoadedModule,
     pub(crate) module: Arc<Module>,
+    /// From 1, in the order in which this process loaded them.
+    pub(crate) number: u64,
 }
 
 /// A kernel of a loaded module.
@@ -26,8 +28,10 @@ pub(crate) struct Function {
     pub(crate) shared_bytes_max: AtomicI32,
 }
 
-/// Registers of a thread: the interpreter has no limit, so this is a plausible constant.
-pub(crate) const REGISTERS: i32 = 64;
+/// Most shared memory of a kernel that is declared with a size, bytes.
+const STATIC_SHARED_BYTES_MAX: u32 = 48 << 10;
+/// Most shared memory of a block, bytes (compute capability 8.6).
+const SHARED_BYTES_MAX: i32 = 99 << 10;
 
 /// Why a module was refused: the code, and what the JIT compiler would have said.
 pub(crate) struct Refusal {
@@ -65,7 +69,7 @@ pub(crate) fn load(context: &Arc<Context>, image: &[u8]) -> Result<Arc<Image>, R
     let page = context.page();
     page.loads.fetch_add(1, SeqCst);
     let newest = ptx_version_max(driver().config.driver);
-    let struck = fault::strike(driver().faults(context.target), page, Occasion::Load, "");
+    let struck = fault::strike(driver().faults(context.target), page, Occasion::Load, ("", 0));
     let module = read(image)?;
     let version = module.version();
     if struck == Some(FaultKind::UnsupportedPtx) || version > newest {
@@ -83,6 +87,16 @@ pub(crate) fn load(context: &Arc<Context>, image: &[u8]) -> Result<Arc<Image>, R
                    default SM version assumed";
         return Err(Refusal::new(Status::INVALID_PTX, log));
     }
+    if let Some(kernel) =
+        module.kernels().iter().find(|kernel| kernel.shared_bytes > STATIC_SHARED_BYTES_MAX)
+    {
+        let log = format!(
+            "ptxas error   : Entry function '{}' uses too much shared data ({:#x} bytes, {:#x} \
+                max)",
+            kernel.name, kernel.shared_bytes, STATIC_SHARED_BYTES_MAX
+        );
+        return Err(Refusal::new(Status::INVALID_PTX, log));
+    }
     let module = Arc::new(module);
     let loaded = locked(&context.machine).load(&module).map_err(|error| {
         Refusal::new(Status::OUT_OF_MEMORY, format!("variables of the module: {error}"))
@@ -92,7 +106,9 @@ pub(crate) fn load(context: &Arc<Context>, image: &[u8]) -> Result<Arc<Image>, R
             context.admit(address, bytes);
         }
     }
-    Ok(Arc::new(Image { context: context.clone(), loaded, module }))
+    static LOADED: AtomicU64 = AtomicU64::new(0);
+    let number = LOADED.fetch_add(1, SeqCst) + 1;
+    Ok(Arc::new(Image { context: context.clone(), loaded, module, number }))
 }
 
 fn read(image: &[u8]) -> Result<Module, Refusal> {
@@ -128,8 +144,10 @@ impl Image {
         Ok(Arc::new(Function {
             context: self.context.clone(),
             image: self.clone(),
+            shared_bytes_max: AtomicI32::new(
+                (STATIC_SHARED_BYTES_MAX - kernel.shared_bytes).cast_signed(),
+            ),
             kernel,
-            shared_bytes_max: AtomicI32::new(48 << 10),
         }))
     }
 
@@ -156,11 +174,11 @@ impl Function {
     pub(crate) fn attribute(&self, attribute: u32) -> Result<i32, Status> {
         let version = self.image.module.version();
         Ok(match attribute {
-            0 => self.kernel.threads_max.cast_signed(),
+            0 => self.threads_max(),
             1 => self.kernel.shared_bytes.cast_signed(),
             2 => 0,
             3 => self.kernel.local_bytes.cast_signed(),
-            4 => REGISTERS,
+            4 => self.registers(),
             5 => (version.0 * 10 + version.1).cast_signed(),
             6 => {
                 let [major, minor] = driver().device_of(self.context.target).capability;
@@ -172,11 +190,41 @@ impl Function {
         })
     }
 
+    /// Registers of a thread: the interpreter has no limit, so the rack says a number. A compiler
+    /// keeps to the bounds of a kernel's blocks.
+    pub(crate) fn registers(&self) -> i32 {
+        let registers = driver().device_of(self.context.target).registers.max(1);
+        match self.kernel.has_bounds {
+            true => {
+                let threads = self.kernel.threads_max.max(1).cast_signed();
+                registers.min(super::launch::REGISTERS_PER_MULTIPROCESSOR / threads)
+            }
+            false => registers,
+        }
+    }
+
+    /// Threads of a block at most: by the kernel's bounds, and by its registers in whole warps.
+    pub(crate) fn threads_max(&self) -> i32 {
+        let by_registers = super::launch::REGISTERS_PER_MULTIPROCESSOR / self.registers() / 32 * 32;
+        self.kernel.threads_max.cast_signed().min(by_registers)
+    }
+
+    /// Lets launches ask for more dynamic shared memory.
+    pub(crate) fn allow_shared(&self, bytes: i32) -> Result<(), Status> {
+        let most = SHARED_BYTES_MAX - self.kernel.shared_bytes.cast_signed();
+        if !(0..=most).contains(&bytes) {
+            return Err(Status::INVALID_VALUE);
+        }
+        self.shared_bytes_max.store(bytes, SeqCst);
+        Ok(())
+    }
+
     /// Blocks of this many threads that a multiprocessor holds at once.
     pub(crate) fn blocks_per_multiprocessor(&self, threads: i32, shared_bytes: usize) -> i32 {
         let threads = threads.max(1);
         let by_threads = super::launch::THREADS_PER_MULTIPROCESSOR / threads;
-        let by_registers = super::launch::REGISTERS_PER_MULTIPROCESSOR / (REGISTERS * threads);
+        let by_registers =
+            super::launch::REGISTERS_PER_MULTIPROCESSOR / (self.registers() * threads);
         let shared = shared_bytes as u64 + u64::from(self.kernel.shared_bytes);
         let by_shared =
             (100_u64 << 10).checked_div(shared).map_or(i32::MAX, |blocks| blocks.min(16) as i32);

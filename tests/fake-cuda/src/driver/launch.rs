@@ -2,12 +2,13 @@
 //! faults that are planned.
 
 use super::context::Context;
-use super::image::{Function, REGISTERS};
-use super::{complain, driver, locked};
+use super::image::Function;
+use super::{complain, driver, host_output, locked};
 use crate::config::{FaultKind, Occasion};
 use crate::fault;
 use crate::status::Status;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 use tessera_ptx::{Cause, Fault, Limits};
@@ -39,10 +40,7 @@ impl Launch {
         if !is_grid || self.block[2] > 64 || i64::from(self.shared_bytes) > i64::from(shared_max) {
             return Err(Status::INVALID_VALUE);
         }
-        let registers = i64::from(threads) * i64::from(REGISTERS);
-        if threads > self.function.kernel.threads_max
-            || registers > i64::from(REGISTERS_PER_MULTIPROCESSOR)
-        {
+        if threads.cast_signed() > self.function.threads_max() {
             return Err(Status::LAUNCH_OUT_OF_RESOURCES);
         }
         Ok(())
@@ -61,8 +59,9 @@ pub(crate) fn execute(context: &Context, launch: &Launch) -> Result<(), Status> 
     let shared = &driver().shared;
     context.holder.begin_launch(shared);
     let faults = driver().faults(context.target);
-    let struck =
-        fault::strike(faults, context.page(), Occasion::Launch, &launch.function.kernel.name);
+    let function = &launch.function;
+    let at = (function.kernel.name.as_str(), function.image.number);
+    let struck = fault::strike(faults, context.page(), Occasion::Launch, at);
     let result = match struck {
         None | Some(FaultKind::OutOfMemory | FaultKind::UnsupportedPtx) => run(context, launch),
         Some(FaultKind::WrongResult) => run_wrongly(context, launch),
@@ -97,15 +96,22 @@ fn never(_context: &Context) -> Result<(), Status> {
 
 fn run(context: &Context, launch: &Launch) -> Result<(), Status> {
     let begun = Instant::now();
-    let ended = locked(&context.machine).launch(
+    let mut machine = locked(&context.machine);
+    let ended = machine.launch(
         &launch.function.image.loaded,
         &launch.function.kernel.name,
         launch.grid,
         launch.block,
         launch.shared_bytes,
         &launch.parameters,
-        &Limits::default(),
+        &Limits { first_block: first_block(context), ..Limits::default() },
     );
+    let (printed, assertion) = (machine.take_printed(), machine.take_assertion());
+    drop(machine);
+    host_output::print(&printed);
+    if let Some(assertion) = assertion {
+        host_output::complain(&assertion);
+    }
     match ended {
         Ok(stats) => {
             context.page().steps.fetch_add(stats.steps, SeqCst);
@@ -114,6 +120,14 @@ fn run(context: &Context, launch: &Launch) -> Result<(), Status> {
         }
         Err(fault) => Err(failed(context, &fault)),
     }
+}
+
+/// The block that a launch begins with: on a device that varies it, another one than that of the
+/// launches before.
+fn first_block(context: &Context) -> u32 {
+    static LAUNCHES: AtomicU32 = AtomicU32::new(0);
+    let launch = LAUNCHES.fetch_add(1, SeqCst);
+    if driver().device_of(context.target).varies_block_order { launch } else { 0 }
 }
 
 fn pause(context: &Context, steps: u64, begun: Instant) {
@@ -136,6 +150,7 @@ fn failed(context: &Context, fault: &Fault) -> Status {
     let (xid, status) = match fault.cause() {
         Some(Cause::OutOfBounds { .. }) => (XID_MMU, Status::ILLEGAL_ADDRESS),
         Some(Cause::Misaligned { .. }) => (XID_EXCEPTION, Status::MISALIGNED_ADDRESS),
+        Some(Cause::Asserted) => (XID_EXCEPTION, Status::ASSERT),
         Some(Cause::Unsupported) => (XID_EXCEPTION, Status::ILLEGAL_INSTRUCTION),
         Some(Cause::StackOverflow) => (XID_EXCEPTION, Status::HARDWARE_STACK_ERROR),
         // Threads that wait for each other wait for ever.

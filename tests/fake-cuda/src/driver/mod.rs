@@ -4,6 +4,7 @@
 pub(crate) mod context;
 pub(crate) mod event;
 pub(crate) mod host;
+mod host_output;
 pub(crate) mod image;
 pub(crate) mod launch;
 pub(crate) mod queue;

@@ -73,6 +73,12 @@ impl Watch {
                 self.check_fence_of_check(lease, redone.node, seen)?;
                 changes.ended.insert(lease);
             }
+            Record::NodeBarred { job, node, .. } => {
+                let held = self
+                    .held_in(*job)
+                    .filter(|lease| self.held.get(lease).is_some_and(|held| held.node == *node));
+                changes.ended.extend(held);
+            }
             Record::JobPinned { job, .. } => {
                 changes.pinned.insert(*job);
             }

@@ -44,6 +44,8 @@ pub(crate) struct JobBook {
     pub(crate) ended: Option<JobState>,
     /// Nothing of it may be leased.
     pub(crate) paused: bool,
+    /// Nodes that were wrong about the user's kernel.
+    pub(crate) barred: BTreeSet<NodeId>,
     /// How often it went on.
     pub(crate) resumed: u32,
     copies: CopyCount,
@@ -91,6 +93,16 @@ pub(crate) enum FrameEnd {
 impl JobBook {
     pub(crate) fn kind(&self) -> &JobKind {
         &self.spec.kind
+    }
+
+    /// The kernel is the user's own: results that differ are not a node's fault alone.
+    pub(crate) fn runs_users_kernel(&self) -> bool {
+        self.kind().compute().is_some_and(|compute| compute.runs_users_kernel())
+    }
+
+    /// Results that differ are meant to.
+    pub(crate) fn is_uncompared(&self) -> bool {
+        self.kind().compute().is_some_and(|compute| compute.nondeterministic)
     }
 
     /// Some frame is finished.

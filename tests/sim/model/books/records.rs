@@ -59,6 +59,7 @@ impl Books {
                 self.suspect(*node);
                 Ok(())
             }
+            Record::NodeBarred { job, node, .. } => self.bar(*job, *node),
             Record::CopyStopped { job, frame, unit, epoch, winner, millis, .. } => {
                 let unit = UnitKey { job: *job, frame: *frame, unit: *unit };
                 self.stop_copy(Lease { unit, epoch: *epoch }, *winner, *millis)
@@ -98,6 +99,21 @@ impl Books {
         }
     }
 
+    /// Of a node that was wrong about a user's kernel, only what it committed is still compared.
+    fn bar(&mut self, job: JobId, node: NodeId) -> Checked {
+        let book = self.going(job)?;
+        if !book.runs_users_kernel() || book.is_uncompared() {
+            return violated(format!("{node} is barred from job {job}, which bars none"));
+        }
+        book.barred.insert(node);
+        for results in book.frames.values_mut().flat_map(|frame| frame.checks.values_mut()) {
+            let committed = results.remove(0);
+            results.retain(|(other, _)| *other != node);
+            results.insert(0, committed);
+        }
+        Ok(())
+    }
+
     fn release(&mut self, node: NodeId) -> Checked {
         match self.suspects.remove(&node) {
             true => Ok(()),
@@ -106,11 +122,14 @@ impl Books {
     }
 
     fn waive_check(&mut self, job: JobId, frame: FrameNumber, unit: UnitIndex) -> Checked {
+        let of_user = self.going(job)?.runs_users_kernel();
         let book = self.open_frame(job, frame)?;
         let results = book.checks.get(&unit.0).cloned();
         book.end_check(unit.0, false);
+        let all_alike =
+            |results: &[(NodeId, BlobHash)]| results.iter().all(|(_, hash)| *hash == results[0].1);
         match results {
-            Some(results) if results.len() == 1 => Ok(()),
+            Some(results) if results.len() == 1 || of_user && all_alike(&results) => Ok(()),
             other => violated(format!("the check of {job}/{frame}/{unit:?} is waived: {other:?}")),
         }
     }
@@ -128,13 +147,17 @@ impl Books {
             ));
         }
         self.settled.insert(Lease { unit, epoch: redone.epoch });
+        let of_user = self.going(job)?.runs_users_kernel();
         let book = self.open_frame(job, frame)?;
         let Some(results) = book.checks.get_mut(&redone.unit.0) else {
             return violated(format!("{unit} is checked, and was not to be"));
         };
         results.push((redone.node, redone.hash));
-        if stands(results) {
-            book.end_check(redone.unit.0, true);
+        let (maker, truth) = results[0];
+        let confirmed = results.iter().any(|(node, hash)| *node != maker && *hash == truth);
+        let over = if of_user { stands_of_kernel(results) } else { stands(results) };
+        if over {
+            book.end_check(redone.unit.0, !of_user || confirmed);
         }
         Ok(())
     }
@@ -242,6 +265,7 @@ impl Books {
             frames: spec.kind.frames().iter().map(|number| (number, frame())).collect(),
             ended: None,
             paused: false,
+            barred: BTreeSet::new(),
             resumed: 0,
             copies: CopyCount::default(),
             ends: 0,
@@ -381,4 +405,24 @@ fn stands(results: &[(NodeId, BlobHash)]) -> bool {
     let (for_it, truth) = (votes(results[0].1), results[0].1);
     let beaten = steadies.values().any(|hash| *hash != truth && votes(*hash) >= for_it);
     !beaten && (for_it >= 2 || for_it == 1 && steadies.len() == 1 && nodes.len() > 1)
+}
+
+/// What is committed of a user's kernel stands: no node contradicts itself, at least two agree on
+/// it, and fewer say otherwise, each of them twice. A node alone is heard twice.
+fn stands_of_kernel(results: &[(NodeId, BlobHash)]) -> bool {
+    let runs = |node: NodeId| results.iter().filter(move |(of, _)| *of == node);
+    let steady = results.iter().all(|(node, hash)| runs(*node).all(|(_, said)| said == hash));
+    let (mut with, mut against) = (BTreeSet::new(), BTreeSet::new());
+    let truth = results[0].1;
+    for (node, hash) in results {
+        if *hash == truth {
+            with.insert(*node)
+        } else {
+            against.insert((*node, *hash))
+        };
+    }
+    let heard = against.iter().all(|(node, _)| runs(*node).count() > 1);
+    let alone = against.is_empty() && with.len() == 1 && results.len() > 1;
+    let others: BTreeSet<BlobHash> = against.iter().map(|(_, hash)| *hash).collect();
+    steady && (alone || with.len() >= 2 && with.len() > against.len() && heard && others.len() <= 1)
 }

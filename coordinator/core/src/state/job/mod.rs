@@ -1,5 +1,6 @@
 //! The durable state of one job. Its leases and its queue are not durable and are kept elsewhere.
 
+mod barred;
 mod check;
 mod counts;
 mod metered;
@@ -8,6 +9,7 @@ mod restored;
 use crate::journal::{Commit, EndedAttempt, Redone};
 use crate::splitter::Split;
 use crate::state::frame::{DoneFrame, FailedFrame, Frame, OpenFrame, Spent};
+use crate::state::kernel_votes::Blame;
 use crate::state::parts::{PARTS_MAX, total};
 use crate::state::rounds::TileSet;
 use crate::state::votes::{Check, Vote};
@@ -15,7 +17,7 @@ use crate::time::Moment;
 pub(crate) use counts::Counts;
 use counts::{committed_of, open_of, parts_before_last};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 use tessera_protocol::compute::{ComputeFormat, ComputeSpec};
 use tessera_protocol::ids::{
@@ -85,6 +87,8 @@ pub(crate) struct Job {
     /// Camera samples that leaving nodes handed in as parts, without those that were taken back
     /// later.
     pub(in crate::state) samples_kept: u64,
+    /// Nodes that were wrong about a chunk of the user's kernel: their results are not wanted.
+    pub(in crate::state) barred: BTreeSet<NodeId>,
     numbers: Vec<FrameNumber>,
     frames: Vec<Frame>,
     counts: Counts,
@@ -185,6 +189,7 @@ impl Job {
             failures: VecDeque::new(),
             copies: Copies::default(),
             samples_kept: 0,
+            barred: BTreeSet::new(),
             counts,
             numbers,
             frames,
@@ -372,26 +377,29 @@ impl Job {
         }
     }
 
-    /// Compares a result with the committed one. If they are equal, the check is over and is
-    /// returned.
+    /// Compares a result with the committed one. If it stands, the check is over; the check is
+    /// returned if another node has confirmed it.
     pub(crate) fn compare(
         &mut self,
         number: FrameNumber,
         redone: &Redone,
     ) -> Result<Option<Check>, String> {
         let Redone { unit, epoch, node, hash } = *redone;
-        let (grid, open) = (self.grid, self.checked_mut(number)?);
+        let (grid, blame) = (self.grid, self.blame());
+        let open = self.checked_mut(number)?;
         let check = open
             .checks
             .get_mut(&unit)
             .ok_or_else(|| format!("unit {} is not to be checked", unit.0))?;
         let vote = Vote { node, epoch, hash };
         let stands =
-            check.verdict(&vote).is_some_and(|verdict| verdict.truth == check.committed.hash);
+            check.decide(blame, &vote).is_some_and(|found| found.truth == check.committed.hash);
         check.add(vote);
-        let over = if stands { open.end_check(unit, true) } else { None };
+        // A node that is alone may only have agreed with itself.
+        let confirmed = blame == Blame::Node || check.is_confirmed();
+        let over = if stands { open.end_check(unit, confirmed) } else { None };
         self.frame_mut(number)?.settle(&grid);
-        Ok(over)
+        Ok(over.filter(|_| confirmed))
     }
 
     /// Ends a check that was not made.

@@ -2,35 +2,66 @@
 //! after another. A separate process serves them, so that a user's kernel that fails affects only
 //! this process.
 
-use super::driver::{Call, Context, Event, Memory, Pinned, Stream, call, is_out_of_memory, memory};
+use super::driver::{
+    Call, Context, Event, Memory, Pinned, Shape, Stream, call, is_out_of_memory, memory,
+};
+use super::restored::Restored;
 use super::{guard, module};
+use crate::compute::{Compiled, Header};
 use crate::device::reading::same_uuid;
 use crate::device::worker::Outlet;
 use crate::device::worker::message::{Opened, Order, Refusal, Report, UnitError};
 use cudarc::driver::result;
-use cudarc::driver::sys;
+use cudarc::driver::result::function::{get_function_attribute, set_function_attribute};
+use cudarc::driver::sys::{self, CUfunction_attribute_enum as FunctionAttribute};
 use std::ffi::CString;
 use std::time::{Duration, Instant};
 use tessera_kernels::compute::{ArrayParams, ChunkParams};
 use tessera_kernels::cuda::COMPUTE_CAPABILITY_MIN;
 use tessera_nvrtc::Nvrtc;
+use tessera_protocol::compute::PtxNeeds;
 
 /// A loaded program. It is loaded again for every frame, so that no variable keeps a value of
 /// another job.
 struct Loaded {
     module: sys::CUmodule,
     function: sys::CUfunction,
+    block: [u32; 3],
+    shared_bytes: u32,
 }
+
+/// Two buffers that the steps of a frame write in turn, and where they find the one before.
+struct Turns {
+    /// Address of the fed variable's field `data`.
+    variable: u64,
+    /// Addresses as the variable has them, in device memory: of the chunk's values, of the other
+    /// buffer, and of the input.
+    words: Memory,
+}
+
+const _: () = assert!(std::mem::offset_of!(ArrayParams, data) == 0);
+const WORD: usize = size_of::<u64>();
 
 /// An open device with its program and inputs.
 pub(in crate::device::worker) struct Serving {
     _context: Context,
+    /// Compute capability of the device.
+    capability: (u32, u32),
     stream: Stream,
     start: Event,
     done: Event,
     program: Option<Loaded>,
-    arrays: Vec<Memory>,
+    /// Name and bytes of every header for the next program to compile.
+    headers: Vec<(String, Vec<u8>)>,
+    /// Inputs by their variables.
+    arrays: Vec<(String, Memory)>,
+    /// Variables that the program can write.
+    restored: Restored,
     out: Option<Memory>,
+    /// The buffer that every second step of a frame writes.
+    other: Option<Memory>,
+    /// Bytes of a block's shared memory: the default and the most.
+    shared_bytes_max: (u32, u32),
     results: Option<Pinned>,
     /// Why chunks cannot be run. It is reported in place of their values.
     problem: Option<UnitError>,
@@ -60,7 +91,8 @@ pub(in crate::device::worker) fn open(
             return Err(Refusal::Capability { name: device.name, found: device.capability });
         }
         let context = Context::open(ordinal).map_err(Refusal::Driver)?;
-        let serving = Serving::new(context).map_err(Refusal::Driver)?;
+        let shared = super::driver::shared_bytes_max(ordinal).map_err(Refusal::Driver)?;
+        let serving = Serving::new(context, device.capability, shared).map_err(Refusal::Driver)?;
         let (free_bytes, _) = memory().map_err(Refusal::Driver)?;
         let start = begun.elapsed();
         Ok((serving, Opened { device, driver_version, free_bytes, start, compile: Duration::ZERO }))
@@ -68,15 +100,20 @@ pub(in crate::device::worker) fn open(
 }
 
 impl Serving {
-    fn new(context: Context) -> Call<Self> {
+    fn new(context: Context, capability: (u32, u32), shared_bytes_max: (u32, u32)) -> Call<Self> {
         Ok(Self {
             _context: context,
+            capability,
             stream: Stream::new()?,
             start: Event::new()?,
             done: Event::new()?,
             program: None,
+            headers: Vec::new(),
             arrays: Vec::new(),
+            restored: Restored::default(),
             out: None,
+            other: None,
+            shared_bytes_max,
             results: None,
             problem: None,
         })
@@ -89,28 +126,41 @@ impl Serving {
         payload: Vec<u8>,
         outlet: &Outlet,
     ) -> Call<()> {
+        let obeyed = self.execute(order, payload, outlet);
+        flush_printed();
+        obeyed
+    }
+
+    fn execute(&mut self, order: Order, payload: Vec<u8>, outlet: &Outlet) -> Call<()> {
         match order {
+            Order::Header { name } => self.headers.push((name, payload)),
             Order::Compile { name } => {
-                match Nvrtc::find().map(|compiler| compile(&compiler, &name, &payload)) {
-                    Ok(Ok(ptx)) => outlet.send(&Report::Compiled, ptx.as_bytes()),
+                let headers = std::mem::take(&mut self.headers);
+                let compiled =
+                    Nvrtc::find().map(|compiler| compile(&compiler, (&name, &payload), &headers));
+                match compiled {
+                    Ok(Ok(Compiled { ptx, log })) => {
+                        outlet.send(&Report::Compiled { log }, ptx.as_bytes())
+                    }
                     Ok(Err(problem)) => {
                         outlet.send(&Report::Unusable(UnitError::Refused(problem)), &[])
                     }
                     Err(error) => outlet.send(&Report::NoCompiler(error.to_string()), &[]),
                 }
             }
-            Order::Program { entry } => match self.load(&entry, payload)? {
-                Ok(()) => outlet.send(&Report::Loaded, &[]),
-                Err(problem) => outlet.send(&Report::Unusable(UnitError::Refused(problem)), &[]),
-            },
-            Order::Variable { name } => self.set(&name, &payload)?,
+            Order::Program { entry, block, shared_bytes } => {
+                let loaded = self.load(&entry, payload, (block, shared_bytes))?;
+                outlet.send(&loaded.map_or_else(|report| report, |()| Report::Loaded), &[]);
+            }
+            Order::Variable { name } => self.set(&name, &payload, true)?,
+            Order::Restore { name, is_zero } => self.restore(&name, is_zero),
             Order::Array { name, element, shape, bytes } => {
                 self.array(&name, (element, &shape), bytes)?
             }
             Order::ArrayBytes { offset } => self.fill(offset, &payload)?,
-            Order::Chunk { params, count, block, bytes } => {
+            Order::Chunk { params, grid, feed, bytes } => {
                 match self.problem.clone().map_or_else(
-                    || self.run(&params, (count, block), bytes, outlet),
+                    || self.run(&params, (grid, feed.as_deref()), bytes, outlet),
                     |p| Ok(Err(p)),
                 )? {
                     Ok(()) => {}
@@ -123,39 +173,54 @@ impl Serving {
         Ok(())
     }
 
-    fn load(&mut self, entry: &str, text: Vec<u8>) -> Call<Result<(), String>> {
+    /// Loads a program. The inner error is the report of a program that cannot be used.
+    fn load(
+        &mut self,
+        entry: &str,
+        text: Vec<u8>,
+        (block, shared_bytes): ([u32; 3], u32),
+    ) -> Call<Result<(), Report>> {
+        let unusable = |problem: String| Ok(Err(Report::Unusable(UnitError::Refused(problem))));
         self.problem = None;
         self.arrays.clear();
+        self.restored = Restored::default();
         if let Some(old) = self.program.take() {
             // SAFETY: this process loaded the module, and nothing uses it any more, because chunks
             // are run to their end.
             call("cuModuleUnload", unsafe { result::module::unload(old.module) })?;
         }
-        let Ok(ptx) = std::str::from_utf8(&text) else { return Ok(Err("it is not text".into())) };
+        let Ok(ptx) = std::str::from_utf8(&text) else { return unusable("it is not text".into()) };
         let module = match module::compile(ptx) {
             Ok(module) => module,
             Err(Refusal::Kernels { error, log }) => {
-                return Ok(Err(format!("the driver's compiler refuses it ({error}): {log}")));
+                let problem = format!("the driver's compiler refuses it ({error}): {log}");
+                return match is_of_this_driver(&error, &log, ptx, self.capability) {
+                    true => Ok(Err(Report::Unable(problem))),
+                    false => unusable(problem),
+                };
             }
-            Err(other) => return Ok(Err(other.to_string())),
+            Err(other) => return unusable(other.to_string()),
         };
         let name = CString::new(entry).unwrap_or_default();
         // SAFETY: the module is loaded.
         let function =
             call("cuModuleGetFunction", unsafe { result::module::get_function(module, name) })?;
-        self.program = Some(Loaded { module, function });
-        Ok(Ok(()))
+        self.program = Some(Loaded { module, function, block, shared_bytes });
+        match prepare(function, (block, shared_bytes), self.shared_bytes_max)? {
+            Ok(()) => Ok(Ok(())),
+            Err(problem) => unusable(problem),
+        }
     }
 
-    /// Writes a variable of the program.
-    fn set(&mut self, name: &str, bytes: &[u8]) -> Call<()> {
+    /// Writes a variable of the program: all of it, or its first bytes.
+    fn set(&mut self, name: &str, bytes: &[u8], whole: bool) -> Call<()> {
         let Some(loaded) = &self.program else { return Ok(()) };
         let symbol = CString::new(name).unwrap_or_default();
         // SAFETY: the module is loaded.
         let found = unsafe { result::module::get_global(loaded.module, symbol) };
         match found {
-            Ok((address, length)) if length == bytes.len() => {
-                // SAFETY: the variable has this length.
+            Ok((address, length)) if length == bytes.len() || (!whole && length > bytes.len()) => {
+                // SAFETY: the variable has at least this length.
                 call("cuMemcpyHtoD", unsafe { result::memcpy_htod_sync(address, bytes) })
             }
             _ => {
@@ -167,10 +232,21 @@ impl Serving {
         }
     }
 
+    /// Notes a variable that gets its first value again before every chunk. The driver leaves out
+    /// variables that the program does not use.
+    fn restore(&mut self, name: &str, is_zero: bool) {
+        let Some(loaded) = &self.program else { return };
+        let symbol = CString::new(name).unwrap_or_default();
+        // SAFETY: the module is loaded.
+        if let Ok((address, bytes)) = unsafe { result::module::get_global(loaded.module, symbol) } {
+            self.restored.add((address, bytes as u64), is_zero);
+        }
+    }
+
     fn array(&mut self, name: &str, (element, shape): (u32, &[u64]), bytes: u64) -> Call<()> {
         // Frames of another job may have left less memory than there is now.
         let allocated = match Memory::allocate(bytes.max(1)) {
-            Err(error) if is_out_of_memory(&error) && self.out.take().is_some() => {
+            Err(error) if is_out_of_memory(&error) && self.give_up_values() => {
                 Memory::allocate(bytes.max(1))
             }
             other => other,
@@ -178,24 +254,35 @@ impl Serving {
         match allocated {
             Ok(memory) => {
                 let params = ArrayParams::new(memory.address, element, shape);
-                self.arrays.push(memory);
-                self.set(name, &params.to_bytes())
+                self.arrays.push((name.to_owned(), memory));
+                self.set(name, &params.to_bytes(), false)
             }
             Err(error) if is_out_of_memory(&error) => self.short_of(bytes),
             Err(error) => Err(error),
         }
     }
 
+    /// Frees the buffers of values; returns whether there were any.
+    fn give_up_values(&mut self) -> bool {
+        let (out, other) = (self.out.take(), self.other.take());
+        out.is_some() || other.is_some()
+    }
+
+    fn array_bytes(&self) -> u64 {
+        self.arrays.iter().map(|(_, memory)| memory.bytes).sum()
+    }
+
     fn short_of(&mut self, bytes: u64) -> Call<()> {
-        let needed = bytes + self.arrays.iter().map(|memory| memory.bytes).sum::<u64>();
-        let available = memory()?.0 + self.arrays.iter().map(|memory| memory.bytes).sum::<u64>();
+        let needed = bytes + self.array_bytes();
+        let available = memory()?.0 + self.array_bytes();
         self.problem.get_or_insert(UnitError::OutOfMemory { needed, available });
         Ok(())
     }
 
     /// Writes the next bytes of the last array.
     fn fill(&mut self, offset: u64, bytes: &[u8]) -> Call<()> {
-        let Some(memory) = self.arrays.last().filter(|_| self.problem.is_none()) else {
+        let last = self.arrays.last().filter(|_| self.problem.is_none());
+        let Some((_, memory)) = last else {
             return Ok(());
         };
         let fits = offset.checked_add(bytes.len() as u64).is_some_and(|end| end <= memory.bytes);
@@ -207,39 +294,49 @@ impl Serving {
         call("cuMemcpyHtoD", unsafe { result::memcpy_htod_sync(memory.address + offset, bytes) })
     }
 
-    /// Runs a chunk to its end and sends its values.
+    /// Runs a chunk to its end, with all its steps, and sends its values.
     fn run(
         &mut self,
         params: &[u8],
-        (count, block): (u32, u32),
+        (grid, feed): ([u32; 3], Option<&str>),
         bytes: u64,
         outlet: &Outlet,
     ) -> Call<Result<(), UnitError>> {
-        let Some(function) = self.program.as_ref().map(|loaded| loaded.function) else {
-            return Ok(Err(UnitError::Refused("no program is loaded".into())));
+        let refused = |problem: &str| Ok(Err(UnitError::Refused(problem.to_owned())));
+        let Some(Loaded { function, block, shared_bytes, .. }) = self.program else {
+            return refused("no program is loaded");
         };
-        if let Err(error) = self.make_room(bytes) {
+        let Some(params) = ChunkParams::from_bytes(params) else {
+            return refused("a chunk without parameters");
+        };
+        let buffers = if params.steps > 1 { 2 } else { 1 };
+        let room = self.make_room(bytes, buffers > 1);
+        let prepared = room.and_then(|()| self.restored.prepare(&self.stream));
+        if let Err(error) = prepared {
             if !is_out_of_memory(&error) {
                 return Err(error);
             }
-            self.short_of(bytes)?;
+            self.short_of(bytes.saturating_mul(buffers))?;
             return Ok(self.problem.take().map_or(Ok(()), Err));
         }
-        let (Some(out), Some(results)) = (&self.out, &mut self.results) else {
-            return Ok(Err(UnitError::Refused("no room for values".into())));
+        let turns = match buffers {
+            1 => None,
+            _ => match self.turns(feed.unwrap_or_default(), bytes)? {
+                Some(turns) => Some(turns),
+                None => return refused("steps without an input that they feed"),
+            },
         };
-        let Some(head) = params.first_chunk::<{ ChunkParams::BYTES - 8 }>() else {
-            return Ok(Err(UnitError::Refused("a chunk without parameters".into())));
-        };
-        let params = [head.as_slice(), &out.address.to_le_bytes()].concat();
-        let block = block.clamp(1, 1024);
         // Copies into variables and arrays must be complete before this stream continues.
         call("cuCtxSynchronize", result::ctx::synchronize())?;
         outlet.send(&Report::Begun, &[]);
-        self.stream.zero(out.address, bytes)?;
+        let shape = Shape { grid, block, shared_bytes };
         self.stream.record(&self.start)?;
-        self.stream.launch(function, count.div_ceil(block).max(1), block, &params)?;
+        self.launch((function, shape), &params, (turns.as_ref(), bytes))?;
         self.stream.record(&self.done)?;
+        let device_bytes = bytes * buffers + self.array_bytes() + self.restored.bytes();
+        let (Some(out), Some(results)) = (&self.out, &mut self.results) else {
+            return refused("no room for values");
+        };
         // SAFETY: the values' memory and the results have at least this size, and the code below
         // waits for the results.
         unsafe { self.stream.download(out.address, results, 0, bytes as usize) }?;
@@ -247,16 +344,80 @@ impl Serving {
         self.stream.record(&copied)?;
         copied.wait()?;
         let device_nanos = self.done.nanos_since(&self.start)?;
-        let device_bytes = bytes + self.arrays.iter().map(|memory| memory.bytes).sum::<u64>();
+        flush_printed();
         let report = Report::Values { device_nanos, device_bytes };
         outlet.send(&report, &results.bytes()[..bytes as usize]);
         Ok(Ok(()))
     }
 
-    fn make_room(&mut self, bytes: u64) -> Call<()> {
+    /// Enqueues all steps of a chunk. They write two buffers in turn, the last one the buffer of
+    /// the chunk's values; the input stays as it is, for another run of the same chunk.
+    fn launch(
+        &self,
+        (function, shape): (sys::CUfunction, Shape),
+        params: &ChunkParams,
+        (turns, bytes): (Option<&Turns>, u64),
+    ) -> Call<()> {
+        let out = self.out.as_ref().map_or(0, |memory| memory.address);
+        let other = self.other.as_ref().map_or(out, |memory| memory.address);
+        let point_to = |word: u64| match turns {
+            // SAFETY: the variable is of the loaded module, and the words live until the chunk's
+            // end.
+            Some(Turns { variable, words }) => unsafe {
+                self.stream.copy(*variable, words.address + word * WORD as u64, WORD as u64)
+            },
+            None => Ok(()),
+        };
+        let steps = params.steps.max(1);
+        for step in 0..steps {
+            let writes_out = (steps - step) % 2 == 1;
+            if step > 0 {
+                self.restored.restore(&self.stream)?;
+                point_to(u64::from(writes_out))?;
+            }
+            let to = if writes_out { out } else { other };
+            self.stream.zero(to, bytes)?;
+            let params = ChunkParams { step, out: to, ..*params };
+            self.stream.launch_in(function, shape, &params.to_bytes())?;
+        }
+        point_to(2)
+    }
+
+    /// Finds the fed variable, and puts the addresses that it takes on the device; None where there
+    /// is no such input of so many bytes.
+    fn turns(&self, feed: &str, bytes: u64) -> Call<Option<Turns>> {
+        let array = self.arrays.iter().find(|(name, memory)| name == feed && memory.bytes == bytes);
+        let (Some((_, input)), Some(out), Some(other), Some(loaded)) =
+            (array, &self.out, &self.other, &self.program)
+        else {
+            return Ok(None);
+        };
+        let symbol = CString::new(feed).unwrap_or_default();
+        // SAFETY: the module is loaded.
+        let found = unsafe { result::module::get_global(loaded.module, symbol) };
+        let (variable, length) = call("cuModuleGetGlobal", found)?;
+        if length < ArrayParams::BYTES {
+            return Ok(None);
+        }
+        let words = [out.address, other.address, input.address].map(u64::to_le_bytes);
+        let memory = Memory::allocate(3 * WORD as u64)?;
+        // SAFETY: the memory has this length.
+        let copied = unsafe { result::memcpy_htod_sync(memory.address, words.as_flattened()) };
+        call("cuMemcpyHtoD", copied)?;
+        Ok(Some(Turns { variable, words: memory }))
+    }
+
+    fn make_room(&mut self, bytes: u64, is_stepped: bool) -> Call<()> {
+        if !is_stepped {
+            self.other = None;
+        }
         if self.out.as_ref().is_none_or(|memory| memory.bytes < bytes) {
             self.out = None;
             self.out = Some(Memory::allocate(bytes)?);
+        }
+        if is_stepped && self.other.as_ref().is_none_or(|memory| memory.bytes < bytes) {
+            self.other = None;
+            self.other = Some(Memory::allocate(bytes)?);
         }
         if self.results.as_ref().is_none_or(|memory| (memory.len() as u64) < bytes) {
             self.results = None;
@@ -266,8 +427,110 @@ impl Serving {
     }
 }
 
+/// Writes what kernels have printed. The driver prints into C's standard output, which keeps a text
+/// for a pipe until its buffer is full.
+fn flush_printed() {
+    unsafe extern "C" {
+        fn fflush(stream: *mut std::ffi::c_void) -> std::ffi::c_int;
+    }
+    // SAFETY: a null pointer means all streams of the process. If one cannot be written, nobody
+    // listens.
+    let _ = unsafe { fflush(std::ptr::null_mut()) };
+}
+
+/// Returns whether PTX was refused because it is too new for this driver or device, and not for a
+/// fault in it.
+fn is_of_this_driver(error: &str, log: &str, ptx: &str, capability: (u32, u32)) -> bool {
+    let part = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
+    let capability = (part(capability.0), part(capability.1));
+    match error {
+        "CUDA_ERROR_UNSUPPORTED_PTX_VERSION" | "CUDA_ERROR_NO_BINARY_FOR_GPU" => true,
+        // The driver's compiler has one code for all its errors.
+        "CUDA_ERROR_INVALID_PTX" => {
+            log.contains("Unsupported .version")
+                || PtxNeeds::read(ptx).is_some_and(|needs| !needs.suits_device(capability))
+        }
+        _ => false,
+    }
+}
+
+/// Checks the threads and the shared memory of a block against the kernel's registers and the
+/// device, and asks for more shared memory than the default where it is needed. `limits` are the
+/// device's bytes of shared memory, the default and the most.
+fn prepare(
+    function: sys::CUfunction,
+    (block, shared_bytes): ([u32; 3], u32),
+    (plain, most): (u32, u32),
+) -> Call<Result<(), String>> {
+    let attribute = |attribute: FunctionAttribute| {
+        // SAFETY: the function is of a loaded module.
+        let value =
+            call("cuFuncGetAttribute", unsafe { get_function_attribute(function, attribute) });
+        value.map(|value| u32::try_from(value).unwrap_or(0))
+    };
+    let threads = block.iter().fold(1u32, |product, edge| product.saturating_mul(*edge));
+    let threads_max = attribute(FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
+    if !(1..=threads_max).contains(&threads) {
+        let registers = attribute(FunctionAttribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?;
+        return Ok(Err(format!(
+            "a block of {threads} threads is too large for this device: with {registers} registers \
+                a thread it takes {threads_max} at most; use a smaller --block, or \
+                __launch_bounds__({threads}) in the kernel"
+        )));
+    }
+    let declared = attribute(FunctionAttribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?;
+    let all = declared.saturating_add(shared_bytes);
+    if all > most {
+        return Ok(Err(format!(
+            "a block needs {all} bytes of shared memory ({declared} that the kernel declares and \
+                {shared_bytes} of --shared), and this device has {most}"
+        )));
+    }
+    if all > plain {
+        let value = i32::try_from(shared_bytes).unwrap_or(i32::MAX);
+        let name = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: as above.
+        let set = unsafe { set_function_attribute(function, name, value) };
+        call("cuFuncSetAttribute", set)?;
+    }
+    Ok(Ok(()))
+}
+
 /// Compiles a user's CUDA C++ to PTX that every node of the farm accepts.
-fn compile(compiler: &Nvrtc, name: &str, source: &[u8]) -> Result<String, String> {
-    let source = std::str::from_utf8(source).map_err(|_| format!("`{name}` is not UTF-8 text"))?;
-    crate::compute::compile(compiler, name, source).map_err(|error| error.to_string())
+fn compile(
+    compiler: &Nvrtc,
+    (name, source): (&str, &[u8]),
+    headers: &[(String, Vec<u8>)],
+) -> Result<Compiled, String> {
+    let text = |name: &str, bytes: &[u8]| {
+        let text = std::str::from_utf8(bytes).map(str::to_owned);
+        text.map_err(|_| format!("`{name}` is not UTF-8 text"))
+    };
+    let source = text(name, source)?;
+    let header = |(name, bytes): &(String, Vec<u8>)| {
+        Ok(Header { name: name.clone(), text: text(name, bytes)? })
+    };
+    let headers = headers.iter().map(header).collect::<Result<Vec<_>, String>>()?;
+    crate::compute::compile(compiler, (name, &source), &headers).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ptx_that_is_too_new_is_no_fault_of_the_job() {
+        let new = ".version 8.0\n.target sm_90\n";
+        let old = ".version 8.0\n.target sm_75\n";
+        for (error, log, ptx, of_driver) in [
+            ("CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "", old, true),
+            ("CUDA_ERROR_NO_BINARY_FOR_GPU", "", old, true),
+            ("CUDA_ERROR_INVALID_PTX", "fatal   : Unsupported .version 9.2", old, true),
+            ("CUDA_ERROR_INVALID_PTX", "", new, true),
+            ("CUDA_ERROR_INVALID_PTX", "line 7; error   : syntax error", old, false),
+            ("CUDA_ERROR_OUT_OF_MEMORY", "", new, false),
+        ] {
+            assert_eq!(is_of_this_driver(error, log, ptx, (8, 6)), of_driver, "{error} {log}");
+        }
+    }
 }

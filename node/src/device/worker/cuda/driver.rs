@@ -85,6 +85,22 @@ pub(super) fn describe(ordinal: u32) -> Call<FoundDevice> {
     })
 }
 
+/// Returns how much shared memory a block has at most, in bytes: without, and with, a request for
+/// more than the default.
+pub(super) fn shared_bytes_max(ordinal: u32) -> Call<(u32, u32)> {
+    let device = device(ordinal)?;
+    let attribute = |attribute: Attribute| {
+        // SAFETY: the device comes from the driver.
+        let value = call("cuDeviceGetAttribute", unsafe {
+            result::device::get_attribute(device, attribute)
+        });
+        value.map(|value| u32::try_from(value).unwrap_or(0))
+    };
+    let plain = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?;
+    let most = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+    Ok((plain, most.max(plain)))
+}
+
 /// Returns how many threads one multiprocessor holds at once.
 pub(super) fn threads_per_multiprocessor(ordinal: u32) -> Call<u32> {
     let attribute = Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR;
@@ -249,6 +265,14 @@ impl Drop for Event {
     }
 }
 
+/// Blocks of a launch, threads of a block, and dynamic shared memory of a block in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) shared_bytes: u32,
+}
+
 /// A queue of commands that a device executes in order. It lives as long as the process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stream(sys::CUstream);
@@ -279,6 +303,16 @@ impl Stream {
         call("cuMemsetD8Async", unsafe {
             result::memset_d8_async(address, 0, bytes as usize, self.0)
         })
+    }
+
+    /// Copies `bytes` bytes on the device.
+    ///
+    /// # Safety
+    /// Both ranges must be allocated, and must not overlap.
+    pub(super) unsafe fn copy(&self, to: u64, from: u64, bytes: u64) -> Call<()> {
+        // SAFETY: as promised by the caller.
+        let told = unsafe { result::memcpy_dtod_async(to, from, bytes as usize, self.0) };
+        call("cuMemcpyDtoDAsync", told)
     }
 
     /// Copies the first `bytes` of `from` to the device.
@@ -318,12 +352,26 @@ impl Stream {
         block: u32,
         params: &[u8],
     ) -> Call<()> {
+        let shape = Shape { grid: [grid, 1, 1], block: [block, 1, 1], shared_bytes: 0 };
+        self.launch_in(kernel, shape, params)
+    }
+
+    /// Runs a kernel with its only parameter in a grid of any shape.
+    pub(super) fn launch_in(
+        &self,
+        kernel: sys::CUfunction,
+        shape: Shape,
+        params: &[u8],
+    ) -> Call<()> {
         // The driver copies the parameter before it returns.
         let mut pointers = [params.as_ptr().cast_mut().cast::<c_void>()];
-        let (grid, block) = ((grid, 1, 1), (block, 1, 1));
-        // SAFETY: the plan gives each kernel the parameter that it takes, with addresses of living
-        // memory.
-        let told = unsafe { result::launch_kernel(kernel, grid, block, 0, self.0, &mut pointers) };
+        let ([gx, gy, gz], [bx, by, bz]) = (shape.grid, shape.block);
+        let (grid, block) = ((gx, gy, gz), (bx, by, bz));
+        let shared = shape.shared_bytes;
+        // SAFETY: the caller gives each kernel the parameter that it takes, with addresses of
+        // living memory.
+        let told =
+            unsafe { result::launch_kernel(kernel, grid, block, shared, self.0, &mut pointers) };
         call("cuLaunchKernel", told)
     }
 }

@@ -6,6 +6,7 @@ mod driver;
 mod lane;
 mod module;
 mod renderer;
+mod restored;
 mod scenes;
 mod task;
 mod waiter;

@@ -22,6 +22,8 @@ struct Unit {
     number: u64,
     scene: u64,
     params: UnitParams,
+    /// Whether it is computed in stages and waves, whatever its size.
+    in_stages: bool,
 }
 
 /// A unit that was enqueued on the device.
@@ -72,8 +74,8 @@ impl Renderer {
 
     fn take(&mut self, task: Task) -> Call<()> {
         match task {
-            Task::Render { unit, scene, params } => {
-                self.state.waiting.push_back(Unit { number: unit, scene, params });
+            Task::Render { unit, scene, params, in_stages } => {
+                self.state.waiting.push_back(Unit { number: unit, scene, params, in_stages });
             }
             Task::Free { lane, unit } => {
                 self.lanes.push(lane);
@@ -223,6 +225,7 @@ impl Renderer {
         let mut paths = self.paths.max(PATHS_IN_FLIGHT_MIN);
         loop {
             let plan = match Plan::new(&unit.params, &self.shape, paths) {
+                Ok(plan) if unit.in_stages => plan.in_waves(),
                 Ok(plan) => plan,
                 Err(error) => return Ok(Err(UnitError::Refused(error.to_string()))),
             };

@@ -44,6 +44,7 @@ pub(crate) enum Task {
         unit: u64,
         scene: u64,
         params: UnitParams,
+        in_stages: bool,
     },
     /// Free the memory that no unit uses.
     GiveUp,

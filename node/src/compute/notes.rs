@@ -1,0 +1,197 @@
+//! What `tessera.cuh` leaves in the PTX for Tessera to read: the types that a kernel stores and
+//! loads, and the multiple of indices that its chunks must hold. Reads text; refuses nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use tessera_protocol::compute::{Domain, Element};
+use tessera_ptx::{Module, Variable};
+
+/// Mark that `tessera_store` leaves, before the name of its type.
+const STORED: &str = "// tessera_store ";
+/// Mark that `tessera_load` leaves, before the name of its type and the register that holds the
+/// address of the values.
+const LOADED: &str = "// tessera_load ";
+/// Variable by which a kernel asks for a multiple of indices.
+const CHUNK_ALIGN: &str = "tessera_chunk_align";
+/// Variable by which a kernel asks for a multiple of rows of the domain.
+const CHUNK_ROWS: &str = "tessera_chunk_rows";
+/// Most instructions that are looked at to find the array of one load.
+const TRACE_MAX: usize = 64;
+
+/// Returns whether a variable is a note to Tessera, and no argument.
+pub(super) fn is_note(variable: &Variable) -> bool {
+    variable.name == CHUNK_ALIGN || variable.name == CHUNK_ROWS
+}
+
+/// Returns the number of indices of which a kernel's chunks must be multiples, over a domain; 1 if
+/// it says nothing. `None` if the number is 0 or too large for a chunk.
+pub(super) fn chunk_multiple(module: &Module, domain: &Domain) -> Option<u32> {
+    let note = |name: &str| {
+        let variable = module.variables().iter().find(|variable| variable.name == name)?;
+        let mut bytes = [0; 4];
+        let initial = &variable.initial()[..variable.initial().len().min(4)];
+        bytes[..initial.len()].copy_from_slice(initial);
+        Some(u64::from(u32::from_le_bytes(bytes)))
+    };
+    let indices = note(CHUNK_ALIGN).unwrap_or(1);
+    let rows = note(CHUNK_ROWS).map_or(1, |rows| rows * u64::from(domain.width));
+    least_common_multiple(indices, rows)
+}
+
+/// Returns the least common multiple of two numbers, if it is in the range of a chunk's length.
+pub fn least_common_multiple(a: u64, b: u64) -> Option<u32> {
+    let (mut divisor, mut rest) = (a, b);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    let multiple = a.checked_div(divisor)?.checked_mul(b)?;
+    u32::try_from(multiple).ok().filter(|multiple| *multiple > 0)
+}
+
+/// Returns the types that a kernel stores, according to its PTX. Empty if it does not use
+/// `tessera_store`.
+pub fn stored_elements(ptx: &str) -> BTreeSet<Element> {
+    let noted = ptx.lines().filter_map(|line| line.trim().strip_prefix(STORED));
+    noted.filter_map(|name| name.trim().parse().ok()).collect()
+}
+
+/// The types that a kernel loads.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Loads {
+    /// Types by the name of the array, where the PTX shows which array it is.
+    arrays: BTreeMap<String, BTreeSet<Element>>,
+    /// Types of the other loads.
+    others: BTreeSet<Element>,
+}
+
+impl Loads {
+    /// Returns the types as which an array is loaded, if none of them is the array's. Empty if it
+    /// may be right, and the kernel checks it at run time.
+    pub(super) fn mismatch(&self, array: &str, element: Element) -> Vec<Element> {
+        let loaded = self.arrays.get(array).filter(|loaded| !loaded.contains(&element));
+        let loaded = loaded.filter(|_| !self.others.contains(&element));
+        loaded.into_iter().flatten().copied().collect()
+    }
+
+    /// Finds the loads in a PTX text.
+    pub(super) fn of(ptx: &str) -> Self {
+        let mut loads = Self::default();
+        if !ptx.contains(LOADED) {
+            return loads;
+        }
+        let mut function = Vec::new();
+        for line in ptx.lines().map(str::trim) {
+            if line.starts_with('.') && (line.contains(".entry") || line.contains(".func")) {
+                loads.add(&function);
+                function.clear();
+            }
+            function.push(line);
+        }
+        loads.add(&function);
+        loads
+    }
+
+    /// Adds the loads of one function.
+    fn add(&mut self, lines: &[&str]) {
+        let notes: BTreeSet<(Element, &str)> = lines.iter().copied().filter_map(noted).collect();
+        if notes.is_empty() {
+            return;
+        }
+        let mut definitions: BTreeMap<&str, Vec<Source<'_>>> = BTreeMap::new();
+        for (registers, source) in lines.iter().filter_map(|line| definition(line)) {
+            for register in registers {
+                definitions.entry(register).or_default().push(source.clone());
+            }
+        }
+        for (element, register) in notes {
+            match arrays_of(register, &definitions) {
+                Some(names) => names.into_iter().for_each(|name| {
+                    self.arrays.entry(name.to_owned()).or_default().insert(element);
+                }),
+                None => drop(self.others.insert(element)),
+            }
+        }
+    }
+}
+
+fn noted(line: &str) -> Option<(Element, &str)> {
+    let (name, register) = line.strip_prefix(LOADED)?.split_once(' ')?;
+    Some((name.parse().ok()?, register.trim()))
+}
+
+/// Where the value of a register comes from.
+#[derive(Clone, Debug)]
+enum Source<'p> {
+    /// The first 8 bytes of a variable: for a `TesseraArray`, the address of its values.
+    Variable(&'p str),
+    /// One of these registers.
+    Registers(Vec<&'p str>),
+    /// Something else.
+    Other,
+}
+
+/// Reads the registers that an instruction writes, and where their value comes from.
+fn definition(line: &str) -> Option<(Vec<&str>, Source<'_>)> {
+    let line = match line.strip_prefix('@') {
+        Some(guarded) => guarded.split_once(char::is_whitespace)?.1.trim_start(),
+        None => line,
+    };
+    let (operation, operands) = line.strip_suffix(';')?.split_once(char::is_whitespace)?;
+    let operands = operands.trim();
+    let (targets, sources) = match operands.strip_prefix('{') {
+        Some(vector) => vector.split_once('}')?,
+        None => operands.split_once(',')?,
+    };
+    let targets: Vec<&str> = targets.split(',').map(str::trim).collect();
+    if !targets.iter().all(|target| target.starts_with('%')) {
+        return None;
+    }
+    let sources: Vec<&str> = sources.split(',').map(str::trim).filter(|s| !s.is_empty()).collect();
+    let source = match (operation.split('.').next()?, sources.as_slice()) {
+        // A vector holds other bytes as well; only a plain load is one address.
+        ("ld", [address]) if targets.len() == 1 && operation.ends_with("64") => {
+            let name = address.strip_prefix('[').and_then(|address| address.strip_suffix(']'));
+            let name = name.filter(|name| !name.contains(['%', '+']) && !is_parameter(operation));
+            name.map_or(Source::Other, Source::Variable)
+        }
+        ("mov" | "cvta", [register]) if register.starts_with('%') => {
+            Source::Registers(vec![*register])
+        }
+        ("selp", [yes, no, _]) => Source::Registers(vec![*yes, *no]),
+        _ => Source::Other,
+    };
+    Some((targets, source))
+}
+
+fn is_parameter(operation: &str) -> bool {
+    operation.split('.').any(|part| matches!(part, "param" | "local" | "shared"))
+}
+
+/// Returns the variables from which a register's value may come; `None` where it is not seen.
+fn arrays_of<'p>(
+    register: &'p str,
+    definitions: &BTreeMap<&'p str, Vec<Source<'p>>>,
+) -> Option<BTreeSet<&'p str>> {
+    let (mut names, mut seen, mut open) = (BTreeSet::new(), BTreeSet::new(), vec![register]);
+    let mut steps = 0;
+    while let Some(register) = open.pop() {
+        if !seen.insert(register) {
+            continue;
+        }
+        for source in definitions.get(register)? {
+            steps += 1;
+            if steps > TRACE_MAX {
+                return None;
+            }
+            match source {
+                Source::Variable(name) => drop(names.insert(*name)),
+                Source::Registers(registers) => open.extend(registers),
+                Source::Other => return None,
+            }
+        }
+    }
+    Some(names)
+}
+
+#[cfg(test)]
+#[path = "notes_tests.rs"]
+mod tests;
