@@ -16,6 +16,7 @@ use tessera_node::compute::{self as node, BindError};
 use tessera_nvrtc::{Nvrtc, NvrtcError};
 use tessera_protocol::compute::{
     Argument, ArgumentValue, ComputeFormat, ComputeSpec, Element, Number, Program, PtxNeeds,
+    least_common_multiple,
 };
 use tessera_protocol::job::AssetFile;
 use tessera_protocol::limits::PROGRAM_BYTES_MAX;
@@ -104,7 +105,8 @@ fn element(args: &ComputeArgs, ptx: Option<&str>) -> Result<Element, CliError> {
 /// needs.
 fn chunk_align(args: &ComputeArgs, needed: u32) -> Result<u32, CliError> {
     let asked = args.chunk_align.unwrap_or(1);
-    node::least_common_multiple(asked.into(), needed.into()).ok_or_else(|| {
+    let multiple = least_common_multiple(asked.into(), needed.into());
+    u32::try_from(multiple).ok().filter(|multiple| *multiple > 0).ok_or_else(|| {
         usage(format!("--chunk-align: {asked} does not go with the {needed} of the kernel"))
             .hint("leave it out: the kernel says by itself what it needs")
     })

@@ -10,7 +10,7 @@ mod prepare;
 pub use bind::{BindError, Bound, Writable, bind, chunk_multiple_of};
 pub use compile::{Compiled, Header, compile};
 pub use includes::{BadInclude, Include, includes};
-pub use notes::{least_common_multiple, stored_elements};
+pub use notes::stored_elements;
 pub(crate) use prepare::Preparations;
 pub use tessera_kernels::compute::{HEADER, ptx as builtin_ptx};
 

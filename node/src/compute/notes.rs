@@ -2,7 +2,7 @@
 //! loads, and the multiple of indices that its chunks must hold. Reads text; refuses nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
-use tessera_protocol::compute::{Domain, Element};
+use tessera_protocol::compute::{Domain, Element, least_common_multiple};
 use tessera_ptx::{Module, Variable};
 
 /// Mark that `tessera_store` leaves, before the name of its type.
@@ -34,17 +34,7 @@ pub(super) fn chunk_multiple(module: &Module, domain: &Domain) -> Option<u32> {
     };
     let indices = note(CHUNK_ALIGN).unwrap_or(1);
     let rows = note(CHUNK_ROWS).map_or(1, |rows| rows * u64::from(domain.width));
-    least_common_multiple(indices, rows)
-}
-
-/// Returns the least common multiple of two numbers, if it is in the range of a chunk's length.
-pub fn least_common_multiple(a: u64, b: u64) -> Option<u32> {
-    let (mut divisor, mut rest) = (a, b);
-    while rest > 0 {
-        (divisor, rest) = (rest, divisor % rest);
-    }
-    let multiple = a.checked_div(divisor)?.checked_mul(b)?;
-    u32::try_from(multiple).ok().filter(|multiple| *multiple > 0)
+    u32::try_from(least_common_multiple(indices, rows)).ok().filter(|multiple| *multiple > 0)
 }
 
 /// Returns the types that a kernel stores, according to its PTX. Empty if it does not use

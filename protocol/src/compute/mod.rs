@@ -25,6 +25,7 @@ pub use exact_sum::ExactSum;
 pub use half::{half_of_f64, half_to_f64};
 pub use ptx::{PtxNeeds, PtxReach, ptx_version_of_cuda};
 pub use reduce::{Partial, PartialError, Reducing, Reduction};
+pub use shape::least_common_multiple;
 pub use spec::{
     Argument, ArgumentValue, ComputeFormat, ComputeSpec, FrameInput, InputArray, InputFile, Number,
     Program, is_identifier,

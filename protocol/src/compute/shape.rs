@@ -7,8 +7,9 @@ use super::spec::{ComputeSpec, Program};
 use crate::job::error::{SpecError, wrong};
 use crate::limits::*;
 
-/// Returns the least common multiple of two numbers >= 1; the largest number where it is larger.
-fn least_common_multiple(a: u64, b: u64) -> u64 {
+/// Returns the least common multiple of two numbers; 0 if one of them is, and the largest
+/// number where it is larger.
+pub fn least_common_multiple(a: u64, b: u64) -> u64 {
     let (mut divisor, mut rest) = (a, b);
     while rest > 0 {
         (divisor, rest) = (rest, divisor % rest);
