@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Puts into a folder what tests/gpu/run.sh needs on a machine without cargo: the program and the
-# test of single functions, both stripped, the script, scenes.
+# test of single functions, both stripped, the script, the examples of compute jobs, scenes.
 #
 #   tests/gpu/pack.sh FOLDER [MAX_MIB]
 #
@@ -11,7 +11,7 @@
 set -euo pipefail
 folder=${1:?usage: tests/gpu/pack.sh FOLDER [MAX_MIB]}
 max=${2:-50}
-mkdir -p "$folder/scenes"
+mkdir -p "$folder/scenes" "$folder/compute"
 folder=$(cd "$folder" && pwd)
 cd "$(dirname "$0")/../.."
 
@@ -25,7 +25,8 @@ else
 fi
 cp "$tessera" "$folder/tessera"
 cp "$units" "$folder/units"
-cp tests/gpu/run.sh "$folder/"
+cp tests/gpu/run.sh tests/gpu/compute.txt "$folder/"
+cp examples/compute/*.ptx examples/compute/*.npy "$folder/compute/"
 for program in tessera units; do
     strip "$folder/$program" 2>/dev/null || echo "not stripped: $program"
 done

@@ -17,6 +17,7 @@
 #   TESSERA_GPU_TIME     size:samples of the timings (1920x1080:1024); `none` leaves them out
 #   TESSERA_GPU_TIMED    scenes to time, by file name; others fill up to three
 #   TESSERA_GPU_UNITS    inputs of each function (400000); `none` leaves them out
+#   TESSERA_GPU_COMPUTE  only compute jobs whose name has this in it; `none` leaves them out
 #   TESSERA_GPU_SCENES   only scenes whose file name has this in it
 #   TESSERA_SCENES       folder of more scenes (../shared/scenes)
 set -uo pipefail
@@ -34,6 +35,7 @@ if [ $# -ge 1 ]; then
     tessera=$folder/tessera
     units=$folder/units
     places=("$folder/scenes")
+    examples=$folder/compute
     out=${OUT:-$folder/report}
 else
     root=$(cd "$here/../.." && pwd)
@@ -44,6 +46,7 @@ else
         sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | grep '/gpu-' | tail -n 1)
     shared=${TESSERA_SCENES:-$root/../shared/scenes}
     places=("$root/scenes/library" "$shared" "$shared/generated")
+    examples=$root/examples/compute
     out=${OUT:-$root/target/gpu}
 fi
 mkdir -p "$out" || exit 2
@@ -53,6 +56,7 @@ trap 'rm -rf "$work"' EXIT
 same=0 different=0 refused=0 complete=false
 rows=() entries=() timings=() lines=() left_out=() notes=()
 functions=null functions_equal=true functions_line="Functions of the kernels: not run."
+jobs_same=0 jobs_different=0 jobs=() jobs_line="Compute jobs: not run."
 
 # One field of a line of JSON: a number, or a text without its quotes.
 field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p" "$2" | head -n 1; }
@@ -65,6 +69,7 @@ report_json() {
     echo "\"device\":$(quoted "$card"),\"processor\":$(quoted "${processor:-unknown}"),"
     echo "\"check\":\"$check\",\"time\":\"$time\","
     echo "\"equal\":$same,\"different\":$different,\"refused\":$refused,\"units\":$functions,"
+    echo "\"compute\":[$(join ${jobs[@]+"${jobs[@]}"})],"
     echo "\"hashes\":[$(join ${entries[@]+"${entries[@]}"})],"
     echo "\"timings\":[$(join ${timings[@]+"${timings[@]}"})],"
     echo "\"left_out\":[$(quoted ${left_out[@]+"${left_out[@]}"})],"
@@ -82,6 +87,8 @@ report_md() {
     printf '%s\n' ${rows[@]+"${rows[@]}"}
     echo
     echo "$functions_line"
+    echo
+    echo "$jobs_line"
     echo
     echo "Timings at $time, depth 5; busy = device time of the kernels / time from the first unit" \
         "to the last file."
@@ -205,6 +212,44 @@ compare_functions() {
     report
 }
 
+# Runs one line of compute.txt, and compares the hash of what it wrote.
+compute_s=1
+compare_job() {
+    local name=$1 expected=$2 found equal=false status=0 start=$SECONDS
+    shift 2
+    fits "$compute_s" "compute job $name" || return 0
+    (cd "$work/compute" && limited "$tessera" compute "$@" --local --device "$device") \
+        >"$work/job.out" 2>"$work/job.err" || status=$?
+    if cut_off $status; then
+        leave_out "compute job $name: cut off by the budget of $budget s"
+        return 0
+    fi
+    found=$(cd "$work/compute" && cat "$name".*npy 2>/dev/null | sha256sum | cut -d ' ' -f 1)
+    [ $status -eq 0 ] || found="failed: $(head -n 2 "$work/job.err" | tr '\n"' '  ')"
+    if [ "$found" = "$expected" ]; then
+        jobs_same=$((jobs_same + 1)) equal=true
+    else
+        jobs_different=$((jobs_different + 1))
+        echo "DIFFERENT: compute job $name: expected $expected, found $found"
+    fi
+    jobs+=("{\"job\":\"$name\",\"equal\":$equal,\"found\":\"$found\"}")
+    jobs_line="Compute jobs: $jobs_same with the bytes of compute.txt, $jobs_different with others."
+    compute_s=$(longer "$compute_s" $((SECONDS - start + 1)))
+    report
+}
+
+# Runs every line of compute.txt.
+compare_jobs() {
+    local name expected arguments
+    mkdir -p "$work/compute" && cp "$examples"/*.ptx "$examples"/*.npy "$work/compute/" || return 0
+    while read -r name expected arguments; do
+        case $name in '#'*) continue ;; *"${TESSERA_GPU_COMPUTE:-}"*) ;; *) continue ;; esac
+        # shellcheck disable=SC2086  # the arguments are words
+        compare_job "$name" "$expected" $arguments </dev/null
+    done <"$here/compute.txt"
+    echo "$jobs_line"
+}
+
 # Times a scene. It was compared before, so the caches of the driver's compiler and of the disk are
 # full.
 time_s=1
@@ -295,6 +340,7 @@ for scene in ${names[@]+"${names[@]}"}; do
 done
 echo "hashes: $same equal, $different different, $refused not compared"
 if [ "$inputs" != none ] && [ -x "$units" ]; then compare_functions; fi
+if [ "${TESSERA_GPU_COMPUTE:-}" != none ]; then compare_jobs; fi
 ask_others
 
 [ ${#left_out[@]} -gt 0 ] || complete=true
@@ -304,5 +350,6 @@ if [ "$complete" = false ]; then
     echo "NOT COMPLETE: ${#left_out[@]} steps left out; TESSERA_GPU_BUDGET was $budget s"
 fi
 echo "report: $out/report.json, $out/report.md"
-[ "$different" -eq 0 ] && [ "$same" -gt 0 ] && [ "$functions_equal" = true ] || exit 1
+[ "$different" -eq 0 ] && [ "$same" -gt 0 ] && [ "$functions_equal" = true ] &&
+    [ "$jobs_different" -eq 0 ] || exit 1
 [ "$complete" = true ] || exit 3

@@ -20,6 +20,7 @@ impl Packed {
     fn new(config: &Config, scenes: &[&str]) -> Packed {
         let folder = tempfile::tempdir().expect("a temporary folder");
         put_programs(folder.path());
+        put_examples(folder.path());
         std::fs::create_dir(folder.path().join("scenes")).expect("a folder");
         for scene in scenes {
             let to = folder.path().join("scenes").join(scene);
@@ -39,6 +40,7 @@ impl Packed {
             .env("XDG_CACHE_HOME", self.folder.path().join("cache"))
             .env("TESSERA_GPU_CHECK", "24x16:2")
             .env("TESSERA_GPU_TIME", "24x16:2")
+            .env("TESSERA_GPU_COMPUTE", "none")
             .env("TESSERA_GPU_UNITS", "21");
         command
     }
@@ -59,6 +61,16 @@ fn put_programs(folder: &Path) {
     let units = std::env::current_exe().expect("this program");
     std::fs::copy(env!("CARGO_BIN_EXE_tessera"), folder.join("tessera")).expect("a copy");
     std::fs::copy(units, folder.join("units")).expect("a copy");
+}
+
+/// Copies what compute jobs take into a folder, as `pack.sh` does.
+fn put_examples(folder: &Path) {
+    std::fs::create_dir(folder.join("compute")).expect("a folder");
+    for file in std::fs::read_dir(root().join("examples/compute")).expect("the examples") {
+        let file = file.expect("a file");
+        let to = folder.join("compute").join(file.file_name());
+        std::fs::copy(file.path(), to).expect("a copy");
+    }
 }
 
 /// A process group that is killed when its owner goes, also where a test fails.
@@ -103,6 +115,34 @@ fn the_script_finds_equal_hashes_and_times() {
         notes.iter().any(|note| note.as_str().is_some_and(|note| note.contains("mitsuba"))),
         "{report}"
     );
+}
+
+#[test]
+fn every_compute_job_gives_the_bytes_of_the_table() {
+    let packed = Packed::new(&Config::of(1, Device::default()), &["cornell-box.gltf"]);
+    let mut command = packed.command();
+    command.env("TESSERA_GPU_COMPUTE", "").env("TESSERA_GPU_UNITS", "none");
+    let output = command.env("TESSERA_GPU_TIME", "none").output().expect("bash runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    let report = packed.report().expect("a report");
+    let jobs = report["compute"].as_array().expect("jobs");
+    assert!(jobs.len() >= 9 && jobs.iter().all(|job| job["equal"] == true), "{report}");
+}
+
+#[test]
+fn a_compute_job_with_other_bytes_fails_the_script() {
+    let packed = Packed::new(&Config::of(1, Device::default()), &["cornell-box.gltf"]);
+    let image = packed.folder.path().join("compute/image.npy");
+    let mut bytes = std::fs::read(&image).expect("the picture");
+    *bytes.last_mut().expect("bytes") ^= 1;
+    std::fs::write(image, bytes).expect("the picture");
+    let mut command = packed.command();
+    command.env("TESSERA_GPU_COMPUTE", "convolve").env("TESSERA_GPU_UNITS", "none");
+    let output = command.env("TESSERA_GPU_TIME", "none").output().expect("bash runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("DIFFERENT: compute job convolve"), "{said}");
 }
 
 #[test]
