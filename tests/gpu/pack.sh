@@ -25,7 +25,7 @@ else
 fi
 cp "$tessera" "$folder/tessera"
 cp "$units" "$folder/units"
-cp tests/gpu/run.sh tests/gpu/compute.txt "$folder/"
+cp tests/gpu/run.sh tests/gpu/steps.sh tests/gpu/compute.txt "$folder/"
 cp examples/compute/*.ptx examples/compute/*.npy "$folder/compute/"
 for program in tessera units; do
     strip "$folder/$program" 2>/dev/null || echo "not stripped: $program"

@@ -18,6 +18,7 @@
 #   TESSERA_GPU_TIMED    scenes to time, by file name; others fill up to three
 #   TESSERA_GPU_UNITS    inputs of each function (400000); `none` leaves them out
 #   TESSERA_GPU_COMPUTE  only compute jobs whose name has this in it; `none` leaves them out
+#   TESSERA_GPU_STEPS    only steps of steps.sh with this in their name; `none` leaves them out
 #   TESSERA_GPU_SCENES   only scenes whose file name has this in it
 #   TESSERA_SCENES       folder of more scenes (../shared/scenes)
 set -uo pipefail
@@ -69,6 +70,7 @@ report_json() {
     echo "\"device\":$(quoted "$card"),\"processor\":$(quoted "${processor:-unknown}"),"
     echo "\"check\":\"$check\",\"time\":\"$time\","
     echo "\"equal\":$same,\"different\":$different,\"refused\":$refused,\"units\":$functions,"
+    echo "\"steps\":[$(join ${steps[@]+"${steps[@]}"})],"
     echo "\"compute\":[$(join ${jobs[@]+"${jobs[@]}"})],"
     echo "\"hashes\":[$(join ${entries[@]+"${entries[@]}"})],"
     echo "\"timings\":[$(join ${timings[@]+"${timings[@]}"})],"
@@ -89,6 +91,10 @@ report_md() {
     echo "$functions_line"
     echo
     echo "$jobs_line"
+    echo
+    echo "| step | right | what was seen |"
+    echo "|---|---|---|"
+    printf '%s\n' ${step_lines[@]+"${step_lines[@]}"}
     echo
     echo "Timings at $time, depth 5; busy = device time of the kernels / time from the first unit" \
         "to the last file."
@@ -276,6 +282,8 @@ measure() {
     report
 }
 
+. "$here/steps.sh"
+
 # What other tools of such machines could say.
 ask_others() {
     local python ncu sponza view
@@ -341,6 +349,7 @@ done
 echo "hashes: $same equal, $different different, $refused not compared"
 if [ "$inputs" != none ] && [ -x "$units" ]; then compare_functions; fi
 if [ "${TESSERA_GPU_COMPUTE:-}" != none ]; then compare_jobs; fi
+if [ "${TESSERA_GPU_STEPS:-}" != none ] && [ ${#names[@]} -gt 0 ]; then run_steps "${timed[0]}"; fi
 ask_others
 
 [ ${#left_out[@]} -gt 0 ] || complete=true
@@ -351,5 +360,5 @@ if [ "$complete" = false ]; then
 fi
 echo "report: $out/report.json, $out/report.md"
 [ "$different" -eq 0 ] && [ "$same" -gt 0 ] && [ "$functions_equal" = true ] &&
-    [ "$jobs_different" -eq 0 ] || exit 1
+    [ "$jobs_different" -eq 0 ] && [ "$steps_wrong" -eq 0 ] || exit 1
 [ "$complete" = true ] || exit 3

@@ -41,6 +41,7 @@ impl Packed {
             .env("TESSERA_GPU_CHECK", "24x16:2")
             .env("TESSERA_GPU_TIME", "24x16:2")
             .env("TESSERA_GPU_COMPUTE", "none")
+            .env("TESSERA_GPU_STEPS", "none")
             .env("TESSERA_GPU_UNITS", "21");
         command
     }
@@ -128,6 +129,22 @@ fn every_compute_job_gives_the_bytes_of_the_table() {
     let report = packed.report().expect("a report");
     let jobs = report["compute"].as_array().expect("jobs");
     assert!(jobs.len() >= 9 && jobs.iter().all(|job| job["equal"] == true), "{report}");
+}
+
+#[test]
+fn every_step_of_the_script_is_right_on_a_device_that_is() {
+    let packed = Packed::new(&Config::of(1, Device::default()), &["cornell-box.gltf"]);
+    let mut command = packed.command();
+    command.env("TESSERA_GPU_STEPS", "").env("TESSERA_GPU_UNITS", "none");
+    let output = command.env("TESSERA_GPU_TIME", "none").output().expect("bash runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    let report = packed.report().expect("a report");
+    let steps = report["steps"].as_array().expect("steps");
+    let right = |name: &str| steps.iter().any(|step| step["step"] == name && step["right"] == true);
+    for name in ["frame by noise", "two programs at once", "killed worker", "start"] {
+        assert!(right(name), "{name}: {report}");
+    }
 }
 
 #[test]

@@ -1,0 +1,112 @@
+# What tests/gpu/run.sh asks of a device beside scenes, functions and compute jobs; sourced by it.
+# Each step ends with `found NAME TRUE|FALSE WHAT`, which the report lists.
+
+steps_wrong=0 steps=() step_lines=()
+
+# found NAME TRUE|FALSE WHAT: notes what a step gave.
+found() {
+    [ "$2" = true ] || steps_wrong=$((steps_wrong + 1))
+    steps+=("{\"step\":\"$1\",\"right\":$2,\"said\":$(quoted "$3")}")
+    step_lines+=("| $1 | $2 | $3 |")
+    [ "$2" = true ] && echo "$1: $3" || echo "WRONG: $1: $3"
+    report
+}
+
+# same_hash STEP FIRST SECOND [WHAT]: whether two renders, by name, gave one hash.
+same_hash() {
+    local first second
+    first=$(field pixels_sha256 "$work/$2.json") second=$(field pixels_sha256 "$work/$3.json")
+    if [ -n "$first" ] && [ "$first" = "$second" ]; then
+        found "$1" true "${4:-same hash}"
+    else
+        found "$1" false "${first:-nothing} and ${second:-$(head -n 1 "$work/$3.err")}"
+    fi
+}
+
+# A frame whose pixels stop at a measure of noise is the CPU's.
+step_noise() {
+    render cpu "$1" "${check%%:*}:128" noise-cpu --noise 0.05
+    render "$device" "$1" "${check%%:*}:128" noise-gpu --noise 0.05
+    same_hash "frame by noise" noise-cpu noise-gpu
+}
+
+# Two programs on one device at once.
+step_two_contexts() {
+    render "$device" "$1" "$check" first & local other=$!
+    render "$device" "$1" "$check" second
+    wait "$other"
+    same_hash "two programs at once" first second
+}
+
+# workers_of PROCESS: the processes below it that serve devices.
+workers_of() {
+    local child
+    for child in $(pgrep -P "$1"); do
+        if grep -qz '^device-worker$' "/proc/$child/cmdline" 2>/dev/null; then
+            echo "$child"
+        else
+            workers_of "$child"
+        fi
+    done
+}
+
+# The device's processes are killed in the middle of a frame: it becomes the same.
+step_killed_worker() {
+    local workers killed=0 frame
+    render "$device" "$1" "$check" whole
+    frame=$(field device_s "$work/whole.json")
+    # About two seconds on the device, so that it is met at work.
+    local longer=${check%%:*}:$(awk "BEGIN { n = ${check##*:} * 2 / (${frame:-1} + 0.0001);
+        print int(n > 65536 ? 65536 : n < 4 ? 4 : n) }")
+    render "$device" "$1" "$longer" undisturbed
+    render "$device" "$1" "$longer" killed & local other=$!
+    for _ in $(seq 100); do
+        sleep 0.1
+        workers=$(workers_of "$other")
+        # shellcheck disable=SC2086  # one word for each
+        [ -n "$workers" ] && sleep 1 && kill -9 $workers 2>/dev/null && killed=1 && break
+        kill -0 "$other" 2>/dev/null || break
+    done
+    wait "$other"
+    if [ "$killed" = 1 ]; then
+        same_hash "killed worker" undisturbed killed
+    else
+        found "killed worker" false "it ended before it could be killed"
+    fi
+}
+
+# How long a device takes to start with an empty cache of the driver's compiler, and a full one.
+step_start() {
+    local cold warm cache=$work/compiler-cache
+    CUDA_CACHE_PATH=$cache render "$device" "$1" 64x64:1 cold
+    CUDA_CACHE_PATH=$cache render "$device" "$1" 64x64:1 warm
+    cold=$(field start_s "$work/cold.json") warm=$(field start_s "$work/warm.json")
+    same_hash "start" cold warm "${cold:-?} s with an empty cache, ${warm:-?} s with a full one"
+}
+
+# Memory errors and races that NVIDIA's tool sees.
+step_sanitizer() {
+    local tool said status=0
+    tool=$(command -v compute-sanitizer || true)
+    if [ -z "$tool" ]; then
+        notes+=("NOT RUN: compute-sanitizer (not installed)")
+        return
+    fi
+    TESSERA_SANDBOX=off limited "$tool" --target-processes all "$tessera" render "$1" \
+        --device "$device" --size 64x64 --spp 4 --env 0.6,0.7,0.8 -o "$work/sanitized.exr" -q \
+        >"$work/sanitizer.out" 2>&1 || status=$?
+    said=$(grep -h 'ERROR SUMMARY' "$work/sanitizer.out" | sort | uniq -c | tr -s ' =\n' ' ')
+    if [ $status -eq 0 ] && [ -n "$said" ] && ! grep -q 'SUMMARY: [1-9]' "$work/sanitizer.out"; then
+        found compute-sanitizer true "$said"
+    else
+        found compute-sanitizer false "status $status: ${said:-no summary}"
+    fi
+}
+
+# run_steps SCENE: all of them.
+run_steps() {
+    local step
+    for step in noise two_contexts killed_worker start sanitizer; do
+        case $step in *"${TESSERA_GPU_STEPS:-}"*) fits 12 "step $step" && "step_$step" "$1" ;; esac
+    done
+}
