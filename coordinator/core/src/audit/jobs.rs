@@ -1,4 +1,4 @@
-//! Records of whole jobs and frames: accepted, paused, tried again, ended. Counts no unit's results.
+//! Records of jobs and frames: accepted, paused, tried again, ended. Counts no results of units.
 
 use super::entry::Entry;
 use super::ledger::Ledger;
