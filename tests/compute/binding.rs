@@ -151,7 +151,7 @@ fn chunks_hold_what_a_kernels_blocks_need() {
     for chunk in ["--chunk 1000", "--chunk 1000 --block 256"] {
         let (status, told) = run(chunk);
         let says = told.contains("nothing says where a chunk may begin")
-            && told.contains("times the width of 32");
+            && told.contains("times the domain's width, 32,");
         assert!(status == Some(2) && says, "{chunk}: {status:?}: {told}");
     }
     for chunk in ["", "--chunk 1024 --chunk-align 512"] {

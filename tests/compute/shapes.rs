@@ -59,7 +59,7 @@ fn impossible_shapes_are_refused_before_they_are_sent() {
         ("dynamic.ptx", "", "give its size with --shared BYTES"),
         ("places.ptx", "--block 4x2 --chunk 6", "give a multiple of 16"),
         ("reverse.ptx", "--chunk 30", "work together (`bar.sync"),
-        ("reverse.ptx", "--chunk 30 --block 16", "N is 16 if each block has a range"),
+        ("reverse.ptx", "--chunk 30 --block 16", "N is 16 where each block has a range"),
         ("reverse.ptx", "--chunk-align 0", "--chunk-align"),
     ] {
         let (status, error) =

@@ -84,10 +84,11 @@ pub enum BindError {
     /// The threads of the kernel's blocks work together, and nothing says what a chunk holds.
     #[error(
         "the kernel's threads work together (`{instruction}`), and nothing says where a chunk may \
-            begin; the domain's {chunks} chunks begin every {indices} indices. Give --chunk-align N, \
-            or write TESSERA_CHUNK_ALIGN(N); outside of the kernel's functions. N is {threads} if \
-            each block has a range of indices of its own; for tiles, their height times the width \
-            of {width} (or TESSERA_CHUNK_ROWS(height);); 1 if a chunk may begin anywhere"
+            begin: the domain's {chunks} chunks begin every {indices} indices. Write \
+            TESSERA_CHUNK_ALIGN(N); outside of the kernel's functions, or give --chunk-align N. N \
+            is {threads} where each block has a range of indices of its own, the height of a tile \
+            times the domain's width, {width}, where blocks make tiles of it, and 1 where a chunk \
+            may begin anywhere"
     )]
     Unaligned {
         /// The first instruction by which they do.
@@ -216,7 +217,8 @@ fn check_chunks(
     let chunks = spec.domain.len().div_ceil(indices.into());
     match kernel.exchange_line {
         Some(line) if chunks > 1 && !spec.says_chunks() && !notes_chunks(module) => {
-            let instruction = module.line(line).trim_end_matches(';').to_owned();
+            let words: Vec<&str> = module.line(line).split_whitespace().collect();
+            let instruction = words.join(" ").trim_end_matches(';').to_owned();
             let (threads, width) = (block.threads(), spec.domain.width);
             Err(BindError::Unaligned { instruction, chunks, indices, threads, width })
         }

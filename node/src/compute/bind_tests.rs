@@ -221,13 +221,13 @@ fn threads_that_work_together_need_a_word_about_chunks() {
     };
     let told = result(&waiting, &chunked(1000, 96)).unwrap_err();
     for part in [
-        "(`bar.sync \t0`)",
+        "(`bar.sync 0`)",
         "7 chunks begin every 1000 indices",
         "--chunk-align N",
         "TESSERA_CHUNK_ALIGN(N);",
-        "N is 128 if each block",
-        "times the width of 96 (or TESSERA_CHUNK_ROWS(height);)",
-        "1 if a chunk may begin anywhere",
+        "N is 128 where each block",
+        "times the domain's width, 96, where",
+        "1 where a chunk may begin anywhere",
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }
