@@ -151,7 +151,7 @@ mod tests {
             .version 7.0\n.target sm_75\n.address_size 64\n\
             .const .align 128 .b8 flux[384];\n.const .align 128 .b8 mixed[384];\n\
             .const .align 128 .b8 still[384];\n\
-            .visible .entry compute(.param .align 8 .b8 chunk[56])\n{\n\
+            .visible .entry compute(.param .align 8 .b8 chunk[56])\n{\n.reg .b64 %rd<3>;\n\
             ld.const.u64 %rd1, [flux];\n// tessera_output f64 %rd1\n\
             ld.const.u64 %rd2, [mixed];\n// tessera_output f64 %rd2\n// tessera_output u8 %rd2\n\
             ret;\n}\n";

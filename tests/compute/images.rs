@@ -14,6 +14,7 @@ const KERNELS: &[&str] = &[
     "convolve",
     "option",
     "lattice",
+    "fluid",
 ];
 const OF_TESTS: &[&str] = &[
     "asserts",
@@ -24,6 +25,8 @@ const OF_TESTS: &[&str] = &[
     "load",
     "load_any",
     "option",
+    "outputs",
+    "outputs_any",
     "outside",
     "places",
     "prints",

@@ -173,8 +173,11 @@ fn check_output(spec: &ComputeSpec, output: &OutputArray) -> Result<(), SpecErro
     }
     match (what.reduction, output.keys) {
         (Reduction::Count, 0) => {
-            let problem = "count needs a number of keys (--keys N, or with a name \
-                NAME=TYPE:count:N): it counts the indices of each key";
+            let keys = match output.name.as_str() {
+                "" => "--keys N".to_owned(),
+                name => format!("a number of keys, {name}=TYPE:count:N"),
+            };
+            let problem = format!("count needs {keys}: it counts the indices of each key");
             wrong_of(output, "reduce", problem)
         }
         (Reduction::Count, _) if output.channels != 1 => {

@@ -398,6 +398,8 @@ fn wrong_outputs_are_refused_by_name() {
     names(|spec| spec.outputs[0].channels = CHANNELS_MAX + 1, "output", "`id`: 65 channels");
     names(|spec| spec.outputs[0].keys = 9, "output", "`id`: keys");
     names(|spec| spec.outputs[2].keys = 9, "output", "`total`: with keys");
+    let count = |spec: &mut ComputeSpec| spec.outputs[2].reduction = Some(Reduction::Count);
+    names(count, "output", "`total`: count needs a number of keys");
     names(|spec| spec.outputs[2].element = Element::Complex64, "output", "`total`: complex64");
     names(|spec| spec.channels = 3, "output", "belong to each output");
     names(|spec| spec.reduction = Some(Reduction::Sum), "output", "belong to each output");

@@ -442,12 +442,12 @@ fn meaning(name: &str) -> Option<&'static str> {
         }
         ASSERT => "an assertion in it failed (CUDA_ERROR_ASSERT)",
         "CUDA_ERROR_ILLEGAL_INSTRUCTION" => {
-            "it trapped (CUDA_ERROR_ILLEGAL_INSTRUCTION), as tessera_load and tessera_store do where \
-                the array or output has another type"
+            "it trapped (CUDA_ERROR_ILLEGAL_INSTRUCTION), as tessera_load does where the array \
+                holds another type, and tessera_store where the output does"
         }
         "CUDA_ERROR_LAUNCH_FAILED" => {
-            "it failed or trapped (CUDA_ERROR_LAUNCH_FAILED), as tessera_load and tessera_store \
-                do where the array or output has another type"
+            "it failed or trapped (CUDA_ERROR_LAUNCH_FAILED), as tessera_load does where the \
+                array holds another type, and tessera_store where the output does"
         }
         "CUDA_ERROR_LAUNCH_TIMEOUT" => {
             "the driver stopped it for its time (CUDA_ERROR_LAUNCH_TIMEOUT)"
