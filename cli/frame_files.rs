@@ -20,8 +20,8 @@ pub(crate) enum Destination {
         /// The job's name.
         name: String,
     },
-    /// Files of one format, a pattern for each output. With it stands the output's extension: `exr`,
-    /// `png` or `npy`, for a named output `flux.npy`.
+    /// Files of one format, a pattern for each output. With it stands the output's extension:
+    /// `exr`, `png` or `npy`, for a named output `flux.npy`.
     Patterns(Vec<(String, Pattern)>),
 }
 

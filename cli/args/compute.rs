@@ -62,8 +62,8 @@ pub struct ComputeArgs {
     #[arg(long, value_name = "TYPE", help_heading = "Kernel")]
     pub element: Option<Element>,
     /// Named output of the kernel, its type and number of channels: flux=f64, id=u32x3; after a
-    /// colon a reduction, and after another its keys: total=f64:sum, bins=u8:count:256. The type can
-    /// be left out where the kernel shows it. May be given more than once
+    /// colon a reduction, and after another its keys: total=f64:sum, bins=u8:count:256. The type
+    /// can be left out where the kernel shows it. May be given more than once
     #[arg(long, value_name = "NAME=TYPE[xN][:HOW[:KEYS]]", help_heading = "Kernel")]
     #[arg(conflicts_with_all = ["element", "channels", "reduce", "keys"])]
     pub output: Vec<String>,

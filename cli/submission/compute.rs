@@ -94,7 +94,7 @@ fn element(args: &ComputeArgs, ptx: Option<&str>) -> Result<Element, CliError> {
     let stored: Vec<Element> =
         ptx.map(node::stored_elements).unwrap_or_default().into_iter().collect();
     match (args.element, stored.as_slice()) {
-        // Each of them has a type. That the kernel stores otherwise, too, is found when it is bound.
+        // Each of them has a type. Binding finds that the kernel stores into the chunk, too.
         _ if !args.output.is_empty() => Ok(Element::F32),
         (Some(element), _) => Ok(element),
         (None, [element]) => Ok(*element),

@@ -2,8 +2,8 @@
 //! output an array, a picture or a reduced value.
 //!
 //! Memory: one chunk (at most 16 MiB; 64 MiB of a frame of several steps) and, for pictures, the
-//! rows in which it ends, of each output. A reduction reads partial results in the order of chunks; its result does
-//! not depend on that order (see `tessera_protocol::compute::Partial`).
+//! rows in which it ends, of each output. A reduction reads partial results in the order of chunks;
+//! its result does not depend on that order (see `tessera_protocol::compute::Partial`).
 
 use super::alpha::Alpha;
 use super::band::Band;

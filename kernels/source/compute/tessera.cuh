@@ -41,8 +41,8 @@ struct TesseraChunk {
     unsigned int step;         // number of the launch within the frame, from 0
     unsigned int steps;        // launches of the frame (--steps)
     unsigned long long seed;   // --seed
-    void* out;                 // count * channels values of the job's element type, all zero before;
-                               // null, and channels 0, where the kernel has named outputs
+    void* out;                 // count * channels values of the job's element type, all zero before
+                               // (null, and channels 0, where the kernel has named outputs)
 };
 static_assert(sizeof(TesseraChunk) == 56, "the launcher passes 56 bytes");
 

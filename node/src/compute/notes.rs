@@ -1,5 +1,6 @@
 //! What `tessera.cuh` leaves in the PTX for Tessera to read: the types that a kernel stores, into
-//! its chunk and into named outputs, and loads, and the multiple of indices that its chunks must hold. Reads text; refuses nothing.
+//! its chunk and into named outputs, and loads, and the multiple of indices that its chunks must
+//! hold. Reads text; refuses nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::compute::{Domain, Element, least_common_multiple};

@@ -384,7 +384,8 @@ impl Worker {
     }
 }
 
-/// Returns where the values of each output go, and which array one of them becomes in the next step.
+/// Returns where the values of each output go, and which array one of them becomes in the next
+/// step.
 fn written(spec: &ComputeSpec, layout: &Layout) -> Vec<Written> {
     let fed = spec.fed_output();
     let outputs = spec.written();
