@@ -2,7 +2,9 @@
 //! the kernel refused before it is sent.
 
 use crate::compute::arrays::values;
-use crate::compute::fixture::{Farm, example, kernel};
+use crate::compute::fixture::{Farm, example, kernel, not_run};
+use crate::compute::local;
+use tessera_fake_cuda::{Config, Device, Rack};
 use tessera_protocol::compute::npy;
 
 const SEVERAL: &str = "--domain 13x9 --output parity=u8 --output total=f64:sum \
@@ -83,10 +85,41 @@ fn outputs_are_reduced_each_in_its_way() {
     assert_eq!(counts[header.data_offset..], *expected.as_flattened());
     // One that is chosen at run time, and alone: the template needs no place for its name.
     let any = kernel("outputs_any.ptx");
-    run(&farm, &any, "--domain 3 --output either=f32 --out a.npy");
+    run(&farm, &any, "--domain 3 --output either=f32 --chunk 1 --out a.npy");
     assert_eq!(values::<f32>(&farm.read("a.npy"), &[3]), [0.0, 0.5, 1.0]);
     run(&farm, &any, "--domain 3 --output either=u32 --out b.npy");
     assert_eq!(values::<u32>(&farm.read("b.npy"), &[3]), [0, 1, 2]);
+}
+
+#[test]
+fn a_node_that_compiles_checks_the_outputs() {
+    if tessera_nvrtc::Nvrtc::find().is_err() {
+        return not_run("named outputs of a kernel that a node compiles: no NVRTC is found");
+    }
+    let farm = Farm::start(1);
+    let source = kernel("outputs.cu");
+    let options = format!("{SEVERAL} --compile-on-node --out sent.{{output}}.npy");
+    assert_eq!(run(&farm, &source, &options), "total 3393");
+    check(&farm, |name| format!("sent.{name}.npy"));
+    refused(&farm, &source, &options.replace("=u8", ""), &["its type is needed, since a node"]);
+    let wrong = options.replace("total=f64", "total=f32");
+    let words = ["compute", source.as_str()].into_iter().chain(wrong.split_whitespace());
+    let (status, told) = farm.failure(&words.collect::<Vec<_>>());
+    assert!(status == 3 && told.contains("stores f64 into the output `total`"), "{status} {told}");
+    farm.assert_in_service();
+}
+
+#[test]
+fn a_local_job_has_several_outputs_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let rack = Rack::new(&Config::of(1, Device::default())).unwrap();
+    let ptx = kernel("outputs.ptx");
+    let options = format!("{SEVERAL} --device cuda --out run.{{output}}.npy");
+    let words = [ptx.as_str()].into_iter().chain(options.split_whitespace());
+    let output = local::compute(folder.path(), Some(&rack), &words.collect::<Vec<_>>());
+    assert_eq!(local::text(&output.stdout), "total 3393\n", "{}", local::text(&output.stderr));
+    let place = std::fs::read(folder.path().join("run.place.npy")).unwrap();
+    assert_eq!(values::<u32>(&place, &[9, 13, 2])[2..4], [1, 0]);
 }
 
 #[test]

@@ -274,6 +274,7 @@ fn writable(module: &Module, spec: &ComputeSpec) -> Vec<Writable> {
     let is_set = |name: &str| {
         spec.inputs.iter().any(|input| input.name == name)
             || spec.arguments.iter().any(|argument| argument.name == name)
+            || spec.outputs.iter().any(|output| output.name == name)
     };
     let variables = module.variables().iter().filter(|variable| variable.space == Space::Global);
     variables

@@ -308,6 +308,10 @@ fn outputs_are_those_of_the_kernel() {
     let both = OUTPUTS.replace("ret;", "// tessera_store f32\nret;");
     let both = told(&both, &[("flux", F64), ("id", U8)]);
     assert!(both.contains("named outputs (flux, id), and a tessera_store(chunk, ...)"), "{both}");
+    // One in global memory keeps what it is set to.
+    let global = OUTPUTS.replace(".const .align 128 .b8 id", ".global .align 128 .b8 id");
+    let bound = bind(&global, &job(&[("flux", F64), ("id", U8)])).unwrap();
+    assert_eq!(bound.writable, [Writable { name: "id".into(), is_zero: false }]);
     let input = ComputeSpec { inputs: spec(&[]).inputs, ..job(&[("flux", F64), ("id", U8)]) };
     let input = bind(&OUTPUTS.replace("structure", "image"), &input).unwrap_err().to_string();
     assert!(input.contains("an input goes into a `__constant__ TesseraArray`"), "{input}");

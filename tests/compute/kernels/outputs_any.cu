@@ -1,7 +1,7 @@
-// An output of two types, chosen at run time.
+// An output of two types, chosen at run time, in memory that a kernel can write.
 #include "tessera.cuh"
 
-extern "C" __constant__ TesseraOutput either;
+extern "C" __device__ TesseraOutput either;
 
 extern "C" __global__ void compute(TesseraChunk chunk) {
     const TesseraIndex at = tessera_index(chunk);
