@@ -1,8 +1,12 @@
 //! Binds inputs and arguments to a kernel's variables by name. Errors about missing, unknown or
 //! mistyped values list the kernel's variables.
 
-use super::notes::{Loads, chunk_multiple, is_note, stored_elements};
-use tessera_kernels::compute::{ArrayParams, BLOCK_THREADS, ChunkParams, ENTRY, builtin};
+use super::notes::{
+    Accesses, chunk_multiple, is_note, notes_chunks, output_elements, stored_elements,
+};
+use tessera_kernels::compute::{
+    ArrayParams, BLOCK_THREADS, ChunkParams, ENTRY, OutputParams, builtin,
+};
 use tessera_protocol::compute::{
     Argument, Block, ComputeSpec, Domain, Element, Number, Program, half_of_f64,
 };
@@ -31,6 +35,37 @@ pub enum BindError {
     /// No input fills this variable.
     #[error("the kernel reads the array `{0}`: give --input {0}=FILE.npy")]
     Missing(String),
+    /// No output is asked for of this variable.
+    #[error(
+        "the kernel writes the output `{name}`: give --output {name}={element}; it has {known}"
+    )]
+    MissingOutput {
+        /// Name of the variable.
+        name: String,
+        /// Type that the kernel stores, or the word TYPE.
+        element: String,
+        /// Names of the kernel's variables.
+        known: String,
+    },
+    /// The kernel stores another type into an output than the job names.
+    #[error(
+        "the kernel stores {stored} into the output `{name}`, and --output says {element}: give \
+            --output {name}={stored}, or change the kernel"
+    )]
+    Output {
+        /// Name of the variable.
+        name: String,
+        /// Types of its `tessera_store`, separated by commas.
+        stored: String,
+        /// Element type of the job.
+        element: Element,
+    },
+    /// The kernel has named outputs, and stores into the chunk as well.
+    #[error(
+        "the kernel has named outputs ({0}), and a tessera_store(chunk, ...) as well: store into \
+            an output instead"
+    )]
+    TwoForms(String),
     /// A value has another type or size than the variable.
     #[error("`{name}` is {found} in the kernel: {problem}")]
     Type {
@@ -80,6 +115,27 @@ pub enum BindError {
         needed: u32,
         /// Number of indices of which the job's chunks are multiples.
         promised: u32,
+    },
+    /// The threads of the kernel's blocks work together, and nothing says what a chunk holds.
+    #[error(
+        "the kernel's threads work together (`{instruction}`), and nothing says where a chunk may \
+            begin: the domain's {chunks} chunks begin every {indices} indices. Write \
+            TESSERA_CHUNK_ALIGN(N); outside of the kernel's functions, or give --chunk-align N. N \
+            is {threads} where each block has a range of indices of its own, the height of a tile \
+            times the domain's width, {width}, where blocks make tiles of it, and 1 where a chunk \
+            may begin anywhere"
+    )]
+    Unaligned {
+        /// The first instruction by which they do.
+        instruction: String,
+        /// Number of chunks.
+        chunks: u64,
+        /// Indices of a chunk.
+        indices: u32,
+        /// Threads of a block.
+        threads: u32,
+        /// Indices in a row of the domain.
+        width: u32,
     },
     /// The kernel's note on its chunks is no number of indices.
     #[error("the multiple that the kernel asks for its chunks is 0 or more than a chunk holds")]
@@ -138,8 +194,10 @@ pub fn bind(ptx: &str, spec: &ComputeSpec) -> Result<Bound, BindError> {
             return Err(wrong(variable, "an input goes into a `__constant__ TesseraArray`"));
         }
     }
+    check_outputs(ptx, &module, spec)?;
     if spec.needs_cuda() {
-        check_notes(ptx, &module, spec)?;
+        check_notes(ptx, spec)?;
+        check_chunks(&module, kernel, (spec, block))?;
         let unbound = |variable: &&Variable| {
             is_array(variable) && !spec.inputs.iter().any(|input| input.name == variable.name)
         };
@@ -156,16 +214,59 @@ pub fn bind(ptx: &str, spec: &ComputeSpec) -> Result<Bound, BindError> {
     Ok(Bound { entry, block, shared_bytes: spec.shared_bytes, values, writable })
 }
 
-/// Compares what the kernel's notes say with the job.
-fn check_notes(ptx: &str, module: &Module, spec: &ComputeSpec) -> Result<(), BindError> {
-    let names = |elements: &[Element]| {
-        elements.iter().map(|element| element.name()).collect::<Vec<_>>().join(", ")
-    };
+fn names(elements: &[Element]) -> String {
+    elements.iter().map(|element| element.name()).collect::<Vec<_>>().join(", ")
+}
+
+/// Compares the job's outputs with the kernel's variables, and with what it stores into them.
+fn check_outputs(ptx: &str, module: &Module, spec: &ComputeSpec) -> Result<(), BindError> {
+    let stores = Accesses::stores(ptx);
+    for output in &spec.outputs {
+        let variable = find(module, &output.name)?;
+        if !is_output(variable) {
+            return Err(wrong(variable, "an output goes into a `__constant__ TesseraOutput`"));
+        }
+        let stored = stores.mismatch(&output.name, output.element);
+        if !stored.is_empty() {
+            let (name, stored) = (output.name.clone(), names(&stored));
+            return Err(BindError::Output { name, stored, element: output.element });
+        }
+    }
+    let all: Vec<&str> = outputs_of(module).map(|variable| variable.name.as_str()).collect();
+    let asked = |name: &&&str| spec.outputs.iter().any(|output| output.name == **name);
+    if let Some(name) = all.iter().find(|name| !asked(name)) {
+        let stored = output_elements(ptx).remove(*name).unwrap_or_default();
+        let element = stored.first().map_or("TYPE", |element| element.name()).to_owned();
+        let (name, known) = ((*name).to_owned(), known(module));
+        return Err(BindError::MissingOutput { name, element, known });
+    }
+    match all.is_empty() || stored_elements(ptx).is_empty() {
+        true => Ok(()),
+        false => Err(BindError::TwoForms(all.join(", "))),
+    }
+}
+
+fn outputs_of(module: &Module) -> impl Iterator<Item = &Variable> {
+    module.variables().iter().filter(|variable| is_output(variable))
+}
+
+/// Returns the names of the kernel's outputs, which are variables of the type `TesseraOutput`.
+///
+/// # Errors
+/// The text is not PTX.
+pub fn output_names(ptx: &str) -> Result<Vec<String>, BindError> {
+    let module = Module::parse(ptx)?;
+    Ok(outputs_of(&module).map(|variable| variable.name.clone()).collect())
+}
+
+/// Compares what the kernel's notes say of its types with the job.
+fn check_notes(ptx: &str, spec: &ComputeSpec) -> Result<(), BindError> {
     let stored: Vec<Element> = stored_elements(ptx).into_iter().collect();
-    if !stored.is_empty() && !stored.contains(&spec.element) {
+    let is_plain = spec.outputs.is_empty();
+    if is_plain && !stored.is_empty() && !stored.contains(&spec.element) {
         return Err(BindError::Element { stored: names(&stored), element: spec.element });
     }
-    let loads = Loads::of(ptx);
+    let loads = Accesses::loads(ptx);
     for input in &spec.inputs {
         let loaded = loads.mismatch(&input.name, input.element);
         if let Some(first) = loaded.first() {
@@ -177,19 +278,40 @@ fn check_notes(ptx: &str, module: &Module, spec: &ComputeSpec) -> Result<(), Bin
             });
         }
     }
+    Ok(())
+}
+
+/// Compares what the kernel needs of its chunks with what the job promises.
+fn check_chunks(
+    module: &Module,
+    kernel: &Kernel,
+    (spec, block): (&ComputeSpec, Block),
+) -> Result<(), BindError> {
     let needed = chunk_multiple(module, &spec.domain).ok_or(BindError::ChunkNote)?;
-    match spec.chunk_align.is_multiple_of(needed) {
-        true => Ok(()),
-        false => Err(BindError::Chunks { needed, promised: spec.chunk_align }),
+    let promised = spec.chunk_align.max(1);
+    if !promised.is_multiple_of(needed) {
+        return Err(BindError::Chunks { needed, promised });
+    }
+    let indices = spec.chunk_indices();
+    let chunks = spec.domain.len().div_ceil(indices.into());
+    match &kernel.exchange {
+        Some(instruction) if chunks > 1 && !spec.says_chunks() && !notes_chunks(module) => {
+            let (threads, width) = (block.threads(), spec.domain.width);
+            let instruction = instruction.clone();
+            Err(BindError::Unaligned { instruction, chunks, indices, threads, width })
+        }
+        _ => Ok(()),
     }
 }
 
-/// Returns the number of indices of which the kernel's chunks must be multiples.
+/// Returns the number of indices of which the kernel's chunks must be multiples, if it says one.
 ///
 /// # Errors
 /// The text is not PTX, or its note is not a number of indices.
-pub fn chunk_multiple_of(ptx: &str, domain: &Domain) -> Result<u32, BindError> {
-    chunk_multiple(&Module::parse(ptx)?, domain).ok_or(BindError::ChunkNote)
+pub fn chunk_multiple_of(ptx: &str, domain: &Domain) -> Result<Option<u32>, BindError> {
+    let module = Module::parse(ptx)?;
+    let multiple = chunk_multiple(&module, domain).ok_or(BindError::ChunkNote)?;
+    Ok(notes_chunks(&module).then_some(multiple))
 }
 
 /// Returns the variables in global memory; the kernel cannot write others.
@@ -197,6 +319,7 @@ fn writable(module: &Module, spec: &ComputeSpec) -> Vec<Writable> {
     let is_set = |name: &str| {
         spec.inputs.iter().any(|input| input.name == name)
             || spec.arguments.iter().any(|argument| argument.name == name)
+            || spec.outputs.iter().any(|output| output.name == name)
     };
     let variables = module.variables().iter().filter(|variable| variable.space == Space::Global);
     variables
@@ -275,17 +398,19 @@ fn check_shared(module: &Module, kernel: &Kernel, spec: &ComputeSpec) -> Result<
 
 fn find<'m>(module: &'m Module, name: &str) -> Result<&'m Variable, BindError> {
     let found = module.variables().iter().find(|variable| variable.name == name);
-    found.ok_or_else(|| {
-        let all: Vec<String> = module
-            .variables()
-            .iter()
-            .filter(|variable| !is_nameless(variable) && !is_note(variable))
-            .take(32)
-            .map(|variable| format!("{} ({})", variable.name, description(variable)))
-            .collect();
-        let known = if all.is_empty() { "none".to_owned() } else { all.join(", ") };
-        BindError::Unknown { name: name.to_owned(), known }
-    })
+    found.ok_or_else(|| BindError::Unknown { name: name.to_owned(), known: known(module) })
+}
+
+/// Returns the names of the kernel's variables, for people.
+fn known(module: &Module) -> String {
+    let all: Vec<String> = module
+        .variables()
+        .iter()
+        .filter(|variable| !is_nameless(variable) && !is_note(variable))
+        .take(32)
+        .map(|variable| format!("{} ({})", variable.name, description(variable)))
+        .collect();
+    if all.is_empty() { "none".to_owned() } else { all.join(", ") }
 }
 
 /// Returns whether a variable is a `TesseraArray`, judged by its size and alignment, because PTX
@@ -293,6 +418,13 @@ fn find<'m>(module: &'m Module, name: &str) -> Result<&'m Variable, BindError> {
 fn is_array(variable: &Variable) -> bool {
     variable.bytes == ArrayParams::VARIABLE_BYTES
         && u64::from(variable.align) == ArrayParams::VARIABLE_BYTES
+        && variable.element.bits == 8
+}
+
+/// Returns whether a variable is a `TesseraOutput`, judged in the same way.
+fn is_output(variable: &Variable) -> bool {
+    variable.bytes == OutputParams::VARIABLE_BYTES
+        && u64::from(variable.align) == OutputParams::VARIABLE_ALIGN
         && variable.element.bits == 8
 }
 
@@ -304,6 +436,9 @@ fn is_nameless(variable: &&Variable) -> bool {
 fn description(variable: &Variable) -> String {
     if is_array(variable) {
         return "an array".to_owned();
+    }
+    if is_output(variable) {
+        return "an output".to_owned();
     }
     let Type { kind, bits } = variable.element;
     let name = match kind {
@@ -329,6 +464,9 @@ fn wrong(variable: &Variable, problem: impl Into<String>) -> BindError {
 fn bytes_of(variable: &Variable, argument: &Argument) -> Result<Vec<u8>, BindError> {
     if is_array(variable) {
         return Err(wrong(variable, format!("give it with --input {}=FILE.npy", variable.name)));
+    }
+    if is_output(variable) {
+        return Err(wrong(variable, format!("give it with --output {}=TYPE", variable.name)));
     }
     if is_note(variable) {
         return Err(wrong(variable, "it is the kernel's own; --chunk-align sets more"));

@@ -2,7 +2,7 @@
 
 use super::*;
 use tessera_protocol::BlobHash;
-use tessera_protocol::compute::{ArgumentValue, Domain, InputArray};
+use tessera_protocol::compute::{ArgumentValue, Domain, InputArray, OutputArray};
 use tessera_protocol::job::AssetFile;
 
 const PTX: &str = "\
@@ -209,6 +209,48 @@ fn a_kernel_gets_the_multiple_that_its_chunks_need() {
 }
 
 #[test]
+fn threads_that_work_together_need_a_word_about_chunks() {
+    let waiting = PTX.replace("{ ret; }", "{\n\tbar.sync \t0;\n\tret;\n}");
+    let chunked = |chunk, width| ComputeSpec {
+        chunk,
+        domain: Domain { width, height: 64, depth: 1 },
+        ..spec(&[])
+    };
+    let result = |ptx: &str, spec: &ComputeSpec| {
+        bind(ptx, spec).map(|_| ()).map_err(|error| error.to_string())
+    };
+    let told = result(&waiting, &chunked(1000, 96)).unwrap_err();
+    for part in [
+        "(`bar.sync`)",
+        "7 chunks begin every 1000 indices",
+        "--chunk-align N",
+        "TESSERA_CHUNK_ALIGN(N);",
+        "N is 128 where each block",
+        "times the domain's width, 96, where",
+        "1 where a chunk may begin anywhere",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    // 128,000 indices are two chunks of those that are chosen; a thousand are one.
+    let told = result(&waiting, &chunked(0, 2000)).unwrap_err();
+    assert!(told.contains("2 chunks begin every 65536"), "{told}");
+    assert_eq!(result(&waiting, &chunked(0, 16)), Ok(()));
+    assert_eq!(result(&waiting, &chunked(6144, 96)), Ok(()), "one chunk");
+    assert_eq!(result(PTX, &chunked(1000, 96)), Ok(()), "each thread works alone");
+
+    // Whatever says it, also that any chunk is right.
+    for chunk_align in [1, 8] {
+        assert_eq!(result(&waiting, &ComputeSpec { chunk_align, ..chunked(1000, 96) }), Ok(()));
+    }
+    let block = |text: &str| ComputeSpec { block: text.parse().ok(), ..chunked(768, 96) };
+    assert_eq!(result(&waiting, &block("16x8")), Ok(()));
+    assert!(result(&waiting, &block("128")).is_err(), "a line of threads says nothing of chunks");
+    let note = ".const .align 4 .u32 tessera_chunk_align = 1;\n";
+    let noting = waiting.replace(".visible", &format!("{note}.visible"));
+    assert_eq!(result(&noting, &chunked(1000, 96)), Ok(()));
+}
+
+#[test]
 fn a_kernel_of_another_form_is_refused() {
     let entry = |ptx: &str| bind(ptx, &spec(&[])).unwrap_err().to_string();
     assert!(entry(&PTX.replace("entry compute", "entry main")).contains("it has main"));
@@ -260,4 +302,59 @@ fn shared_memory_is_asked_for_before_a_launch() {
     assert!(bind(&with(".shared .align 4 .b8 s[49152];"), &spec(&[])).is_ok());
     let told = bind(&with(".shared .align 4 .b8 s[65536];"), &spec(&[])).unwrap_err().to_string();
     assert!(told.contains("declares 65536 bytes") && told.contains("49152"), "{told}");
+}
+
+/// A kernel with two outputs, of which it stores into `flux`, and a structure of their size.
+const OUTPUTS: &str = "\
+.version 7.0
+.target sm_75
+.address_size 64
+.const .align 128 .b8 flux[384];
+.const .align 128 .b8 id[384];
+.const .align 8 .b8 structure[384];
+.visible .entry compute(.param .align 8 .b8 chunk[56])
+{
+.reg .b64 %rd<3>;
+ld.const.u64 %rd1, [flux];
+// tessera_output f64 %rd1
+ret;
+}
+";
+
+#[test]
+fn outputs_are_those_of_the_kernel() {
+    let job = |outputs: &[(&str, Element)]| {
+        let output = |(name, element): &(&str, Element)| OutputArray {
+            name: (*name).to_owned(),
+            channels: 1,
+            element: *element,
+            reduction: None,
+            keys: 0,
+        };
+        let outputs = outputs.iter().map(output).collect();
+        ComputeSpec { outputs, inputs: vec![], ..spec(&[]) }
+    };
+    let told =
+        |ptx: &str, outputs: &[(&str, Element)]| bind(ptx, &job(outputs)).unwrap_err().to_string();
+    use Element::{F32, F64, U8};
+    assert!(bind(OUTPUTS, &job(&[("flux", F64), ("id", U8)])).is_ok());
+    assert_eq!(output_names(OUTPUTS).unwrap(), ["flux", "id"]);
+    let missing = told(OUTPUTS, &[("id", U8)]);
+    assert!(missing.contains("give --output flux=f64; it has flux (an output), id"), "{missing}");
+    assert!(told(OUTPUTS, &[("flux", F64)]).contains("give --output id=TYPE"));
+    assert!(told(OUTPUTS, &[("flx", F64)]).contains("it has flux (an output), id (an output)"));
+    let mistyped = told(OUTPUTS, &[("flux", F32), ("id", U8)]);
+    assert!(mistyped.contains("stores f64 into the output `flux`, and --output says f32"));
+    let other = told(OUTPUTS, &[("structure", F32)]);
+    assert!(other.contains("an output goes into a `__constant__ TesseraOutput`"), "{other}");
+    let both = OUTPUTS.replace("ret;", "// tessera_store f32\nret;");
+    let both = told(&both, &[("flux", F64), ("id", U8)]);
+    assert!(both.contains("named outputs (flux, id), and a tessera_store(chunk, ...)"), "{both}");
+    // One in global memory keeps what it is set to.
+    let global = OUTPUTS.replace(".const .align 128 .b8 id", ".global .align 128 .b8 id");
+    let bound = bind(&global, &job(&[("flux", F64), ("id", U8)])).unwrap();
+    assert_eq!(bound.writable, [Writable { name: "id".into(), is_zero: false }]);
+    let input = ComputeSpec { inputs: spec(&[]).inputs, ..job(&[("flux", F64), ("id", U8)]) };
+    let input = bind(&OUTPUTS.replace("structure", "image"), &input).unwrap_err().to_string();
+    assert!(input.contains("an input goes into a `__constant__ TesseraArray`"), "{input}");
 }

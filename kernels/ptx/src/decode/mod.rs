@@ -39,6 +39,9 @@ pub(crate) fn statement<'a>(
     body: &mut Body<'a, '_>,
     statement: &Statement<'a>,
 ) -> Result<(), ParseError> {
+    if warp::is_exchange(&statement.parts) {
+        body.function.exchange.get_or_insert_with(|| statement.parts.join("."));
+    }
     match decode(body, statement) {
         Ok(()) => Ok(()),
         Err(Reject::Unsupported) => {

@@ -7,6 +7,7 @@ mod declaration;
 mod link;
 pub(crate) mod operand;
 pub(crate) mod scope;
+mod writes;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -198,6 +199,7 @@ impl Builder {
                 has_bounds,
                 block_required,
                 has_dynamic_shared: false,
+                exchange: None,
                 function: self.functions.len() as u32,
             });
         }
@@ -213,6 +215,8 @@ impl Builder {
         for kernel in &mut self.kernels {
             kernel.shared_bytes = shared_bytes;
             kernel.has_dynamic_shared = self.has_dynamic_shared;
+            let function = self.functions.get(kernel.function as usize);
+            kernel.exchange = function.and_then(|function| function.exchange.clone());
         }
         let names = self.kernels.iter().zip(0..).map(|(kernel, at)| (kernel.name.clone(), at));
         let kernel_by_name: BTreeMap<String, u32> = names.collect();
