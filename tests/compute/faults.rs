@@ -11,7 +11,7 @@ fn works(farm: &Farm) {
 
 #[test]
 fn a_kernel_that_fails_fails_its_job_and_nothing_else() {
-    let farm = Farm::start(1);
+    let farm = Farm::start_for_endless_kernels();
     let endless = kernel("endless.ptx");
     let size = ["--domain", "64", "--out", "never.npy", "--time-limit", "1"];
     let (status, error) = farm.failure(&[&["compute", endless.as_str()][..], &size].concat());

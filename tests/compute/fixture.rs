@@ -30,6 +30,11 @@ pub(crate) fn kernel(name: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
+/// A fake GPU that takes some milliseconds for a launch, so that a kill meets a node at work.
+fn device() -> Device {
+    Device { memory: 512 << 20, pause_micros_per_launch: 20_000, ..Device::default() }
+}
+
 struct Node {
     name: String,
     rack: Option<Rack>,
@@ -111,10 +116,7 @@ impl Farm {
     }
 
     fn add_gpu_node(&mut self, name: &str) {
-        // Some milliseconds a launch, so that a kill meets a node at work.
-        let device =
-            Device { memory: 512 << 20, pause_micros_per_launch: 20_000, ..Device::default() };
-        let rack = Rack::new(&Config { devices: vec![device], ..Config::default() }).unwrap();
+        let rack = Rack::new(&Config::of(1, device())).unwrap();
         self.add(name, Some(rack), None);
     }
 
@@ -123,6 +125,13 @@ impl Farm {
         let rack =
             Rack::new(&Config::of(1, Device { memory: 512 << 20, ..Device::default() })).unwrap();
         self.add(name, Some(rack), Some(nvrtc));
+    }
+
+    /// A coordinator, and a node whose fake GPU takes no processor for a kernel that never ends.
+    pub(crate) fn start_for_endless_kernels() -> Self {
+        let mut farm = Self::start(0);
+        farm.add_node_of("gpu-0", Device { steps_max: 1 << 26, ..device() });
+        farm
     }
 
     /// A node with this fake GPU.

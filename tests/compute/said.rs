@@ -42,7 +42,7 @@ fn a_local_job_prints_and_warns_too() {
 
 #[test]
 fn an_endless_text_harms_nobody() {
-    let farm = Farm::start(1);
+    let farm = Farm::start_for_endless_kernels();
     let talks = kernel("talks.ptx");
     let job = ["compute", &talks, "--domain", "2048", "--chunk", "256", "--detach"];
     let id = farm.text(&job);

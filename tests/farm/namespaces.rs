@@ -3,12 +3,12 @@
 //! that is, a packet that is too long. Needs no rights where users may have namespaces, and `ip`
 //! and `nsenter`.
 
-use crate::farm::network::{audit, node, told};
+use crate::farm::network::{audit, node, told, undisturbed};
 use std::io::BufRead;
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use tessera_support::farm::{Farm, Host, library, pixels_sha256, skipped};
+use tessera_support::farm::{Farm, Host, library, skipped};
 
 /// A frame of units short beside the faults.
 const PICTURE: [&str; 6] = ["--size", "128x128", "--spp", "256", "--tile", "32"];
@@ -112,10 +112,7 @@ fn a_network_link_lost_and_restored_changes_no_bit() {
     farm.add_node_on(hosts.node.host(), "far");
     farm.wait_for("the node", |farm| state(farm, "far") == "ready");
     let scene = library("cornell-box.gltf");
-    let picture = farm.folder().join("undisturbed.exr");
-    let (from, to) = (scene.to_str().expect("UTF-8"), picture.to_str().expect("UTF-8"));
-    farm.text(&[&["render", from, "-o", to, "-q", "--device", "cpu"][..], &PICTURE].concat());
-    let want = pixels_sha256(&picture);
+    let want = undisturbed(&PICTURE);
     let job = farm.submit(&scene, &[&PICTURE[..], &["--unit-samples", "16"]].concat());
     wait_for_progress(&farm, &job, "to begin with");
 

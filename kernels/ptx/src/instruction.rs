@@ -316,6 +316,9 @@ pub(crate) struct Function {
     pub(crate) lines: Vec<u32>,
     /// What the slots hold when the function begins.
     pub(crate) image: Vec<u64>,
+    /// Slots that instructions may read before they write them. Of the others, instructions write
+    /// none (constants), or each before it is read.
+    pub(crate) given: Vec<u32>,
     pub(crate) specials: Vec<(u32, Special)>,
     pub(crate) relocations: Vec<Relocation>,
     /// Operands of vectors, and targets of branch tables.

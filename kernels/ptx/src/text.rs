@@ -80,7 +80,9 @@ pub(crate) fn tokens(source: &str) -> Result<Vec<Token<'_>>, ParseError> {
         };
         let kind = kind_of(byte);
         tokens.push(Token { kind, text: source.get(at..end).unwrap_or_default(), line });
-        line += count_lines(&bytes[at..end]);
+        if kind == TokenKind::Text {
+            line += count_lines(&bytes[at..end]);
+        }
         at = end;
     }
     Ok(tokens)

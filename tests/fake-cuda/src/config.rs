@@ -63,6 +63,9 @@ pub struct Device {
     pub stretch: f64,
     /// A pause after each launch, microseconds.
     pub pause_micros_per_launch: u64,
+    /// A launch of more instructions never ends, and takes none of the host's processors for it; 0
+    /// where any number is executed.
+    pub steps_max: u64,
     /// Each launch begins with another of its blocks, as a GPU is free to.
     pub varies_block_order: bool,
     /// A pause before each copy of a stream, microseconds: a host that reads too early reads old
@@ -100,6 +103,7 @@ impl Default for Device {
             nanos_per_step: 0.0,
             stretch: 1.0,
             pause_micros_per_launch: 0,
+            steps_max: 0,
             varies_block_order: false,
             pause_micros_per_copy: 0,
             temperature: 41,

@@ -7,7 +7,8 @@ use super::Symbol;
 use super::cursor::{Cursor, shortened, split_commas};
 use super::declaration::{Declaration, declaration};
 use super::scope::{Name, Scope};
-use crate::instruction::{Function, Instruction, Op, Place, Special};
+use super::writes::Writes;
+use crate::instruction::{Function, Instruction, Op, Place, SLOT_SINK, Special};
 use crate::module::Type;
 use crate::text::{Token, TokenKind};
 use crate::{ParseError, decode};
@@ -34,6 +35,7 @@ pub(crate) struct Body<'a, 'm> {
     pub(crate) module: &'m mut Builder,
     pub(crate) function: Function,
     pub(crate) scopes: Vec<Scope>,
+    pub(crate) writes: Writes,
     pub(crate) widths: Vec<u8>,
     pub(crate) constants: HashMap<u64, u32>,
     pub(crate) specials: HashMap<String, u32>,
@@ -56,6 +58,7 @@ impl<'a, 'm> Body<'a, 'm> {
             code: Vec::new(),
             lines: Vec::new(),
             image: vec![0; 3],
+            given: Vec::new(),
             specials: Vec::new(),
             relocations: Vec::new(),
             lists: Vec::new(),
@@ -69,6 +72,7 @@ impl<'a, 'm> Body<'a, 'm> {
             module,
             function,
             scopes: vec![Scope::default()],
+            writes: Writes::default(),
             widths: vec![64, 1, 64],
             constants: HashMap::new(),
             specials: HashMap::new(),
@@ -134,6 +138,7 @@ impl<'a, 'm> Body<'a, 'm> {
         self.emit(Instruction::new(Op::Return));
         self.resolve()?;
         self.function.frame_bytes = (self.frame_bytes as u32).next_multiple_of(16);
+        self.function.given = self.writes.given(SLOT_SINK + 1);
         Ok(self.function)
     }
 
@@ -146,6 +151,7 @@ impl<'a, 'm> Body<'a, 'm> {
             self.tables.insert(label, (names.collect(), self.line));
             return Ok(());
         }
+        self.writes.enter();
         match self.labels.insert(label, self.function.code.len() as u32) {
             None => Ok(()),
             Some(_) => Err(cursor.wrong(format!("label `{}` stands here twice", shortened(label)))),
@@ -224,12 +230,15 @@ impl<'a, 'm> Body<'a, 'm> {
         let operands = split_commas(cursor.until(";")?);
         let statement = Statement { line: self.line, parts, operands };
         let Some((negated, slot)) = guard else {
-            return decode::statement(self, &statement);
+            decode::statement(self, &statement)?;
+            self.writes.end_statement(false);
+            return Ok(());
         };
         // A guarded instruction is jumped over; a guarded jump needs no jump around it.
         let skip = if negated { Op::BranchIf } else { Op::BranchUnless };
         let at = self.emit(Instruction { a: slot, ..Instruction::new(skip) });
         decode::statement(self, &statement)?;
+        self.writes.end_statement(true);
         let next = self.function.code.len();
         let only = &self.function.code[at + 1..];
         if let [Instruction { op: Op::Branch, .. }] = only {

@@ -79,7 +79,6 @@ impl<'a> Cursor<'a> {
     /// Tokens up to, and then over, the next `end` outside all brackets.
     pub(crate) fn until(&mut self, end: &str) -> Result<&'a [Token<'a>], ParseError> {
         let start = self.at;
-        let wrong = self.wrong(format!("`{end}` is missing"));
         let mut depth = 0usize;
         while let Some(token) = self.next() {
             if depth == 0 && token.is(end) {
@@ -93,7 +92,8 @@ impl<'a> Cursor<'a> {
                 }
             }
         }
-        Err(wrong)
+        self.at = start;
+        Err(self.wrong(format!("`{end}` is missing")))
     }
 
     /// Skips the rest of the line, for directives that end with it.

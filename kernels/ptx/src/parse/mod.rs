@@ -7,6 +7,7 @@ mod declaration;
 mod link;
 pub(crate) mod operand;
 pub(crate) mod scope;
+mod writes;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -21,9 +21,18 @@ fn wrong(what: impl Into<String>) -> Reject {
 }
 
 impl<'a> Body<'a, '_> {
+    /// What a name of this function stands for that is read.
+    pub(crate) fn name(&mut self, name: &str) -> Result<Option<Name>, ParseError> {
+        let found = self.look_up(name)?;
+        if let Some(Name::Register { slot, .. }) = found {
+            self.writes.read(slot);
+        }
+        Ok(found)
+    }
+
     /// What a name of this function stands for. A register of a range gets its slot when it is
     /// first met.
-    pub(crate) fn name(&mut self, name: &str) -> Result<Option<Name>, ParseError> {
+    fn look_up(&mut self, name: &str) -> Result<Option<Name>, ParseError> {
         for at in (0..self.scopes.len()).rev() {
             if let Some(found) = self.scopes[at].names.get(name) {
                 return Ok(Some(*found));
@@ -176,8 +185,11 @@ impl<'a> Body<'a, '_> {
     pub(crate) fn target(&mut self, tokens: &'a [Token<'a>]) -> Decoded<(u32, u8)> {
         match tokens {
             [token] if token.is("_") => Ok((SLOT_SINK, 64)),
-            [token] if token.kind == TokenKind::Word => match self.name(token.text)? {
-                Some(Name::Register { slot, bits }) => Ok((slot, bits)),
+            [token] if token.kind == TokenKind::Word => match self.look_up(token.text)? {
+                Some(Name::Register { slot, bits }) => {
+                    self.writes.write(slot);
+                    Ok((slot, bits))
+                }
                 _ => Err(wrong(format!("register `{}` is not declared", shortened(token.text)))),
             },
             _ => Err(wrong("a register expected")),

@@ -44,21 +44,37 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    /// Puts the thread before the kernel's first instruction.
+    /// Puts the thread before the kernel's first instruction. In one launch, that is always the
+    /// same kernel's.
     pub(crate) fn start(&mut self, launch: &Launch<'_>, position: Position) {
         self.position = position;
         self.frames.clear();
-        self.slots.clear();
         self.stack.clear();
-        self.push(launch, launch.function, 0);
+        let image = &launch.loaded.images[launch.function as usize];
+        if self.slots.is_empty() {
+            self.slots.extend_from_slice(image);
+        } else {
+            // Of a kernel's thousands of slots, these alone can show what the thread before left.
+            self.slots.truncate(image.len());
+            for slot in &launch.loaded.module.functions[launch.function as usize].given {
+                self.slots[*slot as usize] = image[*slot as usize];
+            }
+        }
+        self.begin(launch, launch.function, 0, 0);
         let count = launch.parameters.len().min(self.stack.len());
         self.stack[..count].copy_from_slice(&launch.parameters[..count]);
     }
 
     fn push(&mut self, launch: &Launch<'_>, index: u32, site: u32) {
-        let function = &launch.loaded.module.functions[index as usize];
-        let (slots, stack) = (self.slots.len(), self.stack.len());
+        let slots = self.slots.len();
         self.slots.extend_from_slice(&launch.loaded.images[index as usize]);
+        self.begin(launch, index, site, slots);
+    }
+
+    /// Begins a function in slots that it has had before, or that hold its image.
+    fn begin(&mut self, launch: &Launch<'_>, index: u32, site: u32, slots: usize) {
+        let function = &launch.loaded.module.functions[index as usize];
+        let stack = self.stack.len();
         self.stack.resize(stack + function.frame_bytes as usize, POISON);
         let frame = &mut self.slots[slots..];
         frame[SLOT_FRAME as usize] = stack as u64;
@@ -177,7 +193,10 @@ impl Thread {
                 );
             }
         }
-        self.slots.truncate(done.slots);
+        // The next thread takes over the slots of the kernel itself.
+        if !self.frames.is_empty() {
+            self.slots.truncate(done.slots);
+        }
         self.stack.truncate(done.stack);
     }
 

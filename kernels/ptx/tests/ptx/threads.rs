@@ -112,3 +112,34 @@ fn grids_and_blocks_have_three_axes() {
         assert_eq!(got, thread | ((b % 3) << 12) | ((b / 3 % 2) << 16) | ((b / 6) << 20), "{at}");
     }
 }
+
+#[test]
+fn a_thread_finds_nothing_of_the_one_before() {
+    // What only the first thread writes, after a branch and under a guard.
+    let text = "
+        .version 7.0
+        .target sm_75
+        .address_size 64
+        .visible .entry left(.param .u64 out) {
+            .reg .pred %p<2>;
+            .reg .b32 %r<4>;
+            .reg .b64 %rd<4>;
+            ld.param.u64 %rd1, [out];
+            mov.u32 %r1, %tid.x;
+            setp.ne.u32 %p1, %r1, 0;
+            @%p1 bra SKIP;
+            mov.u32 %r2, 7;
+        SKIP:
+            @!%p1 mov.u32 %r3, 8;
+            mul.wide.u32 %rd2, %r1, 8;
+            add.s64 %rd3, %rd1, %rd2;
+            st.global.u32 [%rd3], %r2;
+            st.global.u32 [%rd3+4], %r3;
+            ret;
+        }";
+    let mut rig = Rig::of(text, Settings::default());
+    let to = rig.words(&[0; 6]);
+    rig.run("left", [1, 1, 1], [3, 1, 1], &parameters(&[(to, 8)])).expect("it runs");
+    let nothing = 0xCDCD_CDCD;
+    assert_eq!(rig.read(to, 6), [7, 8, nothing, nothing, nothing, nothing]);
+}

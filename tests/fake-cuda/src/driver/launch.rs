@@ -96,6 +96,10 @@ fn never(_context: &Context) -> Result<(), Status> {
 
 fn run(context: &Context, launch: &Launch) -> Result<(), Status> {
     let begun = Instant::now();
+    let steps = match driver().device_of(context.target).steps_max {
+        0 => u64::MAX,
+        most => most,
+    };
     let mut machine = locked(&context.machine);
     let ended = machine.launch(
         &launch.function.image.loaded,
@@ -104,7 +108,7 @@ fn run(context: &Context, launch: &Launch) -> Result<(), Status> {
         launch.block,
         launch.shared_bytes,
         &launch.parameters,
-        &Limits { first_block: first_block(context), ..Limits::default() },
+        &Limits { steps, first_block: first_block(context), ..Limits::default() },
     );
     let (printed, assertion) = (machine.take_printed(), machine.take_assertion());
     drop(machine);
@@ -154,7 +158,9 @@ fn failed(context: &Context, fault: &Fault) -> Status {
         Some(Cause::Unsupported) => (XID_EXCEPTION, Status::ILLEGAL_INSTRUCTION),
         Some(Cause::StackOverflow) => (XID_EXCEPTION, Status::HARDWARE_STACK_ERROR),
         // Threads that wait for each other wait for ever.
-        Some(Cause::Deadlock) => return never(context).err().unwrap_or(Status::UNKNOWN),
+        Some(Cause::Deadlock | Cause::StepLimit(_)) => {
+            return never(context).err().unwrap_or(Status::UNKNOWN);
+        }
         Some(_) => (XID_EXCEPTION, Status::LAUNCH_FAILED),
         None => return Status::INVALID_VALUE,
     };

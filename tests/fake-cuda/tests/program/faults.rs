@@ -150,6 +150,21 @@ fn an_endless_kernel_ends_with_its_process() {
 }
 
 #[test]
+fn a_launch_of_too_many_instructions_never_ends() {
+    let config = Config::of(1, Device { steps_max: 10, ..Device::default() });
+    on("faults::a_launch_of_too_many_instructions_never_ends", &config, || {
+        let mut gpu = Gpu::open(0, FIVE).expect("a device");
+        assert_eq!(five(&mut gpu), Ok(5));
+        let address = gpu.allocate(4).expect("memory");
+        gpu.start("five", 4, 1, &address.to_le_bytes()).expect("a launch");
+        let done = gpu.stream.record_event(None).expect("an event");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        assert_eq!(done.try_is_complete(), Ok(false));
+        std::process::exit(0);
+    });
+}
+
+#[test]
 fn a_planted_wrong_result_flips_one_bit_without_an_error() {
     let config = with(Fault::new(FaultKind::WrongResult).after(1));
     on("faults::a_planted_wrong_result_flips_one_bit_without_an_error", &config, || {

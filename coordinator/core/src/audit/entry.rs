@@ -1,0 +1,115 @@
+//! One job of the audit: its frames, its units, and the checks of each. Judges no record.
+
+use crate::journal::Commit;
+use crate::splitter::Split;
+use crate::state::bitmap::Bitmap;
+use crate::state::kernel_votes::Blame;
+use crate::state::rounds::FrameRounds;
+use crate::state::votes::{Check, Vote};
+use std::collections::{BTreeMap, BTreeSet};
+use tessera_protocol::compute::ComputeSpec;
+use tessera_protocol::ids::{Fingerprint, FrameNumber, UnitIndex};
+use tessera_protocol::job::JobSpec;
+
+/// Samples of a part, and its result if it is still to be checked.
+pub(super) type PartEntry = (u32, Option<Vote>);
+
+/// One job according to the records so far.
+pub(super) struct Entry {
+    pub(super) grid: Split,
+    pub(super) blame: Blame,
+    pub(super) numbers: Vec<FrameNumber>,
+    pub(super) committed: BTreeMap<FrameNumber, Bitmap>,
+    /// Units that are to be checked.
+    pub(super) unchecked: BTreeMap<(FrameNumber, UnitIndex), Check>,
+    /// Units in parts: the samples of each, and the result if it is still to be checked.
+    pub(super) parts: BTreeMap<(FrameNumber, UnitIndex), Vec<PartEntry>>,
+    /// Rounds of frames that are sampled in rounds and have begun.
+    pub(super) rounds_of: BTreeMap<FrameNumber, FrameRounds>,
+    pub(super) done: BTreeSet<FrameNumber>,
+    pub(super) failed: BTreeSet<FrameNumber>,
+    pub(super) fingerprint: Option<Fingerprint>,
+    pub(super) ended: bool,
+    pub(super) paused: bool,
+    /// Number of units committed of frames that had failed when the snapshot was made.
+    pub(super) units_of_failed: u64,
+    /// Number of units of finished frames that were sampled in rounds.
+    pub(super) units_of_done: u64,
+}
+
+pub(super) fn total_of(parts: &[PartEntry]) -> u32 {
+    parts.iter().fold(0, |sum: u32, (samples, _)| sum.saturating_add(*samples))
+}
+
+impl Entry {
+    /// Returns a job of which nothing has been computed.
+    pub(super) fn new(spec: &JobSpec) -> Self {
+        Self {
+            grid: Split::of(&spec.kind),
+            blame: match spec.kind.compute().is_some_and(ComputeSpec::runs_users_kernel) {
+                true => Blame::Kernel,
+                false => Blame::Node,
+            },
+            numbers: spec.kind.frames().iter().collect(),
+            committed: BTreeMap::new(),
+            unchecked: BTreeMap::new(),
+            parts: BTreeMap::new(),
+            rounds_of: BTreeMap::new(),
+            done: BTreeSet::new(),
+            failed: BTreeSet::new(),
+            fingerprint: None,
+            ended: false,
+            paused: false,
+            units_of_failed: 0,
+            units_of_done: 0,
+        }
+    }
+
+    /// Returns the rounds of a frame, from the first on; None if it is not sampled in rounds.
+    pub(super) fn rounds(&mut self, frame: FrameNumber) -> Option<&mut FrameRounds> {
+        if let Some(rounds) = FrameRounds::of(&self.grid) {
+            self.rounds_of.entry(frame).or_insert(rounds);
+        }
+        self.rounds_of.get_mut(&frame)
+    }
+
+    /// Returns the numbers of a frame's units: committed, needed, and still to be checked.
+    pub(super) fn standing(&mut self, frame: FrameNumber) -> (u32, u32, usize) {
+        let all = self.grid.units();
+        let units = self.rounds(frame).map_or(all, |rounds| rounds.units());
+        let unchecked = self.unchecked.keys().filter(|(of, _)| *of == frame).count();
+        (self.committed.get(&frame).map_or(0, Bitmap::ones), units, unchecked)
+    }
+
+    /// Begins the checks of a complete unit: of its own result, or of its parts, one after another.
+    pub(super) fn begin_checks(&mut self, frame: FrameNumber, commit: &Commit) {
+        let key = (frame, commit.unit);
+        let result = Vote { node: commit.node, epoch: commit.epoch, hash: commit.hash };
+        let own = commit.check.then_some(result);
+        let first = match self.parts.get_mut(&key) {
+            None => own,
+            Some(parts) => {
+                let before = total_of(parts);
+                parts.push((self.grid.unit_size(commit.unit).saturating_sub(before), own));
+                parts.iter().find_map(|(_, result)| *result)
+            }
+        };
+        self.unchecked.extend(first.map(|first| (key, Check::new(first))));
+    }
+
+    /// Ends a check and begins that of the next part; false if there was no check.
+    pub(super) fn next_check(&mut self, frame: FrameNumber, unit: UnitIndex) -> bool {
+        let key = (frame, unit);
+        let Some(over) = self.unchecked.remove(&key) else { return false };
+        let parts = self.parts.get_mut(&key).into_iter().flatten();
+        let mut to_check = parts.filter(|(_, result)| result.is_some());
+        if let Some((_, result)) =
+            to_check.next().filter(|(_, result)| *result == Some(*over.committed()))
+        {
+            *result = None;
+        }
+        let next = to_check.find_map(|(_, result)| *result);
+        self.unchecked.extend(next.map(|next| (key, Check::new(next))));
+        true
+    }
+}
