@@ -289,6 +289,11 @@ impl Farm {
         self.nodes[index].process.as_ref().expect("a node that runs").signal(name);
     }
 
+    /// The process id of the coordinator, which runs.
+    pub fn coordinator_process(&self) -> u32 {
+        self.coordinator.as_ref().expect("a coordinator that runs").id()
+    }
+
     /// The process id of a node that runs.
     pub fn node_process(&self, index: usize) -> u32 {
         self.nodes[index].process.as_ref().expect("a node that runs").id()
