@@ -4,6 +4,7 @@
 use crate::args::devices::DeviceArgs;
 use crate::client::Farm;
 use crate::commands::node::with_devices;
+use crate::doctor::chain;
 use crate::error::{CliError, Status};
 use crate::rusage::usage;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -63,23 +64,24 @@ impl LocalFarm {
         (count, import): (u16, ImportLimits),
     ) -> Result<Self, CliError> {
         let plan = (0..count).map(|index| (format!("node-{index}"), devices.clone())).collect();
-        Self::start_nodes(folder, plan, import, Settings::without_checks).await
+        Self::start_nodes(folder, (plan, false), import, Settings::without_checks).await
     }
 
     /// Starts a node for each CUDA device of these, so that their results of a user's kernel are
-    /// compared. Blocks while the devices are listed.
+    /// compared. Of devices that one name stands for, those that fail are left out as long as one
+    /// works, as a node does. Blocks while the devices are listed.
     pub(crate) async fn start_compared(
         folder: &Path,
         devices: &DeviceArgs,
     ) -> Result<Self, CliError> {
-        let plan = apart(folder, devices);
+        let (plan, is_one_enough) = apart(folder, devices);
         let compared = |settings| Settings { check_first: CHECK_FIRST, ..settings };
-        Self::start_nodes(folder, plan, ImportLimits::default(), compared).await
+        Self::start_nodes(folder, (plan, is_one_enough), ImportLimits::default(), compared).await
     }
 
     async fn start_nodes(
         folder: &Path,
-        plan: Vec<(String, DeviceArgs)>,
+        (plan, is_one_enough): (Vec<(String, DeviceArgs)>, bool),
         import: ImportLimits,
         settings: impl FnOnce(Settings) -> Settings,
     ) -> Result<Self, CliError> {
@@ -94,7 +96,7 @@ impl LocalFarm {
         let coordinator = Coordinator::start(config).await?;
         let address = coordinator.local_address();
         let all = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut nodes = Vec::new();
+        let (mut nodes, mut unfit) = (Vec::new(), None);
         for (index, (name, devices)) in plan.iter().enumerate() {
             let threads = devices.threads.map_or(all, |threads| threads as usize);
             let data = folder.join(name);
@@ -103,7 +105,18 @@ impl LocalFarm {
             config.import = import.clone();
             config.threads = Some(share(threads, plan.len(), index));
             enrol(&coordinator, &data, name)?;
-            nodes.push(Node::start(config)?);
+            match Node::start(config) {
+                Ok(node) => nodes.push(node),
+                Err(error) if is_one_enough => {
+                    let reason = chain(&error);
+                    tracing::warn!(device = name, reason, "device left out");
+                    unfit.get_or_insert(error);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if let Some(error) = unfit.filter(|_| nodes.is_empty()) {
+            return Err(error.into());
         }
         let identity = coordinator.issue(Role::Admin, "local", None)?;
         let cpu_before =
@@ -144,8 +157,8 @@ impl LocalFarm {
 }
 
 /// The CUDA devices that are meant, each for a node of its own, if there are several; otherwise one
-/// node for all devices.
-fn apart(folder: &Path, devices: &DeviceArgs) -> Vec<(String, DeviceArgs)> {
+/// node for all devices. And whether one of them is enough, since one name stands for all.
+fn apart(folder: &Path, devices: &DeviceArgs) -> (Vec<(String, DeviceArgs)>, bool) {
     let config = with_devices(NodeConfig::new(String::new(), folder, "probe"), devices);
     let all = |spec: &DeviceSpec| matches!(spec, DeviceSpec::Auto | DeviceSpec::Cuda(None));
     let found = match devices.device.iter().any(all) {
@@ -153,6 +166,7 @@ fn apart(folder: &Path, devices: &DeviceArgs) -> Vec<(String, DeviceArgs)> {
         true => probe(&config).ok().and_then(|probed| probed.devices.ok()),
         false => None,
     };
+    let is_one_enough = found.is_some();
     let mut specs: Vec<DeviceSpec> = match found {
         Some(found) => (0..found.len() as u32).map(|index| DeviceSpec::Cuda(Some(index))).collect(),
         None => devices.device.clone(),
@@ -164,12 +178,12 @@ fn apart(folder: &Path, devices: &DeviceArgs) -> Vec<(String, DeviceArgs)> {
         is_new
     });
     if specs.len() < 2 {
-        return vec![("node-0".to_owned(), devices.clone())];
+        return (vec![("node-0".to_owned(), devices.clone())], false);
     }
     let alone = |spec: DeviceSpec| {
         (spec.to_string().replace(':', "-"), DeviceArgs { device: vec![spec], ..devices.clone() })
     };
-    specs.into_iter().map(alone).collect()
+    (specs.into_iter().map(alone).collect(), is_one_enough)
 }
 
 /// Threads of one of several nodes: at least one each.
@@ -207,7 +221,7 @@ mod tests {
         let names = |device: &[DeviceSpec]| {
             let device = device.to_vec();
             let devices = DeviceArgs { device, watchdog: None, threads: None, isa: None };
-            let plan = apart(std::path::Path::new("/nowhere"), &devices).into_iter();
+            let plan = apart(std::path::Path::new("/nowhere"), &devices).0.into_iter();
             plan.map(|(name, devices)| (name, devices.device)).collect::<Vec<_>>()
         };
         let [one, other] = [0, 1].map(|index| DeviceSpec::Cuda(Some(index)));

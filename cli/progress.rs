@@ -198,6 +198,14 @@ impl JobProgress {
         }
     }
 
+    /// Shows a line above the bar, whoever sees the progress.
+    pub(crate) fn say(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{line}")),
+            None => eprintln!("{line}"),
+        }
+    }
+
     /// Takes the bar away.
     pub(crate) fn end(&mut self) {
         if let Some(bar) = self.bar.take() {

@@ -86,7 +86,8 @@ fn instruction_sets() -> Vec<(&'static str, &'static [&'static str])> {
 /// it is told, so it only finds the compiler and makes the archive.
 fn compile(root: &Path, entries: &[&str], isa: &str, machine: &[&str]) {
     let mut build = cc::Build::new();
-    build.cpp(true).cpp_link_stdlib(None).include(root).opt_level(3).warnings(false);
+    // Not `warnings(false)`, which gives `-w`: then nothing at all is warned of.
+    build.cpp(true).cpp_link_stdlib(None).include(root).opt_level(3);
     let compiler = build.define("TESSERA_ISA", isa).get_compiler();
     let command = || {
         let mut command = compiler.to_command();

@@ -94,8 +94,9 @@ pub struct ComputeArgs {
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Job")]
     pub chunk: u32,
     /// Make every chunk a multiple of N indices, except at the domain's end, for kernels whose
-    /// blocks work together [default: as in the kernel, else 1]
-    #[arg(long, value_name = "N", help_heading = "Job")]
+    /// threads work together; 1 if a chunk may begin anywhere [default: as in the kernel]
+    #[arg(long, value_name = "N", help_heading = "Job",
+        value_parser = clap::value_parser!(u32).range(1..))]
     pub chunk_align: Option<u32>,
     /// Maximum time of a chunk on a device, with all its steps, in seconds
     #[arg(long, value_name = "SECS", default_value_t = 60, help_heading = "Job")]

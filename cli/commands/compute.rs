@@ -8,9 +8,8 @@ use crate::client::Farm;
 use crate::error::{CliError, Status};
 use crate::frame_files::{Destination, fetch, format_of};
 use crate::json;
-use crate::kernel_text;
 use crate::local_farm::{LocalFarm, node_failed};
-use crate::progress::{Audience, Doing, JobProgress, Uploads};
+use crate::progress::{Audience, Doing, Uploads};
 use crate::submission::compute::{self, Prepared};
 use crate::submission::send;
 use serde_json::json;
@@ -18,7 +17,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tessera_node::DeviceSpec;
 use tessera_node::import::ImportLimits;
-use tessera_protocol::client::Progress;
 use tessera_protocol::compute::{Element, Program, half_to_f64, npy};
 use tessera_protocol::device::{CudaInfo, DeviceInfo, DeviceKind};
 use tessera_protocol::status::FrameState;
@@ -67,7 +65,6 @@ async fn on_a_farm(
         return Ok(Status::Done);
     };
     let ended = watch::follow(&farm, job, Doing::Computing, false).await;
-    kernel_text::show(&farm, job).await;
     // Write finished frames even if others have failed.
     let written = write(&farm, job, &destination, args).await?;
     ended?;
@@ -148,14 +145,11 @@ async fn finish(
     let LocalFarm { farm, nodes, .. } = local;
     let mut uploads = Uploads::new(Audience::Quiet);
     let job = send::submit(farm, &prepared.spec, &prepared.files, &mut uploads).await?;
-    let mut bar = JobProgress::new(Audience::of_stderr(args.json), Doing::Computing);
-    let mut heard = |progress: &Progress| bar.show(progress);
+    let shown = (Doing::Computing, Audience::of_stderr(args.json));
     let summary = tokio::select! {
-        summary = farm.follow(job, &mut heard) => summary?,
+        summary = watch::follow_shown(farm, job, shown) => summary?,
         error = node_failed(nodes) => return Err(error),
     };
-    bar.end();
-    kernel_text::show(farm, job).await;
     let written = write(farm, job, destination, args).await?;
     watch::outcome(&summary)?;
     print(args, job, &written)

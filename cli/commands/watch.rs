@@ -4,23 +4,27 @@ use super::job::metered;
 use crate::args::watch::WatchArgs;
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
+use crate::kernel_text::Heard;
 use crate::progress::{Audience, Doing, JobProgress};
 use crate::table::{counted, printable};
-use crate::{job_id, json, kernel_text};
+use crate::{job_id, json};
+use std::convert::Infallible;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tessera_protocol::JobId;
 use tessera_protocol::client::{Progress, Request, Response};
 use tessera_protocol::status::{JobDetail, JobState, JobSummary};
+use tokio::sync::Notify;
+
+/// Least time between two looks at what a kernel prints.
+const TEXT_EVERY: Duration = Duration::from_secs(2);
 
 /// `tessera watch`.
 pub(crate) async fn run(args: WatchArgs) -> Result<Status, CliError> {
     let farm = Farm::of(&args.farm)?;
     let job = job_id::find(&farm, &args.job).await?;
     let detail = detail_of(&farm, job).await?;
-    let watched = watch(&farm, job, Doing::of(&detail.spec.kind), args.json).await;
-    if detail.spec.kind.compute().is_some() && !args.json {
-        kernel_text::show(&farm, job).await;
-    }
-    watched
+    watch(&farm, job, Doing::of(&detail.spec.kind), args.json).await
 }
 
 /// Asks for everything about a job.
@@ -62,24 +66,69 @@ pub(crate) async fn follow(
     doing: Doing,
     as_json: bool,
 ) -> Result<JobSummary, CliError> {
-    let mut bar = JobProgress::new(Audience::of_stderr(as_json), doing);
-    let mut failed_output = None;
-    let mut heard = |progress: &Progress| {
-        if as_json {
+    let summary = if as_json {
+        let mut failed_output = None;
+        let mut heard = |progress: &Progress| {
             if let Err(error) = json::print(progress) {
                 failed_output.get_or_insert(error);
             }
-        } else {
-            bar.show(progress);
+        };
+        let summary = unless_interrupted(job, farm.follow(job, &mut heard)).await?;
+        if let Some(error) = failed_output {
+            return Err(error);
         }
+        summary
+    } else {
+        let shown = (doing, Audience::of_stderr(false));
+        unless_interrupted(job, follow_shown(farm, job, shown)).await?
     };
-    let summary = unless_interrupted(job, farm.follow(job, &mut heard)).await?;
-    bar.end();
-    if let Some(error) = failed_output {
-        return Err(error);
-    }
     outcome_on_farm(&summary)?;
     Ok(summary)
+}
+
+/// Shows a job's progress to its end on standard error, and what its kernel prints as it comes.
+pub(super) async fn follow_shown(
+    farm: &Farm,
+    job: JobId,
+    (doing, audience): (Doing, Audience),
+) -> Result<JobSummary, CliError> {
+    let bar = Mutex::new(JobProgress::new(audience, doing));
+    let progressed = Notify::new();
+    let mut text = Heard::default();
+    let mut heard = |progress: &Progress| {
+        locked(&bar).show(progress);
+        progressed.notify_one();
+    };
+    let summary = tokio::select! {
+        summary = farm.follow(job, &mut heard) => summary?,
+        never = listen(farm, job, (&progressed, &bar, &mut text)), if doing == Doing::Computing => {
+            match never {}
+        }
+    };
+    locked(&bar).end();
+    if doing == Doing::Computing {
+        text.ask(farm, job).await.iter().for_each(|line| locked(&bar).say(line));
+    }
+    Ok(summary)
+}
+
+/// Shows what a kernel has printed whenever units have ended, at most once in [`TEXT_EVERY`].
+async fn listen(
+    farm: &Farm,
+    job: JobId,
+    (progressed, bar, text): (&Notify, &Mutex<JobProgress>, &mut Heard),
+) -> Infallible {
+    loop {
+        progressed.notified().await;
+        tokio::time::sleep(TEXT_EVERY).await;
+        let lines = text.ask(farm, job).await;
+        let bar = locked(bar);
+        lines.iter().for_each(|line| bar.say(line));
+    }
+}
+
+fn locked(bar: &Mutex<JobProgress>) -> MutexGuard<'_, JobProgress> {
+    bar.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Waits for a job; Ctrl-C ends the waiting, not the job.

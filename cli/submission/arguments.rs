@@ -3,7 +3,9 @@
 //! `{"f32": [[1, 0], [0, 1]]}`, in C order.
 
 use crate::error::{CliError, Status};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -33,9 +35,76 @@ pub(super) fn read(
                 .hint("many numbers are an --input"),
         ));
     }
-    let value = serde_json::from_slice(&bytes)
-        .map_err(|error| about(usage(format!("it is not JSON: {error}"))))?;
+    let Once(value) = serde_json::from_slice(&bytes).map_err(|error| {
+        about(usage(match error.is_data() {
+            true => error.to_string(),
+            false => format!("it is not JSON: {error}"),
+        }))
+    })?;
     arguments(value, of_text).map_err(about)
+}
+
+/// A value in which each object has a name once. JSON leaves open which of two members counts.
+struct Once(Value);
+
+impl<'de> Deserialize<'de> for Once {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        source.deserialize_any(OnceVisitor)
+    }
+}
+
+struct OnceVisitor;
+
+impl<'de> Visitor<'de> for OnceVisitor {
+    type Value = Once;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Once, E> {
+        Ok(Once(Value::Null))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Once, E> {
+        Ok(Once(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Once, E> {
+        Ok(Once(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Once, E> {
+        Ok(Once(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Once, E> {
+        Ok(Once(value.into()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Once, E> {
+        Ok(Once(value.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut source: A) -> Result<Once, A::Error> {
+        let mut values = Vec::new();
+        while let Some(Once(value)) = source.next_element()? {
+            values.push(value);
+        }
+        Ok(Once(values.into()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut source: A) -> Result<Once, A::Error> {
+        let mut members = serde_json::Map::new();
+        while let Some((name, Once(value))) = source.next_entry::<String, Once>()? {
+            if members.contains_key(&name) {
+                let text = format!("it has `{name}` twice; which of the two is meant?");
+                return Err(A::Error::custom(text));
+            }
+            members.insert(name, value);
+        }
+        Ok(Once(members.into()))
+    }
 }
 
 fn arguments(
@@ -157,6 +226,8 @@ mod tests {
             (r#"{"a": {"f32": [[1, 2], 3]}}"#, "rows of `a`"),
             (r#"{"a": {"f32": ["x"]}}"#, "is neither"),
             (r#"{"a": 1e999}"#, "not JSON"),
+            (r#"{"a": 1, "b": 2, "a": 1}"#, "it has `a` twice; which of the two is meant?"),
+            (r#"{"a": {"f32": [1], "f32": [2]}}"#, "it has `f32` twice"),
         ] {
             let error = read_text(json).unwrap_err();
             assert!(error.contains(expected) && error.contains("--args"), "{json}: {error}");

@@ -44,7 +44,7 @@ pub(crate) fn prepare(args: &ComputeArgs) -> Result<Prepared, CliError> {
     let sent = ptx.as_deref().filter(|_| matches!(program, Program::Ptx(_)));
     let about =
         |error: BindError| CliError::new(Status::Usage, error).context(format!("`{kernel}`"));
-    let needed = ptx.as_ref().map_or(Ok(1), |ptx| node::chunk_multiple_of(ptx, &domain));
+    let needed = ptx.as_ref().map_or(Ok(None), |ptx| node::chunk_multiple_of(ptx, &domain));
     let chunk_align = chunk_align(args, needed.map_err(about)?)?;
     let compute = ComputeSpec {
         ptx: sent.and_then(PtxNeeds::read),
@@ -102,9 +102,12 @@ fn element(args: &ComputeArgs, ptx: Option<&str>) -> Result<Element, CliError> {
 }
 
 /// The multiple of indices that every chunk holds: of what is asked for and of what the kernel
-/// needs.
-fn chunk_align(args: &ComputeArgs, needed: u32) -> Result<u32, CliError> {
-    let asked = args.chunk_align.unwrap_or(1);
+/// needs; 0 where neither says anything.
+fn chunk_align(args: &ComputeArgs, needed: Option<u32>) -> Result<u32, CliError> {
+    if args.chunk_align.is_none() && needed.is_none() {
+        return Ok(0);
+    }
+    let (asked, needed) = (args.chunk_align.unwrap_or(1), needed.unwrap_or(1));
     let multiple = least_common_multiple(asked.into(), needed.into());
     u32::try_from(multiple).ok().filter(|multiple| *multiple > 0).ok_or_else(|| {
         usage(format!("--chunk-align: {asked} does not go with the {needed} of the kernel"))

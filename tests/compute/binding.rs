@@ -25,8 +25,12 @@ impl Bench {
 
     /// Runs a kernel's PTX; its exit status and standard error.
     fn run(&self, name: &str, arguments: &str) -> (Option<i32>, String) {
-        let ptx = kernel(&format!("{name}.ptx"));
-        let words = [ptx.as_str()].into_iter().chain(arguments.split_whitespace());
+        self.run_file(&kernel(&format!("{name}.ptx")), arguments)
+    }
+
+    /// Runs a PTX file.
+    fn run_file(&self, ptx: &str, arguments: &str) -> (Option<i32>, String) {
+        let words = [ptx].into_iter().chain(arguments.split_whitespace());
         let words: Vec<&str> = words.chain(["--device", "cuda", "--out", "out.npy"]).collect();
         let output = compute(self.folder.path(), Some(&self.rack), &words);
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
@@ -137,4 +141,23 @@ fn chunks_hold_what_a_kernels_blocks_need() {
     refused("--chunk 512 --chunk-align 768", &["multiple of 1536", "give 1536"]);
     refused("--chunk-align 5000000", &["--chunk-align:"]);
     refused("--arg tessera_chunk_rows=1", &["--chunk-align sets more"]);
+
+    // Without its note, the kernel would leave the ends of chunks zero.
+    let text = std::fs::read_to_string(kernel("tiles.ptx")).unwrap();
+    let lines = text.lines().filter(|line| !line.contains("tessera_chunk_rows"));
+    let without: String = lines.flat_map(|line| [line, "\n"]).collect();
+    std::fs::write(bench.folder.path().join("without.ptx"), without).unwrap();
+    let run = |more: &str| bench.run_file("without.ptx", &format!("{job} {more}"));
+    for chunk in ["--chunk 1000", "--chunk 1000 --block 256"] {
+        let (status, told) = run(chunk);
+        let says = told.contains("nothing says where a chunk may begin")
+            && told.contains("times the domain's width, 32,");
+        assert!(status == Some(2) && says, "{chunk}: {status:?}: {told}");
+    }
+    for chunk in ["", "--chunk 1024 --chunk-align 512"] {
+        let (status, told) = run(chunk);
+        assert_eq!(status, Some(0), "{chunk}: {told}");
+        let found = values(&bench.folder.path().join("out.npy"), f32::from_le_bytes);
+        assert_eq!(found, expected, "{chunk}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Kernels that come as source: offered to nodes with NVRTC alone, also where a node loses it.
 
-use crate::compute::fixture::{Farm, example, not_run};
+use crate::compute::fixture::{Farm, example, kernel, not_run};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -71,4 +71,22 @@ fn a_node_without_compiler_hands_kernels_on_at_no_cost() {
     farm.assert_in_service();
     farm.add_gpu_node_with("keeper", library);
     farm.text(&["wait", &job]);
+}
+
+#[test]
+fn a_node_that_compiles_looks_at_chunks_too() {
+    if std::env::var_os("TESSERA_NVRTC").is_none() && tessera_nvrtc::Nvrtc::find().is_err() {
+        return not_run("chunks of a kernel that a node compiles: no NVRTC is found");
+    }
+    let farm = Farm::start(1);
+    let reverse = kernel("reverse.cu");
+    let job = ["compute", &reverse, "--compile-on-node", "--element", "u32", "--domain", "2048"];
+    let refused = [&job[..], &["--chunk", "1000", "--out", "never.npy"]].concat();
+    let (status, told) = farm.failure(&refused);
+    let says = told.contains("nothing says where a chunk may begin")
+        && told.contains("3 chunks begin every 1000 indices");
+    assert!(status == 3 && says, "{status}: {told}");
+    let said = ["--chunk", "1024", "--chunk-align", "1024", "--out", "reversed.npy"];
+    farm.text(&[&job[..], &said].concat());
+    farm.assert_in_service();
 }

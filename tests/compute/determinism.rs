@@ -120,3 +120,32 @@ fn devices_of_this_machine_are_compared_too() {
     let meant = run(2, &["--out", "meant.npy", "--nondeterministic"]);
     assert!(meant.status.success(), "{}", text(&meant.stderr));
 }
+
+#[test]
+fn of_the_devices_of_this_machine_the_unfit_are_left_out() {
+    let lie = Fault::new(FaultKind::WrongResult).times(0);
+    let liar = Device { faults: vec![lie], ..device() };
+    let mandelbrot = example("mandelbrot.ptx");
+    let base = [&[mandelbrot.as_str()][..], &MANDELBROT].concat();
+    let run = |devices: &[Device], more: &[&str]| {
+        let config = Config { devices: devices.to_vec(), ..Config::default() };
+        let rack = Rack::new(&config).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let job = [&base[..], &["--out", "m.npy"], more].concat();
+        let output = compute(folder.path(), Some(&rack), &job);
+        let file = std::fs::read(folder.path().join("m.npy")).unwrap_or_default();
+        (output.status.code(), text(&output.stderr), file)
+    };
+    let (status, told, right) = run(&[device()], &["--device", "cuda"]);
+    assert_eq!(status, Some(0), "{told}");
+    let (status, told, file) = run(&[device(), liar.clone()], &["--device", "cuda"]);
+    assert_eq!(status, Some(0), "{told}");
+    assert!(told.contains("device left out") && told.contains("cuda:1"), "{told}");
+    assert!(file == right);
+    // What is named has to work, and so does one of all.
+    let named = ["--device", "cuda:0,cuda:1"];
+    let (status, told, _) = run(&[device(), liar.clone()], &named);
+    assert!(status == Some(1) && told.contains("cuda:1"), "{status:?}: {told}");
+    let (status, told, _) = run(&[liar.clone(), liar], &["--device", "cuda"]);
+    assert!(status == Some(1) && told.contains("cuda:0"), "{status:?}: {told}");
+}

@@ -23,7 +23,6 @@ const OF_TESTS: &[&str] = &[
     "endless",
     "load",
     "load_any",
-    "option",
     "outside",
     "places",
     "prints",

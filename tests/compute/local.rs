@@ -133,6 +133,18 @@ fn indices_are_reduced_by_key() {
     let file = std::fs::read(folder.path().join("out.npy")).unwrap();
     assert!(file.ends_with(&sums) && text(&file).contains("(3,)"));
 
+    // A histogram of what is 2, 0, 2, 7 and a half in all chunks together; keys beyond are left
+    // out.
+    write_array(folder.path(), "bins.npy", "<f4", &floats(&[2.0, 0.0, 2.0, 7.0, 0.5]), 5);
+    let count =
+        ["builtin:merge", "--domain", "5", "--input", "a=bins.npy", "--input", "b=bins.npy"];
+    let count = [&count[..], &["--arg", "weight_b=0", "--arg", "weight_a=1", "--chunk", "2"]];
+    let histogram = ["--reduce", "count", "--keys", "8", "--device", "cpu", "--out", "counts.npy"];
+    let output = compute(folder.path(), None, &[&count.concat()[..], &histogram].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let counts: Vec<u64> = values(&folder.path().join("counts.npy"), u64::from_le_bytes);
+    assert_eq!(counts, [1, 0, 2, 0, 0, 0, 0, 1]);
+
     let output = run(&["--reduce", "argmin"]);
     assert_eq!(text(&output.stdout).trim(), "1 1", "{}", text(&output.stderr));
 

@@ -2,7 +2,7 @@
 //! seeds, frames, indices and counters. The bits of a kernel are compared with those of a twin
 //! here, and the statistics are the twin's.
 
-use crate::compute::fixture::kernel;
+use crate::compute::fixture::{example, kernel};
 use crate::compute::local::{compute, values};
 use tessera_fake_cuda::{Config, Device, Rack};
 
@@ -98,10 +98,12 @@ fn a_kernels_random_numbers_are_those_of_philox() {
 fn estimates_of_neighbouring_seeds_are_independent() {
     let folder = tempfile::tempdir().unwrap();
     let rack = Rack::new(&Config::of(1, Device::default())).unwrap();
-    let (ptx, paths) = (kernel("option.ptx"), 4000.0);
+    let (ptx, paths) = (example("option.ptx"), 4000.0);
     let estimate = |seed: u64| {
         let seed = seed.to_string();
         let job = [ptx.as_str(), "--domain", "4000", "--reduce", "sum", "--seed", &seed];
+        // The payoff, and its square.
+        let job = [&job[..], &["--channels", "2"]].concat();
         let job = [&job[..], &["--device", "cuda", "--out", "sum.npy"]].concat();
         let output = compute(folder.path(), Some(&rack), &job);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

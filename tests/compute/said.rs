@@ -3,6 +3,8 @@
 
 use crate::compute::fixture::{Farm, kernel, not_run};
 use crate::compute::local;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 use tessera_fake_cuda::{Config, Device, Rack};
 
 #[test]
@@ -27,6 +29,27 @@ fn what_a_kernel_prints_reaches_its_owner() {
     let json: serde_json::Value =
         serde_json::from_str(&farm.text(&["job", &id, "--json"])).unwrap();
     assert!(json["kernel_text"].as_str().unwrap().starts_with("i 0\ni 1\n"), "{json}");
+}
+
+#[test]
+fn a_watcher_hears_a_kernel_while_it_runs() {
+    let farm = Farm::start(1);
+    let prints = kernel("prints.ptx");
+    let job = ["compute", &prints, "--domain", "400", "--chunk", "1", "--detach"];
+    let id = farm.text(&job);
+    let mut watching = farm.command(&["watch", &id]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(watching.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let first = lines.find(|line| line.starts_with("i ")).expect("a line of the kernel");
+    let detail: serde_json::Value =
+        serde_json::from_str(&farm.text(&["job", &id, "--json"])).unwrap();
+    let state = detail["summary"]["state"].as_str().unwrap();
+    assert_eq!(state, "running", "{first}");
+    let rest: Vec<String> = lines.collect();
+    assert!(watching.wait().unwrap().success(), "{rest:?}");
+    let printed = [first].into_iter().chain(rest.into_iter().filter(|line| line.starts_with("i ")));
+    let mut printed: Vec<u32> = printed.map(|line| line[2..].parse().unwrap()).collect();
+    printed.sort_unstable();
+    assert_eq!(printed, (0..400).collect::<Vec<_>>(), "each line once");
 }
 
 #[test]

@@ -27,7 +27,11 @@ fn blocks_have_the_threads_of_their_bounds_or_of_the_job() {
     };
     run(&farm, "reverse.ptx", "--domain 2048 --out bounds.npy");
     reversed("bounds.npy", 1024);
-    run(&farm, "reverse.ptx", "--domain 2048 --block 512 --chunk 1024 --out block.npy");
+    run(
+        &farm,
+        "reverse.ptx",
+        "--domain 2048 --block 512 --chunk 1024 --chunk-align 512 --out block.npy",
+    );
     reversed("block.npy", 512);
     // 64 bytes and more than the 48 KiB that a block has without being asked.
     run(&farm, "dynamic.ptx", "--domain 2048 --block 16 --shared 64 --out little.npy");
@@ -54,6 +58,9 @@ fn impossible_shapes_are_refused_before_they_are_sent() {
         ("reverse.ptx", "--shared 300000", "more than the 232448 that any device has"),
         ("dynamic.ptx", "", "give its size with --shared BYTES"),
         ("places.ptx", "--block 4x2 --chunk 6", "give a multiple of 16"),
+        ("reverse.ptx", "--chunk 30", "work together (`bar.sync"),
+        ("reverse.ptx", "--chunk 30 --block 16", "N is 16 where each block has a range"),
+        ("reverse.ptx", "--chunk-align 0", "--chunk-align"),
     ] {
         let (status, error) =
             refused(&farm, name, &format!("--domain 8x9 --element u32 {options}"));

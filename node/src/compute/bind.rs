@@ -1,7 +1,7 @@
 //! Binds inputs and arguments to a kernel's variables by name. Errors about missing, unknown or
 //! mistyped values list the kernel's variables.
 
-use super::notes::{Loads, chunk_multiple, is_note, stored_elements};
+use super::notes::{Loads, chunk_multiple, is_note, notes_chunks, stored_elements};
 use tessera_kernels::compute::{ArrayParams, BLOCK_THREADS, ChunkParams, ENTRY, builtin};
 use tessera_protocol::compute::{
     Argument, Block, ComputeSpec, Domain, Element, Number, Program, half_of_f64,
@@ -81,6 +81,27 @@ pub enum BindError {
         /// Number of indices of which the job's chunks are multiples.
         promised: u32,
     },
+    /// The threads of the kernel's blocks work together, and nothing says what a chunk holds.
+    #[error(
+        "the kernel's threads work together (`{instruction}`), and nothing says where a chunk may \
+            begin: the domain's {chunks} chunks begin every {indices} indices. Write \
+            TESSERA_CHUNK_ALIGN(N); outside of the kernel's functions, or give --chunk-align N. N \
+            is {threads} where each block has a range of indices of its own, the height of a tile \
+            times the domain's width, {width}, where blocks make tiles of it, and 1 where a chunk \
+            may begin anywhere"
+    )]
+    Unaligned {
+        /// The first instruction by which they do.
+        instruction: String,
+        /// Number of chunks.
+        chunks: u64,
+        /// Indices of a chunk.
+        indices: u32,
+        /// Threads of a block.
+        threads: u32,
+        /// Indices in a row of the domain.
+        width: u32,
+    },
     /// The kernel's note on its chunks is no number of indices.
     #[error("the multiple that the kernel asks for its chunks is 0 or more than a chunk holds")]
     ChunkNote,
@@ -139,7 +160,8 @@ pub fn bind(ptx: &str, spec: &ComputeSpec) -> Result<Bound, BindError> {
         }
     }
     if spec.needs_cuda() {
-        check_notes(ptx, &module, spec)?;
+        check_notes(ptx, spec)?;
+        check_chunks(&module, kernel, (spec, block))?;
         let unbound = |variable: &&Variable| {
             is_array(variable) && !spec.inputs.iter().any(|input| input.name == variable.name)
         };
@@ -156,8 +178,8 @@ pub fn bind(ptx: &str, spec: &ComputeSpec) -> Result<Bound, BindError> {
     Ok(Bound { entry, block, shared_bytes: spec.shared_bytes, values, writable })
 }
 
-/// Compares what the kernel's notes say with the job.
-fn check_notes(ptx: &str, module: &Module, spec: &ComputeSpec) -> Result<(), BindError> {
+/// Compares what the kernel's notes say of its types with the job.
+fn check_notes(ptx: &str, spec: &ComputeSpec) -> Result<(), BindError> {
     let names = |elements: &[Element]| {
         elements.iter().map(|element| element.name()).collect::<Vec<_>>().join(", ")
     };
@@ -177,19 +199,41 @@ fn check_notes(ptx: &str, module: &Module, spec: &ComputeSpec) -> Result<(), Bin
             });
         }
     }
+    Ok(())
+}
+
+/// Compares what the kernel needs of its chunks with what the job promises.
+fn check_chunks(
+    module: &Module,
+    kernel: &Kernel,
+    (spec, block): (&ComputeSpec, Block),
+) -> Result<(), BindError> {
     let needed = chunk_multiple(module, &spec.domain).ok_or(BindError::ChunkNote)?;
-    match spec.chunk_align.is_multiple_of(needed) {
-        true => Ok(()),
-        false => Err(BindError::Chunks { needed, promised: spec.chunk_align }),
+    let promised = spec.chunk_align.max(1);
+    if !promised.is_multiple_of(needed) {
+        return Err(BindError::Chunks { needed, promised });
+    }
+    let indices = spec.chunk_indices();
+    let chunks = spec.domain.len().div_ceil(indices.into());
+    match kernel.exchange_line {
+        Some(line) if chunks > 1 && !spec.says_chunks() && !notes_chunks(module) => {
+            let words: Vec<&str> = module.line(line).split_whitespace().collect();
+            let instruction = words.join(" ").trim_end_matches(';').to_owned();
+            let (threads, width) = (block.threads(), spec.domain.width);
+            Err(BindError::Unaligned { instruction, chunks, indices, threads, width })
+        }
+        _ => Ok(()),
     }
 }
 
-/// Returns the number of indices of which the kernel's chunks must be multiples.
+/// Returns the number of indices of which the kernel's chunks must be multiples, if it says one.
 ///
 /// # Errors
 /// The text is not PTX, or its note is not a number of indices.
-pub fn chunk_multiple_of(ptx: &str, domain: &Domain) -> Result<u32, BindError> {
-    chunk_multiple(&Module::parse(ptx)?, domain).ok_or(BindError::ChunkNote)
+pub fn chunk_multiple_of(ptx: &str, domain: &Domain) -> Result<Option<u32>, BindError> {
+    let module = Module::parse(ptx)?;
+    let multiple = chunk_multiple(&module, domain).ok_or(BindError::ChunkNote)?;
+    Ok(notes_chunks(&module).then_some(multiple))
 }
 
 /// Returns the variables in global memory; the kernel cannot write others.

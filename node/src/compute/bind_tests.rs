@@ -209,6 +209,48 @@ fn a_kernel_gets_the_multiple_that_its_chunks_need() {
 }
 
 #[test]
+fn threads_that_work_together_need_a_word_about_chunks() {
+    let waiting = PTX.replace("{ ret; }", "{\n\tbar.sync \t0;\n\tret;\n}");
+    let chunked = |chunk, width| ComputeSpec {
+        chunk,
+        domain: Domain { width, height: 64, depth: 1 },
+        ..spec(&[])
+    };
+    let result = |ptx: &str, spec: &ComputeSpec| {
+        bind(ptx, spec).map(|_| ()).map_err(|error| error.to_string())
+    };
+    let told = result(&waiting, &chunked(1000, 96)).unwrap_err();
+    for part in [
+        "(`bar.sync 0`)",
+        "7 chunks begin every 1000 indices",
+        "--chunk-align N",
+        "TESSERA_CHUNK_ALIGN(N);",
+        "N is 128 where each block",
+        "times the domain's width, 96, where",
+        "1 where a chunk may begin anywhere",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    // 128,000 indices are two chunks of those that are chosen; a thousand are one.
+    let told = result(&waiting, &chunked(0, 2000)).unwrap_err();
+    assert!(told.contains("2 chunks begin every 65536"), "{told}");
+    assert_eq!(result(&waiting, &chunked(0, 16)), Ok(()));
+    assert_eq!(result(&waiting, &chunked(6144, 96)), Ok(()), "one chunk");
+    assert_eq!(result(PTX, &chunked(1000, 96)), Ok(()), "each thread works alone");
+
+    // Whatever says it, also that any chunk is right.
+    for chunk_align in [1, 8] {
+        assert_eq!(result(&waiting, &ComputeSpec { chunk_align, ..chunked(1000, 96) }), Ok(()));
+    }
+    let block = |text: &str| ComputeSpec { block: text.parse().ok(), ..chunked(768, 96) };
+    assert_eq!(result(&waiting, &block("16x8")), Ok(()));
+    assert!(result(&waiting, &block("128")).is_err(), "a line of threads says nothing of chunks");
+    let note = ".const .align 4 .u32 tessera_chunk_align = 1;\n";
+    let noting = waiting.replace(".visible", &format!("{note}.visible"));
+    assert_eq!(result(&noting, &chunked(1000, 96)), Ok(()));
+}
+
+#[test]
 fn a_kernel_of_another_form_is_refused() {
     let entry = |ptx: &str| bind(ptx, &spec(&[])).unwrap_err().to_string();
     assert!(entry(&PTX.replace("entry compute", "entry main")).contains("it has main"));

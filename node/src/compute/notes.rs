@@ -22,6 +22,11 @@ pub(super) fn is_note(variable: &Variable) -> bool {
     variable.name == CHUNK_ALIGN || variable.name == CHUNK_ROWS
 }
 
+/// Returns whether a kernel says what its chunks must hold.
+pub(super) fn notes_chunks(module: &Module) -> bool {
+    module.variables().iter().any(is_note)
+}
+
 /// Returns the number of indices of which a kernel's chunks must be multiples, over a domain; 1 if
 /// it says nothing. `None` if the number is 0 or too large for a chunk.
 pub(super) fn chunk_multiple(module: &Module, domain: &Domain) -> Option<u32> {

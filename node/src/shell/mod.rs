@@ -26,10 +26,11 @@ use pulse::Pulse;
 pub use pulse::Vitals;
 use results::Results;
 use session::Dialler;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tessera_protocol::device::{DeviceInfo, DeviceState, DeviceTelemetry};
+use tessera_protocol::ids::UnitKey;
 use tessera_protocol::limits::{JOB_TEXT_BYTES_MAX, UNIT_TEXT_BYTES_MAX};
 use tessera_protocol::node::{
     Assignment, CoordinatorToNode, Failure, Heartbeat, Join, MemoryShortage, NodeToCoordinator,
@@ -72,8 +73,9 @@ pub(crate) struct Shell {
     session: Option<Session>,
     /// Units that devices have.
     given: BTreeMap<Lease, Given>,
-    /// Bytes that kernels printed, of each job, as far as the coordinator was told.
-    texts_told: BTreeMap<JobId, usize>,
+    /// Bytes that kernels printed, of each job, as far as the coordinator was told, and the units
+    /// that printed them. A unit that runs again counts once, as with the coordinator.
+    texts_told: BTreeMap<JobId, (usize, BTreeSet<UnitKey>)>,
     /// Outputs that wait for room on the disk, with the disk's error.
     no_room: BTreeMap<Lease, String>,
     pulse: Pulse,
@@ -359,11 +361,14 @@ impl Shell {
     /// here.
     fn on_kernel_text(&mut self, lease: Lease, mut text: String) {
         text.truncate(text.floor_char_boundary(UNIT_TEXT_BYTES_MAX + 1));
-        let told = self.texts_told.entry(lease.unit.job).or_default();
-        if *told > JOB_TEXT_BYTES_MAX {
-            return;
+        let (told, units) = self.texts_told.entry(lease.unit.job).or_default();
+        if !units.contains(&lease.unit) {
+            if *told > JOB_TEXT_BYTES_MAX {
+                return;
+            }
+            *told += text.len();
+            units.insert(lease.unit);
         }
-        *told += text.len();
         self.send(NodeToCoordinator::KernelText { lease, text });
     }
 

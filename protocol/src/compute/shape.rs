@@ -7,6 +7,15 @@ use super::spec::{ComputeSpec, Program};
 use crate::job::error::{SpecError, wrong};
 use crate::limits::*;
 
+/// Number of chunks that a frame should have if the spec leaves their length open, so that a few
+/// nodes finish it within some hundredths of each other.
+const FRAME_CHUNKS_WANTED: u64 = 256;
+/// Smallest chunk, in indices, that is made to reach [`FRAME_CHUNKS_WANTED`]: a device has more
+/// threads than that.
+const CHUNK_INDICES_LEAST: u64 = 1 << 16;
+/// Largest chunk, in indices, where the spec leaves its length open.
+const CHUNK_INDICES_MOST: u64 = 1 << 20;
+
 /// Returns the least common multiple of two numbers; 0 if one of them is, and the largest
 /// number where it is larger.
 pub fn least_common_multiple(a: u64, b: u64) -> u64 {
@@ -34,6 +43,40 @@ impl ComputeSpec {
             1 => row.saturating_mul(block.y.into()),
             _ => row.saturating_mul(height.into()).saturating_mul(block.z.into()),
         }
+    }
+
+    /// Returns the indices of each chunk of a checked spec but a frame's last, which can have fewer.
+    /// A frame of several steps is one chunk. Where the spec leaves their length open: a
+    /// [`FRAME_CHUNKS_WANTED`]th of the domain, at least [`CHUNK_INDICES_LEAST`] and at most
+    /// [`CHUNK_INDICES_MOST`] and as many as the bytes of a result allow; longer where a frame or
+    /// the job would have more units than the limits. A multiple of what blocks and the kernel
+    /// need: rounded up, or down where that would be too many bytes.
+    pub fn chunk_indices(&self) -> u32 {
+        let indices = self.domain.len().max(1);
+        let chunk = match (self.steps, self.chunk) {
+            (2.., _) => indices,
+            (_, 0) => self.chosen_chunk(indices),
+            (_, chunk) => u64::from(chunk),
+        };
+        chunk.min(indices).clamp(1, u64::from(u32::MAX)) as u32
+    }
+
+    /// Returns the length of a chunk where the spec leaves it open.
+    fn chosen_chunk(&self, indices: u64) -> u64 {
+        let frames = u64::from(self.frames.len()).max(1);
+        let units_max = FRAME_UNITS_MAX.min(JOB_UNITS_MAX / frames).max(1);
+        let wanted = indices.div_ceil(FRAME_CHUNKS_WANTED);
+        let sensible = wanted.clamp(CHUNK_INDICES_LEAST, CHUNK_INDICES_MOST);
+        let multiple = self.chunk_multiple().max(1);
+        let most = (CHUNK_BYTES_MAX / self.index_bytes().max(1)).min(self.chunk_indices_max());
+        let whole = (most / multiple).max(1).saturating_mul(multiple);
+        sensible.max(indices.div_ceil(units_max)).next_multiple_of(multiple).min(whole)
+    }
+
+    /// Returns whether something says at which indices chunks may begin: `chunk_align`, or a block
+    /// of two or three axes. A block of one axis does not, and chunks of any length hold some.
+    pub fn says_chunks(&self) -> bool {
+        self.chunk_align > 0 || self.block.is_some_and(|block| !block.is_line())
     }
 
     /// Returns the most indices of a chunk that a grid of blocks covers. A grid has at most

@@ -170,7 +170,8 @@ pub struct ComputeSpec {
     /// Indices in one chunk; 0 lets the splitter choose.
     pub chunk: u32,
     /// Every chunk is a multiple of so many indices, except the one at the domain's end if the
-    /// domain is none. 1 allows any chunk.
+    /// domain is none. 1 allows any chunk, and so does 0, which says nothing: it is for kernels
+    /// whose threads work alone.
     pub chunk_align: u32,
     /// Frames of the job. The kernel runs once for each.
     pub frames: FrameSet,
@@ -220,7 +221,7 @@ impl ComputeSpec {
             keys: 0,
             formats: vec![ComputeFormat::Npy],
             chunk: 0,
-            chunk_align: 1,
+            chunk_align: 0,
             frames: FrameSet::one(FrameNumber(1)),
             feed: None,
             steps: 1,
@@ -412,7 +413,7 @@ fn check_domain(spec: &ComputeSpec) -> Result<(), SpecError> {
 }
 
 fn check_chunks(spec: &ComputeSpec) -> Result<(), SpecError> {
-    let (chunk, align) = (u64::from(spec.chunk), u64::from(spec.chunk_align));
+    let (chunk, align) = (u64::from(spec.chunk), u64::from(spec.chunk_align.max(1)));
     let chunk_bytes_max = spec.chunk_bytes_max();
     let most = chunk_bytes_max / spec.index_bytes().max(1);
     if !(1..=most).contains(&align) {

@@ -135,6 +135,12 @@ fn chunks_hold_whole_multiples() {
     assert_eq!(check(compute_job(aligned.clone())), Ok(compute_job(aligned)));
     assert_eq!(refused(0, 1536), None);
     assert_eq!(refused(4608, 1536), None);
+    // Nothing said, and any chunk, are two things.
+    assert_eq!((refused(1000, 0), refused(1000, 1)), (None, None));
+    assert!(!compute().says_chunks());
+    assert!(ComputeSpec { chunk_align: 1, ..compute() }.says_chunks());
+    let block = |text: &str| ComputeSpec { block: Some(text.parse().unwrap()), ..compute() };
+    assert!(block("16x16").says_chunks() && !block("512").says_chunks());
     let (field, told) = refused(1000, 1536).unwrap();
     assert!(field == "chunk" && told.ends_with("give 1536"), "{told}");
     let (_, told) = refused(4000, 1536).unwrap();
@@ -144,7 +150,6 @@ fn chunks_hold_whole_multiples() {
     assert!(told.ends_with("give 1398100"), "{told}");
     assert_eq!(refused(0, 1_398_101), None);
     assert_eq!(refused(0, 1_398_102).unwrap().0, "chunk-align");
-    assert_eq!(refused(0, 0).unwrap().0, "chunk-align");
 }
 
 #[test]

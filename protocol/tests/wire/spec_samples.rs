@@ -92,7 +92,7 @@ pub(crate) fn compute() -> ComputeSpec {
         keys: 0,
         formats: vec![ComputeFormat::Npy, ComputeFormat::Exr, ComputeFormat::Png],
         chunk: 4096,
-        chunk_align: 1,
+        chunk_align: 0,
         frames: "1-10x3".parse().unwrap(),
         feed: Some("image".into()),
         steps: 1,

@@ -3,16 +3,6 @@
 
 use tessera_protocol::compute::ComputeSpec;
 use tessera_protocol::ids::UnitIndex;
-use tessera_protocol::limits::{CHUNK_BYTES_MAX, FRAME_UNITS_MAX, JOB_UNITS_MAX};
-
-/// Number of chunks that a frame should have if the splitter chooses, so that a few nodes finish it
-/// within some hundredths of each other.
-pub const FRAME_CHUNKS_WANTED: u64 = 256;
-/// Smallest chunk, in indices, that the splitter makes to reach [`FRAME_CHUNKS_WANTED`]: a device
-/// has more threads than that.
-pub const CHUNK_INDICES_LEAST: u64 = 1 << 16;
-/// Largest chunk, in indices, that the splitter chooses.
-pub const CHUNK_INDICES_MOST: u64 = 1 << 20;
 
 /// The chunks of a frame. The index of a unit is that of its chunk, in the order of indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,19 +12,9 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// The chunks of a checked spec. A frame of several steps is one. Where the spec leaves their
-    /// length open: a [`FRAME_CHUNKS_WANTED`]th of the domain, at least [`CHUNK_INDICES_LEAST`] and
-    /// at most [`CHUNK_INDICES_MOST`] and as many as the bytes of a result allow; longer where a
-    /// frame or the job would have more units than the limits. A multiple of
-    /// what blocks and the kernel need: rounded up, or down where that would be too many bytes.
+    /// The chunks of a checked spec.
     pub fn of(spec: &ComputeSpec) -> Self {
-        let indices = spec.domain.len().max(1);
-        let chunk = match (spec.steps, spec.chunk) {
-            (2.., _) => indices,
-            (_, 0) => chosen(spec, indices),
-            (_, chunk) => u64::from(chunk),
-        };
-        Self { indices, chunk: chunk.min(indices).clamp(1, u64::from(u32::MAX)) as u32 }
+        Self { indices: spec.domain.len().max(1), chunk: spec.chunk_indices() }
     }
 
     /// Returns the number of units of a frame, at most [`FRAME_UNITS_MAX`] for a checked spec.
@@ -53,18 +33,6 @@ impl Chunks {
         let left = self.indices.checked_sub(first).filter(|left| *left > 0)?;
         Some((first, u64::from(self.chunk).min(left) as u32))
     }
-}
-
-/// The length of a chunk where the spec leaves it open.
-fn chosen(spec: &ComputeSpec, indices: u64) -> u64 {
-    let frames = u64::from(spec.frames.len()).max(1);
-    let units_max = FRAME_UNITS_MAX.min(JOB_UNITS_MAX / frames).max(1);
-    let wanted = indices.div_ceil(FRAME_CHUNKS_WANTED);
-    let sensible = wanted.clamp(CHUNK_INDICES_LEAST, CHUNK_INDICES_MOST);
-    let multiple = spec.chunk_multiple().max(1);
-    let most = (CHUNK_BYTES_MAX / spec.index_bytes().max(1)).min(spec.chunk_indices_max());
-    let whole = (most / multiple).max(1).saturating_mul(multiple);
-    sensible.max(indices.div_ceil(units_max)).next_multiple_of(multiple).min(whole)
 }
 
 #[cfg(test)]

@@ -47,6 +47,7 @@ fn call<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>) -> Decoded<()> {
     let name = word(operands.next().ok_or_else(|| Reject::Wrong("a call of nothing".into()))?)?;
     if name.starts_with('%') {
         // A pointer to a function: who is called is not known.
+        body.function.calls_pointers = true;
         return Err(Reject::Unsupported);
     }
     let arguments = match operands.next() {

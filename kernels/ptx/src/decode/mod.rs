@@ -39,6 +39,9 @@ pub(crate) fn statement<'a>(
     body: &mut Body<'a, '_>,
     statement: &Statement<'a>,
 ) -> Result<(), ParseError> {
+    if warp::is_exchange(&statement.parts) {
+        body.function.exchange_line.get_or_insert(statement.line);
+    }
     match decode(body, statement) {
         Ok(()) => Ok(()),
         Err(Reject::Unsupported) => {

@@ -24,6 +24,22 @@ pub(super) fn decode<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>) -> 
     }
 }
 
+/// Returns whether threads of a block work together by an instruction, known to the machine or not:
+/// they wait for each other, exchange registers, or change shared memory in common.
+pub(super) fn is_exchange(parts: &[&str]) -> bool {
+    let in_shared = || parts.iter().any(|part| part.starts_with("shared"));
+    match parts {
+        ["bar" | "barrier" | "mbarrier" | "shfl" | "vote" | "match" | "redux" | "elect", ..] => {
+            true
+        }
+        ["mma" | "wmma" | "wgmma" | "ldmatrix" | "stmatrix" | "movmatrix", ..] => true,
+        ["atom" | "red", ..] => in_shared(),
+        // Threads of a warp without a barrier, in the old way.
+        ["ld" | "st", "volatile" | "relaxed" | "acquire" | "release", ..] => in_shared(),
+        _ => false,
+    }
+}
+
 /// `bar.sync which{, threads}`
 fn barrier<'a>(body: &mut Body<'a, '_>, statement: &Statement<'a>) -> Decoded<()> {
     let a = body.source(statement.operand(0)?, 32)?;

@@ -67,6 +67,8 @@ impl<'a, 'm> Body<'a, 'm> {
             results: Vec::new(),
             frame_bytes: 0,
             is_cooperative: false,
+            exchange_line: None,
+            calls_pointers: false,
         };
         Body {
             module,

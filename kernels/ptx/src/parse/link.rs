@@ -1,4 +1,5 @@
-//! Calls find their functions, and kernels learn whether their threads wait for each other.
+//! Calls find their functions, and kernels learn whether their threads wait for each other or work
+//! together.
 
 use std::collections::HashMap;
 
@@ -27,6 +28,7 @@ pub(crate) fn link(functions: &mut [Function]) -> Result<(), ParseError> {
         }
     }
     spread_waiting(functions);
+    spread_exchanges(functions);
     Ok(())
 }
 
@@ -50,6 +52,25 @@ fn spread_waiting(functions: &mut [Function]) {
             let mut callees = function.calls.iter().filter_map(|call| call.callee);
             function.is_cooperative = callees.any(|callee| waiting[callee as usize]);
             changed |= function.is_cooperative;
+        }
+        if !changed {
+            return;
+        }
+    }
+}
+
+/// A function has the exchanges of those that it calls; of any, where it calls by an address:
+/// repeated until nothing changes.
+fn spread_exchanges(functions: &mut [Function]) {
+    loop {
+        let lines: Vec<Option<u32>> = functions.iter().map(|f| f.exchange_line).collect();
+        let any = lines.iter().flatten().next().copied();
+        let mut changed = false;
+        for function in functions.iter_mut().filter(|function| function.exchange_line.is_none()) {
+            let mut callees = function.calls.iter().filter_map(|call| call.callee);
+            let called = callees.find_map(|callee| lines[callee as usize]);
+            function.exchange_line = called.or(any.filter(|_| function.calls_pointers));
+            changed |= function.exchange_line.is_some();
         }
         if !changed {
             return;

@@ -199,6 +199,7 @@ impl Builder {
                 has_bounds,
                 block_required,
                 has_dynamic_shared: false,
+                exchange_line: None,
                 function: self.functions.len() as u32,
             });
         }
@@ -214,6 +215,8 @@ impl Builder {
         for kernel in &mut self.kernels {
             kernel.shared_bytes = shared_bytes;
             kernel.has_dynamic_shared = self.has_dynamic_shared;
+            let function = self.functions.get(kernel.function as usize);
+            kernel.exchange_line = function.and_then(|function| function.exchange_line);
         }
         let names = self.kernels.iter().zip(0..).map(|(kernel, at)| (kernel.name.clone(), at));
         let kernel_by_name: BTreeMap<String, u32> = names.collect();

@@ -58,3 +58,54 @@ fn what_is_not_modelled_is_listed_and_violates_the_whitelist() {
     assert_eq!(unsupported.iter().map(|found| found.line).collect::<Vec<_>>(), [5, 6]);
     assert_eq!(whitelist::check(text).iter().map(|found| found.line).collect::<Vec<_>>(), [5, 6]);
 }
+
+#[test]
+fn a_kernel_whose_threads_work_together_says_where() {
+    let line = |text: &str| {
+        let module = Module::parse(text).expect(text);
+        module.kernel("k").expect("it is there").exchange_line
+    };
+    let kernel = |instruction: &str| {
+        line(&format!(
+            ".version 7.0\n.target sm_75\n.address_size 64\n.shared .b32 s;\n.entry k()\n{{\n\
+                .reg .b32 %r<4>; .reg .pred %p<2>; .reg .b64 %rd<2>;\n{instruction}\nret;\n}}"
+        ))
+    };
+    for together in [
+        "bar.sync 0;",
+        "@%p1 bar.red.popc.u32 %r1, 0, %p1;",
+        "bar.warp.sync 0xffffffff;",
+        "barrier.cta.sync.aligned 0;",
+        "barrier.cluster.arrive;",
+        "shfl.sync.down.b32 %r1, %r2, 1, 31, -1;",
+        "vote.sync.ballot.b32 %r1, %p1, -1;",
+        "match.any.sync.b32 %r1, %r2, -1;",
+        "redux.sync.add.s32 %r1, %r2, -1;",
+        "atom.shared.add.u32 %r1, [s], 1;",
+        "red.shared::cta.add.u32 [s], 1;",
+        "ld.volatile.shared.u32 %r1, [s];",
+    ] {
+        assert_eq!(kernel(together), Some(8), "{together}");
+    }
+    for alone in [
+        "st.shared.u32 [s], 1;",
+        "ld.shared.u32 %r1, [s];",
+        "atom.global.add.u32 %r1, [%rd1], 1;",
+        "membar.cta;",
+        "activemask.b32 %r1;",
+    ] {
+        assert_eq!(kernel(alone), None, "{alone}");
+    }
+
+    // In what is called, by its name or by its address, and in nothing else.
+    let calling = |call: &str| {
+        line(&format!(
+            ".version 7.0\n.target sm_75\n.address_size 64\n.func one()\n{{\nbar.sync 0;\nret;\n}}\n\
+                .func two()\n{{\ncall one;\nret;\n}}\n.entry k()\n{{\n.reg .b64 %rd<2>;\n{call}\n\
+                ret;\n}}\n.entry other()\n{{\nbar.sync 0;\nret;\n}}"
+        ))
+    };
+    assert_eq!(calling(""), None);
+    assert_eq!(calling("call two;"), Some(6));
+    assert_eq!(calling("call %rd1, (), proto;"), Some(6));
+}
