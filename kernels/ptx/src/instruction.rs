@@ -330,9 +330,9 @@ pub(crate) struct Function {
     pub(crate) frame_bytes: u32,
     /// It, or what it calls, waits for other threads.
     pub(crate) is_cooperative: bool,
-    /// Line of the first instruction, in it or in what it calls, by which threads of a block work
-    /// together ([`crate::Kernel::exchange_line`]).
-    pub(crate) exchange_line: Option<u32>,
+    /// The first instruction, in it or in what it calls, by which threads of a block work together
+    /// ([`crate::Kernel::exchange`]).
+    pub(crate) exchange: Option<String>,
     /// It calls functions by their addresses: any function of the module.
     pub(crate) calls_pointers: bool,
 }

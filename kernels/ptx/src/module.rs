@@ -137,10 +137,10 @@ pub struct Kernel {
     pub block_required: Option<[u32; 3]>,
     /// Whether the module has shared memory whose size a launch decides.
     pub has_dynamic_shared: bool,
-    /// Line of the first instruction, in the kernel or in what it calls, by which threads of a
-    /// block work together: barriers, exchanges within a warp, and what changes shared memory in
-    /// common. None where each thread works alone.
-    pub exchange_line: Option<u32>,
+    /// The first instruction, in the kernel or in what it calls, by which threads of a block work
+    /// together, without operands, as `bar.sync`: barriers, exchanges within a warp, and what
+    /// changes shared memory in common. None where each thread works alone.
+    pub exchange: Option<String>,
     pub(crate) function: u32,
 }
 

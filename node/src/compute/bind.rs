@@ -215,11 +215,10 @@ fn check_chunks(
     }
     let indices = spec.chunk_indices();
     let chunks = spec.domain.len().div_ceil(indices.into());
-    match kernel.exchange_line {
-        Some(line) if chunks > 1 && !spec.says_chunks() && !notes_chunks(module) => {
-            let words: Vec<&str> = module.line(line).split_whitespace().collect();
-            let instruction = words.join(" ").trim_end_matches(';').to_owned();
+    match &kernel.exchange {
+        Some(instruction) if chunks > 1 && !spec.says_chunks() && !notes_chunks(module) => {
             let (threads, width) = (block.threads(), spec.domain.width);
+            let instruction = instruction.clone();
             Err(BindError::Unaligned { instruction, chunks, indices, threads, width })
         }
         _ => Ok(()),

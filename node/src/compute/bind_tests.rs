@@ -221,7 +221,7 @@ fn threads_that_work_together_need_a_word_about_chunks() {
     };
     let told = result(&waiting, &chunked(1000, 96)).unwrap_err();
     for part in [
-        "(`bar.sync 0`)",
+        "(`bar.sync`)",
         "7 chunks begin every 1000 indices",
         "--chunk-align N",
         "TESSERA_CHUNK_ALIGN(N);",

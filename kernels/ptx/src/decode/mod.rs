@@ -40,7 +40,7 @@ pub(crate) fn statement<'a>(
     statement: &Statement<'a>,
 ) -> Result<(), ParseError> {
     if warp::is_exchange(&statement.parts) {
-        body.function.exchange_line.get_or_insert(statement.line);
+        body.function.exchange.get_or_insert_with(|| statement.parts.join("."));
     }
     match decode(body, statement) {
         Ok(()) => Ok(()),

@@ -67,7 +67,7 @@ impl<'a, 'm> Body<'a, 'm> {
             results: Vec::new(),
             frame_bytes: 0,
             is_cooperative: false,
-            exchange_line: None,
+            exchange: None,
             calls_pointers: false,
         };
         Body {

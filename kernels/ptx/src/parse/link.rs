@@ -63,14 +63,14 @@ fn spread_waiting(functions: &mut [Function]) {
 /// repeated until nothing changes.
 fn spread_exchanges(functions: &mut [Function]) {
     loop {
-        let lines: Vec<Option<u32>> = functions.iter().map(|f| f.exchange_line).collect();
-        let any = lines.iter().flatten().next().copied();
+        let found: Vec<Option<String>> = functions.iter().map(|f| f.exchange.clone()).collect();
+        let any = found.iter().flatten().next();
         let mut changed = false;
-        for function in functions.iter_mut().filter(|function| function.exchange_line.is_none()) {
+        for function in functions.iter_mut().filter(|function| function.exchange.is_none()) {
             let mut callees = function.calls.iter().filter_map(|call| call.callee);
-            let called = callees.find_map(|callee| lines[callee as usize]);
-            function.exchange_line = called.or(any.filter(|_| function.calls_pointers));
-            changed |= function.exchange_line.is_some();
+            let called = callees.find_map(|callee| found[callee as usize].as_ref());
+            function.exchange = called.or(any.filter(|_| function.calls_pointers)).cloned();
+            changed |= function.exchange.is_some();
         }
         if !changed {
             return;

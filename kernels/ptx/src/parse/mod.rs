@@ -199,7 +199,7 @@ impl Builder {
                 has_bounds,
                 block_required,
                 has_dynamic_shared: false,
-                exchange_line: None,
+                exchange: None,
                 function: self.functions.len() as u32,
             });
         }
@@ -216,7 +216,7 @@ impl Builder {
             kernel.shared_bytes = shared_bytes;
             kernel.has_dynamic_shared = self.has_dynamic_shared;
             let function = self.functions.get(kernel.function as usize);
-            kernel.exchange_line = function.and_then(|function| function.exchange_line);
+            kernel.exchange = function.and_then(|function| function.exchange.clone());
         }
         let names = self.kernels.iter().zip(0..).map(|(kernel, at)| (kernel.name.clone(), at));
         let kernel_by_name: BTreeMap<String, u32> = names.collect();
