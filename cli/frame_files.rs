@@ -20,21 +20,25 @@ pub(crate) enum Destination {
         /// The job's name.
         name: String,
     },
-    /// Files of one format.
-    Pattern {
-        /// Their names.
-        pattern: Pattern,
-        /// `exr`, `png` or `npy`.
-        format: &'static str,
-    },
+    /// Files of one format, a pattern for each output. With it stands the output's extension:
+    /// `exr`, `png` or `npy`, for a named output `flux.npy`.
+    Patterns(Vec<(String, Pattern)>),
 }
+
+/// Place of an output's name in a pattern.
+const OUTPUT: &str = "{output}";
 
 impl Destination {
     /// A folder where the path has no extension of a frame file or is a folder already, a pattern
-    /// otherwise.
-    pub(crate) fn new(output: &Path, name: &str, frames: &FrameSet) -> Result<Self, CliError> {
+    /// otherwise. `outputs` are the names of the job's outputs, if they have names.
+    pub(crate) fn new(
+        output: &Path,
+        name: &str,
+        frames: &FrameSet,
+        outputs: &[String],
+    ) -> Result<Self, CliError> {
         match format_of(output) {
-            Some(format) if !output.is_dir() => Self::file(output, format, frames),
+            Some(format) if !output.is_dir() => Self::files(output, format, frames, outputs),
             _ => Ok(Self::Folder { folder: output.to_owned(), name: name.to_owned() }),
         }
     }
@@ -45,22 +49,50 @@ impl Destination {
         format: &'static str,
         frames: &FrameSet,
     ) -> Result<Self, CliError> {
-        let usage = |error| CliError::new(Status::Usage, error);
-        let text = output
-            .to_str()
-            .ok_or_else(|| CliError::new(Status::Usage, "the output path is not UTF-8"))?;
-        let pattern: Pattern = text.parse().map_err(usage)?;
-        pattern.check_frames(frames).map_err(usage)?;
-        Ok(Self::Pattern { pattern, format })
+        let pattern = pattern(text_of(output)?, frames)?;
+        Ok(Self::Patterns(vec![(format.to_owned(), pattern)]))
+    }
+
+    /// A pattern for these frames for each of these outputs, whose name goes in the place of
+    /// `{output}`; for a job without named outputs one pattern.
+    pub(crate) fn files(
+        output: &Path,
+        format: &'static str,
+        frames: &FrameSet,
+        outputs: &[String],
+    ) -> Result<Self, CliError> {
+        let text = text_of(output)?;
+        let has_place = text.contains(OUTPUT);
+        let refused =
+            |message: String, hint: String| Err(CliError::new(Status::Usage, message).hint(hint));
+        match outputs.len() {
+            0 if has_place => {
+                let message = format!("`{text}`: the kernel's output has no name for {OUTPUT}");
+                return refused(message, "name outputs with --output, or leave it out".to_owned());
+            }
+            0 => return Self::file(output, format, frames),
+            2.. if !has_place => {
+                let message = format!("`{text}` gives {} outputs the same name", outputs.len());
+                return refused(message, format!("write `{}`", with_place(output)));
+            }
+            _ => {}
+        }
+        let one = |name: &String| {
+            Ok((format!("{name}.{format}"), pattern(&text.replace(OUTPUT, name), frames)?))
+        };
+        Ok(Self::Patterns(outputs.iter().map(one).collect::<Result<_, CliError>>()?))
     }
 
     /// Tests the places of these frames before any work is done for them: no file's place is taken
     /// by a folder, and every folder exists and can be written. `option` is the option that named
     /// them.
     pub(crate) fn check(&self, option: &str, frames: &FrameSet) -> Result<(), CliError> {
-        let Self::Pattern { pattern, .. } = self else { return Ok(()) };
+        let Self::Patterns(patterns) = self else { return Ok(()) };
         let mut folders = BTreeSet::new();
-        for path in frames.iter().map(|frame| pattern.path_for(frame)) {
+        let places = patterns.iter().flat_map(|(_, pattern)| {
+            frames.iter().map(move |frame| (pattern, pattern.path_for(frame)))
+        });
+        for (pattern, path) in places {
             if path.is_dir() {
                 let message = format!("{option}: `{}` is a folder", path.display());
                 return Err(CliError::new(Status::Usage, message)
@@ -77,17 +109,37 @@ impl Destination {
         Ok(())
     }
 
-    /// The path of a frame's file; None where this is not its format.
+    /// The path of a frame's file, by its extension; None where this is not its format.
     pub(crate) fn path(&self, frame: FrameNumber, format: &str) -> Option<PathBuf> {
         match self {
             Self::Folder { folder, name } => {
                 Some(folder.join(format!("{name}.{:04}.{format}", frame.0)))
             }
-            Self::Pattern { pattern, format: own } => {
-                (*own == format).then(|| pattern.path_for(frame))
+            Self::Patterns(patterns) => {
+                let found = patterns.iter().find(|(own, _)| own == format);
+                found.map(|(_, pattern)| pattern.path_for(frame))
             }
         }
     }
+}
+
+fn text_of(output: &Path) -> Result<&str, CliError> {
+    output.to_str().ok_or_else(|| CliError::new(Status::Usage, "the output path is not UTF-8"))
+}
+
+fn pattern(text: &str, frames: &FrameSet) -> Result<Pattern, CliError> {
+    let usage = |error| CliError::new(Status::Usage, error);
+    let pattern: Pattern = text.parse().map_err(usage)?;
+    pattern.check_frames(frames).map_err(usage)?;
+    Ok(pattern)
+}
+
+/// The path with a place for an output's name, before all extensions.
+fn with_place(output: &Path) -> String {
+    let name = output.file_name().unwrap_or_default().to_string_lossy();
+    let (stem, rest) = name.split_once('.').unwrap_or((&name, ""));
+    let name = format!("{stem}.{OUTPUT}.{rest}");
+    output.with_file_name(name).display().to_string()
 }
 
 fn check_folder(option: &str, folder: &Path) -> Result<(), CliError> {
@@ -177,12 +229,37 @@ mod tests {
     #[test]
     fn a_pattern_takes_only_files_of_its_own_format() {
         let frames: FrameSet = "1-3".parse().unwrap();
-        let folder = Destination::new(Path::new("out"), "box", &frames).unwrap();
+        let folder = Destination::new(Path::new("out"), "box", &frames, &[]).unwrap();
         assert_eq!(folder.path(FrameNumber(7), "png"), Some("out/box.0007.png".into()));
-        let pattern = Destination::new(Path::new("f.##.exr"), "box", &frames).unwrap();
+        let pattern = Destination::new(Path::new("f.##.exr"), "box", &frames, &[]).unwrap();
         assert_eq!(pattern.path(FrameNumber(7), "exr"), Some("f.07.exr".into()));
         assert_eq!(pattern.path(FrameNumber(7), "png"), None);
-        assert!(Destination::new(Path::new("f.exr"), "box", &frames).is_err());
+        assert!(Destination::new(Path::new("f.exr"), "box", &frames, &[]).is_err());
+    }
+
+    #[test]
+    fn every_output_has_files_of_its_own() {
+        let frames: FrameSet = "1-3".parse().unwrap();
+        let names = ["flux".to_owned(), "id".to_owned()];
+        let of = |path: &str, names: &[String]| {
+            Destination::new(Path::new(path), "run", &frames, names)
+                .map_err(|error| error.to_string())
+        };
+        let folder = of("out", &names).unwrap();
+        assert_eq!(folder.path(FrameNumber(2), "id.npy"), Some("out/run.0002.id.npy".into()));
+        let pattern = of("a/{output}/run.{output}.##.npy", &names).unwrap();
+        let path = pattern.path(FrameNumber(2), "flux.npy");
+        assert_eq!(path, Some("a/flux/run.flux.02.npy".into()));
+        assert_eq!(pattern.path(FrameNumber(2), "flux.exr"), None);
+        assert_eq!(pattern.path(FrameNumber(2), "npy"), None);
+        let error = of("a/run.##.npy", &names).unwrap_err();
+        assert!(error.contains("gives 2 outputs the same name"), "{error}");
+        assert!(error.contains("hint: write `a/run.{output}.##.npy`"), "{error}");
+        let alone = of("run.##.npy", &names[..1]).unwrap();
+        assert_eq!(alone.path(FrameNumber(2), "flux.npy"), Some("run.02.npy".into()));
+        let error = of("run.{output}.##.npy", &[]).unwrap_err();
+        assert!(error.contains("has no name for {output}"), "{error}");
+        assert!(of("run.{output}.npy", &names).unwrap_err().contains("3 frames the same name"));
     }
 
     #[test]

@@ -19,6 +19,8 @@ Examples:
     --frames 1-20 --out 'heat.####.npy'
   tessera compute matmul.cu --domain 96x64 --block 16x16 --input A=a.npy --input B=b.npy \
     --out c.npy
+  tessera compute fluid.cu --domain 512x512 --input cells=start.npy --output density=f32 \
+    --output speed=f32x2 --output mass=f64:sum --out 'fluid.{output}.npy'
   tessera compute builtin:resize --domain 320x240 --channels 3 --input image=in.npy \\
     --arg filter=lanczos --out small.png --local
 
@@ -36,7 +38,8 @@ pub struct ComputeArgs {
     /// Size of the domain: W, WxH or WxHxD indices
     #[arg(long, value_name = "WxH[xD]", required_unless_present = "header")]
     pub domain: Option<Domain>,
-    /// File to write: .npy for any result, .exr or .png for pictures; a pattern for several frames
+    /// File to write: .npy for any result, .exr or .png for pictures; a pattern for several frames,
+    /// with {output} for named outputs
     #[arg(short, long, value_name = "FILE", required_unless_present_any = ["header", "detach"])]
     pub out: Option<PathBuf>,
     /// Header of the kernel, or a folder with headers, besides the kernel's own folder; may be
@@ -58,6 +61,12 @@ pub struct ComputeArgs {
     /// u64, bool, complex64, complex128 [default: as in its tessera_store, else f32]
     #[arg(long, value_name = "TYPE", help_heading = "Kernel")]
     pub element: Option<Element>,
+    /// Named output of the kernel, its type and number of channels: flux=f64, id=u32x3; after a
+    /// colon a reduction, and after another its keys: total=f64:sum, bins=u8:count:256. The type
+    /// can be left out where the kernel shows it. May be given more than once
+    #[arg(long, value_name = "NAME=TYPE[xN][:HOW[:KEYS]]", help_heading = "Kernel")]
+    #[arg(conflicts_with_all = ["element", "channels", "reduce", "keys"])]
+    pub output: Vec<String>,
     /// Number of values that the kernel writes per index, 1 to 64; pictures have 1, 3 or 4
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Kernel")]
     pub channels: u8,
@@ -83,8 +92,9 @@ pub struct ComputeArgs {
     /// Frames to run: 5, 1-100, 1-100x2, or a comma-separated list of these
     #[arg(long, value_name = "SPEC", default_value = "1", help_heading = "Frames")]
     pub frames: FrameSet,
-    /// Input that is the result of the previous frame, from the second frame on
-    #[arg(long, value_name = "NAME", help_heading = "Frames")]
+    /// Input that is the result of the previous frame, from the second frame on; with named outputs
+    /// also which of them: NAME=OUTPUT
+    #[arg(long, value_name = "NAME[=OUTPUT]", help_heading = "Frames")]
     pub feed: Option<String>,
     /// Launches per frame: each reads the result of the one before as the --feed input, on one
     /// device, and the last one's result is the frame

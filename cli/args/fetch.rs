@@ -8,8 +8,9 @@ use tessera_protocol::FrameSet;
 /// Options of `fetch`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "In a folder, files are named NAME.0001.exr and so on; a pattern is as for \
-        render. Complete files are not fetched again, interrupted downloads continue, and every \
+    after_help = "In a folder, files are named NAME.0001.exr and so on, those of a kernel's named \
+        outputs NAME.0001.OUTPUT.npy. A pattern is as for render, with {output} for such a name. \
+        Complete files are not fetched again, interrupted downloads continue, and every \
         file is checked before it gets its name."
 )]
 pub struct FetchArgs {

@@ -11,16 +11,16 @@ use crate::json;
 use crate::local_farm::{LocalFarm, node_failed};
 use crate::progress::{Audience, Doing, Uploads};
 use crate::submission::compute::{self, Prepared};
-use crate::submission::send;
+use crate::submission::{outputs, send};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tessera_node::DeviceSpec;
 use tessera_node::import::ImportLimits;
-use tessera_protocol::compute::{Element, Program, half_to_f64, npy};
+use tessera_protocol::compute::{ComputeFormat, Element, OutputArray, Program, half_to_f64, npy};
 use tessera_protocol::device::{CudaInfo, DeviceInfo, DeviceKind};
 use tessera_protocol::status::FrameState;
-use tessera_protocol::{JobId, JobSpec};
+use tessera_protocol::{ComputeSpec, JobId, JobSpec};
 
 /// `tessera compute`.
 pub(crate) async fn run(args: ComputeArgs) -> Result<Status, CliError> {
@@ -66,7 +66,7 @@ async fn on_a_farm(
     };
     let ended = watch::follow(&farm, job, Doing::Computing, false).await;
     // Write finished frames even if others have failed.
-    let written = write(&farm, job, &destination, args).await?;
+    let written = write(&farm, job, &destination, (&spec, args.json)).await?;
     ended?;
     print(args, job, &written)?;
     Ok(Status::Done)
@@ -150,7 +150,7 @@ async fn finish(
         summary = watch::follow_shown(farm, job, shown) => summary?,
         error = node_failed(nodes) => return Err(error),
     };
-    let written = write(farm, job, destination, args).await?;
+    let written = write(farm, job, destination, (&prepared.spec, args.json)).await?;
     watch::outcome(&summary)?;
     print(args, job, &written)
 }
@@ -167,7 +167,8 @@ fn destination(args: &ComputeArgs) -> Result<Option<Destination>, CliError> {
             CliError::new(Status::Usage, message).hint("the extension of --out says the format")
         );
     };
-    let destination = Destination::file(out, format, &args.frames)?;
+    let names: Vec<String> = args.output.iter().map(|text| outputs::name(text)).collect();
+    let destination = Destination::files(out, format, &args.frames, &names)?;
     if !args.detach {
         destination.check("--out", &args.frames)?;
     }
@@ -178,8 +179,9 @@ async fn write(
     farm: &Farm,
     job: JobId,
     destination: &Destination,
-    args: &ComputeArgs,
+    (spec, is_json): (&JobSpec, bool),
 ) -> Result<Vec<PathBuf>, CliError> {
+    let outputs = spec.kind.compute().map(ComputeSpec::written).unwrap_or_default();
     let client = farm.connect().await?;
     let mut written = Vec::new();
     for status in frames(&client, job).await? {
@@ -187,8 +189,8 @@ async fn write(
         for file in files {
             let Some(path) = destination.path(status.frame, &file.format) else { continue };
             fetch(&client, &file, &path, &mut |_| {}).await?;
-            if args.reduce.is_some() && args.keys == 0 && !args.json {
-                print_values(&path)?;
+            if !is_json {
+                print_reduced(&file.format, &path, &outputs)?;
             }
             written.push(path);
         }
@@ -197,15 +199,21 @@ async fn write(
     Ok(written)
 }
 
-/// A reduced result, a value a channel, on one line.
-fn print_values(path: &Path) -> Result<(), CliError> {
+/// A reduced result, a value a channel, on one line; a named one after its name. What has keys is
+/// not printed.
+fn print_reduced(format: &str, path: &Path, outputs: &[OutputArray]) -> Result<(), CliError> {
+    let npy = ComputeFormat::Npy.extension();
+    let found = outputs.iter().find(|output| output.file_extension(npy) == format);
+    let found = found.filter(|output| output.reduction.is_some() && output.keys == 0);
+    let Some(OutputArray { name, .. }) = found else { return Ok(()) };
     let bytes = std::fs::read(path)?;
     let header = npy::Header::read(&bytes, bytes.len() as u64).map_err(|error| {
         CliError::new(Status::Failure, error).context(format!("`{}`", path.display()))
     })?;
     let values = bytes[header.data_offset..].chunks_exact(header.element.bytes());
     let texts: Vec<String> = values.map(|value| text_of(header.element, value)).collect();
-    json::line(&texts.join(" "))
+    let name = if name.is_empty() { String::new() } else { format!("{name} ") };
+    json::line(&format!("{name}{}", texts.join(" ")))
 }
 
 fn text_of(element: Element, bytes: &[u8]) -> String {

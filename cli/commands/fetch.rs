@@ -32,7 +32,9 @@ pub(crate) async fn run(args: FetchArgs) -> Result<Status, CliError> {
     let wanted = wanted(&args, &job::frames(&client, job).await?)?;
     let numbers = tessera_protocol::FrameSet::from_frames(wanted.iter().map(|status| status.frame));
     let numbers = numbers.map_err(|error| CliError::new(Status::Failure, error))?;
-    let destination = Destination::new(&args.output, &detail.spec.name, &numbers)?;
+    let outputs = detail.spec.kind.compute().map_or(&[][..], |compute| &compute.outputs);
+    let outputs: Vec<String> = outputs.iter().map(|output| output.name.clone()).collect();
+    let destination = Destination::new(&args.output, &detail.spec.name, &numbers, &outputs)?;
     let items = items(&wanted, &destination);
     let done = wanted.iter().filter(|status| matches!(status.state, FrameState::Done(_))).count();
     if done > 0 && items.is_empty() {

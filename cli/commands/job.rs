@@ -8,9 +8,10 @@ use crate::table::{bytes, count, counted, printable, span};
 use crate::{job_id, json, kernel_text};
 use std::fmt::Write as _;
 use tessera_protocol::client::{Request, Response};
+use tessera_protocol::compute::OutputArray;
 use tessera_protocol::job::options::{self, away_from_default};
 use tessera_protocol::status::{CopyCount, FrameState, FrameStatus, JobDetail, RoundStatus};
-use tessera_protocol::{ComputeSpec, JobId, JobKind, RenderSpec};
+use tessera_protocol::{JobId, JobKind, RenderSpec};
 use tessera_transport::FarmClient;
 
 /// `tessera job`.
@@ -144,13 +145,17 @@ fn subject(kind: &JobKind, exposure: Option<String>) -> Vec<(&'static str, Strin
             fields
         }
         JobKind::Compute(compute) => {
-            let ComputeSpec { domain, channels, element, .. } = compute;
-            let reduced = compute.reduction.map_or("", |reduction| reduction.name());
-            let domain = format!("{domain}, {channels} × {element} {reduced}");
-            let mut fields = vec![
-                ("kernel", format!("{}, {files}, {total}", compute.program.name())),
-                ("domain", domain.trim_end().to_owned()),
-            ];
+            let outputs = compute.written();
+            let outputs = outputs.iter().map(output_words).collect::<Vec<_>>().join(", ");
+            let kernel = format!("{}, {files}, {total}", compute.program.name());
+            let mut fields = vec![("kernel", kernel)];
+            match compute.outputs.is_empty() {
+                true => fields.push(("domain", format!("{}, {outputs}", compute.domain))),
+                false => {
+                    fields.push(("domain", compute.domain.to_string()));
+                    fields.push(("outputs", outputs));
+                }
+            }
             if compute.nondeterministic {
                 let words = "none: results are meant to differ (--nondeterministic)";
                 fields.push(("verification", words.to_owned()));
@@ -165,6 +170,14 @@ fn subject(kind: &JobKind, exposure: Option<String>) -> Vec<(&'static str, Strin
             fields
         }
     }
+}
+
+/// What a kernel writes: `flux: 1 × f64 sum`.
+fn output_words(output: &OutputArray) -> String {
+    let OutputArray { name, channels, element, .. } = output;
+    let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
+    let reduced = output.reduction.map(|reduction| format!(" {}", reduction.name()));
+    format!("{name}{channels} × {element}{}", reduced.unwrap_or_default())
 }
 
 /// Units that two nodes worked on at once, and what that cost.

@@ -5,6 +5,7 @@ use super::arguments;
 use super::compute_files::{ComputeFiles, hashed, split, usage};
 use super::headers::{self, Found};
 use super::inputs::inputs;
+use super::outputs;
 use crate::args::compute::ComputeArgs;
 use crate::error::{CliError, Status};
 use crate::kernel_text;
@@ -41,6 +42,8 @@ pub(crate) fn prepare(args: &ComputeArgs) -> Result<Prepared, CliError> {
     let mut arguments = arguments(args, &program)?;
     arguments.sort_by(|a, b| a.name.cmp(&b.name));
     let element = element(args, ptx.as_deref())?;
+    let outputs = outputs::outputs(&args.output, ptx.as_deref())?;
+    let (feed, feed_from) = outputs::feed(args.feed.as_deref());
     let sent = ptx.as_deref().filter(|_| matches!(program, Program::Ptx(_)));
     let about =
         |error: BindError| CliError::new(Status::Usage, error).context(format!("`{kernel}`"));
@@ -54,6 +57,7 @@ pub(crate) fn prepare(args: &ComputeArgs) -> Result<Prepared, CliError> {
         frame_inputs,
         arguments,
         domain,
+        outputs,
         channels: args.channels,
         element,
         reduction: args.reduce,
@@ -62,7 +66,8 @@ pub(crate) fn prepare(args: &ComputeArgs) -> Result<Prepared, CliError> {
         chunk: args.chunk,
         chunk_align,
         frames: args.frames.clone(),
-        feed: args.feed.clone(),
+        feed,
+        feed_from,
         steps: args.steps,
         block: args.block,
         shared_bytes: args.shared,
@@ -89,6 +94,8 @@ fn element(args: &ComputeArgs, ptx: Option<&str>) -> Result<Element, CliError> {
     let stored: Vec<Element> =
         ptx.map(node::stored_elements).unwrap_or_default().into_iter().collect();
     match (args.element, stored.as_slice()) {
+        // Each of them has a type. Binding finds that the kernel stores into the chunk, too.
+        _ if !args.output.is_empty() => Ok(Element::F32),
         (Some(element), _) => Ok(element),
         (None, [element]) => Ok(*element),
         (None, []) => Ok(Element::F32),

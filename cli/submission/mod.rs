@@ -4,7 +4,7 @@
 //! render, submit ─► render.rs  ─┐
 //!                               ├─► job spec + files ─► send.rs ─► coordinator
 //! compute ───────► compute.rs ─┘
-//!        headers.rs, arguments.rs
+//!        headers.rs, arguments.rs, outputs.rs
 //! ```
 
 mod arguments;
@@ -12,5 +12,6 @@ pub(crate) mod compute;
 mod compute_files;
 mod headers;
 mod inputs;
+pub(crate) mod outputs;
 pub(crate) mod render;
 pub(crate) mod send;

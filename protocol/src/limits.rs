@@ -99,6 +99,8 @@ pub const PROGRAM_BYTES_MAX: u64 = 16 << 20;
 pub const HEADERS_MAX: usize = 1024;
 /// Most bytes of all headers of a kernel together.
 pub const HEADERS_BYTES_MAX: u64 = 16 << 20;
+/// Most named outputs of a kernel.
+pub const OUTPUTS_MAX: usize = 16;
 /// Most inputs of a compute job.
 pub const INPUTS_MAX: usize = 64;
 /// Most files of a compute job's inputs that have one for each frame, together.

@@ -190,7 +190,8 @@ pub struct RoundStatus {
 /// One file of a finished frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrameFile {
-    /// File name extension: `exr` or `png`.
+    /// File name extension, such as `exr` or `png`. For a named output of a compute job, its name
+    /// and the extension: `flux.npy`.
     pub format: String,
     /// Hash of the file's bytes.
     pub hash: BlobHash,

@@ -31,6 +31,13 @@ fn runs() -> Vec<(&'static str, Vec<String>, Vec<String>)> {
         "--domain 12x9 --channels 9 --steps 15 --frames 1-3 --feed cells --out fluid.##.npy",
     ));
     let fluid = (1..=3).map(|frame| format!("fluid.{frame:02}.npy")).collect();
+    let mut flow =
+        vec![example("fluid.ptx"), "--input".into(), format!("cells={}", example("cells.npy"))];
+    flow.extend(words(
+        "--domain 12x9 --output next=f64x9 --output density=f32 --output speed=f32x2 --output \
+            mass=f64:sum --frames 1-3 --feed cells=next --chunk 40 --out flow.{output}.##.npy",
+    ));
+    let flows = ["next", "density", "speed", "mass"].map(|output| format!("flow.{output}.03.npy"));
     let steps = (1..=5).map(|frame| format!("step.{frame:02}.npy")).collect();
     vec![
         ("mandelbrot", mandelbrot, vec!["mandelbrot.npy".into()]),
@@ -38,6 +45,7 @@ fn runs() -> Vec<(&'static str, Vec<String>, Vec<String>)> {
         ("nbody", nbody, steps),
         ("blur", blur, vec!["blurred.exr".into()]),
         ("lattice", lattice, fluid),
+        ("fluid", flow, flows.to_vec()),
     ]
 }
 

@@ -14,6 +14,7 @@ const KERNELS: &[&str] = &[
     "convolve",
     "option",
     "lattice",
+    "fluid",
 ];
 const OF_TESTS: &[&str] = &[
     "asserts",
@@ -23,6 +24,8 @@ const OF_TESTS: &[&str] = &[
     "endless",
     "load",
     "load_any",
+    "outputs",
+    "outputs_any",
     "outside",
     "places",
     "prints",

@@ -15,6 +15,7 @@ mod fixture;
 mod headers;
 mod images;
 mod local;
+mod outputs;
 mod random;
 mod references;
 mod said;

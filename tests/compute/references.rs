@@ -131,10 +131,10 @@ fn weight(way: usize) -> f64 {
     }
 }
 
-/// Cells after one step of `lattice.cu`.
-fn lattice(width: i64, before: &[f64]) -> Vec<f64> {
+/// Cells after one step of `lattice.cu`, and the density and the speed of each.
+fn lattice_told(width: i64, before: &[f64]) -> (Vec<f64>, Vec<[f64; 3]>) {
     let height = before.len() as i64 / 9 / width;
-    let mut after = Vec::with_capacity(before.len());
+    let (mut after, mut told) = (Vec::with_capacity(before.len()), Vec::new());
     for cell in 0..width * height {
         let mut arrived = [0.0; 9];
         let (mut density, mut flow_x, mut flow_y) = (0.0, 0.0, 0.0);
@@ -154,8 +154,41 @@ fn lattice(width: i64, before: &[f64]) -> Vec<f64> {
             let balance = weight(way) * density * rest;
             after.push(arrived[way] + 1.2 * (balance - arrived[way]));
         }
+        told.push([density, speed_x, speed_y]);
     }
-    after
+    (after, told)
+}
+
+fn lattice(width: i64, before: &[f64]) -> Vec<f64> {
+    lattice_told(width, before).0
+}
+
+/// The same fluid with four outputs: in steps, one of which feeds the next, and in frames.
+fn check_fluid(farm: &Farm) {
+    let (width, height) = (10, 8);
+    let population = |at: usize| weight(at % 9) * (1.0 + 0.1 * spread(at));
+    let start: Vec<f64> = (0..width * height * 9).map(population).collect();
+    write(farm, "cells.npy", file(&[height as u64, width as u64, 9], &start));
+    let job = "--domain 10x8 --input cells=cells.npy --feed cells=next --output next=f64x9 \
+        --output density=f32 --output speed=f32x2 --output mass=f64:sum";
+    run(farm, "fluid.ptx", &format!("{job} --steps 3 --frames 1-2 --out fluid.{{output}}.##.npy"));
+    run(farm, "fluid.ptx", &format!("{job} --chunk 33 --frames 1-6 --out one.{{output}}.##.npy"));
+    let before = (0..5).fold(start, |cells, _| lattice(width as i64, &cells));
+    let (cells, told) = lattice_told(width as i64, &before);
+    let rows = [height as u64, width as u64];
+    for name in ["fluid.{}.02.npy", "one.{}.06.npy"] {
+        let read = |output: &str| farm.read(&name.replace("{}", output));
+        assert_eq!(values::<f64>(&read("next"), &[rows[0], rows[1], 9]), cells, "{name}");
+        let density: Vec<f32> = told.iter().map(|cell| cell[0] as f32).collect();
+        assert_eq!(values::<f32>(&read("density"), &rows), density, "{name}");
+        let speed: Vec<f32> =
+            told.iter().flat_map(|cell| [cell[1] as f32, cell[2] as f32]).collect();
+        assert_eq!(values::<f32>(&read("speed"), &[rows[0], rows[1], 2]), speed, "{name}");
+        let [mass] = values::<f64>(&read("mass"), &[])[..] else { panic!("{name}") };
+        // The kernel's sum is exact, and rounded once.
+        let sum = told.iter().map(|cell| cell[0]).sum::<f64>();
+        assert!((mass - sum).abs() < 1e-12, "{mass} {sum}");
+    }
 }
 
 fn check_lattice(farm: &Farm) {
@@ -182,4 +215,5 @@ fn the_examples_give_what_plain_arithmetic_gives() {
     check_convolution(&farm);
     check_option(&farm);
     check_lattice(&farm);
+    check_fluid(&farm);
 }

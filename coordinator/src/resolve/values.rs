@@ -1,9 +1,9 @@
-//! Makes the files of a compute job's frame from its chunks, in the order of their indices: an
-//! array, a picture or a reduced value.
+//! Makes the files of a compute job's frame from its chunks, in the order of their indices: of each
+//! output an array, a picture or a reduced value.
 //!
 //! Memory: one chunk (at most 16 MiB; 64 MiB of a frame of several steps) and, for pictures, the
-//! rows in which it ends. A reduction reads partial results in the order of chunks; its result does
-//! not depend on that order (see `tessera_protocol::compute::Partial`).
+//! rows in which it ends, of each output. A reduction reads partial results in the order of chunks;
+//! its result does not depend on that order (see `tessera_protocol::compute::Partial`).
 
 use super::alpha::Alpha;
 use super::band::Band;
@@ -17,7 +17,7 @@ use crate::spool::SpoolIndex;
 use sha2::{Digest, Sha256};
 use std::io::Write;
 use tessera_core::Chunks;
-use tessera_protocol::compute::{ComputeFormat, Partial, npy};
+use tessera_protocol::compute::{ComputeFormat, Layout, OutputArray, Partial, npy};
 use tessera_protocol::job::{ExrCompressionSpec, ExrDepthSpec, Window};
 use tessera_protocol::status::FrameFile;
 use tessera_protocol::{ChunkValues, ComputeSpec, Fingerprint, FrameNumber, JobId, UnitIndex};
@@ -40,25 +40,27 @@ pub struct Values<'a> {
     pub spool: &'a SpoolIndex,
 }
 
-/// Makes the files of a frame as blobs, one for each format of the spec and in its order. After an
-/// error no part of them is left.
+/// Makes the files of a frame as blobs: for each output one for each format of the spec, in the
+/// order of [`ComputeSpec::extensions`]. After an error no part of them is left.
 pub fn assemble(values: &Values<'_>, blobs: &dyn Blobs) -> Result<Vec<FrameFile>, ResolveError> {
     values.spool.check_complete(Chunks::of(values.spec).units())?;
-    let mut files = Files::begin(values, blobs)?;
-    let hash = match values.spec.reduction {
-        Some(_) => {
-            let result = values.reduced()?;
-            files.put(&result, None)?;
-            Sha256::digest(&result).into()
-        }
-        None => files.fill(values)?,
-    };
-    files.finish(values.spec, hash)
+    let outputs = values.spec.written();
+    let begin = |(place, output)| Part::begin(values.spec, (place, output), blobs);
+    let mut parts = outputs.iter().enumerate().map(begin).collect::<Result<Vec<_>, _>>()?;
+    match values.spec.formats.contains(&ComputeFormat::Exr) {
+        // One pass over the spool for all outputs.
+        false => values.read(|unit, bytes, layout, is_last| {
+            parts.iter_mut().try_for_each(|part| part.add(unit, (bytes, layout), None, is_last))
+        })?,
+        true => parts.iter_mut().try_for_each(|part| part.fill_with_exr(values))?,
+    }
+    let files = parts.into_iter().map(|part| part.finish(values.spec));
+    Ok(files.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
 impl Values<'_> {
-    /// Returns the values or partial results of a unit.
-    fn chunk(&self, unit: u32) -> Result<Vec<u8>, ResolveError> {
+    /// Returns the values or partial results of a unit, and where those of each output are.
+    fn chunk(&self, unit: u32) -> Result<(Vec<u8>, Layout), ResolveError> {
         let bytes = self.spool.bytes(UnitIndex(unit))?;
         let wrong = |problem: String| ResolveError::Chunk { unit, problem };
         let chunk = ChunkValues::from_bytes(&bytes).map_err(|error| wrong(error.to_string()))?;
@@ -66,25 +68,31 @@ impl Values<'_> {
             .range(UnitIndex(unit))
             .ok_or_else(|| wrong("there is no such unit".into()))?;
         match (chunk.shape(), self.spec.chunk_shape(count)) {
-            (found, expected) if found == expected => Ok(chunk.bytes),
+            (found, expected) if found == expected => {
+                Ok((chunk.bytes, self.spec.result_layout(count)))
+            }
             (found, expected) => {
                 Err(wrong(format!("it has the shape {found:?}, not {expected:?}")))
             }
         }
     }
 
-    fn reduced(&self) -> Result<Vec<u8>, ResolveError> {
-        let Some(what) = self.spec.reducing() else { return Ok(Vec::new()) };
-        let mut total = Partial::new(what);
-        for unit in 0..Chunks::of(self.spec).units() {
-            let merged = total.merge(&self.chunk(unit)?);
-            merged.map_err(|error| ResolveError::Chunk { unit, problem: error.to_string() })?;
+    /// Reads all units in order: the number of each, its bytes and their layout, and whether it is
+    /// the last.
+    fn read(
+        &self,
+        mut each: impl FnMut(u32, &[u8], &Layout, bool) -> Result<(), ResolveError>,
+    ) -> Result<(), ResolveError> {
+        let units = Chunks::of(self.spec).units();
+        for unit in 0..units {
+            let (bytes, layout) = self.chunk(unit)?;
+            each(unit, &bytes, &layout, unit + 1 == units)?;
         }
-        Ok(total.finish())
+        Ok(())
     }
 
-    fn exr(&self) -> ExrFile {
-        let names: &[(&str, Option<usize>)] = match self.spec.channels {
+    fn exr(&self, channels: u8) -> ExrFile {
+        let names: &[(&str, Option<usize>)] = match channels {
             1 => &[("Y", Some(0))],
             4 => &[("A", Some(3)), ("B", Some(2)), ("G", Some(1)), ("R", Some(0))],
             _ => &[("A", None), ("B", Some(2)), ("G", Some(1)), ("R", Some(0))],
@@ -111,7 +119,95 @@ impl Values<'_> {
     }
 }
 
-/// Files that are being written.
+/// An output on its way into its files.
+struct Part<'a> {
+    output: &'a OutputArray,
+    /// Its place among the outputs.
+    place: usize,
+    /// Indices in a row of a picture.
+    width: usize,
+    files: Files,
+    /// What it is reduced to so far.
+    total: Option<Partial>,
+    hasher: Sha256,
+    /// Values that are no whole rows yet.
+    pending: Vec<u8>,
+}
+
+impl<'a> Part<'a> {
+    fn begin(
+        spec: &ComputeSpec,
+        (place, output): (usize, &'a OutputArray),
+        blobs: &dyn Blobs,
+    ) -> Result<Self, ResolveError> {
+        Ok(Self {
+            output,
+            place,
+            width: spec.domain.width as usize,
+            files: Files::begin(spec, output, blobs)?,
+            total: output.reducing().map(Partial::new),
+            hasher: Sha256::new(),
+            pending: Vec::new(),
+        })
+    }
+
+    /// Adds a unit, of which `bytes` are all outputs.
+    fn add(
+        &mut self,
+        unit: u32,
+        (bytes, layout): (&[u8], &Layout),
+        exr: Option<&mut ExrRows<'_, '_>>,
+        is_last: bool,
+    ) -> Result<(), ResolveError> {
+        let (start, length) = layout.parts.get(self.place).copied().unwrap_or_default();
+        let bytes = &bytes[start as usize..][..length as usize];
+        if let Some(total) = &mut self.total {
+            let merged = total.merge(bytes);
+            merged.map_err(|error| ResolveError::Chunk { unit, problem: error.to_string() })?;
+            if is_last {
+                let result = total.finish();
+                self.hasher.update(&result);
+                self.files.put(&result, None)?;
+            }
+            return Ok(());
+        }
+        self.hasher.update(bytes);
+        self.files.put(bytes, None)?;
+        if exr.is_none() && self.files.png.is_none() {
+            return Ok(());
+        }
+        self.pending.extend_from_slice(bytes);
+        let row_bytes = self.width * self.output.index_bytes() as usize;
+        let whole = self.pending.len() / row_bytes;
+        if whole >= ROWS || is_last {
+            let rest = self.pending.split_off(whole * row_bytes);
+            let channels = self.output.channels.into();
+            let band = Band::of_pixels(self.width, channels, &self.pending);
+            self.files.put(&[], Some((&band, exr)))?;
+            self.pending = rest;
+        }
+        Ok(())
+    }
+
+    /// Adds all units. An EXR file is written within one call.
+    fn fill_with_exr(&mut self, values: &Values<'_>) -> Result<(), ResolveError> {
+        let Some(mut out) = self.files.exr.take() else { return Ok(()) };
+        exr_file::write(&mut out, &values.exr(self.output.channels), |rows| {
+            values.read(|unit, bytes, layout, is_last| {
+                self.add(unit, (bytes, layout), Some(&mut *rows), is_last)
+            })?;
+            rows.finish()
+        })?;
+        self.files.exr = Some(out);
+        Ok(())
+    }
+
+    fn finish(self, spec: &ComputeSpec) -> Result<Vec<FrameFile>, ResolveError> {
+        self.files.finish(spec, self.output, self.hasher.finalize().into())
+    }
+}
+
+/// Files of an output that are being written.
 struct Files {
     npy: Option<OutFile>,
     exr: Option<OutFile>,
@@ -119,23 +215,27 @@ struct Files {
 }
 
 impl Files {
-    fn begin(values: &Values<'_>, blobs: &dyn Blobs) -> Result<Self, ResolveError> {
+    fn begin(
+        spec: &ComputeSpec,
+        output: &OutputArray,
+        blobs: &dyn Blobs,
+    ) -> Result<Self, ResolveError> {
         let mut files = Self { npy: None, exr: None, png: None };
-        let spec = values.spec;
         for format in &spec.formats {
             let mut out = OutFile::new(blobs.writer()?);
             match format {
                 ComputeFormat::Npy => {
-                    let header = npy::header_bytes(spec.result_element(), &spec.result_shape());
+                    let shape = output.result_shape(&spec.domain);
+                    let header = npy::header_bytes(output.result_element(), &shape);
                     out.write_all(&header).map_err(ResolveError::Write)?;
                     files.npy = Some(out);
                 }
                 ComputeFormat::Exr => files.exr = Some(out),
                 ComputeFormat::Png => {
                     let size = (spec.domain.width, spec.domain.height);
-                    let colors = if spec.channels == 1 { 1 } else { 3 };
+                    let colors = if output.channels == 1 { 1 } else { 3 };
                     let alpha = Alpha { channel: 3, is_premultiplied: false };
-                    let channels = (colors, (spec.channels == 4).then_some(alpha));
+                    let channels = (colors, (output.channels == 4).then_some(alpha));
                     let (display, depth) = (Display::plain(), png::BitDepth::Eight);
                     let rows = PngRows::begin(out, size, channels, display, depth, None)?;
                     files.png = Some(rows);
@@ -143,51 +243,6 @@ impl Files {
             }
         }
         Ok(files)
-    }
-
-    /// Writes all values in one pass over the spool. Returns their SHA-256.
-    fn fill(&mut self, values: &Values<'_>) -> Result<[u8; 32], ResolveError> {
-        let exr = self.exr.take();
-        let Some(mut out) = exr else { return self.feed(values, None) };
-        let mut hash = [0; 32];
-        exr_file::write(&mut out, &values.exr(), |rows| {
-            hash = self.feed(values, Some(&mut *rows))?;
-            rows.finish()
-        })?;
-        self.exr = Some(out);
-        Ok(hash)
-    }
-
-    fn feed(
-        &mut self,
-        values: &Values<'_>,
-        mut exr: Option<&mut ExrRows<'_, '_>>,
-    ) -> Result<[u8; 32], ResolveError> {
-        let row_bytes = values.spec.domain.width as usize * values.spec.index_bytes() as usize;
-        let pictures = exr.is_some() || self.png.is_some();
-        let units = Chunks::of(values.spec).units();
-        let (mut hasher, mut pending) = (Sha256::new(), Vec::new());
-        for unit in 0..units {
-            let bytes = values.chunk(unit)?;
-            hasher.update(&bytes);
-            self.put(&bytes, None)?;
-            if !pictures {
-                continue;
-            }
-            pending.extend_from_slice(&bytes);
-            let whole = pending.len() / row_bytes;
-            if whole >= ROWS || unit + 1 == units {
-                let rest = pending.split_off(whole * row_bytes);
-                let band = Band::of_pixels(
-                    values.spec.domain.width as usize,
-                    values.spec.channels.into(),
-                    &pending,
-                );
-                self.put(&[], Some((&band, exr.as_deref_mut())))?;
-                pending = rest;
-            }
-        }
-        Ok(hasher.finalize().into())
     }
 
     /// Appends bytes to the array, and rows to the pictures.
@@ -209,6 +264,7 @@ impl Files {
     fn finish(
         self,
         spec: &ComputeSpec,
+        output: &OutputArray,
         pixels_sha256: [u8; 32],
     ) -> Result<Vec<FrameFile>, ResolveError> {
         let (mut npy, mut exr) = (self.npy, self.exr);
@@ -225,7 +281,8 @@ impl Files {
                 ResolveError::Encode(format!("format `{format}` is asked for twice"))
             })?;
             let (hash, length) = out.finish().map_err(ResolveError::Write)?.finish()?;
-            files.push(FrameFile { format: format.to_owned(), hash, length, pixels_sha256 });
+            let format = output.file_extension(format);
+            files.push(FrameFile { format, hash, length, pixels_sha256 });
         }
         Ok(files)
     }

@@ -12,6 +12,14 @@
 //         tessera_store(chunk, at, 0, exposure * tessera_load<float>(image, at.index));
 //     }
 //
+// A kernel with several results names them, in place of storing into the chunk:
+//
+//     extern "C" __constant__ TesseraOutput flux;      // --output flux=f64
+//     extern "C" __constant__ TesseraOutput id;        // --output id=u32x3
+//     ...
+//         tessera_store(flux, at, 0, 2.5);
+//         tessera_store(id, at, 2, 7u);
+//
 // It is launched with at least `chunk.count` threads, once for each chunk of the domain, and with
 // --steps once for each step. A block is a range of indices. With --block XxY or XxYxZ it is a
 // rectangle or a box of them: then a chunk is whole rows, or whole layers of a domain of three
@@ -34,6 +42,7 @@ struct TesseraChunk {
     unsigned int steps;        // launches of the frame (--steps)
     unsigned long long seed;   // --seed
     void* out;                 // count * channels values of the job's element type, all zero before
+                               // (null, and channels 0, where the kernel has named outputs)
 };
 static_assert(sizeof(TesseraChunk) == 56, "the launcher passes 56 bytes");
 
@@ -66,6 +75,16 @@ struct alignas(256) TesseraArray {
     unsigned long long length;    // values in all
 };
 static_assert(sizeof(TesseraArray) == 256, "the binder knows an array by its size");
+
+// A named output: values of one type at each index of the chunk, index by index. It is known by its
+// size and alignment, too.
+struct alignas(128) TesseraOutput {
+    void* data;             // the chunk's values, all zero before
+    unsigned int element;   // a TesseraElement
+    unsigned int channels;  // values at each index
+    unsigned int reserved[92];
+};
+static_assert(sizeof(TesseraOutput) == 384, "the binder knows an output by its size");
 
 // Where a thread is in the domain.
 struct TesseraIndex {
@@ -122,6 +141,9 @@ struct TesseraType {
         static __device__ __forceinline__ void stored() { \
             asm volatile("// tessera_store " name); \
         } \
+        static __device__ __forceinline__ void stored_in(const void* data) { \
+            asm volatile("// tessera_output " name " %0" ::"l"(data)); \
+        } \
         static __device__ __forceinline__ void loaded(const void* data) { \
             asm volatile("// tessera_load " name " %0" ::"l"(data)); \
         } \
@@ -159,6 +181,19 @@ static __device__ __forceinline__ void tessera_store(
     TesseraType<T>::stored();
     if (at.valid && channel < chunk.channels) {
         ((T*)chunk.out)[(unsigned long long)at.local * chunk.channels + channel] = value;
+    }
+}
+
+// Writes one value of a named output; does nothing outside of the chunk or the output's channels. T
+// must be the output's type: where it is seen that it is not, the job is refused, else the kernel
+// traps here.
+template <class T>
+static __device__ __forceinline__ void tessera_store(
+    const TesseraOutput& output, const TesseraIndex& at, unsigned int channel, T value) {
+    TesseraType<T>::stored_in(output.data);
+    if (output.element != TesseraType<T>::element) __trap();
+    if (at.valid && channel < output.channels) {
+        ((T*)output.data)[(unsigned long long)at.local * output.channels + channel] = value;
     }
 }
 

@@ -413,7 +413,7 @@ TESSERA_FN void denoise_tile(const DenoiseParams& params, DenoiseScratch& scratc
             for (i32 c = 0; c < DENOISE_COLORS; ++c) {
                 const i32 at = (c * DENOISE_TILE_HEIGHT + y) * DENOISE_TILE_WIDTH + x;
                 const float value = scratch.color[c][local] + apart[c];
-                out[at] = c < DENOISE_HALF ? max_(value, 0.0f) : value;
+                out[at] = c < (i32)DENOISE_HALF ? max_(value, 0.0f) : value;
             }
         }
     }

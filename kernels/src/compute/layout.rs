@@ -47,6 +47,19 @@ pub struct ArrayParams {
     pub length: u64,
 }
 
+/// A named output as a kernel sees it (`TesseraOutput`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct OutputParams {
+    /// Address of the values, in the memory where the kernel runs.
+    pub data: u64,
+    /// Number of the element's type, as in `TesseraElement`.
+    pub element: u32,
+    /// Number of values at each index.
+    pub channels: u32,
+}
+
+const _: () = assert!(size_of::<OutputParams>() == OutputParams::BYTES);
 const _: () = assert!(size_of::<ChunkParams>() == ChunkParams::BYTES);
 const _: () = assert!(size_of::<ArrayParams>() == ArrayParams::BYTES);
 
@@ -88,6 +101,21 @@ impl ArrayParams {
     }
 }
 
+impl OutputParams {
+    /// Number of bytes that a kernel reads of an output.
+    pub const BYTES: usize = 16;
+    /// `sizeof(TesseraOutput)` in users' kernels. No other structure should have this size and
+    /// [`Self::VARIABLE_ALIGN`].
+    pub const VARIABLE_BYTES: u64 = 384;
+    /// `alignof(TesseraOutput)`
+    pub const VARIABLE_ALIGN: u64 = 128;
+
+    /// Returns the bytes that are written into a variable.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        bytemuck::must_cast(*self)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,5 +143,8 @@ mod tests {
         assert_eq!((array.rank, array.shape, array.length), (3, [5, 6, 7, 1], 210));
         let words: [u64; 7] = [1 << 50, 3 | 3 << 32, 5, 6, 7, 1, 210];
         assert_eq!(array.to_bytes(), words.map(u64::to_le_bytes).as_flattened());
+        let output = OutputParams { data: 1 << 50, element: 3, channels: 2 };
+        let words: [u64; 2] = [1 << 50, 3 | 2 << 32];
+        assert_eq!(output.to_bytes(), words.map(u64::to_le_bytes).as_flattened());
     }
 }

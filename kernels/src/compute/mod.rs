@@ -13,7 +13,7 @@ mod standard;
 
 pub use builtin::{BUILTINS, Builtin, InputShape, Variable, VariableKind, builtin};
 pub use host::{HostArray, HostError, run};
-pub use layout::{ArrayParams, ChunkParams};
+pub use layout::{ArrayParams, ChunkParams, OutputParams};
 pub use standard::STANDARD_HEADERS;
 
 use crate::packed::PackedPtx;

@@ -1,8 +1,12 @@
 //! Binds inputs and arguments to a kernel's variables by name. Errors about missing, unknown or
 //! mistyped values list the kernel's variables.
 
-use super::notes::{Loads, chunk_multiple, is_note, notes_chunks, stored_elements};
-use tessera_kernels::compute::{ArrayParams, BLOCK_THREADS, ChunkParams, ENTRY, builtin};
+use super::notes::{
+    Accesses, chunk_multiple, is_note, notes_chunks, output_elements, stored_elements,
+};
+use tessera_kernels::compute::{
+    ArrayParams, BLOCK_THREADS, ChunkParams, ENTRY, OutputParams, builtin,
+};
 use tessera_protocol::compute::{
     Argument, Block, ComputeSpec, Domain, Element, Number, Program, half_of_f64,
 };
@@ -31,6 +35,37 @@ pub enum BindError {
     /// No input fills this variable.
     #[error("the kernel reads the array `{0}`: give --input {0}=FILE.npy")]
     Missing(String),
+    /// No output is asked for of this variable.
+    #[error(
+        "the kernel writes the output `{name}`: give --output {name}={element}; it has {known}"
+    )]
+    MissingOutput {
+        /// Name of the variable.
+        name: String,
+        /// Type that the kernel stores, or the word TYPE.
+        element: String,
+        /// Names of the kernel's variables.
+        known: String,
+    },
+    /// The kernel stores another type into an output than the job names.
+    #[error(
+        "the kernel stores {stored} into the output `{name}`, and --output says {element}: give \
+            --output {name}={stored}, or change the kernel"
+    )]
+    Output {
+        /// Name of the variable.
+        name: String,
+        /// Types of its `tessera_store`, separated by commas.
+        stored: String,
+        /// Element type of the job.
+        element: Element,
+    },
+    /// The kernel has named outputs, and stores into the chunk as well.
+    #[error(
+        "the kernel has named outputs ({0}), and a tessera_store(chunk, ...) as well: store into \
+            an output instead"
+    )]
+    TwoForms(String),
     /// A value has another type or size than the variable.
     #[error("`{name}` is {found} in the kernel: {problem}")]
     Type {
@@ -159,6 +194,7 @@ pub fn bind(ptx: &str, spec: &ComputeSpec) -> Result<Bound, BindError> {
             return Err(wrong(variable, "an input goes into a `__constant__ TesseraArray`"));
         }
     }
+    check_outputs(ptx, &module, spec)?;
     if spec.needs_cuda() {
         check_notes(ptx, spec)?;
         check_chunks(&module, kernel, (spec, block))?;
@@ -178,16 +214,59 @@ pub fn bind(ptx: &str, spec: &ComputeSpec) -> Result<Bound, BindError> {
     Ok(Bound { entry, block, shared_bytes: spec.shared_bytes, values, writable })
 }
 
+fn names(elements: &[Element]) -> String {
+    elements.iter().map(|element| element.name()).collect::<Vec<_>>().join(", ")
+}
+
+/// Compares the job's outputs with the kernel's variables, and with what it stores into them.
+fn check_outputs(ptx: &str, module: &Module, spec: &ComputeSpec) -> Result<(), BindError> {
+    let stores = Accesses::stores(ptx);
+    for output in &spec.outputs {
+        let variable = find(module, &output.name)?;
+        if !is_output(variable) {
+            return Err(wrong(variable, "an output goes into a `__constant__ TesseraOutput`"));
+        }
+        let stored = stores.mismatch(&output.name, output.element);
+        if !stored.is_empty() {
+            let (name, stored) = (output.name.clone(), names(&stored));
+            return Err(BindError::Output { name, stored, element: output.element });
+        }
+    }
+    let all: Vec<&str> = outputs_of(module).map(|variable| variable.name.as_str()).collect();
+    let asked = |name: &&&str| spec.outputs.iter().any(|output| output.name == **name);
+    if let Some(name) = all.iter().find(|name| !asked(name)) {
+        let stored = output_elements(ptx).remove(*name).unwrap_or_default();
+        let element = stored.first().map_or("TYPE", |element| element.name()).to_owned();
+        let (name, known) = ((*name).to_owned(), known(module));
+        return Err(BindError::MissingOutput { name, element, known });
+    }
+    match all.is_empty() || stored_elements(ptx).is_empty() {
+        true => Ok(()),
+        false => Err(BindError::TwoForms(all.join(", "))),
+    }
+}
+
+fn outputs_of(module: &Module) -> impl Iterator<Item = &Variable> {
+    module.variables().iter().filter(|variable| is_output(variable))
+}
+
+/// Returns the names of the kernel's outputs, which are variables of the type `TesseraOutput`.
+///
+/// # Errors
+/// The text is not PTX.
+pub fn output_names(ptx: &str) -> Result<Vec<String>, BindError> {
+    let module = Module::parse(ptx)?;
+    Ok(outputs_of(&module).map(|variable| variable.name.clone()).collect())
+}
+
 /// Compares what the kernel's notes say of its types with the job.
 fn check_notes(ptx: &str, spec: &ComputeSpec) -> Result<(), BindError> {
-    let names = |elements: &[Element]| {
-        elements.iter().map(|element| element.name()).collect::<Vec<_>>().join(", ")
-    };
     let stored: Vec<Element> = stored_elements(ptx).into_iter().collect();
-    if !stored.is_empty() && !stored.contains(&spec.element) {
+    let is_plain = spec.outputs.is_empty();
+    if is_plain && !stored.is_empty() && !stored.contains(&spec.element) {
         return Err(BindError::Element { stored: names(&stored), element: spec.element });
     }
-    let loads = Loads::of(ptx);
+    let loads = Accesses::loads(ptx);
     for input in &spec.inputs {
         let loaded = loads.mismatch(&input.name, input.element);
         if let Some(first) = loaded.first() {
@@ -240,6 +319,7 @@ fn writable(module: &Module, spec: &ComputeSpec) -> Vec<Writable> {
     let is_set = |name: &str| {
         spec.inputs.iter().any(|input| input.name == name)
             || spec.arguments.iter().any(|argument| argument.name == name)
+            || spec.outputs.iter().any(|output| output.name == name)
     };
     let variables = module.variables().iter().filter(|variable| variable.space == Space::Global);
     variables
@@ -318,17 +398,19 @@ fn check_shared(module: &Module, kernel: &Kernel, spec: &ComputeSpec) -> Result<
 
 fn find<'m>(module: &'m Module, name: &str) -> Result<&'m Variable, BindError> {
     let found = module.variables().iter().find(|variable| variable.name == name);
-    found.ok_or_else(|| {
-        let all: Vec<String> = module
-            .variables()
-            .iter()
-            .filter(|variable| !is_nameless(variable) && !is_note(variable))
-            .take(32)
-            .map(|variable| format!("{} ({})", variable.name, description(variable)))
-            .collect();
-        let known = if all.is_empty() { "none".to_owned() } else { all.join(", ") };
-        BindError::Unknown { name: name.to_owned(), known }
-    })
+    found.ok_or_else(|| BindError::Unknown { name: name.to_owned(), known: known(module) })
+}
+
+/// Returns the names of the kernel's variables, for people.
+fn known(module: &Module) -> String {
+    let all: Vec<String> = module
+        .variables()
+        .iter()
+        .filter(|variable| !is_nameless(variable) && !is_note(variable))
+        .take(32)
+        .map(|variable| format!("{} ({})", variable.name, description(variable)))
+        .collect();
+    if all.is_empty() { "none".to_owned() } else { all.join(", ") }
 }
 
 /// Returns whether a variable is a `TesseraArray`, judged by its size and alignment, because PTX
@@ -336,6 +418,13 @@ fn find<'m>(module: &'m Module, name: &str) -> Result<&'m Variable, BindError> {
 fn is_array(variable: &Variable) -> bool {
     variable.bytes == ArrayParams::VARIABLE_BYTES
         && u64::from(variable.align) == ArrayParams::VARIABLE_BYTES
+        && variable.element.bits == 8
+}
+
+/// Returns whether a variable is a `TesseraOutput`, judged in the same way.
+fn is_output(variable: &Variable) -> bool {
+    variable.bytes == OutputParams::VARIABLE_BYTES
+        && u64::from(variable.align) == OutputParams::VARIABLE_ALIGN
         && variable.element.bits == 8
 }
 
@@ -347,6 +436,9 @@ fn is_nameless(variable: &&Variable) -> bool {
 fn description(variable: &Variable) -> String {
     if is_array(variable) {
         return "an array".to_owned();
+    }
+    if is_output(variable) {
+        return "an output".to_owned();
     }
     let Type { kind, bits } = variable.element;
     let name = match kind {
@@ -372,6 +464,9 @@ fn wrong(variable: &Variable, problem: impl Into<String>) -> BindError {
 fn bytes_of(variable: &Variable, argument: &Argument) -> Result<Vec<u8>, BindError> {
     if is_array(variable) {
         return Err(wrong(variable, format!("give it with --input {}=FILE.npy", variable.name)));
+    }
+    if is_output(variable) {
+        return Err(wrong(variable, format!("give it with --output {}=TYPE", variable.name)));
     }
     if is_note(variable) {
         return Err(wrong(variable, "it is the kernel's own; --chunk-align sets more"));

@@ -2,7 +2,7 @@
 
 use super::*;
 use tessera_protocol::BlobHash;
-use tessera_protocol::compute::{ArgumentValue, Domain, InputArray};
+use tessera_protocol::compute::{ArgumentValue, Domain, InputArray, OutputArray};
 use tessera_protocol::job::AssetFile;
 
 const PTX: &str = "\
@@ -302,4 +302,59 @@ fn shared_memory_is_asked_for_before_a_launch() {
     assert!(bind(&with(".shared .align 4 .b8 s[49152];"), &spec(&[])).is_ok());
     let told = bind(&with(".shared .align 4 .b8 s[65536];"), &spec(&[])).unwrap_err().to_string();
     assert!(told.contains("declares 65536 bytes") && told.contains("49152"), "{told}");
+}
+
+/// A kernel with two outputs, of which it stores into `flux`, and a structure of their size.
+const OUTPUTS: &str = "\
+.version 7.0
+.target sm_75
+.address_size 64
+.const .align 128 .b8 flux[384];
+.const .align 128 .b8 id[384];
+.const .align 8 .b8 structure[384];
+.visible .entry compute(.param .align 8 .b8 chunk[56])
+{
+.reg .b64 %rd<3>;
+ld.const.u64 %rd1, [flux];
+// tessera_output f64 %rd1
+ret;
+}
+";
+
+#[test]
+fn outputs_are_those_of_the_kernel() {
+    let job = |outputs: &[(&str, Element)]| {
+        let output = |(name, element): &(&str, Element)| OutputArray {
+            name: (*name).to_owned(),
+            channels: 1,
+            element: *element,
+            reduction: None,
+            keys: 0,
+        };
+        let outputs = outputs.iter().map(output).collect();
+        ComputeSpec { outputs, inputs: vec![], ..spec(&[]) }
+    };
+    let told =
+        |ptx: &str, outputs: &[(&str, Element)]| bind(ptx, &job(outputs)).unwrap_err().to_string();
+    use Element::{F32, F64, U8};
+    assert!(bind(OUTPUTS, &job(&[("flux", F64), ("id", U8)])).is_ok());
+    assert_eq!(output_names(OUTPUTS).unwrap(), ["flux", "id"]);
+    let missing = told(OUTPUTS, &[("id", U8)]);
+    assert!(missing.contains("give --output flux=f64; it has flux (an output), id"), "{missing}");
+    assert!(told(OUTPUTS, &[("flux", F64)]).contains("give --output id=TYPE"));
+    assert!(told(OUTPUTS, &[("flx", F64)]).contains("it has flux (an output), id (an output)"));
+    let mistyped = told(OUTPUTS, &[("flux", F32), ("id", U8)]);
+    assert!(mistyped.contains("stores f64 into the output `flux`, and --output says f32"));
+    let other = told(OUTPUTS, &[("structure", F32)]);
+    assert!(other.contains("an output goes into a `__constant__ TesseraOutput`"), "{other}");
+    let both = OUTPUTS.replace("ret;", "// tessera_store f32\nret;");
+    let both = told(&both, &[("flux", F64), ("id", U8)]);
+    assert!(both.contains("named outputs (flux, id), and a tessera_store(chunk, ...)"), "{both}");
+    // One in global memory keeps what it is set to.
+    let global = OUTPUTS.replace(".const .align 128 .b8 id", ".global .align 128 .b8 id");
+    let bound = bind(&global, &job(&[("flux", F64), ("id", U8)])).unwrap();
+    assert_eq!(bound.writable, [Writable { name: "id".into(), is_zero: false }]);
+    let input = ComputeSpec { inputs: spec(&[]).inputs, ..job(&[("flux", F64), ("id", U8)]) };
+    let input = bind(&OUTPUTS.replace("structure", "image"), &input).unwrap_err().to_string();
+    assert!(input.contains("an input goes into a `__constant__ TesseraArray`"), "{input}");
 }

@@ -7,13 +7,14 @@ mod includes;
 mod notes;
 mod prepare;
 
-pub use bind::{BindError, Bound, Writable, bind, chunk_multiple_of};
+pub use bind::{BindError, Bound, Writable, bind, chunk_multiple_of, output_names};
 pub use compile::{Compiled, Header, compile};
 pub use includes::{BadInclude, Include, includes};
-pub use notes::stored_elements;
+pub use notes::{output_elements, stored_elements};
 pub(crate) use prepare::Preparations;
 pub use tessera_kernels::compute::{HEADER, ptx as builtin_ptx};
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use tessera_kernels::compute::{Builtin, ChunkParams, VariableKind};
 use tessera_protocol::FrameNumber;
@@ -83,7 +84,8 @@ impl PreparedCompute {
             width: domain.width,
             height: domain.height,
             depth: domain.depth,
-            channels: self.spec.channels.into(),
+            // A kernel with named outputs has nothing to write in the chunk.
+            channels: if self.spec.outputs.is_empty() { self.spec.channels.into() } else { 0 },
             frame: self.frame.0,
             step: 0,
             steps: self.spec.steps,
@@ -97,16 +99,40 @@ impl PreparedCompute {
         self.arrays.iter().map(|array| array.length as u64).sum()
     }
 
-    /// Makes the result of a chunk from the values that its kernel wrote from index `first` on:
-    /// unchanged, or reduced in the order of indices.
+    /// Makes the result of a chunk from the values that its kernel wrote from index `first` on, and
+    /// which lie as [`ComputeSpec::value_layout`] says: each output unchanged, or reduced in the
+    /// order of indices.
     pub fn result(&self, (first, count): (u64, u32), values: Vec<u8>) -> ChunkValues {
-        let Some(what) = self.spec.reducing() else {
-            return ChunkValues { count, width: self.spec.element.bytes() as u8, bytes: values };
-        };
-        let mut partial = Partial::new(what);
-        partial.add_values(first, &values);
-        ChunkValues { count, width: 1, bytes: partial.to_bytes() }
+        let (outputs, width) = (self.spec.written(), self.spec.result_width());
+        if let [output] = &*outputs
+            && output.name.is_empty()
+            && output.reduction.is_none()
+        {
+            return ChunkValues { count, width, bytes: values };
+        }
+        let (written, results) = (self.spec.value_layout(count), self.spec.result_layout(count));
+        // The room between the outputs is zero, whatever the kernel wrote there.
+        let mut bytes = vec![0; results.bytes as usize];
+        for ((output, from), to) in outputs.iter().zip(&written.parts).zip(&results.parts) {
+            let values = part(&values, *from);
+            let result = match output.reducing() {
+                None => Cow::Borrowed(values),
+                Some(what) => {
+                    let mut partial = Partial::new(what);
+                    partial.add_values(first, values);
+                    Cow::Owned(partial.to_bytes())
+                }
+            };
+            bytes[to.0 as usize..][..result.len()].copy_from_slice(&result);
+        }
+        ChunkValues { count, width, bytes }
     }
+}
+
+/// Returns a part of bytes by its place and length; less where there are less.
+fn part(bytes: &[u8], (start, length): (u64, u64)) -> &[u8] {
+    let end = (start + length).min(bytes.len() as u64);
+    bytes.get(start as usize..end as usize).unwrap_or_default()
 }
 
 /// Returns the numbers of a built-in kernel, for the CPU.

@@ -1,12 +1,16 @@
-//! What `tessera.cuh` leaves in the PTX for Tessera to read: the types that a kernel stores and
-//! loads, and the multiple of indices that its chunks must hold. Reads text; refuses nothing.
+//! What `tessera.cuh` leaves in the PTX for Tessera to read: the types that a kernel stores, into
+//! its chunk and into named outputs, and loads, and the multiple of indices that its chunks must
+//! hold. Reads text; refuses nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::compute::{Domain, Element, least_common_multiple};
 use tessera_ptx::{Module, Variable};
 
-/// Mark that `tessera_store` leaves, before the name of its type.
+/// Mark that `tessera_store` into the chunk leaves, before the name of its type.
 const STORED: &str = "// tessera_store ";
+/// Mark that `tessera_store` into a named output leaves, before the name of its type and the
+/// register that holds the address of the values.
+const STORED_IN: &str = "// tessera_output ";
 /// Mark that `tessera_load` leaves, before the name of its type and the register that holds the
 /// address of the values.
 const LOADED: &str = "// tessera_load ";
@@ -14,7 +18,7 @@ const LOADED: &str = "// tessera_load ";
 const CHUNK_ALIGN: &str = "tessera_chunk_align";
 /// Variable by which a kernel asks for a multiple of rows of the domain.
 const CHUNK_ROWS: &str = "tessera_chunk_rows";
-/// Most instructions that are looked at to find the array of one load.
+/// Most instructions that are looked at to find the array of one load or store.
 const TRACE_MAX: usize = 64;
 
 /// Returns whether a variable is a note to Tessera, and no argument.
@@ -49,45 +53,61 @@ pub fn stored_elements(ptx: &str) -> BTreeSet<Element> {
     noted.filter_map(|name| name.trim().parse().ok()).collect()
 }
 
-/// The types that a kernel loads.
+/// Returns the types that a kernel stores into each named output, where its PTX shows which output
+/// it is.
+pub fn output_elements(ptx: &str) -> BTreeMap<String, BTreeSet<Element>> {
+    Accesses::stores(ptx).arrays
+}
+
+/// The types that a kernel loads from its arrays, or stores into its named outputs.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Loads {
+pub(super) struct Accesses {
     /// Types by the name of the array, where the PTX shows which array it is.
     arrays: BTreeMap<String, BTreeSet<Element>>,
-    /// Types of the other loads.
+    /// Types of the other accesses.
     others: BTreeSet<Element>,
 }
 
-impl Loads {
-    /// Returns the types as which an array is loaded, if none of them is the array's. Empty if it
+impl Accesses {
+    /// Returns the types as which an array is accessed, if none of them is the array's. Empty if it
     /// may be right, and the kernel checks it at run time.
     pub(super) fn mismatch(&self, array: &str, element: Element) -> Vec<Element> {
-        let loaded = self.arrays.get(array).filter(|loaded| !loaded.contains(&element));
-        let loaded = loaded.filter(|_| !self.others.contains(&element));
-        loaded.into_iter().flatten().copied().collect()
+        let types = self.arrays.get(array).filter(|types| !types.contains(&element));
+        let types = types.filter(|_| !self.others.contains(&element));
+        types.into_iter().flatten().copied().collect()
     }
 
     /// Finds the loads in a PTX text.
-    pub(super) fn of(ptx: &str) -> Self {
-        let mut loads = Self::default();
-        if !ptx.contains(LOADED) {
-            return loads;
+    pub(super) fn loads(ptx: &str) -> Self {
+        Self::of(ptx, LOADED)
+    }
+
+    /// Finds the stores into named outputs in a PTX text.
+    pub(super) fn stores(ptx: &str) -> Self {
+        Self::of(ptx, STORED_IN)
+    }
+
+    fn of(ptx: &str, mark: &str) -> Self {
+        let mut accesses = Self::default();
+        if !ptx.contains(mark) {
+            return accesses;
         }
         let mut function = Vec::new();
         for line in ptx.lines().map(str::trim) {
             if line.starts_with('.') && (line.contains(".entry") || line.contains(".func")) {
-                loads.add(&function);
+                accesses.add(&function, mark);
                 function.clear();
             }
             function.push(line);
         }
-        loads.add(&function);
-        loads
+        accesses.add(&function, mark);
+        accesses
     }
 
-    /// Adds the loads of one function.
-    fn add(&mut self, lines: &[&str]) {
-        let notes: BTreeSet<(Element, &str)> = lines.iter().copied().filter_map(noted).collect();
+    /// Adds the accesses of one function.
+    fn add(&mut self, lines: &[&str], mark: &str) {
+        let notes = lines.iter().filter_map(|line| noted(line, mark));
+        let notes: BTreeSet<(Element, &str)> = notes.collect();
         if notes.is_empty() {
             return;
         }
@@ -108,15 +128,16 @@ impl Loads {
     }
 }
 
-fn noted(line: &str) -> Option<(Element, &str)> {
-    let (name, register) = line.strip_prefix(LOADED)?.split_once(' ')?;
+fn noted<'p>(line: &'p str, mark: &str) -> Option<(Element, &'p str)> {
+    let (name, register) = line.strip_prefix(mark)?.split_once(' ')?;
     Some((name.parse().ok()?, register.trim()))
 }
 
 /// Where the value of a register comes from.
 #[derive(Clone, Debug)]
 enum Source<'p> {
-    /// The first 8 bytes of a variable: for a `TesseraArray`, the address of its values.
+    /// The first 8 bytes of a variable: for a `TesseraArray` or a `TesseraOutput`, the address of
+    /// its values.
     Variable(&'p str),
     /// One of these registers.
     Registers(Vec<&'p str>),

@@ -33,7 +33,7 @@ const LOADS: &str = "\
 
 #[test]
 fn loads_are_traced_to_their_arrays() {
-    let loads = Loads::of(LOADS);
+    let loads = Accesses::loads(LOADS);
     let of = |names: &[(&str, Element)]| {
         let one = |(name, element): &(&str, Element)| {
             ((*name).to_owned(), [*element].into_iter().collect::<BTreeSet<_>>())
@@ -47,7 +47,7 @@ fn loads_are_traced_to_their_arrays() {
     assert_eq!(loads.mismatch("a", F32), []);
     assert_eq!(loads.mismatch("a", I32), [], "a load of an unknown array may be the right one");
     assert_eq!(loads.mismatch("z", F64), [], "nothing is known of it");
-    assert_eq!(Loads::of("// nothing"), Loads::default());
+    assert_eq!(Accesses::loads("// nothing"), Accesses::default());
 }
 
 #[test]
@@ -57,10 +57,10 @@ fn tracing_ends_for_circles_and_long_chains() {
         let moves: String = moves.collect();
         format!(".entry k()\nld.const.u64 %rd0, [a];\n{moves}// tessera_load f32 %rd{length}\n")
     };
-    assert_eq!(Loads::of(&chain(10)).arrays.len(), 1);
-    assert_eq!(Loads::of(&chain(100)).others.len(), 1);
+    assert_eq!(Accesses::loads(&chain(10)).arrays.len(), 1);
+    assert_eq!(Accesses::loads(&chain(100)).others.len(), 1);
     let circle = ".entry k()\nmov.b64 %rd1, %rd2;\nmov.b64 %rd2, %rd1;\n// tessera_load f32 %rd1\n";
-    assert_eq!(Loads::of(circle), Loads::default());
+    assert_eq!(Accesses::loads(circle), Accesses::default());
 }
 
 #[test]
@@ -79,4 +79,13 @@ fn a_kernel_says_what_its_chunks_must_hold() {
     assert_eq!(multiple(&align.replace("1000", "0")), None);
     assert_eq!(multiple(&align.replace(" = 1000", "")), None);
     assert_eq!(multiple(&rows.replace("16", "4294967295")), None);
+}
+
+#[test]
+fn stores_are_traced_to_their_outputs() {
+    let text = LOADS.replace("tessera_load", "tessera_output");
+    assert_eq!(Accesses::stores(&text).arrays, Accesses::loads(LOADS).arrays);
+    assert_eq!(output_elements(&text)["b"], [Element::F64].into_iter().collect());
+    assert_eq!(output_elements(LOADS), BTreeMap::new());
+    assert_eq!(stored_elements(&text), BTreeSet::new(), "such a store is not into the chunk");
 }

@@ -55,6 +55,11 @@ impl Element {
         Self::Complex128,
     ];
 
+    /// Returns the number that kernels use for the type, its place in [`Self::ALL`].
+    pub fn number(self) -> u32 {
+        self as u32
+    }
+
     /// Returns the size of one value in bytes.
     pub fn bytes(self) -> usize {
         match self {

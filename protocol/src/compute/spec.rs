@@ -1,7 +1,8 @@
 //! The request for a compute job, and the checks of its values.
 
 use super::block::Block;
-use super::{ChunkShape, Domain, Element, PtxNeeds, Reducing, Reduction, npy};
+use super::output::OutputArray;
+use super::{Domain, Element, PtxNeeds, Reduction, npy};
 use crate::frames::FrameSet;
 use crate::ids::{BlobHash, FrameNumber};
 use crate::job::asset::{AssetFile, is_confined_path};
@@ -156,6 +157,9 @@ pub struct ComputeSpec {
     pub arguments: Vec<Argument>,
     /// Indices that the kernel runs over.
     pub domain: Domain,
+    /// Named outputs of the kernel, ascending by name, each name once. Where there are some, the
+    /// four fields after this one are at their defaults.
+    pub outputs: Vec<OutputArray>,
     /// Number of values that the kernel writes at each index, 1 to [`CHANNELS_MAX`].
     pub channels: u8,
     /// Type of these values.
@@ -177,6 +181,8 @@ pub struct ComputeSpec {
     pub frames: FrameSet,
     /// Name of the input that, from the second frame on, is the result of the previous frame.
     pub feed: Option<String>,
+    /// Name of the output that is fed; None for a kernel without named outputs.
+    pub feed_from: Option<String>,
     /// Launches of a frame, 1 to [`STEPS_MAX`]. From the second on, the fed input is the result of
     /// the launch before; the last one's result is the frame's.
     pub steps: u32,
@@ -215,6 +221,7 @@ impl ComputeSpec {
             frame_inputs: Vec::new(),
             arguments: Vec::new(),
             domain,
+            outputs: Vec::new(),
             channels: 1,
             element: Element::F32,
             reduction: None,
@@ -224,6 +231,7 @@ impl ComputeSpec {
             chunk_align: 0,
             frames: FrameSet::one(FrameNumber(1)),
             feed: None,
+            feed_from: None,
             steps: 1,
             block: None,
             shared_bytes: 0,
@@ -242,36 +250,6 @@ impl ComputeSpec {
     /// wrong.
     pub fn runs_users_kernel(&self) -> bool {
         !matches!(self.program, Program::Builtin(_))
-    }
-
-    /// Returns the size of one index's values in bytes.
-    pub fn index_bytes(&self) -> u64 {
-        self.element.bytes() as u64 * u64::from(self.channels)
-    }
-
-    /// Returns the size of the result of a chunk with `count` indices.
-    pub fn chunk_shape(&self, count: u32) -> ChunkShape {
-        let bytes = match self.reducing() {
-            None => u64::from(count) * self.index_bytes(),
-            Some(reducing) => reducing.partial_bytes(),
-        };
-        ChunkShape { count, bytes: u32::try_from(bytes).unwrap_or(u32::MAX) }
-    }
-
-    /// Returns what is reduced, and how; None keeps all values.
-    pub fn reducing(&self) -> Option<Reducing> {
-        let (element, channels, keys) = (self.element, self.channels, self.keys);
-        self.reduction.map(|reduction| Reducing { reduction, element, channels, keys })
-    }
-
-    /// Returns the type of the result's values.
-    pub fn result_element(&self) -> Element {
-        self.reduction.map_or(self.element, |reduction| reduction.result(self.element))
-    }
-
-    /// Returns the shape of the result: the shape of the domain, or of what it is reduced to.
-    pub fn result_shape(&self) -> Vec<u64> {
-        self.reducing().map_or_else(|| self.domain.shape(self.channels), |what| what.shape())
     }
 
     /// Returns a name for people, hash and length of every file that the job needs.
@@ -330,12 +308,10 @@ pub(super) fn check(spec: &ComputeSpec) -> Result<(), SpecError> {
     }
     check_headers(spec)?;
     check_domain(spec)?;
-    check_reduction(spec)?;
     check_chunks(spec)?;
     check_inputs(spec)?;
     check_arguments(spec)?;
-    check_frames(spec)?;
-    check_formats(spec)
+    check_frames(spec)
 }
 
 fn check_program(spec: &ComputeSpec) -> Result<(), SpecError> {
@@ -395,20 +371,6 @@ fn check_domain(spec: &ComputeSpec) -> Result<(), SpecError> {
     if domain.is_empty() || indices > DOMAIN_MAX {
         return wrong("domain", format!("{domain} has {indices} indices, not 1 to {DOMAIN_MAX}"));
     }
-    if !(1..=CHANNELS_MAX).contains(&spec.channels) {
-        let text = format!("{} is not in 1 to {CHANNELS_MAX}", spec.channels);
-        return wrong("channels", text);
-    }
-    if spec.reduction.is_some() && spec.element.of_parts().is_some() {
-        let element = spec.element;
-        let text =
-            format!("{element} values have no order and no exact sum here; store their parts");
-        return wrong("reduce", text);
-    }
-    let bytes = indices.saturating_mul(spec.index_bytes());
-    if spec.reduction.is_none() && bytes > BLOB_BYTES_MAX {
-        return wrong("domain", format!("{bytes} bytes of results are more than {BLOB_BYTES_MAX}"));
-    }
     Ok(())
 }
 
@@ -444,38 +406,6 @@ fn check_chunks(spec: &ComputeSpec) -> Result<(), SpecError> {
     if !(1..=COMPUTE_SECS_MAX).contains(&spec.time_limit_secs) {
         let text = format!("{} s is not in 1 to {COMPUTE_SECS_MAX}", spec.time_limit_secs);
         return wrong("time-limit", text);
-    }
-    Ok(())
-}
-
-fn check_reduction(spec: &ComputeSpec) -> Result<(), SpecError> {
-    let Some(what) = spec.reducing() else {
-        let problem = "keys are for a reduction: --reduce count, or sum and the like";
-        return if spec.keys > 0 { wrong("keys", problem) } else { Ok(()) };
-    };
-    match (what.reduction, spec.keys) {
-        (Reduction::Count, 0) => {
-            return wrong("reduce", "count needs --keys N: it counts the indices of each key");
-        }
-        (Reduction::Count, _) if spec.channels != 1 => {
-            return wrong("channels", "count takes one channel, the key");
-        }
-        (Reduction::Count, _) | (_, 0) => {}
-        _ if spec.channels < 2 => {
-            return wrong(
-                "channels",
-                "with keys the first channel is the key; values come after it",
-            );
-        }
-        _ => {}
-    }
-    let bytes = what.partial_bytes();
-    if bytes > CHUNK_BYTES_MAX {
-        let text = format!(
-            "{} keys make {bytes} bytes of partial results, more than {CHUNK_BYTES_MAX}",
-            spec.keys
-        );
-        return wrong("keys", text);
     }
     Ok(())
 }
@@ -544,53 +474,6 @@ fn check_frames(spec: &ComputeSpec) -> Result<(), SpecError> {
     };
     if chunks.saturating_mul(u64::from(spec.frames.len())) > JOB_UNITS_MAX {
         return wrong("frames", format!("the job has more than {JOB_UNITS_MAX} chunks"));
-    }
-    let Some(feed) = &spec.feed else { return Ok(()) };
-    let Some(input) = spec.inputs.iter().find(|input| input.name == *feed) else {
-        return wrong(
-            "feed",
-            format!("`{feed}` is not an input; give its first values with --input {feed}=FILE.npy"),
-        );
-    };
-    if spec.reduction.is_some() {
-        return wrong("feed", "a reduced result cannot be the next frame's input");
-    }
-    let (element, shape) = (spec.result_element(), spec.result_shape());
-    if input.element != element || input.shape != shape {
-        return wrong(
-            "feed",
-            format!(
-                "`{feed}` is {} {:?}, but the result that takes its place is {element} {shape:?}",
-                input.element, input.shape
-            ),
-        );
-    }
-    if !spec.formats.contains(&ComputeFormat::Npy) {
-        return wrong(
-            "feed",
-            "the format npy must be among the results, since frames are handed on as such",
-        );
-    }
-    Ok(())
-}
-
-fn check_formats(spec: &ComputeSpec) -> Result<(), SpecError> {
-    if spec.formats.is_empty() || !spec.formats.windows(2).all(|pair| pair[0] < pair[1]) {
-        return wrong("out", "at least one format, in order, each once");
-    }
-    let picture = spec.formats.iter().find(|format| **format != ComputeFormat::Npy);
-    let Some(picture) = picture else { return Ok(()) };
-    let name = picture.extension();
-    let Domain { width, height, depth } = spec.domain;
-    let edges = [width, height].iter().all(|edge| *edge <= FRAME_EDGE_MAX);
-    let good = depth == 1 && edges && u64::from(width) * u64::from(height) <= FRAME_PIXELS_MAX;
-    if !good
-        || spec.reduction.is_some()
-        || spec.element != Element::F32
-        || !matches!(spec.channels, 1 | 3 | 4)
-    {
-        let what = "two axes of f32 with 1, 3 or 4 channels, not reduced, within a frame's size";
-        return wrong("out", format!("{name} takes {what}; npy takes everything"));
     }
     Ok(())
 }

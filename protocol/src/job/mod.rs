@@ -82,15 +82,14 @@ impl JobKind {
         }
     }
 
-    /// Returns the file extensions of a finished frame, in the order of its formats.
-    pub fn extensions(&self) -> Vec<&'static str> {
+    /// Returns the file extensions of a finished frame, in the order of its formats. A file of a
+    /// named output has the name before it: `flux.npy`.
+    pub fn extensions(&self) -> Vec<String> {
         match self {
             Self::Render(render) => {
-                render.formats.iter().map(|format| format.extension()).collect()
+                render.formats.iter().map(|format| format.extension().to_owned()).collect()
             }
-            Self::Compute(compute) => {
-                compute.formats.iter().map(|format| format.extension()).collect()
-            }
+            Self::Compute(compute) => compute.extensions(),
         }
     }
 

@@ -220,12 +220,16 @@ fn pictures_are_flat_floats() {
 fn sizes_of_chunks_follow_from_the_spec() {
     let kept = compute();
     assert_eq!(kept.chunk_shape(100), ChunkShape { count: 100, bytes: 1200 });
-    assert_eq!(kept.result_shape(), [480, 640, 3]);
+    let result = |spec: &ComputeSpec| {
+        let output = spec.written()[0].clone();
+        (output.result_element(), output.result_shape(&spec.domain))
+    };
+    assert_eq!(result(&kept), (Element::F32, vec![480, 640, 3]));
     let sum = ComputeSpec { reduction: Some(Reduction::Sum), ..compute() };
     assert_eq!(sum.chunk_shape(100), ChunkShape { count: 100, bytes: 3 * ExactSum::BYTES as u32 });
-    assert_eq!((sum.result_element(), sum.result_shape()), (Element::F64, vec![3]));
+    assert_eq!(result(&sum), (Element::F64, vec![3]));
     let least = ComputeSpec { reduction: Some(Reduction::Min), channels: 1, ..compute() };
-    assert_eq!((least.result_element(), least.result_shape()), (Element::F32, vec![]));
+    assert_eq!(result(&least), (Element::F32, vec![]));
     assert_ne!(kept.data_hash(), ComputeSpec { inputs: vec![], ..compute() }.data_hash());
     assert_eq!(kept.data_hash(), ComputeSpec { chunk: 1, seed: 2, ..compute() }.data_hash());
 }
@@ -317,7 +321,7 @@ fn reductions_by_key_are_bounded() {
     };
     let mut spec = compute();
     keyed(&mut spec);
-    assert_eq!(spec.result_shape(), [256, 2]);
+    assert_eq!(spec.written()[0].result_shape(&spec.domain), [256, 2]);
     assert_eq!(check(compute_job(spec.clone())), Ok(compute_job(spec)));
     let spoilt = |spoil: fn(&mut ComputeSpec)| {
         named(|spec| {
@@ -335,4 +339,102 @@ fn reductions_by_key_are_bounded() {
         }),
         "reduce"
     );
+}
+
+/// Returns a job with the outputs `id` (u32 x 3), `state` (f32 x 3, fed) and `total` (f64, sum).
+fn several() -> ComputeSpec {
+    let output = |name: &str, element, channels, reduction| OutputArray {
+        name: name.into(),
+        channels,
+        element,
+        reduction,
+        keys: 0,
+    };
+    let mut spec = compute();
+    spec.outputs = vec![
+        output("id", Element::U32, 3, None),
+        output("state", Element::F32, 3, None),
+        output("total", Element::F64, 1, Some(Reduction::Sum)),
+    ];
+    (spec.channels, spec.formats) = (1, vec![ComputeFormat::Npy]);
+    spec.feed_from = Some("state".into());
+    spec
+}
+
+#[test]
+fn several_outputs_lie_one_after_another() {
+    let spec = several();
+    assert_eq!(check(compute_job(spec.clone())), Ok(compute_job(spec.clone())));
+    assert_eq!(spec.index_bytes(), 12 + 12 + 8);
+    let values = Layout { parts: vec![(0, 120), (256, 120), (512, 80)], bytes: 768 };
+    assert_eq!(spec.value_layout(10), values);
+    let sum = ExactSum::BYTES as u64;
+    let results = Layout { parts: vec![(0, 120), (256, 120), (512, sum)], bytes: 1024 };
+    assert_eq!((spec.result_layout(10), sum), (results, 277));
+    assert_eq!(spec.chunk_shape(10), ChunkShape { count: 10, bytes: 1024 });
+    assert_eq!((spec.result_width(), spec.fed_output()), (4, Some(1)));
+    assert_eq!(spec.extensions(), ["id.npy", "state.npy", "total.npy"]);
+    // Without names nothing changes, to the byte.
+    let plain = compute();
+    assert_eq!(plain.value_layout(10), Layout { parts: vec![(0, 120)], bytes: 120 });
+    assert_eq!((plain.result_width(), plain.fed_output()), (4, Some(0)));
+    assert_eq!(plain.extensions(), ["npy", "exr", "png"]);
+}
+
+#[test]
+fn wrong_outputs_are_refused_by_name() {
+    let problem = |spoil: fn(&mut ComputeSpec)| {
+        let mut spec = several();
+        spoil(&mut spec);
+        let error = check(compute_job(spec)).expect_err("the spoilt spec was taken");
+        (error.field.into_owned(), error.problem)
+    };
+    let names = |spoil: fn(&mut ComputeSpec), field: &str, text: &str| {
+        let (found, problem) = problem(spoil);
+        assert!(found == field && problem.contains(text), "{found}: {problem}");
+    };
+    names(|spec| spec.outputs.swap(0, 1), "output", "in the order");
+    names(|spec| spec.outputs[1].name = "id".into(), "output", "in the order");
+    names(|spec| spec.outputs[0].name = "a b".into(), "output", "name of a variable");
+    names(|spec| spec.outputs[0].name = String::new(), "output", "name of a variable");
+    names(|spec| spec.outputs[0].name = "image".into(), "output", "an input or an argument");
+    names(|spec| spec.outputs[0].name = "gain".into(), "output", "an input or an argument");
+    names(|spec| spec.outputs[0].channels = 0, "output", "`id`: 0 channels");
+    names(|spec| spec.outputs[0].channels = CHANNELS_MAX + 1, "output", "`id`: 65 channels");
+    names(|spec| spec.outputs[0].keys = 9, "output", "`id`: keys");
+    names(|spec| spec.outputs[2].keys = 9, "output", "`total`: with keys");
+    let count = |spec: &mut ComputeSpec| spec.outputs[2].reduction = Some(Reduction::Count);
+    names(count, "output", "`total`: count needs a number of keys");
+    names(|spec| spec.outputs[2].element = Element::Complex64, "output", "`total`: complex64");
+    names(|spec| spec.channels = 3, "output", "belong to each output");
+    names(|spec| spec.reduction = Some(Reduction::Sum), "output", "belong to each output");
+    names(|spec| spec.feed_from = None, "feed", "one of id, state, total");
+    names(|spec| spec.feed_from = Some("flux".into()), "feed", "there are id, state, total");
+    names(|spec| spec.feed_from = Some("total".into()), "feed", "a reduced result");
+    names(|spec| spec.feed_from = Some("id".into()), "feed", "takes its place is u32");
+    names(|spec| spec.feed = None, "feed", "without an input");
+    names(|spec| spec.formats = vec![ComputeFormat::Exr], "feed", "npy must be");
+    let pictures = |spec: &mut ComputeSpec| {
+        (spec.feed, spec.feed_from, spec.formats) = (None, None, vec![ComputeFormat::Exr]);
+    };
+    names(pictures, "out", "`id` is another");
+    let many = |spec: &mut ComputeSpec| {
+        let output = spec.outputs[0].clone();
+        let named = |at: usize| OutputArray { name: format!("a{at:02}"), ..output.clone() };
+        (spec.outputs, spec.feed_from) = ((0..=OUTPUTS_MAX).map(named).collect(), None);
+    };
+    names(many, "output", "17 outputs");
+    let builtin = |spec: &mut ComputeSpec| spec.program = Program::Builtin("merge".into());
+    names(builtin, "output", "a built-in kernel");
+    // 16 MiB of a chunk are all outputs together, and so are the 64 MiB of steps.
+    names(|spec| spec.chunk = (16 << 20) / 32 + 1, "chunk", "write");
+    let stepped = |spec: &mut ComputeSpec| {
+        spec.domain = Domain { width: 1 << 10, height: (1 << 11) + 1, depth: 1 };
+        (spec.steps, spec.chunk) = (2, 0);
+    };
+    names(stepped, "domain", "of a frame of several steps");
+    let keyed = |spec: &mut ComputeSpec| {
+        (spec.outputs[2].channels, spec.outputs[2].keys) = (2, 1 << 16);
+    };
+    names(keyed, "output", "bytes of partial results");
 }

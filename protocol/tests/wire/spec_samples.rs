@@ -86,6 +86,7 @@ pub(crate) fn compute() -> ComputeSpec {
             argument("gain", Some(Element::F32), &[Number::Real(0.5), Number::Unsigned(u64::MAX)]),
         ],
         domain: Domain { width: 640, height: 480, depth: 1 },
+        outputs: vec![],
         channels: 3,
         element: Element::F32,
         reduction: None,
@@ -95,6 +96,7 @@ pub(crate) fn compute() -> ComputeSpec {
         chunk_align: 0,
         frames: "1-10x3".parse().unwrap(),
         feed: Some("image".into()),
+        feed_from: None,
         steps: 1,
         block: None,
         shared_bytes: 0,
@@ -130,7 +132,24 @@ pub(crate) fn compute_others() -> Vec<ComputeSpec> {
         [Element::I64, Element::U64].map(|element| compute_otherwise(Reduction::Sum, element)),
     );
     others.push(compute_steps());
+    others.push(compute_outputs());
     others
+}
+
+/// Returns a compute spec with named outputs, one of which is fed.
+pub(crate) fn compute_outputs() -> ComputeSpec {
+    let output = |name: &str, element, reduction, keys| OutputArray {
+        name: name.into(),
+        channels: 3,
+        element,
+        reduction,
+        keys,
+    };
+    let outputs = vec![
+        output("bins", Element::U8, Some(Reduction::Mean), 7),
+        output("state", Element::F32, None, 0),
+    ];
+    ComputeSpec { outputs, channels: 1, feed_from: Some("state".into()), ..compute() }
 }
 
 /// Returns a compute spec of several steps, with a shape of its launches.

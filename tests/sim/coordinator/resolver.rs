@@ -24,8 +24,8 @@ impl World {
             return self.input(Input::FrameResolveFailed { job, frame, failure });
         }
         let Some(book) = self.ledger.believed.jobs.get(&job) else { return Ok(()) };
-        let file = |extension: &'static str| FrameFile {
-            format: extension.to_owned(),
+        let file = |extension: String| FrameFile {
+            format: extension,
             hash: file_hash(job, frame),
             length: 1,
             pixels_sha256: [2; 32],

@@ -6,7 +6,9 @@ use crate::sim::model::rounds::adapt;
 use crate::sim::world::random::Random;
 use std::time::Duration;
 use tessera_core::{Secret, Settings};
-use tessera_protocol::compute::{ComputeSpec, Domain, Element, InputArray, Program, Reduction};
+use tessera_protocol::compute::{
+    ComputeSpec, Domain, Element, InputArray, OutputArray, Program, Reduction,
+};
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, NodeId};
 use tessera_protocol::job::{
@@ -297,14 +299,35 @@ fn compute(random: &mut Random) -> ComputeSpec {
         element: Element::F32,
         shape: domain.shape(1),
     };
-    ComputeSpec {
+    let named = !matches!(program, Program::Builtin(_)) && domain.width.is_multiple_of(3);
+    let mut spec = ComputeSpec {
         inputs: vec![input],
         reduction: (!fed && random.permille(500)).then_some(Reduction::Sum),
         chunk: random.between(0, 30) as u32,
         frames: FrameSet::from_frames(frames).expect("a few frames are a set"),
         feed: fed.then(|| "state".to_owned()),
         ..ComputeSpec::new(program, domain)
+    };
+    if named {
+        name_outputs(&mut spec);
     }
+    spec
+}
+
+/// Gives the kernel two named outputs: one that is kept, and one that is reduced.
+fn name_outputs(spec: &mut ComputeSpec) {
+    let output = |name: &str, channels, element, reduction| OutputArray {
+        name: name.to_owned(),
+        channels,
+        element,
+        reduction,
+        keys: 0,
+    };
+    spec.outputs = vec![
+        output("energy", 2, Element::F64, Some(Reduction::Sum)),
+        output("next", 1, Element::F32, None),
+    ];
+    (spec.reduction, spec.feed_from) = (None, spec.feed.as_ref().map(|_| "next".to_owned()));
 }
 
 fn render(random: &mut Random, large: bool) -> RenderSpec {

@@ -30,7 +30,9 @@ fn result(spec: &ComputeSpec, unit: u32) -> ChunkValues {
     let values =
         indices.flat_map(|index| (0..u64::from(spec.channels)).map(move |c| value(index, c)));
     let bytes: Vec<u8> = values.flat_map(f32::to_le_bytes).collect();
-    let Some(what) = spec.reducing() else { return ChunkValues { count, width: 4, bytes } };
+    let Some(what) = spec.written()[0].reducing() else {
+        return ChunkValues { count, width: 4, bytes };
+    };
     let mut partial = Partial::new(what);
     partial.add_values(first, &bytes);
     ChunkValues { count, width: 1, bytes: partial.to_bytes() }
@@ -172,4 +174,94 @@ fn chunks_of_another_shape_are_refused() {
     assert!(bench.assemble(&spec, &[good.clone(), (1, long)]).is_err());
     assert!(bench.assemble(&spec, &[good]).is_err());
     assert_eq!(std::fs::read_dir(bench.folder.temporary()).unwrap().count(), 0);
+}
+
+/// Returns a job with the outputs `color`, `mean`, which is reduced, and `one`.
+fn several() -> ComputeSpec {
+    let output = |name: &str, channels, reduction| OutputArray {
+        name: name.into(),
+        channels,
+        element: Element::F32,
+        reduction,
+        keys: 0,
+    };
+    let outputs = vec![
+        output("color", 3, None),
+        output("mean", 2, Some(Reduction::Mean)),
+        output("one", 1, None),
+    ];
+    ComputeSpec { outputs, ..spec("19x21", 1, &[ComputeFormat::Npy]) }
+}
+
+/// Returns the values of indices as bytes.
+fn floats(channels: u64, indices: impl Iterator<Item = u64>) -> Vec<u8> {
+    let values = indices.flat_map(|at| (0..channels).map(move |channel| value(at, channel)));
+    values.flat_map(f32::to_le_bytes).collect()
+}
+
+/// Returns the results of all units of a job with named outputs.
+fn results_of_several(spec: &ComputeSpec) -> Vec<(u32, ChunkValues)> {
+    let of = |unit: u32| {
+        let (first, count) = Chunks::of(spec).range(UnitIndex(unit)).unwrap();
+        let layout = spec.result_layout(count);
+        let mut bytes = vec![0; layout.bytes as usize];
+        for (output, (start, length)) in spec.outputs.iter().zip(&layout.parts) {
+            let mut result = floats(output.channels.into(), first..first + u64::from(count));
+            if let Some(what) = output.reducing() {
+                let mut partial = Partial::new(what);
+                partial.add_values(first, &result);
+                result = partial.to_bytes();
+            }
+            bytes[*start as usize..][..*length as usize].copy_from_slice(&result);
+        }
+        (unit, ChunkValues { count, width: 4, bytes })
+    };
+    (0..Chunks::of(spec).units()).rev().map(of).collect()
+}
+
+#[test]
+fn every_output_has_an_array_of_its_own() {
+    let (bench, spec) = (Bench::new(), several());
+    let files = bench.assemble(&spec, &results_of_several(&spec)).unwrap();
+    let names: Vec<_> = files.iter().map(|file| file.format.as_str()).collect();
+    assert_eq!(names, ["color.npy", "mean.npy", "one.npy"]);
+    let array = |file: &FrameFile| {
+        let bytes = bench.read(file);
+        let header = npy::Header::read(&bytes, bytes.len() as u64).unwrap();
+        (header.element, header.shape, bytes[header.data_offset..].to_vec())
+    };
+    assert_eq!(array(&files[0]), (Element::F32, vec![21, 19, 3], floats(3, 0..399)));
+    assert_eq!(array(&files[2]), (Element::F32, vec![21, 19], floats(1, 0..399)));
+    let mean = |channel| (0..399).map(|at| f64::from(value(at, channel))).sum::<f64>() / 399.0;
+    let means: Vec<u8> = [mean(0), mean(1)].into_iter().flat_map(f64::to_le_bytes).collect();
+    assert_eq!(array(&files[1]), (Element::F64, vec![2], means));
+    let one = array(&files[2]).2;
+    assert_eq!(files[2].pixels_sha256, <[u8; 32]>::from(Sha256::digest(&one)));
+}
+
+#[test]
+fn every_output_has_pictures_of_its_own() {
+    let (bench, mut spec) = (Bench::new(), several());
+    spec.outputs.remove(1);
+    spec.formats = vec![ComputeFormat::Exr, ComputeFormat::Png];
+    let files = bench.assemble(&spec, &results_of_several(&spec)).unwrap();
+    let names: Vec<_> = files.iter().map(|file| file.format.as_str()).collect();
+    assert_eq!(names, ["color.exr", "color.png", "one.exr", "one.png"]);
+    let plane = |file: &FrameFile, name: &str| {
+        let path = bench.blobs.path(file.hash);
+        let image = exr::prelude::read_first_flat_layer_from_file(path).unwrap();
+        let list = &image.layer_data.channel_data.list;
+        let channel = list.iter().find(|channel| channel.name.eq(name)).unwrap();
+        channel.sample_data.values_as_f32().collect::<Vec<f32>>()
+    };
+    let expected = |channel| (0..399).map(|at| value(at, channel)).collect::<Vec<f32>>();
+    assert_eq!(plane(&files[0], "B"), expected(2));
+    assert_eq!(plane(&files[2], "Y"), expected(0));
+    let size = |file: &FrameFile| {
+        let reader = std::io::Cursor::new(bench.read(file));
+        let info = png::Decoder::new(reader).read_info().unwrap().info().clone();
+        (info.width, info.height, info.color_type)
+    };
+    assert_eq!(size(&files[1]), (19, 21, png::ColorType::Rgb));
+    assert_eq!(size(&files[3]), (19, 21, png::ColorType::Grayscale));
 }

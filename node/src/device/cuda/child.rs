@@ -16,7 +16,6 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
-use tessera_protocol::compute::Element;
 
 /// Longest wait for the end of a process that has closed its pipe.
 const END_WAIT: Duration = Duration::from_secs(2);
@@ -213,8 +212,7 @@ fn tell_scene(stream: &mut impl Write, frame: &PreparedFrame) -> Result<(), Fram
 
 fn tell_inputs(stream: &mut impl Write, job: &PreparedCompute) -> Result<(), FrameError> {
     for array in &job.arrays {
-        let element =
-            Element::ALL.iter().position(|element| *element == array.element).unwrap_or(0) as u32;
+        let element = array.element.number();
         let (name, shape, bytes) =
             (array.name.clone(), array.shape.clone(), array.bytes().len() as u64);
         send(stream, &Order::Array { name, element, shape, bytes }, &[])?;

@@ -9,7 +9,7 @@ use super::output::Output;
 use super::shared::Shared;
 use crate::compute::{PreparedCompute, Source, Writable, bind};
 use crate::device::worker::FoundDevice;
-use crate::device::worker::message::{Order, Report, UnitError};
+use crate::device::worker::message::{Order, Report, UnitError, Written};
 use crate::device::{CancelToken, DeviceError, DeviceUnit, UnitOutput, Work};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tessera_kernels::compute::ptx;
 use tessera_protocol::ComputeSpec;
-use tessera_protocol::compute::Block;
+use tessera_protocol::compute::{Block, Layout, OutputArray};
 
 /// Time between two checks for a cancel.
 const TICK: Duration = Duration::from_millis(20);
@@ -193,7 +193,8 @@ impl Lane {
         }
         let Some(worker) = &mut self.worker else { return Err(DeviceError::Cancelled) };
         worker.output.begin();
-        let bytes = u64::from(count) * job.spec.index_bytes();
+        let layout = job.spec.value_layout(count);
+        let bytes = layout.bytes;
         let block = match worker.loaded {
             Some((id, block)) if id == job.id => block,
             _ => {
@@ -203,8 +204,8 @@ impl Lane {
             }
         };
         let params = job.chunk(first, count).to_bytes().to_vec();
-        let (grid, feed) = (job.spec.grid(block, count), job.spec.feed.clone());
-        worker.child.order(Order::Chunk { params, grid, feed, bytes });
+        let (grid, written) = (job.spec.grid(block, count), written(&job.spec, &layout));
+        worker.child.order(Order::Chunk { params, grid, written, bytes });
         let kernel = job.spec.program.name().to_owned();
         match worker.wait(PREPARE, cancel)? {
             (Report::Begun, _) => {}
@@ -369,6 +370,11 @@ impl Worker {
         for (name, value) in bound.values {
             self.child.order_with(Order::Variable { name }, value);
         }
+        for output in &job.spec.outputs {
+            let (name, channels) = (output.name.clone(), output.channels.into());
+            let element = output.element.number();
+            self.child.order(Order::Output { name, element, channels });
+        }
         self.child.send_inputs(job.clone());
         for Writable { name, is_zero } in bound.writable {
             self.child.order(Order::Restore { name, is_zero });
@@ -376,6 +382,21 @@ impl Worker {
         self.loaded = Some((job.id, bound.block));
         Ok(bound.block)
     }
+}
+
+/// Returns where the values of each output go, and which array one of them becomes in the next
+/// step.
+fn written(spec: &ComputeSpec, layout: &Layout) -> Vec<Written> {
+    let fed = spec.fed_output();
+    let outputs = spec.written();
+    let places = outputs.iter().zip(&layout.parts).enumerate();
+    let one = |(place, (output, (offset, bytes))): (usize, (&OutputArray, &(u64, u64)))| Written {
+        name: output.name.clone(),
+        offset: *offset,
+        bytes: *bytes,
+        feed: spec.feed.clone().filter(|_| fed == Some(place)),
+    };
+    places.map(one).collect()
 }
 
 fn overtime(kernel: &str, spec: &ComputeSpec) -> DeviceError {
@@ -423,11 +444,11 @@ fn meaning(name: &str) -> Option<&'static str> {
         ASSERT => "an assertion in it failed (CUDA_ERROR_ASSERT)",
         "CUDA_ERROR_ILLEGAL_INSTRUCTION" => {
             "it trapped (CUDA_ERROR_ILLEGAL_INSTRUCTION), as tessera_load does where the array \
-                holds another type"
+                holds another type, and tessera_store where the output does"
         }
         "CUDA_ERROR_LAUNCH_FAILED" => {
             "it failed or trapped (CUDA_ERROR_LAUNCH_FAILED), as tessera_load does where the \
-                array holds another type"
+                array holds another type, and tessera_store where the output does"
         }
         "CUDA_ERROR_LAUNCH_TIMEOUT" => {
             "the driver stopped it for its time (CUDA_ERROR_LAUNCH_TIMEOUT)"

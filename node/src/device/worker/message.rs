@@ -70,10 +70,11 @@ pub(crate) enum Order {
     /// Free the scenes and workspaces that no unit uses, because another process needs the memory.
     /// Answered by [`Report::GaveUp`].
     GiveUp,
-    /// Run the program over a chunk with a grid of its blocks, as many times as `params` has steps;
-    /// from the second time on, the array `feed` is what the time before has written. Answered by
-    /// [`Report::Begun`], then [`Report::Values`].
-    Chunk { params: Vec<u8>, grid: [u32; 3], feed: Option<String>, bytes: u64 },
+    /// A named output for a variable of the program. Each chunk says where its values go.
+    Output { name: String, element: u32, channels: u32 },
+    /// Run the program over a chunk with a grid of its blocks, as many times as `params` has steps.
+    /// `bytes` are those of all outputs. Answered by [`Report::Begun`], then [`Report::Values`].
+    Chunk { params: Vec<u8>, grid: [u32; 3], written: Vec<Written>, bytes: u64 },
     /// Try what the sandbox forbids, and report the results.
     TryForbidden { port: u16, file: PathBuf },
 }
@@ -134,6 +135,19 @@ pub(crate) enum Report {
         write: Option<String>,
         run: Option<String>,
     },
+}
+
+/// Where the values of an output lie in the memory that a chunk writes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Written {
+    /// Name of the variable; empty for what is written in the chunk itself.
+    pub(crate) name: String,
+    /// First byte.
+    pub(crate) offset: u64,
+    /// Length in bytes.
+    pub(crate) bytes: u64,
+    /// The array that, from the second step on, is what the step before has written here.
+    pub(crate) feed: Option<String>,
 }
 
 /// A device as CUDA lists it.

@@ -229,7 +229,8 @@ impl Job {
         let Frame::Done(done) = self.frames.get(position.checked_sub(1)? as usize)? else {
             return None;
         };
-        let place = compute.formats.iter().position(|format| *format == ComputeFormat::Npy)?;
+        let npy = compute.formats.iter().position(|format| *format == ComputeFormat::Npy)?;
+        let place = compute.fed_output()? * compute.formats.len() + npy;
         Some(done.files.get(place)?.hash)
     }
 

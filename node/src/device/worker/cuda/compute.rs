@@ -10,13 +10,13 @@ use super::{guard, module};
 use crate::compute::{Compiled, Header};
 use crate::device::reading::same_uuid;
 use crate::device::worker::Outlet;
-use crate::device::worker::message::{Opened, Order, Refusal, Report, UnitError};
+use crate::device::worker::message::{Opened, Order, Refusal, Report, UnitError, Written};
 use cudarc::driver::result;
 use cudarc::driver::result::function::{get_function_attribute, set_function_attribute};
 use cudarc::driver::sys::{self, CUfunction_attribute_enum as FunctionAttribute};
 use std::ffi::CString;
 use std::time::{Duration, Instant};
-use tessera_kernels::compute::{ArrayParams, ChunkParams};
+use tessera_kernels::compute::{ArrayParams, ChunkParams, OutputParams};
 use tessera_kernels::cuda::COMPUTE_CAPABILITY_MIN;
 use tessera_nvrtc::Nvrtc;
 use tessera_protocol::compute::PtxNeeds;
@@ -30,16 +30,28 @@ struct Loaded {
     shared_bytes: u32,
 }
 
-/// Two buffers that the steps of a frame write in turn, and where they find the one before.
+/// Variables that hold an address in one of the two buffers that the steps of a frame write in
+/// turn: of the outputs, and of the fed array.
 struct Turns {
-    /// Address of the fed variable's field `data`.
+    variables: Vec<Turn>,
+    /// Addresses as the variables have them, in device memory; None without variables.
+    words: Option<Memory>,
+}
+
+/// A variable and the words that it takes.
+struct Turn {
+    /// Address of the variable's field `data`.
     variable: u64,
-    /// Addresses as the variable has them, in device memory: of the chunk's values, of the other
-    /// buffer, and of the input.
-    words: Memory,
+    /// Word while a step writes the buffer of the chunk's values, and while it writes the other.
+    /// None leaves the variable as it is.
+    to_out: Option<u64>,
+    to_other: Option<u64>,
+    /// Word for the first step and after the last one; None leaves it as the steps do.
+    at_rest: Option<u64>,
 }
 
 const _: () = assert!(std::mem::offset_of!(ArrayParams, data) == 0);
+const _: () = assert!(std::mem::offset_of!(OutputParams, data) == 0);
 const WORD: usize = size_of::<u64>();
 
 /// An open device with its program and inputs.
@@ -158,9 +170,13 @@ impl Serving {
                 self.array(&name, (element, &shape), bytes)?
             }
             Order::ArrayBytes { offset } => self.fill(offset, &payload)?,
-            Order::Chunk { params, grid, feed, bytes } => {
+            Order::Output { name, element, channels } => {
+                let params = OutputParams { data: 0, element, channels };
+                self.set(&name, &params.to_bytes(), false)?;
+            }
+            Order::Chunk { params, grid, written, bytes } => {
                 match self.problem.clone().map_or_else(
-                    || self.run(&params, (grid, feed.as_deref()), bytes, outlet),
+                    || self.run(&params, (grid, &written), bytes, outlet),
                     |p| Ok(Err(p)),
                 )? {
                     Ok(()) => {}
@@ -298,7 +314,7 @@ impl Serving {
     fn run(
         &mut self,
         params: &[u8],
-        (grid, feed): ([u32; 3], Option<&str>),
+        (grid, written): ([u32; 3], &[Written]),
         bytes: u64,
         outlet: &Outlet,
     ) -> Call<Result<(), UnitError>> {
@@ -319,19 +335,17 @@ impl Serving {
             self.short_of(bytes.saturating_mul(buffers))?;
             return Ok(self.problem.take().map_or(Ok(()), Err));
         }
-        let turns = match buffers {
-            1 => None,
-            _ => match self.turns(feed.unwrap_or_default(), bytes)? {
-                Some(turns) => Some(turns),
-                None => return refused("steps without an input that they feed"),
-            },
+        let Some(turns) = self.turns(written, buffers > 1)? else {
+            return refused("an output or a fed input that the program does not have");
         };
         // Copies into variables and arrays must be complete before this stream continues.
         call("cuCtxSynchronize", result::ctx::synchronize())?;
         outlet.send(&Report::Begun, &[]);
+        // Named outputs say by themselves where their values go.
+        let is_plain = written.iter().all(|output| output.name.is_empty());
         let shape = Shape { grid, block, shared_bytes };
         self.stream.record(&self.start)?;
-        self.launch((function, shape), &params, (turns.as_ref(), bytes))?;
+        self.launch((function, shape), &params, (&turns, bytes, is_plain))?;
         self.stream.record(&self.done)?;
         let device_bytes = bytes * buffers + self.array_bytes() + self.restored.bytes();
         let (Some(out), Some(results)) = (&self.out, &mut self.results) else {
@@ -356,55 +370,90 @@ impl Serving {
         &self,
         (function, shape): (sys::CUfunction, Shape),
         params: &ChunkParams,
-        (turns, bytes): (Option<&Turns>, u64),
+        (turns, bytes, is_plain): (&Turns, u64, bool),
     ) -> Call<()> {
         let out = self.out.as_ref().map_or(0, |memory| memory.address);
         let other = self.other.as_ref().map_or(out, |memory| memory.address);
-        let point_to = |word: u64| match turns {
-            // SAFETY: the variable is of the loaded module, and the words live until the chunk's
-            // end.
-            Some(Turns { variable, words }) => unsafe {
-                self.stream.copy(*variable, words.address + word * WORD as u64, WORD as u64)
-            },
-            None => Ok(()),
-        };
         let steps = params.steps.max(1);
         for step in 0..steps {
             let writes_out = (steps - step) % 2 == 1;
             if step > 0 {
                 self.restored.restore(&self.stream)?;
-                point_to(u64::from(writes_out))?;
             }
+            self.point(turns, |turn| match (step, turn.at_rest) {
+                (0, Some(_)) => None,
+                _ if writes_out => turn.to_out,
+                _ => turn.to_other,
+            })?;
             let to = if writes_out { out } else { other };
             self.stream.zero(to, bytes)?;
-            let params = ChunkParams { step, out: to, ..*params };
+            let params = ChunkParams { step, out: if is_plain { to } else { 0 }, ..*params };
             self.stream.launch_in(function, shape, &params.to_bytes())?;
         }
-        point_to(2)
+        self.point(turns, |turn| turn.at_rest)
     }
 
-    /// Finds the fed variable, and puts the addresses that it takes on the device; None where there
-    /// is no such input of so many bytes.
-    fn turns(&self, feed: &str, bytes: u64) -> Call<Option<Turns>> {
-        let array = self.arrays.iter().find(|(name, memory)| name == feed && memory.bytes == bytes);
-        let (Some((_, input)), Some(out), Some(other), Some(loaded)) =
-            (array, &self.out, &self.other, &self.program)
-        else {
+    /// Enqueues copies of words into the variables.
+    fn point(&self, turns: &Turns, word: impl Fn(&Turn) -> Option<u64>) -> Call<()> {
+        let Some(words) = &turns.words else { return Ok(()) };
+        for turn in &turns.variables {
+            let Some(word) = word(turn) else { continue };
+            let from = words.address + word * WORD as u64;
+            // SAFETY: the variable is of the loaded module, and the words live until the chunk's
+            // end.
+            unsafe { self.stream.copy(turn.variable, from, WORD as u64) }?;
+        }
+        Ok(())
+    }
+
+    /// Finds the variables of the outputs and, for steps, of the array that one of them becomes.
+    /// Puts the addresses that they take on the device. None where one is not there.
+    fn turns(&self, written: &[Written], is_stepped: bool) -> Call<Option<Turns>> {
+        let out = self.out.as_ref().map_or(0, |memory| memory.address);
+        let other = self.other.as_ref().map_or(out, |memory| memory.address);
+        let (mut variables, mut words, mut fed) = (Vec::new(), Vec::<u64>::new(), 0);
+        for Written { name, offset, bytes, feed } in written {
+            let first = words.len() as u64;
+            words.extend([out + offset, other + offset]);
+            if !name.is_empty() {
+                let found = self.variable(name, OutputParams::BYTES)?;
+                let Some(variable) = found else { return Ok(None) };
+                let (to_out, to_other) = (Some(first), Some(first + 1));
+                variables.push(Turn { variable, to_out, to_other, at_rest: None });
+            }
+            let Some(feed) = feed.as_ref().filter(|_| is_stepped) else { continue };
+            let input =
+                self.arrays.iter().find(|(name, memory)| name == feed && memory.bytes == *bytes);
+            let found = self.variable(feed, ArrayParams::BYTES)?;
+            let (Some((_, input)), Some(variable)) = (input, found) else { return Ok(None) };
+            words.push(input.address);
+            // A step that writes one buffer reads the other.
+            let (to_out, to_other) = (Some(first + 1), Some(first));
+            variables.push(Turn { variable, to_out, to_other, at_rest: Some(first + 2) });
+            fed += 1;
+        }
+        if is_stepped && fed == 0 {
             return Ok(None);
-        };
-        let symbol = CString::new(feed).unwrap_or_default();
+        }
+        if variables.is_empty() {
+            return Ok(Some(Turns { variables, words: None }));
+        }
+        let memory = Memory::allocate((words.len() * WORD) as u64)?;
+        let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+        // SAFETY: the memory has this length.
+        let copied = unsafe { result::memcpy_htod_sync(memory.address, &bytes) };
+        call("cuMemcpyHtoD", copied)?;
+        Ok(Some(Turns { variables, words: Some(memory) }))
+    }
+
+    /// Returns the address of a variable of at least so many bytes.
+    fn variable(&self, name: &str, least: usize) -> Call<Option<u64>> {
+        let Some(loaded) = &self.program else { return Ok(None) };
+        let symbol = CString::new(name).unwrap_or_default();
         // SAFETY: the module is loaded.
         let found = unsafe { result::module::get_global(loaded.module, symbol) };
         let (variable, length) = call("cuModuleGetGlobal", found)?;
-        if length < ArrayParams::BYTES {
-            return Ok(None);
-        }
-        let words = [out.address, other.address, input.address].map(u64::to_le_bytes);
-        let memory = Memory::allocate(3 * WORD as u64)?;
-        // SAFETY: the memory has this length.
-        let copied = unsafe { result::memcpy_htod_sync(memory.address, words.as_flattened()) };
-        call("cuMemcpyHtoD", copied)?;
-        Ok(Some(Turns { variable, words: memory }))
+        Ok((length >= least).then_some(variable))
     }
 
     fn make_room(&mut self, bytes: u64, is_stepped: bool) -> Call<()> {
