@@ -16,7 +16,6 @@ mod kills;
 mod leaving;
 mod liar;
 mod limits;
-mod members;
 mod messages;
 mod namespaces;
 mod network;
