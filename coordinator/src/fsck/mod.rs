@@ -14,7 +14,7 @@ pub use report::{Depth, FsckReport};
 use crate::blobs::{Blobs, DiskBlobs};
 use crate::folder::{DataFolder, FolderError};
 use crate::spool::{DiskSpools, SpoolKey, SpoolReader};
-use crate::store::{Journal, Loaded, StoreError, Survey};
+use crate::store::{JournalReader, Loaded, StoreError, Survey};
 use std::path::Path;
 use std::sync::Arc;
 use tessera_core::{Core, Moment, Settings};
@@ -53,7 +53,7 @@ pub fn audit(data: &Path) -> Result<AuditReport, AuditError> {
 /// Checks the data folder of a coordinator that is not running.
 pub fn fsck(data: &Path, depth: Depth) -> Result<FsckReport, AuditError> {
     let folder = DataFolder::inspect(data)?;
-    let survey = Journal::open(&folder, true)?.survey()?;
+    let survey = JournalReader::inspect(&folder)?.survey();
     let places = Places::of(&folder);
     let mut report = FsckReport::default();
     take_survey(&mut report, &survey);

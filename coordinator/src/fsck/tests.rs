@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::stopped_farm;
+use crate::store::Journal;
 use std::fs;
 use std::path::PathBuf;
 
@@ -157,8 +158,7 @@ fn a_journal_that_lost_its_end_is_refused_by_name() {
         "{report:?}"
     );
     let folder = DataFolder::open(farm.path()).unwrap();
-    let refused =
-        crate::store::Store::load(&Journal::open(&folder, true).unwrap()).unwrap_err().to_string();
+    let refused = Journal::open(&folder, true).unwrap_err().to_string();
     assert!(refused.contains("--export"), "{refused}");
 }
 

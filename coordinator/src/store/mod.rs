@@ -8,7 +8,9 @@ mod sled;
 pub mod snapshot;
 mod writer;
 
-pub use self::sled::{ExportError, ExportSummary, Journal, Survey, export, values_of};
+pub use self::sled::{
+    ExportError, ExportSummary, Journal, JournalReader, Survey, export, values_of,
+};
 pub use writer::{Commit, StoreQueue, StoreWriter, WriterLimits};
 
 use crate::spool::{SpoolError, SpoolExtent, SpoolKey};
@@ -64,9 +66,9 @@ pub trait Store: Send + 'static {
 pub enum StoreError {
     /// Stored data differs from what was written.
     #[error(
-        "{what} in store `{path}` is damaged: {problem}; nothing was changed, and what is intact \
-         can be saved with \
-         `tessera coordinator --data DIR --export FILE`"
+        "{what} in store `{path}` is damaged: {problem}; nothing was changed: `tessera fsck` lists \
+         the damage, `tessera restore` restores a backup into an empty folder, and \
+         `tessera coordinator --data DIR --export FILE` saves what is intact"
     )]
     Damaged {
         /// Path of the store.
@@ -75,6 +77,27 @@ pub enum StoreError {
         what: String,
         /// Description of the damage.
         problem: String,
+    },
+    /// The disk is too full to open the journal.
+    #[error(
+        "the disk of `{path}` is full, and the journal needs a few MiB to be opened; nothing is \
+         lost: make room, and start again"
+    )]
+    NoRoomToOpen {
+        /// Path of the store.
+        path: PathBuf,
+    },
+    /// The journal is read in a copy, and there is no room for the copy.
+    #[error(
+        "the journal is read in a copy, and there is no room for one in `{path}`: {needed} bytes \
+         are needed; nothing was changed: make room there; for `fsck`, `backup` and `--export`, \
+         TMPDIR names another folder"
+    )]
+    NoRoomForCopy {
+        /// Folder of the copy.
+        path: PathBuf,
+        /// Bytes that are needed.
+        needed: u64,
     },
     /// sled returned an error.
     #[error("store `{path}` cannot be used")]
