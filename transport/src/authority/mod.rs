@@ -57,6 +57,11 @@ impl Authority {
         )
     }
 
+    /// Returns whether the folder has an authority's key.
+    pub fn is_at(folder: &Path) -> bool {
+        folder.join(KEY_FILE).exists()
+    }
+
     /// Opens the authority of a folder, or makes one if the folder has none. Only its owner can
     /// read the key.
     pub fn open_or_create(folder: &Path) -> Result<Self, AuthorityError> {
@@ -229,7 +234,7 @@ impl Authority {
 }
 
 fn read_key(path: &Path) -> Result<KeyPair, AuthorityError> {
-    let bytes = files::read_bounded(path, FILE_BYTES_MAX)
+    let bytes = files::read_secret(path, FILE_BYTES_MAX)
         .map_err(|source| AuthorityError::File { path: path.to_owned(), source })?;
     let broken =
         || AuthorityError::Broken { path: path.to_owned(), problem: "no P-256 key is in it" };
