@@ -240,6 +240,11 @@ impl DataFolder {
         self.root.join("aside")
     }
 
+    /// File of the farm's generation.
+    pub fn generation(&self) -> PathBuf {
+        self.root.join("generation")
+    }
+
     /// File that counts the durable commits of the journal.
     pub fn witness(&self) -> PathBuf {
         self.root.join("witness")

@@ -19,6 +19,7 @@ mod limits;
 mod messages;
 mod namespaces;
 mod network;
+mod opening;
 mod pause;
 mod pools;
 mod power;

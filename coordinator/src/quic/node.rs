@@ -43,7 +43,9 @@ pub(super) async fn serve(
 ) {
     let _closing = Closing(&link);
     let session = SessionId(shared.next_session.fetch_add(1, Ordering::Relaxed));
+    let who = live.peer().to_string();
     let result = run(&link, &shared, session, (live, meter)).await;
+    shared.tell_refused(&who, "a node's session", &result).await;
     settle(&link.connection, result);
     // The core does not know a session that never joined, and ignores this.
     let lost = Event::Input(Box::new(Input::SessionLost { session }));

@@ -1,7 +1,8 @@
 //! Parts of the coordinator that the handlers of all connections share.
 
 use super::limits::Gate;
-use crate::access::Access;
+use super::trouble::Trouble;
+use crate::access::{Access, Cause};
 use crate::api::Api;
 use crate::blobs::GuardedBlobs;
 use crate::driver::Event;
@@ -21,4 +22,14 @@ pub(crate) struct Shared {
     pub(crate) result_memory: Arc<Semaphore>,
     pub(crate) next_session: AtomicU64,
     pub(crate) gate: Arc<Gate>,
+}
+
+impl Shared {
+    /// Enters that an identity was refused something, if that is the result.
+    pub(super) async fn tell_refused(&self, who: &str, what: &str, result: &Result<(), Trouble>) {
+        if let Err(Trouble::NotAllowed(text)) = result {
+            let about = format!("{what}: {text}");
+            self.access.tell_refusal(Cause::Failure(who), "refused", about).await;
+        }
+    }
 }

@@ -4,6 +4,7 @@
 //! A group of changes is durable as a whole or not at all. The caller gets its answer after the
 //! sync has returned.
 
+mod audit_head;
 mod sled;
 pub mod snapshot;
 mod writer;
@@ -11,6 +12,7 @@ mod writer;
 pub use self::sled::{
     ExportError, ExportSummary, Journal, JournalReader, Survey, export, values_of,
 };
+pub use audit_head::AuditHead;
 pub use writer::{Commit, StoreQueue, StoreWriter, WriterLimits};
 
 use crate::spool::{SpoolError, SpoolExtent, SpoolKey};
@@ -36,6 +38,8 @@ pub struct Changes {
     pub tokens: BTreeMap<TokenHash, Option<TokenRecord>>,
     /// State after the record with this sequence. Records up to it are no longer needed.
     pub snapshot: Option<(Sequence, Vec<u8>)>,
+    /// Newest entry of the audit log, if it is another one.
+    pub audit_head: Option<Vec<u8>>,
 }
 
 /// Complete content of a store.
@@ -49,6 +53,8 @@ pub struct Loaded {
     pub spools: BTreeMap<SpoolKey, SpoolExtent>,
     /// Tokens that are not removed yet.
     pub tokens: BTreeMap<TokenHash, TokenRecord>,
+    /// Newest entry of the audit log that the store knows of. The log may be ahead of it.
+    pub audit_head: Option<Vec<u8>>,
 }
 
 /// Storage for groups of changes.

@@ -45,6 +45,8 @@ pub struct Authority {
     pub(crate) issuer: Issuer<'static, KeyPair>,
     pub(crate) certificate: CertificateDer<'static>,
     pub(crate) lifetimes: Lifetimes,
+    /// Generation of the farm that the coordinator's certificate names; 0: none.
+    pub(crate) generation: u64,
     /// The former authority, while it is still trusted.
     pub(crate) former: Option<Former>,
 }
@@ -118,6 +120,7 @@ impl Authority {
             issuer,
             certificate,
             lifetimes: Lifetimes::default(),
+            generation: 0,
             former: Former::open(folder)?,
         })
     }
@@ -125,13 +128,20 @@ impl Authority {
     fn from_key(key: KeyPair) -> Result<Self, AuthorityError> {
         let params = as_authority(parameters(AUTHORITY_NAME, AUTHORITY_VALIDITY)?);
         let certificate = params.self_signed(&key).map_err(AuthorityError::Crypto)?.der().clone();
-        let lifetimes = Lifetimes::default();
-        Ok(Self { issuer: Issuer::new(params, key), certificate, lifetimes, former: None })
+        let (lifetimes, generation) = (Lifetimes::default(), 0);
+        let issuer = Issuer::new(params, key);
+        Ok(Self { issuer, certificate, lifetimes, generation, former: None })
     }
 
     /// Returns this authority with other lifetimes for the certificates that it signs from now on.
     pub fn with_lifetimes(mut self, lifetimes: Lifetimes) -> Self {
         self.lifetimes = lifetimes;
+        self
+    }
+
+    /// Returns this authority with another generation in the coordinator's certificate.
+    pub fn with_generation(mut self, generation: u64) -> Self {
+        self.generation = generation;
         self
     }
 
@@ -212,6 +222,10 @@ impl Authority {
         let mut params = parameters(SERVER_NAME, SERVER_VALIDITY)?;
         let name = SERVER_NAME.try_into().map_err(AuthorityError::Crypto)?;
         params.subject_alt_names = vec![SanType::DnsName(name)];
+        if self.generation > 0 {
+            let generation = crate::generation::name_of(self.generation);
+            params.distinguished_name.push(DnType::OrganizationalUnitName, generation);
+        }
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let mut chain = vec![self.finish(params, &key)?, self.certificate.clone()];
         if let Some(former) = &self.former {

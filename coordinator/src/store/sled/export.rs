@@ -79,7 +79,7 @@ fn line(key: &[u8], value: Result<Vec<u8>, String>) -> Result<Option<Value>, Str
                 "sealed": extent.sealed.iter().map(segment_line).collect::<Vec<_>>(),
             })
         }
-        Some(Key::Token(_) | Key::Count) => return Ok(None),
+        Some(Key::Token(_) | Key::Count | Key::AuditHead) => return Ok(None),
         Some(Key::Snapshot) => snapshot_line(&value)?,
         None => return Err("no such kind of key".into()),
     }))

@@ -7,7 +7,8 @@
 
 use super::envelope;
 use super::keys::{
-    COUNT_KEY, SNAPSHOT_KEY, encode_token, parse_key, record_key, spool_key, token_key,
+    AUDIT_HEAD_KEY, COUNT_KEY, SNAPSHOT_KEY, encode_token, parse_key, record_key, spool_key,
+    token_key,
 };
 use super::opening;
 use super::reader::JournalReader;
@@ -145,6 +146,9 @@ impl Store for Journal {
             let mut value = sequence.to_le_bytes().to_vec();
             value.extend_from_slice(bytes);
             self.insert(&mut batch, SNAPSHOT_KEY, &value)?;
+        }
+        if let Some(head) = &changes.audit_head {
+            self.insert(&mut batch, AUDIT_HEAD_KEY, head)?;
         }
         self.finish(batch)?;
         match &changes.snapshot {
