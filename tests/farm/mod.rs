@@ -10,6 +10,7 @@ mod disk;
 mod doctor;
 mod fault_proxy;
 mod filter;
+mod generations;
 mod hostile;
 mod importer;
 mod kills;
