@@ -25,6 +25,7 @@ mod pause;
 mod pools;
 mod power;
 mod preload;
+mod privacy;
 mod rounds;
 mod scenes;
 mod service;
