@@ -141,117 +141,134 @@ static int opens_to_write(const struct kind *kind, const unsigned long long *val
     return (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0;
 }
 
-struct fault {
-    long number;
-    const char *what;
+// What is asked for, and how far it is.
+struct state {
+    const char *folder, *fault;
+    FILE *report;
+    long number, reached;
+    pid_t process;
+    // The thread whose call is awaited, and the byte of its memory that was changed.
+    pid_t awaited;
+    unsigned long long flipped;
 };
 
-// Does what is asked for to a call that is reached. Returns whether the call's end is awaited.
-static int strike(pid_t thread, const struct kind *kind, struct user_regs_struct *registers,
-                  const unsigned long long *values, const char *fault, pid_t process,
-                  unsigned long long *flipped) {
-    if (strcmp(fault, "killed") == 0) {
-        kill(process, SIGKILL);
+static void flip(pid_t thread, unsigned long long at) {
+    unsigned char byte;
+    if (read_memory(thread, at, &byte, 1) == 0) {
+        write_byte(thread, at, byte ^ 0x10);
+    }
+}
+
+// Does what is asked for to the call that is reached. Returns whether the call's end is awaited.
+static int strike(struct state *state, pid_t thread, const struct kind *kind,
+                  struct user_regs_struct *registers, const unsigned long long *values) {
+    if (strcmp(state->fault, "killed") == 0) {
+        kill(state->process, SIGKILL);
         return 0;
     }
-    if (strcmp(fault, "full") == 0) {
+    if (strcmp(state->fault, "full") == 0) {
         registers->orig_rax = (unsigned long long)-1;
         registers->rax = (unsigned long long)-ENOSPC;
         ptrace(PTRACE_SETREGS, thread, NULL, registers);
         return 0;
     }
     unsigned long long length = values[kind->length];
-    if (strcmp(fault, "cut") == 0) {
+    if (strcmp(state->fault, "cut") == 0) {
         registers->rdx = length / 2;
         ptrace(PTRACE_SETREGS, thread, NULL, registers);
-        return 1;
+    } else {
+        state->flipped = values[kind->bytes] + length / 2;
+        flip(thread, state->flipped);
     }
-    unsigned char byte;
-    *flipped = values[kind->bytes] + length / 2;
-    if (read_memory(thread, *flipped, &byte, 1) == 0) {
-        write_byte(thread, *flipped, byte ^ 0x10);
-    }
+    state->awaited = thread;
     return 1;
 }
 
-int main(int count, char **arguments) {
-    if (count < 6) {
-        return 2;
+// A call begins. Returns how the thread goes on.
+static int begins(struct state *state, pid_t thread) {
+    struct user_regs_struct registers;
+    ptrace(PTRACE_GETREGS, thread, NULL, &registers);
+    unsigned long long values[6] = {registers.rdi, registers.rsi, registers.rdx,
+                                    registers.r10, registers.r8,  registers.r9};
+    const struct kind *kind = KINDS;
+    while (kind->number != (int)registers.orig_rax) {
+        kind++;
     }
-    const char *folder = arguments[1];
-    FILE *report = fopen(arguments[2], "we");
-    struct fault fault = {atol(arguments[3]), arguments[4]};
-    if (report == NULL) {
-        fail(arguments[2]);
+    char path[PATH_MAX];
+    path_of(thread, kind, values, path);
+    size_t length = strlen(state->folder);
+    if (strncmp(path, state->folder, length) != 0 || !opens_to_write(kind, values)) {
+        return PTRACE_CONT;
     }
-    pid_t process = fork();
-    if (process == 0) {
-        become(arguments + 5);
+    int bytes = kind->bytes >= 0 && values[kind->length] > 0;
+    int writes = strcmp(state->fault, "bit") == 0 || strcmp(state->fault, "cut") == 0;
+    int is_it = ++state->reached == state->number, is_struck = is_it && (bytes || !writes);
+    const char *mark = is_struck ? " <-" : is_it ? " -" : "";
+    fprintf(state->report, "%s %s%s\n", kind->name, path + length, mark);
+    fflush(state->report);
+    int awaited = is_struck && strike(state, thread, kind, &registers, values);
+    return awaited ? PTRACE_SYSCALL : PTRACE_CONT;
+}
+
+// The call that was changed has ended: of a flipped bit, only the disk has it.
+static void ended(struct state *state, pid_t thread) {
+    if (thread == state->awaited && state->flipped != 0) {
+        flip(thread, state->flipped);
+    } else if (thread == state->awaited) {
+        kill(state->process, SIGKILL);
     }
-    int status;
-    waitpid(process, &status, 0);
-    ptrace(PTRACE_SETOPTIONS, process, NULL,
-           PTRACE_O_TRACESECCOMP | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |
-               PTRACE_O_TRACEVFORK | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD);
-    ptrace(PTRACE_CONT, process, NULL, NULL);
-    long reached = 0;
-    pid_t awaited = 0;
-    unsigned long long flipped = 0;
+    state->awaited = 0;
+}
+
+// Follows the program to its end. Returns its status, as a shell has it.
+static int follow(struct state *state) {
     for (;;) {
+        int status;
         pid_t thread = waitpid(-1, &status, __WALL);
         if (thread < 0) {
             return 121;
         }
         if (WIFEXITED(status) || WIFSIGNALED(status)) {
-            if (thread != process) {
-                continue;
+            if (thread == state->process) {
+                return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
             }
-            fclose(report);
-            return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+            continue;
         }
         int signal = WSTOPSIG(status), resume = PTRACE_CONT;
         if (signal == (SIGTRAP | 0x80)) {
-            // The end of the call that was changed: of a flipped bit, only the disk has it.
-            if (thread == awaited && flipped != 0) {
-                unsigned char byte;
-                if (read_memory(thread, flipped, &byte, 1) == 0) {
-                    write_byte(thread, flipped, byte ^ 0x10);
-                }
-            } else if (thread == awaited) {
-                kill(process, SIGKILL);
-            }
-            awaited = 0;
+            ended(state, thread);
             signal = 0;
         } else if (status >> 8 == (SIGTRAP | (PTRACE_EVENT_SECCOMP << 8))) {
-            struct user_regs_struct registers;
-            ptrace(PTRACE_GETREGS, thread, NULL, &registers);
-            unsigned long long values[6] = {registers.rdi, registers.rsi, registers.rdx,
-                                            registers.r10, registers.r8,  registers.r9};
-            const struct kind *kind = KINDS;
-            while (kind->number != (int)registers.orig_rax) {
-                kind++;
-            }
-            char path[PATH_MAX];
-            path_of(thread, kind, values, path);
-            if (strncmp(path, folder, strlen(folder)) == 0 && opens_to_write(kind, values)) {
-                int bytes = kind->bytes >= 0 && values[kind->length] > 0;
-                int writes = strcmp(fault.what, "bit") == 0 || strcmp(fault.what, "cut") == 0;
-                const char *mark = "";
-                if (++reached == fault.number) {
-                    mark = writes && !bytes ? " -" : " <-";
-                }
-                fprintf(report, "%s %s%s\n", kind->name, path + strlen(folder), mark);
-                fflush(report);
-                if (mark[0] != 0 && mark[1] == '<' &&
-                    strike(thread, kind, &registers, values, fault.what, process, &flipped)) {
-                    awaited = thread;
-                    resume = PTRACE_SYSCALL;
-                }
-            }
+            resume = begins(state, thread);
             signal = 0;
         } else if (status >> 16 != 0 || signal == SIGSTOP || signal == SIGTRAP) {
             signal = 0;
         }
         ptrace(resume, thread, NULL, (void *)(long)signal);
     }
+}
+
+int main(int count, char **arguments) {
+    if (count < 6) {
+        return 2;
+    }
+    struct state state = {.folder = arguments[1], .fault = arguments[4]};
+    state.report = fopen(arguments[2], "we");
+    state.number = atol(arguments[3]);
+    if (state.report == NULL) {
+        fail(arguments[2]);
+    }
+    state.process = fork();
+    if (state.process == 0) {
+        become(arguments + 5);
+    }
+    int status;
+    waitpid(state.process, &status, 0);
+    ptrace(PTRACE_SETOPTIONS, state.process, NULL,
+           PTRACE_O_TRACESECCOMP | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |
+               PTRACE_O_TRACEVFORK | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD);
+    ptrace(PTRACE_CONT, state.process, NULL, NULL);
+    int result = follow(&state);
+    fclose(state.report);
+    return result;
 }

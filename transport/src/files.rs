@@ -94,7 +94,7 @@ pub fn read_secret(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     read_bounded(path, limit)
 }
 
-/// Takes the rights of group and others off a folder. Leaves a folder that belongs to somebody else.
+/// Takes the rights of group and others off a folder. Leaves a folder of somebody else as it is.
 pub fn make_private(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {

@@ -6,6 +6,7 @@
 //! the wall clock, which is more than any number of starts. So the coordinator that was restored or
 //! taken over last has the largest one.
 
+use crate::authority::certificate::GENERATION_PREFIX;
 use crate::authority::token::AuthorityPin;
 use crate::files::{self, Access};
 use crate::identity::renew::shown;
@@ -16,8 +17,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-/// Beginning of the name in the certificate.
-const PREFIX: &str = "generation ";
 /// Longest file that is read, in bytes: two numbers.
 const FILE_BYTES_MAX: u64 = 256;
 
@@ -47,11 +46,6 @@ pub enum GenerationError {
     },
 }
 
-/// Returns the name in a coordinator's certificate.
-pub(crate) fn name_of(generation: u64) -> String {
-    format!("{PREFIX}{generation}")
-}
-
 /// Returns the generation of the coordinator at the other end; None if it names none.
 pub fn of(connection: &Connection) -> Option<u64> {
     shown(connection).first().and_then(of_certificate)
@@ -60,7 +54,7 @@ pub fn of(connection: &Connection) -> Option<u64> {
 fn of_certificate(certificate: &CertificateDer<'_>) -> Option<u64> {
     let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
     let unit = certificate.subject().iter_organizational_unit().next()?;
-    unit.as_str().ok()?.strip_prefix(PREFIX)?.parse().ok()
+    unit.as_str().ok()?.strip_prefix(GENERATION_PREFIX)?.parse().ok()
 }
 
 /// Raises the generation in a file, durably, and returns the new one. With `take_over` it becomes

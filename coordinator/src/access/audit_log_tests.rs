@@ -99,7 +99,7 @@ fn a_cut_tail_is_seen_without_the_head() {
     std::fs::write(folder.path().join(HEAD_FILE), forged).unwrap();
     assert_eq!(problems(&folder), [""; 0]);
     assert_eq!(check(folder.path(), Some(&kept)).unwrap().len(), 1);
-    // Other entries with the same numbers are found too, and the numbers go on behind the lost ones.
+    // The numbers go on behind the lost entries.
     let log = Log::open(folder.path(), Some(&kept)).unwrap();
     let report = log.report(1).unwrap();
     assert_eq!(report.newest[0].n, 7, "{report:?}");

@@ -183,8 +183,8 @@ impl Dialler {
         Ok(link)
     }
 
-    /// Refuses a coordinator that is older than one that this node has worked for. It may be stopped
-    /// or take over while this process runs.
+    /// Refuses a coordinator that is older than one that this node has worked for. It may be
+    /// stopped or take over while this process runs.
     fn check_generation(&mut self, link: &Link, identity: &Identity) -> Result<(), Failed> {
         let (Some(found), Some(farm)) =
             (generation::of(&link.connection), identity.authority_pin())

@@ -11,8 +11,8 @@ pub mod validity;
 pub use error::AuthorityError;
 
 use crate::authority::certificate::{
-    AUTHORITY_NAME, AUTHORITY_VALIDITY, CERTIFICATE_FILE, FILE_BYTES_MAX, KEY_FILE, as_authority,
-    parameters, pem_text, public_key_info,
+    AUTHORITY_NAME, AUTHORITY_VALIDITY, CERTIFICATE_FILE, FILE_BYTES_MAX, GENERATION_PREFIX,
+    KEY_FILE, as_authority, parameters, pem_text, public_key_info,
 };
 use crate::authority::former::Former;
 use crate::authority::token::AuthorityPin;
@@ -223,7 +223,7 @@ impl Authority {
         let name = SERVER_NAME.try_into().map_err(AuthorityError::Crypto)?;
         params.subject_alt_names = vec![SanType::DnsName(name)];
         if self.generation > 0 {
-            let generation = crate::generation::name_of(self.generation);
+            let generation = format!("{GENERATION_PREFIX}{}", self.generation);
             params.distinguished_name.push(DnType::OrganizationalUnitName, generation);
         }
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];

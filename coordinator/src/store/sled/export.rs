@@ -34,8 +34,8 @@ pub enum ExportError {
 }
 
 /// Writes every value of a data folder's store, one JSON object per line. Records are decoded,
-/// damaged values are named, and tokens are left out. The data folder is not changed: the journal is
-/// copied to the system's folder for temporary files.
+/// damaged values are named, and tokens are left out. The data folder is not changed: the journal
+/// is copied to the system's folder for temporary files.
 pub fn export(data: &Path, out: &mut impl Write) -> Result<ExportSummary, ExportError> {
     let folder = DataFolder::inspect(data)?;
     let journal = JournalReader::inspect(&folder)?;

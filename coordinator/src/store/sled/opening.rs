@@ -2,9 +2,9 @@
 //!
 //! A process that is killed here, or a full disk, leaves files behind which sled then refuses for
 //! ever; and sled drops, and zeroes, everything after the first damaged message of its log. So the
-//! files that sled left half made are set aside first. Then a copy of the log is opened, read to its
-//! end and compared with the witness. The log itself is opened only if its copy is sound. A journal
-//! that is refused has not been changed.
+//! files that sled left half made are set aside first. Then a copy of the log is opened, read to
+//! its end and compared with the witness. The log itself is opened only if its copy is sound. A
+//! journal that is refused has not been changed.
 
 use super::copy;
 use super::leftovers;
