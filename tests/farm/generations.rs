@@ -45,7 +45,7 @@ fn nodes_notice_an_older_coordinator_of_their_farm() {
     farm.start_node(0);
     farm.wait_for("the node to notice", |farm| log_of(farm, "node-0").contains(SAID));
     farm.wait_for("the coordinator to hear it", |farm| log_of(farm, "coordinator").contains(SAID));
-    assert!(!is_ready(&farm), "{}", farm.logs());
+    farm.wait_for("the node to be missed", |farm| !is_ready(farm));
     drop(second);
     farm.kill_node(0);
     assert!(farm.stop_coordinator(), "{}", farm.logs());
