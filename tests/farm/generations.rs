@@ -14,7 +14,9 @@ fn free_address() -> String {
 }
 
 fn is_ready(farm: &Farm) -> bool {
-    farm.text(&["nodes", "--json"]).contains("\"state\":\"ready\"")
+    let nodes: serde_json::Value =
+        serde_json::from_str(&farm.text(&["nodes", "--json"])).expect("JSON");
+    nodes[0]["state"] == "ready"
 }
 
 // promise: P8

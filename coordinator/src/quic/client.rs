@@ -23,6 +23,7 @@ pub(super) async fn serve(
     let _closing = Closing(&link);
     let timing = link.timing;
     let (audited, peer) = (shared.clone(), live.peer().to_string());
+    let connection = link.connection.clone();
     let serve_one = move |kind, sender: SendStream, mut receiver: FrameReceiver| {
         let (shared, live) = (shared.clone(), live.clone());
         async move {
@@ -58,12 +59,11 @@ pub(super) async fn serve(
         }
     };
     serve_streams(link.connection.clone(), timing, meter, move |kind, sender, receiver| {
-        let (audited, peer) = (audited.clone(), peer.clone());
+        let (audited, peer, connection) = (audited.clone(), peer.clone(), connection.clone());
         let served = serve_one(kind, sender, receiver);
         async move {
-            let result = served.await;
-            audited.tell_refused(&peer, &format!("{kind:?}"), &result).await;
-            result
+            audited.settle(&connection, (&peer, &format!("{kind:?}")), served.await);
+            Ok(())
         }
     })
     .await;
