@@ -55,6 +55,14 @@ pub struct CoordinatorArgs {
     /// verification
     #[arg(long, value_name = "N", env = "TESSERA_CHECK_FIRST", default_value_t = 200)]
     pub check_first: u32,
+    /// Make a new authority if the data folder has lost its own; every node and user must enrol
+    /// again
+    #[arg(long, help_heading = "Identity")]
+    pub new_authority: bool,
+    /// Become the farm's coordinator before one that a backup was restored for: nodes then refuse
+    /// that one
+    #[arg(long, help_heading = "Identity")]
+    pub take_over: bool,
     /// Instead of running, check the data folder against its own records
     #[arg(long)]
     pub audit: bool,

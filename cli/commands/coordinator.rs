@@ -34,6 +34,8 @@ pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
     config.user_identity = client::default_identity();
     config.disk_reserve_bytes = args.disk_reserve.saturating_mul(1 << 20);
     config.lifetimes = lifetimes(args.lives)?;
+    config.take_over = args.take_over;
+    config.new_authority = args.new_authority;
     config.blob_grace = Duration::from_secs(args.blob_grace);
     config.keep_jobs = args.keep_jobs.map(Duration::from_secs);
     config.limits = limits(&args.limits);

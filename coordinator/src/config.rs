@@ -52,6 +52,12 @@ pub struct Config {
     pub timing: Timing,
     /// How long certificates are valid.
     pub lifetimes: Lifetimes,
+    /// Whether a data folder with members that has lost its authority gets a new one. Every member
+    /// must then enrol again.
+    pub new_authority: bool,
+    /// Whether this start makes the coordinator the newest one of its farm, before another one that
+    /// was restored from a backup.
+    pub take_over: bool,
     /// Limits on what peers can use.
     pub limits: Limits,
     /// Bytes of the disk that stay free. With less free space, nothing is accepted and results
@@ -81,6 +87,8 @@ impl Config {
             settings: Settings::default(),
             timing: Timing::default(),
             lifetimes: Lifetimes::default(),
+            new_authority: false,
+            take_over: false,
             limits: Limits::default(),
             disk_reserve_bytes: 64 << 20,
             result_memory_bytes: 256 << 20,

@@ -2,7 +2,7 @@
 //! process can run several.
 
 use crate::access::tokens::Ledger;
-use crate::access::{Access, Denied, DeniedError, Kept, KeptError, Log, keep};
+use crate::access::{Access, Denied, DeniedError, Kept, KeptError, Log, audit_upkeep, keep};
 use crate::api::{Api, Context};
 use crate::blobs::{DiskBlobs, GuardedBlobs};
 use crate::changes::Publisher;
@@ -25,6 +25,7 @@ use tessera_protocol::access::TokenScope;
 use tessera_protocol::client::{AuditReport, RequestError, Role};
 use tessera_protocol::{Hello, NodeId};
 use tessera_transport::authority::AuthorityError;
+use tessera_transport::generation;
 use tessera_transport::identity::IdentityError;
 use tessera_transport::peer::PeerError;
 use tessera_transport::server::ServeError;
@@ -71,6 +72,18 @@ pub enum CoordinatorError {
         /// The contradiction, and its place.
         #[source]
         source: ReplayError,
+    },
+    /// The farm's authority is gone, and there are members with certificates of it.
+    #[error(
+        "the farm's authority is missing from `{path}`, and there are members of it: {members}; \
+         a new one would lock all of them out: put the folder `authority` of a backup back; if \
+         there is none, --new-authority makes a new one, and every node and user must enrol again"
+    )]
+    NoAuthority {
+        /// Folder of the authority.
+        path: std::path::PathBuf,
+        /// What shows that there are members.
+        members: String,
     },
     /// The farm's authority cannot be used.
     #[error(transparent)]
@@ -123,14 +136,25 @@ struct Opened {
     core: Core,
     /// Sequences of the newest record and of the newest snapshot.
     sequences: (Sequence, Sequence),
+    /// Head of the audit log that the journal has.
+    audit_head: Option<Vec<u8>>,
 }
 
 fn open(config: &Config, clock: Clock) -> Result<Opened, CoordinatorError> {
     let folder = DataFolder::open(&config.data)?;
-    let authority =
-        Authority::open_or_create(&folder.authority())?.with_lifetimes(config.lifetimes);
     let mut journal = Journal::open(&folder, true)?;
     let loaded = journal.load()?;
+    if !config.new_authority
+        && !Authority::is_at(&folder.authority())
+        && let Some(members) = members(&folder, &loaded)
+    {
+        return Err(CoordinatorError::NoAuthority { path: folder.authority(), members });
+    }
+    let generation = generation::raise(&folder.generation(), config.take_over)
+        .map_err(|source| FolderError::Io { path: folder.generation(), source })?;
+    let authority = Authority::open_or_create(&folder.authority())?
+        .with_lifetimes(config.lifetimes)
+        .with_generation(generation);
     let secret = secret::open_or_create(&folder)?;
     let (core, sequences) = replay(config, secret, &loaded, clock)?;
     journal.tidy()?;
@@ -139,7 +163,20 @@ fn open(config: &Config, clock: Clock) -> Result<Opened, CoordinatorError> {
         let error = &problem as &dyn std::error::Error;
         tracing::error!(error, "results that were kept are gone; the audit names them");
     }
-    Ok(Opened { folder, authority, journal, spools, tokens: loaded.tokens, core, sequences })
+    let (tokens, audit_head) = (loaded.tokens, loaded.audit_head);
+    Ok(Opened { folder, authority, journal, spools, tokens, core, sequences, audit_head })
+}
+
+/// Describes the members that a data folder has on record; None if it has none.
+fn members(folder: &DataFolder, loaded: &Loaded) -> Option<String> {
+    let admin = Identity::is_at(&folder.admin());
+    let (tokens, records) = (loaded.tokens.len(), loaded.records.len());
+    match (admin, tokens, records) {
+        (true, ..) => Some(format!("the admin identity in `{}`", folder.admin().display())),
+        (false, 1.., _) => Some(format!("{tokens} join tokens")),
+        (false, 0, 1..) => Some(format!("{records} records of the journal")),
+        (false, 0, 0) => loaded.snapshot.as_ref().map(|_| "the journal's snapshot".to_owned()),
+    }
 }
 
 fn replay(
@@ -165,9 +202,9 @@ fn result_kib(config: &Config) -> usize {
     (config.result_memory_bytes >> 10).clamp(70 << 10, Semaphore::MAX_PERMITS as u64 >> 1) as usize
 }
 
-fn open_log(folder: &DataFolder) -> Result<Log, CoordinatorError> {
+fn open_log(folder: &DataFolder, kept: Option<&[u8]>) -> Result<Log, CoordinatorError> {
     let path = folder.audit_log();
-    Log::open(&path).map_err(|source| CoordinatorError::AuditLog { path, source })
+    Log::open(&path, kept).map_err(|source| CoordinatorError::AuditLog { path, source })
 }
 
 /// Opens the folder on a thread for blocking work, because a large journal takes seconds.
@@ -191,7 +228,7 @@ impl Entrance {
     fn open(
         config: &Config,
         folder: &DataFolder,
-        authority: Authority,
+        (authority, audit_head): (Authority, Option<&[u8]>),
     ) -> Result<Self, CoordinatorError> {
         let server = Arc::new(Server::bind(config.listen, &authority, config.timing)?);
         let address = server.local_address().map_err(CoordinatorError::Socket)?;
@@ -202,7 +239,7 @@ impl Entrance {
         };
         let admin = kept.refresh(&authority)?;
         let denied = Denied::open(&folder.denied())?;
-        let log = open_log(folder)?;
+        let log = open_log(folder, audit_head)?;
         let listening = server.clone();
         let doors = Box::new(move |authority: &Authority| listening.set_authority(authority));
         let access = Arc::new(Access::new((authority, folder.authority()), denied, log, doors));
@@ -234,8 +271,11 @@ impl Coordinator {
     pub async fn start(config: Config) -> Result<RunningCoordinator, CoordinatorError> {
         let clock = Clock::start();
         let opened = open_aside(config.clone(), clock).await?;
-        let Entrance { server, address, kept, admin, access } =
-            Entrance::open(&config, &opened.folder, opened.authority)?;
+        let Entrance { server, address, kept, admin, access } = Entrance::open(
+            &config,
+            &opened.folder,
+            (opened.authority, opened.audit_head.as_deref()),
+        )?;
         opened.folder.sync()?;
 
         let limits =
@@ -244,6 +284,7 @@ impl Coordinator {
         let blobs = GuardedBlobs::new(Arc::new(blobs));
         let spools = opened.spools.reader();
         let writer = Arc::new(StoreWriter::start(opened.journal, opened.spools, limits)?);
+        writer.keep_audit_head(access.log.head().clone());
         let (events, events_receiver) = mpsc::channel(EVENTS_WAITING_MAX);
         let (orders, orders_receiver) = mpsc::unbounded_channel();
         let (publisher, changes) = Publisher::new();
@@ -268,11 +309,15 @@ impl Coordinator {
         let keeping = Keeping { grace: config.blob_grace, jobs: config.keep_jobs };
         let housekeeping =
             tokio::spawn(housekeeping::run(keeping, blobs.clone(), clock, events.clone()));
+        check_inputs(&opened.core, &blobs);
         let resolver = tokio::spawn(orders::run(orders_receiver, (blobs, spools), events));
         let driver = Driver::new(opened.core, opened.sequences, around);
         let driver = tokio::spawn(driver.run(events_receiver));
         let serving = tokio::spawn(quic::serve(server.clone(), shared));
-        let keeping = tokio::spawn(keep(access, kept));
+        let audit = audit_upkeep::run(access.clone(), context.writer.queue());
+        let keeping = tokio::spawn(async move {
+            tokio::join!(keep(access, kept), audit);
+        });
         tracing::info!(%address, data = %config.data.display(), "coordinator listens");
         Ok(RunningCoordinator {
             address,
@@ -287,6 +332,12 @@ impl Coordinator {
             _folder: opened.folder,
         })
     }
+}
+
+/// Checks the input files of open jobs, on another thread: nobody waits for it.
+fn check_inputs(core: &Core, blobs: &GuardedBlobs) {
+    let (inputs, blobs) = (fsck::Inputs::of(core), blobs.store());
+    tokio::task::spawn_blocking(move || inputs.check(&*blobs));
 }
 
 /// A view of a running coordinator, for a supervisor.
@@ -396,6 +447,8 @@ impl RunningCoordinator {
             };
         }
         self.housekeeping.abort();
+        self.keeping.abort();
+        audit_upkeep::enter_counts(&self.context.access, true).await;
         let writer = self.context.writer.clone();
         let stopped = tokio::task::spawn_blocking(move || writer.stop()).await;
         for task in [&mut self.serving, &mut self.resolver] {

@@ -3,6 +3,26 @@
 
 use tessera_protocol::client::Request;
 
+/// Returns a request's action and its object, also of requests that change nothing.
+pub(crate) fn name_of(request: &Request) -> (&'static str, String) {
+    let reading = match request {
+        Request::Jobs => "list of jobs",
+        Request::Job(_) => "job",
+        Request::Frames { .. } => "frames of a job",
+        Request::Watch(_) => "progress of a job",
+        Request::KernelText(_) => "text of a kernel",
+        Request::Nodes => "list of nodes",
+        Request::MissingBlobs(_) => "upload",
+        Request::Tokens { .. } => "list of tokens",
+        Request::Denied => "list of denied identities",
+        Request::Log { .. } => "audit log",
+        Request::Authority => "the farm's authority",
+        Request::Audit => "audit of the records",
+        _ => "request",
+    };
+    entry_of(request).unwrap_or_else(|| (reading, String::new()))
+}
+
 /// Returns the action and its object; None for a request that changes nothing. A new request does
 /// not compile until it has an entry here.
 pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {

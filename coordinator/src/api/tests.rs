@@ -37,7 +37,7 @@ impl Farm {
         let folder = DataFolder::open(root.path()).unwrap();
         let authority = Authority::open_or_create(&folder.authority()).unwrap();
         let denied = Denied::open(&folder.denied()).unwrap();
-        let log = Log::open(&folder.audit_log()).unwrap();
+        let log = Log::open(&folder.audit_log(), None).unwrap();
         let doors = Box::new(|_: &Authority| Ok(()));
         let access = Arc::new(Access::new((authority, folder.authority()), denied, log, doors));
         let journal = Journal::open(&folder, false).unwrap();

@@ -43,8 +43,9 @@ pub(super) async fn serve(
 ) {
     let _closing = Closing(&link);
     let session = SessionId(shared.next_session.fetch_add(1, Ordering::Relaxed));
+    let who = live.peer().to_string();
     let result = run(&link, &shared, session, (live, meter)).await;
-    settle(&link.connection, result);
+    shared.settle(&link.connection, (&who, "a node's session"), result);
     // The core does not know a session that never joined, and ignores this.
     let lost = Event::Input(Box::new(Input::SessionLost { session }));
     let _ = shared.events.send(lost).await;

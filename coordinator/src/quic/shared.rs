@@ -1,10 +1,12 @@
 //! Parts of the coordinator that the handlers of all connections share.
 
 use super::limits::Gate;
-use crate::access::Access;
+use super::trouble::{Trouble, settle};
+use crate::access::{Access, Cause};
 use crate::api::Api;
 use crate::blobs::GuardedBlobs;
 use crate::driver::Event;
+use quinn::Connection;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use tessera_protocol::Hello;
@@ -21,4 +23,28 @@ pub(crate) struct Shared {
     pub(crate) result_memory: Arc<Semaphore>,
     pub(crate) next_session: AtomicU64,
     pub(crate) gate: Arc<Gate>,
+}
+
+impl Shared {
+    /// Settles a result, and then enters in the audit log if it is that an identity was refused
+    /// something. The connection is closed first, so that its peer gets the reason and not the end
+    /// of a stream.
+    pub(super) fn settle(
+        &self,
+        connection: &Connection,
+        (who, what): (&str, &str),
+        result: Result<(), Trouble>,
+    ) {
+        let refused = match &result {
+            Err(Trouble::NotAllowed(text)) => Some(format!("{what}: {text}")),
+            _ => None,
+        };
+        settle(connection, result);
+        if let Some(about) = refused {
+            let (access, who) = (self.access.clone(), who.to_owned());
+            tokio::spawn(async move {
+                access.tell_refusal(Cause::Failure(&who), "refused", about).await;
+            });
+        }
+    }
 }

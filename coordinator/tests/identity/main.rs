@@ -6,5 +6,6 @@
 mod blobs;
 mod certificates;
 mod farm;
+mod refusals;
 mod roles;
 mod rotation;
