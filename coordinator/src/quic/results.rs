@@ -3,13 +3,15 @@
 use super::shared::Shared;
 use super::trouble::Trouble;
 use crate::driver::Event;
+use crate::result_memory::ResultPermit;
 use bytes::Bytes;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tessera_core::{Arrived, FilmShape, Input, ResultShape, SessionId};
 use tessera_protocol::film::TileSums;
 use tessera_protocol::limits::RESULT_BYTES_MAX;
 use tessera_protocol::node::ResultHeader;
-use tessera_protocol::{BlobHash, ChunkValues};
+use tessera_protocol::{BlobHash, ChunkValues, NodeId};
 use tessera_transport::frame::within;
 use tessera_transport::{FrameReceiver, Timing};
 
@@ -20,15 +22,13 @@ const STEP_BYTES: usize = 256 << 10;
 /// microseconds, as long as passing them to another thread.
 const CHECKED_HERE_MAX: usize = 4 << 10;
 
-/// Returns the KiB of the budget that a result of `length` bytes takes.
-fn kib(length: u32) -> u32 {
-    length.div_ceil(1 << 10).max(1)
-}
+/// Time of a result's arrival before its rate counts.
+const RATE_GRACE: Duration = Duration::from_secs(30);
 
 /// Reads one result stream.
 pub(super) async fn take(
     shared: &Arc<Shared>,
-    session: SessionId,
+    (session, node, name): (SessionId, NodeId, &str),
     mut receiver: FrameReceiver,
     timing: Timing,
 ) -> Result<(), Trouble> {
@@ -40,10 +40,12 @@ pub(super) async fn take(
         );
         return Err(Trouble::Protocol(text));
     }
-    // Flow control makes the peer wait here while other results are being made durable.
-    let permit = shared.result_memory.clone().acquire_many_owned(kib(header.length)).await;
-    let permit = permit.map_err(|_| Trouble::Stopping)?;
-    let bytes = read(&mut receiver, header.length as usize, timing).await?;
+    // Flow control makes the peer wait here while other results of it are being made durable.
+    let length = header.length as usize;
+    let permit = shared.result_memory.admit((node, name), length).await;
+    let mut permit = permit.map_err(|_| Trouble::Stopping)?;
+    let bytes = read(&mut receiver, length, &mut permit, (timing, shared.result_rate)).await?;
+    permit.arrived();
     let checked = match bytes.len() <= CHECKED_HERE_MAX {
         true => check(&header, bytes),
         false => {
@@ -71,17 +73,33 @@ pub(super) async fn take(
     shared.events.send(event).await.map_err(|_| Trouble::Stopping)
 }
 
-/// Reads exactly `length` bytes, and then the stream's end.
+/// Reads exactly `length` bytes, and then the stream's end. Takes memory for them as they arrive.
+/// They must arrive at the least rate, not counting the time in which they wait for memory.
 async fn read(
     receiver: &mut FrameReceiver,
     length: usize,
-    timing: Timing,
+    permit: &mut ResultPermit,
+    (timing, rate): (Timing, u64),
 ) -> Result<Bytes, Trouble> {
     let mut bytes = Vec::with_capacity(length.min(STEP_BYTES));
+    let mut arriving = Duration::ZERO;
     loop {
         let wanted = (length - bytes.len()).clamp(1, STEP_BYTES);
-        match within(timing.answer, receiver.receive_raw(wanted)).await? {
-            Some(chunk) if bytes.len() + chunk.len() <= length => bytes.extend_from_slice(&chunk),
+        let asked = Instant::now();
+        let chunk = within(timing.answer, receiver.receive_raw(wanted)).await?;
+        arriving += asked.elapsed();
+        if arriving.saturating_sub(RATE_GRACE).as_secs_f64() * rate as f64 > bytes.len() as f64 {
+            let kib = rate >> 10;
+            return Err(Trouble::Protocol(format!(
+                "a result arrives at fewer than {kib} KiB per second, and holds memory that others \
+                 need; who runs the coordinator can allow it (--result-rate)"
+            )));
+        }
+        match chunk {
+            Some(chunk) if bytes.len() + chunk.len() <= length => {
+                permit.take(chunk.len()).await.map_err(|_| Trouble::Stopping)?;
+                bytes.extend_from_slice(&chunk);
+            }
             Some(_) => {
                 return Err(Trouble::Protocol("a result is longer than it announced".into()));
             }

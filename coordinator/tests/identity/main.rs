@@ -6,5 +6,8 @@
 mod blobs;
 mod certificates;
 mod farm;
+mod hold;
+mod peers;
 mod roles;
 mod rotation;
+mod shares;

@@ -6,7 +6,8 @@ pub(crate) mod invariants;
 use crate::journal::{Commit, Record, Redone};
 use crate::splitter::Split;
 use crate::state::bitmap::Bitmap;
-use crate::state::frame::Frame;
+use crate::state::done::DoneFrame;
+use crate::state::frame::Begun;
 use crate::state::kernel_votes::Blame;
 use crate::state::parts::{PARTS_MAX, Standing, UnitPart};
 use crate::state::rounds::{FrameRounds, TileSet, WrittenRounds};
@@ -15,6 +16,7 @@ use crate::state::votes::{Check, Vote};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::client::AuditReport;
 use tessera_protocol::compute::ComputeSpec;
+use tessera_protocol::frames::FrameSet;
 use tessera_protocol::ids::{Epoch, Fingerprint, FrameNumber, JobId, NodeId, UnitIndex};
 use tessera_protocol::job::JobSpec;
 use tessera_protocol::node::SampleRange;
@@ -68,7 +70,7 @@ type PartEntry = (u32, Option<Vote>);
 struct Entry {
     grid: Split,
     blame: Blame,
-    numbers: Vec<FrameNumber>,
+    numbers: FrameSet,
     committed: BTreeMap<FrameNumber, Bitmap>,
     /// Units that are to be checked.
     unchecked: BTreeMap<(FrameNumber, UnitIndex), Check>,
@@ -83,7 +85,7 @@ struct Entry {
     paused: bool,
     /// Number of units committed of frames that had failed when the snapshot was made.
     units_of_failed: u64,
-    /// Number of units of finished frames that were sampled in rounds.
+    /// Number of units of frames that were finished when the snapshot was made.
     units_of_done: u64,
 }
 
@@ -155,7 +157,7 @@ impl Ledger {
                 true => Blame::Kernel,
                 false => Blame::Node,
             },
-            numbers: spec.kind.frames().iter().collect(),
+            numbers: spec.kind.frames().clone(),
             committed: BTreeMap::new(),
             unchecked: BTreeMap::new(),
             parts: BTreeMap::new(),
@@ -270,7 +272,7 @@ impl Ledger {
             entry.failed.contains(frame) || (entry.ended && !entry.done.contains(frame))
         };
         let frames: Vec<FrameNumber> =
-            entry.numbers.iter().filter(|frame| failed(entry, frame)).copied().collect();
+            entry.numbers.iter().filter(|frame| failed(entry, frame)).collect();
         let mut units = std::mem::take(&mut entry.units_of_failed);
         for frame in &frames {
             units += entry.committed.remove(frame).map_or(0, |units| u64::from(units.ones()));
@@ -279,7 +281,8 @@ impl Ledger {
             entry.rounds_of.remove(frame);
         }
         (entry.failed, entry.ended) = (BTreeSet::new(), false);
-        if entry.committed.values().all(|units| units.ones() == 0) && entry.parts.is_empty() {
+        let none = entry.committed.values().all(|units| units.ones() == 0);
+        if none && entry.done.is_empty() && entry.parts.is_empty() {
             entry.fingerprint = None;
         }
         self.report.units_committed -= units.min(self.report.units_committed);
@@ -313,7 +316,7 @@ impl Ledger {
         let whole = entry.grid.unit_size(unit);
         let closed = entry.done.contains(&frame) || entry.failed.contains(&frame);
         let committed = entry.committed.get(&frame).is_some_and(|units| units.get(unit.0));
-        let known = entry.numbers.binary_search(&frame).is_ok();
+        let known = entry.numbers.position(frame).is_some();
         let parts = entry.parts.entry((frame, unit)).or_default();
         let before = total_of(parts);
         let follows = first == before
@@ -348,7 +351,7 @@ impl Ledger {
         let Some(entry) = self.open(id, "a result") else { return };
         let units = entry.grid.units();
         let asked = entry.rounds(frame).is_none_or(|rounds| rounds.has(commit.unit));
-        if unit >= units || !asked || entry.numbers.binary_search(&frame).is_err() {
+        if unit >= units || !asked || entry.numbers.position(frame).is_none() {
             return self.problem(format!("{id}/{frame} has no unit {unit}"));
         }
         let closed = entry.done.contains(&frame) || entry.failed.contains(&frame);
@@ -501,7 +504,7 @@ impl Ledger {
     fn end(&mut self, id: JobId, state: JobState) {
         let Some(entry) = self.open(id, "the end") else { return };
         (entry.ended, entry.paused) = (true, false);
-        let (done, all) = (entry.done.len(), entry.numbers.len());
+        let (done, all) = (entry.done.len(), entry.numbers.len() as usize);
         if (state == JobState::Done) != (done == all) {
             self.problem(format!("job {id} ends as {state:?} with {done} of {all} frames"));
         }
@@ -526,8 +529,7 @@ impl Ledger {
             | Part::Kept { .. } => {}
             Part::UnitParts { job, position, units } => {
                 let entry = self.jobs.get_mut(&job);
-                let number =
-                    entry.as_ref().and_then(|entry| entry.numbers.get(position as usize).copied());
+                let number = entry.as_ref().and_then(|entry| entry.numbers.get(position));
                 let (Some(entry), Some(frame)) = (entry, number) else {
                     return self
                         .problem(format!("parts of a frame of job {job} that does not exist"));
@@ -542,24 +544,18 @@ impl Ledger {
             Part::FrameRounds { job, position, written } => {
                 self.take_rounds(job, position, written)
             }
-            Part::Spent { job, frames } => {
-                let units: u64 = frames.iter().map(|(_, spent)| u64::from(spent.units)).sum();
-                self.report.units_committed += units;
-                if let Some(entry) = self.jobs.get_mut(&job) {
-                    entry.units_of_done += units;
-                }
+            Part::Frames { job, frames } => {
+                frames.iter().for_each(|(position, begun)| self.take_frame(job, *position, begun));
             }
-            Part::Frames { job, from, frames } => {
-                for (position, frame) in (from as usize..).zip(frames) {
-                    self.take_frame(job, position, frame);
-                }
+            Part::Done { job, frames } => {
+                frames.iter().for_each(|(position, done)| self.take_done(job, *position, done));
             }
         }
     }
 
     fn take_rounds(&mut self, id: JobId, position: u32, written: WrittenRounds) {
         let entry = self.jobs.get_mut(&id);
-        let number = entry.as_ref().and_then(|entry| entry.numbers.get(position as usize).copied());
+        let number = entry.as_ref().and_then(|entry| entry.numbers.get(position));
         let rounds = entry.as_ref().and_then(|entry| FrameRounds::restored(&entry.grid, written));
         match (entry, number, rounds) {
             (Some(entry), Some(frame), Some(rounds)) => drop(entry.rounds_of.insert(frame, rounds)),
@@ -567,48 +563,50 @@ impl Ledger {
         }
     }
 
-    fn take_frame(&mut self, id: JobId, position: usize, frame: Frame) {
+    /// Returns the entry of a job, and the number of its frame at a position.
+    fn at(&mut self, id: JobId, position: u32) -> Option<(&mut Entry, FrameNumber)> {
         let Some(entry) = self.jobs.get_mut(&id) else {
-            return self.problem(format!("frames of job {id}, which was never accepted"));
+            self.problem(format!("frames of job {id}, which was never accepted"));
+            return None;
         };
-        let Some(number) = entry.numbers.get(position).copied() else {
-            return self.problem(format!("job {id} has no frame at {position}"));
-        };
-        let units = entry.grid.units();
-        let mut all = Bitmap::new(units);
-        match frame {
-            Frame::Untouched => {}
-            Frame::Open(open) => {
-                self.report.units_committed += u64::from(open.committed().ones());
+        match entry.numbers.get(position) {
+            Some(number) => self.jobs.get_mut(&id).map(|entry| (entry, number)),
+            None => {
+                self.problem(format!("job {id} has no frame at {position}"));
+                None
+            }
+        }
+    }
+
+    fn take_done(&mut self, id: JobId, position: u32, done: &DoneFrame) {
+        let Some((entry, number)) = self.at(id, position) else { return };
+        let units = u64::from(done.spent.map_or(entry.grid.units(), |spent| spent.units));
+        entry.done.insert(number);
+        entry.units_of_done += units;
+        self.report.units_committed += units;
+        self.report.frames += 1;
+    }
+
+    fn take_frame(&mut self, id: JobId, position: u32, begun: &Begun) {
+        let Some((entry, number)) = self.at(id, position) else { return };
+        let units = match begun {
+            Begun::Open(open) => {
                 entry.committed.insert(number, open.committed().clone());
                 entry.unchecked.extend(
                     open.checks().iter().map(|(unit, check)| ((number, *unit), check.clone())),
                 );
+                open.committed().ones()
             }
-            Frame::Complete(open) if entry.grid.has_rounds() => {
-                self.report.units_committed += u64::from(open.committed().ones());
+            Begun::Complete(open) => {
                 entry.committed.insert(number, open.committed().clone());
+                open.committed().ones()
             }
-            Frame::Done(_) if entry.grid.has_rounds() => {
-                entry.done.insert(number);
-                self.report.frames += 1;
-            }
-            Frame::Complete(_) | Frame::Done(_) => {
-                (0..units).for_each(|unit| {
-                    all.set(unit);
-                });
-                entry.committed.insert(number, all);
-                self.report.units_committed += u64::from(units);
-                if let Frame::Done(_) = frame {
-                    entry.done.insert(number);
-                    self.report.frames += 1;
-                }
-            }
-            Frame::Failed(failed) => {
-                self.report.units_committed += u64::from(failed.units_committed);
+            Begun::Failed(failed) => {
                 entry.units_of_failed += u64::from(failed.units_committed);
                 entry.failed.insert(number);
+                failed.units_committed
             }
-        }
+        };
+        self.report.units_committed += u64::from(units);
     }
 }

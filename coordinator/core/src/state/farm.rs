@@ -3,10 +3,13 @@
 
 use crate::journal::{Commit, EndedAttempt, Record, Redone};
 use crate::state::job::{Job, Pause};
+use crate::state::shelf::Shelf;
 use crate::state::trust::{Suspect, Trust};
 use crate::time::Moment;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use tessera_protocol::ids::{Epoch, FrameNumber, JobId, NodeId, UnitKey};
+use tessera_protocol::job::JobSpec;
 use tessera_protocol::node::SampleRange;
 use tessera_protocol::status::FailureNote;
 
@@ -16,8 +19,10 @@ use tessera_protocol::status::FailureNote;
 pub(crate) const RECENT_COMMITS_MAX: usize = 8192;
 
 /// The farm as the journal describes it: jobs, drained nodes, trust and reserved epochs.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Debug)]
 pub(crate) struct Farm {
+    /// Where the files of finished frames are.
+    pub(in crate::state) shelf: Arc<dyn Shelf>,
     pub(in crate::state) epochs_reserved: Epoch,
     pub(in crate::state) jobs: BTreeMap<JobId, Job>,
     /// Jobs by the order of their acceptance.
@@ -28,7 +33,38 @@ pub(crate) struct Farm {
     pub(in crate::state) trust: Trust,
 }
 
+// Not where the files of finished frames are, but what they are.
+impl PartialEq for Farm {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { shelf: _, epochs_reserved, jobs, order, drained, recent, trust } = self;
+        *epochs_reserved == other.epochs_reserved
+            && *jobs == other.jobs
+            && *order == other.order
+            && *drained == other.drained
+            && *recent == other.recent
+            && *trust == other.trust
+    }
+}
+
 impl Farm {
+    /// Creates a farm without jobs that keeps the files of finished frames on a shelf.
+    pub(crate) fn new(shelf: Arc<dyn Shelf>) -> Self {
+        Self {
+            shelf,
+            epochs_reserved: Epoch(0),
+            jobs: BTreeMap::new(),
+            order: Vec::new(),
+            drained: BTreeSet::new(),
+            recent: BTreeMap::new(),
+            trust: Trust::default(),
+        }
+    }
+
+    /// Whether the files of a finished frame can no longer be read.
+    pub(crate) fn has_lost_files(&self) -> bool {
+        self.shelf.is_lost()
+    }
+
     /// Returns a job that was accepted and not forgotten.
     pub(crate) fn job(&self, id: JobId) -> Option<&Job> {
         self.jobs.get(&id)
@@ -70,7 +106,8 @@ impl Farm {
             Record::EpochsReserved { up_to } => self.reserve(*up_to),
             Record::JobAccepted { job, spec, owner, at } => {
                 let order = self.next_order();
-                self.insert(Job::new(*job, (**spec).clone(), owner.clone(), order, *at))
+                let shelf = self.shelf.clone();
+                self.insert(Job::new(*job, (**spec).clone(), owner.clone(), order, *at, shelf))
             }
             Record::JobPinned { job, fingerprint } => self.job_mut(*job)?.pin(*fingerprint),
             Record::UnitsCommitted { job, frame, commits } => self.commit(*job, *frame, commits),
@@ -141,6 +178,12 @@ impl Farm {
             Some(_) => Ok(()),
             None => Err(format!("node {node} is released, and was not suspected")),
         }
+    }
+
+    /// Returns a job as it would be accepted.
+    pub(crate) fn planned(&self, id: JobId, spec: &JobSpec, owner: &str) -> Job {
+        let order = self.next_order();
+        Job::new(id, spec.clone(), owner.to_owned(), order, Moment(0), self.shelf.clone())
     }
 
     pub(crate) fn job_mut(&mut self, job: JobId) -> Result<&mut Job, String> {
