@@ -2,9 +2,12 @@
 //! arrive; each node has a share, so that one node cannot hold what others need.
 //!
 //! A node announces the length of a result, and the length is taken of the node's own share at
-//! once: results of one node wait for each other, and for nobody else. From the memory of all,
-//! only bytes that have arrived are taken. One largest result is set aside of it: when the rest
-//! is used up, the results that wait get it one after the other, so that one of them always ends.
+//! once: results of one node wait for each other, and for nobody else. Nodes send no more at a time
+//! than the smallest share, so that bytes of a result that waits do not hold up those before it.
+//!
+//! From the memory of all, only bytes that have arrived are taken. One largest result is set aside
+//! of it: when the rest is used up, the results that wait get it one after the other, so that one
+//! of them always ends.
 
 use crate::sync::lock;
 use std::collections::BTreeMap;

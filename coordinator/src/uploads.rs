@@ -18,6 +18,8 @@ use tessera_transport::files;
 
 /// Largest ledger that is read: a million lines.
 const LEDGER_BYTES_MAX: u64 = 256 << 20;
+/// Most uploaded files of one owner: 64 of the largest scenes.
+const FILES_MAX: u64 = 1 << 18;
 /// Lines after which the ledger is written anew, if most of them are of no use any more.
 const LINES_MAX: usize = 4096;
 
@@ -33,8 +35,8 @@ struct State {
     file: File,
     lines: usize,
     files: BTreeMap<BlobHash, Uploaded>,
-    /// Bytes of each owner's files.
-    bytes: BTreeMap<Owner, u64>,
+    /// Bytes and number of each owner's files, those of second writers too.
+    held: BTreeMap<Owner, (u64, u64)>,
     /// How many writers each file has now.
     writers: BTreeMap<BlobHash, u32>,
 }
@@ -48,8 +50,14 @@ struct Uploaded {
 impl State {
     fn insert(&mut self, hash: BlobHash, uploaded: Uploaded) {
         self.remove(hash);
-        *self.bytes.entry(uploaded.owner.clone()).or_default() += uploaded.length;
+        self.take(&uploaded.owner, uploaded.length);
         self.files.insert(hash, uploaded);
+    }
+
+    fn take(&mut self, owner: &Owner, length: u64) {
+        let (bytes, files) = self.held.entry(owner.clone()).or_default();
+        *bytes = bytes.saturating_add(length);
+        *files += 1;
     }
 
     fn remove(&mut self, hash: BlobHash) -> bool {
@@ -59,10 +67,10 @@ impl State {
     }
 
     fn give_back(&mut self, owner: &Owner, length: u64) {
-        if let Some(bytes) = self.bytes.get_mut(owner) {
-            *bytes = bytes.saturating_sub(length);
-            if *bytes == 0 {
-                self.bytes.remove(owner);
+        if let Some((bytes, files)) = self.held.get_mut(owner) {
+            (*bytes, *files) = (bytes.saturating_sub(length), files.saturating_sub(1));
+            if *files == 0 {
+                self.held.remove(owner);
             }
         }
     }
@@ -90,6 +98,11 @@ impl Uploads {
         let text = match files::read_bounded(path, LEDGER_BYTES_MAX) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                tracing::warn!(path = %path.display(), "the ledger of uploads is too large, and \
+                    begins anew: files of before count for nobody");
+                Vec::new()
+            }
             Err(error) => return Err(error),
         };
         let mut known = BTreeMap::new();
@@ -104,7 +117,7 @@ impl Uploads {
             file,
             lines,
             files: BTreeMap::new(),
-            bytes: BTreeMap::new(),
+            held: BTreeMap::new(),
             writers: BTreeMap::new(),
         };
         known.into_iter().for_each(|(hash, uploaded)| state.insert(hash, uploaded));
@@ -121,7 +134,14 @@ impl Uploads {
         fits: impl FnOnce(u64, u64) -> Result<(), String>,
     ) -> Result<Writing, String> {
         let mut state = lock(&self.state);
-        let before = state.bytes.get(owner).copied().unwrap_or(0);
+        let (before, files) = state.held.get(owner).copied().unwrap_or_default();
+        if files >= FILES_MAX {
+            return Err(format!(
+                "`{owner}` has {files} uploaded files here, and no more are taken of one user; \
+                 they are deleted some time after their last use, and an admin can delete those \
+                 that no job uses now (`tessera sweep --owner {owner}`)"
+            ));
+        }
         let writers = state.writers.entry(hash).or_default();
         *writers += 1;
         let is_second = *writers > 1;
@@ -129,7 +149,7 @@ impl Uploads {
         let double = is_second.then(|| (owner.clone(), length));
         // Counted at once, so that others who begin now see it.
         if is_second {
-            *state.bytes.entry(owner.clone()).or_default() += length;
+            state.take(owner, length);
         } else if known.is_none() {
             state.insert(hash, Uploaded { owner: owner.clone(), length });
         }
@@ -236,7 +256,7 @@ mod tests {
 
     impl Uploads {
         fn bytes_of(&self, owner: &Owner) -> u64 {
-            lock(&self.state).bytes.get(owner).copied().unwrap_or(0)
+            lock(&self.state).held.get(owner).map_or(0, |(bytes, _)| *bytes)
         }
     }
 

@@ -57,8 +57,8 @@ impl Members {
                 Kind::Request => ("requests are being answered", "--requests-per-user"),
             };
             return Err(RequestError::Unavailable(format!(
-                "{most} {what} for `{owner}`, and no more are taken of one user; end some, or wait. \
-                 Who runs the coordinator may raise the limit ({option})"
+                "{most} {what} for `{owner}`, and no more are taken of one user; end some, or \
+                 wait. Who runs the coordinator may raise the limit ({option})"
             )));
         }
         *count += 1;

@@ -154,7 +154,8 @@ pub(super) async fn usage(context: &Context, caller: &Caller) -> Result<Response
         (row.watchers, row.requests) = (counts.watchers.into(), counts.requests.into());
     }
     for held in context.result_memory.held() {
-        row(&mut rows, &Owner::named(&held.name)).result_bytes += held.kib << 10;
+        row(&mut rows, &Owner::named(&format!("node:{}", held.name))).result_bytes +=
+            held.kib << 10;
     }
     let all = caller.role().covers(Role::Operator);
     let rows = rows.into_iter().filter(|(owner, _)| all || owner.is_named(caller.name()));

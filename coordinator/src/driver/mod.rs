@@ -317,17 +317,7 @@ impl Driver {
                 }
             }
         }
-        if self.sequence - self.snapshot_at >= self.around.snapshot_records {
-            let parts = self.core.snapshot();
-            let bytes =
-                snapshot::encode(&parts).map_err(|error| StoreError::Record(error.to_string()))?;
-            // The snapshot replaces the records, and must be complete.
-            if self.core.has_lost_files() {
-                return Err(StoreError::Shelf);
-            }
-            commit.snapshot = Some((self.sequence, bytes));
-            self.snapshot_at = self.sequence;
-        }
+        commit.snapshot = self.snapshot_if_due()?;
         let durable = !commit.records.is_empty() || !commit.results.is_empty();
         if durable {
             let (records, results) = (commit.records.len(), commit.results.len());
@@ -347,6 +337,22 @@ impl Driver {
             });
         }
         Ok(())
+    }
+
+    /// Makes a snapshot, if there are enough records since the last one.
+    fn snapshot_if_due(&mut self) -> Result<Option<(Sequence, Vec<u8>)>, StoreError> {
+        if self.sequence - self.snapshot_at < self.around.snapshot_records {
+            return Ok(None);
+        }
+        let parts = self.core.snapshot();
+        let bytes =
+            snapshot::encode(&parts).map_err(|error| StoreError::Record(error.to_string()))?;
+        // It replaces the records, and must be complete.
+        if self.core.has_lost_files() {
+            return Err(StoreError::Shelf);
+        }
+        self.snapshot_at = self.sequence;
+        Ok(Some((self.sequence, bytes)))
     }
 
     fn take_waiting(&mut self, session: SessionId, lease: Lease) -> Option<Waiting> {

@@ -120,15 +120,7 @@ impl World {
                 let caller = user(other_than(owner));
                 self.ask_core(ask, |request| Input::Cancel { request, job: id, caller })
             }
-            Ask::CancelAll(index) | Ask::CancelAllForeign(index) => {
-                let owner = self.planned(index).owner;
-                let caller = match ask {
-                    Ask::CancelAll(_) => self.owner_or_admin(owner),
-                    _ => user(other_than(owner)),
-                };
-                let (owner, sweep) = (Owner::named(owner), Sweep::Cancel);
-                self.ask_core(ask, |request| Input::Sweep { request, owner, sweep, caller })
-            }
+            Ask::CancelAll(index) | Ask::CancelAllForeign(index) => self.cancel_all(ask, index),
             Ask::Pause(index) | Ask::CalmPause(index) | Ask::Resume(index) => {
                 let JobPlan { id, owner, .. } = self.planned(index);
                 let caller = self.owner_or_admin(owner);
@@ -156,6 +148,16 @@ impl World {
                 self.ask_core(ask, |request| Input::Drain { request, node, drain })
             }
         }
+    }
+
+    fn cancel_all(&mut self, ask: Ask, index: usize) -> Checked {
+        let owner = self.planned(index).owner;
+        let caller = match ask {
+            Ask::CancelAll(_) => self.owner_or_admin(owner),
+            _ => user(other_than(owner)),
+        };
+        let (owner, sweep) = (Owner::named(owner), Sweep::Cancel);
+        self.ask_core(ask, |request| Input::Sweep { request, owner, sweep, caller })
     }
 
     fn planned(&self, index: usize) -> JobPlan {

@@ -38,7 +38,7 @@ fn accept(
         };
     }
     check_room_for_jobs(books)?;
-    check_share(books, &books.farm().planned(job, &spec, &owner), false)?;
+    check_share(books, &books.farm().planned(job, &spec, &owner, books.now()), false)?;
     if let Some(problem) = fits_nowhere(books, spec.device_bytes, spec.pool.as_deref()) {
         return Err(RequestError::Invalid(problem));
     }

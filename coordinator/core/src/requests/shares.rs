@@ -120,7 +120,7 @@ pub(crate) fn check_share(books: &Books, job: &Job, again: bool) -> Result<(), R
 fn refusal(owner: &Owner, (used, new, most): (u64, u64, u64), what: &str, option: &str) -> String {
     format!(
         "`{owner}` has {used} {what}, and this job adds {new}; one user may have {most}. Wait \
-         until some jobs have ended, cancel some (`tessera cancel`), or forget ended ones (`tessera \
-         forget`); who runs the coordinator may raise the limit ({option})"
+         until some jobs have ended, cancel some (`tessera cancel`), or forget ended ones \
+         (`tessera forget`); who runs the coordinator may raise the limit ({option})"
     )
 }

@@ -1,5 +1,5 @@
-//! Ending and deleting all jobs of one owner, at an operator's or admin's request. The shell deletes
-//! the files that they leave.
+//! Ending and deleting all jobs of one owner, for the owner, an operator or an admin. The shell
+//! deletes the files that they leave.
 
 use crate::books::Books;
 use crate::ends::end_job;

@@ -105,9 +105,7 @@ impl Farm {
         match record {
             Record::EpochsReserved { up_to } => self.reserve(*up_to),
             Record::JobAccepted { job, spec, owner, at } => {
-                let order = self.next_order();
-                let shelf = self.shelf.clone();
-                self.insert(Job::new(*job, (**spec).clone(), owner.clone(), order, *at, shelf))
+                self.insert(self.planned(*job, spec, owner, *at))
             }
             Record::JobPinned { job, fingerprint } => self.job_mut(*job)?.pin(*fingerprint),
             Record::UnitsCommitted { job, frame, commits } => self.commit(*job, *frame, commits),
@@ -181,9 +179,9 @@ impl Farm {
     }
 
     /// Returns a job as it would be accepted.
-    pub(crate) fn planned(&self, id: JobId, spec: &JobSpec, owner: &str) -> Job {
-        let order = self.next_order();
-        Job::new(id, spec.clone(), owner.to_owned(), order, Moment(0), self.shelf.clone())
+    pub(crate) fn planned(&self, id: JobId, spec: &JobSpec, owner: &str, at: Moment) -> Job {
+        let (order, shelf) = (self.next_order(), self.shelf.clone());
+        Job::new(id, spec.clone(), owner.to_owned(), order, at, shelf)
     }
 
     pub(crate) fn job_mut(&mut self, job: JobId) -> Result<&mut Job, String> {
