@@ -3,7 +3,7 @@
 
 use crate::access::tokens::Ledger;
 use crate::access::{Access, Denied, DeniedError, Kept, KeptError, Log, keep};
-use crate::api::{Api, Context, Counts, Members, UploadLimit};
+use crate::api::{Api, Context, Counts, Members};
 use crate::blobs::{DiskBlobs, GuardedBlobs};
 use crate::changes::Publisher;
 use crate::clock::Clock;
@@ -19,7 +19,7 @@ use crate::secret;
 use crate::shelf::FileShelf;
 use crate::spool::{DiskSpools, SpoolError, Spools};
 use crate::store::{Journal, Loaded, Sequence, Store, StoreError, StoreWriter, WriterLimits};
-use crate::uploads::Uploads;
+use crate::uploads::{UploadLimit, Uploads};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

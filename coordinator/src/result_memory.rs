@@ -246,6 +246,11 @@ impl ResultPermit {
         }
     }
 
+    /// Whether it has the memory that was set aside, for which others wait.
+    pub(crate) fn is_last(&self) -> bool {
+        self.last.is_some()
+    }
+
     /// Notes that all bytes have arrived.
     pub(crate) fn arrived(&self) {
         self.place.note(|standing| standing.has_arrived = true);
@@ -328,8 +333,8 @@ mod tests {
         ended.expect("no result waits for ever").unwrap();
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn slow_arrivals_are_told() {
+    #[test]
+    fn slow_arrivals_are_told() {
         let held = |results, secs| Held {
             node: node(1).0,
             name: "node".into(),

@@ -173,7 +173,9 @@ mod tests {
     fn a_shelf_that_cannot_read_says_so() {
         let folder = tempfile::tempdir().unwrap();
         let shelf = FileShelf::create(folder.path()).unwrap();
-        (0..1000).for_each(|_| drop(shelf.put(&[1; 200])));
+        for _ in 0..1000 {
+            shelf.put(&[1; 200]);
+        }
         shelf.file.set_len(0).unwrap();
         assert_eq!((shelf.get(Slot(0)), shelf.is_lost()), (None, true));
     }

@@ -23,6 +23,16 @@ const FILES_MAX: u64 = 1 << 18;
 /// Lines after which the ledger is written anew, if most of them are of no use any more.
 const LINES_MAX: usize = 4096;
 
+/// What limits uploads.
+#[derive(Clone, Debug)]
+pub(crate) struct UploadLimit {
+    /// Bytes that files of one owner may have which no open job names; None: a quarter of what
+    /// the disk has free for them.
+    pub(crate) bytes: Option<u64>,
+    /// Folder on the disk.
+    pub(crate) root: PathBuf,
+}
+
 /// The ledger of uploads.
 #[derive(Debug)]
 pub(crate) struct Uploads {

@@ -26,6 +26,7 @@ mod preload;
 mod rounds;
 mod scenes;
 mod service;
+mod shares;
 mod spot;
 mod store;
 mod sync_order;

@@ -8,12 +8,13 @@ use crate::input::{Caller, Input, SessionId};
 use crate::journal::Record;
 use crate::owner::Owner;
 use crate::report::listing::{self, Census, KeptPart};
-use crate::requests::shares::{self, JobUsage};
+use crate::requests::shares;
 use crate::settings::Settings;
 use crate::state::farm::Farm;
 use crate::state::rounds::FrameRounds;
 use crate::state::shelf::{MemoryShelf, Shelf};
 use crate::state::snapshot::{self, SnapshotPart};
+use crate::state::usage::JobUsage;
 use crate::time::Moment;
 use crate::timers::Timer;
 use crate::unit_state::UnitState;
@@ -77,6 +78,7 @@ impl Core {
             restored.map_err(|problem| ReplayError { position, problem })?;
             position += 1;
         }
+        farm.recount();
         for record in records {
             farm.apply(&record).map_err(|problem| ReplayError { position, problem })?;
             position += 1;
@@ -89,7 +91,7 @@ impl Core {
     /// Resumes everything that was open when the records ended.
     fn take_up(&mut self) {
         let books = &mut self.books;
-        let order = books.farm().order().iter().copied();
+        let order = books.farm().order();
         let open: Vec<JobId> = order.filter(|job| books.is_open(*job)).collect();
         for id in open {
             books.open_queue(id);
@@ -261,7 +263,7 @@ impl Core {
 
     /// Returns all jobs, in the order of their acceptance.
     pub fn job_ids(&self) -> impl Iterator<Item = JobId> + '_ {
-        self.books.farm().order().iter().copied()
+        self.books.farm().order()
     }
 
     /// Counts nodes, jobs and leased units.
@@ -343,7 +345,7 @@ impl Core {
 
     /// Returns what the jobs of every owner have.
     pub fn usage(&self) -> BTreeMap<Owner, JobUsage> {
-        shares::usage(&self.books)
+        self.books.farm().usage().all().clone()
     }
 
     /// Returns the files that jobs name which have not ended.

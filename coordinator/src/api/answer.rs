@@ -3,7 +3,6 @@
 use super::backup::BackupPieces;
 use super::caller::Caller;
 use super::context::{Context, unavailable, unlogged};
-use super::members::Kind;
 use super::roles::{self, Reach};
 use super::watch::Watch;
 use super::{audit, audit_entries, backup, identities, jobs, nodes, shares, watch};
@@ -66,7 +65,7 @@ impl Api {
         let answered = async {
             self.check(caller, &request)?;
             let owner = Owner::named(caller.name());
-            let _entered = self.context.members.enter(&owner, Kind::Request)?;
+            let _entered = self.context.members.request(&owner).await?;
             self.logged(caller, request).await
         };
         answered.await.unwrap_or_else(|error| Answer::Once(Response::Error(bounded(error))))

@@ -2,7 +2,6 @@
 //! the ways to ask them.
 
 use super::members::Members;
-use super::shares::UploadLimit;
 use crate::access::Access;
 use crate::access::tokens::Ledger;
 use crate::blobs::GuardedBlobs;
@@ -12,7 +11,7 @@ use crate::driver::{Ask, Event, Question};
 use crate::result_memory::ResultMemory;
 use crate::spool::SpoolReader;
 use crate::store::{Commit, Loaded, StoreWriter};
-use crate::uploads::Uploads;
+use crate::uploads::{UploadLimit, Uploads};
 use std::sync::Arc;
 use tessera_protocol::client::{RequestError, Response};
 use tokio::sync::{RwLock, mpsc, oneshot};

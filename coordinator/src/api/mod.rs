@@ -25,7 +25,6 @@ pub use blobs::{BlobPut, BlobPutError};
 pub use caller::Caller;
 pub(crate) use context::Context;
 pub(crate) use members::{Counts, Members};
-pub(crate) use shares::UploadLimit;
 pub use tessera_transport::peer::PeerError;
 pub use watch::Watch;
 

@@ -5,10 +5,9 @@ use super::context::{Context, blocking};
 use super::roles;
 use crate::blobs::{BlobRead, BlobSink, Blobs, GuardedBlobs, SinkError};
 use crate::driver::{Ask, Event};
-use crate::uploads::{Uploads, Writing};
+use crate::uploads::{UploadLimit, Uploads, Writing};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use tessera_core::{Owner, Sweep};
 use tessera_protocol::BlobHash;
@@ -20,16 +19,6 @@ use tokio::sync::{mpsc, oneshot};
 /// The parts of the disk that files without a job of one owner may take, where no number is set:
 /// a quarter.
 const PARTS: u64 = 4;
-
-/// What limits uploads.
-#[derive(Clone, Debug)]
-pub(crate) struct UploadLimit {
-    /// Bytes that files of one owner may have which no open job names; None: a quarter of what
-    /// the disk has free for them.
-    pub(crate) bytes: Option<u64>,
-    /// Folder on the disk.
-    pub(crate) root: PathBuf,
-}
 
 /// The blobs as one person uploads them: each counts for that person.
 pub(crate) struct OwnBlobs {

@@ -67,7 +67,10 @@ impl Farm {
             changes,
             result_memory: crate::result_memory::ResultMemory::new(0),
             uploads: crate::uploads::Uploads::open(&folder.uploads()).unwrap(),
-            upload_limit: UploadLimit { bytes: Some(1 << 20), root: root.path().into() },
+            upload_limit: crate::uploads::UploadLimit {
+                bytes: Some(1 << 20),
+                root: root.path().into(),
+            },
             members: Members::new(Counts { watchers: 100, requests: 100 }),
             submitting: tokio::sync::RwLock::new(()),
         };

@@ -33,8 +33,11 @@ use tokio::sync::{mpsc, oneshot};
 /// Most events that are handled before their step is taken. They share one commit.
 const EVENTS_MAX: usize = 256;
 
-/// How long the files that open jobs name are not counted again.
+/// How long the files that open jobs name are not counted again, at least.
 const NAMED_FOR: Duration = Duration::from_millis(200);
+/// The same in times that a count takes, so that counting takes at most a fiftieth of the driver's
+/// time.
+const NAMED_FOR_COUNTS: u32 = 50;
 
 /// A result that waits for the core's decision.
 struct Waiting {
@@ -90,7 +93,7 @@ pub(crate) struct Driver {
     pending: VecDeque<Pending>,
     /// Things to do once the next step is durable.
     asked: Vec<After>,
-    /// Files that open jobs name, and when they were counted.
+    /// Files that open jobs name, and until when they are not counted again.
     named_files: Option<(Instant, Arc<BTreeSet<BlobHash>>)>,
 }
 
@@ -227,12 +230,12 @@ impl Driver {
     /// limit must not make the driver count again for every upload.
     fn named_files(&mut self) -> Arc<BTreeSet<BlobHash>> {
         let now = Instant::now();
-        let fresh = |at: &Instant| now.duration_since(*at) < NAMED_FOR;
-        if let Some((_, named)) = self.named_files.as_ref().filter(|(at, _)| fresh(at)) {
+        if let Some((_, named)) = self.named_files.as_ref().filter(|(until, _)| now < *until) {
             return named.clone();
         }
         let named = Arc::new(self.core.named_files());
-        self.named_files = Some((now, named.clone()));
+        let fresh = NAMED_FOR.max(now.elapsed().saturating_mul(NAMED_FOR_COUNTS));
+        self.named_files = Some((now + fresh, named.clone()));
         named
     }
 

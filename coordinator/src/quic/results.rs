@@ -24,6 +24,40 @@ const CHECKED_HERE_MAX: usize = 4 << 10;
 
 /// Time of a result's arrival before its rate counts.
 const RATE_GRACE: Duration = Duration::from_secs(30);
+/// Least bytes per second of the result that has the last of the memory, for which all others wait.
+const LAST_RATE: u64 = 1 << 20;
+/// Time of its arrival before that rate counts.
+const LAST_GRACE: Duration = Duration::from_secs(5);
+
+/// How fast a result arrives, not counting the time in which it waits for memory.
+struct Pace {
+    grace: Duration,
+    /// Least bytes per second after the grace.
+    rate: u64,
+    took: Duration,
+    bytes: usize,
+}
+
+impl Pace {
+    fn new(grace: Duration, rate: u64) -> Self {
+        Self { grace, rate, took: Duration::ZERO, bytes: 0 }
+    }
+
+    /// Counts bytes that took a time. An error says that they come too slowly.
+    fn add(&mut self, took: Duration, bytes: usize) -> Result<(), Trouble> {
+        self.took += took;
+        self.bytes += bytes;
+        let due = self.took.saturating_sub(self.grace).as_secs_f64() * self.rate as f64;
+        if due <= self.bytes as f64 {
+            return Ok(());
+        }
+        Err(Trouble::Protocol(format!(
+            "a result arrives at fewer than {} KiB per second, and holds memory that others need; \
+             who runs the coordinator can allow a slower one (--result-rate)",
+            self.rate >> 10
+        )))
+    }
+}
 
 /// Reads one result stream.
 pub(super) async fn take(
@@ -82,18 +116,15 @@ async fn read(
     (timing, rate): (Timing, u64),
 ) -> Result<Bytes, Trouble> {
     let mut bytes = Vec::with_capacity(length.min(STEP_BYTES));
-    let mut arriving = Duration::ZERO;
+    let (mut usual, mut last) = (Pace::new(RATE_GRACE, rate), None);
     loop {
         let wanted = (length - bytes.len()).clamp(1, STEP_BYTES);
         let asked = Instant::now();
         let chunk = within(timing.answer, receiver.receive_raw(wanted)).await?;
-        arriving += asked.elapsed();
-        if arriving.saturating_sub(RATE_GRACE).as_secs_f64() * rate as f64 > bytes.len() as f64 {
-            let kib = rate >> 10;
-            return Err(Trouble::Protocol(format!(
-                "a result arrives at fewer than {kib} KiB per second, and holds memory that others \
-                 need; who runs the coordinator can allow it (--result-rate)"
-            )));
+        let (took, count) = (asked.elapsed(), chunk.as_ref().map_or(0, |chunk| chunk.len()));
+        usual.add(took, count)?;
+        if permit.is_last() {
+            last.get_or_insert(Pace::new(LAST_GRACE, LAST_RATE)).add(took, count)?;
         }
         match chunk {
             Some(chunk) if bytes.len() + chunk.len() <= length => {
@@ -135,4 +166,26 @@ fn check(header: &ResultHeader, bytes: Bytes) -> Result<(ResultShape, Bytes), St
         samples: film.samples,
     };
     Ok((ResultShape::Film(shape), bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // promise: P8
+    #[test]
+    fn results_that_trickle_are_given_up() {
+        let secs = Duration::from_secs;
+        let mut pace = Pace::new(secs(30), 32 << 10);
+        for _ in 0..15 {
+            pace.add(secs(2), 1).expect("it is within its grace");
+        }
+        let text = pace.add(secs(2), 1).unwrap_err().to_string();
+        assert!(text.contains("32 KiB per second") && text.contains("--result-rate"), "{text}");
+        let mut pace = Pace::new(secs(30), 32 << 10);
+        for _ in 0..1000 {
+            pace.add(secs(2), 64 << 10).expect("it is as fast as it must be");
+        }
+        assert!(pace.add(secs(60), 0).is_err());
+    }
 }

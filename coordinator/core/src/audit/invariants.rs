@@ -17,6 +17,7 @@ pub(crate) fn verify(books: &Books) -> Result<(), String> {
     books.faults().check()?;
     books.leases().check()?;
     books.roster().check()?;
+    books.farm().check_usage()?;
     check_leases(books)?;
     let open = books.farm().jobs().filter(|job| !job.is_final()).count();
     if open != books.queues().len() {

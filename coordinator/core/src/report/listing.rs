@@ -47,9 +47,8 @@ pub(crate) fn census(books: &Books) -> Census {
 
 /// Returns jobs in the order of their acceptance, at most the newest [`ROWS_MAX`].
 pub(crate) fn jobs(books: &Books) -> Vec<JobSummary> {
-    let newest =
-        books.farm().order().iter().skip(books.farm().order().len().saturating_sub(ROWS_MAX));
-    newest.filter_map(|id| job_summary(books, *id)).collect()
+    let newest = books.farm().order().skip(books.farm().count().saturating_sub(ROWS_MAX));
+    newest.filter_map(|id| job_summary(books, id)).collect()
 }
 
 /// Returns the committed units of a complete frame that waits for its files; None otherwise.

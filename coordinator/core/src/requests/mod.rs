@@ -1,5 +1,5 @@
-//! What users and operators ask for: submit, cancel, pause, retry and forget jobs, one by one or all
-//! of an owner.
+//! What users and operators ask for: submit, cancel, pause, retry and forget jobs, one by one or
+//! all of an owner.
 
 pub(crate) mod forget;
 pub(crate) mod jobs;

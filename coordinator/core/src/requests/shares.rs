@@ -1,63 +1,13 @@
-//! Shares: what the jobs of one owner may have together. They are counted anew from the jobs
-//! whenever they are asked for, so that they are exact, also after a restart.
+//! Shares: what the jobs of one owner may have together. They follow from the jobs alone, so that
+//! they are the same after a restart.
 
 use crate::books::Books;
 use crate::owner::Owner;
 use crate::settings::PerUser;
 use crate::state::job::Job;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use tessera_protocol::client::RequestError;
 use tessera_protocol::ids::BlobHash;
-
-/// What the jobs of one owner have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct JobUsage {
-    /// Jobs that have not ended.
-    pub jobs: u64,
-    /// Jobs that have ended and are kept.
-    pub jobs_ended: u64,
-    /// Frames of jobs that have not ended, and finished frames of those that have.
-    pub frames: u64,
-    /// Units that wait for a result.
-    pub units: u64,
-    /// Bytes of the descriptions of all jobs.
-    pub spec_bytes: u64,
-    /// Bytes of the files of finished frames.
-    pub frame_bytes: u64,
-}
-
-impl JobUsage {
-    fn add(&mut self, job: &Job) {
-        let done = job.frames().done();
-        if job.is_final() {
-            self.jobs_ended += 1;
-            self.frames += u64::from(done.len());
-        } else {
-            self.jobs += 1;
-            self.frames += u64::from(job.frames().len());
-            self.units += job.counts().units_open;
-        }
-        self.spec_bytes += job.spec_bytes();
-        self.frame_bytes += done.sums().bytes;
-    }
-}
-
-/// Returns what the jobs of an owner have.
-pub(crate) fn usage_of(books: &Books, owner: &Owner) -> JobUsage {
-    let mut usage = JobUsage::default();
-    let own = books.farm().jobs().filter(|job| owner.is_named(job.owner()));
-    own.for_each(|job| usage.add(job));
-    usage
-}
-
-/// Returns what the jobs of every owner have.
-pub(crate) fn usage(books: &Books) -> BTreeMap<Owner, JobUsage> {
-    let mut usage: BTreeMap<&str, JobUsage> = BTreeMap::new();
-    for job in books.farm().jobs() {
-        usage.entry(job.owner()).or_default().add(job);
-    }
-    usage.into_iter().map(|(name, usage)| (Owner::named(name), usage)).collect()
-}
 
 /// Returns the files that jobs name which have not ended.
 pub(crate) fn named_files(books: &Books) -> BTreeSet<BlobHash> {
@@ -90,7 +40,7 @@ fn frame_files(job: &Job) -> impl Iterator<Item = BlobHash> {
 /// them already.
 pub(crate) fn check_share(books: &Books, job: &Job, again: bool) -> Result<(), RequestError> {
     let owner = Owner::named(job.owner());
-    let used = usage_of(books, &owner);
+    let used = books.farm().usage().of_owner(&owner);
     let PerUser { jobs, frames, units, spec_bytes } = books.settings().per_user;
     let (own_frames, done) = (u64::from(job.frames().len()), job.frames().done().len());
     // Of a job that has ended, its finished frames are counted already.

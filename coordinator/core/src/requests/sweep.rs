@@ -6,7 +6,6 @@ use crate::ends::end_job;
 use crate::input::{Caller, RequestId};
 use crate::journal::Record;
 use crate::owner::Owner;
-use crate::requests::shares::usage_of;
 use crate::sweep::Sweep;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::JobId;
@@ -34,7 +33,7 @@ fn swept(
     if !caller.admin && !owner.is_named(&caller.name) {
         return Err(RequestError::NotAllowed(format!("these are the jobs of `{owner}`")));
     }
-    let usage = usage_of(books, owner);
+    let usage = books.farm().usage().of_owner(owner);
     let own = books.farm().jobs().filter(|job| owner.is_named(job.owner()));
     let own: Vec<(JobId, bool)> = own.map(|job| (job.id(), job.is_final())).collect();
     let mut report = Swept { jobs_cancelled: usage.jobs, ..Swept::default() };

@@ -2,9 +2,11 @@
 //! normal operation share one path.
 
 use crate::journal::{Commit, EndedAttempt, Record, Redone};
+use crate::owner::Owner;
 use crate::state::job::{Job, Pause};
 use crate::state::shelf::Shelf;
 use crate::state::trust::{Suspect, Trust};
+use crate::state::usage::{JobUsage, Usage};
 use crate::time::Moment;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,7 +28,9 @@ pub(crate) struct Farm {
     pub(in crate::state) epochs_reserved: Epoch,
     pub(in crate::state) jobs: BTreeMap<JobId, Job>,
     /// Jobs by the order of their acceptance.
-    pub(in crate::state) order: Vec<JobId>,
+    pub(in crate::state) order: BTreeMap<u64, JobId>,
+    /// What the jobs of each owner have together; follows from the jobs.
+    usage: Usage,
     /// Nodes that an operator has drained.
     pub(in crate::state) drained: BTreeSet<NodeId>,
     pub(in crate::state) recent: BTreeMap<Epoch, UnitKey>,
@@ -36,7 +40,8 @@ pub(crate) struct Farm {
 // Not where the files of finished frames are, but what they are.
 impl PartialEq for Farm {
     fn eq(&self, other: &Self) -> bool {
-        let Self { shelf: _, epochs_reserved, jobs, order, drained, recent, trust } = self;
+        let Self { shelf: _, usage: _, epochs_reserved, jobs, order, drained, recent, trust } =
+            self;
         *epochs_reserved == other.epochs_reserved
             && *jobs == other.jobs
             && *order == other.order
@@ -53,7 +58,8 @@ impl Farm {
             shelf,
             epochs_reserved: Epoch(0),
             jobs: BTreeMap::new(),
-            order: Vec::new(),
+            order: BTreeMap::new(),
+            usage: Usage::default(),
             drained: BTreeSet::new(),
             recent: BTreeMap::new(),
             trust: Trust::default(),
@@ -76,8 +82,32 @@ impl Farm {
     }
 
     /// Jobs in the order of their acceptance.
-    pub(crate) fn order(&self) -> &[JobId] {
-        &self.order
+    pub(crate) fn order(&self) -> impl Iterator<Item = JobId> + '_ {
+        self.order.values().copied()
+    }
+
+    /// Returns the number of jobs.
+    pub(crate) fn count(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Returns what the jobs of each owner have together.
+    pub(crate) fn usage(&self) -> &Usage {
+        &self.usage
+    }
+
+    /// Counts anew what the jobs of each owner have.
+    pub(crate) fn recount(&mut self) {
+        self.usage = Usage::of(self.jobs.values());
+    }
+
+    /// Checks what is counted of each owner against the jobs.
+    pub(crate) fn check_usage(&self) -> Result<(), String> {
+        let derived = Usage::of(self.jobs.values());
+        match derived == self.usage {
+            true => Ok(()),
+            false => Err(format!("owners have {:?}, their jobs {derived:?}", self.usage)),
+        }
     }
 
     /// Whether an operator has drained the node.
@@ -102,6 +132,24 @@ impl Farm {
 
     /// Applies a record. An error says how it contradicts the state, which must then be discarded.
     pub(crate) fn apply(&mut self, record: &Record) -> Result<(), String> {
+        let job = record.job();
+        let used = |farm: &Self| {
+            let job = farm.jobs.get(&job?)?;
+            Some((Owner::named(&job.owner), JobUsage::of(job)))
+        };
+        let before = used(self);
+        self.change(record)?;
+        let after = used(self);
+        if before != after
+            && let Some((owner, _)) = before.as_ref().or(after.as_ref())
+        {
+            let owner = owner.clone();
+            self.usage.change(&owner, before.map(|(_, used)| used), after.map(|(_, used)| used));
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, record: &Record) -> Result<(), String> {
         match record {
             Record::EpochsReserved { up_to } => self.reserve(*up_to),
             Record::JobAccepted { job, spec, owner, at } => {
@@ -193,7 +241,10 @@ impl Farm {
         if self.jobs.contains_key(&job.id) {
             return Err(format!("job {} is accepted twice", job.id));
         }
-        self.order.push(job.id);
+        if self.order.last_key_value().is_some_and(|(last, _)| *last >= job.order) {
+            return Err(format!("job {} is accepted before one that was there", job.id));
+        }
+        self.order.insert(job.order, job.id);
         self.jobs.insert(job.id, job);
         Ok(())
     }
@@ -285,9 +336,9 @@ impl Farm {
         match self.jobs.get(&id) {
             None => Err(format!("job {id} is forgotten, and was never accepted")),
             Some(job) if !job.is_final() => Err(format!("job {id} is forgotten before its end")),
-            Some(_) => {
+            Some(job) => {
+                self.order.remove(&job.order);
                 self.jobs.remove(&id);
-                self.order.retain(|job| *job != id);
                 Ok(())
             }
         }
@@ -295,6 +346,6 @@ impl Farm {
 
     /// Returns the number of the next job in the order of acceptance, after every known job.
     pub(crate) fn next_order(&self) -> u64 {
-        self.order.last().and_then(|id| self.jobs.get(id)).map_or(0, |job| job.order + 1)
+        self.order.last_key_value().map_or(0, |(last, _)| last + 1)
     }
 }

@@ -14,4 +14,5 @@ pub(crate) mod rounds;
 pub(crate) mod shelf;
 pub(crate) mod snapshot;
 pub(crate) mod trust;
+pub(crate) mod usage;
 pub(crate) mod votes;

@@ -114,6 +114,8 @@ pub(crate) struct JobPart {
     #[serde(with = "described")]
     pub(crate) spec: JobSpec,
     pub(crate) owner: String,
+    /// Number in the order of acceptance.
+    pub(crate) order: u64,
     pub(crate) submitted_at: Moment,
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) end: Option<End>,
@@ -145,11 +147,12 @@ pub(crate) fn parts(farm: &Farm) -> Vec<SnapshotPart> {
     let suspects =
         farm.trust.suspects.iter().map(|(node, suspect)| (*node, suspect.clone())).collect();
     parts.push(SnapshotPart(Part::Trust { passed, suspects }));
-    for job in farm.order.iter().filter_map(|id| farm.jobs.get(id)) {
+    for job in farm.order().filter_map(|id| farm.jobs.get(&id)) {
         parts.push(SnapshotPart(Part::Job(Box::new(JobPart {
             id: job.id,
             spec: job.spec.clone(),
             owner: job.owner.clone(),
+            order: job.order,
             submitted_at: job.submitted_at,
             fingerprint: job.fingerprint,
             end: job.end.clone(),
@@ -261,9 +264,8 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
             Ok(())
         }
         Part::Job(part) => {
-            let order = farm.next_order();
             let (shelf, at) = (farm.shelf.clone(), part.submitted_at);
-            let mut job = Job::new(part.id, part.spec, part.owner, order, at, shelf);
+            let mut job = Job::new(part.id, part.spec, part.owner, part.order, at, shelf);
             job.fingerprint = part.fingerprint;
             if let Some(end) = part.end {
                 job.restore_end(end);
