@@ -7,7 +7,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Cancels and deletes all jobs of the user with their frames, and the uploaded \
-        files that no job of somebody else uses. It cannot be undone: fetch what is still wanted."
+        files that no job of another user uses. It cannot be undone: fetch what is still wanted."
 )]
 pub struct SweepArgs {
     /// User whose jobs, frames and files are deleted

@@ -4,7 +4,7 @@ use crate::args::usage::UsageArgs;
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::json;
-use crate::table::{bytes, printable, table};
+use crate::table::{bytes, counted, printable, table};
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::usage::OwnerUsage;
 
@@ -61,10 +61,10 @@ fn row(usage: &OwnerUsage) -> Vec<String> {
 fn now(usage: &OwnerUsage) -> String {
     let mut parts = Vec::new();
     if usage.requests > 0 {
-        parts.push(format!("{} requests", usage.requests));
+        parts.push(counted(usage.requests, "request"));
     }
     if usage.watchers > 0 {
-        parts.push(format!("{} watched jobs", usage.watchers));
+        parts.push(counted(usage.watchers, "watched job"));
     }
     if usage.result_bytes > 0 {
         parts.push(format!("{} of results", bytes(usage.result_bytes)));
@@ -90,7 +90,7 @@ mod tests {
         let row = row(&usage);
         assert_eq!(row.len(), HEAD.len());
         assert!(!row[0].contains('\u{1b}'));
-        assert_eq!([&row[1], &row[3], &row[9]], ["2", "300", "1 watched jobs"]);
+        assert_eq!([&row[1], &row[3], &row[9]], ["2", "300", "1 watched job"]);
         assert_eq!((&row[7], &row[8]), (&bytes(4 << 20), &bytes(3 << 20)));
     }
 }
