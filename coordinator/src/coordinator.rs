@@ -3,7 +3,7 @@
 
 use crate::access::tokens::Ledger;
 use crate::access::{Access, Denied, DeniedError, Kept, KeptError, Log, audit_upkeep, keep};
-use crate::api::{Api, Context};
+use crate::api::{Api, Context, Counts, Members};
 use crate::blobs::{DiskBlobs, GuardedBlobs};
 use crate::changes::Publisher;
 use crate::clock::Clock;
@@ -14,9 +14,12 @@ use crate::fsck;
 use crate::housekeeping::{self, Keeping};
 use crate::quic::{self, Shared};
 use crate::resolve::orders;
+use crate::result_memory::ResultMemory;
 use crate::secret;
+use crate::shelf::FileShelf;
 use crate::spool::{DiskSpools, SpoolError, Spools};
 use crate::store::{Journal, Loaded, Sequence, Store, StoreError, StoreWriter, WriterLimits};
+use crate::uploads::{UploadLimit, Uploads};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -25,12 +28,13 @@ use tessera_protocol::access::TokenScope;
 use tessera_protocol::client::{AuditReport, RequestError, Role};
 use tessera_protocol::{Hello, NodeId};
 use tessera_transport::authority::AuthorityError;
+use tessera_transport::files;
 use tessera_transport::generation;
 use tessera_transport::identity::IdentityError;
 use tessera_transport::peer::PeerError;
 use tessera_transport::server::ServeError;
 use tessera_transport::{Authority, CloseCode, Identity, JoinToken, PeerIdentity, Server};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{RwLock, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 /// Most events that wait for the driver. Senders of more events wait.
@@ -156,7 +160,10 @@ fn open(config: &Config, clock: Clock) -> Result<Opened, CoordinatorError> {
         .with_lifetimes(config.lifetimes)
         .with_generation(generation);
     let secret = secret::open_or_create(&folder)?;
-    let (core, sequences) = replay(config, secret, &loaded, clock)?;
+    let temporary = folder.temporary();
+    let shelf = FileShelf::create(&temporary)
+        .map_err(|source| FolderError::Io { path: temporary, source })?;
+    let (core, sequences) = replay(config, (secret, Arc::new(shelf)), &loaded, clock)?;
     journal.tidy()?;
     let (spools, problems) = DiskSpools::open(&folder.spool(), loaded.spools, true)?;
     for problem in problems {
@@ -181,7 +188,7 @@ fn members(folder: &DataFolder, loaded: &Loaded) -> Option<String> {
 
 fn replay(
     config: &Config,
-    secret: Secret,
+    (secret, shelf): (Secret, Arc<FileShelf>),
     loaded: &Loaded,
     clock: Clock,
 ) -> Result<(Core, (Sequence, Sequence)), CoordinatorError> {
@@ -191,15 +198,9 @@ fn replay(
     let snapshot_at = loaded.snapshot.as_ref().map_or(0, |(sequence, _)| *sequence);
     let newest = loaded.records.last().map_or(snapshot_at, |(sequence, _)| *sequence);
     let settings = Settings { secret, ..config.settings.clone() };
-    let core = Core::replay(settings, parts, records, clock.now())
+    let core = Core::replay_onto(shelf, settings, parts, records, clock.now())
         .map_err(|source| CoordinatorError::Replay { path: path(), source })?;
     Ok((core, (newest, snapshot_at)))
-}
-
-/// Returns the memory for results in KiB, bounded by the number of permits that a semaphore can
-/// have.
-fn result_kib(config: &Config) -> usize {
-    (config.result_memory_bytes >> 10).clamp(70 << 10, Semaphore::MAX_PERMITS as u64 >> 1) as usize
 }
 
 fn open_log(folder: &DataFolder, kept: Option<&[u8]>) -> Result<Log, CoordinatorError> {
@@ -211,6 +212,17 @@ fn open_log(folder: &DataFolder, kept: Option<&[u8]>) -> Result<Log, Coordinator
 async fn open_aside(config: Config, clock: Clock) -> Result<Opened, CoordinatorError> {
     let opened = tokio::task::spawn_blocking(move || open(&config, clock)).await;
     opened.map_err(|error| CoordinatorError::Task(error.to_string()))?
+}
+
+/// Returns the bytes of the disk that uploads leave free.
+fn upload_reserve(config: &Config) -> Result<u64, CoordinatorError> {
+    let path = &config.data;
+    let failed = |source| FolderError::Io { path: path.clone(), source };
+    let frames = match config.frame_reserve_bytes {
+        Some(bytes) => bytes,
+        None => (files::total_bytes(path).map_err(failed)? / 20).min(1 << 30),
+    };
+    Ok(config.disk_reserve_bytes.saturating_add(frames))
 }
 
 /// Where peers arrive, and what decides who is let in; nothing is served yet.
@@ -255,7 +267,8 @@ fn shared(config: &Config, context: &Arc<Context>, blobs: GuardedBlobs) -> Share
         access: context.access.clone(),
         blobs: Arc::new(blobs),
         events: context.events.clone(),
-        result_memory: Arc::new(Semaphore::new(result_kib(config))),
+        result_memory: context.result_memory.clone(),
+        result_rate: config.limits.result_rate,
         next_session: AtomicU64::new(0),
         gate: quic::limits::Gate::new(config.limits),
     }
@@ -280,7 +293,9 @@ impl Coordinator {
 
         let limits =
             WriterLimits { root: config.data.clone(), reserve_bytes: config.disk_reserve_bytes };
-        let blobs = DiskBlobs::open(&opened.folder, config.disk_reserve_bytes);
+        let path = opened.folder.uploads();
+        let uploads = Uploads::open(&path).map_err(|source| FolderError::Io { path, source })?;
+        let blobs = DiskBlobs::open(&opened.folder, upload_reserve(&config)?);
         let blobs = GuardedBlobs::new(Arc::new(blobs));
         let spools = opened.spools.reader();
         let writer = Arc::new(StoreWriter::start(opened.journal, opened.spools, limits)?);
@@ -304,11 +319,22 @@ impl Coordinator {
             events: events.clone(),
             writer,
             changes,
+            result_memory: ResultMemory::new(config.result_memory_bytes),
+            uploads: uploads.clone(),
+            upload_limit: UploadLimit {
+                bytes: config.limits.uploads_per_user,
+                root: config.data.clone(),
+            },
+            members: Members::new(Counts {
+                watchers: config.limits.watchers_per_user,
+                requests: config.limits.requests_per_user,
+            }),
+            submitting: RwLock::new(()),
         });
         let shared = Arc::new(shared(&config, &context, blobs.clone()));
         let keeping = Keeping { grace: config.blob_grace, jobs: config.keep_jobs };
-        let housekeeping =
-            tokio::spawn(housekeeping::run(keeping, blobs.clone(), clock, events.clone()));
+        let swept = (blobs.clone(), uploads);
+        let housekeeping = tokio::spawn(housekeeping::run(keeping, swept, clock, events.clone()));
         check_inputs(&opened.core, &blobs);
         let resolver = tokio::spawn(orders::run(orders_receiver, (blobs, spools), events));
         let driver = Driver::new(opened.core, opened.sequences, around);

@@ -260,6 +260,11 @@ impl DataFolder {
         self.root.join("blobs")
     }
 
+    /// File that says who uploaded which blob.
+    pub fn uploads(&self) -> PathBuf {
+        self.root.join("uploads")
+    }
+
     /// Folder of uploads that are not complete yet.
     pub fn partial(&self) -> PathBuf {
         self.root.join("partial")

@@ -29,6 +29,7 @@ mod privacy;
 mod rounds;
 mod scenes;
 mod service;
+mod shares;
 mod spot;
 mod store;
 mod sync_order;

@@ -132,6 +132,12 @@ pub fn free_bytes(path: &Path) -> io::Result<u64> {
     Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
 }
 
+/// Returns the size of the file system of `path` in bytes.
+pub fn total_bytes(path: &Path) -> io::Result<u64> {
+    let answer = rustix::fs::statvfs(path)?;
+    Ok(answer.f_blocks.saturating_mul(answer.f_frsize))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,12 +5,12 @@ use super::caller::Caller;
 use super::context::{Context, unavailable, unlogged};
 use super::roles::{self, Reach};
 use super::watch::Watch;
-use super::{audit, audit_entries, backup, identities, jobs, watch};
+use super::{audit, audit_entries, backup, identities, jobs, nodes, shares, watch};
 use crate::access::Cause;
 use crate::changes::Changes;
 use crate::driver::{Ask, Event, Question};
 use std::sync::Arc;
-use tessera_core::Census;
+use tessera_core::{Census, Owner};
 use tessera_protocol::client::{
     AuditReport, EnrolReply, EnrolRequest, Request, RequestError, Response,
 };
@@ -68,6 +68,8 @@ impl Api {
                 self.refused(caller, &request, &refusal).await;
                 return Err(refusal);
             }
+            let owner = Owner::named(caller.name());
+            let _entered = self.context.members.request(&owner).await?;
             self.logged(caller, request).await
         };
         answered.await.unwrap_or_else(|error| Answer::Once(Response::Error(bounded(error))))
@@ -164,7 +166,8 @@ impl Api {
     async fn begin(&self, caller: &Caller, request: Request) -> Result<Answer, RequestError> {
         match request {
             Request::Watch(job) => {
-                let watch = watch::Watch::begin(self.context.clone(), job).await?;
+                let owner = Owner::named(caller.name());
+                let watch = watch::Watch::begin(self.context.clone(), job, &owner).await?;
                 Ok(Answer::Watch(Box::new(watch)))
             }
             Request::Backup => backup::begin(&self.context, caller).await.map(Answer::Backup),
@@ -187,7 +190,7 @@ impl Api {
                 let caller = roles::owner(caller);
                 context.question(Question::KernelText { job, caller }).await
             }
-            Request::Nodes => context.question(Question::Nodes).await,
+            Request::Nodes => nodes::nodes(context).await,
             Request::Submit { .. }
             | Request::Cancel(_)
             | Request::Pause(_)
@@ -215,6 +218,11 @@ impl Api {
             }
             Request::Denied => Ok(Response::Denied(context.access.denied())),
             Request::Audit => audit::audit(context).await.map(Response::Audit),
+            Request::Usage => shares::usage(context, caller).await,
+            Request::CancelAll { owner } => shares::cancel_all(context, caller, &owner).await,
+            Request::Sweep { owner, dry_run } => {
+                shares::sweep(context, caller, &owner, dry_run).await
+            }
             Request::Watch(_) | Request::Backup => {
                 Err(unavailable("watching and backups are answered in several parts"))
             }

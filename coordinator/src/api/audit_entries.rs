@@ -38,6 +38,8 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         | Request::Denied
         | Request::Log { .. }
         | Request::Authority
+        | Request::Usage
+        | Request::Sweep { dry_run: true, .. }
         | Request::Audit => None,
         Request::Submit { job, .. } => Some(("job submitted", format!("job {job}"))),
         Request::Cancel(job) => Some(("job cancelled", format!("job {job}"))),
@@ -45,6 +47,8 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         Request::Resume(job) => Some(("job resumed", format!("job {job}"))),
         Request::Retry(job) => Some(("job retried", format!("job {job}"))),
         Request::Forget(job) => Some(("job forgotten", format!("job {job}"))),
+        Request::CancelAll { owner } => Some(("all jobs cancelled", format!("of `{owner}`"))),
+        Request::Sweep { owner, dry_run: false } => Some(("swept", format!("all of `{owner}`"))),
         Request::Backup => Some(("backup made", "all but the keys and the deny-list".to_owned())),
         Request::Drain { node, drain: true } => Some(("node drained", node.clone())),
         Request::Drain { node, drain: false } => Some(("node undrained", node.clone())),

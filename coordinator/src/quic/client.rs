@@ -39,8 +39,8 @@ pub(super) async fn serve(
                     Ok(())
                 }
                 StreamKind::BlobPut => {
-                    shared.api.may_put_blobs(&caller).map_err(not_allowed)?;
-                    serve_put(&shared.blobs, &mut sender, &mut receiver, &timing).await?;
+                    let blobs = Arc::new(shared.api.own_blobs(&caller).map_err(not_allowed)?);
+                    serve_put(&blobs, &mut sender, &mut receiver, &timing).await?;
                     Ok(())
                 }
                 StreamKind::Request => {

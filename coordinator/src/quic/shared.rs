@@ -6,11 +6,12 @@ use crate::access::{Access, Cause};
 use crate::api::Api;
 use crate::blobs::GuardedBlobs;
 use crate::driver::Event;
+use crate::result_memory::ResultMemory;
 use quinn::Connection;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use tessera_protocol::Hello;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
 /// Parts of the coordinator that every connection needs.
 pub(crate) struct Shared {
@@ -19,8 +20,9 @@ pub(crate) struct Shared {
     pub(crate) access: Arc<Access>,
     pub(crate) blobs: Arc<GuardedBlobs>,
     pub(crate) events: mpsc::Sender<Event>,
-    /// Memory for results, in KiB.
-    pub(crate) result_memory: Arc<Semaphore>,
+    pub(crate) result_memory: Arc<ResultMemory>,
+    /// Least bytes per second of a result.
+    pub(crate) result_rate: u64,
     pub(crate) next_session: AtomicU64,
     pub(crate) gate: Arc<Gate>,
 }

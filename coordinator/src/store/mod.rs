@@ -139,6 +139,12 @@ pub enum StoreError {
     /// A record of the core cannot be encoded.
     #[error("a record cannot be encoded: {0}")]
     Record(String),
+    /// What the files of finished frames are cannot be read any more from the file that has it.
+    #[error(
+        "what the files of finished frames are was lost on the disk of the data folder; nothing \
+         that was acknowledged is: start the coordinator again"
+    )]
+    Shelf,
     /// The writer has stopped.
     #[error("the store has stopped")]
     Stopped,
