@@ -17,6 +17,7 @@ mod kills;
 mod leaving;
 mod liar;
 mod limits;
+mod members;
 mod messages;
 mod namespaces;
 mod network;
