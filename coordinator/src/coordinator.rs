@@ -293,8 +293,7 @@ impl Coordinator {
 
         let limits =
             WriterLimits { root: config.data.clone(), reserve_bytes: config.disk_reserve_bytes };
-        let path = opened.folder.uploads();
-        let uploads = Uploads::open(&path).map_err(|source| FolderError::Io { path, source })?;
+        let uploads = open_uploads(&opened.folder)?;
         let blobs = DiskBlobs::open(&opened.folder, upload_reserve(&config)?);
         let blobs = GuardedBlobs::new(Arc::new(blobs));
         let spools = opened.spools.reader();
@@ -321,14 +320,8 @@ impl Coordinator {
             changes,
             result_memory: ResultMemory::new(config.result_memory_bytes),
             uploads: uploads.clone(),
-            upload_limit: UploadLimit {
-                bytes: config.limits.uploads_per_user,
-                root: config.data.clone(),
-            },
-            members: Members::new(Counts {
-                watchers: config.limits.watchers_per_user,
-                requests: config.limits.requests_per_user,
-            }),
+            upload_limit: upload_limit(&config),
+            members: members_of(&config),
             submitting: RwLock::new(()),
         });
         let shared = Arc::new(shared(&config, &context, blobs.clone()));
@@ -358,6 +351,21 @@ impl Coordinator {
             _folder: opened.folder,
         })
     }
+}
+
+fn open_uploads(folder: &DataFolder) -> Result<Arc<Uploads>, FolderError> {
+    let path = folder.uploads();
+    Uploads::open(&path).map_err(|source| FolderError::Io { path, source })
+}
+
+fn upload_limit(config: &Config) -> UploadLimit {
+    UploadLimit { bytes: config.limits.uploads_per_user, root: config.data.clone() }
+}
+
+/// What each person may ask for at a time.
+fn members_of(config: &Config) -> Arc<Members> {
+    let limits = &config.limits;
+    Members::new(Counts { watchers: limits.watchers_per_user, requests: limits.requests_per_user })
 }
 
 /// Checks the input files of open jobs, on another thread: nobody waits for it.
