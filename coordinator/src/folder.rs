@@ -314,7 +314,7 @@ fn lock_to_read(root: &Path) -> Result<Option<File>, FolderError> {
 }
 
 fn try_lock(file: File, root: &Path) -> Result<File, FolderError> {
-    match file.try_lock() {
+    match files::lock_soon(&file) {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(FolderError::InUse { path: root.to_path_buf() }),
         Err(TryLockError::Error(source)) => {

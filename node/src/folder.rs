@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tessera_protocol::{NodeId, ProcessEpoch};
 use tessera_transport::files::{
-    Access, create_private_folder, make_private, sync_folder, write_whole,
+    Access, create_private_folder, lock_soon, make_private, sync_folder, write_whole,
 };
 
 /// Why a data folder cannot be used.
@@ -61,7 +61,7 @@ impl DataFolder {
             .truncate(false)
             .open(&lock_path)
             .map_err(disk(&lock_path))?;
-        match lock.try_lock() {
+        match lock_soon(&lock) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(FolderError::Locked(root.to_owned())),
             Err(TryLockError::Error(source)) => return Err(disk(&lock_path)(source)),

@@ -14,8 +14,7 @@ use tessera_protocol::ids::{Epoch, Lease, UnitIndex, UnitKey};
 use tessera_protocol::node::{Heartbeat, Join, NodeToCoordinator, ResultHeader};
 use tessera_protocol::stream::{BlobOffer, BlobReply, StreamKind};
 use tessera_protocol::{
-    BlobHash, ComputeSpec, FrameNumber, FrameSet, Hello, JobId, JobKind, JobSpec, NodeId,
-    ProcessEpoch, RawJobSpec,
+    BlobHash, ComputeSpec, FrameNumber, Hello, JobId, JobKind, JobSpec, NodeId, ProcessEpoch,
 };
 use tessera_support::farm::{Farm, library};
 use tessera_transport::frame::{open_both, open_one_way};
@@ -44,14 +43,14 @@ impl Tried {
 
 /// Somebody with a valid certificate.
 #[derive(Clone)]
-struct Member {
+pub(crate) struct Member {
     address: Address,
     identity: Arc<Identity>,
     tried: Arc<Tried>,
 }
 
 impl Member {
-    fn new(farm: &Farm, role: Role, name: &str) -> (Member, Option<NodeId>) {
+    pub(crate) fn new(farm: &Farm, role: Role, name: &str) -> (Member, Option<NodeId>) {
         let authority =
             Authority::open(&farm.data().join("authority")).expect("the farm's authority");
         let node = (role == Role::Node).then(|| NodeId(uuid::Uuid::now_v7()));
@@ -62,7 +61,7 @@ impl Member {
     }
 
     /// A connection, as soon as there is one: whoever is put out comes again.
-    async fn link(&self) -> Option<Link> {
+    pub(crate) async fn link(&self) -> Option<Link> {
         while self.tried.goes_on() {
             let hello = Hello::ours(tessera_node::fingerprint());
             let dialled = tessera_transport::connect(
@@ -93,19 +92,23 @@ impl Member {
     }
 }
 
-/// Job after job of as many frames as there may be, for a pool that nobody serves.
+/// A job of as many frames as there may be, for a pool that nobody serves.
+pub(crate) fn long_job() -> JobSpec {
+    let domain = Domain { width: 1, height: 1, depth: 1 };
+    let program = Program::Builtin("nothing".into());
+    let frames = "1-262144".parse().expect("frames");
+    let compute = ComputeSpec { frames, ..ComputeSpec::new(program, domain) };
+    let mut spec = JobSpec::new("flood", JobKind::Compute(compute));
+    spec.pool = Some("nobody".into());
+    spec
+}
+
+/// One such job after the other.
 async fn submit_jobs(tried: Arc<Tried>, link: Link) {
     let client = FarmClient::new(link);
-    let domain = Domain { width: 1, height: 1, depth: 1 };
-    let frames = FrameSet::from_frames((1..=262_144).map(FrameNumber)).expect("frames");
+    let spec = long_job();
     while tried.goes_on() {
-        let program = Program::Builtin("nothing".into());
-        let frames = frames.clone();
-        let compute = ComputeSpec { frames, ..ComputeSpec::new(program, domain) };
-        let mut spec = JobSpec::new("flood", JobKind::Compute(compute));
-        spec.pool = Some("nobody".into());
-        let job = JobId::new();
-        let submit = Request::Submit { job, spec: Box::new(RawJobSpec::from(spec)) };
+        let submit = Request::Submit { job: JobId::new(), spec: Box::new(spec.clone().into()) };
         let outcome = client.request(&submit).await;
         tried.note(&outcome);
         if outcome.is_err() && client.link().connection.close_reason().is_some() {
@@ -311,7 +314,7 @@ fn core_of_their_own() -> tokio::runtime::Runtime {
 }
 
 /// A number of kB of a process, by its name in `/proc/PID/status`.
-fn resident_kib(process: u32, name: &str) -> u64 {
+pub(crate) fn resident_kib(process: u32, name: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(name));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)

@@ -1,6 +1,11 @@
 //! What commands say about shares: who has what, a refusal, and a sweep.
 
+use crate::farm::members::{Member, long_job, resident_kib};
+use std::time::Instant;
+use tessera_protocol::JobId;
+use tessera_protocol::client::{Request, Response, Role};
 use tessera_support::farm::{Farm, library};
+use tessera_transport::FarmClient;
 
 const SMALL: [&str; 4] = ["--size", "32x32", "--spp", "4"];
 
@@ -55,4 +60,34 @@ fn usage_refusals_and_sweeps_say_what_somebody_has() {
     let (status, error) = said(&farm, &["sweep", "--owner", &owner]);
     assert!(status == Some(0) && error.contains("deleted"), "{error}");
     assert_eq!(usage(&farm), serde_json::Value::Null);
+}
+
+// promise: P8
+#[test]
+fn films_that_nobody_has_begun_cost_next_to_nothing() {
+    let mut farm = Farm::start(0, 1);
+    let before = resident_kib(farm.coordinator_process(), "VmRSS:");
+    let (eve, _) = Member::new(&farm, Role::Artist, "eve");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let client = FarmClient::new(eve.link().await.expect("a connection"));
+        for _ in 0..400 {
+            let (job, spec) = (JobId::new(), Box::new(long_job().into()));
+            let answer = client.request(&Request::Submit { job, spec }).await.expect("an answer");
+            assert_eq!(answer, Response::Accepted(job));
+        }
+        client.close().await;
+    });
+    let after = resident_kib(farm.coordinator_process(), "VmRSS:");
+    assert!(farm.stop_coordinator(), "{}", farm.logs());
+    let begun = Instant::now();
+    farm.start_coordinator();
+    let again = resident_kib(farm.coordinator_process(), "VmRSS:");
+    println!(
+        "400 jobs of 262,144 frames: {before} KiB without, {after} KiB with them, {again} KiB \
+         after a start of {:?}",
+        begun.elapsed()
+    );
+    let most = before + (16 << 10);
+    assert!(after <= most && again <= most, "{before} KiB, then {after} and {again} KiB");
 }

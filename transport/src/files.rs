@@ -1,8 +1,9 @@
 //! Writes small files completely and synced, or not at all. Does not know their content.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Who can read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +110,24 @@ pub fn make_private(folder: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// How long a lock is waited for.
+const LOCK_WAIT: Duration = Duration::from_millis(500);
+
+/// Locks a file for this process alone, or finds within half a second that another one has it. A
+/// process that has just ended, or a child of it that has not yet become another program, keeps a
+/// lock for moments.
+pub fn lock_soon(file: &File) -> Result<(), TryLockError> {
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if begun.elapsed() < LOCK_WAIT => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 /// Returns the folder of a path; `.` for a bare name.
