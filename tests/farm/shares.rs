@@ -62,10 +62,18 @@ fn usage_refusals_and_sweeps_say_what_somebody_has() {
     assert_eq!(usage(&farm), serde_json::Value::Null);
 }
 
+/// A coordinator that lets one user have as much as 400 films need.
+fn wide(farm: &Farm) -> std::process::Command {
+    let mut command = farm.coordinator_command();
+    command.args(["--frames-per-user", "200000000", "--units-per-user", "2000000000"]);
+    command
+}
+
 // promise: P8
 #[test]
 fn films_that_nobody_has_begun_cost_next_to_nothing() {
-    let mut farm = Farm::start(0, 1);
+    let mut farm = Farm::prepare();
+    farm.run_coordinator(wide(&farm));
     let before = resident_kib(farm.coordinator_process(), "VmRSS:");
     let (eve, _) = Member::new(&farm, Role::Artist, "eve");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
@@ -81,7 +89,7 @@ fn films_that_nobody_has_begun_cost_next_to_nothing() {
     let after = resident_kib(farm.coordinator_process(), "VmRSS:");
     assert!(farm.stop_coordinator(), "{}", farm.logs());
     let begun = Instant::now();
-    farm.start_coordinator();
+    farm.run_coordinator(wide(&farm));
     let again = resident_kib(farm.coordinator_process(), "VmRSS:");
     println!(
         "400 jobs of 262,144 frames: {before} KiB without, {after} KiB with them, {again} KiB \
