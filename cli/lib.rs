@@ -23,6 +23,7 @@ mod log;
 mod notices;
 pub mod pattern;
 pub mod picture;
+mod process_limits;
 mod progress;
 mod rusage;
 mod service;
@@ -85,6 +86,7 @@ fn parse(arguments: Vec<OsString>) -> Result<Cli, Refusal> {
 }
 
 fn run(cli: Cli) -> Result<Status, CliError> {
+    process_limits::prepare(&cli.command)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
             CliError::new(Status::Failure, error).context("cannot start the runtime")

@@ -7,8 +7,11 @@ use clap::Args;
 #[derive(Debug, Args)]
 pub struct CancelArgs {
     /// Jobs, by id or its beginning
-    #[arg(required = true)]
+    #[arg(required_unless_present = "owner")]
     pub jobs: Vec<String>,
+    /// Cancel all open jobs of this user
+    #[arg(long, value_name = "NAME", conflicts_with = "jobs")]
+    pub owner: Option<String>,
     /// Which farm.
     #[command(flatten)]
     pub farm: FarmArgs,

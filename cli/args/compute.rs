@@ -19,8 +19,8 @@ Examples:
     --frames 1-20 --out 'heat.####.npy'
   tessera compute matmul.cu --domain 96x64 --block 16x16 --input A=a.npy --input B=b.npy \
     --out c.npy
-  tessera compute fluid.cu --domain 512x512 --input cells=start.npy --output density=f32 \
-    --output speed=f32x2 --output mass=f64:sum --out 'fluid.{output}.npy'
+  tessera compute fluid.cu --domain 512x512 --input cells=start.npy --output next=f64x9 \
+    --output density=f32 --output speed=f32x2 --output mass=f64:sum --out 'fluid.{output}.npy'
   tessera compute builtin:resize --domain 320x240 --channels 3 --input image=in.npy \\
     --arg filter=lanczos --out small.png --local
 

@@ -27,6 +27,10 @@ pub struct CoordinatorArgs {
     /// Free disk space to keep, in MiB; below it, nothing new is accepted
     #[arg(long, value_name = "MIB", default_value_t = 64)]
     pub disk_reserve: u64,
+    /// Disk space that uploads leave free beside that, so that frames can be finished, in MiB
+    /// [default: a twentieth of the disk, at most 1024]
+    #[arg(long, value_name = "MIB")]
+    pub frame_reserve: Option<u64>,
     /// How certificates hold.
     #[command(flatten)]
     pub lives: LifeArgs,
@@ -55,6 +59,14 @@ pub struct CoordinatorArgs {
     /// verification
     #[arg(long, value_name = "N", env = "TESSERA_CHECK_FIRST", default_value_t = 200)]
     pub check_first: u32,
+    /// Make a new authority if the data folder has lost its own; every node and user must enrol
+    /// again
+    #[arg(long, help_heading = "Identity")]
+    pub new_authority: bool,
+    /// Become the farm's coordinator before one that a backup was restored for: nodes then refuse
+    /// that one
+    #[arg(long, help_heading = "Identity")]
+    pub take_over: bool,
     /// Instead of running, check the data folder against its own records
     #[arg(long)]
     pub audit: bool,
@@ -158,6 +170,31 @@ pub struct LimitArgs {
         help_heading = "Limits",
     )]
     pub mib_per_second: u32,
+    /// Least KiB per second at which a result must arrive; a slower node loses its connection
+    #[arg(long, value_name = "KIB", default_value_t = 32, help_heading = "Limits")]
+    pub result_rate: u32,
+    /// Maximum number of open jobs of one user
+    #[arg(long, value_name = "N", default_value_t = 2000, help_heading = "Limits")]
+    pub jobs_per_user: u64,
+    /// Maximum number of frames of one user: those of open jobs, and finished ones
+    #[arg(long, value_name = "N", default_value_t = 4_194_304, help_heading = "Limits")]
+    pub frames_per_user: u64,
+    /// Maximum number of units of one user that wait for a result
+    #[arg(long, value_name = "N", default_value_t = 8_589_934_592, help_heading = "Limits")]
+    pub units_per_user: u64,
+    /// Maximum size of the descriptions of one user's jobs in MiB, also of ended ones
+    #[arg(long, value_name = "MIB", default_value_t = 256, help_heading = "Limits")]
+    pub job_mib_per_user: u64,
+    /// Maximum size of one user's uploaded files that no open job uses, in MiB [default: a quarter
+    /// of the disk that is free for them]
+    #[arg(long, value_name = "MIB", help_heading = "Limits")]
+    pub uploads_per_user: Option<u64>,
+    /// Maximum number of jobs that one user watches
+    #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Limits")]
+    pub watchers_per_user: u32,
+    /// Maximum number of requests of one user that are answered at a time
+    #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Limits")]
+    pub requests_per_user: u32,
 }
 
 /// An address and a port. A name is none: it may stand for several addresses.

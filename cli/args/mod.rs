@@ -32,8 +32,10 @@ pub mod render;
 pub mod restore;
 pub mod retry;
 pub mod submit;
+pub mod sweep;
 pub mod time;
 pub mod token;
+pub mod usage;
 pub mod wait;
 pub mod watch;
 
@@ -75,7 +77,10 @@ const GROUPS: &[(&str, &[&str])] = &[
             "retry", "cancel", "forget",
         ],
     ),
-    ("Farm", &["coordinator", "node", "nodes", "drain", "undrain", "doctor", "bench"]),
+    (
+        "Farm",
+        &["coordinator", "node", "nodes", "drain", "undrain", "usage", "sweep", "doctor", "bench"],
+    ),
     ("Identity", &["token", "enrol", "deny", "allow", "authority", "audit"]),
     ("Data of a coordinator", &["fsck", "backup", "restore"]),
     ("This program", &["completions", "man"]),
@@ -124,6 +129,10 @@ pub enum Command {
     Drain(drain::DrainArgs),
     /// Give work to a drained node again
     Undrain(drain::DrainArgs),
+    /// Show what each user and node has of the farm: jobs, frames, files, memory
+    Usage(usage::UsageArgs),
+    /// Delete all jobs, frames and files of a user
+    Sweep(sweep::SweepArgs),
     /// Check whether this machine can be a node: clock, disk, network, devices
     Doctor(doctor::DoctorArgs),
     /// Measure the devices of this machine on standard scenes

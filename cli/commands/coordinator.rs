@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 use tessera_coordinator::folder::FolderError;
 use tessera_coordinator::{
-    AuditError, Census, Config, Coordinator, CoordinatorError, ExportError, Limits, Probe,
+    AuditError, Census, Config, Coordinator, CoordinatorError, ExportError, Limits, PerUser, Probe,
 };
 use tessera_protocol::client::{AuditReport, Request, Response};
 use tessera_transport::validity::{LIFE_MAX, LIFE_MIN};
@@ -33,7 +33,16 @@ pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
     let mut config = Config::new(&args.data, args.listen, tessera_node::fingerprint());
     config.user_identity = client::default_identity();
     config.disk_reserve_bytes = args.disk_reserve.saturating_mul(1 << 20);
+    config.frame_reserve_bytes = args.frame_reserve.map(|mib| mib.saturating_mul(1 << 20));
+    config.settings.per_user = PerUser {
+        jobs: args.limits.jobs_per_user,
+        frames: args.limits.frames_per_user,
+        units: args.limits.units_per_user,
+        spec_bytes: args.limits.job_mib_per_user.saturating_mul(1 << 20),
+    };
     config.lifetimes = lifetimes(args.lives)?;
+    config.take_over = args.take_over;
+    config.new_authority = args.new_authority;
     config.blob_grace = Duration::from_secs(args.blob_grace);
     config.keep_jobs = args.keep_jobs.map(Duration::from_secs);
     config.limits = limits(&args.limits);
@@ -95,6 +104,10 @@ fn limits(args: &LimitArgs) -> Limits {
             messages: args.messages_per_second,
             bytes: u64::from(args.mib_per_second) << 20,
         },
+        result_rate: u64::from(args.result_rate) << 10,
+        uploads_per_user: args.uploads_per_user.map(|mib| mib.saturating_mul(1 << 20)),
+        watchers_per_user: args.watchers_per_user,
+        requests_per_user: args.requests_per_user,
     }
 }
 

@@ -29,7 +29,9 @@ mod render;
 mod restore;
 mod retry;
 mod submit;
+mod sweep;
 mod token;
+mod usage;
 mod wait;
 mod watch;
 
@@ -56,6 +58,8 @@ pub(crate) async fn run(command: Command) -> Result<Status, CliError> {
         Command::Retry(args) => retry::run(args).await,
         Command::Cancel(args) => cancel::run(args).await,
         Command::Forget(args) => forget::run(args).await,
+        Command::Usage(args) => usage::run(args).await,
+        Command::Sweep(args) => sweep::run(args).await,
         Command::Fsck(args) => fsck::run(args),
         Command::Backup(args) => backup::run(args).await,
         Command::Restore(args) => restore::run(args),

@@ -20,17 +20,32 @@ pub struct Limits {
     pub handshakes: usize,
     /// Most that one identity can send, over all its connections.
     pub rates: Rates,
+    /// Least bytes per second at which a result must arrive, after its first half minute. A node
+    /// that is slower loses its connection, because its results hold memory.
+    pub result_rate: u64,
+    /// Most bytes of files of one user that no open job names; None: a quarter of what the disk
+    /// has free for them.
+    pub uploads_per_user: Option<u64>,
+    /// Most jobs that one user watches at a time.
+    pub watchers_per_user: u32,
+    /// Most requests of one user that are answered at a time.
+    pub requests_per_user: u32,
 }
 
 impl Default for Limits {
     /// 4,096 connections, 64 of one identity, 256 handshakes, and 4,000 messages and 512 MiB per
     /// second. This is several times what a node of eight GPUs or a link of 2.5 Gbit/s sends.
+    /// Results arrive at 32 KiB per second at least: a quarter of a link of 1 Mbit/s.
     fn default() -> Self {
         Self {
             connections: 4096,
             connections_per_identity: 64,
             handshakes: 256,
             rates: Rates { messages: 4000, bytes: 512 << 20 },
+            result_rate: 32 << 10,
+            uploads_per_user: None,
+            watchers_per_user: 256,
+            requests_per_user: 256,
         }
     }
 }
@@ -52,13 +67,22 @@ pub struct Config {
     pub timing: Timing,
     /// How long certificates are valid.
     pub lifetimes: Lifetimes,
+    /// Whether a data folder with members that has lost its authority gets a new one. Every member
+    /// must then enrol again.
+    pub new_authority: bool,
+    /// Whether this start makes the coordinator the newest one of its farm, before another one that
+    /// was restored from a backup.
+    pub take_over: bool,
     /// Limits on what peers can use.
     pub limits: Limits,
     /// Bytes of the disk that stay free. With less free space, nothing is accepted and results
     /// wait.
     pub disk_reserve_bytes: u64,
+    /// Bytes of the disk that uploads leave beside those, so that frames can be finished; None: a
+    /// twentieth of the disk, at most 1 GiB.
+    pub frame_reserve_bytes: Option<u64>,
     /// Most bytes of results in memory, from their arrival until they are durable. At least one
-    /// largest result (68 MiB).
+    /// largest result (68 MiB). A node has a quarter of it, and at least one largest result.
     pub result_memory_bytes: u64,
     /// Number of records after which a snapshot replaces them.
     pub snapshot_records: u64,
@@ -81,8 +105,11 @@ impl Config {
             settings: Settings::default(),
             timing: Timing::default(),
             lifetimes: Lifetimes::default(),
+            new_authority: false,
+            take_over: false,
             limits: Limits::default(),
             disk_reserve_bytes: 64 << 20,
+            frame_reserve_bytes: None,
             result_memory_bytes: 256 << 20,
             snapshot_records: 20_000,
             blob_grace: Duration::from_secs(86_400),

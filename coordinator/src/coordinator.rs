@@ -2,8 +2,8 @@
 //! process can run several.
 
 use crate::access::tokens::Ledger;
-use crate::access::{Access, Denied, DeniedError, Kept, KeptError, Log, keep};
-use crate::api::{Api, Context};
+use crate::access::{Access, Denied, DeniedError, Kept, KeptError, Log, audit_upkeep, keep};
+use crate::api::{Api, Context, Counts, Members};
 use crate::blobs::{DiskBlobs, GuardedBlobs};
 use crate::changes::Publisher;
 use crate::clock::Clock;
@@ -14,9 +14,12 @@ use crate::fsck;
 use crate::housekeeping::{self, Keeping};
 use crate::quic::{self, Shared};
 use crate::resolve::orders;
+use crate::result_memory::ResultMemory;
 use crate::secret;
+use crate::shelf::FileShelf;
 use crate::spool::{DiskSpools, SpoolError, Spools};
 use crate::store::{Journal, Loaded, Sequence, Store, StoreError, StoreWriter, WriterLimits};
+use crate::uploads::{UploadLimit, Uploads};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -25,11 +28,13 @@ use tessera_protocol::access::TokenScope;
 use tessera_protocol::client::{AuditReport, RequestError, Role};
 use tessera_protocol::{Hello, NodeId};
 use tessera_transport::authority::AuthorityError;
+use tessera_transport::files;
+use tessera_transport::generation;
 use tessera_transport::identity::IdentityError;
 use tessera_transport::peer::PeerError;
 use tessera_transport::server::ServeError;
 use tessera_transport::{Authority, CloseCode, Identity, JoinToken, PeerIdentity, Server};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{RwLock, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 /// Most events that wait for the driver. Senders of more events wait.
@@ -71,6 +76,18 @@ pub enum CoordinatorError {
         /// The contradiction, and its place.
         #[source]
         source: ReplayError,
+    },
+    /// The farm's authority is gone, and there are members with certificates of it.
+    #[error(
+        "the farm's authority is missing from `{path}`, and there are members of it: {members}; \
+         a new one would lock all of them out: put the folder `authority` of a backup back; if \
+         there is none, --new-authority makes a new one, and every node and user must enrol again"
+    )]
+    NoAuthority {
+        /// Folder of the authority.
+        path: std::path::PathBuf,
+        /// What shows that there are members.
+        members: String,
     },
     /// The farm's authority cannot be used.
     #[error(transparent)]
@@ -123,28 +140,55 @@ struct Opened {
     core: Core,
     /// Sequences of the newest record and of the newest snapshot.
     sequences: (Sequence, Sequence),
+    /// Head of the audit log that the journal has.
+    audit_head: Option<Vec<u8>>,
 }
 
 fn open(config: &Config, clock: Clock) -> Result<Opened, CoordinatorError> {
     let folder = DataFolder::open(&config.data)?;
-    let authority =
-        Authority::open_or_create(&folder.authority())?.with_lifetimes(config.lifetimes);
     let mut journal = Journal::open(&folder, true)?;
     let loaded = journal.load()?;
+    if !config.new_authority
+        && !Authority::is_at(&folder.authority())
+        && let Some(members) = members(&folder, &loaded)
+    {
+        return Err(CoordinatorError::NoAuthority { path: folder.authority(), members });
+    }
+    let generation = generation::raise(&folder.generation(), config.take_over)
+        .map_err(|source| FolderError::Io { path: folder.generation(), source })?;
+    let authority = Authority::open_or_create(&folder.authority())?
+        .with_lifetimes(config.lifetimes)
+        .with_generation(generation);
     let secret = secret::open_or_create(&folder)?;
-    let (core, sequences) = replay(config, secret, &loaded, clock)?;
+    let temporary = folder.temporary();
+    let shelf = FileShelf::create(&temporary)
+        .map_err(|source| FolderError::Io { path: temporary, source })?;
+    let (core, sequences) = replay(config, (secret, Arc::new(shelf)), &loaded, clock)?;
     journal.tidy()?;
     let (spools, problems) = DiskSpools::open(&folder.spool(), loaded.spools, true)?;
     for problem in problems {
         let error = &problem as &dyn std::error::Error;
         tracing::error!(error, "results that were kept are gone; the audit names them");
     }
-    Ok(Opened { folder, authority, journal, spools, tokens: loaded.tokens, core, sequences })
+    let (tokens, audit_head) = (loaded.tokens, loaded.audit_head);
+    Ok(Opened { folder, authority, journal, spools, tokens, core, sequences, audit_head })
+}
+
+/// Describes the members that a data folder has on record; None if it has none.
+fn members(folder: &DataFolder, loaded: &Loaded) -> Option<String> {
+    let admin = Identity::is_at(&folder.admin());
+    let (tokens, records) = (loaded.tokens.len(), loaded.records.len());
+    match (admin, tokens, records) {
+        (true, ..) => Some(format!("the admin identity in `{}`", folder.admin().display())),
+        (false, 1.., _) => Some(format!("{tokens} join tokens")),
+        (false, 0, 1..) => Some(format!("{records} records of the journal")),
+        (false, 0, 0) => loaded.snapshot.as_ref().map(|_| "the journal's snapshot".to_owned()),
+    }
 }
 
 fn replay(
     config: &Config,
-    secret: Secret,
+    (secret, shelf): (Secret, Arc<FileShelf>),
     loaded: &Loaded,
     clock: Clock,
 ) -> Result<(Core, (Sequence, Sequence)), CoordinatorError> {
@@ -154,26 +198,31 @@ fn replay(
     let snapshot_at = loaded.snapshot.as_ref().map_or(0, |(sequence, _)| *sequence);
     let newest = loaded.records.last().map_or(snapshot_at, |(sequence, _)| *sequence);
     let settings = Settings { secret, ..config.settings.clone() };
-    let core = Core::replay(settings, parts, records, clock.now())
+    let core = Core::replay_onto(shelf, settings, parts, records, clock.now())
         .map_err(|source| CoordinatorError::Replay { path: path(), source })?;
     Ok((core, (newest, snapshot_at)))
 }
 
-/// Returns the memory for results in KiB, bounded by the number of permits that a semaphore can
-/// have.
-fn result_kib(config: &Config) -> usize {
-    (config.result_memory_bytes >> 10).clamp(70 << 10, Semaphore::MAX_PERMITS as u64 >> 1) as usize
-}
-
-fn open_log(folder: &DataFolder) -> Result<Log, CoordinatorError> {
+fn open_log(folder: &DataFolder, kept: Option<&[u8]>) -> Result<Log, CoordinatorError> {
     let path = folder.audit_log();
-    Log::open(&path).map_err(|source| CoordinatorError::AuditLog { path, source })
+    Log::open(&path, kept).map_err(|source| CoordinatorError::AuditLog { path, source })
 }
 
 /// Opens the folder on a thread for blocking work, because a large journal takes seconds.
 async fn open_aside(config: Config, clock: Clock) -> Result<Opened, CoordinatorError> {
     let opened = tokio::task::spawn_blocking(move || open(&config, clock)).await;
     opened.map_err(|error| CoordinatorError::Task(error.to_string()))?
+}
+
+/// Returns the bytes of the disk that uploads leave free.
+fn upload_reserve(config: &Config) -> Result<u64, CoordinatorError> {
+    let path = &config.data;
+    let failed = |source| FolderError::Io { path: path.clone(), source };
+    let frames = match config.frame_reserve_bytes {
+        Some(bytes) => bytes,
+        None => (files::total_bytes(path).map_err(failed)? / 20).min(1 << 30),
+    };
+    Ok(config.disk_reserve_bytes.saturating_add(frames))
 }
 
 /// Where peers arrive, and what decides who is let in; nothing is served yet.
@@ -191,7 +240,7 @@ impl Entrance {
     fn open(
         config: &Config,
         folder: &DataFolder,
-        authority: Authority,
+        (authority, audit_head): (Authority, Option<&[u8]>),
     ) -> Result<Self, CoordinatorError> {
         let server = Arc::new(Server::bind(config.listen, &authority, config.timing)?);
         let address = server.local_address().map_err(CoordinatorError::Socket)?;
@@ -202,7 +251,7 @@ impl Entrance {
         };
         let admin = kept.refresh(&authority)?;
         let denied = Denied::open(&folder.denied())?;
-        let log = open_log(folder)?;
+        let log = open_log(folder, audit_head)?;
         let listening = server.clone();
         let doors = Box::new(move |authority: &Authority| listening.set_authority(authority));
         let access = Arc::new(Access::new((authority, folder.authority()), denied, log, doors));
@@ -218,7 +267,8 @@ fn shared(config: &Config, context: &Arc<Context>, blobs: GuardedBlobs) -> Share
         access: context.access.clone(),
         blobs: Arc::new(blobs),
         events: context.events.clone(),
-        result_memory: Arc::new(Semaphore::new(result_kib(config))),
+        result_memory: context.result_memory.clone(),
+        result_rate: config.limits.result_rate,
         next_session: AtomicU64::new(0),
         gate: quic::limits::Gate::new(config.limits),
     }
@@ -234,16 +284,21 @@ impl Coordinator {
     pub async fn start(config: Config) -> Result<RunningCoordinator, CoordinatorError> {
         let clock = Clock::start();
         let opened = open_aside(config.clone(), clock).await?;
-        let Entrance { server, address, kept, admin, access } =
-            Entrance::open(&config, &opened.folder, opened.authority)?;
+        let Entrance { server, address, kept, admin, access } = Entrance::open(
+            &config,
+            &opened.folder,
+            (opened.authority, opened.audit_head.as_deref()),
+        )?;
         opened.folder.sync()?;
 
         let limits =
             WriterLimits { root: config.data.clone(), reserve_bytes: config.disk_reserve_bytes };
-        let blobs = DiskBlobs::open(&opened.folder, config.disk_reserve_bytes);
+        let uploads = open_uploads(&opened.folder)?;
+        let blobs = DiskBlobs::open(&opened.folder, upload_reserve(&config)?);
         let blobs = GuardedBlobs::new(Arc::new(blobs));
         let spools = opened.spools.reader();
         let writer = Arc::new(StoreWriter::start(opened.journal, opened.spools, limits)?);
+        writer.keep_audit_head(access.log.head().clone());
         let (events, events_receiver) = mpsc::channel(EVENTS_WAITING_MAX);
         let (orders, orders_receiver) = mpsc::unbounded_channel();
         let (publisher, changes) = Publisher::new();
@@ -263,16 +318,25 @@ impl Coordinator {
             events: events.clone(),
             writer,
             changes,
+            result_memory: ResultMemory::new(config.result_memory_bytes),
+            uploads: uploads.clone(),
+            upload_limit: upload_limit(&config),
+            members: members_of(&config),
+            submitting: RwLock::new(()),
         });
         let shared = Arc::new(shared(&config, &context, blobs.clone()));
         let keeping = Keeping { grace: config.blob_grace, jobs: config.keep_jobs };
-        let housekeeping =
-            tokio::spawn(housekeeping::run(keeping, blobs.clone(), clock, events.clone()));
+        let swept = (blobs.clone(), uploads);
+        let housekeeping = tokio::spawn(housekeeping::run(keeping, swept, clock, events.clone()));
+        check_inputs(&opened.core, &blobs);
         let resolver = tokio::spawn(orders::run(orders_receiver, (blobs, spools), events));
         let driver = Driver::new(opened.core, opened.sequences, around);
         let driver = tokio::spawn(driver.run(events_receiver));
         let serving = tokio::spawn(quic::serve(server.clone(), shared));
-        let keeping = tokio::spawn(keep(access, kept));
+        let audit = audit_upkeep::run(access.clone(), context.writer.queue());
+        let keeping = tokio::spawn(async move {
+            tokio::join!(keep(access, kept), audit);
+        });
         tracing::info!(%address, data = %config.data.display(), "coordinator listens");
         Ok(RunningCoordinator {
             address,
@@ -287,6 +351,27 @@ impl Coordinator {
             _folder: opened.folder,
         })
     }
+}
+
+fn open_uploads(folder: &DataFolder) -> Result<Arc<Uploads>, FolderError> {
+    let path = folder.uploads();
+    Uploads::open(&path).map_err(|source| FolderError::Io { path, source })
+}
+
+fn upload_limit(config: &Config) -> UploadLimit {
+    UploadLimit { bytes: config.limits.uploads_per_user, root: config.data.clone() }
+}
+
+/// What each person may ask for at a time.
+fn members_of(config: &Config) -> Arc<Members> {
+    let limits = &config.limits;
+    Members::new(Counts { watchers: limits.watchers_per_user, requests: limits.requests_per_user })
+}
+
+/// Checks the input files of open jobs, on another thread: nobody waits for it.
+fn check_inputs(core: &Core, blobs: &GuardedBlobs) {
+    let (inputs, blobs) = (fsck::Inputs::of(core), blobs.store());
+    tokio::task::spawn_blocking(move || inputs.check(&*blobs));
 }
 
 /// A view of a running coordinator, for a supervisor.
@@ -396,6 +481,8 @@ impl RunningCoordinator {
             };
         }
         self.housekeeping.abort();
+        self.keeping.abort();
+        audit_upkeep::enter_counts(&self.context.access, true).await;
         let writer = self.context.writer.clone();
         let stopped = tokio::task::spawn_blocking(move || writer.stop()).await;
         for task in [&mut self.serving, &mut self.resolver] {

@@ -76,7 +76,8 @@ pub enum FolderError {
 #[derive(Debug)]
 pub struct DataFolder {
     root: PathBuf,
-    _lock: File,
+    /// None if the folder is only read, and no coordinator has ever locked it.
+    _lock: Option<File>,
 }
 
 impl DataFolder {
@@ -86,7 +87,7 @@ impl DataFolder {
             let path = path.to_path_buf();
             move |source| FolderError::Io { path, source }
         };
-        std::fs::create_dir_all(root).map_err(failed(root))?;
+        files::create_private_folder(root).map_err(failed(root))?;
         let fresh = is_fresh(root).map_err(failed(root))?;
         if !fresh && !root.join(FORMAT_FILE).exists() {
             return Err(FolderError::Foreign { path: root.to_path_buf() });
@@ -101,7 +102,8 @@ impl DataFolder {
             )
             .map_err(failed(root))?;
         }
-        let folder = Self { root: root.to_path_buf(), _lock: lock };
+        let folder = Self { root: root.to_path_buf(), _lock: Some(lock) };
+        files::make_private(root).map_err(failed(root))?;
         folder.check_format()?;
         folder.make_parts()?;
         folder.clear_temporary().map_err(failed(&root.join("tmp")))?;
@@ -109,19 +111,22 @@ impl DataFolder {
     }
 
     fn make_parts(&self) -> Result<(), FolderError> {
-        for part in ["blobs", "partial", "spool", "records", "tmp"] {
+        for part in ["blobs", "partial", "spool", "records", "sled", "tmp"] {
             let path = self.root.join(part);
-            std::fs::create_dir_all(&path).map_err(|source| FolderError::Io { path, source })?;
+            let made = files::create_private_folder(&path);
+            made.and_then(|()| files::make_private(&path))
+                .map_err(|source| FolderError::Io { path, source })?;
         }
         self.sync()
     }
 
-    /// Locks an existing folder only to read it: nothing in it is made or deleted.
+    /// Locks an existing folder only to read it: nothing in it is made or deleted, and the file
+    /// system may be read-only.
     pub fn inspect(root: &Path) -> Result<Self, FolderError> {
         if !root.join(FORMAT_FILE).is_file() {
             return Err(FolderError::Absent { path: root.to_path_buf() });
         }
-        let folder = Self { root: root.to_path_buf(), _lock: lock(root)? };
+        let folder = Self { root: root.to_path_buf(), _lock: lock_to_read(root)? };
         folder.check_format()?;
         Ok(folder)
     }
@@ -130,11 +135,12 @@ impl DataFolder {
     /// been called.
     pub fn begin_restore(root: &Path) -> Result<Self, FolderError> {
         let failed = |source| FolderError::Io { path: root.to_path_buf(), source };
-        std::fs::create_dir_all(root).map_err(failed)?;
+        files::create_private_folder(root).map_err(failed)?;
+        files::make_private(root).map_err(failed)?;
         if !is_fresh(root).map_err(failed)? {
             return Err(FolderError::NotEmpty { path: root.to_path_buf() });
         }
-        let folder = Self { root: root.to_path_buf(), _lock: lock(root)? };
+        let folder = Self { root: root.to_path_buf(), _lock: Some(lock(root)?) };
         let marker = root.join(FORMAT_FILE);
         files::write_atomically(&marker, UNFINISHED.as_bytes(), files::Access::Secret)
             .map_err(failed)?;
@@ -229,6 +235,16 @@ impl DataFolder {
         self.root.join("sled")
     }
 
+    /// Folder of files that were half made and are kept out of the way.
+    pub fn aside(&self) -> PathBuf {
+        self.root.join("aside")
+    }
+
+    /// File of the farm's generation.
+    pub fn generation(&self) -> PathBuf {
+        self.root.join("generation")
+    }
+
     /// File that counts the durable commits of the journal.
     pub fn witness(&self) -> PathBuf {
         self.root.join("witness")
@@ -242,6 +258,11 @@ impl DataFolder {
     /// Folder of complete blobs.
     pub fn blobs(&self) -> PathBuf {
         self.root.join("blobs")
+    }
+
+    /// File that says who uploaded which blob.
+    pub fn uploads(&self) -> PathBuf {
+        self.root.join("uploads")
     }
 
     /// Folder of uploads that are not complete yet.
@@ -275,12 +296,30 @@ fn is_fresh(root: &Path) -> io::Result<bool> {
 fn lock(root: &Path) -> Result<File, FolderError> {
     let path = root.join(LOCK_FILE);
     let failed = |source| FolderError::Io { path: path.clone(), source };
-    let file =
-        OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
-    match file.try_lock() {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(&path).map_err(failed)?;
+    try_lock(file, root)
+}
+
+/// Locks a folder without writing to it.
+fn lock_to_read(root: &Path) -> Result<Option<File>, FolderError> {
+    let path = root.join(LOCK_FILE);
+    match File::open(&path) {
+        Ok(file) => try_lock(file, root).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(FolderError::Io { path, source }),
+    }
+}
+
+fn try_lock(file: File, root: &Path) -> Result<File, FolderError> {
+    match files::lock_soon(&file) {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(FolderError::InUse { path: root.to_path_buf() }),
-        Err(TryLockError::Error(source)) => Err(FolderError::Io { path, source }),
+        Err(TryLockError::Error(source)) => {
+            Err(FolderError::Io { path: root.join(LOCK_FILE), source })
+        }
     }
 }
 
@@ -310,6 +349,21 @@ mod tests {
         std::fs::write(foreign.path().join("thesis.tex"), "x").unwrap();
         assert!(matches!(DataFolder::open(foreign.path()), Err(FolderError::Foreign { .. })));
         assert_eq!(std::fs::read_dir(foreign.path()).unwrap().count(), 1);
+    }
+
+    // promise: P8
+    #[test]
+    fn a_data_folder_can_be_entered_only_by_its_owner() {
+        use std::os::unix::fs::PermissionsExt;
+        let parent = tempfile::tempdir().unwrap();
+        let root = parent.path().join("data");
+        std::fs::create_dir(&root).unwrap();
+        std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o777)).unwrap();
+        let folder = DataFolder::open(&root).unwrap();
+        for path in [root.clone(), folder.blobs(), folder.spool(), folder.sled()] {
+            let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, 0o700, "{}", path.display());
+        }
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Housekeeping: forgets old jobs and sweeps blobs that no job names. Decides only when. The core
 //! decides which jobs are old, and the sweeper which blobs.
 
-use crate::blobs::GuardedBlobs;
 use crate::blobs::sweep::{self, Now, PAUSE, Swept};
+use crate::blobs::{Blobs, GuardedBlobs};
 use crate::clock::Clock;
 use crate::driver::Event;
+use crate::uploads::Uploads;
+use std::sync::Arc;
 use std::time::Duration;
 use tessera_core::{Input, Moment};
 use tokio::sync::{mpsc, oneshot};
@@ -24,7 +26,7 @@ pub(crate) struct Keeping {
 /// Runs until the coordinator ends.
 pub(crate) async fn run(
     keeping: Keeping,
-    blobs: GuardedBlobs,
+    (blobs, uploads): (GuardedBlobs, Arc<Uploads>),
     clock: Clock,
     events: mpsc::Sender<Event>,
 ) {
@@ -41,7 +43,7 @@ pub(crate) async fn run(
                 return;
             }
         }
-        match round(&blobs, (grace, pause), &events).await {
+        match round(&blobs, &uploads, (grace, pause), &events).await {
             None => return,
             Some(swept) if swept.blobs + swept.uploads > 0 => {
                 tracing::info!(
@@ -59,15 +61,18 @@ pub(crate) async fn run(
 /// Runs one round. Returns None if the coordinator ends.
 async fn round(
     blobs: &GuardedBlobs,
+    uploads: &Arc<Uploads>,
     times: (Duration, Duration),
     events: &mpsc::Sender<Event>,
 ) -> Option<Swept> {
     let (reply, named) = oneshot::channel();
     events.send(Event::NamedBlobs(reply)).await.ok()?;
     let named = named.await.ok()?;
-    let blobs = blobs.clone();
+    let (blobs, uploads) = (blobs.clone(), uploads.clone());
     let swept = tokio::task::spawn_blocking(move || {
-        sweep::round(&blobs, &named.into_iter().collect(), times, Now::read())
+        let swept = sweep::round(&blobs, &named.into_iter().collect(), times, Now::read());
+        uploads.retain(|hash| blobs.is_kept(hash));
+        swept
     });
     swept.await.ok()
 }

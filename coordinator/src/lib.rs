@@ -20,16 +20,19 @@ mod housekeeping;
 pub mod measure;
 mod quic;
 pub mod resolve;
+mod result_memory;
 mod secret;
+mod shelf;
 pub mod spool;
 #[cfg(test)]
 mod stopped_farm;
 pub mod store;
 mod sync;
+mod uploads;
 
 pub use access::DeniedError;
 pub use config::{Config, Limits};
 pub use coordinator::{Coordinator, CoordinatorError, Probe, RunningCoordinator};
 pub use fsck::{AuditError, Depth, Finding, FsckReport, Severity, audit, fsck};
 pub use store::{ExportError, ExportSummary, export};
-pub use tessera_core::{Census, Settings};
+pub use tessera_core::{Census, PerUser, Settings};

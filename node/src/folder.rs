@@ -5,7 +5,9 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use tessera_protocol::{NodeId, ProcessEpoch};
-use tessera_transport::files::{Access, sync_folder, write_whole};
+use tessera_transport::files::{
+    Access, create_private_folder, lock_soon, make_private, sync_folder, write_whole,
+};
 
 /// Why a data folder cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +53,7 @@ impl DataFolder {
             let path = path.to_owned();
             move |source| FolderError::Disk { path, source }
         };
-        fs::create_dir_all(root).map_err(disk(root))?;
+        create_private_folder(root).and_then(|()| make_private(root)).map_err(disk(root))?;
         let lock_path = root.join("lock");
         let lock = File::options()
             .write(true)
@@ -59,7 +61,7 @@ impl DataFolder {
             .truncate(false)
             .open(&lock_path)
             .map_err(disk(&lock_path))?;
-        match lock.try_lock() {
+        match lock_soon(&lock) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(FolderError::Locked(root.to_owned())),
             Err(TryLockError::Error(source)) => return Err(disk(&lock_path)(source)),

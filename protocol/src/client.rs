@@ -5,6 +5,7 @@ use crate::frames::FrameSet;
 use crate::ids::{BlobHash, JobId, NodeId};
 use crate::job::RawJobSpec;
 use crate::status::{FrameStatus, JobDetail, JobSummary, NodeSummary};
+use crate::usage::{OwnerUsage, Swept};
 use serde::{Deserialize, Serialize};
 
 pub use crate::role::Role;
@@ -109,6 +110,22 @@ pub enum Request {
     /// Asks what the kernel of a compute job printed so far, and what compilers said of it.
     /// Answered by [`Response::KernelText`], to the job's owner and to operators.
     KernelText(JobId),
+    /// Asks what each owner has of the farm. Answered by [`Response::Usage`]: to operators with all
+    /// owners, to others with themselves.
+    Usage,
+    /// Cancels all open jobs of an owner. Answered by [`Response::Swept`].
+    CancelAll {
+        /// Name of the owner.
+        owner: String,
+    },
+    /// Cancels and deletes all jobs of an owner with their frames, and deletes uploaded files of
+    /// the owner that no other open job names. Answered by [`Response::Swept`].
+    Sweep {
+        /// Name of the owner.
+        owner: String,
+        /// True only counts what would be deleted.
+        dry_run: bool,
+    },
 }
 
 /// The coordinator's answer to a [`Request`].
@@ -149,6 +166,10 @@ pub enum Response {
     /// Text of a job's kernel in the order of its units, at most
     /// [`crate::limits::JOB_TEXT_BYTES_MAX`] bytes and a last line. It may have control characters.
     KernelText(String),
+    /// What owners have of the farm, by name.
+    Usage(Vec<OwnerUsage>),
+    /// What was done to everything of one owner, or would be.
+    Swept(Swept),
 }
 
 /// State of a job, for a watcher.

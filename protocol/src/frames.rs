@@ -7,14 +7,20 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Range with a step: `first`, `first + step` and so on up to `last`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
     first: u32,
     last: u32,
     step: u32,
+    /// Number of frames in the ranges before this one, so that a frame is found by halving.
+    before: u32,
 }
 
 impl Span {
+    fn new(first: u32, last: u32, step: u32) -> Self {
+        Self { first, last, step, before: 0 }
+    }
+
     fn len(self) -> u32 {
         (self.last - self.first) / self.step + 1
     }
@@ -49,7 +55,18 @@ pub enum FrameSetError {
 impl FrameSet {
     /// Creates a set of one frame.
     pub fn one(frame: FrameNumber) -> Self {
-        Self { spans: vec![Span { first: frame.0, last: frame.0, step: 1 }] }
+        Self { spans: vec![Span::new(frame.0, frame.0, 1)] }
+    }
+
+    /// Creates a set of ascending ranges that have at most [`JOB_FRAMES_MAX`] frames.
+    fn of_spans(mut spans: Vec<Span>) -> Self {
+        let mut before = 0;
+        for span in &mut spans {
+            span.before = before;
+            before += span.len();
+        }
+        spans.shrink_to_fit();
+        Self { spans }
     }
 
     /// Creates a set from frames in any order. Repeated frames count once.
@@ -72,15 +89,20 @@ impl FrameSet {
                 Some(span) if span.first != span.last && number - span.last == span.step => {
                     span.last = number
                 }
-                _ => spans.push(Span { first: number, last: number, step: 1 }),
+                _ => spans.push(Span::new(number, number, 1)),
             }
         }
-        Ok(Self { spans })
+        Ok(Self::of_spans(spans))
     }
 
     /// Returns the number of frames.
     pub fn len(&self) -> u32 {
-        self.spans.iter().map(|span| span.len()).sum()
+        self.spans.last().map_or(0, |span| span.before + span.len())
+    }
+
+    /// Returns the bytes of memory that the set takes beside its own size.
+    pub fn heap_bytes(&self) -> usize {
+        self.spans.capacity() * size_of::<Span>()
     }
 
     /// Returns whether the set has no frame.
@@ -97,28 +119,20 @@ impl FrameSet {
     }
 
     /// Returns the frame at a position, counted from 0.
-    pub fn get(&self, mut position: u32) -> Option<FrameNumber> {
-        for span in &self.spans {
-            if position < span.len() {
-                return Some(FrameNumber(span.first + position * span.step));
-            }
-            position -= span.len();
-        }
-        None
+    pub fn get(&self, position: u32) -> Option<FrameNumber> {
+        let place = self.spans.partition_point(|span| span.before <= position).checked_sub(1)?;
+        let span = self.spans[place];
+        let within = position - span.before;
+        (within < span.len()).then(|| FrameNumber(span.first + within * span.step))
     }
 
     /// Returns the position of a frame, counted from 0.
     pub fn position(&self, frame: FrameNumber) -> Option<u32> {
-        let mut before = 0;
-        for span in &self.spans {
-            if (span.first..=span.last).contains(&frame.0)
-                && (frame.0 - span.first).is_multiple_of(span.step)
-            {
-                return Some(before + (frame.0 - span.first) / span.step);
-            }
-            before += span.len();
-        }
-        None
+        let place = self.spans.partition_point(|span| span.first <= frame.0).checked_sub(1)?;
+        let span = self.spans[place];
+        let after = frame.0 - span.first;
+        let has = frame.0 <= span.last && after.is_multiple_of(span.step);
+        has.then(|| span.before + after / span.step)
     }
 }
 
@@ -136,13 +150,13 @@ impl FromStr for FrameSet {
         for part in text.split(',') {
             spans.push(parse_span(part.trim())?);
         }
-        let total: u64 = spans.iter().map(|span| u64::from(span.len())).sum();
+        let total: u64 = spans.iter().map(|span: &Span| u64::from(span.len())).sum();
         if total > u64::from(JOB_FRAMES_MAX) {
             return Err(FrameSetError::TooMany(total));
         }
         let ascending = spans.windows(2).all(|pair| pair[0].last < pair[1].first);
         if ascending {
-            return Ok(Self { spans });
+            return Ok(Self::of_spans(spans));
         }
         Self::from_frames(Self { spans }.iter())
     }
@@ -162,7 +176,7 @@ fn parse_span(part: &str) -> Result<Span, FrameSetError> {
     };
     let Some((first, rest)) = part.split_once('-') else {
         let only = number(part)?;
-        return Ok(Span { first: only, last: only, step: 1 });
+        return Ok(Span::new(only, only, 1));
     };
     let (last, step) = rest.split_once('x').unwrap_or((rest, "1"));
     let (first, last, step) = (number(first)?, number(last)?, number(step)?);
@@ -174,7 +188,7 @@ fn parse_span(part: &str) -> Result<Span, FrameSetError> {
     }
     let last = last - (last - first) % step;
     // A range of one frame has step 1, so that it equals the same frame written as a number.
-    Ok(Span { first, last, step: if last == first { 1 } else { step } })
+    Ok(Span::new(first, last, if last == first { 1 } else { step }))
 }
 
 impl fmt::Display for FrameSet {
@@ -247,6 +261,15 @@ mod tests {
         assert_eq!("9-3".parse::<FrameSet>(), Err(FrameSetError::Backwards("9-3".into())));
         assert!(matches!("1-99999999999".parse::<FrameSet>(), Err(FrameSetError::Number(_))));
         assert!(matches!("0-9999999".parse::<FrameSet>(), Err(FrameSetError::TooMany(_))));
+    }
+
+    #[test]
+    fn frames_between_and_beyond_ranges_have_no_position() {
+        let set: FrameSet = "1-9x4,20,30-31".parse().unwrap();
+        let absent = [0, 2, 8, 10, 19, 21, 29, 32].map(FrameNumber);
+        assert!(absent.iter().all(|frame| set.position(*frame).is_none()));
+        assert_eq!((set.len(), set.get(6), set.get(u32::MAX)), (6, None, None));
+        assert_eq!(FrameSet::default().get(0), None);
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub mod rounds;
 pub mod status;
 pub mod stream;
 mod tile;
+pub mod usage;
 pub mod version;
 
 pub use codec::{CodecError, decode, encode};

@@ -123,3 +123,16 @@ fn options_that_no_file_shows_are_warned_of() {
     let (status, _, error) = told(folder.path(), &picture);
     assert!(status == 0 && error.contains("warning: --png16 is ignored"), "{error}");
 }
+
+// promise: P4
+#[test]
+fn too_few_open_files_are_refused_and_do_not_hang() {
+    let scene = library("cornell-box.gltf").display().to_string();
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "ulimit -n 24 && exec \"$0\" \"$@\"", tessera_support::farm::tessera()]);
+    command.args(["render", &scene, "--size", "16x16", "--spp", "1", "-o", "/dev/null/a.exr"]);
+    let output = command.output().expect("a shell");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("may have 24 files open") && error.contains("ulimit -n"), "{error}");
+}

@@ -46,3 +46,23 @@ fn clocks_that_are_set_end_no_lease_and_change_no_bit() {
     assert!(farm.stop_coordinator(), "{}", farm.logs());
     assert_eq!(fsck(&farm)["clean"], true);
 }
+
+// promise: P8
+#[test]
+fn clocks_that_are_days_apart_are_named_with_the_days() {
+    const DAY: i64 = 86_400;
+    let folder = tempfile::tempdir().expect("a folder");
+    let clock = Preload::build(folder.path());
+    let farm = Farm::start(0, 1);
+    for (ahead, said) in [(-5 * DAY, "days or more behind"), (500 * DAY, "days or more ahead of")] {
+        clock.set_clock(ahead);
+        let mut command = farm.command(&["jobs"]);
+        command.envs(clock.environment(folder.path()));
+        let output = command.output().expect("the binary runs");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && text.contains(said), "{text}");
+        assert!(text.contains("hint: set the clock") && !text.contains("not this farm"), "{text}");
+    }
+    clock.set_clock(0);
+    farm.text(&["jobs"]);
+}

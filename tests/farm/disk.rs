@@ -142,6 +142,38 @@ fn frames_delayed_by_a_full_disk_finish_once_there_is_room() {
     assert_eq!(fsck(&farm)["clean"], true);
 }
 
+// promise: P1
+#[test]
+fn a_start_on_a_full_disk_is_refused_and_the_next_opens() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (mut farm, preload) = farm_on(folder.path());
+    let film = farm.submit(&library("spinning-cube.gltf"), &FILM);
+    farm.kill_coordinator();
+    let before = fsck(&farm)["records"].as_u64().expect("a count");
+    for disk in [Disk::Full, Disk::Deceitful] {
+        preload.set_disk(disk);
+        let mut command = farm.coordinator_command();
+        let output = command.envs(preload.environment(&farm.data())).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{disk:?}: {said}");
+        assert!(said.contains("make room") && said.contains("coordinator"), "{disk:?}: {said}");
+    }
+    // fsck does not need that disk, and says what it needs of its own.
+    let data = farm.data().display().to_string();
+    let mut command = farm.command(&["fsck", "--quick", "--data", &data]);
+    let output = command.envs(preload.environment(&farm.data())).output().expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = command.env("TMPDIR", farm.data().join("tmp")).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("TMPDIR"), "{said}");
+
+    preload.set_disk(Disk::Roomy);
+    assert!(fsck(&farm)["records"].as_u64() >= Some(before));
+    farm.start_coordinator();
+    assert!(farm.text(&["jobs", "--json"]).contains(&film), "{}", farm.logs());
+    assert!(farm.stop_coordinator(), "{}", farm.logs());
+}
+
 /// A node of a farm, as `tessera nodes` has it.
 fn node(farm: &Farm, name: &str) -> serde_json::Value {
     let nodes: serde_json::Value =

@@ -61,6 +61,8 @@ jobs_same=0 jobs_different=0 jobs=() jobs_line="Compute jobs: not run."
 
 # One field of a line of JSON: a number, or a text without its quotes.
 field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p" "$2" | head -n 1; }
+# said LINES FILE: first lines of a file, as a text that JSON can hold.
+said() { head -n "$1" "$2" | tr '\n"\\' '   ' | tr -d '[:cntrl:]'; }
 number() { awk "BEGIN { printf \"%.4g\", $1 }"; }
 join() { local IFS=,; echo "$*"; }
 quoted() { printf '%s\n' "$@" | sed 's/"//g; /^$/d; s/.*/"&"/' | paste -sd, -; }
@@ -164,7 +166,7 @@ compare() {
     elif [ $status -ne 0 ]; then
         refused=$((refused + 1))
         entries+=("{\"scene\":\"$name\",\"compared\":false}")
-        echo "NOT COMPARED: $name: $(head -n 1 "$work/cpu.err")"
+        echo "NOT COMPARED: $name: $(said 1 "$work/cpu.err")"
         report
         return 0
     fi
@@ -176,7 +178,7 @@ compare() {
     elif [ $status -eq 0 ]; then
         found=$(field pixels_sha256 "$work/gpu.json")
     else
-        found="failed: $(head -n 2 "$work/gpu.err" | tr '\n"' '  ')"
+        found="failed: $(said 2 "$work/gpu.err")"
     fi
     if [ "$found" = "$expected" ] && [ -n "$expected" ]; then
         same=$((same + 1)) equal=true
@@ -231,7 +233,7 @@ compare_job() {
         return 0
     fi
     found=$(cd "$work/compute" && cat "$name".*npy 2>/dev/null | sha256sum | cut -d ' ' -f 1)
-    [ $status -eq 0 ] || found="failed: $(head -n 2 "$work/job.err" | tr '\n"' '  ')"
+    [ $status -eq 0 ] || found="failed: $(said 2 "$work/job.err")"
     if [ "$found" = "$expected" ]; then
         jobs_same=$((jobs_same + 1)) equal=true
     else
@@ -264,7 +266,7 @@ measure() {
     name=$(basename "${scene%.*}")
     fits "$time_s" "timing of $name" || return 0
     if ! render "$device" "$scene" "$time" gpu; then
-        leave_out "timing of $name: $(head -n 1 "$work/gpu.err" | tr '"' ' ')"
+        leave_out "timing of $name: $(said 1 "$work/gpu.err")"
         return 0
     fi
     samples=$(field samples "$work/gpu.json") rays=$(field rays "$work/gpu.json")

@@ -19,7 +19,7 @@ same_hash() {
     if [ -n "$first" ] && [ "$first" = "$second" ]; then
         found "$1" true "${4:-same hash}"
     else
-        found "$1" false "${first:-nothing} and ${second:-$(head -n 1 "$work/$3.err")}"
+        found "$1" false "${first:-nothing} and ${second:-$(said 1 "$work/$3.err")}"
     fi
 }
 

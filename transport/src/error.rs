@@ -3,6 +3,7 @@
 
 use crate::close::{CLOSE_REASON_MAX, CloseCode, cut};
 use crate::endpoint::address::{Address, AddressError};
+use crate::endpoint::seen_clock::ClocksApart;
 use quinn::ConnectionError;
 use std::time::Duration;
 use tessera_protocol::HelloError;
@@ -103,6 +104,22 @@ pub enum ConnectError {
         /// Fault of its certificate.
         problem: String,
     },
+    /// The clocks of both machines are so far apart that one side refuses the other's certificate.
+    #[error(
+        "the clock of this machine is {days} days or more {} that of the coordinator at \
+         `{address}`, so their certificates do not hold for each other: {problem}",
+        if *behind { "behind" } else { "ahead of" }
+    )]
+    Clocks {
+        /// Address that was dialled.
+        address: Address,
+        /// Whole days between the clocks, at least.
+        days: u64,
+        /// Whether this machine's clock is the one that is behind.
+        behind: bool,
+        /// Fault of a certificate, as the side that refused it sees it.
+        problem: String,
+    },
     /// The server does not accept our certificate.
     #[error("the coordinator at `{address}` rejects this identity: {reason}")]
     Rejected {
@@ -178,6 +195,8 @@ impl ConnectError {
                 }
                 _ => ConnectFailure::Unreachable,
             },
+            // A clock can be set while a node waits.
+            Self::Clocks { .. } => ConnectFailure::Unreachable,
             Self::Foreign { .. } | Self::Rejected { .. } | Self::Expired { .. } => {
                 ConnectFailure::NotAllowed
             }
@@ -205,6 +224,10 @@ impl ConnectError {
             Self::Foreign { .. } => {
                 "use the identity (or a join token) of the farm at this address"
             }
+            Self::Clocks { .. } => {
+                "set the clock that is wrong (`date` shows this machine's), and let a time service \
+                 (NTP) keep both"
+            }
             Self::Rejected { .. } => {
                 "enrol again with a join token of this farm, and check both machines' clocks"
             }
@@ -221,6 +244,18 @@ impl ConnectError {
                 "install the same version on both sides"
             }
         })
+    }
+
+    /// Names the clocks instead, if a certificate was refused and they are days apart.
+    pub(crate) fn with_clocks(self, apart: Option<ClocksApart>) -> Self {
+        let Some(ClocksApart { days, behind }) = apart else { return self };
+        let (address, problem) = match self {
+            Self::Foreign { address, problem } => (address, problem),
+            Self::Rejected { address, reason } => (address, reason),
+            Self::Expired { address } => (address, "it has expired".to_owned()),
+            other => return other,
+        };
+        Self::Clocks { address, days, behind, problem }
     }
 
     /// Converts an error of QUIC while dialling `address`.

@@ -1,8 +1,9 @@
 //! Writes small files completely and synced, or not at all. Does not know their content.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Who can read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +74,62 @@ pub fn read_bounded(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Reads a small file with a key. Refuses a file that everybody on this machine can read or change.
+pub fn read_secret(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        /// Rights of everybody who is neither the owner nor in the file's group.
+        const OTHERS: u32 = 0o007;
+        let mode = std::fs::metadata(path)?.permissions().mode() & 0o777;
+        if mode & OTHERS != 0 {
+            let text = format!(
+                "it has a key, and everybody on this machine can read or change it (mode \
+                 {mode:04o}); `chmod 600 {}` if nobody else has had access, and replace the key \
+                 otherwise",
+                path.display()
+            );
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+        }
+    }
+    read_bounded(path, limit)
+}
+
+/// Takes the rights of group and others off a folder. Leaves a folder of somebody else as it is.
+pub fn make_private(folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(folder)?.permissions().mode();
+        if mode & 0o077 != 0 {
+            let private = std::fs::Permissions::from_mode(mode & 0o700);
+            match std::fs::set_permissions(folder, private) {
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+                result => return result,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How long a lock is waited for.
+const LOCK_WAIT: Duration = Duration::from_millis(500);
+
+/// Locks a file for this process alone, or finds within half a second that another one has it. A
+/// process that has just ended, or a child of it that has not yet become another program, keeps a
+/// lock for moments.
+pub fn lock_soon(file: &File) -> Result<(), TryLockError> {
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if begun.elapsed() < LOCK_WAIT => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
 /// Returns the folder of a path; `.` for a bare name.
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
@@ -92,6 +149,12 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
     let answer = rustix::fs::statvfs(path)?;
     Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
+}
+
+/// Returns the size of the file system of `path` in bytes.
+pub fn total_bytes(path: &Path) -> io::Result<u64> {
+    let answer = rustix::fs::statvfs(path)?;
+    Ok(answer.f_blocks.saturating_mul(answer.f_frsize))
 }
 
 #[cfg(test)]
@@ -117,6 +180,25 @@ mod tests {
         std::fs::create_dir(&path).unwrap();
         assert!(write_whole(&path, &[b"one"], Access::Secret).is_err());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn keys_that_everybody_can_read_are_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        write_atomically(&path, b"key", Access::Secret).unwrap();
+        assert_eq!(read_secret(&path, 10).unwrap(), b"key");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let error = read_secret(&path, 10).unwrap_err().to_string();
+        assert!(error.contains("mode 0644") && error.contains("chmod 600"), "{error}");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+        assert_eq!(read_secret(&path, 10).unwrap(), b"key");
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        make_private(folder.path()).unwrap();
+        let mode = std::fs::metadata(folder.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub mod client;
 pub mod close;
 pub mod error;
 pub mod files;
+pub mod generation;
 pub mod identity;
 pub mod timing;
 

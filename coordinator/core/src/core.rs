@@ -6,16 +6,21 @@ use crate::audit::invariants;
 use crate::books::Books;
 use crate::input::{Caller, Input, SessionId};
 use crate::journal::Record;
+use crate::owner::Owner;
 use crate::report::listing::{self, Census, KeptPart};
+use crate::requests::shares;
 use crate::settings::Settings;
 use crate::state::farm::Farm;
 use crate::state::rounds::FrameRounds;
+use crate::state::shelf::{MemoryShelf, Shelf};
 use crate::state::snapshot::{self, SnapshotPart};
+use crate::state::usage::JobUsage;
 use crate::time::Moment;
 use crate::timers::Timer;
 use crate::unit_state::UnitState;
 use crate::{audit, checks, ends, frames, nodes, requests, results, schedule};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use tessera_protocol::client::{AuditReport, RequestError};
 use tessera_protocol::ids::{
     BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey,
@@ -42,24 +47,38 @@ pub struct Core {
 impl Core {
     /// Creates a farm that has never run.
     pub fn new(settings: Settings, now: Moment) -> Self {
-        Self { books: Books::new(settings, Farm::default(), now) }
+        Self { books: Books::new(settings, Farm::new(MemoryShelf::new()), now) }
     }
 
     /// Restores the farm from a snapshot (may be empty) and the records after it. The first step
-    /// asks again for the files of complete frames.
+    /// asks again for the files of complete frames. What the files of finished frames are is kept
+    /// in memory.
     pub fn replay(
         settings: Settings,
         snapshot: impl IntoIterator<Item = SnapshotPart>,
         records: impl IntoIterator<Item = Record>,
         now: Moment,
     ) -> Result<Self, ReplayError> {
+        Self::replay_onto(MemoryShelf::new(), settings, snapshot, records, now)
+    }
+
+    /// Restores the farm as [`Core::replay`] does, and keeps on an empty shelf what the files of
+    /// finished frames are.
+    pub fn replay_onto(
+        shelf: Arc<dyn Shelf>,
+        settings: Settings,
+        snapshot: impl IntoIterator<Item = SnapshotPart>,
+        records: impl IntoIterator<Item = Record>,
+        now: Moment,
+    ) -> Result<Self, ReplayError> {
         let mut position = 0;
-        let mut farm = Farm::default();
+        let mut farm = Farm::new(shelf);
         for part in snapshot {
             let restored = snapshot::restore(&mut farm, part);
             restored.map_err(|problem| ReplayError { position, problem })?;
             position += 1;
         }
+        farm.recount();
         for record in records {
             farm.apply(&record).map_err(|problem| ReplayError { position, problem })?;
             position += 1;
@@ -72,7 +91,7 @@ impl Core {
     /// Resumes everything that was open when the records ended.
     fn take_up(&mut self) {
         let books = &mut self.books;
-        let order = books.farm().order().iter().copied();
+        let order = books.farm().order();
         let open: Vec<JobId> = order.filter(|job| books.is_open(*job)).collect();
         for id in open {
             books.open_queue(id);
@@ -80,7 +99,7 @@ impl Core {
                 books.fault("an open job is unknown");
                 continue;
             };
-            let begun = (0..).zip(job.frames()).filter(|(_, frame)| frame.unfinished().is_some());
+            let begun = job.frames().unfinished();
             let numbers: Vec<_> = begun.filter_map(|(position, _)| job.number(position)).collect();
             for frame in numbers {
                 frames::resolve::ask_if_due(books, id, frame);
@@ -140,7 +159,7 @@ impl Core {
     fn on_input(&mut self, input: Input) {
         use frames::resolve;
         use nodes::sessions;
-        use requests::{forget, jobs, pause, retry_frames};
+        use requests::{forget, jobs, pause, retry_frames, sweep};
         let books = &mut self.books;
         match input {
             Input::Submit { request, job, spec, caller } => {
@@ -155,6 +174,9 @@ impl Core {
             }
             Input::Forget { request, job, caller } => {
                 forget::on_forget(books, request, job, &caller)
+            }
+            Input::Sweep { request, owner, sweep, caller } => {
+                sweep::on_sweep(books, request, &owner, sweep, &caller)
             }
             Input::ForgetEnded { before } => forget::on_forget_ended(books, before),
             Input::Drain { request, node, drain } => {
@@ -241,7 +263,7 @@ impl Core {
 
     /// Returns all jobs, in the order of their acceptance.
     pub fn job_ids(&self) -> impl Iterator<Item = JobId> + '_ {
-        self.books.farm().order().iter().copied()
+        self.books.farm().order()
     }
 
     /// Counts nodes, jobs and leased units.
@@ -269,6 +291,12 @@ impl Core {
     /// of complete units. None of a frame that has ended.
     pub fn parts(&self, id: JobId, frame: FrameNumber) -> Vec<KeptPart> {
         listing::parts(&self.books, id, frame)
+    }
+
+    /// Whether the shelf has lost what the files of a finished frame are. Then snapshots, listings
+    /// and named blobs are incomplete: do not use them, and restart.
+    pub fn has_lost_files(&self) -> bool {
+        self.books.farm().has_lost_files()
     }
 
     /// Returns the number of a job's units that wait for a result.
@@ -313,6 +341,37 @@ impl Core {
     /// [`FRAME_PAGE_MAX`](tessera_protocol::limits::FRAME_PAGE_MAX); None for an unknown job.
     pub fn frames(&self, id: JobId, from: u32) -> Option<Vec<FrameStatus>> {
         listing::frames(&self.books, id, from)
+    }
+
+    /// Returns what the jobs of every owner have.
+    pub fn usage(&self) -> BTreeMap<Owner, JobUsage> {
+        self.books.farm().usage().all().clone()
+    }
+
+    /// Returns the files that jobs name which have not ended.
+    pub fn named_files(&self) -> BTreeSet<BlobHash> {
+        shares::named_files(&self.books)
+    }
+
+    /// Returns the files and the files of finished frames of all jobs, but not of one owner's.
+    pub fn known_blobs(&self, without: Option<&Owner>) -> BTreeSet<BlobHash> {
+        shares::known_blobs(&self.books, without)
+    }
+
+    /// Returns the files of the finished frames of an owner's jobs.
+    pub fn frame_files_of(&self, owner: &Owner) -> Vec<BlobHash> {
+        shares::frame_files_of(&self.books, owner)
+    }
+
+    /// Returns the finished frames of a job, in order.
+    pub fn frames_done(&self, id: JobId) -> Vec<FrameNumber> {
+        listing::frames_done(&self.books, id)
+    }
+
+    /// Returns whether a frame is done or has failed, or does not exist.
+    pub fn is_frame_over(&self, id: JobId, frame: FrameNumber) -> bool {
+        let known = self.books.farm().job(id).and_then(|job| job.frame(frame));
+        known.is_none_or(|frame| frame.is_final())
     }
 
     /// Returns nodes by name, at most [`ROWS_MAX`](tessera_protocol::limits::ROWS_MAX).

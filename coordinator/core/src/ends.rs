@@ -3,7 +3,6 @@
 use crate::action::Action;
 use crate::books::Books;
 use crate::journal::Record;
-use crate::state::frame::Frame;
 use tessera_protocol::ids::{Epoch, FrameNumber, JobId, NodeId, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
 use tessera_protocol::status::JobState;
@@ -19,10 +18,8 @@ pub(crate) fn end_if_over(books: &mut Books, id: JobId) {
     if counts.frames_failed == 0 {
         return end_job(books, id, JobState::Done, "");
     }
-    let first = job.frames().iter().enumerate().find_map(|(position, frame)| match frame {
-        Frame::Failed(failed) => Some((job.number(position as u32)?, failed.reason.as_str())),
-        _ => None,
-    });
+    let first = job.frames().first_failed();
+    let first = first.and_then(|(at, failed)| Some((job.number(at)?, failed.reason)));
     let (frame, reason) = first.unwrap_or((FrameNumber(0), ""));
     let note = match is_broken {
         _ if job.frames().len() == 1 => format!("{frame} failed: {reason}"),

@@ -1,7 +1,9 @@
 //! What reaches the core. The shell has authenticated the peer and bounded every length; everything
 //! else is checked here.
 
+use crate::owner::Owner;
 use crate::state::rounds::TileSet;
+use crate::sweep::Sweep;
 use crate::time::Moment;
 use tessera_protocol::compute::ChunkShape;
 use tessera_protocol::device::DeviceInfo;
@@ -78,6 +80,18 @@ pub enum Input {
         request: RequestId,
         /// Job to delete.
         job: JobId,
+        /// Client that asks; must be the owner or an admin.
+        caller: Caller,
+    },
+    /// Somebody ends or deletes all jobs of an owner. Replied: `Swept`, or an error. The shell has
+    /// checked the caller's role.
+    Sweep {
+        /// Request to reply to.
+        request: RequestId,
+        /// Owner of the jobs.
+        owner: Owner,
+        /// What to do with them.
+        sweep: Sweep,
         /// Client that asks; must be the owner or an admin.
         caller: Caller,
     },

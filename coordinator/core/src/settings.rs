@@ -52,6 +52,8 @@ pub struct Settings {
     pub check_wait: Duration,
     /// Secret that no node knows; stored by the shell.
     pub secret: Secret,
+    /// Most that the jobs of one user may have together.
+    pub per_user: PerUser,
     /// Number of epochs that one record of the journal reserves; one epoch is used for each lease.
     pub epoch_block: u64,
 }
@@ -83,7 +85,29 @@ impl Default for Settings {
             check_first: 200,
             check_wait: Duration::from_secs(20),
             secret: Secret([0; 32]),
+            per_user: PerUser::default(),
             epoch_block: 4096,
         }
+    }
+}
+
+/// Most that the jobs of one user may have together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PerUser {
+    /// Number of jobs that have not ended.
+    pub jobs: u64,
+    /// Number of frames of jobs that have not ended, and of finished frames of those that have.
+    pub frames: u64,
+    /// Number of units that wait for a result.
+    pub units: u64,
+    /// Bytes of the descriptions of all jobs, also of those that have ended and are kept.
+    pub spec_bytes: u64,
+}
+
+impl Default for PerUser {
+    /// A fifth of the farm's open jobs, sixteen of the longest films, four times the units of the
+    /// largest job, and 256 MiB of descriptions: far beyond what people submit by hand.
+    fn default() -> Self {
+        Self { jobs: 2000, frames: 1 << 22, units: 1 << 33, spec_bytes: 256 << 20 }
     }
 }

@@ -87,7 +87,7 @@ impl<'a> JobUnits<'a> {
     /// Derives the state of a unit. The error says how the books contradict each other.
     pub(crate) fn state_of(&self, place: Place) -> Result<UnitState, String> {
         let Self { job, queue, leases } = self;
-        let frame = job.frames().get(place.position as usize);
+        let frame = job.frames().get(place.position);
         let (Some(frame), Some(key)) = (frame, job.key(place)) else {
             return Err(format!("job {} has no frame at {}", job.id(), place.position));
         };
@@ -122,7 +122,7 @@ impl<'a> JobUnits<'a> {
 
 /// The state of a unit that cannot be committed now.
 fn closed_state(
-    frame: &Frame,
+    frame: Frame<'_>,
     place: Place,
     node: Option<NodeId>,
     copy: Option<NodeId>,

@@ -3,14 +3,15 @@
 //! `api/audit_entries.rs` decides what is reported.
 //!
 //! The head is a separate file with number and hash of the newest entry, and is replaced after each
-//! entry. A log that ends before its head has lost entries.
+//! entry. The journal gets the head too. A log that ends before one of them has lost entries.
 //!
 //! A backup copies the files as they are, even if they are damaged. Their readers judge what they
 //! prove.
 
+use crate::store::AuditHead;
 use crate::sync::lock;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -90,6 +91,8 @@ fn file_name(number: u64) -> String {
 pub(crate) struct Log {
     folder: PathBuf,
     state: Mutex<State>,
+    /// The head on its way into the journal.
+    head: AuditHead,
 }
 
 #[derive(Debug)]
@@ -104,14 +107,17 @@ struct State {
 }
 
 impl Log {
-    /// Opens the log of a folder, and makes the folder if it does not exist. Damage is reported by
-    /// an entry and by every later reading, but does not prevent new entries.
-    pub(crate) fn open(folder: &Path) -> io::Result<Self> {
+    /// Opens the log of a folder, and makes the folder if it does not exist. `kept` is the head
+    /// that the journal has. Damage is reported by an entry and by every later reading, but does
+    /// not prevent new entries.
+    pub(crate) fn open(folder: &Path, kept: Option<&[u8]>) -> io::Result<Self> {
         files::create_private_folder(folder)?;
-        let (report, end) = read(folder, 0)?;
+        let kept: Option<Head> = kept.and_then(|bytes| serde_json::from_slice(bytes).ok());
+        let (report, end) = read(folder, 0, kept.as_ref())?;
         let log = Self {
             folder: folder.to_owned(),
             state: Mutex::new(State { head: end, file: None, bytes: 0, sound: true }),
+            head: AuditHead::default(),
         };
         if !report.problems.is_empty() {
             let text = report.problems.join("; ");
@@ -143,6 +149,7 @@ impl Log {
         state.head = Head { after: entry.n, hash: entry.hash };
         let head = serde_json::to_vec(&state.head)?;
         files::write_atomically(&self.folder.join(HEAD_FILE), &head, Access::Secret)?;
+        self.head.set(head);
         state.sound = true;
         Ok(())
     }
@@ -164,6 +171,11 @@ impl Log {
         Ok(())
     }
 
+    /// Returns the head on its way into the journal.
+    pub(crate) fn head(&self) -> &AuditHead {
+        &self.head
+    }
+
     /// Returns the files of the log at this moment. Blocks.
     pub(crate) fn still(&self) -> io::Result<Still> {
         let _state = lock(&self.state);
@@ -174,9 +186,19 @@ impl Log {
     /// Blocks.
     pub(crate) fn report(&self, last: usize) -> io::Result<LogReport> {
         // The lock prevents new entries, so that the head and the files agree.
-        let _state = lock(&self.state);
-        Ok(read(&self.folder, last)?.0)
+        let state = lock(&self.state);
+        Ok(read(&self.folder, last, Some(&state.head))?.0)
     }
+}
+
+/// Checks the log of a coordinator that is not running against the head that the journal has.
+/// Returns the problems. A farm without a log has none, if the journal knows of none.
+pub(crate) fn check(folder: &Path, kept: Option<&[u8]>) -> io::Result<Vec<String>> {
+    let kept = match kept.map(serde_json::from_slice::<Head>).transpose() {
+        Ok(kept) => kept,
+        Err(error) => return Ok(vec![format!("the journal's head cannot be read: {error}")]),
+    };
+    Ok(read(folder, 0, kept.as_ref())?.0.problems)
 }
 
 /// Lists the log's files by their number.
@@ -196,37 +218,55 @@ fn names(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     Ok(names)
 }
 
+/// What the head's file says.
+enum HeadFile {
+    Missing,
+    Unreadable,
+    Names(Head),
+}
+
 /// State of a reading of the log.
 struct Reading {
     report: LogReport,
     at: Option<Head>,
-    /// Hash of the entry whose number the head names, if it was read.
-    named: Option<String>,
+    /// Entries that must be there, and who says so.
+    wanted: Vec<(&'static str, Head)>,
+    /// Hashes of those of them that were read.
+    found: BTreeMap<u64, String>,
     keep: usize,
     newest: VecDeque<LogEntry>,
     /// Problem to report for a last line without an end.
     torn: Option<String>,
 }
 
-/// Reads a log that nothing appends to. Returns the report and the end of the chain.
-fn read(folder: &Path, keep: usize) -> io::Result<(LogReport, Head)> {
+/// Reads a log that nothing appends to. `kept` is the head that something else than the log's
+/// folder knows. Returns the report and the end of the chain.
+fn read(folder: &Path, keep: usize, kept: Option<&Head>) -> io::Result<(LogReport, Head)> {
     let head = match files::read_bounded(&folder.join(HEAD_FILE), LINE_BYTES_MAX) {
-        Ok(bytes) => serde_json::from_slice::<Head>(&bytes).ok(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(Head::origin()),
+        Ok(bytes) => serde_json::from_slice(&bytes).map_or(HeadFile::Unreadable, HeadFile::Names),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => HeadFile::Missing,
         Err(error) => return Err(error),
     };
     let mut reading = Reading {
         report: LogReport::default(),
         at: None,
-        named: None,
+        wanted: kept.map(|head| ("the journal says", head.clone())).into_iter().collect(),
+        found: BTreeMap::new(),
         keep,
         newest: VecDeque::new(),
         torn: None,
     };
-    for (_, path) in names(folder)? {
-        reading.file(&path, head.as_ref())?;
+    if let HeadFile::Names(head) = &head {
+        reading.wanted.push(("the head says", head.clone()));
     }
-    Ok(reading.conclude(head))
+    let names = match names(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        names => names?,
+    };
+    for (_, path) in names {
+        reading.file(&path)?;
+    }
+    Ok(reading.conclude(&head))
 }
 
 impl Reading {
@@ -236,7 +276,7 @@ impl Reading {
         }
     }
 
-    fn file(&mut self, path: &Path, head: Option<&Head>) -> io::Result<()> {
+    fn file(&mut self, path: &Path) -> io::Result<()> {
         let name =
             path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let mut reader = BufReader::new(File::open(path)?);
@@ -255,7 +295,7 @@ impl Reading {
             }
             match std::mem::take(&mut first) {
                 true => self.header(&name, &line),
-                false => self.entry(&name, &line, head),
+                false => self.entry(&name, &line),
             }
         }
     }
@@ -285,7 +325,7 @@ impl Reading {
         }
     }
 
-    fn entry(&mut self, name: &str, line: &[u8], head: Option<&Head>) {
+    fn entry(&mut self, name: &str, line: &[u8]) {
         let entry: LogEntry = match serde_json::from_slice(line) {
             Ok(entry) => entry,
             Err(error) => return self.problem(format!("{name}: a line cannot be read: {error}")),
@@ -296,8 +336,8 @@ impl Reading {
         } else if entry.hash != entry.chained_to(&at.hash) {
             self.problem(format!("{name}: entry {} was changed, or one before it", entry.n));
         }
-        if head.is_some_and(|head| head.after == entry.n) {
-            self.named = Some(entry.hash.clone());
+        if self.wanted.iter().any(|(_, head)| head.after == entry.n) {
+            self.found.insert(entry.n, entry.hash.clone());
         }
         self.at = Some(Head { after: entry.n, hash: entry.hash.clone() });
         self.report.entries += 1;
@@ -309,33 +349,41 @@ impl Reading {
         }
     }
 
-    fn conclude(mut self, head: Option<Head>) -> (LogReport, Head) {
-        let end = self.at.take().unwrap_or_else(Head::origin);
-        let end = match head {
-            None => {
-                self.problem("the head cannot be read".into());
-                end
+    fn conclude(mut self, head: &HeadFile) -> (LogReport, Head) {
+        let mut end = self.at.take().unwrap_or_else(Head::origin);
+        let last = end.after;
+        match head {
+            HeadFile::Unreadable => self.problem("the head cannot be read".into()),
+            // A crash can come between the very first entry and its head.
+            HeadFile::Missing if last > 1 => {
+                self.problem(format!("the head is missing, and the log ends with entry {last}"));
             }
-            Some(head) if head.after > end.after => {
-                self.problem(format!(
-                    "cut: it ends with entry {}, and entry {} was written",
-                    end.after, head.after
-                ));
-                head
-            }
-            Some(head) => {
-                if let Some(torn) = self.torn.take().filter(|_| head.after < end.after) {
+            HeadFile::Missing => {}
+            HeadFile::Names(head) => {
+                if let Some(torn) = self.torn.take().filter(|_| head.after < last) {
                     self.problem(torn);
                 }
-                if head.after > 0
-                    && self.named.as_ref() != Some(&head.hash)
-                    && head.after >= self.report.first
-                {
-                    self.problem(format!("entry {} is not the one that was written", head.after));
-                }
-                end
             }
-        };
+        }
+        for (who, wanted) in std::mem::take(&mut self.wanted) {
+            if wanted.after > last {
+                self.problem(format!(
+                    "cut: it ends with entry {last}, and {who} that entry {} was written",
+                    wanted.after
+                ));
+                if wanted.after > end.after {
+                    end = wanted;
+                }
+            } else if wanted.after > 0
+                && wanted.after >= self.report.first
+                && self.found.get(&wanted.after) != Some(&wanted.hash)
+            {
+                let n = wanted.after;
+                self.problem(format!(
+                    "entry {n} is not the one of which {who} that it was written"
+                ));
+            }
+        }
         self.report.head = end.hash.clone();
         self.report.newest = self.newest.into();
         (self.report, end)

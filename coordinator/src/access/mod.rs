@@ -1,7 +1,9 @@
 //! Access control: the authority in use, every live connection, and the upkeep of both. Serves no
 //! stream; the transports ask this module.
 
+pub(crate) mod audit_limits;
 pub(crate) mod audit_log;
+pub(crate) mod audit_upkeep;
 mod denied;
 mod live;
 mod live_peer;
@@ -15,9 +17,13 @@ pub(crate) use live::Admitted;
 pub(crate) use live_peer::{LivePeer, PeerConnection, Refusal};
 pub(crate) use upkeep::{ADMIN_NAME, Kept, KeptError, keep};
 
+pub(crate) use audit_limits::Cause;
+
+use crate::sync::lock;
+use audit_limits::{EntryLimits, Summary};
 use live::Live;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tessera_protocol::access::DeniedIdentity;
 use tessera_protocol::renewal::{RenewReply, RenewRequest};
@@ -34,6 +40,7 @@ pub(crate) struct Access {
     folder: PathBuf,
     doors: TellDoors,
     pub(crate) log: Arc<Log>,
+    limits: Mutex<EntryLimits>,
 }
 
 /// Announces a new authority to everything that listens for connections.
@@ -55,6 +62,7 @@ impl Access {
             live: Arc::default(),
             folder,
             log: Arc::new(log),
+            limits: Mutex::default(),
         }
     }
 
@@ -131,6 +139,42 @@ impl Access {
         let told =
             tokio::task::spawn_blocking(move || log.append((now_secs(), &who), what, &about)).await;
         told.map_err(std::io::Error::other)?
+    }
+
+    /// Adds an entry, unless its cause has had too many: then it is counted.
+    pub(crate) async fn tell_within(
+        &self,
+        cause: Cause<'_>,
+        what: &'static str,
+        about: String,
+    ) -> std::io::Result<()> {
+        let who = match cause {
+            Cause::Action(who) | Cause::Failure(who) | Cause::Stranger(who) => who,
+        };
+        let newest = format!("{what}: {about}");
+        match lock(&self.limits).take(cause, &newest, now_secs()) {
+            true => {}
+            false => return Ok(()),
+        }
+        self.tell(who.to_owned(), what, about).await
+    }
+
+    /// Enters that somebody was refused. A log that cannot be written is reported and refuses
+    /// nobody more.
+    pub(crate) async fn tell_refusal(&self, cause: Cause<'_>, what: &'static str, about: String) {
+        if let Err(error) = self.tell_within(cause, what, about).await {
+            tracing::error!(%error, "the audit log cannot be written");
+        }
+    }
+
+    /// Returns whether an identity's failures are only counted now.
+    pub(crate) fn is_failing(&self, who: &str) -> bool {
+        lock(&self.limits).is_failing(who, now_secs())
+    }
+
+    /// Returns the counts of entries that are due.
+    pub(crate) fn due_counts(&self, now_secs: u64, all: bool) -> Vec<Summary> {
+        lock(&self.limits).due(now_secs, all)
     }
 
     /// Admits a connection until the returned value is dropped. A peer with an expired certificate

@@ -43,8 +43,14 @@ impl Kept {
     /// Makes or renews the admin's identity if it is time. Copies it to the local user's folder, if
     /// that has no identity or an older one of this admin.
     pub(crate) fn refresh(&self, authority: &Authority) -> Result<Identity, KeptError> {
-        let there =
-            Identity::is_at(&self.admin).then(|| Identity::load(&self.admin)).transpose()?;
+        let there = match Identity::is_at(&self.admin).then(|| Identity::load(&self.admin)) {
+            // The authority's key is here, so a damaged identity of the admin can be made again.
+            Some(Err(IdentityError::Broken { problem, .. })) => {
+                tracing::warn!(problem, "the admin identity is damaged, and is made again");
+                None
+            }
+            there => there.transpose()?,
+        };
         let address = self.address.into();
         let fresh = |identity: &Identity| {
             identity.coordinator.as_ref() == Some(&address) && !is_due(identity, authority)

@@ -5,15 +5,16 @@ use super::caller::Caller;
 use super::context::{Context, unavailable, unlogged};
 use super::roles::{self, Reach};
 use super::watch::Watch;
-use super::{audit, audit_entries, backup, identities, jobs, watch};
+use super::{audit, audit_entries, backup, identities, jobs, nodes, shares, watch};
+use crate::access::Cause;
 use crate::changes::Changes;
 use crate::driver::{Ask, Event, Question};
 use std::sync::Arc;
-use tessera_core::Census;
+use tessera_core::{Census, Owner};
 use tessera_protocol::client::{
     AuditReport, EnrolReply, EnrolRequest, Request, RequestError, Response,
 };
-use tessera_protocol::limits::REASON_MAX;
+use tessera_protocol::limits::{NAME_MAX, REASON_MAX};
 use tessera_transport::PeerIdentity;
 use tessera_transport::close::cut;
 
@@ -63,7 +64,12 @@ impl Api {
     /// Answers a request. Before the answer, its change is durable and in the audit log.
     pub async fn answer(&self, caller: &Caller, request: Request) -> Answer {
         let answered = async {
-            self.check(caller, &request)?;
+            if let Err(refusal) = self.check(caller, &request) {
+                self.refused(caller, &request, &refusal).await;
+                return Err(refusal);
+            }
+            let owner = Owner::named(caller.name());
+            let _entered = self.context.members.request(&owner).await?;
             self.logged(caller, request).await
         };
         answered.await.unwrap_or_else(|error| Answer::Once(Response::Error(bounded(error))))
@@ -89,6 +95,9 @@ impl Api {
             }
             Err(reason) => {
                 tracing::warn!(from, reason, "enrolment refused");
+                let name = cut(&request.name, NAME_MAX);
+                let about = format!("as {name:?}: {reason}");
+                context.access.tell_refusal(cause_of(from), "enrolment refused", about).await;
                 Ok(EnrolReply::Refused(cut(&reason, REASON_MAX).to_owned()))
             }
         }
@@ -115,22 +124,41 @@ impl Api {
         roles::check(caller, needed)
     }
 
+    /// Enters that a request was refused because of the caller's role, or because it is denied.
+    async fn refused(&self, caller: &Caller, request: &Request, refusal: &RequestError) {
+        let (what, about) = audit_entries::name_of(request);
+        let about = match about.is_empty() {
+            true => format!("{what}: {refusal}"),
+            false => format!("{what}, {about}: {refusal}"),
+        };
+        let who = caller.to_string();
+        self.context.access.tell_refusal(Cause::Failure(&who), "refused", about).await;
+    }
+
     /// Makes a change, but only after the audit log has its entry.
     async fn logged(&self, caller: &Caller, request: Request) -> Result<Answer, RequestError> {
         let Some((what, about)) = audit_entries::entry_of(&request) else {
             return self.begin(caller, request).await;
         };
         let access = &self.context.access;
-        let entry = access.tell(caller.to_string(), what, about.clone());
-        entry.await.map_err(|error| unlogged(&error))?;
+        let who = caller.to_string();
+        // Whoever fails on and on has one entry for what was done, and none for what was not.
+        let failing = access.is_failing(&who);
+        if !failing {
+            let entry = access.tell_within(Cause::Action(&who), what, about.clone());
+            entry.await.map_err(|error| unlogged(&error))?;
+        }
         let answer = self.begin(caller, request).await;
-        let error = match &answer {
-            Ok(Answer::Once(Response::Error(error))) | Err(error) => error,
-            Ok(_) => return answer,
-        };
-        let about = format!("{what}, {about}: {error}");
-        if let Err(error) = access.tell(caller.to_string(), "not done", about).await {
-            tracing::error!(%error, "the audit log cannot be written");
+        match &answer {
+            Ok(Answer::Once(Response::Error(error))) | Err(error) => {
+                let about = format!("{what}, {about}: {error}");
+                access.tell_refusal(Cause::Failure(&who), "not done", about).await;
+            }
+            Ok(_) if failing => {
+                let about = format!("{about}, entered after it was done");
+                access.tell_refusal(Cause::Action(&who), what, about).await;
+            }
+            Ok(_) => {}
         }
         answer
     }
@@ -138,7 +166,8 @@ impl Api {
     async fn begin(&self, caller: &Caller, request: Request) -> Result<Answer, RequestError> {
         match request {
             Request::Watch(job) => {
-                let watch = watch::Watch::begin(self.context.clone(), job).await?;
+                let owner = Owner::named(caller.name());
+                let watch = watch::Watch::begin(self.context.clone(), job, &owner).await?;
                 Ok(Answer::Watch(Box::new(watch)))
             }
             Request::Backup => backup::begin(&self.context, caller).await.map(Answer::Backup),
@@ -161,7 +190,7 @@ impl Api {
                 let caller = roles::owner(caller);
                 context.question(Question::KernelText { job, caller }).await
             }
-            Request::Nodes => context.question(Question::Nodes).await,
+            Request::Nodes => nodes::nodes(context).await,
             Request::Submit { .. }
             | Request::Cancel(_)
             | Request::Pause(_)
@@ -189,11 +218,21 @@ impl Api {
             }
             Request::Denied => Ok(Response::Denied(context.access.denied())),
             Request::Audit => audit::audit(context).await.map(Response::Audit),
+            Request::Usage => shares::usage(context, caller).await,
+            Request::CancelAll { owner } => shares::cancel_all(context, caller, &owner).await,
+            Request::Sweep { owner, dry_run } => {
+                shares::sweep(context, caller, &owner, dry_run).await
+            }
             Request::Watch(_) | Request::Backup => {
                 Err(unavailable("watching and backups are answered in several parts"))
             }
         }
     }
+}
+
+/// Returns the cause for an address without its port, which is another one at each dial.
+fn cause_of(from: &str) -> Cause<'_> {
+    Cause::Stranger(from.rsplit_once(':').map_or(from, |(host, _)| host))
 }
 
 /// Shortens the error's text so that it fits into a message.

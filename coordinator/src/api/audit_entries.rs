@@ -3,6 +3,26 @@
 
 use tessera_protocol::client::Request;
 
+/// Returns a request's action and its object, also of requests that change nothing.
+pub(crate) fn name_of(request: &Request) -> (&'static str, String) {
+    let reading = match request {
+        Request::Jobs => "list of jobs",
+        Request::Job(_) => "job",
+        Request::Frames { .. } => "frames of a job",
+        Request::Watch(_) => "progress of a job",
+        Request::KernelText(_) => "text of a kernel",
+        Request::Nodes => "list of nodes",
+        Request::MissingBlobs(_) => "upload",
+        Request::Tokens { .. } => "list of tokens",
+        Request::Denied => "list of denied identities",
+        Request::Log { .. } => "audit log",
+        Request::Authority => "the farm's authority",
+        Request::Audit => "audit of the records",
+        _ => "request",
+    };
+    entry_of(request).unwrap_or_else(|| (reading, String::new()))
+}
+
 /// Returns the action and its object; None for a request that changes nothing. A new request does
 /// not compile until it has an entry here.
 pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
@@ -18,6 +38,8 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         | Request::Denied
         | Request::Log { .. }
         | Request::Authority
+        | Request::Usage
+        | Request::Sweep { dry_run: true, .. }
         | Request::Audit => None,
         Request::Submit { job, .. } => Some(("job submitted", format!("job {job}"))),
         Request::Cancel(job) => Some(("job cancelled", format!("job {job}"))),
@@ -25,6 +47,8 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         Request::Resume(job) => Some(("job resumed", format!("job {job}"))),
         Request::Retry(job) => Some(("job retried", format!("job {job}"))),
         Request::Forget(job) => Some(("job forgotten", format!("job {job}"))),
+        Request::CancelAll { owner } => Some(("all jobs cancelled", format!("of `{owner}`"))),
+        Request::Sweep { owner, dry_run: false } => Some(("swept", format!("all of `{owner}`"))),
         Request::Backup => Some(("backup made", "all but the keys and the deny-list".to_owned())),
         Request::Drain { node, drain: true } => Some(("node drained", node.clone())),
         Request::Drain { node, drain: false } => Some(("node undrained", node.clone())),

@@ -3,7 +3,9 @@
 use super::answer::Api;
 use super::caller::Caller;
 use super::roles::{self, BLOB_GET, BLOB_PUT};
+use super::shares::OwnBlobs;
 use crate::blobs::{BlobRead, Blobs, GuardedBlobs, Upload, UploadError};
+use tessera_core::Owner;
 use tessera_protocol::BlobHash;
 use tessera_protocol::client::RequestError;
 
@@ -45,21 +47,29 @@ impl Api {
         hash: BlobHash,
         length: u64,
     ) -> Result<BlobPut, BlobPutError> {
-        let blobs = self.blobs_for(caller, BLOB_PUT)?;
-        if blobs.claim(hash).is_some() {
+        let blobs = self.own_blobs(caller)?;
+        if self.context.blobs.claim(hash).is_some() {
             return Ok(BlobPut::Held);
         }
-        Ok(BlobPut::From(blobs.upload(hash, length)?))
+        Ok(BlobPut::From(blobs.upload(hash, length).map_err(UploadError)?))
+    }
+
+    /// Returns the blobs as this caller uploads them, if the caller may.
+    pub(crate) fn own_blobs(&self, caller: &Caller) -> Result<OwnBlobs, RequestError> {
+        let blobs = self.blobs_for(caller, BLOB_PUT)?.clone();
+        let context = &self.context;
+        Ok(OwnBlobs {
+            blobs,
+            uploads: context.uploads.clone(),
+            limit: context.upload_limit.clone(),
+            events: context.events.clone(),
+            owner: Owner::named(caller.name()),
+        })
     }
 
     /// Checks that the caller is allowed to read blobs, for a transport that streams them itself.
     pub(crate) fn may_get_blobs(&self, caller: &Caller) -> Result<(), RequestError> {
         self.blobs_for(caller, BLOB_GET).map(drop)
-    }
-
-    /// Checks that the caller is allowed to write blobs, for a transport that streams them itself.
-    pub(crate) fn may_put_blobs(&self, caller: &Caller) -> Result<(), RequestError> {
-        self.blobs_for(caller, BLOB_PUT).map(drop)
     }
 
     fn blobs_for(

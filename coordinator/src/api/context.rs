@@ -1,17 +1,20 @@
 //! The parts of the coordinator that requests use (driver, store, access control and blobs), and
 //! the ways to ask them.
 
+use super::members::Members;
 use crate::access::Access;
 use crate::access::tokens::Ledger;
 use crate::blobs::GuardedBlobs;
 use crate::changes::Changes;
 use crate::clock::Clock;
 use crate::driver::{Ask, Event, Question};
+use crate::result_memory::ResultMemory;
 use crate::spool::SpoolReader;
 use crate::store::{Commit, Loaded, StoreWriter};
+use crate::uploads::{UploadLimit, Uploads};
 use std::sync::Arc;
 use tessera_protocol::client::{RequestError, Response};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{RwLock, mpsc, oneshot};
 
 /// The parts of a running coordinator that requests use.
 pub(crate) struct Context {
@@ -23,6 +26,15 @@ pub(crate) struct Context {
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) writer: Arc<StoreWriter>,
     pub(crate) changes: Changes,
+    pub(crate) result_memory: Arc<ResultMemory>,
+    /// Who uploaded which file.
+    pub(crate) uploads: Arc<Uploads>,
+    /// What limits uploads.
+    pub(crate) upload_limit: UploadLimit,
+    /// Requests and watchers of each person.
+    pub(crate) members: Arc<Members>,
+    /// Held for reading while a job is submitted, from the look at its files to its acceptance.
+    pub(crate) submitting: RwLock<()>,
 }
 
 impl Context {

@@ -2,9 +2,11 @@
 
 use super::caller::Caller;
 use super::context::{Context, blocking, unavailable};
+use super::shares;
 use crate::access::{ADMIN_NAME, Subject};
 use crate::driver::Question;
 use std::time::Duration;
+use tessera_core::Owner;
 use tessera_protocol::NodeId;
 use tessera_protocol::access::{AuthorityStatus, DeniedIdentity, LOG_PAGE_MAX, TokenScope};
 use tessera_protocol::client::{RequestError, Response};
@@ -67,6 +69,10 @@ pub(super) async fn deny(
         reason: cut(reason.as_deref().unwrap_or_default(), REASON_MAX).to_owned(),
     };
     let (access, new) = (context.access.clone(), reason.is_some().then(|| entry.clone()));
+    let person = match &subject {
+        Subject::User(name) if reason.is_some() => Some(Owner::named(name)),
+        _ => None,
+    };
     let there = blocking(move || access.deny(subject, new)).await?;
     let there = there.map_err(unavailable)?;
     if reason.is_none() && !there {
@@ -74,6 +80,10 @@ pub(super) async fn deny(
     }
     tracing::warn!(identity = entry.identity, denied = reason.is_some(), by = %caller, "deny-list \
         changed");
+    if let Some(person) = person {
+        // Jobs and frames stay until somebody sweeps them.
+        shares::sweep_files(context, &person, Vec::new()).await?;
+    }
     Ok(Response::Denied(vec![entry]))
 }
 

@@ -52,6 +52,7 @@ async fn submit(
 ) -> Result<Response, RequestError> {
     let spec = spec.check().map_err(|error| RequestError::Invalid(error.to_string()))?;
     context.room()?;
+    let _submitting = context.submitting.read().await;
     let blobs = context.blobs.clone();
     let spec = blocking(move || check_files(&blobs, spec)).await??;
     context.ask(Ask::Submit { job, spec: Box::new(spec), caller }).await
@@ -61,6 +62,7 @@ async fn submit(
 /// checked first.
 async fn retry(context: &Context, caller: Owner, job: JobId) -> Result<Response, RequestError> {
     context.room()?;
+    let _submitting = context.submitting.read().await;
     let detail = match context.question(Question::Job(job)).await? {
         Response::Job(detail) => *detail,
         Response::Error(error) => return Err(error),

@@ -12,7 +12,10 @@ mod context;
 mod finished_frames;
 mod identities;
 mod jobs;
+mod members;
+mod nodes;
 mod roles;
+mod shares;
 mod watch;
 
 pub use crate::changes::Changes;
@@ -21,6 +24,7 @@ pub use backup::BackupPieces;
 pub use blobs::{BlobPut, BlobPutError};
 pub use caller::Caller;
 pub(crate) use context::Context;
+pub(crate) use members::{Counts, Members};
 pub use tessera_transport::peer::PeerError;
 pub use watch::Watch;
 

@@ -21,6 +21,7 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         | Request::Job(_)
         | Request::Frames { .. }
         | Request::Watch(_)
+        | Request::Usage
         | Request::Nodes => (Role::Viewer, Reach::Farm),
         Request::KernelText(_) => (Role::Viewer, Reach::OwnJob),
         Request::MissingBlobs(_) => (BLOB_PUT, Reach::Farm),
@@ -30,7 +31,8 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         | Request::Pause(_)
         | Request::Resume(_)
         | Request::Retry(_)
-        | Request::Forget(_) => (Role::Artist, Reach::OwnJob),
+        | Request::Forget(_)
+        | Request::CancelAll { .. } => (Role::Artist, Reach::OwnJob),
         Request::Drain { .. } => (Role::Operator, Reach::Farm),
         // The right to add machines does not include the right to add people.
         Request::CreateToken(scope) if scope.role == Role::Node => (Role::Operator, Reach::Farm),
@@ -44,6 +46,7 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         | Request::Authority
         | Request::RotateAuthority { .. }
         | Request::Audit
+        | Request::Sweep { .. }
         | Request::Backup => (Role::Admin, Reach::Farm),
     }
 }

@@ -37,7 +37,7 @@ impl Farm {
         let folder = DataFolder::open(root.path()).unwrap();
         let authority = Authority::open_or_create(&folder.authority()).unwrap();
         let denied = Denied::open(&folder.denied()).unwrap();
-        let log = Log::open(&folder.audit_log()).unwrap();
+        let log = Log::open(&folder.audit_log(), None).unwrap();
         let doors = Box::new(|_: &Authority| Ok(()));
         let access = Arc::new(Access::new((authority, folder.authority()), denied, log, doors));
         let journal = Journal::open(&folder, false).unwrap();
@@ -65,6 +65,14 @@ impl Farm {
             events,
             writer,
             changes,
+            result_memory: crate::result_memory::ResultMemory::new(0),
+            uploads: crate::uploads::Uploads::open(&folder.uploads()).unwrap(),
+            upload_limit: crate::uploads::UploadLimit {
+                bytes: Some(1 << 20),
+                root: root.path().into(),
+            },
+            members: Members::new(Counts { watchers: 100, requests: 100 }),
+            submitting: tokio::sync::RwLock::new(()),
         };
         Self { _root: root, _folder: folder, api: Api::new(Arc::new(context)) }
     }
@@ -138,12 +146,16 @@ fn table(job: JobId) -> Vec<(Request, Role, bool)> {
         (Request::Resume(job), Role::Artist, true),
         (Request::Retry(job), Role::Artist, true),
         (Request::KernelText(job), Role::Viewer, false),
+        (Request::Usage, Role::Viewer, false),
+        (Request::CancelAll { owner: "ada".into() }, Role::Artist, true),
+        (Request::Sweep { owner: "nobody".into(), dry_run: false }, Role::Admin, true),
+        (Request::Sweep { owner: "nobody".into(), dry_run: true }, Role::Admin, false),
     ]
 }
 
 /// Number of kinds of requests. A new kind does not compile until it has a number. It then fails
 /// the test until it has a line in the table.
-const KINDS: usize = 25;
+const KINDS: usize = 28;
 
 fn kind(request: &Request) -> usize {
     match request {
@@ -172,6 +184,9 @@ fn kind(request: &Request) -> usize {
         Request::Resume(_) => 22,
         Request::Retry(_) => 23,
         Request::KernelText(_) => 24,
+        Request::Usage => 25,
+        Request::CancelAll { .. } => 26,
+        Request::Sweep { .. } => 27,
     }
 }
 
@@ -224,6 +239,7 @@ async fn only_owners_and_operators_may_change_a_job() {
         Request::Cancel(job),
         Request::Forget(job),
         Request::KernelText(job),
+        Request::CancelAll { owner: "ada".into() },
     ];
     for request in &changes {
         assert_eq!(rule(request).1, Reach::OwnJob, "{request:?}");

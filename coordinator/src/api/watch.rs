@@ -3,10 +3,12 @@
 
 use super::context::Context;
 use super::finished_frames::FinishedFrames;
+use super::members::{Entered, Kind};
 use crate::changes::Changes;
 use crate::driver::Event;
 use std::sync::Arc;
 use std::time::Duration;
+use tessera_core::Owner;
 use tessera_protocol::client::{Progress, RequestError};
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::status::JobSummary;
@@ -28,6 +30,7 @@ pub struct Watch {
     next: Option<Seen>,
     /// The last summary that was returned.
     last: Option<JobSummary>,
+    _entered: Entered,
 }
 
 impl std::fmt::Debug for Watch {
@@ -39,11 +42,17 @@ impl std::fmt::Debug for Watch {
 impl Watch {
     /// Reads the job for the first time. It subscribes before it reads, so that no frame is lost in
     /// between.
-    pub(super) async fn begin(context: Arc<Context>, job: JobId) -> Result<Self, RequestError> {
+    pub(super) async fn begin(
+        context: Arc<Context>,
+        job: JobId,
+        owner: &Owner,
+    ) -> Result<Self, RequestError> {
+        let entered = context.members.enter(owner, Kind::Watcher)?;
         let mut changes = context.changes.clone();
         let finished = FinishedFrames::new(job, changes.finished_frames());
         changes.mark_seen();
-        let mut watch = Self { context, job, finished, changes, next: None, last: None };
+        let mut watch =
+            Self { context, job, finished, changes, next: None, last: None, _entered: entered };
         match watch.look().await? {
             None => Err(RequestError::NotFound(format!("there is no job {job}"))),
             seen => {

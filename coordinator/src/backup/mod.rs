@@ -17,7 +17,7 @@ use crate::blobs::{BlobRead, Blobs};
 use crate::folder::DataFolder;
 use crate::fsck::{AuditError, Places, decode};
 use crate::spool::{SpoolKey, SpoolRead};
-use crate::store::{Journal, Loaded, Store, StoreError, values_of};
+use crate::store::{JournalReader, Loaded, StoreError, values_of};
 use archive::{ArchiveWriter, Kind};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -98,7 +98,7 @@ pub fn begin(data: Option<&Path>, out: &mut impl Write) -> Result<(), BackupErro
 /// Writes the rest of a backup from a data folder whose coordinator is not running.
 pub fn backup_stopped(data: &Path, out: &mut impl Write) -> Result<(), BackupError> {
     let folder = DataFolder::inspect(data)?;
-    let loaded = Journal::open(&folder, true)?.load()?;
+    let loaded = JournalReader::inspect(&folder)?.load()?;
     let log = Still::of(&folder.audit_log()).map_err(|error| part(AUDIT_LOG, &error))?;
     write(&loaded, &Places::of(&folder), log, out)
 }

@@ -15,6 +15,7 @@ use std::path::Path;
 use tessera_core::{Core, Moment, Record, Settings};
 use tessera_protocol::{Epoch, FrameNumber};
 use tessera_transport::files;
+use tessera_transport::generation;
 use tessera_transport::validity::now_secs;
 
 /// Largest value of the journal that is taken from a backup, in bytes. A snapshot of a thousand
@@ -162,8 +163,11 @@ impl Target {
         self.journal
             .commit(&Changes { records: vec![(newest + 1, bytes)], ..Changes::default() })?;
         files::sync_folder(&self.folder.spool()).map_err(RestoreError::Write)?;
+        // Newer than the coordinator that the backup is of, however often that one was started.
+        generation::raise(&self.folder.generation(), true).map_err(RestoreError::Write)?;
         drop(self.journal);
-        let log = Log::open(&self.folder.audit_log()).map_err(RestoreError::Write)?;
+        let kept = loaded.audit_head.as_deref();
+        let log = Log::open(&self.folder.audit_log(), kept).map_err(RestoreError::Write)?;
         let about = format!("{} values of the journal, {} blobs", summary.values, summary.blobs);
         log.append((now_secs(), "owner of the folder"), "farm restored from a backup", &about)
             .map_err(RestoreError::Write)?;

@@ -78,6 +78,25 @@ impl GuardedBlobs {
     }
 }
 
+impl GuardedBlobs {
+    /// Deletes a blob that no job names, or the upload of one, whenever it was last used. False if
+    /// nothing was there, or if the store is held.
+    pub(crate) fn delete_now(&self, hash: BlobHash) -> bool {
+        self.with_marks(|marks| {
+            if self.is_held() {
+                return false;
+            }
+            marks.remove(hash);
+            let whole = self.store.delete(hash).unwrap_or_else(|error| {
+                tracing::warn!(place = error.place, error = %error.source, "a blob cannot be \
+                    deleted");
+                false
+            });
+            self.store.delete_upload(hash) || whole
+        })
+    }
+}
+
 /// The store as the coordinator uses it: opened and stored blobs are claimed.
 impl Blobs for GuardedBlobs {
     fn length(&self, hash: BlobHash) -> Result<Option<u64>, BlobError> {
@@ -112,6 +131,14 @@ impl Blobs for GuardedBlobs {
 
     fn refresh(&self, hash: BlobHash) -> Result<(), BlobError> {
         self.store.refresh(hash)
+    }
+
+    fn is_kept(&self, hash: BlobHash) -> bool {
+        self.store.is_kept(hash)
+    }
+
+    fn delete_upload(&self, hash: BlobHash) -> bool {
+        self.store.delete_upload(hash)
     }
 
     fn delete_uploads(&self, before: SystemTime) -> u64 {

@@ -84,6 +84,16 @@ pub trait Blobs: Send + Sync + 'static {
     /// Makes a blob as young as a new one, so that its grace begins again.
     fn refresh(&self, hash: BlobHash) -> Result<(), BlobError>;
 
+    /// Returns whether anything of a blob is there, complete or not.
+    fn is_kept(&self, hash: BlobHash) -> bool {
+        self.length(hash).is_ok_and(|length| length.is_some())
+    }
+
+    /// Deletes the interrupted upload of a blob. Returns false if there is none.
+    fn delete_upload(&self, _: BlobHash) -> bool {
+        false
+    }
+
     /// Deletes interrupted uploads that were last written before this time. Returns their number.
     fn delete_uploads(&self, before: SystemTime) -> u64;
 

@@ -1,13 +1,16 @@
 //! Events that reach the driver from sessions, clients, the resolver and the server.
 
 use super::sessions::SessionHandle;
+use crate::result_memory::ResultPermit;
 use bytes::Bytes;
-use tessera_core::{Arrived, Caller, Census, Input, RequestId, SessionId};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use tessera_core::{Arrived, Caller, Census, Input, JobUsage, Owner, RequestId, SessionId, Sweep};
 use tessera_protocol::client::Response;
 use tessera_protocol::job::JobSpec;
 use tessera_protocol::status::JobSummary;
 use tessera_protocol::{BlobHash, FrameNumber, JobId, Lease};
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::oneshot;
 
 /// An event for the driver.
 pub(crate) enum Event {
@@ -16,7 +19,7 @@ pub(crate) enum Event {
     /// A node's session begins. Its input is the join.
     Joined { handle: SessionHandle, input: Box<Input> },
     /// A result has arrived completely, and was checked.
-    Result { session: SessionId, arrived: Arrived, bytes: Bytes, permit: OwnedSemaphorePermit },
+    Result { session: SessionId, arrived: Arrived, bytes: Bytes, permit: ResultPermit },
     /// A unit of a compute job has printed something.
     KernelText { session: SessionId, lease: Lease, text: String },
     /// A client asks for a change.
@@ -35,6 +38,15 @@ pub(crate) enum Event {
     Verify(oneshot::Sender<Result<(), String>>),
     /// The sweeper asks which blobs are named by jobs.
     NamedBlobs(oneshot::Sender<Vec<BlobHash>>),
+    /// Somebody asks what the jobs of every owner have.
+    Usage(oneshot::Sender<BTreeMap<Owner, JobUsage>>),
+    /// A check of uploads asks which files open jobs name. The answer comes at once.
+    NamedFiles(oneshot::Sender<Arc<BTreeSet<BlobHash>>>),
+    /// A sweep asks for the files and frames of all jobs, also of those that have ended, but not
+    /// for those of one owner. The answer comes at once.
+    KnownBlobs { without: Option<Owner>, reply: oneshot::Sender<BTreeSet<BlobHash>> },
+    /// A sweep asks for the files of the finished frames of an owner's jobs.
+    FrameFiles { of: Owner, reply: oneshot::Sender<Vec<BlobHash>> },
     /// Stops the driver, because the coordinator stops.
     Stop,
 }
@@ -49,6 +61,8 @@ pub(crate) enum Ask {
     Pause { job: JobId, pause: bool, caller: Caller },
     /// Renders the failed frames of a job again.
     Retry { job: JobId, caller: Caller },
+    /// Ends or deletes all jobs of an owner.
+    Sweep { owner: Owner, sweep: Sweep, caller: Caller },
     /// Forgets a job that has ended.
     Forget { job: JobId, caller: Caller },
     /// Drains a node, or gives it work again.
@@ -62,6 +76,7 @@ impl Ask {
             Self::Cancel { job, caller } => Input::Cancel { request, job, caller },
             Self::Pause { job, pause, caller } => Input::Pause { request, job, pause, caller },
             Self::Retry { job, caller } => Input::Retry { request, job, caller },
+            Self::Sweep { owner, sweep, caller } => Input::Sweep { request, owner, sweep, caller },
             Self::Forget { job, caller } => Input::Forget { request, job, caller },
             Self::Drain { node, drain } => Input::Drain { request, node, drain },
         }

@@ -16,26 +16,34 @@ pub(crate) use sessions::{Outgoing, Readable, SessionHandle};
 use crate::changes::Publisher;
 use crate::clock::Clock;
 use crate::resolve::orders::ResolveOrder;
+use crate::result_memory::ResultPermit;
 use crate::spool::{EntryHeader, SpoolEntry, SpoolKey};
 use crate::store::{Commit, Sequence, StoreError, StoreQueue, StoreWriter, snapshot};
 use bytes::Bytes;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tessera_core::{
     Action, Arrived, Core, Input, Record, RequestId, SessionId, Step, Timing, UnitMove,
 };
 use tessera_protocol::client::Response;
-use tessera_protocol::{JobId, Lease};
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tessera_protocol::{BlobHash, JobId, Lease};
+use tokio::sync::{mpsc, oneshot};
 
 /// Most events that are handled before their step is taken. They share one commit.
 const EVENTS_MAX: usize = 256;
+
+/// How long the files that open jobs name are not counted again, at least.
+const NAMED_FOR: Duration = Duration::from_millis(200);
+/// The same in times that a count takes, so that counting takes at most a fiftieth of the driver's
+/// time.
+const NAMED_FOR_COUNTS: u32 = 50;
 
 /// A result that waits for the core's decision.
 struct Waiting {
     arrived: Arrived,
     bytes: Bytes,
-    permit: OwnedSemaphorePermit,
+    permit: ResultPermit,
 }
 
 /// Something to do once a step is durable.
@@ -55,7 +63,7 @@ struct Pending {
     after: Vec<After>,
     not_durable: not_durable::NotDurable,
     /// Memory of the step's results. It is given back with the step.
-    _permits: Vec<OwnedSemaphorePermit>,
+    _permits: Vec<ResultPermit>,
 }
 
 /// Parts of the coordinator that the driver uses.
@@ -85,6 +93,8 @@ pub(crate) struct Driver {
     pending: VecDeque<Pending>,
     /// Things to do once the next step is durable.
     asked: Vec<After>,
+    /// Files that open jobs name, and until when they are not counted again.
+    named_files: Option<(Instant, Arc<BTreeSet<BlobHash>>)>,
 }
 
 impl Driver {
@@ -110,6 +120,7 @@ impl Driver {
             readable: BTreeMap::new(),
             pending: VecDeque::new(),
             asked: Vec::new(),
+            named_files: None,
         }
     }
 
@@ -194,10 +205,38 @@ impl Driver {
                 // Wait until the end of an ended job is durable. A crash before that opens the job
                 // again, and it needs its blobs.
                 let named = self.core.named_blobs();
+                if self.core.has_lost_files() {
+                    return;
+                }
                 self.after_pending(After::Tell(Box::new(move || drop(reply.send(named)))));
             }
+            Event::Usage(reply) => {
+                let usage = self.core.usage();
+                self.after_pending(After::Tell(Box::new(move || drop(reply.send(usage)))));
+            }
+            Event::NamedFiles(reply) => drop(reply.send(self.named_files())),
+            Event::KnownBlobs { without, reply } => {
+                let known = self.core.known_blobs(without.as_ref());
+                if !self.core.has_lost_files() {
+                    drop(reply.send(known));
+                }
+            }
+            Event::FrameFiles { of, reply } => drop(reply.send(self.core.frame_files_of(&of))),
             Event::Stop => {}
         }
+    }
+
+    /// Returns the files that open jobs name, as they were a moment ago at most: who is at the
+    /// limit must not make the driver count again for every upload.
+    fn named_files(&mut self) -> Arc<BTreeSet<BlobHash>> {
+        let now = Instant::now();
+        if let Some((_, named)) = self.named_files.as_ref().filter(|(until, _)| now < *until) {
+            return named.clone();
+        }
+        let named = Arc::new(self.core.named_files());
+        let fresh = NAMED_FOR.max(now.elapsed().saturating_mul(NAMED_FOR_COUNTS));
+        self.named_files = Some((now + fresh, named.clone()));
+        named
     }
 
     /// Begins a node's session.
@@ -237,6 +276,9 @@ impl Driver {
 
     fn store_step(&mut self) -> Result<(), StoreError> {
         let step = self.core.take_step();
+        if self.core.has_lost_files() {
+            return Err(StoreError::Shelf);
+        }
         for UnitMove { unit, from, to } in &step.moves {
             tracing::debug!(%unit, ?from, ?to, "a unit has moved");
         }
@@ -278,13 +320,7 @@ impl Driver {
                 }
             }
         }
-        if self.sequence - self.snapshot_at >= self.around.snapshot_records {
-            let parts = self.core.snapshot();
-            let bytes =
-                snapshot::encode(&parts).map_err(|error| StoreError::Record(error.to_string()))?;
-            commit.snapshot = Some((self.sequence, bytes));
-            self.snapshot_at = self.sequence;
-        }
+        commit.snapshot = self.snapshot_if_due()?;
         let durable = !commit.records.is_empty() || !commit.results.is_empty();
         if durable {
             let (records, results) = (commit.records.len(), commit.results.len());
@@ -306,6 +342,22 @@ impl Driver {
         Ok(())
     }
 
+    /// Makes a snapshot, if there are enough records since the last one.
+    fn snapshot_if_due(&mut self) -> Result<Option<(Sequence, Vec<u8>)>, StoreError> {
+        if self.sequence - self.snapshot_at < self.around.snapshot_records {
+            return Ok(None);
+        }
+        let parts = self.core.snapshot();
+        let bytes =
+            snapshot::encode(&parts).map_err(|error| StoreError::Record(error.to_string()))?;
+        // It replaces the records, and must be complete.
+        if self.core.has_lost_files() {
+            return Err(StoreError::Shelf);
+        }
+        self.snapshot_at = self.sequence;
+        Ok(Some((self.sequence, bytes)))
+    }
+
     fn take_waiting(&mut self, session: SessionId, lease: Lease) -> Option<Waiting> {
         let queue = self.results.get_mut(&(session, lease))?;
         let waiting = queue.pop_front();
@@ -315,11 +367,7 @@ impl Driver {
         waiting
     }
 
-    fn keep(
-        &mut self,
-        session: SessionId,
-        lease: Lease,
-    ) -> Option<(SpoolEntry, OwnedSemaphorePermit)> {
+    fn keep(&mut self, session: SessionId, lease: Lease) -> Option<(SpoolEntry, ResultPermit)> {
         let waiting = self.take_waiting(session, lease)?;
         let header = EntryHeader {
             unit: lease.unit.unit,

@@ -6,7 +6,6 @@ use crate::spool::SpoolKey;
 use crate::store::Commit;
 use tessera_core::{Action, SessionId};
 use tessera_protocol::client::{RequestError, Response};
-use tessera_protocol::status::FrameState;
 use tessera_protocol::{FrameNumber, JobId, Lease};
 use tokio::sync::oneshot;
 
@@ -82,19 +81,9 @@ impl Driver {
         let ended = |key: &SpoolKey| match self.core.job_summary(key.job) {
             None => true,
             Some(summary) if summary.state.is_final() => true,
-            Some(_) => {
-                matches!(
-                    self.frame_state(key),
-                    None | Some(FrameState::Done(_) | FrameState::Failed(_))
-                )
-            }
+            Some(_) => self.core.is_frame_over(key.job, key.frame),
         };
         self.forget_spools(self.around.writer.spools().into_iter().filter(ended).collect());
-    }
-
-    fn frame_state(&self, key: &SpoolKey) -> Option<FrameState> {
-        let position = self.core.job(key.job)?.spec.kind.frames().position(key.frame)?;
-        self.core.frames(key.job, position)?.into_iter().next().map(|status| status.state)
     }
 
     /// Keeps the text of a unit, if it is of a node that works on the job.
@@ -156,13 +145,6 @@ impl Driver {
 
     /// Returns the finished frames of a job, in order.
     pub(super) fn frames_done(&self, job: JobId) -> Vec<FrameNumber> {
-        let mut done = Vec::new();
-        let mut from = 0;
-        while let Some(page) = self.core.frames(job, from).filter(|page| !page.is_empty()) {
-            from += page.len() as u32;
-            let finished = page.iter().filter(|status| matches!(status.state, FrameState::Done(_)));
-            done.extend(finished.map(|status| status.frame));
-        }
-        done
+        self.core.frames_done(job)
     }
 }

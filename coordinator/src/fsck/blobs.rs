@@ -76,6 +76,36 @@ fn check_wanted(report: &mut FsckReport, needed: &Needed, blobs: &dyn Blobs, dep
     }
 }
 
+/// Files that open jobs need as input, for a check while the coordinator works.
+pub(crate) struct Inputs(Needed);
+
+impl Inputs {
+    /// Returns the input files of all open jobs.
+    pub(crate) fn of(core: &Core) -> Self {
+        let mut needed = Needed::new();
+        for job in core.job_ids() {
+            let open = core.job_summary(job).is_some_and(|summary| !summary.state.is_final());
+            let Some(detail) = core.job(job).filter(|_| open) else { continue };
+            for (name, hash, length) in detail.spec.kind.files() {
+                let whose = || (length, format!("job {job} (file {name:?})"));
+                needed.entry(hash).or_insert_with(whose);
+            }
+        }
+        Self(needed)
+    }
+
+    /// Reads every file, and logs the damaged and missing ones. Returns their number.
+    pub(crate) fn check(&self, blobs: &dyn Blobs) -> usize {
+        let mut report = FsckReport::default();
+        check_wanted(&mut report, &self.0, blobs, Depth::Whole);
+        for finding in report.errors() {
+            let (place, problem, action) = (&finding.place, &finding.problem, finding.action);
+            tracing::error!(place, problem, action, "a file of an open job is damaged");
+        }
+        report.errors().count()
+    }
+}
+
 /// Returns the files of open jobs and the files of finished frames.
 fn needed(core: &Core) -> Needed {
     let mut needed = Needed::new();

@@ -45,6 +45,8 @@ pub enum FindingKind {
     DamagedBlob,
     /// A file that the coordinator did not write.
     ForeignFile,
+    /// The audit log was changed, or has lost entries.
+    AuditLog,
     /// Files that no job names.
     UnnamedBlobs,
     /// Uploads that were interrupted.
@@ -80,8 +82,8 @@ impl FindingKind {
             Self::Counter => "what `tessera jobs` shows is wrong; pictures are not affected",
             Self::Lease => "a unit would never be rendered, or twice",
             Self::NoAuthority => {
-                "the next start makes a new authority, and no existing node or user can connect \
-                    any more"
+                "the coordinator will not start: a new authority would lock every node and user \
+                    out"
             }
             Self::LostSpool | Self::DamagedSpool => {
                 "results that were acknowledged are gone: the frame fails when it is resolved"
@@ -92,6 +94,9 @@ impl FindingKind {
             Self::LostBlob => "a frame cannot be fetched any more, or a job cannot continue",
             Self::DamagedBlob => {
                 "every client refuses it: a frame cannot be fetched, or a job cannot continue"
+            }
+            Self::AuditLog => {
+                "entries were changed or removed: what is left does not show all that was done"
             }
             Self::ForeignFile => "the coordinator never reads it",
             Self::UnnamedBlobs => {
@@ -119,7 +124,8 @@ impl FindingKind {
                 "report this; a restart of the coordinator derives it from the records again"
             }
             Self::NoAuthority => {
-                "put the folder `authority` of a backup back before the next start"
+                "put the folder `authority` of a backup back; without one, start with \
+                 --new-authority, and every node and user enrols again"
             }
             Self::LostSpool | Self::DamagedSpool | Self::SpoolDiffers => {
                 "cancel the job and submit it again (finished frames stay), or `tessera restore` a \
@@ -134,6 +140,10 @@ impl FindingKind {
                 "move the file away, and submit the same scene or kernel again: that uploads it \
                  again; a frame is \
                  rendered again with the same bits by submitting its job again"
+            }
+            Self::AuditLog => {
+                "find out who could write to the folder; a backup has the entries up to its time; \
+                 the coordinator starts, and goes on behind the gap"
             }
             Self::ForeignFile => "move it away",
             Self::UnnamedBlobs => {

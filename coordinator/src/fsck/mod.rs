@@ -7,14 +7,16 @@ mod finding;
 mod report;
 mod spools;
 
+pub(crate) use blobs::Inputs;
 pub(crate) use decode::decode;
 pub use finding::{Finding, FindingKind, Severity};
 pub use report::{Depth, FsckReport};
 
+use crate::access::audit_log;
 use crate::blobs::{Blobs, DiskBlobs};
 use crate::folder::{DataFolder, FolderError};
 use crate::spool::{DiskSpools, SpoolKey, SpoolReader};
-use crate::store::{Journal, Loaded, StoreError, Survey};
+use crate::store::{JournalReader, Loaded, StoreError, Survey};
 use std::path::Path;
 use std::sync::Arc;
 use tessera_core::{Core, Moment, Settings};
@@ -53,7 +55,7 @@ pub fn audit(data: &Path) -> Result<AuditReport, AuditError> {
 /// Checks the data folder of a coordinator that is not running.
 pub fn fsck(data: &Path, depth: Depth) -> Result<FsckReport, AuditError> {
     let folder = DataFolder::inspect(data)?;
-    let survey = Journal::open(&folder, true)?.survey()?;
+    let survey = JournalReader::inspect(&folder)?.survey();
     let places = Places::of(&folder);
     let mut report = FsckReport::default();
     take_survey(&mut report, &survey);
@@ -70,7 +72,23 @@ pub fn fsck(data: &Path, depth: Depth) -> Result<FsckReport, AuditError> {
         blobs::check(&mut report, &core, &*places.blobs, depth);
     }
     blobs::check_uploads(&mut report, &folder);
+    check_audit_log(&mut report, &folder, survey.loaded.audit_head.as_deref());
     Ok(report)
+}
+
+/// Checks the audit log's chain, and its end by the head that the journal has.
+fn check_audit_log(report: &mut FsckReport, folder: &DataFolder, kept: Option<&[u8]>) {
+    match audit_log::check(&folder.audit_log(), kept) {
+        Ok(problems) => {
+            for problem in problems {
+                report.find(FindingKind::AuditLog, "the audit log (`audit`)", problem);
+            }
+        }
+        Err(error) => {
+            let problem = format!("it cannot be read: {error}");
+            report.find(FindingKind::AuditLog, "the audit log (`audit`)", problem);
+        }
+    }
 }
 
 /// Checks the content of a running coordinator's store at one moment. `still_there` says whether a

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::stopped_farm;
+use crate::store::Journal;
 use std::fs;
 use std::path::PathBuf;
 
@@ -131,6 +132,26 @@ fn a_spool_is_compared_with_the_journal_unit_by_unit() {
     assert_eq!(farm.kinds(), [FindingKind::LostSpool]);
 }
 
+/// A start checks what open jobs need, without reading what they have made.
+#[test]
+fn a_damaged_input_of_an_open_job_is_found_at_the_start() {
+    let farm = Farm::stopped();
+    let folder = DataFolder::open(farm.path()).unwrap();
+    let loaded = crate::store::Store::load(&Journal::open(&folder, true).unwrap()).unwrap();
+    let (parts, records) = decode(&loaded).unwrap();
+    let core = Core::replay(Settings::default(), parts, records, Moment(0)).unwrap();
+    let (inputs, places) = (Inputs::of(&core), Places::of(&folder));
+    assert_eq!(inputs.check(&*places.blobs), 0);
+    let scene = tessera_protocol::BlobHash::of(&[b'{'; 2000]).to_string();
+    let path = folder.blobs().join(&scene[..2]).join(&scene);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[1000] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    assert_eq!(inputs.check(&*places.blobs), 1);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(inputs.check(&*places.blobs), 1);
+}
+
 // promise: P1
 #[test]
 fn a_journal_that_lost_its_end_is_refused_by_name() {
@@ -157,8 +178,7 @@ fn a_journal_that_lost_its_end_is_refused_by_name() {
         "{report:?}"
     );
     let folder = DataFolder::open(farm.path()).unwrap();
-    let refused =
-        crate::store::Store::load(&Journal::open(&folder, true).unwrap()).unwrap_err().to_string();
+    let refused = Journal::open(&folder, true).unwrap_err().to_string();
     assert!(refused.contains("--export"), "{refused}");
 }
 

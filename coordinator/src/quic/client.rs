@@ -6,12 +6,13 @@ use super::trouble::{Closing, Trouble, wrong_kind};
 use super::{clock, renew};
 use crate::access::LivePeer;
 use crate::api::Caller;
+use quinn::SendStream;
 use std::sync::Arc;
 use tessera_protocol::client::{Request, RequestError};
 use tessera_protocol::stream::StreamKind;
 use tessera_transport::blob::{serve_get, serve_put};
 use tessera_transport::validity::now_secs;
-use tessera_transport::{FrameSender, Link, Meter};
+use tessera_transport::{FrameReceiver, FrameSender, Link, Meter};
 
 /// Serves a client until its connection ends.
 pub(super) async fn serve(
@@ -21,7 +22,9 @@ pub(super) async fn serve(
 ) {
     let _closing = Closing(&link);
     let timing = link.timing;
-    serve_streams(link.connection.clone(), timing, meter, move |kind, sender, mut receiver| {
+    let (audited, peer) = (shared.clone(), live.peer().to_string());
+    let connection = link.connection.clone();
+    let serve_one = move |kind, sender: SendStream, mut receiver: FrameReceiver| {
         let (shared, live) = (shared.clone(), live.clone());
         async move {
             if kind == StreamKind::Renew {
@@ -36,8 +39,8 @@ pub(super) async fn serve(
                     Ok(())
                 }
                 StreamKind::BlobPut => {
-                    shared.api.may_put_blobs(&caller).map_err(not_allowed)?;
-                    serve_put(&shared.blobs, &mut sender, &mut receiver, &timing).await?;
+                    let blobs = Arc::new(shared.api.own_blobs(&caller).map_err(not_allowed)?);
+                    serve_put(&blobs, &mut sender, &mut receiver, &timing).await?;
                     Ok(())
                 }
                 StreamKind::Request => {
@@ -53,6 +56,14 @@ pub(super) async fn serve(
                 StreamKind::Clock => clock::tell(&mut sender).await,
                 other => Err(wrong_kind(other)),
             }
+        }
+    };
+    serve_streams(link.connection.clone(), timing, meter, move |kind, sender, receiver| {
+        let (audited, peer, connection) = (audited.clone(), peer.clone(), connection.clone());
+        let served = serve_one(kind, sender, receiver);
+        async move {
+            audited.settle(&connection, (&peer, &format!("{kind:?}")), served.await);
+            Ok(())
         }
     })
     .await;

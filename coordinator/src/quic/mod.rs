@@ -12,7 +12,7 @@ mod shared;
 mod streams;
 mod trouble;
 
-use crate::access::PeerConnection;
+use crate::access::{Cause, PeerConnection};
 use limits::{Guest, Verdict};
 use quinn::Connection;
 pub(crate) use shared::Shared;
@@ -75,7 +75,10 @@ async fn connection(arriving: Arriving, mut guest: Guest, shared: Arc<Shared>) {
     let live = admitted.peer();
     if let Err(refusal) = live.check_denied() {
         tracing::warn!(%from, %peer, reason = refusal.text, "turned away");
-        return live.close(&refusal);
+        live.close(&refusal);
+        let about = format!("from {from}: {}", refusal.text);
+        let who = peer.to_string();
+        return shared.access.tell_refusal(Cause::Failure(&who), "turned away", about).await;
     }
     if live.is_expired()
         && let Err(trouble) = renew::before_all(&shared, &live, &link).await

@@ -12,11 +12,11 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tessera_core::{Input, SessionId};
-use tessera_protocol::BlobHash;
 use tessera_protocol::job::is_label;
 use tessera_protocol::limits::{DEVICES_MAX, LEASES_MAX, NAME_MAX};
 use tessera_protocol::node::{Heartbeat, Join, NodeToCoordinator};
 use tessera_protocol::stream::StreamKind;
+use tessera_protocol::{BlobHash, NodeId};
 use tessera_transport::close::{CloseCode, close};
 use tessera_transport::frame::accept_kind;
 use tessera_transport::{
@@ -43,8 +43,9 @@ pub(super) async fn serve(
 ) {
     let _closing = Closing(&link);
     let session = SessionId(shared.next_session.fetch_add(1, Ordering::Relaxed));
+    let who = live.peer().to_string();
     let result = run(&link, &shared, session, (live, meter)).await;
-    settle(&link.connection, result);
+    shared.settle(&link.connection, (&who, "a node's session"), result);
     // The core does not know a session that never joined, and ignores this.
     let lost = Event::Input(Box::new(Input::SessionLost { session }));
     let _ = shared.events.send(lost).await;
@@ -67,6 +68,7 @@ async fn run(
     check_join(&mut join, link.peer.as_ref())?;
     let (outgoing, queue) = mpsc::channel(OUTGOING_MAX);
     let readable = Readable::default();
+    let sender_of_results = (session, join.node, join.name.clone());
     let handle =
         SessionHandle { session, outgoing, readable: readable.clone(), peer: live.clone() };
     let input = Input::NodeJoined {
@@ -82,7 +84,7 @@ async fn run(
     tasks.spawn(write_control(FrameSender::new(sender), queue, link.connection.clone()));
     tasks.spawn(serve_one_way(
         shared.clone(),
-        session,
+        sender_of_results,
         (link.connection.clone(), link.timing),
         meter.clone(),
     ));
@@ -196,7 +198,7 @@ async fn write_control(
 /// Handles the node's one-way streams: results and heartbeats.
 async fn serve_one_way(
     shared: Arc<Shared>,
-    session: SessionId,
+    (session, node, name): (SessionId, NodeId, String),
     (connection, timing): (quinn::Connection, tessera_transport::Timing),
     meter: Arc<Meter>,
 ) {
@@ -204,11 +206,12 @@ async fn serve_one_way(
     while let Ok(stream) = connection.accept_uni().await {
         make_room(&mut tasks).await;
         let (shared, connection, meter) = (shared.clone(), connection.clone(), meter.clone());
+        let name = name.clone();
         tasks.spawn(async move {
             let accepted = accept_kind(stream, timing.answer).await;
             let result = match accepted.map(|(kind, receiver)| (kind, receiver.metered(meter))) {
                 Ok((StreamKind::Result, receiver)) => {
-                    results::take(&shared, session, receiver, timing).await
+                    results::take(&shared, (session, node, &name), receiver, timing).await
                 }
                 Ok((StreamKind::Telemetry, receiver)) => {
                     telemetry(&shared, session, receiver).await

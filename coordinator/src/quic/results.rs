@@ -3,13 +3,15 @@
 use super::shared::Shared;
 use super::trouble::Trouble;
 use crate::driver::Event;
+use crate::result_memory::ResultPermit;
 use bytes::Bytes;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tessera_core::{Arrived, FilmShape, Input, ResultShape, SessionId};
 use tessera_protocol::film::TileSums;
 use tessera_protocol::limits::RESULT_BYTES_MAX;
 use tessera_protocol::node::ResultHeader;
-use tessera_protocol::{BlobHash, ChunkValues};
+use tessera_protocol::{BlobHash, ChunkValues, NodeId};
 use tessera_transport::frame::within;
 use tessera_transport::{FrameReceiver, Timing};
 
@@ -20,15 +22,47 @@ const STEP_BYTES: usize = 256 << 10;
 /// microseconds, as long as passing them to another thread.
 const CHECKED_HERE_MAX: usize = 4 << 10;
 
-/// Returns the KiB of the budget that a result of `length` bytes takes.
-fn kib(length: u32) -> u32 {
-    length.div_ceil(1 << 10).max(1)
+/// Time of a result's arrival before its rate counts.
+const RATE_GRACE: Duration = Duration::from_secs(30);
+/// Least bytes per second of the result that has the last of the memory, for which all others wait.
+const LAST_RATE: u64 = 1 << 20;
+/// Time of its arrival before that rate counts.
+const LAST_GRACE: Duration = Duration::from_secs(5);
+
+/// How fast a result arrives, not counting the time in which it waits for memory.
+struct Pace {
+    grace: Duration,
+    /// Least bytes per second after the grace.
+    rate: u64,
+    took: Duration,
+    bytes: usize,
+}
+
+impl Pace {
+    fn new(grace: Duration, rate: u64) -> Self {
+        Self { grace, rate, took: Duration::ZERO, bytes: 0 }
+    }
+
+    /// Counts bytes that took a time. An error says that they come too slowly.
+    fn add(&mut self, took: Duration, bytes: usize) -> Result<(), Trouble> {
+        self.took += took;
+        self.bytes += bytes;
+        let due = self.took.saturating_sub(self.grace).as_secs_f64() * self.rate as f64;
+        if due <= self.bytes as f64 {
+            return Ok(());
+        }
+        Err(Trouble::Protocol(format!(
+            "a result arrives at fewer than {} KiB per second, and holds memory that others need; \
+             who runs the coordinator can allow a slower one (--result-rate)",
+            self.rate >> 10
+        )))
+    }
 }
 
 /// Reads one result stream.
 pub(super) async fn take(
     shared: &Arc<Shared>,
-    session: SessionId,
+    (session, node, name): (SessionId, NodeId, &str),
     mut receiver: FrameReceiver,
     timing: Timing,
 ) -> Result<(), Trouble> {
@@ -40,10 +74,12 @@ pub(super) async fn take(
         );
         return Err(Trouble::Protocol(text));
     }
-    // Flow control makes the peer wait here while other results are being made durable.
-    let permit = shared.result_memory.clone().acquire_many_owned(kib(header.length)).await;
-    let permit = permit.map_err(|_| Trouble::Stopping)?;
-    let bytes = read(&mut receiver, header.length as usize, timing).await?;
+    // Flow control makes the peer wait here while other results of it are being made durable.
+    let length = header.length as usize;
+    let permit = shared.result_memory.admit((node, name), length).await;
+    let mut permit = permit.map_err(|_| Trouble::Stopping)?;
+    let bytes = read(&mut receiver, length, &mut permit, (timing, shared.result_rate)).await?;
+    permit.arrived();
     let checked = match bytes.len() <= CHECKED_HERE_MAX {
         true => check(&header, bytes),
         false => {
@@ -71,17 +107,30 @@ pub(super) async fn take(
     shared.events.send(event).await.map_err(|_| Trouble::Stopping)
 }
 
-/// Reads exactly `length` bytes, and then the stream's end.
+/// Reads exactly `length` bytes, and then the stream's end. Takes memory for them as they arrive.
+/// They must arrive at the least rate, not counting the time in which they wait for memory.
 async fn read(
     receiver: &mut FrameReceiver,
     length: usize,
-    timing: Timing,
+    permit: &mut ResultPermit,
+    (timing, rate): (Timing, u64),
 ) -> Result<Bytes, Trouble> {
     let mut bytes = Vec::with_capacity(length.min(STEP_BYTES));
+    let (mut usual, mut last) = (Pace::new(RATE_GRACE, rate), None);
     loop {
         let wanted = (length - bytes.len()).clamp(1, STEP_BYTES);
-        match within(timing.answer, receiver.receive_raw(wanted)).await? {
-            Some(chunk) if bytes.len() + chunk.len() <= length => bytes.extend_from_slice(&chunk),
+        let asked = Instant::now();
+        let chunk = within(timing.answer, receiver.receive_raw(wanted)).await?;
+        let (took, count) = (asked.elapsed(), chunk.as_ref().map_or(0, |chunk| chunk.len()));
+        usual.add(took, count)?;
+        if permit.is_last() {
+            last.get_or_insert(Pace::new(LAST_GRACE, LAST_RATE)).add(took, count)?;
+        }
+        match chunk {
+            Some(chunk) if bytes.len() + chunk.len() <= length => {
+                permit.take(chunk.len()).await.map_err(|_| Trouble::Stopping)?;
+                bytes.extend_from_slice(&chunk);
+            }
             Some(_) => {
                 return Err(Trouble::Protocol("a result is longer than it announced".into()));
             }
@@ -117,4 +166,26 @@ fn check(header: &ResultHeader, bytes: Bytes) -> Result<(ResultShape, Bytes), St
         samples: film.samples,
     };
     Ok((ResultShape::Film(shape), bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // promise: P8
+    #[test]
+    fn results_that_trickle_are_given_up() {
+        let secs = Duration::from_secs;
+        let mut pace = Pace::new(secs(30), 32 << 10);
+        for _ in 0..15 {
+            pace.add(secs(2), 1).expect("it is within its grace");
+        }
+        let text = pace.add(secs(2), 1).unwrap_err().to_string();
+        assert!(text.contains("32 KiB per second") && text.contains("--result-rate"), "{text}");
+        let mut pace = Pace::new(secs(30), 32 << 10);
+        for _ in 0..1000 {
+            pace.add(secs(2), 64 << 10).expect("it is as fast as it must be");
+        }
+        assert!(pace.add(secs(60), 0).is_err());
+    }
 }

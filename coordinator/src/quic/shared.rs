@@ -1,14 +1,17 @@
 //! Parts of the coordinator that the handlers of all connections share.
 
 use super::limits::Gate;
-use crate::access::Access;
+use super::trouble::{Trouble, settle};
+use crate::access::{Access, Cause};
 use crate::api::Api;
 use crate::blobs::GuardedBlobs;
 use crate::driver::Event;
+use crate::result_memory::ResultMemory;
+use quinn::Connection;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use tessera_protocol::Hello;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
 /// Parts of the coordinator that every connection needs.
 pub(crate) struct Shared {
@@ -17,8 +20,33 @@ pub(crate) struct Shared {
     pub(crate) access: Arc<Access>,
     pub(crate) blobs: Arc<GuardedBlobs>,
     pub(crate) events: mpsc::Sender<Event>,
-    /// Memory for results, in KiB.
-    pub(crate) result_memory: Arc<Semaphore>,
+    pub(crate) result_memory: Arc<ResultMemory>,
+    /// Least bytes per second of a result.
+    pub(crate) result_rate: u64,
     pub(crate) next_session: AtomicU64,
     pub(crate) gate: Arc<Gate>,
+}
+
+impl Shared {
+    /// Settles a result, and then enters in the audit log if it is that an identity was refused
+    /// something. The connection is closed first, so that its peer gets the reason and not the end
+    /// of a stream.
+    pub(super) fn settle(
+        &self,
+        connection: &Connection,
+        (who, what): (&str, &str),
+        result: Result<(), Trouble>,
+    ) {
+        let refused = match &result {
+            Err(Trouble::NotAllowed(text)) => Some(format!("{what}: {text}")),
+            _ => None,
+        };
+        settle(connection, result);
+        if let Some(about) = refused {
+            let (access, who) = (self.access.clone(), who.to_owned());
+            tokio::spawn(async move {
+                access.tell_refusal(Cause::Failure(&who), "refused", about).await;
+            });
+        }
+    }
 }

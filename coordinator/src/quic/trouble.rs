@@ -4,6 +4,7 @@ use crate::access::Refusal;
 use quinn::Connection;
 use tessera_protocol::stream::StreamKind;
 use tessera_transport::close::close;
+use tessera_transport::error::Ended;
 use tessera_transport::{BlobError, CloseCode, FrameError, Link};
 
 /// Why a stream was not handled.
@@ -40,6 +41,12 @@ pub(super) fn settle(connection: &Connection, result: Result<(), Trouble>) {
         Trouble::Frame(error) | Trouble::Blob(BlobError::Frame(error)) => match error {
             error if error.is_peers_fault() => CloseCode::Protocol,
             FrameError::Silent(_) => CloseCode::Silent,
+            // A node that knows a newer coordinator of this farm, for example.
+            FrameError::Ended(Ended::Closed { code: Some(CloseCode::Failed), reason }) => {
+                let from = connection.remote_address();
+                tracing::warn!(%from, reason, "the peer ended the connection");
+                return;
+            }
             _ => return,
         },
         Trouble::Blob(error) => {

@@ -6,6 +6,10 @@ use std::io;
 use tessera_core::ResolveFailure;
 use tessera_kernels::denoise::DenoiseError;
 
+/// Errors of Linux that say that the process (EMFILE) or the machine (ENFILE) has too many files
+/// open.
+const OUT_OF_FILES: [i32; 2] = [24, 23];
+
 /// Why the files of a frame could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
@@ -47,6 +51,11 @@ impl ResolveError {
         let mut source = std::error::Error::source(self);
         while let Some(error) = source {
             text = format!("{text}: {error}");
+            let file = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
+            if file.is_some_and(|number| OUT_OF_FILES.contains(&number)) {
+                text += "; raise the limit of open files (`ulimit -n 4096`, or LimitNOFILE= in \
+                    the unit)";
+            }
             source = error.source();
         }
         match self {
@@ -59,5 +68,21 @@ impl ResolveError {
             | Self::Denoise(_)
             | Self::Encode(_) => ResolveFailure::Fatal(text),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_that_lacks_open_files_says_which_limit_to_raise() {
+        let lacks =
+            |number| match ResolveError::Write(io::Error::from_raw_os_error(number)).failure() {
+                ResolveFailure::Retry(text) => text,
+                ResolveFailure::Fatal(text) => panic!("{text}"),
+            };
+        assert!(lacks(24).contains("ulimit -n"), "{}", lacks(24));
+        assert!(!lacks(28).contains("ulimit"), "a full disk is another matter");
     }
 }

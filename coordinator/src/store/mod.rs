@@ -4,11 +4,15 @@
 //! A group of changes is durable as a whole or not at all. The caller gets its answer after the
 //! sync has returned.
 
+mod audit_head;
 mod sled;
 pub mod snapshot;
 mod writer;
 
-pub use self::sled::{ExportError, ExportSummary, Journal, Survey, export, values_of};
+pub use self::sled::{
+    ExportError, ExportSummary, Journal, JournalReader, Survey, export, values_of,
+};
+pub use audit_head::AuditHead;
 pub use writer::{Commit, StoreQueue, StoreWriter, WriterLimits};
 
 use crate::spool::{SpoolError, SpoolExtent, SpoolKey};
@@ -34,6 +38,8 @@ pub struct Changes {
     pub tokens: BTreeMap<TokenHash, Option<TokenRecord>>,
     /// State after the record with this sequence. Records up to it are no longer needed.
     pub snapshot: Option<(Sequence, Vec<u8>)>,
+    /// Newest entry of the audit log, if it is another one.
+    pub audit_head: Option<Vec<u8>>,
 }
 
 /// Complete content of a store.
@@ -47,6 +53,8 @@ pub struct Loaded {
     pub spools: BTreeMap<SpoolKey, SpoolExtent>,
     /// Tokens that are not removed yet.
     pub tokens: BTreeMap<TokenHash, TokenRecord>,
+    /// Newest entry of the audit log that the store knows of. The log may be ahead of it.
+    pub audit_head: Option<Vec<u8>>,
 }
 
 /// Storage for groups of changes.
@@ -64,9 +72,9 @@ pub trait Store: Send + 'static {
 pub enum StoreError {
     /// Stored data differs from what was written.
     #[error(
-        "{what} in store `{path}` is damaged: {problem}; nothing was changed, and what is intact \
-         can be saved with \
-         `tessera coordinator --data DIR --export FILE`"
+        "{what} in store `{path}` is damaged: {problem}; nothing was changed: `tessera fsck` lists \
+         the damage, `tessera restore` restores a backup into an empty folder, and \
+         `tessera coordinator --data DIR --export FILE` saves what is intact"
     )]
     Damaged {
         /// Path of the store.
@@ -75,6 +83,27 @@ pub enum StoreError {
         what: String,
         /// Description of the damage.
         problem: String,
+    },
+    /// The disk is too full to open the journal.
+    #[error(
+        "the disk of `{path}` is full, and the journal needs a few MiB to be opened; nothing is \
+         lost: make room, and start again"
+    )]
+    NoRoomToOpen {
+        /// Path of the store.
+        path: PathBuf,
+    },
+    /// The journal is read in a copy, and there is no room for the copy.
+    #[error(
+        "the journal is read in a copy, and there is no room for one in `{path}`: {needed} bytes \
+         are needed; nothing was changed: make room there; for `fsck`, `backup` and `--export`, \
+         TMPDIR names another folder"
+    )]
+    NoRoomForCopy {
+        /// Folder of the copy.
+        path: PathBuf,
+        /// Bytes that are needed.
+        needed: u64,
     },
     /// sled returned an error.
     #[error("store `{path}` cannot be used")]
@@ -110,6 +139,12 @@ pub enum StoreError {
     /// A record of the core cannot be encoded.
     #[error("a record cannot be encoded: {0}")]
     Record(String),
+    /// What the files of finished frames are cannot be read any more from the file that has it.
+    #[error(
+        "what the files of finished frames are was lost on the disk of the data folder; nothing \
+         that was acknowledged is: start the coordinator again"
+    )]
+    Shelf,
     /// The writer has stopped.
     #[error("the store has stopped")]
     Stopped,

@@ -1,13 +1,13 @@
 //! The only thread that writes to the store. It collects a group of commits, appends results,
 //! syncs, commits, and then answers the callers.
 
-use super::{Changes, Loaded, Sequence, Store, StoreError, TokenHash};
+use super::{AuditHead, Changes, Loaded, Sequence, Store, StoreError, TokenHash};
 use crate::spool::{SEGMENT_BYTES, SpoolEntry, SpoolExtent, SpoolKey, Spools};
 use crate::sync::lock;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tessera_protocol::{FrameNumber, JobId};
@@ -108,6 +108,7 @@ struct Shared {
     /// Number of readers of spools. No spool is deleted while there is one.
     holds: AtomicUsize,
     failure: Mutex<Option<StoreError>>,
+    audit_head: OnceLock<AuditHead>,
 }
 
 /// While this value exists, no spool is deleted.
@@ -159,6 +160,12 @@ impl StoreWriter {
             limits: watched,
             thread: Mutex::new(Some(thread)),
         })
+    }
+
+    /// Adds the head of the audit log to every commit, from now on.
+    pub fn keep_audit_head(&self, head: AuditHead) {
+        // There is one log.
+        let _ = self.shared.audit_head.set(head);
     }
 
     /// Returns the queue for commits.
@@ -325,7 +332,12 @@ impl<S: Store, P: Spools> Writer<S, P> {
         let finished: Vec<SpoolKey> =
             group.iter().flat_map(|commit| commit.finished.clone()).collect();
         changes.spools.extend(finished.iter().map(|key| (*key, None)));
+        let head = self.shared.audit_head.get();
+        changes.audit_head = head.and_then(AuditHead::waiting);
         self.store.commit(&changes)?;
+        if let (Some(head), Some(kept)) = (head, &changes.audit_head) {
+            head.kept(kept);
+        }
         self.spools.accept(extents);
         self.spools.forget(&finished);
         self.later.extend(finished);

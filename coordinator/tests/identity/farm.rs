@@ -43,6 +43,13 @@ impl Farm {
         Self { folder, coordinator }
     }
 
+    /// A farm with other settings.
+    pub(crate) async fn start_with(change: impl FnOnce(&mut Config)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let coordinator = start_with(folder.path(), change).await;
+        Self { folder, coordinator }
+    }
+
     pub(crate) fn person(&self, role: Role, name: &str) -> Identity {
         self.coordinator.issue(role, name, None).unwrap()
     }
@@ -61,10 +68,19 @@ impl Farm {
 }
 
 pub(crate) async fn start(data: &Path, lifetimes: Lifetimes) -> RunningCoordinator {
+    start_with(data, |config| config.lifetimes = lifetimes).await
+}
+
+/// Starts a coordinator with other settings.
+pub(crate) async fn start_with(
+    data: &Path,
+    change: impl FnOnce(&mut Config),
+) -> RunningCoordinator {
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let mut config = Config::new(data.join("data"), listen, Fingerprint([5; 32]));
-    config.lifetimes = lifetimes;
-    config.disk_reserve_bytes = 0;
+    config.lifetimes = lives(3600, 3600);
+    (config.disk_reserve_bytes, config.frame_reserve_bytes) = (0, Some(0));
+    change(&mut config);
     Coordinator::start(config).await.unwrap()
 }
 

@@ -6,5 +6,9 @@
 mod blobs;
 mod certificates;
 mod farm;
+mod hold;
+mod peers;
+mod refusals;
 mod roles;
 mod rotation;
+mod shares;

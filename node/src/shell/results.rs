@@ -20,6 +20,9 @@ use tokio::sync::{Semaphore, mpsc};
 const STORES_MAX: usize = 4;
 /// Results that are sent to the coordinator at a time.
 const OFFERS_MAX: usize = 8;
+/// Most KiB of results that are sent at a time, or one result. A coordinator takes that many of any
+/// node; results beyond it would wait there, and hold up those before them on the same connection.
+const OFFERED_KIB_MAX: u32 = 64 << 10;
 /// Wait before the next try if the disk or the outbox is full.
 const FULL_WAIT: Duration = Duration::from_secs(1);
 /// Time after which a full disk is reported. The node then gets no more units, so that others can
@@ -36,12 +39,20 @@ pub(super) struct Results {
     events: mpsc::UnboundedSender<Event>,
     stores: Arc<Semaphore>,
     offers: Arc<Semaphore>,
+    /// KiB that may still be sent.
+    offered: Arc<Semaphore>,
 }
 
 impl Results {
     pub(super) fn new(outbox: Arc<Outbox>, events: mpsc::UnboundedSender<Event>) -> Self {
         let permits = |count| Arc::new(Semaphore::new(count));
-        Self { outbox, events, stores: permits(STORES_MAX), offers: permits(OFFERS_MAX) }
+        Self {
+            outbox,
+            events,
+            stores: permits(STORES_MAX),
+            offers: permits(OFFERS_MAX),
+            offered: permits(OFFERED_KIB_MAX as usize),
+        }
     }
 
     /// Encodes and stores the output of the device at that position, from this sample on.
@@ -112,6 +123,8 @@ impl Results {
             };
             match read {
                 Ok((header, bytes)) => {
+                    let kib = header.length.div_ceil(1 << 10).min(OFFERED_KIB_MAX);
+                    let _room = this.offered.acquire_many(kib).await;
                     if let Err(error) = send(&connection, &header, &bytes).await {
                         tracing::debug!(%lease, error = chain(&error), "result not taken");
                         let _ = this.events.send(Event::NotOffered { session, lease });

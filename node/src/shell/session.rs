@@ -13,9 +13,11 @@ use std::time::Duration;
 use tessera_protocol::node::{CoordinatorToNode, Heartbeat, NodeToCoordinator};
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{Fingerprint, Hello, NodeId};
+use tessera_transport::close::close;
 use tessera_transport::enrol::{Applicant, enrol};
 use tessera_transport::error::{ConnectFailure, Ended};
 use tessera_transport::frame::{open_both, open_one_way, within};
+use tessera_transport::generation::{self, GenerationError};
 use tessera_transport::renew::{self, renew_kept};
 use tessera_transport::{
     Address, CloseCode, ConnectError, EnrolError, FrameError, FrameReceiver, FrameSender, Identity,
@@ -32,6 +34,9 @@ const HEARTBEATS_MAX: usize = 2;
 const GOOD_SESSION: Duration = Duration::from_secs(5);
 /// Longest time for the last messages at a regular end.
 const GOODBYE: Duration = Duration::from_secs(2);
+
+/// File beside the identity with the largest generation of the farm that was seen.
+const GENERATION_FILE: &str = "generation";
 
 /// Keeps a session with the coordinator as long as the node lives.
 pub(super) struct Dialler {
@@ -166,6 +171,7 @@ impl Dialler {
             }
             _ => Failed::ForGood(NodeError::Connect(error)),
         })?;
+        self.check_generation(&link, &identity)?;
         if std::mem::take(&mut self.renew_first) || renew::is_due(&link.connection, &identity) {
             match renew_kept(&link.connection, &identity, &self.identity_folder, self.timing).await
             {
@@ -175,6 +181,30 @@ impl Dialler {
             }
         }
         Ok(link)
+    }
+
+    /// Refuses a coordinator that is older than one that this node has worked for. It may be
+    /// stopped or take over while this process runs.
+    fn check_generation(&mut self, link: &Link, identity: &Identity) -> Result<(), Failed> {
+        let (Some(found), Some(farm)) =
+            (generation::of(&link.connection), identity.authority_pin())
+        else {
+            return Ok(());
+        };
+        let file = self.identity_folder.join(GENERATION_FILE);
+        match generation::check(&file, farm, found) {
+            Ok(()) => Ok(()),
+            Err(error @ GenerationError::Older { .. }) => {
+                let reason = error.to_string();
+                close(&link.connection, CloseCode::Failed, &reason);
+                self.backoff.slow();
+                Err(Failed::ForNow(reason))
+            }
+            Err(error) => {
+                tracing::warn!(reason = chain(&error), "an older coordinator may not be noticed");
+                Ok(())
+            }
+        }
     }
 
     /// Refuses a pool that differs from the one in the certificate.

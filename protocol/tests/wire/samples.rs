@@ -10,6 +10,7 @@ use tessera_protocol::node::*;
 use tessera_protocol::renewal::*;
 use tessera_protocol::status::*;
 use tessera_protocol::stream::{BlobOffer, BlobReceipt, BlobReply, BlobRequest};
+use tessera_protocol::usage::{OwnerUsage, Swept as SweptReport};
 use tessera_protocol::*;
 
 pub(crate) fn uuid(byte: u8) -> uuid::Uuid {
@@ -178,6 +179,9 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         Resume(JobId(uuid(1))),
         Retry(JobId(uuid(1))),
         KernelText(JobId(uuid(1))),
+        Usage,
+        CancelAll { owner: "ada".into() },
+        Sweep { owner: "ada".into(), dry_run: true },
     ];
     let others = compute_others()
         .into_iter()
@@ -200,6 +204,9 @@ fn request_name(request: &Request) -> &'static str {
         Resume(_) => "request.resume",
         Retry(_) => "request.retry",
         KernelText(_) => "request.kernel_text",
+        Usage => "request.usage",
+        CancelAll { .. } => "request.cancel_all",
+        Sweep { .. } => "request.sweep",
         Nodes => "request.nodes",
         Drain { .. } => "request.drain",
         CreateToken { .. } => "request.create_token",
@@ -330,6 +337,8 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         Authority(AuthorityStatus { pin: "ab".into(), former_until: None }),
         Backup(vec![7, 8, 9]),
         KernelText("i 0\n".into()),
+        Usage(vec![OwnerUsage { owner: "ada".into(), jobs: 2, ..OwnerUsage::default() }]),
+        Swept(SweptReport { jobs_cancelled: 1, frames: 3, ..SweptReport::default() }),
         Jobs(vec![summary(JobState::Paused)]),
     ];
     named(all, response_name)
@@ -355,6 +364,8 @@ fn response_name(response: &Response) -> &'static str {
         Authority(_) => "response.authority",
         Backup(_) => "response.backup",
         KernelText(_) => "response.kernel_text",
+        Usage(_) => "response.usage",
+        Swept(_) => "response.swept",
     }
 }
 

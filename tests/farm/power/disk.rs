@@ -5,6 +5,7 @@
 use super::trace::Event;
 use crate::farm::kills::Chance;
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Bytes that a disk writes as one.
@@ -146,7 +147,10 @@ impl Disk {
                 Node::Folder => std::fs::create_dir_all(place).expect("a folder"),
                 Node::File(index) => {
                     let bytes = self.files[*index].after_power_loss(chance);
-                    std::fs::write(place, bytes).expect("a file");
+                    std::fs::write(&place, bytes).expect("a file");
+                    // Rights are not what this disk loses, and keys need them.
+                    let private = std::fs::Permissions::from_mode(0o600);
+                    std::fs::set_permissions(&place, private).expect("rights");
                 }
             }
         }

@@ -10,7 +10,7 @@ use crate::sim::situations::sometimes;
 use crate::sim::world::World;
 use crate::sim::world::events::Event;
 use crate::sim::world::plan::{JobPlan, LARGEST, Plan, USERS};
-use tessera_core::{Caller, Core, Input, Record};
+use tessera_core::{Caller, Core, Input, Owner, Record, Sweep};
 use tessera_history::Seen;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::JobId;
@@ -28,6 +28,9 @@ pub(crate) enum Ask {
     Cancel(usize),
     CancelForeign(usize),
     CancelUnknown,
+    /// All open jobs of a job's owner.
+    CancelAll(usize),
+    CancelAllForeign(usize),
     Pause(usize),
     /// Where nothing goes wrong any more, and the job goes on.
     CalmPause(usize),
@@ -117,6 +120,7 @@ impl World {
                 let caller = user(other_than(owner));
                 self.ask_core(ask, |request| Input::Cancel { request, job: id, caller })
             }
+            Ask::CancelAll(index) | Ask::CancelAllForeign(index) => self.cancel_all(ask, index),
             Ask::Pause(index) | Ask::CalmPause(index) | Ask::Resume(index) => {
                 let JobPlan { id, owner, .. } = self.planned(index);
                 let caller = self.owner_or_admin(owner);
@@ -144,6 +148,16 @@ impl World {
                 self.ask_core(ask, |request| Input::Drain { request, node, drain })
             }
         }
+    }
+
+    fn cancel_all(&mut self, ask: Ask, index: usize) -> Checked {
+        let owner = self.planned(index).owner;
+        let caller = match ask {
+            Ask::CancelAll(_) => self.owner_or_admin(owner),
+            _ => user(other_than(owner)),
+        };
+        let (owner, sweep) = (Owner::named(owner), Sweep::Cancel);
+        self.ask_core(ask, |request| Input::Sweep { request, owner, sweep, caller })
     }
 
     fn planned(&self, index: usize) -> JobPlan {
@@ -268,6 +282,23 @@ impl World {
                 self.on_refused(index, text)
             }
             (Ask::Conflict(_) | Ask::Foreign(_), Response::Error(RequestError::Invalid(_))) => true,
+            (Ask::Submit(_) | Ask::Retry(_), Response::Error(RequestError::Unavailable(text))) => {
+                sometimes!(self, ShareReached);
+                text.contains("open jobs, and this job adds 1; one user may have")
+            }
+            (Ask::CancelAll(index), Response::Swept(swept)) => {
+                sometimes!(self, AllCancelled, swept.jobs_cancelled > 1);
+                let (asked, id) = (self.history.ask(), self.clients.jobs[index].plan.id);
+                // The job may have ended before, or be submitted later.
+                let book = self.ledger.durable.jobs.get(&id);
+                if book.is_some_and(|book| {
+                    book.ended == Some(JobState::Cancelled) && book.retried == 0
+                }) {
+                    self.saw(asked, &Seen::Cancelled(id))?;
+                }
+                true
+            }
+            (Ask::CancelAllForeign(_), Response::Error(RequestError::NotAllowed(_))) => true,
             (Ask::Cancel(index), Response::Done) => {
                 self.on_cancelled(index)?;
                 true
@@ -382,6 +413,8 @@ impl World {
             (Fault::CancelOwn, Ask::Cancel(index)),
             (Fault::CancelForeign, Ask::CancelForeign(index)),
             (Fault::CancelUnknown, Ask::CancelUnknown),
+            (Fault::CancelAll, Ask::CancelAll(index)),
+            (Fault::CancelAllForeign, Ask::CancelAllForeign(index)),
             (Fault::SubmitConflict, Ask::Conflict(index)),
             (Fault::SubmitForeign, Ask::Foreign(index)),
             (Fault::PauseForeign, Ask::PauseForeign(index)),

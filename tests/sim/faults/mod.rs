@@ -141,6 +141,8 @@ faults! {
     CancelOwn 120 "a job is cancelled",
     CancelForeign 60 "a job is cancelled by somebody who may not",
     CancelUnknown 40 "a job that does not exist is cancelled",
+    CancelAll 30 "all jobs of a user are cancelled",
+    CancelAllForeign 30 "all jobs of a user are cancelled by somebody who may not",
     CancelRepeated 500 "a cancel is repeated",
     PauseOwn 150 "a job is paused, and goes on later",
     RetryOwn 450 "failed frames of a job are to be rendered again",

@@ -55,6 +55,8 @@ situations! {
     RestartAfterAck "the coordinator ends within a second of an acknowledgement",
     CancelUnderWay "a job is cancelled while units of it are leased",
     CancelTooLate "a cancel finds its job ended",
+    AllCancelled "two jobs of a user are cancelled at once",
+    ShareReached "a user has as many open jobs as one may have, and another is refused",
     ForgottenLater "a node hears of a job's end only when it comes back",
     RevokedLate "a node learns from its heartbeat's answer that a lease is void",
     FrameFailsOthersGoOn "a frame fails, and others of its job are finished",

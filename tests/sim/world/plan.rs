@@ -5,7 +5,7 @@ use crate::sim::faults::Fault;
 use crate::sim::model::rounds::adapt;
 use crate::sim::world::random::Random;
 use std::time::Duration;
-use tessera_core::{Secret, Settings};
+use tessera_core::{PerUser, Secret, Settings};
 use tessera_protocol::compute::{
     ComputeSpec, Domain, Element, InputArray, OutputArray, Program, Reduction,
 };
@@ -190,6 +190,7 @@ fn settings(random: &mut Random, forged: bool) -> Settings {
         check_first: [0, 5, 200][random.index(3)],
         check_wait: millis(random.between(1_000, 10_000)),
         secret: Secret([7; 32]),
+        per_user: PerUser { jobs: [2, 2000, 2000][random.index(3)], ..PerUser::default() },
     }
 }
 

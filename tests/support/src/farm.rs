@@ -113,6 +113,11 @@ impl Process {
         None
     }
 
+    /// Whether it has not ended.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.0.try_wait(), Ok(None))
+    }
+
     /// SIGKILL: no chance to tidy up.
     pub fn kill(&mut self) {
         let _ = self.0.kill();
@@ -277,6 +282,20 @@ impl Farm {
         self.wait_for("the coordinator to answer", |farm| {
             farm.command(&["jobs"]).output().is_ok_and(|o| o.status.success())
         });
+    }
+
+    /// Starts the coordinator (again); false if it ends instead of answering.
+    pub fn try_start_coordinator(&mut self) -> bool {
+        let mut process = self.spawn(self.coordinator_command(), "coordinator");
+        let deadline = Instant::now() + PATIENCE;
+        while process.is_running() && Instant::now() < deadline {
+            if self.command(&["jobs"]).output().is_ok_and(|output| output.status.success()) {
+                self.coordinator = Some(process);
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(30));
+        }
+        false
     }
 
     /// A signal to the coordinator, by its name.

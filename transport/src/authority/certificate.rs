@@ -15,6 +15,10 @@ pub(crate) const FILE_BYTES_MAX: u64 = 64 << 10;
 pub(crate) const AUTHORITY_NAME: &str = "Tessera farm authority";
 pub(crate) const AUTHORITY_VALIDITY: Duration = Duration::from_secs(20 * 365 * 86_400);
 
+/// Beginning of the organizational unit in a coordinator's certificate. The farm's generation
+/// follows.
+pub(crate) const GENERATION_PREFIX: &str = "generation ";
+
 /// Sets the parameters of an authority's certificate.
 pub(crate) fn as_authority(mut params: CertificateParams) -> CertificateParams {
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));

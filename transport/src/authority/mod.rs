@@ -11,8 +11,8 @@ pub mod validity;
 pub use error::AuthorityError;
 
 use crate::authority::certificate::{
-    AUTHORITY_NAME, AUTHORITY_VALIDITY, CERTIFICATE_FILE, FILE_BYTES_MAX, KEY_FILE, as_authority,
-    parameters, pem_text, public_key_info,
+    AUTHORITY_NAME, AUTHORITY_VALIDITY, CERTIFICATE_FILE, FILE_BYTES_MAX, GENERATION_PREFIX,
+    KEY_FILE, as_authority, parameters, pem_text, public_key_info,
 };
 use crate::authority::former::Former;
 use crate::authority::token::AuthorityPin;
@@ -45,6 +45,8 @@ pub struct Authority {
     pub(crate) issuer: Issuer<'static, KeyPair>,
     pub(crate) certificate: CertificateDer<'static>,
     pub(crate) lifetimes: Lifetimes,
+    /// Generation of the farm that the coordinator's certificate names; 0: none.
+    pub(crate) generation: u64,
     /// The former authority, while it is still trusted.
     pub(crate) former: Option<Former>,
 }
@@ -55,6 +57,11 @@ impl Authority {
         Self::from_key(
             KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(AuthorityError::Crypto)?,
         )
+    }
+
+    /// Returns whether the folder has an authority's key.
+    pub fn is_at(folder: &Path) -> bool {
+        folder.join(KEY_FILE).exists()
     }
 
     /// Opens the authority of a folder, or makes one if the folder has none. Only its owner can
@@ -113,6 +120,7 @@ impl Authority {
             issuer,
             certificate,
             lifetimes: Lifetimes::default(),
+            generation: 0,
             former: Former::open(folder)?,
         })
     }
@@ -120,13 +128,20 @@ impl Authority {
     fn from_key(key: KeyPair) -> Result<Self, AuthorityError> {
         let params = as_authority(parameters(AUTHORITY_NAME, AUTHORITY_VALIDITY)?);
         let certificate = params.self_signed(&key).map_err(AuthorityError::Crypto)?.der().clone();
-        let lifetimes = Lifetimes::default();
-        Ok(Self { issuer: Issuer::new(params, key), certificate, lifetimes, former: None })
+        let (lifetimes, generation) = (Lifetimes::default(), 0);
+        let issuer = Issuer::new(params, key);
+        Ok(Self { issuer, certificate, lifetimes, generation, former: None })
     }
 
     /// Returns this authority with other lifetimes for the certificates that it signs from now on.
     pub fn with_lifetimes(mut self, lifetimes: Lifetimes) -> Self {
         self.lifetimes = lifetimes;
+        self
+    }
+
+    /// Returns this authority with another generation in the coordinator's certificate.
+    pub fn with_generation(mut self, generation: u64) -> Self {
+        self.generation = generation;
         self
     }
 
@@ -207,6 +222,10 @@ impl Authority {
         let mut params = parameters(SERVER_NAME, SERVER_VALIDITY)?;
         let name = SERVER_NAME.try_into().map_err(AuthorityError::Crypto)?;
         params.subject_alt_names = vec![SanType::DnsName(name)];
+        if self.generation > 0 {
+            let generation = format!("{GENERATION_PREFIX}{}", self.generation);
+            params.distinguished_name.push(DnType::OrganizationalUnitName, generation);
+        }
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let mut chain = vec![self.finish(params, &key)?, self.certificate.clone()];
         if let Some(former) = &self.former {
@@ -229,7 +248,7 @@ impl Authority {
 }
 
 fn read_key(path: &Path) -> Result<KeyPair, AuthorityError> {
-    let bytes = files::read_bounded(path, FILE_BYTES_MAX)
+    let bytes = files::read_secret(path, FILE_BYTES_MAX)
         .map_err(|source| AuthorityError::File { path: path.to_owned(), source })?;
     let broken =
         || AuthorityError::Broken { path: path.to_owned(), problem: "no P-256 key is in it" };

@@ -40,8 +40,9 @@ impl Authority {
         let text = key.serialize_pem() + &pem_text("CERTIFICATE", &certificate) + &former.to_text();
         write(&folder.join(ROTATION_FILE), &text, Access::Secret)?;
         complete(folder)?;
-        let (former, lifetimes) = (Some(former), self.lifetimes);
-        Ok(Self { issuer: Issuer::new(params, key), certificate, lifetimes, former })
+        let (former, issuer) = (Some(former), Issuer::new(params, key));
+        let (lifetimes, generation) = (self.lifetimes, self.generation);
+        Ok(Self { issuer, certificate, lifetimes, generation, former })
     }
 
     /// Returns this authority without the former one if that one's time is over; otherwise None.
@@ -53,6 +54,7 @@ impl Authority {
         match self.former_until() {
             Some(until) if until <= now_secs => {
                 let current = Self::open(folder)?.with_lifetimes(self.lifetimes);
+                let current = current.with_generation(self.generation);
                 remove(&folder.join(FORMER_FILE))?;
                 Ok(Some(Self { former: None, ..current }))
             }

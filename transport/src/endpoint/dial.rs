@@ -49,7 +49,7 @@ pub(crate) async fn connect_to_enrol(
 
 async fn dial(
     address: &Address,
-    tls: rustls::ClientConfig,
+    (tls, seen): tls::Dialler,
     hello: &Hello,
     timing: Timing,
 ) -> Result<Link, ConnectError> {
@@ -76,7 +76,7 @@ async fn dial(
                 | ConnectError::Unreachable { .. }
                 | ConnectError::NoRoute { .. },
             ) if candidates.len() > 0 => {}
-            result => return result,
+            result => return result.map_err(|error| error.with_clocks(seen.apart())),
         }
     }
 }

@@ -143,7 +143,7 @@ mod tests {
         let server = Server::bind("127.0.0.1:0".parse().unwrap(), &authority, timing).unwrap();
         let identity =
             authority.issue(&PeerIdentity::new(Role::Artist, "ada", None).unwrap()).unwrap();
-        let crypto = QuicClientConfig::try_from(tls::client(&identity).unwrap()).unwrap();
+        let crypto = QuicClientConfig::try_from(tls::client(&identity).unwrap().0).unwrap();
         let config = quinn::ClientConfig::new(Arc::new(crypto));
         let endpoint = socket::endpoint("127.0.0.1:0".parse().unwrap(), None).unwrap();
         let ours = Hello::ours(Fingerprint([0; 32]));

@@ -5,6 +5,7 @@ pub(crate) mod congestion;
 pub mod dial;
 pub(crate) mod hello;
 pub mod link;
+pub(crate) mod seen_clock;
 pub mod server;
 pub(crate) mod socket;
 pub(crate) mod tls;

@@ -4,6 +4,7 @@
 use crate::authority::certificate::public_key_info;
 use crate::authority::token::AuthorityPin;
 use crate::authority::{Authority, SERVER_NAME};
+use crate::endpoint::seen_clock::{ClockVerifier, SeenClock};
 use crate::identity::Identity;
 use crate::identity::grace::GraceVerifier;
 use rustls::client::WebPkiServerVerifier;
@@ -56,28 +57,38 @@ pub(crate) fn server(authority: &Authority) -> Result<ServerConfig, Error> {
     Ok(config)
 }
 
+/// Settings of a dialling side, and what its handshakes tell about the coordinator's clock.
+pub(crate) type Dialler = (ClientConfig, Arc<SeenClock>);
+
 /// Returns the settings of a dialling side with an identity, which trusts only its farm's
 /// authority.
-pub(crate) fn client(identity: &Identity) -> Result<ClientConfig, Error> {
+pub(crate) fn client(identity: &Identity) -> Result<Dialler, Error> {
+    let roots = roots(identity.authority())?;
+    let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider())
+        .build()
+        .map_err(|error| Error::General(error.to_string()))?;
+    let (verifier, seen) = ClockVerifier::around(verifier);
     let mut config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])?
-        .with_root_certificates(roots(identity.authority())?)
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
         .with_client_auth_cert(identity.chain(), identity.key().into())?;
     config.alpn_protocols = vec![ALPN.to_vec()];
-    Ok(config)
+    Ok((config, seen))
 }
 
 /// Returns the settings of a dialling side that enrols. It trusts the authority whose key the token
 /// names, which the server must show in its chain.
-pub(crate) fn enrolling_client(pin: AuthorityPin) -> Result<ClientConfig, Error> {
-    let verifier = PinnedAuthority { pin, provider: provider() };
+pub(crate) fn enrolling_client(pin: AuthorityPin) -> Result<Dialler, Error> {
+    let pinned = PinnedAuthority { pin, provider: provider() };
+    let (verifier, seen) = ClockVerifier::around(Arc::new(pinned));
     let mut config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
     config.alpn_protocols = vec![ALPN.to_vec()];
-    Ok(config)
+    Ok((config, seen))
 }
 
 /// Returns the name that a coordinator's certificate has at any address.

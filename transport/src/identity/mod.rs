@@ -85,7 +85,7 @@ impl Identity {
     /// Loads the identity of a folder.
     pub fn load(folder: &Path) -> Result<Self, IdentityError> {
         let path = folder.join(IDENTITY_FILE);
-        let bytes = match files::read_bounded(&path, FILE_BYTES_MAX) {
+        let bytes = match files::read_secret(&path, FILE_BYTES_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(IdentityError::Missing { folder: folder.to_owned() });

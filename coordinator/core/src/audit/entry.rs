@@ -8,6 +8,7 @@ use crate::state::rounds::FrameRounds;
 use crate::state::votes::{Check, Vote};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::compute::ComputeSpec;
+use tessera_protocol::frames::FrameSet;
 use tessera_protocol::ids::{Fingerprint, FrameNumber, UnitIndex};
 use tessera_protocol::job::JobSpec;
 
@@ -18,7 +19,7 @@ pub(super) type PartEntry = (u32, Option<Vote>);
 pub(super) struct Entry {
     pub(super) grid: Split,
     pub(super) blame: Blame,
-    pub(super) numbers: Vec<FrameNumber>,
+    pub(super) numbers: FrameSet,
     pub(super) committed: BTreeMap<FrameNumber, Bitmap>,
     /// Units that are to be checked.
     pub(super) unchecked: BTreeMap<(FrameNumber, UnitIndex), Check>,
@@ -33,7 +34,7 @@ pub(super) struct Entry {
     pub(super) paused: bool,
     /// Number of units committed of frames that had failed when the snapshot was made.
     pub(super) units_of_failed: u64,
-    /// Number of units of finished frames that were sampled in rounds.
+    /// Number of units of frames that were finished when the snapshot was made.
     pub(super) units_of_done: u64,
 }
 
@@ -50,7 +51,7 @@ impl Entry {
                 true => Blame::Kernel,
                 false => Blame::Node,
             },
-            numbers: spec.kind.frames().iter().collect(),
+            numbers: spec.kind.frames().clone(),
             committed: BTreeMap::new(),
             unchecked: BTreeMap::new(),
             parts: BTreeMap::new(),

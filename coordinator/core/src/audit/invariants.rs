@@ -5,9 +5,11 @@ use crate::books::Books;
 use crate::nodes::roster::Presence;
 use crate::schedule::queue::Queue;
 use crate::state::farm::Farm;
+use crate::state::frame::Frame;
 use crate::state::job::{Job, Place};
 use crate::timers::Timer;
 use crate::unit_state::UnitState;
+use std::collections::BTreeSet;
 use tessera_protocol::ids::UnitIndex;
 
 /// Checks every invariant. An error names the first one that is violated.
@@ -15,6 +17,7 @@ pub(crate) fn verify(books: &Books) -> Result<(), String> {
     books.faults().check()?;
     books.leases().check()?;
     books.roster().check()?;
+    books.farm().check_usage()?;
     check_leases(books)?;
     let open = books.farm().jobs().filter(|job| !job.is_final()).count();
     if open != books.queues().len() {
@@ -55,8 +58,8 @@ fn check_leases(books: &Books) -> Result<(), String> {
 /// Checks that exactly the units to be checked are known as such, and are leased or ready.
 fn check_checks(books: &Books, job: &Job, work: &Queue) -> Result<(), String> {
     let mut count = 0;
-    for (position, frame) in (0..).zip(job.frames()) {
-        for unit in frame.unfinished().into_iter().flat_map(|open| open.checks().keys()) {
+    for (position, open) in job.frames().unfinished() {
+        for unit in open.checks().keys() {
             count += 1;
             let place = Place { position, unit: *unit };
             let key = job
@@ -87,13 +90,33 @@ fn check_checks(books: &Books, job: &Job, work: &Queue) -> Result<(), String> {
     }
 }
 
+/// Returns the frames whose units may differ from those of other frames. To the rest nothing has
+/// happened, and nothing of them was leased: one of them stands for all.
+fn positions_to_check(books: &Books, job: &Job, work: &Queue) -> BTreeSet<u32> {
+    let (frames, reached) = (job.frames(), work.reached());
+    let leases = books.leases().of_job(job.id());
+    let leased = leases.filter_map(|(unit, _)| job.position(unit.frame));
+    let behind = (0..frames.len()).take_while(|position| *position <= reached);
+    let behind = behind.filter(|position| !frames.done().contains(*position));
+    let begun = frames.begun().map(|(position, _)| position);
+    let mut some: BTreeSet<u32> =
+        behind.chain(work.positions()).chain(begun).chain(leased).collect();
+    let is_other = |position: &u32| {
+        let frame = frames.get(*position);
+        matches!(frame, Some(Frame::Untouched)) && !some.contains(position)
+    };
+    let other = (0..frames.len()).skip(reached as usize).find(is_other);
+    some.extend(other);
+    some
+}
+
 /// Checks that every unit has one state, that a timer wakes each waiting unit, and that a job with
 /// units to lease is offered.
 fn check_units(books: &Books, job: &Job, work: &Queue) -> Result<(), String> {
     check_checks(books, job, work)?;
     let units = books.units_of(job);
     let mut leasable = !work.to_check().is_empty();
-    for position in (0..).zip(job.frames()).map(|(position, _)| position) {
+    for position in positions_to_check(books, job, work) {
         for unit in 0..job.grid().units() {
             let place = Place { position, unit: UnitIndex(unit) };
             match units.state_of(place)? {

@@ -51,7 +51,7 @@ impl Ledger {
             entry.failed.contains(frame) || (entry.ended && !entry.done.contains(frame))
         };
         let frames: Vec<FrameNumber> =
-            entry.numbers.iter().filter(|frame| failed(entry, frame)).copied().collect();
+            entry.numbers.iter().filter(|frame| failed(entry, frame)).collect();
         let mut units = std::mem::take(&mut entry.units_of_failed);
         for frame in &frames {
             units += entry.committed.remove(frame).map_or(0, |units| u64::from(units.ones()));
@@ -60,7 +60,8 @@ impl Ledger {
             entry.rounds_of.remove(frame);
         }
         (entry.failed, entry.ended) = (BTreeSet::new(), false);
-        if entry.committed.values().all(|units| units.ones() == 0) && entry.parts.is_empty() {
+        let none = entry.committed.values().all(|units| units.ones() == 0);
+        if none && entry.done.is_empty() && entry.parts.is_empty() {
             entry.fingerprint = None;
         }
         self.report.units_committed -= units.min(self.report.units_committed);
@@ -106,7 +107,7 @@ impl Ledger {
     pub(super) fn end(&mut self, id: JobId, state: JobState) {
         let Some(entry) = self.open(id, "the end") else { return };
         (entry.ended, entry.paused) = (true, false);
-        let (done, all) = (entry.done.len(), entry.numbers.len());
+        let (done, all) = (entry.done.len(), entry.numbers.len() as usize);
         if (state == JobState::Done) != (done == all) {
             self.problem(format!("job {id} ends as {state:?} with {done} of {all} frames"));
         }

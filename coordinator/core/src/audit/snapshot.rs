@@ -1,12 +1,13 @@
 //! A snapshot's parts, as the state that the records after it begin from.
 
+use super::entry::Entry;
 use super::ledger::Ledger;
-use crate::state::bitmap::Bitmap;
-use crate::state::frame::{Frame, Spent};
+use crate::state::done::DoneFrame;
+use crate::state::frame::Begun;
 use crate::state::parts::{Standing, UnitPart};
 use crate::state::rounds::{FrameRounds, WrittenRounds};
 use crate::state::snapshot::Part;
-use tessera_protocol::ids::{JobId, UnitIndex};
+use tessera_protocol::ids::{FrameNumber, JobId, UnitIndex};
 
 /// Units in parts, as a snapshot has them.
 type UnitsInParts = Vec<(UnitIndex, Vec<UnitPart>)>;
@@ -33,18 +34,18 @@ impl Ledger {
             Part::FrameRounds { job, position, written } => {
                 self.take_rounds(job, position, written)
             }
-            Part::Spent { job, frames } => self.take_spent(job, &frames),
-            Part::Frames { job, from, frames } => {
-                for (position, frame) in (from as usize..).zip(frames) {
-                    self.take_frame(job, position, frame);
-                }
+            Part::Frames { job, frames } => {
+                frames.iter().for_each(|(position, begun)| self.take_frame(job, *position, begun));
+            }
+            Part::Done { job, frames } => {
+                frames.iter().for_each(|(position, done)| self.take_done(job, *position, done));
             }
         }
     }
 
     fn take_unit_parts(&mut self, id: JobId, position: u32, units: UnitsInParts) {
         let entry = self.jobs.get_mut(&id);
-        let number = entry.as_ref().and_then(|entry| entry.numbers.get(position as usize).copied());
+        let number = entry.as_ref().and_then(|entry| entry.numbers.get(position));
         let (Some(entry), Some(frame)) = (entry, number) else {
             return self.problem(format!("parts of a frame of job {id} that does not exist"));
         };
@@ -56,17 +57,9 @@ impl Ledger {
         }
     }
 
-    fn take_spent(&mut self, id: JobId, frames: &[(u32, Spent)]) {
-        let units: u64 = frames.iter().map(|(_, spent)| u64::from(spent.units)).sum();
-        self.report.units_committed += units;
-        if let Some(entry) = self.jobs.get_mut(&id) {
-            entry.units_of_done += units;
-        }
-    }
-
     fn take_rounds(&mut self, id: JobId, position: u32, written: WrittenRounds) {
         let entry = self.jobs.get_mut(&id);
-        let number = entry.as_ref().and_then(|entry| entry.numbers.get(position as usize).copied());
+        let number = entry.as_ref().and_then(|entry| entry.numbers.get(position));
         let rounds = entry.as_ref().and_then(|entry| FrameRounds::restored(&entry.grid, written));
         match (entry, number, rounds) {
             (Some(entry), Some(frame), Some(rounds)) => drop(entry.rounds_of.insert(frame, rounds)),
@@ -74,48 +67,50 @@ impl Ledger {
         }
     }
 
-    fn take_frame(&mut self, id: JobId, position: usize, frame: Frame) {
+    /// Returns the entry of a job, and the number of its frame at a position.
+    fn at(&mut self, id: JobId, position: u32) -> Option<(&mut Entry, FrameNumber)> {
         let Some(entry) = self.jobs.get_mut(&id) else {
-            return self.problem(format!("frames of job {id}, which was never accepted"));
+            self.problem(format!("frames of job {id}, which was never accepted"));
+            return None;
         };
-        let Some(number) = entry.numbers.get(position).copied() else {
-            return self.problem(format!("job {id} has no frame at {position}"));
-        };
-        let units = entry.grid.units();
-        let mut all = Bitmap::new(units);
-        match frame {
-            Frame::Untouched => {}
-            Frame::Open(open) => {
-                self.report.units_committed += u64::from(open.committed().ones());
+        match entry.numbers.get(position) {
+            Some(number) => self.jobs.get_mut(&id).map(|entry| (entry, number)),
+            None => {
+                self.problem(format!("job {id} has no frame at {position}"));
+                None
+            }
+        }
+    }
+
+    fn take_done(&mut self, id: JobId, position: u32, done: &DoneFrame) {
+        let Some((entry, number)) = self.at(id, position) else { return };
+        let units = u64::from(done.spent.map_or(entry.grid.units(), |spent| spent.units));
+        entry.done.insert(number);
+        entry.units_of_done += units;
+        self.report.units_committed += units;
+        self.report.frames += 1;
+    }
+
+    fn take_frame(&mut self, id: JobId, position: u32, begun: &Begun) {
+        let Some((entry, number)) = self.at(id, position) else { return };
+        let units = match begun {
+            Begun::Open(open) => {
                 entry.committed.insert(number, open.committed().clone());
                 entry.unchecked.extend(
                     open.checks().iter().map(|(unit, check)| ((number, *unit), check.clone())),
                 );
+                open.committed().ones()
             }
-            Frame::Complete(open) if entry.grid.has_rounds() => {
-                self.report.units_committed += u64::from(open.committed().ones());
+            Begun::Complete(open) => {
                 entry.committed.insert(number, open.committed().clone());
+                open.committed().ones()
             }
-            Frame::Done(_) if entry.grid.has_rounds() => {
-                entry.done.insert(number);
-                self.report.frames += 1;
-            }
-            Frame::Complete(_) | Frame::Done(_) => {
-                (0..units).for_each(|unit| {
-                    all.set(unit);
-                });
-                entry.committed.insert(number, all);
-                self.report.units_committed += u64::from(units);
-                if let Frame::Done(_) = frame {
-                    entry.done.insert(number);
-                    self.report.frames += 1;
-                }
-            }
-            Frame::Failed(failed) => {
-                self.report.units_committed += u64::from(failed.units_committed);
+            Begun::Failed(failed) => {
                 entry.units_of_failed += u64::from(failed.units_committed);
                 entry.failed.insert(number);
+                failed.units_committed
             }
-        }
+        };
+        self.report.units_committed += u64::from(units);
     }
 }

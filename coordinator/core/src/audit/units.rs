@@ -33,7 +33,7 @@ impl Ledger {
         let whole = entry.grid.unit_size(unit);
         let closed = entry.done.contains(&frame) || entry.failed.contains(&frame);
         let committed = entry.committed.get(&frame).is_some_and(|units| units.get(unit.0));
-        let known = entry.numbers.binary_search(&frame).is_ok();
+        let known = entry.numbers.position(frame).is_some();
         let parts = entry.parts.entry((frame, unit)).or_default();
         let before = total_of(parts);
         let follows = first == before
@@ -68,7 +68,7 @@ impl Ledger {
         let Some(entry) = self.open(id, "a result") else { return };
         let units = entry.grid.units();
         let asked = entry.rounds(frame).is_none_or(|rounds| rounds.has(commit.unit));
-        if unit >= units || !asked || entry.numbers.binary_search(&frame).is_err() {
+        if unit >= units || !asked || entry.numbers.position(frame).is_none() {
             return self.problem(format!("{id}/{frame} has no unit {unit}"));
         }
         let closed = entry.done.contains(&frame) || entry.failed.contains(&frame);

@@ -267,6 +267,11 @@ mod tests {
     #[test]
     #[should_panic(expected = "fault of the core: a")]
     fn a_fault_panics_in_tests() {
-        Books::new(Settings::default(), Farm::default(), Moment(0)).fault("a");
+        Books::new(
+            Settings::default(),
+            Farm::new(crate::state::shelf::MemoryShelf::new()),
+            Moment(0),
+        )
+        .fault("a");
     }
 }

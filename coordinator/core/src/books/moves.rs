@@ -7,18 +7,20 @@
 use super::Books;
 use super::watched::Watched;
 use crate::journal::Record;
-use crate::state::frame::Frame;
 use crate::state::job::{Job, Place};
 use crate::unit_state::UnitMove;
 use tessera_protocol::ids::{UnitIndex, UnitKey};
 
-/// Units of frames of a job that are chosen by their position.
-fn units_of(job: &Job, chosen: impl Fn(u32, &Frame) -> bool) -> Vec<UnitKey> {
-    let frames = (0..).zip(job.frames()).filter(|(position, frame)| chosen(*position, frame));
-    let places = frames.flat_map(|(position, _)| {
+/// Most units of one record that are looked at: those of more frames move without a line in the
+/// log, so that a job of very many frames can be watched too.
+const UNITS_MAX: usize = 1 << 18;
+
+/// Units of frames of a job, at most [`UNITS_MAX`].
+fn units_of(job: &Job, positions: impl Iterator<Item = u32>) -> Vec<UnitKey> {
+    let places = positions.flat_map(|position| {
         (0..job.grid().units()).map(move |unit| Place { position, unit: UnitIndex(unit) })
     });
-    places.filter_map(|place| job.key(place)).collect()
+    places.filter_map(|place| job.key(place)).take(UNITS_MAX).collect()
 }
 
 impl Books {
@@ -64,18 +66,17 @@ impl Books {
             }
             Record::UnitsTakenBack { job, frame, .. }
             | Record::RoundMeasured { job, frame, .. }
-            | Record::FrameFailed { job, frame, .. } => job_of(*job).map_or_else(Vec::new, |job| {
-                let changed = job.position(*frame);
-                units_of(job, |position, _| Some(position) == changed)
-            }),
+            | Record::FrameFailed { job, frame, .. } => job_of(*job)
+                .map_or_else(Vec::new, |job| units_of(job, job.position(*frame).into_iter())),
             // The next frame may have waited for this one.
             Record::FrameFinished { job, frame, .. } => job_of(*job).map_or_else(Vec::new, |job| {
                 let next = job.position(*frame).map(|position| position + 1);
-                units_of(job, |position, _| job.is_chained() && Some(position) == next)
+                units_of(job, next.filter(|_| job.is_chained()).into_iter())
             }),
             Record::JobEnded { job, .. } | Record::JobRetried { job, .. } => job_of(*job)
                 .map_or_else(Vec::new, |job| {
-                    units_of(job, |_, frame| !matches!(frame, Frame::Done(_)))
+                    let all = 0..job.frames().len();
+                    units_of(job, all.filter(|position| !job.frames().done().contains(*position)))
                 }),
             _ => Vec::new(),
         }

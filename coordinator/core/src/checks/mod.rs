@@ -250,10 +250,8 @@ pub(crate) fn take_up_checks(books: &mut Books, id: JobId) {
     let Some(job) = books.farm().job(id) else {
         return books.fault("an open job is unknown");
     };
-    let open = (0..).zip(job.frames()).filter_map(|(position, frame)| {
-        let number = job.number(position)?;
-        frame.unfinished().map(|open| (number, open))
-    });
+    let unfinished = job.frames().unfinished();
+    let open = unfinished.filter_map(|(position, open)| Some((job.number(position)?, open)));
     let checks: Vec<(UnitKey, NodeId)> = open
         .flat_map(|(frame, open)| {
             let key = move |unit| UnitKey { job: id, frame, unit };

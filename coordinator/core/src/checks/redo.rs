@@ -15,8 +15,7 @@ pub(crate) fn redo_in(books: &mut Books, node: NodeId, id: JobId) {
     let Some(job) = books.farm().job(id) else {
         return books.fault("an open job is unknown");
     };
-    let unfinished = (0..).zip(job.frames()).filter_map(|(position, frame)| {
-        let open = frame.unfinished()?;
+    let unfinished = job.frames().unfinished().filter_map(|(position, open)| {
         let (units, begun) = (open.unverified_of(node), open.open_parts_of(node));
         let some = !units.is_empty() || !begun.is_empty();
         some.then_some((position, job.number(position)?, units, begun))

@@ -341,6 +341,36 @@ pub const RECORD_VERSION: u8 = RecordVersion::V1 as u8;
 const FORMAT: Format<Record> = Format { what: "record", version: RECORD_VERSION, older: &[] };
 
 impl Record {
+    /// Returns the job whose frames, units or end it changes, if there is one.
+    pub(crate) fn job(&self) -> Option<JobId> {
+        match self {
+            Self::JobAccepted { job, .. }
+            | Self::JobPinned { job, .. }
+            | Self::UnitsCommitted { job, .. }
+            | Self::FrameFinished { job, .. }
+            | Self::FrameFailed { job, .. }
+            | Self::JobEnded { job, .. }
+            | Self::JobForgotten { job }
+            | Self::UnitChecked { job, .. }
+            | Self::CheckWaived { job, .. }
+            | Self::UnitsTakenBack { job, .. }
+            | Self::JobPaused { job, .. }
+            | Self::JobResumed { job }
+            | Self::CopyStopped { job, .. }
+            | Self::JobRetried { job, .. }
+            | Self::PartCommitted { job, .. }
+            | Self::PartsDropped { job, .. }
+            | Self::RoundMeasured { job, .. }
+            | Self::ExposureMetered { job, .. }
+            | Self::NodeBarred { job, .. } => Some(*job),
+            Self::EpochsReserved { .. }
+            | Self::AttemptsEnded { .. }
+            | Self::NodeDrained { .. }
+            | Self::NodeSuspected { .. }
+            | Self::NodeReleased { .. } => None,
+        }
+    }
+
     /// Encodes the version byte and the record. Fails only for a spec that is too large for the
     /// wire.
     pub fn to_bytes(&self) -> Result<Vec<u8>, CodecError> {

@@ -4,7 +4,6 @@ use crate::books::Books;
 use crate::nodes::roster::Node;
 use crate::report::standing::standing;
 use crate::report::waiting::waiting;
-use crate::state::frame::Frame;
 use crate::state::job::Place;
 use crate::time::Moment;
 use tessera_protocol::ids::{BlobHash, Epoch, FrameNumber, JobId, NodeId, UnitIndex, UnitKey};
@@ -48,9 +47,8 @@ pub(crate) fn census(books: &Books) -> Census {
 
 /// Returns jobs in the order of their acceptance, at most the newest [`ROWS_MAX`].
 pub(crate) fn jobs(books: &Books) -> Vec<JobSummary> {
-    let newest =
-        books.farm().order().iter().skip(books.farm().order().len().saturating_sub(ROWS_MAX));
-    newest.filter_map(|id| job_summary(books, *id)).collect()
+    let newest = books.farm().order().skip(books.farm().count().saturating_sub(ROWS_MAX));
+    newest.filter_map(|id| job_summary(books, id)).collect()
 }
 
 /// Returns the committed units of a complete frame that waits for its files; None otherwise.
@@ -60,7 +58,8 @@ pub(crate) fn committed_units(
     frame: FrameNumber,
 ) -> Option<Vec<UnitIndex>> {
     let job = books.farm().job(id)?;
-    let position = job.position(frame).filter(|_| !job.frame(frame).is_none_or(Frame::is_final))?;
+    let position =
+        job.position(frame).filter(|_| !job.frame(frame).is_none_or(|frame| frame.is_final()))?;
     let books = books.units_of(job);
     let is_committed = |unit: &UnitIndex| {
         let state = books.state_of(Place { position, unit: *unit });
@@ -112,11 +111,8 @@ pub(crate) fn named_blobs(books: &Books) -> Vec<BlobHash> {
         if !job.is_final() {
             named.extend(job.kind().files().iter().map(|(_, hash, _)| *hash));
         }
-        let done = job.frames().iter().filter_map(|frame| match frame {
-            Frame::Done(done) => Some(&done.files),
-            _ => None,
-        });
-        named.extend(done.flatten().map(|file| file.hash));
+        let done = job.frames().done().iter().flat_map(|(_, done)| done.files);
+        named.extend(done.map(|file| file.hash));
     }
     named
 }
@@ -143,7 +139,7 @@ pub(crate) fn job_summary(books: &Books, id: JobId) -> Option<JobSummary> {
         priority: job.spec().priority,
         submitted_at: job.submitted_at().secs(),
         ended_at: job.end().map(|end| end.at.secs()),
-        frames: job.frames().len() as u32,
+        frames: job.frames().len(),
         frames_done: counts.frames_done,
         frames_failed: counts.frames_failed,
         units: job.units(),
@@ -180,11 +176,20 @@ pub(crate) fn frames(books: &Books, id: JobId, from: u32) -> Option<Vec<FrameSta
     let job = books.farm().job(id)?;
     let positions = from..from.saturating_add(FRAME_PAGE_MAX as u32);
     let rows = positions.map_while(|position| {
-        let frame = job.frames().get(position as usize)?;
+        let frame = job.frames().get(position)?;
         let (state, samples) = (frame.status(&job.grid()), job.time().and(frame.newest_samples()));
         Some(FrameStatus { frame: job.number(position)?, state, samples })
     });
     Some(rows.collect())
+}
+
+/// Returns the finished frames of a job, in order.
+pub(crate) fn frames_done(books: &Books, id: JobId) -> Vec<FrameNumber> {
+    let job = books.farm().job(id);
+    let done = job.iter().flat_map(|job| {
+        job.frames().done().positions().filter_map(|position| job.number(position))
+    });
+    done.collect()
 }
 
 /// Returns nodes by name, at most [`ROWS_MAX`].

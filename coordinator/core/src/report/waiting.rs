@@ -201,8 +201,9 @@ fn later(books: &Books, job: &Job, checks: usize) -> (Waits, String) {
             format!("{checks} of its results wait for another node, which is to render them again");
         return (Waits::Check, note);
     }
-    let fed = (0..).zip(job.frames()).find(|(_, frame)| !matches!(frame, Frame::Done(_)));
-    if let Some((position, Frame::Complete(_))) = fed.filter(|_| job.is_chained())
+    if job.is_chained()
+        && let Some(position) = job.frames().first_not_done()
+        && let Some(Frame::Complete(_)) = job.frames().get(position)
         && let Some(frame) = job.number(position)
     {
         return (Waits::Feed, format!("{frame}, which the next frame reads, is being made"));

@@ -27,11 +27,11 @@ fn forget(books: &mut Books, id: JobId, caller: &Caller) -> Result<Response, Req
 
 /// Deletes every job that ended before a moment.
 pub(crate) fn on_forget_ended(books: &mut Books, before: Moment) {
-    let old = |id: &&JobId| {
-        let end = books.farm().job(**id).and_then(|job| job.end());
+    let old = |id: &JobId| {
+        let end = books.farm().job(*id).and_then(|job| job.end());
         end.is_some_and(|end| end.at < before)
     };
-    let old: Vec<JobId> = books.farm().order().iter().filter(old).copied().collect();
+    let old: Vec<JobId> = books.farm().order().filter(old).collect();
     for job in old {
         books.record(Record::JobForgotten { job });
     }

@@ -4,6 +4,7 @@ use crate::books::Books;
 use crate::ends::{end_if_over, end_job};
 use crate::input::{Caller, RequestId};
 use crate::journal::Record;
+use crate::requests::shares::check_share;
 use crate::requests::{check_room_for_jobs, job_of};
 use crate::schedule::memory::fits_nowhere;
 use tessera_protocol::client::{RequestError, Response};
@@ -37,6 +38,7 @@ fn accept(
         };
     }
     check_room_for_jobs(books)?;
+    check_share(books, &books.farm().planned(job, &spec, &owner, books.now()), false)?;
     if let Some(problem) = fits_nowhere(books, spec.device_bytes, spec.pool.as_deref()) {
         return Err(RequestError::Invalid(problem));
     }

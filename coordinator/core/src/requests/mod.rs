@@ -1,9 +1,12 @@
-//! What users and operators ask for: submit, cancel, pause, retry and forget jobs.
+//! What users and operators ask for: submit, cancel, pause, retry and forget jobs, one by one or
+//! all of an owner.
 
 pub(crate) mod forget;
 pub(crate) mod jobs;
 pub(crate) mod pause;
 pub(crate) mod retry_frames;
+pub(crate) mod shares;
+pub(crate) mod sweep;
 
 use crate::books::Books;
 use crate::input::Caller;

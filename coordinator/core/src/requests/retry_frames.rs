@@ -5,6 +5,7 @@
 use crate::books::Books;
 use crate::input::{Caller, RequestId};
 use crate::journal::Record;
+use crate::requests::shares::check_share;
 use crate::requests::{check_room_for_jobs, job_of};
 use crate::schedule::memory::fits_nowhere;
 use tessera_protocol::client::{RequestError, Response};
@@ -26,6 +27,7 @@ fn retry_job(books: &mut Books, id: JobId, caller: &Caller) -> Result<Response, 
     let nowhere = fits_nowhere(books, job.spec().device_bytes, job.spec().pool.as_deref());
     if ended {
         check_room_for_jobs(books)?;
+        check_share(books, job_of(books, id, caller)?, true)?;
     }
     if let Some(problem) = nowhere {
         return Err(RequestError::Invalid(problem));

@@ -214,7 +214,7 @@ fn next_place(books: &mut Books, id: NodeId, fingerprint: Fingerprint, job: JobI
     let short = queue.shortages().iter().filter(|(_, of)| of.node() == id);
     let short: BTreeSet<Place> = short.map(|(place, _)| *place).collect();
     let place = books.next_unit(id, job, |job: &Job, roster: &Roster, place, until: Moment| {
-        let frame = job.frames().get(place.position as usize);
+        let frame = job.frames().get(place.position);
         let last = frame.and_then(|frame| frame.trouble(place.unit));
         let elsewhere = |(other, node): (&NodeId, &Node)| {
             *other != id

@@ -124,6 +124,17 @@ impl Queue {
         &self.to_check
     }
 
+    /// Returns the position of the frame at which the cursor is.
+    pub(crate) fn reached(&self) -> u32 {
+        self.cursor.0
+    }
+
+    /// Returns the positions of the units that are kept one by one.
+    pub(crate) fn positions(&self) -> impl Iterator<Item = u32> {
+        let places = self.ready.keys().chain(self.waiting.keys()).chain(self.redos.keys());
+        places.chain(self.shortages.keys()).map(|place| place.position)
+    }
+
     /// Whether some unit is ready again or to be checked; fresh units do not count.
     pub(crate) fn has_exceptions(&self) -> bool {
         !self.ready.is_empty() || !self.to_check.is_empty()
@@ -140,8 +151,7 @@ impl Queue {
     ) -> Option<Place> {
         let blame = job.blame();
         let suits = |place: &&Place| {
-            let check =
-                job.frames().get(place.position as usize).and_then(|frame| frame.check(place.unit));
+            let check = job.frames().get(place.position).and_then(|frame| frame.check(place.unit));
             check
                 .zip(self.redos.get(*place))
                 .is_some_and(|(check, redo)| redo.suits(id, check, blame))
@@ -158,7 +168,7 @@ impl Queue {
 
     /// Moves the cursor over everything that cannot be leased, and returns its place.
     fn advance(&mut self, job: &Job, leases: &Leases) -> Option<Place> {
-        while let Some(frame) = job.frames().get(self.cursor.0 as usize) {
+        while let Some(frame) = job.frames().get(self.cursor.0) {
             if job.is_shut(self.cursor.0) {
                 return None;
             }

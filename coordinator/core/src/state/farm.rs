@@ -2,11 +2,16 @@
 //! normal operation share one path.
 
 use crate::journal::{Commit, EndedAttempt, Record, Redone};
+use crate::owner::Owner;
 use crate::state::job::{Job, Pause};
+use crate::state::shelf::Shelf;
 use crate::state::trust::{Suspect, Trust};
+use crate::state::usage::{JobUsage, Usage};
 use crate::time::Moment;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use tessera_protocol::ids::{Epoch, FrameNumber, JobId, NodeId, UnitKey};
+use tessera_protocol::job::JobSpec;
 use tessera_protocol::node::SampleRange;
 use tessera_protocol::status::FailureNote;
 
@@ -16,19 +21,56 @@ use tessera_protocol::status::FailureNote;
 pub(crate) const RECENT_COMMITS_MAX: usize = 8192;
 
 /// The farm as the journal describes it: jobs, drained nodes, trust and reserved epochs.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Debug)]
 pub(crate) struct Farm {
+    /// Where the files of finished frames are.
+    pub(in crate::state) shelf: Arc<dyn Shelf>,
     pub(in crate::state) epochs_reserved: Epoch,
     pub(in crate::state) jobs: BTreeMap<JobId, Job>,
     /// Jobs by the order of their acceptance.
-    pub(in crate::state) order: Vec<JobId>,
+    pub(in crate::state) order: BTreeMap<u64, JobId>,
+    /// What the jobs of each owner have together; follows from the jobs.
+    usage: Usage,
     /// Nodes that an operator has drained.
     pub(in crate::state) drained: BTreeSet<NodeId>,
     pub(in crate::state) recent: BTreeMap<Epoch, UnitKey>,
     pub(in crate::state) trust: Trust,
 }
 
+// Not where the files of finished frames are, but what they are.
+impl PartialEq for Farm {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { shelf: _, usage: _, epochs_reserved, jobs, order, drained, recent, trust } =
+            self;
+        *epochs_reserved == other.epochs_reserved
+            && *jobs == other.jobs
+            && *order == other.order
+            && *drained == other.drained
+            && *recent == other.recent
+            && *trust == other.trust
+    }
+}
+
 impl Farm {
+    /// Creates a farm without jobs that keeps the files of finished frames on a shelf.
+    pub(crate) fn new(shelf: Arc<dyn Shelf>) -> Self {
+        Self {
+            shelf,
+            epochs_reserved: Epoch(0),
+            jobs: BTreeMap::new(),
+            order: BTreeMap::new(),
+            usage: Usage::default(),
+            drained: BTreeSet::new(),
+            recent: BTreeMap::new(),
+            trust: Trust::default(),
+        }
+    }
+
+    /// Whether the files of a finished frame can no longer be read.
+    pub(crate) fn has_lost_files(&self) -> bool {
+        self.shelf.is_lost()
+    }
+
     /// Returns a job that was accepted and not forgotten.
     pub(crate) fn job(&self, id: JobId) -> Option<&Job> {
         self.jobs.get(&id)
@@ -40,8 +82,32 @@ impl Farm {
     }
 
     /// Jobs in the order of their acceptance.
-    pub(crate) fn order(&self) -> &[JobId] {
-        &self.order
+    pub(crate) fn order(&self) -> impl Iterator<Item = JobId> + '_ {
+        self.order.values().copied()
+    }
+
+    /// Returns the number of jobs.
+    pub(crate) fn count(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Returns what the jobs of each owner have together.
+    pub(crate) fn usage(&self) -> &Usage {
+        &self.usage
+    }
+
+    /// Counts anew what the jobs of each owner have.
+    pub(crate) fn recount(&mut self) {
+        self.usage = Usage::of(self.jobs.values());
+    }
+
+    /// Checks what is counted of each owner against the jobs.
+    pub(crate) fn check_usage(&self) -> Result<(), String> {
+        let derived = Usage::of(self.jobs.values());
+        match derived == self.usage {
+            true => Ok(()),
+            false => Err(format!("owners have {:?}, their jobs {derived:?}", self.usage)),
+        }
     }
 
     /// Whether an operator has drained the node.
@@ -66,11 +132,28 @@ impl Farm {
 
     /// Applies a record. An error says how it contradicts the state, which must then be discarded.
     pub(crate) fn apply(&mut self, record: &Record) -> Result<(), String> {
+        let job = record.job();
+        let used = |farm: &Self| {
+            let job = farm.jobs.get(&job?)?;
+            Some((Owner::named(&job.owner), JobUsage::of(job)))
+        };
+        let before = used(self);
+        self.change(record)?;
+        let after = used(self);
+        if before != after
+            && let Some((owner, _)) = before.as_ref().or(after.as_ref())
+        {
+            let owner = owner.clone();
+            self.usage.change(&owner, before.map(|(_, used)| used), after.map(|(_, used)| used));
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, record: &Record) -> Result<(), String> {
         match record {
             Record::EpochsReserved { up_to } => self.reserve(*up_to),
             Record::JobAccepted { job, spec, owner, at } => {
-                let order = self.next_order();
-                self.insert(Job::new(*job, (**spec).clone(), owner.clone(), order, *at))
+                self.insert(self.planned(*job, spec, owner, *at))
             }
             Record::JobPinned { job, fingerprint } => self.job_mut(*job)?.pin(*fingerprint),
             Record::UnitsCommitted { job, frame, commits } => self.commit(*job, *frame, commits),
@@ -143,6 +226,12 @@ impl Farm {
         }
     }
 
+    /// Returns a job as it would be accepted.
+    pub(crate) fn planned(&self, id: JobId, spec: &JobSpec, owner: &str, at: Moment) -> Job {
+        let (order, shelf) = (self.next_order(), self.shelf.clone());
+        Job::new(id, spec.clone(), owner.to_owned(), order, at, shelf)
+    }
+
     pub(crate) fn job_mut(&mut self, job: JobId) -> Result<&mut Job, String> {
         self.jobs.get_mut(&job).ok_or_else(|| format!("job {job} was never accepted"))
     }
@@ -152,7 +241,10 @@ impl Farm {
         if self.jobs.contains_key(&job.id) {
             return Err(format!("job {} is accepted twice", job.id));
         }
-        self.order.push(job.id);
+        if self.order.last_key_value().is_some_and(|(last, _)| *last >= job.order) {
+            return Err(format!("job {} is accepted before one that was there", job.id));
+        }
+        self.order.insert(job.order, job.id);
         self.jobs.insert(job.id, job);
         Ok(())
     }
@@ -244,9 +336,9 @@ impl Farm {
         match self.jobs.get(&id) {
             None => Err(format!("job {id} is forgotten, and was never accepted")),
             Some(job) if !job.is_final() => Err(format!("job {id} is forgotten before its end")),
-            Some(_) => {
+            Some(job) => {
+                self.order.remove(&job.order);
                 self.jobs.remove(&id);
-                self.order.retain(|job| *job != id);
                 Ok(())
             }
         }
@@ -254,6 +346,6 @@ impl Farm {
 
     /// Returns the number of the next job in the order of acceptance, after every known job.
     pub(crate) fn next_order(&self) -> u64 {
-        self.order.last().and_then(|id| self.jobs.get(id)).map_or(0, |job| job.order + 1)
+        self.order.last_key_value().map_or(0, |(last, _)| last + 1)
     }
 }

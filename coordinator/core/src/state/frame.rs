@@ -5,6 +5,7 @@ use crate::results::failure_class::{Class, Cost};
 use crate::splitter::Split;
 use crate::state::bitmap::Bitmap;
 use crate::state::committed_by::CommittedBy;
+use crate::state::done::Done;
 use crate::state::parts::{Parts, Standing, UnitPart};
 use crate::state::rounds::FrameRounds;
 use crate::state::votes::{Check, Vote};
@@ -12,20 +13,39 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tessera_protocol::ids::{Epoch, NodeId, UnitIndex};
 use tessera_protocol::node::SampleRange;
-use tessera_protocol::status::{FrameFile, FrameState, RoundStatus};
+use tessera_protocol::status::{FrameState, RoundStatus};
 
-/// Durable state of a frame.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Frame {
+/// A frame as it is seen. Only frames to which something has happened take memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Frame<'a> {
     /// Nothing durable has happened to any of its units.
     Untouched,
     /// Some units are committed or troubled, or are to be checked, or a round is to be measured.
-    Open(Box<OpenFrame>),
+    Open(&'a OpenFrame),
     /// All units are committed, and none is to be checked any more; its files are to be made.
-    Complete(Box<OpenFrame>),
+    Complete(&'a OpenFrame),
     /// Its files are stored.
-    Done(DoneFrame),
+    Done(Done<'a>),
     /// It has failed for good.
+    Failed(Failure<'a>),
+}
+
+/// Facts about a frame that has failed, as they are seen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failure<'a> {
+    pub(crate) reason: &'a str,
+    pub(crate) units_committed: u32,
+    pub(crate) samples_committed: u64,
+}
+
+/// Durable state of a frame that has begun and is not done, or has failed by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Begun {
+    /// See [`Frame::Open`].
+    Open(Box<OpenFrame>),
+    /// See [`Frame::Complete`].
+    Complete(Box<OpenFrame>),
+    /// See [`Frame::Failed`].
     Failed(Box<FailedFrame>),
 }
 
@@ -51,24 +71,6 @@ pub(crate) struct OpenFrame {
     pub(in crate::state) rounds: Option<Box<FrameRounds>>,
 }
 
-/// Facts about a finished frame.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct DoneFrame {
-    pub(crate) files: Vec<FrameFile>,
-    /// Cost of a frame that was sampled in rounds. In a part of its own in a snapshot.
-    #[serde(skip)]
-    pub(crate) spent: Option<Spent>,
-}
-
-/// Cost of a finished frame, if it differs between frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Spent {
-    pub(crate) units: u32,
-    pub(crate) camera_samples: u64,
-    /// Largest number of samples per pixel.
-    pub(crate) samples: u32,
-}
-
 /// Facts about a failed frame.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FailedFrame {
@@ -92,7 +94,54 @@ pub(crate) struct Trouble {
     pub(crate) disowned: bool,
 }
 
-impl Frame {
+impl Begun {
+    /// Creates the open state of a frame of which nothing is committed.
+    pub(crate) fn open(split: &Split) -> Self {
+        let bitmap = || Bitmap::new(split.units());
+        let rounds = FrameRounds::of(split).map(Box::new);
+        Self::Open(Box::new(OpenFrame {
+            committed: bitmap(),
+            verified: bitmap(),
+            rounds,
+            ..OpenFrame::default()
+        }))
+    }
+
+    /// Returns how the frame is seen.
+    pub(crate) fn view(&self) -> Frame<'_> {
+        match self {
+            Self::Open(open) => Frame::Open(open),
+            Self::Complete(open) => Frame::Complete(open),
+            Self::Failed(failed) => {
+                let FailedFrame { reason, units_committed, samples_committed } = &**failed;
+                Frame::Failed(Failure {
+                    reason,
+                    units_committed: *units_committed,
+                    samples_committed: *samples_committed,
+                })
+            }
+        }
+    }
+
+    /// Returns the state of a frame that is not finished.
+    pub(crate) fn unfinished_mut(&mut self) -> Option<&mut OpenFrame> {
+        match self {
+            Self::Open(open) | Self::Complete(open) => Some(open),
+            Self::Failed(_) => None,
+        }
+    }
+
+    /// Makes the frame complete or open, according to its units, checks and rounds.
+    pub(crate) fn settle(&mut self, split: &Split) {
+        let (Self::Open(open) | Self::Complete(open)) = self else { return };
+        let last_round = open.rounds.as_ref().is_none_or(|rounds| rounds.is_over());
+        let complete = open.has_all(split) && open.checks.is_empty() && last_round;
+        let open = std::mem::take(open);
+        *self = if complete { Self::Complete(open) } else { Self::Open(open) };
+    }
+}
+
+impl<'a> Frame<'a> {
     /// Whether it is done or failed.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self, Self::Done(_) | Self::Failed(_))
@@ -113,7 +162,7 @@ impl Frame {
     }
 
     /// The check that a committed unit waits for.
-    pub(crate) fn check(&self, unit: UnitIndex) -> Option<&Check> {
+    pub(crate) fn check(&self, unit: UnitIndex) -> Option<&'a Check> {
         match self {
             Self::Open(open) => open.checks.get(&unit),
             _ => None,
@@ -121,20 +170,11 @@ impl Frame {
     }
 
     /// Returns the state of a frame that has begun and is not finished.
-    pub(crate) fn unfinished(&self) -> Option<&OpenFrame> {
+    pub(crate) fn unfinished(&self) -> Option<&'a OpenFrame> {
         match self {
             Self::Open(open) | Self::Complete(open) => Some(open),
             _ => None,
         }
-    }
-
-    /// Makes the frame complete or open, according to its units, checks and rounds.
-    pub(crate) fn settle(&mut self, split: &Split) {
-        let (Self::Open(open) | Self::Complete(open)) = self else { return };
-        let last_round = open.rounds.as_ref().is_none_or(|rounds| rounds.is_over());
-        let complete = open.has_all(split) && open.checks.is_empty() && last_round;
-        let open = std::mem::take(open);
-        *self = if complete { Self::Complete(open) } else { Self::Open(open) };
     }
 
     /// The round that has been rendered and is to end, by being measured where there is something
@@ -151,13 +191,14 @@ impl Frame {
         match self {
             Self::Complete(open) => open.rounds.as_ref().map(|rounds| rounds.newest_samples()),
             Self::Done(done) => {
-                done.spent.map(|spent| spent.samples).filter(|samples| *samples > 0)
+                let spent = done.read().and_then(|done| done.spent);
+                spent.map(|spent| spent.samples).filter(|samples| *samples > 0)
             }
             _ => None,
         }
     }
 
-    pub(crate) fn trouble(&self, unit: UnitIndex) -> Option<&Trouble> {
+    pub(crate) fn trouble(&self, unit: UnitIndex) -> Option<&'a Trouble> {
         match self {
             Self::Open(open) => open.troubled.get(&unit),
             _ => None,
@@ -175,25 +216,6 @@ impl Frame {
         }
     }
 
-    /// Returns the open state, created on first use; None if no unit may be committed any more.
-    pub(crate) fn open_mut(&mut self, split: &Split) -> Option<&mut OpenFrame> {
-        if matches!(self, Self::Untouched) {
-            let bitmap = || Bitmap::new(split.units());
-            let rounds = FrameRounds::of(split).map(Box::new);
-            let open = OpenFrame {
-                committed: bitmap(),
-                verified: bitmap(),
-                rounds,
-                ..OpenFrame::default()
-            };
-            *self = Self::Open(Box::new(open));
-        }
-        match self {
-            Self::Open(open) => Some(open),
-            _ => None,
-        }
-    }
-
     pub(crate) fn status(&self, split: &Split) -> FrameState {
         match self {
             Self::Untouched => {
@@ -206,8 +228,10 @@ impl Frame {
                 round: open.rounds.as_deref().map(status_of),
             },
             Self::Complete(_) => FrameState::Resolving,
-            Self::Done(done) => FrameState::Done(done.files.clone()),
-            Self::Failed(failed) => FrameState::Failed(failed.reason.clone()),
+            Self::Done(done) => {
+                FrameState::Done(done.read().map(|done| done.files).unwrap_or_default())
+            }
+            Self::Failed(failed) => FrameState::Failed(failed.reason.to_owned()),
         }
     }
 }

@@ -11,7 +11,7 @@ use tessera_protocol::ids::{FrameNumber, JobId, UnitKey};
 const COMMITS_MAX: usize = 4096;
 
 /// The durable state, which anyone may read and only records change.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Ledger {
     farm: Farm,
     /// Records of this step, in order.
@@ -31,7 +31,7 @@ impl Deref for Ledger {
 impl Ledger {
     /// Creates a ledger that continues from a state.
     pub(crate) fn new(farm: Farm) -> Self {
-        Self { farm, ..Self::default() }
+        Self { farm, records: Vec::new(), commits: BTreeMap::new() }
     }
 
     /// Records a fact: it is true from now on, here and after a restart.

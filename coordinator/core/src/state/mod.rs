@@ -3,6 +3,7 @@
 
 pub(crate) mod bitmap;
 pub(crate) mod committed_by;
+pub(crate) mod done;
 pub(crate) mod farm;
 pub(crate) mod frame;
 pub(crate) mod job;
@@ -10,6 +11,8 @@ pub(crate) mod kernel_votes;
 pub(crate) mod ledger;
 pub(crate) mod parts;
 pub(crate) mod rounds;
+pub(crate) mod shelf;
 pub(crate) mod snapshot;
 pub(crate) mod trust;
+pub(crate) mod usage;
 pub(crate) mod votes;

@@ -3,8 +3,9 @@
 use crate::journal::versioned::Format;
 use crate::journal::{JournalError, RECORD_VERSION};
 use crate::state::committed_by::CommittedBy;
+use crate::state::done::DoneFrame;
 use crate::state::farm::Farm;
-use crate::state::frame::{Frame, Spent};
+use crate::state::frame::Begun;
 use crate::state::job::{Copies, End, Job, Pause};
 use crate::state::parts::UnitPart;
 use crate::state::rounds::WrittenRounds;
@@ -22,8 +23,6 @@ const PART_BYTES: usize = 1 << 20;
 const MAKERS_MAX: usize = 1 << 20;
 /// Units in parts in one part: 5 of some 70 bytes each at most.
 const UNITS_IN_PARTS_MAX: usize = 4096;
-/// Finished frames in one part: some 20 bytes each at most.
-const SPENT_MAX: usize = 1 << 16;
 
 /// Versions of a part of a snapshot, the same as those of a record.
 const FORMAT: Format<SnapshotPart> =
@@ -39,10 +38,16 @@ pub struct SnapshotPart(pub(crate) Part);
 pub(crate) enum Part {
     Farm(FarmPart),
     Job(Box<JobPart>),
+    /// Frames of a job that have begun and are not done, by their position; in several parts where
+    /// there are many.
     Frames {
         job: JobId,
-        from: u32,
-        frames: Vec<Frame>,
+        frames: Vec<(u32, Begun)>,
+    },
+    /// Finished frames of a job, by their position; in several parts where there are many.
+    Done {
+        job: JobId,
+        frames: Vec<(u32, DoneFrame)>,
     },
     /// Nodes of the units of an unfinished frame; in several parts if there are many.
     CommittedBy {
@@ -87,12 +92,6 @@ pub(crate) enum Part {
         position: u32,
         written: WrittenRounds,
     },
-    /// What finished frames took that were sampled in rounds, by their position; in several parts
-    /// where there are many.
-    Spent {
-        job: JobId,
-        frames: Vec<(u32, Spent)>,
-    },
     /// Nodes that get no more of a job.
     Barred {
         job: JobId,
@@ -115,6 +114,8 @@ pub(crate) struct JobPart {
     #[serde(with = "described")]
     pub(crate) spec: JobSpec,
     pub(crate) owner: String,
+    /// Number in the order of acceptance.
+    pub(crate) order: u64,
     pub(crate) submitted_at: Moment,
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) end: Option<End>,
@@ -146,11 +147,12 @@ pub(crate) fn parts(farm: &Farm) -> Vec<SnapshotPart> {
     let suspects =
         farm.trust.suspects.iter().map(|(node, suspect)| (*node, suspect.clone())).collect();
     parts.push(SnapshotPart(Part::Trust { passed, suspects }));
-    for job in farm.order.iter().filter_map(|id| farm.jobs.get(id)) {
+    for job in farm.order().filter_map(|id| farm.jobs.get(&id)) {
         parts.push(SnapshotPart(Part::Job(Box::new(JobPart {
             id: job.id,
             spec: job.spec.clone(),
             owner: job.owner.clone(),
+            order: job.order,
             submitted_at: job.submitted_at,
             fingerprint: job.fingerprint,
             end: job.end.clone(),
@@ -178,40 +180,50 @@ pub(crate) fn parts(farm: &Farm) -> Vec<SnapshotPart> {
 }
 
 fn push_frames(parts: &mut Vec<SnapshotPart>, job: &Job) {
-    let (mut from, mut weight, mut frames) = (0, 0, Vec::new());
-    for (position, frame) in job.frames().iter().enumerate() {
-        weight += weight_of(frame, job.grid.units());
-        frames.push(frame.clone());
-        if weight >= PART_BYTES || position + 1 == job.frames().len() {
-            let next = position as u32 + 1;
-            parts.push(SnapshotPart(Part::Frames {
-                job: job.id,
-                from,
-                frames: std::mem::take(&mut frames),
-            }));
-            (from, weight) = (next, 0);
-        }
-    }
-    for (position, frame) in (0..).zip(job.frames()) {
-        if let Some(open) = frame.unfinished() {
-            push_makers(parts, job.id, position, &open.committed_by);
-            let units: Vec<_> =
-                open.parts.iter().map(|(unit, parts)| (unit, parts.to_vec())).collect();
-            for units in units.chunks(UNITS_IN_PARTS_MAX) {
-                let units = units.to_vec();
-                parts.push(SnapshotPart(Part::UnitParts { job: job.id, position, units }));
-            }
-            if let Some(written) = open.rounds.as_ref().map(|rounds| rounds.written()) {
-                parts.push(SnapshotPart(Part::FrameRounds { job: job.id, position, written }));
-            }
-        }
-    }
-    let spent = (0..).zip(job.frames()).filter_map(|(position, frame)| match frame {
-        Frame::Done(done) => done.spent.map(|spent| (position, spent)),
-        _ => None,
+    let units = job.grid.units();
+    let begun = job.frames().begun().map(|(position, begun)| (position, begun.clone()));
+    push_weighed(
+        parts,
+        begun,
+        |begun| weight_of(begun, units),
+        |frames| Part::Frames { job: job.id, frames },
+    );
+    let weight = |done: &DoneFrame| done.files.len() * 96 + 32;
+    push_weighed(parts, job.frames().done().iter(), weight, |frames| Part::Done {
+        job: job.id,
+        frames,
     });
-    for frames in spent.collect::<Vec<_>>().chunks(SPENT_MAX) {
-        parts.push(SnapshotPart(Part::Spent { job: job.id, frames: frames.to_vec() }));
+    for (position, open) in job.frames().unfinished() {
+        push_makers(parts, job.id, position, &open.committed_by);
+        let units: Vec<_> = open.parts.iter().map(|(unit, parts)| (unit, parts.to_vec())).collect();
+        for units in units.chunks(UNITS_IN_PARTS_MAX) {
+            let units = units.to_vec();
+            parts.push(SnapshotPart(Part::UnitParts { job: job.id, position, units }));
+        }
+        if let Some(written) = open.rounds.as_ref().map(|rounds| rounds.written()) {
+            parts.push(SnapshotPart(Part::FrameRounds { job: job.id, position, written }));
+        }
+    }
+}
+
+/// Adds frames in parts of about [`PART_BYTES`].
+fn push_weighed<T>(
+    parts: &mut Vec<SnapshotPart>,
+    frames: impl Iterator<Item = (u32, T)>,
+    weight_of: impl Fn(&T) -> usize,
+    part_of: impl Fn(Vec<(u32, T)>) -> Part,
+) {
+    let (mut weight, mut some) = (0, Vec::new());
+    for (position, frame) in frames {
+        weight += weight_of(&frame);
+        some.push((position, frame));
+        if weight >= PART_BYTES {
+            parts.push(SnapshotPart(part_of(std::mem::take(&mut some))));
+            weight = 0;
+        }
+    }
+    if !some.is_empty() {
+        parts.push(SnapshotPart(part_of(some)));
     }
 }
 
@@ -231,16 +243,14 @@ fn push_makers(
 }
 
 /// Bytes of a frame, about.
-fn weight_of(frame: &Frame, units: u32) -> usize {
+fn weight_of(frame: &Begun, units: u32) -> usize {
     match frame {
-        Frame::Untouched => 1,
-        Frame::Open(open) | Frame::Complete(open) => {
+        Begun::Open(open) | Begun::Complete(open) => {
             let checks: usize =
                 open.checks.values().map(|check| 64 + 64 * check.others.len()).sum();
             2 * (units as usize / 7) + open.troubled.len() * 48 + checks + 16
         }
-        Frame::Done(done) => done.files.len() * 96 + 8,
-        Frame::Failed(failed) => failed.reason.len() + 24,
+        Begun::Failed(failed) => failed.reason.len() + 24,
     }
 }
 
@@ -254,14 +264,17 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
             Ok(())
         }
         Part::Job(part) => {
-            let order = farm.next_order();
-            let mut job = Job::new(part.id, part.spec, part.owner, order, part.submitted_at);
+            let (shelf, at) = (farm.shelf.clone(), part.submitted_at);
+            let mut job = Job::new(part.id, part.spec, part.owner, part.order, at, shelf);
             job.fingerprint = part.fingerprint;
-            job.end = part.end;
+            if let Some(end) = part.end {
+                job.restore_end(end);
+            }
             job.failures = part.failures.into();
             farm.insert(job)
         }
-        Part::Frames { job, from, frames } => farm.job_mut(job)?.restore_frames(from, frames),
+        Part::Frames { job, frames } => farm.job_mut(job)?.restore_frames(frames),
+        Part::Done { job, frames } => farm.job_mut(job)?.restore_done(frames),
         Part::CommittedBy { job, position, nodes, of } => {
             farm.job_mut(job)?.restore_committed_by(position, nodes, of)
         }
@@ -288,7 +301,6 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
         Part::FrameRounds { job, position, written } => {
             farm.job_mut(job)?.restore_rounds(position, written)
         }
-        Part::Spent { job, frames } => farm.job_mut(job)?.restore_spent(frames),
         Part::Trust { passed, suspects } => {
             let (passed, suspects) = (passed.into_iter().collect(), suspects.into_iter().collect());
             farm.trust = Trust { passed, suspects };

@@ -1,11 +1,13 @@
 //! The core from outside: inputs and the time go in; steps and what it then says are judged. Whole
 //! farms are in the simulator.
 
+mod allocations;
 mod copies;
 mod devices;
 mod epochs;
 mod exposure;
 mod failures;
+mod frames;
 mod journal;
 mod kernels;
 mod moves;
@@ -13,6 +15,7 @@ mod parts;
 mod pause;
 mod retry;
 mod rounds;
+mod shares;
 mod small_farm;
 mod splitter;
 mod time_limit;

@@ -102,6 +102,7 @@ impl SmallFarm {
             let before = self.states.insert(*unit, *to);
             assert_eq!(before.unwrap_or(*from), *from, "{unit} moved before unseen");
         }
+        self.states.retain(|unit, _| self.core.has_job(unit.job));
         // Of a finished frame it is not kept which units it did without.
         let is_done = |job| matches!(self.frame_of(job), Some(FrameState::Done(_)));
         for (unit, state) in self.states.iter().filter(|(unit, _)| !is_done(unit.job)) {

@@ -130,6 +130,15 @@ impl Blobs for DiskBlobs {
         touch(&path).map_err(BlobError::at(path.display()))
     }
 
+    fn is_kept(&self, hash: BlobHash) -> bool {
+        self.path(hash).exists() || self.partial.join(hash.to_string()).exists()
+    }
+
+    fn delete_upload(&self, hash: BlobHash) -> bool {
+        let path = self.partial.join(hash.to_string());
+        path.exists() && remove(&path)
+    }
+
     fn delete_uploads(&self, before: SystemTime) -> u64 {
         let parts = std::fs::read_dir(&self.partial).into_iter().flatten().flatten();
         let old = parts.filter(|part| {

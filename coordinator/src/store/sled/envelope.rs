@@ -19,6 +19,16 @@ pub(super) enum Payload {
     Large([u8; 32]),
 }
 
+impl Payload {
+    /// Returns the number in an inline value of eight bytes.
+    pub(super) fn count(&self) -> Option<u64> {
+        match self {
+            Self::Inline(bytes) => bytes.as_slice().try_into().ok().map(u64::from_le_bytes),
+            Self::Large(_) => None,
+        }
+    }
+}
+
 /// Encodes the value of a key. The checksum includes the key, so a value under a wrong key counts
 /// as damaged.
 pub(super) fn seal(key: &[u8], payload: &Payload) -> Vec<u8> {

@@ -1,7 +1,7 @@
 //! Saves the intact values of a store that cannot be loaded, as JSON lines. Changes nothing.
 
-use super::journal::Journal;
 use super::keys::{Key, parse_key};
+use super::reader::JournalReader;
 use crate::folder::{DataFolder, FolderError};
 use crate::spool::{Segment, SpoolExtent};
 use crate::store::{StoreError, snapshot};
@@ -34,14 +34,18 @@ pub enum ExportError {
 }
 
 /// Writes every value of a data folder's store, one JSON object per line. Records are decoded,
-/// damaged values are named, and tokens are left out.
+/// damaged values are named, and tokens are left out. The data folder is not changed: the journal
+/// is copied to the system's folder for temporary files.
 pub fn export(data: &Path, out: &mut impl Write) -> Result<ExportSummary, ExportError> {
-    let folder = DataFolder::open_existing(data)?;
-    let journal = Journal::open(&folder, true)?;
+    let folder = DataFolder::inspect(data)?;
+    let journal = JournalReader::inspect(&folder)?;
     let mut summary = ExportSummary::default();
     for entry in journal.entries() {
-        let (key, value) = entry?;
-        let line = match line(&key, value) {
+        let (key, line) = match entry {
+            Ok((key, value)) => (format!("{key:02x?}"), line(&key, value)),
+            Err(error) => ("the rest of the log".into(), Err(error.to_string())),
+        };
+        let line = match line {
             Ok(Some(line)) => {
                 summary.intact += 1;
                 line
@@ -49,7 +53,7 @@ pub fn export(data: &Path, out: &mut impl Write) -> Result<ExportSummary, Export
             Ok(None) => continue,
             Err(problem) => {
                 summary.damaged += 1;
-                json!({ "kind": "damaged", "key": format!("{:02x?}", key), "problem": problem })
+                json!({ "kind": "damaged", "key": key, "problem": problem })
             }
         };
         writeln!(out, "{line}").map_err(ExportError::Write)?;
@@ -75,7 +79,7 @@ fn line(key: &[u8], value: Result<Vec<u8>, String>) -> Result<Option<Value>, Str
                 "sealed": extent.sealed.iter().map(segment_line).collect::<Vec<_>>(),
             })
         }
-        Some(Key::Token(_) | Key::Count) => return Ok(None),
+        Some(Key::Token(_) | Key::Count | Key::AuditHead) => return Ok(None),
         Some(Key::Snapshot) => snapshot_line(&value)?,
         None => return Err("no such kind of key".into()),
     }))

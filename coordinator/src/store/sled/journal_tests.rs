@@ -100,10 +100,10 @@ fn a_snapshot_takes_the_place_of_the_records_before_it() {
 /// Changes the stored bytes of a key without the journal.
 fn tamper(farm: &Farm, key: &[u8], change: impl Fn(&mut Vec<u8>)) {
     let (_folder, journal) = farm.open();
-    let mut value = journal.db.get(key).unwrap().unwrap().to_vec();
+    let mut value = journal.read.db.get(key).unwrap().unwrap().to_vec();
     change(&mut value);
-    journal.db.insert(key, value).unwrap();
-    journal.db.flush().unwrap();
+    journal.read.db.insert(key, value).unwrap();
+    journal.read.db.flush().unwrap();
 }
 
 // promise: P1
@@ -149,8 +149,8 @@ fn a_missing_record_or_large_value_is_refused() {
     farm.load().unwrap();
 
     let (_folder, journal) = farm.open();
-    journal.db.remove(record_key(3)).unwrap();
-    journal.db.flush().unwrap();
+    journal.read.db.remove(record_key(3)).unwrap();
+    journal.read.db.flush().unwrap();
     drop((_folder, journal));
     let error = farm.load().unwrap_err().to_string();
     assert!(error.contains("record 3") && error.contains("missing"), "{error}");
@@ -166,10 +166,27 @@ fn a_value_of_an_unknown_version_is_refused() {
 }
 
 #[test]
-fn a_foreign_file_in_place_of_the_journal_is_an_error() {
+fn settings_of_another_sled_are_refused_by_name() {
     let farm = Farm::new();
     farm.commit(&records(1..=1));
-    std::fs::write(farm.root.path().join("sled/conf"), "segment_size: nonsense\n").unwrap();
+    let settings = farm.root.path().join("sled/conf");
+    let mut bytes = b"segment_size: 65536\nuse_compression: false\nversion: 0.34\n".to_vec();
+    let checksum = crate::store::sled::leftovers::crc32(&bytes);
+    bytes.extend_from_slice(&checksum.to_le_bytes());
+    std::fs::write(&settings, bytes).unwrap();
     let folder = DataFolder::open(farm.root.path()).unwrap();
-    assert!(Journal::open(&folder, true).is_err());
+    let error = Journal::open(&folder, true).unwrap_err().to_string();
+    assert!(error.contains("65536") && error.contains("sled"), "{error}");
+}
+
+// promise: P3
+#[test]
+fn damaged_settings_of_sled_are_made_again() {
+    for content in ["", "segment_size: nonsense\n"] {
+        let farm = Farm::new();
+        farm.commit(&records(1..=3));
+        std::fs::write(farm.root.path().join("sled/conf"), content).unwrap();
+        assert_eq!(farm.load().unwrap().records.len(), 3);
+        assert_eq!(farm.load().unwrap().records.len(), 3);
+    }
 }

@@ -1,5 +1,6 @@
 //! Keys of the sled store. `r` + sequence (big endian) is a record, `s` + job + frame a spool's
-//! extent, `t` + hash a token, `m` the snapshot, and `c` the number of commits. Does no I/O.
+//! extent, `t` + hash a token, `m` the snapshot, `a` the head of the audit log, and `c` the number
+//! of commits. Does no I/O.
 
 use crate::spool::{SpoolExtent, SpoolKey};
 use crate::store::{Loaded, Sequence, TokenHash};
@@ -8,6 +9,7 @@ use tessera_transport::TokenRecord;
 
 pub(super) const SNAPSHOT_KEY: &[u8] = b"m";
 pub(super) const COUNT_KEY: &[u8] = b"c";
+pub(super) const AUDIT_HEAD_KEY: &[u8] = b"a";
 
 /// Meaning of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub(super) enum Key {
     Snapshot,
     /// The number of commits.
     Count,
+    /// The newest entry of the audit log.
+    AuditHead,
 }
 
 pub(super) fn parse_key(key: &[u8]) -> Option<Key> {
@@ -36,6 +40,7 @@ pub(super) fn parse_key(key: &[u8]) -> Option<Key> {
         b't' => Some(Key::Token(rest.try_into().ok()?)),
         b'm' if rest.is_empty() => Some(Key::Snapshot),
         b'c' if rest.is_empty() => Some(Key::Count),
+        b'a' if rest.is_empty() => Some(Key::AuditHead),
         _ => None,
     }
 }
@@ -76,7 +81,8 @@ pub fn values_of(loaded: &Loaded) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + 
         loaded.spools.iter().map(|(key, extent)| (spool_key(*key).to_vec(), extent.to_bytes()));
     let tokens =
         loaded.tokens.iter().map(|(hash, token)| (token_key(hash).to_vec(), encode_token(token)));
-    snapshot.chain(records).chain(spools).chain(tokens)
+    let head = loaded.audit_head.iter().map(|head| (AUDIT_HEAD_KEY.to_vec(), head.clone()));
+    snapshot.chain(records).chain(spools).chain(tokens).chain(head)
 }
 
 /// Describes a key for people.
@@ -87,6 +93,7 @@ pub(super) fn name_of(key: &[u8]) -> String {
         Some(Key::Token(_)) => "a token".into(),
         Some(Key::Snapshot) => "the snapshot".into(),
         Some(Key::Count) => "the number of commits".into(),
+        Some(Key::AuditHead) => "the head of the audit log".into(),
         None => format!("key {key:02x?}"),
     }
 }
@@ -108,6 +115,7 @@ impl Loaded {
                 self.snapshot = Some((Sequence::from_le_bytes(*sequence), bytes.to_vec()));
             }
             Some(Key::Count) => {}
+            Some(Key::AuditHead) => self.audit_head = Some(value),
             None => return Err("no such kind of key".into()),
         }
         Ok(())

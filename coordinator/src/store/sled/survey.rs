@@ -1,8 +1,7 @@
-//! Reading of a whole store, damaged or not, for `fsck`. Changes nothing.
+//! What is in a whole store, damaged or not, for `fsck`. Reads nothing itself.
 
-use super::journal::Journal;
 use super::keys::{name_of, record_key};
-use crate::store::{Loaded, Sequence, StoreError};
+use crate::store::{Loaded, Sequence};
 
 /// Content of a store, with a list of its damage.
 #[derive(Debug, Default)]
@@ -21,26 +20,9 @@ pub struct Survey {
     pub unnamed: u64,
 }
 
-impl Journal {
-    /// Reads every value. Fails only if sled itself fails.
-    pub fn survey(&self) -> Result<Survey, StoreError> {
-        let mut survey = Survey { lost_end: self.lost_end(), ..Survey::default() };
-        for entry in self.entries() {
-            let (key, value) = entry?;
-            survey.values += 1;
-            if let Err(problem) = value.and_then(|value| survey.loaded.take(&key, value)) {
-                survey.damaged.push((name_of(&key), problem));
-            }
-        }
-        survey.settle();
-        survey.unnamed = self.unnamed()?;
-        Ok(survey)
-    }
-}
-
 impl Survey {
     /// Removes the records that the snapshot replaces, and finds the gaps between the others.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         let after = self.loaded.snapshot.as_ref().map_or(0, |(sequence, _)| *sequence);
         self.loaded.records.retain(|(sequence, _)| *sequence > after);
         let mut expected = after + 1;

@@ -25,26 +25,35 @@ pub(super) struct Witness {
 }
 
 impl Witness {
-    /// Opens or makes the witness. Returns its count, or 0 if it has none.
-    pub(super) fn open(path: &Path) -> io::Result<(Self, u64)> {
-        let file =
-            OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
-        let mut seen = 0;
-        for slot in 0..SLOTS {
-            let mut bytes = [0; SLOT_BYTES];
-            match file.read_exact_at(&mut bytes, slot * SLOT_BYTES as u64) {
-                Ok(()) => seen = seen.max(count_of(&bytes).unwrap_or(0)),
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok((Self { file }, seen))
+    /// Opens or makes the witness.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+        Ok(Self { file })
     }
 
     /// Records that `count` commits are durable.
     pub(super) fn tell(&self, count: u64) -> io::Result<()> {
         self.file.write_all_at(&slot(count), count % SLOTS * SLOT_BYTES as u64)
     }
+}
+
+/// Reads the count of a witness. Returns 0 if there is none.
+pub(super) fn read(path: &Path) -> io::Result<u64> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(error),
+    };
+    let mut seen = 0;
+    for slot in 0..SLOTS {
+        let mut bytes = [0; SLOT_BYTES];
+        match file.read_exact_at(&mut bytes, slot * SLOT_BYTES as u64) {
+            Ok(()) => seen = seen.max(count_of(&bytes).unwrap_or(0)),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(seen)
 }
 
 fn slot(count: u64) -> [u8; SLOT_BYTES] {
@@ -70,18 +79,18 @@ mod tests {
     fn the_newest_whole_slot_is_believed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("witness");
-        let (witness, seen) = Witness::open(&path).unwrap();
-        assert_eq!(seen, 0);
+        assert_eq!(read(&path).unwrap(), 0);
+        let witness = Witness::open(&path).unwrap();
         for count in 1..=7 {
             witness.tell(count).unwrap();
-            assert_eq!(Witness::open(&path).unwrap().1, count);
+            assert_eq!(read(&path).unwrap(), count);
         }
         // The write of 8 is torn, so 7 is still the newest count.
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[8] ^= 0xff;
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(Witness::open(&path).unwrap().1, 7);
+        assert_eq!(read(&path).unwrap(), 7);
         std::fs::write(&path, &bytes[..40]).unwrap();
-        assert_eq!(Witness::open(&path).unwrap().1, 0);
+        assert_eq!(read(&path).unwrap(), 0);
     }
 }

@@ -8,16 +8,28 @@ use crate::state::parts::{PARTS_MAX, total};
 impl Job {
     /// The counts as the frames have them.
     pub(super) fn derived_counts(&self) -> Counts {
-        let mut counts = Counts::default();
-        for frame in &self.frames {
-            let (units, samples) = committed_of(frame, &self.grid);
+        let (done, grid) = (self.frames.done(), &self.grid);
+        let (sums, rest) = (done.sums(), u64::from(self.frames.rest()));
+        let alike = u64::from(sums.alike);
+        let mut counts = Counts {
+            frames_done: done.len(),
+            frames_failed: self.frames.failed(),
+            units_committed: sums.units + alike * u64::from(grid.units()),
+            samples_committed: sums.camera_samples + alike * grid.frame_camera_samples(),
+            ..Counts::default()
+        };
+        if !self.is_final() {
+            let (units, samples) = open_of(Frame::Untouched, grid);
+            counts.units_open = rest * u64::from(units);
+            counts.samples_open = rest * samples;
+        }
+        for (_, begun) in self.frames.begun() {
+            let (units, samples) = committed_of(begun.view(), grid);
             counts.units_committed += u64::from(units);
             counts.samples_committed += samples;
-            let (units_open, samples_open) = open_of(frame, &self.grid);
+            let (units_open, samples_open) = open_of(begun.view(), grid);
             counts.units_open += u64::from(units_open);
             counts.samples_open += samples_open;
-            counts.frames_done += u32::from(matches!(frame, Frame::Done(_)));
-            counts.frames_failed += u32::from(matches!(frame, Frame::Failed(_)));
         }
         counts
     }
@@ -25,13 +37,14 @@ impl Job {
     /// The counts that are kept are those that the frames have.
     pub(crate) fn check_counts(&self) -> Result<(), String> {
         let derived = self.derived_counts();
-        if derived != self.counts {
+        let done = self.frames.done();
+        if derived != self.counts || done.summed() != done.sums() {
             return Err(format!(
                 "job {} counts {:?}, its frames have {derived:?}",
                 self.id, self.counts
             ));
         }
-        self.frames.iter().filter_map(Frame::unfinished).try_for_each(|open| self.check_parts(open))
+        self.frames.unfinished().try_for_each(|(_, open)| self.check_parts(open))
     }
 
     /// Parts of an open unit are fewer samples than it has, those of a committed one all; and the

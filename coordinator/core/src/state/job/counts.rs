@@ -19,7 +19,7 @@ pub(crate) struct Counts {
 }
 
 /// Units of a frame that wait for a result, and their camera samples.
-pub(super) fn open_of(frame: &Frame, grid: &Split) -> (u32, u64) {
+pub(super) fn open_of(frame: Frame<'_>, grid: &Split) -> (u32, u64) {
     match frame {
         Frame::Untouched => grid.first_work(),
         Frame::Open(open) => {
@@ -38,7 +38,7 @@ fn whole_units_of(open: &OpenFrame, grid: &Split) -> u64 {
 }
 
 /// Units and camera samples committed in a frame.
-pub(super) fn committed_of(frame: &Frame, grid: &Split) -> (u32, u64) {
+pub(super) fn committed_of(frame: Frame<'_>, grid: &Split) -> (u32, u64) {
     match frame {
         Frame::Untouched => (0, 0),
         Frame::Open(open) => {
@@ -49,10 +49,8 @@ pub(super) fn committed_of(frame: &Frame, grid: &Split) -> (u32, u64) {
             (open.committed.ones(), whole + parts)
         }
         Frame::Complete(open) => (open.units(grid), open.camera_samples(grid)),
-        Frame::Done(done) => match done.spent {
-            Some(spent) => (spent.units, spent.camera_samples),
-            None => (grid.units(), grid.frame_camera_samples()),
-        },
+        // Counted by their sums.
+        Frame::Done(_) => (0, 0),
         Frame::Failed(failed) => (failed.units_committed, failed.samples_committed),
     }
 }

@@ -1,31 +1,57 @@
 //! Restores a job's frames from a snapshot. Rejects contradictions.
 
-use super::Job;
-use crate::state::frame::{Frame, OpenFrame, Spent};
+use super::{End, Job};
+use crate::state::done::DoneFrame;
+use crate::state::frame::{Begun, OpenFrame};
 use crate::state::parts::{PARTS_MAX, UnitPart, total};
 use crate::state::rounds::{FrameRounds, WrittenRounds};
 use tessera_protocol::ids::{NodeId, UnitIndex};
 
 impl Job {
-    /// Restores frames from a part of a snapshot.
-    pub(crate) fn restore_frames(&mut self, from: u32, frames: Vec<Frame>) -> Result<(), String> {
-        let targets = self.frames.get_mut(from as usize..).unwrap_or_default();
-        if frames.len() > targets.len() {
-            return Err(format!("job {} has fewer frames than its snapshot", self.id));
-        }
-        for (target, mut frame) in targets.iter_mut().zip(frames) {
-            let units = self.grid.units();
-            let sound = |open: &OpenFrame| {
-                let exist = open.checks.keys().all(|unit| open.committed.get(unit.0));
-                open.committed.is_sound(units) && open.verified.is_sound(units) && exist
-            };
-            if frame.unfinished().is_some_and(|open| !sound(open)) {
-                return Err(format!("a bitmap of job {} is damaged", self.id));
+    /// Returns the state of a frame that has begun and is not finished.
+    fn unfinished_mut(&mut self, position: u32) -> Option<&mut OpenFrame> {
+        self.frames.begun_mut(position)?.unfinished_mut()
+    }
+
+    /// Restores the end of the job, before any of its frames.
+    pub(crate) fn restore_end(&mut self, end: End) {
+        self.frames.end(&self.grid, &end.note);
+        self.end = Some(end);
+        self.counts = self.derived_counts();
+    }
+
+    /// Restores frames that have begun from a part of a snapshot.
+    pub(crate) fn restore_frames(&mut self, frames: Vec<(u32, Begun)>) -> Result<(), String> {
+        let units = self.grid.units();
+        let sound = |open: &OpenFrame| {
+            let exist = open.checks.keys().all(|unit| open.committed.get(unit.0));
+            open.committed.is_sound(units) && open.verified.is_sound(units) && exist
+        };
+        for (position, mut begun) in frames {
+            if begun.view().unfinished().is_some_and(|open| !sound(open) || self.is_final()) {
+                return Err(format!("a frame of job {} is damaged", self.id));
             }
-            if let Frame::Open(open) | Frame::Complete(open) = &mut frame {
+            if let Some(open) = begun.unfinished_mut() {
                 open.rounds = FrameRounds::of(&self.grid).map(Box::new);
             }
-            *target = frame;
+            let restored = self.frames.restore(position, begun);
+            restored.map_err(|problem| format!("job {}: {problem}", self.id))?;
+        }
+        self.counts = self.derived_counts();
+        Ok(())
+    }
+
+    /// Restores finished frames from a part of a snapshot.
+    pub(crate) fn restore_done(&mut self, frames: Vec<(u32, DoneFrame)>) -> Result<(), String> {
+        for (position, done) in frames {
+            if done.spent.is_some() != self.grid.has_rounds() {
+                return Err(format!("the cost of a frame of job {} is invalid", self.id));
+            }
+            if self.frames.begun_mut(position).is_some() {
+                return Err(format!("a frame of job {} is finished and not", self.id));
+            }
+            let restored = self.frames.finish(position, &done);
+            restored.map_err(|problem| format!("job {}: {problem}", self.id))?;
         }
         self.counts = self.derived_counts();
         Ok(())
@@ -40,11 +66,9 @@ impl Job {
         of: Vec<u16>,
     ) -> Result<(), String> {
         let units = self.grid.units() as usize;
-        let sound = match self.frames.get_mut(position as usize) {
-            Some(Frame::Open(open) | Frame::Complete(open)) => {
-                open.committed_by.extend(nodes, of, units)
-            }
-            _ => false,
+        let sound = match self.unfinished_mut(position) {
+            Some(open) => open.committed_by.extend(nodes, of, units),
+            None => false,
         };
         sound
             .then_some(())
@@ -60,24 +84,12 @@ impl Job {
         let (id, rounds) = (self.id, FrameRounds::restored(&self.grid, written));
         let damaged = || format!("rounds of a frame of job {id} are invalid");
         let rounds = rounds.ok_or_else(damaged)?;
-        match self.frames.get_mut(position as usize) {
-            Some(Frame::Open(open) | Frame::Complete(open)) => {
+        match self.unfinished_mut(position) {
+            Some(open) => {
                 rounds.check(&open.committed).map_err(|_| damaged())?;
                 open.rounds = Some(Box::new(rounds));
             }
-            _ => return Err(damaged()),
-        }
-        self.counts = self.derived_counts();
-        Ok(())
-    }
-
-    /// Restores the costs of finished frames.
-    pub(crate) fn restore_spent(&mut self, spent: Vec<(u32, Spent)>) -> Result<(), String> {
-        for (position, spent) in spent {
-            match self.frames.get_mut(position as usize) {
-                Some(Frame::Done(done)) if self.grid.has_rounds() => done.spent = Some(spent),
-                _ => return Err(format!("the cost of a frame of job {} is invalid", self.id)),
-            }
+            None => return Err(damaged()),
         }
         self.counts = self.derived_counts();
         Ok(())
@@ -91,11 +103,7 @@ impl Job {
     ) -> Result<(), String> {
         let (grid, id) = (self.grid, self.id);
         let damaged = || format!("parts of a frame of job {id} are invalid");
-        let Some(Frame::Open(open) | Frame::Complete(open)) =
-            self.frames.get_mut(position as usize)
-        else {
-            return Err(damaged());
-        };
+        let Some(open) = self.unfinished_mut(position) else { return Err(damaged()) };
         for (unit, parts) in parts {
             let (whole, committed) = (grid.unit_size(unit), open.committed.get(unit.0));
             let sound = !parts.is_empty()

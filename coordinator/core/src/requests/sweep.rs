@@ -1,0 +1,62 @@
+//! Ending and deleting all jobs of one owner, for the owner, an operator or an admin. The shell
+//! deletes the files that they leave.
+
+use crate::books::Books;
+use crate::ends::end_job;
+use crate::input::{Caller, RequestId};
+use crate::journal::Record;
+use crate::owner::Owner;
+use crate::sweep::Sweep;
+use tessera_protocol::client::{RequestError, Response};
+use tessera_protocol::ids::JobId;
+use tessera_protocol::status::JobState;
+use tessera_protocol::usage::Swept;
+
+/// Sweeps the jobs of an owner, and replies with what was done.
+pub(crate) fn on_sweep(
+    books: &mut Books,
+    request: RequestId,
+    owner: &Owner,
+    sweep: Sweep,
+    caller: &Caller,
+) {
+    let answer = swept(books, owner, sweep, caller);
+    books.reply(request, answer.map(Response::Swept));
+}
+
+fn swept(
+    books: &mut Books,
+    owner: &Owner,
+    sweep: Sweep,
+    caller: &Caller,
+) -> Result<Swept, RequestError> {
+    if !caller.admin && !owner.is_named(&caller.name) {
+        return Err(RequestError::NotAllowed(format!("these are the jobs of `{owner}`")));
+    }
+    let usage = books.farm().usage().of_owner(owner);
+    let own = books.farm().jobs().filter(|job| owner.is_named(job.owner()));
+    let own: Vec<(JobId, bool)> = own.map(|job| (job.id(), job.is_final())).collect();
+    let mut report = Swept { jobs_cancelled: usage.jobs, ..Swept::default() };
+    if sweep != Sweep::Cancel {
+        report.jobs_forgotten = own.len() as u64;
+        report.frames = own.iter().map(|(id, _)| done_of(books, *id)).sum();
+        report.frame_bytes = usage.frame_bytes;
+    }
+    if sweep == Sweep::Count {
+        return Ok(report);
+    }
+    let note = format!("cancelled by `{}`, with all jobs of `{owner}`", caller.name);
+    for (id, ended) in own {
+        if !ended {
+            end_job(books, id, JobState::Cancelled, &note);
+        }
+        if sweep == Sweep::Forget {
+            books.record(Record::JobForgotten { job: id });
+        }
+    }
+    Ok(report)
+}
+
+fn done_of(books: &Books, id: JobId) -> u64 {
+    books.farm().job(id).map_or(0, |job| u64::from(job.counts().frames_done))
+}
