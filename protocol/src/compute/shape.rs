@@ -47,8 +47,8 @@ impl ComputeSpec {
 
     /// Returns the indices of a chunk of a checked spec; the last one of a frame can have fewer. A
     /// frame of several steps is one chunk. Where the spec leaves their length open: a
-    /// [`FRAME_CHUNKS_WANTED`]th of the domain, at least [`CHUNK_INDICES_LEAST`] and at most
-    /// [`CHUNK_INDICES_MOST`] and as many as the bytes of a result allow; longer where a frame or
+    /// `FRAME_CHUNKS_WANTED`th of the domain, at least `CHUNK_INDICES_LEAST` and at most
+    /// `CHUNK_INDICES_MOST` and as many as the bytes of a result allow; longer where a frame or
     /// the job would have more units than the limits. A multiple of what blocks and the kernel
     /// need: rounded up, or down where that would be too many bytes.
     pub fn chunk_indices(&self) -> u32 {

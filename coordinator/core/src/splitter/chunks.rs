@@ -17,7 +17,7 @@ impl Chunks {
         Self { indices: spec.domain.len().max(1), chunk: spec.chunk_indices() }
     }
 
-    /// Returns the number of units of a frame, at most [`FRAME_UNITS_MAX`] for a checked spec.
+    /// Returns the number of units of a frame, at most `FRAME_UNITS_MAX` for a checked spec.
     pub fn units(&self) -> u32 {
         u32::try_from(self.indices.div_ceil(u64::from(self.chunk))).unwrap_or(u32::MAX)
     }
