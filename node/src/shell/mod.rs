@@ -2,6 +2,7 @@
 //! Owns the tasks, clocks, files and connections of one node.
 
 pub(crate) mod event;
+mod kernel_texts;
 mod pulse;
 mod results;
 mod session;
@@ -22,21 +23,20 @@ use crate::scene::Preparer;
 use crate::scene::fetch::Fetcher;
 use crate::status::{Ended, NodeError, NodeStatus};
 use event::{Command, Event, Prepared, Session};
+use kernel_texts::KernelTexts;
 use pulse::Pulse;
 pub use pulse::Vitals;
 use results::Results;
 use session::Dialler;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tessera_protocol::device::{DeviceInfo, DeviceState, DeviceTelemetry};
-use tessera_protocol::ids::UnitKey;
-use tessera_protocol::limits::{JOB_TEXT_BYTES_MAX, UNIT_TEXT_BYTES_MAX};
 use tessera_protocol::node::{
     Assignment, CoordinatorToNode, Failure, Heartbeat, Join, MemoryShortage, NodeToCoordinator,
     Progress, SampleRange, Task,
 };
-use tessera_protocol::{BlobHash, JobId, JobKind, Lease};
+use tessera_protocol::{BlobHash, JobKind, Lease};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -73,9 +73,7 @@ pub(crate) struct Shell {
     session: Option<Session>,
     /// Units that devices have.
     given: BTreeMap<Lease, Given>,
-    /// Bytes that kernels printed, of each job, as far as the coordinator was told, and the units
-    /// that printed them. A unit that runs again counts once, as with the coordinator.
-    texts_told: BTreeMap<JobId, (usize, BTreeSet<UnitKey>)>,
+    texts: KernelTexts,
     /// Outputs that wait for room on the disk, with the disk's error.
     no_room: BTreeMap<Lease, String>,
     pulse: Pulse,
@@ -165,7 +163,7 @@ impl Shell {
             events,
             session: None,
             given: BTreeMap::new(),
-            texts_told: BTreeMap::new(),
+            texts: KernelTexts::default(),
             no_room: BTreeMap::new(),
             pulse: Pulse::new(devices.len(), Instant::now()),
             vitals,
@@ -244,7 +242,7 @@ impl Shell {
                     self.counted.committed +=
                         u64::from(matches!(message, CoordinatorToNode::Committed { .. }));
                     if let CoordinatorToNode::Forget { job } = &message {
-                        self.texts_told.remove(job);
+                        self.texts.forget(*job);
                     }
                     self.agent.on_message(message);
                 }
@@ -258,7 +256,11 @@ impl Shell {
                 self.tell_scenes();
             }
             Event::Rendered { device, lease, result } => self.on_rendered(device, lease, result),
-            Event::KernelText { lease, text } => self.on_kernel_text(lease, text),
+            Event::KernelText { lease, text } => {
+                if let Some(text) = self.texts.take(lease.unit, text) {
+                    self.send(NodeToCoordinator::KernelText { lease, text });
+                }
+            }
             Event::NoRoom { lease, problem } => {
                 self.no_room.insert(lease, problem);
             }
@@ -355,21 +357,6 @@ impl Shell {
                 output,
             );
         }
-    }
-
-    /// Tells the coordinator what a kernel printed, as long as its job has not printed too much
-    /// here.
-    fn on_kernel_text(&mut self, lease: Lease, mut text: String) {
-        text.truncate(text.floor_char_boundary(UNIT_TEXT_BYTES_MAX + 1));
-        let (told, units) = self.texts_told.entry(lease.unit.job).or_default();
-        if !units.contains(&lease.unit) {
-            if *told > JOB_TEXT_BYTES_MAX {
-                return;
-            }
-            *told += text.len();
-            units.insert(lease.unit);
-        }
-        self.send(NodeToCoordinator::KernelText { lease, text });
     }
 
     /// Handles the loss of a compiler that was there at the start. A node reports its abilities
