@@ -2,7 +2,7 @@
 
 use super::*;
 use tessera_protocol::BlobHash;
-use tessera_protocol::compute::{ArgumentValue, Domain, InputArray, OutputArray};
+use tessera_protocol::compute::{Argument, ArgumentValue, Domain, InputArray, Number, OutputArray};
 use tessera_protocol::job::AssetFile;
 
 const PTX: &str = "\

@@ -2,12 +2,16 @@
 //! by name. Runs nothing; devices do (`device/`).
 
 mod bind;
+mod bind_error;
 mod compile;
 mod includes;
 mod notes;
 mod prepare;
+mod values;
+mod variables;
 
-pub use bind::{BindError, Bound, Writable, bind, chunk_multiple_of, output_names};
+pub use bind::{Bound, Writable, bind, chunk_multiple_of, output_names};
+pub use bind_error::BindError;
 pub use compile::{Compiled, Header, compile};
 pub use includes::{BadInclude, Include, includes};
 pub use notes::{output_elements, stored_elements};
@@ -137,7 +141,7 @@ fn part(bytes: &[u8], (start, length): (u64, u64)) -> &[u8] {
 
 /// Returns the numbers of a built-in kernel, for the CPU.
 pub(crate) fn numbers(kernel: &Builtin, spec: &ComputeSpec) -> Result<Vec<u32>, String> {
-    bind::builtin_numbers(kernel.name, spec).map_err(|error| error.to_string())
+    values::builtin_numbers(kernel.name, spec).map_err(|error| error.to_string())
 }
 
 /// Returns the words that a built-in kernel accepts for a variable instead of numbers; empty for

@@ -1,6 +1,6 @@
 //! Fetches, checks and reads the files of a compute job. Blocks only its own task.
 
-use super::bind::builtin_numbers;
+use super::values::builtin_numbers;
 use super::{Header, LoadedArray, PreparedCompute, Source};
 use crate::scene::chain;
 use crate::scene::fetch::Fetcher;
