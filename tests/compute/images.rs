@@ -2,6 +2,8 @@
 //! `TESSERA_BLESS=1` writes it anew.
 
 use crate::compute::fixture::{example, kernel, not_run};
+use std::path::Path;
+use tessera_node::compute::{Header, includes};
 use tessera_nvrtc::Nvrtc;
 
 const KERNELS: &[&str] = &[
@@ -49,7 +51,8 @@ fn committed_ptx_is_made_from_its_source() {
     for place in places {
         let source = std::fs::read_to_string(format!("{place}.cu")).unwrap();
         let name = format!("{}.cu", place.rsplit('/').next().unwrap());
-        let ptx = tessera_node::compute::compile(&compiler, (&name, &source), &[]);
+        let headers = headers_of(&place, &source);
+        let ptx = tessera_node::compute::compile(&compiler, (&name, &source), &headers);
         let ptx = ptx.unwrap_or_else(|error| panic!("{place}: {error}"));
         let ptx = ptx.ptx;
         if !ptx.contains(PINNED) {
@@ -66,4 +69,16 @@ fn committed_ptx_is_made_from_its_source() {
             "{place}.ptx is not what its source gives; make it with TESSERA_BLESS=1"
         );
     }
+}
+
+/// The headers of its own that a kernel includes: they lie beside it.
+fn headers_of(place: &str, source: &str) -> Vec<Header> {
+    let folder = Path::new(place).parent().expect("a folder");
+    let texts = includes(source).into_iter().filter(|include| include.quoted);
+    texts
+        .filter_map(|include| {
+            let text = std::fs::read_to_string(folder.join(&include.name)).ok()?;
+            Some(Header { name: include.name, text })
+        })
+        .collect()
 }

@@ -112,7 +112,7 @@ pub enum BindError {
             TESSERA_CHUNK_ALIGN(N); outside of the kernel's functions, or give --chunk-align N. N \
             is {threads} where each block has a range of indices of its own, the height of a tile \
             times the domain's width, {width}, where blocks make tiles of it, and 1 where a chunk \
-            may begin anywhere"
+            may begin anywhere. A kernel for blocks of two or three axes needs only --block WxH"
     )]
     Unaligned {
         /// The first instruction by which they do.
