@@ -2,7 +2,7 @@
 //! process can run several.
 
 use crate::access::tokens::Ledger;
-use crate::access::{Access, Denied, DeniedError, Kept, KeptError, Log, keep};
+use crate::access::{Access, Denied, DeniedError, Kept, KeptError, Log, Members, keep};
 use crate::api::{Api, Context};
 use crate::blobs::{DiskBlobs, GuardedBlobs};
 use crate::changes::Publisher;
@@ -26,8 +26,10 @@ use tessera_protocol::client::{AuditReport, RequestError, Role};
 use tessera_protocol::{Hello, NodeId};
 use tessera_transport::authority::AuthorityError;
 use tessera_transport::identity::IdentityError;
+use tessera_transport::member::MemberRecord;
 use tessera_transport::peer::PeerError;
 use tessera_transport::server::ServeError;
+use tessera_transport::validity::now_secs;
 use tessera_transport::{Authority, CloseCode, Identity, JoinToken, PeerIdentity, Server};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -120,6 +122,7 @@ struct Opened {
     journal: Journal,
     spools: DiskSpools,
     tokens: std::collections::BTreeMap<[u8; 32], tessera_transport::TokenRecord>,
+    members: std::collections::BTreeMap<u64, MemberRecord>,
     core: Core,
     /// Sequences of the newest record and of the newest snapshot.
     sequences: (Sequence, Sequence),
@@ -139,7 +142,8 @@ fn open(config: &Config, clock: Clock) -> Result<Opened, CoordinatorError> {
         let error = &problem as &dyn std::error::Error;
         tracing::error!(error, "results that were kept are gone; the audit names them");
     }
-    Ok(Opened { folder, authority, journal, spools, tokens: loaded.tokens, core, sequences })
+    let (tokens, members) = (loaded.tokens, loaded.members);
+    Ok(Opened { folder, authority, journal, spools, tokens, members, core, sequences })
 }
 
 fn replay(
@@ -192,6 +196,7 @@ impl Entrance {
         config: &Config,
         folder: &DataFolder,
         authority: Authority,
+        members: Arc<Members>,
     ) -> Result<Self, CoordinatorError> {
         let server = Arc::new(Server::bind(config.listen, &authority, config.timing)?);
         let address = server.local_address().map_err(CoordinatorError::Socket)?;
@@ -205,7 +210,8 @@ impl Entrance {
         let log = open_log(folder)?;
         let listening = server.clone();
         let doors = Box::new(move |authority: &Authority| listening.set_authority(authority));
-        let access = Arc::new(Access::new((authority, folder.authority()), denied, log, doors));
+        let access =
+            Arc::new(Access::new((authority, folder.authority()), (denied, members), log, doors));
         Ok(Self { server, address, kept, admin, access })
     }
 }
@@ -221,6 +227,7 @@ fn shared(config: &Config, context: &Arc<Context>, blobs: GuardedBlobs) -> Share
         result_memory: Arc::new(Semaphore::new(result_kib(config))),
         next_session: AtomicU64::new(0),
         gate: quic::limits::Gate::new(config.limits),
+        rivals: quic::Rivals::default(),
     }
 }
 
@@ -234,16 +241,18 @@ impl Coordinator {
     pub async fn start(config: Config) -> Result<RunningCoordinator, CoordinatorError> {
         let clock = Clock::start();
         let opened = open_aside(config.clone(), clock).await?;
-        let Entrance { server, address, kept, admin, access } =
-            Entrance::open(&config, &opened.folder, opened.authority)?;
-        opened.folder.sync()?;
-
         let limits =
             WriterLimits { root: config.data.clone(), reserve_bytes: config.disk_reserve_bytes };
-        let blobs = DiskBlobs::open(&opened.folder, config.disk_reserve_bytes);
-        let blobs = GuardedBlobs::new(Arc::new(blobs));
         let spools = opened.spools.reader();
         let writer = Arc::new(StoreWriter::start(opened.journal, opened.spools, limits)?);
+        let members = Members::new(opened.members, writer.queue(), config.lifetimes);
+        let entrance = Entrance::open(&config, &opened.folder, opened.authority, Arc::new(members))
+            .inspect_err(|_| writer.stop())?;
+        let Entrance { server, address, kept, admin, access } = entrance;
+        opened.folder.sync()?;
+
+        let blobs = DiskBlobs::open(&opened.folder, config.disk_reserve_bytes);
+        let blobs = GuardedBlobs::new(Arc::new(blobs));
         let (events, events_receiver) = mpsc::channel(EVENTS_WAITING_MAX);
         let (orders, orders_receiver) = mpsc::unbounded_channel();
         let (publisher, changes) = Publisher::new();
@@ -339,15 +348,16 @@ impl RunningCoordinator {
     }
 
     /// Creates an identity of this farm with a new key, for nodes and clients within this process.
-    /// Others enrol with a token.
+    /// A name that is held gets another key of the same identity. Others enrol with a token.
     pub fn issue(
         &self,
         role: Role,
         name: &str,
         node: Option<NodeId>,
     ) -> Result<Identity, CoordinatorError> {
-        let mut identity =
-            self.context.access.authority().issue(&PeerIdentity::new(role, name, node)?)?;
+        let access = &self.context.access;
+        let peer = PeerIdentity::new(role, name, node)?;
+        let mut identity = access.members.issue(&access.authority(), peer, now_secs())?;
         identity.coordinator = Some(reachable(self.address).into());
         Ok(identity)
     }

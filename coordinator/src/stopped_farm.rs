@@ -95,7 +95,8 @@ fn accepted(job: JobId, edge: u32, frames: &str, files: &[AssetFile]) -> [Record
         ..RenderSpec::new("scene.gltf", files.to_vec())
     };
     let spec = Box::new(JobSpec::new("stopped", JobKind::Render(render)));
-    let accepted = Record::JobAccepted { job, spec, owner: "ada".to_owned(), at: Moment(1000) };
+    let (owner, owner_id) = ("ada".to_owned(), 3);
+    let accepted = Record::JobAccepted { job, spec, owner, owner_id, at: Moment(1000) };
     [accepted, Record::JobPinned { job, fingerprint: Fingerprint([1; 32]) }]
 }
 
@@ -146,5 +147,6 @@ fn token(number: u8) -> TokenRecord {
         uses: 1,
         made_by: "ada".to_owned(),
         name: None,
+        replace: false,
     }
 }

@@ -5,7 +5,8 @@ use super::caller::Caller;
 use super::context::{Context, unavailable, unlogged};
 use super::roles::{self, Reach};
 use super::watch::Watch;
-use super::{audit, audit_entries, backup, identities, jobs, watch};
+use super::{audit, audit_entries, backup, identities, jobs, members, watch};
+use crate::access::members::Enrolled;
 use crate::changes::Changes;
 use crate::driver::{Ask, Event, Question};
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use tessera_protocol::client::{
 use tessera_protocol::limits::REASON_MAX;
 use tessera_transport::PeerIdentity;
 use tessera_transport::close::cut;
+use tessera_transport::validity::now_secs;
 
 /// The requests of a running coordinator. Clones are cheap. After the coordinator's end every
 /// answer is an error.
@@ -79,12 +81,15 @@ impl Api {
         let context = &self.context;
         let (authority, now) = (context.access.authority(), context.clock.now().secs());
         let admits = |peer: &PeerIdentity| context.access.admits(peer);
-        match context.ledger.enrol(&authority, request, now, admits).await {
-            Ok((peer, reply)) => {
-                let about = format!("{peer}, from {from}");
-                let entry = context.access.tell(peer.to_string(), "enrolled by a token", about);
+        let lists = (&*authority, &*context.access.members);
+        match context.ledger.enrol(lists, request, now, admits).await {
+            Ok(Enrolled { peer, serial, reply, what }) => {
+                // A replaced holder is out from now on.
+                context.access.sweep(now_secs());
+                let about = format!("{peer}, certificate {serial}, from {from}");
+                let entry = context.access.tell(peer.to_string(), what, about);
                 entry.await.map_err(|error| unlogged(&error))?;
-                tracing::info!(from, %peer, "enrolled");
+                tracing::info!(from, %peer, what, "enrolled");
                 Ok(reply)
             }
             Err(reason) => {
@@ -161,7 +166,12 @@ impl Api {
                 let caller = roles::owner(caller);
                 context.question(Question::KernelText { job, caller }).await
             }
-            Request::Nodes => context.question(Question::Nodes).await,
+            Request::Nodes => members::nodes(context).await,
+            Request::Members { from } => Ok(members::list(context, from)),
+            Request::KeepMember { member, keep } => {
+                members::keep(context, caller, &member, keep).await
+            }
+            Request::RemoveMember { member } => members::remove(context, &member).await,
             Request::Submit { .. }
             | Request::Cancel(_)
             | Request::Pause(_)

@@ -10,9 +10,9 @@ use tessera_transport::peer::PeerError;
 pub struct Caller(PeerIdentity);
 
 impl Caller {
-    /// Creates the caller for a person with this name and role.
-    pub fn new(role: Role, name: &str) -> Result<Self, PeerError> {
-        PeerIdentity::new(role, name, None).map(Self)
+    /// Creates the caller for a person with this name, role, and number of the identity.
+    pub fn new(role: Role, name: &str, number: u64) -> Result<Self, PeerError> {
+        PeerIdentity::new(role, name, None).map(|peer| Self(peer.numbered(number)))
     }
 
     /// Returns the role in the caller's certificate.

@@ -12,6 +12,7 @@ mod context;
 mod finished_frames;
 mod identities;
 mod jobs;
+mod members;
 mod roles;
 mod watch;
 

@@ -21,11 +21,12 @@ pub(super) async fn serve(
 ) {
     let _closing = Closing(&link);
     let timing = link.timing;
+    let from = link.connection.remote_address();
     serve_streams(link.connection.clone(), timing, meter, move |kind, sender, mut receiver| {
         let (shared, live) = (shared.clone(), live.clone());
         async move {
             if kind == StreamKind::Renew {
-                return renew::serve(&shared, &live, sender, receiver, timing).await;
+                return renew::serve(&shared, &live, (sender, receiver), (timing, from)).await;
             }
             let mut sender = FrameSender::new(sender);
             let caller = Caller::from(live.peer());

@@ -1,6 +1,7 @@
 //! Parts of the coordinator that the handlers of all connections share.
 
 use super::limits::Gate;
+use super::rivals::Rivals;
 use crate::access::Access;
 use crate::api::Api;
 use crate::blobs::GuardedBlobs;
@@ -21,4 +22,5 @@ pub(crate) struct Shared {
     pub(crate) result_memory: Arc<Semaphore>,
     pub(crate) next_session: AtomicU64,
     pub(crate) gate: Arc<Gate>,
+    pub(crate) rivals: Rivals,
 }

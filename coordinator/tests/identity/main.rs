@@ -6,5 +6,7 @@
 mod blobs;
 mod certificates;
 mod farm;
+mod holders;
+mod rivals;
 mod roles;
 mod rotation;

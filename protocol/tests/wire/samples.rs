@@ -30,6 +30,7 @@ fn summary(state: JobState) -> JobSummary {
         job: JobId(uuid(1)),
         name: "cornell".into(),
         owner: "ada".into(),
+        owner_id: 3,
         state,
         priority: 50,
         submitted_at: 1_700_000_000,
@@ -52,6 +53,7 @@ fn node_summary(state: NodeState) -> NodeSummary {
     NodeSummary {
         node: NodeId(uuid(2)),
         name: "n1".into(),
+        identity: 4,
         state,
         devices: vec![device(DeviceKind::Cuda)],
         telemetry: vec![telemetry()],
@@ -117,6 +119,7 @@ fn token_scope(role: Role, pool: Option<&str>) -> Request {
         name: pool.map(|_| "rig".to_owned()),
         ttl_secs: 86_400,
         uses: 2,
+        replace: pool.is_some(),
     })
 }
 
@@ -178,6 +181,10 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         Resume(JobId(uuid(1))),
         Retry(JobId(uuid(1))),
         KernelText(JobId(uuid(1))),
+        Members { from: 1000 },
+        KeepMember { member: "ada".into(), keep: Keep::Newer },
+        KeepMember { member: "#3".into(), keep: Keep::Older },
+        RemoveMember { member: "rig-7".into() },
     ];
     let others = compute_others()
         .into_iter()
@@ -214,6 +221,9 @@ fn request_name(request: &Request) -> &'static str {
         RotateAuthority { .. } => "request.rotate_authority",
         Forget(_) => "request.forget",
         Backup => "request.backup",
+        Members { .. } => "request.members",
+        KeepMember { .. } => "request.keep_member",
+        RemoveMember { .. } => "request.remove_member",
     }
 }
 
@@ -272,16 +282,33 @@ fn token_summary() -> TokenSummary {
         uses: 4,
         uses_left: 3,
         made_by: "admin ada".into(),
+        replace: true,
     }
 }
 
 fn denied_identity() -> DeniedIdentity {
     DeniedIdentity {
         identity: "user:ada".into(),
+        number: 3,
         name: String::new(),
         by: "admin root".into(),
         at: 99,
         reason: "left".into(),
+    }
+}
+
+fn member_summary() -> MemberSummary {
+    MemberSummary {
+        number: 3,
+        name: "rig-7".into(),
+        role: Role::Node,
+        node: Some(NodeId(uuid(2))),
+        enrolled_at: 99,
+        expires_at: 100,
+        issued: 5,
+        used: 4,
+        denied: true,
+        note: "two copies".into(),
     }
 }
 
@@ -330,6 +357,7 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         Authority(AuthorityStatus { pin: "ab".into(), former_until: None }),
         Backup(vec![7, 8, 9]),
         KernelText("i 0\n".into()),
+        Members(vec![member_summary()]),
         Jobs(vec![summary(JobState::Paused)]),
     ];
     named(all, response_name)
@@ -355,6 +383,7 @@ fn response_name(response: &Response) -> &'static str {
         Authority(_) => "response.authority",
         Backup(_) => "response.backup",
         KernelText(_) => "response.kernel_text",
+        Members(_) => "response.members",
     }
 }
 
@@ -431,6 +460,7 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
         Forget { job: JobId(uuid(1)) },
         Drain,
         Refused { reason: "r".into() },
+        Notice { text: "t".into() },
     ];
     named(all, |message| match message {
         Job { .. } => "coordinator.job",
@@ -441,6 +471,7 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
         Forget { .. } => "coordinator.forget",
         Drain => "coordinator.drain",
         Refused { .. } => "coordinator.refused",
+        Notice { .. } => "coordinator.notice",
     })
 }
 

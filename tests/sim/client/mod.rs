@@ -152,7 +152,7 @@ impl World {
 
     fn owner_or_admin(&mut self, owner: &str) -> Caller {
         let admin = self.random.permille(300);
-        Caller { name: if admin { "root" } else { owner }.to_owned(), admin }
+        Caller { admin, ..user(if admin { "root" } else { owner }) }
     }
 
     fn ask_submit(&mut self, ask: Ask, job: JobId, spec: JobSpec, caller: Caller) -> Checked {
@@ -422,7 +422,7 @@ impl World {
 }
 
 fn user(name: &str) -> Caller {
-    Caller { name: name.to_owned(), admin: false }
+    Caller { name: name.to_owned(), id: name.bytes().map(u64::from).sum(), admin: false }
 }
 
 fn other_than(owner: &str) -> &'static str {

@@ -68,9 +68,10 @@ impl Farm {
     pub(crate) fn apply(&mut self, record: &Record) -> Result<(), String> {
         match record {
             Record::EpochsReserved { up_to } => self.reserve(*up_to),
-            Record::JobAccepted { job, spec, owner, at } => {
+            Record::JobAccepted { job, spec, owner, owner_id, at } => {
                 let order = self.next_order();
-                self.insert(Job::new(*job, (**spec).clone(), owner.clone(), order, *at))
+                let owner = (owner.clone(), *owner_id);
+                self.insert(Job::new(*job, (**spec).clone(), owner, order, *at))
             }
             Record::JobPinned { job, fingerprint } => self.job_mut(*job)?.pin(*fingerprint),
             Record::UnitsCommitted { job, frame, commits } => self.commit(*job, *frame, commits),

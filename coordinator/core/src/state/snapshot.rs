@@ -115,6 +115,7 @@ pub(crate) struct JobPart {
     #[serde(with = "described")]
     pub(crate) spec: JobSpec,
     pub(crate) owner: String,
+    pub(crate) owner_id: u64,
     pub(crate) submitted_at: Moment,
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) end: Option<End>,
@@ -151,6 +152,7 @@ pub(crate) fn parts(farm: &Farm) -> Vec<SnapshotPart> {
             id: job.id,
             spec: job.spec.clone(),
             owner: job.owner.clone(),
+            owner_id: job.owner_id,
             submitted_at: job.submitted_at,
             fingerprint: job.fingerprint,
             end: job.end.clone(),
@@ -255,7 +257,8 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
         }
         Part::Job(part) => {
             let order = farm.next_order();
-            let mut job = Job::new(part.id, part.spec, part.owner, order, part.submitted_at);
+            let owner = (part.owner, part.owner_id);
+            let mut job = Job::new(part.id, part.spec, owner, order, part.submitted_at);
             job.fingerprint = part.fingerprint;
             job.end = part.end;
             job.failures = part.failures.into();

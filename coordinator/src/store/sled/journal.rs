@@ -7,7 +7,8 @@
 
 use super::envelope::{self, Payload};
 use super::keys::{
-    COUNT_KEY, SNAPSHOT_KEY, encode_token, name_of, parse_key, record_key, spool_key, token_key,
+    COUNT_KEY, SNAPSHOT_KEY, encode_member, encode_token, member_key, name_of, parse_key,
+    record_key, spool_key, token_key,
 };
 use super::large::LargeValues;
 use super::witness::Witness;
@@ -252,6 +253,13 @@ impl Store for Journal {
             let key = token_key(hash);
             match state {
                 Some(state) => self.insert(&mut batch, &key, &encode_token(state))?,
+                None => batch.remove(&key[..]),
+            }
+        }
+        for (number, member) in &changes.members {
+            let key = member_key(*number);
+            match member {
+                Some(member) => self.insert(&mut batch, &key, &encode_member(member))?,
                 None => batch.remove(&key[..]),
             }
         }

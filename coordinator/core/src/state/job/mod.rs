@@ -73,6 +73,8 @@ pub(crate) struct Job {
     /// Hash of the scene, or of the program and its inputs. Nodes use it to say what they hold.
     pub(in crate::state) scene: BlobHash,
     pub(in crate::state) owner: String,
+    /// Number of the owner's identity.
+    pub(in crate::state) owner_id: u64,
     /// Number in the order of acceptance; grows from job to job.
     pub(in crate::state) order: u64,
     pub(in crate::state) submitted_at: Moment,
@@ -114,6 +116,11 @@ impl Job {
 
     pub(crate) fn owner(&self) -> &str {
         &self.owner
+    }
+
+    /// Number of the owner's identity. Rights to the job go by it.
+    pub(crate) fn owner_id(&self) -> u64 {
+        self.owner_id
     }
 
     /// Number in the order of acceptance; grows from job to job.
@@ -160,7 +167,7 @@ impl Job {
     pub(crate) fn new(
         id: JobId,
         spec: JobSpec,
-        owner: String,
+        (owner, owner_id): (String, u64),
         order: u64,
         submitted_at: Moment,
     ) -> Self {
@@ -180,6 +187,7 @@ impl Job {
             grid,
             scene,
             owner,
+            owner_id,
             order,
             submitted_at,
             fingerprint: None,

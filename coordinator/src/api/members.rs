@@ -1,0 +1,81 @@
+//! Requests about members: who holds which name, and which of two copies counts. The lowest role
+//! has been checked.
+
+use super::caller::Caller;
+use super::context::{Context, unavailable};
+use super::identities::find;
+use crate::access::members::summary;
+use crate::driver::Question;
+use tessera_protocol::access::Keep;
+use tessera_protocol::client::{RequestError, Response, Role};
+use tessera_transport::validity::now_secs;
+use tokio::sync::oneshot;
+
+/// Returns one page of members.
+pub(super) fn list(context: &Context, from: u32) -> Response {
+    let denied = |number| context.access.denial_of(number).is_some();
+    Response::Members(context.access.members.list(from, denied))
+}
+
+/// Decides which of two copies of an identity counts.
+pub(super) async fn keep(
+    context: &Context,
+    caller: &Caller,
+    text: &str,
+    keep: Keep,
+) -> Result<Response, RequestError> {
+    context.room()?;
+    let member = find(context, text)?;
+    let needed = if member.role.covers(Role::Operator) { Role::Admin } else { Role::Operator };
+    super::roles::check(caller, needed)?;
+    let Some(durable) = context.access.members.keep(member.number, keep) else {
+        let text = format!("there is only one copy of the identity of {}", member.who());
+        return Err(RequestError::Invalid(text));
+    };
+    settled(context, member.number, durable).await
+}
+
+/// Takes a name away from its holder.
+pub(super) async fn remove(context: &Context, text: &str) -> Result<Response, RequestError> {
+    context.room()?;
+    let number = find(context, text)?.number;
+    let before = summary(&find(context, text)?, context.access.denial_of(number).is_some());
+    let removed =
+        context.access.members.change(number, |member| member.removed_at = Some(now_secs()));
+    let Some(((), durable)) = removed else {
+        return Err(RequestError::NotFound(format!("nobody holds the name {text:?}")));
+    };
+    context.access.sweep(now_secs());
+    durable.await.map_err(|_| unavailable("the coordinator is stopping"))?;
+    tracing::warn!(name = before.name, number, "a name was taken away");
+    Ok(Response::Members(vec![before]))
+}
+
+/// Closes what no longer counts, and answers with the member once the change is durable.
+async fn settled(
+    context: &Context,
+    number: u64,
+    durable: oneshot::Receiver<()>,
+) -> Result<Response, RequestError> {
+    context.access.sweep(now_secs());
+    durable.await.map_err(|_| unavailable("the coordinator is stopping"))?;
+    let member = find(context, &format!("#{number}"))?;
+    let denied = context.access.denial_of(number).is_some();
+    Ok(Response::Members(vec![summary(&member, denied)]))
+}
+
+/// Returns all nodes, each with the number of its identity, and what happened to that.
+pub(super) async fn nodes(context: &Context) -> Result<Response, RequestError> {
+    let answer = context.question(Question::Nodes).await?;
+    let Response::Nodes(mut nodes) = answer else { return Ok(answer) };
+    let members = context.access.members.nodes();
+    for node in &mut nodes {
+        let Some((number, conflict)) = members.get(&node.node) else { continue };
+        node.identity = *number;
+        let happened = context.access.note_of(node.node).unwrap_or_default();
+        let notes = [&*node.note, conflict, &happened].map(str::to_owned);
+        let notes: Vec<String> = notes.into_iter().filter(|note| !note.is_empty()).collect();
+        node.note = notes.join("; ");
+    }
+    Ok(Response::Nodes(nodes))
+}
