@@ -15,7 +15,8 @@ use tessera_protocol::{
     BlobHash, Epoch, Fingerprint, FrameNumber, JobId, JobSpec, NodeId, RenderSpec, TileSums,
     UnitIndex,
 };
-use tessera_transport::TokenRecord;
+use tessera_transport::member::MemberRecord;
+use tessera_transport::{PeerIdentity, TokenRecord};
 
 /// Edge of a tile in pixels.
 const TILE: u32 = 16;
@@ -69,6 +70,7 @@ pub(crate) fn make(root: &Path) {
         .into_iter()
         .map(|(key, length)| (key, Some(length)))
         .collect();
+    changes.members = [3, 4].map(|number| (number, Some(member(number)))).into();
     changes.tokens = [1, 2].map(|number| ([number; 32], Some(token(number)))).into();
     Journal::open(&folder, true).unwrap().commit(&changes).unwrap();
 }
@@ -135,6 +137,12 @@ fn entry(key: SpoolKey, unit: u32) -> SpoolEntry {
     let length = bytes.len() as u32;
     let header = EntryHeader { unit, epoch, first: 0, samples: 1, length, hash };
     SpoolEntry { key, header, bytes }
+}
+
+/// Returns the member of this number; no two hold the same name.
+pub(crate) fn member(number: u64) -> MemberRecord {
+    let peer = PeerIdentity::new(Role::Artist, &format!("user-{number}"), None).unwrap();
+    MemberRecord::new(number, &peer, 1000)
 }
 
 fn token(number: u8) -> TokenRecord {

@@ -9,7 +9,9 @@ use tessera_protocol::access::{Keep, MemberSummary};
 use tessera_protocol::client::{Request, Response, Role};
 use tessera_transport::renew::{self, RenewError, Renewal, renew_kept};
 use tessera_transport::validity::now_secs;
-use tessera_transport::{CloseCode, EnrolError, Identity, JoinToken, Lifetimes, Link, Timing};
+use tessera_transport::{
+    Authority, CloseCode, EnrolError, Identity, JoinToken, Lifetimes, Link, PeerIdentity, Timing,
+};
 
 fn node() -> Option<NodeId> {
     Some(NodeId(uuid::Uuid::now_v7()))
@@ -248,5 +250,49 @@ async fn kills_through_renewals_shut_no_honest_member_out() {
     for member in members(&farm, &admin).await {
         assert_eq!(member.note, "", "{}", member.name);
     }
+    farm.coordinator.shutdown().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_whose_certificates_ended_enrols_again() {
+    let ending = Lifetimes { node: secs(2), node_grace: secs(0), ..LONG_GRACE };
+    let farm = Farm::start(ending).await;
+    let nodes = token(&farm, Role::Node, 9).await;
+    let rig = node();
+    let first = join(&farm, &nodes, "rig-1", rig).await.unwrap();
+    while now_secs() < first.validity().unwrap().expires_at {
+        tokio::time::sleep(secs(1)).await;
+    }
+    refused(join(&farm, &nodes, "rig-1", node()).await, "belongs to rig-1");
+    let again = join(&farm, &nodes, "rig-1", rig).await.unwrap();
+    assert_eq!((again.peer.number, again.serial()), (first.peer.number, 2));
+    farm.coordinator.shutdown().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_from_after_a_backup_are_taken_in_again() {
+    let farm = Farm::start(lives(60, 60)).await;
+    let authority = Authority::open(&farm.folder.path().join("data/authority")).unwrap();
+    let peer = |name, number| PeerIdentity::new(Role::Artist, name, None).unwrap().numbered(number);
+    // Enrolled after the backup that this farm was restored from.
+    let later = authority.issue_as(&peer("lin", 41), 5).unwrap();
+    assert_eq!(out(&farm, &later).await, None);
+    let text = out(&farm, &authority.issue_as(&peer("lin", 42), 1).unwrap()).await.unwrap();
+    assert!(text.contains("`lin` belongs to lin #41"), "{text}");
+    let text = out(&farm, &authority.issue_as(&peer("bob", 41), 6).unwrap()).await.unwrap();
+    assert!(text.contains("identity #41 belongs to `lin`"), "{text}");
+    let bob = join(&farm, &token(&farm, Role::Artist, 1).await, "bob", None).await.unwrap();
+    assert_eq!(bob.peer.number, 42);
+    farm.coordinator.shutdown().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_admin_of_the_data_folder_is_renewed_by_nobody_else() {
+    let farm = Farm::start(lives(60, 6)).await;
+    let admin = Identity::load(&farm.folder.path().join("data/admin")).unwrap();
+    until_due(&admin).await;
+    let link = farm.dial(&admin).await.unwrap();
+    let asked = renew::ask(&link.connection, &admin, Timing::default()).await.unwrap();
+    assert!(matches!(asked, Renewal::NotYet(_)), "a copy could be renewed for ever");
     farm.coordinator.shutdown().await.unwrap();
 }

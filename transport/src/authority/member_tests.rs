@@ -224,3 +224,28 @@ fn every_thief_is_told_and_out_after_a_decision() {
     }
     assert!(conflicts_most <= 4, "{conflicts_most} alarms for one thief");
 }
+
+#[test]
+fn a_replaced_copy_is_refused_and_raises_no_alarm() {
+    for seed in 1..=seeds() {
+        let mut farm = Farm::new(seed);
+        let mut honest = Holder { disk: 1, live: None };
+        let mut left_behind = Vec::new();
+        for step in 0..300 {
+            if farm.random.below(15) == 0 {
+                // The machine was made anew; its old disk is somewhere.
+                left_behind.push(Holder { live: None, ..honest });
+                let peer = PeerIdentity::new(Role::Artist, "ada", None).unwrap();
+                farm.member.replace(&peer, farm.now);
+                honest = Holder { disk: farm.give(), live: None };
+            }
+            let shown = farm.act(&mut honest);
+            assert!(matches!(shown, Shown::Counts | Shown::First), "{seed} {step}: {shown:?}");
+            for copy in &mut left_behind {
+                let shown = farm.act(copy);
+                assert!(matches!(shown, Shown::Refused(_)), "{seed} {step}: {shown:?}");
+            }
+            farm.kill_maybe(std::slice::from_mut(&mut honest));
+        }
+    }
+}
