@@ -41,10 +41,15 @@ async fn list(args: ListArgs) -> Result<Status, CliError> {
     }
     let now = now_secs();
     let rows: Vec<_> = members.iter().map(|member| row(member, now)).collect();
-    let head = ["ID", "NAME", "ROLE", "NODE", "ENROLLED", "CERTIFICATE", "STATE", "NOTE"];
+    let head = ["ID", "NAME", "ROLE", "NODE", "ENROLLED", "CERTIFICATE", "STATE"];
     json::line(table(&head, &rows).trim_end())?;
     for member in members.iter().filter(|member| !member.note.is_empty()) {
-        tracing::warn!("{} #{}: {}", printable(&member.name), member.number, member.note);
+        tracing::warn!(
+            "{} #{}: {}",
+            printable(&member.name),
+            member.number,
+            printable(&member.note)
+        );
     }
     Ok(Status::Done)
 }
@@ -67,7 +72,6 @@ fn row(member: &MemberSummary, now: u64) -> Vec<String> {
         format!("{} ago", span(now.saturating_sub(member.enrolled_at))),
         left,
         state.to_owned(),
-        printable(&member.note),
     ]
 }
 
