@@ -23,7 +23,7 @@ pub enum MembersCommand {
         you decide. `tessera members list` says from where each one came. Ask at the right machine \
         or person which one they have, keep that one, and the other copy is out for good. If you \
         are not sure, keep none: `tessera token create --role ROLE --name NAME --replace` makes a \
-        token with which the right one enrols anew. Afterwards find out how the identity was copied."
+        token with which the right one enrols anew. Afterwards find out how it was copied."
 )]
 pub struct KeepArgs {
     /// Member: name, node id, or # and the identity's number

@@ -71,7 +71,8 @@ async fn run(
     check_join(&mut join, link.peer.as_ref())?;
     let (outgoing, queue) = mpsc::channel(OUTGOING_MAX);
     let ends = (&link.connection, &outgoing);
-    let _place = match rivals::enter(shared, &live, &join, ends, link.timing.idle).await {
+    let lists = (&shared.rivals, &*shared.access);
+    let _place = match rivals::enter(lists, &live, &join, ends, link.timing.idle).await {
         Entry::Place(place) => place,
         Entry::Gone => return Ok(()),
         Entry::Refused(reason) => {

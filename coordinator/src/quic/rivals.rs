@@ -1,8 +1,7 @@
 //! Two processes with the identity of one node: the newer one waits, and is refused if the older
 //! one goes on answering. Which certificates count is decided in [`crate::access`].
 
-use super::shared::Shared;
-use crate::access::LivePeer;
+use crate::access::{Access, LivePeer};
 use crate::driver::Outgoing;
 use crate::sync::lock;
 use quinn::Connection;
@@ -67,7 +66,7 @@ impl Drop for Place<'_> {
     }
 }
 
-/// Why a process does not get its node's place.
+/// What becomes of a process that wants its node's place.
 pub(super) enum Entry<'a> {
     /// It has the place.
     Place(Place<'a>),
@@ -80,7 +79,7 @@ pub(super) enum Entry<'a> {
 /// Waits for a node's place. A connection that nobody answers on any more is lost within an idle
 /// time, so one that is still there after two of them is answered by a living process.
 pub(super) async fn enter<'a>(
-    shared: &'a Shared,
+    (rivals, access): (&'a Rivals, &Access),
     live: &LivePeer,
     join: &Join,
     (connection, outgoing): Ends<'_>,
@@ -88,7 +87,7 @@ pub(super) async fn enter<'a>(
 ) -> Entry<'a> {
     let until = tokio::time::Instant::now() + idle * 2;
     loop {
-        let other = match shared.rivals.take(join, (connection, outgoing)) {
+        let other = match rivals.take(join, (connection, outgoing)) {
             Ok(place) => return Entry::Place(place),
             Err(other) => other,
         };
@@ -96,19 +95,19 @@ pub(super) async fn enter<'a>(
             _ = other.connection.closed() => {}
             _ = connection.closed() => return Entry::Gone,
             () = tokio::time::sleep_until(until) => {
-                return refuse(shared, live, join, (&other, connection.remote_address())).await;
+                return refuse(access, live, join, (&other, connection.remote_address())).await;
             }
         }
     }
 }
 
 /// Tells both processes, the log, the audit log and the listings.
-async fn refuse<'a>(
-    shared: &'a Shared,
+async fn refuse(
+    access: &Access,
     live: &LivePeer,
     join: &Join,
     (other, from): (&Present, SocketAddr),
-) -> Entry<'a> {
+) -> Entry<'static> {
     let happened = format!(
         "another process has this node's identity: one from {from} was refused, because the one \
          from {} goes on answering; enrol that copy anew, in a data folder of its own",
@@ -118,8 +117,8 @@ async fn refuse<'a>(
     let notice = CoordinatorToNode::Notice { text: happened.clone() };
     // A node that does not read loses its connection elsewhere.
     let _ = other.outgoing.try_send(Outgoing::Message(Box::new(notice)));
-    shared.access.note_node(join.node, happened.clone());
-    let told = shared.access.tell(live.peer().to_string(), "second process refused", happened);
+    access.note_node(join.node, happened.clone());
+    let told = access.tell(live.peer().to_string(), "second process refused", happened);
     if let Err(error) = told.await {
         tracing::error!(%error, "the audit log cannot be written");
     }

@@ -2,10 +2,11 @@
 //! the audit log that tells of it.
 
 use crate::farm::{Farm, PATIENCE, hello, lives, secs};
+use crate::roles::scope;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tessera_protocol::NodeId;
-use tessera_protocol::access::{LogReport, TokenScope};
+use tessera_protocol::access::LogReport;
 use tessera_protocol::client::{Request, Response, Role};
 use tessera_transport::enrol::{Applicant, enrol};
 use tessera_transport::renew::{self, Renewal};
@@ -31,14 +32,7 @@ async fn log(farm: &Farm) -> LogReport {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rotation_ends_and_keeps_every_node() {
     let farm = Farm::start(lives(60, 60)).await;
-    let scope = TokenScope {
-        role: Role::Node,
-        pool: None,
-        name: None,
-        ttl_secs: 60,
-        uses: 9,
-        replace: false,
-    };
+    let scope = scope(Role::Node, None, 9);
     let token = farm.coordinator.create_token(scope).await.unwrap();
     let folder = farm.folder.path().join("node");
     let (stays, later) = (farm.node("stays"), farm.person(Role::Admin, "later"));
@@ -116,14 +110,7 @@ async fn the_audit_log_tells_who_did_what_before_it_is_done() {
         .request(&Request::Deny { identity: "ada".into(), reason: String::new() })
         .await
         .unwrap_err();
-    let scope = TokenScope {
-        role: Role::Artist,
-        pool: None,
-        name: None,
-        ttl_secs: 60,
-        uses: 1,
-        replace: false,
-    };
+    let scope = scope(Role::Artist, None, 1);
     let token = farm.coordinator.create_token(scope).await.unwrap();
     let (address, ours) = (farm.coordinator.local_address().into(), hello());
     enrol(&address, Applicant { token: &token, name: "bob", node: None }, &ours, Timing::default())

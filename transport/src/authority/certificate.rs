@@ -3,7 +3,7 @@
 use crate::authority::error::AuthorityError;
 use crate::authority::validity::CLOCK_SKEW;
 use base64::Engine as _;
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyUsagePurpose, SerialNumber};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyUsagePurpose};
 use rustls::pki_types::CertificateDer;
 use std::time::{Duration, SystemTime};
 
@@ -33,33 +33,6 @@ pub(crate) fn parameters(
     params.not_before = (now - CLOCK_SKEW).into();
     params.not_after = (now + validity).into();
     Ok(params)
-}
-
-/// First byte of the serial numbers of members' certificates, which keeps them positive.
-const SERIAL_MARK: u8 = 1;
-
-/// Returns the serial number of a member's certificate: its identity's number, then its own. So it
-/// is unique for the authority.
-pub(crate) fn serial_number(identity: u64, serial: u64) -> SerialNumber {
-    let mut bytes = vec![SERIAL_MARK];
-    bytes.extend_from_slice(&identity.to_be_bytes());
-    bytes.extend_from_slice(&serial.to_be_bytes());
-    SerialNumber::from(bytes)
-}
-
-/// Returns the number of the identity and that of the certificate; None if the serial number is not
-/// a member's.
-pub(crate) fn serial_parts(bytes: &[u8]) -> Option<(u64, u64)> {
-    let (identity, serial) = bytes.strip_prefix(&[SERIAL_MARK])?.split_first_chunk::<8>()?;
-    Some((u64::from_be_bytes(*identity), u64::from_be_bytes(serial.try_into().ok()?)))
-}
-
-/// Returns the number of the identity of a certificate and the certificate's own; None if the
-/// certificate is not a member's.
-pub(crate) fn numbers_of(certificate: &CertificateDer<'_>) -> Option<(u64, u64)> {
-    use x509_parser::prelude::{FromDer, X509Certificate};
-    let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
-    serial_parts(certificate.raw_serial())
 }
 
 /// Returns the SubjectPublicKeyInfo (DER) of a certificate; None if the bytes are not a

@@ -1,3 +1,5 @@
+//! Tests of members: each rule, and seeds of kills, lost answers, thieves and replaced machines.
+
 use super::*;
 use tessera_protocol::limits::REASON_MAX;
 

@@ -6,6 +6,7 @@ mod error;
 mod former;
 pub mod member;
 mod rotation;
+pub(crate) mod serial;
 pub mod token;
 pub mod validity;
 
@@ -13,9 +14,10 @@ pub use error::AuthorityError;
 
 use crate::authority::certificate::{
     AUTHORITY_NAME, AUTHORITY_VALIDITY, CERTIFICATE_FILE, FILE_BYTES_MAX, KEY_FILE, as_authority,
-    parameters, pem_text, public_key_info, serial_number,
+    parameters, pem_text, public_key_info,
 };
 use crate::authority::former::Former;
+use crate::authority::serial::serial_number;
 use crate::authority::token::AuthorityPin;
 use crate::authority::validity::Lifetimes;
 use crate::files::{self, Access};
@@ -164,9 +166,9 @@ impl Authority {
         Ok(Identity::from_parts(PrivatePkcs8KeyDer::from(key.serialize_der()), chain)?)
     }
 
-    /// Signs a PKCS #10 request (DER), as the certificate of this serial number. Returns the chain: the new certificate, then the
-    /// authority's. Only the request's public key is used. Its signature is checked, which proves
-    /// that the requester has the private key.
+    /// Signs a PKCS #10 request (DER), as the certificate of this serial number. Returns the chain:
+    /// the new certificate, then the authority's. Only the request's public key is used. Its
+    /// signature is checked, which proves that the requester has the private key.
     pub fn sign_request(
         &self,
         (peer, serial): (&PeerIdentity, u64),

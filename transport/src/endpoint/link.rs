@@ -1,6 +1,7 @@
 //! A connection ready for use: the peer is known and a protocol version is agreed.
 
-use crate::authority::certificate::{numbers_of, public_key_info};
+use crate::authority::certificate::public_key_info;
+use crate::authority::serial::numbers_of;
 use crate::authority::token::AuthorityPin;
 use crate::authority::validity::Validity;
 use crate::close::{CloseCode, close};

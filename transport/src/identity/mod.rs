@@ -7,7 +7,8 @@ pub(crate) mod grace;
 pub mod peer;
 pub mod renew;
 
-use crate::authority::certificate::{numbers_of, pem_text, public_key_info};
+use crate::authority::certificate::{pem_text, public_key_info};
+use crate::authority::serial::numbers_of;
 use crate::authority::token::AuthorityPin;
 use crate::authority::validity::Validity;
 use crate::endpoint::address::Address;

@@ -1,7 +1,7 @@
 //! The identity in a certificate: one URI among its alternative names, `tessera://ROLE/NAME`.
 //! Checks no signature; TLS does.
 
-use crate::authority::certificate::serial_parts;
+use crate::authority::serial::serial_parts;
 use rustls::pki_types::CertificateDer;
 use std::fmt;
 use tessera_protocol::NodeId;

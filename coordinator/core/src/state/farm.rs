@@ -7,6 +7,7 @@ use crate::state::trust::{Suspect, Trust};
 use crate::time::Moment;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::ids::{Epoch, FrameNumber, JobId, NodeId, UnitKey};
+use tessera_protocol::job::JobSpec;
 use tessera_protocol::node::SampleRange;
 use tessera_protocol::status::FailureNote;
 
@@ -69,9 +70,7 @@ impl Farm {
         match record {
             Record::EpochsReserved { up_to } => self.reserve(*up_to),
             Record::JobAccepted { job, spec, owner, owner_id, at } => {
-                let order = self.next_order();
-                let owner = (owner.clone(), *owner_id);
-                self.insert(Job::new(*job, (**spec).clone(), owner, order, *at))
+                self.accept(*job, spec, (owner.clone(), *owner_id), *at)
             }
             Record::JobPinned { job, fingerprint } => self.job_mut(*job)?.pin(*fingerprint),
             Record::UnitsCommitted { job, frame, commits } => self.commit(*job, *frame, commits),
@@ -146,6 +145,18 @@ impl Farm {
 
     pub(crate) fn job_mut(&mut self, job: JobId) -> Result<&mut Job, String> {
         self.jobs.get_mut(&job).ok_or_else(|| format!("job {job} was never accepted"))
+    }
+
+    /// Adds an accepted job, with its owner's name and number.
+    fn accept(
+        &mut self,
+        job: JobId,
+        spec: &JobSpec,
+        owner: (String, u64),
+        at: Moment,
+    ) -> Result<(), String> {
+        let order = self.next_order();
+        self.insert(Job::new(job, spec.clone(), owner, order, at))
     }
 
     /// Adds a job at the end of the order.

@@ -1,5 +1,6 @@
 //! Keys of the sled store. `r` + sequence (big endian) is a record, `s` + job + frame a spool's
-//! extent, `t` + hash a token, `i` + number a member, `m` the snapshot, and `c` the number of commits. Does no I/O.
+//! extent, `t` + hash a token, `i` + number a member, `m` the snapshot, and `c` the number of
+//! commits. Does no I/O.
 
 use crate::spool::{SpoolExtent, SpoolKey};
 use crate::store::{Loaded, Sequence, TokenHash};
