@@ -41,7 +41,7 @@ mod tests {
         for length in 0..bytes.len() {
             assert_eq!(serial_parts(&bytes[..length]), None, "{length}");
         }
-        assert_eq!(serial_parts(&[&[2], &bytes[1..]].concat()), None);
-        assert_eq!(serial_parts(&[&bytes[..], &[0]].concat()), None);
+        assert_eq!(serial_parts(&[&[2][..], &bytes[1..]].concat()), None);
+        assert_eq!(serial_parts(&[&bytes[..], &[0][..]].concat()), None);
     }
 }
