@@ -187,7 +187,7 @@ pub enum Response {
     /// Text of a job's kernel in the order of its units, at most
     /// [`crate::limits::JOB_TEXT_BYTES_MAX`] bytes and a last line. It may have control characters.
     KernelText(String),
-    /// What owners have of the farm, by the numbers of their identities.
+    /// What owners have of the farm, by name.
     Usage(Vec<OwnerUsage>),
     /// What was done to everything of one owner, or would be.
     Swept(Swept),

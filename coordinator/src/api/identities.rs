@@ -116,9 +116,16 @@ pub(super) async fn rotate(
     Ok(authority(&new))
 }
 
-/// Finds the owner that a text names: a member, the data folder's own admin, or `#` and the number
-/// of an identity, whose name may have been taken away.
-pub(super) fn find_owner(context: &Context, text: &str) -> Result<Owner, RequestError> {
+/// Finds the owner that a text names: the caller, a member, the data folder's own admin, or `#` and
+/// the number of an identity, whose name may have been taken away.
+pub(super) fn find_owner(
+    context: &Context,
+    caller: &Caller,
+    text: &str,
+) -> Result<Owner, RequestError> {
+    if text == caller.name() {
+        return Ok(caller.owner());
+    }
     if is_own_admin(text) {
         return Ok(Owner::new(ADMIN_NUMBER, ADMIN_NAME));
     }

@@ -155,7 +155,9 @@ pub(super) async fn usage(context: &Context, caller: &Caller) -> Result<Response
     }
     let all = caller.role().covers(Role::Operator);
     let rows = rows.into_iter().filter(|(owner, _)| all || *owner == caller.owner());
-    Ok(Response::Usage(rows.map(|(_, row)| row).collect()))
+    let mut rows: Vec<OwnerUsage> = rows.map(|(_, row)| row).collect();
+    rows.sort_by(|one, other| (&one.owner, one.owner_id).cmp(&(&other.owner, other.owner_id)));
+    Ok(Response::Usage(rows))
 }
 
 /// Cancels all jobs of an owner.
@@ -164,7 +166,7 @@ pub(super) async fn cancel_all(
     caller: &Caller,
     owner: &str,
 ) -> Result<Response, RequestError> {
-    let (owner, caller) = (find_owner(context, owner)?, roles::owner(caller));
+    let (owner, caller) = (find_owner(context, caller, owner)?, roles::owner(caller));
     context.durably(Ask::Sweep { owner, sweep: Sweep::Cancel, caller }).await
 }
 
@@ -176,7 +178,7 @@ pub(super) async fn sweep(
     owner: &str,
     dry_run: bool,
 ) -> Result<Response, RequestError> {
-    let owner = find_owner(context, owner)?;
+    let owner = find_owner(context, caller, owner)?;
     let ask = |sweep| Ask::Sweep { owner: owner.clone(), sweep, caller: roles::owner(caller) };
     if dry_run {
         let mut answer = context.ask(ask(Sweep::Count)).await?;

@@ -247,7 +247,7 @@ async fn only_owners_and_operators_may_change_a_job() {
         Request::Cancel(job),
         Request::Forget(job),
         Request::KernelText(job),
-        Request::CancelAll { owner: "ada".into() },
+        Request::CancelAll { owner: "#294".into() },
     ];
     for request in &changes {
         assert_eq!(rule(request).1, Reach::OwnJob, "{request:?}");
