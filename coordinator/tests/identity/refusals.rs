@@ -59,7 +59,14 @@ async fn refusals_enrolments_and_denied_dials_are_audited() {
     assert!(about.contains("BlobPut") && about.contains("artist"), "{about}");
 
     // A token that is not known.
-    let scope = TokenScope { role: Role::Artist, pool: None, name: None, ttl_secs: 60, uses: 1 };
+    let scope = TokenScope {
+        role: Role::Artist,
+        pool: None,
+        name: None,
+        ttl_secs: 60,
+        uses: 1,
+        replace: false,
+    };
     let token = farm.coordinator.create_token(scope).await.unwrap();
     let forged = JoinToken::generate(token.authority).unwrap();
     let applicant = Applicant { token: &forged, name: "mallory", node: None };
