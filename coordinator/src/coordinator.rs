@@ -85,7 +85,8 @@ pub enum CoordinatorError {
     #[error(
         "the farm's authority is missing from `{path}`, and there are members of it: {members}; \
          a new one would lock all of them out: put the folder `authority` of a backup back; if \
-         there is none, --new-authority makes a new one, and every node and user must enrol again"
+         there is none, --new-authority makes a new one, and every node and user must enrol again, \
+         with tokens that replace (`tessera token create --replace --name NAME`)"
     )]
     NoAuthority {
         /// Folder of the authority.
