@@ -233,6 +233,20 @@ fn upload_reserve(config: &Config) -> Result<u64, CoordinatorError> {
     Ok(config.disk_reserve_bytes.saturating_add(frames))
 }
 
+fn open_uploads(folder: &DataFolder) -> Result<Arc<Uploads>, FolderError> {
+    let path = folder.uploads();
+    Uploads::open(&path).map_err(|source| FolderError::Io { path, source })
+}
+
+fn upload_limit(config: &Config) -> UploadLimit {
+    UploadLimit { bytes: config.limits.uploads_per_user, root: config.data.clone() }
+}
+
+fn asking_limits(config: &Config) -> Counts {
+    let (watchers, requests) = (config.limits.watchers_per_user, config.limits.requests_per_user);
+    Counts { watchers, requests }
+}
+
 /// Where peers arrive, and what decides who is let in; nothing is served yet.
 struct Entrance {
     server: Arc<Server>,
@@ -297,8 +311,7 @@ impl Coordinator {
         let opened = open_aside(config.clone(), clock).await?;
         let limits =
             WriterLimits { root: config.data.clone(), reserve_bytes: config.disk_reserve_bytes };
-        let path = opened.folder.uploads();
-        let uploads = Uploads::open(&path).map_err(|source| FolderError::Io { path, source })?;
+        let uploads = open_uploads(&opened.folder)?;
         let blobs = DiskBlobs::open(&opened.folder, upload_reserve(&config)?);
         let blobs = GuardedBlobs::new(Arc::new(blobs));
         let spools = opened.spools.reader();
@@ -331,14 +344,8 @@ impl Coordinator {
             changes,
             result_memory: ResultMemory::new(config.result_memory_bytes),
             uploads: uploads.clone(),
-            upload_limit: UploadLimit {
-                bytes: config.limits.uploads_per_user,
-                root: config.data.clone(),
-            },
-            askers: Askers::new(Counts {
-                watchers: config.limits.watchers_per_user,
-                requests: config.limits.requests_per_user,
-            }),
+            upload_limit: upload_limit(&config),
+            askers: Askers::new(asking_limits(&config)),
             submitting: RwLock::new(()),
         });
         let shared = Arc::new(shared(&config, &context, blobs.clone()));
