@@ -45,7 +45,8 @@ pub(crate) async fn dial(
         .map(|index| {
             let node = NodeId(uuid::Uuid::now_v7());
             let peer = PeerIdentity::new(Role::Node, &format!("light-{index}"), Some(node))
-                .expect("a name");
+                .expect("a name")
+                .numbered(1000 + index as u64);
             let identity = authority.issue(&peer).expect("an identity");
             let (address, gate) = (address.clone(), gate.clone());
             tokio::spawn(async move {

@@ -114,7 +114,7 @@ pub struct LifeArgs {
     #[arg(
         long,
         value_name = "TIME",
-        default_value = "0s",
+        default_value = "14d",
         value_parser = parse_grace,
         help_heading = "Identity",
     )]

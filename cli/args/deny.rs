@@ -8,8 +8,8 @@ use clap::Args;
 #[command(after_help = "Takes effect at once: connections are closed, a node gets no work, no \
         certificate is renewed, and no token lets the identity in again.")]
 pub struct DenyArgs {
-    /// Node or user by name, or node by id; node:NAME or user:NAME if both have that name [default:
-    /// list who is denied]
+    /// Node or user by name, by node id, or by # and the identity's number [default: list who is
+    /// denied]
     #[arg(value_name = "IDENTITY")]
     pub who: Option<String>,
     /// Reason, shown in the list and in the audit log

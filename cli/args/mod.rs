@@ -24,6 +24,7 @@ pub mod import;
 pub mod inspect;
 pub mod job;
 pub mod man;
+pub mod members;
 pub mod node;
 pub mod nodes;
 pub mod pause;
@@ -140,6 +141,9 @@ pub enum Command {
     /// Create, list and revoke join tokens
     #[command(subcommand)]
     Token(token::TokenCommand),
+    /// List who holds which name, decide between two copies of an identity, or free a name
+    #[command(subcommand)]
+    Members(members::MembersCommand),
     /// Join a farm as this user, using a join token
     Enrol(enrol::EnrolArgs),
     /// Shut a node or a user out of the farm at once, or list who is denied

@@ -10,7 +10,8 @@ use clap::Args;
         files that no job of another user uses. It cannot be undone: fetch what is still wanted."
 )]
 pub struct SweepArgs {
-    /// User whose jobs, frames and files are deleted
+    /// User whose jobs, frames and files are deleted: the name, or `#` and the number of the
+    /// identity
     #[arg(long, value_name = "NAME", required = true)]
     pub owner: String,
     /// Only say what would be deleted

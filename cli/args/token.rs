@@ -28,6 +28,10 @@ pub struct TokenCreateArgs {
     /// Name that the joining node or user must have, recorded in the certificate [default: any]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+    /// Let the bearer take over a name that is held, with its jobs: the present holder's
+    /// certificates stop counting at once
+    #[arg(long, requires = "name")]
+    pub replace: bool,
     /// How long the token is valid: 90s, 30m, 24h, 7d
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = parse_ttl)]
     pub ttl: u64,

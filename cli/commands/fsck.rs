@@ -38,9 +38,14 @@ fn describe(report: &FsckReport) -> String {
     };
     line(
         "journal",
-        [(report.values, "value"), (report.records, "record"), (report.tokens, "token")]
-            .map(|(count, what)| counted(count, what))
-            .join(", "),
+        [
+            (report.values, "value"),
+            (report.records, "record"),
+            (report.tokens, "token"),
+            (report.members, "member"),
+        ]
+        .map(|(count, what)| counted(count, what))
+        .join(", "),
     );
     line("jobs", format!("{}, {} of them open", report.jobs, report.jobs_open));
     let (committed, twice) = (report.units_committed, report.units_committed_twice);

@@ -76,7 +76,7 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     if !summary.note.is_empty() {
         field("note", summary.note.clone());
     }
-    field("owner", summary.owner.clone());
+    field("owner", super::jobs::owner(summary));
     field("priority", summary.priority.to_string());
     if let Some(pool) = &spec.pool {
         field("pool", pool.clone());

@@ -36,13 +36,18 @@ fn row(job: &JobSummary, now: u64) -> Vec<String> {
         job.job.to_string(),
         state(job.state).into(),
         printable(&job.name),
-        printable(&job.owner),
+        printable(&owner(job)),
         job.priority.to_string(),
         format!("{}/{}", job.frames_done, job.frames),
         format!("{:.0} %", share(job)),
         span(now.saturating_sub(job.submitted_at)),
         short(job),
     ]
+}
+
+/// The owner's name and the number of the identity.
+pub(super) fn owner(job: &JobSummary) -> String {
+    format!("{} #{}", job.owner, job.owner_id)
 }
 
 /// Why a job waits, in a word or two; how it ended, where it has.

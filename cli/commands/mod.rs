@@ -21,6 +21,7 @@ mod inspect;
 mod job;
 mod jobs;
 mod man;
+mod members;
 pub(crate) mod node;
 mod node_detail;
 mod nodes;
@@ -45,6 +46,7 @@ pub(crate) async fn run(command: Command) -> Result<Status, CliError> {
         Command::Coordinator(args) => coordinator::run(args).await,
         Command::Node(args) => node::run(args).await,
         Command::Token(command) => token::run(command).await,
+        Command::Members(command) => members::run(command).await,
         Command::Enrol(args) => enrol::run(args).await,
         Command::Submit(args) => submit::run(*args).await,
         Command::Compute(args) => compute::run(*args).await,

@@ -9,7 +9,7 @@ use tessera_protocol::status::{NodeState, NodeSummary};
 pub(crate) fn describe(node: &NodeSummary) -> String {
     let mut text = String::new();
     line(&mut text, "", "node", &node.node.to_string());
-    line(&mut text, "", "name", &node.name);
+    line(&mut text, "", "name", &named(node));
     line(&mut text, "", "state", state(node.state));
     line(&mut text, "", "note", &node.note);
     line(&mut text, "", "pool", node.pool.as_deref().unwrap_or_default());
@@ -30,6 +30,14 @@ pub(crate) fn describe(node: &NodeSummary) -> String {
         }
     }
     text
+}
+
+/// The name of a node and the number of its identity.
+pub(super) fn named(node: &NodeSummary) -> String {
+    match node.identity {
+        0 => node.name.clone(),
+        number => format!("{} #{number}", node.name),
+    }
 }
 
 /// A state as people read it.
@@ -138,6 +146,7 @@ mod tests {
         let node = NodeSummary {
             node: NodeId(uuid::Uuid::from_u128(1)),
             name: "rack-1".into(),
+            identity: 3,
             state: NodeState::Unfit,
             devices: vec![device],
             telemetry: vec![told],
@@ -151,6 +160,7 @@ mod tests {
         };
         let text = describe(&node);
         for expected in [
+            "name        rack-1 #3",
             "pool        gpu",
             "device      cuda:0: NVIDIA T",
             "  state     quarantined: wrong results; run `tessera doctor`",

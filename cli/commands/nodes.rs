@@ -68,7 +68,7 @@ fn find<'a>(nodes: &'a [NodeSummary], name: &str) -> Result<&'a NodeSummary, Cli
 fn row(node: &NodeSummary) -> Vec<String> {
     vec![
         node.node.to_string(),
-        printable(&node.name),
+        printable(&node_detail::named(node)),
         node_detail::state(node.state).into(),
         printable(node.pool.as_deref().unwrap_or("-")),
         printable(&devices(&node.devices)),

@@ -26,8 +26,9 @@ pub(crate) async fn run(command: TokenCommand) -> Result<Status, CliError> {
 }
 
 async fn create(args: TokenCreateArgs) -> Result<Status, CliError> {
-    let TokenCreateArgs { role, pool, name, ttl, uses, .. } = args;
-    let scope = TokenScope { role, pool: pool.clone(), name: name.clone(), ttl_secs: ttl, uses };
+    let TokenCreateArgs { role, pool, name, replace, ttl, uses, .. } = args;
+    let (of_pool, of_name) = (pool.clone(), name.clone());
+    let scope = TokenScope { role, pool: of_pool, name: of_name, ttl_secs: ttl, uses, replace };
     let request = Request::CreateToken(scope);
     let Response::Token(token) = Farm::of(&args.farm)?.ask(&request).await? else {
         return Err(unexpected());
@@ -35,7 +36,7 @@ async fn create(args: TokenCreateArgs) -> Result<Status, CliError> {
     match args.json {
         true => json::print(
             &json!({ "token": token, "role": role, "pool": pool, "name": name, "ttl_secs": ttl,
-                "uses": uses }),
+                "uses": uses, "replace": replace }),
         )?,
         false => json::line(&token)?,
     }
@@ -67,7 +68,8 @@ async fn list(args: ListArgs) -> Result<Status, CliError> {
             uses => format!("{} of {uses}", token.uses_left),
         };
         let pool = printable(token.pool.as_deref().unwrap_or("-"));
-        let name = printable(token.name.as_deref().unwrap_or("-"));
+        let replaces = if token.replace { " (replaces)" } else { "" };
+        let name = printable(token.name.as_deref().unwrap_or("-")) + replaces;
         let left = span(token.expires_at.saturating_sub(now));
         vec![
             token.id.clone(),

@@ -27,7 +27,7 @@ pub(crate) async fn run(args: UsageArgs) -> Result<Status, CliError> {
         return Err(unexpected());
     };
     if let Some(owner) = &args.owner {
-        rows.retain(|row| row.owner == *owner);
+        rows.retain(|row| row.owner == *owner || format!("#{}", row.owner_id) == *owner);
     }
     if args.json {
         json::print(&rows)?;
@@ -44,7 +44,7 @@ pub(crate) async fn run(args: UsageArgs) -> Result<Status, CliError> {
 
 fn row(usage: &OwnerUsage) -> Vec<String> {
     vec![
-        printable(&usage.owner),
+        printable(&format!("{} #{}", usage.owner, usage.owner_id)),
         usage.jobs.to_string(),
         usage.jobs_ended.to_string(),
         usage.frames.to_string(),

@@ -2,8 +2,10 @@
 //! process can run several.
 
 use crate::access::tokens::Ledger;
-use crate::access::{Access, Denied, DeniedError, Kept, KeptError, Log, audit_upkeep, keep};
-use crate::api::{Api, Context, Counts, Members};
+use crate::access::{
+    Access, Denied, DeniedError, Kept, KeptError, Log, Members, audit_upkeep, keep,
+};
+use crate::api::{Api, Askers, Context, Counts};
 use crate::blobs::{DiskBlobs, GuardedBlobs};
 use crate::changes::Publisher;
 use crate::clock::Clock;
@@ -31,8 +33,10 @@ use tessera_transport::authority::AuthorityError;
 use tessera_transport::files;
 use tessera_transport::generation;
 use tessera_transport::identity::IdentityError;
+use tessera_transport::member::MemberRecord;
 use tessera_transport::peer::PeerError;
 use tessera_transport::server::ServeError;
+use tessera_transport::validity::now_secs;
 use tessera_transport::{Authority, CloseCode, Identity, JoinToken, PeerIdentity, Server};
 use tokio::sync::{RwLock, mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -81,7 +85,8 @@ pub enum CoordinatorError {
     #[error(
         "the farm's authority is missing from `{path}`, and there are members of it: {members}; \
          a new one would lock all of them out: put the folder `authority` of a backup back; if \
-         there is none, --new-authority makes a new one, and every node and user must enrol again"
+         there is none, --new-authority makes a new one, and every node and user must enrol again, \
+         with tokens that replace (`tessera token create --replace --name NAME`)"
     )]
     NoAuthority {
         /// Folder of the authority.
@@ -137,6 +142,7 @@ struct Opened {
     journal: Journal,
     spools: DiskSpools,
     tokens: std::collections::BTreeMap<[u8; 32], tessera_transport::TokenRecord>,
+    members: std::collections::BTreeMap<u64, MemberRecord>,
     core: Core,
     /// Sequences of the newest record and of the newest snapshot.
     sequences: (Sequence, Sequence),
@@ -170,19 +176,21 @@ fn open(config: &Config, clock: Clock) -> Result<Opened, CoordinatorError> {
         let error = &problem as &dyn std::error::Error;
         tracing::error!(error, "results that were kept are gone; the audit names them");
     }
-    let (tokens, audit_head) = (loaded.tokens, loaded.audit_head);
-    Ok(Opened { folder, authority, journal, spools, tokens, core, sequences, audit_head })
+    let (tokens, members, audit_head) = (loaded.tokens, loaded.members, loaded.audit_head);
+    Ok(Opened { folder, authority, journal, spools, tokens, members, core, sequences, audit_head })
 }
 
 /// Describes the members that a data folder has on record; None if it has none.
 fn members(folder: &DataFolder, loaded: &Loaded) -> Option<String> {
     let admin = Identity::is_at(&folder.admin());
-    let (tokens, records) = (loaded.tokens.len(), loaded.records.len());
-    match (admin, tokens, records) {
+    let (members, tokens) = (loaded.members.len(), loaded.tokens.len());
+    let records = loaded.records.len();
+    match (admin, members, tokens, records) {
         (true, ..) => Some(format!("the admin identity in `{}`", folder.admin().display())),
-        (false, 1.., _) => Some(format!("{tokens} join tokens")),
-        (false, 0, 1..) => Some(format!("{records} records of the journal")),
-        (false, 0, 0) => loaded.snapshot.as_ref().map(|_| "the journal's snapshot".to_owned()),
+        (false, 1.., ..) => Some(format!("{members} holders of names")),
+        (false, 0, 1.., _) => Some(format!("{tokens} join tokens")),
+        (false, 0, 0, 1..) => Some(format!("{records} records of the journal")),
+        (false, 0, 0, 0) => loaded.snapshot.as_ref().map(|_| "the journal's snapshot".to_owned()),
     }
 }
 
@@ -225,6 +233,20 @@ fn upload_reserve(config: &Config) -> Result<u64, CoordinatorError> {
     Ok(config.disk_reserve_bytes.saturating_add(frames))
 }
 
+fn open_uploads(folder: &DataFolder) -> Result<Arc<Uploads>, FolderError> {
+    let path = folder.uploads();
+    Uploads::open(&path).map_err(|source| FolderError::Io { path, source })
+}
+
+fn upload_limit(config: &Config) -> UploadLimit {
+    UploadLimit { bytes: config.limits.uploads_per_user, root: config.data.clone() }
+}
+
+fn asking_limits(config: &Config) -> Counts {
+    let (watchers, requests) = (config.limits.watchers_per_user, config.limits.requests_per_user);
+    Counts { watchers, requests }
+}
+
 /// Where peers arrive, and what decides who is let in; nothing is served yet.
 struct Entrance {
     server: Arc<Server>,
@@ -241,6 +263,7 @@ impl Entrance {
         config: &Config,
         folder: &DataFolder,
         (authority, audit_head): (Authority, Option<&[u8]>),
+        members: Arc<Members>,
     ) -> Result<Self, CoordinatorError> {
         let server = Arc::new(Server::bind(config.listen, &authority, config.timing)?);
         let address = server.local_address().map_err(CoordinatorError::Socket)?;
@@ -254,7 +277,8 @@ impl Entrance {
         let log = open_log(folder, audit_head)?;
         let listening = server.clone();
         let doors = Box::new(move |authority: &Authority| listening.set_authority(authority));
-        let access = Arc::new(Access::new((authority, folder.authority()), denied, log, doors));
+        let access =
+            Arc::new(Access::new((authority, folder.authority()), (denied, members), log, doors));
         Ok(Self { server, address, kept, admin, access })
     }
 }
@@ -271,6 +295,7 @@ fn shared(config: &Config, context: &Arc<Context>, blobs: GuardedBlobs) -> Share
         result_rate: config.limits.result_rate,
         next_session: AtomicU64::new(0),
         gate: quic::limits::Gate::new(config.limits),
+        rivals: quic::Rivals::default(),
     }
 }
 
@@ -284,13 +309,6 @@ impl Coordinator {
     pub async fn start(config: Config) -> Result<RunningCoordinator, CoordinatorError> {
         let clock = Clock::start();
         let opened = open_aside(config.clone(), clock).await?;
-        let Entrance { server, address, kept, admin, access } = Entrance::open(
-            &config,
-            &opened.folder,
-            (opened.authority, opened.audit_head.as_deref()),
-        )?;
-        opened.folder.sync()?;
-
         let limits =
             WriterLimits { root: config.data.clone(), reserve_bytes: config.disk_reserve_bytes };
         let uploads = open_uploads(&opened.folder)?;
@@ -298,6 +316,12 @@ impl Coordinator {
         let blobs = GuardedBlobs::new(Arc::new(blobs));
         let spools = opened.spools.reader();
         let writer = Arc::new(StoreWriter::start(opened.journal, opened.spools, limits)?);
+        let members = Members::new(opened.members, writer.queue(), config.lifetimes);
+        let keys = (opened.authority, opened.audit_head.as_deref());
+        let Entrance { server, address, kept, admin, access } =
+            Entrance::open(&config, &opened.folder, keys, Arc::new(members))
+                .inspect_err(|_| writer.stop())?;
+        opened.folder.sync().inspect_err(|_| writer.stop())?;
         writer.keep_audit_head(access.log.head().clone());
         let (events, events_receiver) = mpsc::channel(EVENTS_WAITING_MAX);
         let (orders, orders_receiver) = mpsc::unbounded_channel();
@@ -321,7 +345,7 @@ impl Coordinator {
             result_memory: ResultMemory::new(config.result_memory_bytes),
             uploads: uploads.clone(),
             upload_limit: upload_limit(&config),
-            members: members_of(&config),
+            askers: Askers::new(asking_limits(&config)),
             submitting: RwLock::new(()),
         });
         let shared = Arc::new(shared(&config, &context, blobs.clone()));
@@ -424,15 +448,16 @@ impl RunningCoordinator {
     }
 
     /// Creates an identity of this farm with a new key, for nodes and clients within this process.
-    /// Others enrol with a token.
+    /// A name that is held gets another key of the same identity. Others enrol with a token.
     pub fn issue(
         &self,
         role: Role,
         name: &str,
         node: Option<NodeId>,
     ) -> Result<Identity, CoordinatorError> {
-        let mut identity =
-            self.context.access.authority().issue(&PeerIdentity::new(role, name, node)?)?;
+        let access = &self.context.access;
+        let peer = PeerIdentity::new(role, name, node)?;
+        let mut identity = access.members.issue(&access.authority(), peer, now_secs())?;
         identity.coordinator = Some(reachable(self.address).into());
         Ok(identity)
     }

@@ -15,7 +15,8 @@ use tessera_protocol::{
     BlobHash, Epoch, Fingerprint, FrameNumber, JobId, JobSpec, NodeId, RenderSpec, TileSums,
     UnitIndex,
 };
-use tessera_transport::TokenRecord;
+use tessera_transport::member::MemberRecord;
+use tessera_transport::{PeerIdentity, TokenRecord};
 
 /// Edge of a tile in pixels.
 const TILE: u32 = 16;
@@ -69,6 +70,7 @@ pub(crate) fn make(root: &Path) {
         .into_iter()
         .map(|(key, length)| (key, Some(length)))
         .collect();
+    changes.members = [3, 4].map(|number| (number, Some(member(number)))).into();
     changes.tokens = [1, 2].map(|number| ([number; 32], Some(token(number)))).into();
     Journal::open(&folder, true).unwrap().commit(&changes).unwrap();
 }
@@ -95,7 +97,8 @@ fn accepted(job: JobId, edge: u32, frames: &str, files: &[AssetFile]) -> [Record
         ..RenderSpec::new("scene.gltf", files.to_vec())
     };
     let spec = Box::new(JobSpec::new("stopped", JobKind::Render(render)));
-    let accepted = Record::JobAccepted { job, spec, owner: "ada".to_owned(), at: Moment(1000) };
+    let (owner, owner_id) = ("ada".to_owned(), 3);
+    let accepted = Record::JobAccepted { job, spec, owner, owner_id, at: Moment(1000) };
     [accepted, Record::JobPinned { job, fingerprint: Fingerprint([1; 32]) }]
 }
 
@@ -136,6 +139,12 @@ fn entry(key: SpoolKey, unit: u32) -> SpoolEntry {
     SpoolEntry { key, header, bytes }
 }
 
+/// Returns the member of this number; no two hold the same name.
+pub(crate) fn member(number: u64) -> MemberRecord {
+    let peer = PeerIdentity::new(Role::Artist, &format!("user-{number}"), None).unwrap();
+    MemberRecord::new(number, &peer, 1000)
+}
+
 fn token(number: u8) -> TokenRecord {
     TokenRecord {
         hash: [number; 32],
@@ -146,5 +155,6 @@ fn token(number: u8) -> TokenRecord {
         uses: 1,
         made_by: "ada".to_owned(),
         name: None,
+        replace: false,
     }
 }

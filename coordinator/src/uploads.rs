@@ -86,20 +86,22 @@ impl State {
     }
 }
 
-/// Reads a line: `+`, hash, length and owner, or `-` and hash.
+/// Reads a line: `+`, hash, length, and number and name of the owner, or `-` and hash.
 fn read_line(line: &str) -> Option<(BlobHash, Option<Uploaded>)> {
     let (sign, rest) = line.split_once(' ')?;
     if sign == "-" {
         return Some((hash_named(rest)?, None));
     }
-    let mut parts = rest.splitn(3, ' ');
+    let mut parts = rest.splitn(4, ' ');
     let (hash, length) = (hash_named(parts.next()?)?, parts.next()?.parse().ok()?);
-    let owner = Owner::named(parts.next().filter(|name| !name.is_empty())?);
+    let (id, name) = (parts.next()?.parse().ok()?, parts.next().filter(|name| !name.is_empty())?);
+    let owner = Owner::new(id, name);
     (sign == "+").then_some((hash, Some(Uploaded { owner, length })))
 }
 
 fn line(hash: BlobHash, uploaded: &Uploaded) -> String {
-    format!("+ {hash} {} {}\n", uploaded.length, uploaded.owner)
+    let Uploaded { owner, length } = uploaded;
+    format!("+ {hash} {length} {} {owner}\n", owner.id())
 }
 
 impl Uploads {
@@ -271,7 +273,7 @@ mod tests {
     }
 
     fn owner(name: &str) -> Owner {
-        Owner::named(name)
+        Owner::new(name.bytes().map(u64::from).sum(), name)
     }
 
     fn hash(byte: u8) -> BlobHash {
@@ -296,6 +298,8 @@ mod tests {
             let bytes = ["ada", "ada b", "eve"].map(|name| uploads.bytes_of(&owner(name)));
             assert_eq!(bytes, [10, 20, 0], "the first one who uploads a file has it");
         }
+        let other = Owner::new(9, "ada");
+        assert_eq!(Uploads::open(&path).unwrap().bytes_of(&other), 0, "another of that name");
         // A line that was cut.
         File::options().append(true).open(&path).unwrap().write_all(b"+ 0707").unwrap();
         let again = Uploads::open(&path).unwrap();

@@ -1,5 +1,6 @@
 //! Answers about join tokens, denied identities, the audit log and the authority. Owns no rule.
 
+use crate::ids::NodeId;
 use crate::role::Role;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,9 @@ pub struct TokenScope {
     pub ttl_secs: u64,
     /// How often the token can be used, 1 to 10,000.
     pub uses: u32,
+    /// Whether the bearer may take a name that somebody holds already: that holder's certificates
+    /// then no longer count. Needs a name.
+    pub replace: bool,
 }
 
 /// A join token as its ledger shows it, without its secret.
@@ -44,6 +48,46 @@ pub struct TokenSummary {
     pub uses_left: u32,
     /// Who made the token: role and name.
     pub made_by: String,
+    /// Whether the bearer replaces the present holder of the name.
+    pub replace: bool,
+}
+
+/// Most members in one answer. Clients ask for a longer list in pages.
+pub const MEMBER_PAGE_MAX: usize = 1000;
+
+/// Who holds a name of the farm. Times are seconds since the Unix epoch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberSummary {
+    /// Number of the identity. Ownership, denials and the audit log go by it, and no other identity
+    /// of the farm ever has it.
+    pub number: u64,
+    /// Name that it holds.
+    pub name: String,
+    /// Role of its certificates.
+    pub role: Role,
+    /// Id of a node; None for a person.
+    pub node: Option<NodeId>,
+    /// When it was enrolled, or last replaced.
+    pub enrolled_at: u64,
+    /// When its newest certificate ends.
+    pub expires_at: u64,
+    /// Serial number of the newest certificate that was given.
+    pub issued: u64,
+    /// Serial number of the newest certificate that was shown.
+    pub used: u64,
+    /// Whether it is on the deny-list.
+    pub denied: bool,
+    /// What an operator should know or decide; empty if there is nothing.
+    pub note: String,
+}
+
+/// Which of two copies of an identity an operator trusts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Keep {
+    /// The one with the newer certificate.
+    Newer,
+    /// The one that came with the older certificate.
+    Older,
 }
 
 /// One entry of the audit log.
@@ -106,6 +150,8 @@ pub struct AuthorityStatus {
 pub struct DeniedIdentity {
     /// `node:UUID` or `user:NAME`.
     pub identity: String,
+    /// Number of the identity. The denial goes by it, whatever the identity is called.
+    pub number: u64,
     /// The node's name when it was denied; empty for people.
     pub name: String,
     /// Name of the admin that denied the identity.

@@ -1,6 +1,8 @@
 //! Requests of clients, their answers, and enrolment.
 
-use crate::access::{AuthorityStatus, DeniedIdentity, LogReport, TokenScope, TokenSummary};
+use crate::access::{
+    AuthorityStatus, DeniedIdentity, Keep, LogReport, MemberSummary, TokenScope, TokenSummary,
+};
 use crate::frames::FrameSet;
 use crate::ids::{BlobHash, JobId, NodeId};
 use crate::job::RawJobSpec;
@@ -66,8 +68,7 @@ pub enum Request {
     },
     /// Shuts an identity out at once. Answered by [`Response::Denied`] with the identity.
     Deny {
-        /// `node:NAME`, `node:UUID`, `user:NAME`, or only a name. A name is a node's if a node has
-        /// it, otherwise a person's.
+        /// `node:NAME`, `node:UUID`, `user:NAME`, `#` and the identity's number, or only a name.
         identity: String,
         /// Reason, for people who ask later.
         reason: String,
@@ -115,16 +116,36 @@ pub enum Request {
     Usage,
     /// Cancels all open jobs of an owner. Answered by [`Response::Swept`].
     CancelAll {
-        /// Name of the owner.
+        /// Owner: the name, or `#` and the number of the identity.
         owner: String,
     },
     /// Cancels and deletes all jobs of an owner with their frames, and deletes uploaded files of
     /// the owner that no other open job names. Answered by [`Response::Swept`].
     Sweep {
-        /// Name of the owner.
+        /// Owner: the name, or `#` and the number of the identity.
         owner: String,
         /// True only counts what would be deleted.
         dry_run: bool,
+    },
+    /// Asks for all members, in the order of their numbers, from a position on. Answered by
+    /// [`Response::Members`] with at most [`crate::access::MEMBER_PAGE_MAX`] members.
+    Members {
+        /// Position of the first member.
+        from: u32,
+    },
+    /// Decides which of two copies of an identity counts from now on. Answered by
+    /// [`Response::Members`] with the member.
+    KeepMember {
+        /// Member: its name, its node id, or `#` and its number.
+        member: String,
+        /// The copy to trust.
+        keep: Keep,
+    },
+    /// Takes a name away from its holder: the holder's certificates no longer count, and the name
+    /// is free. Answered by [`Response::Members`] with the member.
+    RemoveMember {
+        /// Member, written as for `KeepMember`.
+        member: String,
     },
 }
 
@@ -170,6 +191,8 @@ pub enum Response {
     Usage(Vec<OwnerUsage>),
     /// What was done to everything of one owner, or would be.
     Swept(Swept),
+    /// One page of members, or the member that was changed.
+    Members(Vec<MemberSummary>),
 }
 
 /// State of a job, for a watcher.

@@ -177,6 +177,11 @@ pub enum CoordinatorToNode {
         /// Reason, and what to do.
         reason: String,
     },
+    /// Tells the node's operator something, by the node's log. The session goes on.
+    Notice {
+        /// What happened, and what to do.
+        text: String,
+    },
 }
 
 /// A unit that is leased to a node.

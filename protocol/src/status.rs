@@ -77,6 +77,8 @@ pub struct JobSummary {
     pub name: String,
     /// Name of the client that submitted the job.
     pub owner: String,
+    /// Number of that client's identity. Rights to the job go by it.
+    pub owner_id: u64,
     /// State of the job.
     pub state: JobState,
     /// Priority, 0 to 100.
@@ -237,6 +239,8 @@ pub struct NodeSummary {
     pub node: NodeId,
     /// Name of the node.
     pub name: String,
+    /// Number of the node's identity; 0 if it is not known.
+    pub identity: u64,
     /// State of the node.
     pub state: NodeState,
     /// Devices of the node.

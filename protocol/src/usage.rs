@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 pub struct OwnerUsage {
     /// Name of the user or node.
     pub owner: String,
+    /// Number of the identity.
+    pub owner_id: u64,
     /// Number of jobs that have not ended.
     pub jobs: u64,
     /// Number of jobs that have ended and are kept.

@@ -67,6 +67,7 @@ impl Liar {
             Authority::open(&farm.data().join("authority")).expect("the farm's authority");
         let node = NodeId(uuid::Uuid::now_v7());
         let peer = PeerIdentity::new(Role::Node, "liar", Some(node)).expect("a name");
+        let peer = peer.numbered(1000 + seed % 1000);
         let identity = authority.issue(&peer).expect("an identity");
         let address = farm.address().parse().expect("an address");
         let hello = Hello::ours(tessera_node::fingerprint());

@@ -20,19 +20,17 @@ fn a_job_that_is_done_is_told_in_a_last_line() {
 }
 
 #[test]
-fn a_denied_name_that_never_joined_is_warned_of() {
+fn denying_a_name_that_nobody_holds_is_refused() {
     let farm = Farm::start(0, 1);
     let token = farm.folder().join("user.token");
     std::fs::write(&token, farm.text(&["token", "create", "--role", "artist"])).expect("a file");
     let (token, ada) = (token.display().to_string(), farm.folder().join("ada"));
     let ada = ada.display().to_string();
     farm.text(&["enrol", "--token-file", &token, "--name", "ada", "--identity", &ada]);
-    let warning = "warning: no user or node of the name `nix` has ever joined";
     let (status, error) = said(&farm, &["deny", "nix"]);
-    assert!(status == Some(0) && error.contains(warning), "{error}");
-    assert!(error.contains("user:nix is denied"), "{error}");
+    assert!(status == Some(4) && error.contains("nobody holds the name \"nix\""), "{error}");
     let (status, error) = said(&farm, &["deny", "ada"]);
-    assert!(status == Some(0) && !error.contains("warning"), "{error}");
+    assert!(status == Some(0) && error.contains("user:ada is denied"), "{error}");
 }
 
 #[test]

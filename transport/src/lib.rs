@@ -20,7 +20,7 @@ pub mod timing;
 mod endpoint;
 mod stream;
 
-pub use authority::{token, validity};
+pub use authority::{member, token, validity};
 pub use endpoint::{address, dial, link, server};
 pub use identity::{enrol, peer, renew};
 pub use stream::{frame, meter};

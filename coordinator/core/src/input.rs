@@ -25,6 +25,8 @@ pub struct RequestId(pub u64);
 pub struct Caller {
     /// Name in the certificate. It becomes the owner of submitted jobs.
     pub name: String,
+    /// Number of the identity. Rights to a job go by it, not by the name.
+    pub id: u64,
     /// Whether the caller may also change jobs of other owners.
     pub admin: bool,
 }

@@ -1,31 +1,55 @@
 //! Whom a share belongs to.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 /// The holder of a share of the farm: who submitted a job, or uploaded a file. Shares are counted
-/// by it, and by nothing else.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Owner(String);
+/// by the number of the identity, and by nothing else: a name can pass to another holder.
+#[derive(Clone, Debug)]
+pub struct Owner {
+    id: u64,
+    name: String,
+}
 
 impl Owner {
-    /// The owner that records call by this name.
-    pub fn named(name: &str) -> Self {
-        Self(name.to_owned())
+    /// Creates the owner with this number of the identity. The name is for people.
+    pub fn new(id: u64, name: &str) -> Self {
+        Self { id, name: name.to_owned() }
     }
 
-    /// Whether records call the owner by this name.
-    pub fn is_named(&self, name: &str) -> bool {
-        self.0 == name
+    /// Number of the identity.
+    pub fn id(&self) -> u64 {
+        self.id
     }
 
     /// The name in records, for people.
     pub fn name(&self) -> &str {
-        &self.0
+        &self.name
+    }
+}
+
+impl PartialEq for Owner {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Owner {}
+
+impl PartialOrd for Owner {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Owner {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.id.cmp(&other.id)
     }
 }
 
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.name)
     }
 }

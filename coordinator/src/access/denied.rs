@@ -3,58 +3,13 @@
 
 use crate::sync::lock;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::Mutex;
-use tessera_protocol::NodeId;
 use tessera_protocol::access::{DENIED_MAX, DeniedIdentity};
-use tessera_transport::PeerIdentity;
 use tessera_transport::files::{self, Access};
 
 /// Longest file that is read, in bytes. Names and reasons of entries have bounded lengths.
 const FILE_BYTES_MAX: u64 = 64 << 20;
-
-/// The identity that an entry denies. A person's name stands for the person in every role.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Subject {
-    /// Node, by its id.
-    Node(NodeId),
-    /// Person, by the name in the certificate.
-    User(String),
-}
-
-impl Subject {
-    /// Returns the identity of a peer.
-    pub(crate) fn of(peer: &PeerIdentity) -> Self {
-        match peer.node {
-            Some(node) => Self::Node(node),
-            None => Self::User(peer.name.clone()),
-        }
-    }
-}
-
-impl fmt::Display for Subject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Node(node) => write!(f, "node:{node}"),
-            Self::User(name) => write!(f, "user:{name}"),
-        }
-    }
-}
-
-impl FromStr for Subject {
-    type Err = ();
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text.split_once(':') {
-            Some(("node", id)) => id.parse().map(Self::Node).map_err(|_| ()),
-            Some(("user", name)) if tessera_transport::peer::is_name(name) => {
-                Ok(Self::User(name.to_owned()))
-            }
-            _ => Err(()),
-        }
-    }
-}
 
 /// Why the list cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
@@ -82,11 +37,11 @@ pub enum DeniedError {
     Full,
 }
 
-/// The deny-list, in memory and in its file.
+/// The deny-list, in memory and in its file. It goes by the numbers of identities.
 #[derive(Debug)]
 pub(crate) struct Denied {
     path: PathBuf,
-    entries: Mutex<BTreeMap<Subject, DeniedIdentity>>,
+    entries: Mutex<BTreeMap<u64, DeniedIdentity>>,
 }
 
 impl Denied {
@@ -102,17 +57,17 @@ impl Denied {
             serde_json::from_slice(&bytes).map_err(|error| broken(error.to_string()))?;
         let mut entries = BTreeMap::new();
         for entry in list {
-            let subject = entry.identity.parse();
-            let subject: Subject =
-                subject.map_err(|()| broken(format!("{:?} is not an identity", entry.identity)))?;
-            entries.insert(subject, entry);
+            if entry.number == 0 {
+                return Err(broken(format!("{:?} has no number", entry.identity)));
+            }
+            entries.insert(entry.number, entry);
         }
         Ok(Self { path: path.to_owned(), entries: Mutex::new(entries) })
     }
 
     /// Returns the entry of this identity.
-    pub(crate) fn get(&self, subject: &Subject) -> Option<DeniedIdentity> {
-        lock(&self.entries).get(subject).cloned()
+    pub(crate) fn get(&self, number: u64) -> Option<DeniedIdentity> {
+        lock(&self.entries).get(&number).cloned()
     }
 
     /// Returns all entries of the deny-list.
@@ -123,14 +78,14 @@ impl Denied {
     /// Adds or removes an entry, durably. Blocks.
     pub(crate) fn change(
         &self,
-        subject: Subject,
+        number: u64,
         entry: Option<DeniedIdentity>,
     ) -> Result<(), DeniedError> {
         let mut entries = lock(&self.entries);
         let mut changed = entries.clone();
         match entry {
-            Some(entry) => drop(changed.insert(subject, entry)),
-            None => drop(changed.remove(&subject)),
+            Some(entry) => drop(changed.insert(number, entry)),
+            None => drop(changed.remove(&number)),
         }
         if changed.len() > DENIED_MAX {
             return Err(DeniedError::Full);
@@ -154,20 +109,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("access/denied.json");
         let list = Denied::open(&path).unwrap();
-        let ada = Subject::User("ada".into());
         let entry = DeniedIdentity {
-            identity: ada.to_string(),
+            identity: "user:ada".into(),
+            number: 3,
             name: String::new(),
             by: "admin root".into(),
             at: 5,
             reason: "left".into(),
         };
-        list.change(ada.clone(), Some(entry.clone())).unwrap();
+        list.change(3, Some(entry.clone())).unwrap();
         let again = Denied::open(&path).unwrap();
-        assert_eq!(again.get(&ada), Some(entry));
-        again.change(ada.clone(), None).unwrap();
-        assert_eq!(Denied::open(&path).unwrap().get(&ada), None);
-        for text in ["", "[", "{}", r#"[{"identity":"x","name":"","by":"","at":1,"reason":""}]"#] {
+        assert_eq!(again.get(3), Some(entry));
+        again.change(3, None).unwrap();
+        assert_eq!(Denied::open(&path).unwrap().get(3), None);
+        let zero = r#"[{"identity":"x","number":0,"name":"","by":"","at":1,"reason":""}]"#;
+        for text in ["", "[", "{}", zero] {
             std::fs::write(&path, text).unwrap();
             let error = Denied::open(&path).unwrap_err();
             assert!(matches!(error, DeniedError::Broken { .. }), "{text}: {error}");

@@ -1,7 +1,8 @@
 //! The peer of one live connection: its identity, and how long its certificate is valid. Decides
 //! nothing else.
 
-use super::denied::{Denied, Subject};
+use super::denied::Denied;
+use super::members::Members;
 use crate::sync::lock;
 use std::sync::{Arc, Mutex};
 use tessera_protocol::access::DeniedIdentity;
@@ -25,20 +26,19 @@ pub(crate) trait PeerConnection: Send + Sync {
 pub(crate) struct LivePeer {
     connection: Box<dyn PeerConnection>,
     peer: PeerIdentity,
-    subject: Subject,
     credential: Mutex<Credential>,
     denied: Arc<Denied>,
+    members: Arc<Members>,
 }
 
 impl LivePeer {
     pub(super) fn new(
         connection: Box<dyn PeerConnection>,
         credential: Credential,
-        denied: Arc<Denied>,
+        (denied, members): (Arc<Denied>, Arc<Members>),
     ) -> Self {
         let peer = credential.peer.clone();
-        let subject = Subject::of(&peer);
-        Self { connection, peer, subject, credential: Mutex::new(credential), denied }
+        Self { connection, peer, credential: Mutex::new(credential), denied, members }
     }
 
     /// Returns the identity of the peer.
@@ -46,7 +46,7 @@ impl LivePeer {
         &self.peer
     }
 
-    pub(super) fn credential(&self) -> Credential {
+    pub(crate) fn credential(&self) -> Credential {
         lock(&self.credential).clone()
     }
 
@@ -60,12 +60,14 @@ impl LivePeer {
         lock(&self.credential).validity.is_expired(now_secs())
     }
 
-    /// Refuses a peer that is on the deny-list.
+    /// Refuses a peer that is on the deny-list, or whose certificate no longer counts.
     pub(crate) fn check_denied(&self) -> Result<(), Refusal> {
-        match self.denied.get(&self.subject) {
-            Some(entry) => Err(Refusal { code: CloseCode::Denied, text: denial(&entry) }),
-            None => Ok(()),
+        let refused = |text| Err(Refusal { code: CloseCode::Denied, text });
+        if let Some(entry) = self.denied.get(self.peer.number) {
+            return refused(denial(&entry));
         }
+        let serial = lock(&self.credential).serial;
+        self.members.refusal(self.peer.number, serial).map_or(Ok(()), refused)
     }
 
     /// Refuses a peer that is denied or whose certificate has expired.

@@ -7,26 +7,30 @@ pub(crate) mod audit_upkeep;
 mod denied;
 mod live;
 mod live_peer;
+pub(crate) mod members;
+mod standing;
 pub(crate) mod tokens;
 mod upkeep;
 
 pub(crate) use audit_log::Log;
+pub(crate) use denied::Denied;
 pub use denied::DeniedError;
-pub(crate) use denied::{Denied, Subject};
 pub(crate) use live::Admitted;
 pub(crate) use live_peer::{LivePeer, PeerConnection, Refusal};
-pub(crate) use upkeep::{ADMIN_NAME, Kept, KeptError, keep};
+pub(crate) use members::Members;
+pub(crate) use upkeep::{Kept, KeptError, keep};
 
 pub(crate) use audit_limits::Cause;
 
 use crate::sync::lock;
 use audit_limits::{EntryLimits, Summary};
 use live::Live;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
+use tessera_protocol::NodeId;
 use tessera_protocol::access::DeniedIdentity;
-use tessera_protocol::renewal::{RenewReply, RenewRequest};
 use tessera_transport::server::ServeError;
 use tessera_transport::validity::now_secs;
 use tessera_transport::{Authority, AuthorityError, Credential, PeerIdentity};
@@ -35,7 +39,10 @@ use tessera_transport::{Authority, AuthorityError, Credential, PeerIdentity};
 pub(crate) struct Access {
     authority: RwLock<Arc<Authority>>,
     denied: Arc<Denied>,
+    pub(crate) members: Arc<Members>,
     live: Arc<Live>,
+    /// What happened to nodes' identities lately: when, and a note for people.
+    notes: Mutex<BTreeMap<NodeId, (u64, String)>>,
     /// Folder of the authority.
     folder: PathBuf,
     doors: TellDoors,
@@ -51,7 +58,7 @@ impl Access {
     /// listens for connections.
     pub(crate) fn new(
         (authority, folder): (Authority, PathBuf),
-        denied: Denied,
+        (denied, members): (Denied, Arc<Members>),
         log: Log,
         doors: TellDoors,
     ) -> Self {
@@ -59,7 +66,9 @@ impl Access {
             doors,
             authority: RwLock::new(Arc::new(authority)),
             denied: Arc::new(denied),
+            members,
             live: Arc::default(),
+            notes: Mutex::default(),
             folder,
             log: Arc::new(log),
             limits: Mutex::default(),
@@ -74,7 +83,7 @@ impl Access {
     /// Checks that an identity is not denied before it gets a certificate. The error is a message
     /// for the peer.
     pub(crate) fn admits(&self, peer: &PeerIdentity) -> Result<(), String> {
-        match self.denied.get(&Subject::of(peer)) {
+        match self.denied.get(peer.number) {
             Some(entry) => Err(live_peer::denial(&entry)),
             None => Ok(()),
         }
@@ -84,12 +93,12 @@ impl Access {
     /// entry, takes the identity off the list. Returns whether it was on the list before. Blocks.
     pub(crate) fn deny(
         &self,
-        subject: Subject,
+        number: u64,
         entry: Option<DeniedIdentity>,
     ) -> Result<bool, DeniedError> {
-        let there = self.denied.get(&subject).is_some();
+        let there = self.denied.get(number).is_some();
         if entry.is_some() || there {
-            self.denied.change(subject, entry)?;
+            self.denied.change(number, entry)?;
             self.sweep(now_secs());
         }
         Ok(there)
@@ -184,26 +193,13 @@ impl Access {
         connection: Box<dyn PeerConnection>,
         credential: Credential,
     ) -> Admitted {
-        let peer = Arc::new(LivePeer::new(connection, credential, self.denied.clone()));
+        let lists = (self.denied.clone(), self.members.clone());
+        let peer = Arc::new(LivePeer::new(connection, credential, lists));
         self.live.admit(peer)
     }
 
-    /// Answers a peer that asks for its next certificate.
-    pub(crate) fn renew(&self, peer: &LivePeer, request: &RenewRequest) -> RenewReply {
-        if let Err(refusal) = peer.check_denied() {
-            return RenewReply::Refused(refusal.text);
-        }
-        let (authority, credential) = (self.authority(), peer.credential());
-        let (reply, validity) =
-            tessera_transport::renew::answer(&authority, &credential, request, now_secs());
-        if let Some(validity) = validity {
-            peer.renewed(Credential { validity, authority: Some(authority.pin()), ..credential });
-        }
-        reply
-    }
-
     /// Closes the connections whose peers have lost their access.
-    fn sweep(&self, now_secs: u64) {
+    pub(crate) fn sweep(&self, now_secs: u64) {
         for peer in self.live.peers() {
             if let Err(refusal) = peer.check(now_secs) {
                 tracing::warn!(peer = %peer.peer(), reason = refusal.text, "connection closed");

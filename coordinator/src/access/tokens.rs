@@ -1,12 +1,14 @@
 //! The ledger of join tokens, which let nodes and users enrol. Keeps only hashes. Counts a use
 //! durably before it gives the certificate.
 
+use super::members::{Enrolled, Members};
 use crate::store::{Commit, StoreQueue, TokenHash};
 use std::collections::BTreeMap;
 use tessera_protocol::access::{TOKEN_PAGE_MAX, TokenScope, TokenSummary};
-use tessera_protocol::client::{EnrolReply, EnrolRequest, RequestError, Role};
+use tessera_protocol::client::{EnrolRequest, RequestError, Role};
+use tessera_transport::member::is_reserved;
 use tessera_transport::peer::is_name;
-use tessera_transport::{Authority, JoinToken, PeerIdentity, TokenError, TokenRecord, enrol};
+use tessera_transport::{Authority, JoinToken, PeerIdentity, TokenError, TokenRecord};
 use tokio::sync::Mutex;
 
 /// Longest life of a token in seconds: one year.
@@ -40,7 +42,7 @@ impl Ledger {
         check_scope(&scope)?;
         let token = JoinToken::generate(authority.pin())
             .map_err(|error| RequestError::Unavailable(error.to_string()))?;
-        let TokenScope { role, pool, name, ttl_secs, uses } = scope;
+        let TokenScope { role, pool, name, ttl_secs, uses, replace } = scope;
         let record = TokenRecord {
             hash: token.hash(),
             role,
@@ -50,6 +52,7 @@ impl Ledger {
             uses,
             made_by: by.to_owned(),
             name,
+            replace,
         };
         let mut records = self.records.lock().await;
         self.forget_expired(&mut records, now_secs);
@@ -87,29 +90,31 @@ impl Ledger {
         Ok(summary(&record))
     }
 
-    /// Answers an enrolment, if `admits` does not refuse the new identity. The use of the token is
-    /// durable before the certificate is returned.
+    /// Answers an enrolment, if `admits` does not refuse the new identity. The use of the token and
+    /// the member are durable, in one commit, before the certificate is returned.
     pub(crate) async fn enrol(
         &self,
-        authority: &Authority,
+        (authority, members): (&Authority, &Members),
         request: &EnrolRequest,
         now_secs: u64,
         admits: impl Fn(&PeerIdentity) -> Result<(), String>,
-    ) -> Result<(PeerIdentity, EnrolReply), String> {
+    ) -> Result<Enrolled, String> {
         let hash = tessera_transport::token::hash_secret(&request.secret);
         let mut records = self.records.lock().await;
         let record = records.get(&hash).ok_or(TokenError::Unknown).map_err(refusal)?;
         let grant = record.check(&request.secret, now_secs).map_err(refusal)?;
-        let becomes = enrol::grant_to(&grant, request).map_err(|error| error.to_string())?;
-        admits(&becomes)?;
-        let signed = enrol::sign(authority, &grant, request).map_err(|error| error.to_string())?;
-        let mut used = record.clone();
-        used.uses_left -= 1;
         // A used-up token stays in the ledger until it expires, so that its bearer gets the right
         // error.
-        self.make_durable(hash, Some(used.clone())).await.map_err(|error| error.to_string())?;
+        let mut used = record.clone();
+        used.uses_left -= 1;
+        let (mut commit, durable) = Commit::new();
+        commit.token = Some((hash, Some(used.clone())));
+        let commit = (commit, durable);
+        let enrolled = members.enrol(authority, (&grant, request), now_secs, commit, admits)?;
         records.insert(hash, used);
-        Ok(signed)
+        let stopping = |_| "the coordinator is stopping".to_owned();
+        enrolled.durable.await.map_err(stopping)?;
+        Ok(enrolled.done)
     }
 
     fn forget_expired(&self, records: &mut BTreeMap<TokenHash, TokenRecord>, now_secs: u64) {
@@ -141,7 +146,7 @@ impl Ledger {
 }
 
 fn check_scope(scope: &TokenScope) -> Result<(), RequestError> {
-    let TokenScope { role, pool, name, ttl_secs, uses } = scope;
+    let TokenScope { role, pool, name, ttl_secs, uses, replace } = scope;
     if !(1..=TTL_SECS_MAX).contains(ttl_secs) {
         let text = format!("ttl of {ttl_secs} s is not in 1 s to a year ({TTL_SECS_MAX} s)");
         return Err(RequestError::Invalid(text));
@@ -153,6 +158,13 @@ fn check_scope(scope: &TokenScope) -> Result<(), RequestError> {
         return Err(RequestError::Invalid(format!(
             "name {name:?} is not 1 to 128 letters, digits and `.`, `_`, `-`, `@`"
         )));
+    }
+    if let Some(name) = name.as_deref().filter(|name| is_reserved(name)) {
+        return Err(RequestError::Invalid(format!("the name `{name}` is reserved")));
+    }
+    if *replace && name.is_none() {
+        let text = "a token that replaces a holder is for one name: --name NAME --replace";
+        return Err(RequestError::Invalid(text.to_owned()));
     }
     match pool {
         Some(_) if *role != Role::Node => Err(RequestError::Invalid(format!(
@@ -175,6 +187,7 @@ fn summary(record: &TokenRecord) -> TokenSummary {
         uses: record.uses,
         uses_left: record.uses_left,
         made_by: record.made_by.clone(),
+        replace: record.replace,
     }
 }
 

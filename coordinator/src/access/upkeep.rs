@@ -9,11 +9,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tessera_protocol::client::Role;
 use tessera_transport::identity::IdentityError;
+use tessera_transport::member::{ADMIN_NAME, ADMIN_NUMBER};
 use tessera_transport::validity::now_secs;
 use tessera_transport::{Authority, AuthorityError, Identity, PeerIdentity};
 
-/// Name of the admin identity that the first start makes, and that the coordinator renews itself.
-pub(crate) const ADMIN_NAME: &str = "admin";
 /// Time between two checks. An expired certificate is found within it.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Time between two renewals of the coordinator's own certificate.
@@ -66,9 +65,14 @@ impl Kept {
     }
 
     fn renew(&self, authority: &Authority) -> Result<Identity, KeptError> {
-        let peer =
-            PeerIdentity { role: Role::Admin, name: ADMIN_NAME.to_owned(), node: None, pool: None };
-        let mut identity = authority.issue(&peer)?;
+        let peer = PeerIdentity {
+            role: Role::Admin,
+            name: ADMIN_NAME.to_owned(),
+            node: None,
+            pool: None,
+            number: ADMIN_NUMBER,
+        };
+        let mut identity = authority.issue_as(&peer, now_secs())?;
         identity.coordinator = Some(self.address.into());
         identity.save(&self.admin)?;
         Ok(identity)

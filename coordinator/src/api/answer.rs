@@ -5,18 +5,20 @@ use super::caller::Caller;
 use super::context::{Context, unavailable, unlogged};
 use super::roles::{self, Reach};
 use super::watch::Watch;
-use super::{audit, audit_entries, backup, identities, jobs, nodes, shares, watch};
+use super::{audit, audit_entries, backup, identities, jobs, members, nodes, shares, watch};
 use crate::access::Cause;
+use crate::access::members::Enrolled;
 use crate::changes::Changes;
 use crate::driver::{Ask, Event, Question};
 use std::sync::Arc;
-use tessera_core::{Census, Owner};
+use tessera_core::Census;
 use tessera_protocol::client::{
     AuditReport, EnrolReply, EnrolRequest, Request, RequestError, Response,
 };
 use tessera_protocol::limits::{NAME_MAX, REASON_MAX};
 use tessera_transport::PeerIdentity;
 use tessera_transport::close::cut;
+use tessera_transport::validity::now_secs;
 
 /// The requests of a running coordinator. Clones are cheap. After the coordinator's end every
 /// answer is an error.
@@ -68,8 +70,7 @@ impl Api {
                 self.refused(caller, &request, &refusal).await;
                 return Err(refusal);
             }
-            let owner = Owner::named(caller.name());
-            let _entered = self.context.members.request(&owner).await?;
+            let _entered = self.context.askers.request(&caller.owner()).await?;
             self.logged(caller, request).await
         };
         answered.await.unwrap_or_else(|error| Answer::Once(Response::Error(bounded(error))))
@@ -85,12 +86,15 @@ impl Api {
         let context = &self.context;
         let (authority, now) = (context.access.authority(), context.clock.now().secs());
         let admits = |peer: &PeerIdentity| context.access.admits(peer);
-        match context.ledger.enrol(&authority, request, now, admits).await {
-            Ok((peer, reply)) => {
-                let about = format!("{peer}, from {from}");
-                let entry = context.access.tell(peer.to_string(), "enrolled by a token", about);
+        let lists = (&*authority, &*context.access.members);
+        match context.ledger.enrol(lists, request, now, admits).await {
+            Ok(Enrolled { peer, serial, reply, what }) => {
+                // A replaced holder is out from now on.
+                context.access.sweep(now_secs());
+                let about = format!("{peer}, certificate {serial}, from {from}");
+                let entry = context.access.tell(peer.to_string(), what, about);
                 entry.await.map_err(|error| unlogged(&error))?;
-                tracing::info!(from, %peer, "enrolled");
+                tracing::info!(from, %peer, what, "enrolled");
                 Ok(reply)
             }
             Err(reason) => {
@@ -166,8 +170,7 @@ impl Api {
     async fn begin(&self, caller: &Caller, request: Request) -> Result<Answer, RequestError> {
         match request {
             Request::Watch(job) => {
-                let owner = Owner::named(caller.name());
-                let watch = watch::Watch::begin(self.context.clone(), job, &owner).await?;
+                let watch = watch::Watch::begin(self.context.clone(), job, &caller.owner()).await?;
                 Ok(Answer::Watch(Box::new(watch)))
             }
             Request::Backup => backup::begin(&self.context, caller).await.map(Answer::Backup),
@@ -191,6 +194,11 @@ impl Api {
                 context.question(Question::KernelText { job, caller }).await
             }
             Request::Nodes => nodes::nodes(context).await,
+            Request::Members { from } => Ok(members::list(context, from)),
+            Request::KeepMember { member, keep } => {
+                members::keep(context, caller, &member, keep).await
+            }
+            Request::RemoveMember { member } => members::remove(context, &member).await,
             Request::Submit { .. }
             | Request::Cancel(_)
             | Request::Pause(_)

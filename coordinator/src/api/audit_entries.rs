@@ -1,6 +1,7 @@
 //! The table of what each request writes to the audit log. Stores nothing; see
 //! [`crate::access::audit_log`].
 
+use tessera_protocol::access::Keep;
 use tessera_protocol::client::Request;
 
 /// Returns a request's action and its object, also of requests that change nothing.
@@ -35,6 +36,7 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         | Request::Nodes
         | Request::MissingBlobs(_)
         | Request::Tokens { .. }
+        | Request::Members { .. }
         | Request::Denied
         | Request::Log { .. }
         | Request::Authority
@@ -56,14 +58,23 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
             let pool = scope.pool.as_ref().map(|pool| format!(", pool {pool}")).unwrap_or_default();
             let name =
                 scope.name.as_ref().map(|name| format!(", for `{name}`")).unwrap_or_default();
+            let replace = if scope.replace { ", replaces the present holder" } else { "" };
             let text = format!(
-                "role {}{pool}{name}, {} uses, {} s",
+                "role {}{pool}{name}{replace}, {} uses, {} s",
                 scope.role, scope.uses, scope.ttl_secs
             );
             Some(("token created", text))
         }
         Request::RevokeToken { id } => Some(("token revoked", format!("token {id}"))),
         Request::Deny { identity, reason } => Some(("denied", format!("{identity} ({reason})"))),
+        Request::KeepMember { member, keep } => {
+            let copy = match keep {
+                Keep::Newer => "the newer certificate",
+                Keep::Older => "the older certificate",
+            };
+            Some(("one of two copies kept", format!("{member}: {copy}")))
+        }
+        Request::RemoveMember { member } => Some(("name taken away", member.clone())),
         Request::Allow { identity } => Some(("allowed", identity.clone())),
         Request::RotateAuthority { overlap_secs } => {
             let overlap = overlap_secs.map(|secs| format!("overlap {secs} s"));

@@ -5,7 +5,6 @@ use super::caller::Caller;
 use super::roles::{self, BLOB_GET, BLOB_PUT};
 use super::shares::OwnBlobs;
 use crate::blobs::{BlobRead, Blobs, GuardedBlobs, Upload, UploadError};
-use tessera_core::Owner;
 use tessera_protocol::BlobHash;
 use tessera_protocol::client::RequestError;
 
@@ -63,7 +62,7 @@ impl Api {
             uploads: context.uploads.clone(),
             limit: context.upload_limit.clone(),
             events: context.events.clone(),
-            owner: Owner::named(caller.name()),
+            owner: caller.owner(),
         })
     }
 

@@ -1,6 +1,7 @@
 //! The caller of a request: an identity that a transport has authenticated.
 
 use std::fmt;
+use tessera_core::Owner;
 use tessera_protocol::client::Role;
 use tessera_transport::PeerIdentity;
 use tessera_transport::peer::PeerError;
@@ -10,9 +11,9 @@ use tessera_transport::peer::PeerError;
 pub struct Caller(PeerIdentity);
 
 impl Caller {
-    /// Creates the caller for a person with this name and role.
-    pub fn new(role: Role, name: &str) -> Result<Self, PeerError> {
-        PeerIdentity::new(role, name, None).map(Self)
+    /// Creates the caller for a person with this name, role, and number of the identity.
+    pub fn new(role: Role, name: &str, number: u64) -> Result<Self, PeerError> {
+        PeerIdentity::new(role, name, None).map(|peer| Self(peer.numbered(number)))
     }
 
     /// Returns the role in the caller's certificate.
@@ -23,6 +24,11 @@ impl Caller {
     /// Returns the name. It owns the jobs that it submits.
     pub fn name(&self) -> &str {
         &self.0.name
+    }
+
+    /// Whose share the caller's jobs, files and requests take of.
+    pub(crate) fn owner(&self) -> Owner {
+        Owner::new(self.0.number, &self.0.name)
     }
 
     pub(crate) fn identity(&self) -> &PeerIdentity {

@@ -1,7 +1,7 @@
 //! The parts of the coordinator that requests use (driver, store, access control and blobs), and
 //! the ways to ask them.
 
-use super::members::Members;
+use super::askers::Askers;
 use crate::access::Access;
 use crate::access::tokens::Ledger;
 use crate::blobs::GuardedBlobs;
@@ -32,7 +32,7 @@ pub(crate) struct Context {
     /// What limits uploads.
     pub(crate) upload_limit: UploadLimit,
     /// Requests and watchers of each person.
-    pub(crate) members: Arc<Members>,
+    pub(crate) askers: Arc<Askers>,
     /// Held for reading while a job is submitted, from the look at its files to its acceptance.
     pub(crate) submitting: RwLock<()>,
 }

@@ -3,16 +3,14 @@
 use super::caller::Caller;
 use super::context::{Context, blocking, unavailable};
 use super::shares;
-use crate::access::{ADMIN_NAME, Subject};
-use crate::driver::Question;
 use std::time::Duration;
 use tessera_core::Owner;
-use tessera_protocol::NodeId;
 use tessera_protocol::access::{AuthorityStatus, DeniedIdentity, LOG_PAGE_MAX, TokenScope};
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::limits::REASON_MAX;
 use tessera_transport::Authority;
 use tessera_transport::close::cut;
+use tessera_transport::member::{ADMIN_NAME, ADMIN_NUMBER, MemberRecord};
 use tessera_transport::validity::{GRACE_MAX, LIFE_MAX, now_secs};
 
 pub(super) async fn create_token(
@@ -47,42 +45,36 @@ pub(super) async fn deny(
     reason: Option<String>,
 ) -> Result<Response, RequestError> {
     context.room()?;
-    let (subject, name) = find(context, identity).await?;
-    if reason.is_some() {
-        let own = Subject::of(caller.identity()) == subject;
+    let number = match find(context, identity) {
+        Ok(member) => member.number,
         // The coordinator renews this identity itself, so the owner of the data folder is never
         // shut out of the farm.
-        if own || subject == Subject::User(ADMIN_NAME.to_owned()) {
-            let who = if own {
-                "yourself: another admin can"
-            } else {
-                "the data folder's own admin, the last one there is"
-            };
-            return Err(RequestError::NotAllowed(format!("you cannot deny {who}")));
+        Err(_) if is_own_admin(identity) => {
+            let text = "you cannot deny the data folder's own admin, the last one there is";
+            return Err(RequestError::NotAllowed(text.to_owned()));
         }
+        Err(error) => match context.access.denied().iter().find(|entry| is(entry, identity)) {
+            Some(entry) => entry.number,
+            None => return Err(error),
+        },
+    };
+    if reason.is_some() && caller.identity().number == number {
+        let text = "you cannot deny yourself: another admin can";
+        return Err(RequestError::NotAllowed(text.to_owned()));
     }
-    let entry = DeniedIdentity {
-        identity: subject.to_string(),
-        name,
-        by: caller.to_string(),
-        at: now_secs(),
-        reason: cut(reason.as_deref().unwrap_or_default(), REASON_MAX).to_owned(),
-    };
+    let entry = entry_of(context, caller, (number, identity), reason.as_deref());
     let (access, new) = (context.access.clone(), reason.is_some().then(|| entry.clone()));
-    let person = match &subject {
-        Subject::User(name) if reason.is_some() => Some(Owner::named(name)),
-        _ => None,
-    };
-    let there = blocking(move || access.deny(subject, new)).await?;
+    let there = blocking(move || access.deny(number, new)).await?;
     let there = there.map_err(unavailable)?;
     if reason.is_none() && !there {
         return Err(RequestError::NotFound(format!("{} is not denied", entry.identity)));
     }
     tracing::warn!(identity = entry.identity, denied = reason.is_some(), by = %caller, "deny-list \
         changed");
-    if let Some(person) = person {
+    if reason.is_some() {
         // Jobs and frames stay until somebody sweeps them.
-        shares::sweep_files(context, &person, Vec::new()).await?;
+        let owner = Owner::new(number, &entry.identity);
+        shares::sweep_files(context, &owner, Vec::new()).await?;
     }
     Ok(Response::Denied(vec![entry]))
 }
@@ -124,32 +116,64 @@ pub(super) async fn rotate(
     Ok(authority(&new))
 }
 
-/// Finds the identity that a text names, and the name if it is a node.
-async fn find(context: &Context, text: &str) -> Result<(Subject, String), RequestError> {
-    let (kind, name) = match text.split_once(':') {
-        Some((kind @ ("node" | "user"), name)) => (kind, name),
-        _ => ("", text),
-    };
-    let Response::Nodes(nodes) = context.question(Question::Nodes).await? else {
-        return Err(RequestError::Unavailable("the nodes cannot be listed".into()));
-    };
-    let id: Option<NodeId> = name.parse().ok();
-    let mut named = nodes.iter().filter(|node| Some(node.node) == id || node.name == name);
-    match (kind, named.next(), named.next(), id) {
-        ("user", ..) => {}
-        (_, Some(_), Some(_), _) => {
-            let text = format!("several nodes are called {name:?}; name one by its id");
-            return Err(RequestError::Invalid(text));
-        }
-        (_, Some(node), None, _) => return Ok((Subject::Node(node.node), node.name.clone())),
-        (_, None, _, Some(id)) => return Ok((Subject::Node(id), String::new())),
-        ("node", ..) => {
-            return Err(RequestError::NotFound(format!("no node is called {name:?}; give its id")));
-        }
-        _ => {}
+/// Finds the owner that a text names: the caller, a member, the data folder's own admin, or `#` and
+/// the number of an identity, whose name may have been taken away.
+pub(super) fn find_owner(
+    context: &Context,
+    caller: &Caller,
+    text: &str,
+) -> Result<Owner, RequestError> {
+    if text == caller.name() {
+        return Ok(caller.owner());
     }
-    let subject = format!("user:{name}").parse();
-    let subject =
-        subject.map_err(|()| RequestError::Invalid(format!("{name:?} is not a valid name")))?;
-    Ok((subject, String::new()))
+    if is_own_admin(text) {
+        return Ok(Owner::new(ADMIN_NUMBER, ADMIN_NAME));
+    }
+    let number = text.strip_prefix('#').and_then(|digits| digits.parse().ok());
+    match (find(context, text), number) {
+        (Ok(member), _) => Ok(Owner::new(member.number, &member.name)),
+        (Err(_), Some(number)) => Ok(Owner::new(number, text)),
+        (Err(error), None) => Err(error),
+    }
+}
+
+/// Finds the member that a text names.
+pub(super) fn find(context: &Context, text: &str) -> Result<MemberRecord, RequestError> {
+    context.access.members.find(text).ok_or_else(|| {
+        RequestError::NotFound(format!(
+            "nobody holds the name {text:?}; `tessera members list` shows who is there"
+        ))
+    })
+}
+
+fn is_own_admin(text: &str) -> bool {
+    [ADMIN_NAME, "user:admin", "#1"].contains(&text)
+}
+
+/// Whether a text names the identity of this entry, whose name may have been taken away.
+fn is(entry: &DeniedIdentity, text: &str) -> bool {
+    entry.identity == text || text == format!("#{}", entry.number)
+}
+
+/// The entry of the deny-list for an identity, or the one that is there.
+fn entry_of(
+    context: &Context,
+    caller: &Caller,
+    (number, text): (u64, &str),
+    reason: Option<&str>,
+) -> DeniedIdentity {
+    let held = context.access.members.find(&format!("#{number}"));
+    let (identity, name) = match held {
+        Some(MemberRecord { node: Some(node), name, .. }) => (format!("node:{node}"), name),
+        Some(MemberRecord { name, .. }) => (format!("user:{name}"), String::new()),
+        None => (text.to_owned(), String::new()),
+    };
+    DeniedIdentity {
+        identity,
+        number,
+        name,
+        by: caller.to_string(),
+        at: now_secs(),
+        reason: cut(reason.unwrap_or_default(), REASON_MAX).to_owned(),
+    }
 }

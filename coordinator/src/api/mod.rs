@@ -3,6 +3,7 @@
 //! deny-list, the role and the ownership of jobs, and writes the entries of the audit log.
 
 mod answer;
+mod askers;
 mod audit;
 mod audit_entries;
 mod backup;
@@ -20,11 +21,11 @@ mod watch;
 
 pub use crate::changes::Changes;
 pub use answer::{Answer, Api};
+pub(crate) use askers::{Askers, Counts};
 pub use backup::BackupPieces;
 pub use blobs::{BlobPut, BlobPutError};
 pub use caller::Caller;
 pub(crate) use context::Context;
-pub(crate) use members::{Counts, Members};
 pub use tessera_transport::peer::PeerError;
 pub use watch::Watch;
 

@@ -33,12 +33,19 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         | Request::Retry(_)
         | Request::Forget(_)
         | Request::CancelAll { .. } => (Role::Artist, Reach::OwnJob),
-        Request::Drain { .. } => (Role::Operator, Reach::Farm),
+        // Whether a copy of an operator's or admin's identity is kept is for an admin; that is
+        // checked where the member is known.
+        Request::Drain { .. } | Request::Members { .. } | Request::KeepMember { .. } => {
+            (Role::Operator, Reach::Farm)
+        }
         // The right to add machines does not include the right to add people.
-        Request::CreateToken(scope) if scope.role == Role::Node => (Role::Operator, Reach::Farm),
+        Request::CreateToken(scope) if scope.role == Role::Node && !scope.replace => {
+            (Role::Operator, Reach::Farm)
+        }
         Request::CreateToken(_)
         | Request::Tokens { .. }
         | Request::RevokeToken { .. }
+        | Request::RemoveMember { .. }
         | Request::Deny { .. }
         | Request::Allow { .. }
         | Request::Denied
@@ -60,6 +67,7 @@ pub(super) const BLOB_PUT: Role = Role::Artist;
 pub(super) fn owner(caller: &Caller) -> tessera_core::Caller {
     tessera_core::Caller {
         name: caller.name().to_owned(),
+        id: caller.identity().number,
         admin: caller.role().covers(Role::Operator),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::caller::Caller;
 use super::context::{Context, blocking};
+use super::identities::find_owner;
 use super::roles;
 use crate::blobs::{BlobRead, BlobSink, Blobs, GuardedBlobs, SinkError};
 use crate::driver::{Ask, Event};
@@ -122,7 +123,11 @@ pub(super) async fn usage(context: &Context, caller: &Caller) -> Result<Response
     let named = context.send(Event::NamedFiles).await?;
     let mut rows: BTreeMap<Owner, OwnerUsage> = BTreeMap::new();
     fn row<'a>(rows: &'a mut BTreeMap<Owner, OwnerUsage>, owner: &Owner) -> &'a mut OwnerUsage {
-        let new = || OwnerUsage { owner: owner.name().to_owned(), ..OwnerUsage::default() };
+        let new = || OwnerUsage {
+            owner: owner.name().to_owned(),
+            owner_id: owner.id(),
+            ..OwnerUsage::default()
+        };
         rows.entry(owner.clone()).or_insert_with(new)
     }
     for (owner, used) in jobs {
@@ -138,17 +143,21 @@ pub(super) async fn usage(context: &Context, caller: &Caller) -> Result<Response
             if named.contains(&hash) { &mut row.named_bytes } else { &mut row.unnamed_bytes };
         *bytes += length;
     }
-    for (owner, counts) in context.members.counts() {
+    for (owner, counts) in context.askers.counts() {
         let row = row(&mut rows, &owner);
         (row.watchers, row.requests) = (counts.watchers.into(), counts.requests.into());
     }
+    let nodes = context.access.members.nodes();
     for held in context.result_memory.held() {
-        row(&mut rows, &Owner::named(&format!("node:{}", held.name))).result_bytes +=
-            held.kib << 10;
+        let number = nodes.get(&held.node).map_or(0, |(number, _)| *number);
+        let owner = Owner::new(number, &format!("node:{}", held.name));
+        row(&mut rows, &owner).result_bytes += held.kib << 10;
     }
     let all = caller.role().covers(Role::Operator);
-    let rows = rows.into_iter().filter(|(owner, _)| all || owner.is_named(caller.name()));
-    Ok(Response::Usage(rows.map(|(_, row)| row).collect()))
+    let rows = rows.into_iter().filter(|(owner, _)| all || *owner == caller.owner());
+    let mut rows: Vec<OwnerUsage> = rows.map(|(_, row)| row).collect();
+    rows.sort_by(|one, other| (&one.owner, one.owner_id).cmp(&(&other.owner, other.owner_id)));
+    Ok(Response::Usage(rows))
 }
 
 /// Cancels all jobs of an owner.
@@ -157,7 +166,7 @@ pub(super) async fn cancel_all(
     caller: &Caller,
     owner: &str,
 ) -> Result<Response, RequestError> {
-    let (owner, caller) = (Owner::named(owner), roles::owner(caller));
+    let (owner, caller) = (find_owner(context, caller, owner)?, roles::owner(caller));
     context.durably(Ask::Sweep { owner, sweep: Sweep::Cancel, caller }).await
 }
 
@@ -169,7 +178,7 @@ pub(super) async fn sweep(
     owner: &str,
     dry_run: bool,
 ) -> Result<Response, RequestError> {
-    let owner = Owner::named(owner);
+    let owner = find_owner(context, caller, owner)?;
     let ask = |sweep| Ask::Sweep { owner: owner.clone(), sweep, caller: roles::owner(caller) };
     if dry_run {
         let mut answer = context.ask(ask(Sweep::Count)).await?;

@@ -3,7 +3,7 @@
 use super::roles::{Reach, rule};
 use super::*;
 use crate::access::tokens::Ledger;
-use crate::access::{Access, Denied, Log};
+use crate::access::{Access, Denied, Log, Members};
 use crate::blobs::{DiskBlobs, GuardedBlobs};
 use crate::changes::Publisher;
 use crate::clock::Clock;
@@ -14,12 +14,12 @@ use crate::store::{Journal, StoreWriter, WriterLimits};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tessera_core::{Core, Settings};
-use tessera_protocol::access::TokenScope;
+use tessera_protocol::access::{Keep, TokenScope};
 use tessera_protocol::client::{Request, RequestError, Response, Role};
 use tessera_protocol::job::{AssetFile, JobKind};
 use tessera_protocol::status::JobState;
 use tessera_protocol::{BlobHash, JobId, JobSpec, RenderSpec};
-use tessera_transport::Authority;
+use tessera_transport::{Authority, Lifetimes, PeerIdentity};
 use tokio::sync::mpsc;
 
 const PEOPLE: [Role; 4] = [Role::Viewer, Role::Artist, Role::Operator, Role::Admin];
@@ -39,12 +39,14 @@ impl Farm {
         let denied = Denied::open(&folder.denied()).unwrap();
         let log = Log::open(&folder.audit_log(), None).unwrap();
         let doors = Box::new(|_: &Authority| Ok(()));
-        let access = Arc::new(Access::new((authority, folder.authority()), denied, log, doors));
         let journal = Journal::open(&folder, false).unwrap();
         let (spools, _) = DiskSpools::open(&folder.spool(), BTreeMap::new(), false).unwrap();
         let (spool_reader, clock) = (spools.reader(), Clock::start());
         let limits = WriterLimits { root: root.path().to_path_buf(), reserve_bytes: 0 };
         let writer = Arc::new(StoreWriter::start(journal, spools, limits).unwrap());
+        let members = Arc::new(Members::new(BTreeMap::new(), writer.queue(), Lifetimes::default()));
+        let lists = (denied, members);
+        let access = Arc::new(Access::new((authority, folder.authority()), lists, log, doors));
         let core = Core::replay(Settings::default(), vec![], vec![], clock.now()).unwrap();
         let (events, receiver) = mpsc::channel(64);
         let (publisher, changes) = Publisher::new();
@@ -71,7 +73,7 @@ impl Farm {
                 bytes: Some(1 << 20),
                 root: root.path().into(),
             },
-            members: Members::new(Counts { watchers: 100, requests: 100 }),
+            askers: Askers::new(Counts { watchers: 100, requests: 100 }),
             submitting: tokio::sync::RwLock::new(()),
         };
         Self { _root: root, _folder: folder, api: Api::new(Arc::new(context)) }
@@ -107,11 +109,11 @@ impl Farm {
 }
 
 fn caller(role: Role, name: &str) -> Caller {
-    Caller::new(role, name).unwrap()
+    Caller::new(role, name, name.bytes().map(u64::from).sum()).unwrap()
 }
 
 fn scope(role: Role) -> TokenScope {
-    TokenScope { role, pool: None, name: None, ttl_secs: 60, uses: 1 }
+    TokenScope { role, pool: None, name: None, ttl_secs: 60, uses: 1, replace: false }
 }
 
 /// Returns one request of every kind, the lowest role that can make it, and whether it leaves an
@@ -150,12 +152,15 @@ fn table(job: JobId) -> Vec<(Request, Role, bool)> {
         (Request::CancelAll { owner: "ada".into() }, Role::Artist, true),
         (Request::Sweep { owner: "nobody".into(), dry_run: false }, Role::Admin, true),
         (Request::Sweep { owner: "nobody".into(), dry_run: true }, Role::Admin, false),
+        (Request::Members { from: 0 }, Role::Operator, false),
+        (Request::KeepMember { member: text(), keep: Keep::Newer }, Role::Operator, true),
+        (Request::RemoveMember { member: text() }, Role::Admin, true),
     ]
 }
 
 /// Number of kinds of requests. A new kind does not compile until it has a number. It then fails
 /// the test until it has a line in the table.
-const KINDS: usize = 28;
+const KINDS: usize = 31;
 
 fn kind(request: &Request) -> usize {
     match request {
@@ -187,6 +192,9 @@ fn kind(request: &Request) -> usize {
         Request::Usage => 25,
         Request::CancelAll { .. } => 26,
         Request::Sweep { .. } => 27,
+        Request::Members { .. } => 28,
+        Request::KeepMember { .. } => 29,
+        Request::RemoveMember { .. } => 30,
     }
 }
 
@@ -239,7 +247,7 @@ async fn only_owners_and_operators_may_change_a_job() {
         Request::Cancel(job),
         Request::Forget(job),
         Request::KernelText(job),
-        Request::CancelAll { owner: "ada".into() },
+        Request::CancelAll { owner: "#294".into() },
     ];
     for request in &changes {
         assert_eq!(rule(request).1, Reach::OwnJob, "{request:?}");
@@ -330,7 +338,11 @@ async fn a_backup_comes_in_pieces() {
 #[tokio::test]
 async fn a_denied_caller_is_refused_everything() {
     let farm = Farm::start();
-    let (admin, ada) = (caller(Role::Admin, "root"), caller(Role::Artist, "ada"));
+    let admin = caller(Role::Admin, "root");
+    let access = &farm.api.context.access;
+    let peer = PeerIdentity::new(Role::Artist, "ada", None).unwrap();
+    let ada = access.members.issue(&access.authority(), peer, 100).unwrap();
+    let ada = Caller::from(&ada.peer);
     let deny = Request::Deny { identity: "user:ada".into(), reason: "left".into() };
     assert!(matches!(farm.ask(&admin, deny).await, Response::Denied(_)));
     let answer = farm.ask(&ada, Request::Jobs).await;
@@ -347,4 +359,15 @@ async fn after_the_end_every_answer_is_an_error() {
     let ada = caller(Role::Artist, "ada");
     while !matches!(farm.ask(&ada, Request::Jobs).await, Response::Error(_)) {}
     assert!(farm.api.census().await.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namesake_with_another_number_owns_nothing() {
+    let farm = Farm::start();
+    let [ada, namesake] = [7, 8].map(|number| Caller::new(Role::Artist, "ada", number).unwrap());
+    let job = farm.job(&ada).await;
+    let answer = farm.ask(&namesake, Request::Cancel(job)).await;
+    let Response::Error(RequestError::NotAllowed(text)) = answer else { panic!("{answer:?}") };
+    assert!(text.contains("belongs to `ada` #7"), "{text}");
+    assert_eq!(farm.ask(&ada, Request::Cancel(job)).await, Response::Done);
 }

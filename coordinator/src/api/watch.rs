@@ -1,9 +1,9 @@
 //! Watching a job: its summary after each change, at most ten times per second, with the frames
 //! that have finished since. The end is reported at once.
 
+use super::askers::{Entered, Kind};
 use super::context::Context;
 use super::finished_frames::FinishedFrames;
-use super::members::{Entered, Kind};
 use crate::changes::Changes;
 use crate::driver::Event;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl Watch {
         job: JobId,
         owner: &Owner,
     ) -> Result<Self, RequestError> {
-        let entered = context.members.enter(owner, Kind::Watcher)?;
+        let entered = context.askers.enter(owner, Kind::Watcher)?;
         let mut changes = context.changes.clone();
         let finished = FinishedFrames::new(job, changes.finished_frames());
         changes.mark_seen();

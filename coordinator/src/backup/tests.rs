@@ -40,8 +40,8 @@ fn a_restored_farm_is_complete_and_its_keys_are_private() {
         (before.jobs, before.units_committed, before.frames)
     );
     assert_eq!(
-        (after.results, after.tokens, after.blob_bytes),
-        (before.results, before.tokens, before.blob_bytes)
+        (after.results, after.tokens, after.members, after.blob_bytes),
+        (before.results, before.tokens, before.members, before.blob_bytes)
     );
     // There is one more record, which skips the epochs that the farm may have used after its
     // backup.

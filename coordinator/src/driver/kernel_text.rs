@@ -15,7 +15,8 @@ const MORE: &str = "[further text is not kept]\n";
 /// Texts of one job.
 #[derive(Debug)]
 struct OfJob {
-    owner: String,
+    /// Number of the owner's identity.
+    owner: u64,
     /// Text of the first run of each unit that said something.
     units: BTreeMap<(FrameNumber, UnitIndex), String>,
     bytes: usize,
@@ -31,9 +32,9 @@ pub(super) struct KernelTexts {
 
 impl KernelTexts {
     /// Adds the text of a unit. A unit that runs again says nothing new.
-    pub(super) fn add(&mut self, owner: &str, unit: UnitKey, text: &str) {
+    pub(super) fn add(&mut self, owner: u64, unit: UnitKey, text: &str) {
         let of_job = self.jobs.entry(unit.job).or_insert_with(|| OfJob {
-            owner: owner.to_owned(),
+            owner,
             units: BTreeMap::new(),
             bytes: 0,
             is_cut: false,
@@ -79,12 +80,12 @@ impl KernelTexts {
     /// Drops the oldest job of the owner whose texts are the longest.
     fn make_room(&mut self) {
         while self.bytes > TOTAL_BYTES_MAX {
-            let mut owners: BTreeMap<&str, usize> = BTreeMap::new();
+            let mut owners: BTreeMap<u64, usize> = BTreeMap::new();
             for of_job in self.jobs.values() {
-                *owners.entry(&of_job.owner).or_default() += of_job.bytes;
+                *owners.entry(of_job.owner).or_default() += of_job.bytes;
             }
             let longest = owners.into_iter().max_by_key(|(_, bytes)| *bytes);
-            let Some(owner) = longest.map(|(owner, _)| owner.to_owned()) else { return };
+            let Some(owner) = longest.map(|(owner, _)| owner) else { return };
             let oldest = self.jobs.iter().find(|(_, of_job)| of_job.owner == owner);
             let Some(job) = oldest.map(|(job, _)| *job) else { return };
             self.bytes -= self.jobs.remove(&job).map_or(0, |of_job| of_job.bytes);
@@ -105,10 +106,10 @@ mod tests {
     #[test]
     fn a_text_is_in_the_order_of_units_and_once() {
         let mut texts = KernelTexts::default();
-        texts.add("ada", unit(1, 2), "second");
-        texts.add("ada", unit(1, 0), "first\n");
-        texts.add("ada", unit(1, 0), "again\n");
-        texts.add("bob", unit(2, 0), "other\n");
+        texts.add(3, unit(1, 2), "second");
+        texts.add(3, unit(1, 0), "first\n");
+        texts.add(3, unit(1, 0), "again\n");
+        texts.add(4, unit(2, 0), "other\n");
         assert_eq!(texts.of(unit(1, 0).job), "first\nsecond\n");
         texts.retain(|job| job != unit(1, 0).job);
         assert_eq!(texts.of(unit(1, 0).job), "");
@@ -120,7 +121,7 @@ mod tests {
         let mut texts = KernelTexts::default();
         let long = "x".repeat(2 * UNIT_TEXT_BYTES_MAX);
         for index in 0..100 {
-            texts.add("ada", unit(1, index), &long);
+            texts.add(3, unit(1, index), &long);
         }
         assert_eq!(texts.bytes, JOB_TEXT_BYTES_MAX);
         let text = texts.of(unit(1, 0).job);
@@ -130,11 +131,11 @@ mod tests {
     #[test]
     fn who_prints_much_loses_the_own_oldest_text() {
         let mut texts = KernelTexts::default();
-        texts.add("bob", unit(1, 0), "short\n");
+        texts.add(4, unit(1, 0), "short\n");
         let long = "x".repeat(UNIT_TEXT_BYTES_MAX);
         for job in 2..1000 {
             for index in 0..4 {
-                texts.add("ada", unit(job, index), &long);
+                texts.add(3, unit(job, index), &long);
             }
         }
         assert!(texts.bytes <= TOTAL_BYTES_MAX);

@@ -118,6 +118,7 @@ mod tests {
             job,
             name: "film".into(),
             owner: "ada".into(),
+            owner_id: 3,
             state: JobState::Done,
             priority: 50,
             submitted_at: 1,

@@ -91,7 +91,7 @@ impl Driver {
         let job = lease.unit.job;
         let Some(summary) = self.core.job_summary(job) else { return };
         if self.core.works_on(session, job) {
-            self.kernel_texts.add(&summary.owner, lease.unit, text);
+            self.kernel_texts.add(summary.owner_id, lease.unit, text);
         }
         let core = &self.core;
         self.kernel_texts.retain(|job| core.has_job(job));

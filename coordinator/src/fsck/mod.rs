@@ -17,10 +17,12 @@ use crate::blobs::{Blobs, DiskBlobs};
 use crate::folder::{DataFolder, FolderError};
 use crate::spool::{DiskSpools, SpoolKey, SpoolReader};
 use crate::store::{JournalReader, Loaded, StoreError, Survey};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use tessera_core::{Core, Moment, Settings};
 use tessera_protocol::client::AuditReport;
+use tessera_transport::member::MemberRecord;
 
 /// Why the check cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -128,6 +130,10 @@ fn take_survey(report: &mut FsckReport, survey: &Survey) {
 /// resulting state.
 fn check_records(report: &mut FsckReport, loaded: &Loaded) -> Option<Core> {
     report.tokens = loaded.tokens.len() as u64;
+    report.members = loaded.members.len() as u64;
+    for problem in names_held_twice(&loaded.members) {
+        report.find(FindingKind::Contradiction, "the members", problem);
+    }
     let (parts, records) = match decode(loaded) {
         Ok(decoded) => decoded,
         Err(problem) => {
@@ -151,6 +157,21 @@ fn check_records(report: &mut FsckReport, loaded: &Loaded) -> Option<Core> {
             None
         }
     }
+}
+
+/// Returns the names and node ids that two members hold.
+fn names_held_twice(members: &BTreeMap<u64, MemberRecord>) -> Vec<String> {
+    let mut holders: BTreeMap<String, u64> = BTreeMap::new();
+    let mut problems = Vec::new();
+    for held in members.values().filter(|held| held.removed_at.is_none()) {
+        let node = held.node.map(|node| format!("node {node}"));
+        for name in [Some(format!("name {}", held.name.to_lowercase())), node].iter().flatten() {
+            if let Some(other) = holders.insert(name.clone(), held.number) {
+                problems.push(format!("{name} is held by #{other} and by #{}", held.number));
+            }
+        }
+    }
+    problems
 }
 
 /// Checks leases and counters of the state. Leases end with their coordinator, so here every unit

@@ -37,6 +37,8 @@ pub struct FsckReport {
     pub frames: u64,
     /// Number of join tokens.
     pub tokens: u64,
+    /// Number of members: people and nodes that hold names.
+    pub members: u64,
     /// Number of spools on the disk.
     pub spools: u64,
     /// Number of results in spools.

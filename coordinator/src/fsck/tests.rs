@@ -2,7 +2,7 @@
 //! finding for each kind of damage.
 
 use super::*;
-use crate::stopped_farm;
+use crate::stopped_farm::{self, member};
 use crate::store::Journal;
 use std::fs;
 use std::path::PathBuf;
@@ -71,7 +71,7 @@ fn a_farm_that_was_killed_is_clean_and_counted() {
     assert_eq!((report.jobs, report.jobs_open, report.frames), (3, 1, 1));
     assert_eq!((report.units_committed, report.units_committed_twice), (11, 0));
     assert_eq!((report.units_open, report.spools, report.results), (25, 1, 7));
-    assert_eq!((report.tokens, report.blobs), (2, 3));
+    assert_eq!((report.tokens, report.members, report.blobs), (2, 2, 3));
 }
 
 #[test]
@@ -224,4 +224,12 @@ fn a_folder_in_use_is_refused() {
     let _folder = DataFolder::open(farm.path()).unwrap();
     let error = fsck(farm.path(), Depth::Whole).unwrap_err().to_string();
     assert!(error.contains("in use"), "{error}");
+}
+
+#[test]
+fn a_name_that_two_members_hold_is_a_contradiction() {
+    let twice = [3, 4].map(|number| (number, MemberRecord { number, ..member(3) })).into();
+    assert_eq!(names_held_twice(&twice), ["name user-3 is held by #3 and by #4"]);
+    let freed = MemberRecord { removed_at: Some(9), number: 4, ..member(3) };
+    assert!(names_held_twice(&[(3, member(3)), (4, freed)].into()).is_empty());
 }

@@ -22,13 +22,14 @@ pub(super) async fn serve(
 ) {
     let _closing = Closing(&link);
     let timing = link.timing;
+    let from = link.connection.remote_address();
     let (audited, peer) = (shared.clone(), live.peer().to_string());
     let connection = link.connection.clone();
     let serve_one = move |kind, sender: SendStream, mut receiver: FrameReceiver| {
         let (shared, live) = (shared.clone(), live.clone());
         async move {
             if kind == StreamKind::Renew {
-                return renew::serve(&shared, &live, sender, receiver, timing).await;
+                return renew::serve(&shared, &live, (sender, receiver), (timing, from)).await;
             }
             let mut sender = FrameSender::new(sender);
             let caller = Caller::from(live.peer());

@@ -8,6 +8,7 @@ pub(crate) mod limits;
 mod node;
 mod renew;
 mod results;
+mod rivals;
 mod shared;
 mod streams;
 mod trouble;
@@ -15,6 +16,7 @@ mod trouble;
 use crate::access::{Cause, PeerConnection};
 use limits::{Guest, Verdict};
 use quinn::Connection;
+pub(crate) use rivals::Rivals;
 pub(crate) use shared::Shared;
 use std::sync::Arc;
 use tessera_protocol::client::Role;
@@ -73,7 +75,11 @@ async fn connection(arriving: Arriving, mut guest: Guest, shared: Arc<Shared>) {
     tracing::debug!(%from, %peer, build = link.hello.build, "connected");
     let admitted = shared.access.admit(Box::new(link.connection.clone()), credential);
     let live = admitted.peer();
-    if let Err(refusal) = live.check_denied() {
+    let shown = match live.check_denied() {
+        Ok(()) => shared.access.shown(&live, &from.to_string()).await,
+        denied => denied,
+    };
+    if let Err(refusal) = shown {
         tracing::warn!(%from, %peer, reason = refusal.text, "turned away");
         live.close(&refusal);
         let about = format!("from {from}: {}", refusal.text);

@@ -1,6 +1,7 @@
 //! A node's session: its join, control messages in both directions, heartbeats, results and blob
 //! reads.
 
+use super::rivals::{self, Entry};
 use super::shared::Shared;
 use super::streams::{make_room, serve_streams};
 use super::trouble::{Closing, Trouble, settle, wrong_kind};
@@ -11,10 +12,11 @@ use crate::driver::{Event, Outgoing, Readable, SessionHandle};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use tessera_core::{Input, SessionId};
 use tessera_protocol::job::is_label;
 use tessera_protocol::limits::{DEVICES_MAX, LEASES_MAX, NAME_MAX};
-use tessera_protocol::node::{Heartbeat, Join, NodeToCoordinator};
+use tessera_protocol::node::{CoordinatorToNode, Heartbeat, Join, NodeToCoordinator};
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{BlobHash, NodeId};
 use tessera_transport::close::{CloseCode, close};
@@ -32,6 +34,8 @@ const OUTGOING_MAX: usize = 4096;
 const WRITTEN_AT_ONCE_MAX: usize = 64;
 /// Most results that a node's outbox can have from before.
 const FINISHED_MAX: usize = 1 << 16;
+/// Longest time for the last message of a session.
+const GOODBYE: Duration = Duration::from_secs(2);
 /// Most prepared scenes that a node can name.
 const SCENES_MAX: usize = 4096;
 
@@ -67,6 +71,19 @@ async fn run(
     };
     check_join(&mut join, link.peer.as_ref())?;
     let (outgoing, queue) = mpsc::channel(OUTGOING_MAX);
+    let ends = (&link.connection, &outgoing);
+    let lists = (&shared.rivals, &*shared.access);
+    let _place = match rivals::enter(lists, &live, &join, ends, link.timing.idle).await {
+        Entry::Place(place) => place,
+        Entry::Gone => return Ok(()),
+        Entry::Refused(reason) => {
+            let mut sender = FrameSender::new(sender);
+            sender.send(&CoordinatorToNode::Refused { reason: reason.clone() }).await?;
+            let _ = sender.finish_and_deliver(GOODBYE).await;
+            close(&link.connection, CloseCode::Refused, &reason);
+            return Ok(());
+        }
+    };
     let readable = Readable::default();
     let sender_of_results = (session, join.node, join.name.clone());
     let handle =
@@ -188,7 +205,7 @@ async fn write_control(
             return;
         }
         if let Some(Outgoing::Close(reason)) = end.and_then(|end| outgoing.get(end)) {
-            let _ = sender.finish_and_deliver(std::time::Duration::from_secs(2)).await;
+            let _ = sender.finish_and_deliver(GOODBYE).await;
             return close(&connection, CloseCode::Replaced, reason);
         }
         outgoing.clear();
@@ -253,13 +270,14 @@ async fn serve_blobs(
     (connection, timing): (quinn::Connection, tessera_transport::Timing),
     meter: Arc<Meter>,
 ) {
+    let from = connection.remote_address();
     serve_streams(connection, timing, meter, move |kind, sender, mut receiver| {
         let store =
             Arc::new(ReadableBlobs { blobs: shared.blobs.clone(), readable: readable.clone() });
         let (shared, live) = (shared.clone(), live.clone());
         async move {
             if kind == StreamKind::Renew {
-                return renew::serve(&shared, &live, sender, receiver, timing).await;
+                return renew::serve(&shared, &live, (sender, receiver), (timing, from)).await;
             }
             if kind != StreamKind::BlobGet {
                 return Err(wrong_kind(kind));

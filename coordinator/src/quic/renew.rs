@@ -6,6 +6,7 @@ use super::shared::Shared;
 use super::trouble::{Trouble, wrong_kind};
 use crate::access::LivePeer;
 use quinn::SendStream;
+use std::net::SocketAddr;
 use tessera_protocol::renewal::RenewRequest;
 use tessera_protocol::stream::StreamKind;
 use tessera_transport::frame::{accept_kind, within};
@@ -15,12 +16,11 @@ use tessera_transport::{FrameReceiver, FrameSender, Link, Timing};
 pub(super) async fn serve(
     shared: &Shared,
     live: &LivePeer,
-    sender: SendStream,
-    mut receiver: FrameReceiver,
-    timing: Timing,
+    (sender, mut receiver): (SendStream, FrameReceiver),
+    (timing, from): (Timing, SocketAddr),
 ) -> Result<(), Trouble> {
     let request: RenewRequest = receiver.expect(timing.answer).await?;
-    let reply = shared.access.renew(live, &request);
+    let reply = shared.access.renew(live, &request, &from.to_string()).await;
     let mut sender = FrameSender::new(sender);
     sender.send(&reply).await?;
     sender.finish();
@@ -39,13 +39,9 @@ pub(super) async fn before_all(
     if kind != StreamKind::Renew {
         return Err(Trouble::Expired);
     }
-    serve(shared, live, sender, receiver, link.timing).await?;
-    if live.is_expired() {
-        return Err(Trouble::Expired);
-    }
-    let (who, from) = (live.peer().to_string(), link.connection.remote_address());
-    let told = shared.access.tell(who, "renewed in its grace", format!("from {from}")).await;
-    told.map_err(|_| Trouble::Stopping)
+    let from = link.connection.remote_address();
+    serve(shared, live, (sender, receiver), (link.timing, from)).await?;
+    if live.is_expired() { Err(Trouble::Expired) } else { Ok(()) }
 }
 
 /// Returns the first stream of a node that is neither a renewal nor a question for the time.
@@ -61,7 +57,8 @@ pub(super) async fn first_other(
         let (sender, receiver) = within(limit, link.connection.accept_bi()).await?;
         match accept_kind(receiver, limit).await? {
             (StreamKind::Renew, receiver) => {
-                serve(shared, live, sender, receiver, link.timing).await?
+                let from = link.connection.remote_address();
+                serve(shared, live, (sender, receiver), (link.timing, from)).await?
             }
             (StreamKind::Clock, _) => clock::tell(&mut FrameSender::new(sender)).await?,
             (kind, receiver) if kind == wanted => return Ok((sender, receiver)),

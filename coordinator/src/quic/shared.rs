@@ -1,6 +1,7 @@
 //! Parts of the coordinator that the handlers of all connections share.
 
 use super::limits::Gate;
+use super::rivals::Rivals;
 use super::trouble::{Trouble, settle};
 use crate::access::{Access, Cause};
 use crate::api::Api;
@@ -25,6 +26,7 @@ pub(crate) struct Shared {
     pub(crate) result_rate: u64,
     pub(crate) next_session: AtomicU64,
     pub(crate) gate: Arc<Gate>,
+    pub(crate) rivals: Rivals,
 }
 
 impl Shared {

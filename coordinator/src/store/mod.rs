@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use tessera_transport::TokenRecord;
+use tessera_transport::member::MemberRecord;
 
 /// Position of a record in the journal, counted from 1.
 pub type Sequence = u64;
@@ -36,6 +37,8 @@ pub struct Changes {
     pub spools: BTreeMap<SpoolKey, Option<SpoolExtent>>,
     /// New and changed tokens; None for a token that is removed.
     pub tokens: BTreeMap<TokenHash, Option<TokenRecord>>,
+    /// New and changed members, by the numbers of their identities; None for one that is forgotten.
+    pub members: BTreeMap<u64, Option<MemberRecord>>,
     /// State after the record with this sequence. Records up to it are no longer needed.
     pub snapshot: Option<(Sequence, Vec<u8>)>,
     /// Newest entry of the audit log, if it is another one.
@@ -55,6 +58,8 @@ pub struct Loaded {
     pub tokens: BTreeMap<TokenHash, TokenRecord>,
     /// Newest entry of the audit log that the store knows of. The log may be ahead of it.
     pub audit_head: Option<Vec<u8>>,
+    /// Members, by the numbers of their identities.
+    pub members: BTreeMap<u64, MemberRecord>,
 }
 
 /// Storage for groups of changes.

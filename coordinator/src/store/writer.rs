@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use tessera_protocol::{FrameNumber, JobId};
 use tessera_transport::TokenRecord;
 use tessera_transport::files;
+use tessera_transport::member::MemberRecord;
 use tokio::sync::{mpsc, oneshot};
 
 /// Most commits in one group. With more, sled holds too much memory.
@@ -39,6 +40,8 @@ pub struct Commit {
     pub finished: Vec<SpoolKey>,
     /// A new or changed token; None removes it.
     pub token: Option<(TokenHash, Option<TokenRecord>)>,
+    /// New and changed members; None for one that is forgotten.
+    pub members: Vec<(u64, Option<MemberRecord>)>,
     /// Snapshot of the state after the newest record sent so far.
     pub snapshot: Option<(Sequence, Vec<u8>)>,
     /// Gets the whole content of the store as it is after this commit.
@@ -57,6 +60,7 @@ impl Commit {
             sealed: Vec::new(),
             finished: Vec::new(),
             token: None,
+            members: Vec::new(),
             snapshot: None,
             inspect: None,
             done,
@@ -323,6 +327,7 @@ impl<S: Store, P: Spools> Writer<S, P> {
             changes.records.extend(commit.records.iter().cloned());
             results.extend(commit.results.iter().cloned());
             changes.tokens.extend(commit.token.clone());
+            changes.members.extend(commit.members.iter().cloned());
             changes.snapshot = commit.snapshot.clone().or(changes.snapshot);
         }
         let mut extents = self.spools.append(&results)?;

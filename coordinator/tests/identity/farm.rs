@@ -17,7 +17,7 @@ pub(crate) fn hello() -> Hello {
     Hello::ours(Fingerprint([5; 32]))
 }
 
-pub(crate) fn secs(secs: u64) -> Duration {
+pub(crate) const fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 

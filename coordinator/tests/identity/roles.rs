@@ -1,7 +1,7 @@
 //! Roles, tokens and the deny-list, over real connections.
 
 use crate::farm::{Farm, PATIENCE, closed, hello, lives, start};
-use tessera_protocol::access::TokenScope;
+use tessera_protocol::access::{Keep, TokenScope};
 use tessera_protocol::client::{Request, RequestError, Response, Role};
 use tessera_protocol::{BlobHash, JobId, NodeId};
 use tessera_transport::enrol::{Applicant, enrol};
@@ -13,11 +13,26 @@ use tessera_transport::{
 
 const PEOPLE: [Role; 4] = [Role::Viewer, Role::Artist, Role::Operator, Role::Admin];
 
-fn scope(role: Role, pool: Option<&str>, uses: u32) -> TokenScope {
-    TokenScope { role, pool: pool.map(str::to_owned), name: None, ttl_secs: 60, uses }
+pub(crate) fn replacing(role: Role, name: &str) -> TokenScope {
+    TokenScope { name: Some(name.to_owned()), replace: true, ..scope(role, None, 1) }
 }
 
-async fn ask(farm: &Farm, identity: &Identity, request: Request) -> Result<Response, ClientError> {
+pub(crate) fn scope(role: Role, pool: Option<&str>, uses: u32) -> TokenScope {
+    TokenScope {
+        role,
+        pool: pool.map(str::to_owned),
+        name: None,
+        ttl_secs: 60,
+        uses,
+        replace: false,
+    }
+}
+
+pub(crate) async fn ask(
+    farm: &Farm,
+    identity: &Identity,
+    request: Request,
+) -> Result<Response, ClientError> {
     let client = FarmClient::new(farm.dial(identity).await.unwrap());
     tokio::time::timeout(PATIENCE, client.request(&request)).await.expect("an answer in time")
 }
@@ -44,7 +59,11 @@ fn table() -> Vec<(Request, Role)> {
         (Request::KernelText(job), Role::Viewer),
         (Request::Drain { node: "none".into(), drain: true }, Role::Operator),
         (Request::CreateToken(scope(Role::Node, None, 1)), Role::Operator),
+        (Request::CreateToken(replacing(Role::Node, "n1")), Role::Admin),
         (Request::CreateToken(scope(Role::Viewer, None, 1)), Role::Admin),
+        (Request::Members { from: 0 }, Role::Operator),
+        (Request::KeepMember { member: "none".into(), keep: Keep::Newer }, Role::Operator),
+        (Request::RemoveMember { member: "none".into() }, Role::Admin),
         (Request::Tokens { from: 0 }, Role::Admin),
         (Request::RevokeToken { id: text() }, Role::Admin),
         (Request::Deny { identity: "node:none".into(), reason: text() }, Role::Admin),
@@ -78,7 +97,7 @@ async fn every_role_may_do_what_its_table_says_and_no_more() {
     farm.coordinator.shutdown().await.unwrap();
 }
 
-async fn join(
+pub(crate) async fn join(
     farm: &Farm,
     token: &JoinToken,
     name: &str,
@@ -109,7 +128,7 @@ async fn tokens_are_scoped_by_role_pool_and_uses_listed_and_revoked() {
     };
     let [listed] = tokens.as_slice() else { panic!("{tokens:?}") };
     assert_eq!((listed.uses, listed.uses_left, listed.pool.as_deref()), (2, 1, Some("gpu")));
-    assert_eq!(listed.made_by, "admin ada");
+    assert_eq!(listed.made_by, format!("admin ada #{}", admin.peer.number));
     let revoke = Request::RevokeToken { id: listed.id[..6].to_owned() };
     assert_eq!(ask(&farm, &admin, revoke).await.unwrap(), Response::Done);
     let error = join(&farm, &token, "n2", node()).await.unwrap_err();
@@ -153,7 +172,7 @@ async fn a_denied_identity_stays_out_over_restarts_until_allowed() {
     assert!(reason.contains("tessera allow user:ada") && reason.contains("left"), "{reason}");
     // Neither by another connection, nor by a token.
     assert_eq!(turned_away(&farm, &ada).await, Some(CloseCode::Denied));
-    let token = farm.coordinator.create_token(scope(Role::Admin, None, 1)).await.unwrap();
+    let token = farm.coordinator.create_token(replacing(Role::Admin, "ada")).await.unwrap();
     let error = join(&farm, &token, "ada", None).await.unwrap_err();
     assert!(
         matches!(&error, EnrolError::Refused(reason) if reason.contains("denied")),

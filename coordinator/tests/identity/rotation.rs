@@ -2,10 +2,11 @@
 //! the audit log that tells of it.
 
 use crate::farm::{Farm, PATIENCE, hello, lives, secs};
+use crate::roles::scope;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tessera_protocol::NodeId;
-use tessera_protocol::access::{LogReport, TokenScope};
+use tessera_protocol::access::LogReport;
 use tessera_protocol::client::{Request, Response, Role};
 use tessera_transport::enrol::{Applicant, enrol};
 use tessera_transport::renew::{self, Renewal};
@@ -31,7 +32,7 @@ async fn log(farm: &Farm) -> LogReport {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rotation_ends_and_keeps_every_node() {
     let farm = Farm::start(lives(60, 60)).await;
-    let scope = TokenScope { role: Role::Node, pool: None, name: None, ttl_secs: 60, uses: 9 };
+    let scope = scope(Role::Node, None, 9);
     let token = farm.coordinator.create_token(scope).await.unwrap();
     let folder = farm.folder.path().join("node");
     let (stays, later) = (farm.node("stays"), farm.person(Role::Admin, "later"));
@@ -101,6 +102,7 @@ async fn a_rotation_ends_and_keeps_every_node() {
 async fn the_audit_log_tells_who_did_what_before_it_is_done() {
     let farm = Farm::start(lives(60, 60)).await;
     let admin = farm.person(Role::Admin, "ada");
+    farm.person(Role::Artist, "eve");
     let deny = Request::Deny { identity: "eve".into(), reason: "left".into() };
     ask(&farm, &admin, deny).await;
     let client = FarmClient::new(farm.dial(&admin).await.unwrap());
@@ -108,7 +110,7 @@ async fn the_audit_log_tells_who_did_what_before_it_is_done() {
         .request(&Request::Deny { identity: "ada".into(), reason: String::new() })
         .await
         .unwrap_err();
-    let scope = TokenScope { role: Role::Artist, pool: None, name: None, ttl_secs: 60, uses: 1 };
+    let scope = scope(Role::Artist, None, 1);
     let token = farm.coordinator.create_token(scope).await.unwrap();
     let (address, ours) = (farm.coordinator.local_address().into(), hello());
     enrol(&address, Applicant { token: &token, name: "bob", node: None }, &ours, Timing::default())
@@ -118,10 +120,10 @@ async fn the_audit_log_tells_who_did_what_before_it_is_done() {
     let told: Vec<(&str, &str)> =
         report.newest.iter().map(|entry| (entry.who.as_str(), entry.what.as_str())).collect();
     let expected = [
-        ("admin ada", "denied"),
-        ("admin ada", "denied"),
-        ("admin ada", "not done"),
-        ("artist bob", "enrolled by a token"),
+        ("admin ada #2", "denied"),
+        ("admin ada #2", "denied"),
+        ("admin ada #2", "not done"),
+        ("artist bob #4", "enrolled by a token"),
     ];
     assert_eq!(told, expected);
     assert_eq!((report.problems.len(), report.entries), (0, 4));

@@ -246,7 +246,7 @@ impl<F: Clone> Agent<F> {
             }
             CoordinatorToNode::Forget { job } => self.on_forget(job),
             CoordinatorToNode::Drain => self.drain(),
-            CoordinatorToNode::Refused { .. } => {}
+            CoordinatorToNode::Refused { .. } | CoordinatorToNode::Notice { .. } => {}
         }
         self.pump();
         self.leave_if_done();

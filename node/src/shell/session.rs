@@ -227,6 +227,15 @@ impl Dialler {
         };
         match code {
             Some(CloseCode::Expired) => self.renew_first = true,
+            // Only a copy of this very process gets here: others wait, and are refused.
+            Some(CloseCode::Replaced) => {
+                tracing::error!(
+                    reason,
+                    "another process has this node's identity: enrol this copy anew, with a token \
+                     and a data folder of its own"
+                );
+                self.backoff.slow();
+            }
             Some(CloseCode::Denied | CloseCode::NotAllowed) => {
                 tracing::error!(reason, "refused by the coordinator");
                 // The denial may end while this process runs, so continue to dial, but rarely.
@@ -343,6 +352,9 @@ impl Dialler {
                 Ok(Some(CoordinatorToNode::Refused { reason })) => {
                     let _ = self.events.send(Event::Hopeless(NodeError::Refused(reason.clone())));
                     return reason;
+                }
+                Ok(Some(CoordinatorToNode::Notice { text })) => {
+                    tracing::error!(text, "the coordinator says");
                 }
                 Ok(Some(message)) => {
                     if self.events.send(Event::Message { session: number, message }).is_err() {

@@ -31,6 +31,7 @@ fn summary(state: JobState) -> JobSummary {
         job: JobId(uuid(1)),
         name: "cornell".into(),
         owner: "ada".into(),
+        owner_id: 3,
         state,
         priority: 50,
         submitted_at: 1_700_000_000,
@@ -53,6 +54,7 @@ fn node_summary(state: NodeState) -> NodeSummary {
     NodeSummary {
         node: NodeId(uuid(2)),
         name: "n1".into(),
+        identity: 4,
         state,
         devices: vec![device(DeviceKind::Cuda)],
         telemetry: vec![telemetry()],
@@ -118,6 +120,7 @@ fn token_scope(role: Role, pool: Option<&str>) -> Request {
         name: pool.map(|_| "rig".to_owned()),
         ttl_secs: 86_400,
         uses: 2,
+        replace: pool.is_some(),
     })
 }
 
@@ -182,6 +185,10 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         Usage,
         CancelAll { owner: "ada".into() },
         Sweep { owner: "ada".into(), dry_run: true },
+        Members { from: 1000 },
+        KeepMember { member: "ada".into(), keep: Keep::Newer },
+        KeepMember { member: "#3".into(), keep: Keep::Older },
+        RemoveMember { member: "rig-7".into() },
     ];
     let others = compute_others()
         .into_iter()
@@ -221,6 +228,9 @@ fn request_name(request: &Request) -> &'static str {
         RotateAuthority { .. } => "request.rotate_authority",
         Forget(_) => "request.forget",
         Backup => "request.backup",
+        Members { .. } => "request.members",
+        KeepMember { .. } => "request.keep_member",
+        RemoveMember { .. } => "request.remove_member",
     }
 }
 
@@ -279,16 +289,33 @@ fn token_summary() -> TokenSummary {
         uses: 4,
         uses_left: 3,
         made_by: "admin ada".into(),
+        replace: true,
     }
 }
 
 fn denied_identity() -> DeniedIdentity {
     DeniedIdentity {
         identity: "user:ada".into(),
+        number: 3,
         name: String::new(),
         by: "admin root".into(),
         at: 99,
         reason: "left".into(),
+    }
+}
+
+fn member_summary() -> MemberSummary {
+    MemberSummary {
+        number: 3,
+        name: "rig-7".into(),
+        role: Role::Node,
+        node: Some(NodeId(uuid(2))),
+        enrolled_at: 99,
+        expires_at: 100,
+        issued: 5,
+        used: 4,
+        denied: true,
+        note: "two copies".into(),
     }
 }
 
@@ -337,8 +364,14 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         Authority(AuthorityStatus { pin: "ab".into(), former_until: None }),
         Backup(vec![7, 8, 9]),
         KernelText("i 0\n".into()),
-        Usage(vec![OwnerUsage { owner: "ada".into(), jobs: 2, ..OwnerUsage::default() }]),
+        Usage(vec![OwnerUsage {
+            owner: "ada".into(),
+            owner_id: 3,
+            jobs: 2,
+            ..OwnerUsage::default()
+        }]),
         Swept(SweptReport { jobs_cancelled: 1, frames: 3, ..SweptReport::default() }),
+        Members(vec![member_summary()]),
         Jobs(vec![summary(JobState::Paused)]),
     ];
     named(all, response_name)
@@ -366,6 +399,7 @@ fn response_name(response: &Response) -> &'static str {
         KernelText(_) => "response.kernel_text",
         Usage(_) => "response.usage",
         Swept(_) => "response.swept",
+        Members(_) => "response.members",
     }
 }
 
@@ -442,6 +476,7 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
         Forget { job: JobId(uuid(1)) },
         Drain,
         Refused { reason: "r".into() },
+        Notice { text: "t".into() },
     ];
     named(all, |message| match message {
         Job { .. } => "coordinator.job",
@@ -452,6 +487,7 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
         Forget { .. } => "coordinator.forget",
         Drain => "coordinator.drain",
         Refused { .. } => "coordinator.refused",
+        Notice { .. } => "coordinator.notice",
     })
 }
 

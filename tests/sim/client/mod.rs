@@ -156,7 +156,7 @@ impl World {
             Ask::CancelAll(_) => self.owner_or_admin(owner),
             _ => user(other_than(owner)),
         };
-        let (owner, sweep) = (Owner::named(owner), Sweep::Cancel);
+        let (owner, sweep) = (Owner::new(user(owner).id, owner), Sweep::Cancel);
         self.ask_core(ask, |request| Input::Sweep { request, owner, sweep, caller })
     }
 
@@ -166,7 +166,7 @@ impl World {
 
     fn owner_or_admin(&mut self, owner: &str) -> Caller {
         let admin = self.random.permille(300);
-        Caller { name: if admin { "root" } else { owner }.to_owned(), admin }
+        Caller { admin, ..user(if admin { "root" } else { owner }) }
     }
 
     fn ask_submit(&mut self, ask: Ask, job: JobId, spec: JobSpec, caller: Caller) -> Checked {
@@ -455,7 +455,7 @@ impl World {
 }
 
 fn user(name: &str) -> Caller {
-    Caller { name: name.to_owned(), admin: false }
+    Caller { name: name.to_owned(), id: name.bytes().map(u64::from).sum(), admin: false }
 }
 
 fn other_than(owner: &str) -> &'static str {

@@ -42,6 +42,10 @@ impl World {
             }
             CoordinatorToNode::Forget { job } => self.forget(node, job),
             CoordinatorToNode::Drain => self.drain_node(node),
+            // Of second processes of a node, which the shell keeps from the core.
+            CoordinatorToNode::Notice { text } => {
+                return violated(format!("{} is told: {text}", self.nodes[node].plan.name));
+            }
             CoordinatorToNode::Refused { reason } => {
                 return violated(format!("{} is refused: {reason}", self.nodes[node].plan.name));
             }

@@ -37,7 +37,7 @@ pub fn job(render: RenderSpec) -> JobSpec {
 
 /// Somebody submits it.
 pub fn submit(job: JobId, spec: JobSpec) -> Input {
-    let caller = Caller { name: "ada".to_owned(), admin: false };
+    let caller = Caller { name: "ada".to_owned(), id: 294, admin: false };
     Input::Submit { request: RequestId(1), job, spec: Box::new(spec), caller }
 }
 

@@ -4,7 +4,9 @@
 pub(crate) mod certificate;
 mod error;
 mod former;
+pub mod member;
 mod rotation;
+pub(crate) mod serial;
 pub mod token;
 pub mod validity;
 
@@ -15,6 +17,7 @@ use crate::authority::certificate::{
     KEY_FILE, as_authority, parameters, pem_text, public_key_info,
 };
 use crate::authority::former::Former;
+use crate::authority::serial::serial_number;
 use crate::authority::token::AuthorityPin;
 use crate::authority::validity::Lifetimes;
 use crate::files::{self, Access};
@@ -166,20 +169,24 @@ impl Authority {
         AuthorityPin::of_public_key(&self.issuer.key().subject_public_key_info())
     }
 
-    /// Creates an identity with a new key, for the coordinator's first admin and for farms within
-    /// one process.
+    /// Creates an identity with a new key and serial number 1, for farms within one process.
     pub fn issue(&self, peer: &PeerIdentity) -> Result<Identity, AuthorityError> {
+        self.issue_as(peer, 1)
+    }
+
+    /// Creates an identity with a new key and this serial number.
+    pub fn issue_as(&self, peer: &PeerIdentity, serial: u64) -> Result<Identity, AuthorityError> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(AuthorityError::Crypto)?;
-        let chain = vec![self.sign(peer, &key)?, self.certificate.clone()];
+        let chain = vec![self.sign((peer, serial), &key)?, self.certificate.clone()];
         Ok(Identity::from_parts(PrivatePkcs8KeyDer::from(key.serialize_der()), chain)?)
     }
 
-    /// Signs a PKCS #10 request (DER). Returns the chain: the new certificate, then the
-    /// authority's. Only the request's public key is used. Its signature is checked, which proves
-    /// that the requester has the private key.
+    /// Signs a PKCS #10 request (DER), as the certificate of this serial number. Returns the chain:
+    /// the new certificate, then the authority's. Only the request's public key is used. Its
+    /// signature is checked, which proves that the requester has the private key.
     pub fn sign_request(
         &self,
-        peer: &PeerIdentity,
+        (peer, serial): (&PeerIdentity, u64),
         request: &[u8],
     ) -> Result<Vec<CertificateDer<'static>>, AuthorityError> {
         if request.len() > REQUEST_BYTES_MAX {
@@ -193,20 +200,22 @@ impl Authority {
         if request.public_key.algorithm() != &PKCS_ECDSA_P256_SHA256 {
             return Err(AuthorityError::Request("its key is not ECDSA P-256"));
         }
-        Ok(vec![self.sign(peer, &request.public_key)?, self.certificate.clone()])
+        Ok(vec![self.sign((peer, serial), &request.public_key)?, self.certificate.clone()])
     }
 
     fn sign(
         &self,
-        peer: &PeerIdentity,
+        (peer, serial): (&PeerIdentity, u64),
         key: &impl PublicKeyData,
     ) -> Result<CertificateDer<'static>, AuthorityError> {
+        let number = peer.number;
         let peer =
             PeerIdentity::new(peer.role, &peer.name, peer.node)?.in_pool(peer.pool.as_deref())?;
         let mut params = parameters(&peer.name, self.lifetimes.life(peer.role))?;
         if let Some(pool) = &peer.pool {
             params.distinguished_name.push(DnType::OrganizationalUnitName, pool);
         }
+        params.serial_number = Some(serial_number(number, serial));
         let uri = peer.uri().try_into().map_err(AuthorityError::Crypto)?;
         params.subject_alt_names = vec![SanType::URI(uri)];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];

@@ -142,6 +142,8 @@ pub struct TokenRecord {
     pub made_by: String,
     /// Name that the bearer must have.
     pub name: Option<String>,
+    /// Whether the bearer replaces the present holder of the name.
+    pub replace: bool,
 }
 
 /// Rights that a token gives to its bearer.
@@ -153,6 +155,8 @@ pub struct Grant {
     pub pool: Option<String>,
     /// Name that the bearer must have.
     pub name: Option<String>,
+    /// Whether the bearer replaces the present holder of the name.
+    pub replace: bool,
 }
 
 impl TokenRecord {
@@ -174,7 +178,8 @@ impl TokenRecord {
         if self.uses_left == 0 {
             return Err(TokenError::Used);
         }
-        Ok(Grant { role: self.role, pool: self.pool.clone(), name: self.name.clone() })
+        let (role, replace) = (self.role, self.replace);
+        Ok(Grant { role, pool: self.pool.clone(), name: self.name.clone(), replace })
     }
 }
 
@@ -220,6 +225,7 @@ mod tests {
             uses: 3,
             made_by: "admin ada".into(),
             name: Some("rig".into()),
+            replace: true,
         }
     }
 
@@ -245,7 +251,8 @@ mod tests {
     #[test]
     fn a_token_record_checks_secret_expiry_and_uses() {
         let record = record();
-        let grant = Grant { role: Role::Node, pool: Some("gpu".into()), name: Some("rig".into()) };
+        let (pool, name) = (Some("gpu".into()), Some("rig".into()));
+        let grant = Grant { role: Role::Node, pool, name, replace: true };
         assert_eq!(record.check(&[9; 32], 99), Ok(grant));
         assert_eq!(record.check(&[9; 32], 100), Err(TokenError::Expired));
         assert_eq!(record.check(&[8; 32], 99), Err(TokenError::Unknown));

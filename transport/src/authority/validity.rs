@@ -32,14 +32,14 @@ pub struct Lifetimes {
 }
 
 impl Default for Lifetimes {
-    /// Returns 24 h with 72 h of grace for nodes, and 8 h without grace for people.
+    /// Returns 24 h with 72 h of grace for nodes, and 8 h with 14 days of grace for people.
     fn default() -> Self {
         const HOUR: u64 = 3600;
         Self {
             node: Duration::from_secs(24 * HOUR),
             user: Duration::from_secs(8 * HOUR),
             node_grace: Duration::from_secs(72 * HOUR),
-            user_grace: Duration::ZERO,
+            user_grace: Duration::from_secs(14 * 24 * HOUR),
         }
     }
 }
@@ -135,6 +135,6 @@ mod tests {
     fn certificate_lifetimes_are_bounded() {
         let odd = Lifetimes { node: Duration::ZERO, user: Duration::MAX, ..Lifetimes::default() };
         assert_eq!((odd.life(Role::Node), odd.life(Role::Admin)), (LIFE_MIN, LIFE_MAX));
-        assert_eq!(Lifetimes::default().longest(), Duration::from_secs(96 * 3600));
+        assert_eq!(Lifetimes::default().longest(), Duration::from_secs(344 * 3600));
     }
 }

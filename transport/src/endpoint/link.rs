@@ -1,6 +1,7 @@
 //! A connection ready for use: the peer is known and a protocol version is agreed.
 
 use crate::authority::certificate::public_key_info;
+use crate::authority::serial::numbers_of;
 use crate::authority::token::AuthorityPin;
 use crate::authority::validity::Validity;
 use crate::close::{CloseCode, close};
@@ -22,6 +23,8 @@ pub struct Credential {
     /// Validity of the certificate. It may have expired already: within the farm's grace such a
     /// peer is let in, but can only renew it.
     pub validity: Validity,
+    /// Serial number of the certificate among those of its identity.
+    pub serial: u64,
     /// Authority that the peer names as the signer; None if it names none.
     pub authority: Option<AuthorityPin>,
 }
@@ -38,7 +41,8 @@ impl Credential {
         let validity = Validity::of_certificate(own).ok_or(PeerError::Malformed)?;
         let key = chain.get(1).and_then(public_key_info);
         let authority = key.map(|key| AuthorityPin::of_public_key(&key));
-        Ok(Some(Self { peer: PeerIdentity::of_certificate(own)?, validity, authority }))
+        let (_, serial) = numbers_of(own).ok_or(PeerError::Nameless)?;
+        Ok(Some(Self { peer: PeerIdentity::of_certificate(own)?, validity, serial, authority }))
     }
 }
 

@@ -135,19 +135,15 @@ pub fn grant_to(grant: &Grant, request: &EnrolRequest) -> Result<PeerIdentity, P
 }
 
 /// Signs the certificate on the coordinator's side, after its ledger has found the grant for the
-/// request's secret. Returns the identity, and the answer with the chain. The error's text is
-/// suitable for [`EnrolReply::Refused`]. The token should count as used only if this succeeds.
+/// request's secret and the identity has its number and a serial number. Returns the answer with
+/// the chain. The error's text is suitable for [`EnrolReply::Refused`]. The token should count as
+/// used only if this succeeds.
 pub fn sign(
     authority: &Authority,
-    grant: &Grant,
+    numbered: (&PeerIdentity, u64),
     request: &EnrolRequest,
-) -> Result<(PeerIdentity, EnrolReply), AuthorityError> {
-    let peer = grant_to(grant, request)?;
-    let chain = authority.sign_request(&peer, &request.certificate_request)?;
-    Ok((
-        peer,
-        EnrolReply::Certificate(
-            chain.into_iter().map(|certificate| certificate.to_vec()).collect(),
-        ),
-    ))
+) -> Result<EnrolReply, AuthorityError> {
+    let chain = authority.sign_request(numbered, &request.certificate_request)?;
+    let chain = chain.into_iter().map(|certificate| certificate.to_vec()).collect();
+    Ok(EnrolReply::Certificate(chain))
 }

@@ -8,6 +8,7 @@ pub mod peer;
 pub mod renew;
 
 use crate::authority::certificate::{pem_text, public_key_info};
+use crate::authority::serial::numbers_of;
 use crate::authority::token::AuthorityPin;
 use crate::authority::validity::Validity;
 use crate::endpoint::address::Address;
@@ -133,6 +134,18 @@ impl Identity {
     /// Returns the validity of its certificate; None if that is unreadable.
     pub fn validity(&self) -> Option<Validity> {
         Validity::of_certificate(&self.chain[0])
+    }
+
+    /// Returns the serial number of its certificate among those of its identity.
+    pub fn serial(&self) -> u64 {
+        numbers_of(&self.chain[0]).map_or(0, |(_, serial)| serial)
+    }
+
+    /// Returns whether this is a newer certificate of the same identity.
+    pub(crate) fn succeeds(&self, former: &Self) -> bool {
+        self.peer.number == former.peer.number
+            && self.authority_pin() == former.authority_pin()
+            && self.serial() > former.serial()
     }
 
     /// Returns the pin by which tokens of the same farm name it; None if the authority's

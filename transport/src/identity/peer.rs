@@ -1,6 +1,7 @@
 //! The identity in a certificate: one URI among its alternative names, `tessera://ROLE/NAME`.
 //! Checks no signature; TLS does.
 
+use crate::authority::serial::serial_parts;
 use rustls::pki_types::CertificateDer;
 use std::fmt;
 use tessera_protocol::NodeId;
@@ -16,12 +17,15 @@ const SCHEME: &str = "tessera://";
 pub struct PeerIdentity {
     /// Role, which gives the rights.
     pub role: Role,
-    /// Name for people. A user's name is the user's identity.
+    /// Name for people. It belongs to one holder at a time.
     pub name: String,
     /// A node's id; None for people.
     pub node: Option<NodeId>,
     /// Pool of a node, if its token was for one.
     pub pool: Option<String>,
+    /// Number of the identity, which no other identity of the farm has; 0 before the coordinator
+    /// has given one.
+    pub number: u64,
 }
 
 /// Why a certificate has no identity, or why an identity cannot be signed.
@@ -65,7 +69,7 @@ impl PeerIdentity {
         if (role == Role::Node) != node.is_some() {
             return Err(PeerError::NodeId);
         }
-        Ok(Self { role, name: name.to_owned(), node, pool: None })
+        Ok(Self { role, name: name.to_owned(), node, pool: None, number: 0 })
     }
 
     /// Puts a node into this pool. The pool's name has the same characters as other names.
@@ -80,6 +84,12 @@ impl PeerIdentity {
         }
         self.pool = pool.map(str::to_owned);
         Ok(self)
+    }
+
+    /// Gives the identity its number.
+    pub fn numbered(mut self, number: u64) -> Self {
+        self.number = number;
+        self
     }
 
     /// Returns the URI that names the identity in a certificate.
@@ -104,21 +114,26 @@ impl PeerIdentity {
         let (Some(uri), None) = (uris.next(), uris.next()) else { return Err(PeerError::Nameless) };
         let (role, name) = uri.split_once('/').ok_or(PeerError::Nameless)?;
         let role: Role = role.parse().map_err(|_| PeerError::Nameless)?;
+        let (number, _) = serial_parts(certificate.raw_serial()).ok_or(PeerError::Nameless)?;
         if role != Role::Node {
-            return Self::new(role, name, None);
+            return Ok(Self::new(role, name, None)?.numbered(number));
         }
         let node = name.parse().map_err(|_| PeerError::Nameless)?;
         let common = certificate.subject().iter_common_name().next();
         let name = common.and_then(|name| name.as_str().ok()).ok_or(PeerError::Nameless)?;
         let pool = certificate.subject().iter_organizational_unit().next();
         let pool = pool.map(|pool| pool.as_str().map_err(|_| PeerError::Malformed)).transpose()?;
-        Self::new(role, name, Some(node))?.in_pool(pool)
+        Ok(Self::new(role, name, Some(node))?.in_pool(pool)?.numbered(number))
     }
 }
 
 impl fmt::Display for PeerIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.role, self.name)
+        write!(f, "{} {}", self.role, self.name)?;
+        match self.number {
+            0 => Ok(()),
+            number => write!(f, " #{number}"),
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::timing::Timing;
 use quinn::Connection;
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PublicKeyData};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,11 @@ use tessera_protocol::stream::StreamKind;
 const ASK_WITHIN: Duration = Duration::from_secs(600);
 /// Shortest wait between two questions.
 const ASK_PAUSE: Duration = Duration::from_millis(500);
+
+/// Wait for another process that renews the same identity.
+const TURN_PAUSE: Duration = Duration::from_secs(2);
+/// File of the lock.
+const LOCK_FILE: &str = "renewing.lock";
 
 /// Why there is no new certificate. The old one stays valid.
 #[derive(Debug, thiserror::Error)]
@@ -112,18 +118,39 @@ pub fn is_due(connection: &Connection, identity: &Identity) -> bool {
     due || shown(connection).get(1) != Some(identity.authority())
 }
 
-/// Renews the identity of a folder if it is time, and replaces it there as a whole.
+/// Renews the identity of a folder if it is time, and replaces it there as a whole. One process
+/// renews at a time; if another one has done it since, its identity is returned.
 pub async fn renew_kept(
     connection: &Connection,
     identity: &Identity,
     folder: &Path,
     timing: Timing,
 ) -> Result<Renewal, RenewError> {
+    let Some(_alone) = Turn::take(folder) else { return Ok(Renewal::NotYet(TURN_PAUSE)) };
+    if let Some(newer) = Identity::load(folder).ok().filter(|there| there.succeeds(identity)) {
+        return Ok(Renewal::Renewed(newer));
+    }
     let renewal = ask(connection, identity, timing).await?;
     if let Renewal::Renewed(renewed) = &renewal {
         renewed.save(folder)?;
     }
     Ok(renewal)
+}
+
+/// The right to renew the identity of a folder. Two processes that renew at the same time could
+/// leave the older of the two new identities in the folder. Ends when dropped.
+struct Turn(#[expect(dead_code, reason = "an open file holds the lock")] Option<File>);
+
+impl Turn {
+    /// Takes the right; None while another process has it. Where locks do not exist, the order of
+    /// the writers decides.
+    fn take(folder: &Path) -> Option<Self> {
+        let Ok(file) = File::create(folder.join(LOCK_FILE)) else { return Some(Self(None)) };
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => None,
+            Ok(()) | Err(TryLockError::Error(_)) => Some(Self(Some(file))),
+        }
+    }
 }
 
 /// Renews the identity of a folder as long as the connection exists. `renewed` gets each new one.
@@ -161,30 +188,30 @@ fn pause(identity: &Identity) -> Duration {
     Duration::from_secs(life / 4).clamp(ASK_PAUSE, ASK_WITHIN)
 }
 
-/// Answers on the coordinator's side, after a check that the peer is not denied. Returns the
-/// answer, and the validity of a new certificate.
-pub fn answer(
-    authority: &Authority,
-    credential: &Credential,
-    request: &RenewRequest,
-    now_secs: u64,
-) -> (RenewReply, Option<Validity>) {
-    let Credential { peer, validity, authority: of } = credential;
+/// Returns the answer for a certificate that is not old enough to be renewed; None if it is.
+pub fn early(authority: &Authority, credential: &Credential, now_secs: u64) -> Option<RenewReply> {
+    let Credential { peer, validity, authority: of, .. } = credential;
     let life = authority.lifetimes().life(peer.role).as_secs();
     let current = *of == Some(authority.pin()) && validity.life_secs() <= life + 1;
-    if current && !validity.is_due(now_secs) {
-        let half = (validity.issued_at + validity.life_secs() / 2).saturating_sub(now_secs);
-        return (RenewReply::NotYet { ask_again_secs: half.try_into().unwrap_or(u32::MAX) }, None);
+    if !current || validity.is_due(now_secs) {
+        return None;
     }
-    match authority.sign_request(peer, &request.certificate_request) {
-        Ok(chain) => {
-            let validity = chain.first().and_then(Validity::of_certificate);
-            let chain = chain.into_iter().map(|certificate| certificate.to_vec()).collect();
-            (RenewReply::Certificate(chain), validity)
-        }
-        Err(error) => {
-            let reason = cut(&error.to_string(), tessera_protocol::limits::REASON_MAX).to_owned();
-            (RenewReply::Refused(reason), None)
-        }
-    }
+    let half = (validity.issued_at + validity.life_secs() / 2).saturating_sub(now_secs);
+    Some(RenewReply::NotYet { ask_again_secs: half.try_into().unwrap_or(u32::MAX) })
+}
+
+/// Signs the next certificate on the coordinator's side, after a check that the peer may have it.
+/// Returns the answer and the validity. The error's text is suitable for [`RenewReply::Refused`].
+pub fn sign(
+    authority: &Authority,
+    numbered: (&crate::PeerIdentity, u64),
+    request: &RenewRequest,
+) -> Result<(RenewReply, Validity), String> {
+    let signed = authority.sign_request(numbered, &request.certificate_request);
+    let cut = |text: String| cut(&text, tessera_protocol::limits::REASON_MAX).to_owned();
+    let chain = signed.map_err(|error| cut(error.to_string()))?;
+    let validity = chain.first().and_then(Validity::of_certificate);
+    let validity = validity.ok_or_else(|| "the new certificate cannot be read".to_owned())?;
+    let chain = chain.into_iter().map(|certificate| certificate.to_vec()).collect();
+    Ok((RenewReply::Certificate(chain), validity))
 }

@@ -4,9 +4,8 @@ use crate::farm::*;
 use tessera_protocol::NodeId;
 use tessera_protocol::client::{EnrolReply, EnrolRequest, Request, Role};
 use tessera_protocol::stream::StreamKind;
-use tessera_transport::enrol::{Applicant, enrol, sign};
+use tessera_transport::enrol::{Applicant, enrol, grant_to, sign};
 use tessera_transport::frame::{FrameSender, accept_kind, open_both};
-use tessera_transport::token::Grant;
 use tessera_transport::{
     Authority, ConnectError, ConnectFailure, EnrolError, Identity, IdentityError, JoinToken,
     Timing, TokenRecord,
@@ -22,8 +21,8 @@ async fn serve_one(farm: &Farm, ledger: &TokenRecord, now_secs: u64) -> EnrolRep
     let request: EnrolRequest = receiver.expect(link.timing.answer).await.unwrap();
     let reply = match ledger.check(&request.secret, now_secs) {
         Err(error) => EnrolReply::Refused(error.to_string()),
-        Ok(grant) => match sign(&farm.authority, &grant, &request) {
-            Ok((_, reply)) => reply,
+        Ok(grant) => match grant_to(&grant, &request) {
+            Ok(peer) => sign(&farm.authority, (&peer.numbered(7), 1), &request).unwrap(),
             Err(error) => EnrolReply::Refused(error.to_string()),
         },
     };
@@ -44,6 +43,7 @@ fn invitation(farm: &Farm, role: Role) -> (JoinToken, TokenRecord) {
         uses: 1,
         made_by: String::new(),
         name: None,
+        replace: false,
     };
     (token, record)
 }
@@ -80,7 +80,9 @@ async fn a_node_enrols_and_is_known_from_then_on() {
         assert_eq!((mode(&place), mode(&place.join("identity.pem"))), (0o700, 0o600));
     }
     let (served, _dialled) = farm.pair(&identity).await;
-    assert_eq!(served.peer.unwrap().node, Some(id));
+    assert_eq!(served.peer.as_ref().unwrap().node, Some(id));
+    // The certificate names the identity's number, and its own serial number.
+    assert_eq!((served.peer.unwrap().number, identity.serial()), (7, 1));
 }
 
 #[tokio::test]
@@ -143,8 +145,7 @@ async fn a_wrong_certificate_in_the_answer_is_not_taken() {
         let (_, mut receiver) = accept_kind(receiver, link.timing.answer).await.unwrap();
         let request: EnrolRequest = receiver.expect(link.timing.answer).await.unwrap();
         let renamed = EnrolRequest { name: "mallory".into(), ..request };
-        let grant = Grant { role: Role::Artist, pool: None, name: None };
-        let (_, reply) = sign(&farm.authority, &grant, &renamed).unwrap();
+        let reply = sign(&farm.authority, (&user("mallory"), 1), &renamed).unwrap();
         let mut sender = FrameSender::new(sender);
         sender.send(&reply).await.unwrap();
         sender.finish_and_deliver(link.timing.answer).await.unwrap();
@@ -161,16 +162,16 @@ fn malformed_requests_are_refused() {
     let authority = Authority::generate().unwrap();
     for request in [vec![], vec![0x30], vec![0xff; 100], vec![0x30; 20_000]] {
         let peer = user("ada");
-        assert!(authority.sign_request(&peer, &request).is_err());
+        assert!(authority.sign_request((&peer, 1), &request).is_err());
     }
     // A request whose signature is of another key: whoever sends it does not hold the key it names.
     let key = rcgen::KeyPair::generate().unwrap();
     let blank = rcgen::CertificateParams::new(Vec::new()).unwrap();
     let mut request = blank.serialize_request(&key).unwrap().der().to_vec();
-    assert!(authority.sign_request(&user("ada"), &request).is_ok());
+    assert!(authority.sign_request((&user("ada"), 1), &request).is_ok());
     let last = request.len() - 1;
     request[last] ^= 1;
-    assert!(authority.sign_request(&user("ada"), &request).is_err());
+    assert!(authority.sign_request((&user("ada"), 1), &request).is_err());
     for name in ["", "a b", "a/b", "ada\n", &"x".repeat(129)] {
         let peer = tessera_transport::PeerIdentity { name: name.to_owned(), ..user("ada") };
         assert!(authority.issue(&peer).is_err(), "{name:?}");

@@ -34,6 +34,8 @@ pub enum Record {
         spec: Box<JobSpec>,
         /// Name of the client that submitted the job.
         owner: String,
+        /// Number of that client's identity.
+        owner_id: u64,
         /// Time of acceptance.
         at: Moment,
     },

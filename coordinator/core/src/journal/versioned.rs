@@ -137,7 +137,7 @@ mod tests {
         render.fps = 25.0;
         let spec = Box::new(JobSpec::new("film", JobKind::Render(render)));
         let (job, owner) = (JobId(uuid::Uuid::from_u128(1)), "ada".to_owned());
-        let record = Record::JobAccepted { job, spec, owner, at: Moment(0) };
+        let record = Record::JobAccepted { job, spec, owner, owner_id: 3, at: Moment(0) };
         let mut bytes = record.to_bytes().unwrap();
         assert_eq!(Record::from_bytes(&bytes).unwrap(), record);
         // As a newer build could have written it.

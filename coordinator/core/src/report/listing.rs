@@ -135,6 +135,7 @@ pub(crate) fn job_summary(books: &Books, id: JobId) -> Option<JobSummary> {
         job: id,
         name: job.spec().name.clone(),
         owner: job.owner().to_owned(),
+        owner_id: job.owner_id(),
         state,
         priority: job.spec().priority,
         submitted_at: job.submitted_at().secs(),
@@ -206,6 +207,8 @@ fn node_summary(books: &Books, id: NodeId, node: &Node, now: Moment) -> NodeSumm
     NodeSummary {
         node: id,
         name: node.name().to_owned(),
+        // The shell knows it.
+        identity: 0,
         state,
         devices: node.devices().to_vec(),
         telemetry: node.telemetry().to_vec(),

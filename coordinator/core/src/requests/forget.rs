@@ -52,7 +52,13 @@ mod tests {
         let file = AssetFile { path: "a.gltf".to_owned(), hash, length };
         let render = RenderSpec::new("a.gltf", vec![file]);
         let spec = Box::new(JobSpec::new("a", JobKind::Render(render)));
-        Record::JobAccepted { job: id(number), spec, owner: "ada".to_owned(), at: Moment(0) }
+        let (owner, owner_id) = ("ada".to_owned(), id_of("ada"));
+        Record::JobAccepted { job: id(number), spec, owner, owner_id, at: Moment(0) }
+    }
+
+    /// Number of a user of the tests.
+    fn id_of(name: &str) -> u64 {
+        name.bytes().map(u64::from).sum()
     }
 
     fn id(number: u128) -> JobId {
@@ -86,12 +92,12 @@ mod tests {
     }
 
     fn forget(number: u128, name: &str) -> Input {
-        let caller = Caller { name: name.to_owned(), admin: false };
+        let caller = Caller { name: name.to_owned(), id: id_of(name), admin: false };
         Input::Forget { request: RequestId(1), job: id(number), caller }
     }
 
     fn cancel(number: u128) -> Input {
-        let caller = Caller { name: "root".to_owned(), admin: true };
+        let caller = Caller { name: "root".to_owned(), id: 1, admin: true };
         Input::Cancel { request: RequestId(2), job: id(number), caller }
     }
 

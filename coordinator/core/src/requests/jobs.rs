@@ -20,7 +20,7 @@ pub(crate) fn on_submit(
     spec: Box<JobSpec>,
     caller: Caller,
 ) {
-    let answer = accept(books, job, spec, caller.name);
+    let answer = accept(books, job, spec, caller);
     books.reply(request, answer);
     end_if_over(books, job);
 }
@@ -29,20 +29,22 @@ fn accept(
     books: &mut Books,
     job: JobId,
     spec: Box<JobSpec>,
-    owner: String,
+    caller: Caller,
 ) -> Result<Response, RequestError> {
     if let Some(known) = books.farm().job(job) {
-        return match known.was_submitted_as(&spec) && known.owner() == owner {
+        return match known.was_submitted_as(&spec) && known.owner_id() == caller.id {
             true => Ok(Response::Accepted(job)),
             false => Err(RequestError::Invalid(format!("job id {job} belongs to another job"))),
         };
     }
     check_room_for_jobs(books)?;
-    check_share(books, &books.farm().planned(job, &spec, &owner, books.now()), false)?;
+    let (owner, owner_id) = (caller.name, caller.id);
+    let planned = books.farm().planned(job, &spec, (&owner, owner_id), books.now());
+    check_share(books, &planned, false)?;
     if let Some(problem) = fits_nowhere(books, spec.device_bytes, spec.pool.as_deref()) {
         return Err(RequestError::Invalid(problem));
     }
-    books.record(Record::JobAccepted { job, spec, owner, at: books.now() });
+    books.record(Record::JobAccepted { job, spec, owner, owner_id, at: books.now() });
     books.open_queue(job);
     Ok(Response::Accepted(job))
 }

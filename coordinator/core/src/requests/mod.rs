@@ -34,8 +34,11 @@ pub(crate) fn job_of<'a>(
         .farm()
         .job(id)
         .ok_or_else(|| RequestError::NotFound(format!("there is no job {id}")))?;
-    match caller.admin || job.owner() == caller.name {
+    match caller.admin || job.owner_id() == caller.id {
         true => Ok(job),
-        false => Err(RequestError::NotAllowed(format!("job {id} belongs to `{}`", job.owner()))),
+        false => {
+            let (owner, number) = (job.owner(), job.owner_id());
+            Err(RequestError::NotAllowed(format!("job {id} belongs to `{owner}` #{number}")))
+        }
     }
 }

@@ -17,7 +17,7 @@ pub(crate) fn named_files(books: &Books) -> BTreeSet<BlobHash> {
 
 /// Returns the files and the files of finished frames of all jobs, but not of one owner's.
 pub(crate) fn known_blobs(books: &Books, without: Option<&Owner>) -> BTreeSet<BlobHash> {
-    let is_swept = |job: &Job| without.is_some_and(|owner| owner.is_named(job.owner()));
+    let is_swept = |job: &Job| without.is_some_and(|owner| owner.id() == job.owner_id());
     let mut known = BTreeSet::new();
     for job in books.farm().jobs().filter(|job| !is_swept(job)) {
         known.extend(job.kind().files().iter().map(|(_, hash, _)| *hash));
@@ -28,7 +28,7 @@ pub(crate) fn known_blobs(books: &Books, without: Option<&Owner>) -> BTreeSet<Bl
 
 /// Returns the files of the finished frames of an owner's jobs.
 pub(crate) fn frame_files_of(books: &Books, owner: &Owner) -> Vec<BlobHash> {
-    let own = books.farm().jobs().filter(|job| owner.is_named(job.owner()));
+    let own = books.farm().jobs().filter(|job| owner.id() == job.owner_id());
     own.flat_map(frame_files).collect()
 }
 
@@ -39,7 +39,7 @@ fn frame_files(job: &Job) -> impl Iterator<Item = BlobHash> {
 /// Checks that a job may be added to those of its owner, or be opened again. `again`: it is one of
 /// them already.
 pub(crate) fn check_share(books: &Books, job: &Job, again: bool) -> Result<(), RequestError> {
-    let owner = Owner::named(job.owner());
+    let owner = job.held_by();
     let used = books.farm().usage().of_owner(&owner);
     let PerUser { jobs, frames, units, spec_bytes } = books.settings().per_user;
     let (own_frames, done) = (u64::from(job.frames().len()), job.frames().done().len());

@@ -30,11 +30,11 @@ fn swept(
     sweep: Sweep,
     caller: &Caller,
 ) -> Result<Swept, RequestError> {
-    if !caller.admin && !owner.is_named(&caller.name) {
+    if !caller.admin && owner.id() != caller.id {
         return Err(RequestError::NotAllowed(format!("these are the jobs of `{owner}`")));
     }
     let usage = books.farm().usage().of_owner(owner);
-    let own = books.farm().jobs().filter(|job| owner.is_named(job.owner()));
+    let own = books.farm().jobs().filter(|job| owner.id() == job.owner_id());
     let own: Vec<(JobId, bool)> = own.map(|job| (job.id(), job.is_final())).collect();
     let mut report = Swept { jobs_cancelled: usage.jobs, ..Swept::default() };
     if sweep != Sweep::Cancel {

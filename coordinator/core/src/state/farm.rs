@@ -2,7 +2,6 @@
 //! normal operation share one path.
 
 use crate::journal::{Commit, EndedAttempt, Record, Redone};
-use crate::owner::Owner;
 use crate::state::job::{Job, Pause};
 use crate::state::shelf::Shelf;
 use crate::state::trust::{Suspect, Trust};
@@ -135,7 +134,7 @@ impl Farm {
         let job = record.job();
         let used = |farm: &Self| {
             let job = farm.jobs.get(&job?)?;
-            Some((Owner::named(&job.owner), JobUsage::of(job)))
+            Some((job.held_by(), JobUsage::of(job)))
         };
         let before = used(self);
         self.change(record)?;
@@ -152,8 +151,8 @@ impl Farm {
     fn change(&mut self, record: &Record) -> Result<(), String> {
         match record {
             Record::EpochsReserved { up_to } => self.reserve(*up_to),
-            Record::JobAccepted { job, spec, owner, at } => {
-                self.insert(self.planned(*job, spec, owner, *at))
+            Record::JobAccepted { job, spec, owner, owner_id, at } => {
+                self.insert(self.planned(*job, spec, (owner, *owner_id), *at))
             }
             Record::JobPinned { job, fingerprint } => self.job_mut(*job)?.pin(*fingerprint),
             Record::UnitsCommitted { job, frame, commits } => self.commit(*job, *frame, commits),
@@ -226,10 +225,16 @@ impl Farm {
         }
     }
 
-    /// Returns a job as it would be accepted.
-    pub(crate) fn planned(&self, id: JobId, spec: &JobSpec, owner: &str, at: Moment) -> Job {
+    /// Returns a job as it would be accepted, with its owner's name and number.
+    pub(crate) fn planned(
+        &self,
+        id: JobId,
+        spec: &JobSpec,
+        (owner, owner_id): (&str, u64),
+        at: Moment,
+    ) -> Job {
         let (order, shelf) = (self.next_order(), self.shelf.clone());
-        Job::new(id, spec.clone(), owner.to_owned(), order, at, shelf)
+        Job::new(id, spec.clone(), (owner.to_owned(), owner_id), order, at, shelf)
     }
 
     pub(crate) fn job_mut(&mut self, job: JobId) -> Result<&mut Job, String> {

@@ -114,6 +114,7 @@ pub(crate) struct JobPart {
     #[serde(with = "described")]
     pub(crate) spec: JobSpec,
     pub(crate) owner: String,
+    pub(crate) owner_id: u64,
     /// Number in the order of acceptance.
     pub(crate) order: u64,
     pub(crate) submitted_at: Moment,
@@ -152,6 +153,7 @@ pub(crate) fn parts(farm: &Farm) -> Vec<SnapshotPart> {
             id: job.id,
             spec: job.spec.clone(),
             owner: job.owner.clone(),
+            owner_id: job.owner_id,
             order: job.order,
             submitted_at: job.submitted_at,
             fingerprint: job.fingerprint,
@@ -265,7 +267,8 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
         }
         Part::Job(part) => {
             let (shelf, at) = (farm.shelf.clone(), part.submitted_at);
-            let mut job = Job::new(part.id, part.spec, part.owner, part.order, at, shelf);
+            let owner = (part.owner, part.owner_id);
+            let mut job = Job::new(part.id, part.spec, owner, part.order, at, shelf);
             job.fingerprint = part.fingerprint;
             if let Some(end) = part.end {
                 job.restore_end(end);

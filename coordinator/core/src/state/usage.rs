@@ -61,9 +61,7 @@ impl Usage {
     /// Sums up what jobs have.
     pub(crate) fn of<'a>(jobs: impl Iterator<Item = &'a Job>) -> Self {
         let mut usage = Self::default();
-        jobs.for_each(|job| {
-            usage.change(&Owner::named(job.owner()), None, Some(JobUsage::of(job)))
-        });
+        jobs.for_each(|job| usage.change(&job.held_by(), None, Some(JobUsage::of(job))));
         usage
     }
 

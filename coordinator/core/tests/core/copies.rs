@@ -126,7 +126,7 @@ fn a_node_that_is_lost_leaves_the_unit_to_the_other() {
 #[test]
 fn a_cancel_ends_both_leases() {
     let mut farm = copied(settings(), 1, 2);
-    let caller = tessera_core::Caller { name: "ada".to_owned(), admin: false };
+    let caller = tessera_core::Caller { name: "ada".to_owned(), id: 294, admin: false };
     farm.step(Input::Cancel { request: RequestId(3), job: farm.job, caller });
     assert_eq!(farm.core.leases().count(), 0);
     assert_eq!(farm.audit(), 0);

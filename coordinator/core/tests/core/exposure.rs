@@ -121,7 +121,7 @@ fn a_job_fails_with_the_frame_that_is_metered() {
     assert_eq!((summary.state, orders(&farm)), (JobState::Failed, 0));
     assert!(summary.note.contains("which the frames after it need, failed"), "{}", summary.note);
 
-    let (job, caller) = (farm.job, Caller { name: "ada".to_owned(), admin: false });
+    let (job, caller) = (farm.job, Caller { name: "ada".to_owned(), id: 294, admin: false });
     let retry = Input::Retry { request: RequestId(7), job, caller };
     assert_eq!(farm.ask(retry), Response::Done);
     (0..3).for_each(|_| farm.work(1, 1));

@@ -48,7 +48,7 @@ fn spec(frames: &str) -> JobSpec {
 }
 
 fn cancel(job: JobId) -> Input {
-    let caller = Caller { name: "root".to_owned(), admin: true };
+    let caller = Caller { name: "root".to_owned(), id: 1, admin: true };
     Input::Cancel { request: RequestId(1), job, caller }
 }
 
@@ -94,7 +94,13 @@ fn a_finished_frame_takes_48_bytes_of_memory() {
     let spec = Box::new(JobSpec { ..spec(&frames) });
     let begun = [
         Record::EpochsReserved { up_to: Epoch(1 << 40) },
-        Record::JobAccepted { job: job(1), spec, owner: "ada".to_owned(), at: Moment(1) },
+        Record::JobAccepted {
+            job: job(1),
+            spec,
+            owner: "ada".to_owned(),
+            owner_id: 294,
+            at: Moment(1),
+        },
     ];
     let done = |frame: u32| {
         let hash = BlobHash([frame as u8; 32]);
@@ -139,7 +145,7 @@ fn untouched_frames_fail_with_their_job_and_are_retried() {
     assert_eq!(states(&farm), vec![failed; 3]);
     assert_eq!(farm.core.job_summary(farm.job).expect("a job").state, JobState::Cancelled);
     farm.restart(true);
-    let caller = Caller { name: "root".to_owned(), admin: true };
+    let caller = Caller { name: "root".to_owned(), id: 1, admin: true };
     let retry = Input::Retry { request: RequestId(7), job: farm.job, caller };
     assert_eq!(farm.ask(retry), Response::Done);
     assert!(states(&farm).iter().all(|state| matches!(state, FrameState::Open { .. })));

@@ -30,7 +30,7 @@ fn a_step_names_each_unit_that_moved_and_its_states() {
     assert_eq!(moves(&farm), [(1, leased, Waiting { until })]);
     farm.later(settings().backoff);
     assert_eq!(moves(&farm), [(1, Waiting { until }, leased)]);
-    let (job, caller) = (farm.job, Caller { name: "root".to_owned(), admin: true });
+    let (job, caller) = (farm.job, Caller { name: "root".to_owned(), id: 1, admin: true });
     farm.step(Input::Cancel { request: RequestId(9), job, caller });
     assert_eq!(moves(&farm), [(0, Committed, Dead), (1, leased, Dead)]);
 }

@@ -8,7 +8,7 @@ use tessera_protocol::status::{FrameState, JobState};
 use tessera_support::inputs::{self, joined};
 
 fn caller(name: &str) -> Caller {
-    Caller { name: name.to_owned(), admin: false }
+    Caller { name: name.to_owned(), id: name.bytes().map(u64::from).sum(), admin: false }
 }
 
 fn pause(farm: &mut SmallFarm, pause: bool, name: &str) -> Response {

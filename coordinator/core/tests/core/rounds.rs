@@ -249,7 +249,8 @@ fn an_order_to_measure_is_void_if_units_are_taken_back() {
     render_all(&mut farm, 1..=2);
     assert_eq!(farm.orders_to_measure(), 1);
     // A job that ends in between voids the order as well, and after a retry the frame is another.
-    let (job, caller) = (farm.job, tessera_core::Caller { name: "ada".to_owned(), admin: true });
+    let (job, caller) =
+        (farm.job, tessera_core::Caller { name: "ada".to_owned(), id: 294, admin: true });
     farm.step(Input::Cancel { request: tessera_core::RequestId(5), job, caller: caller.clone() });
     farm.step(Input::Retry { request: tessera_core::RequestId(6), job, caller });
     farm.measured(&[0, 1, 2]);
@@ -270,7 +271,8 @@ fn a_frame_that_failed_begins_with_its_first_round_again() {
     let failure = Failure::Device("it broke".to_owned());
     farm.step(Input::UnitFailed { session: SessionId(1), lease, failure });
     assert!(matches!(farm.frame(), Some(FrameState::Failed(_))));
-    let (job, caller) = (farm.job, tessera_core::Caller { name: "ada".to_owned(), admin: false });
+    let (job, caller) =
+        (farm.job, tessera_core::Caller { name: "ada".to_owned(), id: 294, admin: false });
     farm.step(Input::Retry { request: tessera_core::RequestId(6), job, caller });
     assert_eq!(round(&farm), Some((1, 3)));
     assert_eq!(render_all(&mut farm, 1..=1), [0, 1, 4, 5, 8, 9]);

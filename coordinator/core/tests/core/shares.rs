@@ -20,11 +20,20 @@ fn job(number: u128) -> JobId {
     JobId(Uuid::from_u128(number))
 }
 
+fn id_of(name: &str) -> u64 {
+    name.bytes().map(u64::from).sum()
+}
+
 /// Submits a job of so many frames; the answer.
 fn submit(farm: &mut SmallFarm, number: u128, owner: &str, frames: u32) -> Response {
+    submit_as(farm, number, (owner, id_of(owner)), frames)
+}
+
+/// Submits a job as the identity of this name and number.
+fn submit_as(farm: &mut SmallFarm, number: u128, (name, id): (&str, u64), frames: u32) -> Response {
     let frames = format!("1-{frames}").parse().expect("frames");
     let spec = Box::new(inputs::job(RenderSpec { frames, ..inputs::render() }));
-    let caller = Caller { name: owner.to_owned(), admin: false };
+    let caller = Caller { name: name.to_owned(), id, admin: false };
     farm.ask(Input::Submit { request: RequestId(3), job: job(number), spec, caller })
 }
 
@@ -34,12 +43,17 @@ fn refused(answer: &Response, what: &str, option: &str) -> bool {
 }
 
 fn sweep(farm: &mut SmallFarm, owner: &str, sweep: Sweep, by: &str) -> Response {
-    let caller = Caller { name: by.to_owned(), admin: by == "root" };
-    farm.ask(Input::Sweep { request: RequestId(4), owner: Owner::named(owner), sweep, caller })
+    let caller = Caller { name: by.to_owned(), id: id_of(by), admin: by == "root" };
+    farm.ask(Input::Sweep {
+        request: RequestId(4),
+        owner: Owner::new(id_of(owner), owner),
+        sweep,
+        caller,
+    })
 }
 
 fn usage(core: &Core, owner: &str) -> JobUsage {
-    core.usage().get(&Owner::named(owner)).copied().unwrap_or_default()
+    core.usage().get(&Owner::new(id_of(owner), owner)).copied().unwrap_or_default()
 }
 
 // promise: P8
@@ -83,6 +97,29 @@ fn shares_are_the_same_after_a_restart() {
         farm.restart(from_snapshot);
         assert_eq!(usage(&farm.core, "eve"), before);
     }
+}
+
+// promise: P8
+#[test]
+fn a_share_belongs_to_an_identity_and_not_to_a_name() {
+    let per_user = PerUser { jobs: 1, ..PerUser::default() };
+    let mut farm = SmallFarm::new(settings(per_user), 1, 0);
+    assert_eq!(submit_as(&mut farm, 10, ("eve", 7), 2), Response::Accepted(job(10)));
+    // The name was taken away, and went to somebody else.
+    assert_eq!(submit_as(&mut farm, 11, ("eve", 8), 2), Response::Accepted(job(11)));
+    let answer = submit_as(&mut farm, 12, ("Eve", 7), 2);
+    assert!(refused(&answer, "1 open jobs", "--jobs-per-user"), "{answer:?}");
+    let caller = Caller { name: "eve".to_owned(), id: 8, admin: false };
+    let ask = |id| {
+        let (owner, caller) = (Owner::new(id, "eve"), caller.clone());
+        Input::Sweep { request: RequestId(4), owner, sweep: Sweep::Forget, caller }
+    };
+    let answer = farm.ask(ask(7));
+    assert!(matches!(answer, Response::Error(RequestError::NotAllowed(_))), "{answer:?}");
+    let swept = Swept { jobs_cancelled: 1, jobs_forgotten: 1, ..Swept::default() };
+    assert_eq!(farm.ask(ask(8)), Response::Swept(swept));
+    let of = |id| farm.core.usage().get(&Owner::new(id, "eve")).copied().unwrap_or_default().jobs;
+    assert_eq!([of(7), of(8)], [1, 0]);
 }
 
 #[test]

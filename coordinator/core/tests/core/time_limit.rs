@@ -136,7 +136,8 @@ fn time_without_leases_is_not_charged_to_a_frame() {
         farm.later(SECOND);
         render(&mut farm, 1, 7);
     });
-    let (job, caller) = (farm.job, tessera_core::Caller { name: "ada".to_owned(), admin: true });
+    let (job, caller) =
+        (farm.job, tessera_core::Caller { name: "ada".to_owned(), id: 294, admin: true });
     let pause = |pause| tessera_core::Input::Pause {
         request: tessera_core::RequestId(5),
         job,

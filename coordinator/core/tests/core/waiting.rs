@@ -16,7 +16,7 @@ use uuid::Uuid;
 /// A farm without a job.
 fn farm(settings: Settings, nodes: u64) -> SmallFarm {
     let mut farm = SmallFarm::new(settings, 1, nodes);
-    let (job, admin) = (farm.job, Caller { name: "root".to_owned(), admin: true });
+    let (job, admin) = (farm.job, Caller { name: "root".to_owned(), id: 1, admin: true });
     farm.ask(Input::Cancel { request: RequestId(1), job, caller: admin });
     farm
 }
@@ -255,7 +255,7 @@ fn a_job_waits_for_attempts_and_for_nodes_to_return() {
 fn a_paused_job_waits_for_its_user() {
     let mut farm = farm(quick(), 1);
     submit(&mut farm, inputs::job(inputs::render()));
-    let (job, caller) = (farm.job, Caller { name: "ada".to_owned(), admin: false });
+    let (job, caller) = (farm.job, Caller { name: "ada".to_owned(), id: 294, admin: false });
     farm.ask(Input::Pause { request: RequestId(2), job, pause: true, caller });
     assert_eq!(waits(&farm, &["paused by `ada`"]), Some(Waits::Paused));
     assert_eq!(farm.core.job_summary(job).map(|job| job.state), Some(JobState::Paused));

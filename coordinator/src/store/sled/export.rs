@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
 use tessera_core::Record;
+use tessera_transport::member::MemberRecord;
 
 /// Counts the values of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,6 +81,11 @@ fn line(key: &[u8], value: Result<Vec<u8>, String>) -> Result<Option<Value>, Str
             })
         }
         Some(Key::Token(_) | Key::Count | Key::AuditHead) => return Ok(None),
+        Some(Key::Member(_)) => {
+            let member: MemberRecord =
+                tessera_protocol::decode(&value).map_err(|error| error.to_string())?;
+            json!({ "kind": "member", "member": member })
+        }
         Some(Key::Snapshot) => snapshot_line(&value)?,
         None => return Err("no such kind of key".into()),
     }))

@@ -7,8 +7,8 @@
 
 use super::envelope;
 use super::keys::{
-    AUDIT_HEAD_KEY, COUNT_KEY, SNAPSHOT_KEY, encode_token, parse_key, record_key, spool_key,
-    token_key,
+    AUDIT_HEAD_KEY, COUNT_KEY, SNAPSHOT_KEY, encode_member, encode_token, member_key, parse_key,
+    record_key, spool_key, token_key,
 };
 use super::opening;
 use super::reader::JournalReader;
@@ -139,6 +139,13 @@ impl Store for Journal {
             let key = token_key(hash);
             match state {
                 Some(state) => self.insert(&mut batch, &key, &encode_token(state))?,
+                None => batch.remove(&key[..]),
+            }
+        }
+        for (number, member) in &changes.members {
+            let key = member_key(*number);
+            match member {
+                Some(member) => self.insert(&mut batch, &key, &encode_member(member))?,
                 None => batch.remove(&key[..]),
             }
         }

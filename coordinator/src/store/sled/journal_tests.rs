@@ -8,7 +8,8 @@ use tessera_core::Record;
 use tessera_protocol::Epoch;
 use tessera_protocol::client::Role;
 use tessera_protocol::{FrameNumber, JobId};
-use tessera_transport::TokenRecord;
+use tessera_transport::member::MemberRecord;
+use tessera_transport::{PeerIdentity, TokenRecord};
 
 struct Farm {
     root: tempfile::TempDir,
@@ -51,6 +52,7 @@ fn committed_records_survive_a_reopen() {
     let farm = Farm::new();
     let token = TokenRecord {
         name: None,
+        replace: false,
         hash: [1; 32],
         role: Role::Node,
         uses_left: 3,
@@ -64,17 +66,22 @@ fn committed_records_survive_a_reopen() {
     changes.spools =
         [(spool(1), Some(SpoolExtent::open(56))), (spool(2), Some(SpoolExtent::open(1 << 40)))]
             .into();
+    let peer = PeerIdentity::new(Role::Artist, "ada", None).unwrap();
+    let member = |number| MemberRecord::new(number, &peer, 9);
+    changes.members = [(3, Some(member(3))), (4, Some(member(4)))].into();
     changes.tokens = [([1; 32], Some(token.clone())), ([2; 32], Some(token.clone()))].into();
     farm.commit(&changes);
     let mut more = records(301..=301);
     more.spools = [(spool(1), None), (spool(2), Some(SpoolExtent::open(77)))].into();
     more.tokens = [([2; 32], None)].into();
+    more.members = [(3, None)].into();
     farm.commit(&more);
 
     let loaded = farm.load().unwrap();
     assert_eq!(loaded.records, [changes.records, more.records].concat());
     assert_eq!(loaded.spools, [(spool(2), SpoolExtent::open(77))].into());
     assert_eq!(loaded.tokens, [([1; 32], token)].into());
+    assert_eq!(loaded.members, [(4, member(4))].into());
     assert_eq!(loaded.snapshot, None);
 }
 

@@ -1,11 +1,12 @@
 //! Keys of the sled store. `r` + sequence (big endian) is a record, `s` + job + frame a spool's
-//! extent, `t` + hash a token, `m` the snapshot, `a` the head of the audit log, and `c` the number
-//! of commits. Does no I/O.
+//! extent, `t` + hash a token, `i` + number a member, `m` the snapshot, `a` the head of the audit
+//! log, and `c` the number of commits. Does no I/O.
 
 use crate::spool::{SpoolExtent, SpoolKey};
 use crate::store::{Loaded, Sequence, TokenHash};
 use tessera_protocol::{FrameNumber, JobId};
 use tessera_transport::TokenRecord;
+use tessera_transport::member::MemberRecord;
 
 pub(super) const SNAPSHOT_KEY: &[u8] = b"m";
 pub(super) const COUNT_KEY: &[u8] = b"c";
@@ -20,6 +21,8 @@ pub(super) enum Key {
     Spool(SpoolKey),
     /// A join token, by the hash of its secret.
     Token(TokenHash),
+    /// A member, by the number of its identity.
+    Member(u64),
     /// The newest snapshot of the state.
     Snapshot,
     /// The number of commits.
@@ -38,6 +41,7 @@ pub(super) fn parse_key(key: &[u8]) -> Option<Key> {
             Some(Key::Spool(SpoolKey { job: JobId(uuid::Uuid::from_bytes(*job)), frame }))
         }
         b't' => Some(Key::Token(rest.try_into().ok()?)),
+        b'i' => Some(Key::Member(u64::from_be_bytes(rest.try_into().ok()?))),
         b'm' if rest.is_empty() => Some(Key::Snapshot),
         b'c' if rest.is_empty() => Some(Key::Count),
         b'a' if rest.is_empty() => Some(Key::AuditHead),
@@ -64,6 +68,16 @@ pub(super) fn token_key(hash: &TokenHash) -> [u8; 33] {
     key
 }
 
+pub(super) fn member_key(number: u64) -> [u8; 9] {
+    let mut key = [b'i'; 9];
+    key[1..].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+pub(super) fn encode_member(member: &MemberRecord) -> Vec<u8> {
+    tessera_protocol::encode(member).expect("a member's record is a few hundred bytes")
+}
+
 pub(super) fn encode_token(state: &TokenRecord) -> Vec<u8> {
     tessera_protocol::encode(state).expect("a token's record is a few dozen bytes")
 }
@@ -82,7 +96,11 @@ pub fn values_of(loaded: &Loaded) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + 
     let tokens =
         loaded.tokens.iter().map(|(hash, token)| (token_key(hash).to_vec(), encode_token(token)));
     let head = loaded.audit_head.iter().map(|head| (AUDIT_HEAD_KEY.to_vec(), head.clone()));
-    snapshot.chain(records).chain(spools).chain(tokens).chain(head)
+    let members = loaded
+        .members
+        .iter()
+        .map(|(number, member)| (member_key(*number).to_vec(), encode_member(member)));
+    snapshot.chain(records).chain(spools).chain(tokens).chain(members).chain(head)
 }
 
 /// Describes a key for people.
@@ -91,6 +109,7 @@ pub(super) fn name_of(key: &[u8]) -> String {
         Some(Key::Record(sequence)) => format!("record {sequence} of the journal"),
         Some(Key::Spool(spool)) => format!("the extent of spool {spool}"),
         Some(Key::Token(_)) => "a token".into(),
+        Some(Key::Member(number)) => format!("member {number}"),
         Some(Key::Snapshot) => "the snapshot".into(),
         Some(Key::Count) => "the number of commits".into(),
         Some(Key::AuditHead) => "the head of the audit log".into(),
@@ -109,6 +128,14 @@ impl Loaded {
             Some(Key::Token(hash)) => {
                 let token = tessera_protocol::decode(&value).map_err(|error| error.to_string())?;
                 self.tokens.insert(hash, token);
+            }
+            Some(Key::Member(number)) => {
+                let member: MemberRecord =
+                    tessera_protocol::decode(&value).map_err(|error| error.to_string())?;
+                if member.number != number {
+                    return Err(format!("it is of member {}", member.number));
+                }
+                self.members.insert(number, member);
             }
             Some(Key::Snapshot) => {
                 let (sequence, bytes) = value.split_first_chunk::<8>().ok_or("it is cut short")?;

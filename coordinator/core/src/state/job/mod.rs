@@ -11,6 +11,7 @@ mod restored;
 mod results;
 mod work;
 
+use crate::owner::Owner;
 use crate::splitter::Split;
 use crate::state::frame::Frame;
 use crate::state::shelf::Shelf;
@@ -70,6 +71,8 @@ pub(crate) struct Job {
     /// Hash of the scene, or of the program and its inputs. Nodes use it to say what they hold.
     pub(in crate::state) scene: BlobHash,
     pub(in crate::state) owner: String,
+    /// Number of the owner's identity.
+    pub(in crate::state) owner_id: u64,
     /// Number in the order of acceptance; grows from job to job.
     pub(in crate::state) order: u64,
     pub(in crate::state) submitted_at: Moment,
@@ -122,6 +125,16 @@ impl Job {
         self.spec_bytes
     }
 
+    /// Number of the owner's identity. Rights to the job go by it.
+    pub(crate) fn owner_id(&self) -> u64 {
+        self.owner_id
+    }
+
+    /// Whose share the job takes of.
+    pub(crate) fn held_by(&self) -> Owner {
+        Owner::new(self.owner_id, &self.owner)
+    }
+
     /// Number in the order of acceptance; grows from job to job.
     pub(crate) fn order(&self) -> u64 {
         self.order
@@ -166,7 +179,7 @@ impl Job {
     pub(crate) fn new(
         id: JobId,
         spec: JobSpec,
-        owner: String,
+        (owner, owner_id): (String, u64),
         order: u64,
         submitted_at: Moment,
         shelf: Arc<dyn Shelf>,
@@ -187,6 +200,7 @@ impl Job {
             grid,
             scene,
             owner,
+            owner_id,
             order,
             submitted_at,
             fingerprint: None,
