@@ -40,7 +40,7 @@ pub fn main() -> ExitCode {
 fn run(mut orders: UnixStream) -> Result<(), FrameError> {
     let mut to =
         BufWriter::with_capacity(BUFFER_BYTES, orders.try_clone().map_err(FrameError::Pipe)?);
-    let Some((Order::Begin { parent, readable, confine, memory_bytes, threads }, _)) =
+    let Some((Order::Begin { parent, readable, confine, memory_bytes, threads, record }, _)) =
         receive(&mut orders)?
     else {
         return Ok(());
@@ -51,6 +51,7 @@ fn run(mut orders: UnixStream) -> Result<(), FrameError> {
         &readable,
         confine,
         memory_bytes.saturating_add(threads.saturating_mul(THREAD_BYTES)),
+        record.as_deref(),
     );
     // Start the threads after this: the confinement of files holds for this thread and those that
     // it starts. With fewer threads it is only slower.

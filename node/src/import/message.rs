@@ -22,6 +22,8 @@ pub(super) enum Order {
         memory_bytes: u64,
         /// Number of threads for the importer.
         threads: u64,
+        /// Folder for a record of its system calls.
+        record: Option<PathBuf>,
     },
     /// Load the scene. Answered by [`Answer::Loaded`] or [`Answer::Refused`].
     Load {

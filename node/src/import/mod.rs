@@ -19,6 +19,7 @@ mod process;
 pub use child::{COMMAND, main};
 pub use error::ImportError;
 
+use crate::device::worker::sandbox::record_folder;
 use message::{Answer, Order};
 use process::{Answered, Ask};
 use std::path::{Path, PathBuf};
@@ -101,6 +102,7 @@ impl Importer {
             confine: self.confine,
             memory_bytes: self.limits.memory_bytes,
             threads: self.threads as u64,
+            record: record_folder(),
         };
         let asks = process::start(self.program.clone(), begin, self.limits.clone())?;
         let order = Order::Load { folder: folder.to_owned(), main: main.to_owned(), options };

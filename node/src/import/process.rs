@@ -303,8 +303,14 @@ mod tests {
     #[test]
     fn an_importer_that_ends_early_counts_as_crashed() {
         let readable = Vec::new();
-        let begin =
-            Order::Begin { parent: 0, readable, confine: false, memory_bytes: 0, threads: 1 };
+        let begin = Order::Begin {
+            parent: 0,
+            readable,
+            confine: false,
+            memory_bytes: 0,
+            threads: 1,
+            record: None,
+        };
         let limits = ImportLimits { memory_bytes: 1 << 30, time: Duration::from_secs(60) };
         let ended = Process::begin(&PathBuf::from("/bin/false"), &begin, &limits).err();
         assert!(matches!(ended, Some(ImportError::Crashed { .. })), "{ended:?}");

@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::device::worker::Allowed;
+use crate::device::worker::sandbox::record_folder;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -146,7 +147,7 @@ fn allowed(environment: &[(OsString, OsString)], mut write: Vec<PathBuf>) -> All
     write.extend(value(environment, "CUDA_MPS_PIPE_DIRECTORY").map(PathBuf::from));
     // The processes of a fake rack share their state in a file beside its configuration.
     write.extend(value(environment, FAKE).and_then(folder_of));
-    Allowed { read, write }
+    Allowed { read, write, record: record_folder() }
 }
 
 #[cfg(test)]

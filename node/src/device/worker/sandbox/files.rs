@@ -6,6 +6,7 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
     Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Version of Landlock that is requested. Older kernels enforce the rules that they know.
@@ -33,6 +34,9 @@ const READ: &[&str] = &[
 /// own processes.
 const DEVICES: &[&str] =
     &["/dev/null", "/dev/zero", "/dev/shm", "/dev/dxg", "/dev/nvidia-caps", "/tmp/nvidia-mps"];
+
+/// Folder of this process's threads.
+const OWN_THREADS: &str = "/proc/self/task";
 
 /// Confines the calling thread and everything that it starts.
 pub(super) fn confine(allowed: &Allowed) -> Result<FileConfinement, String> {
@@ -86,10 +90,11 @@ fn enforce(allowed: &Allowed) -> Result<FileConfinement, RulesetError> {
         rules = add(rules, &path, write)?;
     }
     // The driver's library names its threads there, and gives up (error 304) if it cannot. It opens
-    // their files as if it were to shorten them. Other processes' secrets in this folder need the
-    // right to trace them, which a confined process does not have.
+    // their files as if it were to shorten them.
     let threads = AccessFs::WriteFile | AccessFs::Truncate;
-    rules = add(rules, Path::new("/proc"), read | threads)?;
+    rules = add(rules, Path::new(OWN_THREADS), read | threads)?;
+    // The rule holds for as long as the kernel keeps this folder in memory.
+    std::mem::forget(File::open(OWN_THREADS));
     enforced(rules)
 }
 
