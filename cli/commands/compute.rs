@@ -192,7 +192,7 @@ async fn write(
         let FrameState::Done(files) = status.state else { continue };
         for file in files {
             let Some(path) = destination.path(status.frame, &file.format) else { continue };
-            fetch(&client, &file, &path, &mut |_| {}).await?;
+            fetch(&client, ((job, status.frame), &file), &path, &mut |_| {}).await?;
             if args.reduce.is_some() && args.keys == 0 && !args.json {
                 print_values(&path)?;
             }

@@ -146,6 +146,8 @@ pub enum CoordinatorToNode {
         job: JobId,
         /// Spec of the job. Only its kind is set; all other fields have their defaults.
         spec: Box<RawJobSpec>,
+        /// Owner of the job. What is left on a device is not for the jobs of another.
+        owner: String,
     },
     /// Leases units to the node.
     Work(Vec<Assignment>),

@@ -35,6 +35,13 @@ pub(crate) enum Event {
     Verify(oneshot::Sender<Result<(), String>>),
     /// The sweeper asks which blobs are named by jobs.
     NamedBlobs(oneshot::Sender<Vec<BlobHash>>),
+    /// A transport asks whether a caller is allowed to read a blob, as a file of this frame.
+    MayRead {
+        hash: BlobHash,
+        of: Option<(JobId, FrameNumber)>,
+        caller: Caller,
+        reply: oneshot::Sender<bool>,
+    },
     /// Stops the driver, because the coordinator stops.
     Stop,
 }

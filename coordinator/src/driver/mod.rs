@@ -196,6 +196,10 @@ impl Driver {
                 let named = self.core.named_blobs();
                 self.after_pending(After::Tell(Box::new(move || drop(reply.send(named)))));
             }
+            Event::MayRead { hash, of, caller, reply } => {
+                // A caller that is gone needs no answer.
+                let _ = reply.send(self.core.may_read(hash, of, &caller));
+            }
             Event::Stop => {}
         }
     }

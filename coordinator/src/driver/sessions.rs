@@ -86,7 +86,7 @@ impl Readable {
 
     fn follow(&self, message: &CoordinatorToNode) {
         match message {
-            CoordinatorToNode::Job { job, spec } => {
+            CoordinatorToNode::Job { job, spec, .. } => {
                 if let Ok(spec) = spec.as_ref().clone().check() {
                     self.admit(*job, &spec.kind);
                 }

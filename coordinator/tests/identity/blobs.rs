@@ -12,7 +12,8 @@ use tessera_protocol::node::{
 };
 use tessera_protocol::status::FrameState;
 use tessera_protocol::stream::StreamKind;
-use tessera_protocol::{BlobHash, JobId, Lease, ProcessEpoch};
+use tessera_protocol::{BlobHash, FrameNumber, JobId, Lease, ProcessEpoch};
+use tessera_transport::blob::Wanted;
 use tessera_transport::frame::{open_both, open_one_way};
 use tessera_transport::{
     BlobError, FarmClient, FrameReceiver, FrameSender, Identity, Link, Timing, blob,
@@ -112,7 +113,7 @@ impl FakeNode {
         let target = folder.join("fetched");
         let fetched = blob::get(
             &self.link.connection,
-            hash,
+            hash.into(),
             1 << 20,
             &target,
             &Timing::default(),
@@ -187,7 +188,19 @@ async fn a_node_reads_the_files_of_its_leases_and_nothing_else() {
 
     node.deliver(unit.lease()).await;
     let frame = frame_file(&client, job).await;
-    client.get_blob(frame, 1 << 20, &folder.join("frame"), &mut |_, _| {}).await.unwrap();
+    // A viewer gets the frame's file with its frame, and the scene in no way.
+    let viewer = FarmClient::new(farm.dial(&farm.person(Role::Viewer, "vera")).await.unwrap());
+    let number = FrameNumber(0);
+    for (hash, of, is_given) in [
+        (frame, Some((job, number)), true),
+        (frame, None, false),
+        (own, Some((job, number)), false),
+        (own, None, false),
+    ] {
+        let target = folder.join("of-viewer");
+        let got = viewer.get_blob(Wanted { hash, of }, 1 << 20, &target, &mut |_, _| {}).await;
+        assert_eq!(got.is_ok(), is_given, "{of:?}: {got:?}");
+    }
     assert!(!node.may_read(frame, folder).await, "a frame was given");
     // Its next unit is of the other job, and the first has ended.
     assert_ne!(node.work().await.job, job);

@@ -233,7 +233,7 @@ impl<F: Clone> Agent<F> {
     /// Handles a message of the coordinator. The shell handles refusals.
     pub(crate) fn on_message(&mut self, message: CoordinatorToNode) {
         match message {
-            CoordinatorToNode::Job { job, spec } => {
+            CoordinatorToNode::Job { job, spec, .. } => {
                 self.jobs.insert(job, checked_spec(*spec));
             }
             CoordinatorToNode::Work(assignments) => self.on_work(assignments),

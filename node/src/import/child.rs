@@ -40,7 +40,7 @@ pub fn main() -> ExitCode {
 fn run(mut orders: UnixStream) -> Result<(), FrameError> {
     let mut to =
         BufWriter::with_capacity(BUFFER_BYTES, orders.try_clone().map_err(FrameError::Pipe)?);
-    let Some((Order::Begin { parent, readable, confine, memory_bytes, threads, record }, _)) =
+    let Some((Order::Begin { parent, readable, confine, memory_bytes, threads, record, .. }, _)) =
         receive(&mut orders)?
     else {
         return Ok(());

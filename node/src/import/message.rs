@@ -24,6 +24,8 @@ pub(super) enum Order {
         threads: u64,
         /// Folder for a record of its system calls.
         record: Option<PathBuf>,
+        /// Whether the parent uses only an importer that is confined.
+        is_required: bool,
     },
     /// Load the scene. Answered by [`Answer::Loaded`] or [`Answer::Refused`].
     Load {

@@ -138,6 +138,9 @@ impl Process {
             .map_err(late)?
         {
             Answer::Ready(report) if report.holds() || !report.wanted => Ok(this),
+            Answer::Ready(report) if matches!(begin, Order::Begin { is_required: true, .. }) => {
+                Err(ImportError::Unconfined(report.to_string()))
+            }
             Answer::Ready(report) => {
                 tracing::warn!(%report, "scene importer not confined");
                 Ok(this)
@@ -310,6 +313,7 @@ mod tests {
             memory_bytes: 0,
             threads: 1,
             record: None,
+            is_required: false,
         };
         let limits = ImportLimits { memory_bytes: 1 << 30, time: Duration::from_secs(60) };
         let ended = Process::begin(&PathBuf::from("/bin/false"), &begin, &limits).err();

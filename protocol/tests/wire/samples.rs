@@ -421,8 +421,16 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
     let tile = Task::Tile { tile, samples: SampleRange { first: 0, count: 16 } };
     let chunk = |feed| Task::Chunk { first: 1 << 33, count: 4096, feed };
     let all = vec![
-        Job { job: JobId(uuid(1)), spec: Box::new((&JobKind::Render(render())).into()) },
-        Job { job: JobId(uuid(1)), spec: Box::new((&JobKind::Compute(compute())).into()) },
+        Job {
+            job: JobId(uuid(1)),
+            spec: Box::new((&JobKind::Render(render())).into()),
+            owner: "ada".into(),
+        },
+        Job {
+            job: JobId(uuid(1)),
+            spec: Box::new((&JobKind::Compute(compute())).into()),
+            owner: "ada".into(),
+        },
         Work(vec![work(tile)]),
         Work(vec![work(chunk(None)), work(chunk(Some(hash(6))))]),
         Committed { lease: lease() },
@@ -501,7 +509,7 @@ pub(crate) fn heartbeat() -> Heartbeat {
 }
 
 pub(crate) fn blob_request() -> BlobRequest {
-    BlobRequest { hash: hash(1), offset: 1 << 20 }
+    BlobRequest { hash: hash(1), offset: 1 << 20, of: Some((JobId(uuid(1)), FrameNumber(2))) }
 }
 
 pub(crate) fn blob_offer() -> BlobOffer {

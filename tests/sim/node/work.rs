@@ -23,7 +23,7 @@ const PAST_MAX: usize = 64;
 impl World {
     pub(crate) fn on_node_message(&mut self, node: usize, message: CoordinatorToNode) -> Checked {
         match message {
-            CoordinatorToNode::Job { job, spec } => {
+            CoordinatorToNode::Job { job, spec, .. } => {
                 let kind = spec.check().map(|spec| Box::new(spec.kind));
                 let kind = kind.or_else(|error| violated(format!("job {job}: {error}")))?;
                 let Some(process) = &mut self.nodes[node].process else { return Ok(()) };

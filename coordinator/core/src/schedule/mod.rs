@@ -265,8 +265,13 @@ fn send_work(books: &mut Books, id: NodeId, assignments: Vec<Assignment>) {
         if !books.node_mut(id).is_some_and(|node| node.note_job_sent(job)) {
             continue;
         }
-        match books.farm().job(job).map(|job| Box::new(RawJobSpec::from(job.kind()))) {
-            Some(spec) => books.tell(id, CoordinatorToNode::Job { job, spec }),
+        let described = books.farm().job(job).map(|described| CoordinatorToNode::Job {
+            job,
+            spec: Box::new(RawJobSpec::from(described.kind())),
+            owner: described.owner().to_owned(),
+        });
+        match described {
+            Some(described) => books.tell(id, described),
             None => books.fault("a unit is granted, but its job is unknown"),
         }
     }

@@ -32,6 +32,8 @@ pub(super) enum Test {
     Not(u8, u32),
     /// Position, mask, and the value of the masked bits.
     Bits(u8, u32, u32),
+    /// A pointer, of which all 64 bits are compared.
+    Null(u8),
 }
 
 impl Test {
@@ -41,11 +43,15 @@ impl Test {
             Self::Is(at, value) => argument(at) == value,
             Self::Not(at, value) => argument(at) != value,
             Self::Bits(at, mask, value) => argument(at) & mask == value,
+            Self::Null(at) => arguments.get(usize::from(at)) == Some(&0),
         }
     }
 
     fn condition(self) -> Result<SeccompCondition, seccompiler::BackendError> {
         let (at, operator, value) = match self {
+            Self::Null(at) => {
+                return SeccompCondition::new(at, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0);
+            }
             Self::Is(at, value) => (at, SeccompCmpOp::Eq, value),
             Self::Not(at, value) => (at, SeccompCmpOp::Ne, value),
             Self::Bits(at, mask, value) => (at, SeccompCmpOp::MaskedEq(mask.into()), value),

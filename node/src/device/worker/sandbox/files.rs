@@ -10,7 +10,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Version of Landlock that is requested. Older kernels enforce the rules that they know.
-const ASKED: ABI = ABI::V6;
+pub(super) const ASKED: ABI = ABI::V6;
 
 /// Paths that loaders, libraries and the driver read. Missing ones are left out.
 const READ: &[&str] = &[
@@ -39,16 +39,16 @@ const DEVICES: &[&str] =
 const OWN_THREADS: &str = "/proc/self/task";
 
 /// Confines the calling thread and everything that it starts.
-pub(super) fn confine(allowed: &Allowed) -> Result<FileConfinement, String> {
-    enforce(allowed)
+pub(super) fn confine(asked: ABI, allowed: &Allowed) -> Result<FileConfinement, String> {
+    enforce(asked, allowed)
         .map_err(|error| format!("cannot confine files: {}", crate::scene::chain(&error)))
 }
 
 /// Confines the calling thread, reachable threads of its process and everything that it starts to
 /// reading these folders and files.
-pub(super) fn confine_to(readable: &[PathBuf]) -> Result<FileConfinement, String> {
+pub(super) fn confine_to(asked: ABI, readable: &[PathBuf]) -> Result<FileConfinement, String> {
     let enforced = || {
-        let mut rules = rules()?;
+        let mut rules = rules(asked)?;
         for path in readable {
             rules = add(rules, path, AccessFs::ReadFile | AccessFs::ReadDir)?;
         }
@@ -60,13 +60,18 @@ pub(super) fn confine_to(readable: &[PathBuf]) -> Result<FileConfinement, String
 }
 
 /// Returns rules that allow nothing.
-fn rules() -> Result<RulesetCreated, RulesetError> {
-    Ruleset::default()
+fn rules(asked: ABI) -> Result<RulesetCreated, RulesetError> {
+    let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_all(ASKED))?
-        .handle_access(AccessNet::from_all(ASKED))?
-        .scope(Scope::from_all(ASKED))?
-        .create()
+        .handle_access(AccessFs::from_all(asked))?;
+    let (net, scope) = (AccessNet::from_all(asked), Scope::from_all(asked));
+    if !net.is_empty() {
+        rules = rules.handle_access(net)?;
+    }
+    if !scope.is_empty() {
+        rules = rules.scope(scope)?;
+    }
+    rules.create()
 }
 
 fn enforced(rules: RulesetCreated) -> Result<FileConfinement, RulesetError> {
@@ -77,10 +82,10 @@ fn enforced(rules: RulesetCreated) -> Result<FileConfinement, RulesetError> {
     })
 }
 
-fn enforce(allowed: &Allowed) -> Result<FileConfinement, RulesetError> {
-    let read = AccessFs::from_read(ASKED);
-    let write = AccessFs::from_all(ASKED) & !AccessFs::Execute;
-    let mut rules = rules()?;
+fn enforce(asked: ABI, allowed: &Allowed) -> Result<FileConfinement, RulesetError> {
+    let read = AccessFs::from_read(asked);
+    let write = AccessFs::from_all(asked) & !AccessFs::Execute;
+    let mut rules = rules(asked)?;
     let system = READ.iter().map(PathBuf::from);
     for path in system.chain(allowed.read.iter().cloned()) {
         rules = add(rules, &path, read)?;

@@ -11,7 +11,11 @@ mod policy;
 mod record;
 mod refused;
 mod rights;
+mod setting;
 
+pub use setting::{Sandbox, SandboxError, Unconfined};
+
+use landlock::ABI;
 use policy::Policy;
 use rustix::thread::CapabilitySet;
 use serde::{Deserialize, Serialize};
@@ -36,6 +40,8 @@ pub(crate) struct Allowed {
     pub(crate) write: Vec<PathBuf>,
     /// Folder for records of system calls. Every call is then slower.
     pub(crate) record: Option<PathBuf>,
+    /// Whether a worker ends itself where it cannot be confined.
+    pub(crate) is_required: bool,
 }
 
 /// State of a worker's sandbox.
@@ -87,10 +93,15 @@ impl fmt::Display for SandboxReport {
 
 /// Confines the calling thread and everything that it starts. This cannot be undone.
 pub(super) fn enter(allowed: &Allowed) -> SandboxReport {
+    enter_asking(files::ASKED, allowed)
+}
+
+/// The same with what this version of Landlock can confine.
+fn enter_asking(asked: ABI, allowed: &Allowed) -> SandboxReport {
     let problems = limits::lower();
     let policy = Policy::of_worker(std::process::id());
     confine(policy, allowed.record.as_deref(), problems, CapabilitySet::empty(), || {
-        files::confine(allowed)
+        files::confine(asked, allowed)
     })
 }
 
@@ -102,14 +113,25 @@ pub(crate) fn enter_importer(
     memory_bytes: u64,
     record: Option<&Path>,
 ) -> SandboxReport {
-    let problems = limits::lower_importer(memory_bytes);
+    enter_importer_asking(files::ASKED, readable, is_confined, memory_bytes, record)
+}
+
+/// The same with what this version of Landlock can confine.
+fn enter_importer_asking(
+    asked: ABI,
+    readable: &[PathBuf],
+    is_confined: bool,
+    memory_bytes: u64,
+    record: Option<&Path>,
+) -> SandboxReport {
+    let problems = limits::lower_importer(memory_bytes, record.map_or(0, |_| record::BYTES_MAX));
     if !is_confined {
         return SandboxReport { problems, ..not_wanted() };
     }
     let policy = Policy::of_importer(std::process::id());
     // A scene may belong to somebody whom only a privileged user can read.
     confine(policy, record, problems, CapabilitySet::DAC_READ_SEARCH, || {
-        files::confine_to(readable)
+        files::confine_to(asked, readable)
     })
 }
 
@@ -151,3 +173,6 @@ pub(super) fn not_wanted() -> SandboxReport {
         problems: Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod probe_tests;

@@ -82,7 +82,7 @@ impl Policy {
             Others::Without(refused, needed) => {
                 apply(refused, refusal, SeccompAction::Allow)?;
                 // Kernels without this action end the process instead.
-                if !can_log() {
+                if !can(libc::SECCOMP_RET_LOG) {
                     return Ok(());
                 }
                 apply(needed, SeccompAction::Allow, SeccompAction::Log)
@@ -97,9 +97,13 @@ fn apply(calls: &Calls, so: SeccompAction, otherwise: SeccompAction) -> Result<(
     seccompiler::apply_filter_all_threads(&program).map_err(|error| text(&error))
 }
 
-/// Returns whether the kernel can log calls.
-fn can_log() -> bool {
-    let action: u32 = libc::SECCOMP_RET_LOG;
+/// Returns whether the kernel filters calls.
+pub(super) fn is_available() -> bool {
+    can(libc::SECCOMP_RET_ERRNO)
+}
+
+/// Returns whether the kernel has this action for a call.
+fn can(action: u32) -> bool {
     // SAFETY: the call reads the action, which lives until it returns.
     let available = unsafe {
         libc::syscall(

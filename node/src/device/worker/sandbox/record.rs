@@ -18,6 +18,8 @@ use std::time::Duration;
 const KINDS_MAX: usize = 1024;
 /// Longest line, bytes.
 const LINE_BYTES_MAX: usize = 96;
+/// Most bytes of a record.
+pub(super) const BYTES_MAX: u64 = (KINDS_MAX * LINE_BYTES_MAX) as u64;
 /// Time between two looks for the kernel's descriptor, at the start only.
 const START: Duration = Duration::from_millis(1);
 /// Value of a descriptor that has not come yet.

@@ -6,7 +6,12 @@ use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabiliti
 /// it has them.
 pub(super) fn drop_all_but(kept: CapabilitySet) -> Result<(), String> {
     let text = |error| format!("cannot give up capabilities: {error}");
-    let permitted = capabilities(None).map_err(text)?.permitted & kept;
+    let have = capabilities(None).map_err(text)?;
+    let permitted = have.permitted & kept;
+    // A service manager may have taken all of them, and the right to ask as well.
+    if (have.permitted | have.effective | have.inheritable) == permitted {
+        return Ok(());
+    }
     let left =
         CapabilitySets { effective: permitted, permitted, inheritable: CapabilitySet::empty() };
     set_capabilities(None, left).map_err(text)
