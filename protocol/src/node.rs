@@ -177,6 +177,14 @@ pub enum CoordinatorToNode {
         /// Reason, and what to do.
         reason: String,
     },
+    /// Names the owner of a compute job. It is sent before the job's description: what a kernel
+    /// leaves on a device is not for the jobs of another owner.
+    Owner {
+        /// Id of the job.
+        job: JobId,
+        /// Name of the owner.
+        owner: String,
+    },
 }
 
 /// A unit that is leased to a node.

@@ -246,7 +246,8 @@ impl<F: Clone> Agent<F> {
             }
             CoordinatorToNode::Forget { job } => self.on_forget(job),
             CoordinatorToNode::Drain => self.drain(),
-            CoordinatorToNode::Refused { .. } => {}
+            // The shell keeps owners.
+            CoordinatorToNode::Owner { .. } | CoordinatorToNode::Refused { .. } => {}
         }
         self.pump();
         self.leave_if_done();

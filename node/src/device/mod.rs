@@ -132,6 +132,8 @@ pub enum Work {
     Compute {
         /// Kernel and inputs of the job.
         job: Arc<PreparedCompute>,
+        /// Owner of the job; None if it is not known. A device has one owner's data at a time.
+        owner: Option<Arc<str>>,
         /// First index of the domain to compute.
         first: u64,
         /// Number of indices.

@@ -73,6 +73,8 @@ pub(crate) struct Shell {
     session: Option<Session>,
     /// Units that devices have.
     given: BTreeMap<Lease, Given>,
+    /// Owners of compute jobs, as the coordinator names them.
+    owners: BTreeMap<JobId, Arc<str>>,
     /// Bytes that kernels printed, of each job, as far as the coordinator was told, and the units
     /// that printed them. A unit that runs again counts once, as with the coordinator.
     texts_told: BTreeMap<JobId, (usize, BTreeSet<UnitKey>)>,
@@ -145,7 +147,12 @@ impl Shell {
             .map(|device| device.info().memory_bytes)
             .filter(|bytes| *bytes > 0)
             .max();
-        let importer = Importer::new(config.worker.clone(), config.import.clone(), config.threads);
+        let importer = Importer::new(
+            config.worker.clone(),
+            config.import.clone(),
+            config.threads,
+            config.sandbox,
+        );
         let room = (memory.unwrap_or(0), config.prepared_bytes);
         let preparer = Preparer::new(fetcher.clone(), importer, folder.views(), room);
         let preparations =
@@ -165,6 +172,7 @@ impl Shell {
             events,
             session: None,
             given: BTreeMap::new(),
+            owners: BTreeMap::new(),
             texts_told: BTreeMap::new(),
             no_room: BTreeMap::new(),
             pulse: Pulse::new(devices.len(), Instant::now()),
@@ -246,6 +254,7 @@ impl Shell {
                     if let CoordinatorToNode::Forget { job } = &message {
                         self.texts_told.remove(job);
                     }
+                    self.note_owner(&message);
                     self.agent.on_message(message);
                 }
             }
@@ -483,7 +492,8 @@ impl Shell {
                 let text: TextSink = Arc::new(move |text| {
                     let _ = events.send(Event::KernelText { lease, text });
                 });
-                Work::Compute { job, first, count, text }
+                let owner = self.owners.get(&lease.unit.job).cloned();
+                Work::Compute { job, owner, first, count, text }
             }
             // The agent has checked that job and unit have the same kind, and frames are prepared
             // for their job's kind.
@@ -494,6 +504,17 @@ impl Shell {
             }
         };
         self.devices[device].submit(DeviceUnit { work, cancel, finish });
+    }
+
+    /// Keeps the owners of compute jobs, as the coordinator names them.
+    fn note_owner(&mut self, message: &CoordinatorToNode) {
+        match message {
+            CoordinatorToNode::Owner { job, owner } => {
+                self.owners.insert(*job, owner.as_str().into());
+            }
+            CoordinatorToNode::Forget { job } => drop(self.owners.remove(job)),
+            _ => {}
+        }
     }
 
     fn tell_scenes(&mut self) {

@@ -442,6 +442,7 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
         Forget { job: JobId(uuid(1)) },
         Drain,
         Refused { reason: "r".into() },
+        Owner { job: JobId(uuid(1)), owner: "ada".into() },
     ];
     named(all, |message| match message {
         Job { .. } => "coordinator.job",
@@ -452,6 +453,7 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
         Forget { .. } => "coordinator.forget",
         Drain => "coordinator.drain",
         Refused { .. } => "coordinator.refused",
+        Owner { .. } => "coordinator.owner",
     })
 }
 
@@ -512,7 +514,7 @@ pub(crate) fn heartbeat() -> Heartbeat {
 }
 
 pub(crate) fn blob_request() -> BlobRequest {
-    BlobRequest { hash: hash(1), offset: 1 << 20 }
+    BlobRequest { hash: hash(1), offset: 1 << 20, of: Some((JobId(uuid(1)), FrameNumber(2))) }
 }
 
 pub(crate) fn blob_offer() -> BlobOffer {

@@ -188,7 +188,7 @@ async fn an_interrupted_get_resumes() {
         let (sender, receiver) = served.connection.accept_bi().await.unwrap();
         let (_, mut receiver) = accept_kind(receiver, served.timing.answer).await.unwrap();
         let request: BlobRequest = receiver.expect(served.timing.answer).await.unwrap();
-        assert_eq!(request, BlobRequest { hash, offset: 0 });
+        assert_eq!(request, BlobRequest { hash, offset: 0, of: None });
         let mut sender = FrameSender::new(sender);
         sender.send(&BlobReply::From { offset: 0, length: 2_000_000 }).await.unwrap();
         sender.send_raw(&bytes[..700_000]).await.unwrap();
