@@ -83,9 +83,8 @@ mod tests {
     #[test]
     fn what_a_driver_was_seen_to_call_is_not_logged() {
         let policy = Policy::of_worker(77);
-        let arguments = |given: &[u64]| {
-            [0, 1, 2, 3, 4, 5].map(|at| given.get(at).copied().unwrap_or_default())
-        };
+        let arguments =
+            |given: &[u64]| [0, 1, 2, 3, 4, 5].map(|at| given.get(at).copied().unwrap_or_default());
         let plain = RECORDED.iter().map(|(number, _)| (*number, [].as_slice()));
         for (number, given) in plain.chain(OF_ARGUMENTS.iter().copied()) {
             let verdict = policy.verdict(number, &arguments(given));
