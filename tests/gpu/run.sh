@@ -276,7 +276,8 @@ record_calls() {
         leave_out "calls of workers: cut off by the budget of $budget s"
         return 0
     elif [ $status -ne 0 ]; then
-        notes+=("calls of workers: the scene failed: $(head -n 2 "$work/calls.err" | tr '\n"' '  ')")
+        notes+=("calls of workers: the scene failed: \
+$(head -n 2 "$work/calls.err" | tr '\n"' '  ')")
     fi
     cat >"$work/calls.cu" <<'CUDA'
 #include "tessera.cuh"

@@ -116,6 +116,11 @@ fn no_room(problem: &str) -> DeviceState {
     }
 }
 
+fn importer_of(config: &Config) -> Importer {
+    let (program, limits) = (config.worker.clone(), config.import.clone());
+    Importer::new(program, limits, config.threads, config.sandbox)
+}
+
 impl Shell {
     /// Opens everything that the node needs and begins to dial.
     pub(crate) fn open(
@@ -142,21 +147,11 @@ impl Shell {
             connection,
         )?;
         let fetcher = Fetcher::new(Arc::new(cache), connections, config.timing.answer);
-        let memory = devices
-            .iter()
-            .map(|device| device.info().memory_bytes)
-            .filter(|bytes| *bytes > 0)
-            .max();
-        let importer = Importer::new(
-            config.worker.clone(),
-            config.import.clone(),
-            config.threads,
-            config.sandbox,
-        );
-        let room = (memory.unwrap_or(0), config.prepared_bytes);
+        let memory = devices.iter().map(|device| device.info().memory_bytes).max().unwrap_or(0);
+        let importer = importer_of(&config);
+        let room = (memory, config.prepared_bytes);
         let preparer = Preparer::new(fetcher.clone(), importer, folder.views(), room);
-        let preparations =
-            Preparations::new(memory.unwrap_or(0), host_memory_bytes(), config.prepared_bytes);
+        let preparations = Preparations::new(memory, host_memory_bytes(), config.prepared_bytes);
         let (hang_up, hung_up) = oneshot::channel();
         let mut agent = Agent::new(devices.len(), config.hold, outbox.leases());
         for (index, device) in devices.iter().enumerate() {
