@@ -194,7 +194,10 @@ fn probed_process() {
     let absent = ("SYS_clone3", libc::SYS_clone3, [BAD, 0].as_slice());
     println!("absent {}", attempt(&absent, node));
     let left = capabilities(None).unwrap();
-    let kept = if *who == "importer" { CapabilitySet::DAC_READ_SEARCH } else { Default::default() };
+    let kept = match *who {
+        "importer" => CapabilitySet::DAC_READ_SEARCH,
+        _ => CapabilitySet::empty(),
+    };
     let left = (left.effective | left.permitted | left.inheritable) & !kept;
     println!("rights {:x}", left.bits());
     if report.files != FileConfinement::None {

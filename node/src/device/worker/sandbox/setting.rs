@@ -44,8 +44,15 @@ pub enum Unconfined {
 impl Sandbox {
     /// Returns the setting of this process's environment.
     pub fn of_environment() -> Self {
-        let value = std::env::var(VARIABLE).ok();
-        value.and_then(|value| value.parse().ok()).unwrap_or_default()
+        Self::of_value(std::env::var(VARIABLE).ok().as_deref())
+    }
+
+    /// A text that is no setting counts as the strictest one.
+    fn of_value(value: Option<&str>) -> Self {
+        match value {
+            None | Some("") => Self::default(),
+            Some(value) => value.parse().unwrap_or(Self::Require),
+        }
     }
 
     /// Returns whether processes confine themselves.
@@ -135,5 +142,7 @@ mod tests {
         }
         assert!("yes".parse::<Sandbox>().unwrap_err().to_string().contains("`require`"));
         assert!(Sandbox::On.is_on() && !Sandbox::Off.is_on());
+        let values = [None, Some(""), Some("off"), Some("OFF")].map(Sandbox::of_value);
+        assert_eq!(values, [Sandbox::On, Sandbox::On, Sandbox::Off, Sandbox::Require]);
     }
 }
