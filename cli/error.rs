@@ -315,6 +315,10 @@ impl From<NodeError> for CliError {
             NodeError::Connect(error) => error.into(),
             NodeError::Enrol(error) => error.into(),
             NodeError::NoToken(_) | NodeError::Refused(_) => Self::new(Status::NotAllowed, error),
+            NodeError::Unconfined(_) => Self::new(Status::Failure, error).hint(
+                "start the kernel with both, or say `--sandbox on` (TESSERA_SANDBOX=on): workers \
+                    can then read what the node's user can read",
+            ),
             _ => Self::new(Status::Failure, error),
         }
     }

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::status::FrameFile;
-use tessera_protocol::{BlobHash, FrameNumber};
+use tessera_protocol::{BlobHash, FrameNumber, JobId};
+use tessera_transport::blob::Wanted;
 use tessera_transport::client::hash_file;
 use tessera_transport::{BlobError, FarmClient};
 
@@ -177,7 +178,7 @@ pub(crate) enum Fetched {
 /// number of bytes so far.
 pub(crate) async fn fetch(
     client: &FarmClient,
-    file: &FrameFile,
+    (of, file): ((JobId, FrameNumber), &FrameFile),
     path: &Path,
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<Fetched, CliError> {
@@ -188,8 +189,9 @@ pub(crate) async fn fetch(
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder).map_err(|error| about(error.into()))?;
     }
+    let wanted = Wanted { hash: file.hash, of: Some(of) };
     client
-        .get_blob(file.hash, file.length, path, &mut |held, _| progress(held))
+        .get_blob(wanted, file.length, path, &mut |held, _| progress(held))
         .await
         .map_err(|error| not_fetched(error, path, file))?;
     Ok(Fetched::New)

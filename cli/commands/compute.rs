@@ -188,7 +188,7 @@ async fn write(
         let FrameState::Done(files) = status.state else { continue };
         for file in files {
             let Some(path) = destination.path(status.frame, &file.format) else { continue };
-            fetch(&client, &file, &path, &mut |_| {}).await?;
+            fetch(&client, ((job, status.frame), &file), &path, &mut |_| {}).await?;
             if !is_json {
                 print_reduced(&file.format, &path, &outputs)?;
             }

@@ -50,7 +50,9 @@ pub(crate) async fn run(args: FetchArgs) -> Result<Status, CliError> {
     let mut bar = Downloads::new(Audience::of_stderr(args.json), bytes);
     for item in &items {
         bar.begin(&item.path.display().to_string());
-        let fetched = fetch(&client, &item.file, &item.path, &mut |held| bar.set(held)).await?;
+        let fetched =
+            fetch(&client, ((job, item.frame), &item.file), &item.path, &mut |held| bar.set(held))
+                .await?;
         bar.advance(item.file.length);
         if args.json {
             let mut line = json::value(&item.file)?;

@@ -190,6 +190,7 @@ fn node_config(args: &NodeArgs) -> Result<Config, CliError> {
     config.pool = args.pool.clone();
     config.cache_bytes = args.cache.saturating_mul(1 << 20);
     config.import = args.import.limits();
+    config.sandbox = args.sandbox;
     Ok(config)
 }
 

@@ -219,7 +219,7 @@ impl Outputs {
             let mut of_frame = WrittenFrame { spp, ..WrittenFrame::default() };
             for file in files {
                 for path in self.paths(frame, &file.format) {
-                    fetch(client, &file, &path, &mut |_| {}).await?;
+                    fetch(client, ((job, frame), &file), &path, &mut |_| {}).await?;
                     of_frame.files.push((file.clone(), path));
                 }
             }

@@ -377,21 +377,6 @@ impl Coordinator {
     }
 }
 
-fn open_uploads(folder: &DataFolder) -> Result<Arc<Uploads>, FolderError> {
-    let path = folder.uploads();
-    Uploads::open(&path).map_err(|source| FolderError::Io { path, source })
-}
-
-fn upload_limit(config: &Config) -> UploadLimit {
-    UploadLimit { bytes: config.limits.uploads_per_user, root: config.data.clone() }
-}
-
-/// What each person may ask for at a time.
-fn members_of(config: &Config) -> Arc<Members> {
-    let limits = &config.limits;
-    Members::new(Counts { watchers: limits.watchers_per_user, requests: limits.requests_per_user })
-}
-
 /// Checks the input files of open jobs, on another thread: nobody waits for it.
 fn check_inputs(core: &Core, blobs: &GuardedBlobs) {
     let (inputs, blobs) = (fsck::Inputs::of(core), blobs.store());

@@ -1,6 +1,7 @@
 //! Settings of a node. Defaults that depend on the machine are determined when the node starts.
 
 use crate::device::cuda::Watchdog;
+use crate::device::worker::Sandbox;
 use crate::import::ImportLimits;
 use std::fmt;
 use std::path::PathBuf;
@@ -71,6 +72,8 @@ pub struct Config {
     pub worker: PathBuf,
     /// Environment variables for these workers, besides those of this process that CUDA needs.
     pub worker_environment: Vec<(String, String)>,
+    /// Whether these workers are confined.
+    pub sandbox: Sandbox,
     /// Time limits of a worker that makes no progress.
     pub watchdog: Watchdog,
     /// File whose rows replace those of the built-in table of driver events.
@@ -115,6 +118,7 @@ impl Config {
             // The running file, even if its name belongs to another file by now.
             worker: PathBuf::from("/proc/self/exe"),
             worker_environment: Vec::new(),
+            sandbox: Sandbox::of_environment(),
             watchdog: Watchdog::default(),
             xid_table: None,
             devices: vec![DeviceSpec::Auto],

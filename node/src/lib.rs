@@ -30,6 +30,7 @@ mod test_scene;
 pub use cache::{BlobCache, CacheError};
 pub use config::{Config, DeviceSpec, DeviceSpecError};
 pub use device::worker;
+pub use device::worker::Sandbox;
 pub use folder::{DataFolder, FolderError};
 pub use job::{choice, light_units};
 pub use node::{Node, RunningNode};

@@ -24,6 +24,10 @@ impl Node {
     /// # Errors
     /// What is wrong on this machine. What the coordinator says comes with [`RunningNode::join`].
     pub fn start(config: Config) -> Result<RunningNode, NodeError> {
+        match config.sandbox.check()? {
+            Some(lacking) => tracing::warn!(sandbox = %config.sandbox, "{lacking}"),
+            None => tracing::debug!(sandbox = %config.sandbox, "the kernel can confine workers"),
+        }
         let folder = DataFolder::open(&config.data)?;
         let devices = device::open_first(&config)?;
         let id = folder.node();

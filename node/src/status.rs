@@ -2,6 +2,7 @@
 
 use crate::cache::CacheError;
 use crate::device::DeviceOpenError;
+use crate::device::worker::Unconfined;
 use crate::folder::FolderError;
 use crate::outbox::OutboxError;
 use std::path::PathBuf;
@@ -14,6 +15,9 @@ pub enum NodeError {
     /// The folder cannot be used.
     #[error(transparent)]
     Folder(#[from] FolderError),
+    /// The kernel cannot confine the node's processes, which is required.
+    #[error("--sandbox require: {0}")]
+    Unconfined(#[from] Unconfined),
     /// The cache cannot be used.
     #[error("cannot open the scene cache")]
     Cache(#[source] CacheError),

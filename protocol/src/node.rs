@@ -182,6 +182,14 @@ pub enum CoordinatorToNode {
         /// What happened, and what to do.
         text: String,
     },
+    /// Names the owner of a compute job. It is sent before the job's description: what a kernel
+    /// leaves on a device is not for the jobs of another owner.
+    Owner {
+        /// Id of the job.
+        job: JobId,
+        /// Number of the owner's identity.
+        owner: u64,
+    },
 }
 
 /// A unit that is leased to a node.

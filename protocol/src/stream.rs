@@ -49,7 +49,7 @@ impl StreamKind {
     }
 }
 
-use crate::ids::BlobHash;
+use crate::ids::{BlobHash, FrameNumber, JobId};
 use serde::{Deserialize, Serialize};
 
 /// Asks for the bytes of a blob from an offset on.
@@ -59,6 +59,9 @@ pub struct BlobRequest {
     pub hash: BlobHash,
     /// Position of the first byte that is wanted.
     pub offset: u64,
+    /// Finished frame that has the blob as a file. Without it, people get only files of jobs that
+    /// they own, unless they are operators.
+    pub of: Option<(JobId, FrameNumber)>,
 }
 
 /// Offers a blob to the receiving side of a put.

@@ -40,9 +40,18 @@ fn run_chunk(
     job: Arc<PreparedCompute>,
     count: u32,
 ) -> Result<UnitOutput, DeviceError> {
+    run_for(device, job, count, 1)
+}
+
+fn run_for(
+    device: &dyn tessera_node::device::Device,
+    job: Arc<PreparedCompute>,
+    count: u32,
+    owner: u64,
+) -> Result<UnitOutput, DeviceError> {
     let (sender, end) = channel();
     let finish = Box::new(move |result| sender.send(result).expect("the test waits"));
-    let work = Work::Compute { job, first: 0, count, text: Arc::new(|_| {}) };
+    let work = Work::Compute { job, owner: Some(owner), first: 0, count, text: Arc::new(|_| {}) };
     device.submit(DeviceUnit { work, cancel: CancelToken::default(), finish });
     end.recv().expect("an end")
 }
@@ -62,6 +71,24 @@ fn a_chunk_says_what_it_needed_and_an_idle_worker_gives_it_back() {
     assert!(bench.rack.counts(0).used_bytes > before);
     wait_for("the worker of compute jobs to end", || bench.rack.counts(0).used_bytes == before);
     wait_for("its memory to count as free", || device.telemetry().memory_held == Some(held));
+}
+
+// promise: P8
+#[test]
+fn no_owner_sees_what_another_owners_kernel_left() {
+    let bench = Bench::with(|_| {});
+    let opened = bench.open();
+    let device = &*opened.devices[0];
+    let job = frame(Source::Ptx(include_str!("../../examples/compute/mandelbrot.ptx").into()));
+    let loads_for = |owner: u64| {
+        let before = bench.rack.counts(0).loads;
+        run_for(device, job.clone(), 64, owner).expect("a chunk");
+        bench.rack.counts(0).loads - before
+    };
+    // A process loads the program once. Another owner's chunk gets another process, whose memory
+    // the driver has cleared.
+    assert_eq!((loads_for(1), loads_for(1)), (1, 0));
+    assert_eq!((loads_for(2), loads_for(2), loads_for(1)), (1, 0, 1));
 }
 
 #[test]

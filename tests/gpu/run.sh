@@ -19,6 +19,7 @@
 #   TESSERA_GPU_UNITS    inputs of each function (400000); `none` leaves them out
 #   TESSERA_GPU_COMPUTE  only compute jobs whose name has this in it; `none` leaves them out
 #   TESSERA_GPU_STEPS    only steps of steps.sh with this in their name; `none` leaves them out
+#   TESSERA_GPU_CALLS    records the system calls of workers; `none` leaves them out
 #   TESSERA_GPU_SCENES   only scenes whose file name has this in it
 #   TESSERA_SCENES       folder of more scenes (../shared/scenes)
 set -uo pipefail
@@ -58,6 +59,7 @@ same=0 different=0 refused=0 complete=false
 rows=() entries=() timings=() lines=() left_out=() notes=()
 functions=null functions_equal=true functions_line="Functions of the kernels: not run."
 jobs_same=0 jobs_different=0 jobs=() jobs_line="Compute jobs: not run."
+calls=null calls_line="System calls of workers: not recorded."
 
 # One field of a line of JSON: a number, or a text without its quotes.
 field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p" "$2" | head -n 1; }
@@ -74,6 +76,7 @@ report_json() {
     echo "\"equal\":$same,\"different\":$different,\"refused\":$refused,\"units\":$functions,"
     echo "\"steps\":[$(join ${steps[@]+"${steps[@]}"})],"
     echo "\"compute\":[$(join ${jobs[@]+"${jobs[@]}"})],"
+    echo "\"calls\":$calls,"
     echo "\"hashes\":[$(join ${entries[@]+"${entries[@]}"})],"
     echo "\"timings\":[$(join ${timings[@]+"${timings[@]}"})],"
     echo "\"left_out\":[$(quoted ${left_out[@]+"${left_out[@]}"})],"
@@ -97,6 +100,8 @@ report_md() {
     echo "| step | right | what was seen |"
     echo "|---|---|---|"
     printf '%s\n' ${step_lines[@]+"${step_lines[@]}"}
+    echo
+    echo "$calls_line"
     echo
     echo "Timings at $time, depth 5; busy = device time of the kernels / time from the first unit" \
         "to the last file."
@@ -258,6 +263,53 @@ compare_jobs() {
     echo "$jobs_line"
 }
 
+# kinds VERDICT: the recorded calls of which that became.
+kinds() { sed -n "s/ $1\$//; t found; d; :found; s/.*/\"&\"/; p" "$out/calls.txt" | paste -sd, -; }
+
+# Records which system calls the workers make, for the list of those that they need: what is refused
+# would show as a failure of the driver, and what is unlisted is only logged. See
+# node/src/device/worker/sandbox. Recording makes calls slower, so nothing here is timed.
+record_calls() {
+    local scene=$1 count found status=0
+    fits 60 "calls of workers" || return 0
+    mkdir -p "$work/calls"
+    TESSERA_RECORD_CALLS=$work/calls render "$device" "$scene" "$check" calls || status=$?
+    if cut_off $status; then
+        leave_out "calls of workers: cut off by the budget of $budget s"
+        return 0
+    elif [ $status -ne 0 ]; then
+        notes+=("calls of workers: the scene failed: \
+$(head -n 2 "$work/calls.err" | tr '\n"' '  ')")
+    fi
+    cat >"$work/calls.cu" <<'CUDA'
+#include "tessera.cuh"
+extern "C" __global__ void compute(TesseraChunk chunk) {
+    const TesseraIndex at = tessera_index(chunk);
+    if (!at.valid) return;
+    if (at.index == 0) printf("first\n");
+    tessera_store(chunk, at, 0, float(at.index));
+}
+CUDA
+    TESSERA_RECORD_CALLS=$work/calls limited "$tessera" compute "$work/calls.cu" --domain 1000000 \
+        --reduce sum --compile-on-node --local --device "$device" --out "$work/calls.npy" \
+        >"$work/compute.out" 2>"$work/compute.err" ||
+        notes+=("calls of workers: the compute job failed: \
+$(head -n 2 "$work/compute.err" | tr '\n"' '  ')")
+    sort -u "$work"/calls/*.calls >"$out/calls.txt" 2>/dev/null
+    count=$(wc -l <"$out/calls.txt")
+    if [ "$count" -eq 0 ]; then
+        notes+=("NOT RUN: calls of workers (this kernel cannot ask a process about them)")
+        return 0
+    fi
+    found=$(find "$work/calls" -name '*.calls' | wc -l)
+    calls="{\"workers\":$found,\"needed\":[$(kinds needed)],\"unlisted\":[$(kinds unlisted)],
+        \"refused\":[$(kinds refused)]}"
+    calls_line="System calls of $found workers: $count kinds, in calls.txt; unlisted:\
+ $(kinds unlisted | tr -d '"'); refused: $(kinds refused | tr -d '"')."
+    echo "$calls_line"
+    report
+}
+
 # Times a scene. It was compared before, so the caches of the driver's compiler and of the disk are
 # full.
 time_s=1
@@ -344,6 +396,9 @@ report
 
 # What is worth most comes first.
 for scene in ${timed[@]+"${timed[@]}"}; do compare "$scene"; done
+if [ "${TESSERA_GPU_CALLS:-}" != none ] && [ ${#timed[@]} -gt 0 ]; then
+    record_calls "${timed[0]}"
+fi
 if [ "$time" != none ]; then for scene in ${timed[@]+"${timed[@]}"}; do measure "$scene"; done; fi
 for scene in ${names[@]+"${names[@]}"}; do
     case " ${timed[*]-} " in *" $scene "*) ;; *) compare "$scene" ;; esac

@@ -1,6 +1,6 @@
 //! The client's side: requests, watching and blobs. Prints nothing and retries nothing.
 
-use crate::blob::{self, BlobError};
+use crate::blob::{self, BlobError, Wanted};
 use crate::close::CloseCode;
 use crate::endpoint::address::Address;
 use crate::endpoint::dial::connect;
@@ -103,12 +103,13 @@ impl FarmClient {
     /// fetch; see [`blob::get`].
     pub async fn get_blob(
         &self,
-        hash: BlobHash,
+        wanted: impl Into<Wanted>,
         length_max: u64,
         target: &Path,
         progress: &mut (dyn FnMut(u64, u64) + Send),
     ) -> Result<u64, BlobError> {
-        blob::get(&self.link.connection, hash, length_max, target, &self.link.timing, progress)
+        let wanted = wanted.into();
+        blob::get(&self.link.connection, wanted, length_max, target, &self.link.timing, progress)
             .await
     }
 

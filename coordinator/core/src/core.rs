@@ -310,6 +310,17 @@ impl Core {
         listing::named_blobs(&self.books)
     }
 
+    /// Returns whether a caller is allowed to read a blob: as a file of this finished frame, as a
+    /// file that a job of theirs names, or as an operator.
+    pub fn may_read(
+        &self,
+        hash: BlobHash,
+        of: Option<(JobId, FrameNumber)>,
+        caller: &Caller,
+    ) -> bool {
+        listing::may_read(&self.books, hash, of, caller)
+    }
+
     /// Returns the summary of one job.
     pub fn job_summary(&self, id: JobId) -> Option<JobSummary> {
         listing::job_summary(&self.books, id)

@@ -2,11 +2,17 @@
 
 use super::answer::Api;
 use super::caller::Caller;
+use super::context::blocking;
 use super::roles::{self, BLOB_GET, BLOB_PUT};
 use super::shares::OwnBlobs;
 use crate::blobs::{BlobRead, Blobs, GuardedBlobs, Upload, UploadError};
-use tessera_protocol::BlobHash;
+use crate::driver::Event;
 use tessera_protocol::client::RequestError;
+use tessera_protocol::{BlobHash, FrameNumber, JobId};
+
+/// Refusal of a blob that is no file of the frame that the caller names, and of no own job.
+const NOT_YOURS: &str = "scene files, kernels and inputs are read by the owner of their job and by \
+    operators; the files of a finished frame are read by everybody, with its job and number";
 
 /// Why a blob is not accepted.
 #[derive(Debug, thiserror::Error)]
@@ -28,15 +34,18 @@ pub enum BlobPut {
 }
 
 impl Api {
-    /// Opens a blob for reading; None if the coordinator does not have it. Blocks.
-    pub fn get_blob(
+    /// Opens a blob for reading; None if the coordinator does not have it. `of` is the finished
+    /// frame that has it as a file.
+    pub async fn get_blob(
         &self,
         caller: &Caller,
         hash: BlobHash,
+        of: Option<(JobId, FrameNumber)>,
     ) -> Result<Option<Box<dyn BlobRead>>, RequestError> {
-        self.blobs_for(caller, BLOB_GET)?
-            .open(hash)
-            .map_err(|error| RequestError::Unavailable(error.to_string()))
+        self.may_get_blob(caller, hash, of).await?;
+        let context = self.context.clone();
+        let opened = blocking(move || context.blobs.open(hash)).await?;
+        opened.map_err(|error| RequestError::Unavailable(error.to_string()))
     }
 
     /// Begins the upload of a blob with this length in bytes. Blocks.
@@ -66,9 +75,21 @@ impl Api {
         })
     }
 
-    /// Checks that the caller is allowed to read blobs, for a transport that streams them itself.
-    pub(crate) fn may_get_blobs(&self, caller: &Caller) -> Result<(), RequestError> {
-        self.blobs_for(caller, BLOB_GET).map(drop)
+    /// Checks that the caller is allowed to read a blob, for a transport that streams it itself.
+    /// Everybody reads the files of finished frames. Scene files, kernels and inputs are for the
+    /// owners of their jobs and for operators. The answer does not tell whether the blob exists.
+    pub(crate) async fn may_get_blob(
+        &self,
+        caller: &Caller,
+        hash: BlobHash,
+        of: Option<(JobId, FrameNumber)>,
+    ) -> Result<(), RequestError> {
+        self.blobs_for(caller, BLOB_GET)?;
+        let caller = roles::owner(caller);
+        match self.context.send(|reply| Event::MayRead { hash, of, caller, reply }).await? {
+            true => Ok(()),
+            false => Err(RequestError::NotAllowed(NOT_YOURS.to_owned())),
+        }
     }
 
     fn blobs_for(

@@ -18,7 +18,7 @@ use tessera_protocol::access::{Keep, TokenScope};
 use tessera_protocol::client::{Request, RequestError, Response, Role};
 use tessera_protocol::job::{AssetFile, JobKind};
 use tessera_protocol::status::JobState;
-use tessera_protocol::{BlobHash, JobId, JobSpec, RenderSpec};
+use tessera_protocol::{BlobHash, FrameNumber, JobId, JobSpec, RenderSpec};
 use tessera_transport::{Authority, Lifetimes, PeerIdentity};
 use tokio::sync::mpsc;
 
@@ -309,17 +309,46 @@ async fn blobs_go_in_and_out_by_role() {
         farm.api.put_blob(&viewer, hash, 5),
         Err(BlobPutError::Request(RequestError::NotAllowed(_)))
     ));
-    assert!(farm.api.get_blob(&viewer, hash).unwrap().is_none());
+    let operator = caller(Role::Operator, "olga");
+    assert!(farm.api.get_blob(&operator, hash, None).await.unwrap().is_none());
     let BlobPut::From(mut upload) = farm.api.put_blob(&artist, hash, 5).unwrap() else {
         panic!("it is not here")
     };
     upload.write(b"bytes").unwrap();
     upload.finish().unwrap();
     assert!(matches!(farm.api.put_blob(&artist, hash, 5).unwrap(), BlobPut::Held));
-    let mut blob = farm.api.get_blob(&viewer, hash).unwrap().unwrap();
+    let mut blob = farm.api.get_blob(&operator, hash, None).await.unwrap().unwrap();
     let mut bytes = [0; 3];
     assert_eq!(blob.read_at(2, &mut bytes).unwrap(), 3);
     assert_eq!(&bytes, b"tes");
+}
+
+// promise: P8
+#[tokio::test]
+async fn who_knows_the_hash_of_anothers_scene_gets_nothing() {
+    let farm = Farm::start();
+    let ada = caller(Role::Artist, "ada");
+    let job = farm.job(&ada).await;
+    let scene = BlobHash::of(b"{}");
+    let frame = Some((job, FrameNumber(0)));
+    for (other, of) in [
+        (caller(Role::Viewer, "vera"), None),
+        (caller(Role::Viewer, "vera"), frame),
+        (caller(Role::Viewer, "ada2"), None),
+        (caller(Role::Artist, "eve"), None),
+        (caller(Role::Artist, "eve"), frame),
+    ] {
+        for hash in [scene, BlobHash([1; 32])] {
+            // The refusal does not tell whether it is there.
+            let refused = farm.api.get_blob(&other, hash, of).await.err();
+            let Some(RequestError::NotAllowed(text)) = refused else { panic!("{other}: {of:?}") };
+            assert!(text.contains("owner of their job"), "{text}");
+        }
+    }
+    for allowed in [ada, caller(Role::Operator, "olga"), caller(Role::Admin, "root")] {
+        let blob = farm.api.get_blob(&allowed, scene, None).await.unwrap();
+        assert!(blob.is_some(), "{allowed}");
+    }
 }
 
 #[tokio::test]
@@ -347,7 +376,7 @@ async fn a_denied_caller_is_refused_everything() {
     assert!(matches!(farm.ask(&admin, deny).await, Response::Denied(_)));
     let answer = farm.ask(&ada, Request::Jobs).await;
     assert!(matches!(answer, Response::Error(RequestError::NotAllowed(_))), "{answer:?}");
-    assert!(farm.api.get_blob(&ada, BlobHash([1; 32])).is_err());
+    assert!(farm.api.get_blob(&ada, BlobHash([1; 32]), None).await.is_err());
     farm.ask(&admin, Request::Allow { identity: "user:ada".into() }).await;
     assert!(matches!(farm.ask(&ada, Request::Jobs).await, Response::Jobs(_)));
 }

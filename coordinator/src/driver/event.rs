@@ -47,6 +47,13 @@ pub(crate) enum Event {
     KnownBlobs { without: Option<Owner>, reply: oneshot::Sender<BTreeSet<BlobHash>> },
     /// A sweep asks for the files of the finished frames of an owner's jobs.
     FrameFiles { of: Owner, reply: oneshot::Sender<Vec<BlobHash>> },
+    /// A transport asks whether a caller is allowed to read a blob, as a file of this frame.
+    MayRead {
+        hash: BlobHash,
+        of: Option<(JobId, FrameNumber)>,
+        caller: Caller,
+        reply: oneshot::Sender<bool>,
+    },
     /// Stops the driver, because the coordinator stops.
     Stop,
 }

@@ -222,6 +222,10 @@ impl Driver {
                 }
             }
             Event::FrameFiles { of, reply } => drop(reply.send(self.core.frame_files_of(&of))),
+            Event::MayRead { hash, of, caller, reply } => {
+                // A caller that is gone needs no answer.
+                let _ = reply.send(self.core.may_read(hash, of, &caller));
+            }
             Event::Stop => {}
         }
     }

@@ -9,8 +9,8 @@ use crate::api::Caller;
 use quinn::SendStream;
 use std::sync::Arc;
 use tessera_protocol::client::{Request, RequestError};
-use tessera_protocol::stream::StreamKind;
-use tessera_transport::blob::{serve_get, serve_put};
+use tessera_protocol::stream::{BlobRequest, StreamKind};
+use tessera_transport::blob::{answer_get, serve_put};
 use tessera_transport::validity::now_secs;
 use tessera_transport::{FrameReceiver, FrameSender, Link, Meter};
 
@@ -35,8 +35,10 @@ pub(super) async fn serve(
             let caller = Caller::from(live.peer());
             match kind {
                 StreamKind::BlobGet => {
-                    shared.api.may_get_blobs(&caller).map_err(not_allowed)?;
-                    serve_get(&shared.blobs, &mut sender, &mut receiver, &timing).await?;
+                    let request: BlobRequest = receiver.expect(timing.answer).await?;
+                    let may_get = shared.api.may_get_blob(&caller, request.hash, request.of);
+                    may_get.await.map_err(not_allowed)?;
+                    answer_get(&shared.blobs, &mut sender, request, &timing).await?;
                     Ok(())
                 }
                 StreamKind::BlobPut => {

@@ -3,8 +3,10 @@
 use crate::farm::{Farm, PATIENCE, lives};
 use crate::peers::{FakeNode, frame_file, submit};
 use std::time::{Duration, Instant};
+use tessera_protocol::FrameNumber;
 use tessera_protocol::client::Role;
 use tessera_transport::FarmClient;
+use tessera_transport::blob::Wanted;
 
 // promise: P8
 #[tokio::test(flavor = "multi_thread")]
@@ -37,7 +39,19 @@ async fn a_node_reads_the_files_of_its_leases_and_nothing_else() {
 
     node.deliver(unit.lease()).await;
     let frame = frame_file(&client, job).await;
-    client.get_blob(frame, 1 << 20, &folder.join("frame"), &mut |_, _| {}).await.unwrap();
+    // A viewer gets the frame's file with its frame, and the scene in no way.
+    let viewer = FarmClient::new(farm.dial(&farm.person(Role::Viewer, "vera")).await.unwrap());
+    let number = FrameNumber(0);
+    for (hash, of, is_given) in [
+        (frame, Some((job, number)), true),
+        (frame, None, false),
+        (own, Some((job, number)), false),
+        (own, None, false),
+    ] {
+        let target = folder.join("of-viewer");
+        let got = viewer.get_blob(Wanted { hash, of }, 1 << 20, &target, &mut |_, _| {}).await;
+        assert_eq!(got.is_ok(), is_given, "{of:?}: {got:?}");
+    }
     assert!(!node.may_read(frame, folder).await, "a frame was given");
     // Its next unit is of the other job, and the first has ended.
     assert_ne!(node.work().await.job, job);

@@ -117,7 +117,7 @@ impl FakeNode {
         let target = folder.join("fetched");
         let fetched = blob::get(
             &self.link.connection,
-            hash,
+            hash.into(),
             1 << 20,
             &target,
             &Timing::default(),

@@ -246,7 +246,10 @@ impl<F: Clone> Agent<F> {
             }
             CoordinatorToNode::Forget { job } => self.on_forget(job),
             CoordinatorToNode::Drain => self.drain(),
-            CoordinatorToNode::Refused { .. } | CoordinatorToNode::Notice { .. } => {}
+            // The shell keeps owners, and logs notices.
+            CoordinatorToNode::Owner { .. }
+            | CoordinatorToNode::Refused { .. }
+            | CoordinatorToNode::Notice { .. } => {}
         }
         self.pump();
         self.leave_if_done();

@@ -40,7 +40,7 @@ pub fn main() -> ExitCode {
 fn run(mut orders: UnixStream) -> Result<(), FrameError> {
     let mut to =
         BufWriter::with_capacity(BUFFER_BYTES, orders.try_clone().map_err(FrameError::Pipe)?);
-    let Some((Order::Begin { parent, readable, confine, memory_bytes, threads }, _)) =
+    let Some((Order::Begin { parent, readable, confine, memory_bytes, threads, record, .. }, _)) =
         receive(&mut orders)?
     else {
         return Ok(());
@@ -51,10 +51,14 @@ fn run(mut orders: UnixStream) -> Result<(), FrameError> {
         &readable,
         confine,
         memory_bytes.saturating_add(threads.saturating_mul(THREAD_BYTES)),
+        record.as_deref(),
     );
     // Start the threads after this: the confinement of files holds for this thread and those that
-    // it starts. With fewer threads it is only slower.
-    let _ = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global();
+    // it starts.
+    if let Err(error) = start_threads(threads) {
+        let problem = format!("it cannot start its {threads} threads: {error}; sandbox: {report}");
+        return send(&mut to, &Answer::NotReady { problem }, &[]);
+    }
     send(&mut to, &Answer::Ready(report), &[])?;
     let Some((Order::Load { folder, main, options }, _)) = receive(&mut orders)? else {
         return Ok(());
@@ -69,6 +73,11 @@ fn run(mut orders: UnixStream) -> Result<(), FrameError> {
         flatten(&scene, &options, &mut last, &mut to)?;
     }
     Ok(())
+}
+
+/// Starts the threads that share the work. Without them every use of them would end the process.
+fn start_threads(threads: u64) -> Result<(), rayon::ThreadPoolBuildError> {
+    rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global()
 }
 
 fn flatten(

@@ -55,6 +55,9 @@ pub enum ImportError {
     /// The process has ended at an earlier frame.
     #[error("the scene importer has ended")]
     Gone,
+    /// The process cannot be confined, and is not used unless it is.
+    #[error("the scene importer cannot be confined, as --sandbox requires: {0}")]
+    Unconfined(String),
     /// The system could not start a process.
     #[error("cannot start the scene importer")]
     Start(#[source] std::io::Error),
@@ -73,7 +76,7 @@ impl ImportError {
         let text = cut(&crate::scene::chain(&self));
         match self {
             Self::Killed | Self::Gone => Failure::Worker(text),
-            Self::Start(_) => Failure::Device(text),
+            Self::Start(_) | Self::Unconfined(_) => Failure::Device(text),
             _ => Failure::Scene(text),
         }
     }

@@ -22,6 +22,10 @@ pub(super) enum Order {
         memory_bytes: u64,
         /// Number of threads for the importer.
         threads: u64,
+        /// Folder for a record of its system calls.
+        record: Option<PathBuf>,
+        /// Whether the parent uses only an importer that is confined.
+        is_required: bool,
     },
     /// Load the scene. Answered by [`Answer::Loaded`] or [`Answer::Refused`].
     Load {
@@ -44,6 +48,11 @@ pub(super) enum Order {
 pub(super) enum Answer {
     /// The importer is confined as far as possible.
     Ready(SandboxReport),
+    /// The importer cannot work on this machine.
+    NotReady {
+        /// Description of the fault, which is not the scene's.
+        problem: String,
+    },
     /// The scene is loaded.
     Loaded {
         /// Content of the scene.

@@ -19,6 +19,8 @@ mod process;
 pub use child::{COMMAND, main};
 pub use error::ImportError;
 
+use crate::device::worker::Sandbox;
+use crate::device::worker::sandbox::record_folder;
 use message::{Answer, Order};
 use process::{Answered, Ask};
 use std::path::{Path, PathBuf};
@@ -27,8 +29,6 @@ use std::time::Duration;
 use tessera_layout::FlatScene;
 use tessera_scenes::{EnvironmentSource, FlattenOptions, LoadOptions, SceneReport};
 
-/// `off` leaves importers unconfined, as it does device workers; memory and time stay limited.
-const SANDBOX: &str = "TESSERA_SANDBOX";
 /// Memory that an importer may take where the machine has little, bytes.
 const MEMORY_BYTES_LEAST: u64 = 4 << 30;
 /// How long loading a scene, or flattening one frame, may take.
@@ -58,22 +58,27 @@ pub struct Importer {
     program: PathBuf,
     limits: ImportLimits,
     threads: usize,
-    confine: bool,
+    /// Without it, memory and time stay limited.
+    sandbox: Sandbox,
 }
 
 impl Importer {
     /// An importer in a child that runs `program`. `threads` of None takes all that this process
     /// may use.
-    pub fn new(program: PathBuf, limits: ImportLimits, threads: Option<usize>) -> Self {
+    pub fn new(
+        program: PathBuf,
+        limits: ImportLimits,
+        threads: Option<usize>,
+        sandbox: Sandbox,
+    ) -> Self {
         let all = || std::thread::available_parallelism().map_or(1, usize::from);
-        let confine = std::env::var_os(SANDBOX).is_none_or(|value| value != "off");
-        Self { program, limits, threads: threads.unwrap_or_else(all), confine }
+        Self { program, limits, threads: threads.unwrap_or_else(all), sandbox }
     }
 
     /// This program's own, with all threads.
     pub fn of_this_program(limits: ImportLimits) -> Self {
         // The file that runs, even where another one has taken its name since.
-        Self::new(PathBuf::from("/proc/self/exe"), limits, None)
+        Self::new(PathBuf::from("/proc/self/exe"), limits, None, Sandbox::of_environment())
     }
 
     /// Loads the scene `main` within `folder`. Blocks; call it where blocking is allowed.
@@ -98,9 +103,11 @@ impl Importer {
         let begin = Order::Begin {
             parent: std::process::id(),
             readable,
-            confine: self.confine,
+            confine: self.sandbox.is_on(),
             memory_bytes: self.limits.memory_bytes,
             threads: self.threads as u64,
+            record: record_folder(),
+            is_required: self.sandbox == Sandbox::Require,
         };
         let asks = process::start(self.program.clone(), begin, self.limits.clone())?;
         let order = Order::Load { folder: folder.to_owned(), main: main.to_owned(), options };

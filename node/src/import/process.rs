@@ -138,9 +138,15 @@ impl Process {
             .map_err(late)?
         {
             Answer::Ready(report) if report.holds() || !report.wanted => Ok(this),
+            Answer::Ready(report) if matches!(begin, Order::Begin { is_required: true, .. }) => {
+                Err(ImportError::Unconfined(report.to_string()))
+            }
             Answer::Ready(report) => {
                 tracing::warn!(%report, "scene importer not confined");
                 Ok(this)
+            }
+            Answer::NotReady { problem } => {
+                Err(ImportError::Start(std::io::Error::other(super::error::cut(&problem))))
             }
             _ => Err(ImportError::Nonsense("it did not say that it is ready".into())),
         }
@@ -159,7 +165,7 @@ impl Process {
             Answer::Refused { problem, absent } => {
                 return Err(ImportError::Scene { problem: problem.clone(), absent: *absent });
             }
-            Answer::Ready(_) => {
+            Answer::Ready(_) | Answer::NotReady { .. } => {
                 return Err(ImportError::Nonsense("it said twice that it is ready".into()));
             }
         }
@@ -303,8 +309,15 @@ mod tests {
     #[test]
     fn an_importer_that_ends_early_counts_as_crashed() {
         let readable = Vec::new();
-        let begin =
-            Order::Begin { parent: 0, readable, confine: false, memory_bytes: 0, threads: 1 };
+        let begin = Order::Begin {
+            parent: 0,
+            readable,
+            confine: false,
+            memory_bytes: 0,
+            threads: 1,
+            record: None,
+            is_required: false,
+        };
         let limits = ImportLimits { memory_bytes: 1 << 30, time: Duration::from_secs(60) };
         let ended = Process::begin(&PathBuf::from("/bin/false"), &begin, &limits).err();
         assert!(matches!(ended, Some(ImportError::Crashed { .. })), "{ended:?}");

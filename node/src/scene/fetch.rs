@@ -119,7 +119,8 @@ impl Fetcher {
             held = 0;
         }
         if held < length {
-            self.stream(&connection, BlobRequest { hash, offset: held }, length, &path).await?;
+            self.stream(&connection, BlobRequest { hash, offset: held, of: None }, length, &path)
+                .await?;
         } else if length == 0 {
             disk(&path, tokio::fs::write(&path, b"").await)?;
         }

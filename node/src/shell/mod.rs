@@ -3,6 +3,7 @@
 
 pub(crate) mod event;
 mod kernel_texts;
+mod owners;
 mod pulse;
 mod results;
 mod session;
@@ -24,6 +25,7 @@ use crate::scene::fetch::Fetcher;
 use crate::status::{Ended, NodeError, NodeStatus};
 use event::{Command, Event, Prepared, Session};
 use kernel_texts::KernelTexts;
+use owners::Owners;
 use pulse::Pulse;
 pub use pulse::Vitals;
 use results::Results;
@@ -74,6 +76,7 @@ pub(crate) struct Shell {
     /// Units that devices have.
     given: BTreeMap<Lease, Given>,
     texts: KernelTexts,
+    owners: Owners,
     /// Outputs that wait for room on the disk, with the disk's error.
     no_room: BTreeMap<Lease, String>,
     pulse: Pulse,
@@ -112,6 +115,11 @@ fn no_room(problem: &str) -> DeviceState {
     }
 }
 
+fn importer_of(config: &Config) -> Importer {
+    let (program, limits) = (config.worker.clone(), config.import.clone());
+    Importer::new(program, limits, config.threads, config.sandbox)
+}
+
 impl Shell {
     /// Opens everything that the node needs and begins to dial.
     pub(crate) fn open(
@@ -138,16 +146,11 @@ impl Shell {
             connection,
         )?;
         let fetcher = Fetcher::new(Arc::new(cache), connections, config.timing.answer);
-        let memory = devices
-            .iter()
-            .map(|device| device.info().memory_bytes)
-            .filter(|bytes| *bytes > 0)
-            .max();
-        let importer = Importer::new(config.worker.clone(), config.import.clone(), config.threads);
-        let room = (memory.unwrap_or(0), config.prepared_bytes);
+        let memory = devices.iter().map(|device| device.info().memory_bytes).max().unwrap_or(0);
+        let importer = importer_of(&config);
+        let room = (memory, config.prepared_bytes);
         let preparer = Preparer::new(fetcher.clone(), importer, folder.views(), room);
-        let preparations =
-            Preparations::new(memory.unwrap_or(0), host_memory_bytes(), config.prepared_bytes);
+        let preparations = Preparations::new(memory, host_memory_bytes(), config.prepared_bytes);
         let (hang_up, hung_up) = oneshot::channel();
         let mut agent = Agent::new(devices.len(), config.hold, outbox.leases());
         for (index, device) in devices.iter().enumerate() {
@@ -164,6 +167,7 @@ impl Shell {
             session: None,
             given: BTreeMap::new(),
             texts: KernelTexts::default(),
+            owners: Owners::default(),
             no_room: BTreeMap::new(),
             pulse: Pulse::new(devices.len(), Instant::now()),
             vitals,
@@ -244,6 +248,7 @@ impl Shell {
                     if let CoordinatorToNode::Forget { job } = &message {
                         self.texts.forget(*job);
                     }
+                    self.owners.note(&message);
                     self.agent.on_message(message);
                 }
             }
@@ -470,7 +475,8 @@ impl Shell {
                 let text: TextSink = Arc::new(move |text| {
                     let _ = events.send(Event::KernelText { lease, text });
                 });
-                Work::Compute { job, first, count, text }
+                let owner = self.owners.of(lease.unit.job);
+                Work::Compute { job, owner, first, count, text }
             }
             // The agent has checked that job and unit have the same kind, and frames are prepared
             // for their job's kind.

@@ -477,6 +477,7 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
         Drain,
         Refused { reason: "r".into() },
         Notice { text: "t".into() },
+        Owner { job: JobId(uuid(1)), owner: 7 },
     ];
     named(all, |message| match message {
         Job { .. } => "coordinator.job",
@@ -488,6 +489,7 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
         Drain => "coordinator.drain",
         Refused { .. } => "coordinator.refused",
         Notice { .. } => "coordinator.notice",
+        Owner { .. } => "coordinator.owner",
     })
 }
 
@@ -548,7 +550,7 @@ pub(crate) fn heartbeat() -> Heartbeat {
 }
 
 pub(crate) fn blob_request() -> BlobRequest {
-    BlobRequest { hash: hash(1), offset: 1 << 20 }
+    BlobRequest { hash: hash(1), offset: 1 << 20, of: Some((JobId(uuid(1)), FrameNumber(2))) }
 }
 
 pub(crate) fn blob_offer() -> BlobOffer {

@@ -72,6 +72,8 @@ pub(crate) struct NodeProcess {
     pub(crate) jobs: BTreeMap<JobId, Box<JobKind>>,
     /// Jobs that this session was told of.
     pub(crate) told: BTreeSet<JobId>,
+    /// Jobs whose owner this session was told.
+    pub(crate) owned: BTreeSet<JobId>,
     pub(crate) untold: BTreeMap<Lease, Failure>,
     pub(crate) scenes: BTreeSet<BlobHash>,
     pub(crate) capacity: u32,
@@ -171,6 +173,7 @@ impl World {
             next_run: 0,
             jobs: BTreeMap::new(),
             told: BTreeSet::new(),
+            owned: BTreeSet::new(),
             untold: BTreeMap::new(),
             scenes: BTreeSet::new(),
             capacity: node.plan.capacity,
@@ -265,6 +268,7 @@ impl World {
         let Some(process) = &mut node.process else { unreachable!("only a process dials") };
         // A job is told anew in each session.
         process.told.clear();
+        process.owned.clear();
         let units = &process.units;
         process.jobs.retain(|job, _| units.keys().any(|lease| lease.unit.job == *job));
         let mut running: Vec<Lease> =

@@ -13,6 +13,7 @@ use crate::sim::world::plan::NodePlan;
 use crate::sim::world::random::mix;
 use tessera_protocol::compute::ComputeSpec;
 use tessera_protocol::ids::{JobId, Lease, UnitKey};
+use tessera_protocol::job::JobKind;
 use tessera_protocol::node::{
     Assignment, CoordinatorToNode, Failure, MemoryShortage, NodeToCoordinator,
 };
@@ -27,10 +28,18 @@ impl World {
                 let kind = spec.check().map(|spec| Box::new(spec.kind));
                 let kind = kind.or_else(|error| violated(format!("job {job}: {error}")))?;
                 let Some(process) = &mut self.nodes[node].process else { return Ok(()) };
+                // What a kernel leaves on a device is not for the jobs of another owner.
+                if matches!(*kind, JobKind::Compute(_)) && !process.owned.contains(&job) {
+                    return violated(format!("compute job {job} is described without its owner"));
+                }
                 process.jobs.insert(job, kind);
                 if !process.told.insert(job) {
                     return violated(format!("job {job} is described twice in a session"));
                 }
+            }
+            CoordinatorToNode::Owner { job, .. } => {
+                let Some(process) = &mut self.nodes[node].process else { return Ok(()) };
+                process.owned.insert(job);
             }
             CoordinatorToNode::Work(assignments) => self.on_work(node, assignments)?,
             CoordinatorToNode::Committed { lease } | CoordinatorToNode::Unwanted { lease } => {
@@ -172,6 +181,7 @@ impl World {
         let Some(process) = &mut self.nodes[node].process else { return };
         process.jobs.remove(&job);
         process.told.remove(&job);
+        process.owned.remove(&job);
         let held: Vec<Lease> =
             process.units.keys().filter(|lease| lease.unit.job == job).copied().collect();
         held.into_iter().for_each(|lease| self.stop_unit(node, lease));

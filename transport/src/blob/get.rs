@@ -9,13 +9,28 @@ use quinn::Connection;
 use std::io::{self, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tessera_protocol::BlobHash;
 use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::stream::{BlobReply, BlobRequest, StreamKind};
+use tessera_protocol::{BlobHash, FrameNumber, JobId};
 
 /// Bytes that a peer must accept within the time for an answer. 16 KiB in 10 s is the slowest line
 /// that is served.
 const SEND_BYTES: usize = 16 << 10;
+
+/// A blob to fetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its name.
+    pub hash: BlobHash,
+    /// Finished frame that has it as a file; see [`BlobRequest::of`].
+    pub of: Option<(JobId, FrameNumber)>,
+}
+
+impl From<BlobHash> for Wanted {
+    fn from(hash: BlobHash) -> Self {
+        Self { hash, of: None }
+    }
+}
 
 /// Fetches a blob of at most `length_max` bytes into the file `target`, and returns its length.
 /// Bytes are collected in `target` + `.part`, and the next fetch continues an interrupted one. The
@@ -23,20 +38,21 @@ const SEND_BYTES: usize = 16 << 10;
 /// far and the total.
 pub async fn get(
     connection: &Connection,
-    hash: BlobHash,
+    wanted: Wanted,
     length_max: u64,
     target: &Path,
     timing: &Timing,
     progress: &mut (dyn FnMut(u64, u64) + Send),
 ) -> Result<u64, BlobError> {
+    let hash = wanted.hash;
     let mut part = open_part(target, hash, length_max).await?;
     let resumed = part.held() > 0;
-    let mut result = fetch(connection, (hash, target), length_max, &part, timing, progress).await;
+    let mut result = fetch(connection, (wanted, target), length_max, &part, timing, progress).await;
     if resumed && matches!(result, Err(BlobError::Corrupt { .. })) {
         // The rest of a former fetch may be at fault (its disk, or another blob's bytes). Try once
         // more from the beginning.
         part = open_part(target, hash, length_max).await?;
-        result = fetch(connection, (hash, target), length_max, &part, timing, progress).await;
+        result = fetch(connection, (wanted, target), length_max, &part, timing, progress).await;
     }
     let length = result?;
     let to = target.to_owned();
@@ -67,14 +83,14 @@ fn part_path(target: &Path) -> PathBuf {
 
 async fn fetch(
     connection: &Connection,
-    (hash, target): (BlobHash, &Path),
+    (Wanted { hash, of }, target): (Wanted, &Path),
     length_max: u64,
     part: &Filling<PartFile>,
     timing: &Timing,
     progress: &mut (dyn FnMut(u64, u64) + Send),
 ) -> Result<u64, BlobError> {
     let (mut sender, mut receiver) = open_both(connection, StreamKind::BlobGet).await?;
-    sender.send(&BlobRequest { hash, offset: part.held() }).await?;
+    sender.send(&BlobRequest { hash, offset: part.held(), of }).await?;
     sender.finish();
     let (offset, length) = match receiver.expect(timing.answer).await? {
         BlobReply::From { offset, length } => (offset, length),
@@ -114,7 +130,17 @@ pub async fn serve_get<S: BlobStore>(
     receiver: &mut FrameReceiver,
     timing: &Timing,
 ) -> Result<u64, BlobError> {
-    let BlobRequest { hash, offset } = receiver.expect(timing.answer).await?;
+    let request = receiver.expect(timing.answer).await?;
+    answer_get(store, sender, request, timing).await
+}
+
+/// Answers a request for a blob that the peer is allowed to read. Returns the number of bytes sent.
+pub async fn answer_get<S: BlobStore>(
+    store: &Arc<S>,
+    sender: &mut FrameSender,
+    BlobRequest { hash, offset, .. }: BlobRequest,
+    timing: &Timing,
+) -> Result<u64, BlobError> {
     sender.set_priority(PRIORITY);
     let blob = match open_held(store, hash).await {
         Ok(Some(held)) => held,

@@ -6,7 +6,7 @@ mod get;
 mod part;
 mod put;
 
-pub use get::{get, serve_get};
+pub use get::{Wanted, answer_get, get, serve_get};
 pub use part::PartFile;
 pub use put::{put, serve_put};
 

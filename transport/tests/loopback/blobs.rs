@@ -188,7 +188,7 @@ async fn an_interrupted_get_resumes() {
         let (sender, receiver) = served.connection.accept_bi().await.unwrap();
         let (_, mut receiver) = accept_kind(receiver, served.timing.answer).await.unwrap();
         let request: BlobRequest = receiver.expect(served.timing.answer).await.unwrap();
-        assert_eq!(request, BlobRequest { hash, offset: 0 });
+        assert_eq!(request, BlobRequest { hash, offset: 0, of: None });
         let mut sender = FrameSender::new(sender);
         sender.send(&BlobReply::From { offset: 0, length: 2_000_000 }).await.unwrap();
         sender.send_raw(&bytes[..700_000]).await.unwrap();
@@ -197,7 +197,7 @@ async fn an_interrupted_get_resumes() {
     let (timing, mut progress) = (Timing::default(), quiet);
     let (_, result) = tokio::join!(
         coordinator,
-        get(&dialled.connection, hash, 1 << 30, &target, &timing, &mut progress)
+        get(&dialled.connection, hash.into(), 1 << 30, &target, &timing, &mut progress)
     );
     assert!(matches!(result, Err(BlobError::Frame(FrameError::Cut))), "{result:?}");
     assert!(!target.exists());
@@ -358,7 +358,7 @@ async fn a_peer_that_stalls_within_a_blob_times_out() {
     let (timing, mut progress) = (short(), quiet);
     let (_held, result) = tokio::join!(
         coordinator,
-        get(&dialled.connection, hash, 1000, &target, &timing, &mut progress)
+        get(&dialled.connection, hash.into(), 1000, &target, &timing, &mut progress)
     );
     let error = result.unwrap_err();
     assert!(matches!(error, BlobError::Frame(FrameError::Silent(_))), "{error:?}");

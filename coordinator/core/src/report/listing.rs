@@ -1,9 +1,11 @@
 //! Lists of jobs, frames and nodes, for people and programs.
 
 use crate::books::Books;
+use crate::input::Caller;
 use crate::nodes::roster::Node;
 use crate::report::standing::standing;
 use crate::report::waiting::waiting;
+use crate::state::frame::Frame;
 use crate::state::job::Place;
 use crate::time::Moment;
 use tessera_protocol::ids::{BlobHash, Epoch, FrameNumber, JobId, NodeId, UnitIndex, UnitKey};
@@ -115,6 +117,27 @@ pub(crate) fn named_blobs(books: &Books) -> Vec<BlobHash> {
         named.extend(done.map(|file| file.hash));
     }
     named
+}
+
+/// Returns whether a caller is allowed to read a blob: as a file of this finished frame, as a file
+/// that a job of theirs names, or as an operator. Frames are for everybody who sees their job.
+pub(crate) fn may_read(
+    books: &Books,
+    hash: BlobHash,
+    of: Option<(JobId, FrameNumber)>,
+    caller: &Caller,
+) -> bool {
+    if caller.admin {
+        return true;
+    }
+    let frame = of.and_then(|(job, frame)| books.farm().job(job)?.frame(frame));
+    if let Some(Frame::Done(done)) = frame
+        && done.read().is_some_and(|done| done.files.iter().any(|file| file.hash == hash))
+    {
+        return true;
+    }
+    let mut own = books.farm().jobs().filter(|job| job.owner_id() == caller.id);
+    own.any(|job| job.kind().files().iter().any(|(_, file, _)| *file == hash))
 }
 
 /// Returns the summary of one job.

@@ -32,6 +32,7 @@ use crate::time::Moment;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::RawJobSpec;
 use tessera_protocol::ids::{Fingerprint, JobId, NodeId};
+use tessera_protocol::job::JobKind;
 use tessera_protocol::node::{Assignment, CoordinatorToNode};
 
 /// Most jobs of a priority that are searched for one whose scene the node holds.
@@ -265,10 +266,17 @@ fn send_work(books: &mut Books, id: NodeId, assignments: Vec<Assignment>) {
         if !books.node_mut(id).is_some_and(|node| node.note_job_sent(job)) {
             continue;
         }
-        match books.farm().job(job).map(|job| Box::new(RawJobSpec::from(job.kind()))) {
-            Some(spec) => books.tell(id, CoordinatorToNode::Job { job, spec }),
-            None => books.fault("a unit is granted, but its job is unknown"),
+        let Some(described) = books.farm().job(job) else {
+            books.fault("a unit is granted, but its job is unknown");
+            continue;
+        };
+        let spec = Box::new(RawJobSpec::from(described.kind()));
+        let owner = matches!(described.kind(), JobKind::Compute(_))
+            .then(|| CoordinatorToNode::Owner { job, owner: described.owner_id() });
+        if let Some(owner) = owner {
+            books.tell(id, owner);
         }
+        books.tell(id, CoordinatorToNode::Job { job, spec });
     }
     books.tell(id, CoordinatorToNode::Work(assignments));
 }

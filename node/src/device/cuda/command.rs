@@ -1,7 +1,8 @@
 //! The command that starts a worker: program, environment, and files that it can open.
 
 use crate::config::Config;
-use crate::device::worker::Allowed;
+use crate::device::worker::sandbox::record_folder;
+use crate::device::worker::{Allowed, Sandbox};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,9 +25,6 @@ const PASSED: &[&str] = &[
 const FAKE: &str = "TESSERA_FAKE_CUDA";
 /// Path of the user's NVRTC.
 const NVRTC: &str = "TESSERA_NVRTC";
-/// The value `off` leaves workers unconfined, and gives them the node's whole environment:
-/// profilers and debuggers come in by it.
-const SANDBOX: &str = "TESSERA_SANDBOX";
 
 /// Everything to start a worker. Clones are cheap.
 #[derive(Clone, Debug)]
@@ -46,7 +44,8 @@ impl WorkerCommand {
     /// # Errors
     /// There is no place for temporary files.
     pub(crate) fn of(config: &Config) -> std::io::Result<Self> {
-        let confined = is_confined();
+        // Profilers and debuggers come in by the node's whole environment.
+        let confined = config.sandbox.is_on();
         let own = std::env::vars_os().filter(|(name, _)| !confined || is_passed(name));
         let given =
             config.worker_environment.iter().map(|(name, value)| (name.into(), value.into()));
@@ -76,16 +75,14 @@ impl WorkerCommand {
             environment.retain(|(other, _)| other != name);
             environment.push((name.into(), value.into()));
         }
+        let write = vec![cache, scratch.path().to_owned()];
+        let is_required = config.sandbox == Sandbox::Require;
         let allowed =
-            is_confined().then(|| allowed(&environment, vec![cache, scratch.path().to_owned()]));
+            config.sandbox.is_on().then(|| Allowed { is_required, ..allowed(&environment, write) });
         let (program, arguments) =
             (config.worker.clone(), vec![crate::device::worker::COMMAND.into()]);
         Ok(Self { program, arguments, environment, allowed, _scratch: scratch })
     }
-}
-
-fn is_confined() -> bool {
-    std::env::var_os(SANDBOX).is_none_or(|value| value != "off")
 }
 
 fn is_passed(name: &OsStr) -> bool {
@@ -146,7 +143,7 @@ fn allowed(environment: &[(OsString, OsString)], mut write: Vec<PathBuf>) -> All
     write.extend(value(environment, "CUDA_MPS_PIPE_DIRECTORY").map(PathBuf::from));
     // The processes of a fake rack share their state in a file beside its configuration.
     write.extend(value(environment, FAKE).and_then(folder_of));
-    Allowed { read, write }
+    Allowed { read, write, record: record_folder(), is_required: false }
 }
 
 #[cfg(test)]

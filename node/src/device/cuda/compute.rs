@@ -56,7 +56,7 @@ impl ComputeLane {
     ) -> std::io::Result<Self> {
         let (units, received) = channel();
         let name = format!("{} compute", shared.info().slot);
-        let lane = Lane { command, device, shared, supervisor, worker: None };
+        let lane = Lane { command, device, shared, supervisor, worker: None, owner: None };
         let thread = std::thread::Builder::new().name(name).spawn(move || lane.run(&received))?;
         Ok(Self { units: Some(units), thread: Some(thread) })
     }
@@ -94,6 +94,8 @@ struct Lane {
     shared: Arc<Shared>,
     supervisor: Sender<Event>,
     worker: Option<Worker>,
+    /// Owner of the last unit's job; None if it is not known.
+    owner: Option<u64>,
 }
 
 /// A worker process that serves compute jobs.
@@ -108,10 +110,11 @@ struct Worker {
 impl Lane {
     fn run(mut self, units: &Receiver<ToLane>) {
         while let Some(DeviceUnit { work, cancel, finish }) = self.next(units) {
-            let Work::Compute { job, first, count, text } = work else {
+            let Work::Compute { job, owner, first, count, text } = work else {
                 finish(Err(DeviceError::Failed("this lane computes".into())));
                 continue;
             };
+            self.admit(owner);
             let mut result = match self.shared.is_ready() && cancel.begin() {
                 true => self.compute(&job, (first, count), &cancel),
                 false => Err(DeviceError::Cancelled),
@@ -147,6 +150,16 @@ impl Lane {
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
         }
+    }
+
+    /// Ends a worker that has served another owner. What its kernels left in the device's memory,
+    /// in shared memory and in registers is out of reach of other processes: the driver clears it.
+    fn admit(&mut self, owner: Option<u64>) {
+        let is_same = owner.is_some() && self.owner == owner;
+        if !is_same {
+            self.end_worker();
+        }
+        self.owner = owner;
     }
 
     /// Ends the worker. Its end is announced, so that others can ask for its memory.

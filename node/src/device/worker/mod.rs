@@ -13,7 +13,7 @@ pub(crate) mod sandbox;
 mod self_check;
 
 pub use message::{CallError, FoundCompiler, FoundDevice, Refusal};
-pub use sandbox::{FileConfinement, SandboxReport};
+pub use sandbox::{FileConfinement, Sandbox, SandboxError, SandboxReport, Unconfined};
 
 pub(crate) use sandbox::Allowed;
 
@@ -77,6 +77,10 @@ fn run(mut orders: Orders, outlet: Outlet) -> ExitCode {
     };
     die_with(parent);
     let report = allowed.as_ref().map_or_else(sandbox::not_wanted, sandbox::enter);
+    if allowed.is_some_and(|allowed| allowed.is_required) && !report.holds() {
+        let _ = writeln!(std::io::stderr(), "cannot confine itself, as is required: {report}");
+        return ExitCode::FAILURE;
+    }
     outlet.send(&Report::Ready(report), &[]);
     while let Some((order, _)) = next(&mut orders) {
         match order {

@@ -6,10 +6,11 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
     Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Version of Landlock that is requested. Older kernels enforce the rules that they know.
-const ASKED: ABI = ABI::V6;
+pub(super) const ASKED: ABI = ABI::V6;
 
 /// Paths that loaders, libraries and the driver read. Missing ones are left out.
 const READ: &[&str] = &[
@@ -34,17 +35,20 @@ const READ: &[&str] = &[
 const DEVICES: &[&str] =
     &["/dev/null", "/dev/zero", "/dev/shm", "/dev/dxg", "/dev/nvidia-caps", "/tmp/nvidia-mps"];
 
+/// Folder of this process's threads.
+const OWN_THREADS: &str = "/proc/self/task";
+
 /// Confines the calling thread and everything that it starts.
-pub(super) fn confine(allowed: &Allowed) -> Result<FileConfinement, String> {
-    enforce(allowed)
+pub(super) fn confine(asked: ABI, allowed: &Allowed) -> Result<FileConfinement, String> {
+    enforce(asked, allowed)
         .map_err(|error| format!("cannot confine files: {}", crate::scene::chain(&error)))
 }
 
 /// Confines the calling thread, reachable threads of its process and everything that it starts to
 /// reading these folders and files.
-pub(super) fn confine_to(readable: &[PathBuf]) -> Result<FileConfinement, String> {
+pub(super) fn confine_to(asked: ABI, readable: &[PathBuf]) -> Result<FileConfinement, String> {
     let enforced = || {
-        let mut rules = rules()?;
+        let mut rules = rules(asked)?;
         for path in readable {
             rules = add(rules, path, AccessFs::ReadFile | AccessFs::ReadDir)?;
         }
@@ -56,13 +60,18 @@ pub(super) fn confine_to(readable: &[PathBuf]) -> Result<FileConfinement, String
 }
 
 /// Returns rules that allow nothing.
-fn rules() -> Result<RulesetCreated, RulesetError> {
-    Ruleset::default()
+fn rules(asked: ABI) -> Result<RulesetCreated, RulesetError> {
+    let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_all(ASKED))?
-        .handle_access(AccessNet::from_all(ASKED))?
-        .scope(Scope::from_all(ASKED))?
-        .create()
+        .handle_access(AccessFs::from_all(asked))?;
+    let (net, scope) = (AccessNet::from_all(asked), Scope::from_all(asked));
+    if !net.is_empty() {
+        rules = rules.handle_access(net)?;
+    }
+    if !scope.is_empty() {
+        rules = rules.scope(scope)?;
+    }
+    rules.create()
 }
 
 fn enforced(rules: RulesetCreated) -> Result<FileConfinement, RulesetError> {
@@ -73,10 +82,10 @@ fn enforced(rules: RulesetCreated) -> Result<FileConfinement, RulesetError> {
     })
 }
 
-fn enforce(allowed: &Allowed) -> Result<FileConfinement, RulesetError> {
-    let read = AccessFs::from_read(ASKED);
-    let write = AccessFs::from_all(ASKED) & !AccessFs::Execute;
-    let mut rules = rules()?;
+fn enforce(asked: ABI, allowed: &Allowed) -> Result<FileConfinement, RulesetError> {
+    let read = AccessFs::from_read(asked);
+    let write = AccessFs::from_all(asked) & !AccessFs::Execute;
+    let mut rules = rules(asked)?;
     let system = READ.iter().map(PathBuf::from);
     for path in system.chain(allowed.read.iter().cloned()) {
         rules = add(rules, &path, read)?;
@@ -86,10 +95,11 @@ fn enforce(allowed: &Allowed) -> Result<FileConfinement, RulesetError> {
         rules = add(rules, &path, write)?;
     }
     // The driver's library names its threads there, and gives up (error 304) if it cannot. It opens
-    // their files as if it were to shorten them. Other processes' secrets in this folder need the
-    // right to trace them, which a confined process does not have.
+    // their files as if it were to shorten them.
     let threads = AccessFs::WriteFile | AccessFs::Truncate;
-    rules = add(rules, Path::new("/proc"), read | threads)?;
+    rules = add(rules, Path::new(OWN_THREADS), read | threads)?;
+    // The rule holds for as long as the kernel keeps this folder in memory.
+    std::mem::forget(File::open(OWN_THREADS));
     enforced(rules)
 }
 

@@ -19,12 +19,12 @@ pub(super) fn lower() -> Vec<String> {
     set(&[(Resource::Core, "core size", 0), (Resource::Fsize, "file size", FILE_BYTES_MAX)])
 }
 
-/// Lowers the limits of a scene importer, which writes no file. Returns those that could not be
-/// lowered.
-pub(super) fn lower_importer(memory_bytes: u64) -> Vec<String> {
+/// Lowers the limits of a scene importer, which writes no file, except `file_bytes` of a record.
+/// Returns those that could not be lowered.
+pub(super) fn lower_importer(memory_bytes: u64, file_bytes: u64) -> Vec<String> {
     set(&[
         (Resource::Core, "core size", 0),
-        (Resource::Fsize, "file size", 0),
+        (Resource::Fsize, "file size", file_bytes),
         (Resource::Nofile, "open files", IMPORTER_FILES_MAX),
         (Resource::Data, "memory", memory_bytes),
         // Some kernels do not count mappings as data.

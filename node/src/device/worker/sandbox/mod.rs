@@ -2,13 +2,34 @@
 //! library of NVIDIA's is opened. If the kernel lacks a part, the rest is enforced, and the report
 //! says so.
 
+mod calls;
 mod files;
+mod importer;
 mod limits;
-mod network;
+mod needed;
+mod policy;
+mod record;
+mod refused;
+mod rights;
+mod setting;
 
+pub use setting::{Sandbox, SandboxError, Unconfined};
+
+use landlock::ABI;
+use policy::Policy;
+use rustix::thread::CapabilitySet;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// Folder in which workers and importers record their system calls, for measurements.
+const RECORD: &str = "TESSERA_RECORD_CALLS";
+
+/// Returns the folder for records of system calls, if they are wanted.
+pub(crate) fn record_folder() -> Option<PathBuf> {
+    let folder = std::env::var_os(RECORD).filter(|folder| !folder.is_empty())?;
+    std::path::absolute(folder).ok()
+}
 
 /// Files that a worker can open besides those of the system.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +38,10 @@ pub(crate) struct Allowed {
     pub(crate) read: Vec<PathBuf>,
     /// Folders in which it can write: the compiler's cache and its own temporary folder.
     pub(crate) write: Vec<PathBuf>,
+    /// Folder for records of system calls. Every call is then slower.
+    pub(crate) record: Option<PathBuf>,
+    /// Whether a worker ends itself where it cannot be confined.
+    pub(crate) is_required: bool,
 }
 
 /// State of a worker's sandbox.
@@ -68,47 +93,74 @@ impl fmt::Display for SandboxReport {
 
 /// Confines the calling thread and everything that it starts. This cannot be undone.
 pub(super) fn enter(allowed: &Allowed) -> SandboxReport {
-    let mut problems = limits::lower();
-    // Files first: opening the paths of the rules needs calls that the filter may refuse.
-    let files = match files::confine(allowed) {
-        Ok(confinement) => confinement,
-        Err(problem) => {
-            problems.push(problem);
-            FileConfinement::None
-        }
-    };
-    if files == FileConfinement::None {
-        problems
-            .push("this kernel has no Landlock: the worker can read what its user can read".into());
-    }
-    let no_network = match network::close() {
-        Ok(()) => true,
-        Err(problem) => {
-            problems.push(problem);
-            false
-        }
-    };
-    SandboxReport { wanted: true, no_network, files, problems }
+    enter_asking(files::ASKED, allowed)
+}
+
+/// The same with what this version of Landlock can confine.
+fn enter_asking(asked: ABI, allowed: &Allowed) -> SandboxReport {
+    let problems = limits::lower();
+    let policy = Policy::of_worker(std::process::id());
+    confine(policy, allowed.record.as_deref(), problems, CapabilitySet::empty(), || {
+        files::confine(asked, allowed)
+    })
 }
 
 /// Confines a scene importer: it reads only these folders and files, has only the socket that it
 /// was given, and gets this much memory. Without `confine`, only the memory is limited.
 pub(crate) fn enter_importer(
     readable: &[PathBuf],
-    confine: bool,
+    is_confined: bool,
     memory_bytes: u64,
+    record: Option<&Path>,
 ) -> SandboxReport {
-    let mut problems = limits::lower_importer(memory_bytes);
-    if !confine {
+    enter_importer_asking(files::ASKED, readable, is_confined, memory_bytes, record)
+}
+
+/// The same with what this version of Landlock can confine.
+fn enter_importer_asking(
+    asked: ABI,
+    readable: &[PathBuf],
+    is_confined: bool,
+    memory_bytes: u64,
+    record: Option<&Path>,
+) -> SandboxReport {
+    let problems = limits::lower_importer(memory_bytes, record.map_or(0, |_| record::BYTES_MAX));
+    if !is_confined {
         return SandboxReport { problems, ..not_wanted() };
     }
-    let files = files::confine_to(readable).unwrap_or_else(|problem| {
+    let policy = Policy::of_importer(std::process::id());
+    // A scene may belong to somebody whom only a privileged user can read.
+    confine(policy, record, problems, CapabilitySet::DAC_READ_SEARCH, || {
+        files::confine_to(asked, readable)
+    })
+}
+
+/// Confines files, then capabilities, then calls. `kept` are capabilities that are harmless where
+/// files are confined.
+fn confine(
+    policy: Policy,
+    record: Option<&Path>,
+    mut problems: Vec<String>,
+    kept: CapabilitySet,
+    confine_files: impl FnOnce() -> Result<FileConfinement, String>,
+) -> SandboxReport {
+    let record = record.map(record::open);
+    // Files first: opening the paths of the rules needs calls and rights that are given up below.
+    let files = confine_files().unwrap_or_else(|problem| {
         problems.push(problem);
         FileConfinement::None
     });
-    let closed = network::close_all();
-    let no_network = closed.is_ok();
-    problems.extend(closed.err());
+    let kept = match files {
+        FileConfinement::None => CapabilitySet::empty(),
+        FileConfinement::Full | FileConfinement::Partial => kept,
+    };
+    problems.extend(rights::drop_all_but(kept).err());
+    let calls = match record {
+        Some(file) => file.and_then(|file| record::start(policy, file)),
+        None => policy.enforce(),
+    };
+    let no_network = calls.is_ok();
+    problems.extend(calls.err());
     SandboxReport { wanted: true, no_network, files, problems }
 }
 
@@ -121,3 +173,6 @@ pub(super) fn not_wanted() -> SandboxReport {
         problems: Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod probe_tests;
