@@ -2,6 +2,7 @@
 
 use super::caller::Caller;
 use super::context::{Context, blocking, unavailable};
+use super::naming::{find, is_own_admin};
 use super::shares;
 use std::time::Duration;
 use tessera_core::Owner;
@@ -10,7 +11,7 @@ use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::limits::REASON_MAX;
 use tessera_transport::Authority;
 use tessera_transport::close::cut;
-use tessera_transport::member::{ADMIN_NAME, ADMIN_NUMBER, MemberRecord};
+use tessera_transport::member::MemberRecord;
 use tessera_transport::validity::{GRACE_MAX, LIFE_MAX, now_secs};
 
 pub(super) async fn create_token(
@@ -114,40 +115,6 @@ pub(super) async fn rotate(
     serving.map_err(|error| unavailable(format!("{error}; restart the coordinator")))?;
     tracing::warn!(by = %caller, until = new.former_until(), "authority rotated");
     Ok(authority(&new))
-}
-
-/// Finds the owner that a text names: the caller, a member, the data folder's own admin, or `#` and
-/// the number of an identity, whose name may have been taken away.
-pub(super) fn find_owner(
-    context: &Context,
-    caller: &Caller,
-    text: &str,
-) -> Result<Owner, RequestError> {
-    if text == caller.name() {
-        return Ok(caller.owner());
-    }
-    if is_own_admin(text) {
-        return Ok(Owner::new(ADMIN_NUMBER, ADMIN_NAME));
-    }
-    let number = text.strip_prefix('#').and_then(|digits| digits.parse().ok());
-    match (find(context, text), number) {
-        (Ok(member), _) => Ok(Owner::new(member.number, &member.name)),
-        (Err(_), Some(number)) => Ok(Owner::new(number, text)),
-        (Err(error), None) => Err(error),
-    }
-}
-
-/// Finds the member that a text names.
-pub(super) fn find(context: &Context, text: &str) -> Result<MemberRecord, RequestError> {
-    context.access.members.find(text).ok_or_else(|| {
-        RequestError::NotFound(format!(
-            "nobody holds the name {text:?}; `tessera members list` shows who is there"
-        ))
-    })
-}
-
-fn is_own_admin(text: &str) -> bool {
-    [ADMIN_NAME, "user:admin", "#1"].contains(&text)
 }
 
 /// Whether a text names the identity of this entry, whose name may have been taken away.

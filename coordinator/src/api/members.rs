@@ -3,7 +3,7 @@
 
 use super::caller::Caller;
 use super::context::{Context, unavailable};
-use super::identities::find;
+use super::naming::find;
 use crate::access::members::summary;
 use tessera_protocol::access::Keep;
 use tessera_protocol::client::{RequestError, Response, Role};

@@ -14,6 +14,7 @@ mod finished_frames;
 mod identities;
 mod jobs;
 mod members;
+mod naming;
 mod nodes;
 mod roles;
 mod shares;

@@ -2,7 +2,7 @@
 
 use super::caller::Caller;
 use super::context::{Context, blocking};
-use super::identities::find_owner;
+use super::naming::find_owner;
 use super::roles;
 use crate::blobs::{BlobRead, BlobSink, Blobs, GuardedBlobs, SinkError};
 use crate::driver::{Ask, Event};

@@ -132,8 +132,8 @@ pub enum Work {
     Compute {
         /// Kernel and inputs of the job.
         job: Arc<PreparedCompute>,
-        /// Number of the owner's identity; None if it is not known. A device has one owner's data at
-        /// a time.
+        /// Number of the owner's identity; None if it is not known. A device has one owner's data
+        /// at a time.
         owner: Option<u64>,
         /// First index of the domain to compute.
         first: u64,
