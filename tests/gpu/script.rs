@@ -202,12 +202,17 @@ fn a_budget_that_is_too_small_says_what_was_left_out() {
     let (said, report) =
         (String::from_utf8_lossy(&output.stdout), packed.report().expect("a report"));
     assert_eq!(output.status.code(), Some(1), "nothing was compared: {said}");
-    for step in ["comparison of cornell-box", "timing of cornell-box", "functions of the kernels"] {
+    for step in [
+        "comparison of cornell-box",
+        "calls of workers",
+        "timing of cornell-box",
+        "functions of the kernels",
+    ] {
         assert!(said.contains(&format!("LEFT OUT: {step}: ")), "{said}");
         let named = report["left_out"].as_array().expect("a list");
         assert!(named.iter().any(|left| left.as_str().is_some_and(|left| left.contains(step))));
     }
-    assert!(said.contains("NOT COMPLETE: 3 steps left out"), "{said}");
+    assert!(said.contains("NOT COMPLETE: 4 steps left out"), "{said}");
     assert_eq!(report["complete"], false, "{report}");
 }
 
