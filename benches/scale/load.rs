@@ -149,5 +149,6 @@ fn join(node: NodeId, capacity: u32) -> Join {
         finished: Vec::new(),
         scenes: Vec::new(),
         nvrtc: None,
+        unconfined: None,
     }
 }

@@ -76,6 +76,8 @@ pub struct Join {
     pub scenes: Vec<BlobHash>,
     /// Version of NVRTC, with which the node compiles CUDA C++ kernels; None if it has none.
     pub nvrtc: Option<(u32, u32)>,
+    /// What the kernel cannot confine of workers and importers, for the operator; None if nothing.
+    pub unconfined: Option<String>,
 }
 
 /// Why an attempt failed.

@@ -194,6 +194,7 @@ fn introduction(node: NodeId) -> Join {
         finished: Vec::new(),
         scenes: Vec::new(),
         nvrtc: None,
+        unconfined: None,
     }
 }
 

@@ -294,6 +294,7 @@ fn introduction(node: NodeId) -> Join {
         finished: Vec::new(),
         scenes: Vec::new(),
         nvrtc: None,
+        unconfined: None,
     }
 }
 

@@ -68,6 +68,7 @@ impl FakeNode {
             finished: Vec::new(),
             scenes: Vec::new(),
             nvrtc: None,
+            unconfined: None,
         };
         control.send(&NodeToCoordinator::Join(join)).await.unwrap();
         Self { link, control, incoming }

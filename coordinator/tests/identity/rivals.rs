@@ -33,6 +33,7 @@ async fn process(farm: &Farm, identity: &Identity, process: u64) -> Process {
         finished: Vec::new(),
         scenes: Vec::new(),
         nvrtc: None,
+        unconfined: None,
     };
     control.send(&NodeToCoordinator::Join(join)).await.unwrap();
     Process { link, _control: control, incoming }

@@ -305,6 +305,7 @@ impl Shell {
             finished: self.agent.finished(),
             scenes: self.scenes_told.clone(),
             nvrtc: self.opened.compiler,
+            unconfined: self.config.sandbox.check().ok().flatten(),
         };
         self.heartbeats = 0;
         self.session = Some(session);

@@ -416,6 +416,7 @@ pub(crate) fn from_nodes() -> Vec<(String, NodeToCoordinator)> {
         finished: vec![lease()],
         scenes: vec![hash(1)],
         nvrtc: Some((13, 5)),
+        unconfined: Some("u".into()),
     };
     let failed = |failure| Failed { lease: lease(), failure };
     let all = vec![

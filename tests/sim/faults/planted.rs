@@ -287,6 +287,7 @@ fn ghost() -> Input {
         finished: Vec::new(),
         scenes: Vec::new(),
         nvrtc: None,
+        unconfined: None,
     };
     Input::NodeJoined {
         session: SessionId(u64::MAX),

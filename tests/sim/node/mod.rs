@@ -288,6 +288,7 @@ impl World {
             finished,
             scenes: process.scenes.iter().copied().collect(),
             nvrtc: node.plan.compiles.then_some((12, 0)),
+            unconfined: None,
         }
     }
 

@@ -71,6 +71,7 @@ pub fn join(number: u64, capacity: u32) -> Join {
         running: Vec::new(),
         finished: Vec::new(),
         nvrtc: None,
+        unconfined: None,
         scenes: Vec::new(),
     }
 }

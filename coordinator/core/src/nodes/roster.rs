@@ -12,7 +12,7 @@ use tessera_protocol::compute::{ComputeSpec, Program};
 use tessera_protocol::device::{DeviceInfo, DeviceState, DeviceTelemetry};
 use tessera_protocol::ids::{BlobHash, Fingerprint, JobId, NodeId, ProcessEpoch};
 use tessera_protocol::job::JobKind;
-use tessera_protocol::limits::{LEASES_MAX, NAME_MAX, ROWS_MAX};
+use tessera_protocol::limits::{LEASES_MAX, NAME_MAX, REASON_MAX, ROWS_MAX};
 use tessera_protocol::node::Join;
 
 /// Most prepared scenes that are remembered of one node; a node's cache holds tens.
@@ -46,6 +46,8 @@ pub(crate) struct Node {
     pub(in crate::nodes) telemetry: Vec<DeviceTelemetry>,
     /// Whether it can compile CUDA C++.
     pub(in crate::nodes) compiles: bool,
+    /// What the kernel of its machine cannot confine; None if nothing.
+    pub(in crate::nodes) unconfined: Option<String>,
     pub(in crate::nodes) capacity: u32,
     pub(in crate::nodes) presence: Presence,
     pub(in crate::nodes) scenes: BTreeSet<BlobHash>,
@@ -91,6 +93,11 @@ impl Node {
     /// Returns the telemetry of its devices in the last heartbeat.
     pub(crate) fn telemetry(&self) -> &[DeviceTelemetry] {
         &self.telemetry
+    }
+
+    /// What the kernel of the node's machine cannot confine; None if nothing.
+    pub(crate) fn unconfined(&self) -> Option<&str> {
+        self.unconfined.as_deref()
     }
 
     pub(crate) fn capacity(&self) -> u32 {
@@ -149,6 +156,7 @@ impl Node {
             devices: crate::nodes::devices::listed(&join.devices),
             telemetry: Vec::new(),
             compiles: join.nvrtc.is_some(),
+            unconfined: join.unconfined.as_deref().map(|text| cut(text, REASON_MAX)),
             capacity: capacity(join.capacity),
             presence: Presence::Here(session),
             scenes: join.scenes.iter().take(SCENES_MAX).copied().collect(),

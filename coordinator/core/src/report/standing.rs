@@ -7,8 +7,22 @@ use crate::nodes::roster::{Node, Presence};
 use tessera_protocol::ids::NodeId;
 use tessera_protocol::status::NodeState;
 
-/// Returns the state of a node, and a note that explains it.
+/// Returns the state of a node, and a note that explains it and says what is not confined there.
 pub(crate) fn standing(books: &Books, id: NodeId, node: &Node) -> (NodeState, String) {
+    let (state, note) = standing_suspected(books, id, node);
+    let Some(unconfined) = node.unconfined().filter(|_| node.session().is_some()) else {
+        return (state, note);
+    };
+    (state, joined([note, format!("sandbox: {unconfined}")]))
+}
+
+fn joined(parts: [String; 2]) -> String {
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join("; ")
+}
+
+/// Returns the state of a node, and a note, as if its sandbox were complete.
+fn standing_suspected(books: &Books, id: NodeId, node: &Node) -> (NodeState, String) {
     let (state, note) = standing_unsuspected(books, id, node);
     let Some(suspect) = books.farm().trust().suspect_of(id) else { return (state, note) };
     let (barred, name) = (is_barred(books, id), node.name());
@@ -20,10 +34,9 @@ pub(crate) fn standing(books: &Books, id: NodeId, node: &Node) -> (NodeState, St
         (false, _) => "in doubt, so that all its results are checked",
     };
     let end = format!("once it is in order (`tessera doctor`), `tessera undrain {name}` ends that");
-    let text = [note, format!("{said}: {}; {end}", suspect.reason)];
-    let text: Vec<String> = text.into_iter().filter(|part| !part.is_empty()).collect();
+    let text = joined([note, format!("{said}: {}; {end}", suspect.reason)]);
     let state = if barred && state == NodeState::Ready { NodeState::Unfit } else { state };
-    (state, text.join("; "))
+    (state, text)
 }
 
 /// Returns the state of a node as if it were not suspected.
