@@ -82,7 +82,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Farm",
         &["coordinator", "node", "nodes", "drain", "undrain", "usage", "sweep", "doctor", "bench"],
     ),
-    ("Identity", &["token", "enrol", "deny", "allow", "authority", "audit"]),
+    ("Identity", &["token", "enrol", "members", "deny", "allow", "authority", "audit"]),
     ("Data of a coordinator", &["fsck", "backup", "restore"]),
     ("This program", &["completions", "man"]),
 ];

@@ -41,6 +41,9 @@ impl Tried {
     }
 }
 
+/// Identities that were made. Their numbers are far from those of members who enrol.
+static MADE: AtomicU64 = AtomicU64::new(0);
+
 /// Somebody with a valid certificate.
 #[derive(Clone)]
 pub(crate) struct Member {
@@ -54,7 +57,8 @@ impl Member {
         let authority =
             Authority::open(&farm.data().join("authority")).expect("the farm's authority");
         let node = (role == Role::Node).then(|| NodeId(uuid::Uuid::now_v7()));
-        let peer = PeerIdentity::new(role, name, node).expect("a name");
+        let number = 1000 + MADE.fetch_add(1, Relaxed);
+        let peer = PeerIdentity::new(role, name, node).expect("a name").numbered(number);
         let identity = Arc::new(authority.issue(&peer).expect("an identity"));
         let address = farm.address().parse().expect("an address");
         (Member { address, identity, tried: Arc::default() }, node)
