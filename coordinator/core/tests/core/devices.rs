@@ -228,13 +228,14 @@ fn a_node_with_all_devices_quarantined_is_unfit_with_a_remedy() {
 #[test]
 fn a_node_says_what_its_machine_cannot_confine() {
     let mut farm = Farm::new();
-    let lacks = Some("Landlock 5 of 6: signals are refused by seccomp alone".to_owned());
-    farm.input(inputs::joined(1, Join { unconfined: lacks.clone(), ..inputs::join(1, 1) }));
+    let lacks = "Landlock 5 of 6: signals are refused by seccomp alone";
+    let unconfined = Some(lacks.to_owned());
+    farm.input(inputs::joined(1, Join { unconfined, ..inputs::join(1, 1) }));
     let long = Some("x".repeat(1 << 20));
     farm.input(inputs::joined(2, Join { unconfined: long, ..inputs::join(2, 1) }));
     farm.join(3, 1, GIB);
     let rows = farm.core.nodes(Moment(farm.now));
-    assert_eq!(rows[0].note, format!("sandbox: {}", lacks.expect("a text")));
+    assert_eq!(rows[0].note, format!("sandbox: {lacks}"));
     assert_eq!(rows[0].state, NodeState::Ready);
     assert!(rows[1].note.len() < 10_000, "{} bytes", rows[1].note.len());
     assert_eq!(rows[2].note, "");
