@@ -216,7 +216,7 @@ impl From<EnrolError> for CliError {
         match error {
             EnrolError::Connect(error) => error.into(),
             EnrolError::Refused(_) => Self::new(Status::NotAllowed, error).hint(
-                "ask for a new token: `tessera token create --role ROLE` on the \
+                "an admin makes tokens: `tessera token create --role ROLE`, on the \
                     coordinator's machine",
             ),
             EnrolError::Frame(_) => Self::new(Status::Unreachable, error)

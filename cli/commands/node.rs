@@ -141,9 +141,8 @@ impl Supervision {
 /// The hint of a refused enrolment names the role that a node needs.
 fn told(error: NodeError) -> CliError {
     match error {
-        NodeError::Enrol(EnrolError::Refused(_)) => CliError::new(Status::NotAllowed, error).hint(
-            "ask for a new token: `tessera token create --role node` on the coordinator's machine",
-        ),
+        NodeError::Enrol(EnrolError::Refused(_)) => CliError::new(Status::NotAllowed, error)
+            .hint("an admin or operator makes tokens: `tessera token create --role node`"),
         error => error.into(),
     }
 }
