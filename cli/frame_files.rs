@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::status::FrameFile;
 use tessera_protocol::{BlobHash, FrameNumber, JobId};
-use tessera_transport::blob::Wanted;
+use tessera_transport::blob::{Target, Wanted};
 use tessera_transport::client::hash_file;
 use tessera_transport::{BlobError, FarmClient};
 
@@ -191,7 +191,7 @@ pub(crate) async fn fetch(
     }
     let wanted = Wanted { hash: file.hash, of: Some(of) };
     client
-        .get_blob(wanted, file.length, path, &mut |held, _| progress(held))
+        .get_blob(wanted, file.length, Target::replacing(path), &mut |held, _| progress(held))
         .await
         .map_err(|error| not_fetched(error, path, file))?;
     Ok(Fetched::New)
@@ -205,7 +205,7 @@ fn not_fetched(error: BlobError, path: &Path, file: &FrameFile) -> CliError {
         return CliError::from(error).context(format!("`{shown}`"));
     };
     let error = CliError::from(source).context(format!("cannot write `{shown}`"));
-    let part = PathBuf::from(format!("{shown}.part"));
+    let part = Target::replacing(path).part(file.hash);
     match std::fs::metadata(&part) {
         Ok(found) if found.len() == file.length => {
             error.hint(format!("the file is whole; it is kept in `{}`", part.display()))
@@ -287,7 +287,7 @@ mod tests {
     fn a_whole_file_without_its_name_is_told() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("a.png");
-        std::fs::write(root.path().join("a.png.part"), "12345").unwrap();
+        std::fs::write(root.path().join("a.png.00000000.part"), "12345").unwrap();
         let told = |length: u64| {
             let (hash, format) = (BlobHash([0; 32]), "png".to_owned());
             let file = FrameFile { format, hash, length, pixels_sha256: [0; 32] };
@@ -296,7 +296,7 @@ mod tests {
         };
         let (shown, whole) = (path.display(), told(5));
         assert!(whole.starts_with(&format!("error: cannot write `{shown}`: it is a")), "{whole}");
-        assert!(whole.ends_with(&format!("it is kept in `{shown}.part`")), "{whole}");
+        assert!(whole.ends_with(&format!("it is kept in `{shown}.00000000.part`")), "{whole}");
         assert!(!told(6).contains("kept"));
     }
 }

@@ -119,7 +119,7 @@ impl FakeNode {
             &self.link.connection,
             hash.into(),
             1 << 20,
-            &target,
+            blob::Target::replacing(&target),
             &Timing::default(),
             &mut |_, _| {},
         )
