@@ -119,6 +119,10 @@ async fn fetch_all(
     let mut bar = Downloads::new(Audience::of_stderr(args.json), bytes);
     let (mut here, mut blocked) = (0, Vec::new());
     for item in items {
+        if item.path.is_dir() {
+            blocked.push(Blocked { item, found: Found::Folder });
+            continue;
+        }
         bar.begin(&item.path.display().to_string());
         let of = ((job, item.frame), &item.file);
         let fetched = fetch(client, of, (&item.path, existing), &mut |held| bar.set(held)).await?;
@@ -174,7 +178,8 @@ fn not_replaced(
 ) -> Result<CliError, CliError> {
     let count = counted(blocked.len() as u64, "file");
     let verb = if blocked.len() == 1 { "was" } else { "were" };
-    let mut text = format!("{count} {verb} not replaced; {fetched} of the job are here");
+    let rest = if fetched > 0 { format!("; the other {fetched} are here") } else { String::new() };
+    let mut text = format!("{count} {verb} not replaced{rest}");
     for (index, Blocked { item, found }) in blocked.iter().enumerate() {
         if index < BLOCKED_TOLD || args.json {
             let problem = problem(*found, &item.path, others);

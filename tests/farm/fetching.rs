@@ -1,6 +1,7 @@
 //! `fetch` destroys nothing: files of people and of other jobs stay, also when several processes
 //! fetch at once.
 
+use crate::farm::preload::{Disk, Preload};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -24,8 +25,9 @@ fn said(farm: &Farm, arguments: &[&str]) -> (Option<i32>, String) {
 
 /// Bytes of the job's frames, fetched to a folder of their own.
 fn frames(farm: &Farm, job: &str) -> Vec<Vec<u8>> {
-    farm.text(&["fetch", job, "-o", "reference/{job}"]);
-    bytes_in(&farm.folder().join("reference").join(job))
+    let folder = format!("reference/{job}");
+    farm.text(&["fetch", job, "-o", &folder]);
+    bytes_in(&farm.folder().join(folder))
 }
 
 /// Bytes of the frames in a folder, by number.
@@ -116,7 +118,7 @@ fn what_somebody_changed_stays_and_the_rest_is_fetched() {
     let fetch = ["fetch", &first, "-o", "out"];
     let (status, error) = said(&farm, &fetch);
     assert_eq!(status, Some(9), "{error}");
-    assert!(error.contains("1 file was not replaced; 2 of the job are here"), "{error}");
+    assert!(error.contains("1 file was not replaced; the other 2 are here"), "{error}");
     let changed =
         "`out/cornell-box.0002.exr` is not this job's: it was changed or made by somebody";
     assert!(error.contains(changed) && error.contains("--overwrite"), "{error}");
@@ -133,7 +135,7 @@ fn what_somebody_changed_stays_and_the_rest_is_fetched() {
     let (status, error) = said(&farm, &["fetch", &second, "-o", pattern]);
     let other = format!("`out/cornell-box.0001.exr` is frame 1 of job {first}");
     assert!(status == Some(9) && error.contains(&other), "{error}");
-    assert!(error.contains("3 files were not replaced; 0 of the job"), "{error}");
+    assert!(error.contains("3 files were not replaced\n"), "{error}");
     assert_eq!(std::fs::read(frame_in(&out, 1)).expect("a frame"), want[0]);
     farm.text(&["fetch", &second, "-o", "out/{name}-{job}.####.exr"]);
     assert!(out.join(format!("cornell-box-{second}.0003.exr")).exists());
@@ -147,6 +149,10 @@ fn what_somebody_changed_stays_and_the_rest_is_fetched() {
     let (status, error) = said(&farm, &fetch);
     assert!(status == Some(9) && error.contains("0001.exr` is a link to nothing"), "{error}");
     assert!(error.contains("0002.exr` is a folder"), "{error}");
+    // The folder stays in any case, and the rest is replaced.
+    let (status, error) = said(&farm, &["fetch", &first, "-o", "out", "--overwrite"]);
+    assert!(status == Some(9) && error.contains("; the other 2 are here"), "{error}");
+    assert!(frame_in(&out, 2).is_dir() && !frame_in(&out, 1).is_symlink());
 }
 
 #[test]
@@ -185,6 +191,50 @@ fn four_fetches_at_once_into_one_folder_all_end_well() {
 }
 
 #[test]
+fn a_killed_fetch_is_continued_and_leaves_nothing() {
+    let farm = Farm::start(1, 2);
+    let options = ["--size", "512x512", "--frames", "1-3", "--spp", "1"];
+    let job = farm.submit(&library("cornell-box.gltf"), &options);
+    farm.text(&["wait", &job]);
+    let want = frames(&farm, &job);
+    for round in 0..12u64 {
+        let output = format!("out-{round}");
+        let mut child = start(&farm, (&job, &output, "022"));
+        std::thread::sleep(std::time::Duration::from_millis(15 * round));
+        child.kill().expect("a signal");
+        child.wait().expect("it ends");
+        farm.text(&["fetch", &job, "-o", &output]);
+        let folder = farm.folder().join(output);
+        assert_eq!(bytes_in(&folder), want, "round {round}");
+        assert_eq!(names_in(&folder).len(), FRAMES + 1, "{:?}", names_in(&folder));
+    }
+}
+
+#[test]
+fn a_full_disk_is_named_and_the_fetch_continues_when_there_is_room() {
+    let farm = Farm::start(1, 2);
+    let job = job(&farm, "1");
+    let want = frames(&farm, &job);
+    let out = farm.folder().join("out");
+    std::fs::create_dir(&out).expect("a folder");
+    let preload = Preload::build(farm.folder());
+    let fetch = || {
+        let mut command = farm.command(&["fetch", &job, "-o", "out"]);
+        let output = command.envs(preload.environment(&out)).output().expect("it runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    preload.set_disk(Disk::Full);
+    let (status, error) = fetch();
+    let named = "cannot write `out/cornell-box.0001.exr`: No space left";
+    assert!(status == Some(1) && error.contains(named), "{status:?} {error}");
+    assert!(!frame_in(&out, 1).exists());
+    preload.set_disk(Disk::Roomy);
+    let (status, error) = fetch();
+    assert_eq!((status, bytes_in(&out)), (Some(0), want), "{error}");
+    assert_eq!(names_in(&out).len(), FRAMES + 1, "{:?}", names_in(&out));
+}
+
+#[test]
 fn bad_characters_of_names_reach_no_file_and_no_terminal() {
     let farm = Farm::start(0, 1);
     let scene = library("cornell-box.gltf");
@@ -200,10 +250,10 @@ fn bad_characters_of_names_reach_no_file_and_no_terminal() {
     let (status, error) = submit(&scene, "a\u{200f}b");
     assert!(status == Some(2) && error.contains("`a\\u{200f}b` holds"), "{error}");
     // A name that is made from a file's is made safe.
-    let odd = farm.folder().join("-x\u{202e}\u{1b}y .gltf");
+    let odd = farm.folder().join("-x\u{202e}y .gltf");
     std::fs::copy(&scene, &odd).expect("a scene");
     let job = farm.submit(&odd, &["--size", "16x16"]);
     let detail: serde_json::Value =
         serde_json::from_str(&farm.text(&["job", &job, "--json"])).expect("JSON");
-    assert_eq!(detail["spec"]["name"], "x__y", "{detail}");
+    assert_eq!(detail["spec"]["name"], "x_y", "{detail}");
 }
