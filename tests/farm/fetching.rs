@@ -211,7 +211,7 @@ fn a_killed_fetch_is_continued_and_leaves_nothing() {
 }
 
 #[test]
-fn a_full_disk_is_named_and_the_fetch_continues_when_there_is_room() {
+fn a_full_disk_is_named_and_the_fetch_continues_later() {
     let farm = Farm::start(1, 2);
     let job = job(&farm, "1");
     let want = frames(&farm, &job);

@@ -318,7 +318,7 @@ async fn a_file_that_is_there_stays_unless_it_may_be_replaced() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_file_has_the_mode_of_any_new_file_even_beside_a_locked_part() {
+async fn a_file_beside_a_locked_part_has_the_mode_of_any_new_file() {
     use std::os::unix::fs::PermissionsExt;
     let bench = Bench::new();
     let client = bench.client().await;
