@@ -1,6 +1,6 @@
 //! Errors as users see them: the exit status, the message with its causes, and a hint.
 
-use crate::table::is_control;
+use crate::table::printable_lines;
 use std::error::Error;
 use std::fmt;
 use std::process::ExitCode;
@@ -37,6 +37,8 @@ pub enum Status {
     TimedOut = 7,
     /// Some frames failed.
     SomeFramesFailed = 8,
+    /// Some files were not written, since something else has their names.
+    NotReplaced = 9,
     /// Interrupted; the job continues.
     Interrupted = 130,
 }
@@ -127,15 +129,11 @@ impl CliError {
             cause = error.source();
         }
         text.push('\n');
-        // The text may contain names and contents of files.
-        text = text
-            .chars()
-            .map(|c| if is_control(c) && !matches!(c, '\n' | '\t') { ' ' } else { c })
-            .collect();
         if let Some(hint) = &self.hint {
             text += &format!("hint: {hint}\n");
         }
-        text
+        // The text may contain names and contents of files.
+        printable_lines(&text)
     }
 }
 
@@ -345,7 +343,7 @@ mod tests {
     #[test]
     fn control_characters_of_a_file_do_not_reach_the_terminal() {
         let error = CliError::new(Status::Failure, "a\u{1b}[2J\u{202e}b\r\n\tc");
-        assert_eq!(error.for_people(), "error: a [2J b \n\tc\n");
+        assert_eq!(error.for_people(), "error: a\\u{1b}[2J\\u{202e}b \n\tc\n");
     }
 
     #[test]

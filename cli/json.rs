@@ -4,6 +4,7 @@ use crate::error::CliError;
 use serde::Serialize;
 use serde_json::Value;
 use std::io::Write;
+use tessera_protocol::names::is_control;
 
 /// Fields that are bytes on the wire and hexadecimal digits for people.
 const HASHES: [&str; 3] = ["hash", "fingerprint", "pixels_sha256"];
@@ -17,7 +18,26 @@ pub(crate) fn value(of: &impl Serialize) -> Result<Value, CliError> {
 
 /// Prints a value in one line.
 pub(crate) fn print(of: &impl Serialize) -> Result<(), CliError> {
-    line(&value(of)?.to_string())
+    print_value(&value(of)?)
+}
+
+/// Prints a value as it is in one line.
+pub(crate) fn print_value(value: &Value) -> Result<(), CliError> {
+    line(&escaped(&value.to_string()))
+}
+
+/// JSON in which characters that take over a terminal are written by their number. They occur only
+/// within strings, where both forms mean the same.
+fn escaped(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        match is_control(c) {
+            // All of them are below U+10000.
+            true => text += &format!("\\u{:04x}", u32::from(c)),
+            false => text.push(c),
+        }
+    }
+    text
 }
 
 /// Prints one line on standard output.
@@ -55,6 +75,14 @@ mod tests {
     use super::*;
     use tessera_protocol::BlobHash;
     use tessera_protocol::status::FrameFile;
+
+    #[test]
+    fn control_characters_are_escaped_and_read_back() {
+        let value = serde_json::json!({ "a": "x\u{202e}y\u{9b}\u{7f}\n\u{1b}é" });
+        let text = escaped(&value.to_string());
+        assert_eq!(text, r#"{"a":"x\u202ey\u009b\u007f\n\u001bé"}"#);
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+    }
 
     #[test]
     fn hashes_are_hexadecimal() {

@@ -79,6 +79,6 @@ mod tests {
     #[test]
     fn lines_have_no_control_characters() {
         let shown: Vec<String> = lines("a\u{1b}[2Jb\r\nc\u{202e}d\n\n").collect();
-        assert_eq!(shown, ["a [2Jb", "c d", ""]);
+        assert_eq!(shown, ["a\\u{1b}[2Jb", "c\\u{202e}d", ""]);
     }
 }

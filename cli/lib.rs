@@ -13,6 +13,7 @@ mod commands;
 mod config;
 mod doctor;
 mod error;
+mod folder_claim;
 mod frame_files;
 mod idle_exit;
 mod job_id;

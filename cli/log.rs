@@ -1,6 +1,7 @@
 //! The log on standard error: full lines for services, short ones for commands.
 
 use crate::args::Command;
+use crate::table::printable_lines;
 use std::fmt;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -53,7 +54,8 @@ where
         };
         let mut words = Words::default();
         event.record(&mut words);
-        writeln!(out, "{level}: {}{}", words.message, words.rest)
+        let text = printable_lines(&format!("{}{}", words.message, words.rest));
+        writeln!(out, "{level}: {text}")
     }
 }
 

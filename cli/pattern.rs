@@ -17,9 +17,9 @@ const DIGITS_MAX: usize = 16;
 /// | `%d`, `{frame}` | `7` |
 /// | `%%`, `{{`, `}}` | `%`, `{`, `}` |
 ///
-/// A number that is longer than its place is written whole. What is put in is digits and nothing
-/// else, so a pattern never leads to a folder that its author has not written. A lone `#` is an
-/// ordinary character.
+/// A number that is longer than its place is written whole. A lone `#` is an ordinary character.
+/// [`Pattern::with_fields`] knows more places, for texts that are the same in every frame. What is
+/// put in never has a `/`, so a pattern never leads to a folder that its author has not written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     source: String,
@@ -82,7 +82,31 @@ pub enum PatternError {
     },
 }
 
+/// A place in braces and the text that goes there: `("{job}", "0189…")`.
+pub type PatternField<'a> = (&'static str, &'a str);
+
 impl Pattern {
+    /// Reads a pattern in which these places stand for texts.
+    pub fn with_fields(source: &str, fields: &[PatternField<'_>]) -> Result<Self, PatternError> {
+        if source.is_empty() {
+            return Err(PatternError::Empty);
+        }
+        let mut parts: Vec<Part> = Vec::new();
+        let mut rest = source;
+        while !rest.is_empty() {
+            let (part, length) = match field(rest, fields) {
+                Some((place, text)) => (Part::Text(text.replace('/', "_")), place.len()),
+                None => next_part(source, rest)?,
+            };
+            match (parts.last_mut(), part) {
+                (Some(Part::Text(text)), Part::Text(more)) => text.push_str(&more),
+                (_, part) => parts.push(part),
+            }
+            rest = &rest[length..];
+        }
+        Ok(Self { source: source.to_owned(), parts })
+    }
+
     /// Returns whether the pattern has a place for the frame's number.
     pub fn has_frame(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Frame { .. }))
@@ -131,21 +155,13 @@ impl FromStr for Pattern {
     type Err = PatternError;
 
     fn from_str(source: &str) -> Result<Self, PatternError> {
-        if source.is_empty() {
-            return Err(PatternError::Empty);
-        }
-        let mut parts: Vec<Part> = Vec::new();
-        let mut rest = source;
-        while !rest.is_empty() {
-            let (part, length) = next_part(source, rest)?;
-            match (parts.last_mut(), part) {
-                (Some(Part::Text(text)), Part::Text(more)) => text.push_str(&more),
-                (_, part) => parts.push(part),
-            }
-            rest = &rest[length..];
-        }
-        Ok(Self { source: source.to_owned(), parts })
+        Self::with_fields(source, &[])
     }
+}
+
+/// Returns the field that `rest` begins with.
+fn field<'a>(rest: &str, fields: &[PatternField<'a>]) -> Option<PatternField<'a>> {
+    fields.iter().copied().find(|(place, _)| rest.starts_with(place))
 }
 
 /// Returns the first part of `rest` and its length in bytes.
@@ -252,6 +268,16 @@ mod tests {
             assert_eq!(path(pattern, 7), want, "{pattern}");
         }
         assert_eq!(path("##.exr", 9_999_999), "9999999.exr");
+    }
+
+    #[test]
+    fn fields_are_texts_whatever_they_hold() {
+        let fields = [("{job}", "01a2"), ("{name}", "a####%d{frame}/b")];
+        let pattern = Pattern::with_fields("{job}/{name}.{{job}}.##.exr", &fields).unwrap();
+        let path = pattern.path_for(FrameNumber(7));
+        assert_eq!(path.to_str(), Some("01a2/a####%d{frame}_b.{job}.07.exr"));
+        assert!(!Pattern::with_fields("{name}.exr", &fields).unwrap().has_frame());
+        assert!(refused("{job}.##.exr").contains("`{job}`"));
     }
 
     #[test]

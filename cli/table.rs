@@ -1,5 +1,7 @@
 //! Formats tables and values for people.
 
+pub(crate) use tessera_protocol::names::printable;
+
 /// Lines of a table with this head; empty where there is no row.
 pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     if rows.is_empty() {
@@ -56,14 +58,11 @@ pub(crate) fn span(secs: u64) -> String {
     }
 }
 
-/// Text from elsewhere, safe for a terminal: no control characters.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if is_control(c) { ' ' } else { c }).collect()
-}
-
-/// Characters by which a text takes over a terminal, or is read another way round.
-pub(crate) fn is_control(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Text of several lines from elsewhere, safe for a terminal: as [`printable`], with its line ends
+/// and tabs.
+pub(crate) fn printable_lines(text: &str) -> String {
+    let line = |line: &str| line.split('\t').map(printable).collect::<Vec<_>>().join("\t");
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -78,6 +77,11 @@ mod tests {
         ];
         assert_eq!(table(&["I", "J", "K"], &rows), "I    J     K\na    long  x\nabc  b\n");
         assert_eq!(table(&["I"], &[]), "");
+    }
+
+    #[test]
+    fn lines_keep_their_ends_and_nothing_else() {
+        assert_eq!(printable_lines("a\r\n\tb\u{1b}c\u{200f}\n"), "a \n\tb\\u{1b}c\\u{200f}\n");
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub struct BenchArgs {
     /// Exit with status 1 if a rate is below this share of the baseline's
     #[arg(long, value_name = "RATIO", requires = "baseline")]
     pub fail_below: Option<f64>,
-    /// Write the measurements to a file
+    /// Write the measurements to a file, in place of one that is there
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
     /// How the devices are used.

@@ -38,8 +38,8 @@ pub struct ComputeArgs {
     /// Size of the domain: W, WxH or WxHxD indices
     #[arg(long, value_name = "WxH[xD]", required_unless_present = "header")]
     pub domain: Option<Domain>,
-    /// File to write: .npy for any result, .exr or .png for pictures; a pattern for several frames,
-    /// with {output} for named outputs
+    /// File to write, in place of a file that is there: .npy for any result, .exr or .png for
+    /// pictures; a pattern for several frames, with {output} for named outputs
     #[arg(short, long, value_name = "FILE", required_unless_present_any = ["header", "detach"])]
     pub out: Option<PathBuf>,
     /// Header of the kernel, or a folder with headers, besides the kernel's own folder; may be

@@ -14,7 +14,8 @@ pub struct RenderArgs {
     /// The picture.
     #[command(flatten)]
     pub picture: PictureArgs,
-    /// File to write, .exr, .png or .jpg; may be given more than once
+    /// File to write, .exr, .png or .jpg, in place of a file that is there; may be given more than
+    /// once
     #[arg(short, long, value_name = "FILE", required = true)]
     pub output: Vec<PathBuf>,
     /// Write PNG files with 16 bits per channel instead of 8

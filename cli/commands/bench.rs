@@ -5,7 +5,7 @@ use crate::args::bench::BenchArgs;
 use crate::bench::{Bench, Measured, VERSION, measure};
 use crate::error::{CliError, Status};
 use crate::standard::{Frame, Look};
-use crate::table::{count, table};
+use crate::table::{count, printable, table};
 use crate::{json, small_file};
 use std::path::Path;
 use tessera_node::Config;
@@ -102,7 +102,7 @@ fn row(result: &Measured, compared: bool) -> Vec<String> {
     let of = |pick: fn(f64, f64) -> f64| result.seconds.iter().copied().reduce(pick).unwrap_or(1.0);
     let spread = of(f64::max) / of(f64::min) - 1.0;
     let mut cells = vec![
-        result.scene.clone(),
+        printable(&result.scene),
         format!("{} {}", result.slot, result.device),
         count(result.samples_per_second).trim_end().to_owned(),
         count(result.rays_per_second).trim_end().to_owned(),

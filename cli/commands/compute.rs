@@ -21,6 +21,7 @@ use tessera_protocol::compute::{ComputeFormat, Element, OutputArray, Program, ha
 use tessera_protocol::device::{CudaInfo, DeviceInfo, DeviceKind};
 use tessera_protocol::status::FrameState;
 use tessera_protocol::{ComputeSpec, JobId, JobSpec};
+use tessera_transport::blob::Existing;
 
 /// `tessera compute`.
 pub(crate) async fn run(args: ComputeArgs) -> Result<Status, CliError> {
@@ -188,7 +189,8 @@ async fn write(
         let FrameState::Done(files) = status.state else { continue };
         for file in files {
             let Some(path) = destination.path(status.frame, &file.format) else { continue };
-            fetch(&client, ((job, status.frame), &file), &path, &mut |_| {}).await?;
+            fetch(&client, ((job, status.frame), &file), (&path, Existing::Replace), &mut |_| {})
+                .await?;
             if !is_json {
                 print_reduced(&file.format, &path, &outputs)?;
             }

@@ -23,7 +23,7 @@ pub(crate) fn run(args: FsckArgs) -> Result<Status, CliError> {
         true => {
             let mut value = json::value(&report)?;
             value["clean"] = report.is_clean().into();
-            json::line(&value.to_string())?;
+            json::print_value(&value)?;
         }
         false => json::line(describe(&report).trim_end())?,
     }

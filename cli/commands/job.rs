@@ -36,7 +36,7 @@ pub(crate) async fn run(args: JobArgs) -> Result<Status, CliError> {
         if !text.is_empty() {
             value["kernel_text"] = text.into();
         }
-        json::line(&value.to_string())?;
+        json::print_value(&value)?;
     } else {
         let mut words = describe(&detail, frames.as_deref().unwrap_or_default());
         for line in kernel_text::lines(&text) {

@@ -13,7 +13,7 @@ use crate::progress::{Audience, Doing, JobProgress, Uploads};
 use crate::rusage::usage;
 use crate::submission::render::{self, JobOptions, SceneFiles};
 use crate::submission::send;
-use crate::table::{bytes, count};
+use crate::table::{bytes, count, printable};
 use crate::vectors::FrameSize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -26,6 +26,7 @@ use tessera_protocol::job::{FormatSpec, SpaceSpec};
 use tessera_protocol::status::{FrameFile, FrameState, JobDetail, JobSummary};
 use tessera_protocol::{FrameNumber, JobId, JobSpec};
 use tessera_transport::FarmClient;
+use tessera_transport::blob::Existing;
 use tokio::sync::mpsc;
 
 /// `tessera render`.
@@ -219,7 +220,8 @@ impl Outputs {
             let mut of_frame = WrittenFrame { spp, ..WrittenFrame::default() };
             for file in files {
                 for path in self.paths(frame, &file.format) {
-                    fetch(client, ((job, frame), &file), &path, &mut |_| {}).await?;
+                    fetch(client, ((job, frame), &file), (&path, Existing::Replace), &mut |_| {})
+                        .await?;
                     of_frame.files.push((file.clone(), path));
                 }
             }
@@ -277,7 +279,7 @@ struct Used {
 impl Report {
     fn print(&self, args: &RenderArgs) -> Result<(), CliError> {
         if args.json {
-            return json::line(&self.json()?.to_string());
+            return json::print_value(&self.json()?);
         }
         if !args.quiet {
             let secs = (self.time.1 - self.time.0).as_secs_f64();
@@ -289,7 +291,7 @@ impl Report {
                     .map(|spp| format!(", which --spp {spp} reproduces"))
                     .unwrap_or_default();
                 for (_, path) in &frame.files {
-                    eprintln!("wrote {}{spp}", path.display());
+                    eprintln!("wrote {}{spp}", printable(&path.display().to_string()));
                 }
             }
             if let Some(exposure) = self.finished.detail.as_deref().and_then(metered) {

@@ -9,7 +9,7 @@ use crate::json;
 use crate::progress::{Audience, Doing, Uploads};
 use crate::submission::render::{self, JobOptions, SceneFiles};
 use crate::submission::send;
-use crate::table::{bytes, span};
+use crate::table::{bytes, printable, span};
 use crate::vectors::FrameSize;
 use serde_json::json;
 use std::sync::Arc;
@@ -131,7 +131,7 @@ fn dry_run(args: &SubmitArgs, spec: &JobSpec, files: &SceneFiles) -> Result<Stat
         json::line(&format!("formats {}", formats.join(", ")))?;
         let chosen = away_from_default(render);
         if let Some(words) = options::words(&chosen) {
-            json::line(&format!("options {words}"))?;
+            json::line(&format!("options {}", printable(&words)))?;
         }
         for sentence in chosen.iter().filter_map(Chosen::sentence) {
             json::line(&format!("note    {sentence}"))?;

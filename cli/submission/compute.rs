@@ -21,6 +21,7 @@ use tessera_protocol::compute::{
 };
 use tessera_protocol::job::AssetFile;
 use tessera_protocol::limits::PROGRAM_BYTES_MAX;
+use tessera_protocol::names::file_name;
 use tessera_protocol::{JobKind, JobSpec, RawJobSpec};
 
 /// A job and its files.
@@ -122,13 +123,10 @@ fn chunk_align(args: &ComputeArgs, needed: Option<u32>) -> Result<u32, CliError>
     })
 }
 
+/// Makes a job's name from the name of its kernel.
 fn default_name(kernel: &str) -> String {
-    let stem = Path::new(kernel).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    kernel
-        .strip_prefix("builtin:")
-        .map(str::to_owned)
-        .or(stem)
-        .unwrap_or_else(|| "compute".to_owned())
+    let stem = Path::new(kernel).file_stem().unwrap_or_default().to_string_lossy();
+    file_name(kernel.strip_prefix("builtin:").unwrap_or(&stem))
 }
 
 fn formats(args: &ComputeArgs) -> Result<Vec<ComputeFormat>, CliError> {

@@ -11,7 +11,7 @@ use tessera_protocol::job::{
     AovSpec, ApertureSpec, AssetFile, BladesSpec, CameraSpec, ChoiceSpec, EnvironmentSpec,
     FocusSpec, FormatSpec, LensSpec, LookAtSpec, RenderSpec, SpaceSpec, ToneMapSpec,
 };
-use tessera_protocol::limits::NAME_MAX;
+use tessera_protocol::names::file_name;
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, JobKind, JobSpec, RawJobSpec, SpecError};
 use tessera_scenes::{CameraChoice, EnvironmentSource, LoadOptions, SceneError, WorkingSpace};
 use tessera_transport::client::hash_file;
@@ -309,17 +309,9 @@ fn lens(picture: &PictureArgs) -> Option<LensSpec> {
     Some(LensSpec { aperture, focus, blades, sensor_width_mm: picture.sensor_width })
 }
 
-/// Makes a job's name from the name of its scene, by leaving out characters that a name cannot
-/// have.
+/// Makes a job's name from the name of its scene.
 fn name_of(scene: &Path) -> String {
-    let stem = scene.file_stem().unwrap_or_default().to_string_lossy();
-    let safe =
-        stem.chars().map(|c| if c.is_control() || matches!(c, '/' | '\\') { '_' } else { c });
-    let mut name: String = safe.collect::<String>().trim_start_matches('.').to_owned();
-    while name.len() > NAME_MAX {
-        name.pop();
-    }
-    if name.is_empty() { "scene".into() } else { name }
+    file_name(&scene.file_stem().unwrap_or_default().to_string_lossy())
 }
 
 #[cfg(test)]
@@ -341,7 +333,8 @@ mod tests {
     fn job_names_are_made_valid() {
         assert_eq!(name_of(Path::new("/a/b/Sponza.glb")), "Sponza");
         assert_eq!(name_of(Path::new("..hidden.glb")), "hidden");
-        assert_eq!(name_of(Path::new("...")), "scene");
-        assert!(name_of(Path::new(&"é".repeat(200))).len() <= NAME_MAX);
+        assert_eq!(name_of(Path::new("...")), "job");
+        assert_eq!(name_of(Path::new("-x\u{202e}y .glb")), "x_y");
+        assert!(name_of(Path::new(&"é".repeat(200))).len() <= 128);
     }
 }

@@ -15,6 +15,7 @@ pub mod hello;
 pub mod ids;
 pub mod job;
 pub mod limits;
+pub mod names;
 pub mod node;
 pub mod renewal;
 pub mod role;

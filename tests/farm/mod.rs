@@ -9,6 +9,7 @@ mod crops;
 mod disk;
 mod doctor;
 mod fault_proxy;
+mod fetching;
 mod filter;
 mod generations;
 mod hostile;

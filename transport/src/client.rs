@@ -1,6 +1,6 @@
 //! The client's side: requests, watching and blobs. Prints nothing and retries nothing.
 
-use crate::blob::{self, BlobError, Wanted};
+use crate::blob::{self, BlobError, Target, Wanted};
 use crate::close::CloseCode;
 use crate::endpoint::address::Address;
 use crate::endpoint::dial::connect;
@@ -99,13 +99,13 @@ impl FarmClient {
         blob::put(&self.link.connection, blob, source, &self.link.timing, progress).await
     }
 
-    /// Fetches a blob of at most `length_max` bytes into the file `target`, continuing a former
+    /// Fetches a blob of at most `length_max` bytes into a file, continuing a former
     /// fetch; see [`blob::get`].
     pub async fn get_blob(
         &self,
         wanted: impl Into<Wanted>,
         length_max: u64,
-        target: &Path,
+        target: Target<'_>,
         progress: &mut (dyn FnMut(u64, u64) + Send),
     ) -> Result<u64, BlobError> {
         let wanted = wanted.into();

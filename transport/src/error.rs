@@ -55,10 +55,10 @@ impl From<ConnectionError> for Ended {
     }
 }
 
-/// Cuts a peer's text and removes control characters, because it reaches terminals and logs.
+/// Cuts a peer's text and shows its control characters, because it reaches terminals and logs.
 fn printable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
-    cut(&text, CLOSE_REASON_MAX).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    tessera_protocol::names::printable(cut(&text, CLOSE_REASON_MAX))
 }
 
 /// Why there is no connection to a coordinator.

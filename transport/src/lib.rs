@@ -15,6 +15,7 @@ pub mod error;
 pub mod files;
 pub mod generation;
 pub mod identity;
+pub mod placing;
 pub mod timing;
 
 mod endpoint;

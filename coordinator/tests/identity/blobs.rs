@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tessera_protocol::FrameNumber;
 use tessera_protocol::client::Role;
 use tessera_transport::FarmClient;
-use tessera_transport::blob::Wanted;
+use tessera_transport::blob::{Target, Wanted};
 
 // promise: P8
 #[tokio::test(flavor = "multi_thread")]
@@ -49,7 +49,9 @@ async fn a_node_reads_the_files_of_its_leases_and_nothing_else() {
         (own, None, false),
     ] {
         let target = folder.join("of-viewer");
-        let got = viewer.get_blob(Wanted { hash, of }, 1 << 20, &target, &mut |_, _| {}).await;
+        let got = viewer
+            .get_blob(Wanted { hash, of }, 1 << 20, Target::replacing(&target), &mut |_, _| {})
+            .await;
         assert_eq!(got.is_ok(), is_given, "{of:?}: {got:?}");
     }
     assert!(!node.may_read(frame, folder).await, "a frame was given");

@@ -120,7 +120,7 @@ impl FakeNode {
             &self.link.connection,
             hash.into(),
             1 << 20,
-            &target,
+            blob::Target::replacing(&target),
             &Timing::default(),
             &mut |_, _| {},
         )

@@ -1,6 +1,7 @@
 //! Why a scene was not imported: a fault of the scene, or what it did to the importer process.
 
 use std::time::Duration;
+use tessera_protocol::names::printable;
 use tessera_protocol::node::Failure;
 
 /// Why there is no scene.
@@ -86,9 +87,10 @@ impl ImportError {
 const TEXT_BYTES_MAX: usize = 4096;
 
 /// Shortens a text for a message, on one line. Control characters of a file must not reach a
-/// terminal.
+/// terminal, so they are shown by number.
 pub(crate) fn cut(text: &str) -> String {
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let end = text.char_indices().map(|(at, _)| at).find(|at| *at > TEXT_BYTES_MAX);
+    let text = printable(&text[..end.unwrap_or(text.len())]);
     match text.char_indices().find(|(at, _)| *at >= TEXT_BYTES_MAX) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text,
@@ -110,7 +112,7 @@ mod tests {
 
     #[test]
     fn texts_are_cut_between_characters() {
-        assert_eq!(cut("a\u{1b}[31mshort\none"), "a [31mshort one");
+        assert_eq!(cut("a\u{1b}[31mshort\none"), "a\\u{1b}[31mshort one");
         let long = cut(&"é".repeat(9000));
         assert!(long.len() <= TEXT_BYTES_MAX + 4 && long.ends_with('…'), "{}", long.len());
     }

@@ -43,7 +43,8 @@ pub const PRIORITY_DEFAULT: u8 = 50;
 /// A job spec whose values have been checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobSpec {
-    /// Name for people and for files: 1 to [`NAME_MAX`] bytes, no `/`, no control characters.
+    /// Name for people and for files: 1 to [`NAME_MAX`] bytes that begin and end a file's name well
+    /// and need no escaping; see [`crate::names`].
     pub name: String,
     /// Share of the farm relative to others, 0 to 100.
     pub priority: u8,
@@ -372,16 +373,7 @@ pub fn is_label(name: &str) -> bool {
 }
 
 fn check_name(name: &str) -> Result<(), SpecError> {
-    if name.is_empty() || name.len() > NAME_MAX {
-        return wrong("name", format!("{} bytes is not in 1 to {NAME_MAX}", name.len()));
-    }
-    if name.starts_with('.') || name.chars().any(|c| c.is_control() || c == '/' || c == '\\') {
-        return wrong(
-            "name",
-            format!("{name:?} begins with a dot or holds `/`, `\\` or control characters"),
-        );
-    }
-    Ok(())
+    crate::names::check(name).or_else(|problem| wrong("name", problem))
 }
 
 fn check_files(render: &RenderSpec) -> Result<(), SpecError> {

@@ -2,7 +2,9 @@
 
 use super::part::{Filling, PartFile};
 use super::{BlobError, BlobRead, BlobStore, PRIORITY, STEP_BYTES, blocking, file_error};
+use crate::close::cut;
 use crate::files::rename_synced;
+use crate::placing::place_new;
 use crate::stream::frame::{FrameReceiver, FrameSender, open_both, within};
 use crate::timing::Timing;
 use quinn::Connection;
@@ -16,6 +18,11 @@ use tessera_protocol::{BlobHash, FrameNumber, JobId};
 /// Bytes that a peer must accept within the time for an answer. 16 KiB in 10 s is the slowest line
 /// that is served.
 const SEND_BYTES: usize = 16 << 10;
+
+/// Longest file name of common file systems in bytes.
+const FILE_NAME_BYTES: usize = 255;
+/// Digits of a blob's hash in the name of its part.
+const PART_HASH_DIGITS: usize = 8;
 
 /// A blob to fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,53 +39,103 @@ impl From<BlobHash> for Wanted {
     }
 }
 
-/// Fetches a blob of at most `length_max` bytes into the file `target`, and returns its length.
-/// Bytes are collected in `target` + `.part`, and the next fetch continues an interrupted one. The
-/// file gets its name only when it is complete, checked and synced. `progress` gets the bytes so
-/// far and the total.
+/// What becomes of a file that has the target's name already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It stays, and the fetch fails with [`BlobError::Occupied`].
+    Keep,
+    /// It is replaced in one step.
+    Replace,
+}
+
+/// Where a fetched blob goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    /// The file. Its folder exists.
+    pub path: &'a Path,
+    /// What becomes of a file that is there.
+    pub existing: Existing,
+}
+
+impl<'a> Target<'a> {
+    /// A file that does not exist yet.
+    pub fn new(path: &'a Path) -> Self {
+        Self { path, existing: Existing::Keep }
+    }
+
+    /// A file that may exist.
+    pub fn replacing(path: &'a Path) -> Self {
+        Self { path, existing: Existing::Replace }
+    }
+
+    /// Returns the file that collects the bytes of a blob until it is complete: beside the target,
+    /// and named after the blob too, so that it is no other file's.
+    pub fn part(&self, hash: BlobHash) -> PathBuf {
+        let hash = hash.to_string();
+        let suffix = format!(".{}.part", &hash[..PART_HASH_DIGITS]);
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        self.path.with_file_name(cut(&name, FILE_NAME_BYTES - suffix.len()).to_owned() + &suffix)
+    }
+}
+
+/// Fetches a blob of at most `length_max` bytes into a file, and returns its length. Bytes are
+/// collected in [`Target::part`], and the next fetch continues an interrupted one. The file gets
+/// its name only when it is complete, checked and synced. `progress` gets the bytes so far and the
+/// total.
 pub async fn get(
     connection: &Connection,
     wanted: Wanted,
     length_max: u64,
-    target: &Path,
+    into: Target<'_>,
     timing: &Timing,
     progress: &mut (dyn FnMut(u64, u64) + Send),
 ) -> Result<u64, BlobError> {
-    let hash = wanted.hash;
-    let mut part = open_part(target, hash, length_max).await?;
+    let (hash, target) = (wanted.hash, into.path);
+    let mut part = open_part(&into, hash, length_max).await?;
     let resumed = part.held() > 0;
     let mut result = fetch(connection, (wanted, target), length_max, &part, timing, progress).await;
     if resumed && matches!(result, Err(BlobError::Corrupt { .. })) {
         // The rest of a former fetch may be at fault (its disk, or another blob's bytes). Try once
         // more from the beginning.
-        part = open_part(target, hash, length_max).await?;
+        part = open_part(&into, hash, length_max).await?;
         result = fetch(connection, (wanted, target), length_max, &part, timing, progress).await;
     }
     let length = result?;
-    let to = target.to_owned();
-    let renamed = part.with(move |part| {
-        rename_synced(part.path(), &to)?;
-        part.forget();
-        Ok(())
-    });
-    renamed.await.and_then(|result| result).map_err(file_error(target))?;
-    Ok(length)
+    let (to, existing) = (target.to_owned(), into.existing);
+    let placed = part.with(move |part| place(part, &to, existing)).await;
+    match placed.and_then(|result| result) {
+        Ok(()) => Ok(length),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(BlobError::Occupied { path: target.to_owned() })
+        }
+        Err(error) => Err(file_error(target)(error)),
+    }
+}
+
+/// Gives a complete part its name.
+fn place(part: &mut PartFile, to: &Path, existing: Existing) -> io::Result<()> {
+    let placed = match existing {
+        Existing::Replace => rename_synced(part.path(), to),
+        Existing::Keep => place_new(part.path(), to),
+    };
+    match &placed {
+        Ok(()) => part.forget(),
+        // Nobody asks for these bytes again under this name.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => part.remove()?,
+        // The part stays for the next fetch.
+        Err(_) => {}
+    }
+    placed
 }
 
 async fn open_part(
-    target: &Path,
+    target: &Target<'_>,
     hash: BlobHash,
     length_max: u64,
 ) -> Result<Filling<PartFile>, BlobError> {
-    let path = part_path(target);
+    let path = target.part(hash);
     let opened = blocking(move || PartFile::open(&path, hash, length_max)).await;
-    opened.and_then(|part| part).map(Filling::new).map_err(file_error(target))
-}
-
-fn part_path(target: &Path) -> PathBuf {
-    let mut name = target.as_os_str().to_owned();
-    name.push(".part");
-    name.into()
+    opened.and_then(|part| part).map(Filling::new).map_err(file_error(target.path))
 }
 
 async fn fetch(
@@ -150,7 +207,7 @@ pub async fn answer_get<S: BlobStore>(
             return Ok(0);
         }
         Err(error) => {
-            let reason = crate::close::cut(&error.to_string(), REASON_MAX).to_owned();
+            let reason = cut(&error.to_string(), REASON_MAX).to_owned();
             sender.send(&BlobReply::Refused(reason)).await?;
             sender.finish();
             return Err(error);

@@ -6,7 +6,7 @@ mod get;
 mod part;
 mod put;
 
-pub use get::{Wanted, answer_get, get, serve_get};
+pub use get::{Existing, Target, Wanted, answer_get, get, serve_get};
 pub use part::PartFile;
 pub use put::{put, serve_put};
 
@@ -96,6 +96,12 @@ pub enum BlobError {
         /// Error of the system.
         #[source]
         source: io::Error,
+    },
+    /// Something else has the name that the file should get. It is left as it is.
+    #[error("`{}` is there already", path.display())]
+    Occupied {
+        /// Path of what is there.
+        path: PathBuf,
     },
     /// The other side does not have the blob.
     #[error("blob {0} is not there")]

@@ -12,6 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tempfile::TempPath;
 use tessera_protocol::BlobHash;
 
+/// Mode of a new file before the umask is taken off.
+#[cfg(unix)]
+const NEW_FILE_MODE: u32 = 0o666;
+
 /// An open part file, which keeps the received bytes of a blob over interruptions. All methods may
 /// block.
 #[derive(Debug)]
@@ -65,7 +69,7 @@ impl PartFile {
     }
 
     /// Removes the file.
-    fn remove(&self) -> io::Result<()> {
+    pub(super) fn remove(&self) -> io::Result<()> {
         match std::fs::remove_file(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -182,28 +186,53 @@ async fn gather(
     (count, Ok(()))
 }
 
-/// Returns the part file with its lock, or a private one: the file, its path, and the guard of a
-/// private file.
-fn claim(path: &Path) -> io::Result<(File, PathBuf, Option<TempPath>)> {
+/// An open file, its path, and the guard of a private file.
+type Claimed = (File, PathBuf, Option<TempPath>);
+
+/// Returns the part file with its lock, or a private one.
+fn claim(path: &Path) -> io::Result<Claimed> {
     loop {
         let shared =
             File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+        // A process that was killed while it placed the file can leave a second name of it.
+        if has_other_name(&shared)? {
+            std::fs::remove_file(path)?;
+            continue;
+        }
         match shared.try_lock() {
             // The former writer may have renamed the file between our opening and our locking.
             Ok(()) if is_at(&shared, path)? => return Ok((shared, path.to_owned(), None)),
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut builder = tempfile::Builder::new();
-                let (file, name) = builder
-                    .prefix(TEMPORARY_PREFIX)
-                    .suffix(".part")
-                    .tempfile_in(folder_of(path))?
-                    .into_parts();
-                return Ok((file, name.to_path_buf(), Some(name)));
-            }
+            Err(TryLockError::WouldBlock) => return private(folder_of(path)),
             Err(TryLockError::Error(error)) => return Err(error),
         }
     }
+}
+
+/// Makes a file for one writer. It may become the whole file, so its mode is that of any new file.
+fn private(folder: &Path) -> io::Result<Claimed> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(NEW_FILE_MODE));
+    }
+    builder.prefix(TEMPORARY_PREFIX).suffix(".part");
+    let (file, name) = builder.tempfile_in(folder)?.into_parts();
+    Ok((file, name.to_path_buf(), Some(name)))
+}
+
+/// Returns whether the file has a second name, by which somebody may use it.
+#[cfg(unix)]
+fn has_other_name(file: &File) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(file.metadata()?.nlink() > 1)
+}
+
+/// On other systems no file is placed by a second name.
+#[cfg(not(unix))]
+fn has_other_name(_: &File) -> io::Result<bool> {
+    Ok(false)
 }
 
 /// Returns whether this open file still has that name.

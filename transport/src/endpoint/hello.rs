@@ -5,6 +5,7 @@ use crate::stream::frame::{FrameError, FrameSender, accept_kind};
 use crate::timing::Timing;
 use quinn::{Connection, ReadExactError, RecvStream};
 use tessera_protocol::hello::HELLO_BYTES_FIXED;
+use tessera_protocol::names::is_control;
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{Hello, HelloError};
 
@@ -111,7 +112,7 @@ async fn read(stream: &mut RecvStream) -> Result<Hello, HelloFailure> {
     exact(stream, &mut bytes[HELLO_BYTES_FIXED..]).await?;
     let mut hello = Hello::from_bytes(&bytes)?;
     // The text reaches terminals and logs.
-    hello.build = hello.build.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    hello.build = hello.build.chars().map(|c| if is_control(c) { ' ' } else { c }).collect();
     Ok(hello)
 }
 

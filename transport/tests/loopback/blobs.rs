@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use tessera_protocol::BlobHash;
 use tessera_protocol::limits::BLOB_BYTES_MAX;
 use tessera_protocol::stream::{BlobOffer, BlobReceipt, BlobReply, BlobRequest, StreamKind};
-use tessera_transport::blob::{get, put, serve_get, serve_put};
+use tessera_transport::blob::{Target, get, put, serve_get, serve_put};
 use tessera_transport::frame::{FrameReceiver, FrameSender, accept_kind, open_both};
 use tessera_transport::{
     BlobError, BlobRead, BlobSink, BlobStore, CloseCode, FarmClient, FrameError, Link, PartFile,
@@ -136,6 +136,11 @@ impl Bench {
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
+
+    /// The part of a blob on its way to the file `target`.
+    fn part(&self, hash: BlobHash) -> PathBuf {
+        Target::new(&self.path("target")).part(hash)
+    }
 }
 
 fn bytes_of(length: usize) -> (Vec<u8>, BlobHash) {
@@ -164,13 +169,16 @@ async fn a_blob_survives_upload_and_download() {
         let (target, mut seen) = (bench.path("target"), Vec::new());
         let mut progress = |held: u64, all: u64| seen.push((held, all));
         assert_eq!(
-            client.get_blob(hash, 1 << 30, &target, &mut progress).await.unwrap(),
+            client
+                .get_blob(hash, 1 << 30, Target::replacing(&target), &mut progress)
+                .await
+                .unwrap(),
             length as u64
         );
         assert_eq!(std::fs::read(&target).unwrap(), bytes);
         assert_eq!(seen.last(), Some(&(length as u64, length as u64)));
         assert!(seen.is_sorted());
-        assert!(!bench.path("target.part").exists());
+        assert!(!bench.part(hash).exists());
     }
     assert_eq!(bench.shelf.file_count(), 3);
 }
@@ -197,17 +205,24 @@ async fn an_interrupted_get_resumes() {
     let (timing, mut progress) = (Timing::default(), quiet);
     let (_, result) = tokio::join!(
         coordinator,
-        get(&dialled.connection, hash.into(), 1 << 30, &target, &timing, &mut progress)
+        get(
+            &dialled.connection,
+            hash.into(),
+            1 << 30,
+            Target::new(&target),
+            &timing,
+            &mut progress
+        )
     );
     assert!(matches!(result, Err(BlobError::Frame(FrameError::Cut))), "{result:?}");
     assert!(!target.exists());
-    assert_eq!(std::fs::metadata(bench.path("target.part")).unwrap().len(), 700_000);
+    assert_eq!(std::fs::metadata(bench.part(hash)).unwrap().len(), 700_000);
 
     let (client, mut first) = (bench.client().await, None);
     let mut progress = |held: u64, _: u64| {
         first.get_or_insert(held);
     };
-    client.get_blob(hash, 1 << 30, &target, &mut progress).await.unwrap();
+    client.get_blob(hash, 1 << 30, Target::replacing(&target), &mut progress).await.unwrap();
     assert_eq!(first, Some(700_000));
     assert_eq!(std::fs::read(&target).unwrap(), bytes);
 }
@@ -249,10 +264,11 @@ async fn a_corrupt_blob_leaves_no_file() {
     bytes[123_456] ^= 1;
     bench.shelf.add(hash, &bytes);
     let target = bench.path("target");
-    let error = client.get_blob(hash, 1 << 30, &target, &mut quiet).await.unwrap_err();
+    let error =
+        client.get_blob(hash, 1 << 30, Target::replacing(&target), &mut quiet).await.unwrap_err();
     assert!(matches!(error, BlobError::Corrupt { .. }), "{error:?}");
     assert!(!error.is_interruption());
-    assert!(!target.exists() && !bench.path("target.part").exists());
+    assert!(!target.exists() && !bench.part(hash).exists());
 
     let (_, other) = bytes_of(500_001);
     let source = bench.path("source");
@@ -277,11 +293,66 @@ async fn a_damaged_partial_get_is_replaced() {
     for (rest, limit) in
         [(vec![1; 1000], 1 << 30), (vec![1; 500_000], 450_000), (vec![1; 500_000], 1 << 30)]
     {
-        std::fs::write(bench.path("target.part"), rest).unwrap();
-        client.get_blob(hash, limit, &target, &mut quiet).await.unwrap();
+        std::fs::write(bench.part(hash), rest).unwrap();
+        client.get_blob(hash, limit, Target::replacing(&target), &mut quiet).await.unwrap();
         assert_eq!(std::fs::read(&target).unwrap(), bytes);
         std::fs::remove_file(&target).unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_file_that_is_there_stays_unless_it_may_be_replaced() {
+    let bench = Bench::new();
+    let client = bench.client().await;
+    let (bytes, hash) = bytes_of(1000);
+    bench.shelf.add(hash, &bytes);
+    let target = bench.path("target");
+    std::fs::write(&target, "mine").unwrap();
+    let error = client.get_blob(hash, 1000, Target::new(&target), &mut quiet).await.unwrap_err();
+    assert!(matches!(&error, BlobError::Occupied { path } if *path == target), "{error:?}");
+    assert_eq!(std::fs::read(&target).unwrap(), b"mine");
+    assert!(!bench.part(hash).exists());
+    client.get_blob(hash, 1000, Target::replacing(&target), &mut quiet).await.unwrap();
+    assert_eq!(std::fs::read(&target).unwrap(), bytes);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_beside_a_locked_part_has_the_mode_of_any_new_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let bench = Bench::new();
+    let client = bench.client().await;
+    let (bytes, hash) = bytes_of(1000);
+    bench.shelf.add(hash, &bytes);
+    let (usual, target) = (bench.path("usual"), bench.path("target"));
+    std::fs::write(&usual, "").unwrap();
+    let _other = PartFile::open(&bench.part(hash), hash, 1000).unwrap();
+    client.get_blob(hash, 1000, Target::new(&target), &mut quiet).await.unwrap();
+    let mode = |path: &PathBuf| std::fs::metadata(path).unwrap().permissions().mode();
+    assert_eq!(mode(&target), mode(&usual));
+}
+
+#[tokio::test]
+async fn a_part_that_has_another_name_is_not_written_to() {
+    let bench = Bench::new();
+    let client = bench.client().await;
+    let (bytes, hash) = bytes_of(1000);
+    bench.shelf.add(hash, &bytes);
+    let (kept, target) = (bench.path("kept"), bench.path("target"));
+    std::fs::write(&kept, "retouched").unwrap();
+    std::fs::hard_link(&kept, bench.part(hash)).unwrap();
+    client.get_blob(hash, 1000, Target::new(&target), &mut quiet).await.unwrap();
+    assert_eq!(std::fs::read(&kept).unwrap(), b"retouched");
+    assert_eq!(std::fs::read(&target).unwrap(), bytes);
+}
+
+#[test]
+fn parts_are_named_after_their_blob_and_fit_a_folder() {
+    let hash = BlobHash([0xab; 32]);
+    let part = |name: &str| Target::new(std::path::Path::new(name)).part(hash);
+    assert_eq!(part("out/a.0001.exr"), PathBuf::from("out/a.0001.exr.abababab.part"));
+    let long = part(&"é".repeat(127));
+    assert_eq!(long.to_str().unwrap().len(), 254);
 }
 
 #[tokio::test]
@@ -290,10 +361,12 @@ async fn absent_refused_and_oversized_blobs_are_named() {
     let client = bench.client().await;
     let (bytes, hash) = bytes_of(1000);
     let target = bench.path("target");
-    let error = client.get_blob(hash, 1 << 30, &target, &mut quiet).await.unwrap_err();
+    let error =
+        client.get_blob(hash, 1 << 30, Target::replacing(&target), &mut quiet).await.unwrap_err();
     assert!(matches!(error, BlobError::Absent(absent) if absent == hash), "{error:?}");
     bench.shelf.add(hash, &bytes);
-    let error = client.get_blob(hash, 999, &target, &mut quiet).await.unwrap_err();
+    let error =
+        client.get_blob(hash, 999, Target::replacing(&target), &mut quiet).await.unwrap_err();
     assert!(matches!(error, BlobError::TooLong { length: 1000, limit: 999, .. }), "{error:?}");
     assert!(!target.exists());
 
@@ -358,7 +431,7 @@ async fn a_peer_that_stalls_within_a_blob_times_out() {
     let (timing, mut progress) = (short(), quiet);
     let (_held, result) = tokio::join!(
         coordinator,
-        get(&dialled.connection, hash.into(), 1000, &target, &timing, &mut progress)
+        get(&dialled.connection, hash.into(), 1000, Target::new(&target), &timing, &mut progress)
     );
     let error = result.unwrap_err();
     assert!(matches!(error, BlobError::Frame(FrameError::Silent(_))), "{error:?}");
