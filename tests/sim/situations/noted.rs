@@ -6,7 +6,7 @@ use crate::sim::faults::Fault;
 use crate::sim::situations::sometimes;
 use crate::sim::world::World;
 use std::collections::BTreeSet;
-use tessera_core::journal::{Commit, Ending, Redone};
+use tessera_core::journal::{Commit, Ending, Gone, Redone};
 use tessera_core::{Action, Record, Step, TileSet};
 use tessera_protocol::ids::{FrameNumber, JobId, Lease, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
@@ -69,6 +69,12 @@ impl World {
             }
             Record::UnitChecked { job, frame, redone } => self.note_check(*job, *frame, redone),
             Record::NodeBarred { .. } => sometimes!(self, BarredFromJob),
+            Record::NodeGone { how: Gone::Removed, .. } => sometimes!(self, NodeRemoved),
+            Record::NodeGone { why, .. } => {
+                sometimes!(self, NotBack, why.contains("has not come back"))
+            }
+            Record::NodeReplaced { .. } => sometimes!(self, NodeReplaced),
+            Record::NodesForgotten { .. } => sometimes!(self, NodesForgotten),
             Record::CheckWaived { .. } => self.tally.count(Fault::CheckWaived),
             Record::UnitsTakenBack { .. } => self.tally.count(Fault::UnitTakenBack),
             Record::RoundMeasured { going, spent_millis, .. } => {
@@ -263,6 +269,7 @@ impl World {
         for row in process.core.nodes(self.clock()) {
             match row.state {
                 NodeState::Lost => self.tally.count(Fault::GraceOver),
+                NodeState::Drained => sometimes!(self, DrainedIdle),
                 NodeState::Unfit if row.note.contains("in a row") => {
                     self.tally.count(Fault::NodeUnfit)
                 }
