@@ -359,6 +359,11 @@ impl World {
                 Ask::Drain(..) | Ask::Undrain(_) | Ask::RemoveNode(_),
                 Response::Nodes(_) | Response::Error(RequestError::NotFound(_)),
             ) => true,
+            // Its older self has not been seen gone yet.
+            (Ask::Drain(..), Response::Error(RequestError::Ambiguous(_))) => {
+                sometimes!(self, SeveralOfAName);
+                true
+            }
             // It is connected, or was a moment ago.
             (Ask::RemoveNode(_), Response::Error(RequestError::Invalid(_))) => true,
             _ => false,

@@ -118,6 +118,7 @@ situations! {
     DrainedIdle "a drained node is connected and idle",
     NodeRemoved "an absent node is taken off the list",
     NodeReplaced "a node replaces an absent one of its name",
+    SeveralOfAName "a node is named while its older self has not been seen gone yet",
     NodesForgotten "more absent nodes are gone than are kept",
     StoppedInTime "no node works on a job as long after its pause or cancel as messages take at \
         most",
