@@ -269,7 +269,7 @@ impl World {
         self.leave_if_done(node);
     }
 
-    pub(crate) fn join_of(&mut self, index: usize) -> Join {
+    fn join_of(&mut self, index: usize) -> Join {
         let mut lies = Vec::new();
         if self.nodes[index].plan.liar && self.chance(Fault::FalseJoin) {
             lies.append(&mut self.leases_of_others(index, 4));

@@ -10,7 +10,7 @@ use crate::sim::world::events::{Event, LinkId, NodeEvent, Parcel};
 use std::collections::BTreeMap;
 use tessera_core::SessionId;
 use tessera_protocol::ids::ProcessEpoch;
-use tessera_protocol::node::CoordinatorToNode;
+use tessera_protocol::node::{CoordinatorToNode, Join};
 
 /// Added to the number of a process, for that of a copy of its node.
 const CLONE: u64 = 1_000_000;
@@ -211,9 +211,18 @@ impl World {
             return;
         }
         let copy = number + CLONE;
-        let mut join = self.join_of(node);
-        join.process = ProcessEpoch(copy);
-        (join.running, join.finished, join.capacity) = (Vec::new(), Vec::new(), 64);
+        let join = Join {
+            node: self.nodes[node].plan.id,
+            name: self.nodes[node].plan.name.clone(),
+            pool: self.nodes[node].plan.pool.map(str::to_owned),
+            process: ProcessEpoch(copy),
+            devices: self.devices_of(node),
+            capacity: 64,
+            running: Vec::new(),
+            finished: Vec::new(),
+            scenes: Vec::new(),
+            nvrtc: self.nodes[node].plan.compiles.then_some((12, 0)),
+        };
         let id = self.open_link(node, copy);
         if let Some(link) = self.links.links.get_mut(&id) {
             link.cloned = true;

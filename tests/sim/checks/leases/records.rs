@@ -54,7 +54,8 @@ impl Watch {
         {
             return violated(format!("{node} leaves, and is not said to have left"));
         }
-        let here = |node: &NodeId| self.session_of(*node).is_some();
+        // Whoever joins may have been gone up to now.
+        let here = |node: &NodeId| self.session_of(*node).is_some() && !seen.joined.contains(node);
         let mut known = self.known.keys().copied().filter(here);
         match known.find(|node| gone(*node, step).is_some()) {
             Some(node) => violated(format!("{node} is here, and is said to be gone")),

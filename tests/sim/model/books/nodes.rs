@@ -39,11 +39,6 @@ impl Books {
         self.nodes.0.values().any(|book| book.gone == Some(how))
     }
 
-    /// Absent nodes that are kept.
-    pub(crate) fn gone(&self) -> usize {
-        self.nodes.0.values().filter(|book| book.gone.is_some()).count()
-    }
-
     pub(super) fn join_node(&mut self, node: NodeId, name: &str) -> Checked {
         let book = NodeBook { name: name.to_owned(), gone: None };
         match self.nodes.0.insert(node, book.clone()) == Some(book) {
