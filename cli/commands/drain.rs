@@ -1,6 +1,7 @@
 //! `drain` and `undrain`: give a node no new work, or work again.
 
-use super::nodes::{ago, one};
+use super::node_detail::ago;
+use super::nodes::one;
 use crate::args::drain::{DrainArgs, UndrainArgs};
 use crate::client::Farm;
 use crate::error::{CliError, Status};

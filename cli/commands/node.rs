@@ -63,10 +63,8 @@ pub(crate) async fn run(args: NodeArgs) -> Result<Status, CliError> {
             heard = notices.next() => match heard {
                 Heard::Notice(notice) => {
                     tracing::warn!(notice = notice.what, "draining: this machine is taken back");
-                    supervision.leave(
-                        "draining: this machine is taken back",
-                        &format!("its machine is taken back: {}", notice.what),
-                    );
+                    let why = format!("its machine is taken back: {}", notice.what);
+                    supervision.leave("draining: this machine is taken back", &why);
                     leaves = Leaves::Asked;
                 }
                 Heard::HandIn => {
@@ -82,15 +80,19 @@ pub(crate) async fn run(args: NodeArgs) -> Result<Status, CliError> {
             _ = looks.tick() => {
                 if let (Some(reason), Leaves::No) = (supervision.look(Instant::now()), leaves) {
                     tracing::info!(?reason, "leaving: no work");
-                    let why = match reason {
-                        Reason::RanOut => "no more work (--once)",
-                        Reason::Idle | Reason::NeverJoined => "no work (--max-idle)",
-                    };
-                    supervision.leave("leaving: no work", why);
+                    supervision.leave("leaving: no work", why_idle(reason));
                     leaves = Leaves::ByItself(reason);
                 }
             }
         }
+    }
+}
+
+/// What the coordinator is told of a node that leaves by itself.
+fn why_idle(reason: Reason) -> &'static str {
+    match reason {
+        Reason::RanOut => "no more work (--once)",
+        Reason::Idle | Reason::NeverJoined => "no work (--max-idle)",
     }
 }
 

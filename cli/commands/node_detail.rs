@@ -4,6 +4,7 @@ use crate::table::{bytes, count, counted, printable, span};
 use std::fmt::Write as _;
 use tessera_protocol::device::{CudaInfo, DeviceInfo, DeviceState, DeviceTelemetry};
 use tessera_protocol::status::{NodeState, NodeSummary};
+use tessera_transport::validity::now_secs;
 
 /// The node and its devices, a fact a line.
 pub(crate) fn describe(node: &NodeSummary) -> String {
@@ -15,7 +16,7 @@ pub(crate) fn describe(node: &NodeSummary) -> String {
     line(&mut text, "", "pool", node.pool.as_deref().unwrap_or_default());
     line(&mut text, "", "build", &node.build);
     let heard = if node.state.is_absent() { "gone" } else { "heard" };
-    line(&mut text, "", heard, &super::nodes::ago(node));
+    line(&mut text, "", heard, &ago(node));
     line(
         &mut text,
         "",
@@ -53,6 +54,15 @@ pub(super) fn state(state: NodeState) -> &'static str {
         NodeState::Left => "left",
         NodeState::Removed => "removed",
     }
+}
+
+/// Since when a node is in its state, or when it was last heard of.
+pub(super) fn ago(node: &NodeSummary) -> String {
+    let secs = match node.state.is_absent() && node.state != NodeState::Away {
+        true => now_secs().saturating_sub(node.since),
+        false => node.silent_secs,
+    };
+    format!("{} ago", span(secs))
 }
 
 /// A fact, unless it is empty.

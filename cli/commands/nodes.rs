@@ -5,12 +5,11 @@ use crate::args::nodes::{NodesArgs, NodesCommand, RemoveNodeArgs};
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::json;
-use crate::table::{count, printable, span, table};
+use crate::table::{count, printable, table};
 use std::collections::BTreeMap;
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::status::{NodeState, NodeSummary};
-use tessera_transport::validity::now_secs;
 
 /// `tessera nodes`.
 pub(crate) async fn run(args: NodesArgs) -> Result<Status, CliError> {
@@ -77,15 +76,6 @@ pub(super) async fn one(farm: &Farm, request: &Request) -> Result<NodeSummary, C
     ask(farm, request).await?.into_iter().next().ok_or_else(unexpected)
 }
 
-/// Since when a node is in its state, or when it was last heard of.
-pub(super) fn ago(node: &NodeSummary) -> String {
-    let secs = match node.state.is_absent() && node.state != NodeState::Away {
-        true => now_secs().saturating_sub(node.since),
-        false => node.silent_secs,
-    };
-    format!("{} ago", span(secs))
-}
-
 /// The node that a person names, by id or by name. Removed ones have no name.
 fn find<'a>(nodes: &'a [NodeSummary], name: &str) -> Result<&'a NodeSummary, CliError> {
     if let Some(node) = nodes.iter().find(|node| node.node.to_string() == name) {
@@ -118,7 +108,7 @@ fn row(node: &NodeSummary) -> Vec<String> {
         node.units_leased.to_string(),
         node.units_committed.to_string(),
         count(node.samples_per_second).trim_end().to_owned(),
-        ago(node),
+        node_detail::ago(node),
         printable(&node.note),
     ]
 }

@@ -332,14 +332,13 @@ impl Coordinator {
         let (events, events_receiver) = mpsc::channel(EVENTS_WAITING_MAX);
         let (orders, orders_receiver) = mpsc::unbounded_channel();
         let (publisher, changes) = Publisher::new();
-        let log = Arc::new(FarmLog::new());
         let around = Surroundings {
             clock,
             writer: writer.clone(),
             resolver: orders,
             publisher,
             snapshot_records: config.snapshot_records.max(1),
-            log: log.clone(),
+            log: Arc::new(FarmLog::new()),
         };
         let context = Arc::new(Context {
             access: access.clone(),
@@ -356,7 +355,7 @@ impl Coordinator {
             askers: Askers::new(asking_limits(&config)),
             submitting: RwLock::new(()),
         });
-        let shared = Arc::new(shared(&config, &context, (blobs.clone(), log)));
+        let shared = Arc::new(shared(&config, &context, (blobs.clone(), around.log.clone())));
         let keeping = Keeping { grace: config.blob_grace, jobs: config.keep_jobs };
         let swept = (blobs.clone(), uploads);
         let housekeeping = tokio::spawn(housekeeping::run(keeping, swept, clock, events.clone()));

@@ -1,6 +1,6 @@
-//! The lines of the log that tell what happens on the farm: sessions, jobs, failures, drains. Limits
-//! how many lines one node or user can cause, so that nobody can flood the log. What a line says is
-//! decided where it is written.
+//! The lines of the log that tell what happens on the farm: sessions, jobs, failures, drains. This
+//! limits how many lines one node or user can cause, so that nobody can flood the log. What a line
+//! says is decided where it is written.
 
 use crate::sync::lock;
 use std::collections::BTreeMap;

@@ -65,8 +65,8 @@ pub enum NodeError {
     #[error(
         "this node is enrolled as `{enrolled}`, and --name says `{given}`; leave --name \
             (TESSERA_NODE_NAME) away, or enrol it anew under the new name: `tessera members \
-            remove {enrolled}`, `tessera token create --role node --name {given}`, remove `{}`, and \
-            start it with --token-file",
+            remove {enrolled}`, `tessera token create --role node --name {given}`, remove `{}`, \
+            and start it with --token-file",
         .folder.display()
     )]
     OtherName {

@@ -22,12 +22,10 @@ fn allows(log: &FarmLog, core: &Core, job: JobId) -> bool {
 
 fn tell_of_jobs(log: &FarmLog, core: &Core, record: &Record) {
     match record {
-        Record::JobAccepted { job, spec, owner, owner_id, .. } => {
-            if log.allows(&format!("user #{owner_id}")) {
-                let (name, priority) = (spec.name.as_str(), spec.priority);
-                let frames = spec.kind.frames().len();
-                tracing::info!(%job, name, owner, owner_id, priority, frames, "job accepted");
-            }
+        Record::JobAccepted { job, spec, owner, owner_id, .. } if allows(log, core, *job) => {
+            let (name, priority) = (spec.name.as_str(), spec.priority);
+            let frames = spec.kind.frames().len();
+            tracing::info!(%job, name, owner, owner_id, priority, frames, "job accepted");
         }
         Record::JobEnded { job, state, note, .. } if allows(log, core, *job) => {
             tracing::info!(%job, ?state, note, "job ended");

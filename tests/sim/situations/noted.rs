@@ -17,6 +17,7 @@ impl World {
     pub(crate) fn note_step(&mut self, step: &Step, seen: &Seen) {
         for record in &step.records {
             self.note_record(record, seen);
+            self.note_node(record);
         }
         let commits = step.records.iter().map(|record| match record {
             Record::UnitsCommitted { commits, .. } => commits.len(),
@@ -69,12 +70,6 @@ impl World {
             }
             Record::UnitChecked { job, frame, redone } => self.note_check(*job, *frame, redone),
             Record::NodeBarred { .. } => sometimes!(self, BarredFromJob),
-            Record::NodeGone { how: Gone::Removed, .. } => sometimes!(self, NodeRemoved),
-            Record::NodeGone { why, .. } => {
-                sometimes!(self, NotBack, why.contains("has not come back"))
-            }
-            Record::NodeReplaced { .. } => sometimes!(self, NodeReplaced),
-            Record::NodesForgotten { .. } => sometimes!(self, NodesForgotten),
             Record::CheckWaived { .. } => self.tally.count(Fault::CheckWaived),
             Record::UnitsTakenBack { .. } => self.tally.count(Fault::UnitTakenBack),
             Record::RoundMeasured { going, spent_millis, .. } => {
@@ -117,6 +112,18 @@ impl World {
                 );
             }
             Record::JobEnded { job, state, note, .. } => self.note_end(*job, *state, note),
+            _ => {}
+        }
+    }
+
+    fn note_node(&mut self, record: &Record) {
+        match record {
+            Record::NodeGone { how, why, .. } => {
+                sometimes!(self, NodeRemoved, *how == Gone::Removed);
+                sometimes!(self, NotBack, why.contains("has not come back"));
+            }
+            Record::NodeReplaced { .. } => sometimes!(self, NodeReplaced),
+            Record::NodesForgotten { .. } => sometimes!(self, NodesForgotten),
             _ => {}
         }
     }

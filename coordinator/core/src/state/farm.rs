@@ -174,10 +174,6 @@ impl Farm {
             Record::JobEnded { job, state, at, note } => {
                 self.job_mut(*job)?.end_as(*state, *at, note)
             }
-            Record::NodeDrained { node, drained, leave, by, at } => {
-                let drain = || Drain { leave: *leave, by: by.clone(), at: *at };
-                self.register.set_drain(*node, drained.then(drain))
-            }
             Record::JobForgotten { job } => self.forget(*job),
             Record::UnitChecked { job, frame, redone } => self.compare(*job, *frame, redone),
             Record::CheckWaived { job, frame, unit } => self.job_mut(*job)?.waive(*frame, *unit),
@@ -217,12 +213,14 @@ impl Farm {
             }
             Record::ExposureMetered { job, stops } => self.job_mut(*job)?.meter(*stops),
             Record::NodeReleased { node } => self.release(*node),
-            Record::NodeJoined { node, name, pool, at } => {
-                self.register.join(*node, (name, pool.as_deref()), *at)
+            Record::NodeDrained { node, drained, leave, by, at } => {
+                let drain = || Drain { leave: *leave, by: by.clone(), at: *at };
+                self.register.set_drain(*node, drained.then(drain))
             }
-            Record::NodeGone { node, how, at, why } => self.register.go(*node, *how, (*at, why)),
-            Record::NodeReplaced { old, new, at } => self.register.replace(*old, *new, *at),
-            Record::NodesForgotten { nodes } => self.register.forget(nodes),
+            Record::NodeJoined { .. }
+            | Record::NodeGone { .. }
+            | Record::NodeReplaced { .. }
+            | Record::NodesForgotten { .. } => self.register.change(record),
         }
     }
 

@@ -2,7 +2,7 @@
 //! when and why; and which are drained. Sessions and devices are in `nodes::roster`, and are not
 //! durable.
 
-use crate::journal::Gone;
+use crate::journal::{Gone, Record};
 use crate::time::Moment;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -95,8 +95,21 @@ impl Register {
         &self.drains
     }
 
+    /// Applies a record of nodes that come and go.
+    pub(in crate::state) fn change(&mut self, record: &Record) -> Result<(), String> {
+        match record {
+            Record::NodeJoined { node, name, pool, at } => {
+                self.join(*node, (name, pool.as_deref()), *at)
+            }
+            Record::NodeGone { node, how, at, why } => self.go(*node, *how, (*at, why)),
+            Record::NodeReplaced { old, new, at } => self.replace(*old, *new, *at),
+            Record::NodesForgotten { nodes } => self.forget(nodes),
+            _ => Ok(()),
+        }
+    }
+
     /// A node has joined, or joined under another name or pool.
-    pub(in crate::state) fn join(
+    fn join(
         &mut self,
         node: NodeId,
         (name, pool): (&str, Option<&str>),
@@ -119,12 +132,7 @@ impl Register {
     }
 
     /// A node is gone. Whoever is taken off the list is not drained any more.
-    pub(in crate::state) fn go(
-        &mut self,
-        node: NodeId,
-        how: Gone,
-        (at, why): (Moment, &str),
-    ) -> Result<(), String> {
+    fn go(&mut self, node: NodeId, how: Gone, (at, why): (Moment, &str)) -> Result<(), String> {
         let entry = self.entries.get_mut(&node);
         let fits = |entry: &&mut Entry| match how {
             Gone::Left | Gone::Lost => entry.is_here(),
@@ -150,12 +158,7 @@ impl Register {
 
     /// A node has the name of an older one from now on, which is taken off the list. It is drained
     /// if the older one was.
-    pub(in crate::state) fn replace(
-        &mut self,
-        old: NodeId,
-        new: NodeId,
-        at: Moment,
-    ) -> Result<(), String> {
+    fn replace(&mut self, old: NodeId, new: NodeId, at: Moment) -> Result<(), String> {
         if !self.get(new).is_some_and(Entry::is_here) {
             return Err(format!("node {new} replaces {old}, and is not there"));
         }
@@ -168,7 +171,7 @@ impl Register {
     }
 
     /// Nodes that were gone for long are not kept any longer.
-    pub(in crate::state) fn forget(&mut self, nodes: &[NodeId]) -> Result<(), String> {
+    fn forget(&mut self, nodes: &[NodeId]) -> Result<(), String> {
         for node in nodes {
             if self.get(*node).is_none_or(Entry::is_here) {
                 return Err(format!("node {node} is forgotten, and was not gone"));
