@@ -165,6 +165,7 @@ impl From<RequestError> for CliError {
             RequestError::NotFound(_) => Status::NotFound,
             RequestError::NotAllowed(_) => Status::NotAllowed,
             RequestError::Invalid(_) | RequestError::Unavailable(_) => Status::Failure,
+            RequestError::Ambiguous(_) => Status::Usage,
         };
         Self::new(status, error)
     }
@@ -313,6 +314,7 @@ impl From<NodeError> for CliError {
             NodeError::Connect(error) => error.into(),
             NodeError::Enrol(error) => error.into(),
             NodeError::NoToken(_) | NodeError::Refused(_) => Self::new(Status::NotAllowed, error),
+            NodeError::OtherName { .. } => Self::new(Status::Usage, error),
             NodeError::Unconfined(_) => Self::new(Status::Failure, error).hint(
                 "start the kernel with both, or say `--sandbox on` (TESSERA_SANDBOX=on): workers \
                     can then read what the node's user can read",

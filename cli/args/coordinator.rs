@@ -195,6 +195,16 @@ pub struct LimitArgs {
     /// Maximum number of requests of one user that are answered at a time
     #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Limits")]
     pub requests_per_user: u32,
+    /// Maximum number of absent nodes that stay listed, up to 4096; those that are gone for longest
+    /// are forgotten, drained ones last
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1000,
+        value_parser = clap::value_parser!(u32).range(..=4096),
+        help_heading = "Limits",
+    )]
+    pub absent_nodes: u32,
 }
 
 /// An address and a port. A name is none: it may stand for several addresses.

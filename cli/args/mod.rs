@@ -124,12 +124,12 @@ pub enum Command {
     Coordinator(coordinator::CoordinatorArgs),
     /// Run a node, which renders for a coordinator
     Node(node::NodeArgs),
-    /// List nodes, or show one node with its devices
+    /// List nodes, also absent ones, show one with its devices, or take one off the list
     Nodes(nodes::NodesArgs),
-    /// Stop giving new work to a node
+    /// Give a node no new work; it stays connected, or leaves with --leave
     Drain(drain::DrainArgs),
     /// Give work to a drained node again
-    Undrain(drain::DrainArgs),
+    Undrain(drain::UndrainArgs),
     /// Show what each user and node has of the farm: jobs, frames, files, memory
     Usage(usage::UsageArgs),
     /// Delete all jobs, frames and files of a user

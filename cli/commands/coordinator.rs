@@ -40,6 +40,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
         units: args.limits.units_per_user,
         spec_bytes: args.limits.job_mib_per_user.saturating_mul(1 << 20),
     };
+    config.settings.absent_nodes = args.limits.absent_nodes as usize;
     config.lifetimes = lifetimes(args.lives)?;
     config.take_over = args.take_over;
     config.new_authority = args.new_authority;

@@ -51,7 +51,7 @@ pub(crate) async fn run(args: NodeArgs) -> Result<Status, CliError> {
                     Leaves::No | Leaves::ByItself(_) => {
                         tracing::info!("draining: what is in work will be finished and delivered; \
                             a second signal hands it back and ends the node at once");
-                        supervision.leave("draining");
+                        supervision.leave("draining", "it was told to stop (SIGTERM or SIGINT)");
                         leaves = Leaves::Asked;
                         if let Some(secs) = args.hand_in_after {
                             notices.hand_in_after(Duration::from_secs(secs));
@@ -63,7 +63,8 @@ pub(crate) async fn run(args: NodeArgs) -> Result<Status, CliError> {
             heard = notices.next() => match heard {
                 Heard::Notice(notice) => {
                     tracing::warn!(notice = notice.what, "draining: this machine is taken back");
-                    supervision.leave("draining: this machine is taken back");
+                    let why = format!("its machine is taken back: {}", notice.what);
+                    supervision.leave("draining: this machine is taken back", &why);
                     leaves = Leaves::Asked;
                 }
                 Heard::HandIn => {
@@ -79,11 +80,19 @@ pub(crate) async fn run(args: NodeArgs) -> Result<Status, CliError> {
             _ = looks.tick() => {
                 if let (Some(reason), Leaves::No) = (supervision.look(Instant::now()), leaves) {
                     tracing::info!(?reason, "leaving: no work");
-                    supervision.leave("leaving: no work");
+                    supervision.leave("leaving: no work", why_idle(reason));
                     leaves = Leaves::ByItself(reason);
                 }
             }
         }
+    }
+}
+
+/// What the coordinator is told of a node that leaves by itself.
+fn why_idle(reason: Reason) -> &'static str {
+    match reason {
+        Reason::RanOut => "no more work (--once)",
+        Reason::Idle | Reason::NeverJoined => "no work (--max-idle)",
     }
 }
 
@@ -124,6 +133,7 @@ impl Supervision {
     fn line(&self, status: &NodeStatus) -> String {
         let state = match status {
             NodeStatus { draining: true, .. } => "draining: ".to_owned(),
+            NodeStatus { drained: true, .. } => "drained by an operator: ".to_owned(),
             NodeStatus { connected: true, .. } => String::new(),
             _ => format!("dialling {}: ", self.coordinator),
         };
@@ -132,9 +142,10 @@ impl Supervision {
         format!("{state}{devices}, {held} held, {} committed", status.committed)
     }
 
-    fn leave(&mut self, line: &str) {
+    /// Leaves: `line` is for the service manager, and `why` for the coordinator.
+    fn leave(&mut self, line: &str, why: &str) {
         self.manager.stopping(line);
-        self.node.drain();
+        self.node.leave(why);
     }
 }
 
@@ -177,6 +188,7 @@ fn node_config(args: &NodeArgs) -> Result<Config, CliError> {
     let data = data_folder(args.data.as_ref())?;
     let name = args.name.clone().unwrap_or_else(host_name);
     let mut config = with_devices(Config::new(&args.coordinator, data, name), &args.devices);
+    config.name_is_fixed = args.name.is_some();
     let token = args.token_file.as_deref().map(read_token).transpose()?;
     // A package installs an empty file for the token.
     config.token = token.filter(|token| !token.is_empty());

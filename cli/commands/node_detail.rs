@@ -4,6 +4,7 @@ use crate::table::{bytes, count, counted, printable, span};
 use std::fmt::Write as _;
 use tessera_protocol::device::{CudaInfo, DeviceInfo, DeviceState, DeviceTelemetry};
 use tessera_protocol::status::{NodeState, NodeSummary};
+use tessera_transport::validity::now_secs;
 
 /// The node and its devices, a fact a line.
 pub(crate) fn describe(node: &NodeSummary) -> String {
@@ -14,7 +15,8 @@ pub(crate) fn describe(node: &NodeSummary) -> String {
     line(&mut text, "", "note", &node.note);
     line(&mut text, "", "pool", node.pool.as_deref().unwrap_or_default());
     line(&mut text, "", "build", &node.build);
-    line(&mut text, "", "heard", &format!("{} ago", span(node.silent_secs)));
+    let heard = if node.state.is_absent() { "gone" } else { "heard" };
+    line(&mut text, "", heard, &ago(node));
     line(
         &mut text,
         "",
@@ -48,7 +50,19 @@ pub(super) fn state(state: NodeState) -> &'static str {
         NodeState::Away => "away",
         NodeState::Lost => "lost",
         NodeState::Unfit => "unfit",
+        NodeState::Drained => "drained",
+        NodeState::Left => "left",
+        NodeState::Removed => "removed",
     }
+}
+
+/// Since when a node is in its state, or when it was last heard of.
+pub(super) fn ago(node: &NodeSummary) -> String {
+    let secs = match node.state.is_absent() && node.state != NodeState::Away {
+        true => now_secs().saturating_sub(node.since),
+        false => node.silent_secs,
+    };
+    format!("{} ago", span(secs))
 }
 
 /// A fact, unless it is empty.
@@ -117,10 +131,31 @@ fn describe_load(text: &mut String, told: &DeviceTelemetry) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use tessera_protocol::device::{DeviceKind, XidEvent};
     use tessera_protocol::ids::NodeId;
+
+    /// A node without devices.
+    pub(in crate::commands) fn node() -> NodeSummary {
+        NodeSummary {
+            node: NodeId(uuid::Uuid::from_u128(1)),
+            name: "rack-1".into(),
+            identity: 3,
+            state: NodeState::Unfit,
+            devices: Vec::new(),
+            telemetry: Vec::new(),
+            units_leased: 0,
+            units_committed: 3,
+            samples_per_second: 0.0,
+            silent_secs: 2,
+            build: "tessera".into(),
+            note: String::new(),
+            pool: Some("gpu".into()),
+            since: 5,
+            drained: false,
+        }
+    }
 
     #[test]
     fn a_quarantined_device_says_why_and_what_ends_it() {
@@ -143,21 +178,7 @@ mod tests {
             xid: Some(XidEvent { code: 79, secs_ago: 5 }),
             ..DeviceTelemetry::default()
         };
-        let node = NodeSummary {
-            node: NodeId(uuid::Uuid::from_u128(1)),
-            name: "rack-1".into(),
-            identity: 3,
-            state: NodeState::Unfit,
-            devices: vec![device],
-            telemetry: vec![told],
-            units_leased: 0,
-            units_committed: 3,
-            samples_per_second: 0.0,
-            silent_secs: 2,
-            build: "tessera".into(),
-            note: String::new(),
-            pool: Some("gpu".into()),
-        };
+        let node = NodeSummary { devices: vec![device], telemetry: vec![told], ..node() };
         let text = describe(&node);
         for expected in [
             "name        rack-1 #3",

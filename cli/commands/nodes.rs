@@ -1,21 +1,22 @@
-//! `nodes`: lists the nodes of a farm, or shows one of them.
+//! `nodes`: lists the nodes of a farm, shows one of them, or takes one off the list.
 
 use super::node_detail;
-use crate::args::nodes::NodesArgs;
+use crate::args::nodes::{NodesArgs, NodesCommand, RemoveNodeArgs};
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::json;
-use crate::table::{count, printable, span, table};
+use crate::table::{count, printable, table};
 use std::collections::BTreeMap;
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
-use tessera_protocol::status::NodeSummary;
+use tessera_protocol::status::{NodeState, NodeSummary};
 
 /// `tessera nodes`.
 pub(crate) async fn run(args: NodesArgs) -> Result<Status, CliError> {
-    let Response::Nodes(nodes) = Farm::of(&args.farm)?.ask(&Request::Nodes).await? else {
-        return Err(unexpected());
-    };
+    if let Some(NodesCommand::Remove(args)) = args.command {
+        return remove(args).await;
+    }
+    let mut nodes = ask(&Farm::of(&args.farm)?, &Request::Nodes).await?;
     if let Some(name) = &args.node {
         let node = find(&nodes, name)?;
         match args.json {
@@ -24,6 +25,7 @@ pub(crate) async fn run(args: NodesArgs) -> Result<Status, CliError> {
         }
         return Ok(Status::Done);
     }
+    nodes.retain(|node| args.all || node.state != NodeState::Removed);
     if args.json {
         json::print(&nodes)?;
         return Ok(Status::Done);
@@ -49,16 +51,47 @@ pub(crate) async fn run(args: NodesArgs) -> Result<Status, CliError> {
     Ok(Status::Done)
 }
 
-/// The node that a person names, by id or by name.
+/// `tessera nodes remove`.
+async fn remove(args: RemoveNodeArgs) -> Result<Status, CliError> {
+    let node = one(&Farm::of(&args.farm)?, &Request::RemoveNode { node: args.node }).await?;
+    if args.json {
+        json::print(&node)?;
+    }
+    eprintln!(
+        "{} is off the list; its identity stays valid (`tessera members remove` ends that)",
+        printable(&node.name)
+    );
+    Ok(Status::Done)
+}
+
+async fn ask(farm: &Farm, request: &Request) -> Result<Vec<NodeSummary>, CliError> {
+    match farm.ask(request).await? {
+        Response::Nodes(nodes) => Ok(nodes),
+        _ => Err(unexpected()),
+    }
+}
+
+/// The node that a request about one node is answered with.
+pub(super) async fn one(farm: &Farm, request: &Request) -> Result<NodeSummary, CliError> {
+    ask(farm, request).await?.into_iter().next().ok_or_else(unexpected)
+}
+
+/// The node that a person names, by id or by name. Removed ones have no name.
 fn find<'a>(nodes: &'a [NodeSummary], name: &str) -> Result<&'a NodeSummary, CliError> {
-    let mut named = nodes.iter().filter(|node| node.name == name || node.node.to_string() == name);
-    match (named.next(), named.next()) {
-        (Some(node), None) => Ok(node),
-        (Some(_), Some(_)) => {
-            let text = format!("several nodes are named `{name}`; give the id");
+    if let Some(node) = nodes.iter().find(|node| node.node.to_string() == name) {
+        return Ok(node);
+    }
+    let listed = nodes.iter().filter(|node| node.state != NodeState::Removed);
+    let named: Vec<_> = listed.filter(|node| node.name == name).collect();
+    match named.as_slice() {
+        [node] => Ok(node),
+        [_, _, ..] => {
+            let ids: Vec<_> = named.iter().map(|node| node.node.to_string()).collect();
+            let ids = ids.join(", ");
+            let text = format!("several nodes are named `{name}`; give the id: {ids}");
             Err(CliError::new(Status::Usage, text))
         }
-        (None, _) => {
+        [] => {
             let text = format!("no node has the id or name `{name}`");
             Err(CliError::new(Status::NotFound, text).hint("`tessera nodes` lists them"))
         }
@@ -75,7 +108,7 @@ fn row(node: &NodeSummary) -> Vec<String> {
         node.units_leased.to_string(),
         node.units_committed.to_string(),
         count(node.samples_per_second).trim_end().to_owned(),
-        format!("{} ago", span(node.silent_secs)),
+        node_detail::ago(node),
         printable(&node.note),
     ]
 }

@@ -11,6 +11,7 @@ use crate::changes::Publisher;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::driver::{Driver, Event, Surroundings};
+use crate::farm_log::FarmLog;
 use crate::folder::{DataFolder, FolderError};
 use crate::fsck;
 use crate::housekeeping::{self, Keeping};
@@ -284,7 +285,11 @@ impl Entrance {
 }
 
 /// What every connection needs.
-fn shared(config: &Config, context: &Arc<Context>, blobs: GuardedBlobs) -> Shared {
+fn shared(
+    config: &Config,
+    context: &Arc<Context>,
+    (blobs, log): (GuardedBlobs, Arc<FarmLog>),
+) -> Shared {
     Shared {
         hello: Hello::ours(config.fingerprint),
         api: Api::new(context.clone()),
@@ -296,6 +301,7 @@ fn shared(config: &Config, context: &Arc<Context>, blobs: GuardedBlobs) -> Share
         next_session: AtomicU64::new(0),
         gate: quic::limits::Gate::new(config.limits),
         rivals: quic::Rivals::default(),
+        log,
     }
 }
 
@@ -332,6 +338,7 @@ impl Coordinator {
             resolver: orders,
             publisher,
             snapshot_records: config.snapshot_records.max(1),
+            log: Arc::new(FarmLog::new()),
         };
         let context = Arc::new(Context {
             access: access.clone(),
@@ -348,7 +355,7 @@ impl Coordinator {
             askers: Askers::new(asking_limits(&config)),
             submitting: RwLock::new(()),
         });
-        let shared = Arc::new(shared(&config, &context, blobs.clone()));
+        let shared = Arc::new(shared(&config, &context, (blobs.clone(), around.log.clone())));
         let keeping = Keeping { grace: config.blob_grace, jobs: config.keep_jobs };
         let swept = (blobs.clone(), uploads);
         let housekeeping = tokio::spawn(housekeeping::run(keeping, swept, clock, events.clone()));

@@ -14,6 +14,7 @@ mod clock;
 pub mod config;
 pub mod coordinator;
 mod driver;
+mod farm_log;
 pub mod folder;
 pub mod fsck;
 mod housekeeping;

@@ -63,6 +63,9 @@ pub struct Config {
     /// Name for people: 1 to [`tessera_protocol::limits::NAME_MAX`] letters, digits and `.`, `_`,
     /// `-`, `@`.
     pub name: String,
+    /// Whether a node that is enrolled under another name is refused. Otherwise its certificate's
+    /// name counts, and `name` is only for an enrolment.
+    pub name_is_fixed: bool,
     /// The node's pool, unless its certificate names one.
     pub pool: Option<String>,
     /// Join token, which is needed only while `data` has no identity.
@@ -113,6 +116,7 @@ impl Config {
             coordinator: coordinator.into(),
             data: data.into(),
             name: name.into(),
+            name_is_fixed: false,
             pool: None,
             token: None,
             // The running file, even if its name belongs to another file by now.

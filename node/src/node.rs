@@ -66,7 +66,12 @@ impl RunningNode {
     /// [`Config::drain_wait`] for the acknowledgements, and leaves. Returns at once; [`Self::join`]
     /// waits for the end.
     pub fn drain(&self) {
-        self.order(Command::Drain);
+        self.leave("stopped");
+    }
+
+    /// Drains the node like [`Self::drain`]. The coordinator is told why it leaves.
+    pub fn leave(&self, why: &str) {
+        self.order(Command::Leave(why.to_owned()));
     }
 
     /// Ends the units that have begun at the next sample that all pixels have, hands these samples

@@ -61,6 +61,22 @@ pub enum NodeError {
         /// Pool in the settings.
         claimed: String,
     },
+    /// The node was started under another name than the one it is enrolled under.
+    #[error(
+        "this node is enrolled as `{enrolled}`, and --name says `{given}`; leave --name \
+            (TESSERA_NODE_NAME) away, or enrol it anew under the new name: `tessera members \
+            remove {enrolled}`, `tessera token create --role node --name {given}`, remove `{}`, \
+            and start it with --token-file",
+        .folder.display()
+    )]
+    OtherName {
+        /// Name in the certificate.
+        enrolled: String,
+        /// Name in the settings.
+        given: String,
+        /// Folder of the identity.
+        folder: PathBuf,
+    },
     /// The coordinator refused to enrol the node.
     #[error(transparent)]
     Enrol(EnrolError),
@@ -95,6 +111,8 @@ pub struct NodeStatus {
     pub connected: bool,
     /// Whether it takes no new work.
     pub draining: bool,
+    /// Whether an operator has drained it, so that it gets no work and stays connected.
+    pub drained: bool,
     /// Number of leases that are waiting, running or being stored.
     pub held: usize,
     /// Number of results in the outbox.

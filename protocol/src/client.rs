@@ -44,12 +44,15 @@ pub enum Request {
     Cancel(JobId),
     /// Asks for all nodes. Answered by [`Response::Nodes`].
     Nodes,
-    /// Drains a node, or gives it work again. Answered by [`Response::Done`].
+    /// Drains a node, or gives it work again; also an absent one. Answered by [`Response::Nodes`]
+    /// with the node.
     Drain {
         /// Id or name of the node.
         node: String,
         /// True drains the node; false ends the drain.
         drain: bool,
+        /// Whether a drained node also leaves, once it has finished its units.
+        leave: bool,
     },
     /// Creates a join token. Answered by [`Response::Token`].
     CreateToken(TokenScope),
@@ -147,6 +150,12 @@ pub enum Request {
         /// Member, written as for `KeepMember`.
         member: String,
     },
+    /// Takes an absent node off the list of nodes. Its identity stays valid. Answered by
+    /// [`Response::Nodes`] with the node.
+    RemoveNode {
+        /// Id or name of the node.
+        node: String,
+    },
 }
 
 /// The coordinator's answer to a [`Request`].
@@ -219,6 +228,9 @@ pub enum RequestError {
     /// The farm cannot do it now, for example because it or its disk is full.
     #[error("{0}")]
     Unavailable(String),
+    /// The name in the request is that of several nodes. The text lists their ids.
+    #[error("{0}")]
+    Ambiguous(String),
 }
 
 /// Result of an audit of the store.

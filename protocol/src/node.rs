@@ -173,7 +173,7 @@ pub enum CoordinatorToNode {
         job: JobId,
     },
     /// Makes the node finish its work, take no new work, and leave.
-    Drain,
+    Leave,
     /// Refuses the session. The node must be changed before it tries again.
     Refused {
         /// Reason, and what to do.
@@ -191,6 +191,12 @@ pub enum CoordinatorToNode {
         job: JobId,
         /// Number of the owner's identity.
         owner: u64,
+    },
+    /// An operator has drained the node, or given it work again. The node stays connected. If it is
+    /// drained, it hands back the units that it has not begun.
+    Drained {
+        /// Whether the node gets no new work.
+        drained: bool,
     },
 }
 

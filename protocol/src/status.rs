@@ -222,14 +222,27 @@ pub struct FrameStatus {
 pub enum NodeState {
     /// Connected and taking work.
     Ready,
-    /// Gets no new work and finishes the work that it has.
+    /// Connected. Gets no new work and finishes the work that it has.
     Draining,
     /// Not connected, but within its grace. Its leases are kept.
     Away,
-    /// Not connected. Its leases have returned.
+    /// Not connected, without having said that it leaves. Its leases have returned.
     Lost,
     /// Connected, but cannot get work: because of failures, of its devices, or of its fingerprint.
     Unfit,
+    /// Connected and idle: an operator drained it, and it has finished its units.
+    Drained,
+    /// Not connected: it said that it leaves, and ended.
+    Left,
+    /// Taken off the list by an operator, or because its name has another holder.
+    Removed,
+}
+
+impl NodeState {
+    /// Returns whether a node in this state has no connection.
+    pub fn is_absent(self) -> bool {
+        matches!(self, Self::Away | Self::Lost | Self::Left | Self::Removed)
+    }
 }
 
 /// A node in a listing.
@@ -261,4 +274,9 @@ pub struct NodeSummary {
     pub note: String,
     /// Pool of the node; None if it is in no pool.
     pub pool: Option<String>,
+    /// When the node joined, or when it left, was lost or was removed, in seconds since the Unix
+    /// epoch.
+    pub since: u64,
+    /// Whether an operator has drained the node.
+    pub drained: bool,
 }

@@ -179,7 +179,7 @@ async fn ask(tried: Arc<Tried>, link: Link) {
             Request::Nodes,
             Request::Cancel(JobId::new()),
             Request::Frames { job: JobId::new(), from: 0 },
-            Request::Drain { node: "node-0".into(), drain: true },
+            Request::Drain { node: "node-0".into(), drain: true, leave: false },
             Request::Deny { identity: "user:admin".into(), reason: "none".into() },
             Request::Log { last: 1000 },
             Request::Audit,

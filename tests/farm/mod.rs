@@ -28,6 +28,7 @@ mod pools;
 mod power;
 mod preload;
 mod privacy;
+mod roster;
 mod rounds;
 mod scenes;
 mod service;

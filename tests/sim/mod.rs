@@ -154,3 +154,15 @@ fn an_unverified_liar_is_caught() {
 fn a_sweep_of_a_live_blob_is_caught() {
     assert_caught(Bug::LiveBlobCollected);
 }
+
+// promise: P8
+#[test]
+fn a_clone_that_is_served_is_caught() {
+    assert_caught(Bug::CloneServed);
+}
+
+// promise: P1
+#[test]
+fn a_roster_that_forgets_is_caught() {
+    assert_caught(Bug::RosterForgets);
+}

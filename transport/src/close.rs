@@ -33,6 +33,8 @@ pub enum CloseCode {
     /// The peer's certificate has expired. The peer can dial again, and renew it before anything
     /// else.
     Expired = 10,
+    /// The node leaves the farm. The reason says why.
+    Leaving = 11,
 }
 
 impl CloseCode {
@@ -51,6 +53,7 @@ impl CloseCode {
             Failed,
             Denied,
             Expired,
+            Leaving,
         ]
         .into_iter()
         .find(|code| u64::from(*code as u32) == number)

@@ -111,6 +111,7 @@ impl Core {
         if books.farm().epochs_reserved().0 > 0 && !books.queues().is_empty() {
             books.settle_first();
         }
+        nodes::absent::take_up(books);
     }
 
     /// Returns the durable state in parts, with all records so far, also those of a step that is
@@ -158,7 +159,7 @@ impl Core {
 
     fn on_input(&mut self, input: Input) {
         use frames::resolve;
-        use nodes::sessions;
+        use nodes::{absent, drain, sessions};
         use requests::{forget, jobs, pause, retry_frames, sweep};
         let books = &mut self.books;
         match input {
@@ -179,8 +180,9 @@ impl Core {
                 sweep::on_sweep(books, request, &owner, sweep, &caller)
             }
             Input::ForgetEnded { before } => forget::on_forget_ended(books, before),
-            Input::Drain { request, node, drain } => {
-                sessions::on_drain(books, request, &node, drain)
+            Input::Drain { request, node, drain, leave, by } => {
+                let wish = drain.then_some(drain::Wish { leave });
+                drain::on_drain(books, request, &node, wish, &by)
             }
             Input::NodeJoined { session, join, fingerprint, build } => {
                 sessions::on_joined(books, session, &join, fingerprint, &build)
@@ -213,6 +215,13 @@ impl Core {
             }
             Input::FrameResolveFailed { job, frame, failure } => {
                 resolve::on_resolve_failed(books, job, frame, failure)
+            }
+            Input::NodeLeft { session, why } => sessions::on_node_left(books, session, &why),
+            Input::RemoveNode { request, node, by } => {
+                absent::on_remove(books, request, &node, &by)
+            }
+            Input::RetireNode { request, node, why } => {
+                absent::on_retire(books, request, node, &why)
             }
             Input::Tick => {}
         }
@@ -385,7 +394,18 @@ impl Core {
         known.is_none_or(|frame| frame.is_final())
     }
 
-    /// Returns nodes by name, at most [`ROWS_MAX`](tessera_protocol::limits::ROWS_MAX).
+    /// Returns the name of a node that is known or was suspected; otherwise its id.
+    pub fn node_name(&self, node: NodeId) -> String {
+        self.books.name_of(node)
+    }
+
+    /// Returns the owner of a job; None for an unknown job.
+    pub fn owner_of(&self, job: JobId) -> Option<Owner> {
+        self.books.farm().job(job).map(|job| job.held_by())
+    }
+
+    /// Returns nodes of the present and the past by name, at most
+    /// [`ROWS_MAX`](tessera_protocol::limits::ROWS_MAX).
     pub fn nodes(&self, now: Moment) -> Vec<NodeSummary> {
         listing::nodes(&self.books, now)
     }

@@ -7,7 +7,7 @@ use crate::sweep::Sweep;
 use crate::time::Moment;
 use tessera_protocol::compute::ChunkShape;
 use tessera_protocol::device::DeviceInfo;
-use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, Lease};
+use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, Lease, NodeId};
 use tessera_protocol::job::JobSpec;
 use tessera_protocol::node::{Failure, Heartbeat, Join};
 use tessera_protocol::status::FrameFile;
@@ -102,8 +102,8 @@ pub enum Input {
         /// Jobs that ended earlier than this are deleted.
         before: Moment,
     },
-    /// An operator drains a node, or ends its draining. Replied: `Done`, or an error. The shell has
-    /// checked the caller's role.
+    /// An operator drains a node, or ends its draining; also an absent one. Replied: `Nodes` with
+    /// the node, or an error. The shell has checked the caller's role.
     Drain {
         /// Request to reply to.
         request: RequestId,
@@ -111,6 +111,10 @@ pub enum Input {
         node: String,
         /// True to drain, false to end the draining.
         drain: bool,
+        /// Whether a drained node is to leave as well. An absent one is not told when it returns.
+        leave: bool,
+        /// Name of the operator.
+        by: String,
     },
     /// First message of a node's session. The shell has checked that the node's id is the one in
     /// its certificate.
@@ -232,6 +236,34 @@ pub enum Input {
     },
     /// Time has passed (see [`crate::Core::next_wakeup`]).
     Tick,
+    /// A node has ended its session itself, because it leaves. Otherwise like `SessionLost`: its
+    /// leases are kept for the grace.
+    NodeLeft {
+        /// Session that is over.
+        session: SessionId,
+        /// Why the node leaves, in its own words.
+        why: String,
+    },
+    /// An operator takes an absent node off the list. Replied: `Nodes` with the node, or an error.
+    /// The shell has checked the caller's role.
+    RemoveNode {
+        /// Request to reply to.
+        request: RequestId,
+        /// Id or name of the node.
+        node: String,
+        /// Name of the operator.
+        by: String,
+    },
+    /// The identity of a node is void. It is taken off the list, and its leases end. Replied:
+    /// `Done`, also if the node is not known.
+    RetireNode {
+        /// Request to reply to.
+        request: RequestId,
+        /// Node whose identity is void.
+        node: NodeId,
+        /// Why, for people.
+        why: String,
+    },
 }
 
 /// Description of a result that has arrived.

@@ -24,6 +24,12 @@ pub struct Settings {
     /// After a restart, nothing is leased for this long, so that nodes can reconnect and name their
     /// leases.
     pub settle: Duration,
+    /// After a restart, nodes that were connected before are listed as away for this long. The
+    /// longest wait of a node between two tries to connect is half of it.
+    pub returning: Duration,
+    /// Most absent nodes that stay on the list. Beyond, those that were taken off it are forgotten,
+    /// then those that are gone for longest, drained ones last.
+    pub absent_nodes: usize,
     /// Failed attempts of a unit after which it is dead. At least 1.
     pub attempts: u8,
     /// Expired or lost leases of a unit after which it is dead. Greater than `attempts`, because a
@@ -74,6 +80,8 @@ impl Default for Settings {
             stall: Duration::from_secs(60),
             shortage_longest: Duration::from_secs(600),
             settle: Duration::from_secs(2),
+            returning: Duration::from_secs(30),
+            absent_nodes: 1000,
             attempts: 4,
             losses: 16,
             backoff: Duration::from_secs(1),

@@ -9,7 +9,7 @@ use super::{audit, audit_entries, backup, identities, jobs, members, nodes, shar
 use crate::access::Cause;
 use crate::access::members::Enrolled;
 use crate::changes::Changes;
-use crate::driver::{Ask, Event, Question};
+use crate::driver::{Event, Question};
 use std::sync::Arc;
 use tessera_core::Census;
 use tessera_protocol::client::{
@@ -198,7 +198,7 @@ impl Api {
             Request::KeepMember { member, keep } => {
                 members::keep(context, caller, &member, keep).await
             }
-            Request::RemoveMember { member } => members::remove(context, &member).await,
+            Request::RemoveMember { member } => members::remove(context, caller, &member).await,
             Request::Submit { .. }
             | Request::Cancel(_)
             | Request::Pause(_)
@@ -208,7 +208,10 @@ impl Api {
                 debug_assert_eq!(roles::rule(&request).1, Reach::OwnJob);
                 jobs::change(context, roles::owner(caller), request).await
             }
-            Request::Drain { node, drain } => context.durably(Ask::Drain { node, drain }).await,
+            Request::Drain { node, drain, leave } => {
+                nodes::drain(context, caller, (node, drain, leave)).await
+            }
+            Request::RemoveNode { node } => nodes::remove(context, caller, node).await,
             Request::CreateToken(scope) => identities::create_token(context, caller, scope).await,
             Request::Tokens { from } => {
                 let now = context.clock.now().secs();
@@ -251,5 +254,6 @@ fn bounded(error: RequestError) -> RequestError {
         RequestError::NotAllowed(text) => RequestError::NotAllowed(cut(text)),
         RequestError::Invalid(text) => RequestError::Invalid(cut(text)),
         RequestError::Unavailable(text) => RequestError::Unavailable(cut(text)),
+        RequestError::Ambiguous(text) => RequestError::Ambiguous(cut(text)),
     }
 }

@@ -52,8 +52,12 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         Request::CancelAll { owner } => Some(("all jobs cancelled", format!("of `{owner}`"))),
         Request::Sweep { owner, dry_run: false } => Some(("swept", format!("all of `{owner}`"))),
         Request::Backup => Some(("backup made", "all but the keys and the deny-list".to_owned())),
-        Request::Drain { node, drain: true } => Some(("node drained", node.clone())),
-        Request::Drain { node, drain: false } => Some(("node undrained", node.clone())),
+        Request::Drain { node, drain: true, leave: false } => Some(("node drained", node.clone())),
+        Request::Drain { node, drain: true, leave: true } => {
+            Some(("node drained", format!("{node}, and it leaves")))
+        }
+        Request::Drain { node, drain: false, .. } => Some(("node undrained", node.clone())),
+        Request::RemoveNode { node } => Some(("node taken off the list", node.clone())),
         Request::CreateToken(scope) => {
             let pool = scope.pool.as_ref().map(|pool| format!(", pool {pool}")).unwrap_or_default();
             let name =

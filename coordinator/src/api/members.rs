@@ -5,6 +5,7 @@ use super::caller::Caller;
 use super::context::{Context, unavailable};
 use super::naming::find;
 use crate::access::members::summary;
+use crate::driver::Ask;
 use tessera_protocol::access::Keep;
 use tessera_protocol::client::{RequestError, Response, Role};
 use tessera_transport::validity::now_secs;
@@ -35,10 +36,15 @@ pub(super) async fn keep(
 }
 
 /// Takes a name away from its holder.
-pub(super) async fn remove(context: &Context, text: &str) -> Result<Response, RequestError> {
+pub(super) async fn remove(
+    context: &Context,
+    caller: &Caller,
+    text: &str,
+) -> Result<Response, RequestError> {
     context.room()?;
-    let number = find(context, text)?.number;
-    let before = summary(&find(context, text)?, context.access.denial_of(number).is_some());
+    let member = find(context, text)?;
+    let number = member.number;
+    let before = summary(&member, context.access.denial_of(number).is_some());
     let removed =
         context.access.members.change(number, |member| member.removed_at = Some(now_secs()));
     let Some(((), durable)) = removed else {
@@ -47,6 +53,10 @@ pub(super) async fn remove(context: &Context, text: &str) -> Result<Response, Re
     context.access.sweep(now_secs());
     durable.await.map_err(|_| unavailable("the coordinator is stopping"))?;
     tracing::warn!(name = before.name, number, "a name was taken away");
+    if let Some(node) = member.node {
+        let why = format!("its name was taken away by `{}`", caller.name());
+        context.ask(Ask::RetireNode { node, why }).await?;
+    }
     Ok(Response::Members(vec![before]))
 }
 

@@ -35,9 +35,10 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         | Request::CancelAll { .. } => (Role::Artist, Reach::OwnJob),
         // Whether a copy of an operator's or admin's identity is kept is for an admin; that is
         // checked where the member is known.
-        Request::Drain { .. } | Request::Members { .. } | Request::KeepMember { .. } => {
-            (Role::Operator, Reach::Farm)
-        }
+        Request::Drain { .. }
+        | Request::RemoveNode { .. }
+        | Request::Members { .. }
+        | Request::KeepMember { .. } => (Role::Operator, Reach::Farm),
         // The right to add machines does not include the right to add people.
         Request::CreateToken(scope) if scope.role == Role::Node && !scope.replace => {
             (Role::Operator, Reach::Farm)

@@ -56,6 +56,7 @@ impl Farm {
             resolver: mpsc::unbounded_channel().0,
             publisher,
             snapshot_records: 1000,
+            log: Arc::new(crate::farm_log::FarmLog::new()),
         };
         tokio::spawn(Driver::new(core, (0, 0), around).run(receiver));
         let context = Context {
@@ -130,7 +131,8 @@ fn table(job: JobId) -> Vec<(Request, Role, bool)> {
         (Request::Watch(job), Role::Viewer, false),
         (Request::Cancel(job), Role::Artist, true),
         (Request::Nodes, Role::Viewer, false),
-        (Request::Drain { node: "none".into(), drain: true }, Role::Operator, true),
+        (drain("none"), Role::Operator, true),
+        (Request::RemoveNode { node: "none".into() }, Role::Operator, true),
         (Request::CreateToken(scope(Role::Node)), Role::Operator, true),
         (Request::CreateToken(scope(Role::Viewer)), Role::Admin, true),
         (Request::Audit, Role::Admin, false),
@@ -158,9 +160,13 @@ fn table(job: JobId) -> Vec<(Request, Role, bool)> {
     ]
 }
 
+fn drain(node: &str) -> Request {
+    Request::Drain { node: node.to_owned(), drain: true, leave: false }
+}
+
 /// Number of kinds of requests. A new kind does not compile until it has a number. It then fails
 /// the test until it has a line in the table.
-const KINDS: usize = 31;
+const KINDS: usize = 32;
 
 fn kind(request: &Request) -> usize {
     match request {
@@ -195,6 +201,7 @@ fn kind(request: &Request) -> usize {
         Request::Members { .. } => 28,
         Request::KeepMember { .. } => 29,
         Request::RemoveMember { .. } => 30,
+        Request::RemoveNode { .. } => 31,
     }
 }
 

@@ -9,7 +9,7 @@ use tessera_core::{Arrived, Caller, Census, Input, JobUsage, Owner, RequestId, S
 use tessera_protocol::client::Response;
 use tessera_protocol::job::JobSpec;
 use tessera_protocol::status::JobSummary;
-use tessera_protocol::{BlobHash, FrameNumber, JobId, Lease};
+use tessera_protocol::{BlobHash, FrameNumber, JobId, Lease, NodeId};
 use tokio::sync::oneshot;
 
 /// An event for the driver.
@@ -73,7 +73,11 @@ pub(crate) enum Ask {
     /// Forgets a job that has ended.
     Forget { job: JobId, caller: Caller },
     /// Drains a node, or gives it work again.
-    Drain { node: String, drain: bool },
+    Drain { node: String, drain: bool, leave: bool, by: String },
+    /// Takes an absent node off the list.
+    RemoveNode { node: String, by: String },
+    /// Takes a node off the list whose identity is void.
+    RetireNode { node: NodeId, why: String },
 }
 
 impl Ask {
@@ -85,7 +89,11 @@ impl Ask {
             Self::Retry { job, caller } => Input::Retry { request, job, caller },
             Self::Sweep { owner, sweep, caller } => Input::Sweep { request, owner, sweep, caller },
             Self::Forget { job, caller } => Input::Forget { request, job, caller },
-            Self::Drain { node, drain } => Input::Drain { request, node, drain },
+            Self::Drain { node, drain, leave, by } => {
+                Input::Drain { request, node, drain, leave, by }
+            }
+            Self::RemoveNode { node, by } => Input::RemoveNode { request, node, by },
+            Self::RetireNode { node, why } => Input::RetireNode { request, node, why },
         }
     }
 }

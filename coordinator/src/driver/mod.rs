@@ -9,12 +9,14 @@ mod kernel_text;
 mod not_durable;
 mod perform;
 mod sessions;
+mod told;
 
 pub(crate) use event::{Ask, Event, Question};
 pub(crate) use sessions::{Outgoing, Readable, SessionHandle};
 
 use crate::changes::Publisher;
 use crate::clock::Clock;
+use crate::farm_log::FarmLog;
 use crate::resolve::orders::ResolveOrder;
 use crate::result_memory::ResultPermit;
 use crate::spool::{EntryHeader, SpoolEntry, SpoolKey};
@@ -23,9 +25,7 @@ use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tessera_core::{
-    Action, Arrived, Core, Input, Record, RequestId, SessionId, Step, Timing, UnitMove,
-};
+use tessera_core::{Action, Arrived, Core, Input, RequestId, SessionId, Step, Timing, UnitMove};
 use tessera_protocol::client::Response;
 use tessera_protocol::{BlobHash, JobId, Lease};
 use tokio::sync::{mpsc, oneshot};
@@ -73,6 +73,7 @@ pub(crate) struct Surroundings {
     pub(crate) resolver: mpsc::UnboundedSender<ResolveOrder>,
     pub(crate) publisher: Publisher,
     pub(crate) snapshot_records: u64,
+    pub(crate) log: Arc<FarmLog>,
 }
 
 /// State of the driver's task.
@@ -169,7 +170,7 @@ impl Driver {
         let now = self.around.clock.now();
         match event {
             Event::Input(input) => {
-                if let Input::SessionLost { session } = &*input {
+                if let Input::SessionLost { session } | Input::NodeLeft { session, .. } = &*input {
                     self.sessions.remove(session);
                 }
                 self.core.handle(*input, now);
@@ -294,7 +295,7 @@ impl Driver {
         let mut not_durable = not_durable::NotDurable::default();
         for record in records {
             self.sequence += 1;
-            tell_of_suspects(&record);
+            told::tell(&self.around.log, &self.core, &record);
             not_durable.note(&record);
             let bytes = record.to_bytes().map_err(|error| StoreError::Record(error.to_string()))?;
             commit.records.push((self.sequence, bytes));
@@ -414,26 +415,6 @@ impl Driver {
             }
         }
         Ok(())
-    }
-}
-
-/// Logs every suspicion against a node, and every wrong result of a user's kernel.
-fn tell_of_suspects(record: &Record) {
-    if let Record::NodeBarred { job, node, name, reason, .. } = record {
-        tracing::warn!(%job, %node, name, reason, "node gave a wrong result of a user's kernel");
-    }
-    if let Record::NodeSuspected { node, name, reason, guilty, .. } = record {
-        let end = "`tessera undrain` ends it, once the node is in order";
-        match guilty {
-            true => {
-                tracing::error!(%node, name, reason, end, "node gave a wrong result, and is \
-                    quarantined")
-            }
-            false => {
-                tracing::error!(%node, name, reason, end, "node is in doubt: all its results are \
-                    checked")
-            }
-        }
     }
 }
 

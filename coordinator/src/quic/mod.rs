@@ -56,7 +56,10 @@ async fn connection(arriving: Arriving, mut guest: Guest, shared: Arc<Shared>) {
     let link = match arriving.establish(&shared.hello).await {
         Ok(link) => link,
         Err(error) => {
-            tracing::info!(%from, error = &error as &dyn std::error::Error, "connection refused");
+            if shared.log.allows(&format!("address {}", from.ip())) {
+                let error = &error as &dyn std::error::Error;
+                tracing::info!(%from, error, "connection refused");
+            }
             return;
         }
     };
@@ -80,7 +83,9 @@ async fn connection(arriving: Arriving, mut guest: Guest, shared: Arc<Shared>) {
         denied => denied,
     };
     if let Err(refusal) = shown {
-        tracing::warn!(%from, %peer, reason = refusal.text, "turned away");
+        if shared.log.allows(&peer.to_string()) {
+            tracing::warn!(%from, %peer, reason = refusal.text, "turned away");
+        }
         live.close(&refusal);
         let about = format!("from {from}: {}", refusal.text);
         let who = peer.to_string();

@@ -20,6 +20,7 @@ use tessera_protocol::node::{CoordinatorToNode, Heartbeat, Join, NodeToCoordinat
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{BlobHash, NodeId};
 use tessera_transport::close::{CloseCode, close};
+use tessera_transport::error::Ended;
 use tessera_transport::frame::accept_kind;
 use tessera_transport::{
     BlobSink, BlobStore, FrameReceiver, FrameSender, Link, Meter, PeerIdentity,
@@ -48,17 +49,59 @@ pub(super) async fn serve(
     let _closing = Closing(&link);
     let session = SessionId(shared.next_session.fetch_add(1, Ordering::Relaxed));
     let who = live.peer().to_string();
-    let result = run(&link, &shared, session, (live, meter)).await;
+    let mut begun = false;
+    let peer = live.peer().clone();
+    let result = run(&link, &shared, (session, &mut begun), (live, meter)).await;
+    let end = end_of(&link.connection, &result);
+    // A second process of a node has its own line.
+    if begun || result.is_err() {
+        log_end(&shared, &peer, (begun, &end));
+    }
     shared.settle(&link.connection, (&who, "a node's session"), result);
     // The core does not know a session that never joined, and ignores this.
-    let lost = Event::Input(Box::new(Input::SessionLost { session }));
-    let _ = shared.events.send(lost).await;
+    let input = match end {
+        End::Left(why) => Input::NodeLeft { session, why },
+        End::Lost(_) => Input::SessionLost { session },
+    };
+    let _ = shared.events.send(Event::Input(Box::new(input))).await;
+}
+
+/// How a session ended, and why.
+enum End {
+    /// The node ended it, because it leaves.
+    Left(String),
+    Lost(String),
+}
+
+fn end_of(connection: &quinn::Connection, result: &Result<(), Trouble>) -> End {
+    match (connection.close_reason().map(Ended::from), result) {
+        (Some(Ended::Closed { code: Some(CloseCode::Leaving), reason }), _) => End::Left(reason),
+        (_, Err(trouble)) => End::Lost(trouble.to_string()),
+        (Some(ended), Ok(())) => End::Lost(ended.to_string()),
+        (None, Ok(())) => End::Lost("the node ended its control stream".to_owned()),
+    }
+}
+
+/// Logs the end of a session, or that there was none. What becomes of the node is logged by the
+/// driver.
+fn log_end(shared: &Shared, peer: &PeerIdentity, (begun, end): (bool, &End)) {
+    let Some(node) = peer.node.filter(|node| shared.log.allows(&format!("node {node}"))) else {
+        return;
+    };
+    let name = peer.name.as_str();
+    match (begun, end) {
+        (true, End::Left(reason)) => tracing::info!(%node, name, reason, "session ended"),
+        (true, End::Lost(reason)) => tracing::info!(%node, name, reason, "session lost"),
+        (false, End::Left(reason) | End::Lost(reason)) => {
+            tracing::info!(%node, name, reason, "session refused");
+        }
+    }
 }
 
 async fn run(
     link: &Link,
     shared: &Arc<Shared>,
-    session: SessionId,
+    (session, begun): (SessionId, &mut bool),
     (live, meter): (Arc<LivePeer>, Arc<Meter>),
 ) -> Result<(), Trouble> {
     let limit = link.timing.answer;
@@ -72,7 +115,7 @@ async fn run(
     check_join(&mut join, link.peer.as_ref())?;
     let (outgoing, queue) = mpsc::channel(OUTGOING_MAX);
     let ends = (&link.connection, &outgoing);
-    let lists = (&shared.rivals, &*shared.access);
+    let lists = (&shared.rivals, &*shared.access, &*shared.log);
     let _place = match rivals::enter(lists, &live, &join, ends, link.timing.idle).await {
         Entry::Place(place) => place,
         Entry::Gone => return Ok(()),
@@ -94,8 +137,10 @@ async fn run(
         fingerprint: link.hello.fingerprint,
         build: link.hello.build.clone(),
     };
+    log_begin(shared, link, live.peer());
     let joined = Event::Joined { handle, input: Box::new(input) };
     shared.events.send(joined).await.map_err(|_| Trouble::Stopping)?;
+    *begun = true;
 
     let mut tasks = JoinSet::new();
     tasks.spawn(write_control(FrameSender::new(sender), queue, link.connection.clone()));
@@ -112,7 +157,18 @@ async fn run(
         meter,
     ));
     // The tasks end with the connection or with this function.
-    read_control(shared, session, &mut control).await
+    read_control(shared, session, &mut control).await?;
+    // A node that leaves says so with the connection's end, which follows.
+    let _ = tokio::time::timeout(GOODBYE, link.connection.closed()).await;
+    Ok(())
+}
+
+fn log_begin(shared: &Shared, link: &Link, peer: &PeerIdentity) {
+    let Some(node) = peer.node.filter(|node| shared.log.allows(&format!("node {node}"))) else {
+        return;
+    };
+    let (from, build) = (link.connection.remote_address(), link.hello.build.as_str());
+    tracing::info!(%node, name = peer.name, %from, build, "session begun");
 }
 
 /// Checks that the node's claims match its certificate: the id, and the pool if it has one. The

@@ -3,6 +3,7 @@
 
 use crate::access::{Access, LivePeer};
 use crate::driver::Outgoing;
+use crate::farm_log::FarmLog;
 use crate::sync::lock;
 use quinn::Connection;
 use std::collections::BTreeMap;
@@ -79,7 +80,7 @@ pub(super) enum Entry<'a> {
 /// Waits for a node's place. A connection that nobody answers on any more is lost within an idle
 /// time, so one that is still there after two of them is answered by a living process.
 pub(super) async fn enter<'a>(
-    (rivals, access): (&'a Rivals, &Access),
+    (rivals, access, log): (&'a Rivals, &Access, &FarmLog),
     live: &LivePeer,
     join: &Join,
     (connection, outgoing): Ends<'_>,
@@ -95,7 +96,8 @@ pub(super) async fn enter<'a>(
             _ = other.connection.closed() => {}
             _ = connection.closed() => return Entry::Gone,
             () = tokio::time::sleep_until(until) => {
-                return refuse(access, live, join, (&other, connection.remote_address())).await;
+                let from = connection.remote_address();
+                return refuse((access, log), live, join, (&other, from)).await;
             }
         }
     }
@@ -103,7 +105,7 @@ pub(super) async fn enter<'a>(
 
 /// Tells both processes, the log, the audit log and the listings.
 async fn refuse(
-    access: &Access,
+    (access, log): (&Access, &FarmLog),
     live: &LivePeer,
     join: &Join,
     (other, from): (&Present, SocketAddr),
@@ -113,7 +115,9 @@ async fn refuse(
          from {} goes on answering; enrol that copy anew, in a data folder of its own",
         other.from
     );
-    tracing::error!(node = %join.node, name = join.name, "{happened}");
+    if log.allows(&format!("node {}", join.node)) {
+        tracing::error!(node = %join.node, name = join.name, "{happened}");
+    }
     let notice = CoordinatorToNode::Notice { text: happened.clone() };
     // A node that does not read loses its connection elsewhere.
     let _ = other.outgoing.try_send(Outgoing::Message(Box::new(notice)));

@@ -7,6 +7,7 @@ use crate::access::{Access, Cause};
 use crate::api::Api;
 use crate::blobs::GuardedBlobs;
 use crate::driver::Event;
+use crate::farm_log::FarmLog;
 use crate::result_memory::ResultMemory;
 use quinn::Connection;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub(crate) struct Shared {
     pub(crate) next_session: AtomicU64,
     pub(crate) gate: Arc<Gate>,
     pub(crate) rivals: Rivals,
+    pub(crate) log: Arc<FarmLog>,
 }
 
 impl Shared {

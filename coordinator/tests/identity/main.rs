@@ -12,5 +12,6 @@ mod peers;
 mod refusals;
 mod rivals;
 mod roles;
+mod roster;
 mod rotation;
 mod shares;

@@ -12,13 +12,13 @@ use tessera_transport::frame::open_both;
 use tessera_transport::{CloseCode, FrameReceiver, FrameSender, Identity, Link, Timing};
 
 /// A node's process with a session.
-struct Process {
-    link: Link,
+pub(crate) struct Process {
+    pub(crate) link: Link,
     _control: FrameSender,
     incoming: FrameReceiver,
 }
 
-async fn process(farm: &Farm, identity: &Identity, process: u64) -> Process {
+pub(crate) async fn process(farm: &Farm, identity: &Identity, process: u64) -> Process {
     let link = farm.dial(identity).await.unwrap();
     let (mut control, incoming) =
         open_both(&link.connection, StreamKind::NodeControl).await.unwrap();
@@ -45,7 +45,7 @@ async fn next(process: &mut Process) -> CoordinatorToNode {
 }
 
 /// State and note of a node in the listing.
-async fn listed(farm: &Farm, node: NodeId) -> Option<(NodeState, String)> {
+pub(crate) async fn listed(farm: &Farm, node: NodeId) -> Option<(NodeState, String)> {
     let viewer = farm.person(Role::Viewer, "eve");
     let Response::Nodes(nodes) = ask(farm, &viewer, Request::Nodes).await.unwrap() else {
         panic!("no list")
@@ -53,7 +53,7 @@ async fn listed(farm: &Farm, node: NodeId) -> Option<(NodeState, String)> {
     nodes.into_iter().find(|one| one.node == node).map(|one| (one.state, one.note))
 }
 
-async fn until_listed(farm: &Farm, node: NodeId) {
+pub(crate) async fn until_listed(farm: &Farm, node: NodeId) {
     let begun = Instant::now();
     while listed(farm, node).await.is_none() {
         assert!(begun.elapsed() < PATIENCE);

@@ -118,6 +118,8 @@ pub(crate) struct Agent<F> {
     connected: bool,
     capacity_told: u32,
     draining: bool,
+    /// Whether an operator has drained the node, which stays.
+    drained: bool,
     left: bool,
     actions: VecDeque<Action<F>>,
 }
@@ -141,6 +143,7 @@ impl<F: Clone> Agent<F> {
             connected: false,
             capacity_told: 0,
             draining: false,
+            drained: false,
             left: false,
             actions: VecDeque::new(),
         }
@@ -165,6 +168,11 @@ impl<F: Clone> Agent<F> {
     /// Returns whether the node takes no new work.
     pub(crate) fn is_draining(&self) -> bool {
         self.draining
+    }
+
+    /// Returns whether an operator has drained the node, which stays connected.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.drained
     }
 
     /// Returns whether units are waiting, running or being stored.
@@ -209,6 +217,8 @@ impl<F: Clone> Agent<F> {
     /// [`Self::capacity`].
     pub(crate) fn on_connected(&mut self) {
         self.connected = true;
+        // A drained node is told so in each session.
+        self.drained = false;
         self.capacity_told = self.capacity();
         for (lease, failure) in std::mem::take(&mut self.untold) {
             self.send(NodeToCoordinator::Failed { lease, failure });
@@ -245,7 +255,8 @@ impl<F: Clone> Agent<F> {
                 leases.into_iter().for_each(|lease| self.stop_unit(lease));
             }
             CoordinatorToNode::Forget { job } => self.on_forget(job),
-            CoordinatorToNode::Drain => self.drain(),
+            CoordinatorToNode::Leave => self.drain(),
+            CoordinatorToNode::Drained { drained } => self.on_drained(drained),
             // The shell keeps owners, and logs notices.
             CoordinatorToNode::Owner { .. }
             | CoordinatorToNode::Refused { .. }
@@ -435,6 +446,22 @@ impl<F: Clone> Agent<F> {
         if self.connected {
             self.send(NodeToCoordinator::Draining);
         }
+        self.return_unbegun();
+        self.pump();
+        self.leave_if_done();
+    }
+
+    /// An operator has drained the node, or given it work again. It stays, and hands back what it
+    /// has not begun. That it gets no new work is the coordinator's doing.
+    fn on_drained(&mut self, drained: bool) {
+        self.drained = drained;
+        if drained {
+            self.return_unbegun();
+        }
+    }
+
+    /// Gives back the units that have not begun.
+    fn return_unbegun(&mut self) {
         let mut returned = Vec::new();
         for (lease, unit) in &self.units {
             match unit.state {
@@ -447,8 +474,6 @@ impl<F: Clone> Agent<F> {
             self.units.remove(lease);
         }
         self.give_back(returned);
-        self.pump();
-        self.leave_if_done();
     }
 
     /// Hands in: takes no new work, returns units that have not begun, ends the others at the next

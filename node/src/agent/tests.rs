@@ -218,6 +218,33 @@ fn draining_finishes_begun_units_and_returns_the_rest() {
 }
 
 #[test]
+fn a_drained_node_hands_back_what_it_has_not_begun_and_stays() {
+    let mut agent = busy();
+    agent.on_message(Down::Drained { drained: true });
+    assert_eq!(
+        actions(&mut agent),
+        [
+            Action::Withdraw(lease(0)),
+            Action::Withdraw(lease(1)),
+            Action::Send(Up::Returned { leases: vec![lease(2)] }),
+        ]
+    );
+    assert!(agent.is_drained() && !agent.is_draining());
+    agent.on_withdrawn(lease(1));
+    agent.on_rendered(0, lease(1), Rendered::Cancelled);
+    agent.on_rendered(0, lease(0), Rendered::Done(Duration::from_secs(9)));
+    agent.on_stored(lease(0));
+    agent.on_message(Down::Committed { lease: lease(0) });
+    assert!(!actions(&mut agent).contains(&Action::Leave), "it is idle");
+    agent.on_message(Down::Drained { drained: false });
+    work(&mut agent, &[3]);
+    assert_eq!(started(&actions(&mut agent)), [3]);
+    // With --leave it goes.
+    agent.on_message(Down::Leave);
+    assert!(actions(&mut agent).contains(&Action::Send(Up::Draining)));
+}
+
+#[test]
 fn handing_in_ends_units_early_and_waits_for_the_ack() {
     let mut agent = busy();
     agent.drain();

@@ -61,10 +61,10 @@ pub(super) enum Event {
 }
 
 /// A command of the node's owner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
-    /// Finish the units that have begun, return the others, and leave.
-    Drain,
+    /// Finish the units that have begun, return the others, and leave for this reason.
+    Leave(String),
     /// End the units that have begun at the next sample, hand these samples in, and leave.
     HandIn,
     /// Leave at once, without finishing units.

@@ -94,7 +94,9 @@ pub(crate) struct Shell {
     idle_since: Option<Instant>,
     status: watch::Sender<NodeStatus>,
     dialling: JoinHandle<()>,
-    hang_up: Option<oneshot::Sender<()>>,
+    hang_up: Option<oneshot::Sender<String>>,
+    /// Why the node leaves, once it does.
+    leaves_because: Option<String>,
 }
 
 /// Logs that a frame was not prepared. A fault of the scene is no fault of the node: the job fails
@@ -180,6 +182,7 @@ impl Shell {
             status,
             dialling: tokio::spawn(dialler.run(hung_up)),
             hang_up: Some(hang_up),
+            leaves_because: None,
             sender,
             config,
             folder,
@@ -205,7 +208,10 @@ impl Shell {
                     None => break Ok(Ended::Stopped),
                 },
                 command = commands.recv() => match command {
-                    Some(Command::Drain) => self.agent.drain(),
+                    Some(Command::Leave(why)) => {
+                        self.leaves_because.get_or_insert(why);
+                        self.agent.drain();
+                    }
                     Some(Command::HandIn) => self.agent.hand_in(),
                     // A handle that is dropped without a command stops its node.
                     Some(Command::Stop) | None => {
@@ -249,6 +255,7 @@ impl Shell {
                         self.texts.forget(*job);
                     }
                     self.owners.note(&message);
+                    self.note_wishes(&message);
                     self.agent.on_message(message);
                 }
             }
@@ -288,6 +295,30 @@ impl Shell {
             }
             // The loop handles this and ends.
             Event::Hopeless(_) => {}
+        }
+    }
+
+    /// Logs what an operator wishes of the node.
+    fn note_wishes(&mut self, message: &CoordinatorToNode) {
+        match message {
+            CoordinatorToNode::Leave => {
+                let why = "drained by an operator, with --leave".to_owned();
+                self.leaves_because.get_or_insert(why);
+                tracing::warn!(
+                    "an operator drains this node and lets it leave: what is in work \
+                    will be finished and delivered"
+                );
+            }
+            CoordinatorToNode::Drained { drained: true } => {
+                tracing::warn!(
+                    "an operator has drained this node: it stays connected, and gets \
+                    no work until `tessera undrain`"
+                );
+            }
+            CoordinatorToNode::Drained { drained: false } => {
+                tracing::info!("an operator gives this node work again");
+            }
+            _ => {}
         }
     }
 
@@ -574,6 +605,7 @@ impl Shell {
         let status = NodeStatus {
             connected: self.session.is_some(),
             draining: self.agent.is_draining(),
+            drained: self.agent.is_drained(),
             held: self.agent.held().len(),
             finished: self.agent.finished().len(),
             busy: self.busy(),
@@ -602,8 +634,9 @@ impl Shell {
         }
         // Before the end of the session, so that the dialler knows that we ended it.
         if let Some(hang_up) = self.hang_up.take() {
+            let why = self.leaves_because.take().unwrap_or_else(|| "stopped".to_owned());
             // The receiver is gone if the dialler has given up already.
-            let _ = hang_up.send(());
+            let _ = hang_up.send(why);
         }
         self.session = None;
         if let Err(error) = self.dialling.await {

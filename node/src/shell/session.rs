@@ -35,6 +35,9 @@ const GOOD_SESSION: Duration = Duration::from_secs(5);
 /// Longest time for the last messages at a regular end.
 const GOODBYE: Duration = Duration::from_secs(2);
 
+/// Why a node ends that was not told why.
+const STOPPED: &str = "stopped";
+
 /// File beside the identity with the largest generation of the farm that was seen.
 const GENERATION_FILE: &str = "generation";
 
@@ -44,6 +47,7 @@ pub(super) struct Dialler {
     identity_folder: PathBuf,
     token: Option<JoinToken>,
     name: String,
+    name_is_fixed: bool,
     pool: Option<String>,
     node: NodeId,
     hello: Hello,
@@ -90,6 +94,7 @@ impl Dialler {
             identity_folder,
             token,
             name: config.name.clone(),
+            name_is_fixed: config.name_is_fixed,
             pool: config.pool.clone(),
             node,
             hello: Hello::ours(fingerprint),
@@ -103,7 +108,7 @@ impl Dialler {
     }
 
     /// Runs until it is stopped (or `stop` is dropped), or until no session is possible.
-    pub(super) async fn run(mut self, mut stop: oneshot::Receiver<()>) {
+    pub(super) async fn run(mut self, mut stop: oneshot::Receiver<String>) {
         for number in 1.. {
             let tried = tokio::select! {
                 tried = self.reach() => tried,
@@ -116,8 +121,8 @@ impl Dialler {
                     let begun = tokio::time::Instant::now();
                     let stopped = self.hold(&link, number, &mut stop).await;
                     self.connection.send_replace(None);
-                    if stopped {
-                        link.close(CloseCode::Done, "the node leaves").await;
+                    if let Some(why) = stopped {
+                        link.close(CloseCode::Leaving, &why).await;
                         return;
                     }
                     // The shell owns the other end and outlives this task. If it is gone, no task
@@ -150,6 +155,7 @@ impl Dialler {
         if identity.peer.node != Some(self.node) {
             return Err(Failed::ForGood(NodeError::OtherNode(self.identity_folder.clone())));
         }
+        self.check_name(&identity)?;
         self.check_pool(&identity)?;
         let connected = connect(&self.address, &identity, &self.hello, self.timing).await;
         let link = connected.map_err(|error| match (&error, error.failure()) {
@@ -205,6 +211,22 @@ impl Dialler {
                 Ok(())
             }
         }
+    }
+
+    /// Refuses a name that was asked for and differs from the one in the certificate, which counts.
+    fn check_name(&mut self, identity: &Identity) -> Result<(), Failed> {
+        let enrolled = &identity.peer.name;
+        if *enrolled == self.name {
+            return Ok(());
+        }
+        if self.name_is_fixed {
+            let (enrolled, given) = (enrolled.clone(), self.name.clone());
+            let folder = self.identity_folder.clone();
+            return Err(Failed::ForGood(NodeError::OtherName { enrolled, given, folder }));
+        }
+        let name = std::mem::replace(&mut self.name, enrolled.clone());
+        tracing::info!(enrolled, name, "the name of the enrolment counts, not the host's");
+        Ok(())
     }
 
     /// Refuses a pool that differs from the one in the certificate.
@@ -270,8 +292,13 @@ impl Dialler {
         }
     }
 
-    /// Carries messages until the session is lost. Returns true if it was stopped instead.
-    async fn hold(&self, link: &Link, number: u64, stop: &mut oneshot::Receiver<()>) -> bool {
+    /// Carries messages until the session is lost. If it was stopped instead, returns why.
+    async fn hold(
+        &self,
+        link: &Link,
+        number: u64,
+        stop: &mut oneshot::Receiver<String>,
+    ) -> Option<String> {
         let opened = async {
             let control = open_both(&link.connection, StreamKind::NodeControl).await?;
             let telemetry = open_one_way(&link.connection, StreamKind::Telemetry).await?;
@@ -281,7 +308,7 @@ impl Dialler {
             Ok(streams) => streams,
             Err(error) => {
                 tracing::warn!(reason = chain(&error), "session lost");
-                return false;
+                return None;
             }
         };
         // Messages that the coordinator waits for must not wait behind results.
@@ -294,29 +321,29 @@ impl Dialler {
         let renewing = self.keep_fresh(link);
         let session = Session { number, connection: link.connection.clone(), outgoing, heartbeats };
         if self.events.send(Event::Connected(session)).is_err() {
-            return true;
+            return Some(STOPPED.to_owned());
         }
         self.connection.send_replace(Some(link.connection.clone()));
         let stopped = tokio::select! {
             biased;
-            _ = &mut *stop => true,
+            why = &mut *stop => Some(why.unwrap_or_else(|_| STOPPED.to_owned())),
             reason = self.read_messages(&mut incoming, number) => {
                 tracing::warn!(reason, "session lost");
-                false
+                None
             }
             ended = &mut writing => {
                 tracing::warn!(reason = ?ended, "session lost");
-                false
+                None
             }
         };
-        if stopped && !writing.is_finished() {
+        if stopped.is_some() && !writing.is_finished() {
             // The shell has released the session, so only little is left to write.
             let _ = tokio::time::timeout(GOODBYE, &mut writing).await;
         }
         writing.abort();
         beating.abort();
         renewing.abort();
-        if !stopped {
+        if stopped.is_none() {
             tessera_transport::close::close(
                 &link.connection,
                 CloseCode::Failed,

@@ -65,6 +65,8 @@ fn node_summary(state: NodeState) -> NodeSummary {
         build: "tessera".into(),
         note: String::new(),
         pool: Some("gpu".into()),
+        since: 1_700_000_000,
+        drained: true,
     }
 }
 
@@ -160,7 +162,7 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         Watch(JobId(uuid(1))),
         Cancel(JobId(uuid(1))),
         Nodes,
-        Drain { node: "n1".into(), drain: true },
+        Drain { node: "n1".into(), drain: true, leave: true },
         token_scope(Role::Node, Some("gpu")),
         token_scope(Role::Viewer, None),
         token_scope(Role::Artist, None),
@@ -189,6 +191,7 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         KeepMember { member: "ada".into(), keep: Keep::Newer },
         KeepMember { member: "#3".into(), keep: Keep::Older },
         RemoveMember { member: "rig-7".into() },
+        RemoveNode { node: "n1".into() },
     ];
     let others = compute_others()
         .into_iter()
@@ -231,6 +234,7 @@ fn request_name(request: &Request) -> &'static str {
         Members { .. } => "request.members",
         KeepMember { .. } => "request.keep_member",
         RemoveMember { .. } => "request.remove_member",
+        RemoveNode { .. } => "request.remove_node",
     }
 }
 
@@ -264,8 +268,16 @@ fn frames_in_every_state() -> Vec<FrameStatus> {
 }
 
 fn nodes_in_every_state() -> Vec<NodeSummary> {
-    let states =
-        [NodeState::Ready, NodeState::Draining, NodeState::Away, NodeState::Lost, NodeState::Unfit];
+    let states = [
+        NodeState::Ready,
+        NodeState::Draining,
+        NodeState::Away,
+        NodeState::Lost,
+        NodeState::Unfit,
+        NodeState::Drained,
+        NodeState::Left,
+        NodeState::Removed,
+    ];
     states.map(node_summary).to_vec()
 }
 
@@ -357,6 +369,7 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         Error(RequestError::NotAllowed("b".into())),
         Error(RequestError::Invalid("c".into())),
         Error(RequestError::Unavailable("d".into())),
+        Error(RequestError::Ambiguous("e".into())),
         Tokens(vec![token_summary()]),
         Denied(vec![denied_identity()]),
         Log(log_report()),
@@ -475,10 +488,11 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
         Unwanted { lease: lease() },
         Revoke { leases: vec![lease()] },
         Forget { job: JobId(uuid(1)) },
-        Drain,
+        Leave,
         Refused { reason: "r".into() },
         Notice { text: "t".into() },
         Owner { job: JobId(uuid(1)), owner: 7 },
+        Drained { drained: true },
     ];
     named(all, |message| match message {
         Job { .. } => "coordinator.job",
@@ -487,10 +501,11 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
         Unwanted { .. } => "coordinator.unwanted",
         Revoke { .. } => "coordinator.revoke",
         Forget { .. } => "coordinator.forget",
-        Drain => "coordinator.drain",
+        Leave => "coordinator.leave",
         Refused { .. } => "coordinator.refused",
         Notice { .. } => "coordinator.notice",
         Owner { .. } => "coordinator.owner",
+        Drained { .. } => "coordinator.drained",
     })
 }
 

@@ -6,7 +6,7 @@ use crate::sim::client::Ask;
 use crate::sim::world::World;
 use crate::sim::world::events::Event;
 use tessera_core::Core;
-use tessera_protocol::status::NodeState;
+use tessera_protocol::status::{NodeState, NodeSummary};
 
 impl World {
     /// From now on nothing goes wrong: whatever was stuck goes on, and everything must come to its
@@ -33,13 +33,13 @@ impl World {
 
     /// What is not over yet; None where all is.
     pub(crate) fn unfinished(&mut self) -> Option<String> {
-        let drained: Vec<_> = self.ledger.believed.drained.iter().copied().collect();
+        let drained: Vec<_> = self.ledger.believed.drained.keys().copied().collect();
         for node in drained {
-            self.after(1, Event::Ask(Ask::Drain(crate::sim::world::plan::index_of(node), false)));
+            self.after(1, Event::Ask(Ask::Undrain(crate::sim::world::plan::index_of(node))));
         }
         let suspects: Vec<_> = self.ledger.believed.suspects.iter().copied().collect();
         for node in suspects {
-            self.after(1, Event::Ask(Ask::Drain(crate::sim::world::plan::index_of(node), false)));
+            self.after(1, Event::Ask(Ask::Undrain(crate::sim::world::plan::index_of(node))));
         }
         let paused: Vec<usize> = (0..self.clients.jobs.len())
             .filter(|index| self.ledger.believed.is_paused(self.clients.jobs[*index].plan.id))
@@ -79,7 +79,10 @@ impl World {
             return Some("steps are pending".to_owned());
         }
         let rows = process.core.nodes(self.clock());
-        let tired = rows.iter().find(|row| row.state != NodeState::Ready);
+        // Of machines that were installed anew, the older selves stay.
+        let current = |row: &&NodeSummary| self.nodes.iter().any(|of| of.plan.id == row.node);
+        let mut rows = rows.iter().filter(current);
+        let tired = rows.find(|row| row.state != NodeState::Ready);
         tired.map(|row| format!("node {} is {:?}: {}", row.name, row.state, row.note))
     }
 

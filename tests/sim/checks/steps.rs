@@ -5,6 +5,8 @@ use crate::sim::checks::leases::Seen;
 use crate::sim::checks::violation::{Checked, violated};
 use crate::sim::situations::sometimes;
 use crate::sim::world::World;
+use crate::sim::world::events::LinkId;
+use crate::sim::world::network::Link;
 use std::collections::BTreeSet;
 use tessera_core::{Record, Step};
 use tessera_protocol::ids::{Lease, NodeId, UnitKey};
@@ -44,6 +46,26 @@ impl World {
             }
             None => Ok(()),
         }
+    }
+
+    /// No copy of a node takes the place of the node itself while that has a connection.
+    fn check_no_clone_of(&self, own: &Link) -> Checked {
+        let lives = own.node_open && own.coordinator_open && self.now <= own.dead_from;
+        let served = |link: &Link| {
+            link.cloned && link.node == own.node && link.coordinator_open && link.session.is_some()
+        };
+        match lives && !own.cloned && self.links.links.values().any(served) {
+            true => {
+                let name = &self.nodes[own.node].plan.name;
+                violated(format!("{name} is put out by a copy of itself"))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// A session is about to be closed.
+    pub(crate) fn check_no_clone(&self, id: LinkId) -> Checked {
+        self.links.links.get(&id).map_or(Ok(()), |own| self.check_no_clone_of(own))
     }
 
     /// What is committed was leased to its node, once, by this process or another; and nobody is

@@ -10,6 +10,7 @@ use crate::sim::situations::sometimes;
 use crate::sim::world::World;
 use crate::sim::world::events::Event;
 use crate::sim::world::plan::{JobPlan, LARGEST, Plan, USERS};
+use tessera_core::journal::Gone;
 use tessera_core::{Caller, Core, Input, Owner, Record, Sweep};
 use tessera_history::Seen;
 use tessera_protocol::client::{RequestError, Response};
@@ -38,7 +39,10 @@ pub(crate) enum Ask {
     Resume(usize),
     Retry(usize),
     RetryForeign(usize),
+    /// A node, and whether it is to leave as well.
     Drain(usize, bool),
+    Undrain(usize),
+    RemoveNode(usize),
 }
 
 /// A job as its owner sees it.
@@ -142,12 +146,30 @@ impl World {
                 let (job, caller) = (JobId(uuid::Uuid::from_u128(7)), user(USERS[0]));
                 self.ask_core(ask, |request| Input::Cancel { request, job, caller })
             }
-            Ask::Drain(node, drain) => {
-                let plan = &self.nodes[node].plan;
-                let node = if drain { plan.name.clone() } else { plan.id.to_string() };
-                self.ask_core(ask, |request| Input::Drain { request, node, drain })
+            Ask::Drain(node, _) | Ask::Undrain(node) | Ask::RemoveNode(node) => {
+                self.ask_about_node(ask, node)
             }
         }
+    }
+
+    /// The operator names a node by its name, or by its id.
+    fn ask_about_node(&mut self, ask: Ask, node: usize) -> Checked {
+        let plan = &self.nodes[node].plan;
+        let absent =
+            self.ledger.believed.is_gone(plan.id) && self.ledger.believed.is_drained(plan.id);
+        let text = match ask {
+            Ask::Drain(..) => plan.name.clone(),
+            _ => plan.id.to_string(),
+        };
+        sometimes!(self, UndrainedAbsent, absent && matches!(ask, Ask::Undrain(_)));
+        self.ask_core(ask, |request| {
+            let (node, by) = (text, "root".to_owned());
+            match ask {
+                Ask::RemoveNode(_) => Input::RemoveNode { request, node, by },
+                Ask::Drain(_, leave) => Input::Drain { request, node, drain: true, leave, by },
+                _ => Input::Drain { request, node, drain: false, leave: false, by },
+            }
+        })
     }
 
     fn cancel_all(&mut self, ask: Ask, index: usize) -> Checked {
@@ -253,11 +275,14 @@ impl World {
                     |record| matches!(record, Record::JobPaused { job, .. } if *job == id),
                 )
             }
-            (Ask::Drain(index, true), Response::Done) => {
-                let id = self.nodes[index].plan.id;
-                let drained = Record::NodeDrained { node: id, drained: true };
-                self.disk.history.contains(&drained)
-            }
+            (Ask::Drain(..), Response::Nodes(rows)) => self.is_recorded(|record| {
+                matches!(record, Record::NodeDrained { node, drained: true, .. }
+                    if rows.iter().any(|row| row.node == *node))
+            }),
+            (Ask::RemoveNode(_), Response::Nodes(rows)) => self.is_recorded(|record| {
+                matches!(record, Record::NodeGone { node, how: Gone::Removed, .. }
+                    if rows.iter().any(|row| row.node == *node))
+            }),
             _ => true,
         };
         if !holds {
@@ -329,8 +354,18 @@ impl World {
             (Ask::PauseForeign(_), Response::Error(RequestError::NotAllowed(_))) => true,
             (Ask::CancelForeign(_), Response::Error(RequestError::NotAllowed(_))) => true,
             (Ask::CancelUnknown, Response::Error(RequestError::NotFound(_))) => true,
-            // A node that has not joined since the coordinator started is not known.
-            (Ask::Drain(..), Response::Done | Response::Error(RequestError::NotFound(_))) => true,
+            // A node may never have joined, or be forgotten.
+            (
+                Ask::Drain(..) | Ask::Undrain(_) | Ask::RemoveNode(_),
+                Response::Nodes(_) | Response::Error(RequestError::NotFound(_)),
+            ) => true,
+            // Its older self has not been seen gone yet.
+            (Ask::Drain(..), Response::Error(RequestError::Ambiguous(_))) => {
+                sometimes!(self, SeveralOfAName);
+                true
+            }
+            // It is connected, or was a moment ago.
+            (Ask::RemoveNode(_), Response::Error(RequestError::Invalid(_))) => true,
             _ => false,
         };
         if right { Ok(()) } else { violated(format!("{ask:?} is answered {response:?}")) }

@@ -9,6 +9,7 @@ use crate::sim::faults::planted::Planted;
 use crate::sim::situations::sometimes;
 use crate::sim::world::World;
 use crate::sim::world::events::{Event, LinkId};
+use tessera_core::journal::Gone;
 use tessera_core::{Core, Record, SnapshotPart};
 
 impl World {
@@ -155,13 +156,19 @@ impl World {
         let history = self.disk.history.iter().cloned();
         let reference = Core::replay(settings.clone(), [], history, now)
             .map_err(|error| Violation(format!("the history is refused: {error}")))?;
-        let blind = self.planted.as_ref().is_some_and(Planted::is_left_to_epochs);
+        let blind = self.planted.as_ref().is_some_and(Planted::is_left_to_others);
         if let Some(difference) = core.durable_difference(&reference).filter(|_| !blind) {
             return violated(format!(
                 "snapshot and journal tell another farm than all records: {difference}"
             ));
         }
         sometimes!(self, PausedRestart, self.ledger.durable.jobs.values().any(|book| book.paused));
+        let durable = &self.ledger.durable;
+        let (left, lost) = (durable.some_gone(Gone::Left), durable.some_gone(Gone::Lost));
+        let drained = !durable.drained.is_empty();
+        sometimes!(self, LeftRestart, left);
+        sometimes!(self, LostRestart, lost);
+        sometimes!(self, DrainedRestart, drained);
         self.ledger.check_promises()?;
         let durable = &self.ledger.durable;
         self.disk.cut_spools(|lease| durable.keeps_result(lease));

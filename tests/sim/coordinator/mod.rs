@@ -101,6 +101,9 @@ impl World {
     /// A node's message, as an input.
     pub(crate) fn on_parcel(&mut self, id: LinkId, parcel: Parcel) -> Checked {
         if let Parcel::Join(join, fingerprint) = parcel {
+            if self.refuses(id) {
+                return Ok(());
+            }
             let Some(process) = &mut self.shell.process else { return Ok(()) };
             let session = SessionId(process.next_session);
             process.next_session += 1;
@@ -160,6 +163,14 @@ impl World {
             process.sessions.remove(&session);
         }
         self.input(Input::SessionLost { session })
+    }
+
+    pub(crate) fn on_node_left(&mut self, session: SessionId) -> Checked {
+        if let Some(process) = &mut self.shell.process {
+            process.sessions.remove(&session);
+        }
+        self.tally.count(Fault::NodeLeft);
+        self.input(Input::NodeLeft { session, why: "simulated".to_owned() })
     }
 
     /// The core is woken by the last wakeup that was planned, and by none of those before it.

@@ -212,6 +212,7 @@ impl World {
             Action::CloseSession { session, .. } => {
                 process.sessions.remove(&session);
                 if let Some(id) = link {
+                    self.check_no_clone(id)?;
                     self.hang_up(id, 100);
                 }
                 if self.chance(Fault::LateLoss) {

@@ -151,6 +151,12 @@ faults! {
     PauseRepeated 300 "a pause is repeated",
     OperatorDrain 20 "an operator drains a node",
     Audit 40 "an operator asks for an audit",
+    // Nodes that come and go.
+    DrainToLeave 300 "a drained node is told to leave as well",
+    OperatorRemove 25 "an operator takes a node off the list",
+    NodeReinstalled 60 "a machine comes back with another identity and its old name",
+    NodeCloned 20 "a copy of a node dials while the node lives",
+    NodeLeft 0 "the coordinator hears that a node leaves",
 }
 
 /// How often each kind was met.

@@ -53,6 +53,10 @@ pub(crate) enum Bug {
     ReplayDropsRecord,
     /// Replay: a record is taken twice.
     ReplayDoublesRecord,
+    /// A second process of a node is served beside the first one.
+    CloneServed,
+    /// After a restart, nobody knows the nodes that were gone before it.
+    RosterForgets,
 }
 
 /// A bug and what it remembers.
@@ -74,9 +78,15 @@ impl Planted {
         Self { bug, forged: BTreeMap::new(), victim: None, passed_over: Vec::new(), haunted: 0 }
     }
 
-    /// A start could tell the bug by reading everything twice; the epochs alone are to show it.
-    pub(crate) fn is_left_to_epochs(&self) -> bool {
-        self.bug == Bug::EpochReused
+    /// A start could tell the bug by reading everything twice; the epochs alone, or the list of
+    /// nodes, are to show it.
+    pub(crate) fn is_left_to_others(&self) -> bool {
+        matches!(self.bug, Bug::EpochReused | Bug::RosterForgets)
+    }
+
+    /// Nobody refuses a second process of a node.
+    pub(crate) fn serves_clones(&self) -> bool {
+        self.bug == Bug::CloneServed
     }
 
     /// What everybody takes an input for: the end of the run alone is to show that a job is
@@ -231,9 +241,30 @@ impl Planted {
                 let position = random.index(records.len());
                 records.insert(position, records[position].clone());
             }
+            Bug::RosterForgets => forget_absent(records),
             _ => {}
         }
     }
+}
+
+/// Drops what records say of nodes that are gone at their end.
+fn forget_absent(records: &mut Vec<Record>) {
+    let mut here = BTreeMap::new();
+    for record in &*records {
+        match record {
+            Record::NodeJoined { node, .. } => drop(here.insert(*node, true)),
+            Record::NodeGone { node, .. } => drop(here.insert(*node, false)),
+            _ => {}
+        }
+    }
+    let gone = |node: &NodeId| here.get(node) == Some(&false);
+    records.retain(|record| match record {
+        Record::NodeJoined { node, .. } | Record::NodeGone { node, .. } => !gone(node),
+        Record::NodeDrained { node, .. } => !gone(node),
+        Record::NodeReplaced { old, .. } => !gone(old),
+        Record::NodesForgotten { .. } => false,
+        _ => true,
+    });
 }
 
 /// Work is sent as if no unit had parts.

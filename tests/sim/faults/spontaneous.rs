@@ -161,8 +161,17 @@ impl World {
         if self.chance(Fault::OperatorDrain) {
             let node = self.random.index(self.nodes.len());
             let until = self.random.between(2_000, 40_000);
-            self.after(until, Event::Ask(Ask::Drain(node, false)));
-            self.on_ask(Ask::Drain(node, true))?;
+            self.after(until, Event::Ask(Ask::Undrain(node)));
+            let leave = self.chance(Fault::DrainToLeave);
+            self.on_ask(Ask::Drain(node, leave))?;
+        }
+        if self.chance(Fault::OperatorRemove) {
+            let node = self.random.index(self.nodes.len());
+            self.on_ask(Ask::RemoveNode(node))?;
+        }
+        if self.chance(Fault::NodeCloned) {
+            let node = self.random.index(self.nodes.len());
+            self.clone_node(node);
         }
         if self.chance(Fault::Audit) { self.audit() } else { Ok(()) }
     }

@@ -10,7 +10,7 @@ use crate::sim::faults::Fault;
 use crate::sim::model::film::{Film, other_shape};
 use crate::sim::world::World;
 use crate::sim::world::events::{Event, LinkId, NodeEvent, Parcel};
-use crate::sim::world::plan::{NodePlan, fingerprint};
+use crate::sim::world::plan::{NodePlan, fingerprint, reinstalled};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::ids::{BlobHash, Fingerprint, JobId, Lease, ProcessEpoch};
@@ -159,6 +159,7 @@ impl World {
             // Results of the former build would be mixed in: a node that is upgraded drops them.
             self.nodes[index].outbox.clear();
         }
+        self.reinstall(index, returns);
         let mut beat = self.nodes[index].plan.beat;
         if self.chance(Fault::ClockSkew) {
             beat = self.random.between(beat / 2, beat * 3 / 2);
@@ -187,6 +188,19 @@ impl World {
         self.node_after(index, 1, NodeEvent::Dial);
         let first = self.random.between(1, beat);
         self.node_after(index, first, NodeEvent::Beat);
+    }
+
+    /// A machine may come back with another identity, without what was on its disk.
+    fn reinstall(&mut self, index: usize, returns: bool) {
+        let plan = &self.nodes[index].plan;
+        let plain = !plan.anchored && !plan.liar && !plan.forger;
+        if !returns || !plain || !self.chance(Fault::NodeReinstalled) {
+            return;
+        }
+        let node = &mut self.nodes[index];
+        node.plan.id = reinstalled(node.plan.id);
+        node.outbox.clear();
+        node.past.clear();
     }
 
     /// The process ends at once, and its machine starts another after a while.

@@ -50,7 +50,9 @@ impl World {
                 leases.into_iter().for_each(|lease| self.stop_unit(node, lease));
             }
             CoordinatorToNode::Forget { job } => self.forget(node, job),
-            CoordinatorToNode::Drain => self.drain_node(node),
+            CoordinatorToNode::Leave => self.drain_node(node),
+            CoordinatorToNode::Drained { drained: true } => self.rest_node(node),
+            CoordinatorToNode::Drained { drained: false } => {}
             // Of second processes of a node, which the shell keeps from the core.
             CoordinatorToNode::Notice { text } => {
                 return violated(format!("{} is told: {text}", self.nodes[node].plan.name));
@@ -336,6 +338,18 @@ impl World {
         self.leave_if_done(node);
     }
 
+    /// Gives back what has not begun, and stays.
+    fn rest_node(&mut self, node: usize) {
+        let Some(process) = &mut self.nodes[node].process else { return };
+        let waiting =
+            |(lease, unit): (&Lease, &Unit)| (unit.state == UnitState::Waiting).then_some(*lease);
+        let leases: Vec<Lease> = process.units.iter().filter_map(waiting).collect();
+        process.units.retain(|_, unit| unit.state != UnitState::Waiting);
+        if !leases.is_empty() {
+            self.control(node, NodeToCoordinator::Returned { leases });
+        }
+    }
+
     /// Takes no new work, gives back what has not begun, and leaves when the rest is acknowledged.
     pub(crate) fn drain_node(&mut self, node: usize) {
         let Some(process) = self.nodes[node].process.as_mut().filter(|process| !process.draining)
@@ -361,6 +375,9 @@ impl World {
         let done = self.nodes[node].process.as_ref().is_some_and(idle)
             && self.nodes[node].outbox.is_empty();
         if done {
+            if let Some(link) = self.nodes[node].process.as_ref().and_then(|known| known.link) {
+                self.say_goodbye(link);
+            }
             let away = self.random.between(2_000, 15_000);
             self.end_node(node, away);
         }

@@ -110,6 +110,16 @@ situations! {
     SecondRun "a node runs a chunk again of which another result is known",
     OwnSecondRun "a node without another beside it runs its own chunk again",
     NotCompared "a job is done whose kernel is meant to give other results each time",
+    LeftRestart "the coordinator starts again, and a node has left",
+    LostRestart "the coordinator starts again, and a node is lost",
+    DrainedRestart "the coordinator starts again, and a node is drained",
+    NotBack "a node that was here before a restart is lost after it",
+    UndrainedAbsent "the drain of an absent node ends",
+    DrainedIdle "a drained node is connected and idle",
+    NodeRemoved "an absent node is taken off the list",
+    NodeReplaced "a node replaces an absent one of its name",
+    SeveralOfAName "a node is named while its older self has not been seen gone yet",
+    NodesForgotten "more absent nodes are gone than are kept",
     StoppedInTime "no node works on a job as long after its pause or cancel as messages take at \
         most",
 }

@@ -6,7 +6,7 @@ use crate::sim::faults::Fault;
 use crate::sim::situations::sometimes;
 use crate::sim::world::World;
 use std::collections::BTreeSet;
-use tessera_core::journal::{Commit, Ending, Redone};
+use tessera_core::journal::{Commit, Ending, Gone, Redone};
 use tessera_core::{Action, Record, Step, TileSet};
 use tessera_protocol::ids::{FrameNumber, JobId, Lease, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
@@ -17,6 +17,7 @@ impl World {
     pub(crate) fn note_step(&mut self, step: &Step, seen: &Seen) {
         for record in &step.records {
             self.note_record(record, seen);
+            self.note_node(record);
         }
         let commits = step.records.iter().map(|record| match record {
             Record::UnitsCommitted { commits, .. } => commits.len(),
@@ -111,6 +112,18 @@ impl World {
                 );
             }
             Record::JobEnded { job, state, note, .. } => self.note_end(*job, *state, note),
+            _ => {}
+        }
+    }
+
+    fn note_node(&mut self, record: &Record) {
+        match record {
+            Record::NodeGone { how, why, .. } => {
+                sometimes!(self, NodeRemoved, *how == Gone::Removed);
+                sometimes!(self, NotBack, why.contains("has not come back"));
+            }
+            Record::NodeReplaced { .. } => sometimes!(self, NodeReplaced),
+            Record::NodesForgotten { .. } => sometimes!(self, NodesForgotten),
             _ => {}
         }
     }
@@ -263,6 +276,7 @@ impl World {
         for row in process.core.nodes(self.clock()) {
             match row.state {
                 NodeState::Lost => self.tally.count(Fault::GraceOver),
+                NodeState::Drained => sometimes!(self, DrainedIdle),
                 NodeState::Unfit if row.note.contains("in a row") => {
                     self.tally.count(Fault::NodeUnfit)
                 }

@@ -3,12 +3,17 @@
 
 use crate::sim::checks::violation::Checked;
 use crate::sim::faults::Fault;
+use crate::sim::faults::planted::Planted;
 use crate::sim::node::SimNode;
 use crate::sim::world::World;
 use crate::sim::world::events::{Event, LinkId, NodeEvent, Parcel};
 use std::collections::BTreeMap;
 use tessera_core::SessionId;
-use tessera_protocol::node::CoordinatorToNode;
+use tessera_protocol::ids::ProcessEpoch;
+use tessera_protocol::node::{CoordinatorToNode, Join};
+
+/// Added to the number of a process, for that of a copy of its node.
+const CLONE: u64 = 1_000_000;
 
 /// One connection of a node.
 #[derive(Debug)]
@@ -27,6 +32,10 @@ pub(crate) struct Link {
     deaf_up: bool,
     /// Nothing that the coordinator sends arrives any more.
     deaf_down: bool,
+    /// The node has said that it leaves, and the coordinator is about to hear it.
+    left: bool,
+    /// It is a copy's, of a node that lives.
+    pub(crate) cloned: bool,
     /// Messages on their way; those that the coordinator has decided on and not sent yet included.
     pub(crate) up: u32,
     pub(crate) down: u32,
@@ -63,6 +72,8 @@ impl World {
             dead_from: u64::MAX,
             deaf_up: false,
             deaf_down: false,
+            left: false,
+            cloned: false,
             up: 0,
             down: 0,
             control_up_at: self.now,
@@ -162,6 +173,67 @@ impl World {
         self.forget_link(id);
     }
 
+    /// A node ends a connection in good order, because it leaves.
+    pub(crate) fn say_goodbye(&mut self, id: LinkId) {
+        let Some(link) = self.links.links.get_mut(&id) else { return };
+        link.left = link.node_open && link.dead_from == u64::MAX && !link.deaf_up;
+    }
+
+    /// Another process of this node has a connection that goes on.
+    fn has_rival(&self, id: LinkId) -> bool {
+        let Some(own) = self.links.links.get(&id) else { return false };
+        self.links.links.iter().any(|(other, link)| {
+            let open = link.node_open && link.coordinator_open && self.now <= link.dead_from;
+            *other != id
+                && open
+                && link.session.is_some()
+                && link.node == own.node
+                && link.process != own.process
+        })
+    }
+
+    /// A second process of a node is refused while the first one goes on, as the shell does it.
+    pub(crate) fn refuses(&mut self, id: LinkId) -> bool {
+        let served = self.planted.as_ref().is_some_and(Planted::serves_clones);
+        let refused = self.has_rival(id) && !served;
+        if refused {
+            self.hang_up(id, 10);
+        }
+        refused
+    }
+
+    /// A copy of a node dials. It wants all the units that it can get.
+    pub(crate) fn clone_node(&mut self, node: usize) {
+        let Some(process) = &self.nodes[node].process else { return };
+        let (number, link) = (process.number, process.link);
+        let session = link.and_then(|link| self.links.links.get(&link)?.session);
+        if session.is_none() || self.nodes[node].plan.liar {
+            return;
+        }
+        let copy = number + CLONE;
+        let join = Join {
+            node: self.nodes[node].plan.id,
+            name: self.nodes[node].plan.name.clone(),
+            pool: self.nodes[node].plan.pool.map(str::to_owned),
+            process: ProcessEpoch(copy),
+            devices: self.devices_of(node),
+            capacity: 64,
+            running: Vec::new(),
+            finished: Vec::new(),
+            scenes: Vec::new(),
+            nvrtc: self.nodes[node].plan.compiles.then_some((12, 0)),
+            unconfined: None,
+        };
+        let id = self.open_link(node, copy);
+        if let Some(link) = self.links.links.get_mut(&id) {
+            link.cloned = true;
+        }
+        let fingerprint = self.nodes[node].fingerprint;
+        self.send_up(id, Parcel::Join(Box::new(join), fingerprint), 0);
+        // It is gone soon, whatever it is told.
+        self.cut(id);
+    }
+
     fn forget_link(&mut self, id: LinkId) {
         let over = |link: &Link| !link.node_open && !link.coordinator_open;
         if self.links.links.get(&id).is_some_and(over) {
@@ -193,9 +265,10 @@ impl World {
             return Ok(());
         };
         link.coordinator_open = false;
-        let session = link.session;
+        let (session, left) = (link.session, link.left);
         self.forget_link(id);
         match session {
+            Some(session) if left => self.on_node_left(session),
             Some(session) => self.on_session_lost(session),
             None => Ok(()),
         }

@@ -20,6 +20,8 @@ use uuid::Uuid;
 pub(crate) const NODES: usize = 200;
 /// Number of the first node's id.
 const FIRST_NODE: u128 = 1000;
+/// Distance between the ids of a machine's installations: more than there are nodes.
+const PER_INSTALLATION: u128 = 1 << 20;
 /// Bytes.
 const GIB: u64 = 1 << 30;
 /// Memory of the largest devices.
@@ -126,9 +128,14 @@ impl Plan {
     }
 }
 
-/// The position of a node that a plan made.
+/// The position of a node that a plan made, or that was installed anew.
 pub(crate) fn index_of(id: NodeId) -> usize {
-    (id.0.as_u128() - FIRST_NODE) as usize
+    ((id.0.as_u128() - FIRST_NODE) % PER_INSTALLATION) as usize
+}
+
+/// The id of a machine after its next installation.
+pub(crate) fn reinstalled(id: NodeId) -> NodeId {
+    NodeId(Uuid::from_u128(id.0.as_u128() + PER_INSTALLATION))
 }
 
 /// A build, by its number.
@@ -176,6 +183,8 @@ fn settings(random: &mut Random, forged: bool) -> Settings {
         lease_longest: millis(lease * random.between(2, 5)),
         grace: millis(random.between(2_000, 15_000)),
         settle: millis(random.between(0, 2_000)),
+        returning: millis(random.between(1_000, 30_000)),
+        absent_nodes: [1000, 1000, 20][random.index(3)],
         attempts: random.between(2, 5) as u8,
         losses: random.between(4, 16) as u8,
         backoff: millis(random.between(100, 1_500)),

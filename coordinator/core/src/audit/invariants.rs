@@ -7,16 +7,19 @@ use crate::schedule::queue::Queue;
 use crate::state::farm::Farm;
 use crate::state::frame::Frame;
 use crate::state::job::{Job, Place};
+use crate::state::register::Entry;
 use crate::timers::Timer;
 use crate::unit_state::UnitState;
 use std::collections::BTreeSet;
-use tessera_protocol::ids::UnitIndex;
+use tessera_protocol::ids::{NodeId, UnitIndex};
+use tessera_protocol::limits::ROWS_MAX;
 
 /// Checks every invariant. An error names the first one that is violated.
 pub(crate) fn verify(books: &Books) -> Result<(), String> {
     books.faults().check()?;
     books.leases().check()?;
     books.roster().check()?;
+    check_nodes(books)?;
     books.farm().check_usage()?;
     check_leases(books)?;
     let open = books.farm().jobs().filter(|job| !job.is_final()).count();
@@ -33,6 +36,33 @@ pub(crate) fn verify(books: &Books) -> Result<(), String> {
         check_units(books, job, work)?;
     }
     Ok(())
+}
+
+/// Checks that the durable roster and the sessions agree.
+fn check_nodes(books: &Books) -> Result<(), String> {
+    let (register, roster) = (books.farm().register(), books.roster());
+    for (id, node) in roster.iter() {
+        let here = register.get(*id).map(Entry::is_here);
+        let agree = match node.presence() {
+            Presence::Here(_) => here == Some(true),
+            // It may have left by itself, and be taken off the list already.
+            Presence::Away(_) => true,
+            Presence::Lost => here == Some(false),
+        };
+        if !agree {
+            return Err(format!("node {id} is {:?}, on the list: {here:?}", node.presence()));
+        }
+    }
+    let returning = books.now() < books.returning_until();
+    let absent = |(id, entry): (&NodeId, &Entry)| entry.is_here() && roster.get(*id).is_none();
+    if !returning && register.entries().iter().any(absent) {
+        return Err("a node is said to be here, and has not joined".to_owned());
+    }
+    let gone = register.entries().values().filter(|entry| !entry.is_here()).count();
+    match gone <= books.settings().absent_nodes.min(ROWS_MAX) {
+        true => Ok(()),
+        false => Err(format!("{gone} absent nodes are kept")),
+    }
 }
 
 fn check_leases(books: &Books) -> Result<(), String> {
@@ -155,5 +185,5 @@ pub(crate) fn durable_difference(one: &Farm, other: &Farm) -> Option<String> {
             return Some(format!("job {} differs", job.id()));
         }
     }
-    Some("jobs, reserved epochs, drained nodes or recent commits differ".to_owned())
+    Some("jobs, reserved epochs, nodes or recent commits differ".to_owned())
 }

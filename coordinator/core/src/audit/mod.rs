@@ -78,6 +78,10 @@ impl Ledger {
             }
             Record::NodeDrained { .. }
             | Record::NodeReleased { .. }
+            | Record::NodeJoined { .. }
+            | Record::NodeGone { .. }
+            | Record::NodeReplaced { .. }
+            | Record::NodesForgotten { .. }
             | Record::ExposureMetered { .. } => {}
             Record::JobForgotten { job } => self.forget(job),
             Record::JobPaused { job, .. } => self.pause(job, true),

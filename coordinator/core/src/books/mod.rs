@@ -53,6 +53,8 @@ pub(crate) struct Books {
     copy_looks: CopyLooks,
     /// Nothing is leased before this time.
     settled_at: Moment,
+    /// Until then, nodes that were here before a restart may come back.
+    returning_until: Moment,
     /// Nodes that may get more units.
     dirty: Dirty,
     faults: Faults,
@@ -78,6 +80,7 @@ impl Books {
             looks: Looks::default(),
             copy_looks: CopyLooks::default(),
             settled_at: now,
+            returning_until: now,
             dirty: Dirty::default(),
             faults: Faults::default(),
             actions: Vec::new(),
@@ -202,6 +205,17 @@ impl Books {
     pub(crate) fn settle_first(&mut self) {
         self.settled_at = self.now.after(self.settings.settle);
         self.timers.set(self.settled_at, Timer::Settled);
+    }
+
+    /// Gives nodes that were here before a restart time to come back. Returns its end.
+    pub(crate) fn await_nodes(&mut self) -> Moment {
+        self.returning_until = self.now.after(self.settings.returning);
+        self.returning_until
+    }
+
+    /// Until then, nodes that were here before a restart may come back.
+    pub(crate) fn returning_until(&self) -> Moment {
+        self.returning_until
     }
 
     /// Whether nodes have had time to return after a restart.

@@ -31,9 +31,14 @@ impl Books {
         self.roster.leave(id, presence);
     }
 
+    /// Forgets a node that has neither a session nor leases.
+    pub(crate) fn forget_node(&mut self, id: NodeId) {
+        self.roster.remove(id);
+    }
+
     /// Returns the name of a node that is known or was suspected; otherwise its id.
     pub(crate) fn name_of(&self, node: NodeId) -> String {
-        let listed = self.roster.get(node).map(|node| node.name());
+        let listed = self.farm.register().get(node).map(|entry| entry.name.as_str());
         let suspect = || Some(self.farm.trust().suspect_of(node)?.name.as_str());
         listed.or_else(suspect).map_or_else(|| node.to_string(), str::to_owned)
     }

@@ -101,6 +101,12 @@ pub enum Record {
         node: NodeId,
         /// True to drain, false to end the draining.
         drained: bool,
+        /// Whether a drained node is to leave as well.
+        leave: bool,
+        /// Name of the operator.
+        by: String,
+        /// Time of the request.
+        at: Moment,
     },
     /// A job that had ended was deleted.
     JobForgotten {
@@ -267,6 +273,55 @@ pub enum Record {
         /// Description of what the node did, for people.
         reason: String,
     },
+    /// A node joined that was not known to be there, or that has another name or pool now. Nothing
+    /// is recorded of a node that comes back within its grace.
+    NodeJoined {
+        /// Node that joined.
+        node: NodeId,
+        /// Name of the node.
+        name: String,
+        /// Pool of the node.
+        pool: Option<String>,
+        /// Time of the join.
+        at: Moment,
+    },
+    /// A node is gone.
+    NodeGone {
+        /// Node that is gone.
+        node: NodeId,
+        /// How it went.
+        how: Gone,
+        /// Time since which it is gone.
+        at: Moment,
+        /// Why, for people.
+        why: String,
+    },
+    /// A node has the name of an older one, which is taken off the list: its machine was installed
+    /// anew, or its name has another holder.
+    NodeReplaced {
+        /// Node that had the name before, and is gone.
+        old: NodeId,
+        /// Node that has the name now.
+        new: NodeId,
+        /// Time of the finding.
+        at: Moment,
+    },
+    /// Nodes that have been gone for longest are not kept any longer.
+    NodesForgotten {
+        /// Nodes that are forgotten.
+        nodes: Vec<NodeId>,
+    },
+}
+
+/// How a node went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Gone {
+    /// It said that it leaves, and ended.
+    Left,
+    /// Its connection was lost, and it did not come back within its grace.
+    Lost,
+    /// It was taken off the list.
+    Removed,
 }
 
 /// One accepted result of a unit.
@@ -369,7 +424,11 @@ impl Record {
             | Self::AttemptsEnded { .. }
             | Self::NodeDrained { .. }
             | Self::NodeSuspected { .. }
-            | Self::NodeReleased { .. } => None,
+            | Self::NodeReleased { .. }
+            | Self::NodeJoined { .. }
+            | Self::NodeGone { .. }
+            | Self::NodeReplaced { .. }
+            | Self::NodesForgotten { .. } => None,
         }
     }
 

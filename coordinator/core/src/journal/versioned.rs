@@ -69,13 +69,16 @@ mod tests {
         NodeId(uuid::Uuid::from_u128(number.into()))
     }
 
+    fn drained(number: u64, drained: bool) -> Record {
+        let (node, by, at) = (node(number), "ada".to_owned(), Moment(0));
+        Record::NodeDrained { node, drained, leave: false, by, at }
+    }
+
     /// The migration, as a real one would be.
     fn read_older(bytes: &[u8]) -> Result<Record, CodecError> {
         Ok(match decode(bytes)? {
             OlderRecord::EpochsReserved { up_to } => Record::EpochsReserved { up_to },
-            OlderRecord::NodeDrained { number } => {
-                Record::NodeDrained { node: node(number), drained: true }
-            }
+            OlderRecord::NodeDrained { number } => drained(number, true),
         })
     }
 
@@ -95,11 +98,10 @@ mod tests {
             FORMAT.read(&bytes).unwrap()
         };
         let records: Vec<Record> = written.iter().map(read).collect();
-        let drained = Record::NodeDrained { node: node(7), drained: true };
-        assert_eq!(records, [Record::EpochsReserved { up_to: Epoch(10) }, drained.clone()]);
+        assert_eq!(records, [Record::EpochsReserved { up_to: Epoch(10) }, drained(7, true)]);
 
         // They are followed by records of the present version.
-        let back = Record::NodeDrained { node: node(7), drained: false };
+        let back = drained(7, false);
         let bytes = FORMAT.to_bytes(&back).unwrap();
         assert_eq!(bytes[0], 5);
         assert_eq!(FORMAT.read(&bytes).unwrap(), back);

@@ -1,5 +1,5 @@
-//! Nodes and their sessions: who is here, what it holds, and whether it may have work. Not durable,
-//! but for draining (see `farm`).
+//! Nodes and their sessions: who is here, what it holds, and whether it may have work. Not durable;
+//! which nodes there are and where each is, is (see `state::register`).
 
 use crate::input::SessionId;
 use crate::nodes::devices::is_ready;
@@ -12,7 +12,7 @@ use tessera_protocol::compute::{ComputeSpec, Program};
 use tessera_protocol::device::{DeviceInfo, DeviceState, DeviceTelemetry};
 use tessera_protocol::ids::{BlobHash, Fingerprint, JobId, NodeId, ProcessEpoch};
 use tessera_protocol::job::JobKind;
-use tessera_protocol::limits::{LEASES_MAX, NAME_MAX, REASON_MAX, ROWS_MAX};
+use tessera_protocol::limits::{LEASES_MAX, NAME_MAX, REASON_MAX};
 use tessera_protocol::node::Join;
 
 /// Most prepared scenes that are remembered of one node; a node's cache holds tens.
@@ -298,7 +298,7 @@ impl Node {
     }
 }
 
-/// All nodes that have ever joined, and the sessions of connected ones.
+/// All nodes that have joined in this process, and the sessions of connected ones.
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
     nodes: BTreeMap<NodeId, Node>,
@@ -338,7 +338,12 @@ impl Roster {
         self.drop_session(id);
         self.nodes.insert(id, node);
         self.sessions.insert(session, id);
-        self.forget_the_longest_lost();
+    }
+
+    /// Forgets a node that has no session.
+    pub(crate) fn remove(&mut self, id: NodeId) {
+        self.drop_session(id);
+        self.nodes.remove(&id);
     }
 
     /// Forgets the session of a node, which is then away or lost.
@@ -353,32 +358,6 @@ impl Roster {
     fn drop_session(&mut self, id: NodeId) {
         if let Some(session) = self.session_of(id) {
             self.sessions.remove(&session);
-        }
-    }
-
-    /// Removes nodes beyond the [`ROWS_MAX`] rows of a listing, lost ones first.
-    fn forget_the_longest_lost(&mut self) {
-        if self.nodes.len() > ROWS_MAX {
-            let lost = self.nodes.iter().filter(|(_, node)| node.presence == Presence::Lost);
-            if let Some((id, _)) = lost.min_by_key(|(_, node)| node.heard) {
-                let id = *id;
-                self.nodes.remove(&id);
-            }
-        }
-    }
-
-    /// Finds the node that a person names, by id or by name.
-    pub(crate) fn find(&self, text: &str) -> Result<NodeId, String> {
-        if let Ok(id) = text.parse::<NodeId>()
-            && self.nodes.contains_key(&id)
-        {
-            return Ok(id);
-        }
-        let mut named = self.nodes.iter().filter(|(_, node)| node.name == text).map(|(id, _)| *id);
-        match (named.next(), named.next()) {
-            (Some(id), None) => Ok(id),
-            (Some(_), Some(_)) => Err(format!("several nodes are named `{text}`; give the id")),
-            (None, _) => Err(format!("no node has the id or name `{text}`")),
         }
     }
 

@@ -1,20 +1,16 @@
-//! How nodes join, send heartbeats, drain and leave; what happens to their leases.
+//! How nodes join, send heartbeats and leave; what happens to their leases.
 
 use crate::action::Action;
 use crate::books::Books;
-use crate::checks::release_node;
-use crate::input::{RequestId, SessionId};
-use crate::journal::Record;
-use crate::nodes::devices;
+use crate::input::SessionId;
 use crate::nodes::roster::{Node, Presence, SCENES_MAX, capacity};
+use crate::nodes::{absent, devices, drain};
 use crate::results::acceptance::{is_acceptable, is_committed, refusal};
 use crate::results::failed::lose;
 use crate::results::stalled::on_progress;
 use crate::schedule::memory::on_new_process;
-use crate::state::trust::Suspect;
 use crate::timers::Timer;
 use std::collections::BTreeSet;
-use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::device::{DeviceInfo, DeviceState, DeviceTelemetry};
 use tessera_protocol::ids::{BlobHash, Epoch, Fingerprint, JobId, Lease, NodeId};
 use tessera_protocol::limits::LEASES_MAX;
@@ -47,15 +43,14 @@ pub(crate) fn on_joined(
         }
     }
     books.join(join.node, session, node);
+    absent::on_joined(books, join.node);
     if !same_process {
         on_new_process(books, join.node);
     }
     books.mark_node(join.node);
     reconcile(books, join, same_process);
     forget_ended(books, join.node);
-    if books.farm().is_drained(join.node) {
-        books.send(session, CoordinatorToNode::Drain);
-    }
+    drain::on_joined(books, join.node, session);
 }
 
 /// Makes the leases that the core keeps for a node and those that it names the same.
@@ -143,6 +138,14 @@ pub(crate) fn on_session_lost(books: &mut Books, session: SessionId) {
     books.set_timer(until, Timer::Away(id));
 }
 
+/// A node has ended its session itself, because it leaves. Its leases are kept for the grace, as it
+/// may be restarted with results that it has not delivered.
+pub(crate) fn on_node_left(books: &mut Books, session: SessionId, why: &str) {
+    let Some(id) = books.roster().node_of(session) else { return };
+    on_session_lost(books, session);
+    absent::on_left(books, id, why);
+}
+
 /// Renews the leases that a node's heartbeat names.
 pub(crate) fn on_heartbeat(books: &mut Books, session: SessionId, heartbeat: &Heartbeat) {
     let Some(id) = books.heard_from(session) else { return };
@@ -211,35 +214,6 @@ pub(crate) fn on_node_draining(books: &mut Books, session: SessionId) {
     books.mark_all();
 }
 
-/// An operator drains a node, or ends its draining.
-pub(crate) fn on_drain(books: &mut Books, request: RequestId, node: &str, drain: bool) {
-    let answer = set_drained(books, node, drain);
-    books.reply(request, answer);
-}
-
-fn set_drained(books: &mut Books, node: &str, drained: bool) -> Result<Response, RequestError> {
-    let suspects = books.farm().trust().suspects();
-    let named = |(id, suspect): (&NodeId, &Suspect)| {
-        (!drained && (suspect.name == node || id.to_string() == node)).then_some(*id)
-    };
-    // A node that has not joined since the coordinator started can be released too.
-    let id = match books.roster().find(node) {
-        Ok(id) => id,
-        Err(error) => suspects.iter().find_map(named).ok_or(RequestError::NotFound(error))?,
-    };
-    if !drained {
-        release_node(books, id);
-    }
-    if books.farm().is_drained(id) != drained {
-        books.record(Record::NodeDrained { node: id, drained });
-        books.mark_all();
-    }
-    if drained {
-        books.tell(id, CoordinatorToNode::Drain);
-    }
-    Ok(Response::Done)
-}
-
 /// Cuts a peer's list to its limit.
 fn listed(leases: &[Lease]) -> &[Lease] {
     &leases[..leases.len().min(LEASES_MAX)]
@@ -265,12 +239,13 @@ pub(crate) fn on_devices(books: &mut Books, session: SessionId, told: &[DeviceIn
 
 /// Ends the leases of a node that has not returned within its grace.
 pub(crate) fn on_grace_over(books: &mut Books, id: NodeId) {
-    let over = books.roster().get(id).is_some_and(
-        |node| matches!(node.presence(), Presence::Away(until) if until <= books.now()),
-    );
-    if over {
+    let Some(node) = books.roster().get(id) else {
+        return absent::on_lost(books, id, "it has not come back since the coordinator started");
+    };
+    if matches!(node.presence(), Presence::Away(until) if until <= books.now()) {
         books.leave(id, Presence::Lost);
         let lost = books.leases().epochs_of(id);
         lose(books, id, &lost);
+        absent::on_lost(books, id, "connection lost");
     }
 }

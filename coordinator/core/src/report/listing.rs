@@ -3,10 +3,11 @@
 use crate::books::Books;
 use crate::input::Caller;
 use crate::nodes::roster::Node;
-use crate::report::standing::standing;
+use crate::report::standing::{absent_standing, standing};
 use crate::report::waiting::waiting;
 use crate::state::frame::Frame;
 use crate::state::job::Place;
+use crate::state::register::Entry;
 use crate::time::Moment;
 use tessera_protocol::ids::{BlobHash, Epoch, FrameNumber, JobId, NodeId, UnitIndex, UnitKey};
 use tessera_protocol::limits::{FRAME_PAGE_MAX, ROWS_MAX};
@@ -216,13 +217,48 @@ pub(crate) fn frames_done(books: &Books, id: JobId) -> Vec<FrameNumber> {
     done.collect()
 }
 
-/// Returns nodes by name, at most [`ROWS_MAX`].
+/// Returns nodes of the present and the past by name, at most [`ROWS_MAX`]; beyond, absent ones are
+/// left out first.
 pub(crate) fn nodes(books: &Books, now: Moment) -> Vec<NodeSummary> {
-    let mut rows: Vec<NodeSummary> =
-        books.roster().iter().map(|(id, node)| node_summary(books, *id, node, now)).collect();
-    rows.sort_by(|a, b| (&a.name, a.node).cmp(&(&b.name, b.node)));
+    let ids = books.farm().register().entries().keys();
+    let mut rows: Vec<NodeSummary> = ids.map(|id| node_row(books, *id, now)).collect();
+    rows.sort_by_key(|row| row.state.is_absent());
     rows.truncate(ROWS_MAX);
+    rows.sort_by(|a, b| (&a.name, a.node).cmp(&(&b.name, b.node)));
     rows
+}
+
+/// Returns a node of the present or the past.
+pub(crate) fn node_row(books: &Books, id: NodeId, now: Moment) -> NodeSummary {
+    let entry = books.farm().register().get(id);
+    let since = entry.map_or(Moment::default(), |entry| entry.since);
+    let row = match books.roster().get(id) {
+        Some(node) => node_summary(books, id, node, now),
+        None => absent_summary(books, id, entry, now),
+    };
+    NodeSummary { since: since.secs(), drained: books.farm().is_drained(id), ..row }
+}
+
+/// A node that has not been there in this process.
+fn absent_summary(books: &Books, id: NodeId, entry: Option<&Entry>, now: Moment) -> NodeSummary {
+    let (state, note) = absent_standing(books, id, entry);
+    NodeSummary {
+        node: id,
+        name: books.name_of(id),
+        identity: 0,
+        state,
+        devices: Vec::new(),
+        telemetry: Vec::new(),
+        units_leased: 0,
+        units_committed: 0,
+        samples_per_second: 0.0,
+        silent_secs: entry.map_or(0, |entry| now.since(entry.since).as_secs()),
+        build: String::new(),
+        note,
+        pool: entry.and_then(|entry| entry.pool.clone()),
+        since: 0,
+        drained: false,
+    }
 }
 
 fn node_summary(books: &Books, id: NodeId, node: &Node, now: Moment) -> NodeSummary {
@@ -242,5 +278,7 @@ fn node_summary(books: &Books, id: NodeId, node: &Node, now: Moment) -> NodeSumm
         build: node.build().to_owned(),
         note,
         pool: node.pool().map(str::to_owned),
+        since: 0,
+        drained: false,
     }
 }

@@ -1,9 +1,11 @@
 //! How a node stands: its state, and a note that says why. Decides nothing.
 
 use crate::books::Books;
+use crate::journal::Gone;
 use crate::nodes::devices::none_usable;
 use crate::nodes::ready::is_barred;
-use crate::nodes::roster::{Node, Presence};
+use crate::nodes::roster::Node;
+use crate::state::register::Entry;
 use tessera_protocol::ids::NodeId;
 use tessera_protocol::status::NodeState;
 
@@ -24,8 +26,47 @@ fn joined(parts: [String; 2]) -> String {
 /// Returns the state of a node, and a note, as if its sandbox were complete.
 fn standing_suspected(books: &Books, id: NodeId, node: &Node) -> (NodeState, String) {
     let (state, note) = standing_unsuspected(books, id, node);
+    with_suspicion(books, id, node.name(), (state, note))
+}
+
+/// Returns the state of a node that has not been there in this process, and a note.
+pub(crate) fn absent_standing(
+    books: &Books,
+    id: NodeId,
+    entry: Option<&Entry>,
+) -> (NodeState, String) {
+    let standing = match entry.filter(|entry| !entry.is_here()) {
+        Some(entry) => gone(books, id, entry),
+        None => (NodeState::Away, "not seen since the coordinator started".to_owned()),
+    };
+    with_suspicion(books, id, &books.name_of(id), standing)
+}
+
+/// Returns how a node is gone, and why.
+fn gone(books: &Books, id: NodeId, entry: &Entry) -> (NodeState, String) {
+    let state = match entry.gone() {
+        Some(Gone::Left) => NodeState::Left,
+        Some(Gone::Removed) => NodeState::Removed,
+        Some(Gone::Lost) | None => NodeState::Lost,
+    };
+    let drained = drained_by(books, id).map(|by| format!("; {by}: no work when it comes back"));
+    (state, format!("{}{}", entry.why, drained.unwrap_or_default()))
+}
+
+/// Says who drained a node; None if nobody did.
+fn drained_by(books: &Books, id: NodeId) -> Option<String> {
+    let drain = books.farm().register().drain_of(id)?;
+    Some(format!("drained by `{}`", drain.by))
+}
+
+fn with_suspicion(
+    books: &Books,
+    id: NodeId,
+    name: &str,
+    (state, note): (NodeState, String),
+) -> (NodeState, String) {
     let Some(suspect) = books.farm().trust().suspect_of(id) else { return (state, note) };
-    let (barred, name) = (is_barred(books, id), node.name());
+    let barred = is_barred(books, id);
     let said = match (suspect.guilty, barred) {
         (true, true) => "quarantined: it gave a wrong result",
         (true, false) => {
@@ -41,21 +82,24 @@ fn standing_suspected(books: &Books, id: NodeId, node: &Node) -> (NodeState, Str
 
 /// Returns the state of a node as if it were not suspected.
 fn standing_unsuspected(books: &Books, id: NodeId, node: &Node) -> (NodeState, String) {
-    match node.presence() {
-        Presence::Away(_) => {
-            return (
-                NodeState::Away,
-                "connection lost; its leases are kept for a while".to_owned(),
-            );
-        }
-        Presence::Lost => return (NodeState::Lost, "connection lost".to_owned()),
-        Presence::Here(_) => {}
+    if node.session().is_none() {
+        let entry = books.farm().register().get(id);
+        return match entry.filter(|entry| !entry.is_here()) {
+            Some(entry) => gone(books, id, entry),
+            None => {
+                (NodeState::Away, "connection lost; its leases are kept for a while".to_owned())
+            }
+        };
     }
-    if books.farm().is_drained(id) {
-        return (NodeState::Draining, "drained by an operator".to_owned());
-    }
+    let drained = drained_by(books, id);
     if node.leaving() {
-        return (NodeState::Draining, "leaving".to_owned());
+        let note = drained.map_or("leaving".to_owned(), |drained| format!("{drained}; leaving"));
+        return (NodeState::Draining, note);
+    }
+    if let Some(drained) = drained {
+        let busy = books.leases().count_of(id) > 0;
+        let state = if busy { NodeState::Draining } else { NodeState::Drained };
+        return (state, drained);
     }
     if let Some((_, reason)) = node.fitness().unfit() {
         return (NodeState::Unfit, reason.clone());

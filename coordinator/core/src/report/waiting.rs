@@ -185,6 +185,7 @@ fn nobody_for(books: &Books, job: &Job) -> Option<(Waits, String)> {
 fn out_word(books: &Books, id: NodeId, node: &Node) -> String {
     match standing(books, id, node).0 {
         NodeState::Draining => "draining".to_owned(),
+        NodeState::Drained => "drained".to_owned(),
         _ if is_barred(books, id) || node.fitness().unfit().is_some() => "quarantined".to_owned(),
         _ => match none_usable(node.devices()) {
             Some(said) => format!("without a device that may work ({said})"),

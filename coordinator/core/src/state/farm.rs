@@ -3,11 +3,12 @@
 
 use crate::journal::{Commit, EndedAttempt, Record, Redone};
 use crate::state::job::{Job, Pause};
+use crate::state::register::{Drain, Register};
 use crate::state::shelf::Shelf;
 use crate::state::trust::{Suspect, Trust};
 use crate::state::usage::{JobUsage, Usage};
 use crate::time::Moment;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tessera_protocol::ids::{Epoch, FrameNumber, JobId, NodeId, UnitKey};
 use tessera_protocol::job::JobSpec;
@@ -19,7 +20,7 @@ use tessera_protocol::status::FailureNote;
 /// which the node treats the same.
 pub(crate) const RECENT_COMMITS_MAX: usize = 8192;
 
-/// The farm as the journal describes it: jobs, drained nodes, trust and reserved epochs.
+/// The farm as the journal describes it: jobs, nodes, trust and reserved epochs.
 #[derive(Debug)]
 pub(crate) struct Farm {
     /// Where the files of finished frames are.
@@ -30,8 +31,8 @@ pub(crate) struct Farm {
     pub(in crate::state) order: BTreeMap<u64, JobId>,
     /// What the jobs of each owner have together; follows from the jobs.
     usage: Usage,
-    /// Nodes that an operator has drained.
-    pub(in crate::state) drained: BTreeSet<NodeId>,
+    /// Nodes of the present and the past.
+    pub(in crate::state) register: Register,
     pub(in crate::state) recent: BTreeMap<Epoch, UnitKey>,
     pub(in crate::state) trust: Trust,
 }
@@ -39,12 +40,12 @@ pub(crate) struct Farm {
 // Not where the files of finished frames are, but what they are.
 impl PartialEq for Farm {
     fn eq(&self, other: &Self) -> bool {
-        let Self { shelf: _, usage: _, epochs_reserved, jobs, order, drained, recent, trust } =
+        let Self { shelf: _, usage: _, epochs_reserved, jobs, order, register, recent, trust } =
             self;
         *epochs_reserved == other.epochs_reserved
             && *jobs == other.jobs
             && *order == other.order
-            && *drained == other.drained
+            && *register == other.register
             && *recent == other.recent
             && *trust == other.trust
     }
@@ -59,7 +60,7 @@ impl Farm {
             jobs: BTreeMap::new(),
             order: BTreeMap::new(),
             usage: Usage::default(),
-            drained: BTreeSet::new(),
+            register: Register::default(),
             recent: BTreeMap::new(),
             trust: Trust::default(),
         }
@@ -111,7 +112,12 @@ impl Farm {
 
     /// Whether an operator has drained the node.
     pub(crate) fn is_drained(&self, node: NodeId) -> bool {
-        self.drained.contains(&node)
+        self.register.drain_of(node).is_some()
+    }
+
+    /// Returns the nodes of the present and the past.
+    pub(crate) fn register(&self) -> &Register {
+        &self.register
     }
 
     /// Returns the newest commits, by epoch; at most [`RECENT_COMMITS_MAX`].
@@ -168,14 +174,6 @@ impl Farm {
             Record::JobEnded { job, state, at, note } => {
                 self.job_mut(*job)?.end_as(*state, *at, note)
             }
-            Record::NodeDrained { node, drained } => {
-                if *drained {
-                    self.drained.insert(*node)
-                } else {
-                    self.drained.remove(node)
-                };
-                Ok(())
-            }
             Record::JobForgotten { job } => self.forget(*job),
             Record::UnitChecked { job, frame, redone } => self.compare(*job, *frame, redone),
             Record::CheckWaived { job, frame, unit } => self.job_mut(*job)?.waive(*frame, *unit),
@@ -215,6 +213,14 @@ impl Farm {
             }
             Record::ExposureMetered { job, stops } => self.job_mut(*job)?.meter(*stops),
             Record::NodeReleased { node } => self.release(*node),
+            Record::NodeDrained { node, drained, leave, by, at } => {
+                let drain = || Drain { leave: *leave, by: by.clone(), at: *at };
+                self.register.set_drain(*node, drained.then(drain))
+            }
+            Record::NodeJoined { .. }
+            | Record::NodeGone { .. }
+            | Record::NodeReplaced { .. }
+            | Record::NodesForgotten { .. } => self.register.change(record),
         }
     }
 

@@ -10,6 +10,7 @@ pub(crate) mod job;
 pub(crate) mod kernel_votes;
 pub(crate) mod ledger;
 pub(crate) mod parts;
+pub(crate) mod register;
 pub(crate) mod rounds;
 pub(crate) mod shelf;
 pub(crate) mod snapshot;

@@ -8,6 +8,7 @@ use crate::state::farm::Farm;
 use crate::state::frame::Begun;
 use crate::state::job::{Copies, End, Job, Pause};
 use crate::state::parts::UnitPart;
+use crate::state::register::{Drain, Entry, Register};
 use crate::state::rounds::WrittenRounds;
 use crate::state::trust::{Suspect, Trust};
 use crate::time::Moment;
@@ -23,6 +24,9 @@ const PART_BYTES: usize = 1 << 20;
 const MAKERS_MAX: usize = 1 << 20;
 /// Units in parts in one part: 5 of some 70 bytes each at most.
 const UNITS_IN_PARTS_MAX: usize = 4096;
+
+/// Nodes in one part: less than a KiB each.
+const NODES_MAX: usize = 1024;
 
 /// Versions of a part of a snapshot, the same as those of a record.
 const FORMAT: Format<SnapshotPart> =
@@ -97,13 +101,18 @@ pub(crate) enum Part {
         job: JobId,
         nodes: Vec<NodeId>,
     },
+    /// Nodes of the present and the past, and which are drained; in several parts if there are
+    /// many.
+    Nodes {
+        entries: Vec<(NodeId, Entry)>,
+        drains: Vec<(NodeId, Drain)>,
+    },
 }
 
 /// What is of no job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FarmPart {
     pub(crate) epochs_reserved: Epoch,
-    pub(crate) drained: Vec<NodeId>,
     pub(crate) recent: Vec<(Epoch, UnitKey)>,
 }
 
@@ -140,7 +149,6 @@ impl SnapshotPart {
 pub(crate) fn parts(farm: &Farm) -> Vec<SnapshotPart> {
     let mut parts = vec![SnapshotPart(Part::Farm(FarmPart {
         epochs_reserved: farm.epochs_reserved,
-        drained: farm.drained.iter().copied().collect(),
         recent: farm.recent.iter().map(|(epoch, unit)| (*epoch, *unit)).collect(),
     }))];
     let passed: Vec<(NodeId, u32)> =
@@ -148,6 +156,7 @@ pub(crate) fn parts(farm: &Farm) -> Vec<SnapshotPart> {
     let suspects =
         farm.trust.suspects.iter().map(|(node, suspect)| (*node, suspect.clone())).collect();
     parts.push(SnapshotPart(Part::Trust { passed, suspects }));
+    push_nodes(&mut parts, &farm.register);
     for job in farm.order().filter_map(|id| farm.jobs.get(&id)) {
         parts.push(SnapshotPart(Part::Job(Box::new(JobPart {
             id: job.id,
@@ -179,6 +188,19 @@ pub(crate) fn parts(farm: &Farm) -> Vec<SnapshotPart> {
         push_frames(&mut parts, job);
     }
     parts
+}
+
+fn push_nodes(parts: &mut Vec<SnapshotPart>, register: &Register) {
+    let entries: Vec<(NodeId, Entry)> =
+        register.entries().iter().map(|(node, entry)| (*node, entry.clone())).collect();
+    for entries in entries.chunks(NODES_MAX) {
+        parts.push(SnapshotPart(Part::Nodes { entries: entries.to_vec(), drains: Vec::new() }));
+    }
+    let drains: Vec<(NodeId, Drain)> =
+        register.drains().iter().map(|(node, drain)| (*node, drain.clone())).collect();
+    for drains in drains.chunks(NODES_MAX) {
+        parts.push(SnapshotPart(Part::Nodes { entries: Vec::new(), drains: drains.to_vec() }));
+    }
 }
 
 fn push_frames(parts: &mut Vec<SnapshotPart>, job: &Job) {
@@ -261,7 +283,6 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
     match part.0 {
         Part::Farm(part) => {
             farm.epochs_reserved = part.epochs_reserved;
-            farm.drained = part.drained.into_iter().collect();
             farm.recent = part.recent.into_iter().collect();
             Ok(())
         }
@@ -307,6 +328,10 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
         Part::Trust { passed, suspects } => {
             let (passed, suspects) = (passed.into_iter().collect(), suspects.into_iter().collect());
             farm.trust = Trust { passed, suspects };
+            Ok(())
+        }
+        Part::Nodes { entries, drains } => {
+            farm.register.restore(entries, drains);
             Ok(())
         }
     }

@@ -11,6 +11,7 @@ mod frames;
 mod journal;
 mod kernels;
 mod moves;
+mod nodes;
 mod parts;
 mod pause;
 mod retry;

@@ -216,9 +216,14 @@ impl SmallFarm {
     }
 
     pub(crate) fn undrain(&mut self, name: &str) {
-        self.reply = None;
-        self.step(Input::Drain { request: RequestId(2), node: name.to_owned(), drain: false });
-        assert_eq!(self.reply, Some(Response::Done));
+        let answer = self.drain(name, false, false);
+        assert!(matches!(answer, Response::Nodes(_)), "{answer:?}");
+    }
+
+    /// An operator drains a node, or ends that.
+    pub(crate) fn drain(&mut self, name: &str, drain: bool, leave: bool) -> Response {
+        let (request, node, by) = (RequestId(2), name.to_owned(), "root".to_owned());
+        self.ask(Input::Drain { request, node, drain, leave, by })
     }
 
     /// What a client is answered.

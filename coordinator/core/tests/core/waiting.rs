@@ -202,11 +202,10 @@ fn a_node_wrong_about_its_driver_costs_no_attempt() {
 fn a_job_waits_for_nodes_out_of_work_and_names_them() {
     let mut farm = farm(quick(), 2);
     for name in ["n1", "n2"] {
-        let drain = Input::Drain { request: RequestId(3), node: name.to_owned(), drain: true };
-        assert_eq!(farm.ask(drain), Response::Done);
+        farm.drain(name, true, false);
     }
     submit(&mut farm, inputs::job(inputs::render()));
-    assert_eq!(waits(&farm, &["`n1` is draining", "`n2` is draining"]), Some(Waits::OutOfWork));
+    assert_eq!(waits(&farm, &["`n1` is drained", "`n2` is drained"]), Some(Waits::OutOfWork));
     farm.undrain("n2");
     assert_eq!(waits(&farm, &[]), None);
 }

@@ -19,6 +19,10 @@ impl Watch {
                 self.on_joined(*session, join, *fingerprint, seen);
             }
             Input::SessionLost { session } => self.on_session_lost(*session),
+            Input::NodeLeft { session, .. } => {
+                seen.left = self.node_of(*session);
+                self.on_session_lost(*session);
+            }
             Input::Capacity { session, units } => {
                 if let Some(known) = self.of_session(*session) {
                     known.capacity = *units;

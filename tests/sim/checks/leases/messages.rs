@@ -64,7 +64,7 @@ impl Watch {
         let Some(known) = self.known.get(&node) else {
             return violated(format!("work is sent to {node}, which never joined"));
         };
-        if known.leaving || !known.usable || books.drained.contains(&node) {
+        if known.leaving || !known.usable || books.drained.contains_key(&node) {
             return violated(format!("work is sent to {node}, which takes none"));
         }
         for assignment in work {

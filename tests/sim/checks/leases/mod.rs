@@ -27,6 +27,8 @@ pub(crate) struct Seen {
     failed: BTreeSet<Lease>,
     /// Leases whose results arrived.
     arrived: BTreeSet<Lease>,
+    /// A node that said that it leaves.
+    left: Option<NodeId>,
 }
 
 impl Seen {
@@ -168,6 +170,7 @@ impl Watch {
         let mut changes = Changes::default();
         self.ended_quietly.clear();
         self.check_results(step)?;
+        self.check_gone(step, seen, books)?;
         for record in &step.records {
             self.note_record(record, seen, books, &mut changes)?;
             books.apply(record)?;

@@ -4,9 +4,9 @@ use super::{Changes, Seen, Watch};
 use crate::sim::checks::violation::{Checked, violated};
 use crate::sim::model::books::Books;
 use std::collections::BTreeSet;
-use tessera_core::journal::Commit;
+use tessera_core::journal::{Commit, Gone};
 use tessera_core::{Action, Record, Step};
-use tessera_protocol::ids::{FrameNumber, JobId, Lease, UnitIndex, UnitKey};
+use tessera_protocol::ids::{FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
 
 impl Watch {
     /// Results that are kept and commits that are recorded are the same.
@@ -34,6 +34,32 @@ impl Watch {
         match kept == committed {
             true => Ok(()),
             false => violated(format!("results {kept:?} are kept, {committed:?} are recorded")),
+        }
+    }
+
+    /// A node that leaves is said to have left, and one that is here is not said to be gone.
+    pub(super) fn check_gone(&self, step: &Step, seen: &Seen, books: &Books) -> Checked {
+        let gone = |node: NodeId, step: &Step| {
+            step.records.iter().find_map(|record| match record {
+                Record::NodeGone { node: of, how, .. } if *of == node => Some(*how),
+                _ => None,
+            })
+        };
+        if seen.inputs != 1 {
+            return Ok(());
+        }
+        if let Some(node) = seen.left
+            && books.is_here(node)
+            && gone(node, step) != Some(Gone::Left)
+        {
+            return violated(format!("{node} leaves, and is not said to have left"));
+        }
+        // Whoever joins may have been gone up to now.
+        let here = |node: &NodeId| self.session_of(*node).is_some() && !seen.joined.contains(node);
+        let mut known = self.known.keys().copied().filter(here);
+        match known.find(|node| gone(*node, step).is_some()) {
+            Some(node) => violated(format!("{node} is here, and is said to be gone")),
+            None => Ok(()),
         }
     }
 

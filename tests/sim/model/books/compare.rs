@@ -9,6 +9,7 @@ use tessera_protocol::status::{CopyCount, FrameState, JobState};
 impl Books {
     /// The core says of every job and frame what the books say.
     pub(crate) fn compare(&self, core: &Core) -> Checked {
+        self.compare_nodes(core)?;
         let listed = core.jobs();
         if !listed.iter().map(|row| row.job).eq(self.order.iter().copied()) {
             return violated(format!(

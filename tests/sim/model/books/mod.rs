@@ -2,12 +2,14 @@
 //! compared with it, never copied.
 
 mod compare;
+mod nodes;
 mod records;
 
 use crate::sim::checks::violation::{Checked, Violation, violated};
 use crate::sim::model::parts::PartBook;
 use crate::sim::model::rounds::RoundBook;
 use crate::sim::model::tasks::frame_before;
+use nodes::NodeBooks;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::journal::Commit;
 use tessera_protocol::ids::{
@@ -21,7 +23,10 @@ use tessera_protocol::status::{CopyCount, JobState};
 pub(crate) struct Books {
     pub(crate) jobs: BTreeMap<JobId, JobBook>,
     order: Vec<JobId>,
-    pub(crate) drained: BTreeSet<NodeId>,
+    /// Drained nodes, and whether each is to leave and has not left.
+    pub(crate) drained: BTreeMap<NodeId, bool>,
+    /// Nodes of the present and the past.
+    nodes: NodeBooks,
     /// Epochs below this one may be used.
     pub(crate) reserved: u64,
     /// Epochs of commits: each belongs to one unit.

@@ -38,7 +38,13 @@ impl Books {
             Record::JobPaused { job, .. } => self.pause(*job, true),
             Record::JobResumed { job } => self.pause(*job, false),
             Record::JobRetried { job, below, .. } => self.retry(*job, *below),
-            Record::NodeDrained { node, drained } => self.drain(*node, *drained),
+            Record::NodeDrained { node, drained, leave, .. } => {
+                self.drain(*node, drained.then_some(*leave))
+            }
+            Record::NodeJoined { node, name, .. } => self.join_node(*node, name),
+            Record::NodeGone { node, how, .. } => self.end_node(*node, *how),
+            Record::NodeReplaced { old, new, .. } => self.replace_node(*old, *new),
+            Record::NodesForgotten { nodes } => self.forget_nodes(nodes),
             Record::UnitChecked { job, frame, redone } => {
                 self.compare_results(*job, *frame, redone)
             }
@@ -79,11 +85,6 @@ impl Books {
     fn pin(&mut self, job: JobId, fingerprint: Fingerprint) -> Checked {
         let before = self.going(job)?.pinned.replace(fingerprint);
         before.map_or(Ok(()), |_| violated(format!("job {job} is pinned twice")))
-    }
-
-    pub(crate) fn drain(&mut self, node: NodeId, drained: bool) -> Checked {
-        let changed = if drained { self.drained.insert(node) } else { self.drained.remove(&node) };
-        if changed { Ok(()) } else { violated(format!("{node} is drained, or not, twice")) }
     }
 
     /// Only the committed result of a suspected node is still compared.
