@@ -14,11 +14,11 @@ use crate::compute::Preparations;
 use crate::config::Config;
 use crate::device::{
     CancelToken, Device, DeviceError, DeviceUnit, Devices, Finish, TextSink, UnitOutput, Work,
-    host_memory_bytes,
 };
 use crate::folder::DataFolder;
 use crate::import::Importer;
 use crate::job::unit_params;
+use crate::memory::HostMemory;
 use crate::outbox::Outbox;
 use crate::scene::Preparer;
 use crate::scene::fetch::Fetcher;
@@ -148,9 +148,13 @@ impl Shell {
         let fetcher = Fetcher::new(Arc::new(cache), connections, config.timing.answer);
         let memory = devices.iter().map(|device| device.info().memory_bytes).max().unwrap_or(0);
         let importer = importer_of(&config);
-        let room = (memory, config.prepared_bytes);
+        let host = HostMemory::of_this_process().bytes();
+        // Prepared scenes must leave room for one that is being prepared.
+        let kept =
+            if host == 0 { config.prepared_bytes } else { config.prepared_bytes.min(host / 4) };
+        let room = (memory, kept);
         let preparer = Preparer::new(fetcher.clone(), importer, folder.views(), room);
-        let preparations = Preparations::new(memory, host_memory_bytes(), config.prepared_bytes);
+        let preparations = Preparations::new(memory, host, kept);
         let (hang_up, hung_up) = oneshot::channel();
         let mut agent = Agent::new(devices.len(), config.hold, outbox.leases());
         for (index, device) in devices.iter().enumerate() {
