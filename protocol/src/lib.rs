@@ -16,6 +16,7 @@ pub mod ids;
 pub mod job;
 pub mod limits;
 pub mod node;
+pub mod node_limit;
 pub mod renewal;
 pub mod role;
 pub mod rounds;

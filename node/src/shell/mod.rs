@@ -513,6 +513,7 @@ impl Shell {
             sequence: self.heartbeats,
             leases: self.agent.held(),
             outbox: self.agent.finished().len() as u32,
+            working: self.working(),
             busy: share.clamp(0.0, 1.0),
             devices: self.telemetry(now - before),
             progress: self.progress(),
@@ -521,6 +522,12 @@ impl Shell {
             // A heartbeat that cannot be written in time is useless later.
             let _ = session.heartbeats.try_send(heartbeat);
         }
+    }
+
+    /// Returns the number of units and frames that the node works on.
+    fn working(&self) -> u32 {
+        let begun = self.given.values().filter(|given| given.cancel.has_begun()).count();
+        u32::try_from(begun + self.agent.in_preparation()).unwrap_or(u32::MAX)
     }
 
     /// Returns the progress of units whose devices report it.

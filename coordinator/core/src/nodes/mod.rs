@@ -2,6 +2,7 @@
 
 pub(crate) mod devices;
 mod fitness;
+pub(crate) mod passed;
 pub(crate) mod ready;
 pub(crate) mod roster;
 pub(crate) mod sessions;
