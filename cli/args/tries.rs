@@ -15,8 +15,8 @@ pub struct TriesArgs {
         help_heading = "Job"
     )]
     pub attempts: Option<u8>,
-    /// How long the job waits once every node is too small for it (memory or time for scenes, disk),
-    /// such as 90s, 30m or 2d; then it fails [default: 10m]
+    /// How long the job waits once every node is too small for it (memory or time for scenes,
+    /// disk), such as 90s, 30m or 2d; then it fails [default: 10m]
     #[arg(long, value_name = "DURATION", value_parser = parse_grace, help_heading = "Job")]
     pub give_up: Option<u64>,
 }

@@ -96,8 +96,8 @@ fn group_limit(root: &Path) -> Option<u64> {
     limits.min()
 }
 
-/// Returns the hierarchies that limit memory. Where the mounts are not told, they are at their usual
-/// places.
+/// Returns the hierarchies that limit memory. Where the mounts are not told, they are at their
+/// usual places.
 fn mounts(mountinfo: &str) -> Vec<Mount> {
     let found: Vec<Mount> = mountinfo.lines().filter_map(mount).collect();
     if !found.is_empty() {

@@ -82,15 +82,16 @@ pub struct Join {
 /// Why an attempt failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
-    /// The scene cannot be prepared, by a fault of its own as far as the node can tell. The job fails
-    /// once a second node says so.
+    /// The scene cannot be prepared, by a fault of its own as far as the node can tell. The job
+    /// fails once a second node says so.
     Scene(String),
     /// The node cannot do the job, and another one may: its build does not know an option, or its
     /// driver or device does not take the kernel's PTX. The text says which. No attempt is counted,
     /// and the node gets no more units of this job.
     Unable(String),
-    /// Something outside the unit is missing: a file cannot be fetched, or an output cannot be kept. The unit waits for it without a counted attempt, as long as the
-    /// coordinator's settings allow.
+    /// Something outside the unit is missing: a file cannot be fetched, or an output cannot be
+    /// kept. The unit waits for it without a counted attempt, as long as the coordinator's settings
+    /// allow.
     Asset(String),
     /// The device failed, for the given reason.
     Device(String),

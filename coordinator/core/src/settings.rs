@@ -21,8 +21,8 @@ pub struct Settings {
     /// Longest wait of a unit that lacks an external resource (a file, room on a node's disk).
     /// After it, the shortage counts as a failure.
     pub shortage_longest: Duration,
-    /// A job waits this long once every node that may have it has reached a limit of its own, unless
-    /// the job says otherwise. Then it fails.
+    /// A job waits this long once every node that may have it has reached a limit of its own,
+    /// unless the job says otherwise. Then it fails.
     pub give_up: Duration,
     /// After a restart, nothing is leased for this long, so that nodes can reconnect and name their
     /// leases.

@@ -172,8 +172,8 @@ impl<F: Clone> Agent<F> {
         !self.units.is_empty()
     }
 
-    /// Returns the number of frames that are being fetched or prepared, and of units whose output is
-    /// being stored.
+    /// Returns the number of frames that are being fetched or prepared, and of units whose output
+    /// is being stored.
     pub(crate) fn in_preparation(&self) -> usize {
         let asked = self.frames.values().filter(|state| matches!(state, Frame::Asked)).count();
         let storing = self.units.values().filter(|unit| unit.state == UnitState::Storing).count();
