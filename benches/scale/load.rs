@@ -99,8 +99,8 @@ async fn session(link: &Link, node: NodeId, capacity: u32, done: &Done) -> Resul
             _ = beat.tick() => {
                 sequence += 1;
                 let (leases, devices) = (Vec::new(), Vec::new());
-                telemetry.send(&Heartbeat { sequence, leases, outbox: 0, busy: 1.0, devices,
-                    progress: Vec::new() }).await?;
+                telemetry.send(&Heartbeat { sequence, leases, outbox: 0, working: 1, busy: 1.0,
+                    devices, progress: Vec::new() }).await?;
             }
         }
     }

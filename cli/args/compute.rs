@@ -2,6 +2,7 @@
 
 use super::devices::DeviceArgs;
 use super::farm::FarmArgs;
+use super::tries::TriesArgs;
 use clap::Args;
 use std::path::PathBuf;
 use tessera_protocol::FrameSet;
@@ -123,6 +124,9 @@ pub struct ComputeArgs {
     /// Use only nodes of this pool [default: any node]
     #[arg(long, value_name = "POOL", help_heading = "Job")]
     pub pool: Option<String>,
+    /// How often and how long the farm tries.
+    #[command(flatten)]
+    pub tries: TriesArgs,
     /// Run on this machine, in this process, as render does; needs no farm
     #[arg(long, conflicts_with = "detach", help_heading = "Work")]
     pub local: bool,

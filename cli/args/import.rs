@@ -3,12 +3,13 @@
 use clap::Args;
 use std::time::Duration;
 use tessera_node::import::ImportLimits;
+use tessera_node::memory::HostMemory;
 
 /// What the process that reads a scene may take.
 #[derive(Clone, Debug, Args)]
 pub struct ImportArgs {
-    /// Memory limit for reading a scene, in MiB [default: a quarter of the machine's, at least
-    /// 4096]
+    /// Memory limit for reading a scene, in MiB [default: a quarter of the memory that the process
+    /// may use, and at least 4096, but never more than half of it]
     #[arg(
         long,
         value_name = "MIB",
@@ -32,9 +33,17 @@ impl ImportArgs {
     /// The limits.
     pub fn limits(&self) -> ImportLimits {
         let usual = ImportLimits::default();
-        ImportLimits {
+        let mut limits = ImportLimits {
             memory_bytes: self.scene_memory.map_or(usual.memory_bytes, |mib| mib << 20),
             time: self.scene_time.map_or(usual.time, Duration::from_secs),
+        };
+        if let Some(asked) = limits.lower_to(&HostMemory::of_this_process()) {
+            tracing::warn!(
+                asked_mib = asked >> 20,
+                used_mib = limits.memory_bytes >> 20,
+                "--scene-memory is more than this process may use"
+            );
         }
+        limits
     }
 }

@@ -36,6 +36,7 @@ pub mod submit;
 pub mod sweep;
 pub mod time;
 pub mod token;
+pub mod tries;
 pub mod usage;
 pub mod wait;
 pub mod watch;

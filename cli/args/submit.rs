@@ -3,6 +3,7 @@
 use super::farm::FarmArgs;
 use super::import::ImportArgs;
 use super::picture::{FormatArg, PictureArgs};
+use super::tries::TriesArgs;
 use clap::Args;
 
 /// Options of `submit`.
@@ -29,6 +30,9 @@ pub struct SubmitArgs {
     /// Use only nodes of this pool [default: any node]
     #[arg(long, value_name = "POOL", help_heading = "Job")]
     pub pool: Option<String>,
+    /// How often and how long the farm tries.
+    #[command(flatten)]
+    pub tries: TriesArgs,
     /// Wait until the job ends; the exit status says how it ended
     #[arg(long, conflicts_with = "watch", help_heading = "Job")]
     pub wait: bool,

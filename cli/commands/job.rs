@@ -81,6 +81,12 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     if let Some(pool) = &spec.pool {
         field("pool", pool.clone());
     }
+    if let Some(attempts) = spec.retry.attempts {
+        field("attempts", format!("{attempts} of a unit"));
+    }
+    if let Some(secs) = spec.retry.give_up_secs {
+        field("give up", format!("after {}", span(secs.into())));
+    }
     for (name, value) in subject(&spec.kind, metered(detail)) {
         field(name, value);
     }

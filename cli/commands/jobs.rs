@@ -70,6 +70,7 @@ fn short(job: &JobSummary) -> String {
         Some(Waits::Feed) => "the frame before is being made",
         Some(Waits::Turn) => "waits for its turn",
         Some(Waits::Shortage) => "a node lacks a file, or room",
+        Some(Waits::Limits) => "no node has the memory, time or disk for it",
     };
     word.to_owned()
 }

@@ -22,7 +22,7 @@ use std::time::Instant;
 use tessera_node::NodeStatus;
 use tessera_protocol::client::Progress;
 use tessera_protocol::job::options::{Chosen, OPTIONS, away_from_default};
-use tessera_protocol::job::{FormatSpec, SpaceSpec};
+use tessera_protocol::job::{FormatSpec, RetryPolicy, SpaceSpec};
 use tessera_protocol::status::{FrameFile, FrameState, JobDetail, JobSummary};
 use tessera_protocol::{FrameNumber, JobId, JobSpec};
 use tessera_transport::FarmClient;
@@ -45,6 +45,8 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
         name: None,
         priority: 50,
         pool: None,
+        // This process is the only node there will be.
+        retry: RetryPolicy { give_up_secs: Some(0), ..RetryPolicy::default() },
         size,
         formats: outputs.formats.clone(),
         device_bytes: 0,

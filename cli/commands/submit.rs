@@ -72,6 +72,7 @@ fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
         name: args.name.clone(),
         priority: args.priority,
         pool: args.pool.clone(),
+        retry: args.tries.policy(),
         size,
         formats,
         device_bytes,

@@ -3,7 +3,7 @@
 use super::Finding;
 use crate::table::bytes;
 use rustix::process::{Resource, getrlimit};
-use std::path::{Path, PathBuf};
+use tessera_node::memory::HostMemory;
 
 /// Memory that a node should find free: its own 4 GiB of prepared scenes at most, and room for one
 /// that is being prepared.
@@ -23,15 +23,15 @@ pub(crate) fn look(gpu: bool) -> Vec<Finding> {
 }
 
 fn memory() -> Finding {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let Some(available) = meminfo(&text, "MemAvailable:") else {
+    let host = HostMemory::of_this_process();
+    let Some(available) = host.free_bytes else {
         return Finding::warn(
             "memory",
             "the system does not say how much is free",
             "look at /proc/meminfo",
         );
     };
-    let limit = memory_limit();
+    let limit = host.group_bytes;
     let usable = limit.map_or(available, |limit| limit.min(available));
     let text = match limit {
         Some(limit) => {
@@ -50,32 +50,6 @@ fn memory() -> Finding {
         ),
         _ => Finding::ok("memory", text),
     }
-}
-
-/// A field of `/proc/meminfo`, bytes.
-fn meminfo(text: &str, field: &str) -> Option<u64> {
-    let line = text.lines().find(|line| line.starts_with(field))?;
-    let kib: u64 = line[field.len()..].trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
-}
-
-/// The tightest memory limit of this process's control groups (version 2), bytes.
-fn memory_limit() -> Option<u64> {
-    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    let root = Path::new("/sys/fs/cgroup");
-    let mut folder: PathBuf = root.join(group);
-    let mut least = None;
-    while folder.starts_with(root) {
-        let limit = std::fs::read_to_string(folder.join("memory.max")).ok();
-        // The word `max` is no number, and no limit.
-        let limit: Option<u64> = limit.and_then(|text| text.trim().parse().ok());
-        least = least.into_iter().chain(limit).min();
-        if !folder.pop() {
-            break;
-        }
-    }
-    least
 }
 
 fn open_files() -> Finding {
@@ -108,13 +82,6 @@ fn locked_memory() -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn memory_is_read_as_the_kernel_writes_it() {
-        let text = "MemTotal:       24690212 kB\nMemAvailable:   23000000 kB\n";
-        assert_eq!(meminfo(text, "MemAvailable:"), Some(23_000_000 * 1024));
-        assert_eq!(meminfo("MemAvailable: lots", "MemAvailable:"), None);
-    }
 
     #[test]
     fn every_check_says_something() {

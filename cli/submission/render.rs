@@ -9,7 +9,7 @@ use tessera_node::import::{ImportLimits, ImportedScene, Importer};
 use tessera_node::{choice, light_units};
 use tessera_protocol::job::{
     AovSpec, ApertureSpec, AssetFile, BladesSpec, CameraSpec, ChoiceSpec, EnvironmentSpec,
-    FocusSpec, FormatSpec, LensSpec, LookAtSpec, RenderSpec, SpaceSpec, ToneMapSpec,
+    FocusSpec, FormatSpec, LensSpec, LookAtSpec, RenderSpec, RetryPolicy, SpaceSpec, ToneMapSpec,
 };
 use tessera_protocol::names::file_name;
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, JobKind, JobSpec, RawJobSpec, SpecError};
@@ -152,6 +152,7 @@ pub(crate) struct JobOptions {
     pub(crate) priority: u8,
     /// Only nodes of this pool.
     pub(crate) pool: Option<String>,
+    pub(crate) retry: RetryPolicy,
     /// Size of a frame.
     pub(crate) size: FrameSize,
     /// File formats.
@@ -219,6 +220,7 @@ pub(crate) fn job(
         priority: options.priority,
         device_bytes: options.device_bytes,
         pool: options.pool,
+        retry: options.retry,
         ..JobSpec::new(name, JobKind::Render(render))
     };
     RawJobSpec::from(spec).check().map_err(|SpecError { field, problem, .. }| {

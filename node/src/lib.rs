@@ -18,6 +18,7 @@ mod disk;
 mod folder;
 pub mod import;
 mod job;
+pub mod memory;
 mod node;
 mod outbox;
 mod scene;

@@ -17,6 +17,7 @@ pub mod job;
 pub mod limits;
 pub mod names;
 pub mod node;
+pub mod node_limit;
 pub mod renewal;
 pub mod role;
 pub mod rounds;

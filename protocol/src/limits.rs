@@ -113,3 +113,7 @@ pub const ARGUMENT_NUMBERS_MAX: usize = 4096;
 pub const IDENTIFIER_MAX: usize = 128;
 /// Longest time that a chunk can ask for, in seconds.
 pub const COMPUTE_SECS_MAX: u32 = 3600;
+/// Most failed attempts of a unit that a job may ask for.
+pub const ATTEMPTS_MAX: u8 = 100;
+/// Longest wait that a job may ask for before it is given up: 30 days.
+pub const GIVE_UP_SECS_MAX: u32 = 30 * 86_400;

@@ -4,6 +4,7 @@
 use crate::device::{DeviceInfo, DeviceTelemetry};
 use crate::ids::{BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitIndex};
 use crate::job::RawJobSpec;
+pub use crate::node_limit::{LimitReached, NodeLimit};
 pub use crate::rounds::SampleRange;
 pub use crate::tile::TileRect;
 use serde::{Deserialize, Serialize};
@@ -83,15 +84,16 @@ pub struct Join {
 /// Why an attempt failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
-    /// The scene cannot be prepared on any node, so the job fails.
+    /// The scene cannot be prepared, by a fault of its own as far as the node can tell. The job
+    /// fails once a second node says so.
     Scene(String),
     /// The node cannot do the job, and another one may: its build does not know an option, or its
     /// driver or device does not take the kernel's PTX. The text says which. No attempt is counted,
     /// and the node gets no more units of this job.
     Unable(String),
-    /// Something outside the unit is missing: a file cannot be fetched, or the node's disk or
-    /// memory is full. The unit waits for it without a counted attempt, as long as the
-    /// coordinator's settings allow.
+    /// Something outside the unit is missing: a file cannot be fetched, or an output cannot be
+    /// kept. The unit waits for it without a counted attempt, as long as the coordinator's settings
+    /// allow.
     Asset(String),
     /// The device failed, for the given reason.
     Device(String),
@@ -102,11 +104,15 @@ pub enum Failure {
     Worker(String),
     /// The device worked on the unit for longer than the watchdog allows.
     TimedOut(String),
-    /// The program of a compute job cannot be used on any node, so the job fails. For example, it
-    /// does not compile, or lacks a variable.
+    /// The program of a compute job cannot be used, by a fault of its own as far as the node can
+    /// tell: for example, it does not compile, or lacks a variable. The job fails once a second
+    /// node says so.
     Program(String),
     /// The kernel of a compute job failed on a healthy device. The job is at fault, not the node.
     Kernel(String),
+    /// The job's data exceeds a limit of this node. No attempt is counted, and the node is passed
+    /// over for this job; another one may have more.
+    Limit(LimitReached),
 }
 
 /// Memory that a device lacked.
@@ -134,6 +140,7 @@ impl Failure {
             | Self::Program(text)
             | Self::Kernel(text) => text,
             Self::OutOfMemory(shortage) => &shortage.reason,
+            Self::Limit(reached) => &reached.reason,
         }
     }
 }
@@ -278,6 +285,10 @@ pub struct Heartbeat {
     pub leases: Vec<Lease>,
     /// Number of results in the outbox.
     pub outbox: u32,
+    /// Number of units and frames that the node works on: units that a device has begun or whose
+    /// output is being stored, and frames that are being fetched or prepared. 0 with leases means
+    /// that it does nothing about them.
+    pub working: u32,
     /// Load of the devices, 0 to 1: busy share of the time since the last heartbeat.
     pub busy: f32,
     /// State of the devices, each at most once.

@@ -66,6 +66,8 @@ pub enum Waits {
     Shortage,
     /// No connected node has a driver and a device that take the kernel's PTX.
     Driver,
+    /// Every node that may have the job has reached a limit of its own, such as `--scene-memory`.
+    Limits,
 }
 
 /// A job in a listing. Times are seconds since the Unix epoch.

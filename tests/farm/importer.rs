@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tessera_protocol::client::{Request, Response};
-use tessera_protocol::job::{AssetFile, EnvironmentSpec, FilterSpec, RenderSpec};
+use tessera_protocol::job::{AssetFile, EnvironmentSpec, FilterSpec, RenderSpec, RetryPolicy};
 use tessera_protocol::status::JobState;
 use tessera_protocol::{BlobHash, JobId, JobKind, JobSpec, RawJobSpec};
 use tessera_support::farm::{Farm, library, send_signal};
@@ -47,7 +47,9 @@ fn spec(trap: &Trap, files: Vec<AssetFile>) -> JobSpec {
         tile: 16,
         ..RenderSpec::default()
     };
-    JobSpec::new("trap", JobKind::Render(render))
+    // No other node will come.
+    let retry = RetryPolicy { give_up_secs: Some(0), ..RetryPolicy::default() };
+    JobSpec { retry, ..JobSpec::new("trap", JobKind::Render(render)) }
 }
 
 /// Uploads a trap's files and submits the job, without looking at either.
@@ -230,6 +232,10 @@ fn a_crashing_importer_fails_its_job_and_the_node_survives() {
         }
         assert_eq!(status_of(importer, "NoNewPrivs").as_deref(), Some("1"));
         send_signal(importer, "ABRT");
+        // The only node is asked once more before its word counts.
+        let another = || confined().filter(|process| *process != importer);
+        farm.wait_for("another importer", |_| another().is_some());
+        send_signal(another().expect("the importer of the second attempt"), "ABRT");
         sending.join().expect("the job ends")
     });
     let (state, note) = &ended[0];

@@ -157,6 +157,7 @@ fn pulse(sequence: u64) -> Heartbeat {
         sequence,
         leases: Vec::new(),
         outbox: 0,
+        working: 1,
         busy: 1.0,
         devices: Vec::new(),
         progress: Vec::new(),

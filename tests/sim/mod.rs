@@ -11,6 +11,7 @@
 //! with TESSERA_SIM_PLANTED=2000                           the seed that finds each planted bug
 //! ```
 
+mod bad_node;
 mod checks;
 mod client;
 mod coordinator;

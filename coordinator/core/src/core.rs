@@ -154,6 +154,8 @@ impl Core {
             Timer::Unit(job, place) => books.end_wait(job, place),
             Timer::Checks(job, frame) => checks::on_checks_due(books, job, frame),
             Timer::Resolve(job, frame) => frames::resolve::on_resolve_due(books, job, frame),
+            Timer::AskAgain(node, job) => results::limits::on_ask_again(books, node, job),
+            Timer::GiveUp(job) => results::limits::look_at_limits(books, job),
         }
     }
 

@@ -21,6 +21,9 @@ pub struct Settings {
     /// Longest wait of a unit that lacks an external resource (a file, room on a node's disk).
     /// After it, the shortage counts as a failure.
     pub shortage_longest: Duration,
+    /// A job waits this long once every node that may have it has reached a limit of its own,
+    /// unless the job says otherwise. Then it fails.
+    pub give_up: Duration,
     /// After a restart, nothing is leased for this long, so that nodes can reconnect and name their
     /// leases.
     pub settle: Duration,
@@ -30,7 +33,7 @@ pub struct Settings {
     /// Most absent nodes that stay on the list. Beyond, those that were taken off it are forgotten,
     /// then those that are gone for longest, drained ones last.
     pub absent_nodes: usize,
-    /// Failed attempts of a unit after which it is dead. At least 1.
+    /// Failed attempts of a unit after which it is dead, unless the job says otherwise. At least 1.
     pub attempts: u8,
     /// Expired or lost leases of a unit after which it is dead. Greater than `attempts`, because a
     /// node that is switched off says nothing about the unit; bounded, because a unit may crash its
@@ -79,6 +82,7 @@ impl Default for Settings {
             grace: Duration::from_millis(1500),
             stall: Duration::from_secs(60),
             shortage_longest: Duration::from_secs(600),
+            give_up: Duration::from_secs(600),
             settle: Duration::from_secs(2),
             returning: Duration::from_secs(30),
             absent_nodes: 1000,

@@ -22,6 +22,10 @@ pub(crate) enum Timer {
     Checks(JobId, FrameNumber),
     /// A frame is to be resolved again.
     Resolve(JobId, FrameNumber),
+    /// A node's limit may have ended for a job.
+    AskAgain(NodeId, JobId),
+    /// Every node may have been too small for a job for too long.
+    GiveUp(JobId),
 }
 
 /// Timers by their time.

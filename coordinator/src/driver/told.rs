@@ -87,7 +87,12 @@ fn tell_of_attempts(log: &FarmLog, (node, name): (NodeId, &str), attempts: &[End
     let (mut lost, mut expired) = (0, 0);
     for EndedAttempt { lease, ending } in attempts {
         let reason = match ending {
-            Ending::Failed(reason) | Ending::TimedOut(reason) => reason.as_str(),
+            Ending::Failed(reason)
+            | Ending::TimedOut(reason)
+            | Ending::Unprepared(reason)
+            | Ending::Limited(reason)
+            | Ending::Repeated(reason)
+            | Ending::Idle(reason) => reason.as_str(),
             Ending::Lost => {
                 lost += 1;
                 continue;

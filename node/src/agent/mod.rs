@@ -180,6 +180,14 @@ impl<F: Clone> Agent<F> {
         !self.units.is_empty()
     }
 
+    /// Returns the number of frames that are being fetched or prepared, and of units whose output
+    /// is being stored.
+    pub(crate) fn in_preparation(&self) -> usize {
+        let asked = self.frames.values().filter(|state| matches!(state, Frame::Asked)).count();
+        let storing = self.units.values().filter(|unit| unit.state == UnitState::Storing).count();
+        asked + storing
+    }
+
     /// Returns the number of units that this node wants to hold now.
     pub(crate) fn capacity(&self) -> u32 {
         if self.draining {

@@ -2,6 +2,7 @@
 
 use super::values::builtin_numbers;
 use super::{Header, LoadedArray, PreparedCompute, Source};
+use crate::disk::failure_of;
 use crate::scene::chain;
 use crate::scene::fetch::Fetcher;
 use std::collections::VecDeque;
@@ -13,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tessera_kernels::compute::builtin;
 use tessera_protocol::compute::{ComputeSpec, InputArray, Program, npy};
 use tessera_protocol::job::AssetFile;
-use tessera_protocol::node::{Failure, MemoryShortage};
+use tessera_protocol::node::{Failure, LimitReached, MemoryShortage, NodeLimit};
 use tessera_protocol::{BlobHash, FrameNumber};
 
 /// Number of frames that are kept for their next units. Their inputs stay in memory.
@@ -52,19 +53,19 @@ impl Preparations {
             edges.saturating_mul(input.element.bytes() as u64)
         };
         let needed = spec.inputs.iter().fold(0u64, |sum, input| sum.saturating_add(values(input)));
-        for (what, have) in
-            [("the largest device of this node", self.device_bytes), ("this node", self.host_bytes)]
-        {
-            if have > 0 && needed > have {
-                let reason =
-                    format!("the inputs of the job need {needed} bytes, {what} has {have}");
-                return Err(Failure::OutOfMemory(MemoryShortage {
-                    device: 0,
-                    needed,
-                    available: have,
-                    reason,
-                }));
-            }
+        let reason = |what: &str, have: u64| {
+            format!("the inputs of the job need {needed} bytes, {what} has {have}")
+        };
+        let is_short = |have: u64| have > 0 && needed > have;
+        if is_short(self.device_bytes) {
+            let available = self.device_bytes;
+            let reason = reason("the largest device of this node", available);
+            let shortage = MemoryShortage { device: 0, needed, available, reason };
+            return Err(Failure::OutOfMemory(shortage));
+        }
+        if is_short(self.host_bytes) {
+            let reason = reason("this node", self.host_bytes);
+            return Err(Failure::Limit(LimitReached { limit: NodeLimit::Memory, reason }));
         }
         Ok(())
     }
@@ -189,13 +190,13 @@ impl Folder {
         length: u64,
     ) -> Result<PathBuf, Failure> {
         let path = self.0.path().join(format!("{name}-{hash}"));
-        fetcher.place(hash, length, &path).await.map_err(|error| Failure::Asset(chain(&error)))?;
+        fetcher.place(hash, length, &path).await.map_err(|error| error.into_failure(None))?;
         Ok(path)
     }
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Asset(format!("`{}`: {error}", path.display()))
+    failure_of(error, format!("`{}`: {error}", path.display()))
 }
 
 /// Reads an array whose header must match the job.
@@ -220,7 +221,8 @@ fn load(path: &Path, input: &InputArray) -> Result<LoadedArray, Failure> {
     let mut words: Vec<u64> = Vec::new();
     let count = length.div_ceil(8);
     words.try_reserve_exact(count).map_err(|_| {
-        Failure::Asset(format!("not enough memory for input `{}` of {length} bytes", input.name))
+        let reason = format!("not enough memory for input `{}` of {length} bytes", input.name);
+        Failure::Limit(LimitReached { limit: NodeLimit::Memory, reason })
     })?;
     words.resize(count, 0);
     let bytes: &mut [u8] = &mut bytemuck::must_cast_slice_mut(&mut words)[..length];

@@ -42,6 +42,11 @@ impl CancelToken {
         self.state.compare_exchange(IDLE, CANCELLED, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
+    /// Returns whether the device has begun and may still work on the unit.
+    pub fn has_begun(&self) -> bool {
+        matches!(self.state.load(Ordering::Acquire), BEGUN | CUT)
+    }
+
     /// Marks that the device is about to begin. Returns false if it must not.
     pub fn begin(&self) -> bool {
         self.state.compare_exchange(IDLE, BEGUN, Ordering::AcqRel, Ordering::Acquire).is_ok()

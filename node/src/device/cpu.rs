@@ -4,6 +4,7 @@ use super::cpu_compute::ComputeThread;
 use super::known_answer::check_host;
 use super::pool::Pool;
 use super::{Device, DeviceError, DeviceOpenError, DeviceUnit, Work};
+use crate::memory::HostMemory;
 use std::time::Duration;
 use tessera_kernels::host::{Isa, RayCounts, available_isas, best_isa, render_unit};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
@@ -49,7 +50,7 @@ impl CpuDevice {
             kind: DeviceKind::Cpu,
             name: format!("{} ({isa})", processor_name()),
             parallelism: threads as u32,
-            memory_bytes: memory_bytes(),
+            memory_bytes: HostMemory::of_this_process().bytes(),
             cuda: None,
             state: DeviceState::Ready,
         };
@@ -83,12 +84,6 @@ fn processor_name() -> String {
         Some(line.split_once(':')?.1.trim().to_owned())
     });
     known.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
-}
-
-/// Returns the memory of this host in bytes.
-pub(crate) fn memory_bytes() -> u64 {
-    let system = rustix::system::sysinfo();
-    system.totalram.saturating_mul(system.mem_unit.into())
 }
 
 #[cfg(test)]

@@ -19,7 +19,6 @@ pub mod xid;
 
 pub use cancel::CancelToken;
 pub use cpu::CpuDevice;
-pub(crate) use cpu::memory_bytes as host_memory_bytes;
 pub use known_answer::AnswerError;
 pub use memory::SceneMemory;
 pub use open::{DeviceOpenError, Devices, open, open_first};

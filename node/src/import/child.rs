@@ -105,12 +105,13 @@ fn guarded<T>(import: impl FnOnce() -> Result<T, SceneError>) -> Result<T, Answe
         Ok(Err(error)) => Err(Answer::Refused {
             problem: super::error::cut(&crate::scene::chain(&error)),
             absent: is_absent(&error),
+            memory: matches!(error, SceneError::Memory { .. }),
         }),
         Err(panic) => {
             let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
             let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
             let problem = super::error::cut(&format!("the scene importer failed on it: {text}"));
-            Err(Answer::Refused { problem, absent: false })
+            Err(Answer::Refused { problem, absent: false, memory: false })
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 use tessera_protocol::names::printable;
-use tessera_protocol::node::Failure;
+use tessera_protocol::node::{Failure, LimitReached, NodeLimit};
 
 /// Why there is no scene.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +14,12 @@ pub enum ImportError {
         problem: String,
         /// Whether a file is missing.
         absent: bool,
+    },
+    /// The scene needs more memory than it may use, as the importer found before it took it.
+    #[error("{problem}")]
+    MemoryAt {
+        /// Description, place and size.
+        problem: String,
     },
     /// The scene needs more memory than it may use.
     #[error(
@@ -68,15 +74,19 @@ impl ImportError {
     /// Returns whether the process has ended. The scene must then be loaded again before another
     /// request.
     pub fn is_end(&self) -> bool {
-        !matches!(self, Self::Scene { .. })
+        !matches!(self, Self::Scene { .. } | Self::MemoryAt { .. })
     }
 
-    /// Converts the error for the coordinator. A fault that happens on every node is the scene's
-    /// failure, so that no node is blamed.
+    /// Converts the error for the coordinator. What this node has too little of is its own limit,
+    /// and a fault that every node would find is the scene's.
     pub(crate) fn into_failure(self) -> Failure {
         let text = cut(&crate::scene::chain(&self));
+        let limit = |limit, reason| Failure::Limit(LimitReached { limit, reason });
         match self {
-            Self::Killed | Self::Gone => Failure::Worker(text),
+            Self::Memory { .. } | Self::MemoryAt { .. } => limit(NodeLimit::SceneMemory, text),
+            Self::Time { .. } => limit(NodeLimit::SceneTime, text),
+            Self::Killed => limit(NodeLimit::Memory, text),
+            Self::Gone => Failure::Worker(text),
             Self::Start(_) | Self::Unconfined(_) => Failure::Device(text),
             _ => Failure::Scene(text),
         }
@@ -104,10 +114,27 @@ mod tests {
     #[test]
     fn failures_that_every_node_has_are_the_scenes_own() {
         let scene = |error: ImportError| matches!(error.into_failure(), Failure::Scene(_));
-        assert!(scene(ImportError::Memory { limit_bytes: 1 << 30 }));
-        assert!(scene(ImportError::Time { what: "loading", limit: Duration::from_secs(3) }));
         assert!(scene(ImportError::Crashed { how: "signal: 11".into() }));
+        assert!(scene(ImportError::Scene { problem: "no camera".into(), absent: false }));
         assert!(!scene(ImportError::Killed) && !scene(ImportError::Gone));
+    }
+
+    #[test]
+    fn what_a_node_has_too_little_of_is_its_own_limit() {
+        let limit = |error: ImportError| match error.into_failure() {
+            Failure::Limit(LimitReached { limit, reason }) => (limit, reason),
+            other => panic!("{other:?}"),
+        };
+        let (kind, reason) = limit(ImportError::Memory { limit_bytes: 64 << 20 });
+        assert_eq!(kind, NodeLimit::SceneMemory);
+        assert!(reason.contains("64 MiB") && reason.contains("--scene-memory"), "{reason}");
+        let at = ImportError::MemoryAt { problem: "meshes[3]: more than the limit".into() };
+        assert_eq!(limit(at), (NodeLimit::SceneMemory, "meshes[3]: more than the limit".into()));
+        let late = ImportError::Time { what: "loading", limit: Duration::from_secs(3) };
+        let (kind, reason) = limit(late);
+        assert_eq!(kind, NodeLimit::SceneTime);
+        assert!(reason.contains("3 s") && reason.contains("--scene-time"), "{reason}");
+        assert_eq!(limit(ImportError::Killed).0, NodeLimit::Memory);
     }
 
     #[test]

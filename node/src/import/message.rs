@@ -66,5 +66,7 @@ pub(super) enum Answer {
         problem: String,
         /// Whether a file is missing.
         absent: bool,
+        /// Whether it needs more memory than it may use.
+        memory: bool,
     },
 }

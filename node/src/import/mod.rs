@@ -21,15 +21,17 @@ pub use error::ImportError;
 
 use crate::device::worker::Sandbox;
 use crate::device::worker::sandbox::record_folder;
+use crate::memory::HostMemory;
 use message::{Answer, Order};
 use process::{Answered, Ask};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, sync_channel};
 use std::time::Duration;
 use tessera_layout::FlatScene;
-use tessera_scenes::{EnvironmentSource, FlattenOptions, LoadOptions, SceneReport};
+use tessera_scenes::{EnvironmentSource, FlattenOptions, Limits, LoadOptions, SceneReport};
 
-/// Memory that an importer may take where the machine has little, bytes.
+/// Memory that an importer may take where a quarter of the machine's is less, bytes; but never more
+/// than half of what this process may use.
 const MEMORY_BYTES_LEAST: u64 = 4 << 30;
 /// How long loading a scene, or flattening one frame, may take.
 const TIME: Duration = Duration::from_secs(300);
@@ -44,11 +46,29 @@ pub struct ImportLimits {
 }
 
 impl Default for ImportLimits {
-    /// A quarter of the machine's memory and at least 4 GiB; five minutes.
+    /// A quarter of the memory that this process may use and at least 4 GiB, but never more than
+    /// half of it; five minutes.
     fn default() -> Self {
-        let quarter = crate::device::host_memory_bytes() / 4;
-        Self { memory_bytes: quarter.max(MEMORY_BYTES_LEAST), time: TIME }
+        Self { memory_bytes: usual_bytes(HostMemory::of_this_process().bytes()), time: TIME }
     }
+}
+
+impl ImportLimits {
+    /// Lowers the memory to what this process may use, less an eighth for itself: beyond that, the
+    /// kernel would end the importer, or everything in the control group. Returns the bytes that
+    /// were asked for, if they were lowered.
+    pub fn lower_to(&mut self, host: &HostMemory) -> Option<u64> {
+        let (asked, all) = (self.memory_bytes, host.bytes());
+        let most = all - all / 8;
+        (all > 0 && asked > most).then(|| std::mem::replace(&mut self.memory_bytes, most))
+    }
+}
+
+/// Returns the memory of an importer where this process may use `host_bytes`, or 0 if that is not
+/// known.
+fn usual_bytes(host_bytes: u64) -> u64 {
+    let usual = (host_bytes / 4).max(MEMORY_BYTES_LEAST);
+    if host_bytes == 0 { usual } else { usual.min(host_bytes / 2) }
 }
 
 /// Starts importers. Cheap to clone.
@@ -92,7 +112,9 @@ impl Importer {
         options: &LoadOptions,
     ) -> Result<ImportedScene, ImportError> {
         let mut options = options.clone();
-        options.limits.memory_bytes = options.limits.memory_bytes.min(self.limits.memory_bytes);
+        let (asked, most) = (options.limits.memory_bytes, self.limits.memory_bytes);
+        let is_usual = asked == Limits::default().memory_bytes;
+        options.limits.memory_bytes = if is_usual { most } else { asked.min(most) };
         // The folder, and what a person may have named elsewhere: a link in the place of the main
         // file, and a map.
         let mut readable = vec![folder.to_owned()];
@@ -155,4 +177,26 @@ fn ask(asks: &Sender<Ask>, order: Order) -> Result<Answered, ImportError> {
     let (reply, answer) = sync_channel(1);
     asks.send(Ask { order, reply }).map_err(|_| ImportError::Gone)?;
     answer.recv().map_err(|_| ImportError::Gone)?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    #[test]
+    fn an_importer_gets_no_more_than_its_process_may_use() {
+        let usual = [0, 2, 8, 16, 64].map(|gib| usual_bytes(gib * GIB) / GIB);
+        assert_eq!(usual, [4, 1, 4, 4, 16]);
+        let host = |bytes| HostMemory {
+            machine_bytes: 64 * GIB,
+            free_bytes: None,
+            group_bytes: Some(bytes),
+        };
+        let mut limits = ImportLimits { memory_bytes: 32 * GIB, time: TIME };
+        assert_eq!(limits.lower_to(&host(40 * GIB)), None);
+        assert_eq!(limits.lower_to(&host(8 * GIB)), Some(32 * GIB));
+        assert_eq!(limits.memory_bytes, 7 * GIB);
+    }
 }

@@ -162,7 +162,10 @@ impl Process {
         match &answer {
             Answer::Loaded { report } => self.geometry_moves = report.geometry_animated,
             Answer::Frame(head) => scene = Some(self.frame(head, what, until)?),
-            Answer::Refused { problem, absent } => {
+            Answer::Refused { problem, memory: true, .. } => {
+                return Err(ImportError::MemoryAt { problem: problem.clone() });
+            }
+            Answer::Refused { problem, absent, .. } => {
                 return Err(ImportError::Scene { problem: problem.clone(), absent: *absent });
             }
             Answer::Ready(_) | Answer::NotReady { .. } => {

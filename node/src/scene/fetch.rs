@@ -3,12 +3,14 @@
 
 use super::locks::Locks;
 use crate::cache::{BlobCache, CacheError};
+use crate::disk::failure_of;
 use quinn::Connection;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tessera_protocol::BlobHash;
+use tessera_protocol::node::Failure;
 use tessera_protocol::stream::{BlobReply, BlobRequest, StreamKind};
 use tessera_transport::FrameError;
 use tessera_transport::frame::{open_both, within};
@@ -47,6 +49,18 @@ pub(crate) enum FetchError {
     /// The node stops before the blob is complete.
     #[error("the node stops")]
     Stopping,
+}
+
+impl FetchError {
+    /// Converts the error for the coordinator. `what`: the file, for people.
+    pub(crate) fn into_failure(self, what: Option<&str>) -> Failure {
+        let reason = super::chain(&self);
+        let reason = what.map_or(reason.clone(), |what| format!("{what}: {reason}"));
+        match &self {
+            Self::Cache(CacheError::Disk { source, .. }) => failure_of(source, reason),
+            _ => Failure::Asset(reason),
+        }
+    }
 }
 
 /// Fetches blobs over the present session.

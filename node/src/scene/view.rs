@@ -1,7 +1,7 @@
 //! A job's files as a folder for the importer: links into the cache under the files' own paths.
 
-use super::chain;
 use super::fetch::Fetcher;
+use crate::disk::failure_of;
 use std::path::Path;
 use tempfile::TempDir;
 use tessera_protocol::job::{AssetFile, is_confined_path};
@@ -19,7 +19,8 @@ pub(super) async fn lay_out(
     fetcher: &Fetcher,
 ) -> Result<TempDir, Failure> {
     let asset = |error: std::io::Error| {
-        Failure::Asset(format!("cannot lay out the scene in `{}`: {error}", views.display()))
+        let reason = format!("cannot lay out the scene in `{}`: {error}", views.display());
+        failure_of(&error, reason)
     };
     let view = tempfile::Builder::new().prefix("scene-").tempdir_in(views).map_err(asset)?;
     let mut running = tokio::task::JoinSet::new();
@@ -40,8 +41,7 @@ pub(super) async fn lay_out(
         let (fetcher, file) = (fetcher.clone(), file.clone());
         running.spawn(async move {
             let placed = fetcher.place(file.hash, file.length, &target).await;
-            placed
-                .map_err(|error| Failure::Asset(format!("file `{}`: {}", file.path, chain(&error))))
+            placed.map_err(|error| error.into_failure(Some(&format!("file `{}`", file.path))))
         });
     }
     while !running.is_empty() {

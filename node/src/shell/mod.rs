@@ -14,11 +14,11 @@ use crate::compute::Preparations;
 use crate::config::Config;
 use crate::device::{
     CancelToken, Device, DeviceError, DeviceUnit, Devices, Finish, TextSink, UnitOutput, Work,
-    host_memory_bytes,
 };
 use crate::folder::DataFolder;
 use crate::import::Importer;
 use crate::job::unit_params;
+use crate::memory::HostMemory;
 use crate::outbox::Outbox;
 use crate::scene::Preparer;
 use crate::scene::fetch::Fetcher;
@@ -150,9 +150,13 @@ impl Shell {
         let fetcher = Fetcher::new(Arc::new(cache), connections, config.timing.answer);
         let memory = devices.iter().map(|device| device.info().memory_bytes).max().unwrap_or(0);
         let importer = importer_of(&config);
-        let room = (memory, config.prepared_bytes);
+        let host = HostMemory::of_this_process().bytes();
+        // Prepared scenes must leave room for one that is being prepared.
+        let kept =
+            if host == 0 { config.prepared_bytes } else { config.prepared_bytes.min(host / 4) };
+        let room = (memory, kept);
         let preparer = Preparer::new(fetcher.clone(), importer, folder.views(), room);
-        let preparations = Preparations::new(memory, host_memory_bytes(), config.prepared_bytes);
+        let preparations = Preparations::new(memory, host, kept);
         let (hang_up, hung_up) = oneshot::channel();
         let mut agent = Agent::new(devices.len(), config.hold, outbox.leases());
         for (index, device) in devices.iter().enumerate() {
@@ -541,6 +545,7 @@ impl Shell {
             sequence: self.heartbeats,
             leases: self.agent.held(),
             outbox: self.agent.finished().len() as u32,
+            working: self.working(),
             busy: share.clamp(0.0, 1.0),
             devices: self.telemetry(now - before),
             progress: self.progress(),
@@ -549,6 +554,12 @@ impl Shell {
             // A heartbeat that cannot be written in time is useless later.
             let _ = session.heartbeats.try_send(heartbeat);
         }
+    }
+
+    /// Returns the number of units and frames that the node works on.
+    fn working(&self) -> u32 {
+        let begun = self.given.values().filter(|given| given.cancel.has_begun()).count();
+        u32::try_from(begun + self.agent.in_preparation()).unwrap_or(u32::MAX)
     }
 
     /// Returns the progress of units whose devices report it.

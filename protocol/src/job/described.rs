@@ -7,7 +7,7 @@
 //! [`RawJobSpec::check`](super::RawJobSpec::check) refuses.
 
 use super::error::SpecError;
-use super::{JobKind, JobSpec, PRIORITY_DEFAULT, RenderSpec};
+use super::{JobKind, JobSpec, PRIORITY_DEFAULT, RenderSpec, RetryPolicy};
 use crate::compute::ComputeSpec;
 use crate::limits::MESSAGE_BYTES_MAX;
 use cbor4ii::core::dec::{Decode, IgnoredAny, Read};
@@ -28,11 +28,18 @@ struct Head {
     priority: u8,
     device_bytes: u64,
     pool: Option<String>,
+    retry: RetryPolicy,
 }
 
 impl Default for Head {
     fn default() -> Self {
-        Self { name: String::new(), priority: PRIORITY_DEFAULT, device_bytes: 0, pool: None }
+        Self {
+            name: String::new(),
+            priority: PRIORITY_DEFAULT,
+            device_bytes: 0,
+            pool: None,
+            retry: RetryPolicy::default(),
+        }
     }
 }
 
@@ -44,9 +51,9 @@ const COMPUTE: &str = "compute";
 
 /// Encodes a job as CBOR with named fields.
 pub fn encode_job(spec: &JobSpec) -> Vec<u8> {
-    let JobSpec { name, priority, kind, device_bytes, pool } = spec;
-    let (priority, device_bytes) = (*priority, *device_bytes);
-    let head = Head { name: name.clone(), priority, device_bytes, pool: pool.clone() };
+    let JobSpec { name, priority, kind, device_bytes, pool, retry } = spec;
+    let (priority, device_bytes, retry) = (*priority, *device_bytes, *retry);
+    let head = Head { name: name.clone(), priority, device_bytes, pool: pool.clone(), retry };
     let head = fields_away(&head, &Head::default());
     let (kind, options) = match kind {
         JobKind::Render(render) => (RENDER, map_of(&options_away(render))),
@@ -84,9 +91,9 @@ pub fn decode_job(bytes: &[u8]) -> Result<JobSpec, SpecError> {
             return Err(malformed("it is of two kinds"));
         }
     }
-    let Head { name, priority, device_bytes, pool } = read(&map_of_fields(&head))?;
+    let Head { name, priority, device_bytes, pool, retry } = read(&map_of_fields(&head))?;
     let kind = kind.ok_or_else(|| malformed("it is of no kind"))?;
-    Ok(JobSpec { name, priority, kind, device_bytes, pool })
+    Ok(JobSpec { name, priority, kind, device_bytes, pool, retry })
 }
 
 /// Decodes the value that a map encodes. The error names the field at fault.

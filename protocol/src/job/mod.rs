@@ -12,6 +12,7 @@ pub mod options;
 mod output;
 mod part;
 mod raw;
+mod retry;
 mod space;
 mod tiles;
 mod window;
@@ -24,6 +25,7 @@ pub use error::SpecError;
 pub use exr::{ExrCompressionSpec, ExrDepthSpec, ExrLayerDepth, ExrLayerSpec};
 pub use output::{AovSpec, FormatSpec};
 pub use raw::RawJobSpec;
+pub use retry::RetryPolicy;
 pub use space::{SPACE_EXPONENT_MAX, SpaceSpec};
 pub use tiles::TileGrid;
 pub use window::{CropSpec, Window};
@@ -56,6 +58,8 @@ pub struct JobSpec {
     /// Only nodes of this pool can have units of the job; None allows any node. A name has 1 to
     /// [`NAME_MAX`] letters, digits and `.`, `_`, `-`, `@`.
     pub pool: Option<String>,
+    /// How often and how long the farm tries before it gives the job up.
+    pub retry: RetryPolicy,
 }
 
 /// Kind of a job, with its options.
@@ -70,7 +74,8 @@ pub enum JobKind {
 impl JobSpec {
     /// Creates a job with every option at its default.
     pub fn new(name: impl Into<String>, kind: JobKind) -> Self {
-        Self { name: name.into(), priority: PRIORITY_DEFAULT, kind, device_bytes: 0, pool: None }
+        let (name, retry) = (name.into(), RetryPolicy::default());
+        Self { name, priority: PRIORITY_DEFAULT, kind, device_bytes: 0, pool: None, retry }
     }
 }
 
@@ -354,6 +359,7 @@ fn check(spec: &JobSpec) -> Result<(), SpecError> {
             format!("{pool:?} is not 1 to {NAME_MAX} letters, digits and `.`, `_`, `-`, `@`"),
         )?;
     }
+    spec.retry.check()?;
     match &spec.kind {
         JobKind::Render(render) => {
             check_files(render)?;

@@ -38,6 +38,21 @@ fn names_and_priorities_have_bounds() {
 }
 
 #[test]
+fn bounds_of_retries_are_checked_and_kept() {
+    let with = |attempts, give_up_secs| JobSpec {
+        retry: RetryPolicy { attempts, give_up_secs },
+        ..job(render())
+    };
+    for good in [with(Some(1), Some(0)), with(Some(ATTEMPTS_MAX), Some(GIVE_UP_SECS_MAX))] {
+        assert_eq!(check(good.clone()), Ok(good));
+    }
+    let field = |spec| check(spec).unwrap_err().field;
+    assert_eq!(field(with(Some(0), None)), "attempts");
+    assert_eq!(field(with(Some(ATTEMPTS_MAX + 1), None)), "attempts");
+    assert_eq!(field(with(None, Some(GIVE_UP_SECS_MAX + 1))), "give-up");
+}
+
+#[test]
 fn paths_stay_in_the_scenes_folder() {
     for path in
         ["/etc/passwd", "../a", "a/../../b", "a//b", "./a", "a\\b", "C:a", "http://a/b", "", "a\0"]

@@ -21,7 +21,7 @@ impl World {
             self.nodes[node].stalled_until = self.now;
             self.wake_node(node)?;
             if let Some(process) = &mut self.nodes[node].process {
-                process.stuck_until = 0;
+                (process.stuck_until, process.idle_until) = (0, 0);
             }
             let capacity = self.nodes[node].plan.capacity;
             self.set_capacity(node, capacity);

@@ -44,6 +44,9 @@ faults! {
     NodeLeaves 150 "a node at work has to be gone at once, and hands in what its units have",
     ClockSkew 60 "a node's clock runs fast or slow",
     BadNode 0 "every attempt fails on a node",
+    IdleNode 25 "a node's heart beats, and it begins nothing",
+    CannotPrepare 0 "a node says of every scene that it cannot be prepared",
+    SmallNode 0 "a job exceeds a limit of a node",
     PowerCut 2 "all nodes and the coordinator end at once",
     // The network.
     LinkCut 90 "a connection is lost",
@@ -62,7 +65,8 @@ faults! {
     ResultRepeated 20 "a result is sent twice",
     ControlRepeated 20 "a control message is sent twice",
     // Attempts.
-    FailScene 1 "an attempt fails: scene",
+    FailScene 4 "an attempt fails: scene",
+    FailLimit 3 "an attempt exceeds a limit of its node",
     FailAsset 8 "an attempt fails: asset",
     PoisonUnit 12 "a unit takes down every worker process for a while",
     FilesGone 12 "files of a job cannot be had for a while",

@@ -78,6 +78,13 @@ impl World {
         if self.chance(Fault::DeviceQuarantine) {
             self.quarantine(node);
         }
+        if self.chance(Fault::IdleNode) {
+            let stall = self.plan.settings.stall.as_millis() as u64;
+            let millis = self.random.between(1_000, stall * 3);
+            if let Some(process) = &mut self.nodes[node].process {
+                process.idle_until = self.now + millis;
+            }
+        }
         if self.chance(Fault::ProcessStall) {
             let millis = self.random.between(500, 40_000);
             self.stall_node(node, millis);

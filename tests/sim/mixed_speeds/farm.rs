@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, VecDeque};
 use tessera_core::{Action, Arrived, Core, Grid, Input, Moment, SessionId, Settings};
 use tessera_protocol::ids::{BlobHash, JobId, Lease, UnitIndex};
 use tessera_protocol::job::RenderSpec;
-use tessera_protocol::node::{Assignment, CoordinatorToNode, Heartbeat, Join};
+use tessera_protocol::node::{
+    Assignment, CoordinatorToNode, Failure, Heartbeat, Join, LimitReached, NodeLimit,
+};
 use tessera_protocol::status::FrameFile;
 use tessera_support::inputs;
 use uuid::Uuid;
@@ -15,12 +17,28 @@ use uuid::Uuid;
 const WAY: u64 = 5_000;
 /// From a unit's end on the device to its result at the core: store, upload.
 const UPLOAD: u64 = 15_000;
+/// From a unit to the word that it has failed.
+const FAILS_AFTER: u64 = 20_000;
 /// Between heartbeats.
 const BEAT: u64 = 2_000_000;
 /// Work that a node holds ahead on each device, as the node does by default.
 const HOLD: f64 = 500_000.0;
 /// The start of all runs, milliseconds.
 const START: u64 = 1_000_000;
+
+/// What is wrong with a node, if anything is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    None,
+    /// It says of every scene that it cannot be prepared.
+    CannotPrepare,
+    /// It has too little memory for every scene.
+    Small,
+    /// Every attempt fails on it.
+    FailsAll,
+    /// Its heart beats, and it begins nothing.
+    Idle,
+}
 
 /// A node of one run.
 #[derive(Clone, Debug)]
@@ -30,11 +48,12 @@ pub(crate) struct Machine {
     pub(crate) devices: usize,
     /// From this second on, its devices have another speed.
     pub(crate) change: Option<(f64, f64)>,
+    pub(crate) trouble: Trouble,
 }
 
 impl Machine {
     pub(crate) fn of(speed: f64) -> Self {
-        Self { speed, devices: 1, change: None }
+        Self { speed, devices: 1, change: None, trouble: Trouble::None }
     }
 
     fn speed_at(&self, micros: u64) -> f64 {
@@ -67,6 +86,9 @@ pub(crate) struct Run {
     pub(crate) revoked: u32,
     /// All units were committed.
     pub(crate) ended_well: bool,
+    /// What operators saw of the last node when it was passed over or out of work for the first
+    /// time.
+    pub(crate) note: String,
 }
 
 enum Event {
@@ -102,12 +124,22 @@ pub(crate) struct Farm {
     done_at: u64,
     by_node: Vec<u32>,
     revoked: u32,
+    note: String,
 }
 
 impl Farm {
     /// Renders a job on these machines. `seed` decides what each tile costs: from half of the mean
     /// to half as much again.
     pub(crate) fn run(machines: &[Machine], render: &RenderSpec, seed: u64) -> Run {
+        Self::run_jobs(machines, (render, 1), seed)
+    }
+
+    /// The same with several such jobs.
+    pub(crate) fn run_jobs(
+        machines: &[Machine],
+        (render, jobs): (&RenderSpec, u64),
+        seed: u64,
+    ) -> Run {
         let grid = Grid::of(render);
         let nodes = machines.iter().map(|machine| {
             let running = vec![None; machine.devices];
@@ -122,15 +154,16 @@ impl Farm {
             agenda: BTreeMap::new(),
             events: 0,
             now: 0,
-            left: u64::from(grid.units()) * u64::from(render.frames.len()),
+            left: u64::from(grid.units()) * u64::from(render.frames.len()) * jobs,
             done_at: 0,
             by_node: vec![0; machines.len()],
             revoked: 0,
+            note: String::new(),
         };
-        let frames = f64::from(render.frames.len());
+        let frames = f64::from(render.frames.len()) * jobs as f64;
         let work: f64 =
             (0..grid.units()).map(|unit| farm.cost(UnitIndex(unit))).sum::<f64>() * frames;
-        farm.begin(render);
+        farm.begin(render, jobs);
         farm.go_on();
         Run {
             makespan: farm.done_at as f64 * 1e-6,
@@ -139,16 +172,20 @@ impl Farm {
             by_node: farm.by_node,
             revoked: farm.revoked,
             ended_well: farm.left == 0,
+            note: farm.note,
         }
     }
 
-    fn begin(&mut self, render: &RenderSpec) {
+    fn begin(&mut self, render: &RenderSpec, jobs: u64) {
         for node in 0..self.nodes.len() {
             let join = self.join(node);
             self.feed(join);
             self.at(BEAT / 7 * (node as u64 % 7 + 1), Event::Beat(node));
         }
-        self.feed(inputs::submit(JobId(Uuid::from_u128(1)), inputs::job(render.clone())));
+        for job in 1..=jobs {
+            let id = JobId(Uuid::from_u128(job.into()));
+            self.feed(inputs::submit(id, inputs::job(render.clone())));
+        }
     }
 
     fn join(&self, node: usize) -> Input {
@@ -228,8 +265,27 @@ impl Farm {
         }
     }
 
+    /// A node fails what it is given, as its trouble says.
+    fn fail_all(&mut self, node: usize, work: &[Assignment]) {
+        let text = || "simulated".to_owned();
+        for unit in work {
+            let failure = match self.machines[node].trouble {
+                Trouble::CannotPrepare => Failure::Scene(text()),
+                Trouble::Small => {
+                    Failure::Limit(LimitReached { limit: NodeLimit::SceneMemory, reason: text() })
+                }
+                _ => Failure::Device(text()),
+            };
+            let (session, lease) = (SessionId(node as u64), unit.lease());
+            let input = Input::UnitFailed { session, lease, failure };
+            self.at(FAILS_AFTER, Event::ToCore(Box::new(input)));
+        }
+    }
+
     fn on_message(&mut self, node: usize, message: CoordinatorToNode) {
+        let trouble = self.machines[node].trouble;
         match message {
+            CoordinatorToNode::Work(work) if is_failing(trouble) => self.fail_all(node, &work),
             CoordinatorToNode::Work(work) => self.nodes[node].waiting.extend(work),
             CoordinatorToNode::Revoke { leases } => {
                 let working = &mut self.nodes[node];
@@ -246,6 +302,9 @@ impl Farm {
     }
 
     fn pump(&mut self, node: usize) {
+        if self.machines[node].trouble == Trouble::Idle {
+            return;
+        }
         for device in 0..self.machines[node].devices {
             if self.nodes[node].running[device].is_some() {
                 continue;
@@ -298,10 +357,16 @@ impl Farm {
             sequence: working.beats,
             leases,
             outbox: 0,
+            working: u32::from(self.machines[node].trouble != Trouble::Idle),
             busy: 1.0,
             devices: Vec::new(),
             progress: Vec::new(),
         };
+        if self.note.is_empty() && node + 1 == self.nodes.len() {
+            let rows = self.core.nodes(Moment(START + self.now / 1000));
+            let row = rows.into_iter().find(|row| row.node == inputs::node(node as u64));
+            self.note = row.map(|row| row.note).unwrap_or_default();
+        }
         let input = Input::Heartbeat { session: SessionId(node as u64), heartbeat };
         self.at(WAY, Event::ToCore(Box::new(input)));
         self.at(BEAT, Event::Beat(node));
@@ -315,6 +380,10 @@ impl Farm {
         let factor = 0.5 + share as f64 / f64::from(1u32 << 24);
         self.grid.unit_camera_samples(unit) as f64 * factor
     }
+}
+
+fn is_failing(trouble: Trouble) -> bool {
+    !matches!(trouble, Trouble::None | Trouble::Idle)
 }
 
 /// The seconds in which the machines together do so much work.

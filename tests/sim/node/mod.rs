@@ -82,6 +82,8 @@ pub(crate) struct NodeProcess {
     pub(crate) out: BTreeMap<u32, bool>,
     /// No device gets on until then.
     pub(crate) stuck_until: u64,
+    /// It begins nothing until then.
+    pub(crate) idle_until: u64,
     /// Time between heartbeats by the coordinator's clock, milliseconds.
     beat: u64,
     beats: u64,
@@ -181,6 +183,7 @@ impl World {
             draining: false,
             out: BTreeMap::new(),
             stuck_until: 0,
+            idle_until: 0,
             beat,
             beats: 0,
         });
@@ -338,6 +341,8 @@ impl World {
         process.beats += 1;
         let (stuck, now) = (process.stuck_until, self.now);
         let mut progress = Vec::new();
+        let begun = process.units.values().filter(|unit| unit.state != UnitState::Waiting);
+        let working = begun.count() as u32;
         for (lease, unit) in &mut process.units {
             if matches!(unit.state, UnitState::Running(_)) {
                 unit.done += u64::from(stuck <= now);
@@ -348,6 +353,7 @@ impl World {
             sequence: process.beats,
             leases: process.units.keys().chain(process.untold.keys()).copied().collect(),
             outbox: self.nodes[node].outbox.len() as u32,
+            working,
             busy: 0.5,
             devices: Vec::new(),
             progress,
@@ -370,6 +376,7 @@ impl World {
         if let Some(beat) = self.nodes[node].process.as_ref().map(|process| process.beat) {
             self.node_after(node, beat, NodeEvent::Beat);
         }
+        self.pump(node);
     }
 
     /// Sends a control message, if there is a session; nothing depends on one that is not sent.

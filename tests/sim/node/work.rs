@@ -15,7 +15,8 @@ use tessera_protocol::compute::ComputeSpec;
 use tessera_protocol::ids::{JobId, Lease, UnitKey};
 use tessera_protocol::job::JobKind;
 use tessera_protocol::node::{
-    Assignment, CoordinatorToNode, Failure, MemoryShortage, NodeToCoordinator,
+    Assignment, CoordinatorToNode, Failure, LimitReached, MemoryShortage, NodeLimit,
+    NodeToCoordinator,
 };
 
 /// Old leases that a liar remembers.
@@ -196,7 +197,7 @@ impl World {
             let devices = self.nodes[node].plan.devices as usize;
             let Some(process) = &mut self.nodes[node].process else { return };
             let devices = devices - process.out.len();
-            if process.running.len() >= devices {
+            if process.running.len() >= devices || self.now < process.idle_until {
                 return;
             }
             let Some(lease) = process.waiting.pop_front() else { return };
@@ -264,6 +265,14 @@ impl World {
             self.tally.count(Fault::BadNode);
             return Some(Failure::Device(text()));
         }
+        if self.nodes[node].plan.unpreparing && !self.healed {
+            self.tally.count(Fault::CannotPrepare);
+            return Some(Failure::Scene(text()));
+        }
+        if self.nodes[node].plan.small && lease.unit.job.0.as_u128().is_multiple_of(2) {
+            self.tally.count(Fault::SmallNode);
+            return Some(self.limit_failure());
+        }
         if self.is_poisoned(lease.unit) {
             return Some(Failure::Worker(text()));
         }
@@ -272,6 +281,8 @@ impl World {
         }
         if self.chance(Fault::FailScene) {
             Some(Failure::Scene(text()))
+        } else if self.chance(Fault::FailLimit) {
+            Some(self.limit_failure())
         } else if self.chance(Fault::FailAsset) {
             Some(Failure::Asset(text()))
         } else if self.chance(Fault::FailDevice) {
@@ -287,6 +298,14 @@ impl World {
         } else {
             None
         }
+    }
+
+    /// Some limit of a node is exceeded.
+    fn limit_failure(&mut self) -> Failure {
+        let limits =
+            [NodeLimit::SceneMemory, NodeLimit::SceneTime, NodeLimit::Memory, NodeLimit::Disk];
+        let limit = limits[self.random.index(4)];
+        Failure::Limit(LimitReached { limit, reason: "simulated".to_owned() })
     }
 
     /// Nobody can render the unit now, whatever he tries.

@@ -196,6 +196,7 @@ impl Farm {
             sequence: self.sequence,
             leases,
             outbox: 0,
+            working: 1,
             busy: 1.0,
             devices: Vec::new(),
             progress: Vec::new(),

@@ -6,7 +6,7 @@ use crate::sim::faults::Fault;
 use crate::sim::situations::sometimes;
 use crate::sim::world::World;
 use std::collections::BTreeSet;
-use tessera_core::journal::{Commit, Ending, Gone, Redone};
+use tessera_core::journal::{Commit, EndedAttempt, Ending, Gone, Redone};
 use tessera_core::{Action, Record, Step, TileSet};
 use tessera_protocol::ids::{FrameNumber, JobId, Lease, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
@@ -51,6 +51,7 @@ impl World {
         match record {
             Record::AttemptsEnded { attempts, .. } => {
                 for attempt in attempts {
+                    self.note_passed_over(attempt);
                     match attempt.ending {
                         Ending::Expired => self.tally.count(Fault::LeaseExpired),
                         Ending::Lost => self.tally.count(Fault::LeaseLost),
@@ -61,6 +62,7 @@ impl World {
                         Ending::Failed(ref reason) => {
                             sometimes!(self, ShortageTooLong, reason.contains("waited"));
                         }
+                        _ => {}
                     }
                 }
             }
@@ -128,8 +130,23 @@ impl World {
         }
     }
 
+    /// Notes what nodes could not do that others may.
+    fn note_passed_over(&mut self, attempt: &EndedAttempt) {
+        sometimes!(self, IdleTakenBack, matches!(attempt.ending, Ending::Idle(_)));
+        sometimes!(self, FailedAgain, matches!(attempt.ending, Ending::Repeated(_)));
+        let left = match attempt.ending {
+            Ending::Unprepared(_) => &mut self.unprepared,
+            Ending::Limited(_) => &mut self.limited,
+            _ => return,
+        };
+        left.insert(attempt.lease.unit);
+    }
+
     fn note_commit(&mut self, job: JobId, frame: FrameNumber, commit: &Commit) {
         let unit = UnitKey { job, frame, unit: commit.unit };
+        let (unprepared, limited) = (self.unprepared.remove(&unit), self.limited.remove(&unit));
+        sometimes!(self, UnpreparedElsewhere, unprepared);
+        sometimes!(self, LimitElsewhere, limited);
         let waited =
             self.shell.process.as_ref().is_some_and(|process| process.watch.was_short(unit));
         sometimes!(self, CommitAfterShortage, waited);
@@ -170,9 +187,13 @@ impl World {
     }
 
     fn note_end(&mut self, job: JobId, state: JobState, note: &str) {
-        if note.contains("memory") || note.contains("fits no device") {
+        let given_up = note.starts_with("given up");
+        if !given_up && (note.contains("memory") || note.contains("fits no device")) {
             self.tally.count(Fault::JobFitsNowhere);
         }
+        sometimes!(self, SaidByTwo, note.contains("(said by `"));
+        sometimes!(self, SaidTwice, note.contains("(said twice by"));
+        sometimes!(self, GivenUp, note.starts_with("given up after"));
         sometimes!(self, KernelUnsteady, note.contains("gave another result"));
         sometimes!(self, ThreeDiffer, note.contains("three results"));
         let meant = self.ledger.believed.jobs.get(&job).is_some_and(|book| book.is_uncompared());
@@ -295,6 +316,7 @@ impl World {
         }
         let waits: BTreeSet<Waits> =
             process.core.jobs().iter().filter_map(|row| row.waits).collect();
+        sometimes!(self, WaitsForLimits, waits.contains(&Waits::Limits));
         sometimes!(self, WaitsForNodes, waits.contains(&Waits::Nodes));
         sometimes!(self, WaitsForPool, waits.contains(&Waits::Pool));
         sometimes!(self, WaitsForCheck, waits.contains(&Waits::Check));

@@ -62,6 +62,9 @@ pub(crate) struct World {
     pub(crate) planted: Option<Planted>,
     /// Units that needed more memory than a device had, and are not committed yet.
     pub(crate) shortages: BTreeSet<UnitKey>,
+    /// Units whose scene a node could not prepare, and units that exceeded a limit of a node.
+    pub(crate) unprepared: BTreeSet<UnitKey>,
+    pub(crate) limited: BTreeSet<UnitKey>,
     /// Jobs whose files cannot be had, and until when.
     pub(crate) files_gone: BTreeMap<JobId, u64>,
     /// Units that nobody can render, and until when.
@@ -103,6 +106,8 @@ impl World {
             ledger: Ledger::new(forgers, unsteady),
             planted,
             shortages: BTreeSet::new(),
+            unprepared: BTreeSet::new(),
+            limited: BTreeSet::new(),
             files_gone: BTreeMap::new(),
             poisoned: BTreeMap::new(),
             steps: 0,

@@ -13,6 +13,7 @@ use tessera_protocol::frames::FrameSet;
 use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, NodeId};
 use tessera_protocol::job::{
     AovSpec, AssetFile, FilterSpec, FormatSpec, JobKind, JobSpec, RawJobSpec, RenderSpec,
+    RetryPolicy,
 };
 use uuid::Uuid;
 
@@ -68,6 +69,10 @@ pub(crate) struct NodePlan {
     pub(crate) beat: u64,
     pub(crate) liar: bool,
     pub(crate) bad: bool,
+    /// It can prepare no scene.
+    pub(crate) unpreparing: bool,
+    /// Half of the jobs exceed a limit of it.
+    pub(crate) small: bool,
     /// Some of its results are wrong.
     pub(crate) forger: bool,
     /// If it is a forger: of users' kernels it gives the same wrong results each time.
@@ -98,6 +103,8 @@ impl Plan {
             mixed: random.permille(300),
             liars: if random.permille(600) { 60 } else { 0 },
             bad: if random.permille(300) { 60 } else { 0 },
+            unpreparing: if random.permille(300) { 8 } else { 0 },
+            small: if random.permille(400) { 200 } else { 0 },
             beat: random.between(1_500, settings.lease.as_millis() as u64 / 4),
         };
         let count = NODES + if random.permille(100) { random.index(200) } else { 0 };
@@ -192,6 +199,7 @@ fn settings(random: &mut Random, forged: bool) -> Settings {
         patience: millis(random.between(0, 5_000)),
         stall: millis(random.between(lease / 2, lease)),
         shortage_longest: millis(random.between(500, 15_000)),
+        give_up: millis(random.between(500, 15_000)),
         copy_after: millis(random.between(500, 20_000)),
         unfit: millis(random.between(2_000, 20_000)),
         epoch_block: [1, 4, 32, 256][random.index(4)],
@@ -209,6 +217,9 @@ struct Herd {
     /// Chances of a liar and of a node that fails everything, of a thousand.
     liars: u32,
     bad: u32,
+    /// Chances of a node that can prepare nothing, and of one with small limits.
+    unpreparing: u32,
+    small: u32,
     beat: u64,
 }
 
@@ -237,6 +248,8 @@ fn node(random: &mut Random, index: usize, herd: &Herd) -> NodePlan {
         beat: herd.beat,
         liar: random.permille(herd.liars),
         bad: !anchored && random.permille(herd.bad),
+        unpreparing: !anchored && random.permille(herd.unpreparing),
+        small: !anchored && random.permille(herd.small),
         forger: false,
         steady: false,
         starts_at: random.between(0, 5_000),
@@ -255,7 +268,10 @@ fn job(random: &mut Random, number: u64, submit_until: u64, large: bool) -> JobP
     };
     let pool = random.permille(250).then(|| POOL.to_owned());
     let new = JobSpec::new(format!("job {number}"), kind);
-    let mut spec = JobSpec { priority, device_bytes, pool, ..new };
+    let attempts = random.permille(200).then(|| random.between(1, 8) as u8);
+    let give_up_secs = random.permille(300).then(|| random.between(0, 20) as u32);
+    let retry = RetryPolicy { attempts, give_up_secs };
+    let mut spec = JobSpec { priority, device_bytes, pool, retry, ..new };
     let needs = if device_bytes == 0 || random.permille(200) {
         sizes[random.index(6)]
     } else {

@@ -8,7 +8,7 @@ use tessera_protocol::ids::{
     BlobHash, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch,
 };
 use tessera_protocol::job::{AssetFile, FilterSpec, JobKind, JobSpec, RenderSpec};
-use tessera_protocol::node::Join;
+use tessera_protocol::node::{Heartbeat, Join, Progress};
 use uuid::Uuid;
 
 /// Edge of a tile, pixels.
@@ -83,6 +83,19 @@ pub fn joined(number: u64, join: Join) -> Input {
         join: Box::new(join),
         fingerprint: Fingerprint([1; 32]),
         build: "test".to_owned(),
+    }
+}
+
+/// A sign of life of a node that does nothing, with this progress of its units.
+pub fn beat(progress: Vec<Progress>) -> Heartbeat {
+    Heartbeat {
+        sequence: 1,
+        leases: Vec::new(),
+        outbox: 0,
+        working: 0,
+        busy: 1.0,
+        devices: Vec::new(),
+        progress,
     }
 }
 

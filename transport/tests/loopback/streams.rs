@@ -14,6 +14,7 @@ fn heartbeat(sequence: u64) -> Heartbeat {
         sequence,
         leases: Vec::new(),
         outbox: 3,
+        working: 1,
         busy: 0.5,
         devices: Vec::new(),
         progress: Vec::new(),

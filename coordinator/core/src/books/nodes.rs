@@ -16,6 +16,15 @@ impl Books {
         Some(id)
     }
 
+    /// Notes that a node works: it is not only heard.
+    pub(crate) fn note_active(&mut self, id: NodeId) {
+        let now = self.now;
+        match self.roster.get_mut(id) {
+            Some(node) => node.note_active(now),
+            None => self.fault("a session belongs to an unknown node"),
+        }
+    }
+
     /// A node, to be changed by its own methods.
     pub(crate) fn node_mut(&mut self, id: NodeId) -> Option<&mut Node> {
         self.roster.get_mut(id)
@@ -64,6 +73,7 @@ impl Books {
         }
         if let Some(node) = self.roster.get_mut(node) {
             node.note_commit(camera_samples, self.now);
+            node.passed_mut().forget(id);
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::nodes::roster::Roster;
 use crate::schedule::dirty::Dirty;
 use crate::schedule::estimates::Estimates;
 use crate::schedule::queue::Queue;
+use crate::schedule::refusals::Refusals;
 use crate::state::job::{Job, Place};
 use crate::time::Moment;
 use crate::timers::Timer;
@@ -87,6 +88,11 @@ impl Books {
     /// Returns the measurements and estimates of an open job.
     pub(crate) fn estimates_mut(&mut self, job: JobId) -> Option<&mut Estimates> {
         self.queues.get_mut(&job).map(Queue::estimates_mut)
+    }
+
+    /// Returns what nodes said of an open job that they could not begin.
+    pub(crate) fn refusals_mut(&mut self, job: JobId) -> Option<&mut Refusals> {
+        self.queues.get_mut(&job).map(Queue::refusals_mut)
     }
 
     /// Drops the measurements of a node's devices: they may be others now.

@@ -227,7 +227,7 @@ fn somebody_may_take(books: &Books, unit: UnitKey) -> bool {
     let Some(job) = books.farm().job(unit.job) else { return false };
     let tried =
         job.place(unit).zip(books.queue(unit.job)).and_then(|(place, work)| work.redo(place));
-    if tried.is_some_and(|redo| redo.tried() >= usize::from(books.settings().attempts)) {
+    if tried.is_some_and(|redo| redo.tried() >= usize::from(job.attempts(books.settings()))) {
         return false;
     }
     let mut nodes = books.roster().iter();

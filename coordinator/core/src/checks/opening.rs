@@ -1,7 +1,7 @@
 //! Begins and ends checks. Compares nothing.
 
 use crate::books::Books;
-use crate::schedule::memory::may_work_at;
+use crate::schedule::memory::{has_peer, may_work_at};
 use crate::state::job::{Job, Place};
 use crate::state::kernel_votes::Blame;
 use crate::timers::Timer;
@@ -29,12 +29,6 @@ pub(crate) fn look_at_checks(books: &mut Books, job: JobId, frame: FrameNumber) 
         let at = books.now().after(books.settings().check_wait);
         books.set_timer(at, Timer::Checks(job, frame));
     }
-}
-
-/// Whether another node may have units of a job.
-pub(crate) fn has_peer(books: &Books, id: NodeId, job: &Job) -> bool {
-    let mut others = books.roster().iter().filter(|(other, _)| **other != id);
-    others.any(|(other, node)| may_work_at(books, *other, node, job))
 }
 
 /// Whether a node that is alone runs this chunk of its own a second time: the first of a job, and

@@ -374,12 +374,22 @@ pub enum Ending {
     Lost,
     /// The unit took too long or made no progress. Its result is refused from now on.
     TimedOut(String),
+    /// The node cannot prepare the job. Its result is refused from now on.
+    Unprepared(String),
+    /// The job exceeds a limit of the node. Its result is refused from now on.
+    Limited(String),
+    /// The unit failed on the same node as the last time, while another may have it. Its result is
+    /// refused from now on.
+    Repeated(String),
+    /// The node is connected, and began none of its units. A late result is accepted until another
+    /// lease is granted.
+    Idle(String),
 }
 
 impl Ending {
-    /// Whether it counts as a failed attempt, whose result is refused; otherwise it is a loss.
+    /// Whether the node has failed, so that its result is refused; otherwise the lease was lost.
     pub fn has_failed(&self) -> bool {
-        matches!(self, Self::Failed(_) | Self::TimedOut(_))
+        !matches!(self, Self::Expired | Self::Lost | Self::Idle(_))
     }
 }
 

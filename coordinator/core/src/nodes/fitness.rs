@@ -55,6 +55,15 @@ impl Fitness {
         until
     }
 
+    /// Gives the node no work for a while, because it does nothing. Returns when that ends.
+    pub(crate) fn set_idle(&mut self, now: Moment, first: Duration, why: &str) -> Moment {
+        let until = now.after(unfit_for(first, self.times_unfit));
+        let secs = until.since(now).as_secs();
+        self.unfit = Some((until, format!("{why}; it gets work again in {secs} s")));
+        self.times_unfit += 1;
+        until
+    }
+
     /// Ends the time without work if it is over. True if it was.
     pub(crate) fn recover(&mut self, now: Moment) -> bool {
         let over = self.unfit.as_ref().is_some_and(|(until, _)| *until <= now);

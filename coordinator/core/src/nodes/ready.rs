@@ -3,7 +3,6 @@
 use crate::books::Books;
 use crate::nodes::devices;
 use crate::nodes::roster::{Node, Presence};
-use crate::state::job::Job;
 use tessera_protocol::ids::NodeId;
 
 /// Whether a node gets no work because it lied: only while another node may have work.
@@ -18,21 +17,6 @@ pub(crate) fn is_barred(books: &Books, id: NodeId) -> bool {
             && !trust.is_guilty(*other)
     };
     trust.is_guilty(id) && books.roster().iter().any(may_work)
-}
-
-/// Whether a node gets no work of a job because it was wrong about its kernel: only while another
-/// node may have it.
-pub(crate) fn is_barred_from(books: &Books, id: NodeId, job: &Job) -> bool {
-    let may_work = |(other, node): (&NodeId, &Node)| {
-        !job.barred().contains(other)
-            && node.presence() != Presence::Lost
-            && !node.leaving()
-            && node.serves(job)
-            && job.fingerprint().is_none_or(|pinned| pinned == node.fingerprint())
-            && !books.farm().is_drained(*other)
-            && !books.farm().trust().is_guilty(*other)
-    };
-    job.barred().contains(&id) && books.roster().iter().any(may_work)
 }
 
 /// Whether a node may have work: it wants some, and nothing forbids it.

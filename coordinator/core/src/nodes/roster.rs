@@ -4,6 +4,7 @@
 use crate::input::SessionId;
 use crate::nodes::devices::is_ready;
 use crate::nodes::fitness::Fitness;
+use crate::nodes::passed::{Cause, PassedOver};
 use crate::state::job::Job;
 use crate::text::cut;
 use crate::time::Moment;
@@ -57,10 +58,11 @@ pub(crate) struct Node {
     pub(in crate::nodes) jobs_sent: BTreeSet<JobId>,
     /// Jobs that it may still hold data of, from this session or former ones of its process.
     pub(in crate::nodes) jobs_known: BTreeSet<JobId>,
-    /// Jobs that it cannot do, because its build does not know an option, or its driver does not
-    /// take the kernel; each with the reason.
-    pub(in crate::nodes) unable: BTreeMap<JobId, String>,
+    /// Jobs for which it is passed over.
+    pub(in crate::nodes) passed: PassedOver,
     pub(in crate::nodes) heard: Moment,
+    /// Time of its last sign of work.
+    pub(in crate::nodes) active: Moment,
     pub(in crate::nodes) units_committed: u64,
     /// Time of its last commit.
     pub(in crate::nodes) committed_at: Moment,
@@ -127,6 +129,11 @@ impl Node {
         self.heard
     }
 
+    /// Returns the time of its last sign of work.
+    pub(crate) fn active(&self) -> Moment {
+        self.active
+    }
+
     pub(crate) fn units_committed(&self) -> u64 {
         self.units_committed
     }
@@ -163,8 +170,9 @@ impl Node {
             leaving: false,
             jobs_sent: BTreeSet::new(),
             jobs_known: BTreeSet::new(),
-            unable: BTreeMap::new(),
+            passed: PassedOver::default(),
             heard: now,
+            active: now,
             units_committed: 0,
             committed_at: Moment::default(),
             fitness: Fitness::default(),
@@ -175,7 +183,7 @@ impl Node {
     /// Takes over what is known of the same process from its former session.
     pub(crate) fn keep_history(&mut self, known: &Self) {
         self.jobs_known = known.jobs_known.clone();
-        self.unable = known.unable.clone();
+        self.passed = known.passed.clone();
         self.leaving = known.leaving;
         self.units_committed = known.units_committed;
         self.committed_at = known.committed_at;
@@ -202,10 +210,16 @@ impl Node {
         pool.is_none() || self.pool.as_deref() == pool
     }
 
-    /// Whether it is of the job's pool, knows its options, and has a device that runs such jobs.
+    /// Whether it is of the job's pool, is not passed over for it, and has a device that runs such
+    /// jobs.
     pub(crate) fn serves(&self, job: &Job) -> bool {
+        !self.passed.excludes(job.id()) && self.may_serve(job)
+    }
+
+    /// The same, even if the job exceeds a limit of it now.
+    pub(crate) fn may_serve(&self, job: &Job) -> bool {
         self.is_of(job.spec().pool.as_deref())
-            && !self.unable.contains_key(&job.id())
+            && self.passed.of(job.id()).is_none_or(|passed| passed.cause != Cause::Unable)
             && self.can_do(job.kind())
     }
 
@@ -238,6 +252,7 @@ impl Node {
     /// Resets its failures, because an operator trusts it again.
     pub(crate) fn forgive(&mut self) {
         self.fitness = Fitness::default();
+        self.passed = PassedOver::default();
     }
 
     /// Notes that the node holds data of a job.
@@ -250,14 +265,18 @@ impl Node {
         self.jobs_known.contains(&job)
     }
 
-    /// Notes that the node's build does not know an option of a job.
-    pub(crate) fn note_unable(&mut self, job: JobId, reason: String) {
-        self.unable.insert(job, reason);
+    /// Returns the jobs for which it is passed over.
+    pub(crate) fn passed(&self) -> &PassedOver {
+        &self.passed
     }
 
-    /// Returns the jobs with an option that its build does not know, each with the reason.
-    pub(crate) fn unable(&self) -> &BTreeMap<JobId, String> {
-        &self.unable
+    pub(crate) fn passed_mut(&mut self) -> &mut PassedOver {
+        &mut self.passed
+    }
+
+    /// Notes that the node works: it is not only heard.
+    pub(crate) fn note_active(&mut self, now: Moment) {
+        self.active = now;
     }
 
     /// Notes that a job is sent to the node. False if it was sent in this session already.
@@ -269,7 +288,7 @@ impl Node {
     pub(crate) fn forget_job(&mut self, job: JobId) {
         self.jobs_known.remove(&job);
         self.jobs_sent.remove(&job);
-        self.unable.remove(&job);
+        self.passed.forget(job);
     }
 
     /// Notes that the node was heard.

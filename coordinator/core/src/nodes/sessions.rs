@@ -7,6 +7,7 @@ use crate::nodes::roster::{Node, Presence, SCENES_MAX, capacity};
 use crate::nodes::{absent, devices, drain};
 use crate::results::acceptance::{is_acceptable, is_committed, refusal};
 use crate::results::failed::lose;
+use crate::results::idle::on_work_told;
 use crate::results::stalled::on_progress;
 use crate::schedule::memory::on_new_process;
 use crate::timers::Timer;
@@ -124,7 +125,7 @@ fn forget_ended(books: &mut Books, id: NodeId) {
         books.tell(id, CoordinatorToNode::Forget { job });
         if let Some(node) = books.node_mut(id) {
             node.jobs_known.remove(&job);
-            node.unable.remove(&job);
+            node.passed.forget(job);
         }
     }
 }
@@ -163,6 +164,7 @@ pub(crate) fn on_heartbeat(books: &mut Books, session: SessionId, heartbeat: &He
         books.send(session, CoordinatorToNode::Revoke { leases: stale });
     }
     on_progress(books, id, &heartbeat.progress);
+    on_work_told(books, id, heartbeat);
     on_telemetry(books, id, &heartbeat.devices);
 }
 
@@ -195,6 +197,7 @@ pub(crate) fn on_capacity(books: &mut Books, session: SessionId, units: u32) {
 /// A node has prepared a scene, or dropped one.
 pub(crate) fn on_scene_held(books: &mut Books, session: SessionId, scene: BlobHash, held: bool) {
     let Some(id) = books.heard_from(session) else { return };
+    books.note_active(id);
     if let Some(node) = books.node_mut(id) {
         if !held {
             node.scenes.remove(&scene);

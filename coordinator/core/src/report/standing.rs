@@ -107,9 +107,7 @@ fn standing_unsuspected(books: &Books, id: NodeId, node: &Node) -> (NodeState, S
     if let Some(reason) = none_usable(node.devices()) {
         return (NodeState::Unfit, reason);
     }
-    if let Some((job, reason)) = node.unable().iter().next() {
-        let count = node.unable().len();
-        let note = format!("not able to do {count} open jobs, such as {job}: {reason}");
+    if let Some(note) = node.passed().note_for(node.name()) {
         return (NodeState::Ready, note);
     }
     let pins =

@@ -3,11 +3,13 @@
 
 use crate::books::Books;
 use crate::nodes::devices::none_usable;
-use crate::nodes::ready::{is_barred, is_barred_from, is_ready};
+use crate::nodes::passed::Cause;
+use crate::nodes::ready::{is_barred, is_ready};
 use crate::nodes::roster::Node;
 use crate::report::standing::standing;
+use crate::results::limits::limits_note;
 use crate::results::shortage::shortage_note;
-use crate::schedule::memory::memory_note;
+use crate::schedule::memory::{is_barred_from, memory_note};
 use crate::state::frame::Frame;
 use crate::state::job::Job;
 use std::collections::BTreeSet;
@@ -32,7 +34,8 @@ fn some_of<T: std::fmt::Display>(things: impl IntoIterator<Item = T>) -> String 
 /// Returns why no node can do a job, as they said themselves; None if some node may.
 fn unable_note(job: &Job, nodes: &[(NodeId, &Node)]) -> Option<String> {
     let says = |(_, node): &(NodeId, &Node)| {
-        node.unable().get(&job.id()).map(|reason| format!("`{}`: {reason}", node.name()))
+        let passed = node.passed().of(job.id()).filter(|passed| passed.cause == Cause::Unable)?;
+        Some(format!("`{}`: {}", node.name(), passed.reason))
     };
     let said: Vec<String> = nodes.iter().map(says).collect::<Option<_>>()?;
     let said = some_of(said);
@@ -153,6 +156,9 @@ fn nobody_for(books: &Books, job: &Job) -> Option<(Waits, String)> {
     if let Some(note) = unable_note(job, &may) {
         return Some((Waits::Fingerprint, note));
     }
+    if let Some(note) = limits_note(books, job) {
+        return Some((Waits::Limits, note));
+    }
     let ready: Vec<&Node> =
         may.iter().filter(|(id, node)| is_ready(books, *id, node)).map(|(_, node)| *node).collect();
     if ready.is_empty() {
@@ -169,13 +175,13 @@ fn nobody_for(books: &Books, job: &Job) -> Option<(Waits, String)> {
     let barred: Vec<String> = may
         .iter()
         .filter(|(id, _)| is_barred_from(books, *id, job))
-        .map(|(_, node)| format!("`{}`", node.name()))
+        .map(|(id, node)| match job.barred().contains(id) {
+            true => format!("`{}` gave it wrong results", node.name()),
+            false => format!("`{}` keeps failing it", node.name()),
+        })
         .collect();
     if barred.len() >= ready.len() && !barred.is_empty() {
-        let note = format!(
-            "waits for another node{pool} to come back: {} gave it wrong results",
-            some_of(barred)
-        );
+        let note = format!("waits for another node{pool} to come back: {}", some_of(barred));
         return Some((Waits::OutOfWork, note));
     }
     memory_note(books, job).map(|note| (Waits::Memory, note))

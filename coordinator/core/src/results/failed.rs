@@ -5,9 +5,11 @@ use crate::books::Books;
 use crate::ends::fail_frame;
 use crate::journal::{EndedAttempt, Ending, Record};
 use crate::lease::{Held, backoff};
+use crate::nodes::passed::Cause;
 use crate::nodes::ready::is_ready;
 use crate::nodes::roster::Node;
 use crate::results::failure_class::Class;
+use crate::schedule::memory::{has_peer, is_barred_from};
 use crate::text::cut;
 use crate::timers::Timer;
 use tessera_protocol::ids::{Epoch, JobId, Lease, NodeId, UnitKey};
@@ -54,23 +56,23 @@ pub(crate) fn end_attempts(books: &mut Books, node: NodeId, attempts: Vec<EndedA
         attempts.iter().map(|attempt| (attempt.lease.unit, attempt.ending.clone())).collect();
     books.record(Record::AttemptsEnded { at: books.now(), node, name: name.clone(), attempts });
     for (unit, ending) in endings {
-        after_attempt(books, unit, &ending, &name);
+        after_attempt(books, unit, &ending, (node, &name));
     }
 }
 
-fn after_attempt(books: &mut Books, unit: UnitKey, ending: &Ending, node_name: &str) {
-    let job = books.farm().job(unit.job).filter(|job| !job.is_final());
-    let frame = job.and_then(|job| job.frame(unit.frame));
+fn after_attempt(books: &mut Books, unit: UnitKey, ending: &Ending, (id, name): (NodeId, &str)) {
+    let Some(job) = books.farm().job(unit.job).filter(|job| !job.is_final()) else { return };
+    let attempts = job.attempts(books.settings());
+    let passed_over = is_barred_from(books, id, job);
+    let frame = job.frame(unit.frame);
     // Another unit of the same list may have ended the frame, or the job with it.
     let Some(trouble) = frame.and_then(|frame| frame.trouble(unit.unit)).copied() else {
         return;
     };
-    if trouble.failed >= books.settings().attempts {
+    if trouble.failed >= attempts {
         let (times, words) = (trouble.failed, ending.words());
-        let text = format!(
-            "unit u{:05} failed {times} times, last on `{node_name}`: {words}",
-            unit.unit.0
-        );
+        let text =
+            format!("unit u{:05} failed {times} times, last on `{name}`: {words}", unit.unit.0);
         return fail_frame(books, unit.job, unit.frame, text);
     }
     if trouble.lost >= books.settings().losses {
@@ -81,7 +83,9 @@ fn after_attempt(books: &mut Books, unit: UnitKey, ending: &Ending, node_name: &
         return fail_frame(books, unit.job, unit.frame, text);
     }
     let until = books.now().after(backoff(trouble.failed.into(), books.settings()));
-    match Class::of_ending(ending).rule().backs_off {
+    // Another node need not wait for what this one cannot do.
+    let waits = Class::of_ending(ending).rule().backs_off && !passed_over;
+    match waits {
         true => books.put_off(unit, until),
         false => books.give_back(unit, books.now().after(books.settings().patience)),
     }
@@ -89,8 +93,44 @@ fn after_attempt(books: &mut Books, unit: UnitKey, ending: &Ending, node_name: &
 
 /// Counts a failed attempt whose result would have been accepted.
 pub(crate) fn fail_attempt(books: &mut Books, node: NodeId, lease: Lease, reason: &str) {
-    end_failed(books, node, lease, Ending::Failed(cut(reason, REASON_MAX)));
+    let ending = ending_of_failure(books, node, lease, cut(reason, REASON_MAX), false);
+    end_failed(books, node, lease, ending);
     doubt(books, node, lease.unit.job);
+}
+
+/// Returns how an ordinary failure ends its lease. Where a unit fails on the same node as the last
+/// time, and another node may have it, that is no further attempt: the node is passed over for the
+/// job, so that one node alone uses up no unit's attempts.
+pub(crate) fn ending_of_failure(
+    books: &mut Books,
+    id: NodeId,
+    lease: Lease,
+    reason: String,
+    timed_out: bool,
+) -> Ending {
+    let unit = lease.unit;
+    let job = books.farm().job(unit.job);
+    let again = job.is_some_and(|job| {
+        let last = job.frame(unit.frame).and_then(|frame| frame.trouble(unit.unit));
+        last.is_some_and(|last| last.node == id && last.disowned) && has_peer(books, id, job)
+    });
+    match (again, timed_out) {
+        (true, _) => {
+            let why = format!("{unit} failed on it twice in a row: {reason}");
+            pass_over(books, id, unit.job, &why);
+            Ending::Repeated(reason)
+        }
+        (false, true) => Ending::TimedOut(reason),
+        (false, false) => Ending::Failed(reason),
+    }
+}
+
+/// Passes a node over for a job as long as another one may have it.
+pub(crate) fn pass_over(books: &mut Books, id: NodeId, job: JobId, reason: &str) {
+    if let Some(node) = books.node_mut(id) {
+        node.passed_mut().note(job, Cause::Failing, cut(reason, REASON_MAX));
+    }
+    books.mark_all();
 }
 
 /// Ends a lease whose attempt failed.

@@ -21,8 +21,16 @@ pub(crate) enum Class {
     Preempted,
     /// The node's build does not know an option of the job.
     Unable,
-    /// An external resource is missing: a file, room on the node's disk, memory of its host.
+    /// An external resource is missing: a file, memory of the host.
     SharedShortage,
+    /// The node cannot prepare the job.
+    Unprepared,
+    /// The job exceeds a limit of the node.
+    Limited,
+    /// The unit failed on the same node as the last time, while another may have it.
+    Repeated,
+    /// The node is connected, and began none of its units.
+    Idle,
 }
 
 /// Cost of a class to its unit.
@@ -49,7 +57,7 @@ pub(crate) struct Rule {
 }
 
 /// Rules in the order of the classes.
-const TABLE: [(Class, Rule); 8] = [
+const TABLE: [(Class, Rule); 12] = [
     (Class::Lost, rule("lost", Cost::Loss, false, false)),
     (Class::Failed, rule("failed", Cost::Attempt, true, true)),
     (Class::OutOfMemory, rule("out of memory", Cost::Nothing, false, false)),
@@ -58,6 +66,10 @@ const TABLE: [(Class, Rule); 8] = [
     (Class::Preempted, rule("preempted", Cost::Nothing, false, false)),
     (Class::Unable, rule("not able", Cost::Nothing, false, false)),
     (Class::SharedShortage, rule("shared shortage", Cost::Nothing, true, false)),
+    (Class::Unprepared, rule("not prepared", Cost::Nothing, true, false)),
+    (Class::Limited, rule("node's limit", Cost::Nothing, false, false)),
+    (Class::Repeated, rule("failed again", Cost::Nothing, true, true)),
+    (Class::Idle, rule("idle", Cost::Loss, false, true)),
 ];
 
 const fn rule(name: &'static str, cost: Cost, backs_off: bool, doubts: bool) -> Rule {
@@ -73,8 +85,9 @@ impl Class {
     /// Returns the class of a failure that a node reports.
     pub(crate) fn of_failure(failure: &Failure) -> Self {
         match failure {
-            Failure::Scene(_) | Failure::Program(_) | Failure::Kernel(_) => Self::Failed,
-            Failure::Device(_) | Failure::Worker(_) => Self::Failed,
+            Failure::Scene(_) | Failure::Program(_) => Self::Unprepared,
+            Failure::Kernel(_) | Failure::Device(_) | Failure::Worker(_) => Self::Failed,
+            Failure::Limit(_) => Self::Limited,
             Failure::OutOfMemory(_) => Self::OutOfMemory,
             Failure::TimedOut(_) => Self::TimedOut,
             Failure::Unable(_) => Self::Unable,
@@ -88,6 +101,10 @@ impl Class {
             Ending::Failed(_) => Self::Failed,
             Ending::TimedOut(_) => Self::TimedOut,
             Ending::Expired | Ending::Lost => Self::Lost,
+            Ending::Unprepared(_) => Self::Unprepared,
+            Ending::Limited(_) => Self::Limited,
+            Ending::Repeated(_) => Self::Repeated,
+            Ending::Idle(_) => Self::Idle,
         }
     }
 }
@@ -97,7 +114,12 @@ impl Ending {
     pub(crate) fn words(&self) -> String {
         let name = Class::of_ending(self).rule().name;
         match self {
-            Self::Failed(reason) | Self::TimedOut(reason) => format!("{name}: {reason}"),
+            Self::Failed(reason)
+            | Self::TimedOut(reason)
+            | Self::Unprepared(reason)
+            | Self::Limited(reason)
+            | Self::Repeated(reason)
+            | Self::Idle(reason) => format!("{name}: {reason}"),
             Self::Expired => format!("{name}: its lease was not renewed in time"),
             Self::Lost => format!("{name}: its node is gone"),
         }

@@ -4,21 +4,26 @@
 pub(crate) mod acceptance;
 pub(crate) mod failed;
 pub(crate) mod failure_class;
+pub(crate) mod idle;
+pub(crate) mod limits;
 pub(crate) mod shortage;
 pub(crate) mod stalled;
+pub(crate) mod unprepared;
 
 use crate::action::Action;
 use crate::books::Books;
 use crate::checks::opening::open_check;
 use crate::checks::{is_to_be_checked, on_redone};
-use crate::ends::end_job;
 use crate::frames::resolve::ask_if_due;
 use crate::input::{Arrived, FilmShape, ResultShape, SessionId};
-use crate::journal::{Commit, Ending, Record};
+use crate::journal::{Commit, Record};
+use crate::nodes::passed::Cause;
 use crate::results::acceptance::{is_acceptable, refusal};
-use crate::results::failed::{doubt, end_failed, fail_attempt};
+use crate::results::failed::{doubt, end_failed, ending_of_failure, fail_attempt};
 use crate::results::failure_class::Class;
+use crate::results::limits::on_limit;
 use crate::results::shortage::on_shared_shortage;
+use crate::results::unprepared::{on_unprepared, refute};
 use crate::schedule::memory::on_shortage;
 use crate::state::job::Job;
 use crate::state::kernel_votes::Blame;
@@ -28,7 +33,6 @@ use tessera_protocol::ids::{Epoch, Fingerprint, JobId, Lease, NodeId, UnitKey};
 use tessera_protocol::job::JobKind;
 use tessera_protocol::limits::{LEASES_MAX, REASON_MAX};
 use tessera_protocol::node::{CoordinatorToNode, Failure, SampleRange, Task};
-use tessera_protocol::status::JobState;
 
 /// Handles an arrived result: commits, compares, sets aside or refuses it.
 pub(crate) fn on_result(books: &mut Books, session: SessionId, result: &Arrived) {
@@ -36,6 +40,7 @@ pub(crate) fn on_result(books: &mut Books, session: SessionId, result: &Arrived)
     let Some(node) = books.heard_from(session) else {
         return books.act(Action::DropResult { session, lease });
     };
+    books.note_active(node);
     if !is_acceptable(books, node, lease) {
         books.act(Action::DropResult { session, lease });
         let message = refusal(books, lease);
@@ -108,6 +113,7 @@ fn commit_part(
     books.act(Action::KeepResult { session, lease });
     books.send(session, CoordinatorToNode::Committed { lease });
     books.note_result(node, result);
+    refute(books, unit, node);
     if held.is_some() {
         books.give_back_rest(unit);
     }
@@ -135,6 +141,7 @@ fn commit(books: &mut Books, node: NodeId, session: SessionId, result: &Arrived)
     books.stop_copy(unit, epoch);
     books.commit_unit(unit);
     books.note_result(node, result);
+    refute(books, unit, node);
     // If the unit has parts, its check begins with the first part that was chosen.
     if let Some(maker) = books.check_of(unit).map(|check| check.committed().node) {
         open_check(books, unit, maker);
@@ -177,6 +184,7 @@ pub(crate) fn on_unit_failed(
     failure: &Failure,
 ) {
     let Some(node) = books.heard_from(session) else { return };
+    books.note_active(node);
     if !is_acceptable(books, node, lease) {
         return;
     }
@@ -185,27 +193,23 @@ pub(crate) fn on_unit_failed(
         Failure::OutOfMemory(shortage) => return on_shortage(books, node, lease, shortage),
         Failure::Asset(reason) => return on_shared_shortage(books, node, lease, reason),
         Failure::Unable(reason) => return on_unable(books, node, lease, reason),
+        Failure::Limit(reached) => return on_limit(books, node, lease, reached),
+        Failure::Scene(reason) => {
+            return on_unprepared(books, node, lease, ("the scene cannot be prepared", reason));
+        }
+        Failure::Program(reason) => {
+            return on_unprepared(books, node, lease, ("the kernel cannot be used", reason));
+        }
         _ => {}
     }
     let reason = cut(failure.reason(), REASON_MAX);
-    let timed_out = class == Class::TimedOut;
-    let ending = if timed_out { Ending::TimedOut(reason) } else { Ending::Failed(reason) };
+    let ending = ending_of_failure(books, node, lease, reason, class == Class::TimedOut);
     end_failed(books, node, lease, ending);
-    // A fault of the job's scene, program or kernel says nothing about the node, and nothing that a
-    // user's kernel brings down does.
-    let of_job = matches!(failure, Failure::Scene(_) | Failure::Program(_) | Failure::Kernel(_))
+    // Nothing that a user's kernel brings down says anything about the node.
+    let of_job = matches!(failure, Failure::Kernel(_))
         || books.farm().job(lease.unit.job).is_some_and(|job| job.blame() == Blame::Kernel);
     if class.rule().doubts && !of_job {
         doubt(books, node, lease.unit.job);
-    }
-    let what = match failure {
-        Failure::Scene(_) => "the scene cannot be prepared",
-        Failure::Program(_) => "the kernel cannot be used",
-        _ => return,
-    };
-    if books.is_open(lease.unit.job) {
-        let note = format!("{what}: {}", cut(failure.reason(), REASON_MAX));
-        end_job(books, lease.unit.job, JobState::Failed, &note);
     }
 }
 
@@ -213,7 +217,7 @@ pub(crate) fn on_unit_failed(
 /// the unit goes to another node.
 fn on_unable(books: &mut Books, id: NodeId, lease: Lease, reason: &str) {
     if let Some(node) = books.node_mut(id) {
-        node.note_unable(lease.unit.job, cut(reason, REASON_MAX));
+        node.passed_mut().note(lease.unit.job, Cause::Unable, cut(reason, REASON_MAX));
     }
     if books.release(lease.epoch).is_some() {
         books.give_back(lease.unit, books.now());
@@ -224,6 +228,7 @@ fn on_unable(books: &mut Books, id: NodeId, lease: Lease, reason: &str) {
 /// Makes units ready that a node gives back without having started them.
 pub(crate) fn on_returned(books: &mut Books, session: SessionId, leases: &[Lease]) {
     let Some(node) = books.heard_from(session) else { return };
+    books.note_active(node);
     for lease in leases.iter().take(LEASES_MAX) {
         if books.leases().get(*lease).is_some_and(|held| held.node == node) {
             books.release(lease.epoch);

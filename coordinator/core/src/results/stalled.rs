@@ -5,9 +5,9 @@
 //! report no progress have a watchdog on the node, and `lease_longest` bounds them here.
 
 use crate::books::Books;
-use crate::journal::{EndedAttempt, Ending};
+use crate::journal::EndedAttempt;
 use crate::lease::{Held, Reached};
-use crate::results::failed::{doubt, end_attempts};
+use crate::results::failed::{doubt, end_attempts, ending_of_failure};
 use crate::schedule::withhold::{measured_speed, span};
 use crate::text::cut;
 use std::time::Duration;
@@ -57,7 +57,7 @@ fn time_out(books: &mut Books, id: NodeId, lease: Lease, Reached { device, since
     let secs = books.now().since(since).as_secs();
     let reason = format!("no progress on {slot} for {secs} s, although the node is connected");
     books.revoke(lease.unit, lease.epoch);
-    let ending = Ending::TimedOut(cut(&reason, REASON_MAX));
+    let ending = ending_of_failure(books, id, lease, cut(&reason, REASON_MAX), true);
     end_attempts(books, id, vec![EndedAttempt { lease, ending }]);
     doubt(books, id, lease.unit.job);
 }

@@ -5,8 +5,8 @@ use crate::books::Books;
 use crate::ends::end_job;
 use crate::lease::Held;
 use crate::nodes::devices;
-use crate::nodes::ready::{is_barred_from, is_ready};
-use crate::nodes::roster::Node;
+use crate::nodes::ready::is_ready;
+use crate::nodes::roster::{Node, Presence};
 use crate::schedule::measured::Measured;
 use crate::state::job::Job;
 use crate::text::cut;
@@ -65,9 +65,21 @@ pub(crate) fn usable<'a>(
     node: &'a Node,
     job: &'a Job,
 ) -> impl Iterator<Item = u8> + 'a {
+    let suspected = job.barred().contains(&id) || node.passed().is_last_for(job.id());
+    let allowed = !suspected || !is_barred_from(books, id, job);
+    devices_for(books, id, node, job).filter(move |_| allowed)
+}
+
+/// The same, even if the node is passed over for the job while another one may have it.
+pub(crate) fn devices_for<'a>(
+    books: &'a Books,
+    id: NodeId,
+    node: &'a Node,
+    job: &'a Job,
+) -> impl Iterator<Item = u8> + 'a {
     let need = need(books, job);
     let short = measured(books, job).and_then(|known| known.short_on(id));
-    let can_do = node.serves(job) && !is_barred_from(books, id, job);
+    let can_do = node.serves(job);
     let fits = move |position: usize, device: &DeviceInfo| {
         room(node, position, device) >= need
             && short.is_none_or(|short| device.memory_bytes > short)
@@ -181,7 +193,7 @@ fn may_fit_somewhere(books: &Books, job: &Job) -> bool {
     books.roster().iter().any(|(id, node)| {
         let short = measured.short_on(*id);
         job.fingerprint().is_none_or(|pinned| pinned == node.fingerprint())
-            && node.serves(job)
+            && node.may_serve(job)
             && node.devices().iter().any(|device| {
                 is_of_kind(device, job)
                     && (device.memory_bytes == 0 || device.memory_bytes >= need)
@@ -203,6 +215,40 @@ pub(crate) fn on_new_process(books: &mut Books, id: NodeId) {
             end_job(books, job, JobState::Failed, note);
         }
     }
+}
+
+/// Whether a node gets no work of a job because it was wrong about its kernel, or keeps failing it:
+/// only while another node may have it.
+pub(crate) fn is_barred_from(books: &Books, id: NodeId, job: &Job) -> bool {
+    let barred = job.barred().contains(&id);
+    let last = || books.roster().get(id).is_some_and(|node| node.passed().is_last_for(job.id()));
+    if !barred && !last() {
+        return false;
+    }
+    let may_work = |(other, node): (&NodeId, &Node)| {
+        *other != id
+            && !job.barred().contains(other)
+            && (barred || !node.passed().is_last_for(job.id()))
+            && (barred || has_room_for(books, *other, node, job))
+            && node.presence() != Presence::Lost
+            && !node.leaving()
+            && node.serves(job)
+            && job.fingerprint().is_none_or(|pinned| pinned == node.fingerprint())
+            && !books.farm().is_drained(*other)
+            && !books.farm().trust().is_guilty(*other)
+    };
+    books.roster().iter().any(may_work)
+}
+
+/// Whether a node takes units and has a device for a job.
+fn has_room_for(books: &Books, id: NodeId, node: &Node, job: &Job) -> bool {
+    node.capacity() > 0 && devices_for(books, id, node, job).next().is_some()
+}
+
+/// Whether another node may have units of a job.
+pub(crate) fn has_peer(books: &Books, id: NodeId, job: &Job) -> bool {
+    let mut others = books.roster().iter().filter(|(other, _)| **other != id);
+    others.any(|(other, node)| may_work_at(books, *other, node, job))
 }
 
 /// Whether a node may have units of a job, apart from its capacity.

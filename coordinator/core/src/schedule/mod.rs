@@ -16,6 +16,7 @@ pub(crate) mod pace;
 pub(crate) mod priorities;
 pub(crate) mod queue;
 pub(crate) mod rates;
+pub(crate) mod refusals;
 pub(crate) mod shortages;
 pub(crate) mod withhold;
 
@@ -220,6 +221,7 @@ fn next_place(books: &mut Books, id: NodeId, fingerprint: Fingerprint, job: JobI
         let elsewhere = |(other, node): (&NodeId, &Node)| {
             *other != id
                 && node.is_willing()
+                && node.capacity() > 0
                 && node.fingerprint() == fingerprint
                 && node.serves(job)
         };

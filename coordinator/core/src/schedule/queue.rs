@@ -3,6 +3,7 @@
 
 use crate::lease::Leases;
 use crate::schedule::estimates::Estimates;
+use crate::schedule::refusals::Refusals;
 use crate::schedule::shortages::Shortage;
 use crate::state::job::{Job, Place};
 use crate::state::kernel_votes::Blame;
@@ -69,6 +70,8 @@ pub(crate) struct Queue {
     begun: bool,
     /// Measurements and estimates of the job.
     estimates: Estimates,
+    /// What nodes said of the job that they could not begin.
+    refusals: Refusals,
     /// Number of copies of each unit that was copied. No more entries than the leases of the job's
     /// end.
     copies: BTreeMap<Place, u8>,
@@ -106,6 +109,15 @@ impl Queue {
 
     pub(crate) fn estimates_mut(&mut self) -> &mut Estimates {
         &mut self.estimates
+    }
+
+    /// What nodes said of the job that they could not begin.
+    pub(crate) fn refusals(&self) -> &Refusals {
+        &self.refusals
+    }
+
+    pub(crate) fn refusals_mut(&mut self) -> &mut Refusals {
+        &mut self.refusals
     }
 
     /// Number of copies of each unit that was copied. No more entries than the leases of the job's

@@ -96,6 +96,7 @@ impl Farm {
             sequence: 1,
             leases: Vec::new(),
             outbox: 0,
+            working: 0,
             busy: 0.0,
             devices: Vec::new(),
             progress: Vec::new(),
@@ -354,7 +355,13 @@ fn unpreparable_scenes_fail_their_jobs_and_blame_no_node() {
         let given = farm.given(1);
         assert_eq!(given.len(), 1, "job {number}: the node is still given work");
         let failure = Failure::Scene("`a.gltf` is cut off".to_owned());
-        farm.input(Input::UnitFailed { session: SessionId(1), lease: given[0], failure });
+        let session = SessionId(1);
+        farm.input(Input::UnitFailed { session, lease: given[0], failure: failure.clone() });
+        farm.now += 1_000;
+        farm.input(Input::Tick);
+        // Nobody else takes units, so that its second word counts.
+        let lease = farm.given(1)[0];
+        farm.input(Input::UnitFailed { session, lease, failure });
         let (state, note) = farm.note(number);
         assert!(
             state == JobState::Failed && note.contains("`a.gltf` is cut off"),

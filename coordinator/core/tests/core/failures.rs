@@ -24,8 +24,7 @@ fn beat(farm: &mut SmallFarm, number: u64, done: Option<u64>) {
     let progress =
         leases.iter().zip(done).map(|(lease, done)| Progress { lease: *lease, device: 0, done });
     let progress = progress.collect();
-    let heartbeat =
-        Heartbeat { sequence: 1, leases, outbox: 0, busy: 1.0, devices: Vec::new(), progress };
+    let heartbeat = Heartbeat { leases, working: 1, ..inputs::beat(progress) };
     farm.step(Input::Heartbeat { session: SessionId(number), heartbeat });
 }
 
@@ -81,8 +80,7 @@ fn the_first_of_several_stalled_units_may_fail_the_frame() {
     for _ in 0..20 {
         let still = |lease: &Lease| Progress { lease: *lease, device: 0, done: 5 };
         let (leases, progress) = (leases.clone(), leases.iter().map(still).collect());
-        let heartbeat =
-            Heartbeat { sequence: 1, leases, outbox: 0, busy: 1.0, devices: Vec::new(), progress };
+        let heartbeat = Heartbeat { leases, working: 2, ..inputs::beat(progress) };
         farm.step(Input::Heartbeat { session: SessionId(1), heartbeat });
         farm.later(Duration::from_secs(10));
     }

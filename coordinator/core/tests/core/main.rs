@@ -2,6 +2,7 @@
 //! farms are in the simulator.
 
 mod allocations;
+mod bad_node;
 mod copies;
 mod devices;
 mod epochs;

@@ -320,11 +320,11 @@ fn a_part_of_a_check_compares_with_nothing_and_costs_nothing() {
 
 #[test]
 fn a_frame_that_fails_keeps_the_count_of_its_parts() {
-    let mut farm = farm(trusting(), 1);
+    let mut farm = farm(Settings { attempts: 1, ..trusting() }, 1);
     leave(&mut farm, 1, 7, 10);
     farm.step(inputs::joined(2, inputs::join(2, 1)));
     let lease = farm.lease(2).expect("the rest");
-    let failure = tessera_protocol::node::Failure::Scene("no camera".to_owned());
+    let failure = tessera_protocol::node::Failure::Device("it is hot".to_owned());
     farm.step(Input::UnitFailed { session: SessionId(2), lease, failure });
     assert!(matches!(farm.frame(), Some(FrameState::Failed(_))));
     assert_eq!(counted(&farm), (10, 10));

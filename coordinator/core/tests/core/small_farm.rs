@@ -9,9 +9,9 @@ use tessera_core::{
 };
 use tessera_protocol::client::Response;
 use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease, UnitKey};
-use tessera_protocol::job::RenderSpec;
-use tessera_protocol::node::{CoordinatorToNode, Task};
-use tessera_protocol::status::{FrameFile, FrameState};
+use tessera_protocol::job::{JobSpec, RenderSpec};
+use tessera_protocol::node::{CoordinatorToNode, Failure, Task};
+use tessera_protocol::status::{FrameFile, FrameState, JobState, NodeSummary};
 use tessera_support::inputs::{self, TILE, node};
 use uuid::Uuid;
 
@@ -72,6 +72,31 @@ impl SmallFarm {
     pub(crate) fn submit_render(&mut self, number: u128, render: RenderSpec) {
         self.job = JobId(Uuid::from_u128(number));
         self.step(inputs::submit(self.job, inputs::job(render)));
+    }
+
+    /// Another job, of this spec.
+    pub(crate) fn submit_spec(&mut self, number: u128, spec: JobSpec) {
+        self.job = JobId(Uuid::from_u128(number));
+        self.step(inputs::submit(self.job, spec));
+    }
+
+    /// A node reports that the unit that it holds has failed.
+    pub(crate) fn fail(&mut self, number: u64, failure: Failure) {
+        let lease = self.lease(number).expect("it holds a unit");
+        self.step(Input::UnitFailed { session: SessionId(number), lease, failure });
+    }
+
+    /// State and note of a job.
+    pub(crate) fn standing_of(&self, number: u128) -> (JobState, String) {
+        let id = JobId(Uuid::from_u128(number));
+        let summary = self.core.job_summary(id).expect("it was accepted");
+        (summary.state, summary.note)
+    }
+
+    /// What operators see of a node.
+    pub(crate) fn row(&self, number: u64) -> NodeSummary {
+        let mut rows = self.core.nodes(self.now).into_iter();
+        rows.find(|row| row.node == node(number)).expect("it has joined")
     }
 
     pub(crate) fn step(&mut self, input: Input) {

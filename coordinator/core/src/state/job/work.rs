@@ -2,6 +2,7 @@
 
 use super::Job;
 use super::counts::open_of;
+use crate::settings::Settings;
 use crate::state::done::Done;
 use crate::state::frame::Frame;
 use crate::state::job::Place;
@@ -21,6 +22,17 @@ impl Job {
     pub(crate) fn time(&self) -> Option<Duration> {
         let secs = self.kind().render()?.time_secs?;
         Some(Duration::from_secs(secs.into()))
+    }
+
+    /// Returns the number of failed attempts of a unit after which it is dead.
+    pub(crate) fn attempts(&self, settings: &Settings) -> u8 {
+        self.spec.retry.attempts.unwrap_or(settings.attempts)
+    }
+
+    /// Returns how long the job waits once every node that may have it has reached a limit.
+    pub(crate) fn give_up(&self, settings: &Settings) -> Duration {
+        let secs = self.spec.retry.give_up_secs;
+        secs.map_or(settings.give_up, |secs| Duration::from_secs(secs.into()))
     }
 
     /// Whether each frame needs the result of the frame before.
