@@ -9,7 +9,7 @@ pub struct CancelArgs {
     /// Jobs, by id or its beginning
     #[arg(required_unless_present = "owner")]
     pub jobs: Vec<String>,
-    /// Cancel all open jobs of this user: the name, or `#` and the number of the identity
+    /// Cancel all open jobs of this user: the name, or # and the number of the identity
     #[arg(long, value_name = "NAME", conflicts_with = "jobs")]
     pub owner: Option<String>,
     /// Which farm.
