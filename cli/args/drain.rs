@@ -7,7 +7,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(
     after_help = "The node finishes the units that it has begun, hands back the others, stays \
-        connected and is idle until `tessera undrain`: also over restarts of the node and of the \
+        connected and is idle until tessera undrain: also over restarts of the node and of the \
         coordinator, and also if it is absent now. With --leave its process ends with status 0, \
         so that a service manager that restarts only failed processes leaves it stopped. When it \
         is started again it is still drained, and stays."

@@ -47,9 +47,9 @@ pub struct KeepArgs {
 #[derive(Debug, Args)]
 #[command(
     after_help = "The holder's certificates no longer count. A node also goes from the list of \
-        nodes; to take an absent node off the list and keep its identity, use `tessera nodes \
-        remove`. For the same person or machine with a new identity, a token that replaces is \
-        better: `tessera token create --role ROLE --name NAME --replace`."
+        nodes; to take an absent node off the list and keep its identity, use tessera nodes \
+        remove. For the same person or machine with a new identity, a token that replaces is \
+        better: tessera token create --role ROLE --name NAME --replace."
 )]
 pub struct RemoveArgs {
     /// Member: name, node id, or # and the identity's number

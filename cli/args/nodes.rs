@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_help = "States: ready; draining and drained (by `tessera drain`); unfit (its note says \
+    after_help = "States: ready; draining and drained (by tessera drain); unfit (its note says \
         why); away (the connection was lost a moment ago); lost (it did not come back); left (it \
         said that it leaves, and ended); removed (with --all). Absent nodes stay listed over \
         restarts of the coordinator, as many as its --absent-nodes says."
@@ -41,7 +41,7 @@ pub enum NodesCommand {
 #[command(
     after_help = "For machines that will not come back. Nothing but the list changes, and a node \
         that comes back is listed again, without its drain. To shut its identity out and free its \
-        name, use `tessera members remove`, which takes it off the list as well."
+        name, use tessera members remove, which takes it off the list as well."
 )]
 pub struct RemoveNodeArgs {
     /// Node, by name or id

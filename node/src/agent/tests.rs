@@ -238,6 +238,7 @@ fn a_drained_node_hands_back_what_it_has_not_begun_and_stays() {
     assert!(!actions(&mut agent).contains(&Action::Leave), "it is idle");
     agent.on_message(Down::Drained { drained: false });
     work(&mut agent, &[3]);
+    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
     assert_eq!(started(&actions(&mut agent)), [3]);
     // With --leave it goes.
     agent.on_message(Down::Leave);
