@@ -1,5 +1,6 @@
 //! Errors as users see them: the exit status, the message with its causes, and a hint.
 
+use crate::job_id::table_of;
 use crate::table::is_control;
 use std::error::Error;
 use std::fmt;
@@ -167,6 +168,12 @@ impl From<RequestError> for CliError {
             RequestError::NotFound(_) => Status::NotFound,
             RequestError::NotAllowed(_) => Status::NotAllowed,
             RequestError::Invalid(_) | RequestError::Unavailable(_) => Status::Failure,
+            RequestError::Ambiguous { jobs, .. } => {
+                let meant = table_of(jobs).replace('\n', "\n  ");
+                let text = format!("{error}, such as\n  {}", meant.trim_end());
+                return Self::new(Status::Usage, text)
+                    .hint("give more of the id; `--name` selects all jobs of a name");
+            }
         };
         Self::new(status, error)
     }

@@ -1,57 +1,126 @@
-//! Finds a job by its id or the beginning of one.
+//! Finds the job that a text means, lists selected jobs, and shortens ids.
 
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
+use crate::table::{printable, span, table};
+use std::time::{SystemTime, UNIX_EPOCH};
 use tessera_protocol::JobId;
-use tessera_protocol::client::{Request, Response};
+use tessera_protocol::client::{Request, RequestError, Response};
+use tessera_protocol::ids::SHORT_ID;
+use tessera_protocol::limits::MEANINGS_NAMED_MAX;
+use tessera_protocol::selection::{JobName, JobPage, JobQuery, JobSelection};
+use tessera_protocol::status::JobSummary;
+use tessera_transport::FarmClient;
 
-/// Shortest beginning that is looked up.
-const PREFIX_MIN: usize = 4;
-
-/// Finds the one job that a text names.
+/// Finds the one job that a text means: its id, the beginning of one, or its name.
 pub(crate) async fn find(farm: &Farm, text: &str) -> Result<JobId, CliError> {
     if let Ok(job) = text.parse() {
         return Ok(job);
     }
-    let is_prefix =
-        text.len() >= PREFIX_MIN && text.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
-    if !is_prefix {
-        return Err(CliError::new(Status::NotFound, format!("no job `{text}`")).hint(
-            "give a job's id, or four or more characters of its beginning; `tessera jobs` lists \
-                them",
-        ));
-    }
-    let Response::Jobs(jobs) = farm.ask(&Request::Jobs).await? else { return Err(unexpected()) };
-    choose(text, jobs.iter().map(|summary| summary.job))
+    let query = JobQuery::first(JobSelection::of_text(text));
+    let Response::Jobs(page) = farm.ask(&Request::Jobs(query)).await? else {
+        return Err(unexpected());
+    };
+    choose(text, &page)
 }
 
-fn choose(prefix: &str, jobs: impl Iterator<Item = JobId>) -> Result<JobId, CliError> {
-    let prefix = prefix.to_ascii_lowercase();
-    let found: Vec<JobId> = jobs.filter(|job| job.to_string().starts_with(&prefix)).collect();
-    match found.as_slice() {
-        [job] => Ok(*job),
-        [] => Err(CliError::new(Status::NotFound, format!("no job begins with `{prefix}`"))
-            .hint("`tessera jobs` lists them")),
+fn choose(text: &str, page: &JobPage) -> Result<JobId, CliError> {
+    match page.jobs.as_slice() {
+        [job] => Ok(job.job),
+        [] => {
+            let message = format!("there is no job `{text}`");
+            Err(CliError::new(Status::NotFound, message).hint(
+                "give a job's id, four or more characters of its beginning, or its name; \
+                 `tessera jobs` lists them",
+            ))
+        }
         several => {
-            let message = format!("{} jobs begin with `{prefix}`", several.len());
-            Err(CliError::new(Status::Usage, message)
-                .hint("give more of the id; `tessera jobs` lists them"))
+            let jobs = several.iter().take(MEANINGS_NAMED_MAX).map(JobName::from).collect();
+            let (text, count) = (text.to_owned(), several.len() as u64);
+            Err(RequestError::Ambiguous { text, count, jobs }.into())
         }
     }
+}
+
+/// Returns all selected jobs, page by page, the newest last.
+pub(crate) async fn list(
+    client: &FarmClient,
+    selection: JobSelection,
+) -> Result<Vec<JobSummary>, CliError> {
+    let mut query = JobQuery::first(selection);
+    let mut jobs: Vec<JobSummary> = Vec::new();
+    loop {
+        let Response::Jobs(page) = client.request(&Request::Jobs(query.clone())).await? else {
+            return Err(unexpected());
+        };
+        if let Some(limit) = &mut query.selection.limit {
+            *limit = limit.saturating_sub(u32::try_from(page.jobs.len()).unwrap_or(u32::MAX));
+        }
+        jobs.extend(page.jobs);
+        query.before = page.next;
+        if query.before.is_none() || query.selection.limit == Some(0) {
+            jobs.reverse();
+            return Ok(jobs);
+        }
+    }
+}
+
+/// Returns each id's beginning: long enough to differ from the others, and [`SHORT_ID`] characters
+/// at least.
+pub(crate) fn shortened(jobs: &[JobId]) -> Vec<String> {
+    let texts: Vec<String> = jobs.iter().map(ToString::to_string).collect();
+    let mut sorted: Vec<&String> = texts.iter().collect();
+    sorted.sort();
+    sorted.dedup();
+    let common = |one: &str, other: &str| {
+        one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count()
+    };
+    let shorten = |text: &String| {
+        let at = sorted.partition_point(|other| *other < text);
+        let before = at.checked_sub(1).and_then(|before| sorted.get(before));
+        let others = before.into_iter().chain(sorted.get(at + 1));
+        let length = others.map(|other| common(text, other) + 1).max().unwrap_or(0);
+        text[..length.max(SHORT_ID).min(text.len())].to_owned()
+    };
+    texts.iter().map(shorten).collect()
+}
+
+/// Returns jobs as a table for people.
+pub(crate) fn table_of(jobs: &[JobName]) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let ids: Vec<JobId> = jobs.iter().map(|job| job.job).collect();
+    let rows = jobs.iter().zip(shortened(&ids)).map(|(job, id)| {
+        let owner = printable(&format!("{} #{}", job.owner, job.owner_id));
+        let age = span(now.saturating_sub(job.submitted_at));
+        vec![id, job.state.name().to_owned(), printable(&job.name), owner, age]
+    });
+    table(&["JOB", "STATE", "NAME", "OWNER", "AGE"], &rows.collect::<Vec<_>>())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn ids(texts: &[&str]) -> Vec<JobId> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
     #[test]
-    fn a_beginning_names_one_job() {
-        let jobs =
-            ["01890000-0000-7000-8000-000000000001", "01890000-0000-7000-8000-00000000000a", "ff"];
-        let jobs: Vec<JobId> = jobs.iter().filter_map(|text| text.parse().ok()).collect();
-        let choose = |prefix: &str| choose(prefix, jobs.iter().copied());
-        assert_eq!(choose("01890000-0000-7000-8000-00000000000A").ok(), Some(jobs[1]));
-        assert_eq!(choose("0189").map_err(|e| e.status()), Err(Status::Usage));
-        assert_eq!(choose("beef").map_err(|e| e.status()), Err(Status::NotFound));
+    fn ids_are_shortened_until_they_differ() {
+        let jobs = ids(&[
+            "8f14e45f-ceea-467f-a0e2-d41d8cd98f00",
+            "8f14e45f-ce0a-467f-a0e2-d41d8cd98f00",
+            "c4ca4238-a0b9-4382-8dcc-509a6f75849b",
+            "8f14e45f-ceea-467f-a0e2-d41d8cd98f00",
+        ]);
+        let expected = ["8f14e45f-cee", "8f14e45f-ce0", "c4ca4238", "8f14e45f-cee"];
+        assert_eq!(shortened(&jobs), expected);
+        assert_eq!(shortened(&[]), [""; 0]);
+    }
+
+    #[test]
+    fn new_ids_differ_in_their_short_form() {
+        let jobs: Vec<JobId> = (0..100).map(|_| JobId::new()).collect();
+        assert!(shortened(&jobs).iter().all(|id| id.len() == SHORT_ID), "{jobs:?}");
     }
 }

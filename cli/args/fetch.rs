@@ -14,7 +14,7 @@ use tessera_protocol::FrameSet;
         file is checked before it gets its name."
 )]
 pub struct FetchArgs {
-    /// Job, by id or its beginning
+    /// Job, by its id, the beginning of one, or its name
     pub job: String,
     /// Folder, or a pattern such as out/frame.####.exr
     #[arg(short, long, value_name = "DIR|PATTERN", default_value = ".")]

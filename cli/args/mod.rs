@@ -18,7 +18,6 @@ pub mod enrol;
 pub mod exr_depth;
 pub mod farm;
 pub mod fetch;
-pub mod forget;
 pub mod fsck;
 pub mod import;
 pub mod inspect;
@@ -27,11 +26,10 @@ pub mod man;
 pub mod members;
 pub mod node;
 pub mod nodes;
-pub mod pause;
 pub mod picture;
 pub mod render;
 pub mod restore;
-pub mod retry;
+pub mod selection;
 pub mod submit;
 pub mod sweep;
 pub mod time;
@@ -100,8 +98,8 @@ pub enum Command {
     Submit(Box<submit::SubmitArgs>),
     /// Run a CUDA or built-in kernel over a domain on a farm
     Compute(Box<compute::ComputeArgs>),
-    /// List jobs
-    Jobs(farm::ListArgs),
+    /// List jobs: all, or those of an owner, in a state, of a name
+    Jobs(selection::JobsArgs),
     /// Show one job: its settings, progress and failures
     Job(job::JobArgs),
     /// Follow a job until it ends
@@ -111,15 +109,15 @@ pub enum Command {
     /// Download the finished frames of a job
     Fetch(fetch::FetchArgs),
     /// Pause jobs; finished work is kept
-    Pause(pause::PauseArgs),
+    Pause(selection::ChangeArgs),
     /// Resume paused jobs
-    Resume(pause::PauseArgs),
+    Resume(selection::ChangeArgs),
     /// Render failed frames again, also of cancelled jobs; finished frames are kept
-    Retry(retry::RetryArgs),
+    Retry(selection::ChangeArgs),
     /// Cancel jobs; finished frames are kept
     Cancel(cancel::CancelArgs),
     /// Delete ended jobs and their frames
-    Forget(forget::ForgetArgs),
+    Forget(selection::ChangeArgs),
     /// Run a coordinator, which keeps jobs and assigns their tiles to nodes
     Coordinator(coordinator::CoordinatorArgs),
     /// Run a node, which renders for a coordinator

@@ -1,6 +1,5 @@
 //! `job`: shows one job with its frames and failures.
 
-use super::jobs::state;
 use crate::args::job::JobArgs;
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
@@ -72,7 +71,7 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     };
     field("job", summary.job.to_string());
     field("name", spec.name.clone());
-    field("state", state(summary.state).into());
+    field("state", summary.state.name().to_owned());
     if !summary.note.is_empty() {
         field("note", summary.note.clone());
     }

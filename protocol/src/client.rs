@@ -6,6 +6,7 @@ use crate::access::{
 use crate::frames::FrameSet;
 use crate::ids::{BlobHash, JobId, NodeId};
 use crate::job::RawJobSpec;
+use crate::selection::{JobName, JobPage, JobQuery, JobsChange, JobsChanged};
 use crate::status::{FrameStatus, JobDetail, JobSummary, NodeSummary};
 use crate::usage::{OwnerUsage, Swept};
 use serde::{Deserialize, Serialize};
@@ -25,8 +26,8 @@ pub enum Request {
         /// Spec of the job, boxed because it is large.
         spec: Box<RawJobSpec>,
     },
-    /// Asks for all jobs, newest last. Answered by [`Response::Jobs`].
-    Jobs,
+    /// Asks for jobs, page by page. Answered by [`Response::Jobs`].
+    Jobs(JobQuery),
     /// Asks for one job. Answered by [`Response::Job`].
     Job(JobId),
     /// Asks for frames of a job, in order, from a position on. Answered by [`Response::Frames`]
@@ -114,11 +115,9 @@ pub enum Request {
     /// Asks what each owner has of the farm. Answered by [`Response::Usage`]: to operators with all
     /// owners, to others with themselves.
     Usage,
-    /// Cancels all open jobs of an owner. Answered by [`Response::Swept`].
-    CancelAll {
-        /// Owner: the name, or `#` and the number of the identity.
-        owner: String,
-    },
+    /// Changes many jobs in one step. Answered by [`Response::Changed`], also if some or all of
+    /// them were refused.
+    ChangeJobs(Box<JobsChange>),
     /// Cancels and deletes all jobs of an owner with their frames, and deletes uploaded files of
     /// the owner that no other open job names. Answered by [`Response::Swept`].
     Sweep {
@@ -156,8 +155,8 @@ pub enum Response {
     Blobs(Vec<BlobHash>),
     /// The job is accepted and durable.
     Accepted(JobId),
-    /// Answers a request for all jobs.
-    Jobs(Vec<JobSummary>),
+    /// One page of jobs.
+    Jobs(JobPage),
     /// Answers a request for one job.
     Job(Box<JobDetail>),
     /// One page of frames.
@@ -193,6 +192,8 @@ pub enum Response {
     Swept(Swept),
     /// One page of members, or the member that was changed.
     Members(Vec<MemberSummary>),
+    /// What was done to the selected jobs, or would be.
+    Changed(JobsChanged),
 }
 
 /// State of a job, for a watcher.
@@ -219,6 +220,16 @@ pub enum RequestError {
     /// The farm cannot do it now, for example because it or its disk is full.
     #[error("{0}")]
     Unavailable(String),
+    /// The text means several jobs.
+    #[error("{text:?} means {count} jobs")]
+    Ambiguous {
+        /// Text of the request.
+        text: String,
+        /// Number of jobs that it means.
+        count: u64,
+        /// The newest of them, at most [`crate::limits::MEANINGS_NAMED_MAX`].
+        jobs: Vec<JobName>,
+    },
 }
 
 /// Result of an audit of the store.

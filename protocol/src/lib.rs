@@ -19,6 +19,7 @@ pub mod node;
 pub mod renewal;
 pub mod role;
 pub mod rounds;
+pub mod selection;
 pub mod status;
 pub mod stream;
 mod tile;

@@ -24,6 +24,22 @@ pub enum JobState {
 }
 
 impl JobState {
+    /// Every state.
+    pub const ALL: [Self; 6] =
+        [Self::Queued, Self::Running, Self::Paused, Self::Done, Self::Failed, Self::Cancelled];
+
+    /// Returns the name, as people read and write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Paused => "paused",
+        }
+    }
+
     /// Returns whether the job has ended for good.
     pub fn is_final(self) -> bool {
         matches!(self, Self::Done | Self::Failed | Self::Cancelled)

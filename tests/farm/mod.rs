@@ -29,6 +29,7 @@ mod preload;
 mod privacy;
 mod rounds;
 mod scenes;
+mod selection;
 mod service;
 mod shares;
 mod spot;

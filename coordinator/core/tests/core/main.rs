@@ -15,6 +15,7 @@ mod parts;
 mod pause;
 mod retry;
 mod rounds;
+mod selected;
 mod shares;
 mod small_farm;
 mod splitter;
