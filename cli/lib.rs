@@ -16,6 +16,7 @@ mod error;
 mod frame_files;
 mod idle_exit;
 mod job_id;
+mod job_table;
 mod json;
 mod kernel_text;
 mod local_farm;

@@ -1,6 +1,6 @@
 //! Options of `cancel`.
 
-use super::selection::ChangeArgs;
+use super::change::ChangeArgs;
 use clap::Args;
 
 /// Options of `cancel`.

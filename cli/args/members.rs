@@ -20,9 +20,9 @@ pub enum MembersCommand {
     group(ArgGroup::new("copy").required(true).args(["newer", "older"])),
     after_help = "Certificates have serial numbers that grow with each renewal. When an older one \
         is shown after a newer one, there are two copies of the identity, and neither counts until \
-        you decide. `tessera members list` says from where each one came. Ask at the right machine \
+        you decide. tessera members list says from where each one came. Ask at the right machine \
         or person which one they have, keep that one, and the other copy is out for good. If you \
-        are not sure, keep none: `tessera token create --role ROLE --name NAME --replace` makes a \
+        are not sure, keep none: tessera token create --role ROLE --name NAME --replace makes a \
         token with which the right one enrols anew. Afterwards find out how it was copied."
 )]
 pub struct KeepArgs {

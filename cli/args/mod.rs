@@ -6,6 +6,7 @@ pub mod authority;
 pub mod backup;
 pub mod bench;
 pub mod cancel;
+pub mod change;
 pub mod completions;
 pub mod compute;
 pub mod coordinator;
@@ -22,6 +23,7 @@ pub mod fsck;
 pub mod import;
 pub mod inspect;
 pub mod job;
+pub mod jobs;
 pub mod man;
 pub mod members;
 pub mod node;
@@ -80,7 +82,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Farm",
         &["coordinator", "node", "nodes", "drain", "undrain", "usage", "sweep", "doctor", "bench"],
     ),
-    ("Identity", &["token", "enrol", "deny", "allow", "authority", "audit"]),
+    ("Identity", &["token", "members", "enrol", "deny", "allow", "authority", "audit"]),
     ("Data of a coordinator", &["fsck", "backup", "restore"]),
     ("This program", &["completions", "man"]),
 ];
@@ -99,7 +101,7 @@ pub enum Command {
     /// Run a CUDA or built-in kernel over a domain on a farm
     Compute(Box<compute::ComputeArgs>),
     /// List jobs: all, or those of an owner, in a state, of a name
-    Jobs(selection::JobsArgs),
+    Jobs(jobs::JobsArgs),
     /// Show one job: its settings, progress and failures
     Job(job::JobArgs),
     /// Follow a job until it ends
@@ -109,15 +111,15 @@ pub enum Command {
     /// Download the finished frames of a job
     Fetch(fetch::FetchArgs),
     /// Pause jobs; finished work is kept
-    Pause(selection::ChangeArgs),
+    Pause(change::ChangeArgs),
     /// Resume paused jobs
-    Resume(selection::ChangeArgs),
+    Resume(change::ChangeArgs),
     /// Render failed frames again, also of cancelled jobs; finished frames are kept
-    Retry(selection::ChangeArgs),
+    Retry(change::ChangeArgs),
     /// Cancel jobs; finished frames are kept
     Cancel(cancel::CancelArgs),
     /// Delete ended jobs and their frames
-    Forget(selection::ChangeArgs),
+    Forget(change::ChangeArgs),
     /// Run a coordinator, which keeps jobs and assigns their tiles to nodes
     Coordinator(coordinator::CoordinatorArgs),
     /// Run a node, which renders for a coordinator

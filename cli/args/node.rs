@@ -41,8 +41,8 @@ pub struct NodeArgs {
     /// Disk space for scene files, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 16 << 10)]
     pub cache: u64,
-    /// Confinement of the processes that read scenes and drive devices: `require` refuses to start
-    /// where the kernel lacks seccomp or Landlock, `on` does what it can, `off` is for debuggers
+    /// Confinement of the processes that read scenes and drive devices: require refuses to start
+    /// where the kernel lacks seccomp or Landlock, on does what it can, off is for debuggers
     #[arg(
         long,
         value_name = "MODE",

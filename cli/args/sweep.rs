@@ -10,7 +10,7 @@ use clap::Args;
         files that no job of another user uses. It cannot be undone: fetch what is still wanted."
 )]
 pub struct SweepArgs {
-    /// User whose jobs, frames and files are deleted: the name, or `#` and the number of the
+    /// User whose jobs, frames and files are deleted: the name, or # and the number of the
     /// identity
     #[arg(long, value_name = "NAME", required = true)]
     pub owner: String,

@@ -7,7 +7,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = "Operators and admins see everybody; others see themselves.")]
 pub struct UsageArgs {
-    /// Only this user or node: its name, or `#` and the number of its identity
+    /// Only this user or node: its name, or # and the number of its identity
     #[arg(long, value_name = "NAME")]
     pub owner: Option<String>,
     /// Print JSON on standard output

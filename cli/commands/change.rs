@@ -1,9 +1,9 @@
 //! `cancel`, `pause`, `resume`, `retry` and `forget`: change all selected jobs in one request.
 
-use crate::args::selection::ChangeArgs;
+use crate::args::change::ChangeArgs;
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
-use crate::job_id::table_of;
+use crate::job_table::table_of;
 use crate::json;
 use crate::table::counted;
 use serde_json::{Value, json};

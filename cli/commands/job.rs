@@ -16,8 +16,8 @@ use tessera_transport::FarmClient;
 /// `tessera job`.
 pub(crate) async fn run(args: JobArgs) -> Result<Status, CliError> {
     let farm = Farm::of(&args.farm)?;
-    let job = job_id::find(&farm, &args.job).await?;
     let client = farm.connect().await?;
+    let job = job_id::find_on(&client, &args.job).await?;
     let Response::Job(detail) = client.request(&Request::Job(job)).await? else {
         return Err(unexpected());
     };

@@ -1,9 +1,10 @@
 //! `jobs`: lists the jobs of a farm.
 
-use crate::args::selection::JobsArgs;
+use crate::args::jobs::JobsArgs;
 use crate::client::Farm;
 use crate::error::{CliError, Status};
-use crate::job_id::{list, shortened};
+use crate::job_id::list;
+use crate::job_table::shortened;
 use crate::json;
 use crate::table::{printable, span, table};
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -1,6 +1,6 @@
 //! The commands, each in a file with its name. `change` holds `pause`, `resume`, `retry` and
 //! `forget`, `drain` holds `undrain`, and `deny` holds `allow`. Their options are in `args`, under
-//! the same names; those that select jobs are in `args::selection`.
+//! the same names.
 
 mod audit;
 mod authority;

@@ -6,11 +6,12 @@ use crate::access::{
 use crate::frames::FrameSet;
 use crate::ids::{BlobHash, JobId, NodeId};
 use crate::job::RawJobSpec;
-use crate::selection::{JobName, JobPage, JobQuery, JobsChange, JobsChanged};
+use crate::selection::{JobPage, JobQuery, JobsChange, JobsChanged};
 use crate::status::{FrameStatus, JobDetail, JobSummary, NodeSummary};
 use crate::usage::{OwnerUsage, Swept};
 use serde::{Deserialize, Serialize};
 
+pub use crate::request_error::RequestError;
 pub use crate::role::Role;
 
 /// A request of a client to the coordinator.
@@ -203,33 +204,6 @@ pub struct Progress {
     pub summary: JobSummary,
     /// Frames that were finished since the last message.
     pub finished: FrameSet,
-}
-
-/// Why a request was not done.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-pub enum RequestError {
-    /// There is no such job, node or blob.
-    #[error("{0}")]
-    NotFound(String),
-    /// The identity does not have the right.
-    #[error("{0}")]
-    NotAllowed(String),
-    /// The request is not valid.
-    #[error("{0}")]
-    Invalid(String),
-    /// The farm cannot do it now, for example because it or its disk is full.
-    #[error("{0}")]
-    Unavailable(String),
-    /// The text means several jobs.
-    #[error("{text:?} means {count} jobs")]
-    Ambiguous {
-        /// Text of the request.
-        text: String,
-        /// Number of jobs that it means.
-        count: u64,
-        /// The newest of them, at most [`crate::limits::MEANINGS_NAMED_MAX`].
-        jobs: Vec<JobName>,
-    },
 }
 
 /// Result of an audit of the store.

@@ -17,6 +17,7 @@ pub mod job;
 pub mod limits;
 pub mod node;
 pub mod renewal;
+mod request_error;
 pub mod role;
 pub mod rounds;
 pub mod selection;

@@ -1,10 +1,10 @@
 //! Selections of jobs: by id, by name and by what the jobs are. Listings and changes of many jobs
 //! use them alike.
 
-use crate::client::RequestError;
 use crate::ids::JobId;
 use crate::limits::{JOB_TEXTS_MAX, NAME_MAX, REASON_MAX};
-use crate::status::{JobState, JobSummary};
+use crate::request_error::RequestError;
+use crate::status::{JobName, JobState, JobSummary};
 use serde::{Deserialize, Serialize};
 
 /// Fewest characters of an id's beginning that are looked up.
@@ -150,38 +150,6 @@ impl JobsChange {
                 Err(RequestError::Invalid(format!("the reason has more than {REASON_MAX} bytes")))
             }
             _ => Ok(()),
-        }
-    }
-}
-
-/// A job as messages name it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobName {
-    /// Id of the job.
-    pub job: JobId,
-    /// Name of the job.
-    pub name: String,
-    /// Name of the owner.
-    pub owner: String,
-    /// Number of the owner's identity.
-    pub owner_id: u64,
-    /// State of the job.
-    pub state: JobState,
-    /// When the job was accepted, in seconds since the Unix epoch.
-    pub submitted_at: u64,
-}
-
-impl From<&JobSummary> for JobName {
-    fn from(summary: &JobSummary) -> Self {
-        let JobSummary { job, name, owner, owner_id, state, submitted_at, .. } = summary;
-        let (name, owner) = (name.clone(), owner.clone());
-        Self {
-            job: *job,
-            name,
-            owner,
-            owner_id: *owner_id,
-            state: *state,
-            submitted_at: *submitted_at,
         }
     }
 }

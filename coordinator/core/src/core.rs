@@ -279,7 +279,12 @@ impl Core {
 
     /// Returns a page of the selected jobs, newest first, of those before a place in the order of
     /// acceptance.
-    pub fn jobs(&self, selection: &Selection, before: Option<u64>, now: Moment) -> JobPage {
+    pub fn jobs(
+        &self,
+        selection: &Selection,
+        before: Option<u64>,
+        now: Moment,
+    ) -> Result<JobPage, RequestError> {
         pages::page(&self.books, selection, before, now)
     }
 

@@ -103,7 +103,7 @@ impl Driver {
         let response = match question {
             Question::Jobs { ref selection, before } => {
                 let now = self.around.clock.now();
-                Response::Jobs(self.core.jobs(selection, before, now))
+                self.core.jobs(selection, before, now).map_or_else(Response::Error, Response::Jobs)
             }
             Question::Job(job) => self
                 .core

@@ -19,7 +19,8 @@ impl World {
             let to_do = book.is_some_and(|book| book.ended.is_none() && book.open_units() > 0);
             to_do && row.units_leased == 0 && (row.waits.is_none() || row.note.is_empty())
         };
-        let rows = process.core.jobs(&Selection::default(), None, self.clock()).jobs;
+        let page = process.core.jobs(&Selection::default(), None, self.clock());
+        let rows = page.unwrap_or_default().jobs;
         match rows.iter().find(silent) {
             Some(row) => {
                 violated(format!("job {} waits, and does not say for what: {row:?}", row.job))

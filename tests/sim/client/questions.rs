@@ -110,7 +110,7 @@ impl World {
 
 /// What the farm shows of a job.
 fn shown(core: &Core, job: JobId) -> Vec<Seen> {
-    let rows = core.jobs(&Selection::default(), None, Moment(0)).jobs;
+    let rows = core.jobs(&Selection::default(), None, Moment(0)).unwrap_or_default().jobs;
     let mut seen = vec![Seen::Listed(rows.iter().map(|row| row.job).collect())];
     let Some(summary) = core.job_summary(job) else {
         seen.push(Seen::Unknown(job));

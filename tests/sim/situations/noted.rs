@@ -273,7 +273,8 @@ impl World {
             }
         }
         let waits = |row: &JobSummary| row.note.contains("of the devices that are ready");
-        let rows = process.core.jobs(&Selection::default(), None, self.clock()).jobs;
+        let page = process.core.jobs(&Selection::default(), None, self.clock());
+        let rows = page.unwrap_or_default().jobs;
         let lacks = rows.iter().any(|row| row.note.starts_with("waiting: "));
         sometimes!(self, ShortageTold, lacks);
         if rows.iter().any(waits) {

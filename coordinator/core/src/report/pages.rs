@@ -7,11 +7,12 @@ use crate::selection::Selection;
 use crate::state::job::Job;
 use crate::time::Moment;
 use std::collections::BTreeMap;
+use tessera_protocol::client::RequestError;
 use tessera_protocol::limits::JOB_PAGE_MAX;
 use tessera_protocol::selection::JobPage;
 
 /// Most jobs that are looked at for one page: a few milliseconds.
-const LOOKED_AT_MAX: usize = 1 << 16;
+const LOOKED_AT_MAX: usize = 1 << 14;
 
 /// Returns a page of the selected jobs, newest first, of those before a place in the order of
 /// acceptance.
@@ -20,15 +21,17 @@ pub(crate) fn page(
     selection: &Selection,
     before: Option<u64>,
     now: Moment,
-) -> JobPage {
+) -> Result<JobPage, RequestError> {
     let before = before.unwrap_or(u64::MAX);
     if selection.jobs.jobs.is_empty() {
-        return filled(books, books.farm().newest(before), selection, now);
+        return Ok(filled(books, books.farm().newest(before), selection, now));
     }
-    let meanings = Meanings::new(books);
-    let meant = selection.jobs.jobs.iter().flat_map(|text| meanings.of(text));
-    let meant: BTreeMap<u64, &Job> = meant.map(|job| (job.order(), job)).collect();
-    filled(books, meant.range(..before).rev().map(|(_, job)| *job), selection, now)
+    let mut meanings = Meanings::new(books);
+    let mut meant: BTreeMap<u64, &Job> = BTreeMap::new();
+    for text in &selection.jobs.jobs {
+        meant.extend(meanings.of(text)?.into_iter().map(|job| (job.order(), job)));
+    }
+    Ok(filled(books, meant.range(..before).rev().map(|(_, job)| *job), selection, now))
 }
 
 fn filled<'a>(

@@ -11,29 +11,36 @@ use std::collections::BTreeMap;
 use tessera_protocol::client::RequestError;
 use tessera_protocol::ids::JobId;
 use tessera_protocol::limits::MEANINGS_NAMED_MAX;
-use tessera_protocol::selection::{ID_BEGINNING_MIN, JobName, JobSelection, fits};
+use tessera_protocol::selection::{ID_BEGINNING_MIN, JobSelection, fits};
+use tessera_protocol::status::JobName;
 
 /// Digits of an id.
 const ID_DIGITS: usize = 32;
 
+/// Most jobs that the texts of one request may mean together, each text by itself: some tens of
+/// milliseconds.
+const MEANT_MAX: usize = 1 << 17;
+
 /// What texts mean: an id, its beginning, or a whole name.
 pub(crate) struct Meanings<'a> {
     books: &'a Books,
+    /// Jobs that texts have meant so far.
+    meant: usize,
     /// Jobs by name; filled for the first text that is no id.
     by_name: OnceCell<BTreeMap<&'a str, Vec<JobId>>>,
 }
 
 impl<'a> Meanings<'a> {
     pub(crate) fn new(books: &'a Books) -> Self {
-        Self { books, by_name: OnceCell::new() }
+        Self { books, meant: 0, by_name: OnceCell::new() }
     }
 
     /// Returns the jobs that a text means, in the order of their acceptance. A whole id means that
-    /// job alone.
-    pub(crate) fn of(&self, text: &str) -> Vec<&'a Job> {
+    /// job alone. Fails if the texts mean too many jobs.
+    pub(crate) fn of(&mut self, text: &str) -> Result<Vec<&'a Job>, RequestError> {
         let farm = self.books.farm();
         if let Some(job) = text.parse().ok().and_then(|id| farm.job(id)) {
-            return vec![job];
+            return Ok(vec![job]);
         }
         let by_name = self.by_name.get_or_init(|| {
             let mut by_name: BTreeMap<&'a str, Vec<JobId>> = BTreeMap::new();
@@ -44,8 +51,15 @@ impl<'a> Meanings<'a> {
         let lower = text.to_ascii_lowercase();
         let begun = bounds(&lower).into_iter().flat_map(|(first, last)| farm.between(first, last));
         let begun = begun.filter(|job| job.id().to_string().starts_with(&lower));
-        let found: BTreeMap<u64, &Job> = named.chain(begun).map(|job| (job.order(), job)).collect();
-        found.into_values().collect()
+        let room = MEANT_MAX - self.meant;
+        let all = named.chain(begun).take(room + 1).map(|job| (job.order(), job));
+        let found: BTreeMap<u64, &Job> = all.collect();
+        if found.len() > room {
+            let text = format!("these texts mean more than {MEANT_MAX} jobs; name fewer at once");
+            return Err(RequestError::Invalid(text));
+        }
+        self.meant += found.len();
+        Ok(found.into_values().collect())
     }
 }
 

@@ -41,7 +41,7 @@ fn changed(
     let mut report = JobsChanged::default();
     let chosen = match selection.jobs.jobs.is_empty() {
         true => by_conditions(books, change, selection, caller, &mut report),
-        false => by_texts(books, selection, caller, &mut report),
+        false => by_texts(books, selection, caller, &mut report)?,
     };
     for id in chosen {
         let planned = job_of(books, id, caller)
@@ -88,11 +88,11 @@ fn by_texts(
     selection: &Selection,
     caller: &Caller,
     report: &mut JobsChanged,
-) -> Vec<JobId> {
-    let meanings = Meanings::new(books);
+) -> Result<Vec<JobId>, RequestError> {
+    let mut meanings = Meanings::new(books);
     let mut chosen: BTreeMap<u64, JobId> = BTreeMap::new();
     for text in &selection.jobs.jobs {
-        let mut meant = meanings.of(text);
+        let mut meant = meanings.of(text)?;
         if meant.is_empty() {
             let why = RequestError::NotFound(format!("there is no job {text:?}"));
             report.refuse(cut(text, NAME_MAX), why);
@@ -110,7 +110,7 @@ fn by_texts(
     }
     let limit = selection.jobs.limit.map_or(usize::MAX, |limit| limit as usize);
     let over = chosen.len().saturating_sub(limit.min(JOBS_CHANGED_MAX));
-    chosen.into_values().skip(over).collect()
+    Ok(chosen.into_values().skip(over).collect())
 }
 
 /// Returns whether a change has something to do with a job: false if the job is like this already.
