@@ -29,7 +29,10 @@ pub(crate) async fn run(args: ChangeArgs, change: JobChange) -> Result<Status, C
         if args.dry_run && !changed.jobs.is_empty() {
             json::line(table_of(&changed.jobs).trim_end())?;
         }
-        eprintln!("{}", summary(&change, &changed, args.dry_run));
+        // If nothing was done, the refusals say all.
+        if changed.refused == 0 || !changed.jobs.is_empty() {
+            eprintln!("{}", summary(&change, &changed, args.dry_run));
+        }
     }
     conclude(changed.refusals, changed.refused)
 }
@@ -80,14 +83,11 @@ fn summary(change: &JobChange, changed: &JobsChanged, dry_run: bool) -> String {
         return format!("{jobs}{left} would be {}; nothing was done", change.done());
     }
     match (changed.jobs.as_slice(), changed.unchanged) {
-        ([], 0) if changed.refused == 0 => {
-            format!("no job is selected that can be {}", change.done())
-        }
-        ([], unchanged) if unchanged > 0 => {
+        ([], 0) => format!("no job is selected that can be {}", change.done()),
+        ([], unchanged) => {
             let was = if unchanged == 1 { "is" } else { "are" };
             format!("{} {was} {} already", counted(unchanged, "job"), already(change))
         }
-        ([], _) => format!("no job was {}", change.done()),
         ([name], _) => of_one(change, name.job),
         _ => of_several(change, &jobs),
     }

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Names one submission. The client makes it (a random UUID), so that a repeated submit is harmless.
+/// Names one submission. The client makes it, a random UUID, so that a repeated submit is
+/// harmless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct JobId(pub uuid::Uuid);
 

@@ -41,7 +41,7 @@ fn entries(farm: &Farm) -> u64 {
 fn a_job_is_named_by_its_name_or_its_first_characters() {
     let farm = farm();
     let (one, two) = (submit(&farm, "beauty"), submit(&farm, "shadow"));
-    assert_eq!(listed(&farm, &["beauty"]), [one.clone()]);
+    assert_eq!(listed(&farm, &["beauty"]), [one.as_str()]);
     let table = farm.text(&["jobs"]);
     assert!(table.contains(&one[..8]) && !table.contains(&one), "short ids: {table}");
     for text in ["beauty", &one[..8], &one] {

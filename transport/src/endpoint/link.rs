@@ -85,8 +85,8 @@ impl Link {
         let over = async {
             tokio::select! {
                 () = self.close_answered() => {}
-                // Three probe timeouts, in which a lost datagram may show. If the peer is gone, this
-                // waits in vain, which is harmless.
+                // Three probe timeouts, in which a lost datagram may show. If the peer is gone,
+                // this waits in vain, which is harmless.
                 () = endpoint.wait_idle() => {}
             }
         };
