@@ -1,5 +1,6 @@
 //! Errors as users see them: the exit status, the message with its causes, and a hint.
 
+use crate::job_table::table_of;
 use crate::table::printable_lines;
 use std::error::Error;
 use std::fmt;
@@ -165,7 +166,14 @@ impl From<RequestError> for CliError {
             RequestError::NotFound(_) => Status::NotFound,
             RequestError::NotAllowed(_) => Status::NotAllowed,
             RequestError::Invalid(_) | RequestError::Unavailable(_) => Status::Failure,
-            RequestError::Ambiguous(_) => Status::Usage,
+            RequestError::SeveralNodes(_) => Status::Usage,
+            RequestError::Ambiguous { jobs, count, .. } => {
+                let meant = table_of(jobs).replace('\n', "\n  ");
+                let these = if *count > jobs.len() as u64 { ", such as" } else { ":" };
+                let text = format!("{error}{these}\n  {}", meant.trim_end());
+                return Self::new(Status::Usage, text)
+                    .hint("give more of the id; `--name` selects all jobs of a name");
+            }
         };
         Self::new(status, error)
     }

@@ -17,6 +17,7 @@ mod folder_claim;
 mod frame_files;
 mod idle_exit;
 mod job_id;
+mod job_table;
 mod json;
 mod kernel_text;
 mod local_farm;

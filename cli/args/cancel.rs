@@ -1,18 +1,15 @@
 //! Options of `cancel`.
 
-use super::farm::FarmArgs;
+use super::change::ChangeArgs;
 use clap::Args;
 
 /// Options of `cancel`.
 #[derive(Debug, Args)]
 pub struct CancelArgs {
-    /// Jobs, by id or its beginning
-    #[arg(required_unless_present = "owner")]
-    pub jobs: Vec<String>,
-    /// Cancel all open jobs of this user: the name, or # and the number of the identity
-    #[arg(long, value_name = "NAME", conflicts_with = "jobs")]
-    pub owner: Option<String>,
-    /// Which farm.
+    /// Reason, for the notes of the jobs
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub reason: String,
+    /// Which jobs of which farm.
     #[command(flatten)]
-    pub farm: FarmArgs,
+    pub jobs: ChangeArgs,
 }

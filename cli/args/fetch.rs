@@ -18,7 +18,7 @@ use tessera_protocol::FrameSet;
         is never replaced without --overwrite: the others are fetched, and the status is 9."
 )]
 pub struct FetchArgs {
-    /// Job, by id or its beginning
+    /// Job, by its id, the beginning of one, or its name
     pub job: String,
     /// Folder, or a pattern such as out/frame.####.exr; {job} and {name} stand for the job's
     #[arg(short, long, value_name = "DIR|PATTERN", default_value = ".")]

@@ -6,7 +6,7 @@ use clap::Args;
 /// Options of `job`.
 #[derive(Debug, Args)]
 pub struct JobArgs {
-    /// Job, by id or its beginning
+    /// Job, by its id, the beginning of one, or its name
     pub job: String,
     /// List the frames too
     #[arg(long)]

@@ -6,6 +6,7 @@ pub mod authority;
 pub mod backup;
 pub mod bench;
 pub mod cancel;
+pub mod change;
 pub mod completions;
 pub mod compute;
 pub mod coordinator;
@@ -18,20 +19,19 @@ pub mod enrol;
 pub mod exr_depth;
 pub mod farm;
 pub mod fetch;
-pub mod forget;
 pub mod fsck;
 pub mod import;
 pub mod inspect;
 pub mod job;
+pub mod jobs;
 pub mod man;
 pub mod members;
 pub mod node;
 pub mod nodes;
-pub mod pause;
 pub mod picture;
 pub mod render;
 pub mod restore;
-pub mod retry;
+pub mod selection;
 pub mod submit;
 pub mod sweep;
 pub mod time;
@@ -101,8 +101,8 @@ pub enum Command {
     Submit(Box<submit::SubmitArgs>),
     /// Run a CUDA or built-in kernel over a domain on a farm
     Compute(Box<compute::ComputeArgs>),
-    /// List jobs
-    Jobs(farm::ListArgs),
+    /// List jobs: all, or those of an owner, in a state, of a name
+    Jobs(jobs::JobsArgs),
     /// Show one job: its settings, progress and failures
     Job(job::JobArgs),
     /// Follow a job until it ends
@@ -112,15 +112,15 @@ pub enum Command {
     /// Download the finished frames of a job
     Fetch(fetch::FetchArgs),
     /// Pause jobs; finished work is kept
-    Pause(pause::PauseArgs),
+    Pause(change::ChangeArgs),
     /// Resume paused jobs
-    Resume(pause::PauseArgs),
+    Resume(change::ChangeArgs),
     /// Render failed frames again, also of cancelled jobs; finished frames are kept
-    Retry(retry::RetryArgs),
+    Retry(change::ChangeArgs),
     /// Cancel jobs; finished frames are kept
     Cancel(cancel::CancelArgs),
     /// Delete ended jobs and their frames
-    Forget(forget::ForgetArgs),
+    Forget(change::ChangeArgs),
     /// Run a coordinator, which keeps jobs and assigns their tiles to nodes
     Coordinator(coordinator::CoordinatorArgs),
     /// Run a node, which renders for a coordinator

@@ -7,7 +7,7 @@ use clap::Args;
 /// Options of `wait`.
 #[derive(Debug, Args)]
 pub struct WaitArgs {
-    /// Job, by id or its beginning
+    /// Job, by its id, the beginning of one, or its name
     pub job: String,
     /// Give up after this time: 90s, 30m, 24h [default: never]
     #[arg(long, value_name = "TIME", value_parser = parse_ttl)]

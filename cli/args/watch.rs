@@ -6,7 +6,7 @@ use clap::Args;
 /// Options of `watch`.
 #[derive(Debug, Args)]
 pub struct WatchArgs {
-    /// Job, by id or its beginning
+    /// Job, by its id, the beginning of one, or its name
     pub job: String,
     /// Print a line of JSON at each change
     #[arg(long)]

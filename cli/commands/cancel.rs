@@ -1,31 +1,11 @@
 //! `cancel`: ends jobs.
 
+use super::change;
 use crate::args::cancel::CancelArgs;
-use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
-use crate::job_id;
-use crate::table::counted;
-use tessera_protocol::client::{Request, Response};
+use tessera_protocol::selection::JobChange;
 
 /// `tessera cancel`.
 pub(crate) async fn run(args: CancelArgs) -> Result<Status, CliError> {
-    let farm = Farm::of(&args.farm)?;
-    if let Some(owner) = args.owner {
-        let request = Request::CancelAll { owner: owner.clone() };
-        let Response::Swept(swept) = farm.ask(&request).await? else {
-            return Err(unexpected());
-        };
-        let jobs = counted(swept.jobs_cancelled, "job");
-        eprintln!("cancelled {jobs} of `{owner}`; finished frames can still be fetched");
-    }
-    for text in &args.jobs {
-        let job = job_id::find(&farm, text).await?;
-        match farm.ask(&Request::Cancel(job)).await? {
-            Response::Done => {
-                eprintln!("cancelled {job}; its finished frames can still be fetched")
-            }
-            _ => return Err(unexpected()),
-        }
-    }
-    Ok(Status::Done)
+    change::run(args.jobs, JobChange::Cancel { reason: args.reason }).await
 }

@@ -13,6 +13,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tessera_protocol::client::{Request, Response};
+use tessera_protocol::selection::{JobQuery, JobSelection};
 use tessera_protocol::status::{
     FrameFile, FrameState, FrameStatus, JobDetail, JobState, JobSummary,
 };
@@ -156,11 +157,12 @@ type Others = BTreeMap<BlobHash, (JobId, FrameNumber)>;
 /// failure counts as none.
 async fn others(client: &FarmClient, of: &JobSummary) -> Others {
     let mut others = Others::new();
-    let Ok(Response::Jobs(jobs)) = client.request(&Request::Jobs).await else { return others };
-    let of_name = jobs.iter().filter(|job| job.name == of.name && job.job != of.job);
-    let mut of_name: Vec<JobId> = of_name.map(|job| job.job).collect();
-    of_name.sort();
-    for job in of_name.into_iter().rev().take(OTHERS_MAX) {
+    let query = JobQuery::first(JobSelection { name: Some(of.name.clone()), ..Default::default() });
+    let Ok(Response::Jobs(page)) = client.request(&Request::Jobs(query)).await else {
+        return others;
+    };
+    let of_name = page.jobs.iter().filter(|job| job.name == of.name && job.job != of.job);
+    for job in of_name.map(|job| job.job).take(OTHERS_MAX) {
         for status in job::frames(client, job).await.unwrap_or_default() {
             let FrameState::Done(files) = status.state else { continue };
             others.extend(files.iter().map(|file| (file.hash, (job, status.frame))));

@@ -1,6 +1,5 @@
 //! `job`: shows one job with its frames and failures.
 
-use super::jobs::state;
 use crate::args::job::JobArgs;
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
@@ -17,8 +16,8 @@ use tessera_transport::FarmClient;
 /// `tessera job`.
 pub(crate) async fn run(args: JobArgs) -> Result<Status, CliError> {
     let farm = Farm::of(&args.farm)?;
-    let job = job_id::find(&farm, &args.job).await?;
     let client = farm.connect().await?;
+    let job = job_id::find_on(&client, &args.job).await?;
     let Response::Job(detail) = client.request(&Request::Job(job)).await? else {
         return Err(unexpected());
     };
@@ -72,7 +71,7 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     };
     field("job", summary.job.to_string());
     field("name", spec.name.clone());
-    field("state", state(summary.state).into());
+    field("state", summary.state.name().to_owned());
     if !summary.note.is_empty() {
         field("note", summary.note.clone());
     }

@@ -1,29 +1,39 @@
 //! `jobs`: lists the jobs of a farm.
 
-use crate::args::farm::ListArgs;
-use crate::client::{Farm, unexpected};
+use crate::args::jobs::JobsArgs;
+use crate::client::Farm;
 use crate::error::{CliError, Status};
+use crate::job_id::list;
+use crate::job_table::shortened;
 use crate::json;
 use crate::table::{printable, span, table};
 use std::time::{SystemTime, UNIX_EPOCH};
-use tessera_protocol::client::{Request, Response};
-use tessera_protocol::status::{JobState, JobSummary, Waits};
+use tessera_protocol::JobId;
+use tessera_protocol::selection::JobSelection;
+use tessera_protocol::status::{JobSummary, Waits};
 
 /// `tessera jobs`.
-pub(crate) async fn run(args: ListArgs) -> Result<Status, CliError> {
-    let Response::Jobs(jobs) = Farm::of(&args.farm)?.ask(&Request::Jobs).await? else {
-        return Err(unexpected());
-    };
+pub(crate) async fn run(args: JobsArgs) -> Result<Status, CliError> {
+    let client = Farm::of(&args.farm)?.connect().await?;
+    let selection = args.which.selection();
+    let listed = list(&client, selection.clone()).await;
+    client.close().await;
+    let jobs = listed?;
     if args.json {
         json::print(&jobs)?;
         return Ok(Status::Done);
     }
     if jobs.is_empty() {
-        eprintln!("no jobs; `tessera submit SCENE` makes one");
+        match selection == JobSelection::default() {
+            true => eprintln!("no jobs; `tessera submit SCENE` makes one"),
+            false => eprintln!("no job is selected; `tessera jobs` lists all"),
+        }
         return Ok(Status::Done);
     }
     let now = now_secs();
-    let rows: Vec<_> = jobs.iter().map(|job| row(job, now)).collect();
+    let ids: Vec<JobId> = jobs.iter().map(|job| job.job).collect();
+    let rows: Vec<_> =
+        jobs.iter().zip(shortened(&ids)).map(|(job, id)| row(job, id, now)).collect();
     json::line(
         table(&["JOB", "STATE", "NAME", "OWNER", "PRIO", "FRAMES", "DONE", "AGE", "NOTE"], &rows)
             .trim_end(),
@@ -31,10 +41,10 @@ pub(crate) async fn run(args: ListArgs) -> Result<Status, CliError> {
     Ok(Status::Done)
 }
 
-fn row(job: &JobSummary, now: u64) -> Vec<String> {
+fn row(job: &JobSummary, id: String, now: u64) -> Vec<String> {
     vec![
-        job.job.to_string(),
-        state(job.state).into(),
+        id,
+        job.state.name().to_owned(),
         printable(&job.name),
         printable(&owner(job)),
         job.priority.to_string(),
@@ -78,18 +88,6 @@ fn short(job: &JobSummary) -> String {
 fn share(job: &JobSummary) -> f64 {
     // A share below all is never shown as all.
     (job.units_committed as f64 / job.units.max(1) as f64 * 100.0).floor()
-}
-
-/// A state as people read it.
-pub(super) fn state(state: JobState) -> &'static str {
-    match state {
-        JobState::Queued => "queued",
-        JobState::Running => "running",
-        JobState::Done => "done",
-        JobState::Failed => "failed",
-        JobState::Cancelled => "cancelled",
-        JobState::Paused => "paused",
-    }
 }
 
 fn now_secs() -> u64 {

@@ -1,11 +1,13 @@
-//! The commands, each in a file with its name. `pause` also holds `resume`, `drain` holds
-//! `undrain`, and `deny` holds `allow`. Their options are in `args`, under the same names.
+//! The commands, each in a file with its name. `change` holds `pause`, `resume`, `retry` and
+//! `forget`, `drain` holds `undrain`, and `deny` holds `allow`. Their options are in `args`, under
+//! the same names.
 
 mod audit;
 mod authority;
 mod backup;
 mod bench;
 mod cancel;
+mod change;
 mod completions;
 mod compute;
 mod coordinator;
@@ -15,7 +17,6 @@ mod doctor;
 mod drain;
 mod enrol;
 mod fetch;
-mod forget;
 mod fsck;
 mod inspect;
 mod job;
@@ -25,10 +26,8 @@ mod members;
 pub(crate) mod node;
 mod node_detail;
 mod nodes;
-mod pause;
 mod render;
 mod restore;
-mod retry;
 mod submit;
 mod sweep;
 mod token;
@@ -38,6 +37,7 @@ mod watch;
 
 use crate::args::Command;
 use crate::error::{CliError, Status};
+use tessera_protocol::selection::JobChange;
 
 /// Runs a command to its end.
 pub(crate) async fn run(command: Command) -> Result<Status, CliError> {
@@ -55,11 +55,11 @@ pub(crate) async fn run(command: Command) -> Result<Status, CliError> {
         Command::Watch(args) => watch::run(args).await,
         Command::Wait(args) => wait::run(args).await,
         Command::Fetch(args) => fetch::run(args).await,
-        Command::Pause(args) => pause::pause(args, true).await,
-        Command::Resume(args) => pause::pause(args, false).await,
-        Command::Retry(args) => retry::run(args).await,
+        Command::Pause(args) => change::run(args, JobChange::Pause).await,
+        Command::Resume(args) => change::run(args, JobChange::Resume).await,
+        Command::Retry(args) => change::run(args, JobChange::Retry).await,
         Command::Cancel(args) => cancel::run(args).await,
-        Command::Forget(args) => forget::run(args).await,
+        Command::Forget(args) => change::run(args, JobChange::Forget).await,
         Command::Usage(args) => usage::run(args).await,
         Command::Sweep(args) => sweep::run(args).await,
         Command::Fsck(args) => fsck::run(args),

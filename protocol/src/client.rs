@@ -6,10 +6,12 @@ use crate::access::{
 use crate::frames::FrameSet;
 use crate::ids::{BlobHash, JobId, NodeId};
 use crate::job::RawJobSpec;
+use crate::selection::{JobPage, JobQuery, JobsChange, JobsChanged};
 use crate::status::{FrameStatus, JobDetail, JobSummary, NodeSummary};
 use crate::usage::{OwnerUsage, Swept};
 use serde::{Deserialize, Serialize};
 
+pub use crate::request_error::RequestError;
 pub use crate::role::Role;
 
 /// A request of a client to the coordinator.
@@ -25,8 +27,8 @@ pub enum Request {
         /// Spec of the job, boxed because it is large.
         spec: Box<RawJobSpec>,
     },
-    /// Asks for all jobs, newest last. Answered by [`Response::Jobs`].
-    Jobs,
+    /// Asks for jobs, page by page. Answered by [`Response::Jobs`].
+    Jobs(JobQuery),
     /// Asks for one job. Answered by [`Response::Job`].
     Job(JobId),
     /// Asks for frames of a job, in order, from a position on. Answered by [`Response::Frames`]
@@ -117,11 +119,9 @@ pub enum Request {
     /// Asks what each owner has of the farm. Answered by [`Response::Usage`]: to operators with all
     /// owners, to others with themselves.
     Usage,
-    /// Cancels all open jobs of an owner. Answered by [`Response::Swept`].
-    CancelAll {
-        /// Owner: the name, or `#` and the number of the identity.
-        owner: String,
-    },
+    /// Changes many jobs in one step. Answered by [`Response::Changed`], also if some or all of
+    /// them were refused.
+    ChangeJobs(Box<JobsChange>),
     /// Cancels and deletes all jobs of an owner with their frames, and deletes uploaded files of
     /// the owner that no other open job names. Answered by [`Response::Swept`].
     Sweep {
@@ -165,8 +165,8 @@ pub enum Response {
     Blobs(Vec<BlobHash>),
     /// The job is accepted and durable.
     Accepted(JobId),
-    /// Answers a request for all jobs.
-    Jobs(Vec<JobSummary>),
+    /// One page of jobs.
+    Jobs(JobPage),
     /// Answers a request for one job.
     Job(Box<JobDetail>),
     /// One page of frames.
@@ -202,6 +202,8 @@ pub enum Response {
     Swept(Swept),
     /// One page of members, or the member that was changed.
     Members(Vec<MemberSummary>),
+    /// What was done to the selected jobs, or would be.
+    Changed(JobsChanged),
 }
 
 /// State of a job, for a watcher.
@@ -211,26 +213,6 @@ pub struct Progress {
     pub summary: JobSummary,
     /// Frames that were finished since the last message.
     pub finished: FrameSet,
-}
-
-/// Why a request was not done.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-pub enum RequestError {
-    /// There is no such job, node or blob.
-    #[error("{0}")]
-    NotFound(String),
-    /// The identity does not have the right.
-    #[error("{0}")]
-    NotAllowed(String),
-    /// The request is not valid.
-    #[error("{0}")]
-    Invalid(String),
-    /// The farm cannot do it now, for example because it or its disk is full.
-    #[error("{0}")]
-    Unavailable(String),
-    /// The name in the request is that of several nodes. The text lists their ids.
-    #[error("{0}")]
-    Ambiguous(String),
 }
 
 /// Result of an audit of the store.

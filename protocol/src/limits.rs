@@ -66,8 +66,19 @@ pub const LEASES_MAX: usize = 1024;
 pub const DEVICES_MAX: usize = 64;
 /// Most reasons for low clocks in the telemetry of one device. NVML knows nine.
 pub const THROTTLES_MAX: usize = 16;
-/// Most rows of a listing (jobs, nodes) in one answer.
+/// Most rows of a listing of nodes in one answer.
 pub const ROWS_MAX: usize = 4096;
+/// Most jobs in one page of a listing: with the longest names and notes 1024 × 2.5 KiB.
+pub const JOB_PAGE_MAX: usize = 1024;
+/// Most jobs that one request can name.
+pub const JOB_TEXTS_MAX: usize = OPEN_JOBS_MAX;
+/// Most jobs that one request changes: as many as can be open. Their names in the answer are at
+/// most 10,000 × 0.3 KiB.
+pub const JOBS_CHANGED_MAX: usize = OPEN_JOBS_MAX;
+/// Most refusals that the answer to a change of many jobs names; the others are counted.
+pub const REFUSALS_NAMED_MAX: usize = 100;
+/// Most jobs that are named where a text means several.
+pub const MEANINGS_NAMED_MAX: usize = 8;
 /// Most frames in one page of a job's frame list.
 pub const FRAME_PAGE_MAX: usize = 16_384;
 /// Most jobs that are not finished.

@@ -24,6 +24,22 @@ pub enum JobState {
 }
 
 impl JobState {
+    /// Every state.
+    pub const ALL: [Self; 6] =
+        [Self::Queued, Self::Running, Self::Paused, Self::Done, Self::Failed, Self::Cancelled];
+
+    /// Returns the name, as people read and write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Paused => "paused",
+        }
+    }
+
     /// Returns whether the job has ended for good.
     pub fn is_final(self) -> bool {
         matches!(self, Self::Done | Self::Failed | Self::Cancelled)
@@ -111,6 +127,38 @@ pub struct JobSummary {
     pub waits: Option<Waits>,
     /// Pool whose nodes can work on the job; None allows any node.
     pub pool: Option<String>,
+}
+
+/// A job as messages name it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobName {
+    /// Id of the job.
+    pub job: JobId,
+    /// Name of the job.
+    pub name: String,
+    /// Name of the owner.
+    pub owner: String,
+    /// Number of the owner's identity.
+    pub owner_id: u64,
+    /// State of the job.
+    pub state: JobState,
+    /// When the job was accepted, in seconds since the Unix epoch.
+    pub submitted_at: u64,
+}
+
+impl From<&JobSummary> for JobName {
+    fn from(summary: &JobSummary) -> Self {
+        let JobSummary { job, name, owner, owner_id, state, submitted_at, .. } = summary;
+        let (name, owner) = (name.clone(), owner.clone());
+        Self {
+            job: *job,
+            name,
+            owner,
+            owner_id: *owner_id,
+            state: *state,
+            submitted_at: *submitted_at,
+        }
+    }
 }
 
 /// Everything about one job.

@@ -102,7 +102,7 @@ fn another_protocol_version_is_refused_by_name() {
         match FarmClient::connect(&address, &identity, &strange).await {
             Err(error) => error.to_string(),
             // The refusal may come after this side is content.
-            Ok(client) => match client.request(&Request::Jobs).await {
+            Ok(client) => match client.request(&Request::Jobs(Default::default())).await {
                 Ok(_) => String::new(),
                 Err(error) => {
                     format!(

@@ -85,11 +85,13 @@ fn send_all(farm: &Farm, traps: &[Trap]) -> Vec<(JobState, String)> {
         }
         let until = Instant::now() + PATIENCE;
         loop {
-            let Ok(Response::Jobs(rows)) = client.request(&Request::Jobs).await else {
+            let Ok(Response::Jobs(page)) = client.request(&Request::Jobs(Default::default())).await
+            else {
                 panic!("no jobs")
             };
-            let ours =
-                |job: &JobId| rows.iter().find(|row| row.job == *job).expect("an accepted job");
+            let ours = |job: &JobId| {
+                page.jobs.iter().find(|row| row.job == *job).expect("an accepted job")
+            };
             if jobs.iter().all(|job| ours(job).state.is_final()) {
                 return jobs.iter().map(|job| (ours(job).state, ours(job).note.clone())).collect();
             }

@@ -67,7 +67,10 @@ fn an_identity_with_too_many_connections_gets_no_more() {
         let mut held = Vec::new();
         for _ in 0..3 {
             let client = FarmClient::new(link(&farm, &eve).await);
-            client.request(&Request::Jobs).await.expect("an answer within the limit");
+            client
+                .request(&Request::Jobs(Default::default()))
+                .await
+                .expect("an answer within the limit");
             held.push(client);
         }
         // It may come while this side still dials, or after.
@@ -85,7 +88,7 @@ fn an_identity_with_too_many_connections_gets_no_more() {
         let begun = Instant::now();
         loop {
             if let Ok(link) = dial(&farm, &eve).await
-                && FarmClient::new(link).request(&Request::Jobs).await.is_ok()
+                && FarmClient::new(link).request(&Request::Jobs(Default::default())).await.is_ok()
             {
                 break;
             }
@@ -106,7 +109,9 @@ fn messages_beyond_the_rate_wait_and_others_do_not() {
         let asked: Vec<_> = (0..200)
             .map(|_| {
                 let client = client.clone();
-                tokio::spawn(async move { client.request(&Request::Jobs).await.map(drop) })
+                tokio::spawn(async move {
+                    client.request(&Request::Jobs(Default::default())).await.map(drop)
+                })
             })
             .collect();
         is_well(&farm);

@@ -175,7 +175,7 @@ async fn ask(tried: Arc<Tried>, link: Link) {
     let questions = || {
         [
             Request::MissingBlobs((0..4096).map(|at| BlobHash([at as u8; 32])).collect()),
-            Request::Jobs,
+            Request::Jobs(Default::default()),
             Request::Nodes,
             Request::Cancel(JobId::new()),
             Request::Frames { job: JobId::new(), from: 0 },

@@ -32,6 +32,7 @@ mod privacy;
 mod roster;
 mod rounds;
 mod scenes;
+mod selection;
 mod service;
 mod shares;
 mod spot;

@@ -52,7 +52,7 @@ fn usage_refusals_and_sweeps_say_what_somebody_has() {
     assert!(table.starts_with("OWNER") && table.contains(&owner), "{table}");
 
     let (status, error) = said(&farm, &["cancel", "--owner", &owner]);
-    assert!(status == Some(0) && error.contains("cancelled 3 jobs of"), "{error}");
+    assert!(status == Some(0) && error.contains("cancelled 3 jobs;"), "{error}");
     let (status, error) = said(&farm, &["sweep", "--owner", &owner, "--dry-run"]);
     assert!(status == Some(0) && error.contains("3 jobs of"), "{error}");
     assert!(error.contains("would be deleted (0 of them cancelled)"), "{error}");

@@ -8,7 +8,9 @@ use crate::input::{Caller, Input, SessionId};
 use crate::journal::Record;
 use crate::owner::Owner;
 use crate::report::listing::{self, Census, KeptPart};
+use crate::report::pages;
 use crate::requests::shares;
+use crate::selection::Selection;
 use crate::settings::Settings;
 use crate::state::farm::Farm;
 use crate::state::rounds::FrameRounds;
@@ -25,6 +27,7 @@ use tessera_protocol::client::{AuditReport, RequestError};
 use tessera_protocol::ids::{
     BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey,
 };
+use tessera_protocol::selection::JobPage;
 use tessera_protocol::status::{FrameStatus, JobDetail, JobSummary, NodeSummary};
 
 /// Reason why records cannot be replayed: the store is damaged, or of another farm. Never repaired
@@ -162,7 +165,7 @@ impl Core {
     fn on_input(&mut self, input: Input) {
         use frames::resolve;
         use nodes::{absent, drain, sessions};
-        use requests::{forget, jobs, pause, retry_frames, sweep};
+        use requests::{change, forget, jobs, pause, retry_frames, sweep};
         let books = &mut self.books;
         match input {
             Input::Submit { request, job, spec, caller } => {
@@ -180,6 +183,9 @@ impl Core {
             }
             Input::Sweep { request, owner, sweep, caller } => {
                 sweep::on_sweep(books, request, &owner, sweep, &caller)
+            }
+            Input::ChangeJobs { request, change, selection, dry_run, caller } => {
+                change::on_change_jobs(books, request, &change, &selection, dry_run, &caller)
             }
             Input::ForgetEnded { before } => forget::on_forget_ended(books, before),
             Input::Drain { request, node, drain, leave, by } => {
@@ -282,10 +288,15 @@ impl Core {
         listing::census(&self.books)
     }
 
-    /// Returns jobs in the order of their acceptance, at most the newest
-    /// [`ROWS_MAX`](tessera_protocol::limits::ROWS_MAX).
-    pub fn jobs(&self) -> Vec<JobSummary> {
-        listing::jobs(&self.books)
+    /// Returns a page of the selected jobs, newest first, of those before a place in the order of
+    /// acceptance.
+    pub fn jobs(
+        &self,
+        selection: &Selection,
+        before: Option<u64>,
+        now: Moment,
+    ) -> Result<JobPage, RequestError> {
+        pages::page(&self.books, selection, before, now)
     }
 
     /// Returns the committed units of a complete frame that waits for its files; None otherwise.

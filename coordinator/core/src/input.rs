@@ -2,6 +2,7 @@
 //! else is checked here.
 
 use crate::owner::Owner;
+use crate::selection::Selection;
 use crate::state::rounds::TileSet;
 use crate::sweep::Sweep;
 use crate::time::Moment;
@@ -10,6 +11,7 @@ use tessera_protocol::device::DeviceInfo;
 use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, Lease, NodeId};
 use tessera_protocol::job::JobSpec;
 use tessera_protocol::node::{Failure, Heartbeat, Join};
+use tessera_protocol::selection::JobChange;
 use tessera_protocol::status::FrameFile;
 
 /// One connection of a node. Made by the shell, which never uses an id twice within a process.
@@ -85,8 +87,22 @@ pub enum Input {
         /// Client that asks; must be the owner or an admin.
         caller: Caller,
     },
-    /// Somebody ends or deletes all jobs of an owner. Replied: `Swept`, or an error. The shell has
-    /// checked the caller's role.
+    /// A client changes many jobs. Replied: `Changed`, or an error. For a retry the shell has made
+    /// sure that the jobs' files are present.
+    ChangeJobs {
+        /// Request to reply to.
+        request: RequestId,
+        /// What to do.
+        change: JobChange,
+        /// Which jobs.
+        selection: Box<Selection>,
+        /// True only tells what would be done.
+        dry_run: bool,
+        /// Client that asks; must own the jobs, or be an admin.
+        caller: Caller,
+    },
+    /// Somebody deletes all jobs of an owner. Replied: `Swept`, or an error. The shell has checked
+    /// the caller's role.
     Sweep {
         /// Request to reply to.
         request: RequestId,

@@ -5,7 +5,9 @@ use super::caller::Caller;
 use super::context::{Context, unavailable, unlogged};
 use super::roles::{self, Reach};
 use super::watch::Watch;
-use super::{audit, audit_entries, backup, identities, jobs, members, nodes, shares, watch};
+use super::{
+    audit, audit_entries, backup, identities, jobs, members, nodes, selected, shares, watch,
+};
 use crate::access::Cause;
 use crate::access::members::Enrolled;
 use crate::changes::Changes;
@@ -158,6 +160,13 @@ impl Api {
                 let about = format!("{what}, {about}: {error}");
                 access.tell_refusal(Cause::Failure(&who), "not done", about).await;
             }
+            Ok(Answer::Once(Response::Changed(changed)))
+                if changed.jobs.is_empty()
+                    && let Some(refusal) = changed.refusals.first() =>
+            {
+                let about = format!("{what}, {about}: {}", refusal.why);
+                access.tell_refusal(Cause::Failure(&who), "not done", about).await;
+            }
             Ok(_) if failing => {
                 let about = format!("{about}, entered after it was done");
                 access.tell_refusal(Cause::Action(&who), what, about).await;
@@ -186,7 +195,7 @@ impl Api {
         let context = &*self.context;
         match request {
             Request::MissingBlobs(blobs) => jobs::missing_blobs(context, blobs).await,
-            Request::Jobs => context.question(Question::Jobs).await,
+            Request::Jobs(query) => selected::list(context, caller, query).await,
             Request::Job(job) => context.question(Question::Job(job)).await,
             Request::Frames { job, from } => context.question(Question::Frames { job, from }).await,
             Request::KernelText(job) => {
@@ -230,7 +239,7 @@ impl Api {
             Request::Denied => Ok(Response::Denied(context.access.denied())),
             Request::Audit => audit::audit(context).await.map(Response::Audit),
             Request::Usage => shares::usage(context, caller).await,
-            Request::CancelAll { owner } => shares::cancel_all(context, caller, &owner).await,
+            Request::ChangeJobs(change) => selected::change(context, caller, *change).await,
             Request::Sweep { owner, dry_run } => {
                 shares::sweep(context, caller, &owner, dry_run).await
             }
@@ -254,6 +263,8 @@ fn bounded(error: RequestError) -> RequestError {
         RequestError::NotAllowed(text) => RequestError::NotAllowed(cut(text)),
         RequestError::Invalid(text) => RequestError::Invalid(cut(text)),
         RequestError::Unavailable(text) => RequestError::Unavailable(cut(text)),
-        RequestError::Ambiguous(text) => RequestError::Ambiguous(cut(text)),
+        RequestError::SeveralNodes(text) => RequestError::SeveralNodes(cut(text)),
+        // The core has bounded it.
+        error @ RequestError::Ambiguous { .. } => error,
     }
 }

@@ -3,11 +3,16 @@
 
 use tessera_protocol::access::Keep;
 use tessera_protocol::client::Request;
+use tessera_protocol::selection::{JobChange, JobSelection};
+
+/// Most jobs that an entry names.
+const JOBS_NAMED_MAX: usize = 8;
 
 /// Returns a request's action and its object, also of requests that change nothing.
 pub(crate) fn name_of(request: &Request) -> (&'static str, String) {
     let reading = match request {
-        Request::Jobs => "list of jobs",
+        Request::Jobs(_) => "list of jobs",
+        Request::ChangeJobs(_) => "change of jobs",
         Request::Job(_) => "job",
         Request::Frames { .. } => "frames of a job",
         Request::Watch(_) => "progress of a job",
@@ -28,7 +33,7 @@ pub(crate) fn name_of(request: &Request) -> (&'static str, String) {
 /// not compile until it has an entry here.
 pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
     match request {
-        Request::Jobs
+        Request::Jobs(_)
         | Request::Job(_)
         | Request::Frames { .. }
         | Request::Watch(_)
@@ -49,7 +54,17 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         Request::Resume(job) => Some(("job resumed", format!("job {job}"))),
         Request::Retry(job) => Some(("job retried", format!("job {job}"))),
         Request::Forget(job) => Some(("job forgotten", format!("job {job}"))),
-        Request::CancelAll { owner } => Some(("all jobs cancelled", format!("of `{owner}`"))),
+        Request::ChangeJobs(wanted) if wanted.dry_run => None,
+        Request::ChangeJobs(wanted) => {
+            let what = match &wanted.change {
+                JobChange::Cancel { .. } => "jobs cancelled",
+                JobChange::Pause => "jobs paused",
+                JobChange::Resume => "jobs resumed",
+                JobChange::Retry => "jobs retried",
+                JobChange::Forget => "jobs forgotten",
+            };
+            Some((what, selected(&wanted.selection)))
+        }
         Request::Sweep { owner, dry_run: false } => Some(("swept", format!("all of `{owner}`"))),
         Request::Backup => Some(("backup made", "all but the keys and the deny-list".to_owned())),
         Request::Drain { node, drain: true, leave: false } => Some(("node drained", node.clone())),
@@ -85,4 +100,30 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
             Some(("authority rotated", overlap.unwrap_or_default()))
         }
     }
+}
+
+/// Says in one line which jobs a selection means.
+fn selected(selection: &JobSelection) -> String {
+    let JobSelection { jobs, owner, states, older_than_secs, name, limit } = selection;
+    let mut parts = Vec::new();
+    if !jobs.is_empty() {
+        let named = jobs.iter().take(JOBS_NAMED_MAX).map(String::as_str).collect::<Vec<_>>();
+        let more = match jobs.len().saturating_sub(JOBS_NAMED_MAX) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        parts.push(format!("job {}{more}", named.join(", ")));
+    }
+    parts.extend(owner.as_ref().map(|owner| format!("of `{owner}`")));
+    if !states.is_empty() {
+        let states: Vec<_> = states.iter().map(|state| state.name()).collect();
+        parts.push(states.join(" or "));
+    }
+    parts.extend(older_than_secs.map(|secs| format!("older than {secs} s")));
+    parts.extend(name.as_ref().map(|name| format!("named {name:?}")));
+    if parts.is_empty() {
+        parts.push("all".to_owned());
+    }
+    parts.extend(limit.map(|limit| format!("the newest {limit}")));
+    parts.join(", ")
 }

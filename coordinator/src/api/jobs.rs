@@ -63,6 +63,12 @@ async fn submit(
 async fn retry(context: &Context, caller: Owner, job: JobId) -> Result<Response, RequestError> {
     context.room()?;
     let _submitting = context.submitting.read().await;
+    check_files_of(context, job).await?;
+    context.ask(Ask::Retry { job, caller }).await
+}
+
+/// Checks that the coordinator still has all files of a job. Hold `submitting` meanwhile.
+pub(super) async fn check_files_of(context: &Context, job: JobId) -> Result<(), RequestError> {
     let detail = match context.question(Question::Job(job)).await? {
         Response::Job(detail) => *detail,
         Response::Error(error) => return Err(error),
@@ -74,14 +80,13 @@ async fn retry(context: &Context, caller: Owner, job: JobId) -> Result<Response,
     };
     let blobs = context.blobs.clone();
     let found = blocking(move || check_files(&blobs, detail.spec)).await?;
-    found.map_err(|error| match error {
+    found.map(drop).map_err(|error| match error {
         RequestError::Invalid(text) => RequestError::Invalid(format!(
             "{text}: files of jobs that have ended are deleted after the coordinator's \
              --blob-grace; submit the scene again"
         )),
         error => error,
-    })?;
-    context.ask(Ask::Retry { job, caller }).await
+    })
 }
 
 /// Returns the spec, if the coordinator has all its files with the right lengths.

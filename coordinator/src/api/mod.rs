@@ -17,6 +17,7 @@ mod members;
 mod naming;
 mod nodes;
 mod roles;
+mod selected;
 mod shares;
 mod watch;
 

@@ -17,7 +17,7 @@ pub(super) enum Reach {
 /// compile until it has a line here.
 pub(super) fn rule(request: &Request) -> (Role, Reach) {
     match request {
-        Request::Jobs
+        Request::Jobs(_)
         | Request::Job(_)
         | Request::Frames { .. }
         | Request::Watch(_)
@@ -32,7 +32,7 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         | Request::Resume(_)
         | Request::Retry(_)
         | Request::Forget(_)
-        | Request::CancelAll { .. } => (Role::Artist, Reach::OwnJob),
+        | Request::ChangeJobs(_) => (Role::Artist, Reach::OwnJob),
         // Whether a copy of an operator's or admin's identity is kept is for an admin; that is
         // checked where the member is known.
         Request::Drain { .. }

@@ -160,16 +160,6 @@ pub(super) async fn usage(context: &Context, caller: &Caller) -> Result<Response
     Ok(Response::Usage(rows))
 }
 
-/// Cancels all jobs of an owner.
-pub(super) async fn cancel_all(
-    context: &Context,
-    caller: &Caller,
-    owner: &str,
-) -> Result<Response, RequestError> {
-    let (owner, caller) = (find_owner(context, caller, owner)?, roles::owner(caller));
-    context.durably(Ask::Sweep { owner, sweep: Sweep::Cancel, caller }).await
-}
-
 /// Deletes all jobs of an owner, their frames, and the files that no other job names. With
 /// `dry_run` it only says what would be deleted.
 pub(super) async fn sweep(

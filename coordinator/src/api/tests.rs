@@ -17,6 +17,7 @@ use tessera_core::{Core, Settings};
 use tessera_protocol::access::{Keep, TokenScope};
 use tessera_protocol::client::{Request, RequestError, Response, Role};
 use tessera_protocol::job::{AssetFile, JobKind};
+use tessera_protocol::selection::{JobChange, JobSelection, JobsChange, Refusal};
 use tessera_protocol::status::JobState;
 use tessera_protocol::{BlobHash, FrameNumber, JobId, JobSpec, RenderSpec};
 use tessera_transport::{Authority, Lifetimes, PeerIdentity};
@@ -117,6 +118,26 @@ fn scope(role: Role) -> TokenScope {
     TokenScope { role, pool: None, name: None, ttl_secs: 60, uses: 1, replace: false }
 }
 
+fn change(change: JobChange, selection: JobSelection, dry_run: bool) -> Request {
+    Request::ChangeJobs(Box::new(JobsChange { change, selection, all: false, dry_run }))
+}
+
+fn of_owner(owner: &str) -> JobSelection {
+    JobSelection { owner: Some(owner.into()), ..JobSelection::default() }
+}
+
+/// Returns whether nothing was done because of the caller's rights.
+fn is_not_allowed(answer: &Response) -> bool {
+    match answer {
+        Response::Error(RequestError::NotAllowed(_)) => true,
+        Response::Changed(changed) => {
+            let refused = |refusal: &Refusal| matches!(refusal.why, RequestError::NotAllowed(_));
+            changed.jobs.is_empty() && changed.refusals.iter().any(refused)
+        }
+        _ => false,
+    }
+}
+
 /// Returns one request of every kind, the lowest role that can make it, and whether it leaves an
 /// entry in the audit log.
 fn table(job: JobId) -> Vec<(Request, Role, bool)> {
@@ -125,7 +146,7 @@ fn table(job: JobId) -> Vec<(Request, Role, bool)> {
     vec![
         (Request::MissingBlobs(vec![BlobHash([1; 32])]), Role::Artist, false),
         (Request::Submit { job, spec: Box::new(spec.into()) }, Role::Artist, true),
-        (Request::Jobs, Role::Viewer, false),
+        (Request::Jobs(Default::default()), Role::Viewer, false),
         (Request::Job(job), Role::Viewer, false),
         (Request::Frames { job, from: 0 }, Role::Viewer, false),
         (Request::Watch(job), Role::Viewer, false),
@@ -151,7 +172,8 @@ fn table(job: JobId) -> Vec<(Request, Role, bool)> {
         (Request::Retry(job), Role::Artist, true),
         (Request::KernelText(job), Role::Viewer, false),
         (Request::Usage, Role::Viewer, false),
-        (Request::CancelAll { owner: "ada".into() }, Role::Artist, true),
+        (change(JobChange::Pause, JobSelection::of_job(job), false), Role::Artist, true),
+        (change(JobChange::Forget, JobSelection::of_job(job), true), Role::Artist, false),
         (Request::Sweep { owner: "nobody".into(), dry_run: false }, Role::Admin, true),
         (Request::Sweep { owner: "nobody".into(), dry_run: true }, Role::Admin, false),
         (Request::Members { from: 0 }, Role::Operator, false),
@@ -172,7 +194,7 @@ fn kind(request: &Request) -> usize {
     match request {
         Request::MissingBlobs(_) => 0,
         Request::Submit { .. } => 1,
-        Request::Jobs => 2,
+        Request::Jobs(_) => 2,
         Request::Job(_) => 3,
         Request::Frames { .. } => 4,
         Request::Watch(_) => 5,
@@ -196,7 +218,7 @@ fn kind(request: &Request) -> usize {
         Request::Retry(_) => 23,
         Request::KernelText(_) => 24,
         Request::Usage => 25,
-        Request::CancelAll { .. } => 26,
+        Request::ChangeJobs(_) => 26,
         Request::Sweep { .. } => 27,
         Request::Members { .. } => 28,
         Request::KeepMember { .. } => 29,
@@ -233,7 +255,10 @@ async fn changes_are_in_the_audit_log_before_they_are_made() {
     for (request, _, logged) in table(JobId::new()) {
         let before = entries();
         let answer = farm.ask(&admin, request.clone()).await;
-        let failed = matches!(answer, Response::Error(_));
+        let failed = match &answer {
+            Response::Changed(changed) => logged && changed.jobs.is_empty(),
+            answer => matches!(answer, Response::Error(_)),
+        };
         let expected = if logged { 1 + u64::from(failed) } else { 0 };
         assert_eq!(entries() - before, expected, "{request:?}: {answer:?}");
     }
@@ -254,7 +279,8 @@ async fn only_owners_and_operators_may_change_a_job() {
         Request::Cancel(job),
         Request::Forget(job),
         Request::KernelText(job),
-        Request::CancelAll { owner: "#294".into() },
+        change(JobChange::Pause, JobSelection::of_job(job), false),
+        change(JobChange::Pause, of_owner("#294"), false),
     ];
     for request in &changes {
         assert_eq!(rule(request).1, Reach::OwnJob, "{request:?}");
@@ -262,7 +288,7 @@ async fn only_owners_and_operators_may_change_a_job() {
         let refused = match request {
             // The id is taken. The answer does not tell whose job it is.
             Request::Submit { .. } => matches!(&answer, Response::Error(RequestError::Invalid(_))),
-            _ => matches!(&answer, Response::Error(RequestError::NotAllowed(_))),
+            _ => is_not_allowed(&answer),
         };
         assert!(refused, "{request:?} by another artist: {answer:?}");
     }
@@ -275,8 +301,45 @@ async fn only_owners_and_operators_may_change_a_job() {
         let answer = farm.ask(who, Request::KernelText(job)).await;
         assert_eq!(answer, Response::KernelText(String::new()), "{who}");
     }
-    let others = table(job).into_iter().filter(|(request, ..)| rule(request).1 == Reach::OwnJob);
-    assert_eq!(others.count(), changes.len(), "every request about one job is tried here");
+    let kinds = |requests: &mut dyn Iterator<Item = Request>| -> BTreeSet<usize> {
+        requests.filter(|request| rule(request).1 == Reach::OwnJob).map(|one| kind(&one)).collect()
+    };
+    let all = kinds(&mut table(job).into_iter().map(|(request, ..)| request));
+    assert_eq!(kinds(&mut changes.into_iter()), all, "every request about a job is tried here");
+}
+
+#[tokio::test]
+async fn many_jobs_are_changed_by_one_request_and_one_entry() {
+    let farm = Farm::start();
+    let (ada, bob) = (caller(Role::Artist, "ada"), caller(Role::Artist, "bob"));
+    let olga = caller(Role::Operator, "olga");
+    for _ in 0..30 {
+        farm.job(&ada).await;
+    }
+    let others = farm.job(&bob).await;
+    let entries = || farm.api.context.access.log.report(0).unwrap().entries;
+    let changed = async |who: &Caller, request: Request| match farm.ask(who, request).await {
+        Response::Changed(changed) => (changed.jobs.len(), changed.refused),
+        answer => panic!("{answer:?}"),
+    };
+    let all = |change| {
+        let selection = JobSelection::default();
+        Request::ChangeJobs(Box::new(JobsChange { change, selection, all: true, dry_run: false }))
+    };
+    let ended = || JobSelection { states: vec![JobState::Cancelled], ..JobSelection::default() };
+    let cancel = || JobChange::Cancel { reason: "moving".into() };
+    let before = entries();
+    assert_eq!(changed(&ada, all(cancel())).await, (30, 0), "an artist reaches only own jobs");
+    assert_eq!(changed(&ada, change(JobChange::Retry, ended(), false)).await, (30, 0));
+    assert_eq!(changed(&ada, all(cancel())).await, (30, 0));
+    assert_eq!(changed(&olga, change(JobChange::Forget, ended(), true)).await, (30, 0));
+    assert_eq!(entries() - before, 3, "an entry for each change, and none for a dry run");
+    assert_eq!(changed(&olga, change(JobChange::Forget, ended(), false)).await, (30, 0));
+    let answer = farm.ask(&ada, Request::Jobs(Default::default())).await;
+    let Response::Jobs(page) = answer else { panic!("{answer:?}") };
+    assert_eq!(page.jobs.iter().map(|row| row.job).collect::<Vec<_>>(), [others]);
+    let text = farm.ask(&ada, change(JobChange::Pause, JobSelection::default(), false)).await;
+    assert!(matches!(text, Response::Error(RequestError::Invalid(_))), "{text:?}");
 }
 
 #[tokio::test]
@@ -381,11 +444,11 @@ async fn a_denied_caller_is_refused_everything() {
     let ada = Caller::from(&ada.peer);
     let deny = Request::Deny { identity: "user:ada".into(), reason: "left".into() };
     assert!(matches!(farm.ask(&admin, deny).await, Response::Denied(_)));
-    let answer = farm.ask(&ada, Request::Jobs).await;
+    let answer = farm.ask(&ada, Request::Jobs(Default::default())).await;
     assert!(matches!(answer, Response::Error(RequestError::NotAllowed(_))), "{answer:?}");
     assert!(farm.api.get_blob(&ada, BlobHash([1; 32]), None).await.is_err());
     farm.ask(&admin, Request::Allow { identity: "user:ada".into() }).await;
-    assert!(matches!(farm.ask(&ada, Request::Jobs).await, Response::Jobs(_)));
+    assert!(matches!(farm.ask(&ada, Request::Jobs(Default::default())).await, Response::Jobs(_)));
 }
 
 #[tokio::test]
@@ -393,7 +456,7 @@ async fn after_the_end_every_answer_is_an_error() {
     let farm = Farm::start();
     drop(farm.api.context.events.send(Event::Stop).await);
     let ada = caller(Role::Artist, "ada");
-    while !matches!(farm.ask(&ada, Request::Jobs).await, Response::Error(_)) {}
+    while !matches!(farm.ask(&ada, Request::Jobs(Default::default())).await, Response::Error(_)) {}
     assert!(farm.api.census().await.is_none());
 }
 

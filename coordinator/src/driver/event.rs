@@ -5,9 +5,12 @@ use crate::result_memory::ResultPermit;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use tessera_core::{Arrived, Caller, Census, Input, JobUsage, Owner, RequestId, SessionId, Sweep};
+use tessera_core::{
+    Arrived, Caller, Census, Input, JobUsage, Owner, RequestId, Selection, SessionId, Sweep,
+};
 use tessera_protocol::client::Response;
 use tessera_protocol::job::JobSpec;
+use tessera_protocol::selection::JobChange;
 use tessera_protocol::status::JobSummary;
 use tessera_protocol::{BlobHash, FrameNumber, JobId, Lease, NodeId};
 use tokio::sync::oneshot;
@@ -68,7 +71,9 @@ pub(crate) enum Ask {
     Pause { job: JobId, pause: bool, caller: Caller },
     /// Renders the failed frames of a job again.
     Retry { job: JobId, caller: Caller },
-    /// Ends or deletes all jobs of an owner.
+    /// Changes many jobs.
+    ChangeJobs { change: JobChange, selection: Box<Selection>, dry_run: bool, caller: Caller },
+    /// Deletes all jobs of an owner.
     Sweep { owner: Owner, sweep: Sweep, caller: Caller },
     /// Forgets a job that has ended.
     Forget { job: JobId, caller: Caller },
@@ -87,6 +92,9 @@ impl Ask {
             Self::Cancel { job, caller } => Input::Cancel { request, job, caller },
             Self::Pause { job, pause, caller } => Input::Pause { request, job, pause, caller },
             Self::Retry { job, caller } => Input::Retry { request, job, caller },
+            Self::ChangeJobs { change, selection, dry_run, caller } => {
+                Input::ChangeJobs { request, change, selection, dry_run, caller }
+            }
             Self::Sweep { owner, sweep, caller } => Input::Sweep { request, owner, sweep, caller },
             Self::Forget { job, caller } => Input::Forget { request, job, caller },
             Self::Drain { node, drain, leave, by } => {
@@ -100,8 +108,8 @@ impl Ask {
 
 /// Information that a client asks the core for.
 pub(crate) enum Question {
-    /// Summaries of all jobs.
-    Jobs,
+    /// A page of jobs.
+    Jobs { selection: Box<Selection>, before: Option<u64> },
     /// Details of one job.
     Job(JobId),
     /// A page of a job's frames.

@@ -50,7 +50,8 @@ impl NotDurable {
             return Response::Error(RequestError::NotFound(format!("there is no job {job}")));
         }
         match &mut response {
-            Response::Jobs(jobs) => {
+            Response::Jobs(page) => {
+                let jobs = &mut page.jobs;
                 jobs.retain(|summary| !self.0.contains(&Fact::Accepted(summary.job)));
                 jobs.iter_mut().for_each(|summary| self.take_from_summary(summary));
             }
@@ -111,6 +112,7 @@ fn take_units(summary: &mut JobSummary, units: u64) {
 mod tests {
     use super::*;
     use tessera_core::Moment;
+    use tessera_protocol::selection::JobPage;
 
     fn summary(job: JobId) -> JobSummary {
         JobSummary {
@@ -147,9 +149,10 @@ mod tests {
         not_durable.note(&end);
         let mut before = NotDurable(vec![Fact::Committed(job, 2), Fact::Accepted(fresh)]);
         before.extend(&not_durable);
-        let answer = before.taken_from(None, Response::Jobs(vec![summary(job), summary(fresh)]));
-        let Response::Jobs(jobs) = answer else { panic!("{answer:?}") };
-        let [told] = jobs.as_slice() else { panic!("{jobs:?}") };
+        let page = JobPage { jobs: vec![summary(job), summary(fresh)], next: None };
+        let answer = before.taken_from(None, Response::Jobs(page));
+        let Response::Jobs(page) = answer else { panic!("{answer:?}") };
+        let [told] = page.jobs.as_slice() else { panic!("{page:?}") };
         assert_eq!((told.state, told.ended_at, told.frames_done), (JobState::Running, None, 1));
         assert_eq!((told.units_committed, told.samples_committed), (6, 600));
         assert!(told.note.contains("disk is full"), "{told:?}");

@@ -101,7 +101,10 @@ impl Driver {
         let unknown =
             |job: JobId| Response::Error(RequestError::NotFound(format!("there is no job {job}")));
         let response = match question {
-            Question::Jobs => Response::Jobs(self.core.jobs()),
+            Question::Jobs { ref selection, before } => {
+                let now = self.around.clock.now();
+                self.core.jobs(selection, before, now).map_or_else(Response::Error, Response::Jobs)
+            }
             Question::Job(job) => self
                 .core
                 .job(job)
@@ -119,7 +122,7 @@ impl Driver {
             Question::Job(job) | Question::Frames { job, .. } => Some(job),
             // It has no fact that a crash would undo.
             Question::KernelText { .. } => None,
-            Question::Jobs | Question::Nodes => None,
+            Question::Jobs { .. } | Question::Nodes => None,
         };
         self.after_pending(After::Answer(reply, about, Box::new(response)));
     }

@@ -58,7 +58,7 @@ async fn out(farm: &Farm, identity: &Identity) -> Option<String> {
         Err(error) => return Some(format!("{error:?}")),
     };
     let client = tessera_transport::FarmClient::new(link);
-    match client.request(&Request::Jobs).await {
+    match client.request(&Request::Jobs(Default::default())).await {
         Ok(_) => None,
         Err(_) => Some(closed(client.link()).await.1),
     }

@@ -46,7 +46,7 @@ fn table() -> Vec<(Request, Role)> {
     let job = JobId(uuid::Uuid::now_v7());
     let text = String::new;
     vec![
-        (Request::Jobs, Role::Viewer),
+        (Request::Jobs(Default::default()), Role::Viewer),
         (Request::Job(job), Role::Viewer),
         (Request::Frames { job, from: 0 }, Role::Viewer),
         (Request::Watch(job), Role::Viewer),
@@ -191,7 +191,7 @@ async fn a_denied_identity_stays_out_over_restarts_until_allowed() {
     let farm = Farm { folder, coordinator };
     assert_eq!(turned_away(&farm, &ada).await, Some(CloseCode::Denied));
     ask(&farm, &admin, Request::Allow { identity: "ada".into() }).await.unwrap();
-    ask(&farm, &ada, Request::Jobs).await.unwrap();
+    ask(&farm, &ada, Request::Jobs(Default::default())).await.unwrap();
     farm.coordinator.shutdown().await.unwrap();
 }
 

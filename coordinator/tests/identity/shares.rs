@@ -7,6 +7,7 @@ use std::time::Instant;
 use tessera_coordinator::{Config, RunningCoordinator};
 use tessera_protocol::client::{Request, Response, Role};
 use tessera_protocol::job::{JobKind, JobSpec};
+use tessera_protocol::selection::{JobChange, JobSelection, JobsChange};
 use tessera_protocol::usage::{OwnerUsage, Swept};
 use tessera_protocol::{BlobHash, JobId};
 use tessera_transport::{BlobError, FarmClient, Identity};
@@ -117,9 +118,13 @@ async fn jobs_of_one_artist_close_the_farm_to_nobody() {
     assert_eq!(jobs, [("ada", 1), ("eve", 3), ("olga", 0)], "she asks, so she is listed");
     let own = usage(&client).await;
     assert_eq!(own.iter().map(|row| row.owner.as_str()).collect::<Vec<_>>(), ["eve"]);
-    let cancel = Request::CancelAll { owner: "eve".into() };
-    let done = swept(&client_of(&farm, &olga).await, cancel).await;
-    assert_eq!(done.jobs_cancelled, 3);
+    let selection = JobSelection { owner: Some("eve".into()), ..JobSelection::default() };
+    let change = JobChange::Cancel { reason: String::new() };
+    let cancel = JobsChange { change, selection, all: false, dry_run: false };
+    let request = Request::ChangeJobs(Box::new(cancel));
+    let answer = client_of(&farm, &olga).await.request(&request).await.unwrap();
+    let Response::Changed(changed) = answer else { panic!("{answer:?}") };
+    assert_eq!((changed.jobs.len(), changed.refused), (3, 0));
     submit(&client, &folder, b"the same").await;
     farm.coordinator.shutdown().await.unwrap();
 }

@@ -8,6 +8,7 @@ use tessera_protocol::device::*;
 use tessera_protocol::job::*;
 use tessera_protocol::node::*;
 use tessera_protocol::renewal::*;
+use tessera_protocol::selection::*;
 use tessera_protocol::status::*;
 use tessera_protocol::stream::{BlobOffer, BlobReceipt, BlobReply, BlobRequest};
 use tessera_protocol::usage::{OwnerUsage, Swept as SweptReport};
@@ -156,7 +157,8 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
             spec: Box::new(job(RenderSpec { camera: CameraSpec::Index(300), ..render() }).into()),
         },
         Submit { job: JobId(uuid(1)), spec: Box::new(compute_job(compute()).into()) },
-        Jobs,
+        Jobs(JobQuery::default()),
+        Jobs(JobQuery { selection: selection(), before: Some(300) }),
         Job(JobId(uuid(1))),
         Frames { job: JobId(uuid(1)), from: 16_384 },
         Watch(JobId(uuid(1))),
@@ -185,7 +187,11 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         Retry(JobId(uuid(1))),
         KernelText(JobId(uuid(1))),
         Usage,
-        CancelAll { owner: "ada".into() },
+        change(JobChange::Cancel { reason: "n".into() }),
+        change(JobChange::Pause),
+        change(JobChange::Resume),
+        change(JobChange::Retry),
+        change(JobChange::Forget),
         Sweep { owner: "ada".into(), dry_run: true },
         Members { from: 1000 },
         KeepMember { member: "ada".into(), keep: Keep::Newer },
@@ -200,12 +206,35 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
     named(all, request_name)
 }
 
+/// A selection with every condition.
+fn selection() -> JobSelection {
+    JobSelection {
+        jobs: vec!["0a1b".into(), "cornell".into()],
+        owner: Some("ada".into()),
+        states: JobState::ALL.to_vec(),
+        older_than_secs: Some(604_800),
+        name: Some("shot_*".into()),
+        limit: Some(20),
+    }
+}
+
+fn change(change: JobChange) -> Request {
+    let dry_run = change == JobChange::Forget;
+    let change = JobsChange { change, selection: selection(), all: !dry_run, dry_run };
+    Request::ChangeJobs(Box::new(change))
+}
+
+fn ambiguous() -> RequestError {
+    let jobs = vec![JobName::from(&summary(JobState::Queued))];
+    RequestError::Ambiguous { text: "cornell".into(), count: 300, jobs }
+}
+
 fn request_name(request: &Request) -> &'static str {
     use Request::*;
     match request {
         MissingBlobs(_) => "request.missing_blobs",
         Submit { .. } => "request.submit",
-        Jobs => "request.jobs",
+        Jobs(_) => "request.jobs",
         Job(_) => "request.job",
         Frames { .. } => "request.frames",
         Watch(_) => "request.watch",
@@ -215,7 +244,7 @@ fn request_name(request: &Request) -> &'static str {
         Retry(_) => "request.retry",
         KernelText(_) => "request.kernel_text",
         Usage => "request.usage",
-        CancelAll { .. } => "request.cancel_all",
+        ChangeJobs(_) => "request.change_jobs",
         Sweep { .. } => "request.sweep",
         Nodes => "request.nodes",
         Drain { .. } => "request.drain",
@@ -354,7 +383,10 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
     let all = vec![
         Blobs(vec![hash(1)]),
         Accepted(JobId(uuid(1))),
-        Jobs(vec![summary(JobState::Queued), summary(JobState::Running), summary(JobState::Done)]),
+        Jobs(JobPage {
+            jobs: [JobState::Queued, JobState::Running, JobState::Done].map(summary).to_vec(),
+            next: Some(300),
+        }),
         Job(Box::new(job_detail())),
         Frames(frames_in_every_state()),
         Progress(Box::new(client::Progress {
@@ -369,7 +401,15 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         Error(RequestError::NotAllowed("b".into())),
         Error(RequestError::Invalid("c".into())),
         Error(RequestError::Unavailable("d".into())),
-        Error(RequestError::Ambiguous("e".into())),
+        Error(ambiguous()),
+        Error(RequestError::SeveralNodes("e".into())),
+        Changed(JobsChanged {
+            jobs: vec![JobName::from(&summary(JobState::Failed))],
+            unchanged: 1,
+            refused: 2,
+            refusals: vec![Refusal { what: "w".into(), why: RequestError::NotFound("a".into()) }],
+            left: 300,
+        }),
         Tokens(vec![token_summary()]),
         Denied(vec![denied_identity()]),
         Log(log_report()),
@@ -385,7 +425,7 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         }]),
         Swept(SweptReport { jobs_cancelled: 1, frames: 3, ..SweptReport::default() }),
         Members(vec![member_summary()]),
-        Jobs(vec![summary(JobState::Paused)]),
+        Jobs(JobPage { jobs: vec![summary(JobState::Paused)], next: None }),
     ];
     named(all, response_name)
 }
@@ -412,6 +452,7 @@ fn response_name(response: &Response) -> &'static str {
         KernelText(_) => "response.kernel_text",
         Usage(_) => "response.usage",
         Swept(_) => "response.swept",
+        Changed(_) => "response.changed",
         Members(_) => "response.members",
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::sim::checks::violation::{Checked, violated};
 use crate::sim::world::World;
+use tessera_core::Selection;
 use tessera_protocol::status::JobSummary;
 
 impl World {
@@ -18,7 +19,9 @@ impl World {
             let to_do = book.is_some_and(|book| book.ended.is_none() && book.open_units() > 0);
             to_do && row.units_leased == 0 && (row.waits.is_none() || row.note.is_empty())
         };
-        match process.core.jobs().iter().find(silent) {
+        let page = process.core.jobs(&Selection::default(), None, self.clock());
+        let rows = page.unwrap_or_default().jobs;
+        match rows.iter().find(silent) {
             Some(row) => {
                 violated(format!("job {} waits, and does not say for what: {row:?}", row.job))
             }

@@ -11,11 +11,12 @@ use crate::sim::world::World;
 use crate::sim::world::events::Event;
 use crate::sim::world::plan::{JobPlan, LARGEST, Plan, USERS};
 use tessera_core::journal::Gone;
-use tessera_core::{Caller, Core, Input, Owner, Record, Sweep};
+use tessera_core::{Caller, Core, Input, Record, Selection};
 use tessera_history::Seen;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::JobId;
 use tessera_protocol::job::JobSpec;
+use tessera_protocol::selection::{JobChange, JobSelection};
 use tessera_protocol::status::JobState;
 
 /// What is asked for; jobs and nodes by their positions in the plan.
@@ -178,8 +179,16 @@ impl World {
             Ask::CancelAll(_) => self.owner_or_admin(owner),
             _ => user(other_than(owner)),
         };
-        let (owner, sweep) = (Owner::new(user(owner).id, owner), Sweep::Cancel);
-        self.ask_core(ask, |request| Input::Sweep { request, owner, sweep, caller })
+        let jobs = JobSelection { owner: Some(owner.to_owned()), ..JobSelection::default() };
+        let selection = Box::new(Selection { jobs, owner: Some(user(owner).id) });
+        let change = JobChange::Cancel { reason: String::new() };
+        self.ask_core(ask, |request| Input::ChangeJobs {
+            request,
+            change,
+            selection,
+            dry_run: false,
+            caller,
+        })
     }
 
     fn planned(&self, index: usize) -> JobPlan {
@@ -311,8 +320,8 @@ impl World {
                 sometimes!(self, ShareReached);
                 text.contains("open jobs, and this job adds 1; one user may have")
             }
-            (Ask::CancelAll(index), Response::Swept(swept)) => {
-                sometimes!(self, AllCancelled, swept.jobs_cancelled > 1);
+            (Ask::CancelAll(index), Response::Changed(changed)) if changed.refused == 0 => {
+                sometimes!(self, AllCancelled, changed.jobs.len() > 1);
                 let (asked, id) = (self.history.ask(), self.clients.jobs[index].plan.id);
                 // The job may have ended before, or be submitted later.
                 let book = self.ledger.durable.jobs.get(&id);
@@ -360,7 +369,7 @@ impl World {
                 Response::Nodes(_) | Response::Error(RequestError::NotFound(_)),
             ) => true,
             // Its older self has not been seen gone yet.
-            (Ask::Drain(..), Response::Error(RequestError::Ambiguous(_))) => {
+            (Ask::Drain(..), Response::Error(RequestError::SeveralNodes(_))) => {
                 sometimes!(self, SeveralOfAName);
                 true
             }

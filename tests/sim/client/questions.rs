@@ -7,7 +7,7 @@ use crate::sim::model::books::FrameEnd;
 use crate::sim::situations::sometimes;
 use crate::sim::world::World;
 use crate::sim::world::events::Event;
-use tessera_core::Core;
+use tessera_core::{Core, Moment, Selection};
 use tessera_history::{Asked, JobSeen, Seen};
 use tessera_protocol::ids::{BlobHash, JobId, UnitIndex, UnitKey};
 use tessera_protocol::status::{FrameState, JobSummary};
@@ -110,7 +110,8 @@ impl World {
 
 /// What the farm shows of a job.
 fn shown(core: &Core, job: JobId) -> Vec<Seen> {
-    let mut seen = vec![Seen::Listed(core.jobs().iter().map(|row| row.job).collect())];
+    let rows = core.jobs(&Selection::default(), None, Moment(0)).unwrap_or_default().jobs;
+    let mut seen = vec![Seen::Listed(rows.iter().map(|row| row.job).collect())];
     let Some(summary) = core.job_summary(job) else {
         seen.push(Seen::Unknown(job));
         return seen;

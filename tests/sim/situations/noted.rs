@@ -7,7 +7,7 @@ use crate::sim::situations::sometimes;
 use crate::sim::world::World;
 use std::collections::BTreeSet;
 use tessera_core::journal::{Commit, EndedAttempt, Ending, Gone, Redone};
-use tessera_core::{Action, Record, Step, TileSet};
+use tessera_core::{Action, Record, Selection, Step, TileSet};
 use tessera_protocol::ids::{FrameNumber, JobId, Lease, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
 use tessera_protocol::status::{JobState, JobSummary, NodeState, Waits};
@@ -308,14 +308,14 @@ impl World {
             }
         }
         let waits = |row: &JobSummary| row.note.contains("of the devices that are ready");
-        let lacks = process.core.jobs().iter().any(|row| row.note.starts_with("waiting: "));
+        let page = process.core.jobs(&Selection::default(), None, self.clock());
+        let rows = page.unwrap_or_default().jobs;
+        let lacks = rows.iter().any(|row| row.note.starts_with("waiting: "));
         sometimes!(self, ShortageTold, lacks);
-        let Some(process) = &self.shell.process else { return };
-        if process.core.jobs().iter().any(waits) {
+        if rows.iter().any(waits) {
             self.tally.count(Fault::JobWaitsForMemory);
         }
-        let waits: BTreeSet<Waits> =
-            process.core.jobs().iter().filter_map(|row| row.waits).collect();
+        let waits: BTreeSet<Waits> = rows.iter().filter_map(|row| row.waits).collect();
         sometimes!(self, WaitsForLimits, waits.contains(&Waits::Limits));
         sometimes!(self, WaitsForNodes, waits.contains(&Waits::Nodes));
         sometimes!(self, WaitsForPool, waits.contains(&Waits::Pool));

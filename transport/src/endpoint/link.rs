@@ -14,6 +14,8 @@ use tessera_protocol::Hello;
 
 /// Longest time for a close to reach the peer.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
+/// Time between two looks at whether the peer has answered a close.
+const CLOSE_LOOK: Duration = Duration::from_millis(1);
 
 /// Content of a peer's certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,12 +77,27 @@ impl Link {
         crate::endpoint::socket::prove(&self.connection, is_node);
     }
 
-    /// Closes the connection. The dialling side waits, at most 2 s, until the peer can know.
+    /// Closes the connection. The dialling side waits, at most 2 s, until the peer has answered the
+    /// close, which takes one round trip, or is given up.
     pub async fn close(&self, code: CloseCode, reason: &str) {
         close(&self.connection, code, reason);
-        if let Some(endpoint) = &self.endpoint {
-            // If the peer is gone, this waits in vain, which is harmless.
-            let _ = tokio::time::timeout(CLOSE_WITHIN, endpoint.wait_idle()).await;
+        let Some(endpoint) = &self.endpoint else { return };
+        let over = async {
+            tokio::select! {
+                () = self.close_answered() => {}
+                // Three probe timeouts, in which a lost datagram may show. If the peer is gone,
+                // this waits in vain, which is harmless.
+                () = endpoint.wait_idle() => {}
+            }
+        };
+        let _ = tokio::time::timeout(CLOSE_WITHIN, over).await;
+    }
+
+    /// Waits until the peer has answered a close: it knows of the end. QUIC tells no such event,
+    /// only counts.
+    async fn close_answered(&self) {
+        while self.connection.stats().frame_rx.connection_close == 0 {
+            tokio::time::sleep(CLOSE_LOOK).await;
         }
     }
 }

@@ -207,3 +207,22 @@ async fn a_close_tells_its_reason_and_a_stopped_server_says_so() {
         Ended::Closed { code: Some(CloseCode::ShuttingDown), reason: "maintenance".into() }
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_close_returns_as_soon_as_the_peer_knows() {
+    let farm = Farm::start(Timing::default());
+    let identity = farm.identity("ada");
+    let mut fastest = Duration::MAX;
+    for _ in 0..10 {
+        let (served, dialled) = farm.pair(&identity).await;
+        let started = Instant::now();
+        dialled.close(CloseCode::Done, "done").await;
+        fastest = fastest.min(started.elapsed());
+        let reason = served.connection.close_reason().map(Ended::from);
+        let told = matches!(reason, Some(Ended::Closed { code: Some(CloseCode::Done), .. }));
+        assert!(told, "the peer is not told yet: {reason:?}");
+    }
+    // The time in which a lost datagram may show is three probe timeouts, each of 25 ms and more.
+    assert!(fastest < Duration::from_millis(50), "{fastest:?}");
+    println!("a close takes {:.1} ms", fastest.as_secs_f64() * 1e3);
+}

@@ -246,7 +246,10 @@ async fn a_request_and_its_refusal_reach_the_client() {
             let (sender, receiver) = served.connection.accept_bi().await.unwrap();
             let (kind, mut receiver) = accept_kind(receiver, served.timing.answer).await.unwrap();
             assert_eq!(kind, StreamKind::Request);
-            assert_eq!(receiver.receive::<Request>().await.unwrap(), Some(Request::Jobs));
+            assert_eq!(
+                receiver.receive::<Request>().await.unwrap(),
+                Some(Request::Jobs(Default::default()))
+            );
             let mut sender = FrameSender::new(sender);
             sender.send(&answer).await.unwrap();
             sender.finish();
@@ -254,8 +257,11 @@ async fn a_request_and_its_refusal_reach_the_client() {
     };
     let client = tessera_transport::FarmClient::new(dialled);
     let asking = async {
-        assert_eq!(client.request(&Request::Jobs).await.unwrap(), Response::Done);
-        let error = client.request(&Request::Jobs).await.unwrap_err();
+        assert_eq!(
+            client.request(&Request::Jobs(Default::default())).await.unwrap(),
+            Response::Done
+        );
+        let error = client.request(&Request::Jobs(Default::default())).await.unwrap_err();
         assert_eq!(error.to_string(), "no such job");
     };
     tokio::join!(coordinator, asking);

@@ -120,7 +120,7 @@ pub(crate) fn find(books: &Books, text: &str) -> Result<NodeId, RequestError> {
             let more = if several.len() > NAMED_MAX { ", and more" } else { "" };
             let ids = ids.join(", ");
             let text = format!("several nodes are named `{text}`; give the id: {ids}{more}");
-            Err(RequestError::Ambiguous(text))
+            Err(RequestError::SeveralNodes(text))
         }
     }
 }

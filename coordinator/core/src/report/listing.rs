@@ -6,7 +6,7 @@ use crate::nodes::roster::Node;
 use crate::report::standing::{absent_standing, standing};
 use crate::report::waiting::waiting;
 use crate::state::frame::Frame;
-use crate::state::job::Place;
+use crate::state::job::{Job, Place};
 use crate::state::register::Entry;
 use crate::time::Moment;
 use tessera_protocol::ids::{BlobHash, Epoch, FrameNumber, JobId, NodeId, UnitIndex, UnitKey};
@@ -46,12 +46,6 @@ pub struct KeptPart {
 pub(crate) fn census(books: &Books) -> Census {
     let nodes = books.roster().nodes().filter(|node| node.session().is_some()).count();
     Census { nodes, jobs: books.queues().len(), units: books.leases().count() }
-}
-
-/// Returns jobs in the order of their acceptance, at most the newest [`ROWS_MAX`].
-pub(crate) fn jobs(books: &Books) -> Vec<JobSummary> {
-    let newest = books.farm().order().skip(books.farm().count().saturating_sub(ROWS_MAX));
-    newest.filter_map(|id| job_summary(books, id)).collect()
 }
 
 /// Returns the committed units of a complete frame that waits for its files; None otherwise.
@@ -146,13 +140,6 @@ pub(crate) fn job_summary(books: &Books, id: JobId) -> Option<JobSummary> {
     let job = books.farm().job(id)?;
     let counts = job.counts();
     let units_leased = books.leases().count_in(id) as u64;
-    let begun = books.queue(id).is_some_and(|work| work.begun()) || counts.units_committed > 0;
-    let state = match job.end() {
-        Some(end) => end.state,
-        None if job.paused().is_some() => JobState::Paused,
-        None if begun => JobState::Running,
-        None => JobState::Queued,
-    };
     let waiting = waiting(books, job, units_leased);
     let ended = || job.end().map(|end| end.note.clone()).unwrap_or_default();
     Some(JobSummary {
@@ -160,7 +147,7 @@ pub(crate) fn job_summary(books: &Books, id: JobId) -> Option<JobSummary> {
         name: job.spec().name.clone(),
         owner: job.owner().to_owned(),
         owner_id: job.owner_id(),
-        state,
+        state: job_state(books, job),
         priority: job.spec().priority,
         submitted_at: job.submitted_at().secs(),
         ended_at: job.end().map(|end| end.at.secs()),
@@ -176,6 +163,20 @@ pub(crate) fn job_summary(books: &Books, id: JobId) -> Option<JobSummary> {
         samples_kept: job.samples_kept(),
         pool: job.spec().pool.clone(),
     })
+}
+
+/// Returns the state of a job.
+pub(crate) fn job_state(books: &Books, job: &Job) -> JobState {
+    let begun = || {
+        let counts = job.counts();
+        books.queue(job.id()).is_some_and(|work| work.begun()) || counts.units_committed > 0
+    };
+    match job.end() {
+        Some(end) => end.state,
+        None if job.paused().is_some() => JobState::Paused,
+        None if begun() => JobState::Running,
+        None => JobState::Queued,
+    }
 }
 
 /// Returns all details of one job.

@@ -1,5 +1,7 @@
 //! What the core tells people and programs about jobs, frames and nodes. Decides nothing.
 
 pub(crate) mod listing;
+pub(crate) mod pages;
+pub(crate) mod selected;
 mod standing;
 mod waiting;

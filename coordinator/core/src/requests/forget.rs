@@ -5,6 +5,7 @@ use crate::books::Books;
 use crate::input::{Caller, RequestId};
 use crate::journal::Record;
 use crate::requests::job_of;
+use crate::state::job::Job;
 use crate::time::Moment;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::JobId;
@@ -15,14 +16,27 @@ pub(crate) fn on_forget(books: &mut Books, request: RequestId, job: JobId, calle
     books.reply(request, answer);
 }
 
-fn forget(books: &mut Books, id: JobId, caller: &Caller) -> Result<Response, RequestError> {
-    let job = job_of(books, id, caller)?;
-    if !job.is_final() {
-        let text = format!("job {id} has not ended; `tessera cancel {id}` ends it");
-        return Err(RequestError::Invalid(text));
-    }
+/// Deletes a job that has ended.
+pub(crate) fn forget(
+    books: &mut Books,
+    id: JobId,
+    caller: &Caller,
+) -> Result<Response, RequestError> {
+    forgets(job_of(books, id, caller)?)?;
     books.record(Record::JobForgotten { job: id });
     Ok(Response::Done)
+}
+
+/// Checks that a job has ended.
+pub(crate) fn forgets(job: &Job) -> Result<(), RequestError> {
+    match job.is_final() {
+        true => Ok(()),
+        false => {
+            let id = job.id();
+            let text = format!("job {id} has not ended; `tessera cancel {id}` ends it");
+            Err(RequestError::Invalid(text))
+        }
+    }
 }
 
 /// Deletes every job that ended before a moment.

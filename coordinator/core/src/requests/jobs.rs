@@ -7,6 +7,7 @@ use crate::journal::Record;
 use crate::requests::shares::check_share;
 use crate::requests::{check_room_for_jobs, job_of};
 use crate::schedule::memory::fits_nowhere;
+use crate::state::job::Job;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::JobId;
 use tessera_protocol::job::JobSpec;
@@ -51,18 +52,30 @@ fn accept(
 
 /// Cancels a job at its owner's request, and replies.
 pub(crate) fn on_cancel(books: &mut Books, request: RequestId, job: JobId, caller: &Caller) {
-    let answer = cancel(books, job, caller);
+    let answer = cancel(books, job, caller, "");
     books.reply(request, answer);
 }
 
-fn cancel(books: &mut Books, id: JobId, caller: &Caller) -> Result<Response, RequestError> {
-    let job = job_of(books, id, caller)?;
+/// Cancels a job with a reason, which may be empty.
+pub(crate) fn cancel(
+    books: &mut Books,
+    id: JobId,
+    caller: &Caller,
+    reason: &str,
+) -> Result<Response, RequestError> {
+    if cancels(job_of(books, id, caller)?)? {
+        let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+        let note = format!("cancelled by `{}`{reason}", caller.name);
+        end_job(books, id, JobState::Cancelled, &note);
+    }
+    Ok(Response::Done)
+}
+
+/// Returns whether a cancel ends a job: false if it is cancelled already.
+pub(crate) fn cancels(job: &Job) -> Result<bool, RequestError> {
     match job.end().map(|end| end.state) {
-        None => {
-            end_job(books, id, JobState::Cancelled, &format!("cancelled by `{}`", caller.name));
-            Ok(Response::Done)
-        }
-        Some(JobState::Cancelled) => Ok(Response::Done),
-        Some(_) => Err(RequestError::Invalid(format!("job {id} has ended already"))),
+        None => Ok(true),
+        Some(JobState::Cancelled) => Ok(false),
+        Some(_) => Err(RequestError::Invalid(format!("job {} has ended already", job.id()))),
     }
 }

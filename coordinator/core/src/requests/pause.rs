@@ -6,6 +6,7 @@ use crate::books::Books;
 use crate::input::{Caller, RequestId};
 use crate::journal::Record;
 use crate::requests::job_of;
+use crate::state::job::Job;
 use std::collections::BTreeMap;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::{Epoch, JobId, Lease, NodeId, UnitKey};
@@ -23,20 +24,14 @@ pub(crate) fn on_pause(
     books.reply(request, answer);
 }
 
-fn set_paused(
+/// Pauses or resumes a job.
+pub(crate) fn set_paused(
     books: &mut Books,
     id: JobId,
     pause: bool,
     caller: &Caller,
 ) -> Result<Response, RequestError> {
-    let job = job_of(books, id, caller)?;
-    if job.is_final() {
-        let what = if pause { "paused" } else { "resumed" };
-        return Err(RequestError::Invalid(format!(
-            "job {id} has ended already, and cannot be {what}"
-        )));
-    }
-    if job.paused().is_some() == pause {
+    if !changes(job_of(books, id, caller)?, pause)? {
         return Ok(Response::Done);
     }
     if pause {
@@ -50,6 +45,17 @@ fn set_paused(
         books.resume_job(id);
     }
     Ok(Response::Done)
+}
+
+/// Returns whether pausing a job, or resuming it, changes it.
+pub(crate) fn changes(job: &Job, pause: bool) -> Result<bool, RequestError> {
+    if job.is_final() {
+        let (id, what) = (job.id(), if pause { "paused" } else { "resumed" });
+        return Err(RequestError::Invalid(format!(
+            "job {id} has ended already, and cannot be {what}"
+        )));
+    }
+    Ok(job.paused().is_some() != pause)
 }
 
 /// Ends every lease of a job without counting attempts, and tells its nodes to stop.

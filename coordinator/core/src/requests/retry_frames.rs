@@ -8,6 +8,7 @@ use crate::journal::Record;
 use crate::requests::shares::check_share;
 use crate::requests::{check_room_for_jobs, job_of};
 use crate::schedule::memory::fits_nowhere;
+use crate::state::job::Job;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::JobId;
 
@@ -17,21 +18,15 @@ pub(crate) fn on_retry(books: &mut Books, request: RequestId, job: JobId, caller
     books.reply(request, answer);
 }
 
-fn retry_job(books: &mut Books, id: JobId, caller: &Caller) -> Result<Response, RequestError> {
+/// Opens the failed frames of a job again.
+pub(crate) fn retry_job(
+    books: &mut Books,
+    id: JobId,
+    caller: &Caller,
+) -> Result<Response, RequestError> {
     let job = job_of(books, id, caller)?;
-    if job.counts().frames_failed == 0 {
-        let text = format!("no frame of job {id} has failed, so there is nothing to retry");
-        return Err(RequestError::Invalid(text));
-    }
+    retries(books, job)?;
     let ended = job.is_final();
-    let nowhere = fits_nowhere(books, job.spec().device_bytes, job.spec().pool.as_deref());
-    if ended {
-        check_room_for_jobs(books)?;
-        check_share(books, job_of(books, id, caller)?, true)?;
-    }
-    if let Some(problem) = nowhere {
-        return Err(RequestError::Invalid(problem));
-    }
     let below = books.epochs().next();
     books.record(Record::JobRetried { job: id, below, by: caller.name.clone(), at: books.now() });
     if ended {
@@ -44,4 +39,21 @@ fn retry_job(books: &mut Books, id: JobId, caller: &Caller) -> Result<Response, 
     }
     books.offer_job(id);
     Ok(Response::Done)
+}
+
+/// Checks that a job has frames to render again, and that there is room for them.
+pub(crate) fn retries(books: &Books, job: &Job) -> Result<(), RequestError> {
+    if job.counts().frames_failed == 0 {
+        let id = job.id();
+        let text = format!("no frame of job {id} has failed, so there is nothing to retry");
+        return Err(RequestError::Invalid(text));
+    }
+    if job.is_final() {
+        check_room_for_jobs(books)?;
+        check_share(books, job, true)?;
+    }
+    match fits_nowhere(books, job.spec().device_bytes, job.spec().pool.as_deref()) {
+        Some(problem) => Err(RequestError::Invalid(problem)),
+        None => Ok(()),
+    }
 }

@@ -1,5 +1,5 @@
-//! Ending and deleting all jobs of one owner, for the owner, an operator or an admin. The shell
-//! deletes the files that they leave.
+//! Deleting all jobs of one owner, for the owner, an operator or an admin. The shell deletes the
+//! files that they leave.
 
 use crate::books::Books;
 use crate::ends::end_job;
@@ -36,12 +36,13 @@ fn swept(
     let usage = books.farm().usage().of_owner(owner);
     let own = books.farm().jobs().filter(|job| owner.id() == job.owner_id());
     let own: Vec<(JobId, bool)> = own.map(|job| (job.id(), job.is_final())).collect();
-    let mut report = Swept { jobs_cancelled: usage.jobs, ..Swept::default() };
-    if sweep != Sweep::Cancel {
-        report.jobs_forgotten = own.len() as u64;
-        report.frames = own.iter().map(|(id, _)| done_of(books, *id)).sum();
-        report.frame_bytes = usage.frame_bytes;
-    }
+    let report = Swept {
+        jobs_cancelled: usage.jobs,
+        jobs_forgotten: own.len() as u64,
+        frames: own.iter().map(|(id, _)| done_of(books, *id)).sum(),
+        frame_bytes: usage.frame_bytes,
+        ..Swept::default()
+    };
     if sweep == Sweep::Count {
         return Ok(report);
     }
@@ -50,9 +51,7 @@ fn swept(
         if !ended {
             end_job(books, id, JobState::Cancelled, &note);
         }
-        if sweep == Sweep::Forget {
-            books.record(Record::JobForgotten { job: id });
-        }
+        books.record(Record::JobForgotten { job: id });
     }
     Ok(report)
 }

@@ -81,14 +81,20 @@ impl Farm {
         self.jobs.values()
     }
 
+    /// Returns the jobs with ids from the first to the last, by id.
+    pub(crate) fn between(&self, first: JobId, last: JobId) -> impl Iterator<Item = &Job> {
+        self.jobs.range(first..=last).map(|(_, job)| job)
+    }
+
+    /// Returns the jobs before a place in the order of acceptance, newest first.
+    pub(crate) fn newest(&self, before: u64) -> impl Iterator<Item = &Job> {
+        let newest = self.order.range(..before).rev();
+        newest.filter_map(|(_, id)| self.jobs.get(id))
+    }
+
     /// Jobs in the order of their acceptance.
     pub(crate) fn order(&self) -> impl Iterator<Item = JobId> + '_ {
         self.order.values().copied()
-    }
-
-    /// Returns the number of jobs.
-    pub(crate) fn count(&self) -> usize {
-        self.jobs.len()
     }
 
     /// Returns what the jobs of each owner have together.

@@ -17,6 +17,7 @@ mod parts;
 mod pause;
 mod retry;
 mod rounds;
+mod selected;
 mod shares;
 mod small_farm;
 mod splitter;

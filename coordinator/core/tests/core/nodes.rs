@@ -220,7 +220,9 @@ fn several_nodes_of_a_name_are_told_apart_by_their_ids() {
     join(&mut farm, 13, (3, "n1"));
     let answers = [farm.drain("n1", true, false), farm.drain("n1", false, false)];
     for answer in answers.into_iter().chain([remove(&mut farm, "n1")]) {
-        let Response::Error(RequestError::Ambiguous(text)) = answer else { panic!("{answer:?}") };
+        let Response::Error(RequestError::SeveralNodes(text)) = answer else {
+            panic!("{answer:?}")
+        };
         assert!(text.contains(&format!("{}, {}", node(1), node(3))), "{text}");
     }
 }

@@ -3,11 +3,12 @@
 use crate::small_farm::SmallFarm;
 use std::time::Duration;
 use tessera_core::{
-    Caller, Core, Input, JobUsage, Owner, PerUser, Record, RequestId, Settings, Sweep,
+    Caller, Core, Input, JobUsage, Owner, PerUser, Record, RequestId, Selection, Settings, Sweep,
 };
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::JobId;
 use tessera_protocol::job::RenderSpec;
+use tessera_protocol::selection::{JobChange, JobSelection};
 use tessera_protocol::usage::Swept;
 use tessera_support::inputs;
 use uuid::Uuid;
@@ -52,6 +53,14 @@ fn sweep(farm: &mut SmallFarm, owner: &str, sweep: Sweep, by: &str) -> Response 
     })
 }
 
+fn cancel_all(farm: &mut SmallFarm, owner: &str) {
+    let selection = JobSelection { owner: Some(owner.to_owned()), ..JobSelection::default() };
+    let selection = Box::new(Selection { jobs: selection, owner: Some(id_of(owner)) });
+    let caller = Caller { name: owner.to_owned(), id: id_of(owner), admin: false };
+    let (request, change) = (RequestId(4), JobChange::Cancel { reason: String::new() });
+    farm.ask(Input::ChangeJobs { request, change, selection, dry_run: false, caller });
+}
+
 fn usage(core: &Core, owner: &str) -> JobUsage {
     core.usage().get(&Owner::new(id_of(owner), owner)).copied().unwrap_or_default()
 }
@@ -79,7 +88,7 @@ fn each_share_of_jobs_is_refused_beyond_its_limit() {
     let mut farm = SmallFarm::new(settings(small), 1, 0);
     assert_eq!(submit(&mut farm, 10, "eve", 1), Response::Accepted(job(10)));
     // An ended job is kept, and so is its description.
-    sweep(&mut farm, "eve", Sweep::Cancel, "root");
+    cancel_all(&mut farm, "eve");
     assert_eq!(submit(&mut farm, 11, "eve", 1), Response::Accepted(job(11)));
     let answer = submit(&mut farm, 12, "eve", 1);
     assert!(refused(&answer, "bytes of jobs", "--job-mib-per-user"), "{answer:?}");
@@ -131,8 +140,7 @@ fn a_sweep_ends_or_deletes_all_jobs_of_an_owner() {
     submit(&mut farm, 20, "ada", 2);
     let answer = sweep(&mut farm, "eve", Sweep::Forget, "ada");
     assert!(matches!(answer, Response::Error(RequestError::NotAllowed(_))), "{answer:?}");
-    let cancelled = Swept { jobs_cancelled: 3, ..Swept::default() };
-    assert_eq!(sweep(&mut farm, "eve", Sweep::Cancel, "eve"), Response::Swept(cancelled));
+    cancel_all(&mut farm, "eve");
     let deleted = Swept { jobs_forgotten: 3, ..Swept::default() };
     let records = farm.records.len();
     assert_eq!(sweep(&mut farm, "eve", Sweep::Count, "root"), Response::Swept(deleted));

@@ -2,7 +2,7 @@
 
 use super::{Books, FrameBook, FrameEnd, JobBook};
 use crate::sim::checks::violation::{Checked, Violation, violated};
-use tessera_core::{Core, UnitState};
+use tessera_core::{Core, Moment, Selection, UnitState};
 use tessera_protocol::ids::{FrameNumber, JobId, UnitIndex, UnitKey};
 use tessera_protocol::status::{CopyCount, FrameState, JobState};
 
@@ -10,7 +10,9 @@ impl Books {
     /// The core says of every job and frame what the books say.
     pub(crate) fn compare(&self, core: &Core) -> Checked {
         self.compare_nodes(core)?;
-        let listed = core.jobs();
+        let page = core.jobs(&Selection::default(), None, Moment(0)).unwrap_or_default();
+        let mut listed = page.jobs;
+        listed.reverse();
         if !listed.iter().map(|row| row.job).eq(self.order.iter().copied()) {
             return violated(format!(
                 "the core lists {} jobs, {} were accepted",
