@@ -261,6 +261,18 @@ impl World {
             return Some(Failure::OutOfMemory(shortage));
         }
         let fails = self.now < self.nodes[node].fails_until;
+        // Of nodes that fail for a while, a third is too small, and a third can prepare nothing.
+        match self.nodes[node].fails_until % 3 {
+            0 if fails && !self.healed => {
+                self.tally.count(Fault::SmallNode);
+                return Some(self.limit_failure());
+            }
+            1 if fails && !self.healed => {
+                self.tally.count(Fault::CannotPrepare);
+                return Some(Failure::Scene(text()));
+            }
+            _ => {}
+        }
         if (self.nodes[node].plan.bad || fails) && !self.healed {
             self.tally.count(Fault::BadNode);
             return Some(Failure::Device(text()));

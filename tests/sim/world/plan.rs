@@ -103,7 +103,7 @@ impl Plan {
             mixed: random.permille(300),
             liars: if random.permille(600) { 60 } else { 0 },
             bad: if random.permille(300) { 60 } else { 0 },
-            unpreparing: if random.permille(300) { 8 } else { 0 },
+            unpreparing: if random.permille(300) { 30 } else { 0 },
             small: if random.permille(400) { 200 } else { 0 },
             beat: random.between(1_500, settings.lease.as_millis() as u64 / 4),
         };
