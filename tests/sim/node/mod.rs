@@ -300,7 +300,8 @@ impl World {
             pool: node.plan.pool.map(str::to_owned),
             process: ProcessEpoch(process.number),
             devices,
-            capacity: process.capacity,
+            // One that leaves wants nothing, whether or not its wish is remembered.
+            capacity: if process.draining { 0 } else { process.capacity },
             running,
             finished,
             scenes: process.scenes.iter().copied().collect(),
