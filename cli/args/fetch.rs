@@ -9,7 +9,7 @@ use tessera_protocol::FrameSet;
 #[derive(Debug, Args)]
 #[command(
     after_help = "In a folder, files are named NAME.0001.exr and so on, those of a kernel's named \
-        outputs NAME.0001.OUTPUT.npy. NAME is the job's name, with `_` for each of < > : \" | ? *. \
+        outputs NAME.0001.OUTPUT.npy. NAME is the job's name, with _ for each of < > : \" | ? *. \
         If another job of this name has its frames there, these go to the folder NAME-JOB in it. \
         A pattern is as for render. In both, {job} stands for the job's id and {name} for its \
         name; in a pattern, {output} stands for the name of an output.\n\n\

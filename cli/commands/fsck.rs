@@ -94,7 +94,7 @@ mod tests {
         ));
         let text = describe(&report);
         assert!(text.ends_with("NOT CLEAN: 1 error"), "{text}");
-        assert!(text.contains("error: blob 00 : it is not there\n  means: "), "{text}");
+        assert!(text.contains("error: blob 00\\u{1b}: it is not there\n  means: "), "{text}");
         assert!(text.contains("  to do: submit the same scene"), "{text}");
     }
 }
