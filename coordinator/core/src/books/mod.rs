@@ -20,10 +20,11 @@ use crate::lease::{Epochs, Leases};
 use crate::nodes::roster::Roster;
 use crate::schedule::copy_looks::CopyLooks;
 use crate::schedule::dirty::Dirty;
-use crate::schedule::priorities::Shares;
+use crate::schedule::fair::{Party, Shares};
 use crate::schedule::queue::Queue;
 use crate::settings::Settings;
 use crate::state::farm::Farm;
+use crate::state::job::Job;
 use crate::state::ledger::Ledger;
 use crate::state::votes::Check;
 use crate::time::Moment;
@@ -124,6 +125,11 @@ impl Books {
     /// Jobs with something to lease.
     pub(crate) fn shares(&self) -> &Shares {
         &self.shares
+    }
+
+    /// Whether a job is among those with something to lease.
+    pub(crate) fn is_offered(&self, job: &Job) -> bool {
+        self.shares.contains(Party::of(job, &self.settings))
     }
 
     pub(crate) fn timers(&self) -> &Timers {

@@ -25,6 +25,8 @@ pub(crate) struct Held {
     pub(crate) until: Moment,
     /// Progress of its unit; None until a device has reported some.
     pub(crate) progress: Option<Reached>,
+    /// Device time in microseconds that its job and owner were charged for it.
+    pub(crate) charged: u64,
     /// Reading of the time shares when it was granted, if the frame's time is counted.
     counted_from: Option<u64>,
 }
@@ -59,19 +61,20 @@ impl Leases {
     }
 
     /// Grants a lease. The epoch must be new, and the unit may have at most one lease, of another
-    /// node. `counted`: whether the frame's time is counted.
+    /// node. `counted`: whether the frame's time is counted. `charged`: see [`Held::charged`].
     pub(crate) fn grant(
         &mut self,
         lease: Lease,
         node: NodeId,
         counted: bool,
+        charged: u64,
         now: Moment,
         settings: &Settings,
     ) {
         let until = now.after(settings.lease.min(settings.lease_longest));
         let counted_from = counted.then(|| self.shares.reading());
-        let held =
-            Held { unit: lease.unit, node, granted: now, until, progress: None, counted_from };
+        let (unit, progress) = (lease.unit, None);
+        let held = Held { unit, node, granted: now, until, progress, charged, counted_from };
         self.held.insert(lease.epoch, held);
         if self.is_leased(lease.unit) {
             self.copied.insert(lease.unit);

@@ -95,7 +95,7 @@ pub(crate) fn fail_attempt(books: &mut Books, node: NodeId, lease: Lease, reason
 
 /// Ends a lease whose attempt failed.
 pub(crate) fn end_failed(books: &mut Books, node: NodeId, lease: Lease, ending: Ending) {
-    books.release(lease.epoch);
+    books.release_failed(lease.epoch);
     end_attempts(books, node, vec![EndedAttempt { lease, ending }]);
 }
 
