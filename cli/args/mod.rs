@@ -23,6 +23,7 @@ pub mod fsck;
 pub mod import;
 pub mod inspect;
 pub mod job;
+pub mod job_set;
 pub mod man;
 pub mod members;
 pub mod node;
@@ -102,7 +103,7 @@ pub enum Command {
     Compute(Box<compute::ComputeArgs>),
     /// List jobs
     Jobs(farm::ListArgs),
-    /// Show one job: its settings, progress and failures
+    /// Show one job: its settings, progress and failures; or change it (job set)
     Job(job::JobArgs),
     /// Follow a job until it ends
     Watch(watch::WatchArgs),

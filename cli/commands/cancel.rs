@@ -20,7 +20,11 @@ pub(crate) async fn run(args: CancelArgs) -> Result<Status, CliError> {
     }
     for text in &args.jobs {
         let job = job_id::find(&farm, text).await?;
-        match farm.ask(&Request::Cancel(job)).await? {
+        let request = match args.reason.clone() {
+            Some(reason) => Request::CancelFor { job, reason },
+            None => Request::Cancel(job),
+        };
+        match farm.ask(&request).await? {
             Response::Done => {
                 eprintln!("cancelled {job}; its finished frames can still be fetched")
             }

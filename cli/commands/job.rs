@@ -1,7 +1,8 @@
 //! `job`: shows one job with its frames and failures.
 
+use super::job_set;
 use super::jobs::state;
-use crate::args::job::JobArgs;
+use crate::args::job::{JobArgs, JobCommand};
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::table::{bytes, count, counted, printable, span};
@@ -16,8 +17,11 @@ use tessera_transport::FarmClient;
 
 /// `tessera job`.
 pub(crate) async fn run(args: JobArgs) -> Result<Status, CliError> {
+    if let Some(JobCommand::Set(args)) = args.command {
+        return job_set::run(args).await;
+    }
     let farm = Farm::of(&args.farm)?;
-    let job = job_id::find(&farm, &args.job).await?;
+    let job = job_id::find(&farm, args.job.as_deref().unwrap_or_default()).await?;
     let client = farm.connect().await?;
     let Response::Job(detail) = client.request(&Request::Job(job)).await? else {
         return Err(unexpected());
@@ -80,6 +84,9 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     field("priority", summary.priority.to_string());
     if let Some(pool) = &spec.pool {
         field("pool", pool.clone());
+    }
+    if let Some(nodes) = spec.max_nodes {
+        field("nodes", format!("at most {nodes} at a time"));
     }
     for (name, value) in subject(&spec.kind, metered(detail)) {
         field(name, value);

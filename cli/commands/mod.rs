@@ -19,6 +19,7 @@ mod forget;
 mod fsck;
 mod inspect;
 mod job;
+mod job_set;
 mod jobs;
 mod man;
 mod members;

@@ -44,6 +44,7 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
         name: None,
         priority: 50,
         pool: None,
+        max_nodes: None,
         size,
         formats: outputs.formats.clone(),
         device_bytes: 0,

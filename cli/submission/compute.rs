@@ -81,8 +81,8 @@ pub(crate) fn prepare(args: &ComputeArgs) -> Result<Prepared, CliError> {
     let device_bytes = compute.device_bytes();
     let name = args.name.clone().unwrap_or_else(|| default_name(kernel));
     let kind = JobKind::Compute(compute);
-    let (priority, pool) = (args.priority, args.pool.clone());
-    let spec = JobSpec { priority, device_bytes, pool, ..JobSpec::new(name, kind) };
+    let (priority, pool, max_nodes) = (args.priority, args.pool.clone(), args.max_nodes);
+    let spec = JobSpec { priority, device_bytes, pool, max_nodes, ..JobSpec::new(name, kind) };
     let checked = RawJobSpec::from(spec).check();
     let spec = checked.map_err(|error| usage(format!("--{}: {}", error.field, error.problem)))?;
     Ok(Prepared { spec, files })

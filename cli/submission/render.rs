@@ -152,6 +152,8 @@ pub(crate) struct JobOptions {
     pub(crate) priority: u8,
     /// Only nodes of this pool.
     pub(crate) pool: Option<String>,
+    /// Most nodes that work on it at a time.
+    pub(crate) max_nodes: Option<u32>,
     /// Size of a frame.
     pub(crate) size: FrameSize,
     /// File formats.
@@ -219,6 +221,7 @@ pub(crate) fn job(
         priority: options.priority,
         device_bytes: options.device_bytes,
         pool: options.pool,
+        max_nodes: options.max_nodes,
         ..JobSpec::new(name, JobKind::Render(render))
     };
     RawJobSpec::from(spec).check().map_err(|SpecError { field, problem, .. }| {

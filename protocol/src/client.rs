@@ -5,7 +5,7 @@ use crate::access::{
 };
 use crate::frames::FrameSet;
 use crate::ids::{BlobHash, JobId, NodeId};
-use crate::job::RawJobSpec;
+use crate::job::{JobChange, RawJobSpec};
 use crate::status::{FrameStatus, JobDetail, JobSummary, NodeSummary};
 use crate::usage::{OwnerUsage, Swept};
 use serde::{Deserialize, Serialize};
@@ -146,6 +146,20 @@ pub enum Request {
     RemoveMember {
         /// Member, written as for `KeepMember`.
         member: String,
+    },
+    /// Changes a job that has not ended. Answered by [`Response::Done`].
+    SetJob {
+        /// Job to change.
+        job: JobId,
+        /// What is to be different.
+        change: Box<JobChange>,
+    },
+    /// Cancels a job and says why, as [`Request::Cancel`] does. Answered by [`Response::Done`].
+    CancelFor {
+        /// Job to cancel.
+        job: JobId,
+        /// Reason, at most [`crate::limits::REASON_MAX`] bytes.
+        reason: String,
     },
 }
 

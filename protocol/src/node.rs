@@ -190,6 +190,12 @@ pub enum CoordinatorToNode {
         /// Number of the owner's identity.
         owner: u64,
     },
+    /// Asks for leases back because another job goes first. The node returns those of them that it
+    /// has not begun with [`NodeToCoordinator::Returned`], and works on with the others.
+    GiveBack {
+        /// Leases to return.
+        leases: Vec<Lease>,
+    },
 }
 
 /// A unit that is leased to a node.

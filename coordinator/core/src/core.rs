@@ -159,13 +159,21 @@ impl Core {
     fn on_input(&mut self, input: Input) {
         use frames::resolve;
         use nodes::sessions;
-        use requests::{forget, jobs, pause, retry_frames, sweep};
+        use requests::{change, forget, jobs, pause, retry_frames, sweep};
         let books = &mut self.books;
         match input {
             Input::Submit { request, job, spec, caller } => {
                 jobs::on_submit(books, request, job, spec, caller)
             }
-            Input::Cancel { request, job, caller } => jobs::on_cancel(books, request, job, &caller),
+            Input::Cancel { request, job, caller } => {
+                jobs::on_cancel(books, request, job, "", &caller)
+            }
+            Input::CancelFor { request, job, reason, caller } => {
+                jobs::on_cancel(books, request, job, &reason, &caller)
+            }
+            Input::Change { request, job, change, caller } => {
+                change::on_change(books, request, job, *change, &caller)
+            }
             Input::Pause { request, job, pause, caller } => {
                 pause::on_pause(books, request, job, pause, &caller)
             }

@@ -8,7 +8,7 @@ use crate::time::Moment;
 use tessera_protocol::compute::ChunkShape;
 use tessera_protocol::device::DeviceInfo;
 use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, Lease};
-use tessera_protocol::job::JobSpec;
+use tessera_protocol::job::{JobChange, JobSpec};
 use tessera_protocol::node::{Failure, Heartbeat, Join};
 use tessera_protocol::status::FrameFile;
 
@@ -232,6 +232,29 @@ pub enum Input {
     },
     /// Time has passed (see [`crate::Core::next_wakeup`]).
     Tick,
+    /// A client changes a job that has not ended. Replied: `Done` (also if nothing is different), or
+    /// an error.
+    Change {
+        /// Request to reply to.
+        request: RequestId,
+        /// Job to change.
+        job: JobId,
+        /// Checked change ([`JobChange::check`]).
+        change: Box<JobChange>,
+        /// Client that asks; must be the owner or an admin.
+        caller: Caller,
+    },
+    /// A client cancels a job and says why. Replied as for `Cancel`.
+    CancelFor {
+        /// Request to reply to.
+        request: RequestId,
+        /// Job to cancel.
+        job: JobId,
+        /// Reason, for people.
+        reason: String,
+        /// Client that asks; must be the owner or an admin.
+        caller: Caller,
+    },
 }
 
 /// Description of a result that has arrived.

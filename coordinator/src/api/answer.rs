@@ -204,7 +204,9 @@ impl Api {
             | Request::Pause(_)
             | Request::Resume(_)
             | Request::Retry(_)
-            | Request::Forget(_) => {
+            | Request::Forget(_)
+            | Request::SetJob { .. }
+            | Request::CancelFor { .. } => {
                 debug_assert_eq!(roles::rule(&request).1, Reach::OwnJob);
                 jobs::change(context, roles::owner(caller), request).await
             }

@@ -3,6 +3,8 @@
 
 use tessera_protocol::access::Keep;
 use tessera_protocol::client::Request;
+use tessera_protocol::limits::REASON_MAX;
+use tessera_transport::close::cut;
 
 /// Returns a request's action and its object, also of requests that change nothing.
 pub(crate) fn name_of(request: &Request) -> (&'static str, String) {
@@ -45,6 +47,14 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         | Request::Audit => None,
         Request::Submit { job, .. } => Some(("job submitted", format!("job {job}"))),
         Request::Cancel(job) => Some(("job cancelled", format!("job {job}"))),
+        Request::CancelFor { job, reason } => {
+            let reason = cut(reason, REASON_MAX);
+            Some(("job cancelled", format!("job {job}: {reason}")))
+        }
+        Request::SetJob { job, change } => {
+            let words = change.words();
+            Some(("job changed", format!("job {job}: {}", cut(&words, REASON_MAX))))
+        }
         Request::Pause(job) => Some(("job paused", format!("job {job}"))),
         Request::Resume(job) => Some(("job resumed", format!("job {job}"))),
         Request::Retry(job) => Some(("job retried", format!("job {job}"))),

@@ -6,6 +6,7 @@ use crate::driver::{Ask, Question};
 use tessera_core::Caller as Owner;
 use tessera_protocol::client::{Request, RequestError, Response};
 use tessera_protocol::job::{JobSpec, RawJobSpec};
+use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::{BlobHash, JobId};
 
 /// Most blobs in one question: the files of a scene, and room to spare.
@@ -39,6 +40,19 @@ pub(super) async fn change(
         Request::Cancel(job) => context.durably(Ask::Cancel { job, caller }).await,
         Request::Pause(job) => context.durably(Ask::Pause { job, pause: true, caller }).await,
         Request::Resume(job) => context.durably(Ask::Pause { job, pause: false, caller }).await,
+        Request::CancelFor { job, reason } => {
+            if reason.len() > REASON_MAX {
+                let text =
+                    format!("a reason of {} bytes is longer than {REASON_MAX}", reason.len());
+                return Err(RequestError::Invalid(text));
+            }
+            context.durably(Ask::CancelFor { job, reason, caller }).await
+        }
+        Request::SetJob { job, change } => {
+            let change =
+                change.check().map_err(|error| RequestError::Invalid(error.to_string()))?;
+            context.durably(Ask::Change { job, change: Box::new(change), caller }).await
+        }
         Request::Forget(job) => context.durably(Ask::Forget { job, caller }).await,
         _ => Err(RequestError::Invalid("this request changes no job".into())),
     }

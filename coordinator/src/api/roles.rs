@@ -32,6 +32,8 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         | Request::Resume(_)
         | Request::Retry(_)
         | Request::Forget(_)
+        | Request::SetJob { .. }
+        | Request::CancelFor { .. }
         | Request::CancelAll { .. } => (Role::Artist, Reach::OwnJob),
         // Whether a copy of an operator's or admin's identity is kept is for an admin; that is
         // checked where the member is known.

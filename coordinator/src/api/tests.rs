@@ -155,12 +155,14 @@ fn table(job: JobId) -> Vec<(Request, Role, bool)> {
         (Request::Members { from: 0 }, Role::Operator, false),
         (Request::KeepMember { member: text(), keep: Keep::Newer }, Role::Operator, true),
         (Request::RemoveMember { member: text() }, Role::Admin, true),
+        (Request::SetJob { job, change: Box::default() }, Role::Artist, true),
+        (Request::CancelFor { job, reason: text() }, Role::Artist, true),
     ]
 }
 
 /// Number of kinds of requests. A new kind does not compile until it has a number. It then fails
 /// the test until it has a line in the table.
-const KINDS: usize = 31;
+const KINDS: usize = 33;
 
 fn kind(request: &Request) -> usize {
     match request {
@@ -195,6 +197,8 @@ fn kind(request: &Request) -> usize {
         Request::Members { .. } => 28,
         Request::KeepMember { .. } => 29,
         Request::RemoveMember { .. } => 30,
+        Request::SetJob { .. } => 31,
+        Request::CancelFor { .. } => 32,
     }
 }
 

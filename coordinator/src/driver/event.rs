@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tessera_core::{Arrived, Caller, Census, Input, JobUsage, Owner, RequestId, SessionId, Sweep};
 use tessera_protocol::client::Response;
-use tessera_protocol::job::JobSpec;
+use tessera_protocol::job::{JobChange, JobSpec};
 use tessera_protocol::status::JobSummary;
 use tessera_protocol::{BlobHash, FrameNumber, JobId, Lease};
 use tokio::sync::oneshot;
@@ -74,6 +74,10 @@ pub(crate) enum Ask {
     Forget { job: JobId, caller: Caller },
     /// Drains a node, or gives it work again.
     Drain { node: String, drain: bool },
+    /// Changes a job that has not ended.
+    Change { job: JobId, change: Box<JobChange>, caller: Caller },
+    /// Cancels a job for a reason.
+    CancelFor { job: JobId, reason: String, caller: Caller },
 }
 
 impl Ask {
@@ -86,6 +90,10 @@ impl Ask {
             Self::Sweep { owner, sweep, caller } => Input::Sweep { request, owner, sweep, caller },
             Self::Forget { job, caller } => Input::Forget { request, job, caller },
             Self::Drain { node, drain } => Input::Drain { request, node, drain },
+            Self::Change { job, change, caller } => Input::Change { request, job, change, caller },
+            Self::CancelFor { job, reason, caller } => {
+                Input::CancelFor { request, job, reason, caller }
+            }
         }
     }
 }

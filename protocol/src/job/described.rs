@@ -28,11 +28,13 @@ struct Head {
     priority: u8,
     device_bytes: u64,
     pool: Option<String>,
+    max_nodes: Option<u32>,
 }
 
 impl Default for Head {
     fn default() -> Self {
-        Self { name: String::new(), priority: PRIORITY_DEFAULT, device_bytes: 0, pool: None }
+        let (name, priority) = (String::new(), PRIORITY_DEFAULT);
+        Self { name, priority, device_bytes: 0, pool: None, max_nodes: None }
     }
 }
 
@@ -44,9 +46,9 @@ const COMPUTE: &str = "compute";
 
 /// Encodes a job as CBOR with named fields.
 pub fn encode_job(spec: &JobSpec) -> Vec<u8> {
-    let JobSpec { name, priority, kind, device_bytes, pool } = spec;
-    let (priority, device_bytes) = (*priority, *device_bytes);
-    let head = Head { name: name.clone(), priority, device_bytes, pool: pool.clone() };
+    let JobSpec { name, priority, kind, device_bytes, pool, max_nodes } = spec;
+    let (priority, device_bytes, max_nodes) = (*priority, *device_bytes, *max_nodes);
+    let head = Head { name: name.clone(), priority, device_bytes, pool: pool.clone(), max_nodes };
     let head = fields_away(&head, &Head::default());
     let (kind, options) = match kind {
         JobKind::Render(render) => (RENDER, map_of(&options_away(render))),
@@ -84,9 +86,9 @@ pub fn decode_job(bytes: &[u8]) -> Result<JobSpec, SpecError> {
             return Err(malformed("it is of two kinds"));
         }
     }
-    let Head { name, priority, device_bytes, pool } = read(&map_of_fields(&head))?;
+    let Head { name, priority, device_bytes, pool, max_nodes } = read(&map_of_fields(&head))?;
     let kind = kind.ok_or_else(|| malformed("it is of no kind"))?;
-    Ok(JobSpec { name, priority, kind, device_bytes, pool })
+    Ok(JobSpec { name, priority, kind, device_bytes, pool, max_nodes })
 }
 
 /// Decodes the value that a map encodes. The error names the field at fault.

@@ -189,6 +189,16 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         KeepMember { member: "ada".into(), keep: Keep::Newer },
         KeepMember { member: "#3".into(), keep: Keep::Older },
         RemoveMember { member: "rig-7".into() },
+        SetJob {
+            job: JobId(uuid(1)),
+            change: Box::new(JobChange {
+                name: Some("take 2".into()),
+                priority: Some(80),
+                pool: Some(Some("gpu".into())),
+                max_nodes: Some(None),
+            }),
+        },
+        CancelFor { job: JobId(uuid(1)), reason: "wrong camera".into() },
     ];
     let others = compute_others()
         .into_iter()
@@ -211,6 +221,8 @@ fn request_name(request: &Request) -> &'static str {
         Resume(_) => "request.resume",
         Retry(_) => "request.retry",
         KernelText(_) => "request.kernel_text",
+        SetJob { .. } => "request.set_job",
+        CancelFor { .. } => "request.cancel_for",
         Usage => "request.usage",
         CancelAll { .. } => "request.cancel_all",
         Sweep { .. } => "request.sweep",
@@ -478,6 +490,7 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
         Refused { reason: "r".into() },
         Notice { text: "t".into() },
         Owner { job: JobId(uuid(1)), owner: 7 },
+        GiveBack { leases: vec![lease()] },
     ];
     named(all, |message| match message {
         Job { .. } => "coordinator.job",
@@ -490,6 +503,7 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
         Refused { .. } => "coordinator.refused",
         Notice { .. } => "coordinator.notice",
         Owner { .. } => "coordinator.owner",
+        GiveBack { .. } => "coordinator.give_back",
     })
 }
 

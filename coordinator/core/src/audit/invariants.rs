@@ -64,7 +64,8 @@ fn check_shares(books: &Books) -> Result<(), String> {
             *leases.entry(job.owner_id()).or_default() += 1;
         }
     }
-    let counted: BTreeMap<u64, u64> = books.shares().at_work().collect();
+    let at_work = books.shares().at_work();
+    let counted: BTreeMap<u64, u64> = at_work.map(|(owner, leases, _)| (owner, leases)).collect();
     match counted == leases {
         true => Ok(()),
         false => Err(format!("owners have the leases {leases:?}, and {counted:?} are counted")),

@@ -29,6 +29,7 @@ impl Ledger {
             | Part::Copies { .. }
             | Part::Retried { .. }
             | Part::Barred { .. }
+            | Part::Changed { .. }
             | Part::Kept { .. } => {}
             Part::UnitParts { job, position, units } => self.take_unit_parts(job, position, units),
             Part::FrameRounds { job, position, written } => {

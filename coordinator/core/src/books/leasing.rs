@@ -3,8 +3,8 @@
 
 use super::Books;
 use crate::journal::Record;
-use crate::lease::Held;
 use crate::lease::secret::MARK_BITS;
+use crate::lease::{Grant, Held};
 use crate::schedule::fair::Party;
 use crate::state::job::Place;
 use crate::time::Moment;
@@ -62,6 +62,7 @@ impl Books {
         else {
             return;
         };
+        let check = queue.redo(place).is_some();
         queue.lease(place);
         let Some(job) = self.farm.job(lease.unit.job) else {
             return self.fault("an open job is unknown");
@@ -69,8 +70,10 @@ impl Books {
         let samples = job.lease_samples(lease.unit);
         let charged = self.queues.get(&job.id()).map_or(0, |of| of.estimates().cost().of(samples));
         self.shares.charge(&Party::of(job, &self.settings), charged);
+        self.rooms.forget(job.id());
         let counted = job.time().is_some();
-        self.leases.grant(lease, id, counted, charged, self.now, &self.settings);
+        let grant = Grant { lease, node: id, counted, charged, check };
+        self.leases.grant(grant, self.now, &self.settings);
         match self.roster.get_mut(id) {
             Some(node) => node.note_job(lease.unit.job),
             None => self.fault("a unit is leased to an unknown node"),

@@ -22,6 +22,7 @@ use crate::schedule::copy_looks::CopyLooks;
 use crate::schedule::dirty::Dirty;
 use crate::schedule::fair::{Party, Shares};
 use crate::schedule::queue::Queue;
+use crate::schedule::rooms::Rooms;
 use crate::settings::Settings;
 use crate::state::farm::Farm;
 use crate::state::job::Job;
@@ -48,6 +49,7 @@ pub(crate) struct Books {
     /// Queues of all open jobs.
     queues: BTreeMap<JobId, Queue>,
     shares: Shares,
+    rooms: Rooms,
     timers: Timers,
     orders: Orders,
     looks: Looks,
@@ -74,6 +76,7 @@ impl Books {
             roster: Roster::default(),
             queues: BTreeMap::new(),
             shares: Shares::default(),
+            rooms: Rooms::default(),
             timers: Timers::default(),
             orders: Orders::default(),
             looks: Looks::default(),
@@ -132,6 +135,11 @@ impl Books {
         self.shares.contains(Party::of(job, &self.settings))
     }
 
+    /// Whether a job is known, and among those with something to lease.
+    pub(crate) fn is_offered_job(&self, job: JobId) -> bool {
+        self.farm.job(job).is_some_and(|job| self.is_offered(job))
+    }
+
     pub(crate) fn timers(&self) -> &Timers {
         &self.timers
     }
@@ -173,6 +181,15 @@ impl Books {
 
     pub(crate) fn looks_mut(&mut self) -> &mut Looks {
         &mut self.looks
+    }
+
+    /// Nodes that were asked to make room for a job.
+    pub(crate) fn rooms(&self) -> &Rooms {
+        &self.rooms
+    }
+
+    pub(crate) fn rooms_mut(&mut self) -> &mut Rooms {
+        &mut self.rooms
     }
 
     /// When units to copy are looked for.

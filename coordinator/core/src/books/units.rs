@@ -59,6 +59,7 @@ impl Books {
         self.queues.remove(&id);
         self.leases.forget_times(id);
         self.orders.drop_job(id);
+        self.rooms.forget(id);
         if let Some(job) = self.farm.job(id) {
             self.shares.forget(Party::of(job, &self.settings));
         }

@@ -8,7 +8,7 @@ use tessera_protocol::CodecError;
 use tessera_protocol::ids::{
     BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex,
 };
-use tessera_protocol::job::{JobSpec, described};
+use tessera_protocol::job::{JobChange, JobSpec, described};
 use tessera_protocol::status::{FrameFile, JobState};
 
 use crate::state::rounds::TileSet;
@@ -267,6 +267,17 @@ pub enum Record {
         /// Description of what the node did, for people.
         reason: String,
     },
+    /// A user changed what a job that had not ended is called, or when and where it is worked on.
+    JobChanged {
+        /// Job that was changed.
+        job: JobId,
+        /// What is different from now on.
+        change: JobChange,
+        /// Name of the client that changed it.
+        by: String,
+        /// Time of the change.
+        at: Moment,
+    },
 }
 
 /// One accepted result of a unit.
@@ -364,7 +375,8 @@ impl Record {
             | Self::PartsDropped { job, .. }
             | Self::RoundMeasured { job, .. }
             | Self::ExposureMetered { job, .. }
-            | Self::NodeBarred { job, .. } => Some(*job),
+            | Self::NodeBarred { job, .. }
+            | Self::JobChanged { job, .. } => Some(*job),
             Self::EpochsReserved { .. }
             | Self::AttemptsEnded { .. }
             | Self::NodeDrained { .. }

@@ -2,4 +2,5 @@
 
 pub(crate) mod listing;
 mod standing;
+mod turn;
 mod waiting;

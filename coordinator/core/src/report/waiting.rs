@@ -6,6 +6,7 @@ use crate::nodes::devices::none_usable;
 use crate::nodes::ready::{is_barred, is_barred_from, is_ready};
 use crate::nodes::roster::Node;
 use crate::report::standing::standing;
+use crate::report::turn::turn_note;
 use crate::results::shortage::shortage_note;
 use crate::schedule::memory::memory_note;
 use crate::state::frame::Frame;
@@ -221,5 +222,5 @@ fn later(books: &Books, job: &Job, checks: usize) -> (Waits, String) {
         );
         return (Waits::Backoff, note);
     }
-    (Waits::Turn, "waits for its turn".to_owned())
+    (Waits::Turn, turn_note(books, job))
 }

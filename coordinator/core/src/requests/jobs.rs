@@ -4,12 +4,15 @@ use crate::books::Books;
 use crate::ends::{end_if_over, end_job};
 use crate::input::{Caller, RequestId};
 use crate::journal::Record;
+use crate::requests::change::check_priority;
 use crate::requests::shares::check_share;
 use crate::requests::{check_room_for_jobs, job_of};
 use crate::schedule::memory::fits_nowhere;
+use crate::text::cut;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::JobId;
 use tessera_protocol::job::JobSpec;
+use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::status::JobState;
 
 /// Accepts a job, or refuses it with a reason.
@@ -37,6 +40,7 @@ fn accept(
             false => Err(RequestError::Invalid(format!("job id {job} belongs to another job"))),
         };
     }
+    check_priority(spec.priority, None, &caller)?;
     check_room_for_jobs(books)?;
     let (owner, owner_id) = (caller.name, caller.id);
     let planned = books.farm().planned(job, &spec, (&owner, owner_id), books.now());
@@ -49,17 +53,33 @@ fn accept(
     Ok(Response::Accepted(job))
 }
 
-/// Cancels a job at its owner's request, and replies.
-pub(crate) fn on_cancel(books: &mut Books, request: RequestId, job: JobId, caller: &Caller) {
-    let answer = cancel(books, job, caller);
+/// Cancels a job at its owner's request, and replies. The reason may be empty.
+pub(crate) fn on_cancel(
+    books: &mut Books,
+    request: RequestId,
+    job: JobId,
+    reason: &str,
+    caller: &Caller,
+) {
+    let answer = cancel(books, job, reason, caller);
     books.reply(request, answer);
 }
 
-fn cancel(books: &mut Books, id: JobId, caller: &Caller) -> Result<Response, RequestError> {
+fn cancel(
+    books: &mut Books,
+    id: JobId,
+    reason: &str,
+    caller: &Caller,
+) -> Result<Response, RequestError> {
     let job = job_of(books, id, caller)?;
     match job.end().map(|end| end.state) {
         None => {
-            end_job(books, id, JobState::Cancelled, &format!("cancelled by `{}`", caller.name));
+            let because = match reason {
+                "" => String::new(),
+                reason => format!(": {}", cut(reason, REASON_MAX)),
+            };
+            let note = format!("cancelled by `{}`{because}", caller.name);
+            end_job(books, id, JobState::Cancelled, &note);
             Ok(Response::Done)
         }
         Some(JobState::Cancelled) => Ok(Response::Done),

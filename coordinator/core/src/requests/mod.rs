@@ -1,6 +1,7 @@
-//! What users and operators ask for: submit, cancel, pause, retry and forget jobs, one by one or
-//! all of an owner.
+//! What users and operators ask for: submit, change, cancel, pause, retry and forget jobs, one by
+//! one or all of an owner.
 
+pub(crate) mod change;
 pub(crate) mod forget;
 pub(crate) mod jobs;
 pub(crate) mod pause;

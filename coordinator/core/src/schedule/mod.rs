@@ -7,6 +7,7 @@
 //! first has been passed over for the patience of the settings, or the other's owner is ahead by as
 //! much device time. A job that has not begun is never passed over.
 
+mod bound;
 mod copies;
 pub(crate) mod copy_looks;
 pub(crate) mod cost;
@@ -18,17 +19,21 @@ pub(crate) mod memory;
 pub(crate) mod pace;
 pub(crate) mod queue;
 pub(crate) mod rates;
+mod room;
+pub(crate) mod rooms;
 pub(crate) mod shortages;
 pub(crate) mod withhold;
 
 use crate::books::Books;
 use crate::nodes::ready::is_ready;
 use crate::nodes::roster::{Node, Roster};
+use crate::schedule::bound::is_full;
 use crate::schedule::copies::copy_units;
 use crate::schedule::dirty::Dirty;
 use crate::schedule::fair::Turn;
 use crate::schedule::memory::usable;
 use crate::schedule::queue::Queue;
+use crate::schedule::room::make_room;
 use crate::schedule::withhold::withhold;
 use crate::state::job::{Job, Place};
 use crate::time::Moment;
@@ -104,6 +109,7 @@ pub(crate) fn schedule(books: &mut Books) {
         }
     }
     send_granted(books, granted);
+    make_room(books, &dirty);
 }
 
 /// Returns the dirty nodes that have room, as a line.
@@ -147,9 +153,15 @@ fn choose_and_grant(books: &mut Books, mut line: Line) -> (Granted, Vec<NodeId>)
     (granted, idle)
 }
 
-/// Chooses the unit for a node that suits it best, of the job whose turn it is or one after it.
+/// Chooses the unit for a node that suits it best: of the job that it made room for, of the job
+/// whose turn it is, or of one after it.
 fn choose(books: &mut Books, id: NodeId) -> Option<(JobId, Place)> {
     let fingerprint = books.roster().get(id)?.fingerprint();
+    if let Some(job) = books.rooms().job_for(id).filter(|job| books.is_offered_job(*job))
+        && let Offer::Unit(place) = offer(books, id, fingerprint, job)
+    {
+        return Some((job, place));
+    }
     let mut head: Option<(Turn, Place)> = None;
     let (mut after, mut looked): (Option<Turn>, usize) = (None, 0);
     while let Some(turn) = books.shares().next(after.as_ref()) {
@@ -189,9 +201,9 @@ fn choose(books: &mut Books, id: NodeId) -> Option<(JobId, Place)> {
 
 fn offer(books: &mut Books, id: NodeId, fingerprint: Fingerprint, job: JobId) -> Offer {
     match next_place(books, id, fingerprint, job) {
-        Offer::Unit(place) if !is_check(books, job, place) && withhold(books, id, job, place) => {
-            Offer::Unsuitable
-        }
+        Offer::Unit(place) if is_check(books, job, place) => Offer::Unit(place),
+        Offer::Unit(_) if is_full(books, id, job) => Offer::Unsuitable,
+        Offer::Unit(place) if withhold(books, id, job, place) => Offer::Unsuitable,
         offer => offer,
     }
 }

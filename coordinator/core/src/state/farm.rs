@@ -215,6 +215,7 @@ impl Farm {
             }
             Record::ExposureMetered { job, stops } => self.job_mut(*job)?.meter(*stops),
             Record::NodeReleased { node } => self.release(*node),
+            Record::JobChanged { job, change, .. } => self.job_mut(*job)?.change(change.clone()),
         }
     }
 

@@ -90,6 +90,8 @@ struct OwnJobs {
     priorities: BTreeMap<u8, u32>,
     /// Leases of all jobs of the owner.
     leases: u64,
+    /// Job that was leased last.
+    last: Option<JobId>,
 }
 
 impl OwnJobs {
@@ -188,6 +190,7 @@ impl Shares {
     pub(crate) fn charge(&mut self, party: &Party, micros: u64) {
         let own = self.of.entry(party.owner).or_default();
         own.leases += 1;
+        own.last = Some(party.job);
         let normal = weight_of(PRIORITY_DEFAULT);
         own.queue.serve(party.order, virtual_time(micros, weight_of(party.priority), normal));
         let cost = virtual_time(micros, own.weight(party), normal * 100);
@@ -209,14 +212,10 @@ impl Shares {
         correct(&mut self.owners, party.owner, owner);
     }
 
-    /// Number of leases of an owner's jobs.
-    pub(crate) fn leases_of(&self, owner: u64) -> u64 {
-        self.of.get(&owner).map_or(0, |own| own.leases)
-    }
-
-    /// Owners whose jobs have leases, with their number.
-    pub(crate) fn at_work(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.of.iter().map(|(owner, own)| (*owner, own.leases)).filter(|(_, leases)| *leases > 0)
+    /// Owners whose jobs have leases, with their number and the job that was leased last.
+    pub(crate) fn at_work(&self) -> impl Iterator<Item = (u64, u64, Option<JobId>)> + '_ {
+        let all = self.of.iter().map(|(owner, own)| (*owner, own.leases, own.last));
+        all.filter(|(_, leases, _)| *leases > 0)
     }
 }
 

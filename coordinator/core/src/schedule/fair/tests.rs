@@ -95,7 +95,7 @@ fn a_lease_that_took_nothing_costs_nothing() {
         shares.charge(&parties[0], SECOND);
         shares.settle(&parties[0], SECOND, None);
     }
-    assert_eq!(shares.leases_of(1), 0);
+    assert_eq!(shares.at_work().count(), 0);
 }
 
 #[test]
