@@ -14,6 +14,7 @@
 mod checks;
 mod client;
 mod coordinator;
+mod fair;
 mod faults;
 mod forger;
 mod lies_in_rounds;

@@ -14,7 +14,7 @@ use tessera_core::{Caller, Core, Input, Owner, Record, Sweep};
 use tessera_history::Seen;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::JobId;
-use tessera_protocol::job::JobSpec;
+use tessera_protocol::job::{JobChange, JobSpec};
 use tessera_protocol::status::JobState;
 
 /// What is asked for; jobs and nodes by their positions in the plan.
@@ -39,7 +39,38 @@ pub(crate) enum Ask {
     Retry(usize),
     RetryForeign(usize),
     Drain(usize, bool),
+    Change(usize, Changed),
+    ChangeForeign(usize),
+    /// Above the default, with an id of its own.
+    SubmitRaised(usize),
 }
+
+/// What is changed of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Changed {
+    Name(u64),
+    Priority(u8),
+    MaxNodes(Option<u32>),
+    /// By the owner, who may not.
+    Raised,
+    ByOperator,
+}
+
+impl Changed {
+    fn change(self) -> JobChange {
+        let none = JobChange::default();
+        match self {
+            Self::Name(number) => JobChange { name: Some(format!("take {number}")), ..none },
+            Self::Priority(priority) => JobChange { priority: Some(priority), ..none },
+            Self::MaxNodes(nodes) => JobChange { max_nodes: Some(nodes), ..none },
+            Self::Raised => JobChange { priority: Some(RAISED + 1), ..none },
+            Self::ByOperator => JobChange { priority: Some(RAISED), ..none },
+        }
+    }
+}
+
+/// Priority to which an operator raises jobs.
+const RAISED: u8 = 90;
 
 /// A job as its owner sees it.
 #[derive(Debug)]
@@ -138,6 +169,21 @@ impl World {
                 let caller = user(other_than(owner));
                 self.ask_core(ask, |request| Input::Pause { request, job: id, pause: true, caller })
             }
+            Ask::Change(index, changed) => {
+                let JobPlan { id, owner, .. } = self.planned(index);
+                let admin = changed == Changed::ByOperator;
+                let caller = Caller { admin, ..user(if admin { "root" } else { owner }) };
+                self.ask_change(ask, id, changed.change(), caller)
+            }
+            Ask::ChangeForeign(index) => {
+                let JobPlan { id, owner, .. } = self.planned(index);
+                self.ask_change(ask, id, Changed::Name(0).change(), user(other_than(owner)))
+            }
+            Ask::SubmitRaised(index) => {
+                let JobPlan { mut spec, owner, .. } = self.planned(index);
+                (spec.priority, spec.name) = (RAISED, "raised".to_owned());
+                self.ask_submit(ask, JobId(uuid::Uuid::from_u128(8)), spec, user(owner))
+            }
             Ask::CancelUnknown => {
                 let (job, caller) = (JobId(uuid::Uuid::from_u128(7)), user(USERS[0]));
                 self.ask_core(ask, |request| Input::Cancel { request, job, caller })
@@ -148,6 +194,11 @@ impl World {
                 self.ask_core(ask, |request| Input::Drain { request, node, drain })
             }
         }
+    }
+
+    fn ask_change(&mut self, ask: Ask, job: JobId, change: JobChange, caller: Caller) -> Checked {
+        let change = Box::new(change);
+        self.ask_core(ask, |request| Input::Change { request, job, change, caller })
     }
 
     fn cancel_all(&mut self, ask: Ask, index: usize) -> Checked {
@@ -253,6 +304,16 @@ impl World {
                     |record| matches!(record, Record::JobPaused { job, .. } if *job == id),
                 )
             }
+            // It says so already, or a record says that it is different now.
+            (Ask::Change(index, changed), Response::Done) => {
+                let (plan, wanted) = (&self.clients.jobs[index].plan, changed.change());
+                let id = plan.id;
+                wanted.clone().apply(&mut plan.spec.clone()).is_empty()
+                    || self.is_recorded(|record| {
+                        matches!(record, Record::JobChanged { job, change, .. }
+                            if *job == id && *change == wanted)
+                    })
+            }
             (Ask::Drain(index, true), Response::Done) => {
                 let id = self.nodes[index].plan.id;
                 let drained = Record::NodeDrained { node: id, drained: true };
@@ -329,6 +390,14 @@ impl World {
             (Ask::PauseForeign(_), Response::Error(RequestError::NotAllowed(_))) => true,
             (Ask::CancelForeign(_), Response::Error(RequestError::NotAllowed(_))) => true,
             (Ask::CancelUnknown, Response::Error(RequestError::NotFound(_))) => true,
+            (
+                Ask::ChangeForeign(_) | Ask::SubmitRaised(_) | Ask::Change(_, Changed::Raised),
+                Response::Error(RequestError::NotAllowed(_)),
+            ) => true,
+            (Ask::Change(_, changed), Response::Done) => changed != Changed::Raised,
+            (Ask::Change(index, _), Response::Error(RequestError::Invalid(_))) => {
+                self.has_ended(index)
+            }
             // A node that has not joined since the coordinator started is not known.
             (Ask::Drain(..), Response::Done | Response::Error(RequestError::NotFound(_))) => true,
             _ => false,
@@ -427,6 +496,19 @@ impl World {
             self.after(pause, Event::Ask(Ask::Pause(index)));
             self.after(pause + resume, Event::Ask(Ask::Resume(index)));
         }
+        let changes = [
+            Changed::Name(self.random.between(1, 9)),
+            Changed::Priority([0, 20, 50][self.random.index(3)]),
+            Changed::MaxNodes([None, Some(20), Some(60)][self.random.index(3)]),
+        ];
+        let change = changes[self.random.index(changes.len())];
+        let asks = asks.into_iter().chain([
+            (Fault::ChangeOwn, Ask::Change(index, change)),
+            (Fault::ChangeRaised, Ask::Change(index, Changed::Raised)),
+            (Fault::OperatorRaises, Ask::Change(index, Changed::ByOperator)),
+            (Fault::ChangeForeign, Ask::ChangeForeign(index)),
+            (Fault::SubmitRaised, Ask::SubmitRaised(index)),
+        ]);
         for (fault, ask) in asks {
             if self.chance(fault) {
                 let delay = self.random.between(1, 40_000);

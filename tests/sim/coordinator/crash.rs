@@ -161,6 +161,11 @@ impl World {
                 "snapshot and journal tell another farm than all records: {difference}"
             ));
         }
+        sometimes!(
+            self,
+            ChangedRestart,
+            self.ledger.durable.jobs.values().any(|book| book.changed)
+        );
         sometimes!(self, PausedRestart, self.ledger.durable.jobs.values().any(|book| book.paused));
         self.ledger.check_promises()?;
         let durable = &self.ledger.durable;

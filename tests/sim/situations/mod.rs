@@ -110,6 +110,11 @@ situations! {
     SecondRun "a node runs a chunk again of which another result is known",
     OwnSecondRun "a node without another beside it runs its own chunk again",
     NotCompared "a job is done whose kernel is meant to give other results each time",
+    RoomMade "a node gives back what it has not begun, for a job of which nothing is leased",
+    RoomTooLate "a node is to make room for a job, and has begun all that it holds",
+    WaitsBehind "a job says behind whom it waits",
+    ChangedUnderWay "a job is changed while units of it are leased",
+    ChangedRestart "the coordinator starts again, and a job was changed",
     StoppedInTime "no node works on a job as long after its pause or cancel as messages take at \
         most",
 }

@@ -69,6 +69,7 @@ impl World {
             }
             Record::UnitChecked { job, frame, redone } => self.note_check(*job, *frame, redone),
             Record::NodeBarred { .. } => sometimes!(self, BarredFromJob),
+            Record::JobChanged { job, .. } => self.note_change(*job),
             Record::CheckWaived { .. } => self.tally.count(Fault::CheckWaived),
             Record::UnitsTakenBack { .. } => self.tally.count(Fault::UnitTakenBack),
             Record::RoundMeasured { going, spent_millis, .. } => {
@@ -113,6 +114,11 @@ impl World {
             Record::JobEnded { job, state, note, .. } => self.note_end(*job, *state, note),
             _ => {}
         }
+    }
+
+    fn note_change(&mut self, job: JobId) {
+        let Some(process) = &self.shell.process else { return };
+        sometimes!(self, ChangedUnderWay, process.watch.holds_any(job));
     }
 
     fn note_commit(&mut self, job: JobId, frame: FrameNumber, commit: &Commit) {
@@ -275,6 +281,9 @@ impl World {
         let waits = |row: &JobSummary| row.note.contains("of the devices that are ready");
         let lacks = process.core.jobs().iter().any(|row| row.note.starts_with("waiting: "));
         sometimes!(self, ShortageTold, lacks);
+        let Some(process) = &self.shell.process else { return };
+        let behind = process.core.jobs().iter().any(|row| row.note.contains("its turn behind"));
+        sometimes!(self, WaitsBehind, behind);
         let Some(process) = &self.shell.process else { return };
         if process.core.jobs().iter().any(waits) {
             self.tally.count(Fault::JobWaitsForMemory);

@@ -239,14 +239,15 @@ fn job(random: &mut Random, number: u64, submit_until: u64, large: bool) -> JobP
     // The last is larger than any device.
     let sizes = [2, 2, 6, 12, 20, 40].map(|size| size * GIB);
     let device_bytes = if random.permille(500) { 0 } else { sizes[random.index(6)] };
-    let priority = [0, 10, 50, 50, 50, 100][random.index(6)];
+    let priority = [0, 10, 50, 50, 50, 30][random.index(6)];
+    let max_nodes = (number % 5 == 2).then_some(20 + number as u32);
     let kind = match random.permille(350) {
         true => JobKind::Compute(compute(random)),
         false => JobKind::Render(render(random, large)),
     };
     let pool = random.permille(250).then(|| POOL.to_owned());
     let new = JobSpec::new(format!("job {number}"), kind);
-    let mut spec = JobSpec { priority, device_bytes, pool, ..new };
+    let mut spec = JobSpec { priority, device_bytes, pool, max_nodes, ..new };
     let needs = if device_bytes == 0 || random.permille(200) {
         sizes[random.index(6)]
     } else {
