@@ -232,8 +232,8 @@ pub enum Input {
     },
     /// Time has passed (see [`crate::Core::next_wakeup`]).
     Tick,
-    /// A client changes a job that has not ended. Replied: `Done` (also if nothing is different), or
-    /// an error.
+    /// A client changes a job that has not ended. Replied: `Done` (also if nothing is different),
+    /// or an error.
     Change {
         /// Request to reply to.
         request: RequestId,

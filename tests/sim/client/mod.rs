@@ -1,9 +1,11 @@
 //! Users and the operator: they submit, repeat, pause, cancel, retry and drain, and check what they
 //! are answered.
 
+mod changes;
 pub(crate) mod questions;
 
 use crate::sim::checks::violation::{Checked, Violation, violated};
+use crate::sim::client::changes::{Changed, RAISED};
 use crate::sim::coordinator::blobs::inputs;
 use crate::sim::faults::Fault;
 use crate::sim::situations::sometimes;
@@ -14,7 +16,7 @@ use tessera_core::{Caller, Core, Input, Owner, Record, Sweep};
 use tessera_history::Seen;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::JobId;
-use tessera_protocol::job::{JobChange, JobSpec};
+use tessera_protocol::job::JobSpec;
 use tessera_protocol::status::JobState;
 
 /// What is asked for; jobs and nodes by their positions in the plan.
@@ -44,33 +46,6 @@ pub(crate) enum Ask {
     /// Above the default, with an id of its own.
     SubmitRaised(usize),
 }
-
-/// What is changed of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Changed {
-    Name(u64),
-    Priority(u8),
-    MaxNodes(Option<u32>),
-    /// By the owner, who may not.
-    Raised,
-    ByOperator,
-}
-
-impl Changed {
-    fn change(self) -> JobChange {
-        let none = JobChange::default();
-        match self {
-            Self::Name(number) => JobChange { name: Some(format!("take {number}")), ..none },
-            Self::Priority(priority) => JobChange { priority: Some(priority), ..none },
-            Self::MaxNodes(nodes) => JobChange { max_nodes: Some(nodes), ..none },
-            Self::Raised => JobChange { priority: Some(RAISED + 1), ..none },
-            Self::ByOperator => JobChange { priority: Some(RAISED), ..none },
-        }
-    }
-}
-
-/// Priority to which an operator raises jobs.
-const RAISED: u8 = 90;
 
 /// A job as its owner sees it.
 #[derive(Debug)]
@@ -169,21 +144,7 @@ impl World {
                 let caller = user(other_than(owner));
                 self.ask_core(ask, |request| Input::Pause { request, job: id, pause: true, caller })
             }
-            Ask::Change(index, changed) => {
-                let JobPlan { id, owner, .. } = self.planned(index);
-                let admin = changed == Changed::ByOperator;
-                let caller = Caller { admin, ..user(if admin { "root" } else { owner }) };
-                self.ask_change(ask, id, changed.change(), caller)
-            }
-            Ask::ChangeForeign(index) => {
-                let JobPlan { id, owner, .. } = self.planned(index);
-                self.ask_change(ask, id, Changed::Name(0).change(), user(other_than(owner)))
-            }
-            Ask::SubmitRaised(index) => {
-                let JobPlan { mut spec, owner, .. } = self.planned(index);
-                (spec.priority, spec.name) = (RAISED, "raised".to_owned());
-                self.ask_submit(ask, JobId(uuid::Uuid::from_u128(8)), spec, user(owner))
-            }
+            Ask::Change(..) | Ask::ChangeForeign(_) | Ask::SubmitRaised(_) => self.change(ask),
             Ask::CancelUnknown => {
                 let (job, caller) = (JobId(uuid::Uuid::from_u128(7)), user(USERS[0]));
                 self.ask_core(ask, |request| Input::Cancel { request, job, caller })
@@ -196,9 +157,30 @@ impl World {
         }
     }
 
-    fn ask_change(&mut self, ask: Ask, job: JobId, change: JobChange, caller: Caller) -> Checked {
-        let change = Box::new(change);
+    /// Asks for a change of a job, or for a job that nobody may submit.
+    fn change(&mut self, ask: Ask) -> Checked {
+        let (index, changed, foreign) = match ask {
+            Ask::Change(index, changed) => (index, changed, false),
+            Ask::ChangeForeign(index) => (index, Changed::Name(0), true),
+            Ask::SubmitRaised(index) => return self.submit_raised(ask, index),
+            _ => return Ok(()),
+        };
+        let JobPlan { id: job, owner, .. } = self.clients.jobs[index].plan.clone();
+        let admin = changed == Changed::ByOperator;
+        let name = match (admin, foreign) {
+            (true, _) => "root",
+            (false, true) => other_than(owner),
+            (false, false) => owner,
+        };
+        let (caller, change) = (Caller { admin, ..user(name) }, Box::new(changed.change()));
         self.ask_core(ask, |request| Input::Change { request, job, change, caller })
+    }
+
+    fn submit_raised(&mut self, ask: Ask, index: usize) -> Checked {
+        let JobPlan { mut spec, owner, .. } = self.clients.jobs[index].plan.clone();
+        (spec.priority, spec.name) = (RAISED, "raised".to_owned());
+        let (job, spec, caller) = (JobId(uuid::Uuid::from_u128(8)), Box::new(spec), user(owner));
+        self.ask_core(ask, |request| Input::Submit { request, job, spec, caller })
     }
 
     fn cancel_all(&mut self, ask: Ask, index: usize) -> Checked {

@@ -73,6 +73,8 @@ pub(crate) struct Farm {
     agenda: BTreeMap<(u64, u64), Event>,
     events: u64,
     now: u64,
+    /// When the next tick is due.
+    tick_at: Option<u64>,
     /// Device time of each owner so far, microseconds.
     spent: BTreeMap<u64, u64>,
     /// When a device began the first unit of each job.
@@ -92,6 +94,7 @@ impl Farm {
             agenda: BTreeMap::new(),
             events: 0,
             now: 0,
+            tick_at: None,
             spent: BTreeMap::new(),
             begun: BTreeMap::new(),
             returned: 0,
@@ -129,7 +132,12 @@ impl Farm {
                 Event::ToCore(input) => self.feed(*input),
                 Event::ToNode(node, message) => self.on_message(node, *message),
                 Event::Ended(node, lease) => self.on_ended(node, lease),
-                Event::Tick => self.feed(Input::Tick),
+                Event::Tick if self.tick_at == Some(at) => {
+                    self.tick_at = None;
+                    self.feed(Input::Tick);
+                }
+                // An earlier one took its place.
+                Event::Tick => {}
             }
         }
         self.now = until;
@@ -156,10 +164,11 @@ impl Farm {
             self.act(action);
         }
         if let Some(wake) = self.core.next_wakeup() {
-            let due = wake.0.saturating_sub(START) * 1000;
-            // Leases are not renewed here: what they wake for is no more than a minute away.
-            if due < self.now + 10_000_000 {
-                self.at(due.saturating_sub(self.now).max(1000), Event::Tick);
+            // The clock of the core has milliseconds.
+            let due = (wake.0.saturating_sub(START) * 1000).max(self.now + 1000);
+            if self.tick_at.is_none_or(|at| due < at) {
+                self.tick_at = Some(due);
+                self.at(due - self.now, Event::Tick);
             }
         }
     }

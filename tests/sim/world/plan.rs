@@ -5,7 +5,7 @@ use crate::sim::faults::Fault;
 use crate::sim::model::rounds::adapt;
 use crate::sim::world::random::Random;
 use std::time::Duration;
-use tessera_core::{PerUser, Secret, Settings};
+use tessera_core::{PerUser, Secret, Settings, Weights};
 use tessera_protocol::compute::{
     ComputeSpec, Domain, Element, InputArray, OutputArray, Program, Reduction,
 };
@@ -191,7 +191,18 @@ fn settings(random: &mut Random, forged: bool) -> Settings {
         check_wait: millis(random.between(1_000, 10_000)),
         secret: Secret([7; 32]),
         per_user: PerUser { jobs: [2, 2000, 2000][random.index(3)], ..PerUser::default() },
+        weights: weights(random),
     }
+}
+
+/// In some farms, a user has another weight than the others.
+fn weights(random: &mut Random) -> Weights {
+    let mut weights = Weights::default();
+    if random.permille(300) {
+        let (user, weight) = (USERS[random.index(USERS.len())], [0.5, 2.0, 4.0][random.index(3)]);
+        assert!(weights.set(user, weight));
+    }
+    weights
 }
 
 /// What the nodes of a run have in common.
