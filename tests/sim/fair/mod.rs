@@ -54,7 +54,8 @@ fn owners_get_device_time_by_their_weights() {
 #[test]
 fn a_thousand_nodes_are_shared_as_well() {
     assert_shared(1_000, [1.0; 3], 100.0);
-    assert_shared(1_000, [1.0, 2.0, 4.0], 100.0);
+    // What nodes hold at the end, some 1.4 s of each, counts for less the longer the run is.
+    assert_shared(1_000, [1.0, 2.0, 4.0], 300.0);
 }
 
 /// The judge above is worth something: an owner that hardly gets anything is found.
