@@ -118,7 +118,7 @@ pub struct ComputeArgs {
     /// Name of the job [default: the kernel's]
     #[arg(long, value_name = "NAME", help_heading = "Job")]
     pub name: Option<String>,
-    /// Share of the farm relative to other jobs, 0 to 100
+    /// Share of the job among your own, 0 to 100; operators can raise it above 50 later
     #[arg(long, value_name = "N", default_value_t = 50, help_heading = "Job")]
     pub priority: u8,
     /// Use only nodes of this pool [default: any node]
@@ -127,6 +127,9 @@ pub struct ComputeArgs {
     /// How often and how long the farm tries.
     #[command(flatten)]
     pub tries: TriesArgs,
+    /// Most nodes that work on the job at a time [default: no bound]
+    #[arg(long, value_name = "N", help_heading = "Job")]
+    pub max_nodes: Option<u32>,
     /// Run on this machine, in this process, as render does; needs no farm
     #[arg(long, conflicts_with = "detach", help_heading = "Work")]
     pub local: bool,

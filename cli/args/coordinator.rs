@@ -4,6 +4,7 @@ use super::time::{parse_grace, parse_ttl};
 use clap::Args;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use tessera_coordinator::Weights;
 
 /// Options of `coordinator`.
 #[derive(Debug, Args)]
@@ -59,6 +60,16 @@ pub struct CoordinatorArgs {
     /// verification
     #[arg(long, value_name = "N", env = "TESSERA_CHECK_FIRST", default_value_t = 200)]
     pub check_first: u32,
+    /// Share of the farm that a user gets in proportion to others, who have 1: ada=2 or #7=0.5, by
+    /// name or by the number of the identity; 0.01 to 100, may be given more than once
+    #[arg(
+        long = "weight",
+        value_name = "USER=N",
+        env = "TESSERA_WEIGHT",
+        value_delimiter = ',',
+        value_parser = weight,
+    )]
+    pub weights: Vec<(String, f64)>,
     /// Make a new authority if the data folder has lost its own; every node and user must enrol
     /// again
     #[arg(long, help_heading = "Identity")]
@@ -205,6 +216,17 @@ pub struct LimitArgs {
         help_heading = "Limits",
     )]
     pub absent_nodes: u32,
+}
+
+/// A user and a weight.
+fn weight(text: &str) -> Result<(String, f64), String> {
+    let wrong = || "write it as USER=N, with a user's name or `#` and the number of the identity";
+    let (user, weight) = text.split_once('=').ok_or_else(wrong)?;
+    let number: f64 = weight.parse().map_err(|_| wrong())?;
+    match user.is_empty() || !Weights::default().set(user, number) {
+        true => Err(format!("`{text}` does not name a user, or its weight is not in 0.01 to 100")),
+        false => Ok((user.to_owned(), number)),
+    }
 }
 
 /// An address and a port. A name is none: it may stand for several addresses.

@@ -23,6 +23,7 @@ pub mod fsck;
 pub mod import;
 pub mod inspect;
 pub mod job;
+pub mod job_set;
 pub mod jobs;
 pub mod man;
 pub mod members;
@@ -103,7 +104,7 @@ pub enum Command {
     Compute(Box<compute::ComputeArgs>),
     /// List jobs: all, or those of an owner, in a state, of a name
     Jobs(jobs::JobsArgs),
-    /// Show one job: its settings, progress and failures
+    /// Show one job: its settings, progress and failures; or change it (job set)
     Job(job::JobArgs),
     /// Follow a job until it ends
     Watch(watch::WatchArgs),

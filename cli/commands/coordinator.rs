@@ -49,6 +49,9 @@ pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
     config.limits = limits(&args.limits);
     config.settings.check_share = (args.check * 10.24).round() as u16;
     config.settings.check_first = args.check_first;
+    for (user, weight) in &args.weights {
+        config.settings.weights.set(user, *weight);
+    }
     let mut coordinator = Coordinator::start(config).await.map_err(not_started)?;
     let attending = tokio::spawn(attend(manager, coordinator.probe()));
     tokio::select! {

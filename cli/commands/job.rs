@@ -1,6 +1,7 @@
 //! `job`: shows one job with its frames and failures.
 
-use crate::args::job::JobArgs;
+use super::job_set;
+use crate::args::job::{JobArgs, JobCommand};
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::table::{bytes, count, counted, printable, span};
@@ -15,9 +16,12 @@ use tessera_transport::FarmClient;
 
 /// `tessera job`.
 pub(crate) async fn run(args: JobArgs) -> Result<Status, CliError> {
+    if let Some(JobCommand::Set(args)) = args.command {
+        return job_set::run(args).await;
+    }
     let farm = Farm::of(&args.farm)?;
     let client = farm.connect().await?;
-    let job = job_id::find_on(&client, &args.job).await?;
+    let job = job_id::find_on(&client, args.job.as_deref().unwrap_or_default()).await?;
     let Response::Job(detail) = client.request(&Request::Job(job)).await? else {
         return Err(unexpected());
     };
@@ -85,6 +89,9 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     }
     if let Some(secs) = spec.retry.give_up_secs {
         field("give up", format!("after {}", span(secs.into())));
+    }
+    if let Some(nodes) = spec.max_nodes {
+        field("nodes", format!("at most {nodes} at a time"));
     }
     for (name, value) in subject(&spec.kind, metered(detail)) {
         field(name, value);

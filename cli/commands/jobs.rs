@@ -63,7 +63,7 @@ pub(super) fn owner(job: &JobSummary) -> String {
 /// Why a job waits, in a word or two; how it ended, where it has.
 fn short(job: &JobSummary) -> String {
     let word = match job.waits {
-        None => return printable(&job.note),
+        None | Some(Waits::Turn) => return printable(&job.note),
         Some(Waits::Paused) => "paused",
         Some(Waits::Disk) => "the disk is full, or a frame cannot be written",
         Some(Waits::Start) => "the coordinator has just started",
@@ -78,7 +78,6 @@ fn short(job: &JobSummary) -> String {
         Some(Waits::Check) => "waits for a check by another node",
         Some(Waits::Backoff) => "its units have failed, and are tried again",
         Some(Waits::Feed) => "the frame before is being made",
-        Some(Waits::Turn) => "waits for its turn",
         Some(Waits::Shortage) => "a node lacks a file, or room",
         Some(Waits::Limits) => "no node has the memory, time or disk for it",
     };

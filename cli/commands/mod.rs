@@ -20,6 +20,7 @@ mod fetch;
 mod fsck;
 mod inspect;
 mod job;
+mod job_set;
 mod jobs;
 mod man;
 mod members;

@@ -47,6 +47,7 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
         pool: None,
         // This process is the only node there will be.
         retry: RetryPolicy { give_up_secs: Some(0), ..RetryPolicy::default() },
+        max_nodes: None,
         size,
         formats: outputs.formats.clone(),
         device_bytes: 0,

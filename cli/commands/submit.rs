@@ -73,6 +73,7 @@ fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
         priority: args.priority,
         pool: args.pool.clone(),
         retry: args.tries.policy(),
+        max_nodes: args.max_nodes,
         size,
         formats,
         device_bytes,
@@ -113,7 +114,8 @@ fn dry_run(args: &SubmitArgs, spec: &JobSpec, files: &SceneFiles) -> Result<Stat
     let total = files.assets.iter().map(|asset| asset.length).sum();
     let frames = render::frames(&args.picture);
     let pool = spec.pool.as_ref().map(|pool| format!(", pool {pool}")).unwrap_or_default();
-    json::line(&format!("job     {}, priority {}{pool}", spec.name, spec.priority))?;
+    let nodes = spec.max_nodes.map(|nodes| format!(", at most {nodes} nodes")).unwrap_or_default();
+    json::line(&format!("job     {}, priority {}{pool}{nodes}", spec.name, spec.priority))?;
     json::line(&format!("files   {}, {}", files.assets.len(), bytes(total)))?;
     let spp = args.picture.spp();
     let time =

@@ -82,13 +82,14 @@ pub(crate) fn prepare(args: &ComputeArgs) -> Result<Prepared, CliError> {
     let device_bytes = compute.device_bytes();
     let name = args.name.clone().unwrap_or_else(|| default_name(kernel));
     let kind = JobKind::Compute(compute);
-    let (priority, pool) = (args.priority, args.pool.clone());
+    let (priority, pool, max_nodes) = (args.priority, args.pool.clone(), args.max_nodes);
     let mut retry = args.tries.policy();
     if args.local {
         // This process is the only node there will be.
         retry.give_up_secs.get_or_insert(0);
     }
-    let spec = JobSpec { priority, device_bytes, pool, retry, ..JobSpec::new(name, kind) };
+    let spec =
+        JobSpec { priority, device_bytes, pool, retry, max_nodes, ..JobSpec::new(name, kind) };
     let checked = RawJobSpec::from(spec).check();
     let spec = checked.map_err(|error| usage(format!("--{}: {}", error.field, error.problem)))?;
     Ok(Prepared { spec, files })

@@ -153,6 +153,8 @@ pub(crate) struct JobOptions {
     /// Only nodes of this pool.
     pub(crate) pool: Option<String>,
     pub(crate) retry: RetryPolicy,
+    /// Most nodes that work on it at a time.
+    pub(crate) max_nodes: Option<u32>,
     /// Size of a frame.
     pub(crate) size: FrameSize,
     /// File formats.
@@ -221,6 +223,7 @@ pub(crate) fn job(
         device_bytes: options.device_bytes,
         pool: options.pool,
         retry: options.retry,
+        max_nodes: options.max_nodes,
         ..JobSpec::new(name, JobKind::Render(render))
     };
     RawJobSpec::from(spec).check().map_err(|SpecError { field, problem, .. }| {

@@ -36,4 +36,4 @@ pub use config::{Config, Limits};
 pub use coordinator::{Coordinator, CoordinatorError, Probe, RunningCoordinator};
 pub use fsck::{AuditError, Depth, Finding, FsckReport, Severity, audit, fsck};
 pub use store::{ExportError, ExportSummary, export};
-pub use tessera_core::{Census, PerUser, Settings};
+pub use tessera_core::{Census, PerUser, Settings, Weights};

@@ -5,7 +5,7 @@ use crate::access::{
 };
 use crate::frames::FrameSet;
 use crate::ids::{BlobHash, JobId, NodeId};
-use crate::job::RawJobSpec;
+use crate::job::{JobEdit, RawJobSpec};
 use crate::selection::{JobPage, JobQuery, JobsChange, JobsChanged};
 use crate::status::{FrameStatus, JobDetail, JobSummary, NodeSummary};
 use crate::usage::{OwnerUsage, Swept};
@@ -155,6 +155,13 @@ pub enum Request {
     RemoveNode {
         /// Id or name of the node.
         node: String,
+    },
+    /// Edits a job that has not ended. Answered by [`Response::Done`].
+    EditJob {
+        /// Job to change.
+        job: JobId,
+        /// What is to be different.
+        edit: Box<JobEdit>,
     },
 }
 

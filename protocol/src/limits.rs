@@ -83,6 +83,8 @@ pub const MEANINGS_NAMED_MAX: usize = 8;
 pub const FRAME_PAGE_MAX: usize = 16_384;
 /// Most jobs that are not finished.
 pub const OPEN_JOBS_MAX: usize = 10_000;
+/// Largest bound on the nodes that work on a job.
+pub const NODES_MAX: u32 = 1_000_000;
 /// Most indices of a domain: 2^40, so that a sum of them fits into an `ExactSum`.
 pub const DOMAIN_MAX: u64 = 1 << 40;
 /// Most bytes that a chunk writes. 16 MiB are a million indices of four floats, and far below

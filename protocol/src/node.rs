@@ -205,6 +205,12 @@ pub enum CoordinatorToNode {
         /// Whether the node gets no new work.
         drained: bool,
     },
+    /// Asks for leases back because another job goes first. The node returns those of them that it
+    /// has not begun with [`NodeToCoordinator::Returned`], and works on with the others.
+    GiveBack {
+        /// Leases to return.
+        leases: Vec<Lease>,
+    },
 }
 
 /// A unit that is leased to a node.

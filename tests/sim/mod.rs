@@ -15,6 +15,7 @@ mod bad_node;
 mod checks;
 mod client;
 mod coordinator;
+mod fair;
 mod faults;
 mod forger;
 mod lies_in_rounds;

@@ -165,13 +165,16 @@ impl Core {
     fn on_input(&mut self, input: Input) {
         use frames::resolve;
         use nodes::{absent, drain, sessions};
-        use requests::{change, forget, jobs, pause, retry_frames, sweep};
+        use requests::{change, edit, forget, jobs, pause, retry_frames, sweep};
         let books = &mut self.books;
         match input {
             Input::Submit { request, job, spec, caller } => {
                 jobs::on_submit(books, request, job, spec, caller)
             }
             Input::Cancel { request, job, caller } => jobs::on_cancel(books, request, job, &caller),
+            Input::EditJob { request, job, edit, caller } => {
+                edit::on_edit(books, request, job, *edit, &caller)
+            }
             Input::Pause { request, job, pause, caller } => {
                 pause::on_pause(books, request, job, pause, &caller)
             }

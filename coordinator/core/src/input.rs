@@ -9,7 +9,7 @@ use crate::time::Moment;
 use tessera_protocol::compute::ChunkShape;
 use tessera_protocol::device::DeviceInfo;
 use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, Lease, NodeId};
-use tessera_protocol::job::JobSpec;
+use tessera_protocol::job::{JobEdit, JobSpec};
 use tessera_protocol::node::{Failure, Heartbeat, Join};
 use tessera_protocol::selection::JobChange;
 use tessera_protocol::status::FrameFile;
@@ -279,6 +279,18 @@ pub enum Input {
         node: NodeId,
         /// Why, for people.
         why: String,
+    },
+    /// A client changes a job that has not ended. Replied: `Done` (also if nothing is different),
+    /// or an error.
+    EditJob {
+        /// Request to reply to.
+        request: RequestId,
+        /// Job to change.
+        job: JobId,
+        /// Checked change ([`JobEdit::check`]).
+        edit: Box<JobEdit>,
+        /// Client that asks; must be the owner or an admin.
+        caller: Caller,
     },
 }
 

@@ -37,6 +37,7 @@ mod sweep;
 mod text;
 mod timers;
 mod unit_state;
+mod weights;
 
 pub use action::{Action, Step, Timing};
 pub use core::{Core, ReplayError};
@@ -58,3 +59,4 @@ pub use state::usage::JobUsage;
 pub use sweep::Sweep;
 pub use time::Moment;
 pub use unit_state::{UnitMove, UnitState};
+pub use weights::Weights;

@@ -1,6 +1,7 @@
 //! What an operator may tune, with its defaults. Decides nothing.
 
 use crate::lease::secret::Secret;
+use crate::weights::Weights;
 use std::time::Duration;
 
 /// Durations and limits of the core.
@@ -43,8 +44,8 @@ pub struct Settings {
     pub backoff: Duration,
     /// Longest wait before a failed unit or a failed resolve is tried again.
     pub backoff_longest: Duration,
-    /// Longest time for which a younger job of the same priority may go first because a node
-    /// already holds its scene.
+    /// Longest time for which a job may be served before its turn because a node already holds its
+    /// scene; also the most device time by which that may put its owner ahead.
     pub patience: Duration,
     /// A unit is copied to an idle node of unknown speed if its expected remaining time, or its
     /// delay, is at least this long.
@@ -63,6 +64,8 @@ pub struct Settings {
     pub secret: Secret,
     /// Most that the jobs of one user may have together.
     pub per_user: PerUser,
+    /// Weights of owners in the fair shares of the farm.
+    pub weights: Weights,
     /// Number of epochs that one record of the journal reserves; one epoch is used for each lease.
     pub epoch_block: u64,
 }
@@ -98,6 +101,7 @@ impl Default for Settings {
             check_wait: Duration::from_secs(20),
             secret: Secret([0; 32]),
             per_user: PerUser::default(),
+            weights: Weights::default(),
             epoch_block: 4096,
         }
     }

@@ -213,7 +213,8 @@ impl Api {
             | Request::Pause(_)
             | Request::Resume(_)
             | Request::Retry(_)
-            | Request::Forget(_) => {
+            | Request::Forget(_)
+            | Request::EditJob { .. } => {
                 debug_assert_eq!(roles::rule(&request).1, Reach::OwnJob);
                 jobs::change(context, roles::owner(caller), request).await
             }

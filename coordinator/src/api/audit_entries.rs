@@ -3,7 +3,9 @@
 
 use tessera_protocol::access::Keep;
 use tessera_protocol::client::Request;
+use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::selection::{JobChange, JobSelection};
+use tessera_transport::close::cut;
 
 /// Most jobs that an entry names.
 const JOBS_NAMED_MAX: usize = 8;
@@ -50,6 +52,10 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         | Request::Audit => None,
         Request::Submit { job, .. } => Some(("job submitted", format!("job {job}"))),
         Request::Cancel(job) => Some(("job cancelled", format!("job {job}"))),
+        Request::EditJob { job, edit } => {
+            let words = edit.words();
+            Some(("job changed", format!("job {job}: {}", cut(&words, REASON_MAX))))
+        }
         Request::Pause(job) => Some(("job paused", format!("job {job}"))),
         Request::Resume(job) => Some(("job resumed", format!("job {job}"))),
         Request::Retry(job) => Some(("job retried", format!("job {job}"))),

@@ -39,6 +39,10 @@ pub(super) async fn change(
         Request::Cancel(job) => context.durably(Ask::Cancel { job, caller }).await,
         Request::Pause(job) => context.durably(Ask::Pause { job, pause: true, caller }).await,
         Request::Resume(job) => context.durably(Ask::Pause { job, pause: false, caller }).await,
+        Request::EditJob { job, edit } => {
+            let edit = edit.check().map_err(|error| RequestError::Invalid(error.to_string()))?;
+            context.durably(Ask::EditJob { job, edit: Box::new(edit), caller }).await
+        }
         Request::Forget(job) => context.durably(Ask::Forget { job, caller }).await,
         _ => Err(RequestError::Invalid("this request changes no job".into())),
     }

@@ -32,6 +32,7 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         | Request::Resume(_)
         | Request::Retry(_)
         | Request::Forget(_)
+        | Request::EditJob { .. }
         | Request::ChangeJobs(_) => (Role::Artist, Reach::OwnJob),
         // Whether a copy of an operator's or admin's identity is kept is for an admin; that is
         // checked where the member is known.

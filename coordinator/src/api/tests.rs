@@ -179,6 +179,7 @@ fn table(job: JobId) -> Vec<(Request, Role, bool)> {
         (Request::Members { from: 0 }, Role::Operator, false),
         (Request::KeepMember { member: text(), keep: Keep::Newer }, Role::Operator, true),
         (Request::RemoveMember { member: text() }, Role::Admin, true),
+        (Request::EditJob { job, edit: Box::default() }, Role::Artist, true),
     ]
 }
 
@@ -188,7 +189,7 @@ fn drain(node: &str) -> Request {
 
 /// Number of kinds of requests. A new kind does not compile until it has a number. It then fails
 /// the test until it has a line in the table.
-const KINDS: usize = 32;
+const KINDS: usize = 33;
 
 fn kind(request: &Request) -> usize {
     match request {
@@ -224,6 +225,7 @@ fn kind(request: &Request) -> usize {
         Request::KeepMember { .. } => 29,
         Request::RemoveMember { .. } => 30,
         Request::RemoveNode { .. } => 31,
+        Request::EditJob { .. } => 32,
     }
 }
 

@@ -9,7 +9,7 @@ use tessera_core::{
     Arrived, Caller, Census, Input, JobUsage, Owner, RequestId, Selection, SessionId, Sweep,
 };
 use tessera_protocol::client::Response;
-use tessera_protocol::job::JobSpec;
+use tessera_protocol::job::{JobEdit, JobSpec};
 use tessera_protocol::selection::JobChange;
 use tessera_protocol::status::JobSummary;
 use tessera_protocol::{BlobHash, FrameNumber, JobId, Lease, NodeId};
@@ -83,6 +83,8 @@ pub(crate) enum Ask {
     RemoveNode { node: String, by: String },
     /// Takes a node off the list whose identity is void.
     RetireNode { node: NodeId, why: String },
+    /// Edits a job that has not ended.
+    EditJob { job: JobId, edit: Box<JobEdit>, caller: Caller },
 }
 
 impl Ask {
@@ -102,6 +104,7 @@ impl Ask {
             }
             Self::RemoveNode { node, by } => Input::RemoveNode { request, node, by },
             Self::RetireNode { node, why } => Input::RetireNode { request, node, why },
+            Self::EditJob { job, edit, caller } => Input::EditJob { request, job, edit, caller },
         }
     }
 }

@@ -265,6 +265,7 @@ impl<F: Clone> Agent<F> {
             CoordinatorToNode::Forget { job } => self.on_forget(job),
             CoordinatorToNode::Leave => self.drain(),
             CoordinatorToNode::Drained { drained } => self.on_drained(drained),
+            CoordinatorToNode::GiveBack { leases } => self.on_wanted_back(leases),
             // The shell keeps owners, and logs notices.
             CoordinatorToNode::Owner { .. }
             | CoordinatorToNode::Refused { .. }
@@ -272,6 +273,25 @@ impl<F: Clone> Agent<F> {
         }
         self.pump();
         self.leave_if_done();
+    }
+
+    /// Returns those of these units that have not begun. Whether a unit that a device was given has
+    /// begun is known only to the device.
+    fn on_wanted_back(&mut self, leases: Vec<Lease>) {
+        let mut returned = Vec::new();
+        for lease in leases {
+            match self.units.get(&lease).map(|unit| unit.state) {
+                Some(UnitState::Waiting) => {
+                    self.units.remove(&lease);
+                    returned.push(lease);
+                }
+                Some(UnitState::Given { .. }) => self.actions.push_back(Action::Withdraw(lease)),
+                Some(UnitState::Storing) | None => {}
+            }
+        }
+        if !returned.is_empty() {
+            self.give_back(returned);
+        }
     }
 
     fn on_work(&mut self, assignments: Vec<Assignment>) {

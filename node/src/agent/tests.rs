@@ -246,6 +246,30 @@ fn a_drained_node_hands_back_what_it_has_not_begun_and_stays() {
 }
 
 #[test]
+fn units_that_are_wanted_back_are_returned_unless_they_have_begun() {
+    let mut agent = busy();
+    let wanted = [0, 1, 2, 9].map(lease).to_vec();
+    agent.on_message(Down::GiveBack { leases: wanted });
+    assert_eq!(
+        actions(&mut agent),
+        [
+            Action::Withdraw(lease(0)),
+            Action::Withdraw(lease(1)),
+            Action::Send(Up::Returned { leases: vec![lease(2)] }),
+        ]
+    );
+    // The device had begun the first one, and not the second.
+    agent.on_withdrawn(lease(1));
+    assert_eq!(actions(&mut agent), [Action::Send(Up::Returned { leases: vec![lease(1)] })]);
+    agent.on_rendered(0, lease(1), Rendered::Cancelled);
+    assert_eq!(agent.held(), [lease(0)]);
+    // It takes other work meanwhile.
+    work(&mut agent, &[3]);
+    assert!(agent.held().contains(&lease(3)));
+    assert!(agent.on_rendered(0, lease(0), Rendered::Done(Duration::from_secs(9))));
+}
+
+#[test]
 fn handing_in_ends_units_early_and_waits_for_the_ack() {
     let mut agent = busy();
     agent.drain();

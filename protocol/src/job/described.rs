@@ -29,6 +29,7 @@ struct Head {
     device_bytes: u64,
     pool: Option<String>,
     retry: RetryPolicy,
+    max_nodes: Option<u32>,
 }
 
 impl Default for Head {
@@ -39,6 +40,7 @@ impl Default for Head {
             device_bytes: 0,
             pool: None,
             retry: RetryPolicy::default(),
+            max_nodes: None,
         }
     }
 }
@@ -51,9 +53,15 @@ const COMPUTE: &str = "compute";
 
 /// Encodes a job as CBOR with named fields.
 pub fn encode_job(spec: &JobSpec) -> Vec<u8> {
-    let JobSpec { name, priority, kind, device_bytes, pool, retry } = spec;
-    let (priority, device_bytes, retry) = (*priority, *device_bytes, *retry);
-    let head = Head { name: name.clone(), priority, device_bytes, pool: pool.clone(), retry };
+    let JobSpec { name, priority, kind, device_bytes, pool, retry, max_nodes } = spec;
+    let head = Head {
+        name: name.clone(),
+        priority: *priority,
+        device_bytes: *device_bytes,
+        pool: pool.clone(),
+        retry: *retry,
+        max_nodes: *max_nodes,
+    };
     let head = fields_away(&head, &Head::default());
     let (kind, options) = match kind {
         JobKind::Render(render) => (RENDER, map_of(&options_away(render))),
@@ -91,9 +99,10 @@ pub fn decode_job(bytes: &[u8]) -> Result<JobSpec, SpecError> {
             return Err(malformed("it is of two kinds"));
         }
     }
-    let Head { name, priority, device_bytes, pool, retry } = read(&map_of_fields(&head))?;
+    let Head { name, priority, device_bytes, pool, retry, max_nodes } =
+        read(&map_of_fields(&head))?;
     let kind = kind.ok_or_else(|| malformed("it is of no kind"))?;
-    Ok(JobSpec { name, priority, kind, device_bytes, pool, retry })
+    Ok(JobSpec { name, priority, kind, device_bytes, pool, retry, max_nodes })
 }
 
 /// Decodes the value that a map encodes. The error names the field at fault.

@@ -5,6 +5,7 @@ mod camera;
 mod choice;
 pub mod described;
 mod display;
+mod edit;
 pub(crate) mod error;
 mod exr;
 mod film;
@@ -21,6 +22,7 @@ pub use asset::{AssetFile, is_confined_path};
 pub use camera::{ApertureSpec, BladesSpec, CameraSpec, FocusSpec, LensSpec, LookAtSpec};
 pub use choice::ChoiceSpec;
 pub use display::{JPEG_QUALITY_DEFAULT, LookSpec, ToneMapSpec};
+pub use edit::JobEdit;
 pub use error::SpecError;
 pub use exr::{ExrCompressionSpec, ExrDepthSpec, ExrLayerDepth, ExrLayerSpec};
 pub use output::{AovSpec, FormatSpec};
@@ -41,6 +43,8 @@ use serde::{Deserialize, Serialize};
 
 /// Share of the farm that a job gets by default.
 pub const PRIORITY_DEFAULT: u8 = 50;
+/// Largest priority.
+pub const PRIORITY_MAX: u8 = 100;
 
 /// A job spec whose values have been checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,7 +52,7 @@ pub struct JobSpec {
     /// Name for people and for files: 1 to [`NAME_MAX`] bytes that begin and end a file's name well
     /// and need no escaping; see [`crate::names`].
     pub name: String,
-    /// Share of the farm relative to others, 0 to 100.
+    /// Share of the farm relative to others, 0 to [`PRIORITY_MAX`].
     pub priority: u8,
     /// Work of the job.
     pub kind: JobKind,
@@ -60,6 +64,9 @@ pub struct JobSpec {
     pub pool: Option<String>,
     /// How often and how long the farm tries before it gives the job up.
     pub retry: RetryPolicy,
+    /// Most nodes that work on the job at a time, 1 to [`NODES_MAX`]; None is no bound. Nodes that
+    /// check results come beside them.
+    pub max_nodes: Option<u32>,
 }
 
 /// Kind of a job, with its options.
@@ -74,8 +81,15 @@ pub enum JobKind {
 impl JobSpec {
     /// Creates a job with every option at its default.
     pub fn new(name: impl Into<String>, kind: JobKind) -> Self {
-        let (name, retry) = (name.into(), RetryPolicy::default());
-        Self { name, priority: PRIORITY_DEFAULT, kind, device_bytes: 0, pool: None, retry }
+        Self {
+            name: name.into(),
+            priority: PRIORITY_DEFAULT,
+            kind,
+            device_bytes: 0,
+            pool: None,
+            retry: RetryPolicy::default(),
+            max_nodes: None,
+        }
     }
 }
 
@@ -350,15 +364,7 @@ impl RenderSpec {
 /// Checks every field of a job.
 fn check(spec: &JobSpec) -> Result<(), SpecError> {
     check_name(&spec.name)?;
-    if spec.priority > 100 {
-        wrong("priority", format!("{} is not in 0 to 100", spec.priority))?;
-    }
-    if let Some(pool) = spec.pool.as_deref().filter(|pool| !is_label(pool)) {
-        wrong(
-            "pool",
-            format!("{pool:?} is not 1 to {NAME_MAX} letters, digits and `.`, `_`, `-`, `@`"),
-        )?;
-    }
+    check_place(spec.priority, spec.pool.as_deref(), spec.max_nodes)?;
     spec.retry.check()?;
     match &spec.kind {
         JobKind::Render(render) => {
@@ -370,6 +376,25 @@ fn check(spec: &JobSpec) -> Result<(), SpecError> {
         JobKind::Compute(compute) => crate::compute::check(compute)?,
     }
     Ok(())
+}
+
+/// Checks what says when and where units of a job are worked on.
+fn check_place(priority: u8, pool: Option<&str>, max_nodes: Option<u32>) -> Result<(), SpecError> {
+    if priority > PRIORITY_MAX {
+        wrong("priority", format!("{priority} is not in 0 to {PRIORITY_MAX}"))?;
+    }
+    if let Some(pool) = pool.filter(|pool| !is_label(pool)) {
+        wrong(
+            "pool",
+            format!("{pool:?} is not 1 to {NAME_MAX} letters, digits and `.`, `_`, `-`, `@`"),
+        )?;
+    }
+    match max_nodes {
+        Some(nodes) if !(1..=NODES_MAX).contains(&nodes) => {
+            wrong("max-nodes", format!("{nodes} is not in 1 to {NODES_MAX}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns whether a pool can have this name. Names in certificates have the same characters.

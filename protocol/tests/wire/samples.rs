@@ -198,6 +198,15 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         KeepMember { member: "#3".into(), keep: Keep::Older },
         RemoveMember { member: "rig-7".into() },
         RemoveNode { node: "n1".into() },
+        EditJob {
+            job: JobId(uuid(1)),
+            edit: Box::new(JobEdit {
+                name: Some("take 2".into()),
+                priority: Some(80),
+                pool: Some(Some("gpu".into())),
+                max_nodes: Some(None),
+            }),
+        },
     ];
     let others = compute_others()
         .into_iter()
@@ -243,6 +252,7 @@ fn request_name(request: &Request) -> &'static str {
         Resume(_) => "request.resume",
         Retry(_) => "request.retry",
         KernelText(_) => "request.kernel_text",
+        EditJob { .. } => "request.edit_job",
         Usage => "request.usage",
         ChangeJobs(_) => "request.change_jobs",
         Sweep { .. } => "request.sweep",
@@ -535,6 +545,7 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
         Notice { text: "t".into() },
         Owner { job: JobId(uuid(1)), owner: 7 },
         Drained { drained: true },
+        GiveBack { leases: vec![lease()] },
     ];
     named(all, |message| match message {
         Job { .. } => "coordinator.job",
@@ -548,6 +559,7 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
         Notice { .. } => "coordinator.notice",
         Owner { .. } => "coordinator.owner",
         Drained { .. } => "coordinator.drained",
+        GiveBack { .. } => "coordinator.give_back",
     })
 }
 

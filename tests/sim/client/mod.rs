@@ -1,9 +1,11 @@
 //! Users and the operator: they submit, repeat, pause, cancel, retry and drain, and check what they
 //! are answered.
 
+mod changes;
 pub(crate) mod questions;
 
 use crate::sim::checks::violation::{Checked, Violation, violated};
+use crate::sim::client::changes::{Changed, RAISED};
 use crate::sim::coordinator::blobs::inputs;
 use crate::sim::faults::Fault;
 use crate::sim::situations::sometimes;
@@ -44,6 +46,10 @@ pub(crate) enum Ask {
     Drain(usize, bool),
     Undrain(usize),
     RemoveNode(usize),
+    Change(usize, Changed),
+    ChangeForeign(usize),
+    /// Above the default, with an id of its own.
+    SubmitRaised(usize),
 }
 
 /// A job as its owner sees it.
@@ -143,6 +149,7 @@ impl World {
                 let caller = user(other_than(owner));
                 self.ask_core(ask, |request| Input::Pause { request, job: id, pause: true, caller })
             }
+            Ask::Change(..) | Ask::ChangeForeign(_) | Ask::SubmitRaised(_) => self.change(ask),
             Ask::CancelUnknown => {
                 let (job, caller) = (JobId(uuid::Uuid::from_u128(7)), user(USERS[0]));
                 self.ask_core(ask, |request| Input::Cancel { request, job, caller })
@@ -171,6 +178,32 @@ impl World {
                 _ => Input::Drain { request, node, drain: false, leave: false, by },
             }
         })
+    }
+
+    /// Asks for a change of a job, or for a job that nobody may submit.
+    fn change(&mut self, ask: Ask) -> Checked {
+        let (index, changed, foreign) = match ask {
+            Ask::Change(index, changed) => (index, changed, false),
+            Ask::ChangeForeign(index) => (index, Changed::Name(0), true),
+            Ask::SubmitRaised(index) => return self.submit_raised(ask, index),
+            _ => return Ok(()),
+        };
+        let JobPlan { id: job, owner, .. } = self.clients.jobs[index].plan.clone();
+        let admin = changed == Changed::ByOperator;
+        let name = match (admin, foreign) {
+            (true, _) => "root",
+            (false, true) => other_than(owner),
+            (false, false) => owner,
+        };
+        let (caller, edit) = (Caller { admin, ..user(name) }, Box::new(changed.change()));
+        self.ask_core(ask, |request| Input::EditJob { request, job, edit, caller })
+    }
+
+    fn submit_raised(&mut self, ask: Ask, index: usize) -> Checked {
+        let JobPlan { mut spec, owner, .. } = self.clients.jobs[index].plan.clone();
+        (spec.priority, spec.name) = (RAISED, "raised".to_owned());
+        let (job, spec, caller) = (JobId(uuid::Uuid::from_u128(8)), Box::new(spec), user(owner));
+        self.ask_core(ask, |request| Input::Submit { request, job, spec, caller })
     }
 
     fn cancel_all(&mut self, ask: Ask, index: usize) -> Checked {
@@ -292,6 +325,16 @@ impl World {
                 matches!(record, Record::NodeGone { node, how: Gone::Removed, .. }
                     if rows.iter().any(|row| row.node == *node))
             }),
+            // It says so already, or a record says that it is different now.
+            (Ask::Change(index, changed), Response::Done) => {
+                let (plan, wanted) = (&self.clients.jobs[index].plan, changed.change());
+                let id = plan.id;
+                wanted.clone().apply(&mut plan.spec.clone()).is_empty()
+                    || self.is_recorded(|record| {
+                        matches!(record, Record::JobChanged { job, change, .. }
+                            if *job == id && *change == wanted)
+                    })
+            }
             _ => true,
         };
         if !holds {
@@ -375,6 +418,14 @@ impl World {
             }
             // It is connected, or was a moment ago.
             (Ask::RemoveNode(_), Response::Error(RequestError::Invalid(_))) => true,
+            (
+                Ask::ChangeForeign(_) | Ask::SubmitRaised(_) | Ask::Change(_, Changed::Raised),
+                Response::Error(RequestError::NotAllowed(_)),
+            ) => true,
+            (Ask::Change(_, changed), Response::Done) => changed != Changed::Raised,
+            (Ask::Change(index, _), Response::Error(RequestError::Invalid(_))) => {
+                self.has_ended(index)
+            }
             _ => false,
         };
         if right { Ok(()) } else { violated(format!("{ask:?} is answered {response:?}")) }
@@ -471,6 +522,19 @@ impl World {
             self.after(pause, Event::Ask(Ask::Pause(index)));
             self.after(pause + resume, Event::Ask(Ask::Resume(index)));
         }
+        let changes = [
+            Changed::Name(self.random.between(1, 9)),
+            Changed::Priority([0, 20, 50][self.random.index(3)]),
+            Changed::MaxNodes([None, Some(20), Some(60)][self.random.index(3)]),
+        ];
+        let change = changes[self.random.index(changes.len())];
+        let asks = asks.into_iter().chain([
+            (Fault::ChangeOwn, Ask::Change(index, change)),
+            (Fault::ChangeRaised, Ask::Change(index, Changed::Raised)),
+            (Fault::OperatorRaises, Ask::Change(index, Changed::ByOperator)),
+            (Fault::ChangeForeign, Ask::ChangeForeign(index)),
+            (Fault::SubmitRaised, Ask::SubmitRaised(index)),
+        ]);
         for (fault, ask) in asks {
             if self.chance(fault) {
                 let delay = self.random.between(1, 40_000);

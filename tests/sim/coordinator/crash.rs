@@ -162,6 +162,11 @@ impl World {
                 "snapshot and journal tell another farm than all records: {difference}"
             ));
         }
+        sometimes!(
+            self,
+            ChangedRestart,
+            self.ledger.durable.jobs.values().any(|book| book.changed)
+        );
         sometimes!(self, PausedRestart, self.ledger.durable.jobs.values().any(|book| book.paused));
         let durable = &self.ledger.durable;
         let (left, lost) = (durable.some_gone(Gone::Left), durable.some_gone(Gone::Lost));

@@ -7,6 +7,7 @@ use crate::sim::model::film::Film;
 use crate::sim::model::parts::is_within;
 use crate::sim::model::tasks::task_of;
 use crate::sim::node::{NodeProcess, Unit, UnitState};
+use crate::sim::situations::sometimes;
 use crate::sim::world::World;
 use crate::sim::world::events::NodeEvent;
 use crate::sim::world::plan::NodePlan;
@@ -50,6 +51,7 @@ impl World {
             CoordinatorToNode::Revoke { leases } => {
                 leases.into_iter().for_each(|lease| self.stop_unit(node, lease));
             }
+            CoordinatorToNode::GiveBack { leases } => self.give_back(node, leases),
             CoordinatorToNode::Forget { job } => self.forget(node, job),
             CoordinatorToNode::Leave => self.drain_node(node),
             CoordinatorToNode::Drained { drained: true } => self.rest_node(node),
@@ -65,6 +67,20 @@ impl World {
         self.pump(node);
         self.leave_if_done(node);
         Ok(())
+    }
+
+    /// What has not begun goes back; a node that has begun everything says nothing.
+    fn give_back(&mut self, node: usize, mut leases: Vec<Lease>) {
+        let Some(process) = &mut self.nodes[node].process else { return };
+        leases.retain(|lease| {
+            process.units.get(lease).is_some_and(|unit| unit.state == UnitState::Waiting)
+        });
+        process.units.retain(|lease, _| !leases.contains(lease));
+        sometimes!(self, RoomMade, !leases.is_empty());
+        sometimes!(self, RoomTooLate, leases.is_empty());
+        if !leases.is_empty() {
+            self.control(node, NodeToCoordinator::Returned { leases });
+        }
     }
 
     fn on_work(&mut self, node: usize, assignments: Vec<Assignment>) -> Checked {

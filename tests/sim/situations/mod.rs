@@ -128,6 +128,11 @@ situations! {
     NodeReplaced "a node replaces an absent one of its name",
     SeveralOfAName "a node is named while its older self has not been seen gone yet",
     NodesForgotten "more absent nodes are gone than are kept",
+    RoomMade "a node gives back what it has not begun, for a job of which nothing is leased",
+    RoomTooLate "a node is to make room for a job, and has begun all that it holds",
+    WaitsBehind "a job says behind whom it waits",
+    ChangedUnderWay "a job is changed while units of it are leased",
+    ChangedRestart "the coordinator starts again, and a job was changed",
     StoppedInTime "no node works on a job as long after its pause or cancel as messages take at \
         most",
 }

@@ -72,6 +72,7 @@ impl World {
             }
             Record::UnitChecked { job, frame, redone } => self.note_check(*job, *frame, redone),
             Record::NodeBarred { .. } => sometimes!(self, BarredFromJob),
+            Record::JobChanged { job, .. } => self.note_change(*job),
             Record::CheckWaived { .. } => self.tally.count(Fault::CheckWaived),
             Record::UnitsTakenBack { .. } => self.tally.count(Fault::UnitTakenBack),
             Record::RoundMeasured { going, spent_millis, .. } => {
@@ -140,6 +141,11 @@ impl World {
             _ => return,
         };
         left.insert(attempt.lease.unit);
+    }
+
+    fn note_change(&mut self, job: JobId) {
+        let Some(process) = &self.shell.process else { return };
+        sometimes!(self, ChangedUnderWay, process.watch.holds_any(job));
     }
 
     fn note_commit(&mut self, job: JobId, frame: FrameNumber, commit: &Commit) {
@@ -312,6 +318,8 @@ impl World {
         let rows = page.unwrap_or_default().jobs;
         let lacks = rows.iter().any(|row| row.note.starts_with("waiting: "));
         sometimes!(self, ShortageTold, lacks);
+        let behind = rows.iter().any(|row| row.note.contains("its turn behind"));
+        sometimes!(self, WaitsBehind, behind);
         if rows.iter().any(waits) {
             self.tally.count(Fault::JobWaitsForMemory);
         }

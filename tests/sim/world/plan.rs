@@ -5,7 +5,7 @@ use crate::sim::faults::Fault;
 use crate::sim::model::rounds::adapt;
 use crate::sim::world::random::Random;
 use std::time::Duration;
-use tessera_core::{PerUser, Secret, Settings};
+use tessera_core::{PerUser, Secret, Settings, Weights};
 use tessera_protocol::compute::{
     ComputeSpec, Domain, Element, InputArray, OutputArray, Program, Reduction,
 };
@@ -208,7 +208,18 @@ fn settings(random: &mut Random, forged: bool) -> Settings {
         check_wait: millis(random.between(1_000, 10_000)),
         secret: Secret([7; 32]),
         per_user: PerUser { jobs: [2, 2000, 2000][random.index(3)], ..PerUser::default() },
+        weights: weights(random),
     }
+}
+
+/// In some farms, a user has another weight than the others.
+fn weights(random: &mut Random) -> Weights {
+    let mut weights = Weights::default();
+    if random.permille(300) {
+        let (user, weight) = (USERS[random.index(USERS.len())], [0.5, 2.0, 4.0][random.index(3)]);
+        assert!(weights.set(user, weight));
+    }
+    weights
 }
 
 /// What the nodes of a run have in common.
@@ -261,7 +272,8 @@ fn job(random: &mut Random, number: u64, submit_until: u64, large: bool) -> JobP
     // The last is larger than any device.
     let sizes = [2, 2, 6, 12, 20, 40].map(|size| size * GIB);
     let device_bytes = if random.permille(500) { 0 } else { sizes[random.index(6)] };
-    let priority = [0, 10, 50, 50, 50, 100][random.index(6)];
+    let priority = [0, 10, 50, 50, 50, 30][random.index(6)];
+    let max_nodes = (number % 5 == 2).then_some(20 + number as u32);
     let kind = match random.permille(350) {
         true => JobKind::Compute(compute(random)),
         false => JobKind::Render(render(random, large)),
@@ -271,7 +283,7 @@ fn job(random: &mut Random, number: u64, submit_until: u64, large: bool) -> JobP
     let attempts = random.permille(200).then(|| random.between(1, 8) as u8);
     let give_up_secs = random.permille(300).then(|| random.between(0, 20) as u32);
     let retry = RetryPolicy { attempts, give_up_secs };
-    let mut spec = JobSpec { priority, device_bytes, pool, retry, ..new };
+    let mut spec = JobSpec { priority, device_bytes, pool, retry, max_nodes, ..new };
     let needs = if device_bytes == 0 || random.permille(200) {
         sizes[random.index(6)]
     } else {

@@ -10,7 +10,7 @@ use crate::state::job::{Job, Place};
 use crate::state::register::Entry;
 use crate::timers::Timer;
 use crate::unit_state::UnitState;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::ids::{NodeId, UnitIndex};
 use tessera_protocol::limits::ROWS_MAX;
 
@@ -22,6 +22,7 @@ pub(crate) fn verify(books: &Books) -> Result<(), String> {
     check_nodes(books)?;
     books.farm().check_usage()?;
     check_leases(books)?;
+    check_shares(books)?;
     let open = books.farm().jobs().filter(|job| !job.is_final()).count();
     if open != books.queues().len() {
         return Err(format!("{open} jobs are open, {} have work", books.queues().len()));
@@ -83,6 +84,22 @@ fn check_leases(books: &Books) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Checks that every owner has as many leases as are counted.
+fn check_shares(books: &Books) -> Result<(), String> {
+    let mut leases: BTreeMap<u64, u64> = BTreeMap::new();
+    for (lease, _) in books.leases().iter() {
+        if let Some(job) = books.farm().job(lease.unit.job) {
+            *leases.entry(job.owner_id()).or_default() += 1;
+        }
+    }
+    let at_work = books.shares().at_work();
+    let counted: BTreeMap<u64, u64> = at_work.map(|(owner, leases, _)| (owner, leases)).collect();
+    match counted == leases {
+        true => Ok(()),
+        false => Err(format!("owners have the leases {leases:?}, and {counted:?} are counted")),
+    }
 }
 
 /// Checks that exactly the units to be checked are known as such, and are leased or ready.
@@ -164,12 +181,12 @@ fn check_units(books: &Books, job: &Job, work: &Queue) -> Result<(), String> {
         }
     }
     if job.paused().is_some() {
-        return match books.shares().contains(job.spec().priority, job.order()) {
+        return match books.is_offered(job) {
             true => Err(format!("job {} is paused and offered", job.id())),
             false => Ok(()),
         };
     }
-    match leasable && !books.shares().contains(job.spec().priority, job.order()) {
+    match leasable && !books.is_offered(job) {
         true => Err(format!("job {} has something to lease and is not offered", job.id())),
         false => Ok(()),
     }

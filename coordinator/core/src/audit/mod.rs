@@ -87,6 +87,7 @@ impl Ledger {
             Record::JobPaused { job, .. } => self.pause(job, true),
             Record::JobResumed { job } => self.pause(job, false),
             Record::JobRetried { job, .. } => self.retry(job),
+            Record::JobChanged { job, .. } => drop(self.open(job, "a change")),
         }
     }
 }

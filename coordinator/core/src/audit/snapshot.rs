@@ -30,6 +30,7 @@ impl Ledger {
             | Part::Retried { .. }
             | Part::Barred { .. }
             | Part::Nodes { .. }
+            | Part::Changed { .. }
             | Part::Kept { .. } => {}
             Part::UnitParts { job, position, units } => self.take_unit_parts(job, position, units),
             Part::FrameRounds { job, position, written } => {

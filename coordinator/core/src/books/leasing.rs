@@ -3,12 +3,39 @@
 
 use super::Books;
 use crate::journal::Record;
-use crate::lease::Held;
 use crate::lease::secret::MARK_BITS;
+use crate::lease::{Grant, Held};
+use crate::schedule::fair::Party;
 use crate::state::job::Place;
 use crate::time::Moment;
 use tessera_protocol::ids::{Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
 use tessera_protocol::node::{Assignment, CoordinatorToNode, Progress};
+
+/// How a lease ends, for those who are charged for it.
+enum Spent {
+    /// With a result, after so many microseconds of a device by its node's account.
+    Result(u64),
+    /// Its attempt has failed.
+    Failed,
+    /// It was stopped, or is lost. It may have been worked on or not.
+    Stopped,
+    /// No device has worked on it.
+    Nothing,
+}
+
+impl Spent {
+    /// Microseconds of device time that a lease has taken: no more than the time for which it was
+    /// held, whatever its node says. None if it has taken nothing.
+    fn micros(self, held: &Held, now: Moment) -> Option<u64> {
+        let most = (now.since(held.granted).as_micros() as u64).saturating_add(1000);
+        match self {
+            Self::Result(micros) => Some(micros.min(most)),
+            Self::Failed => Some(most),
+            Self::Stopped => Some(held.charged.min(most)),
+            Self::Nothing => None,
+        }
+    }
+}
 
 impl Books {
     /// Leases a unit to a node under a new epoch.
@@ -35,38 +62,54 @@ impl Books {
         else {
             return;
         };
+        let check = queue.redo(place).is_some();
         queue.lease(place);
         let Some(job) = self.farm.job(lease.unit.job) else {
             return self.fault("an open job is unknown");
         };
-        self.shares.charge(job.spec().priority, job.lease_samples(lease.unit));
+        let samples = job.lease_samples(lease.unit);
+        let charged = self.queues.get(&job.id()).map_or(0, |of| of.estimates().cost().of(samples));
+        self.shares.charge(&Party::of(job, &self.settings), charged);
+        self.rooms.forget(job.id());
         let counted = job.time().is_some();
-        self.leases.grant(lease, id, counted, self.now, &self.settings);
+        let grant = Grant { lease, node: id, counted, charged, check };
+        self.leases.grant(grant, self.now, &self.settings);
         match self.roster.get_mut(id) {
             Some(node) => node.note_job(lease.unit.job),
             None => self.fault("a unit is leased to an unknown node"),
         }
     }
 
-    /// Ends a lease whose result has been accepted.
-    pub(crate) fn settle(&mut self, epoch: Epoch) -> Option<Held> {
-        let unit = self.leases.get_by_epoch(epoch)?.unit;
-        self.touch(unit);
-        self.leases.end(epoch)
+    /// Ends a lease whose result has been accepted. `micros`: device time by the node's account.
+    pub(crate) fn settle(&mut self, epoch: Epoch, micros: u64) -> Option<Held> {
+        self.end(epoch, Spent::Result(micros))
     }
 
     /// Ends a lease without a result. The unit then has no state: the caller decides on it.
     pub(crate) fn release(&mut self, epoch: Epoch) -> Option<Held> {
-        let held = self.settle(epoch)?;
-        self.refund(held.unit);
-        Some(held)
+        self.end(epoch, Spent::Stopped)
     }
 
-    /// Refunds the work that a lease of the unit was charged for, because it was not done.
-    fn refund(&mut self, unit: UnitKey) {
+    /// Ends a lease on which no device has worked.
+    pub(crate) fn release_unbegun(&mut self, epoch: Epoch) -> Option<Held> {
+        self.end(epoch, Spent::Nothing)
+    }
+
+    /// Ends a lease whose attempt has failed.
+    pub(crate) fn release_failed(&mut self, epoch: Epoch) -> Option<Held> {
+        self.end(epoch, Spent::Failed)
+    }
+
+    /// Ends a lease, and corrects what its job and owner were charged for it.
+    fn end(&mut self, epoch: Epoch, spent: Spent) -> Option<Held> {
+        let unit = self.leases.get_by_epoch(epoch)?.unit;
+        self.touch(unit);
+        let held = self.leases.end(epoch)?;
         if let Some(job) = self.farm.job(unit.job) {
-            self.shares.refund(job.spec().priority, job.lease_samples(unit));
+            let micros = spent.micros(&held, self.now);
+            self.shares.settle(&Party::of(job, &self.settings), held.charged, micros);
         }
+        Some(held)
     }
 
     /// Ends a lease without a result, and tells its node.
@@ -123,12 +166,6 @@ impl Books {
             queue.give_back(place, avoid_until);
             self.offer_job(unit.job);
         }
-    }
-
-    /// Makes the rest of a unit ready after a part was committed.
-    pub(crate) fn give_back_rest(&mut self, unit: UnitKey) {
-        self.refund(unit);
-        self.give_back(unit, self.now);
     }
 
     /// Stops the other lease of a unit, if there is one, because the result of `winner` was

@@ -20,10 +20,12 @@ use crate::lease::{Epochs, Leases};
 use crate::nodes::roster::Roster;
 use crate::schedule::copy_looks::CopyLooks;
 use crate::schedule::dirty::Dirty;
-use crate::schedule::priorities::Shares;
+use crate::schedule::fair::{Party, Shares};
 use crate::schedule::queue::Queue;
+use crate::schedule::rooms::Rooms;
 use crate::settings::Settings;
 use crate::state::farm::Farm;
+use crate::state::job::Job;
 use crate::state::ledger::Ledger;
 use crate::state::votes::Check;
 use crate::time::Moment;
@@ -47,6 +49,7 @@ pub(crate) struct Books {
     /// Queues of all open jobs.
     queues: BTreeMap<JobId, Queue>,
     shares: Shares,
+    rooms: Rooms,
     timers: Timers,
     orders: Orders,
     looks: Looks,
@@ -75,6 +78,7 @@ impl Books {
             roster: Roster::default(),
             queues: BTreeMap::new(),
             shares: Shares::default(),
+            rooms: Rooms::default(),
             timers: Timers::default(),
             orders: Orders::default(),
             looks: Looks::default(),
@@ -129,6 +133,16 @@ impl Books {
         &self.shares
     }
 
+    /// Whether a job is among those with something to lease.
+    pub(crate) fn is_offered(&self, job: &Job) -> bool {
+        self.shares.contains(Party::of(job, &self.settings))
+    }
+
+    /// Whether a job is known, and among those with something to lease.
+    pub(crate) fn is_offered_job(&self, job: JobId) -> bool {
+        self.farm.job(job).is_some_and(|job| self.is_offered(job))
+    }
+
     pub(crate) fn timers(&self) -> &Timers {
         &self.timers
     }
@@ -170,6 +184,15 @@ impl Books {
 
     pub(crate) fn looks_mut(&mut self) -> &mut Looks {
         &mut self.looks
+    }
+
+    /// Nodes that were asked to make room for a job.
+    pub(crate) fn rooms(&self) -> &Rooms {
+        &self.rooms
+    }
+
+    pub(crate) fn rooms_mut(&mut self) -> &mut Rooms {
+        &mut self.rooms
     }
 
     /// When units to copy are looked for.

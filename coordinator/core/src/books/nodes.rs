@@ -70,6 +70,7 @@ impl Books {
             let estimates = queue.estimates_mut();
             estimates.note_result(node, result.device, camera_samples, result.device_micros);
             estimates.note_need(device_bytes);
+            estimates.note_cost(camera_samples, result.device_micros);
         }
         if let Some(node) = self.roster.get_mut(node) {
             node.note_commit(camera_samples, self.now);

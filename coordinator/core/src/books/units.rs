@@ -6,6 +6,7 @@ use crate::lease::backoff;
 use crate::nodes::roster::Roster;
 use crate::schedule::dirty::Dirty;
 use crate::schedule::estimates::Estimates;
+use crate::schedule::fair::Party;
 use crate::schedule::queue::Queue;
 use crate::schedule::refusals::Refusals;
 use crate::state::job::{Job, Place};
@@ -59,13 +60,16 @@ impl Books {
         self.queues.remove(&id);
         self.leases.forget_times(id);
         self.orders.drop_job(id);
-        self.withdraw_job(id);
+        self.rooms.forget(id);
+        if let Some(job) = self.farm.job(id) {
+            self.shares.forget(Party::of(job, &self.settings));
+        }
     }
 
     /// Offers a job that may have something to lease, unless it is paused.
     pub(crate) fn offer_job(&mut self, job: JobId) {
         if let Some(job) = self.farm.job(job).filter(|job| job.paused().is_none()) {
-            self.shares.insert(job.spec().priority, job.order(), job.id());
+            self.shares.insert(Party::of(job, &self.settings));
             self.dirty.mark_all();
         }
     }
@@ -73,7 +77,7 @@ impl Books {
     /// Withdraws a job that has nothing to lease now.
     pub(crate) fn withdraw_job(&mut self, job: JobId) {
         if let Some(job) = self.farm.job(job) {
-            self.shares.remove(job.spec().priority, job.order());
+            self.shares.remove(Party::of(job, &self.settings));
         }
     }
 

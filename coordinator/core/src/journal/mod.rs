@@ -8,7 +8,7 @@ use tessera_protocol::CodecError;
 use tessera_protocol::ids::{
     BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex,
 };
-use tessera_protocol::job::{JobSpec, described};
+use tessera_protocol::job::{JobEdit, JobSpec, described};
 use tessera_protocol::status::{FrameFile, JobState};
 
 use crate::state::rounds::TileSet;
@@ -311,6 +311,17 @@ pub enum Record {
         /// Nodes that are forgotten.
         nodes: Vec<NodeId>,
     },
+    /// A user changed what a job that had not ended is called, or when and where it is worked on.
+    JobChanged {
+        /// Job that was changed.
+        job: JobId,
+        /// What is different from now on.
+        change: JobEdit,
+        /// Name of the client that changed it.
+        by: String,
+        /// Time of the change.
+        at: Moment,
+    },
 }
 
 /// How a node went.
@@ -429,7 +440,8 @@ impl Record {
             | Self::PartsDropped { job, .. }
             | Self::RoundMeasured { job, .. }
             | Self::ExposureMetered { job, .. }
-            | Self::NodeBarred { job, .. } => Some(*job),
+            | Self::NodeBarred { job, .. }
+            | Self::JobChanged { job, .. } => Some(*job),
             Self::EpochsReserved { .. }
             | Self::AttemptsEnded { .. }
             | Self::NodeDrained { .. }

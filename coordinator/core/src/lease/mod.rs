@@ -2,9 +2,11 @@
 //! is not durable: a restart forgets leases, and nodes name them when they come back. A unit has
 //! one lease, or two where one is a copy (see `schedule::copies`).
 
+mod at_work;
 pub(crate) mod secret;
 mod time_shares;
 
+use crate::lease::at_work::AtWork;
 use crate::lease::secret::MARK_BITS;
 use crate::lease::time_shares::TimeShares;
 use crate::settings::Settings;
@@ -25,6 +27,10 @@ pub(crate) struct Held {
     pub(crate) until: Moment,
     /// Progress of its unit; None until a device has reported some.
     pub(crate) progress: Option<Reached>,
+    /// Device time in microseconds that its job and owner were charged for it.
+    pub(crate) charged: u64,
+    /// Whether it was granted to check a result. Such a lease is not bound by the job's nodes.
+    pub(crate) check: bool,
     /// Reading of the time shares when it was granted, if the frame's time is counted.
     counted_from: Option<u64>,
 }
@@ -40,6 +46,19 @@ pub(crate) struct Reached {
     pub(crate) since: Moment,
 }
 
+/// What is known of a lease when it is granted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grant {
+    pub(crate) lease: Lease,
+    pub(crate) node: NodeId,
+    /// Whether the frame's time is counted.
+    pub(crate) counted: bool,
+    /// See [`Held::charged`].
+    pub(crate) charged: u64,
+    /// See [`Held::check`].
+    pub(crate) check: bool,
+}
+
 /// All leases, with their indices.
 #[derive(Debug, Default)]
 pub(crate) struct Leases {
@@ -48,6 +67,8 @@ pub(crate) struct Leases {
     /// Units with two leases.
     copied: BTreeSet<UnitKey>,
     by_node: BTreeMap<NodeId, BTreeSet<Epoch>>,
+    /// Leases of jobs on nodes, but not those that check results.
+    at_work: AtWork,
     deadlines: BTreeSet<(Moment, Epoch)>,
     shares: TimeShares,
 }
@@ -59,25 +80,22 @@ impl Leases {
     }
 
     /// Grants a lease. The epoch must be new, and the unit may have at most one lease, of another
-    /// node. `counted`: whether the frame's time is counted.
-    pub(crate) fn grant(
-        &mut self,
-        lease: Lease,
-        node: NodeId,
-        counted: bool,
-        now: Moment,
-        settings: &Settings,
-    ) {
+    /// node.
+    pub(crate) fn grant(&mut self, grant: Grant, now: Moment, settings: &Settings) {
+        let Grant { lease, node, counted, charged, check } = grant;
         let until = now.after(settings.lease.min(settings.lease_longest));
         let counted_from = counted.then(|| self.shares.reading());
-        let held =
-            Held { unit: lease.unit, node, granted: now, until, progress: None, counted_from };
+        let (unit, progress) = (lease.unit, None);
+        let held = Held { unit, node, granted: now, until, progress, charged, check, counted_from };
         self.held.insert(lease.epoch, held);
         if self.is_leased(lease.unit) {
             self.copied.insert(lease.unit);
         }
         self.by_unit.insert((lease.unit, lease.epoch));
         self.by_node.entry(node).or_default().insert(lease.epoch);
+        if !check {
+            self.at_work.add(lease.unit.job, node);
+        }
         self.deadlines.insert((until, lease.epoch));
     }
 
@@ -91,6 +109,9 @@ impl Leases {
         // The unit had two leases; one is left.
         self.copied.remove(&held.unit);
         self.deadlines.remove(&(held.until, epoch));
+        if !held.check {
+            self.at_work.remove(held.unit.job, held.node);
+        }
         if let Some(of_node) = self.by_node.get_mut(&held.node) {
             of_node.remove(&epoch);
             if of_node.is_empty() {
@@ -197,6 +218,16 @@ impl Leases {
         self.copied.range(first_of(job, first)..=last_of(job, last)).count()
     }
 
+    /// Number of nodes that have leases of a job, but not to check results.
+    pub(crate) fn nodes_of(&self, job: JobId) -> usize {
+        self.at_work.nodes(job)
+    }
+
+    /// Whether a node has a lease of a job, but not to check a result.
+    pub(crate) fn works_on(&self, node: NodeId, job: JobId) -> bool {
+        self.at_work.works(job, node)
+    }
+
     pub(crate) fn count_of(&self, node: NodeId) -> u32 {
         self.by_node.get(&node).map_or(0, |epochs| epochs.len() as u32)
     }
@@ -280,6 +311,10 @@ impl Leases {
                 "{} leases are held, the indices have {lengths:?}",
                 self.held.len()
             ));
+        }
+        let at_work = self.held.values().filter(|held| !held.check);
+        if AtWork::of(at_work.map(|held| (held.unit.job, held.node))) != self.at_work {
+            return Err(format!("leases of jobs on nodes are counted as {:?}", self.at_work));
         }
         for (epoch, held) in &self.held {
             let indexed = self.by_unit.contains(&(held.unit, *epoch))

@@ -68,7 +68,7 @@ fn reconcile(books: &mut Books, join: &Join, same_process: bool) {
     if same_process {
         // The message that gave them was lost: no node began them.
         for epoch in unnamed {
-            match books.release(epoch) {
+            match books.release_unbegun(epoch) {
                 Some(held) => books.give_back(held.unit, books.now()),
                 None => books.fault("a lease of a node is not held"),
             }

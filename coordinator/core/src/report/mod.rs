@@ -4,4 +4,5 @@ pub(crate) mod listing;
 pub(crate) mod pages;
 pub(crate) mod selected;
 mod standing;
+mod turn;
 mod waiting;

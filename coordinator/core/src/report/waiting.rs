@@ -7,6 +7,7 @@ use crate::nodes::passed::Cause;
 use crate::nodes::ready::{is_barred, is_ready};
 use crate::nodes::roster::Node;
 use crate::report::standing::standing;
+use crate::report::turn::turn_note;
 use crate::results::limits::limits_note;
 use crate::results::shortage::shortage_note;
 use crate::schedule::memory::{is_barred_from, memory_note};
@@ -228,5 +229,5 @@ fn later(books: &Books, job: &Job, checks: usize) -> (Waits, String) {
         );
         return (Waits::Backoff, note);
     }
-    (Waits::Turn, "waits for its turn".to_owned())
+    (Waits::Turn, turn_note(books, job))
 }

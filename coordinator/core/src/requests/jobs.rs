@@ -4,6 +4,7 @@ use crate::books::Books;
 use crate::ends::{end_if_over, end_job};
 use crate::input::{Caller, RequestId};
 use crate::journal::Record;
+use crate::requests::edit::check_priority;
 use crate::requests::shares::check_share;
 use crate::requests::{check_room_for_jobs, job_of};
 use crate::schedule::memory::fits_nowhere;
@@ -38,6 +39,7 @@ fn accept(
             false => Err(RequestError::Invalid(format!("job id {job} belongs to another job"))),
         };
     }
+    check_priority(spec.priority, None, &caller)?;
     check_room_for_jobs(books)?;
     let (owner, owner_id) = (caller.name, caller.id);
     let planned = books.farm().planned(job, &spec, (&owner, owner_id), books.now());

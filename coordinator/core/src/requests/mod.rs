@@ -1,7 +1,8 @@
-//! What users and operators ask for: submit, cancel, pause, retry and forget jobs, one by one or
+//! What users and operators ask for: submit, edit, cancel, pause, retry and forget jobs, one by one or
 //! many at once.
 
 pub(crate) mod change;
+pub(crate) mod edit;
 pub(crate) mod forget;
 pub(crate) mod jobs;
 pub(crate) mod pause;

@@ -135,7 +135,7 @@ pub(crate) fn pass_over(books: &mut Books, id: NodeId, job: JobId, reason: &str)
 
 /// Ends a lease whose attempt failed.
 pub(crate) fn end_failed(books: &mut Books, node: NodeId, lease: Lease, ending: Ending) {
-    books.release(lease.epoch);
+    books.release_failed(lease.epoch);
     end_attempts(books, node, vec![EndedAttempt { lease, ending }]);
 }
 

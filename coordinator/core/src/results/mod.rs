@@ -101,7 +101,7 @@ fn commit_part(
     let lease = result.lease;
     let Lease { unit, epoch } = lease;
     let check = is_to_be_checked(books, node, lease);
-    let held = books.settle(epoch);
+    let held = books.settle(epoch, result.device_micros);
     let commit = Commit { unit: unit.unit, epoch, node, hash: result.hash, check };
     books.record(Record::PartCommitted {
         job: unit.job,
@@ -115,7 +115,7 @@ fn commit_part(
     books.note_result(node, result);
     refute(books, unit, node);
     if held.is_some() {
-        books.give_back_rest(unit);
+        books.give_back(unit, books.now());
     }
 }
 
@@ -133,7 +133,7 @@ fn commit(books: &mut Books, node: NodeId, session: SessionId, result: &Arrived)
     let lease = result.lease;
     let Lease { unit, epoch } = lease;
     let check = is_to_be_checked(books, node, lease);
-    books.settle(epoch);
+    books.settle(epoch, result.device_micros);
     let commit = Commit { unit: unit.unit, epoch, node, hash: result.hash, check };
     books.record_commit(unit, commit);
     books.act(Action::KeepResult { session, lease });
@@ -219,7 +219,7 @@ fn on_unable(books: &mut Books, id: NodeId, lease: Lease, reason: &str) {
     if let Some(node) = books.node_mut(id) {
         node.passed_mut().note(lease.unit.job, Cause::Unable, cut(reason, REASON_MAX));
     }
-    if books.release(lease.epoch).is_some() {
+    if books.release_unbegun(lease.epoch).is_some() {
         books.give_back(lease.unit, books.now());
     }
     books.mark_all();
@@ -231,7 +231,7 @@ pub(crate) fn on_returned(books: &mut Books, session: SessionId, leases: &[Lease
     books.note_active(node);
     for lease in leases.iter().take(LEASES_MAX) {
         if books.leases().get(*lease).is_some_and(|held| held.node == node) {
-            books.release(lease.epoch);
+            books.release_unbegun(lease.epoch);
             books.give_back(lease.unit, books.now());
         }
     }

@@ -16,6 +16,7 @@
 
 use crate::books::Books;
 use crate::checks::may_take;
+use crate::schedule::bound::is_full;
 use crate::schedule::memory::{may_work_at, usable};
 use crate::schedule::withhold::{
     Expected, PACE_LASTS, better_left, busy_for, expected, measured_speed, refresh_pace, span,
@@ -188,7 +189,8 @@ fn who_copies(
     let unit = expected.lease.unit;
     let job = books.farm().job(unit.job)?;
     let share = job.lease_samples(unit) as f64 / job.mean_unit_samples();
-    let may = |id: NodeId| id != holder && may_take(books, id, unit);
+    let may =
+        |id: NodeId| id != holder && may_take(books, id, unit) && !is_full(books, id, unit.job);
     let mut is_late = |limit: f64| match expected.remaining() > limit {
         // Leases of this step have not been sent yet.
         true if expected.age <= 0.0 => {

@@ -1,6 +1,7 @@
 //! Measurements and estimates of one open job: speeds, memory, and how its end goes. A wrong
 //! estimate costs time, never a unit. Rebuilt at a restart.
 
+use crate::schedule::cost::Cost;
 use crate::schedule::measured::Measured;
 use crate::schedule::pace::Pace;
 use crate::schedule::rates::Rates;
@@ -20,6 +21,8 @@ pub(crate) struct Estimates {
     passed_over_since: Option<Moment>,
     /// Time until which units are withheld from slow nodes; None if none were yet.
     withheld_until: Option<Moment>,
+    /// Device time of the job's units.
+    cost: Cost,
 }
 
 impl Estimates {
@@ -46,6 +49,16 @@ impl Estimates {
     /// Learns a device's speed from a result.
     pub(crate) fn note_result(&mut self, node: NodeId, device: u8, samples: u64, micros: u64) {
         self.rates.note(node, device, samples, micros);
+    }
+
+    /// Device time of the job's units.
+    pub(crate) fn cost(&self) -> &Cost {
+        &self.cost
+    }
+
+    /// Learns the device time of a unit from its result.
+    pub(crate) fn note_cost(&mut self, samples: u64, micros: u64) {
+        self.cost.note(samples, micros);
     }
 
     /// Limits the speed of a node's devices to so many camera samples per second.

@@ -1,32 +1,40 @@
-//! Which unit goes to which node next. Shares among priorities (`priorities`), then the oldest job,
-//! then the order of its frames.
+//! Which unit goes to which node next: of the job whose turn it is (`fair`), then in the order of
+//! its frames.
 //!
 //! Nodes with the fewest units are served first, one unit at a time, so that a small job spreads
 //! over the farm; each is filled up to the capacity it asked for, so that its devices always have a
-//! next unit. A node that holds the scene of a younger job of the same priority may serve that
-//! first, until the oldest has been passed over for the patience of the settings.
+//! next unit. A node that holds the scene of another job may serve that before its turn, until the
+//! first has been passed over for the patience of the settings, or the other's owner is ahead by as
+//! much device time. A job that has not begun is never passed over.
 
+mod bound;
 mod copies;
 pub(crate) mod copy_looks;
+pub(crate) mod cost;
 pub(crate) mod dirty;
 pub(crate) mod estimates;
+pub(crate) mod fair;
 pub(crate) mod measured;
 pub(crate) mod memory;
 pub(crate) mod pace;
-pub(crate) mod priorities;
 pub(crate) mod queue;
 pub(crate) mod rates;
 pub(crate) mod refusals;
+mod room;
+pub(crate) mod rooms;
 pub(crate) mod shortages;
 pub(crate) mod withhold;
 
 use crate::books::Books;
 use crate::nodes::ready::is_ready;
 use crate::nodes::roster::{Node, Roster};
+use crate::schedule::bound::is_full;
 use crate::schedule::copies::copy_units;
 use crate::schedule::dirty::Dirty;
+use crate::schedule::fair::Turn;
 use crate::schedule::memory::usable;
 use crate::schedule::queue::Queue;
+use crate::schedule::room::make_room;
 use crate::schedule::withhold::withhold;
 use crate::state::job::{Job, Place};
 use crate::time::Moment;
@@ -36,7 +44,7 @@ use tessera_protocol::ids::{Fingerprint, JobId, NodeId};
 use tessera_protocol::job::JobKind;
 use tessera_protocol::node::{Assignment, CoordinatorToNode};
 
-/// Most jobs of a priority that are searched for one whose scene the node holds.
+/// Most jobs after the first in turn that are searched for one whose scene the node holds.
 const LOOK_MAX: usize = 8;
 
 /// Outcome of choosing a unit of a job for a node.
@@ -102,6 +110,7 @@ pub(crate) fn schedule(books: &mut Books) {
         }
     }
     send_granted(books, granted);
+    make_room(books, &dirty);
 }
 
 /// Returns the dirty nodes that have room, as a line.
@@ -145,19 +154,29 @@ fn choose_and_grant(books: &mut Books, mut line: Line) -> (Granted, Vec<NodeId>)
     (granted, idle)
 }
 
-/// Chooses the next unit for a node, from the priority that is furthest behind its share.
+/// Chooses the unit for a node that suits it best: of the job that it made room for, of the job
+/// whose turn it is, or of one after it.
 fn choose(books: &mut Books, id: NodeId) -> Option<(JobId, Place)> {
-    let priorities = books.shares().order();
-    priorities.into_iter().find_map(|priority| choose_from(books, id, priority))
-}
-
-/// Chooses the unit of a priority that suits a node best.
-fn choose_from(books: &mut Books, id: NodeId, priority: u8) -> Option<(JobId, Place)> {
     let fingerprint = books.roster().get(id)?.fingerprint();
-    let mut head: Option<(JobId, Place)> = None;
-    let (mut after, mut looked) = (None, 0);
-    while let Some((order, job)) = books.shares().next_job(priority, after) {
-        after = Some(order);
+    if let Some(job) = books.rooms().job_for(id).filter(|job| books.is_offered_job(*job))
+        && let Offer::Unit(place) = offer(books, id, fingerprint, job)
+    {
+        return Some((job, place));
+    }
+    let mut head: Option<(Turn, Place)> = None;
+    let (mut after, mut looked): (Option<Turn>, usize) = (None, 0);
+    while let Some(turn) = books.shares().next(after.as_ref()) {
+        after = Some(turn);
+        if head.is_some() {
+            looked += 1;
+            if looked > LOOK_MAX {
+                break;
+            }
+        }
+        let job = turn.job;
+        if head.is_some_and(|(head, _)| !turn.is_near(&head, books.settings().patience)) {
+            continue;
+        }
         let place = match offer(books, id, fingerprint, job) {
             Offer::Unit(place) => place,
             Offer::Unsuitable => continue,
@@ -168,32 +187,24 @@ fn choose_from(books: &mut Books, id: NodeId, priority: u8) -> Option<(JobId, Pl
         };
         match head {
             _ if holds_scene(books, id, job) => {
-                if let Some((oldest, _)) = head {
-                    pass_over(books, oldest);
+                if let Some((first, _)) = head {
+                    pass_over(books, first.job);
                 }
                 return Some((job, place));
             }
-            None => {
-                head = Some((job, place));
-                if !may_be_passed_over(books, id, job) {
-                    return head;
-                }
-            }
+            None if !may_be_passed_over(books, id, job) => return Some((job, place)),
+            None => head = Some((turn, place)),
             Some(_) => {}
         }
-        looked += 1;
-        if looked > LOOK_MAX {
-            break;
-        }
     }
-    head
+    head.map(|(turn, place)| (turn.job, place))
 }
 
 fn offer(books: &mut Books, id: NodeId, fingerprint: Fingerprint, job: JobId) -> Offer {
     match next_place(books, id, fingerprint, job) {
-        Offer::Unit(place) if !is_check(books, job, place) && withhold(books, id, job, place) => {
-            Offer::Unsuitable
-        }
+        Offer::Unit(place) if is_check(books, job, place) => Offer::Unit(place),
+        Offer::Unit(_) if is_full(books, id, job) => Offer::Unsuitable,
+        Offer::Unit(place) if withhold(books, id, job, place) => Offer::Unsuitable,
         offer => offer,
     }
 }
@@ -241,12 +252,15 @@ fn holds_scene(books: &Books, id: NodeId, job: JobId) -> bool {
     node.zip(job).is_some_and(|(node, job)| node.scenes().contains(&job.scene()))
 }
 
-/// Whether a younger job may go first: the node does not hold the scene of this one, which has not
-/// waited too long.
+/// Whether another job may go first: the node does not hold the scene of this one, which has begun
+/// and has not waited too long.
 fn may_be_passed_over(books: &Books, id: NodeId, job: JobId) -> bool {
     let holds_some = books.roster().get(id).is_some_and(|node| !node.scenes().is_empty());
-    let since = books.queue(job).and_then(|work| work.estimates().passed_over_since());
-    holds_some && since.is_none_or(|since| books.now() < since.after(books.settings().patience))
+    let Some(work) = books.queue(job).filter(|work| holds_some && work.begun()) else {
+        return false;
+    };
+    let since = work.estimates().passed_over_since();
+    since.is_none_or(|since| books.now() < since.after(books.settings().patience))
 }
 
 fn pass_over(books: &mut Books, job: JobId) {

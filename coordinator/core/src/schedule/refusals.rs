@@ -39,7 +39,9 @@ impl Refusals {
     pub(crate) fn refute(&mut self, frame: FrameNumber, by: NodeId) -> Vec<NodeId> {
         let of_frame = self.words.iter().filter(|(_, word)| word.frame == frame);
         let refuted: Vec<NodeId> = of_frame.map(|(node, _)| *node).collect();
-        refuted.iter().for_each(|node| drop(self.words.remove(node)));
+        for node in &refuted {
+            self.words.remove(node);
+        }
         refuted.into_iter().filter(|node| *node != by).collect()
     }
 

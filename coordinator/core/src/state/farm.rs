@@ -227,6 +227,7 @@ impl Farm {
             | Record::NodeGone { .. }
             | Record::NodeReplaced { .. }
             | Record::NodesForgotten { .. } => self.register.change(record),
+            Record::JobChanged { job, change, .. } => self.job_mut(*job)?.change(change.clone()),
         }
     }
 

@@ -15,7 +15,7 @@ use crate::time::Moment;
 use serde::{Deserialize, Serialize};
 use tessera_protocol::CodecError;
 use tessera_protocol::ids::{Epoch, Fingerprint, JobId, NodeId, UnitIndex, UnitKey};
-use tessera_protocol::job::{JobSpec, described};
+use tessera_protocol::job::{JobEdit, JobSpec, described};
 use tessera_protocol::status::FailureNote;
 
 /// Approximate limit of the bytes of the frames in one part, far below the codec's limit.
@@ -107,6 +107,11 @@ pub(crate) enum Part {
         entries: Vec<(NodeId, Entry)>,
         drains: Vec<(NodeId, Drain)>,
     },
+    /// What undoes the changes of a job since it was submitted.
+    Changed {
+        job: JobId,
+        undo: JobEdit,
+    },
 }
 
 /// What is of no job.
@@ -184,6 +189,9 @@ pub(crate) fn parts(farm: &Farm) -> Vec<SnapshotPart> {
         if !job.barred.is_empty() {
             let nodes = job.barred.iter().copied().collect();
             parts.push(SnapshotPart(Part::Barred { job: job.id, nodes }));
+        }
+        if !job.undo.is_empty() {
+            parts.push(SnapshotPart(Part::Changed { job: job.id, undo: job.undo.clone() }));
         }
         push_frames(&mut parts, job);
     }
@@ -319,6 +327,7 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
             farm.job_mut(job)?.barred = nodes.into_iter().collect();
             Ok(())
         }
+        Part::Changed { job, undo } => farm.job_mut(job)?.restore_undo(undo),
         Part::UnitParts { job, position, units } => {
             farm.job_mut(job)?.restore_parts(position, units)
         }

@@ -4,6 +4,7 @@
 use tessera_core::journal::Commit;
 use tessera_core::{Moment, Record};
 use tessera_protocol::ids::{BlobHash, Epoch, FrameNumber, JobId, NodeId, UnitIndex};
+use tessera_protocol::job::JobEdit;
 use uuid::Uuid;
 
 fn hex(bytes: &[u8]) -> String {
@@ -20,6 +21,12 @@ fn records_have_their_pinned_bytes() {
     let frame = FrameNumber(7);
     let part = Record::PartCommitted { job, frame, commit, first: 16, samples: 300 };
     let dropped = Record::PartsDropped { job, frame, units: vec![unit], below: Epoch(10) };
+    let change = JobEdit {
+        name: Some("b".to_owned()),
+        priority: Some(20),
+        pool: None,
+        max_nodes: Some(Some(3)),
+    };
     let (maker, bytes) = (format!("10{}", "22".repeat(16)), "33".repeat(32));
     let pinned = [
         (part, format!("0113{id}070509{maker}{bytes}0110fb2c01")),
@@ -34,6 +41,10 @@ fn records_have_their_pinned_bytes() {
             format!("0112{id}0903616461fb2c01"),
         ),
         (Record::ExposureMetered { job, stops: -3.5 }, format!("0116{id}000060c0")),
+        (
+            Record::JobChanged { job, change, by: "ada".to_owned(), at: Moment(300) },
+            format!("0118{id}01016201140001010303616461fb2c01"),
+        ),
     ];
     for (record, expected) in pinned {
         let bytes = record.to_bytes().unwrap();

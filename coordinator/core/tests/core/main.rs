@@ -8,6 +8,7 @@ mod devices;
 mod epochs;
 mod exposure;
 mod failures;
+mod fair;
 mod frames;
 mod journal;
 mod kernels;

@@ -28,10 +28,22 @@ impl Books {
                 || state != book.ended
                 || row.units_committed != committed as u64
                 || row.owner != book.owner
+                || (&row.name, row.priority) != (&book.spec.name, book.spec.priority)
             {
-                let said =
-                    format!("{:?} with {} units, of {}", row.state, row.units_committed, row.owner);
-                let known = format!("{:?} with {committed}, of {}", book.ended, book.owner);
+                let called = |name: &str, priority: u8| format!("{name:?} at {priority}");
+                let said = format!(
+                    "{:?} with {} units, of {}, {}",
+                    row.state,
+                    row.units_committed,
+                    row.owner,
+                    called(&row.name, row.priority)
+                );
+                let known = format!(
+                    "{:?} with {committed}, of {}, {}",
+                    book.ended,
+                    book.owner,
+                    called(&book.spec.name, book.spec.priority)
+                );
                 return violated(format!(
                     "the core says of job {}: {said}; the records: {known}",
                     row.job

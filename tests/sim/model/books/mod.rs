@@ -49,6 +49,8 @@ pub(crate) struct JobBook {
     pub(crate) ended: Option<JobState>,
     /// Nothing of it may be leased.
     pub(crate) paused: bool,
+    /// It is not as it was submitted, or was not for a while.
+    pub(crate) changed: bool,
     /// Nodes that were wrong about the user's kernel.
     pub(crate) barred: BTreeSet<NodeId>,
     /// How often it went on.

@@ -11,7 +11,7 @@ use tessera_core::{Record, TileSet};
 use tessera_protocol::ids::{
     BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey,
 };
-use tessera_protocol::job::JobSpec;
+use tessera_protocol::job::{JobEdit, JobSpec};
 use tessera_protocol::status::{CopyCount, JobState};
 
 impl Books {
@@ -71,6 +71,24 @@ impl Books {
                 self.stop_copy(Lease { unit, epoch: *epoch }, *winner, *millis)
             }
             Record::NodeReleased { node } => self.release(*node),
+            Record::JobChanged { job, change, .. } => self.change(*job, change),
+        }
+    }
+
+    /// What is changed is what the record names; something has to be different.
+    fn change(&mut self, job: JobId, change: &JobEdit) -> Checked {
+        let book = self.going(job)?;
+        book.changed = true;
+        let spec = &mut book.spec;
+        let before = spec.clone();
+        let JobEdit { name, priority, pool, max_nodes } = change.clone();
+        spec.name = name.unwrap_or_else(|| before.name.clone());
+        spec.priority = priority.unwrap_or(before.priority);
+        spec.pool = pool.unwrap_or_else(|| before.pool.clone());
+        spec.max_nodes = max_nodes.unwrap_or(before.max_nodes);
+        match *spec == before {
+            true => violated(format!("job {job} is changed to what it was")),
+            false => Ok(()),
         }
     }
 
@@ -266,6 +284,7 @@ impl Books {
             frames: spec.kind.frames().iter().map(|number| (number, frame())).collect(),
             ended: None,
             paused: false,
+            changed: false,
             barred: BTreeSet::new(),
             resumed: 0,
             copies: CopyCount::default(),

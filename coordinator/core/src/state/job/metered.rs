@@ -31,11 +31,12 @@ impl Job {
 
     /// Whether the job was submitted with this spec.
     pub(crate) fn was_submitted_as(&self, spec: &JobSpec) -> bool {
-        let [own, spec] = [&self.spec, spec].map(|spec| {
+        let [mut own, spec] = [&self.spec, spec].map(|spec| {
             let mut spec = spec.clone();
             set_exposure(&mut spec, 0.0);
             spec
         });
+        self.undo.clone().apply(&mut own);
         own == spec
     }
 }

@@ -1,6 +1,7 @@
 //! The durable state of one job. Its leases and its queue are not durable and are kept elsewhere.
 
 mod barred;
+mod changed;
 mod check;
 mod checks;
 mod counts;
@@ -25,7 +26,7 @@ use tessera_protocol::codec;
 use tessera_protocol::ids::{
     BlobHash, Epoch, Fingerprint, FrameNumber, JobId, NodeId, UnitIndex, UnitKey,
 };
-use tessera_protocol::job::{JobKind, JobSpec};
+use tessera_protocol::job::{JobEdit, JobKind, JobSpec};
 use tessera_protocol::status::{FailureNote, JobState};
 
 /// A unit by the position of its frame among the job's frames; ordered by the order of work.
@@ -89,6 +90,8 @@ pub(crate) struct Job {
     pub(in crate::state) samples_kept: u64,
     /// Nodes that were wrong about a chunk of the user's kernel: their results are not wanted.
     pub(in crate::state) barred: BTreeSet<NodeId>,
+    /// What undoes all changes since the job was submitted.
+    pub(in crate::state) undo: JobEdit,
     /// Bytes of the description.
     spec_bytes: u64,
     frames: Frames,
@@ -97,6 +100,11 @@ pub(crate) struct Job {
 
 /// Bytes of a job beside its description and frames, about.
 const JOB_BYTES: u64 = 2048;
+
+/// Bytes of a description and of what is kept beside it.
+fn bytes_of(spec: &JobSpec) -> u64 {
+    codec::encode(spec).map_or(0, |bytes| bytes.len() as u64) + JOB_BYTES
+}
 
 impl Job {
     pub(crate) fn id(&self) -> JobId {
@@ -186,7 +194,7 @@ impl Job {
     ) -> Self {
         let (grid, scene) = (Split::of(&spec.kind), spec.kind.data_hash());
         let frames = Frames::new(spec.kind.frames().len(), shelf);
-        let spec_bytes = codec::encode(&spec).map_or(0, |bytes| bytes.len() as u64) + JOB_BYTES;
+        let spec_bytes = bytes_of(&spec);
         let (units, samples) = grid.first_work();
         let count = u64::from(frames.len());
         let counts = Counts {
@@ -211,6 +219,7 @@ impl Job {
             copies: Copies::default(),
             samples_kept: 0,
             barred: BTreeSet::new(),
+            undo: JobEdit::default(),
             spec_bytes,
             counts,
             frames,

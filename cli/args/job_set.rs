@@ -1,0 +1,42 @@
+//! Options of `job set`.
+
+use super::farm::FarmArgs;
+use clap::{ArgGroup, Args};
+
+/// Options of `job set`.
+#[derive(Debug, Args)]
+#[command(
+    group(
+        ArgGroup::new("change").required(true).multiple(true)
+            .args(["priority", "name", "pool", "any_pool", "max_nodes", "no_max_nodes"])
+    ),
+    after_help = "Owners share the farm equally, and a job's priority is its share among the jobs \
+        of its owner: 50 unless you say otherwise. You may set your own jobs to 50 or less. An \
+        operator or admin may set any job to more: its owner's share of the farm then grows with \
+        the highest of these. Units that nodes have begun go on."
+)]
+pub struct JobSetArgs {
+    /// Job, by id or its beginning
+    pub job: String,
+    /// Share among the owner's jobs, 0 to 100; above 50 needs the role operator
+    #[arg(long, value_name = "N")]
+    pub priority: Option<u8>,
+    /// Name of the job, and of the files that are fetched from now on
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Use only nodes of this pool
+    #[arg(long, value_name = "POOL")]
+    pub pool: Option<String>,
+    /// Use nodes of any pool
+    #[arg(long, conflicts_with = "pool")]
+    pub any_pool: bool,
+    /// Most nodes that work on the job at a time
+    #[arg(long, value_name = "N")]
+    pub max_nodes: Option<u32>,
+    /// Use any number of nodes
+    #[arg(long, conflicts_with = "max_nodes")]
+    pub no_max_nodes: bool,
+    /// Which farm.
+    #[command(flatten)]
+    pub farm: FarmArgs,
+}
