@@ -164,7 +164,7 @@ impl Core {
 
     fn on_input(&mut self, input: Input) {
         use frames::resolve;
-        use nodes::{absent, drain, sessions};
+        use nodes::sessions;
         use requests::{change, edit, forget, jobs, pause, retry_frames, sweep};
         let books = &mut self.books;
         match input {
@@ -191,9 +191,8 @@ impl Core {
                 change::on_change_jobs(books, request, &change, &selection, dry_run, &caller)
             }
             Input::ForgetEnded { before } => forget::on_forget_ended(books, before),
-            Input::Drain { request, node, drain, leave, by } => {
-                let wish = drain.then_some(drain::Wish { leave });
-                drain::on_drain(books, request, &node, wish, &by)
+            Input::Drain { .. } | Input::RemoveNode { .. } | Input::RetireNode { .. } => {
+                on_listed(books, input)
             }
             Input::NodeJoined { session, join, fingerprint, build } => {
                 sessions::on_joined(books, session, &join, fingerprint, &build)
@@ -228,12 +227,6 @@ impl Core {
                 resolve::on_resolve_failed(books, job, frame, failure)
             }
             Input::NodeLeft { session, why } => sessions::on_node_left(books, session, &why),
-            Input::RemoveNode { request, node, by } => {
-                absent::on_remove(books, request, &node, &by)
-            }
-            Input::RetireNode { request, node, why } => {
-                absent::on_retire(books, request, node, &why)
-            }
             Input::Tick => {}
         }
     }
@@ -471,5 +464,19 @@ mod tests {
         let fault = || core.books.fault("a");
         assert!(catch_unwind(AssertUnwindSafe(fault)).is_err(), "a fault panics in tests");
         assert!(core.verify().is_err());
+    }
+}
+
+/// What operators wish of nodes on the list, connected or not.
+fn on_listed(books: &mut Books, input: Input) {
+    use nodes::{absent, drain};
+    match input {
+        Input::Drain { request, node, drain, leave, by } => {
+            let wish = drain.then_some(drain::Wish { leave });
+            drain::on_drain(books, request, &node, wish, &by)
+        }
+        Input::RemoveNode { request, node, by } => absent::on_remove(books, request, &node, &by),
+        Input::RetireNode { request, node, why } => absent::on_retire(books, request, node, &why),
+        _ => {}
     }
 }

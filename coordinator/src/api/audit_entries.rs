@@ -1,7 +1,7 @@
 //! The table of what each request writes to the audit log. Stores nothing; see
 //! [`crate::access::audit_log`].
 
-use tessera_protocol::access::Keep;
+use tessera_protocol::access::{Keep, TokenScope};
 use tessera_protocol::client::Request;
 use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::selection::{JobChange, JobSelection};
@@ -79,17 +79,7 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         }
         Request::Drain { node, drain: false, .. } => Some(("node undrained", node.clone())),
         Request::RemoveNode { node } => Some(("node taken off the list", node.clone())),
-        Request::CreateToken(scope) => {
-            let pool = scope.pool.as_ref().map(|pool| format!(", pool {pool}")).unwrap_or_default();
-            let name =
-                scope.name.as_ref().map(|name| format!(", for `{name}`")).unwrap_or_default();
-            let replace = if scope.replace { ", replaces the present holder" } else { "" };
-            let text = format!(
-                "role {}{pool}{name}{replace}, {} uses, {} s",
-                scope.role, scope.uses, scope.ttl_secs
-            );
-            Some(("token created", text))
-        }
+        Request::CreateToken(scope) => Some(("token created", described(scope))),
         Request::RevokeToken { id } => Some(("token revoked", format!("token {id}"))),
         Request::Deny { identity, reason } => Some(("denied", format!("{identity} ({reason})"))),
         Request::KeepMember { member, keep } => {
@@ -106,6 +96,15 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
             Some(("authority rotated", overlap.unwrap_or_default()))
         }
     }
+}
+
+/// Describes a token in one line.
+fn described(TokenScope { role, pool, name, ttl_secs, uses, replace }: &TokenScope) -> String {
+    let pool = pool.as_ref().map(|pool| format!(", pool {pool}")).unwrap_or_default();
+    let name = name.as_ref().map(|name| format!(", for `{name}`")).unwrap_or_default();
+    let replace = if *replace { ", replaces the present holder" } else { "" };
+    let uses = if *uses == 1 { "1 use".to_owned() } else { format!("{uses} uses") };
+    format!("role {role}{pool}{name}{replace}, {uses}, {ttl_secs} s")
 }
 
 /// Says in one line which jobs a selection means.

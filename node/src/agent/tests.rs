@@ -246,7 +246,7 @@ fn a_drained_node_hands_back_what_it_has_not_begun_and_stays() {
 }
 
 #[test]
-fn units_that_are_wanted_back_are_returned_unless_they_have_begun() {
+fn units_wanted_back_are_returned_unless_they_have_begun() {
     let mut agent = busy();
     let wanted = [0, 1, 2, 9].map(lease).to_vec();
     agent.on_message(Down::GiveBack { leases: wanted });

@@ -122,6 +122,11 @@ fn importer_of(config: &Config) -> Importer {
     Importer::new(program, limits, config.threads, config.sandbox)
 }
 
+/// Returns the memory for prepared scenes. They must leave room for one that is being prepared.
+fn kept_of(config: &Config, host: u64) -> u64 {
+    if host == 0 { config.prepared_bytes } else { config.prepared_bytes.min(host / 4) }
+}
+
 impl Shell {
     /// Opens everything that the node needs and begins to dial.
     pub(crate) fn open(
@@ -151,9 +156,7 @@ impl Shell {
         let memory = devices.iter().map(|device| device.info().memory_bytes).max().unwrap_or(0);
         let importer = importer_of(&config);
         let host = HostMemory::of_this_process().bytes();
-        // Prepared scenes must leave room for one that is being prepared.
-        let kept =
-            if host == 0 { config.prepared_bytes } else { config.prepared_bytes.min(host / 4) };
+        let kept = kept_of(&config, host);
         let room = (memory, kept);
         let preparer = Preparer::new(fetcher.clone(), importer, folder.views(), room);
         let preparations = Preparations::new(memory, host, kept);

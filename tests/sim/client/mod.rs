@@ -418,6 +418,13 @@ impl World {
             }
             // It is connected, or was a moment ago.
             (Ask::RemoveNode(_), Response::Error(RequestError::Invalid(_))) => true,
+            _ => self.is_right_of_change(ask, response),
+        };
+        if right { Ok(()) } else { violated(format!("{ask:?} is answered {response:?}")) }
+    }
+
+    fn is_right_of_change(&self, ask: Ask, response: &Response) -> bool {
+        match (ask, response) {
             (
                 Ask::ChangeForeign(_) | Ask::SubmitRaised(_) | Ask::Change(_, Changed::Raised),
                 Response::Error(RequestError::NotAllowed(_)),
@@ -427,8 +434,7 @@ impl World {
                 self.has_ended(index)
             }
             _ => false,
-        };
-        if right { Ok(()) } else { violated(format!("{ask:?} is answered {response:?}")) }
+        }
     }
 
     /// The answer is right: it names the job that was submitted.

@@ -50,21 +50,7 @@ impl World {
     fn note_record(&mut self, record: &Record, seen: &Seen) {
         match record {
             Record::AttemptsEnded { attempts, .. } => {
-                for attempt in attempts {
-                    self.note_passed_over(attempt);
-                    match attempt.ending {
-                        Ending::Expired => self.tally.count(Fault::LeaseExpired),
-                        Ending::Lost => self.tally.count(Fault::LeaseLost),
-                        Ending::TimedOut(ref reason) => {
-                            sometimes!(self, StalledTakenBack, reason.contains("no progress"));
-                            self.tally.count(Fault::TimedOut);
-                        }
-                        Ending::Failed(ref reason) => {
-                            sometimes!(self, ShortageTooLong, reason.contains("waited"));
-                        }
-                        _ => {}
-                    }
-                }
+                attempts.iter().for_each(|attempt| self.note_ended(attempt));
             }
             Record::FrameFailed { job, .. } => {
                 self.tally.count(Fault::FrameFailed);
@@ -115,6 +101,22 @@ impl World {
                 );
             }
             Record::JobEnded { job, state, note, .. } => self.note_end(*job, *state, note),
+            _ => {}
+        }
+    }
+
+    fn note_ended(&mut self, attempt: &EndedAttempt) {
+        self.note_passed_over(attempt);
+        match attempt.ending {
+            Ending::Expired => self.tally.count(Fault::LeaseExpired),
+            Ending::Lost => self.tally.count(Fault::LeaseLost),
+            Ending::TimedOut(ref reason) => {
+                sometimes!(self, StalledTakenBack, reason.contains("no progress"));
+                self.tally.count(Fault::TimedOut);
+            }
+            Ending::Failed(ref reason) => {
+                sometimes!(self, ShortageTooLong, reason.contains("waited"));
+            }
             _ => {}
         }
     }

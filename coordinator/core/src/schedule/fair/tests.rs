@@ -130,7 +130,7 @@ fn the_order_goes_through_owners_and_their_jobs() {
 }
 
 #[test]
-fn a_scene_at_hand_counts_only_as_long_as_nobody_falls_far_behind() {
+fn a_scene_at_hand_counts_while_nobody_falls_far_behind() {
     let parties = [party(1, 0, 50), party(2, 1, 50)];
     let mut shares = all_ask(&parties);
     let turns = |shares: &Shares| {
