@@ -452,6 +452,20 @@ impl Core {
     }
 }
 
+/// What operators wish of nodes on the list, connected or not.
+fn on_listed(books: &mut Books, input: Input) {
+    use nodes::{absent, drain};
+    match input {
+        Input::Drain { request, node, drain, leave, by } => {
+            let wish = drain.then_some(drain::Wish { leave });
+            drain::on_drain(books, request, &node, wish, &by)
+        }
+        Input::RemoveNode { request, node, by } => absent::on_remove(books, request, &node, &by),
+        Input::RetireNode { request, node, why } => absent::on_retire(books, request, node, &why),
+        _ => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -464,19 +478,5 @@ mod tests {
         let fault = || core.books.fault("a");
         assert!(catch_unwind(AssertUnwindSafe(fault)).is_err(), "a fault panics in tests");
         assert!(core.verify().is_err());
-    }
-}
-
-/// What operators wish of nodes on the list, connected or not.
-fn on_listed(books: &mut Books, input: Input) {
-    use nodes::{absent, drain};
-    match input {
-        Input::Drain { request, node, drain, leave, by } => {
-            let wish = drain.then_some(drain::Wish { leave });
-            drain::on_drain(books, request, &node, wish, &by)
-        }
-        Input::RemoveNode { request, node, by } => absent::on_remove(books, request, &node, &by),
-        Input::RetireNode { request, node, why } => absent::on_retire(books, request, node, &why),
-        _ => {}
     }
 }
