@@ -6,6 +6,7 @@ use clap::{ArgGroup, Args};
 /// Options of `job set`.
 #[derive(Debug, Args)]
 #[command(
+    override_usage = "tessera job set [OPTIONS] <JOB>",
     group(
         ArgGroup::new("change").required(true).multiple(true)
             .args(["priority", "name", "pool", "any_pool", "max_nodes", "no_max_nodes"])
@@ -16,7 +17,7 @@ use clap::{ArgGroup, Args};
         the highest of these. Units that nodes have begun go on."
 )]
 pub struct JobSetArgs {
-    /// Job, by id or its beginning
+    /// Job, by its id, the beginning of one, or its name
     pub job: String,
     /// Share among the owner's jobs, 0 to 100; above 50 needs the role operator
     #[arg(long, value_name = "N")]
