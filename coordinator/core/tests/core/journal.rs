@@ -43,7 +43,7 @@ fn records_have_their_pinned_bytes() {
         (Record::ExposureMetered { job, stops: -3.5 }, format!("0116{id}000060c0")),
         (
             Record::JobChanged { job, change, by: "ada".to_owned(), at: Moment(300) },
-            format!("0118{id}01016201140001010303616461fb2c01"),
+            format!("011c{id}01016201140001010303616461fb2c01"),
         ),
     ];
     for (record, expected) in pinned {
