@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tessera_core::{Core, Settings};
 use tessera_protocol::access::{Keep, TokenScope};
 use tessera_protocol::client::{Request, RequestError, Response, Role};
-use tessera_protocol::job::{AssetFile, JobKind};
+use tessera_protocol::job::{AssetFile, JobEdit, JobKind};
 use tessera_protocol::selection::{JobChange, JobSelection, JobsChange, Refusal};
 use tessera_protocol::status::JobState;
 use tessera_protocol::{BlobHash, FrameNumber, JobId, JobSpec, RenderSpec};
@@ -273,6 +273,7 @@ async fn only_owners_and_operators_may_change_a_job() {
     let operator = caller(Role::Operator, "olga");
     let job = farm.job(&ada).await;
     let spec = Box::new(farm.spec(&ada).into());
+    let lower = JobEdit { priority: Some(10), ..JobEdit::default() };
     let changes = [
         Request::Submit { job, spec },
         Request::Pause(job),
@@ -281,6 +282,7 @@ async fn only_owners_and_operators_may_change_a_job() {
         Request::Cancel(job),
         Request::Forget(job),
         Request::KernelText(job),
+        Request::EditJob { job, edit: Box::new(lower) },
         change(JobChange::Pause, JobSelection::of_job(job), false),
         change(JobChange::Pause, of_owner("#294"), false),
     ];
