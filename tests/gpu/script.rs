@@ -216,7 +216,7 @@ fn a_budget_that_is_too_small_says_what_was_left_out() {
     assert_eq!(report["complete"], false, "{report}");
 }
 
-/// Makes a pack of this program with scenes of these sizes, in MiB; its bytes, and what it says.
+/// Makes a pack of this program with scenes of these sizes, in KiB; its bytes, and what it says.
 fn pack(scenes: &[(&str, u64)], max_mib: Option<&str>) -> (u64, Output) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (made, built) = (folder.path().join("pack"), folder.path().join("built"));
@@ -225,9 +225,9 @@ fn pack(scenes: &[(&str, u64)], max_mib: Option<&str>) -> (u64, Output) {
         std::fs::create_dir(folder).expect("a folder");
     }
     put_programs(&built);
-    for (name, mib) in scenes {
+    for (name, kib) in scenes {
         let file = std::fs::File::create(large.join(name)).expect("a file");
-        file.set_len(mib << 20).expect("a length");
+        file.set_len(kib << 10).expect("a length");
     }
     let output = Command::new("bash")
         .arg(root().join("tests/gpu/pack.sh"))
@@ -245,7 +245,7 @@ fn pack(scenes: &[(&str, u64)], max_mib: Option<&str>) -> (u64, Output) {
 
 #[test]
 fn a_pack_is_at_most_60_mib_and_names_what_it_leaves_out() {
-    let (bytes, output) = pack(&[("a.glb", 1), ("b.glb", 50), ("c.glb", 61)], None);
+    let (bytes, output) = pack(&[("a.glb", 64), ("b.glb", 50 << 10), ("c.glb", 61 << 10)], None);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     assert!(bytes <= 60 << 20, "{bytes} bytes");
