@@ -277,18 +277,16 @@ impl World {
         let (first, second) = lies.split_at(lies.len() / 2);
         running.extend(first);
         finished.extend(second);
+        let number = ProcessEpoch(process.number);
         Join {
-            node: node.plan.id,
-            name: node.plan.name.clone(),
             pool: node.plan.pool.map(str::to_owned),
-            process: ProcessEpoch(process.number),
             devices,
             capacity: process.capacity,
             running,
             finished,
             scenes: process.scenes.iter().copied().collect(),
             nvrtc: node.plan.compiles.then_some((12, 0)),
-            unconfined: None,
+            ..Join::new(node.plan.id, node.plan.name.clone(), number)
         }
     }
 
