@@ -138,17 +138,6 @@ fn join(node: NodeId, capacity: u32) -> Join {
         cuda: None,
         state: DeviceState::Ready,
     };
-    Join {
-        pool: None,
-        node,
-        name: format!("light-{node}"),
-        process: ProcessEpoch(1),
-        devices: vec![device],
-        capacity,
-        running: Vec::new(),
-        finished: Vec::new(),
-        scenes: Vec::new(),
-        nvrtc: None,
-        unconfined: None,
-    }
+    let name = format!("light-{node}");
+    Join { devices: vec![device], capacity, ..Join::new(node, name, ProcessEpoch(1)) }
 }

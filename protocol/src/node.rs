@@ -81,6 +81,25 @@ pub struct Join {
     pub unconfined: Option<String>,
 }
 
+impl Join {
+    /// Creates the description of a node that has no devices, wants no units and holds nothing.
+    pub fn new(node: NodeId, name: impl Into<String>, process: ProcessEpoch) -> Self {
+        Self {
+            node,
+            name: name.into(),
+            pool: None,
+            process,
+            devices: Vec::new(),
+            capacity: 0,
+            running: Vec::new(),
+            finished: Vec::new(),
+            scenes: Vec::new(),
+            nvrtc: None,
+            unconfined: None,
+        }
+    }
+}
+
 /// Why an attempt failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {

@@ -177,10 +177,6 @@ fn rendered(
 
 fn introduction(node: NodeId) -> Join {
     Join {
-        pool: None,
-        node,
-        name: "liar".into(),
-        process: ProcessEpoch(1),
         devices: vec![DeviceInfo {
             slot: "cpu".into(),
             kind: DeviceKind::Cpu,
@@ -191,11 +187,7 @@ fn introduction(node: NodeId) -> Join {
             state: DeviceState::Ready,
         }],
         capacity: 8,
-        running: Vec::new(),
-        finished: Vec::new(),
-        scenes: Vec::new(),
-        nvrtc: None,
-        unconfined: None,
+        ..Join::new(node, "liar", ProcessEpoch(1))
     }
 }
 

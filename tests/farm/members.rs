@@ -281,10 +281,6 @@ fn introduction(node: NodeId) -> Join {
     let reason = "this one only talks".to_owned();
     let remedy = "none".to_owned();
     Join {
-        pool: None,
-        node,
-        name: "mallory".into(),
-        process: ProcessEpoch(1),
         devices: vec![DeviceInfo {
             slot: "cpu".into(),
             kind: DeviceKind::Cpu,
@@ -295,11 +291,7 @@ fn introduction(node: NodeId) -> Join {
             state: DeviceState::Quarantined { reason, remedy },
         }],
         capacity: 8,
-        running: Vec::new(),
-        finished: Vec::new(),
-        scenes: Vec::new(),
-        nvrtc: None,
-        unconfined: None,
+        ..Join::new(node, "mallory", ProcessEpoch(1))
     }
 }
 

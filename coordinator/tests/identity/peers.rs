@@ -58,17 +58,10 @@ impl FakeNode {
             state: DeviceState::Ready,
         };
         let join = Join {
-            node: identity.peer.node.unwrap(),
-            name: identity.peer.name.clone(),
-            pool: None,
-            process: ProcessEpoch(7),
             devices: vec![device],
             capacity: 1,
             running,
-            finished: Vec::new(),
-            scenes: Vec::new(),
-            nvrtc: None,
-            unconfined: None,
+            ..Join::new(identity.peer.node.unwrap(), identity.peer.name.clone(), ProcessEpoch(7))
         };
         control.send(&NodeToCoordinator::Join(join)).await.unwrap();
         Self { link, control, incoming }

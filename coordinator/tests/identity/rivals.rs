@@ -22,19 +22,7 @@ pub(crate) async fn process(farm: &Farm, identity: &Identity, process: u64) -> P
     let link = farm.dial(identity).await.unwrap();
     let (mut control, incoming) =
         open_both(&link.connection, StreamKind::NodeControl).await.unwrap();
-    let join = Join {
-        node: identity.peer.node.unwrap(),
-        name: "rig".into(),
-        pool: None,
-        process: ProcessEpoch(process),
-        devices: Vec::new(),
-        capacity: 0,
-        running: Vec::new(),
-        finished: Vec::new(),
-        scenes: Vec::new(),
-        nvrtc: None,
-        unconfined: None,
-    };
+    let join = Join::new(identity.peer.node.unwrap(), "rig", ProcessEpoch(process));
     control.send(&NodeToCoordinator::Join(join)).await.unwrap();
     Process { link, _control: control, incoming }
 }

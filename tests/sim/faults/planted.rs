@@ -307,19 +307,8 @@ fn ghost() -> Input {
         cuda: None,
         state: DeviceState::Ready,
     };
-    let join = Join {
-        node: NodeId(Uuid::from_u128(7)),
-        name: "ghost".to_owned(),
-        pool: None,
-        process: ProcessEpoch(1),
-        devices: vec![device],
-        capacity: 0,
-        running: Vec::new(),
-        finished: Vec::new(),
-        scenes: Vec::new(),
-        nvrtc: None,
-        unconfined: None,
-    };
+    let node = NodeId(Uuid::from_u128(7));
+    let join = Join { devices: vec![device], ..Join::new(node, "ghost", ProcessEpoch(1)) };
     Input::NodeJoined {
         session: SessionId(u64::MAX),
         join: Box::new(join),

@@ -294,11 +294,9 @@ impl World {
         let (first, second) = lies.split_at(lies.len() / 2);
         running.extend(first);
         finished.extend(second);
+        let number = ProcessEpoch(process.number);
         Join {
-            node: node.plan.id,
-            name: node.plan.name.clone(),
             pool: node.plan.pool.map(str::to_owned),
-            process: ProcessEpoch(process.number),
             devices,
             // One that leaves wants nothing, whether or not its wish is remembered.
             capacity: if process.draining { 0 } else { process.capacity },
@@ -306,7 +304,7 @@ impl World {
             finished,
             scenes: process.scenes.iter().copied().collect(),
             nvrtc: node.plan.compiles.then_some((12, 0)),
-            unconfined: None,
+            ..Join::new(node.plan.id, node.plan.name.clone(), number)
         }
     }
 

@@ -211,18 +211,13 @@ impl World {
             return;
         }
         let copy = number + CLONE;
+        let plan = &self.nodes[node].plan;
         let join = Join {
-            node: self.nodes[node].plan.id,
-            name: self.nodes[node].plan.name.clone(),
-            pool: self.nodes[node].plan.pool.map(str::to_owned),
-            process: ProcessEpoch(copy),
+            pool: plan.pool.map(str::to_owned),
             devices: self.devices_of(node),
             capacity: 64,
-            running: Vec::new(),
-            finished: Vec::new(),
-            scenes: Vec::new(),
-            nvrtc: self.nodes[node].plan.compiles.then_some((12, 0)),
-            unconfined: None,
+            nvrtc: plan.compiles.then_some((12, 0)),
+            ..Join::new(plan.id, plan.name.clone(), ProcessEpoch(copy))
         };
         let id = self.open_link(node, copy);
         if let Some(link) = self.links.links.get_mut(&id) {

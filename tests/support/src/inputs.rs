@@ -61,19 +61,8 @@ pub fn device() -> DeviceInfo {
 
 /// A node's first words: one device, room for so many units, nothing in hand.
 pub fn join(number: u64, capacity: u32) -> Join {
-    Join {
-        node: node(number),
-        name: format!("n{number}"),
-        pool: None,
-        process: ProcessEpoch(1),
-        devices: vec![device()],
-        capacity,
-        running: Vec::new(),
-        finished: Vec::new(),
-        nvrtc: None,
-        unconfined: None,
-        scenes: Vec::new(),
-    }
+    let empty = Join::new(node(number), format!("n{number}"), ProcessEpoch(1));
+    Join { devices: vec![device()], capacity, ..empty }
 }
 
 /// They reach the core, in the session of the node's number.
