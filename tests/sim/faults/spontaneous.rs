@@ -151,7 +151,12 @@ impl World {
         let Some(last) = self.random.pick(&here) else { return };
         let until = self.now + self.random.between(14_000, 25_000);
         self.nodes[last].fails_until = until;
-        for node in here.into_iter().filter(|node| *node != last) {
+        // A slow one beside it takes no work from it, and could do what fails on it.
+        let beside = if self.random.permille(500) { self.random.pick(&here) } else { None };
+        if let Some(beside) = beside {
+            self.nodes[beside].slowness = 20;
+        }
+        for node in here.into_iter().filter(|node| ![Some(last), beside].contains(&Some(*node))) {
             self.cut_off(node, until);
         }
     }

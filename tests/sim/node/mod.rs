@@ -6,6 +6,7 @@ pub(crate) mod lies;
 pub(crate) mod work;
 
 use crate::sim::checks::violation::Checked;
+use crate::sim::client::Ask;
 use crate::sim::faults::Fault;
 use crate::sim::model::film::{Film, other_shape};
 use crate::sim::world::World;
@@ -204,6 +205,12 @@ impl World {
         node.plan.id = reinstalled(node.plan.id);
         node.outbox.clear();
         node.past.clear();
+        // Its operator may want it out of the way at once, and names it while both are listed.
+        if self.random.permille(500) {
+            let soon = self.random.between(2, 1_000);
+            self.after(soon, Event::Ask(Ask::Drain(index, false)));
+            self.after(20_000, Event::Ask(Ask::Undrain(index)));
+        }
     }
 
     /// The process ends at once, and its machine starts another after a while.
