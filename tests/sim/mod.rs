@@ -142,13 +142,13 @@ fn a_starved_job_is_caught() {
 // promise: P4
 #[test]
 fn a_quarantined_last_node_is_caught() {
-    assert_caught_from(141, Bug::LastNodeQuarantined);
+    assert_caught_from(216, Bug::LastNodeQuarantined);
 }
 
 // promise: P7
 #[test]
 fn an_unverified_liar_is_caught() {
-    assert_caught_from(31, Bug::LiarNotVerified);
+    assert_caught_from(151, Bug::LiarNotVerified);
 }
 
 // promise: P3
