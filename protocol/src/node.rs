@@ -79,6 +79,8 @@ pub struct Join {
     pub nvrtc: Option<(u32, u32)>,
     /// What the kernel cannot confine of workers and importers, for the operator; None if nothing.
     pub unconfined: Option<String>,
+    /// Whether the node finishes frames: takes units of [`Task::Finish`].
+    pub finishes: bool,
 }
 
 impl Join {
@@ -96,6 +98,7 @@ impl Join {
             scenes: Vec::new(),
             nvrtc: None,
             unconfined: None,
+            finishes: false,
         }
     }
 }
@@ -266,6 +269,37 @@ pub enum Task {
         /// Result of the previous frame as a `.npy` file, if the job feeds it to this frame.
         feed: Option<BlobHash>,
     },
+    /// A part of the files of a render job's frame, whose samples are all committed.
+    Finish(Finish),
+}
+
+/// What a finishing unit makes. Its inputs are read under its lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finish {
+    /// What is made of which rows.
+    pub piece: Piece,
+    /// Exposure in stops, as the bits of an `f32`. The description of the job may be older than the
+    /// exposure that was metered.
+    pub exposure_bits: u32,
+}
+
+/// A piece of a finished frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Piece {
+    /// Rows of a frame that has further bands: finished pixels, and what files have for each band.
+    Band {
+        /// First row of the frame's files.
+        first: u32,
+        /// Number of rows.
+        rows: u32,
+    },
+    /// All rows of a frame that is one band, and its files.
+    Frame {
+        /// Number of rows of the frame's files.
+        rows: u32,
+    },
+    /// What the files have for the whole frame, made from its bands.
+    Assembly,
 }
 
 impl Assignment {

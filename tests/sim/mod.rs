@@ -168,3 +168,21 @@ fn a_clone_that_is_served_is_caught() {
 fn a_roster_that_forgets_is_caught() {
     assert_caught(Bug::RosterForgets);
 }
+
+// promise: P2
+#[test]
+fn a_band_that_counts_twice_is_caught() {
+    assert_caught(Bug::BandCountedTwice);
+}
+
+// promise: P2
+#[test]
+fn a_frame_without_one_of_its_bands_is_caught() {
+    assert_caught(Bug::BandMissing);
+}
+
+// promise: P7
+#[test]
+fn an_unverified_liar_in_a_band_is_caught() {
+    assert_caught(Bug::LiarInBandNotVerified);
+}

@@ -121,7 +121,7 @@ impl Report {
         self.met.add(&world.met);
         for job in world.ledger.durable.jobs.values() {
             self.units_committed +=
-                job.frames.values().map(|frame| frame.committed.len() as u64).sum::<u64>();
+                job.frames.values().map(|frame| frame.sampled() as u64).sum::<u64>();
             match job.ended {
                 Some(JobState::Done) => self.jobs_done += 1,
                 Some(JobState::Cancelled) => self.jobs_cancelled += 1,

@@ -94,6 +94,7 @@ impl Core {
     /// Resumes everything that was open when the records ended.
     fn take_up(&mut self) {
         let books = &mut self.books;
+        nodes::absent::take_up(books);
         let order = books.farm().order();
         let open: Vec<JobId> = order.filter(|job| books.is_open(*job)).collect();
         for id in open {
@@ -114,7 +115,6 @@ impl Core {
         if books.farm().epochs_reserved().0 > 0 && !books.queues().is_empty() {
             books.settle_first();
         }
-        nodes::absent::take_up(books);
     }
 
     /// Returns the durable state in parts, with all records so far, also those of a step that is
@@ -159,6 +159,7 @@ impl Core {
             Timer::Resolve(job, frame) => frames::resolve::on_resolve_due(books, job, frame),
             Timer::AskAgain(node, job) => results::limits::on_ask_again(books, node, job),
             Timer::GiveUp(job) => results::limits::look_at_limits(books, job),
+            Timer::Finish(job, frame) => frames::finish::on_look(books, job, frame),
         }
     }
 
@@ -225,6 +226,9 @@ impl Core {
             }
             Input::FrameResolveFailed { job, frame, failure } => {
                 resolve::on_resolve_failed(books, job, frame, failure)
+            }
+            Input::ResultsLost { job, frame, units, reason } => {
+                checks::redo::lose_results(books, job, frame, units, &reason);
             }
             Input::NodeLeft { session, why } => sessions::on_node_left(books, session, &why),
             Input::Tick => {}
@@ -293,6 +297,18 @@ impl Core {
         now: Moment,
     ) -> Result<JobPage, RequestError> {
         pages::page(&self.books, selection, before, now)
+    }
+
+    /// Whether nodes have finished a complete frame, or finish it now: its files are put together
+    /// from the results of its finishing units.
+    pub fn is_finished_by_nodes(&self, id: JobId, frame: FrameNumber) -> bool {
+        let frame = self.books.farm().job(id).and_then(|job| job.frame(frame)?.unfinished());
+        frame.is_some_and(|open| open.is_finished_by_nodes())
+    }
+
+    /// Whether a unit finishes a frame, and has no samples of its own.
+    pub fn is_finishing(&self, unit: UnitKey) -> bool {
+        self.books.farm().job(unit.job).is_some_and(|job| job.grid().piece(unit.unit).is_some())
     }
 
     /// Returns the committed units of a complete frame that waits for its files; None otherwise.

@@ -8,9 +8,9 @@ use crate::sweep::Sweep;
 use crate::time::Moment;
 use tessera_protocol::compute::ChunkShape;
 use tessera_protocol::device::DeviceInfo;
-use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, Lease, NodeId};
+use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex};
 use tessera_protocol::job::{JobEdit, JobSpec};
-use tessera_protocol::node::{Failure, Heartbeat, Join};
+use tessera_protocol::node::{Failure, Heartbeat, Join, Piece};
 use tessera_protocol::selection::JobChange;
 use tessera_protocol::status::FrameFile;
 
@@ -292,6 +292,18 @@ pub enum Input {
         /// Client that asks; must be the owner or an admin.
         caller: Caller,
     },
+    /// Bytes of committed results were to be read for a node, and are damaged or missing. Units
+    /// that are not committed are ignored.
+    ResultsLost {
+        /// Job that the frame belongs to.
+        job: JobId,
+        /// Number of the frame.
+        frame: FrameNumber,
+        /// Units whose results cannot be read.
+        units: Vec<UnitIndex>,
+        /// What is wrong with them, for people.
+        reason: String,
+    },
 }
 
 /// Description of a result that has arrived.
@@ -318,22 +330,25 @@ pub enum ResultShape {
     Film(FilmShape),
     /// Values or partial results of a compute job.
     Chunk(ChunkShape),
+    /// A piece of a finished frame.
+    Finished(Piece),
 }
 
 impl ResultShape {
-    /// Samples per pixel of a film, or number of indices of a chunk.
+    /// Samples per pixel of a film, or number of indices of a chunk; 0 for a finished piece.
     pub fn size(&self) -> u32 {
         match self {
             Self::Film(film) => film.samples,
             Self::Chunk(chunk) => chunk.count,
+            Self::Finished(_) => 0,
         }
     }
 
-    /// First sample index of a film; 0 for a chunk.
+    /// First sample index of a film; 0 otherwise.
     pub fn first(&self) -> u32 {
         match self {
             Self::Film(film) => film.first,
-            Self::Chunk(_) => 0,
+            Self::Chunk(_) | Self::Finished(_) => 0,
         }
     }
 }
@@ -361,4 +376,7 @@ pub enum ResolveFailure {
     Retry(String),
     /// Permanent: the frame fails with this reason.
     Fatal(String),
+    /// The bytes of these units' results are damaged or missing, for the given reason. They are
+    /// made again.
+    Lost(Vec<UnitIndex>, String),
 }

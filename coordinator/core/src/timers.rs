@@ -26,6 +26,8 @@ pub(crate) enum Timer {
     AskAgain(NodeId, JobId),
     /// Every node may have been too small for a job for too long.
     GiveUp(JobId),
+    /// No node may be able any more to finish a frame.
+    Finish(JobId, FrameNumber),
 }
 
 /// Timers by their time.

@@ -296,7 +296,7 @@ impl Driver {
         for record in records {
             self.sequence += 1;
             told::tell(&self.around.log, &self.core, &record);
-            not_durable.note(&record);
+            not_durable.note(&record, &self.core);
             let bytes = record.to_bytes().map_err(|error| StoreError::Record(error.to_string()))?;
             commit.records.push((self.sequence, bytes));
         }

@@ -1,10 +1,10 @@
 //! Decisions of the core that are not durable yet. While the disk is full, answers are given
 //! without them, because an answer must still be true after a crash.
 
-use tessera_core::Record;
+use tessera_core::{Core, Record};
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::status::{FrameState, FrameStatus, JobState, JobSummary, Waits};
-use tessera_protocol::{FrameNumber, JobId};
+use tessera_protocol::{FrameNumber, JobId, UnitKey};
 
 /// Note of every open job while the disk is full.
 const FULL: &str = "the coordinator's disk is full: results wait for room";
@@ -25,12 +25,14 @@ pub(super) struct NotDurable(Vec<Fact>);
 
 impl NotDurable {
     /// Adds the fact that a record of such a step contains.
-    pub(super) fn note(&mut self, record: &Record) {
+    pub(super) fn note(&mut self, record: &Record, core: &Core) {
         self.0.extend(match record {
             Record::JobAccepted { job, .. } => Some(Fact::Accepted(*job)),
             Record::JobEnded { job, .. } => Some(Fact::Ended(*job)),
-            Record::UnitsCommitted { job, commits, .. } => {
-                Some(Fact::Committed(*job, commits.len() as u64))
+            Record::UnitsCommitted { job, frame, commits } => {
+                let key = |unit| UnitKey { job: *job, frame: *frame, unit };
+                let sampled = commits.iter().filter(|commit| !core.is_finishing(key(commit.unit)));
+                Some(Fact::Committed(*job, sampled.count() as u64))
             }
             Record::FrameFinished { job, frame, .. } => Some(Fact::Finished(*job, *frame)),
             Record::FrameFailed { job, frame, .. } => Some(Fact::Failed(*job, *frame)),
@@ -111,7 +113,7 @@ fn take_units(summary: &mut JobSummary, units: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tessera_core::Moment;
+    use tessera_core::{Moment, Settings};
     use tessera_protocol::selection::JobPage;
 
     fn summary(job: JobId) -> JobSummary {
@@ -145,8 +147,9 @@ mod tests {
             Record::JobEnded { job, state: JobState::Done, at: Moment(9), note: String::new() };
         let frame = FrameNumber(2);
         let mut not_durable = NotDurable::default();
-        not_durable.note(&Record::FrameFinished { job, frame, files: Vec::new() });
-        not_durable.note(&end);
+        let core = Core::new(Settings::default(), Moment(0));
+        not_durable.note(&Record::FrameFinished { job, frame, files: Vec::new() }, &core);
+        not_durable.note(&end, &core);
         let mut before = NotDurable(vec![Fact::Committed(job, 2), Fact::Accepted(fresh)]);
         before.extend(&not_durable);
         let page = JobPage { jobs: vec![summary(job), summary(fresh)], next: None };

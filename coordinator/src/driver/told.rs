@@ -42,6 +42,15 @@ fn tell_of_jobs(log: &FarmLog, core: &Core, record: &Record) {
         Record::FrameFailed { job, frame, reason } if allows(log, core, *job) => {
             tracing::info!(%job, %frame, reason, "frame failed");
         }
+        Record::FinishingClosed { job, frame, reason, .. } if allows(log, core, *job) => {
+            tracing::warn!(%job, %frame, reason, "nodes could not finish the frame: the \
+                coordinator does");
+        }
+        Record::ResultsLost { job, frame, units, reason, .. } if allows(log, core, *job) => {
+            let (count, first) = (units.len(), units.first().map_or(0, |unit| unit.0));
+            tracing::warn!(%job, %frame, count, first, reason, "bytes of results are lost: their \
+                units are made again");
+        }
         _ => {}
     }
 }

@@ -80,7 +80,7 @@ mod tests {
         let lacks =
             |number| match ResolveError::Write(io::Error::from_raw_os_error(number)).failure() {
                 ResolveFailure::Retry(text) => text,
-                ResolveFailure::Fatal(text) => panic!("{text}"),
+                other => panic!("{other:?}"),
             };
         assert!(lacks(24).contains("ulimit -n"), "{}", lacks(24));
         assert!(!lacks(28).contains("ulimit"), "a full disk is another matter");

@@ -570,7 +570,7 @@ impl<F: Clone> Agent<F> {
                     self.frames.insert(frame, Frame::Asked);
                     let feed = match assignment.task {
                         Task::Chunk { feed, .. } => feed,
-                        Task::Tile { .. } => None,
+                        Task::Tile { .. } | Task::Finish(_) => None,
                     };
                     self.actions.push_back(Action::Prepare { frame, spec, feed });
                 }

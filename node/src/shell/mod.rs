@@ -497,7 +497,7 @@ impl Shell {
         let cancel = CancelToken::default();
         let samples = match assignment.task {
             Task::Tile { samples, .. } => Some(samples),
-            Task::Chunk { .. } => None,
+            Task::Chunk { .. } | Task::Finish(_) => None,
         };
         self.given.insert(lease, Given { device, cancel: cancel.clone(), samples });
         self.pulse.given(device, Instant::now());

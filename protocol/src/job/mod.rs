@@ -1,6 +1,7 @@
 //! The request for a job: raw when it arrives, checked once, valid from then on.
 
 pub(crate) mod asset;
+mod bands;
 mod camera;
 mod choice;
 pub mod described;
@@ -19,6 +20,7 @@ mod tiles;
 mod window;
 
 pub use asset::{AssetFile, is_confined_path};
+pub use bands::{Bands, FINISH_PIXELS_MIN};
 pub use camera::{ApertureSpec, BladesSpec, CameraSpec, FocusSpec, LensSpec, LookAtSpec};
 pub use choice::ChoiceSpec;
 pub use display::{JPEG_QUALITY_DEFAULT, LookSpec, ToneMapSpec};

@@ -481,6 +481,7 @@ pub(crate) fn from_nodes() -> Vec<(String, NodeToCoordinator)> {
         scenes: vec![hash(1)],
         nvrtc: Some((13, 5)),
         unconfined: Some("u".into()),
+        finishes: true,
     };
     let failed = |failure| Failed { lease: lease(), failure };
     let all = vec![
@@ -531,11 +532,17 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
     let tile = TileRect { x: 64, y: 128, width: 64, height: 32 };
     let tile = Task::Tile { tile, samples: SampleRange { first: 0, count: 16 } };
     let chunk = |feed| Task::Chunk { first: 1 << 33, count: 4096, feed };
+    let finish = |piece| Task::Finish(Finish { piece, exposure_bits: 1.5f32.to_bits() });
     let all = vec![
         Job { job: JobId(uuid(1)), spec: Box::new((&JobKind::Render(render())).into()) },
         Job { job: JobId(uuid(1)), spec: Box::new((&JobKind::Compute(compute())).into()) },
         Work(vec![work(tile)]),
         Work(vec![work(chunk(None)), work(chunk(Some(hash(6))))]),
+        Work(vec![
+            work(finish(Piece::Band { first: 256, rows: 128 })),
+            work(finish(Piece::Frame { rows: 48 })),
+            work(finish(Piece::Assembly)),
+        ]),
         Committed { lease: lease() },
         Unwanted { lease: lease() },
         Revoke { leases: vec![lease()] },

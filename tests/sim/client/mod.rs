@@ -557,7 +557,7 @@ impl World {
             return violated(format!("the audit finds: {problem}"));
         }
         let frames = self.ledger.durable.jobs.values().flat_map(|job| job.frames.values());
-        let committed: usize = frames.map(|frame| frame.committed.len()).sum();
+        let committed: usize = frames.map(|frame| frame.sampled()).sum();
         match report.units_committed == committed as u64 {
             true => Ok(()),
             false => violated(format!(

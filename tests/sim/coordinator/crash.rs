@@ -167,6 +167,8 @@ impl World {
             ChangedRestart,
             self.ledger.durable.jobs.values().any(|book| book.changed)
         );
+        let finishing = self.ledger.durable.jobs.values().any(|book| book.is_finishing());
+        sometimes!(self, FinishingRestart, finishing);
         sometimes!(self, PausedRestart, self.ledger.durable.jobs.values().any(|book| book.paused));
         let durable = &self.ledger.durable;
         let (left, lost) = (durable.some_gone(Gone::Left), durable.some_gone(Gone::Lost));

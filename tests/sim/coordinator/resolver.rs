@@ -23,6 +23,11 @@ impl World {
             let failure = ResolveFailure::Fatal("no format takes it".to_owned());
             return self.input(Input::FrameResolveFailed { job, frame, failure });
         }
+        if self.chance(Fault::ResolveLost) {
+            let failure =
+                ResolveFailure::Lost(self.some_committed(job, frame), "it is torn".to_owned());
+            return self.input(Input::FrameResolveFailed { job, frame, failure });
+        }
         let Some(book) = self.ledger.believed.jobs.get(&job) else { return Ok(()) };
         let file = |extension: String| FrameFile {
             format: extension,

@@ -9,7 +9,7 @@ use crate::sim::world::World;
 use crate::sim::world::events::Event;
 use std::collections::VecDeque;
 use tessera_core::{Action, Record, SessionId, Step};
-use tessera_protocol::ids::{Lease, UnitKey};
+use tessera_protocol::ids::{Lease, UnitIndex, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
 
 impl World {
@@ -154,12 +154,10 @@ impl World {
             if let Record::JobRetried { job, .. } = &record {
                 self.saw_retry(*job)?;
             }
+            let void = self.void_by(&record);
             self.ledger.durable.apply(&record)?;
-            if let Record::UnitsTakenBack { job, frame, units, .. } = &record {
-                for unit in units {
-                    let unit = UnitKey { job: *job, frame: *frame, unit: *unit };
-                    self.saw(self.history.ask(), &tessera_history::Seen::TakenBack(unit))?;
-                }
+            for unit in void {
+                self.saw(self.history.ask(), &tessera_history::Seen::TakenBack(unit))?;
             }
             self.disk.append(record)?;
         }
@@ -167,6 +165,22 @@ impl World {
             Some(parts) => self.disk.take_snapshot(&parts),
             None => Ok(()),
         }
+    }
+
+    /// Committed units that are not any more after a record.
+    fn void_by(&self, record: &Record) -> Vec<UnitKey> {
+        let (job, frame) = match record {
+            Record::UnitsTakenBack { job, frame, units, .. }
+            | Record::ResultsLost { job, frame, units, .. } => {
+                let key = |unit: &UnitIndex| UnitKey { job: *job, frame: *frame, unit: *unit };
+                return units.iter().map(key).collect();
+            }
+            Record::FinishingClosed { job, frame, .. } => (*job, *frame),
+            _ => return Vec::new(),
+        };
+        let book = self.ledger.durable.jobs.get(&job).and_then(|book| book.frames.get(&frame));
+        let pieces = book.into_iter().flat_map(|book| book.committed.range(book.units..));
+        pieces.map(|(unit, _)| UnitKey { job, frame, unit: UnitIndex(*unit) }).collect()
     }
 
     fn perform(&mut self, actions: Vec<Action>) -> Checked {

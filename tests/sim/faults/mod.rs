@@ -166,6 +166,9 @@ faults! {
     NodeReinstalled 60 "a machine comes back with another identity and its old name",
     NodeCloned 20 "a copy of a node dials while the node lives",
     NodeLeft 0 "the coordinator hears that a node leaves",
+    // Finishing.
+    ResultsLost 60 "bytes of a frame that nodes finish are lost",
+    ResolveLost 25 "the resolver finds bytes of results lost",
 }
 
 /// How often each kind was met.

@@ -3,14 +3,14 @@
 
 use crate::sim::coordinator::Process;
 use crate::sim::model::books::Books;
-use crate::sim::model::film::{hash_of, sum_of};
+use crate::sim::model::film::{hash_of, shape_of, sum_of};
 use crate::sim::model::tasks::task_of;
 use crate::sim::world::random::Random;
 use std::collections::BTreeMap;
-use tessera_core::{Action, Input, Record, SessionId, Step};
+use tessera_core::{Action, Arrived, Input, Record, ResultShape, SessionId, Step};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
-use tessera_protocol::ids::{JobId, Lease, NodeId, ProcessEpoch};
-use tessera_protocol::node::{CoordinatorToNode, Join};
+use tessera_protocol::ids::{JobId, Lease, NodeId, ProcessEpoch, UnitIndex, UnitKey};
+use tessera_protocol::node::{CoordinatorToNode, Join, Piece};
 use uuid::Uuid;
 
 /// What is wrong.
@@ -57,6 +57,12 @@ pub(crate) enum Bug {
     CloneServed,
     /// After a restart, nobody knows the nodes that were gone before it.
     RosterForgets,
+    /// A band of a finished frame counts twice.
+    BandCountedTwice,
+    /// A frame is finished without one of its bands: what a node made of another is taken for it.
+    BandMissing,
+    /// Nobody compares what two nodes made of a piece of a finished frame.
+    LiarInBandNotVerified,
 }
 
 /// A bug and what it remembers.
@@ -100,6 +106,13 @@ impl Planted {
                     .map_or(result.hash, |pinned| hash_of(sum_of(unit, pinned, result.shape)));
                 Input::ResultArrived { session, result }
             }
+            Input::ResultArrived { session, mut result }
+                if self.bug == Bug::LiarInBandNotVerified
+                    && matches!(result.shape, ResultShape::Finished(_)) =>
+            {
+                result.hash = hash_of(7);
+                Input::ResultArrived { session, result }
+            }
             Input::ResultArrived { session, result }
                 if self.bug == Bug::JobStarved
                     && *self.victim.get_or_insert(result.lease.unit.job)
@@ -136,8 +149,38 @@ impl Planted {
                 result.lease = lease;
                 Some(Input::ResultArrived { session: holder, result })
             }
+            (Bug::BandMissing, Input::ResultArrived { session, result }) => {
+                Some(self.pass_for_another(session, result, process))
+            }
             (_, input) => Some(input),
         }
+    }
+
+    /// The result of a band is taken for that of another band of its frame.
+    fn pass_for_another(
+        &mut self,
+        session: SessionId,
+        mut result: Arrived,
+        process: &Process,
+    ) -> Input {
+        let own = result.lease;
+        let band = |shape| matches!(shape, ResultShape::Finished(Piece::Band { .. }));
+        let other = |(lease, _): &(Lease, NodeId)| {
+            let unit = lease.unit;
+            (unit.job, unit.frame) == (own.unit.job, own.unit.frame)
+                && unit.unit.0.abs_diff(own.unit.unit.0) == 1
+        };
+        let found = process.core.leases().filter(other).find_map(|(lease, node)| {
+            let kind = process.core.job(lease.unit.job)?.spec.kind;
+            let shape = shape_of(&kind, task_of(&kind, lease.unit)?)?;
+            Some((lease, process.watch.session_of(node)?, shape)).filter(|_| band(shape))
+        });
+        if let Some((lease, holder, shape)) = found.filter(|_| band(result.shape)) {
+            self.forged.insert((holder, lease), (session, own));
+            (result.lease, result.shape) = (lease, shape);
+            return Input::ResultArrived { session: holder, result };
+        }
+        Input::ResultArrived { session, result }
     }
 
     /// What a start of the coordinator's is told besides.
@@ -189,6 +232,9 @@ impl Planted {
             if let Some(commits) = commits {
                 commits.extend_from_within(..1);
             }
+        }
+        if self.bug == Bug::BandCountedTwice {
+            count_bands_twice(step, books);
         }
         if self.bug == Bug::PartCountedTwice {
             give_whole_units(step, books);
@@ -265,6 +311,21 @@ fn forget_absent(records: &mut Vec<Record>) {
         Record::NodesForgotten { .. } => false,
         _ => true,
     });
+}
+
+/// What was committed of bands is committed again.
+fn count_bands_twice(step: &mut Step, books: &Books) {
+    for record in &mut step.records {
+        let Record::UnitsCommitted { job, frame, commits } = record else { continue };
+        let (job, frame) = (*job, *frame);
+        let is_band = |unit: UnitIndex| {
+            let book = books.frame(UnitKey { job, frame, unit });
+            book.is_some_and(|book| unit.0 >= book.units)
+        };
+        if let Some(again) = commits.iter().find(|commit| is_band(commit.unit)).copied() {
+            commits.push(again);
+        }
+    }
 }
 
 /// Work is sent as if no unit had parts.

@@ -3,9 +3,11 @@
 use crate::sim::checks::violation::Checked;
 use crate::sim::client::Ask;
 use crate::sim::faults::Fault;
+use crate::sim::model::books::FrameEnd;
 use crate::sim::world::World;
 use crate::sim::world::events::{Event, LinkId, NodeEvent};
-use tessera_protocol::ids::JobId;
+use tessera_core::Input;
+use tessera_protocol::ids::{FrameNumber, JobId, UnitIndex};
 
 impl World {
     /// An opportunity for everything that happens to whole processes and connections.
@@ -25,6 +27,7 @@ impl World {
                 self.files_gone.insert(job, until);
             }
         }
+        self.lose_results()?;
         if self.chance(Fault::ClockStep) {
             let (ahead, back) =
                 (self.random.between(0, 20_000) as i64, self.random.between(0, 3_000) as i64);
@@ -49,6 +52,39 @@ impl World {
             self.check_waits()?;
         }
         Ok(())
+    }
+
+    /// The coordinator reads results for a node that finishes a frame, and cannot.
+    fn lose_results(&mut self) -> Checked {
+        let jobs = self.ledger.believed.jobs.iter().filter(|(_, book)| book.ended.is_none());
+        let frames = jobs.flat_map(|(job, book)| {
+            let open = book.frames.iter().filter(|(_, frame)| frame.end == FrameEnd::Open);
+            open.filter(|(_, frame)| frame.is_by_nodes()).map(|(number, _)| (*job, *number))
+        });
+        let frames: Vec<(JobId, FrameNumber)> = frames.collect();
+        let Some((job, frame)) = self.random.pick(&frames) else { return Ok(()) };
+        if self.shell.process.is_none() || !self.chance(Fault::ResultsLost) {
+            return Ok(());
+        }
+        let units = self.some_committed(job, frame);
+        self.input(Input::ResultsLost { job, frame, units, reason: "other hash".to_owned() })
+    }
+
+    /// Some units of a frame with a result, and perhaps one that does not exist.
+    pub(crate) fn some_committed(&mut self, job: JobId, frame: FrameNumber) -> Vec<UnitIndex> {
+        let book = self.ledger.believed.jobs.get(&job).and_then(|book| book.frames.get(&frame));
+        let Some(book) = book else { return Vec::new() };
+        // Half of the time only of what finishes the frame, if there is any.
+        let pieces: Vec<u32> = book.committed.range(book.units..).map(|(unit, _)| *unit).collect();
+        let all: Vec<u32> = book.committed.keys().copied().collect();
+        let of = if pieces.is_empty() || self.random.permille(500) { all } else { pieces };
+        let count = self.random.between(1, 3);
+        let units = (0..count).filter_map(|_| self.random.pick(&of));
+        let mut units: Vec<UnitIndex> = units.map(UnitIndex).collect();
+        if self.random.permille(100) {
+            units.push(UnitIndex(1 << 20));
+        }
+        units
     }
 
     fn roll_node_faults(&mut self) {

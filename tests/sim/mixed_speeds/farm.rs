@@ -2,12 +2,14 @@
 //! unit was committed. Drives the core alone; what it finds is judged in `mixed_speeds`.
 
 use crate::sim::model::film::film_of;
-use std::collections::{BTreeMap, VecDeque};
-use tessera_core::{Action, Arrived, Core, Grid, Input, Moment, SessionId, Settings};
-use tessera_protocol::ids::{BlobHash, JobId, Lease, UnitIndex};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use tessera_core::{
+    Action, Arrived, Core, Grid, Input, Moment, ResultShape, SessionId, Settings, Split,
+};
+use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease, UnitIndex};
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{
-    Assignment, CoordinatorToNode, Failure, Heartbeat, Join, LimitReached, NodeLimit,
+    Assignment, CoordinatorToNode, Failure, Heartbeat, Join, LimitReached, NodeLimit, Piece, Task,
 };
 use tessera_protocol::status::FrameFile;
 use tessera_support::inputs;
@@ -86,6 +88,9 @@ pub(crate) struct Run {
     pub(crate) revoked: u32,
     /// All units were committed.
     pub(crate) ended_well: bool,
+    /// Frames at most that had begun and were not done, and seconds until the first was.
+    pub(crate) frames_open: usize,
+    pub(crate) first_frame: f64,
     /// What operators saw of the last node when it was passed over or out of work for the first
     /// time.
     pub(crate) note: String,
@@ -116,6 +121,8 @@ pub(crate) struct Farm {
     machines: Vec<Machine>,
     nodes: Vec<Working>,
     grid: Grid,
+    width: u32,
+    channels: u8,
     seed: u64,
     agenda: BTreeMap<(u64, u64), Event>,
     events: u64,
@@ -125,6 +132,17 @@ pub(crate) struct Farm {
     by_node: Vec<u32>,
     revoked: u32,
     note: String,
+    /// Camera samples of mean cost that finishing a pixel takes; 0 if nodes finish no frames.
+    per_pixel: f64,
+    frames: Frames,
+}
+
+/// Frames of the run.
+#[derive(Default)]
+struct Frames {
+    open: BTreeSet<(JobId, FrameNumber)>,
+    open_most: usize,
+    first_done: Option<u64>,
 }
 
 impl Farm {
@@ -134,13 +152,31 @@ impl Farm {
         Self::run_jobs(machines, (render, 1), seed)
     }
 
+    /// The same by nodes that finish frames as well, at a cost of so many samples for each pixel.
+    pub(crate) fn run_film(
+        machines: &[Machine],
+        render: &RenderSpec,
+        (per_pixel, seed): (f64, u64),
+    ) -> Run {
+        Self::run_all(machines, (render, 1), (per_pixel, seed))
+    }
+
     /// The same with several such jobs.
     pub(crate) fn run_jobs(
         machines: &[Machine],
         (render, jobs): (&RenderSpec, u64),
         seed: u64,
     ) -> Run {
+        Self::run_all(machines, (render, jobs), (0.0, seed))
+    }
+
+    fn run_all(
+        machines: &[Machine],
+        (render, jobs): (&RenderSpec, u64),
+        (per_pixel, seed): (f64, u64),
+    ) -> Run {
         let grid = Grid::of(render);
+        let units = if per_pixel > 0.0 { Split::Tiles(grid).all_units() } else { grid.units() };
         let nodes = machines.iter().map(|machine| {
             let running = vec![None; machine.devices];
             Working { running, capacity: 2 * machine.devices as u32, ..Working::default() }
@@ -150,25 +186,30 @@ impl Farm {
             nodes: nodes.collect(),
             machines: machines.to_vec(),
             grid,
+            width: render.width,
+            channels: render.channels(),
             seed,
             agenda: BTreeMap::new(),
             events: 0,
             now: 0,
-            left: u64::from(grid.units()) * u64::from(render.frames.len()) * jobs,
+            left: u64::from(units) * u64::from(render.frames.len()) * jobs,
             done_at: 0,
             by_node: vec![0; machines.len()],
             revoked: 0,
             note: String::new(),
+            per_pixel,
+            frames: Frames::default(),
         };
         let frames = f64::from(render.frames.len()) * jobs as f64;
-        let work: f64 =
-            (0..grid.units()).map(|unit| farm.cost(UnitIndex(unit))).sum::<f64>() * frames;
+        let work: f64 = (0..units).map(|unit| farm.cost(UnitIndex(unit))).sum::<f64>() * frames;
         farm.begin(render, jobs);
         farm.go_on();
         Run {
             makespan: farm.done_at as f64 * 1e-6,
             bound: bound(machines, work),
-            units: grid.units(),
+            units,
+            frames_open: farm.frames.open_most,
+            first_frame: farm.frames.first_done.unwrap_or(farm.done_at) as f64 * 1e-6,
             by_node: farm.by_node,
             revoked: farm.revoked,
             ended_well: farm.left == 0,
@@ -190,7 +231,8 @@ impl Farm {
 
     fn join(&self, node: usize) -> Input {
         let (number, devices) = (node as u64, vec![inputs::device(); self.machines[node].devices]);
-        let join = Join { devices, ..inputs::join(number, self.nodes[node].capacity) };
+        let finishes = self.per_pixel > 0.0;
+        let join = Join { devices, finishes, ..inputs::join(number, self.nodes[node].capacity) };
         inputs::joined(number, join)
     }
 
@@ -233,7 +275,9 @@ impl Farm {
             Action::Send { session, message } => {
                 let node = session.0 as usize;
                 match &message {
-                    CoordinatorToNode::Committed { .. } => {
+                    CoordinatorToNode::Committed { lease } => {
+                        self.frames.open.insert((lease.unit.job, lease.unit.frame));
+                        self.frames.open_most = self.frames.open_most.max(self.frames.open.len());
                         self.left -= 1;
                         self.done_at = self.now;
                         self.by_node[node] += 1;
@@ -260,6 +304,10 @@ impl Farm {
                         exposure: None,
                     })),
                 );
+            }
+            Action::FrameFinished { job, frame } => {
+                self.frames.open.remove(&(job, frame));
+                self.frames.first_done.get_or_insert(self.now);
             }
             _ => {}
         }
@@ -334,11 +382,15 @@ impl Farm {
             let session = SessionId(node as u64);
             self.at(WAY, Event::ToCore(Box::new(Input::Capacity { session, units: capacity })));
         }
-        let Some((tile, samples)) = self.grid.unit(unit.unit) else { return };
+        let shape = match unit.task {
+            Task::Tile { tile, samples } => film_of(tile, samples, self.channels),
+            Task::Finish(finish) => ResultShape::Finished(finish.piece),
+            Task::Chunk { .. } => return,
+        };
         let result = Arrived {
             lease,
             hash: BlobHash([2; 32]),
-            shape: film_of(tile, samples, 3),
+            shape,
             device: device as u8,
             device_micros: micros,
             device_bytes: 0,
@@ -374,6 +426,15 @@ impl Farm {
 
     /// What a unit costs, in samples of mean cost: the same for every node.
     fn cost(&self, unit: UnitIndex) -> f64 {
+        let rows = match Split::Tiles(self.grid).piece(unit) {
+            Some(Piece::Band { rows, .. } | Piece::Frame { rows }) => f64::from(rows),
+            // Encoding what the bands have made costs a tenth of making it.
+            Some(Piece::Assembly) => f64::from(self.grid.bands().height()) * 0.1,
+            None => 0.0,
+        };
+        if rows > 0.0 {
+            return rows * f64::from(self.width) * self.per_pixel;
+        }
         let (tile, _) = self.grid.tile_and_pass(unit);
         let mixed = (u64::from(tile) ^ self.seed << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let share = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40;

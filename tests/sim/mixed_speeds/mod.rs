@@ -2,6 +2,7 @@
 //! the end, in virtual time.
 
 pub(crate) mod farm;
+mod film;
 
 use crate::sim::mixed_speeds::farm::{Farm, Machine, Run};
 use tessera_protocol::frames::FrameSet;

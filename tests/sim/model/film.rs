@@ -5,7 +5,7 @@ use crate::sim::world::random::mix;
 use tessera_core::{Arrived, FilmShape, ResultShape};
 use tessera_protocol::ids::{BlobHash, Fingerprint, Lease, UnitKey};
 use tessera_protocol::job::JobKind;
-use tessera_protocol::node::{SampleRange, Task, TileRect};
+use tessera_protocol::node::{Piece, SampleRange, Task, TileRect};
 
 /// The sums of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(crate) fn sum_of(unit: UnitKey, fingerprint: Fingerprint, shape: ResultShape
             let samples = film.first..film.first.saturating_add(film.samples);
             samples.fold(0, |sum, sample| sum.wrapping_add(mix(whole ^ mix(u64::from(sample)))))
         }
-        ResultShape::Chunk(_) => whole,
+        ResultShape::Chunk(_) | ResultShape::Finished(_) => whole,
     }
 }
 
@@ -38,6 +38,7 @@ pub(crate) fn shape_of(kind: &JobKind, task: Task) -> Option<ResultShape> {
         (JobKind::Compute(compute), Task::Chunk { count, .. }) => {
             Some(ResultShape::Chunk(compute.chunk_shape(count)))
         }
+        (JobKind::Render(_), Task::Finish(finish)) => Some(ResultShape::Finished(finish.piece)),
         _ => None,
     }
 }
@@ -63,6 +64,8 @@ pub(crate) fn other_shape(shape: ResultShape) -> ResultShape {
             chunk.bytes += 1;
             ResultShape::Chunk(chunk)
         }
+        ResultShape::Finished(Piece::Assembly) => ResultShape::Finished(Piece::Frame { rows: 1 }),
+        ResultShape::Finished(_) => ResultShape::Finished(Piece::Assembly),
     }
 }
 

@@ -5,6 +5,7 @@ use crate::sim::checks::violation::{Checked, Violation, violated};
 use crate::sim::coordinator::disk::Disk;
 use crate::sim::model::books::{Books, FrameBook, FrameEnd, JobBook};
 use crate::sim::model::film::{shape_of, sum_of};
+use crate::sim::model::finishing::pieces_of;
 use crate::sim::model::parts::{PartBook, cut, size_of};
 use crate::sim::model::tasks::task_of;
 use std::collections::{BTreeMap, BTreeSet};
@@ -176,8 +177,10 @@ impl Ledger {
             // Ended by a later step of the same sync.
             return Ok(());
         }
-        if frame_book.committed.len() + frame_book.undone() != frame_book.wanted() as usize {
-            let (there, all) = (frame_book.committed.len(), frame_book.wanted());
+        let (there, all) = (frame_book.sampled(), frame_book.wanted());
+        let undone = frame_book.undone.range(..frame_book.units);
+        let undone = undone.filter(|unit| frame_book.wants(**unit)).count();
+        if there + undone != all as usize {
             return violated(format!(
                 "{job}/{frame} is to be resolved with {there} of {all} units"
             ));
@@ -186,16 +189,22 @@ impl Ledger {
             // By a later step of the same sync: what comes of this is not looked at.
             return Ok(());
         }
+        if !frame_book.is_whole() {
+            return violated(format!("{job}/{frame} is to be resolved without all its pieces"));
+        }
         let Some(pinned) = book.pinned else {
             return violated(format!("job {job} has results and is not pinned"));
         };
         self.check_rounds((job, frame), book, frame_book)?;
         let results = Results { job: (job, book), frame: (frame, frame_book), pinned };
         let (mut sum, mut expected) = (0u64, 0u64);
-        for (unit, (epoch, node)) in &frame_book.committed {
+        for (unit, (epoch, node)) in frame_book.committed.range(..frame_book.units) {
             let (spooled, whole) = self.add_unit(&results, *unit, (*epoch, *node), disk)?;
             sum = sum.wrapping_add(spooled);
             expected = expected.wrapping_add(whole);
+        }
+        if frame_book.is_by_nodes() {
+            self.check_pieces((job, frame), frame_book, &pieces_of(book.kind()), disk)?;
         }
         // A kernel that gives other results each time has no right ones.
         match sum == expected || self.unsteady.contains(&job) {

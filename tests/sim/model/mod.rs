@@ -3,6 +3,7 @@
 
 pub(crate) mod books;
 pub(crate) mod film;
+pub(crate) mod finishing;
 pub(crate) mod ledger;
 pub(crate) mod parts;
 pub(crate) mod rounds;

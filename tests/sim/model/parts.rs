@@ -31,6 +31,7 @@ pub(crate) fn size_of(task: Task) -> u32 {
     match task {
         Task::Tile { samples, .. } => samples.count,
         Task::Chunk { count, .. } => count,
+        Task::Finish(_) => 0,
     }
 }
 
@@ -39,6 +40,7 @@ pub(crate) fn work_of(task: Task, size: u32) -> u64 {
     match task {
         Task::Tile { tile, .. } => u64::from(tile.width) * u64::from(tile.height) * u64::from(size),
         Task::Chunk { .. } => u64::from(size),
+        Task::Finish(_) => 0,
     }
 }
 
@@ -48,7 +50,7 @@ pub(crate) fn cut(task: Task, first: u32, count: u32) -> Task {
         Task::Tile { tile, samples } => {
             Task::Tile { tile, samples: SampleRange { first: samples.first + first, count } }
         }
-        chunk => chunk,
+        other => other,
     }
 }
 

@@ -47,11 +47,17 @@ pub(crate) fn passes_of(spp: u32) -> u32 {
     (1..).take_while(|pass| FIRST << (pass - 1) < spp).count() as u32 + 1
 }
 
-/// Makes some jobs sample in rounds, and others render a part of their frames, by a number of their
-/// own: the other draws of a plan stay what they are.
+/// Makes some jobs sample in rounds, others render a part of their frames, and others large ones, by
+/// a number of their own: the other draws of a plan stay what they are.
 pub(crate) fn adapt(spec: &mut JobSpec, id: JobId) {
     let number = mix(id.0.as_u128() as u64 ^ (id.0.as_u128() >> 64) as u64);
     let JobKind::Render(render) = &mut spec.kind else { return };
+    if (5..8).contains(&(number % 10)) {
+        // Frames that nodes finish: in several bands, or in one.
+        let (width, height) = (72 + (number >> 8) as u32 % 30, 64 + (number >> 16) as u32 % 33);
+        let tile = if (number >> 24).is_multiple_of(2) { 8 } else { 16 };
+        (render.width, render.height, render.tile, render.unit_samples) = (width, height, tile, 0);
+    }
     if number % 10 < 3 {
         (render.tile, render.unit_samples) = (32, 0);
         (render.spp, render.noise) = (32 + (number >> 8) as u32 % 170, Some(0.1));
@@ -246,7 +252,11 @@ impl Ledger {
 }
 
 /// What the results of a unit in the spool add up to; 0 where they have been taken back meanwhile.
-fn spooled(book: &FrameBook, unit: u32, spool: &[crate::sim::coordinator::disk::Spooled]) -> u64 {
+pub(super) fn spooled(
+    book: &FrameBook,
+    unit: u32,
+    spool: &[crate::sim::coordinator::disk::Spooled],
+) -> u64 {
     let whole = book.committed.get(&unit).map(|(epoch, _)| *epoch);
     let parts = book.parts.get(&unit).into_iter().flatten().map(|part| part.epoch);
     let epochs: Vec<_> =

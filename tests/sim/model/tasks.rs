@@ -1,10 +1,11 @@
 //! What the units of a job are, worked out anew from the description of the splitter.
 
+use crate::sim::model::finishing::pieces_of;
 use crate::sim::model::rounds::{is_in_rounds, pass_of, passes_of};
 use tessera_protocol::compute::ComputeSpec;
 use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, UnitIndex, UnitKey};
 use tessera_protocol::job::{JobKind, RenderSpec};
-use tessera_protocol::node::{SampleRange, Task, TileRect};
+use tessera_protocol::node::{Finish, SampleRange, Task, TileRect};
 
 /// The frame whose result this one reads.
 pub(crate) fn frame_before(kind: &JobKind, frame: FrameNumber) -> Option<FrameNumber> {
@@ -20,12 +21,20 @@ pub(crate) fn file_hash(job: JobId, frame: FrameNumber) -> BlobHash {
 /// What a unit is, worked out anew from the description of the splitter; None beyond the last.
 pub(crate) fn task_of(kind: &JobKind, unit: UnitKey) -> Option<Task> {
     match kind {
-        JobKind::Render(render) => tile_of(render, unit.unit),
+        JobKind::Render(render) => tile_of(render, unit.unit).or_else(|| piece_of(kind, unit)),
         JobKind::Compute(compute) => {
             let before = frame_before(kind, unit.frame);
             chunk_of(compute, unit.unit, before.map(|before| file_hash(unit.job, before)))
         }
     }
+}
+
+/// What a unit behind those of the samples makes.
+fn piece_of(kind: &JobKind, unit: UnitKey) -> Option<Task> {
+    let index = unit.unit.0.checked_sub(units_of(unit.job, kind))?;
+    let piece = pieces_of(kind).get(index as usize).copied()?;
+    let exposure_bits = kind.render()?.exposure.to_bits();
+    Some(Task::Finish(Finish { piece, exposure_bits }))
 }
 
 fn chunk_of(compute: &ComputeSpec, unit: UnitIndex, feed: Option<BlobHash>) -> Option<Task> {
@@ -87,9 +96,13 @@ impl Axis {
     }
 }
 
-/// Units of a frame.
+/// Units of a frame, without those that finish it.
 pub(crate) fn units_of(job: JobId, kind: &JobKind) -> u32 {
     let frame = kind.frames().get(0).unwrap_or(FrameNumber(0));
     let key = |unit| UnitKey { job, frame, unit: UnitIndex(unit) };
-    (0..).take_while(|unit| task_of(kind, key(*unit)).is_some()).count() as u32
+    let is_there = |unit: &u32| match kind {
+        JobKind::Render(render) => tile_of(render, UnitIndex(*unit)).is_some(),
+        JobKind::Compute(_) => task_of(kind, key(*unit)).is_some(),
+    };
+    (0..).take_while(is_there).count() as u32
 }

@@ -54,7 +54,7 @@ impl World {
             // Often so soon that there is little.
             let done =
                 if self.random.permille(500) { 1 } else { self.random.between(0, most) as u32 };
-            if done == 0 || matches!(unit.assignment.task, Task::Chunk { .. }) {
+            if done == 0 || !matches!(unit.assignment.task, Task::Tile { .. }) {
                 process.units.remove(&lease);
                 returned.push(lease);
             } else {

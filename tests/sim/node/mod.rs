@@ -57,6 +57,8 @@ pub(crate) struct Unit {
     pub(crate) state: UnitState,
     /// Grows with each heartbeat while its device gets on.
     pub(crate) done: u64,
+    /// What it read when it began, if it finishes a frame.
+    pub(crate) read: u64,
 }
 
 /// One process of a node.
@@ -311,6 +313,7 @@ impl World {
             finished,
             scenes: process.scenes.iter().copied().collect(),
             nvrtc: node.plan.compiles.then_some((12, 0)),
+            finishes: node.plan.finishes,
             ..Join::new(node.plan.id, node.plan.name.clone(), number)
         }
     }

@@ -4,6 +4,7 @@
 use crate::sim::checks::violation::{Checked, violated};
 use crate::sim::faults::Fault;
 use crate::sim::model::film::Film;
+use crate::sim::model::finishing::piece_sum;
 use crate::sim::model::parts::is_within;
 use crate::sim::model::tasks::task_of;
 use crate::sim::node::{NodeProcess, Unit, UnitState};
@@ -17,7 +18,7 @@ use tessera_protocol::ids::{JobId, Lease, UnitKey};
 use tessera_protocol::job::JobKind;
 use tessera_protocol::node::{
     Assignment, CoordinatorToNode, Failure, LimitReached, MemoryShortage, NodeLimit,
-    NodeToCoordinator,
+    NodeToCoordinator, Task,
 };
 
 /// Old leases that a liar remembers.
@@ -118,12 +119,18 @@ impl World {
             if !task_of(&kind, lease.unit).is_some_and(|whole| is_within(assignment.task, whole)) {
                 return violated(format!("{assignment:?} is not what its job says"));
             }
+            let finishes = matches!(assignment.task, Task::Finish(_));
+            if finishes && !self.nodes[node].plan.finishes {
+                return violated(format!("{lease} is given to a node that finishes no frames"));
+            }
+            let Some(process) = &mut self.nodes[node].process else { return Ok(()) };
             if process.draining {
                 returned.push(lease);
             } else {
-                process
-                    .units
-                    .insert(lease, Unit { assignment, state: UnitState::Waiting, done: 0 });
+                process.units.insert(
+                    lease,
+                    Unit { assignment, state: UnitState::Waiting, done: 0, read: 0 },
+                );
                 process.waiting.push_back(lease);
             }
         }
@@ -225,6 +232,9 @@ impl World {
             let run = process.next_run;
             process.next_run += 1;
             unit.state = UnitState::Running(run);
+            if matches!(unit.assignment.task, Task::Finish(_)) {
+                unit.read = self.ledger.read_for(lease.unit, &self.disk);
+            }
             process.running.insert(run, lease);
             let scene = process.jobs.get(&lease.unit.job).map(|kind| kind.data_hash());
             let fresh = scene.filter(|scene| process.scenes.insert(*scene));
@@ -365,6 +375,9 @@ impl World {
         let Some(mut film) = Film::of(lease.unit, fingerprint, kind, unit.assignment.task) else {
             return;
         };
+        if matches!(unit.assignment.task, Task::Finish(_)) {
+            film.sum = piece_sum(lease.unit, unit.read);
+        }
         let of_user = kind.compute().is_some_and(ComputeSpec::runs_users_kernel);
         let NodePlan { forger, steady, .. } = self.nodes[node].plan;
         if forger && steady && of_user {

@@ -133,6 +133,17 @@ situations! {
     WaitsBehind "a job says behind whom it waits",
     ChangedUnderWay "a job is changed while units of it are leased",
     ChangedRestart "the coordinator starts again, and a job was changed",
+    FinishingBegun "nodes begin to finish a frame",
+    FinishedByNodes "a frame that nodes have finished is done",
+    BandsAssembled "a frame that nodes have finished in several bands is done",
+    FinishersGone "the coordinator finishes a frame, because no node can any more",
+    FinishersFailed "the coordinator finishes a frame, because a piece of it failed too often",
+    FinishingVoid "what nodes made of a frame is void, because its samples are taken back",
+    PieceTakenBack "a piece of a frame is taken back, and its samples stay",
+    PieceChecked "a piece of a frame is leased again, to be checked",
+    PieceCopied "an idle node is given a copy of a piece of a frame",
+    FinishingRestart "the coordinator starts again, and nodes were finishing a frame",
+    FinishingPaused "a job is paused while nodes finish one of its frames",
     StoppedInTime "no node works on a job as long after its pause or cancel as messages take at \
         most",
 }

@@ -3,13 +3,14 @@
 
 use crate::sim::checks::leases::Seen;
 use crate::sim::faults::Fault;
+use crate::sim::model::books::JobBook;
 use crate::sim::situations::sometimes;
 use crate::sim::world::World;
 use std::collections::BTreeSet;
 use tessera_core::journal::{Commit, EndedAttempt, Ending, Gone, Redone};
 use tessera_core::{Action, Record, Selection, Step, TileSet};
-use tessera_protocol::ids::{FrameNumber, JobId, Lease, UnitKey};
-use tessera_protocol::node::CoordinatorToNode;
+use tessera_protocol::ids::{FrameNumber, JobId, Lease, UnitIndex, UnitKey};
+use tessera_protocol::node::{CoordinatorToNode, Task};
 use tessera_protocol::status::{JobState, JobSummary, NodeState, Waits};
 
 impl World {
@@ -60,7 +61,16 @@ impl World {
             Record::NodeBarred { .. } => sometimes!(self, BarredFromJob),
             Record::JobChanged { job, .. } => self.note_change(*job),
             Record::CheckWaived { .. } => self.tally.count(Fault::CheckWaived),
-            Record::UnitsTakenBack { .. } => self.tally.count(Fault::UnitTakenBack),
+            Record::UnitsTakenBack { job, frame, units, .. } => {
+                self.tally.count(Fault::UnitTakenBack);
+                self.note_void(*job, *frame, units);
+            }
+            Record::ResultsLost { job, frame, units, .. } => self.note_void(*job, *frame, units),
+            Record::FinishingBegun { .. } => sometimes!(self, FinishingBegun),
+            Record::FinishingClosed { reason, .. } => {
+                sometimes!(self, FinishersGone, reason.contains("no node is here"));
+                sometimes!(self, FinishersFailed, reason.contains(" ended "));
+            }
             Record::RoundMeasured { going, spent_millis, .. } => {
                 sometimes!(self, RoundInTime, *going != TileSet::default() && *spent_millis > 0);
                 sometimes!(self, TimeOver, *going == TileSet::default() && *spent_millis > 0);
@@ -82,10 +92,16 @@ impl World {
                 let book =
                     self.ledger.believed.jobs.get(job).and_then(|book| book.frames.get(frame));
                 sometimes!(self, RetryFinished, book.is_some_and(|book| book.failures > 0));
+                let pieces = book.filter(|book| book.is_by_nodes()).map_or(0, |book| book.pieces);
+                sometimes!(self, FinishedByNodes, pieces > 0);
+                sometimes!(self, BandsAssembled, pieces > 1);
             }
             Record::JobPaused { job, .. } => {
                 let Some(process) = &self.shell.process else { return };
                 sometimes!(self, PauseUnderWay, process.watch.holds_any(*job));
+                let book = self.ledger.believed.jobs.get(job);
+                let finishing = |book: &JobBook| book.is_finishing();
+                sometimes!(self, FinishingPaused, book.is_some_and(finishing));
             }
             Record::CopyStopped { job, frame, unit, epoch, winner, .. } => {
                 let unit = UnitKey { job: *job, frame: *frame, unit: *unit };
@@ -103,6 +119,15 @@ impl World {
             Record::JobEnded { job, state, note, .. } => self.note_end(*job, *state, note),
             _ => {}
         }
+    }
+
+    /// Notes what is taken back of a frame that nodes finish.
+    fn note_void(&mut self, job: JobId, frame: FrameNumber, units: &[UnitIndex]) {
+        let book = self.ledger.believed.jobs.get(&job).and_then(|book| book.frames.get(&frame));
+        let Some(book) = book.filter(|book| book.is_by_nodes()) else { return };
+        let samples = units.iter().any(|unit| unit.0 < book.units);
+        sometimes!(self, FinishingVoid, samples);
+        sometimes!(self, PieceTakenBack, !samples);
     }
 
     fn note_ended(&mut self, attempt: &EndedAttempt) {
@@ -255,6 +280,9 @@ impl World {
                         .as_ref()
                         .is_some_and(|process| process.watch.holds(unit));
                     let copy = held && seen.inputs == 1 && self.ledger.believed.is_wanted(unit);
+                    let piece = matches!(assignment.task, Task::Finish(_));
+                    sometimes!(self, PieceChecked, piece && check);
+                    sometimes!(self, PieceCopied, piece && copy);
                     sometimes!(self, CopyGiven, copy && !check);
                     sometimes!(self, CheckCopied, copy && check);
                     let parts = self

@@ -3,7 +3,7 @@
 
 use crate::sim::faults::Fault;
 use crate::sim::model::rounds::adapt;
-use crate::sim::world::random::Random;
+use crate::sim::world::random::{Random, mix};
 use std::time::Duration;
 use tessera_core::{PerUser, Secret, Settings, Weights};
 use tessera_protocol::compute::{
@@ -75,6 +75,8 @@ pub(crate) struct NodePlan {
     pub(crate) small: bool,
     /// Some of its results are wrong.
     pub(crate) forger: bool,
+    /// It finishes frames.
+    pub(crate) finishes: bool,
     /// If it is a forger: of users' kernels it gives the same wrong results each time.
     pub(crate) steady: bool,
     pub(crate) starts_at: u64,
@@ -120,6 +122,11 @@ impl Plan {
         let jobs = (0..random.between(4, 14))
             .map(|number| job(random, number, severity.submit_until, large))
             .collect();
+        let number = mix(heal_at ^ mix(count as u64));
+        let share = [0, 20, 600, 600, 1000][number as usize % 5];
+        for (index, node) in nodes.iter_mut().enumerate() {
+            node.finishes = mix(number ^ index as u64) % 1000 < share;
+        }
         Self {
             settings,
             heal_at,
@@ -261,6 +268,7 @@ fn node(random: &mut Random, index: usize, herd: &Herd) -> NodePlan {
         bad: !anchored && random.permille(herd.bad),
         unpreparing: !anchored && random.permille(herd.unpreparing),
         small: !anchored && random.permille(herd.small),
+        finishes: false,
         forger: false,
         steady: false,
         starts_at: random.between(0, 5_000),

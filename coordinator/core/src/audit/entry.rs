@@ -3,6 +3,7 @@
 use crate::journal::Commit;
 use crate::splitter::Split;
 use crate::state::bitmap::Bitmap;
+use crate::state::finishing::Finishing;
 use crate::state::kernel_votes::Blame;
 use crate::state::rounds::FrameRounds;
 use crate::state::votes::{Check, Vote};
@@ -25,6 +26,8 @@ pub(super) struct Entry {
     pub(super) unchecked: BTreeMap<(FrameNumber, UnitIndex), Check>,
     /// Units in parts: the samples of each, and the result if it is still to be checked.
     pub(super) parts: BTreeMap<(FrameNumber, UnitIndex), Vec<PartEntry>>,
+    /// Frames that nodes finish, and those of which that was given up.
+    pub(super) finished_by: BTreeMap<FrameNumber, Finishing>,
     /// Rounds of frames that are sampled in rounds and have begun.
     pub(super) rounds_of: BTreeMap<FrameNumber, FrameRounds>,
     pub(super) done: BTreeSet<FrameNumber>,
@@ -55,6 +58,7 @@ impl Entry {
             committed: BTreeMap::new(),
             unchecked: BTreeMap::new(),
             parts: BTreeMap::new(),
+            finished_by: BTreeMap::new(),
             rounds_of: BTreeMap::new(),
             done: BTreeSet::new(),
             failed: BTreeSet::new(),
@@ -77,9 +81,36 @@ impl Entry {
     /// Returns the numbers of a frame's units: committed, needed, and still to be checked.
     pub(super) fn standing(&mut self, frame: FrameNumber) -> (u32, u32, usize) {
         let all = self.grid.units();
-        let units = self.rounds(frame).map_or(all, |rounds| rounds.units());
+        let pieces = if self.is_by_nodes(frame) { self.grid.finishing() } else { 0 };
+        let units = self.rounds(frame).map_or(all, |rounds| rounds.units()) + pieces;
         let unchecked = self.unchecked.keys().filter(|(of, _)| *of == frame).count();
         (self.committed.get(&frame).map_or(0, Bitmap::ones), units, unchecked)
+    }
+
+    /// Whether nodes finish a frame.
+    pub(super) fn is_by_nodes(&self, frame: FrameNumber) -> bool {
+        self.finished_by.get(&frame) == Some(&Finishing::ByNodes)
+    }
+
+    /// Returns the number of a frame's units that are committed, without finishing units.
+    pub(super) fn sampled(&self, frame: FrameNumber) -> u32 {
+        let committed = self.committed.get(&frame);
+        committed.map_or(0, |units| units.ones_below(self.grid.units()))
+    }
+
+    /// Whether a unit may be committed: one of a round so far, a band of a frame that nodes finish,
+    /// or the assembly of bands that need no check.
+    pub(super) fn asks_for(&mut self, frame: FrameNumber, unit: UnitIndex) -> bool {
+        if !self.grid.is_finishing(unit) {
+            return self.rounds(frame).is_none_or(|rounds| rounds.has(unit));
+        }
+        let Some(committed) = self.committed.get(&frame).filter(|_| self.is_by_nodes(frame)) else {
+            return false;
+        };
+        let settled = |band: u32| {
+            committed.get(band) && !self.unchecked.contains_key(&(frame, UnitIndex(band)))
+        };
+        self.grid.assembly() != Some(unit) || self.grid.bands().all(settled)
     }
 
     /// Begins the checks of a complete unit: of its own result, or of its parts, one after another.

@@ -137,6 +137,23 @@ fn check_checks(books: &Books, job: &Job, work: &Queue) -> Result<(), String> {
     }
 }
 
+/// Checks that a look is planned at every frame that nodes finish.
+fn check_finishing(books: &Books, job: &Job) -> Result<(), String> {
+    for (position, open) in job.frames().unfinished() {
+        let Some(frame) = job.number(position).filter(|_| open.is_finished_by_nodes()) else {
+            continue;
+        };
+        let is_open = matches!(job.frames().get(position), Some(Frame::Open(_)));
+        if is_open && !books.finish_looks().is_planned(job.id(), frame) {
+            return Err(format!(
+                "{}/{frame} is finished by nodes, and no look is planned",
+                job.id()
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Returns the frames whose units may differ from those of other frames. To the rest nothing has
 /// happened, and nothing of them was leased: one of them stands for all.
 fn positions_to_check(books: &Books, job: &Job, work: &Queue) -> BTreeSet<u32> {
@@ -161,10 +178,11 @@ fn positions_to_check(books: &Books, job: &Job, work: &Queue) -> BTreeSet<u32> {
 /// units to lease is offered.
 fn check_units(books: &Books, job: &Job, work: &Queue) -> Result<(), String> {
     check_checks(books, job, work)?;
+    check_finishing(books, job)?;
     let units = books.units_of(job);
     let mut leasable = !work.to_check().is_empty();
     for position in positions_to_check(books, job, work) {
-        for unit in 0..job.grid().units() {
+        for unit in 0..job.grid().all_units() {
             let place = Place { position, unit: UnitIndex(unit) };
             match units.state_of(place)? {
                 UnitState::Open => leasable = true,

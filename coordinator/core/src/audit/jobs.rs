@@ -2,8 +2,9 @@
 
 use super::entry::Entry;
 use super::ledger::Ledger;
+use crate::state::finishing::Finishing;
 use std::collections::BTreeSet;
-use tessera_protocol::ids::{Fingerprint, FrameNumber, JobId};
+use tessera_protocol::ids::{Fingerprint, FrameNumber, JobId, UnitIndex};
 use tessera_protocol::job::JobSpec;
 use tessera_protocol::status::JobState;
 
@@ -19,8 +20,8 @@ impl Ledger {
         match self.jobs.remove(&id) {
             None => self.problem(format!("job {id} is forgotten, and was never accepted")),
             Some(entry) => {
-                let units: u64 =
-                    entry.committed.values().map(|units| u64::from(units.ones())).sum();
+                let frames = entry.committed.keys();
+                let units: u64 = frames.map(|frame| u64::from(entry.sampled(*frame))).sum();
                 // Of frames that failed before it, a snapshot holds only a number.
                 let told = entry.units_of_failed + entry.units_of_done;
                 self.report.units_committed -= (units + told).min(self.report.units_committed);
@@ -54,7 +55,9 @@ impl Ledger {
             entry.numbers.iter().filter(|frame| failed(entry, frame)).collect();
         let mut units = std::mem::take(&mut entry.units_of_failed);
         for frame in &frames {
-            units += entry.committed.remove(frame).map_or(0, |units| u64::from(units.ones()));
+            units += u64::from(entry.sampled(*frame));
+            entry.committed.remove(frame);
+            entry.finished_by.remove(frame);
             entry.unchecked.retain(|(of, _), _| of != frame);
             entry.parts.retain(|(of, _), _| of != frame);
             entry.rounds_of.remove(frame);
@@ -110,6 +113,36 @@ impl Ledger {
         let (done, all) = (entry.done.len(), entry.numbers.len() as usize);
         if (state == JobState::Done) != (done == all) {
             self.problem(format!("job {id} ends as {state:?} with {done} of {all} frames"));
+        }
+    }
+
+    /// Nodes finish a frame whose samples are all in and checked, once.
+    pub(super) fn begin_finishing(&mut self, id: JobId, frame: FrameNumber) {
+        let Some(entry) = self.open(id, "finishing") else { return };
+        let (committed, units, unchecked) = entry.standing(frame);
+        let early = entry.rounds(frame).is_some_and(|rounds| !rounds.is_over());
+        let over = entry.done.contains(&frame) || entry.failed.contains(&frame);
+        let again = entry.finished_by.insert(frame, Finishing::ByNodes).is_some();
+        if committed != units || unchecked > 0 || early || over || again {
+            self.problem(format!(
+                "{id}/{frame} is to be finished with {committed} of {units} units"
+            ));
+        }
+    }
+
+    /// The coordinator finishes a frame that nodes could not.
+    pub(super) fn close_finishing(&mut self, id: JobId, frame: FrameNumber) {
+        let Some(entry) = self.open(id, "finishing") else { return };
+        let before = entry.finished_by.insert(frame, Finishing::ByCoordinator);
+        let pieces: Vec<UnitIndex> = entry.grid.pieces().collect();
+        if let Some(committed) = entry.committed.get_mut(&frame) {
+            pieces.iter().for_each(|unit| {
+                committed.clear(unit.0);
+            });
+        }
+        entry.unchecked.retain(|(of, unit), _| *of != frame || !pieces.contains(unit));
+        if before != Some(Finishing::ByNodes) {
+            self.problem(format!("{id}/{frame} is finished by nodes no more, and was not"));
         }
     }
 }

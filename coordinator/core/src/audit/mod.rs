@@ -58,13 +58,16 @@ impl Ledger {
             Record::JobEnded { job, state, .. } => self.end(job, state),
             Record::UnitChecked { job, frame, redone } => self.check(job, frame, &redone),
             Record::CheckWaived { job, frame, unit } => self.end_check(job, frame, unit),
-            Record::UnitsTakenBack { job, frame, units, .. } => {
+            Record::UnitsTakenBack { job, frame, units, .. }
+            | Record::ResultsLost { job, frame, units, .. } => {
                 units.iter().for_each(|unit| self.take_back(job, frame, *unit));
                 self.rewind(job, frame, &units);
             }
             Record::RoundMeasured { job, frame, round, going, spent_millis } => {
                 self.measure(job, frame, Measurement { round, spent_millis, going: &going });
             }
+            Record::FinishingBegun { job, frame } => self.begin_finishing(job, frame),
+            Record::FinishingClosed { job, frame, .. } => self.close_finishing(job, frame),
             Record::NodeSuspected { node, .. } => self.suspect(node),
             Record::NodeBarred { job, node, .. } => self.bar(job, node),
             Record::CopyStopped { job, frame, unit, epoch, .. } => {

@@ -14,17 +14,37 @@ pub(super) struct Measurement<'a> {
 }
 
 impl Ledger {
-    /// Voids the measurements of a frame of which units were taken back.
+    /// Voids the measurements of a frame of which units were taken back, and what was finished of
+    /// them.
     pub(super) fn rewind(&mut self, id: JobId, frame: FrameNumber, units: &[UnitIndex]) {
+        self.void_pieces(id, frame, units);
         let Some(entry) = self.jobs.get_mut(&id) else { return };
+        let grid = entry.grid;
         let Some(rounds) = entry.rounds(frame) else { return };
-        let Some(round) = units.iter().map(|unit| rounds.round_of(*unit)).min() else { return };
+        let sampled = units.iter().filter(|unit| !grid.is_finishing(**unit));
+        let Some(round) = sampled.map(|unit| rounds.round_of(*unit)).min() else { return };
         rounds.rewind(round);
         let rounds = rounds.clone();
         if entry.committed.get(&frame).is_some_and(|units| rounds.check(units).is_err()) {
             self.problem(format!(
                 "{id}/{frame} goes back to round {round}, and keeps units of later ones"
             ));
+        }
+    }
+
+    fn void_pieces(&mut self, id: JobId, frame: FrameNumber, units: &[UnitIndex]) {
+        let Some(entry) = self.jobs.get_mut(&id).filter(|entry| entry.is_by_nodes(frame)) else {
+            return;
+        };
+        let grid = entry.grid;
+        let samples = units.iter().any(|unit| !grid.is_finishing(*unit));
+        if samples {
+            entry.finished_by.remove(&frame);
+        }
+        let void = |unit: &UnitIndex| samples || grid.assembly() == Some(*unit);
+        let kept = entry.committed.get(&frame);
+        if kept.is_some_and(|kept| grid.pieces().filter(void).any(|unit| kept.get(unit.0))) {
+            self.problem(format!("{id}/{frame} keeps what was finished of units taken back"));
         }
     }
 

@@ -3,6 +3,7 @@
 use super::entry::Entry;
 use super::ledger::Ledger;
 use crate::state::done::DoneFrame;
+use crate::state::finishing::Finishing;
 use crate::state::frame::Begun;
 use crate::state::parts::{Standing, UnitPart};
 use crate::state::rounds::{FrameRounds, WrittenRounds};
@@ -95,17 +96,23 @@ impl Ledger {
 
     fn take_frame(&mut self, id: JobId, position: u32, begun: &Begun) {
         let Some((entry, number)) = self.at(id, position) else { return };
+        if let Begun::Open(open) | Begun::Complete(open) = begun
+            && open.finishing() != Finishing::Unbegun
+        {
+            entry.finished_by.insert(number, open.finishing());
+        }
+        let sampled = entry.grid.units();
         let units = match begun {
             Begun::Open(open) => {
                 entry.committed.insert(number, open.committed().clone());
                 entry.unchecked.extend(
                     open.checks().iter().map(|(unit, check)| ((number, *unit), check.clone())),
                 );
-                open.committed().ones()
+                open.committed().ones_below(sampled)
             }
             Begun::Complete(open) => {
                 entry.committed.insert(number, open.committed().clone());
-                open.committed().ones()
+                open.committed().ones_below(sampled)
             }
             Begun::Failed(failed) => {
                 entry.units_of_failed += u64::from(failed.units_committed);

@@ -66,15 +66,15 @@ impl Ledger {
         self.take_epoch(id, frame, commit.epoch);
         let unit = commit.unit.0;
         let Some(entry) = self.open(id, "a result") else { return };
-        let units = entry.grid.units();
-        let asked = entry.rounds(frame).is_none_or(|rounds| rounds.has(commit.unit));
+        let (units, sampled) = (entry.grid.all_units(), !entry.grid.is_finishing(commit.unit));
+        let asked = entry.asks_for(frame, commit.unit);
         if unit >= units || !asked || entry.numbers.position(frame).is_none() {
             return self.problem(format!("{id}/{frame} has no unit {unit}"));
         }
         let closed = entry.done.contains(&frame) || entry.failed.contains(&frame);
         let fresh = entry.committed.entry(frame).or_insert_with(|| Bitmap::new(units)).set(unit);
         if fresh {
-            self.report.units_committed += 1;
+            self.report.units_committed += u64::from(sampled);
         } else {
             self.report.units_committed_twice += 1;
             self.problem(format!("{id}/{frame}/u{unit:05} is committed twice"));
@@ -109,8 +109,9 @@ impl Ledger {
         entry.parts.remove(&(frame, unit));
         let ended = entry.done.contains(&frame) || entry.failed.contains(&frame);
         let committed = entry.committed.get_mut(&frame).is_some_and(|units| units.clear(unit.0));
+        let sampled = !entry.grid.is_finishing(unit);
         match committed && !ended {
-            true => self.report.units_committed -= 1,
+            true => self.report.units_committed -= u64::from(sampled),
             false => self
                 .problem(format!("{id}/{frame}/u{:05} is taken back, and was not there", unit.0)),
         }

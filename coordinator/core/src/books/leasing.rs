@@ -67,11 +67,11 @@ impl Books {
         let Some(job) = self.farm.job(lease.unit.job) else {
             return self.fault("an open job is unknown");
         };
-        let samples = job.lease_samples(lease.unit);
+        let samples = self.work_of(job, lease.unit);
         let charged = self.queues.get(&job.id()).map_or(0, |of| of.estimates().cost().of(samples));
         self.shares.charge(&Party::of(job, &self.settings), charged);
         self.rooms.forget(job.id());
-        let counted = job.time().is_some();
+        let counted = job.time().is_some() && !job.grid().is_finishing(lease.unit.unit);
         let grant = Grant { lease, node: id, counted, charged, check };
         self.leases.grant(grant, self.now, &self.settings);
         match self.roster.get_mut(id) {

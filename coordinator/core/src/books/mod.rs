@@ -53,6 +53,7 @@ pub(crate) struct Books {
     timers: Timers,
     orders: Orders,
     looks: Looks,
+    finish_looks: Looks,
     copy_looks: CopyLooks,
     /// Nothing is leased before this time.
     settled_at: Moment,
@@ -82,6 +83,7 @@ impl Books {
             timers: Timers::default(),
             orders: Orders::default(),
             looks: Looks::default(),
+            finish_looks: Looks::default(),
             copy_looks: CopyLooks::default(),
             settled_at: now,
             returning_until: now,
@@ -186,6 +188,15 @@ impl Books {
         &mut self.looks
     }
 
+    /// Frames in finishing by nodes with a planned look.
+    pub(crate) fn finish_looks(&self) -> &Looks {
+        &self.finish_looks
+    }
+
+    pub(crate) fn finish_looks_mut(&mut self) -> &mut Looks {
+        &mut self.finish_looks
+    }
+
     /// Nodes that were asked to make room for a job.
     pub(crate) fn rooms(&self) -> &Rooms {
         &self.rooms
@@ -256,7 +267,7 @@ impl Books {
 
     /// Records a commit, in one record with the others of its frame in this step.
     pub(crate) fn record_commit(&mut self, unit: UnitKey, commit: Commit) {
-        self.touch(unit);
+        self.touch_result(unit);
         self.farm.record_commit(unit, commit);
     }
 

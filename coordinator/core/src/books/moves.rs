@@ -18,7 +18,7 @@ const UNITS_MAX: usize = 1 << 18;
 /// Units of frames of a job, at most [`UNITS_MAX`].
 fn units_of(job: &Job, positions: impl Iterator<Item = u32>) -> Vec<UnitKey> {
     let places = positions.flat_map(|position| {
-        (0..job.grid().units()).map(move |unit| Place { position, unit: UnitIndex(unit) })
+        (0..job.grid().all_units()).map(move |unit| Place { position, unit: UnitIndex(unit) })
     });
     places.filter_map(|place| job.key(place)).take(UNITS_MAX).collect()
 }
@@ -34,6 +34,23 @@ impl Books {
         if self.watched.is_on() {
             self.note_before(&[unit]);
         }
+    }
+
+    /// Notes the states of a unit whose result is about to count, and of the unit that needs it.
+    pub(super) fn touch_result(&mut self, unit: UnitKey) {
+        if self.watched.is_on() {
+            let units = self.with_assembly(unit);
+            self.note_before(&units);
+        }
+    }
+
+    /// A unit, and the assembly of its frame if it is a band.
+    fn with_assembly(&self, unit: UnitKey) -> Vec<UnitKey> {
+        let grid = self.farm.job(unit.job).map(|job| job.grid());
+        let assembly = grid.filter(|grid| grid.is_finishing(unit.unit)).and_then(|g| g.assembly());
+        let assembly = assembly.filter(|assembly| *assembly != unit.unit);
+        let assembly = assembly.map(|assembly| UnitKey { unit: assembly, ..unit });
+        [unit].into_iter().chain(assembly).collect()
     }
 
     /// Notes the states of the units that a record is about to change.
@@ -59,12 +76,15 @@ impl Books {
         let job_of = |job| self.farm.job(job);
         match record {
             Record::UnitChecked { job, frame, redone } => {
-                vec![UnitKey { job: *job, frame: *frame, unit: redone.unit }]
+                self.with_assembly(UnitKey { job: *job, frame: *frame, unit: redone.unit })
             }
             Record::CheckWaived { job, frame, unit } => {
-                vec![UnitKey { job: *job, frame: *frame, unit: *unit }]
+                self.with_assembly(UnitKey { job: *job, frame: *frame, unit: *unit })
             }
             Record::UnitsTakenBack { job, frame, .. }
+            | Record::ResultsLost { job, frame, .. }
+            | Record::FinishingBegun { job, frame }
+            | Record::FinishingClosed { job, frame, .. }
             | Record::RoundMeasured { job, frame, .. }
             | Record::FrameFailed { job, frame, .. } => job_of(*job)
                 .map_or_else(Vec::new, |job| units_of(job, job.position(*frame).into_iter())),

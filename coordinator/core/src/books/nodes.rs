@@ -3,6 +3,7 @@
 use super::Books;
 use crate::input::{Arrived, SessionId};
 use crate::nodes::roster::{Node, Presence};
+use crate::state::job::Job;
 use tessera_protocol::ids::{NodeId, UnitKey};
 
 impl Books {
@@ -68,13 +69,27 @@ impl Books {
         if let Some(queue) = self.queues.get_mut(&id) {
             queue.note_begun();
             let estimates = queue.estimates_mut();
-            estimates.note_result(node, result.device, camera_samples, result.device_micros);
-            estimates.note_need(device_bytes);
-            estimates.note_cost(camera_samples, result.device_micros);
+            if job.grid().is_finishing(unit) {
+                estimates.note_finished(job.grid().finished_pixels(unit), result.device_micros);
+            } else {
+                estimates.note_result(node, result.device, camera_samples, result.device_micros);
+                estimates.note_need(device_bytes);
+                estimates.note_cost(camera_samples, result.device_micros);
+            }
         }
         if let Some(node) = self.roster.get_mut(node) {
             node.note_commit(camera_samples, self.now);
             node.passed_mut().forget(id);
         }
+    }
+
+    /// Returns the work of a unit's lease now in camera samples or indices. That of a finishing
+    /// unit is expected by the device times of such units so far.
+    pub(crate) fn work_of(&self, job: &Job, unit: UnitKey) -> u64 {
+        if !job.grid().is_finishing(unit.unit) {
+            return job.lease_samples(unit);
+        }
+        let pixels = job.grid().finished_pixels(unit.unit);
+        self.queue(job.id()).map_or(pixels, |queue| queue.estimates().work_of_pixels(pixels))
     }
 }

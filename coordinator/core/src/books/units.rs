@@ -51,7 +51,8 @@ impl Books {
 
     /// Creates the queue of a job, so that its open units may be leased.
     pub(crate) fn open_queue(&mut self, job: JobId) {
-        self.queues.insert(job, Queue::default());
+        let units = self.farm.job(job).map_or(0, |job| job.grid().units());
+        self.queues.insert(job, Queue::new(units));
         self.offer_job(job);
     }
 

@@ -14,7 +14,7 @@
 mod kernel;
 pub(crate) mod looks;
 pub(crate) mod opening;
-mod redo;
+pub(crate) mod redo;
 
 use crate::action::Action;
 use crate::books::Books;
@@ -22,10 +22,11 @@ use crate::checks::kernel::{end_unsteady, fail_tied};
 use crate::checks::opening::{end_check, is_run_twice, look_at_checks, open_check};
 use crate::checks::redo::redo_all_of;
 use crate::ends::fail_frame;
+use crate::frames::finish;
 use crate::frames::resolve::ask_if_due;
 use crate::input::{Arrived, SessionId};
 use crate::journal::{Record, Redone};
-use crate::schedule::memory::may_work_at;
+use crate::schedule::memory::{can_do, may_work_at};
 use crate::state::frame::Frame;
 use crate::state::job::Job;
 use crate::state::kernel_votes::Blame;
@@ -58,7 +59,9 @@ pub(crate) fn is_to_be_checked(books: &Books, id: NodeId, lease: Lease) -> bool 
     let pending = work.unchecked_of(id);
     let mut room = 0;
     let others = books.roster().iter().filter(|(other, _)| **other != id);
-    let mut others = others.filter(|(other, node)| may_work_at(books, **other, node, job));
+    let mut others = others.filter(|(other, node)| {
+        can_do(node, job, lease.unit.unit) && may_work_at(books, **other, node, job)
+    });
     let can_keep_up = others.any(|(_, node)| {
         room += node.capacity();
         room > pending
@@ -68,6 +71,10 @@ pub(crate) fn is_to_be_checked(books: &Books, id: NodeId, lease: Lease) -> bool 
 
 /// Whether a node may take a unit. A check needs a node that has not voted on the unit.
 pub(crate) fn may_take(books: &Books, id: NodeId, unit: UnitKey) -> bool {
+    let known = books.farm().job(unit.job).zip(books.roster().get(id));
+    if known.is_some_and(|(job, node)| !can_do(node, job, unit.unit)) {
+        return false;
+    }
     let Some(check) = books.check_of(unit) else { return true };
     let place = books.farm().job(unit.job).and_then(|job| job.place(unit));
     let work = books.queue(unit.job);
@@ -128,8 +135,8 @@ fn judge(books: &mut Books, unit: UnitKey, verdict: &Verdict) {
     }
 }
 
-/// The right one of several results cannot be found: the frame fails, and none of the nodes is
-/// trusted until a person has looked at it.
+/// The right one of several results cannot be found: the frame fails, or the coordinator finishes it
+/// if it is about a finishing unit. None of the nodes is trusted until a person has looked at it.
 fn give_up(books: &mut Books, unit: UnitKey) {
     let Some(check) = books.check_of(unit) else {
         return books.fault("a check is given up that is over");
@@ -141,11 +148,19 @@ fn give_up(books: &mut Books, unit: UnitKey) {
         return fail_tied(books, unit, &names);
     }
     let names = names.join(" and ");
+    let is_piece = books.farm().job(unit.job).is_some_and(|job| job.grid().is_finishing(unit.unit));
+    if is_piece {
+        let text = format!("{unit} has different results on {names}");
+        finish::close(books, unit.job, unit.frame, &text);
+    }
     for node in nodes {
         let reason = format!(
             "{unit} has different results on {names}, and no other node could tell which is right"
         );
         suspect(books, node, reason, false);
+    }
+    if is_piece {
+        return;
     }
     let text = format!(
         "unit u{:05} has different results on {names}, and no other node could tell which is \

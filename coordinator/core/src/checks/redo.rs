@@ -1,8 +1,12 @@
-//! Opens again what a node did, because it was wrong. Judges no node.
+//! Opens again what a node did, because it was wrong, and units whose bytes are gone. Judges no
+//! node.
 
 use crate::books::Books;
+use crate::frames::finish::open_pieces;
 use crate::journal::Record;
+use crate::text::cut;
 use tessera_protocol::ids::{FrameNumber, JobId, NodeId, UnitIndex, UnitKey};
+use tessera_protocol::limits::REASON_MAX;
 
 /// Opens again all work of a node in unfinished frames that no other node has rendered alike.
 pub(crate) fn redo_all_of(books: &mut Books, node: NodeId) {
@@ -26,9 +30,30 @@ pub(crate) fn redo_in(books: &mut Books, node: NodeId, id: JobId) {
             drop_parts(books, id, frame, begun);
         }
         if !units.is_empty() {
-            open_again(books, id, position, frame, units);
+            open_again(books, id, (position, frame), units, None);
         }
     }
+}
+
+/// Opens units again whose bytes are gone, whoever made them. False if none of them is committed.
+pub(crate) fn lose_results(
+    books: &mut Books,
+    id: JobId,
+    frame: FrameNumber,
+    mut units: Vec<UnitIndex>,
+    reason: &str,
+) -> bool {
+    let job = books.farm().job(id).filter(|job| !job.is_final());
+    let known = job.and_then(|job| Some((job.position(frame)?, job.frame(frame)?.unfinished()?)));
+    let Some((position, open)) = known else { return false };
+    units.retain(|unit| open.committed().get(unit.0));
+    units.sort_unstable();
+    units.dedup();
+    if units.is_empty() {
+        return false;
+    }
+    open_again(books, id, (position, frame), units, Some(cut(reason, REASON_MAX)));
+    true
 }
 
 /// Drops parts of open units, and the leases of their rests, which would be too small.
@@ -39,15 +64,16 @@ fn drop_parts(books: &mut Books, job: JobId, frame: FrameNumber, units: Vec<Unit
     leased.into_iter().for_each(|unit| books.give_back(unit, books.now()));
 }
 
-/// Opens units again. Their measurements and all units of later rounds are void.
+/// Opens units again. Their measurements are void, and so are all units that depend on them. `lost`
+/// says why, if no node is at fault.
 fn open_again(
     books: &mut Books,
     job: JobId,
-    position: u32,
-    frame: FrameNumber,
+    (position, frame): (u32, FrameNumber),
     mut units: Vec<UnitIndex>,
+    lost: Option<String>,
 ) {
-    let later = close_later_rounds(books, job, frame, &mut units);
+    let later = close_later_units(books, job, frame, &mut units);
     // A running check of a part covers fewer samples than the unit has.
     let unfinished = books.farm().job(job).and_then(|job| job.frame(frame)?.unfinished());
     let in_parts: Vec<UnitIndex> = unfinished.map_or_else(Vec::new, |open| {
@@ -55,7 +81,11 @@ fn open_again(
     });
     books.revoke_units(job, frame, &in_parts);
     let below = books.epochs().next();
-    books.record(Record::UnitsTakenBack { job, frame, units: units.clone(), below });
+    let (taken, at) = (units.clone(), books.now());
+    books.record(match lost {
+        None => Record::UnitsTakenBack { job, frame, units: taken, below },
+        Some(reason) => Record::ResultsLost { job, frame, units: taken, below, at, reason },
+    });
     // An order to resolve it may be running: its answer is outdated.
     books.orders_mut().drop_frame(job, frame);
     books.shut_units(job, position, &later);
@@ -64,19 +94,21 @@ fn open_again(
         books.reopen_unit(UnitKey { job, frame, unit });
     }
     books.offer_job(job);
+    open_pieces(books, job, frame);
 }
 
-/// Closes the rounds after those of `units`, and adds their committed units to `units`, because
-/// they must be taken back too. Returns all units of the closed rounds.
-fn close_later_rounds(
+/// Closes the rounds after those of `units`, and what was finished of them, and adds the committed
+/// units among that to `units`, because they must be taken back too. Returns all of them.
+fn close_later_units(
     books: &mut Books,
     job: JobId,
     frame: FrameNumber,
     units: &mut Vec<UnitIndex>,
 ) -> Vec<UnitIndex> {
-    let unfinished = books.farm().job(job).and_then(|job| job.frame(frame)?.unfinished());
-    let Some(open) = unfinished else { return Vec::new() };
-    let later = open.units_after(units);
+    let known = books.farm().job(job);
+    let known = known.and_then(|job| Some((job.frame(frame)?.unfinished()?, job.grid())));
+    let Some((open, grid)) = known else { return Vec::new() };
+    let later = open.units_after(units, &grid);
     let is_committed = |unit: &&UnitIndex| open.committed().get(unit.0);
     let begun: Vec<UnitIndex> = later
         .iter()

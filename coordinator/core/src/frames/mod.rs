@@ -1,5 +1,7 @@
-//! Frames whose units are all committed: their rounds end, and their files are asked for.
+//! Frames whose units are all committed: their rounds end, nodes finish them, and their files are
+//! asked for.
 
+pub(crate) mod finish;
 pub(crate) mod measure;
 pub(crate) mod orders;
 pub(crate) mod resolve;

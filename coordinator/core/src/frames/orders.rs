@@ -33,6 +33,11 @@ impl Orders {
         is_new
     }
 
+    /// Whether an order of a frame waits for its answer, or failed.
+    pub(crate) fn is_known(&self, job: JobId, frame: FrameNumber) -> bool {
+        self.given.contains_key(&(job, frame)) || self.has_failed(job, frame)
+    }
+
     /// Removes the answered order of a frame. True if the answer is outdated.
     pub(crate) fn answer(&mut self, job: JobId, frame: FrameNumber) -> bool {
         self.given.remove(&(job, frame)) == Some(true)

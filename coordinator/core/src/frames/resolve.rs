@@ -3,7 +3,9 @@
 
 use crate::action::Action;
 use crate::books::Books;
+use crate::checks::redo::lose_results;
 use crate::ends::{end_if_over, fail_frame};
+use crate::frames::finish::{begin_if_due, open_pieces};
 use crate::frames::measure::{end_round, end_unmeasured, frame_rounds, is_measured, round_to_end};
 use crate::input::ResolveFailure;
 use crate::journal::Record;
@@ -49,10 +51,12 @@ fn ask_for_others(books: &mut Books, job: JobId) {
     }
 }
 
-/// Asks for the files of a complete frame, or for the measurement of a round. Ends a round that
-/// needs no measurement. An outdated order must be answered first.
+/// Asks for the files of a complete frame, or for the measurement of a round; lets nodes finish a
+/// frame where they can. Ends a round that needs no measurement. An outdated order must be answered first.
 pub(crate) fn ask_if_due(books: &mut Books, job: JobId, frame: FrameNumber) {
     while end_unmeasured(books, job, frame) {}
+    begin_if_due(books, job, frame);
+    open_pieces(books, job, frame);
     if !books.orders().has_failed(job, frame) {
         order(books, job, frame);
     }
@@ -126,6 +130,11 @@ pub(crate) fn on_resolve_failed(
         ResolveFailure::Fatal(reason) => fail_frame(books, job, frame, cut(&reason, REASON_MAX)),
         ResolveFailure::Retry(reason) => {
             books.put_off_order(job, frame, cut(&reason, REASON_MAX));
+        }
+        ResolveFailure::Lost(units, reason) => {
+            if !lose_results(books, job, frame, units, &reason) {
+                books.put_off_order(job, frame, cut(&reason, REASON_MAX));
+            }
         }
     }
 }

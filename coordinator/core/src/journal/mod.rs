@@ -322,6 +322,41 @@ pub enum Record {
         /// Time of the change.
         at: Moment,
     },
+    /// Nodes finish a frame whose samples are all committed and checked, by its finishing units.
+    FinishingBegun {
+        /// Job that the frame belongs to.
+        job: JobId,
+        /// Number of the frame.
+        frame: FrameNumber,
+    },
+    /// Nodes could not finish a frame: the coordinator does. What they made of it is void, and they
+    /// do not try again.
+    FinishingClosed {
+        /// Job that the frame belongs to.
+        job: JobId,
+        /// Number of the frame.
+        frame: FrameNumber,
+        /// Time of the decision.
+        at: Moment,
+        /// Reason, for people.
+        reason: String,
+    },
+    /// Bytes of committed results are damaged or missing. Their units are open again, with those
+    /// that depend on them, as after [`Record::UnitsTakenBack`]; no node is at fault.
+    ResultsLost {
+        /// Job that the frame belongs to.
+        job: JobId,
+        /// Number of the frame.
+        frame: FrameNumber,
+        /// Units that are open again.
+        units: Vec<UnitIndex>,
+        /// Results of leases below this epoch are refused from now on.
+        below: Epoch,
+        /// Time of the finding.
+        at: Moment,
+        /// What is wrong with the bytes, for people.
+        reason: String,
+    },
 }
 
 /// How a node went.
@@ -441,7 +476,10 @@ impl Record {
             | Self::RoundMeasured { job, .. }
             | Self::ExposureMetered { job, .. }
             | Self::NodeBarred { job, .. }
-            | Self::JobChanged { job, .. } => Some(*job),
+            | Self::JobChanged { job, .. }
+            | Self::FinishingBegun { job, .. }
+            | Self::FinishingClosed { job, .. }
+            | Self::ResultsLost { job, .. } => Some(*job),
             Self::EpochsReserved { .. }
             | Self::AttemptsEnded { .. }
             | Self::NodeDrained { .. }

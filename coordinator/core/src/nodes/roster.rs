@@ -49,6 +49,8 @@ pub(crate) struct Node {
     pub(in crate::nodes) compiles: bool,
     /// What the kernel of its machine cannot confine; None if nothing.
     pub(in crate::nodes) unconfined: Option<String>,
+    /// Whether it finishes frames.
+    pub(in crate::nodes) finishes: bool,
     pub(in crate::nodes) capacity: u32,
     pub(in crate::nodes) presence: Presence,
     pub(in crate::nodes) scenes: BTreeSet<BlobHash>,
@@ -100,6 +102,11 @@ impl Node {
     /// What the kernel of the node's machine cannot confine; None if nothing.
     pub(crate) fn unconfined(&self) -> Option<&str> {
         self.unconfined.as_deref()
+    }
+
+    /// Whether it finishes frames.
+    pub(crate) fn finishes(&self) -> bool {
+        self.finishes
     }
 
     pub(crate) fn capacity(&self) -> u32 {
@@ -164,6 +171,7 @@ impl Node {
             telemetry: Vec::new(),
             compiles: join.nvrtc.is_some(),
             unconfined: join.unconfined.as_deref().map(|text| cut(text, REASON_MAX)),
+            finishes: join.finishes,
             capacity: capacity(join.capacity),
             presence: Presence::Here(session),
             scenes: join.scenes.iter().take(SCENES_MAX).copied().collect(),

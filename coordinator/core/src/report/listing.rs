@@ -62,7 +62,7 @@ pub(crate) fn committed_units(
         let state = books.state_of(Place { position, unit: *unit });
         state.is_ok_and(|state| state.is_committed())
     };
-    Some((0..job.grid().units()).map(UnitIndex).filter(is_committed).collect())
+    Some((0..job.grid().all_units()).map(UnitIndex).filter(is_committed).collect())
 }
 
 /// Returns the index of a unit's first sample; 0 for a compute job or an unknown unit.

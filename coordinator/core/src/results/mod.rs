@@ -271,6 +271,9 @@ fn fit(expected: Option<(ResultShape, u32)>, found: ResultShape) -> Fit {
 /// Returns the shape that a lease's result must have, and the first sample of its unit.
 fn shape_of(job: &Job, unit: UnitKey) -> Option<(ResultShape, u32)> {
     let place = job.place(unit)?;
+    if let Some(piece) = job.grid().piece(unit.unit) {
+        return Some((ResultShape::Finished(piece), 0));
+    }
     match (job.task(place)?, job.grid().task(unit.unit, None)?, job.kind()) {
         (
             Task::Tile { tile, samples },

@@ -188,7 +188,7 @@ fn who_copies(
 ) -> Option<NodeId> {
     let unit = expected.lease.unit;
     let job = books.farm().job(unit.job)?;
-    let share = job.lease_samples(unit) as f64 / job.mean_unit_samples();
+    let share = books.work_of(job, unit) as f64 / job.mean_unit_samples();
     let may =
         |id: NodeId| id != holder && may_take(books, id, unit) && !is_full(books, id, unit.job);
     let mut is_late = |limit: f64| match expected.remaining() > limit {
@@ -266,6 +266,9 @@ fn note_slowness(books: &mut Books, lease: Lease) {
     let (Some((id, node)), Some(job)) = (known, books.farm().job(lease.unit.job)) else {
         return books.fault("a copied lease has no holder or no job");
     };
+    if job.grid().is_finishing(lease.unit.unit) {
+        return;
+    }
     let busy = busy_for(books, id, node);
     let samples = job.lease_samples(lease.unit) as f64;
     let overdue =

@@ -23,6 +23,8 @@ pub(crate) struct Estimates {
     withheld_until: Option<Moment>,
     /// Device time of the job's units.
     cost: Cost,
+    /// Device time of its finishing units, by pixels.
+    finishing: Cost,
 }
 
 impl Estimates {
@@ -59,6 +61,16 @@ impl Estimates {
     /// Learns the device time of a unit from its result.
     pub(crate) fn note_cost(&mut self, samples: u64, micros: u64) {
         self.cost.note(samples, micros);
+    }
+
+    /// Learns the device time of a finishing unit from its result.
+    pub(crate) fn note_finished(&mut self, pixels: u64, micros: u64) {
+        self.finishing.note(pixels, micros);
+    }
+
+    /// Returns the camera samples that are expected to take as long as finishing these pixels.
+    pub(crate) fn work_of_pixels(&self, pixels: u64) -> u64 {
+        self.cost.samples_in(self.finishing.of(pixels)).unwrap_or(pixels)
     }
 
     /// Limits the speed of a node's devices to so many camera samples per second.

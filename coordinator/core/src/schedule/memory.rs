@@ -11,7 +11,7 @@ use crate::schedule::measured::Measured;
 use crate::state::job::Job;
 use crate::text::cut;
 use tessera_protocol::device::DeviceInfo;
-use tessera_protocol::ids::{JobId, Lease, NodeId};
+use tessera_protocol::ids::{JobId, Lease, NodeId, UnitIndex};
 use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::node::MemoryShortage;
 use tessera_protocol::status::JobState;
@@ -243,6 +243,11 @@ pub(crate) fn is_barred_from(books: &Books, id: NodeId, job: &Job) -> bool {
 /// Whether a node takes units and has a device for a job.
 fn has_room_for(books: &Books, id: NodeId, node: &Node, job: &Job) -> bool {
     node.capacity() > 0 && devices_for(books, id, node, job).next().is_some()
+}
+
+/// Whether a node does this kind of unit: not every node finishes frames.
+pub(crate) fn can_do(node: &Node, job: &Job, unit: UnitIndex) -> bool {
+    node.finishes() || !job.grid().is_finishing(unit)
 }
 
 /// Whether another node may have units of a job.

@@ -32,7 +32,7 @@ use crate::schedule::bound::is_full;
 use crate::schedule::copies::copy_units;
 use crate::schedule::dirty::Dirty;
 use crate::schedule::fair::Turn;
-use crate::schedule::memory::usable;
+use crate::schedule::memory::{can_do, usable};
 use crate::schedule::queue::Queue;
 use crate::schedule::room::make_room;
 use crate::schedule::withhold::withhold;
@@ -227,6 +227,9 @@ fn next_place(books: &mut Books, id: NodeId, fingerprint: Fingerprint, job: JobI
     let short = queue.shortages().iter().filter(|(_, of)| of.node() == id);
     let short: BTreeSet<Place> = short.map(|(place, _)| *place).collect();
     let place = books.next_unit(id, job, |job: &Job, roster: &Roster, place, until: Moment| {
+        if roster.get(id).is_none_or(|node| !can_do(node, job, place.unit)) {
+            return true;
+        }
         let frame = job.frames().get(place.position);
         let last = frame.and_then(|frame| frame.trouble(place.unit));
         let elsewhere = |(other, node): (&NodeId, &Node)| {

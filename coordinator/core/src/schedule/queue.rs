@@ -58,6 +58,9 @@ impl Redo {
 /// Open units of an open job that are not leased, and checks.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
+    /// Units of a frame that the cursor passes; those from here on finish it. They are ready once
+    /// they may be leased, wherever the cursor is.
+    units: u32,
     /// Nothing from here on was leased by this process, except leases from before a restart that
     /// nodes named.
     cursor: (u32, u32),
@@ -86,6 +89,17 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
+    /// Creates the queue of a job whose frames have so many units without finishing units.
+    pub(crate) fn new(units: u32) -> Self {
+        Self { units, ..Self::default() }
+    }
+
+    /// Whether a finishing unit is ready or waits.
+    pub(crate) fn knows_piece(&self, position: u32, unit: UnitIndex) -> bool {
+        let place = Place { position, unit };
+        self.ready.contains_key(&place) || self.waiting.contains_key(&place)
+    }
+
     /// Ready units behind the cursor. Until the given time, preferably not for the node of the
     /// unit's last attempt.
     pub(crate) fn ready(&self) -> &BTreeMap<Place, Moment> {
@@ -153,13 +167,13 @@ impl Queue {
     }
 
     /// Returns the next unit for a node: a check, then others, each in the order of frames. `avoid`
-    /// says whether a place does not suit the node. Removes nothing.
+    /// says whether a place does not suit the node, at least until a time. Removes nothing.
     pub(crate) fn next(
         &mut self,
         id: NodeId,
         job: &Job,
         leases: &Leases,
-        mut avoid: impl FnMut(Place, Moment) -> bool,
+        avoid: impl Fn(Place, Moment) -> bool,
     ) -> Option<Place> {
         let blame = job.blame();
         let suits = |place: &&Place| {
@@ -167,6 +181,7 @@ impl Queue {
             check
                 .zip(self.redos.get(*place))
                 .is_some_and(|(check, redo)| redo.suits(id, check, blame))
+                && !avoid(**place, Moment::default())
         };
         if let Some(place) = self.to_check.iter().take(LOOK_MAX).find(suits) {
             return Some(*place);
@@ -253,17 +268,19 @@ impl Queue {
         true
     }
 
-    /// Whether the cursor has passed the unit, so that only the exceptions know of it.
+    /// Whether the cursor has passed the unit, or does not look for it, so that only the exceptions
+    /// know of it.
     pub(crate) fn is_behind(&self, place: Place) -> bool {
-        (place.position, place.unit.0) < self.cursor
+        place.unit.0 >= self.units || (place.position, place.unit.0) < self.cursor
     }
 
     /// Moves the cursor back, to find all open and unleased units of frames from a position on
     /// again.
     pub(crate) fn rewind(&mut self, position: u32) {
         self.cursor = self.cursor.min((position, 0));
-        let cursor = self.cursor;
-        self.ready.retain(|place, _| (place.position, place.unit.0) < cursor);
+        let mut ready = std::mem::take(&mut self.ready);
+        ready.retain(|place, _| self.is_behind(*place));
+        self.ready = ready;
     }
 
     /// Removes all units of a frame.

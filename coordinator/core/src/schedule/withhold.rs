@@ -102,7 +102,7 @@ pub(crate) fn expected(books: &Books, id: NodeId, of: Option<Speed>) -> (Vec<Exp
                 _ => measured_speed(books, id, node, job).or(of),
             };
             last = Some((job.id(), speed));
-            Some((speed?, job.lease_samples(lease.unit) as f64))
+            Some((speed?, books.work_of(job, lease.unit) as f64))
         });
         let ends_in = known.map(|(speed, samples)| {
             let (share, alone) = (speed.share(samples), speed.alone(samples));
@@ -166,7 +166,7 @@ pub(crate) fn better_left(books: &Books, id: NodeId, job: JobId, place: Place) -
     let (unit, others) = match known {
         Some(pace) => (mean, pace.without(id, mine, queue)),
         None => {
-            let unit = job.key(place).map_or(mean, |unit| job.lease_samples(unit) as f64);
+            let unit = job.key(place).map_or(mean, |unit| books.work_of(job, unit) as f64);
             (unit, pace(books, job, Some(id), unit))
         }
     };

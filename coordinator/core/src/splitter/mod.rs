@@ -2,10 +2,11 @@
 //! order of work.
 
 pub mod chunks;
+mod finishing;
 
 use crate::splitter::chunks::Chunks;
 use tessera_protocol::ids::{BlobHash, UnitIndex};
-use tessera_protocol::job::{JobKind, RenderSpec, TileGrid, Window};
+use tessera_protocol::job::{Bands, JobKind, RenderSpec, TileGrid, Window};
 use tessera_protocol::limits::{FRAME_UNITS_MAX, JOB_UNITS_MAX};
 use tessera_protocol::node::{SampleRange, Task, TileRect};
 use tessera_protocol::rounds::Rounds;
@@ -41,7 +42,8 @@ impl Split {
         }
     }
 
-    /// Returns the number of units of a frame, at most [`FRAME_UNITS_MAX`] for a checked spec.
+    /// Returns the number of units of a frame without finishing units, at most [`FRAME_UNITS_MAX`]
+    /// for a checked spec.
     pub fn units(&self) -> u32 {
         match self {
             Self::Tiles(grid) => grid.units(),
@@ -53,7 +55,8 @@ impl Split {
     /// round.
     pub(crate) fn begins_with(&self, unit: UnitIndex) -> bool {
         let Self::Tiles(grid) = self else { return true };
-        grid.rounds.is_none_or(|rounds| rounds.round_of(grid.tile_and_pass(unit).1) == 1)
+        !self.is_finishing(unit)
+            && grid.rounds.is_none_or(|rounds| rounds.round_of(grid.tile_and_pass(unit).1) == 1)
     }
 
     /// Returns the units and work of an untouched frame, as far as known: with rounds, those of the
@@ -130,6 +133,7 @@ pub struct Grid {
     /// Samples per pixel of a pass; 0 if rounds decide.
     pass_samples: u32,
     rounds: Option<Rounds>,
+    bands: Bands,
 }
 
 impl Grid {
@@ -147,6 +151,7 @@ impl Grid {
             spp: spec.spp.max(1),
             pass_samples: spec.unit_samples,
             rounds: spec.rounds(),
+            bands: Bands::of(spec),
         };
         if grid.pass_samples == 0 && grid.rounds.is_none() {
             grid.pass_samples = grid.even_samples(u64::from(spec.frames.len()).max(1));
@@ -180,6 +185,11 @@ impl Grid {
     /// Returns the number of tiles of a frame.
     pub fn tiles(&self) -> u32 {
         self.cells.count()
+    }
+
+    /// Returns the bands in which nodes finish a frame.
+    pub fn bands(&self) -> Bands {
+        self.bands
     }
 
     /// Returns the number of sample passes of a tile.

@@ -46,6 +46,12 @@ impl Bitmap {
         self.ones
     }
 
+    /// Returns the number of bits that are set below a bit.
+    pub(crate) fn ones_below(&self, bit: u32) -> u32 {
+        let above = (bit..self.words.len() as u32 * 64).filter(|bit| self.get(*bit));
+        self.ones - above.count() as u32
+    }
+
     /// Whether the count matches the bits, there are words for exactly `bits` of them, and no bit
     /// beyond is set.
     pub(crate) fn is_sound(&self, bits: u32) -> bool {
@@ -83,6 +89,12 @@ mod tests {
         assert_eq!(bitmap.ones(), 1);
         assert!(!bitmap.clear(68) && !bitmap.clear(128) && bitmap.clear(69) && !bitmap.clear(69));
         assert_eq!((bitmap.ones(), bitmap.get(69)), (0, false));
+        assert!(bitmap.set(3) && bitmap.set(66));
+        assert_eq!(
+            [0, 3, 4, 66, 67, 70, 200].map(|bit| bitmap.ones_below(bit)),
+            [0, 0, 1, 1, 2, 2, 2]
+        );
+        assert!(bitmap.clear(3) && bitmap.clear(66));
         assert!(bitmap.set(69));
         assert!(bitmap.is_sound(70) && !bitmap.is_sound(69) && !bitmap.is_sound(200));
     }

@@ -10,7 +10,7 @@ use crate::state::usage::{JobUsage, Usage};
 use crate::time::Moment;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tessera_protocol::ids::{Epoch, FrameNumber, JobId, NodeId, UnitKey};
+use tessera_protocol::ids::{Epoch, FrameNumber, JobId, NodeId, UnitIndex, UnitKey};
 use tessera_protocol::job::JobSpec;
 use tessera_protocol::node::SampleRange;
 use tessera_protocol::status::FailureNote;
@@ -186,6 +186,16 @@ impl Farm {
             Record::UnitsTakenBack { job, frame, units, below } => {
                 self.job_mut(*job)?.take_back(*frame, units, *below)
             }
+            Record::ResultsLost { job, frame, units, below, at, reason } => {
+                self.lose_results(*job, *frame, (units, *below), *at, reason)
+            }
+            Record::FinishingBegun { job, frame } => self.job_mut(*job)?.begin_finishing(*frame),
+            Record::FinishingClosed { job, frame, at, reason } => {
+                let (job, unit) = (self.job_mut(*job)?, frame.to_string());
+                job.close_finishing(*frame)?;
+                job.note_failure(note_of(unit, *at, reason));
+                Ok(())
+            }
             Record::NodeSuspected { node, name, at, reason, guilty } => {
                 let (name, reason) = (name.clone(), reason.clone());
                 self.trust.suspect(*node, Suspect { name, at: *at, reason, guilty: *guilty });
@@ -229,6 +239,22 @@ impl Farm {
             | Record::NodesForgotten { .. } => self.register.change(record),
             Record::JobChanged { job, change, .. } => self.job_mut(*job)?.change(change.clone()),
         }
+    }
+
+    /// Opens units again whose bytes are gone, and says so.
+    fn lose_results(
+        &mut self,
+        job: JobId,
+        frame: FrameNumber,
+        (units, below): (&[UnitIndex], Epoch),
+        at: Moment,
+        reason: &str,
+    ) -> Result<(), String> {
+        let job = self.job_mut(job)?;
+        job.take_back(frame, units, below)?;
+        let first = units.first().map_or(0, |unit| unit.0);
+        job.note_failure(note_of(format!("{frame}/u{first:05}"), at, reason));
+        Ok(())
     }
 
     fn release(&mut self, node: NodeId) -> Result<(), String> {
@@ -365,5 +391,15 @@ impl Farm {
     /// Returns the number of the next job in the order of acceptance, after every known job.
     pub(crate) fn next_order(&self) -> u64 {
         self.order.last_key_value().map_or(0, |(last, _)| last + 1)
+    }
+}
+
+/// What the coordinator notes of a frame that it had to do again, or by itself.
+fn note_of(unit: String, at: Moment, reason: &str) -> FailureNote {
+    FailureNote {
+        at: at.secs(),
+        unit,
+        node: "the coordinator".to_owned(),
+        reason: reason.to_owned(),
     }
 }

@@ -6,6 +6,7 @@ use crate::splitter::Split;
 use crate::state::bitmap::Bitmap;
 use crate::state::committed_by::CommittedBy;
 use crate::state::done::Done;
+use crate::state::finishing::Finishing;
 use crate::state::parts::{Parts, Standing, UnitPart};
 use crate::state::rounds::FrameRounds;
 use crate::state::votes::{Check, Vote};
@@ -59,6 +60,8 @@ pub(crate) struct OpenFrame {
     pub(in crate::state) checks: BTreeMap<UnitIndex, Check>,
     /// Committed units that another node has rendered alike.
     pub(in crate::state) verified: Bitmap,
+    /// Who finishes the frame.
+    pub(in crate::state) finishing: Finishing,
     /// Node of each committed unit. In parts of its own in a snapshot.
     #[serde(skip)]
     pub(in crate::state) committed_by: CommittedBy,
@@ -97,7 +100,7 @@ pub(crate) struct Trouble {
 impl Begun {
     /// Creates the open state of a frame of which nothing is committed.
     pub(crate) fn open(split: &Split) -> Self {
-        let bitmap = || Bitmap::new(split.units());
+        let bitmap = || Bitmap::new(split.all_units());
         let rounds = FrameRounds::of(split).map(Box::new);
         Self::Open(Box::new(OpenFrame {
             committed: bitmap(),
@@ -151,7 +154,7 @@ impl<'a> Frame<'a> {
     pub(crate) fn unit_is_open(&self, unit: UnitIndex, split: &Split) -> bool {
         match self {
             Self::Untouched => split.begins_with(unit),
-            Self::Open(open) => !open.committed.get(unit.0) && open.has(unit),
+            Self::Open(open) => !open.committed.get(unit.0) && open.has(unit, split),
             _ => false,
         }
     }
@@ -181,7 +184,7 @@ impl<'a> Frame<'a> {
     /// to measure.
     pub(crate) fn round_to_end(&self, split: &Split) -> Option<u32> {
         let Self::Open(open) = self else { return None };
-        let rounds = open.rounds.as_ref()?;
+        let rounds = open.rounds.as_ref().filter(|_| !open.is_finished_by_nodes())?;
         (open.has_all(split) && open.checks.is_empty()).then(|| rounds.round())
     }
 
@@ -205,7 +208,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The first open unit at or after `from`.
+    /// The first open unit at or after `from`, without finishing units.
     pub(crate) fn first_open_unit(&self, from: u32, split: &Split) -> Option<u32> {
         match self {
             Self::Untouched => {
@@ -222,8 +225,9 @@ impl<'a> Frame<'a> {
                 let round = FrameRounds::of(split).as_ref().map(status_of);
                 FrameState::Open { committed: 0, units: split.first_work().0, round }
             }
+            Self::Open(open) if open.is_finished_by_nodes() => FrameState::Resolving,
             Self::Open(open) => FrameState::Open {
-                committed: open.committed.ones(),
+                committed: open.sampled(split),
                 units: open.units(split),
                 round: open.rounds.as_deref().map(status_of),
             },
@@ -264,12 +268,15 @@ impl OpenFrame {
         self.rounds.as_deref()
     }
 
-    /// Whether the unit is part of the frame, as far as its rounds are known.
-    pub(crate) fn has(&self, unit: UnitIndex) -> bool {
-        self.rounds.as_ref().is_none_or(|rounds| rounds.has(unit))
+    /// Whether the unit is part of the frame, as far as its rounds and its finishing are known.
+    pub(crate) fn has(&self, unit: UnitIndex, split: &Split) -> bool {
+        match split.piece(unit) {
+            Some(piece) => self.has_piece(piece, split),
+            None => self.rounds.as_ref().is_none_or(|rounds| rounds.has(unit)),
+        }
     }
 
-    /// Returns the number of units, as far as the rounds are known.
+    /// Returns the number of units that are sampled, as far as the rounds are known.
     pub(crate) fn units(&self, split: &Split) -> u32 {
         self.rounds.as_ref().map_or_else(|| split.units(), |rounds| rounds.units())
     }
@@ -283,7 +290,7 @@ impl OpenFrame {
 
     /// Whether all units that are known to be needed are committed.
     pub(crate) fn has_all(&self, split: &Split) -> bool {
-        self.committed.ones() == self.units(split)
+        self.sampled(split) == self.units(split) && self.has_all_pieces(split)
     }
 
     fn first_open_unit(&self, from: u32, units: u32) -> Option<u32> {
@@ -298,23 +305,29 @@ impl OpenFrame {
         Some(unit)
     }
 
-    /// Returns the units of rounds after those of the given units, which depend on their results.
-    pub(crate) fn units_after(&self, units: &[UnitIndex]) -> Vec<UnitIndex> {
-        let Some(rounds) = &self.rounds else { return Vec::new() };
-        let Some(round) = units.iter().map(|unit| rounds.round_of(*unit)).min() else {
-            return Vec::new();
-        };
-        let known = std::iter::successors(rounds.first_from(0), |unit| rounds.first_from(unit + 1));
-        known.map(UnitIndex).filter(|unit| rounds.round_of(*unit) > round).collect()
+    /// Returns the units that depend on the results of the given units, in their order: those of
+    /// later rounds, and finishing units.
+    pub(crate) fn units_after(&self, units: &[UnitIndex], split: &Split) -> Vec<UnitIndex> {
+        let mut after = Vec::new();
+        if let Some(rounds) = &self.rounds
+            && let Some(round) = first_round(rounds, units, split)
+        {
+            let from = |unit| rounds.first_from(unit);
+            let known = std::iter::successors(from(0), |unit| from(unit + 1)).map(UnitIndex);
+            after.extend(known.filter(|unit| rounds.round_of(*unit) > round));
+        }
+        after.extend(self.pieces_after(units, split));
+        after
     }
 
-    /// Voids the measurements of units that were taken back. False if units of later rounds are
-    /// still present.
-    pub(crate) fn rewind(&mut self, taken: &[UnitIndex]) -> bool {
+    /// Voids the measurements of units that were taken back, and what was finished of them. False
+    /// if units that depend on them are still present.
+    pub(crate) fn rewind(&mut self, taken: &[UnitIndex], below: Epoch, split: &Split) -> bool {
+        if !self.void_pieces(taken, below, split) {
+            return false;
+        }
         let Some(rounds) = &mut self.rounds else { return true };
-        let Some(round) = taken.iter().map(|unit| rounds.round_of(*unit)).min() else {
-            return true;
-        };
+        let Some(round) = first_round(rounds, taken, split) else { return true };
         rounds.rewind(round);
         let left =
             self.parts.iter().map(|(unit, _)| unit).filter(|unit| !rounds.has(*unit)).count();
@@ -367,7 +380,7 @@ impl OpenFrame {
     }
 
     /// Refuses results of leases up to this one. Ended attempts still count.
-    fn disown(&mut self, unit: UnitIndex, epoch: Epoch, node: NodeId) {
+    pub(in crate::state) fn disown(&mut self, unit: UnitIndex, epoch: Epoch, node: NodeId) {
         let none = Trouble { failed: 0, lost: 0, epoch, node, disowned: true };
         let trouble = self.troubled.entry(unit).or_insert(none);
         (trouble.epoch, trouble.node, trouble.disowned) = (epoch.max(trouble.epoch), node, true);
@@ -449,6 +462,12 @@ impl OpenFrame {
             (trouble.epoch, trouble.node, trouble.disowned) = (epoch, node, ending.has_failed());
         }
     }
+}
+
+/// Returns the first round of units, of those that belong to one.
+fn first_round(rounds: &FrameRounds, units: &[UnitIndex], split: &Split) -> Option<u32> {
+    let sampled = units.iter().filter(|unit| !split.is_finishing(**unit));
+    sampled.map(|unit| rounds.round_of(*unit)).min()
 }
 
 fn part_of(commit: &Commit, samples: u32) -> UnitPart {

@@ -5,6 +5,7 @@ pub(crate) mod bitmap;
 pub(crate) mod committed_by;
 pub(crate) mod done;
 pub(crate) mod farm;
+pub(crate) mod finishing;
 pub(crate) mod frame;
 pub(crate) mod job;
 pub(crate) mod kernel_votes;

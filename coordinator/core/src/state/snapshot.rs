@@ -212,7 +212,7 @@ fn push_nodes(parts: &mut Vec<SnapshotPart>, register: &Register) {
 }
 
 fn push_frames(parts: &mut Vec<SnapshotPart>, job: &Job) {
-    let units = job.grid.units();
+    let units = job.grid.all_units();
     let begun = job.frames().begun().map(|(position, begun)| (position, begun.clone()));
     push_weighed(
         parts,

@@ -9,6 +9,7 @@ mod epochs;
 mod exposure;
 mod failures;
 mod fair;
+mod finishing;
 mod frames;
 mod journal;
 mod kernels;

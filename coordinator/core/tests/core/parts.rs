@@ -43,7 +43,7 @@ fn farm(settings: Settings, nodes: u64) -> SmallFarm {
 fn samples(farm: &SmallFarm, number: u64) -> Option<(u32, u32)> {
     match farm.given.get(&farm.lease(number)?)? {
         Task::Tile { samples, .. } => Some((samples.first, samples.count)),
-        Task::Chunk { .. } => None,
+        Task::Chunk { .. } | Task::Finish(_) => None,
     }
 }
 

@@ -86,7 +86,12 @@ impl Watch {
             Record::PartsDropped { job, frame, units, .. } => {
                 changes.ended.extend(self.of_parts(*job, *frame, units, books));
             }
-            Record::UnitsTakenBack { job, frame, units, .. } => {
+            Record::FinishingClosed { job, frame, .. } => {
+                changes.ended.extend(self.of_pieces(*job, *frame, None, books));
+            }
+            Record::UnitsTakenBack { job, frame, units, .. }
+            | Record::ResultsLost { job, frame, units, .. } => {
+                changes.ended.extend(self.of_pieces(*job, *frame, Some(units), books));
                 changes.ended.extend(self.of_later_rounds(*job, *frame, units, books));
                 changes.ended.extend(self.of_parts(*job, *frame, units, books));
             }
@@ -144,6 +149,24 @@ impl Watch {
         in_parts.flat_map(|unit| self.held_of(unit)).map(|(lease, _)| *lease).collect()
     }
 
+    /// Leases of what finishes a frame: of all, or of what depends on some units.
+    fn of_pieces(
+        &self,
+        job: JobId,
+        frame: FrameNumber,
+        units: Option<&[UnitIndex]>,
+        books: &Books,
+    ) -> Vec<Lease> {
+        let book = books.jobs.get(&job).and_then(|book| book.frames.get(&frame));
+        let Some(book) = book else { return Vec::new() };
+        let after = units.map(|units| book.pieces_after(units));
+        let void = |unit: u32| {
+            unit >= book.units && after.as_ref().is_none_or(|after| after.contains(&unit))
+        };
+        let leases = self.held_in(job).filter(|lease| lease.unit.frame == frame);
+        leases.filter(|lease| void(lease.unit.unit.0)).copied().collect()
+    }
+
     /// Leases of rounds after those of some units of a frame.
     fn of_later_rounds(
         &self,
@@ -153,10 +176,15 @@ impl Watch {
         books: &Books,
     ) -> Vec<Lease> {
         let book = books.jobs.get(&job).and_then(|book| book.frames.get(&frame));
-        let Some(rounds) = book.and_then(|book| book.rounds.as_ref()) else { return Vec::new() };
-        let round = rounds.first_round(units);
+        let Some((book, rounds)) = book.and_then(|book| Some((book, book.rounds.as_ref()?))) else {
+            return Vec::new();
+        };
+        let sampled = |unit: &UnitIndex| unit.0 < book.units;
+        let units: Vec<UnitIndex> = units.iter().copied().filter(sampled).collect();
+        let round = rounds.first_round(&units);
         let leases = self.held_in(job).filter(|lease| lease.unit.frame == frame);
-        leases.filter(|lease| rounds.is_after(lease.unit.unit.0, round)).copied().collect()
+        let after = |unit: UnitIndex| sampled(&unit) && rounds.is_after(unit.0, round);
+        leases.filter(|lease| after(lease.unit.unit)).copied().collect()
     }
 }
 

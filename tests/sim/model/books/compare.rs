@@ -23,7 +23,7 @@ impl Books {
         for row in &listed {
             let book = &self.jobs[&row.job];
             let state = row.state.is_final().then_some(row.state);
-            let committed: usize = book.frames.values().map(|frame| frame.committed.len()).sum();
+            let committed: usize = book.frames.values().map(|frame| frame.sampled()).sum();
             if (row.state == JobState::Paused) != book.paused
                 || state != book.ended
                 || row.units_committed != committed as u64
@@ -81,16 +81,16 @@ fn compare_frames(job: JobId, book: &JobBook, core: &Core) -> Checked {
         return violated(format!("the core lists {} frames of job {job}", rows.len()));
     }
     for (row, (number, frame)) in rows.iter().zip(&book.frames) {
-        let committed = frame.committed.len() as u32;
+        let (committed, by_nodes) = (frame.sampled() as u32, frame.is_by_nodes());
         let lacks =
             committed < frame.wanted() || !frame.checks.is_empty() || !frame.is_last_round();
         let same = match (&row.state, frame.end) {
             (FrameState::Open { committed: said, units, round }, FrameEnd::Open) => {
                 let rounds = round.map(|status| status.round)
                     == frame.rounds.as_ref().map(|rounds| rounds.round);
-                *said == committed && *units == frame.wanted() && lacks && rounds
+                *said == committed && *units == frame.wanted() && lacks && rounds && !by_nodes
             }
-            (FrameState::Resolving, FrameEnd::Open) => !lacks,
+            (FrameState::Resolving, FrameEnd::Open) => !lacks || by_nodes,
             (FrameState::Done(_), FrameEnd::Done) | (FrameState::Failed(_), FrameEnd::Failed) => {
                 true
             }
@@ -112,7 +112,7 @@ fn compare_frames(job: JobId, book: &JobBook, core: &Core) -> Checked {
 
 /// Every unit of an unfinished frame is committed, and in check, where the books say so.
 fn compare_units(job: JobId, number: FrameNumber, frame: &FrameBook, core: &Core) -> Checked {
-    for unit in 0..frame.units {
+    for unit in 0..frame.units + frame.pieces {
         let key = UnitKey { job, frame: number, unit: UnitIndex(unit) };
         let state = core.state_of(key).map_err(Violation)?;
         let known = (frame.committed.contains_key(&unit), frame.checks.contains_key(&unit));

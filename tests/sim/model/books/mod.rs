@@ -6,6 +6,7 @@ mod nodes;
 mod records;
 
 use crate::sim::checks::violation::{Checked, Violation, violated};
+use crate::sim::model::finishing::FinishedBy;
 use crate::sim::model::parts::PartBook;
 use crate::sim::model::rounds::RoundBook;
 use crate::sim::model::tasks::frame_before;
@@ -68,8 +69,12 @@ pub(crate) struct JobBook {
 /// One frame.
 #[derive(Clone, Debug)]
 pub(crate) struct FrameBook {
-    /// Units in all; at most, where the frame is sampled in rounds.
+    /// Units in all; at most, where the frame is sampled in rounds. Those that finish the frame
+    /// come after them.
     pub(crate) units: u32,
+    /// Units that finish the frame.
+    pub(crate) pieces: u32,
+    pub(crate) finished_by: FinishedBy,
     /// How these go.
     pub(crate) rounds: Option<RoundBook>,
     pub(crate) committed: BTreeMap<u32, (Epoch, NodeId)>,
@@ -112,6 +117,13 @@ impl JobBook {
         self.kind().compute().is_some_and(|compute| compute.nondeterministic)
     }
 
+    /// Nodes finish one of its frames now.
+    pub(crate) fn is_finishing(&self) -> bool {
+        let mut frames = self.frames.values();
+        self.ended.is_none()
+            && frames.any(|frame| frame.end == FrameEnd::Open && frame.is_by_nodes())
+    }
+
     /// Some frame is finished.
     pub(crate) fn some_done(&self) -> bool {
         self.frames.values().any(|frame| frame.end == FrameEnd::Done)
@@ -120,7 +132,7 @@ impl JobBook {
     /// Units that wait for a result.
     pub(crate) fn open_units(&self) -> usize {
         let open = self.frames.values().filter(|frame| frame.end == FrameEnd::Open);
-        open.map(|frame| frame.wanted() as usize - frame.committed.len()).sum()
+        open.map(|frame| frame.wanted() as usize - frame.sampled()).sum()
     }
 
     /// The frame reads the result of one before it.
@@ -138,6 +150,9 @@ impl JobBook {
 impl FrameBook {
     /// The unit is part of the frame, as far as its rounds are known.
     pub(crate) fn wants(&self, unit: u32) -> bool {
+        if unit >= self.units {
+            return self.wants_piece(unit);
+        }
         self.rounds.as_ref().is_none_or(|rounds| rounds.wants(unit))
     }
 
@@ -161,7 +176,7 @@ impl Books {
     /// The book of a unit's frame, if the unit exists.
     pub(crate) fn frame(&self, unit: UnitKey) -> Option<&FrameBook> {
         let frame = self.jobs.get(&unit.job)?.frames.get(&unit.frame)?;
-        (unit.unit.0 < frame.units).then_some(frame)
+        (unit.unit.0 < frame.units + frame.pieces).then_some(frame)
     }
 
     /// The unit exists, waits for a result, and its job goes on.

@@ -2,6 +2,7 @@
 
 use super::{Books, FrameBook, FrameEnd, JobBook};
 use crate::sim::checks::violation::{Checked, violated};
+use crate::sim::model::finishing::{FinishedBy, pieces_of};
 use crate::sim::model::parts::size_of;
 use crate::sim::model::rounds::RoundBook;
 use crate::sim::model::tasks::{task_of, units_of};
@@ -56,8 +57,13 @@ impl Books {
                 units.iter().try_for_each(|unit| self.drop_parts(*job, *frame, *unit, *below))
             }
             Record::UnitsTakenBack { job, frame, units, below } => {
-                self.take_all_back((*job, *frame), units, *below)
+                self.take_all_back((*job, *frame), units, *below, false)
             }
+            Record::ResultsLost { job, frame, units, below, .. } => {
+                self.take_all_back((*job, *frame), units, *below, true)
+            }
+            Record::FinishingBegun { job, frame } => self.begin_finishing(*job, *frame),
+            Record::FinishingClosed { job, frame, .. } => self.close_finishing(*job, *frame),
             Record::RoundMeasured { job, frame, round, going, .. } => {
                 self.end_round((*job, *frame), *round, going)
             }
@@ -203,8 +209,11 @@ impl Books {
         (job, frame): (JobId, FrameNumber),
         units: &[UnitIndex],
         below: Epoch,
+        lost: bool,
     ) -> Checked {
-        units.iter().try_for_each(|unit| self.take_back((job, frame), *unit, (units, below)))?;
+        let all = (units, below, lost);
+        units.iter().try_for_each(|unit| self.take_back((job, frame), *unit, all))?;
+        self.void_pieces((job, frame), units, below)?;
         self.rewind(job, frame, units)
     }
 
@@ -215,7 +224,7 @@ impl Books {
         going: &TileSet,
     ) -> Checked {
         let book = self.open_frame(job, frame)?;
-        if book.committed.len() < book.wanted() as usize || !book.checks.is_empty() {
+        if book.sampled() < book.wanted() as usize || !book.checks.is_empty() {
             return violated(format!("round {round} of {job}/{frame} is measured before its end"));
         }
         book.rounds.as_mut().map_or(Ok(()), |rounds| rounds.end_round(round, going))
@@ -223,8 +232,12 @@ impl Books {
 
     fn rewind(&mut self, job: JobId, frame: FrameNumber, units: &[UnitIndex]) -> Checked {
         let book = self.open_frame(job, frame)?;
-        let Some(rounds) = &mut book.rounds else { return Ok(()) };
-        let round = rounds.first_round(units);
+        let last = book.units;
+        let units: Vec<UnitIndex> = units.iter().copied().filter(|of| of.0 < last).collect();
+        let Some(rounds) = book.rounds.as_mut().filter(|_| !units.is_empty()) else {
+            return Ok(());
+        };
+        let round = rounds.first_round(&units);
         rounds.rewind(round);
         match book.committed.keys().chain(book.parts.keys()).find(|unit| !rounds.wants(**unit)) {
             Some(unit) => {
@@ -238,19 +251,24 @@ impl Books {
         &mut self,
         (job, frame): (JobId, FrameNumber),
         unit: UnitIndex,
-        (all, below): (&[UnitIndex], Epoch),
+        (all, below, lost): (&[UnitIndex], Epoch, bool),
     ) -> Checked {
         let key = UnitKey { job, frame, unit };
         let book = self.open_frame(job, frame)?;
         // What was rendered because of the others goes with them, whoever did it.
-        let follows = |rounds: &RoundBook| rounds.is_after(unit.0, rounds.first_round(all));
-        let follows = book.rounds.as_ref().is_some_and(follows);
+        let last = book.units;
+        let samples: Vec<UnitIndex> = all.iter().copied().filter(|of| of.0 < last).collect();
+        let later = |rounds: &RoundBook| rounds.is_after(unit.0, rounds.first_round(&samples));
+        let follows = match unit.0 < last {
+            true => book.rounds.as_ref().is_some_and(later),
+            false => !samples.is_empty() || book.is_assembly(unit.0) && all.len() > 1,
+        };
         let Some((epoch, node)) = book.committed.remove(&unit.0) else {
             return violated(format!("{key} is taken back, and was not committed"));
         };
         let parts = book.parts.remove(&unit.0).unwrap_or_default();
         let all_alike = !parts.is_empty() && parts.iter().all(|part| part.alike);
-        if (book.verified.remove(&unit.0) || all_alike) && !follows {
+        if (book.verified.remove(&unit.0) || all_alike) && !follows && !lost {
             return violated(format!(
                 "{key} is taken back, and other nodes have rendered it alike"
             ));
@@ -265,8 +283,11 @@ impl Books {
     fn accept(&mut self, job: JobId, spec: &JobSpec, owner: &str) -> Checked {
         let units = units_of(job, &spec.kind);
         let rounds = RoundBook::of(&spec.kind);
+        let pieces = pieces_of(&spec.kind).len() as u32;
         let frame = || FrameBook {
             units,
+            pieces,
+            finished_by: FinishedBy::Unbegun,
             rounds: rounds.clone(),
             committed: BTreeMap::new(),
             undone: BTreeSet::new(),
@@ -329,6 +350,7 @@ impl Books {
                 (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
             (frame.attempts, frame.end) = (BTreeMap::new(), FrameEnd::Open);
             frame.rounds = RoundBook::of(&book.spec.kind);
+            frame.finished_by = FinishedBy::Unbegun;
         }
         (book.ended, book.retried) = (None, book.retried + 1);
         book.fence = book.fence.max(below.0);
@@ -348,7 +370,7 @@ impl Books {
         let whole =
             self.jobs.get(&job).and_then(|book| task_of(book.kind(), unit)).map_or(0, size_of);
         let book = self.open_frame(job, frame)?;
-        if commit.unit.0 >= book.units || !book.wants(commit.unit.0) {
+        if !book.wants(commit.unit.0) {
             return violated(format!("{unit} is committed, and does not exist or is not wanted"));
         }
         if book.committed.insert(commit.unit.0, (commit.epoch, commit.node)).is_some() {
@@ -376,7 +398,7 @@ impl Books {
     fn end_frame(&mut self, job: JobId, frame: FrameNumber, end: FrameEnd) -> Checked {
         let book = self.open_frame(job, frame)?;
         let committed = book.committed.len();
-        if end == FrameEnd::Done && (committed != book.wanted() as usize || !book.is_last_round()) {
+        if end == FrameEnd::Done && (!book.is_whole() || !book.is_last_round()) {
             return violated(format!(
                 "{job}/{frame} is finished with {committed} of {} units",
                 book.wanted()

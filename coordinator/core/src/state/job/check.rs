@@ -53,6 +53,9 @@ impl Job {
         if let Some(rounds) = &open.rounds {
             rounds.check(&open.committed)?;
         }
+        if !open.is_finishing_sound(&self.grid) {
+            return Err(format!("a frame is finished {:?}, against its units", open.finishing()));
+        }
         for (unit, parts) in open.parts.iter() {
             let (whole, samples) = (self.grid.unit_size(unit), total(parts));
             let committed = open.committed.get(unit.0);

@@ -18,13 +18,14 @@ pub(crate) struct Counts {
     pub(crate) samples_committed: u64,
 }
 
-/// Units of a frame that wait for a result, and their camera samples.
+/// Units of a frame that wait for a result, and their camera samples. Finishing units are not
+/// counted.
 pub(super) fn open_of(frame: Frame<'_>, grid: &Split) -> (u32, u64) {
     match frame {
         Frame::Untouched => grid.first_work(),
         Frame::Open(open) => {
             // A snapshot's rounds comes after its bitmap.
-            let units = open.units(grid).saturating_sub(open.committed.ones());
+            let units = open.units(grid).saturating_sub(open.sampled(grid));
             (units, open.camera_samples(grid).saturating_sub(whole_units_of(open, grid)))
         }
         Frame::Complete(_) | Frame::Done(_) | Frame::Failed(_) => (0, 0),
@@ -46,7 +47,7 @@ pub(super) fn committed_of(frame: Frame<'_>, grid: &Split) -> (u32, u64) {
             let begun = open.parts.iter().filter(|(unit, _)| !open.committed.get(unit.0));
             let parts: u64 =
                 begun.map(|(unit, parts)| grid.camera_samples(unit, total(parts))).sum();
-            (open.committed.ones(), whole + parts)
+            (open.sampled(grid), whole + parts)
         }
         Frame::Complete(open) => (open.units(grid), open.camera_samples(grid)),
         // Counted by their sums.

@@ -262,7 +262,7 @@ impl Job {
     /// Returns the place of a unit that the splitter knows.
     pub(crate) fn place(&self, unit: UnitKey) -> Option<Place> {
         let position = self.position(unit.frame)?;
-        (unit.unit.0 < self.grid.units()).then_some(Place { position, unit: unit.unit })
+        (unit.unit.0 < self.grid.all_units()).then_some(Place { position, unit: unit.unit })
     }
 
     pub(crate) fn key(&self, place: Place) -> Option<UnitKey> {

@@ -22,10 +22,12 @@ impl Job {
 
     /// Restores frames that have begun from a part of a snapshot.
     pub(crate) fn restore_frames(&mut self, frames: Vec<(u32, Begun)>) -> Result<(), String> {
-        let units = self.grid.units();
+        let (grid, units) = (self.grid, self.grid.all_units());
         let sound = |open: &OpenFrame| {
             let exist = open.checks.keys().all(|unit| open.committed.get(unit.0));
-            open.committed.is_sound(units) && open.verified.is_sound(units) && exist
+            let finishing =
+                open.is_finished_by_nodes() || open.sampled(&grid) == open.committed.ones();
+            open.committed.is_sound(units) && open.verified.is_sound(units) && exist && finishing
         };
         for (position, mut begun) in frames {
             if begun.view().unfinished().is_some_and(|open| !sound(open) || self.is_final()) {
@@ -65,7 +67,7 @@ impl Job {
         nodes: Vec<NodeId>,
         of: Vec<u16>,
     ) -> Result<(), String> {
-        let units = self.grid.units() as usize;
+        let units = self.grid.all_units() as usize;
         let sound = match self.unfinished_mut(position) {
             Some(open) => open.committed_by.extend(nodes, of, units),
             None => false,

@@ -12,13 +12,13 @@ use tessera_protocol::node::SampleRange;
 impl Job {
     /// Commits results of units.
     pub(crate) fn commit(&mut self, number: FrameNumber, commits: &[Commit]) -> Result<(), String> {
-        let (grid, units, id) = (self.grid, self.grid.units(), self.id);
+        let (grid, id) = (self.grid, self.id);
         let position = self.position_of(number)?;
         let open = self.frames.open_mut(position, &grid);
         let open = open.ok_or_else(|| format!("{id}/{number} takes no results any more"))?;
-        let (mut samples, mut whole) = (0, 0);
+        let (mut sampled, mut samples, mut whole) = (0, 0, 0);
         for commit in commits {
-            if commit.unit.0 >= units || !open.has(commit.unit) {
+            if commit.unit.0 >= grid.all_units() || !open.has(commit.unit, &grid) {
                 return Err(format!("{id}/{number} has no unit {}", commit.unit.0));
             }
             let before = open.parts.samples(commit.unit);
@@ -31,10 +31,11 @@ impl Job {
             samples +=
                 grid.unit_camera_samples(commit.unit) - grid.camera_samples(commit.unit, before);
             whole += grid.unit_camera_samples(commit.unit);
+            sampled += u64::from(!grid.is_finishing(commit.unit));
         }
         self.frames.settle(position, &grid);
-        self.counts.units_committed += commits.len() as u64;
-        self.counts.units_open -= commits.len() as u64;
+        self.counts.units_committed += sampled;
+        self.counts.units_open -= sampled;
         self.counts.samples_open -= whole;
         self.counts.samples_committed += samples;
         Ok(())
@@ -49,7 +50,7 @@ impl Job {
         let position = self.position_of(unit.frame)?;
         let frame = self.frames.get(position);
         let is_open = frame.is_some_and(|frame| frame.unit_is_open(unit.unit, &grid));
-        if unit.unit.0 >= grid.units() || !is_open {
+        if unit.unit.0 >= grid.all_units() || !is_open {
             return Err(format!("{unit} is not open"));
         }
         if let Some(open) = self.frames.open_mut(position, &grid) {
@@ -110,12 +111,13 @@ impl Job {
             }
             samples += grid.unit_camera_samples(*unit);
         }
-        if !open.rewind(taken) {
-            return Err(format!("units of {number} are taken back, and not those of later rounds"));
+        if !open.rewind(taken, below, &grid) {
+            return Err(format!("units of {number} are taken back, and not those that need them"));
         }
         frame.settle(&grid);
         let (units_open, samples_open) = open_of(frame.view(), &grid);
-        self.counts.units_committed -= taken.len() as u64;
+        let sampled = taken.iter().filter(|unit| !grid.is_finishing(**unit)).count();
+        self.counts.units_committed -= sampled as u64;
         self.counts.units_open =
             self.counts.units_open + u64::from(units_open) - u64::from(units_before);
         self.counts.samples_open = self.counts.samples_open + samples_open - samples_before;
@@ -135,7 +137,7 @@ impl Job {
         let (grid, unit, id) = (self.grid, commit.unit, self.id);
         let position = self.position_of(number)?;
         let open = self.frames.open_mut(position, &grid);
-        let open = open.filter(|open| unit.0 < grid.units() && open.has(unit));
+        let open = open.filter(|open| unit.0 < grid.units() && open.has(unit, &grid));
         let open = open.ok_or_else(|| format!("{id}/{number} takes no part of unit {}", unit.0))?;
         if open.parts.of(unit).len() >= PARTS_MAX
             || !open.commit_part(commit, range, grid.unit_size(unit))
@@ -174,5 +176,25 @@ impl Job {
         self.counts.samples_committed -= samples;
         self.samples_kept = self.samples_kept.saturating_sub(samples);
         Ok(())
+    }
+
+    /// Lets nodes finish a frame whose samples are all in.
+    pub(crate) fn begin_finishing(&mut self, number: FrameNumber) -> Result<(), String> {
+        let (grid, position) = (self.grid, self.position_of(number)?);
+        let begins = match self.frames.begun_mut(position) {
+            Some(Begun::Complete(open)) => grid.finishing() > 0 && open.begin_finishing(),
+            _ => false,
+        };
+        self.frames.settle(position, &grid);
+        begins.then_some(()).ok_or_else(|| format!("finishing of {number} begins, and is not to"))
+    }
+
+    /// Lets the coordinator finish a frame that nodes could not.
+    pub(crate) fn close_finishing(&mut self, number: FrameNumber) -> Result<(), String> {
+        let (grid, position) = (self.grid, self.position_of(number)?);
+        let open = self.frames.begun_mut(position).and_then(Begun::unfinished_mut);
+        let closed = open.is_some_and(|open| open.close_finishing(&grid));
+        self.frames.settle(position, &grid);
+        closed.then_some(()).ok_or_else(|| format!("finishing of {number} ends, and had not begun"))
     }
 }

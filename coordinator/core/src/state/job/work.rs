@@ -9,7 +9,7 @@ use crate::state::job::Place;
 use std::time::Duration;
 use tessera_protocol::compute::{ComputeFormat, ComputeSpec};
 use tessera_protocol::ids::{BlobHash, UnitKey};
-use tessera_protocol::node::{SampleRange, Task};
+use tessera_protocol::node::{Finish, SampleRange, Task};
 
 impl Job {
     /// Returns the spec of a compute job whose frames read the results of earlier frames; None for
@@ -92,6 +92,10 @@ impl Job {
     /// Returns the task of a unit's lease: all of the unit, what its parts lack, or the part that
     /// is to be checked.
     pub(crate) fn task(&self, place: Place) -> Option<Task> {
+        if let Some(piece) = self.grid.piece(place.unit) {
+            let exposure_bits = self.kind().render()?.exposure.to_bits();
+            return Some(Task::Finish(Finish { piece, exposure_bits }));
+        }
         let task = self.grid.task(place.unit, self.fed(place.position))?;
         let open = self.frames.get(place.position).and_then(|frame| frame.unfinished());
         Some(match (task, open) {
@@ -102,7 +106,7 @@ impl Job {
         })
     }
 
-    /// Returns the work of a unit's lease now, in camera samples or indices.
+    /// Returns the work of a unit's lease now, in camera samples or indices; 0 of a finishing unit.
     pub(crate) fn lease_samples(&self, unit: UnitKey) -> u64 {
         let open = self
             .frame(unit.frame)
