@@ -45,7 +45,8 @@ pub enum ResolveError {
 }
 
 impl ResolveError {
-    /// Converts the error for the core. Failures of the disk are tried again; damage is final.
+    /// Converts the error for the core. Failures of the disk are tried again. A result whose bytes
+    /// are damaged or missing is made again. Other damage is final.
     pub fn failure(&self) -> ResolveFailure {
         let mut text = self.to_string();
         let mut source = std::error::Error::source(self);
@@ -57,6 +58,11 @@ impl ResolveError {
                     the unit)";
             }
             source = error.source();
+        }
+        if let Self::Spool(error) = self
+            && let Some(unit) = error.lost_unit()
+        {
+            return ResolveFailure::Lost(vec![unit], text);
         }
         match self {
             Self::Write(_) | Self::Blob(_) | Self::Spool(SpoolError::Io { .. }) => {

@@ -38,7 +38,7 @@ use out_file::OutFile;
 use overscan::{Cut, Denoising};
 use png_file::PngRows;
 use sha2::{Digest, Sha256};
-use tessera_core::Grid;
+use tessera_core::{Grid, Split};
 use tessera_protocol::job::options::{Chosen, away_from_default};
 use tessera_protocol::job::{FormatSpec, RenderSpec};
 use tessera_protocol::status::FrameFile;
@@ -50,7 +50,10 @@ pub use values::{Values, assemble};
 pub fn resolve(frame: &Frame<'_>, blobs: &dyn Blobs) -> Result<Vec<FrameFile>, ResolveError> {
     match frame.rounds {
         Some(rounds) => frame.spool.check_rounds(rounds)?,
-        None => frame.spool.check_complete(Grid::of(frame.spec).units())?,
+        None => {
+            let split = Split::Tiles(Grid::of(frame.spec));
+            frame.spool.check_complete(split.units(), split.all_units())?;
+        }
     }
     let mut exr = None;
     let mut shown = Vec::new();

@@ -43,7 +43,8 @@ pub struct Values<'a> {
 /// Makes the files of a frame as blobs: for each output one for each format of the spec, in the
 /// order of [`ComputeSpec::extensions`]. After an error no part of them is left.
 pub fn assemble(values: &Values<'_>, blobs: &dyn Blobs) -> Result<Vec<FrameFile>, ResolveError> {
-    values.spool.check_complete(Chunks::of(values.spec).units())?;
+    let units = Chunks::of(values.spec).units();
+    values.spool.check_complete(units, units)?;
     let outputs = values.spec.written();
     let begin = |(place, output)| Part::begin(values.spec, (place, output), blobs);
     let mut parts = outputs.iter().enumerate().map(begin).collect::<Result<Vec<_>, _>>()?;

@@ -5,7 +5,7 @@ use super::entry::{EntryError, EntryHeader, HEADER_BYTES};
 use super::extent::{SegmentName, SpoolExtent};
 use super::store::{SpoolError, SpoolKey, SpoolRead, SpoolReader};
 use std::path::PathBuf;
-use tessera_core::FrameRounds;
+use tessera_core::{FrameRounds, Split};
 use tessera_protocol::{BlobHash, TileSums, UnitIndex};
 
 /// Entries of one spool, by unit. An entry needs 64 bytes of memory, so a 4K frame with tiles of 64
@@ -49,17 +49,18 @@ impl SpoolIndex {
         self.entries.iter().map(|(header, _)| header)
     }
 
-    /// Checks that every unit from 0 to `units` - 1 is there once, or in parts without gaps, and
-    /// that there is no other unit.
-    pub fn check_complete(&self, units: u32) -> Result<(), SpoolError> {
-        self.check_units(0..units, |_| true)
+    /// Checks that every unit from 0 to `units` - 1 is there once, or in parts without gaps. There
+    /// may be finishing units, from there to `all` - 1, but no other unit.
+    pub fn check_complete(&self, units: u32, all: u32) -> Result<(), SpoolError> {
+        self.check_units(0..units, |unit| !(units..all).contains(&unit.0))
     }
 
     /// Checks the units of a frame's rounds in the same way. There may be other units, from rounds
     /// that were rendered but not needed.
     pub fn check_rounds(&self, rounds: &FrameRounds) -> Result<(), SpoolError> {
-        let all = 0..rounds.grid().units();
-        self.check_units(all.clone().filter(|unit| rounds.has(UnitIndex(*unit))), |unit| {
+        let sampled = 0..rounds.grid().units();
+        let all = 0..Split::Tiles(*rounds.grid()).all_units();
+        self.check_units(sampled.filter(|unit| rounds.has(UnitIndex(*unit))), |unit| {
             rounds.has(unit) || !all.contains(&unit.0)
         })
     }
@@ -235,9 +236,10 @@ mod tests {
         }
         let length = files.extents()[&key].clone();
         let index = read(root.path(), key, &length).unwrap();
-        index.check_complete(3).unwrap();
-        assert!(matches!(index.check_complete(4), Err(SpoolError::Count { count: 0, .. })));
-        assert!(matches!(index.check_complete(2), Err(SpoolError::Count { count: 1, .. })));
+        index.check_complete(3, 3).unwrap();
+        index.check_complete(2, 3).expect("the last may finish the frame");
+        assert!(matches!(index.check_complete(4, 4), Err(SpoolError::Count { count: 0, .. })));
+        assert!(matches!(index.check_complete(2, 2), Err(SpoolError::Count { count: 1, .. })));
         for unit in 0..3 {
             assert_eq!(index.film(UnitIndex(unit)).unwrap().samples, unit + 1);
         }
@@ -252,11 +254,11 @@ mod tests {
         again.header.epoch = Epoch(500);
         let lengths = files.append(&[entry(key, 1), entry(key, 0), again.clone()]).unwrap();
         let index = read(root.path(), key, &lengths[&key]).unwrap();
-        index.check_complete(2).unwrap();
+        index.check_complete(2, 2).unwrap();
         assert_eq!(index.headers().map(|header| header.epoch.0).collect::<Vec<_>>(), [100, 500]);
         let lengths = files.append(&[again.clone(), again]).unwrap();
         let twice = read(root.path(), key, &lengths[&key]).unwrap();
-        assert!(twice.check_complete(2).is_err(), "one lease has one result");
+        assert!(twice.check_complete(2, 2).is_err(), "one lease has one result");
     }
 
     // promise: P2
@@ -297,7 +299,7 @@ mod tests {
             files.accept(lengths);
         }
         let index = read(root.path(), key, &length).unwrap();
-        index.check_complete(2).unwrap();
+        index.check_complete(2, 2).unwrap();
         let film = index.film(UnitIndex(1)).unwrap();
         assert_eq!((film.samples, film.values[7]), (10, (5 << 3) + (3 << 4) + (2 << 5)));
         assert!(matches!(index.bytes(UnitIndex(1)), Err(SpoolError::Count { count: 3, .. })));
@@ -306,12 +308,15 @@ mod tests {
         // A unit that was taken back completely, and done again completely.
         let lengths = files.append(&[part(6, 0, 10)]).unwrap();
         let again = read(root.path(), key, &lengths[&key]).unwrap();
-        again.check_complete(2).unwrap();
+        again.check_complete(2, 2).unwrap();
         assert_eq!(again.film(UnitIndex(1)).unwrap().values[0], 10 << 6);
         // A part is missing.
         let lengths = files.append(&[part(6, 0, 4), part(7, 5, 5)]).unwrap();
         let gap = read(root.path(), key, &lengths[&key]).unwrap();
-        assert!(matches!(gap.check_complete(2), Err(SpoolError::Gap { first: 5, samples: 4, .. })));
+        assert!(matches!(
+            gap.check_complete(2, 2),
+            Err(SpoolError::Gap { first: 5, samples: 4, .. })
+        ));
     }
 
     #[test]

@@ -176,3 +176,17 @@ pub enum SpoolError {
         count: u32,
     },
 }
+
+impl SpoolError {
+    /// Returns the unit whose bytes are damaged or missing, if it is one, and the others can be
+    /// read.
+    pub fn lost_unit(&self) -> Option<UnitIndex> {
+        match self {
+            Self::Hash { unit, .. }
+            | Self::Film { unit, .. }
+            | Self::Gap { unit, .. }
+            | Self::Count { unit, count: 0, .. } => Some(*unit),
+            _ => None,
+        }
+    }
+}

@@ -344,6 +344,7 @@ impl Shell {
             scenes: self.scenes_told.clone(),
             nvrtc: self.opened.compiler,
             unconfined: self.config.sandbox.check().ok().flatten(),
+            finishes: false,
         };
         self.heartbeats = 0;
         self.session = Some(session);

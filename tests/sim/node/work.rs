@@ -115,7 +115,6 @@ impl World {
             };
             let kind = kind.clone();
             self.fetch_inputs(assignment.job, &kind)?;
-            let Some(process) = &mut self.nodes[node].process else { return Ok(()) };
             if !task_of(&kind, lease.unit).is_some_and(|whole| is_within(assignment.task, whole)) {
                 return violated(format!("{assignment:?} is not what its job says"));
             }

@@ -35,7 +35,7 @@ pub(crate) struct Books {
     /// Nodes that gave a wrong result, or may have.
     pub(crate) suspects: BTreeSet<NodeId>,
     /// Leases whose results were committed and then taken back, or compared and not kept.
-    settled: BTreeSet<Lease>,
+    pub(super) settled: BTreeSet<Lease>,
     /// Leases whose results were committed as parts of their units.
     pub(crate) part_leases: BTreeSet<Lease>,
 }
