@@ -93,7 +93,12 @@ impl World {
         let units: Vec<UnitKey> = failed
             .flat_map(|(number, frame)| {
                 let key = |unit: &u32| UnitKey { job, frame: *number, unit: UnitIndex(*unit) };
-                frame.committed.keys().map(key).collect::<Vec<_>>()
+                frame
+                    .committed
+                    .range(..frame.units)
+                    .map(|(unit, _)| unit)
+                    .map(key)
+                    .collect::<Vec<_>>()
             })
             .collect();
         for unit in units {

@@ -9,7 +9,7 @@ use crate::sim::world::World;
 use crate::sim::world::events::Event;
 use std::collections::VecDeque;
 use tessera_core::{Action, Record, SessionId, Step};
-use tessera_protocol::ids::{Lease, UnitIndex, UnitKey};
+use tessera_protocol::ids::{Lease, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
 
 impl World {
@@ -167,20 +167,15 @@ impl World {
         }
     }
 
-    /// Committed units that are not any more after a record.
+    /// Units that clients hear of and that are not committed any more after a record.
     fn void_by(&self, record: &Record) -> Vec<UnitKey> {
-        let (job, frame) = match record {
-            Record::UnitsTakenBack { job, frame, units, .. }
-            | Record::ResultsLost { job, frame, units, .. } => {
-                let key = |unit: &UnitIndex| UnitKey { job: *job, frame: *frame, unit: *unit };
-                return units.iter().map(key).collect();
-            }
-            Record::FinishingClosed { job, frame, .. } => (*job, *frame),
-            _ => return Vec::new(),
+        let (Record::UnitsTakenBack { job, frame, units, .. }
+        | Record::ResultsLost { job, frame, units, .. }) = record
+        else {
+            return Vec::new();
         };
-        let book = self.ledger.durable.jobs.get(&job).and_then(|book| book.frames.get(&frame));
-        let pieces = book.into_iter().flat_map(|book| book.committed.range(book.units..));
-        pieces.map(|(unit, _)| UnitKey { job, frame, unit: UnitIndex(*unit) }).collect()
+        let units = units.iter().map(|unit| UnitKey { job: *job, frame: *frame, unit: *unit });
+        units.filter(|unit| !self.ledger.durable.is_piece(*unit)).collect()
     }
 
     fn perform(&mut self, actions: Vec<Action>) -> Checked {
@@ -211,7 +206,9 @@ impl World {
             // A later step of the same sync may have taken it back.
             if self.ledger.durable.part_leases.contains(lease) {
                 self.saw(self.history.ask(), &tessera_history::Seen::PartCommitted(*lease))?;
-            } else if self.ledger.durable.stands(*lease) {
+            } else if self.ledger.durable.stands(*lease)
+                && !self.ledger.durable.is_piece(lease.unit)
+            {
                 self.saw(self.history.ask(), &tessera_history::Seen::Committed(*lease))?;
             }
         }

@@ -116,6 +116,11 @@ impl FrameBook {
 }
 
 impl Books {
+    /// The unit finishes its frame: clients do not hear of it.
+    pub(crate) fn is_piece(&self, unit: UnitKey) -> bool {
+        self.frame(unit).is_some_and(|book| unit.unit.0 >= book.units)
+    }
+
     pub(super) fn begin_finishing(&mut self, job: JobId, frame: FrameNumber) -> Checked {
         let book = self.open_frame(job, frame)?;
         let complete = book.sampled() == book.wanted() as usize && book.is_last_round();
