@@ -159,12 +159,11 @@ impl Core {
             Timer::Resolve(job, frame) => frames::resolve::on_resolve_due(books, job, frame),
             Timer::AskAgain(node, job) => results::limits::on_ask_again(books, node, job),
             Timer::GiveUp(job) => results::limits::look_at_limits(books, job),
-            Timer::Finish(job, frame) => frames::finish::on_look(books, job, frame),
+            Timer::Finish(job, frame) => frames::close::on_look(books, job, frame),
         }
     }
 
     fn on_input(&mut self, input: Input) {
-        use frames::resolve;
         use nodes::sessions;
         use requests::{change, edit, forget, jobs, pause, retry_frames, sweep};
         let books = &mut self.books;
@@ -218,18 +217,10 @@ impl Core {
                 results::on_unit_failed(books, session, lease, &failure)
             }
             Input::Returned { session, leases } => results::on_returned(books, session, &leases),
-            Input::FrameResolved { job, frame, files, exposure } => {
-                resolve::on_resolved(books, job, frame, files, exposure)
-            }
-            Input::RoundMeasured { job, frame, round, noisy } => {
-                resolve::on_measured(books, job, frame, round, &noisy)
-            }
-            Input::FrameResolveFailed { job, frame, failure } => {
-                resolve::on_resolve_failed(books, job, frame, failure)
-            }
-            Input::ResultsLost { job, frame, units, reason } => {
-                checks::redo::lose_results(books, job, frame, units, &reason);
-            }
+            Input::FrameResolved { .. }
+            | Input::RoundMeasured { .. }
+            | Input::FrameResolveFailed { .. }
+            | Input::ResultsLost { .. } => on_frame(books, input),
             Input::NodeLeft { session, why } => sessions::on_node_left(books, session, &why),
             Input::Tick => {}
         }
@@ -478,6 +469,26 @@ fn on_listed(books: &mut Books, input: Input) {
         }
         Input::RemoveNode { request, node, by } => absent::on_remove(books, request, &node, &by),
         Input::RetireNode { request, node, why } => absent::on_retire(books, request, node, &why),
+        _ => {}
+    }
+}
+
+/// What was made or measured of frames, or could not be, and what of them cannot be read.
+fn on_frame(books: &mut Books, input: Input) {
+    use frames::resolve;
+    match input {
+        Input::FrameResolved { job, frame, files, exposure } => {
+            resolve::on_resolved(books, job, frame, files, exposure)
+        }
+        Input::RoundMeasured { job, frame, round, noisy } => {
+            resolve::on_measured(books, job, frame, round, &noisy)
+        }
+        Input::FrameResolveFailed { job, frame, failure } => {
+            resolve::on_resolve_failed(books, job, frame, failure)
+        }
+        Input::ResultsLost { job, frame, units, reason } => {
+            checks::redo::lose_results(books, job, frame, units, &reason);
+        }
         _ => {}
     }
 }

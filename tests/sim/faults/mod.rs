@@ -168,7 +168,8 @@ faults! {
     NodeLeft 0 "the coordinator hears that a node leaves",
     // Finishing.
     ResultsLost 60 "bytes of a frame that nodes finish are lost",
-    ResolveLost 25 "the resolver finds bytes of results lost",
+    ResolveLost 120 "the resolver finds bytes of results lost",
+    PoisonPiece 40 "a piece of a frame takes down every worker process for a while",
 }
 
 /// How often each kind was met.

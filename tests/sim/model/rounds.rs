@@ -47,8 +47,8 @@ pub(crate) fn passes_of(spp: u32) -> u32 {
     (1..).take_while(|pass| FIRST << (pass - 1) < spp).count() as u32 + 1
 }
 
-/// Makes some jobs sample in rounds, others render a part of their frames, and others large ones, by
-/// a number of their own: the other draws of a plan stay what they are.
+/// Makes some jobs sample in rounds, others render a part of their frames, and others large ones,
+/// by a number of their own: the other draws of a plan stay what they are.
 pub(crate) fn adapt(spec: &mut JobSpec, id: JobId) {
     let number = mix(id.0.as_u128() as u64 ^ (id.0.as_u128() >> 64) as u64);
     let JobKind::Render(render) = &mut spec.kind else { return };

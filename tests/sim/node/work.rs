@@ -347,7 +347,8 @@ impl World {
 
     /// Nobody can render the unit now, whatever he tries.
     fn is_poisoned(&mut self, unit: UnitKey) -> bool {
-        if self.chance(Fault::PoisonUnit) {
+        let is_piece = self.ledger.believed.is_piece(unit);
+        if self.chance(Fault::PoisonUnit) || is_piece && self.chance(Fault::PoisonPiece) {
             let until = self.now + self.random.between(5_000, 30_000);
             self.poisoned.insert(unit, until);
         }

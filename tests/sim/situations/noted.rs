@@ -65,12 +65,6 @@ impl World {
                 self.tally.count(Fault::UnitTakenBack);
                 self.note_void(*job, *frame, units);
             }
-            Record::ResultsLost { job, frame, units, .. } => self.note_void(*job, *frame, units),
-            Record::FinishingBegun { .. } => sometimes!(self, FinishingBegun),
-            Record::FinishingClosed { reason, .. } => {
-                sometimes!(self, FinishersGone, reason.contains("no node is here"));
-                sometimes!(self, FinishersFailed, reason.contains(" ended "));
-            }
             Record::RoundMeasured { going, spent_millis, .. } => {
                 sometimes!(self, RoundInTime, *going != TileSet::default() && *spent_millis > 0);
                 sometimes!(self, TimeOver, *going == TileSet::default() && *spent_millis > 0);
@@ -117,6 +111,18 @@ impl World {
                 );
             }
             Record::JobEnded { job, state, note, .. } => self.note_end(*job, *state, note),
+            _ => self.note_finishing(record),
+        }
+    }
+
+    fn note_finishing(&mut self, record: &Record) {
+        match record {
+            Record::ResultsLost { job, frame, units, .. } => self.note_void(*job, *frame, units),
+            Record::FinishingBegun { .. } => sometimes!(self, FinishingBegun),
+            Record::FinishingClosed { reason, .. } => {
+                sometimes!(self, FinishersGone, reason.contains("no node is here"));
+                sometimes!(self, FinishersFailed, reason.contains(" ended "));
+            }
             _ => {}
         }
     }

@@ -22,7 +22,7 @@ use crate::checks::kernel::{end_unsteady, fail_tied};
 use crate::checks::opening::{end_check, is_run_twice, look_at_checks, open_check};
 use crate::checks::redo::redo_all_of;
 use crate::ends::fail_frame;
-use crate::frames::finish;
+use crate::frames::close::close_finishing;
 use crate::frames::resolve::ask_if_due;
 use crate::input::{Arrived, SessionId};
 use crate::journal::{Record, Redone};
@@ -135,8 +135,9 @@ fn judge(books: &mut Books, unit: UnitKey, verdict: &Verdict) {
     }
 }
 
-/// The right one of several results cannot be found: the frame fails, or the coordinator finishes it
-/// if it is about a finishing unit. None of the nodes is trusted until a person has looked at it.
+/// The right one of several results cannot be found: the frame fails, or the coordinator finishes
+/// it if it is about a finishing unit. None of the nodes is trusted until a person has looked at
+/// it.
 fn give_up(books: &mut Books, unit: UnitKey) {
     let Some(check) = books.check_of(unit) else {
         return books.fault("a check is given up that is over");
@@ -151,7 +152,7 @@ fn give_up(books: &mut Books, unit: UnitKey) {
     let is_piece = books.farm().job(unit.job).is_some_and(|job| job.grid().is_finishing(unit.unit));
     if is_piece {
         let text = format!("{unit} has different results on {names}");
-        finish::close(books, unit.job, unit.frame, &text);
+        close_finishing(books, unit.job, unit.frame, &text);
     }
     for node in nodes {
         let reason = format!(

@@ -1,5 +1,5 @@
-//! Finishing of frames by nodes: when it begins, which of its units may be leased, and when the
-//! coordinator takes it over.
+//! Finishing of frames by nodes: when it begins, and which of its units may be leased. When the
+//! coordinator takes it over is in `close`.
 //!
 //! ```text
 //! all samples are in ──► bands ──► assembly ──► files (the coordinator puts the pieces together)
@@ -11,16 +11,13 @@
 //! costs time; what it finishes wrongly is found as a wrong tile is (see `checks`).
 
 use crate::books::Books;
-use crate::frames::resolve::ask_if_due;
 use crate::journal::Record;
 use crate::schedule::memory::may_work_at;
 use crate::state::finishing::Finishing;
 use crate::state::frame::Frame;
 use crate::state::register::Entry;
-use crate::text::cut;
 use crate::timers::Timer;
 use tessera_protocol::ids::{FrameNumber, JobId, NodeId, UnitIndex, UnitKey};
-use tessera_protocol::limits::REASON_MAX;
 
 /// Lets nodes finish a frame that waits for its files, if some node can, and the coordinator was
 /// not asked to.
@@ -38,14 +35,14 @@ pub(crate) fn begin_if_due(books: &mut Books, id: JobId, frame: FrameNumber) {
 }
 
 /// Whether a node is here that may finish frames of a job.
-fn can_be_finished(books: &Books, job: JobId) -> bool {
+pub(crate) fn can_be_finished(books: &Books, job: JobId) -> bool {
     let Some(job) = books.farm().job(job) else { return false };
     let mut nodes = books.roster().iter();
     nodes.any(|(id, node)| node.finishes() && may_work_at(books, *id, node, job))
 }
 
 /// Whether nodes that were here before a restart may come back.
-fn nodes_may_return(books: &Books) -> bool {
+pub(crate) fn nodes_may_return(books: &Books) -> bool {
     let awaited =
         |(id, entry): (&NodeId, &Entry)| entry.is_here() && books.roster().get(*id).is_none();
     let mut entries = books.farm().register().entries().iter();
@@ -65,7 +62,11 @@ pub(crate) fn open_pieces(books: &mut Books, id: JobId, frame: FrameNumber) {
 }
 
 /// The finishing units of a frame that wait for a result, and the frame's position.
-fn open_units(books: &Books, id: JobId, frame: FrameNumber) -> Option<(u32, Vec<UnitIndex>)> {
+pub(crate) fn open_units(
+    books: &Books,
+    id: JobId,
+    frame: FrameNumber,
+) -> Option<(u32, Vec<UnitIndex>)> {
     let job = books.farm().job(id).filter(|job| !job.is_final())?;
     let (position, grid) = (job.position(frame)?, job.grid());
     let seen = job.frames().get(position)?;
@@ -75,7 +76,7 @@ fn open_units(books: &Books, id: JobId, frame: FrameNumber) -> Option<(u32, Vec<
 }
 
 /// Plans a look at whether nodes still can finish a frame.
-fn look_later(books: &mut Books, job: JobId, frame: FrameNumber) {
+pub(crate) fn look_later(books: &mut Books, job: JobId, frame: FrameNumber) {
     if books.finish_looks_mut().plan(job, frame) {
         let wait = match nodes_may_return(books) {
             true => books.settings().settle,
@@ -84,39 +85,4 @@ fn look_later(books: &mut Books, job: JobId, frame: FrameNumber) {
         let at = books.now().after(wait.max(std::time::Duration::from_millis(100)));
         books.set_timer(at, Timer::Finish(job, frame));
     }
-}
-
-/// Closes the finishing of a frame that no node can finish any more.
-pub(crate) fn on_look(books: &mut Books, id: JobId, frame: FrameNumber) {
-    books.finish_looks_mut().begin(id, frame);
-    if open_units(books, id, frame).is_none() {
-        return;
-    }
-    // Nothing of a paused job is leased, so that it means nothing that no node can.
-    if books.is_paused(id) || can_be_finished(books, id) || nodes_may_return(books) {
-        return look_later(books, id, frame);
-    }
-    close(books, id, frame, "no node is here that finishes frames and may have the job");
-}
-
-/// Lets the coordinator finish a frame that nodes could not.
-pub(crate) fn close(books: &mut Books, id: JobId, frame: FrameNumber, reason: &str) {
-    let known = books.farm().job(id).filter(|job| !job.is_final());
-    let Some((job, open)) = known.and_then(|job| Some((job, job.frame(frame)?.unfinished()?)))
-    else {
-        return;
-    };
-    if !open.is_finished_by_nodes() {
-        return;
-    }
-    let (position, pieces) = (job.position(frame), job.grid().pieces().collect::<Vec<_>>());
-    books.revoke_units(id, frame, &pieces);
-    let (at, reason) = (books.now(), cut(reason, REASON_MAX));
-    books.record(Record::FinishingClosed { job: id, frame, at, reason });
-    if let Some(position) = position {
-        books.shut_units(id, position, &pieces);
-    }
-    // An answer that is about the pieces is outdated.
-    books.orders_mut().drop_frame(id, frame);
-    ask_if_due(books, id, frame);
 }

@@ -52,7 +52,8 @@ fn ask_for_others(books: &mut Books, job: JobId) {
 }
 
 /// Asks for the files of a complete frame, or for the measurement of a round; lets nodes finish a
-/// frame where they can. Ends a round that needs no measurement. An outdated order must be answered first.
+/// frame where they can. Ends a round that needs no measurement. An outdated order must be answered
+/// first.
 pub(crate) fn ask_if_due(books: &mut Books, job: JobId, frame: FrameNumber) {
     while end_unmeasured(books, job, frame) {}
     begin_if_due(books, job, frame);

@@ -3,7 +3,7 @@
 
 use crate::books::Books;
 use crate::ends::fail_frame;
-use crate::frames::finish;
+use crate::frames::close::close_finishing;
 use crate::journal::{EndedAttempt, Ending, Record};
 use crate::lease::{Held, backoff};
 use crate::nodes::passed::Cause;
@@ -74,7 +74,7 @@ fn after_attempt(books: &mut Books, unit: UnitKey, ending: &Ending, (id, name): 
     if is_piece && (trouble.failed >= attempts || trouble.lost >= books.settings().losses) {
         let (times, words) = (trouble.failed + trouble.lost, ending.words());
         let text = format!("u{:05} ended {times} times, last on `{name}`: {words}", unit.unit.0);
-        return finish::close(books, unit.job, unit.frame, &text);
+        return close_finishing(books, unit.job, unit.frame, &text);
     }
     if trouble.failed >= attempts {
         let (times, words) = (trouble.failed, ending.words());

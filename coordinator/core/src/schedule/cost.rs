@@ -30,7 +30,7 @@ impl Cost {
         self.results += 1;
     }
 
-    /// Returns the samples that are expected to take so many microseconds; None if nothing is known.
+    /// Returns the samples that are expected to take so many microseconds; None if unknown.
     pub(crate) fn samples_in(&self, micros: u64) -> Option<u64> {
         let samples = (self.samples * u128::from(micros)).checked_div(self.micros)?;
         (self.samples > 0).then(|| samples.clamp(1, u128::from(u64::MAX)) as u64)

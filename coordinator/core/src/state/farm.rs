@@ -10,7 +10,7 @@ use crate::state::usage::{JobUsage, Usage};
 use crate::time::Moment;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tessera_protocol::ids::{Epoch, FrameNumber, JobId, NodeId, UnitIndex, UnitKey};
+use tessera_protocol::ids::{Epoch, FrameNumber, JobId, NodeId, UnitKey};
 use tessera_protocol::job::JobSpec;
 use tessera_protocol::node::SampleRange;
 use tessera_protocol::status::FailureNote;
@@ -186,23 +186,12 @@ impl Farm {
             Record::UnitsTakenBack { job, frame, units, below } => {
                 self.job_mut(*job)?.take_back(*frame, units, *below)
             }
-            Record::ResultsLost { job, frame, units, below, at, reason } => {
-                self.lose_results(*job, *frame, (units, *below), *at, reason)
-            }
-            Record::FinishingBegun { job, frame } => self.job_mut(*job)?.begin_finishing(*frame),
-            Record::FinishingClosed { job, frame, at, reason } => {
-                let (job, unit) = (self.job_mut(*job)?, frame.to_string());
-                job.close_finishing(*frame)?;
-                job.note_failure(note_of(unit, *at, reason));
-                Ok(())
-            }
+            Record::ResultsLost { .. }
+            | Record::FinishingBegun { .. }
+            | Record::FinishingClosed { .. } => self.change_finishing(record),
             Record::NodeSuspected { node, name, at, reason, guilty } => {
                 let (name, reason) = (name.clone(), reason.clone());
-                self.trust.suspect(*node, Suspect { name, at: *at, reason, guilty: *guilty });
-                self.jobs
-                    .values_mut()
-                    .filter(|job| !job.is_final())
-                    .for_each(|job| job.unhear(*node));
+                self.suspect(*node, Suspect { name, at: *at, reason, guilty: *guilty });
                 Ok(())
             }
             Record::NodeBarred { job, frame, unit, node, name, at, reason } => {
@@ -241,20 +230,31 @@ impl Farm {
         }
     }
 
-    /// Opens units again whose bytes are gone, and says so.
-    fn lose_results(
-        &mut self,
-        job: JobId,
-        frame: FrameNumber,
-        (units, below): (&[UnitIndex], Epoch),
-        at: Moment,
-        reason: &str,
-    ) -> Result<(), String> {
-        let job = self.job_mut(job)?;
-        job.take_back(frame, units, below)?;
-        let first = units.first().map_or(0, |unit| unit.0);
-        job.note_failure(note_of(format!("{frame}/u{first:05}"), at, reason));
-        Ok(())
+    /// Changes who finishes a frame, or what of it is lost, and says so.
+    fn change_finishing(&mut self, record: &Record) -> Result<(), String> {
+        match record {
+            Record::FinishingBegun { job, frame } => self.job_mut(*job)?.begin_finishing(*frame),
+            Record::FinishingClosed { job, frame, at, reason } => {
+                let job = self.job_mut(*job)?;
+                job.close_finishing(*frame)?;
+                job.note_failure(note_of(frame.to_string(), *at, reason));
+                Ok(())
+            }
+            Record::ResultsLost { job, frame, units, below, at, reason } => {
+                let job = self.job_mut(*job)?;
+                job.take_back(*frame, units, *below)?;
+                let first = units.first().map_or(0, |unit| unit.0);
+                job.note_failure(note_of(format!("{frame}/u{first:05}"), *at, reason));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn suspect(&mut self, node: NodeId, suspect: Suspect) {
+        self.trust.suspect(node, suspect);
+        let open = self.jobs.values_mut().filter(|job| !job.is_final());
+        open.for_each(|job| job.unhear(node));
     }
 
     fn release(&mut self, node: NodeId) -> Result<(), String> {

@@ -11,6 +11,7 @@ pub(crate) mod job;
 pub(crate) mod kernel_votes;
 pub(crate) mod ledger;
 pub(crate) mod parts;
+mod pieces;
 pub(crate) mod register;
 pub(crate) mod rounds;
 pub(crate) mod shelf;
