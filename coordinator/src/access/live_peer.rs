@@ -22,11 +22,17 @@ pub(crate) trait PeerConnection: Send + Sync {
     fn close(&self, code: CloseCode, text: &str);
 }
 
+/// Time in which a peer that came with an expired certificate has to renew it, in seconds. Until
+/// then it can do nothing else.
+const RENEWAL_SECS: u64 = 10;
+
 /// A peer with a live connection.
 pub(crate) struct LivePeer {
     connection: Box<dyn PeerConnection>,
     peer: PeerIdentity,
     credential: Mutex<Credential>,
+    /// When it was admitted, in seconds since 1970.
+    since: u64,
     denied: Arc<Denied>,
     members: Arc<Members>,
 }
@@ -38,7 +44,8 @@ impl LivePeer {
         (denied, members): (Arc<Denied>, Arc<Members>),
     ) -> Self {
         let peer = credential.peer.clone();
-        Self { connection, peer, credential: Mutex::new(credential), denied, members }
+        let (credential, since) = (Mutex::new(credential), now_secs());
+        Self { connection, peer, credential, since, denied, members }
     }
 
     /// Returns the identity of the peer.
@@ -78,6 +85,14 @@ impl LivePeer {
             return Err(Refusal { code: CloseCode::Expired, text });
         }
         Ok(())
+    }
+
+    /// As [`Self::check`], but a peer that has just come may still be renewing its certificate.
+    pub(super) fn check_standing(&self, now_secs: u64) -> Result<(), Refusal> {
+        match now_secs.saturating_sub(self.since) < RENEWAL_SECS {
+            true => self.check_denied(),
+            false => self.check(now_secs),
+        }
     }
 
     /// Closes the connection, and tells the peer why.
