@@ -2,7 +2,6 @@
 //! to dial.
 
 use super::Shell;
-use super::event::Event;
 use super::kernel_texts::KernelTexts;
 use super::owners::Owners;
 use super::pulse::{Pulse, Vitals};
