@@ -12,6 +12,7 @@ use tessera_protocol::compute::{Domain, Program};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::ids::{Epoch, Lease, UnitIndex, UnitKey};
 use tessera_protocol::node::{Heartbeat, Join, NodeToCoordinator, ResultHeader};
+use tessera_protocol::selection::{JobChange, JobsChange};
 use tessera_protocol::stream::{BlobOffer, BlobReply, StreamKind};
 use tessera_protocol::{
     BlobHash, ComputeSpec, FrameNumber, Hello, JobId, JobKind, JobSpec, NodeId, ProcessEpoch,
@@ -177,7 +178,7 @@ async fn ask(tried: Arc<Tried>, link: Link) {
             Request::MissingBlobs((0..4096).map(|at| BlobHash([at as u8; 32])).collect()),
             Request::Jobs(Default::default()),
             Request::Nodes,
-            Request::Cancel(JobId::new()),
+            Request::ChangeJobs(Box::new(JobsChange::of_job(JobChange::Pause, JobId::new()))),
             Request::Frames { job: JobId::new(), from: 0 },
             Request::Drain { node: "node-0".into(), drain: true, leave: false },
             Request::Deny { identity: "user:admin".into(), reason: "none".into() },

@@ -208,13 +208,7 @@ impl Api {
                 members::keep(context, caller, &member, keep).await
             }
             Request::RemoveMember { member } => members::remove(context, caller, &member).await,
-            Request::Submit { .. }
-            | Request::Cancel(_)
-            | Request::Pause(_)
-            | Request::Resume(_)
-            | Request::Retry(_)
-            | Request::Forget(_)
-            | Request::EditJob { .. } => {
+            Request::Submit { .. } | Request::EditJob { .. } => {
                 debug_assert_eq!(roles::rule(&request).1, Reach::OwnJob);
                 jobs::change(context, roles::owner(caller), request).await
             }

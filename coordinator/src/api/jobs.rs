@@ -1,4 +1,4 @@
-//! Requests about jobs: submitting them, changing them, and asking for missing files.
+//! Requests about one job: submitting it, editing it, and asking for missing files.
 
 use super::context::{Context, blocking};
 use crate::blobs::{Blobs, GuardedBlobs};
@@ -27,7 +27,7 @@ pub(super) async fn missing_blobs(
     Ok(Response::Blobs(blocking(missing).await?))
 }
 
-/// Changes one job, for its owner or for a role that can change every job.
+/// Submits a job, or edits one for its owner or for a role that can change every job.
 pub(super) async fn change(
     context: &Context,
     caller: Owner,
@@ -35,15 +35,10 @@ pub(super) async fn change(
 ) -> Result<Response, RequestError> {
     match request {
         Request::Submit { job, spec } => submit(context, caller, job, *spec).await,
-        Request::Retry(job) => retry(context, caller, job).await,
-        Request::Cancel(job) => context.durably(Ask::Cancel { job, caller }).await,
-        Request::Pause(job) => context.durably(Ask::Pause { job, pause: true, caller }).await,
-        Request::Resume(job) => context.durably(Ask::Pause { job, pause: false, caller }).await,
         Request::EditJob { job, edit } => {
             let edit = edit.check().map_err(|error| RequestError::Invalid(error.to_string()))?;
             context.durably(Ask::EditJob { job, edit: Box::new(edit), caller }).await
         }
-        Request::Forget(job) => context.durably(Ask::Forget { job, caller }).await,
         _ => Err(RequestError::Invalid("this request changes no job".into())),
     }
 }
@@ -60,15 +55,6 @@ async fn submit(
     let blobs = context.blobs.clone();
     let spec = blocking(move || check_files(&blobs, spec)).await??;
     context.ask(Ask::Submit { job, spec: Box::new(spec), caller }).await
-}
-
-/// Renders failed frames again. The files of an ended job may have been deleted, so they are
-/// checked first.
-async fn retry(context: &Context, caller: Owner, job: JobId) -> Result<Response, RequestError> {
-    context.room()?;
-    let _submitting = context.submitting.read().await;
-    check_files_of(context, job).await?;
-    context.ask(Ask::Retry { job, caller }).await
 }
 
 /// Checks that the coordinator still has all files of a job. Hold `submitting` meanwhile.

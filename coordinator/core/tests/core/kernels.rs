@@ -45,8 +45,8 @@ fn submit(farm: &mut SmallFarm, number: u128, compute: ComputeSpec) {
 fn farm(settings: Settings, nodes: u64, compute: ComputeSpec) -> SmallFarm {
     let mut farm = SmallFarm::new(settings, 1, 0);
     let first = inputs::submit(farm.job, inputs::job(inputs::render()));
-    let Input::Submit { request, job, caller, .. } = first else { unreachable!() };
-    farm.step(Input::Cancel { request, job, caller });
+    let Input::Submit { job, caller, .. } = first else { unreachable!() };
+    farm.cancel(job, caller);
     (1..=nodes).for_each(|number| joined(&mut farm, number));
     submit(&mut farm, 2, compute);
     farm
