@@ -1,5 +1,5 @@
-//! The start of the shell: it opens the caches, the outbox and the devices' surroundings, and begins
-//! to dial.
+//! The start of the shell: it opens the caches, the outbox and the devices' surroundings, and
+//! begins to dial.
 
 use super::Shell;
 use super::kernel_texts::KernelTexts;
