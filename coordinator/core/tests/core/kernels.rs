@@ -111,6 +111,23 @@ fn a_kernel_that_contradicts_itself_ends_its_job() {
 
 // promise: P7
 #[test]
+fn a_contradiction_ends_the_job_also_if_a_crash_loses_its_end() {
+    let mut farm = farm(all(), 2, kernel(own(), 1));
+    assert!(run(&mut farm, 1, 7) && run(&mut farm, 2, 8));
+    let again = (1..=2).find(|number| farm.lease(*number).is_some()).expect("a second run");
+    // It agrees with the other now, and with itself no more.
+    run(&mut farm, again, 15 - if again == 1 { 7 } else { 8 });
+    farm.restart_before(|record| matches!(record, Record::JobEnded { .. }));
+    (1..=2).for_each(|number| joined(&mut farm, number));
+    wait(&mut farm);
+    let (state, note) = note(&farm);
+    assert_eq!(state, JobState::Failed, "{note}");
+    assert!(note.contains(&format!("`n{again}` gave another result")), "{note}");
+    assert_trusted(&farm);
+}
+
+// promise: P7
+#[test]
 fn three_results_of_three_nodes_end_the_job() {
     let mut farm = farm(all(), 3, kernel(own(), 1));
     let mut hash = 0;

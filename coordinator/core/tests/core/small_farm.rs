@@ -202,6 +202,15 @@ impl SmallFarm {
         self.replace_core(if from_snapshot { restored } else { replayed });
     }
 
+    /// The coordinator ends before its last record of a kind is durable, and another
+    /// process continues with those before.
+    pub(crate) fn restart_before(&mut self, is_lost: impl Fn(&Record) -> bool) {
+        let kept = self.records.iter().rposition(is_lost).expect("a record of the kind");
+        self.records.truncate(kept);
+        let core = Core::replay(self.settings.clone(), [], self.records.clone(), self.now);
+        self.replace_core(core.expect("a journal of its own"));
+    }
+
     /// Another core continues.
     pub(crate) fn replace_core(&mut self, core: Core) {
         self.core = core;
