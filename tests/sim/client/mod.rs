@@ -336,9 +336,13 @@ impl World {
                     |record| matches!(record, Record::JobPaused { job, .. } if *job == id),
                 )
             }
-            (Ask::Drain(..), Response::Nodes(rows)) => self.is_recorded(|record| {
-                matches!(record, Record::NodeDrained { node, drained: true, .. }
-                    if rows.iter().any(|row| row.node == *node))
+            // It may have got this with its place.
+            (Ask::Drain(..), Response::Nodes(rows)) => self.is_recorded(|record| match record {
+                Record::NodeDrained { node, drained: true, .. }
+                | Record::NodeReplaced { new: node, .. } => {
+                    rows.iter().any(|row| row.node == *node)
+                }
+                _ => false,
             }),
             (Ask::RemoveNode(_), Response::Nodes(rows)) => self.is_recorded(|record| {
                 matches!(record, Record::NodeGone { node, how: Gone::Removed, .. }
