@@ -55,6 +55,11 @@ fn artists_lower_a_priority_and_operators_raise_it() {
     let (status, said) = set(&farm, &eve, &job, &["--priority", "10"]);
     assert!(status == Some(5) && said.contains("belongs to `ada`"), "{said}");
     assert_eq!(priority(&farm, &job), Some(20), "what is refused changes nothing");
+    let told = farm.logs();
+    let mut told = told.lines().filter(|line| line.contains("job changed"));
+    let line = told.next().unwrap_or_default();
+    assert!(line.contains("by=\"ada\"") && line.contains("to=\"priority 20\""), "{line}");
+    assert_eq!(told.next(), None, "what is refused is no change");
 
     let (status, said) = set(&farm, &olga, &job, &["--priority", "80"]);
     assert_eq!(status, Some(0), "{said}");

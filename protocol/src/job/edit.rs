@@ -68,6 +68,7 @@ impl JobEdit {
             None => "any pool".to_owned(),
         });
         let nodes = self.max_nodes.map(|nodes| match nodes {
+            Some(1) => "at most 1 node".to_owned(),
             Some(nodes) => format!("at most {nodes} nodes"),
             None => "any number of nodes".to_owned(),
         });
