@@ -5,25 +5,27 @@
 //! result is being written to disk). Then it is finished, and the outbox keeps it until the
 //! coordinator says that it is durable or not wanted.
 
+mod ahead;
+#[cfg(test)]
+mod ahead_tests;
 mod capacity;
 #[cfg(test)]
 mod tests;
 
 use crate::job::checked_spec;
+use ahead::{Ahead, Frame};
 pub(crate) use capacity::Pace;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use tessera_protocol::device::DeviceInfo;
 use tessera_protocol::limits::LEASES_MAX;
-use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure, NodeToCoordinator, Task};
+use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure, NodeToCoordinator};
 use tessera_protocol::{BlobHash, FrameNumber, JobId, JobKind, Lease};
 
 /// A frame of a job. It is prepared once and shared by its units.
 pub(crate) type FrameKey = (JobId, FrameNumber);
 
-/// Most frames that are requested at a time: the one that devices wait for, and the next.
-const FRAMES_ASKED_MAX: usize = 2;
 /// Most leases that are held, whatever the coordinator sends: twice the most that is ever
 /// requested.
 const HELD_MAX: usize = 2 * LEASES_MAX;
@@ -33,8 +35,11 @@ const HELD_MAX: usize = 2 * LEASES_MAX;
 pub(crate) enum Action<F> {
     /// Send a message to the coordinator.
     Send(NodeToCoordinator),
-    /// Prepare a frame, then call [`Agent::on_frame`].
-    Prepare { frame: FrameKey, spec: Arc<JobKind>, feed: Option<BlobHash> },
+    /// Prepare a frame, then call [`Agent::on_frame`]. If it is to be held `beside` others, and does
+    /// not fit, call [`Agent::on_postponed`].
+    Prepare { frame: FrameKey, spec: Arc<JobKind>, feed: Option<BlobHash>, beside: bool },
+    /// Stop the preparation of a frame: no unit waits for it any more. Nothing is to be called.
+    Abandon(FrameKey),
     /// Give a unit to a device, then call [`Agent::on_rendered`].
     Start { device: usize, assignment: Assignment, spec: Arc<JobKind>, frame: F },
     /// Take a unit back from its device if it has not begun; if so, call [`Agent::on_withdrawn`].
@@ -76,12 +81,6 @@ struct Unit {
 }
 
 #[derive(Debug)]
-enum Frame<F> {
-    Asked,
-    Ready(F),
-}
-
-#[derive(Debug)]
 struct Device {
     given: usize,
     pace: Pace,
@@ -103,12 +102,15 @@ impl Device {
 #[derive(Debug)]
 pub(crate) struct Agent<F> {
     devices: Vec<Device>,
-    hold: Duration,
+    ahead: Ahead,
     jobs: BTreeMap<JobId, Result<Arc<JobKind>, Failure>>,
     units: BTreeMap<Lease, Unit>,
     /// Waiting leases in the order of their arrival. Leases that are no longer waiting are skipped.
     waiting: VecDeque<Lease>,
+    /// Frames that units wait for or devices work on.
     frames: BTreeMap<FrameKey, Frame<F>>,
+    /// Frames that devices work on.
+    working: BTreeSet<FrameKey>,
     /// Devices that were too small for a unit of a job.
     too_small: BTreeSet<(JobId, usize)>,
     /// Leases with a result in the outbox, and whether it was offered in this session.
@@ -132,11 +134,12 @@ impl<F: Clone> Agent<F> {
             devices: (0..devices)
                 .map(|_| Device { given: 0, pace: Pace::default(), usable: true, info: None })
                 .collect(),
-            hold,
+            ahead: Ahead::new(hold),
             jobs: BTreeMap::new(),
             units: BTreeMap::new(),
             waiting: VecDeque::new(),
             frames: BTreeMap::new(),
+            working: BTreeSet::new(),
             too_small: BTreeSet::new(),
             finished: finished.into_iter().map(|lease| (lease, false)).collect(),
             untold: BTreeMap::new(),
@@ -195,7 +198,7 @@ impl<F: Clone> Agent<F> {
         }
         let paces: Vec<Pace> =
             self.devices.iter().filter(|of| of.usable).map(|of| of.pace).collect();
-        let each = paces.iter().map(|pace| pace.depth_among(&paces, self.hold));
+        let each = paces.iter().map(|pace| pace.depth_among(&paces, self.ahead.span()));
         each.sum::<u32>().min(LEASES_MAX as u32)
     }
 
@@ -342,7 +345,7 @@ impl<F: Clone> Agent<F> {
         finished.into_iter().for_each(|lease| self.forget_result(lease));
         self.jobs.remove(&job);
         self.too_small.retain(|(of, _)| *of != job);
-        self.frames.retain(|(of, _), _| *of != job);
+        self.keep_frames(|(of, _)| *of != job);
     }
 
     /// Handles a prepared frame. If it could not be prepared, all its units have failed.
@@ -529,6 +532,7 @@ impl<F: Clone> Agent<F> {
     /// Requests the frames that waiting units need, and gives units with a prepared frame to
     /// devices that have room.
     fn pump(&mut self) {
+        self.look_at_frames();
         let mut kept = VecDeque::new();
         while let Some(lease) = self.waiting.pop_front() {
             let Some(unit) = self.units.get(&lease).filter(|unit| unit.state == UnitState::Waiting)
@@ -540,11 +544,6 @@ impl<F: Clone> Agent<F> {
             }
         }
         self.waiting = kept;
-        // Frames without a waiting unit are dropped here. Devices keep the frames that they work
-        // on.
-        let units = self.waiting.iter().filter_map(|lease| self.units.get(lease));
-        let needed: BTreeSet<FrameKey> = units.map(|unit| key(&unit.assignment)).collect();
-        self.frames.retain(|frame, state| needed.contains(frame) || matches!(state, Frame::Asked));
     }
 
     /// Starts a unit. Returns true if a device has it now.
@@ -557,23 +556,15 @@ impl<F: Clone> Agent<F> {
                 let action = Action::Start { device, assignment, spec, frame: handle.clone() };
                 self.actions.push_back(action);
                 self.devices[device].given += 1;
+                self.working.insert(frame);
                 if let Some(unit) = self.units.get_mut(&lease) {
                     unit.state = UnitState::Given { device };
                 }
                 true
             }
             Some(Frame::Asked) => false,
-            None => {
-                let asked =
-                    self.frames.values().filter(|state| matches!(state, Frame::Asked)).count();
-                if asked < FRAMES_ASKED_MAX {
-                    self.frames.insert(frame, Frame::Asked);
-                    let feed = match assignment.task {
-                        Task::Chunk { feed, .. } => feed,
-                        Task::Tile { .. } => None,
-                    };
-                    self.actions.push_back(Action::Prepare { frame, spec, feed });
-                }
+            Some(Frame::Postponed) | None => {
+                self.request(&assignment, spec);
                 false
             }
         }
@@ -590,8 +581,9 @@ impl<F: Clone> Agent<F> {
         let fits_some = usable().any(|(index, _)| fits(index));
         let usable = || usable().filter(|(index, _)| !fits_some || fits(*index));
         let paces: Vec<Pace> = usable().map(|(_, device)| device.pace).collect();
-        let room =
-            |device: &Device| device.given < device.pace.depth_among(&paces, self.hold) as usize;
+        let room = |device: &Device| {
+            device.given < device.pace.depth_among(&paces, self.ahead.hold) as usize
+        };
         let (index, best) = usable()
             .filter(|(_, device)| room(device))
             .min_by_key(|(_, device)| device.pace.time_for(device.given + 1))?;

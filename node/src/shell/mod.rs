@@ -4,6 +4,7 @@
 pub(crate) mod event;
 mod kernel_texts;
 mod owners;
+mod preparing;
 mod pulse;
 mod results;
 mod session;
@@ -16,6 +17,7 @@ use crate::device::{
     CancelToken, Device, DeviceError, DeviceUnit, Devices, Finish, TextSink, UnitOutput, Work,
 };
 use crate::folder::DataFolder;
+use crate::frame_memory::{Claim, FrameMemory, NotPrepared};
 use crate::import::Importer;
 use crate::job::unit_params;
 use crate::memory::HostMemory;
@@ -23,9 +25,10 @@ use crate::outbox::Outbox;
 use crate::scene::Preparer;
 use crate::scene::fetch::Fetcher;
 use crate::status::{Ended, NodeError, NodeStatus};
-use event::{Command, Event, Prepared, Session};
+use event::{AnyFrame, Command, Event, Prepared, Session};
 use kernel_texts::KernelTexts;
 use owners::Owners;
+use preparing::{Preparing, log_unprepared};
 use pulse::Pulse;
 pub use pulse::Vitals;
 use results::Results;
@@ -33,7 +36,7 @@ use session::Dialler;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tessera_protocol::device::{DeviceInfo, DeviceState, DeviceTelemetry};
+use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry};
 use tessera_protocol::node::{
     Assignment, CoordinatorToNode, Failure, Heartbeat, Join, MemoryShortage, NodeToCoordinator,
     Progress, SampleRange, Task,
@@ -53,6 +56,8 @@ struct Given {
     cancel: CancelToken,
     /// Samples to render; None for a compute unit.
     samples: Option<SampleRange>,
+    /// Memory of its frame. It is in use until the unit ends.
+    _claim: Claim,
 }
 
 /// A running node with its sockets, files and devices.
@@ -65,9 +70,7 @@ pub(crate) struct Shell {
     /// Keeps the devices' monitor alive, and knows their compiler.
     opened: Devices,
     agent: Agent<Prepared>,
-    preparer: Arc<Preparer>,
-    fetcher: Fetcher,
-    preparations: Arc<Preparations>,
+    preparing: Preparing,
     outbox: Arc<Outbox>,
     results: Results,
     events: mpsc::UnboundedReceiver<Event>,
@@ -97,16 +100,6 @@ pub(crate) struct Shell {
     hang_up: Option<oneshot::Sender<String>>,
     /// Why the node leaves, once it does.
     leaves_because: Option<String>,
-}
-
-/// Logs that a frame was not prepared. A fault of the scene is no fault of the node: the job fails
-/// with it, and the user reads it there.
-fn log_unprepared((job, frame): FrameKey, failure: &Failure) {
-    let reason = failure.reason();
-    match failure {
-        Failure::Scene(_) => tracing::info!(%job, %frame, reason, "frame not prepared"),
-        _ => tracing::warn!(%job, %frame, reason, "frame not prepared"),
-    }
 }
 
 /// Returns the state of devices whose outputs cannot be stored.
@@ -158,8 +151,14 @@ impl Shell {
         let host = HostMemory::of_this_process().bytes();
         let kept = kept_of(&config, host);
         let room = (memory, kept);
-        let preparer = Preparer::new(fetcher.clone(), importer, folder.views(), room);
-        let preparations = Preparations::new(memory, host, kept);
+        let preparer = Preparer::new(fetcher.clone(), importer, folder.views(), room)
+            .laying_out(devices.iter().any(|device| device.info().kind == DeviceKind::Cuda));
+        let preparing = Preparing::new(
+            (preparer, Preparations::new(memory, host, kept)),
+            (fetcher, folder.views()),
+            FrameMemory::new(host, kept),
+            sender.clone(),
+        );
         let (hang_up, hung_up) = oneshot::channel();
         let mut agent = Agent::new(devices.len(), config.hold, outbox.leases());
         for (index, device) in devices.iter().enumerate() {
@@ -167,9 +166,7 @@ impl Shell {
         }
         Ok(Self {
             agent,
-            preparer: Arc::new(preparer),
-            fetcher,
-            preparations: Arc::new(preparations),
+            preparing,
             results: Results::new(outbox.clone(), sender.clone()),
             outbox,
             events,
@@ -266,12 +263,11 @@ impl Shell {
                     self.agent.on_message(message);
                 }
             }
-            Event::Frame { frame, result, took } => {
+            Event::Frame { frame, number, result, took } => {
                 self.counted.preparing += took;
-                if let Err(failure) = &result {
-                    log_unprepared(frame, failure);
+                if self.preparing.ends(frame, number) {
+                    self.on_frame(frame, result, took);
                 }
-                self.agent.on_frame(frame, result);
                 self.tell_scenes();
             }
             Event::Rendered { device, lease, result } => self.on_rendered(device, lease, result),
@@ -305,6 +301,22 @@ impl Shell {
         }
     }
 
+    fn on_frame(&mut self, frame: FrameKey, result: Result<Prepared, NotPrepared>, took: Duration) {
+        match result {
+            Ok(prepared) => {
+                self.agent.on_prepared_in(took);
+                self.agent.on_frame(frame, Ok(prepared));
+            }
+            Err(reason) => {
+                log_unprepared(frame, &reason);
+                match reason {
+                    NotPrepared::Failed(failure) => self.agent.on_frame(frame, Err(failure)),
+                    NotPrepared::Postponed(_) => self.agent.on_postponed(frame),
+                }
+            }
+        }
+    }
+
     /// Logs what an operator wishes of the node.
     fn note_wishes(&mut self, message: &CoordinatorToNode) {
         match message {
@@ -330,7 +342,7 @@ impl Shell {
     }
 
     fn join(&mut self, session: Session) {
-        self.scenes_told = self.preparer.scenes();
+        self.scenes_told = self.preparing.scenes();
         self.look_at_devices();
         let join = Join {
             node: self.folder.node(),
@@ -427,7 +439,10 @@ impl Shell {
         while let Some(action) = self.agent.poll_action() {
             match action {
                 Action::Send(message) => self.send(message),
-                Action::Prepare { frame, spec, feed } => self.prepare(frame, spec, feed),
+                Action::Prepare { frame, spec, feed, beside } => {
+                    self.preparing.begin(frame, (spec, feed), beside);
+                }
+                Action::Abandon(frame) => self.preparing.abandon(frame),
                 Action::Start { device, assignment, spec, frame } => {
                     self.start(device, assignment, &spec, frame);
                 }
@@ -474,24 +489,6 @@ impl Shell {
         }
     }
 
-    fn prepare(&self, frame: FrameKey, kind: Arc<JobKind>, feed: Option<BlobHash>) {
-        let (preparer, events) = (self.preparer.clone(), self.sender.clone());
-        let (fetcher, views) = (self.fetcher.clone(), self.folder.views());
-        let preparations = self.preparations.clone();
-        tokio::spawn(async move {
-            let start = Instant::now();
-            let result = match &*kind {
-                JobKind::Render(spec) => preparer.prepare(spec, frame.1).await.map(Prepared::Scene),
-                JobKind::Compute(spec) => {
-                    let prepared =
-                        preparations.prepare((&fetcher, &views), spec, (frame.1, feed)).await;
-                    prepared.map(Prepared::Compute)
-                }
-            };
-            let _ = events.send(Event::Frame { frame, result, took: start.elapsed() });
-        });
-    }
-
     fn start(&mut self, device: usize, assignment: Assignment, kind: &JobKind, frame: Prepared) {
         let (lease, events) = (assignment.lease(), self.sender.clone());
         let cancel = CancelToken::default();
@@ -499,17 +496,19 @@ impl Shell {
             Task::Tile { samples, .. } => Some(samples),
             Task::Chunk { .. } => None,
         };
-        self.given.insert(lease, Given { device, cancel: cancel.clone(), samples });
+        let Prepared { frame, claim } = frame;
+        let given = Given { device, cancel: cancel.clone(), samples, _claim: claim };
+        self.given.insert(lease, given);
         self.pulse.given(device, Instant::now());
         let finish: Finish = Box::new(move |result| {
             let _ = events.send(Event::Rendered { device, lease, result });
         });
         self.counted.first_unit_at.get_or_insert_with(Instant::now);
         let work = match (kind, frame, assignment.task) {
-            (JobKind::Render(spec), Prepared::Scene(frame), Task::Tile { tile, samples }) => {
+            (JobKind::Render(spec), AnyFrame::Scene(frame), Task::Tile { tile, samples }) => {
                 Work::Render { frame, params: unit_params(spec, assignment.frame, tile, samples) }
             }
-            (_, Prepared::Compute(job), Task::Chunk { first, count, .. }) => {
+            (_, AnyFrame::Compute(job), Task::Chunk { first, count, .. }) => {
                 let events = self.sender.clone();
                 let text: TextSink = Arc::new(move |text| {
                     let _ = events.send(Event::KernelText { lease, text });
@@ -529,7 +528,7 @@ impl Shell {
     }
 
     fn tell_scenes(&mut self) {
-        let held = self.preparer.scenes();
+        let held = self.preparing.scenes();
         let told = std::mem::replace(&mut self.scenes_told, held.clone());
         for (these, others, now_held) in [(&held, &told, true), (&told, &held, false)] {
             for scene in these.iter().filter(|scene| !others.contains(scene)) {
