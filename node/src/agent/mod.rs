@@ -183,6 +183,11 @@ impl<F: Clone> Agent<F> {
         !self.units.is_empty()
     }
 
+    /// Returns whether units are waiting or running.
+    pub(crate) fn has_unfinished(&self) -> bool {
+        self.units.values().any(|unit| unit.state != UnitState::Storing)
+    }
+
     /// Returns the number of frames that are being fetched or prepared, and of units whose output
     /// is being stored.
     pub(crate) fn in_preparation(&self) -> usize {

@@ -1,6 +1,7 @@
 //! The shell around the agent: waits for events, lets the agent decide, and executes its actions.
 //! Owns the tasks, clocks, files and connections of one node.
 
+mod busy;
 pub(crate) mod event;
 mod kernel_texts;
 mod owners;
@@ -25,6 +26,7 @@ use crate::outbox::Outbox;
 use crate::scene::Preparer;
 use crate::scene::fetch::Fetcher;
 use crate::status::{Ended, NodeError, NodeStatus};
+use busy::Busy;
 use event::{AnyFrame, Command, Event, Prepared, Session};
 use kernel_texts::KernelTexts;
 use owners::Owners;
@@ -91,8 +93,10 @@ pub(crate) struct Shell {
     heartbeats: u64,
     /// Device time of each device at the last heartbeat.
     busy_before: Vec<Duration>,
-    /// Total device time at the last heartbeat, and its moment.
-    last_beat: (Duration, Instant),
+    /// When the last heartbeat was sent.
+    last_beat: Instant,
+    /// How busy the devices are while there is work.
+    busy_share: Busy,
     /// Since when only acknowledgements are missing.
     idle_since: Option<Instant>,
     status: watch::Sender<NodeStatus>,
@@ -118,6 +122,24 @@ fn importer_of(config: &Config) -> Importer {
 /// Returns the memory for prepared scenes. They must leave room for one that is being prepared.
 fn kept_of(config: &Config, host: u64) -> u64 {
     if host == 0 { config.prepared_bytes } else { config.prepared_bytes.min(host / 4) }
+}
+
+/// Returns what prepares frames for these devices, within the memory of this process.
+fn preparing_for(
+    config: &Config,
+    (folder, devices): (&DataFolder, &[Arc<dyn Device>]),
+    fetcher: Fetcher,
+    events: mpsc::UnboundedSender<Event>,
+) -> Preparing {
+    let infos = || devices.iter().map(|device| device.info());
+    let memory = infos().map(|info| info.memory_bytes).max().unwrap_or(0);
+    let host = HostMemory::of_this_process().bytes();
+    let kept = kept_of(config, host);
+    let (importer, room) = (importer_of(config), (memory, kept));
+    let preparer = Preparer::new(fetcher.clone(), importer, folder.views(), room)
+        .laying_out(infos().any(|info| info.kind == DeviceKind::Cuda));
+    let means = (preparer, Preparations::new(memory, host, kept));
+    Preparing::new(means, (fetcher, folder.views()), FrameMemory::new(host, kept), events)
 }
 
 impl Shell {
@@ -146,19 +168,7 @@ impl Shell {
             connection,
         )?;
         let fetcher = Fetcher::new(Arc::new(cache), connections, config.timing.answer);
-        let memory = devices.iter().map(|device| device.info().memory_bytes).max().unwrap_or(0);
-        let importer = importer_of(&config);
-        let host = HostMemory::of_this_process().bytes();
-        let kept = kept_of(&config, host);
-        let room = (memory, kept);
-        let preparer = Preparer::new(fetcher.clone(), importer, folder.views(), room)
-            .laying_out(devices.iter().any(|device| device.info().kind == DeviceKind::Cuda));
-        let preparing = Preparing::new(
-            (preparer, Preparations::new(memory, host, kept)),
-            (fetcher, folder.views()),
-            FrameMemory::new(host, kept),
-            sender.clone(),
-        );
+        let preparing = preparing_for(&config, (&folder, &devices), fetcher, sender.clone());
         let (hang_up, hung_up) = oneshot::channel();
         let mut agent = Agent::new(devices.len(), config.hold, outbox.leases());
         for (index, device) in devices.iter().enumerate() {
@@ -181,7 +191,8 @@ impl Shell {
             counted: NodeStatus::default(),
             heartbeats: 0,
             busy_before: vec![Duration::ZERO; devices.len()],
-            last_beat: (Duration::ZERO, Instant::now()),
+            last_beat: Instant::now(),
+            busy_share: Busy::new(Instant::now()),
             idle_since: None,
             status,
             dialling: tokio::spawn(dialler.run(hung_up)),
@@ -234,6 +245,7 @@ impl Shell {
                 break Ok(Ended::Drained { unacknowledged: self.agent.finished().len() });
             }
             self.publish();
+            self.busy_share.look(self.agent.has_unfinished(), Instant::now());
             self.vitals.send_replace(
                 self.pulse.look(self.devices.iter().map(|device| device.busy()), Instant::now()),
             );
@@ -538,17 +550,18 @@ impl Shell {
     }
 
     fn beat(&mut self) {
-        let (busy, now) = (self.busy(), Instant::now());
-        let (busy_before, before) = std::mem::replace(&mut self.last_beat, (busy, now));
-        let most = (now - before).as_secs_f32() * self.devices.len() as f32;
-        let share = if most > 0.0 { (busy - busy_before).as_secs_f32() / most } else { 0.0 };
+        let now = Instant::now();
+        let before = std::mem::replace(&mut self.last_beat, now);
+        let usable = self.devices_told.iter().filter(|info| info.state == DeviceState::Ready);
+        let worked = (self.busy(), usable.count());
+        let busy = self.busy_share.beat(worked, now);
         self.heartbeats += 1;
         let heartbeat = Heartbeat {
             sequence: self.heartbeats,
             leases: self.agent.held(),
             outbox: self.agent.finished().len() as u32,
             working: self.working(),
-            busy: share.clamp(0.0, 1.0),
+            busy,
             devices: self.telemetry(now - before),
             progress: self.progress(),
         };

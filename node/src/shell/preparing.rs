@@ -74,7 +74,8 @@ impl Preparing {
     /// Stops the preparation of a frame. What it has fetched stays in the cache.
     pub(super) fn abandon(&mut self, frame: FrameKey) {
         if let Some((_, task)) = self.running.remove(&frame) {
-            tracing::info!(job = %frame.0, frame = %frame.1, "a preparation is not wanted any more");
+            let (job, frame) = frame;
+            tracing::info!(%job, %frame, "its units were taken back, so it is not prepared");
             task.abort();
         }
     }
