@@ -99,7 +99,7 @@ async fn session(link: &Link, node: NodeId, capacity: u32, done: &Done) -> Resul
             _ = beat.tick() => {
                 sequence += 1;
                 let (leases, devices) = (Vec::new(), Vec::new());
-                telemetry.send(&Heartbeat { sequence, leases, outbox: 0, working: 1, busy: 1.0,
+                telemetry.send(&Heartbeat { sequence, leases, outbox: 0, working: 1, busy: Some(1.0),
                     devices, progress: Vec::new() }).await?;
             }
         }

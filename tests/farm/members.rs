@@ -271,7 +271,7 @@ fn pulse(sequence: u64) -> Heartbeat {
         leases: (0..64).map(lease_of).collect(),
         outbox: u32::MAX,
         working: u32::MAX,
-        busy: f32::NAN,
+        busy: Some(f32::NAN),
         devices: Vec::new(),
         progress: Vec::new(),
     }

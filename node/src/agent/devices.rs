@@ -16,7 +16,7 @@ impl<F: Clone> Agent<F> {
         }
         let paces: Vec<Pace> =
             self.devices.iter().filter(|of| of.usable).map(|of| of.pace).collect();
-        let each = paces.iter().map(|pace| pace.depth_among(&paces, self.hold));
+        let each = paces.iter().map(|pace| pace.depth_among(&paces, self.ahead.span()));
         each.sum::<u32>().min(LEASES_MAX as u32)
     }
 
@@ -60,8 +60,9 @@ impl<F: Clone> Agent<F> {
         let fits_some = usable().any(|(index, _)| fits(index));
         let usable = || usable().filter(|(index, _)| !fits_some || fits(*index));
         let paces: Vec<Pace> = usable().map(|(_, device)| device.pace).collect();
-        let room =
-            |device: &Device| device.given < device.pace.depth_among(&paces, self.hold) as usize;
+        let room = |device: &Device| {
+            device.given < device.pace.depth_among(&paces, self.ahead.hold) as usize
+        };
         let (index, best) = usable()
             .filter(|(_, device)| room(device))
             .min_by_key(|(_, device)| device.pace.time_for(device.given + 1))?;

@@ -5,6 +5,9 @@
 //! result is being written to disk). Then it is finished, and the outbox keeps it until the
 //! coordinator says that it is durable or not wanted.
 
+mod ahead;
+#[cfg(test)]
+mod ahead_tests;
 mod capacity;
 mod devices;
 mod leaving;
@@ -14,6 +17,7 @@ mod tests;
 mod units;
 
 use crate::job::checked_spec;
+use ahead::{Ahead, Frame};
 pub(crate) use capacity::Pace;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -30,8 +34,11 @@ pub(crate) type FrameKey = (JobId, FrameNumber);
 pub(crate) enum Action<F> {
     /// Send a message to the coordinator.
     Send(NodeToCoordinator),
-    /// Prepare a frame, then call [`Agent::on_frame`].
-    Prepare { frame: FrameKey, spec: Arc<JobKind>, feed: Option<BlobHash> },
+    /// Prepare a frame, then call [`Agent::on_frame`]. If it is to be held `beside` others, and
+    /// does not fit, call [`Agent::on_postponed`].
+    Prepare { frame: FrameKey, spec: Arc<JobKind>, feed: Option<BlobHash>, beside: bool },
+    /// Stop the preparation of a frame: no unit waits for it any more. Nothing is to be called.
+    Abandon(FrameKey),
     /// Give a unit to a device, then call [`Agent::on_rendered`].
     Start { device: usize, assignment: Assignment, spec: Arc<JobKind>, frame: F },
     /// Take a unit back from its device if it has not begun; if so, call [`Agent::on_withdrawn`].
@@ -73,12 +80,6 @@ struct Unit {
 }
 
 #[derive(Debug)]
-enum Frame<F> {
-    Asked,
-    Ready(F),
-}
-
-#[derive(Debug)]
 struct Device {
     given: usize,
     pace: Pace,
@@ -100,12 +101,15 @@ impl Device {
 #[derive(Debug)]
 pub(crate) struct Agent<F> {
     devices: Vec<Device>,
-    hold: Duration,
+    ahead: Ahead,
     jobs: BTreeMap<JobId, Result<Arc<JobKind>, Failure>>,
     units: BTreeMap<Lease, Unit>,
     /// Waiting leases in the order of their arrival. Leases that are no longer waiting are skipped.
     waiting: VecDeque<Lease>,
+    /// Frames that units wait for or devices work on.
     frames: BTreeMap<FrameKey, Frame<F>>,
+    /// Frames that devices work on.
+    working: BTreeSet<FrameKey>,
     /// Devices that were too small for a unit of a job.
     too_small: BTreeSet<(JobId, usize)>,
     /// Leases with a result in the outbox, and whether it was offered in this session.
@@ -129,11 +133,12 @@ impl<F: Clone> Agent<F> {
             devices: (0..devices)
                 .map(|_| Device { given: 0, pace: Pace::default(), usable: true, info: None })
                 .collect(),
-            hold,
+            ahead: Ahead::new(hold),
             jobs: BTreeMap::new(),
             units: BTreeMap::new(),
             waiting: VecDeque::new(),
             frames: BTreeMap::new(),
+            working: BTreeSet::new(),
             too_small: BTreeSet::new(),
             finished: finished.into_iter().map(|lease| (lease, false)).collect(),
             untold: BTreeMap::new(),
@@ -175,6 +180,11 @@ impl<F: Clone> Agent<F> {
     /// Returns whether units are waiting, running or being stored.
     pub(crate) fn is_working(&self) -> bool {
         !self.units.is_empty()
+    }
+
+    /// Returns whether units are waiting or running.
+    pub(crate) fn has_unfinished(&self) -> bool {
+        self.units.values().any(|unit| unit.state != UnitState::Storing)
     }
 
     /// Returns the number of frames that are being fetched or prepared, and of units whose output
@@ -247,7 +257,7 @@ impl<F: Clone> Agent<F> {
         finished.into_iter().for_each(|lease| self.forget_result(lease));
         self.jobs.remove(&job);
         self.too_small.retain(|(of, _)| *of != job);
-        self.frames.retain(|(of, _), _| *of != job);
+        self.keep_frames(|(of, _)| *of != job);
     }
 
     fn send(&mut self, message: NodeToCoordinator) {

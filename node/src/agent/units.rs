@@ -1,14 +1,13 @@
 //! The units that the node holds: taken from the coordinator, given to devices with their frames,
 //! ended, and given back.
 
-use super::{Action, Agent, Frame, FrameKey, Rendered, Unit, UnitState, key};
-use std::collections::{BTreeSet, VecDeque};
+use super::ahead::Frame;
+use super::{Action, Agent, FrameKey, Rendered, Unit, UnitState, key};
+use std::collections::VecDeque;
 use tessera_protocol::Lease;
 use tessera_protocol::limits::LEASES_MAX;
-use tessera_protocol::node::{Assignment, Failure, NodeToCoordinator, Task};
+use tessera_protocol::node::{Assignment, Failure, NodeToCoordinator};
 
-/// Most frames that are requested at a time: the one that devices wait for, and the next.
-const FRAMES_ASKED_MAX: usize = 2;
 /// Most leases that are held, whatever the coordinator sends: twice the most that is ever
 /// requested.
 const HELD_MAX: usize = 2 * LEASES_MAX;
@@ -147,6 +146,7 @@ impl<F: Clone> Agent<F> {
     /// Requests the frames that waiting units need, and gives units with a prepared frame to
     /// devices that have room.
     pub(super) fn pump(&mut self) {
+        self.look_at_frames();
         let mut kept = VecDeque::new();
         while let Some(lease) = self.waiting.pop_front() {
             let Some(unit) = self.units.get(&lease).filter(|unit| unit.state == UnitState::Waiting)
@@ -158,11 +158,6 @@ impl<F: Clone> Agent<F> {
             }
         }
         self.waiting = kept;
-        // Frames without a waiting unit are dropped here. Devices keep the frames that they work
-        // on.
-        let units = self.waiting.iter().filter_map(|lease| self.units.get(lease));
-        let needed: BTreeSet<FrameKey> = units.map(|unit| key(&unit.assignment)).collect();
-        self.frames.retain(|frame, state| needed.contains(frame) || matches!(state, Frame::Asked));
     }
 
     /// Starts a unit. Returns true if a device has it now.
@@ -175,23 +170,15 @@ impl<F: Clone> Agent<F> {
                 let action = Action::Start { device, assignment, spec, frame: handle.clone() };
                 self.actions.push_back(action);
                 self.devices[device].given += 1;
+                self.working.insert(frame);
                 if let Some(unit) = self.units.get_mut(&lease) {
                     unit.state = UnitState::Given { device };
                 }
                 true
             }
             Some(Frame::Asked) => false,
-            None => {
-                let asked =
-                    self.frames.values().filter(|state| matches!(state, Frame::Asked)).count();
-                if asked < FRAMES_ASKED_MAX {
-                    self.frames.insert(frame, Frame::Asked);
-                    let feed = match assignment.task {
-                        Task::Chunk { feed, .. } => feed,
-                        Task::Tile { .. } => None,
-                    };
-                    self.actions.push_back(Action::Prepare { frame, spec, feed });
-                }
+            Some(Frame::Postponed) | None => {
+                self.request(&assignment, spec);
                 false
             }
         }

@@ -8,7 +8,7 @@ use tessera_protocol::node::{CoordinatorToNode, Join, NodeToCoordinator};
 
 impl Shell {
     pub(super) fn join(&mut self, session: Session) {
-        self.scenes_told = self.preparer.scenes();
+        self.scenes_told = self.preparing.scenes();
         self.look_at_devices();
         let join = Join {
             node: self.folder.node(),

@@ -1,12 +1,14 @@
 //! The shell around the agent: waits for events, lets the agent decide, and executes its actions.
 //! Owns the tasks, clocks, files and connections of one node.
 
+mod busy;
 mod devices;
 pub(crate) mod event;
 mod kernel_texts;
 mod membership;
 mod opening;
 mod owners;
+mod preparing;
 mod pulse;
 mod reports;
 mod results;
@@ -14,17 +16,17 @@ mod session;
 mod units;
 
 use crate::agent::{Action, Agent, FrameKey};
-use crate::compute::Preparations;
 use crate::config::Config;
 use crate::device::{CancelToken, Device, Devices};
 use crate::folder::DataFolder;
+use crate::frame_memory::{Claim, NotPrepared};
 use crate::outbox::Outbox;
-use crate::scene::Preparer;
-use crate::scene::fetch::Fetcher;
 use crate::status::{Ended, NodeError, NodeStatus};
+use busy::Busy;
 use event::{Command, Event, Prepared, Session};
 use kernel_texts::KernelTexts;
 use owners::Owners;
+use preparing::{Preparing, log_unprepared};
 use pulse::Pulse;
 pub use pulse::Vitals;
 use results::Results;
@@ -48,6 +50,8 @@ struct Given {
     cancel: CancelToken,
     /// Samples to render; None for a compute unit.
     samples: Option<SampleRange>,
+    /// Memory of its frame. It is in use until the unit ends.
+    _claim: Claim,
 }
 
 /// A running node with its sockets, files and devices.
@@ -60,9 +64,7 @@ pub(crate) struct Shell {
     /// Keeps the devices' monitor alive, and knows their compiler.
     opened: Devices,
     agent: Agent<Prepared>,
-    preparer: Arc<Preparer>,
-    fetcher: Fetcher,
-    preparations: Arc<Preparations>,
+    preparing: Preparing,
     outbox: Arc<Outbox>,
     results: Results,
     events: mpsc::UnboundedReceiver<Event>,
@@ -83,8 +85,10 @@ pub(crate) struct Shell {
     heartbeats: u64,
     /// Device time of each device at the last heartbeat.
     busy_before: Vec<Duration>,
-    /// Total device time at the last heartbeat, and its moment.
-    last_beat: (Duration, Instant),
+    /// When the last heartbeat was sent.
+    last_beat: Instant,
+    /// How busy the devices are while there is work.
+    busy_share: Busy,
     /// Since when only acknowledgements are missing.
     idle_since: Option<Instant>,
     status: watch::Sender<NodeStatus>,
@@ -92,16 +96,6 @@ pub(crate) struct Shell {
     hang_up: Option<oneshot::Sender<String>>,
     /// Why the node leaves, once it does.
     leaves_because: Option<String>,
-}
-
-/// Logs that a frame was not prepared. A fault of the scene is no fault of the node: the job fails
-/// with it, and the user reads it there.
-fn log_unprepared((job, frame): FrameKey, failure: &Failure) {
-    let reason = failure.reason();
-    match failure {
-        Failure::Scene(_) => tracing::info!(%job, %frame, reason, "frame not prepared"),
-        _ => tracing::warn!(%job, %frame, reason, "frame not prepared"),
-    }
 }
 
 impl Shell {
@@ -143,6 +137,7 @@ impl Shell {
                 break Ok(Ended::Drained { unacknowledged: self.agent.finished().len() });
             }
             self.publish();
+            self.busy_share.look(self.agent.has_unfinished(), Instant::now());
             self.vitals.send_replace(
                 self.pulse.look(self.devices.iter().map(|device| device.busy()), Instant::now()),
             );
@@ -172,12 +167,11 @@ impl Shell {
                     self.agent.on_message(message);
                 }
             }
-            Event::Frame { frame, result, took } => {
+            Event::Frame { frame, number, result, took } => {
                 self.counted.preparing += took;
-                if let Err(failure) = &result {
-                    log_unprepared(frame, failure);
+                if self.preparing.ends(frame, number) {
+                    self.on_frame(frame, result, took);
                 }
-                self.agent.on_frame(frame, result);
                 self.tell_scenes();
             }
             Event::Rendered { device, lease, result } => self.on_rendered(device, lease, result),
@@ -211,12 +205,31 @@ impl Shell {
         }
     }
 
+    fn on_frame(&mut self, frame: FrameKey, result: Result<Prepared, NotPrepared>, took: Duration) {
+        match result {
+            Ok(prepared) => {
+                self.agent.on_prepared_in(took);
+                self.agent.on_frame(frame, Ok(prepared));
+            }
+            Err(reason) => {
+                log_unprepared(frame, &reason);
+                match reason {
+                    NotPrepared::Failed(failure) => self.agent.on_frame(frame, Err(failure)),
+                    NotPrepared::Postponed(_) => self.agent.on_postponed(frame),
+                }
+            }
+        }
+    }
+
     /// Executes the agent's actions. Returns true if one of them is to leave.
     fn perform(&mut self) -> bool {
         while let Some(action) = self.agent.poll_action() {
             match action {
                 Action::Send(message) => self.send(message),
-                Action::Prepare { frame, spec, feed } => self.prepare(frame, spec, feed),
+                Action::Prepare { frame, spec, feed, beside } => {
+                    self.preparing.begin(frame, (spec, feed), beside);
+                }
+                Action::Abandon(frame) => self.preparing.abandon(frame),
                 Action::Start { device, assignment, spec, frame } => {
                     self.start(device, assignment, &spec, frame);
                 }

@@ -2,8 +2,11 @@
 //! begins to dial.
 
 use super::Shell;
+use super::busy::Busy;
+use super::event::Event;
 use super::kernel_texts::KernelTexts;
 use super::owners::Owners;
+use super::preparing::Preparing;
 use super::pulse::{Pulse, Vitals};
 use super::results::Results;
 use super::session::Dialler;
@@ -11,8 +14,9 @@ use crate::agent::Agent;
 use crate::cache::BlobCache;
 use crate::compute::Preparations;
 use crate::config::Config;
-use crate::device::Devices;
+use crate::device::{Device, Devices};
 use crate::folder::DataFolder;
+use crate::frame_memory::FrameMemory;
 use crate::import::Importer;
 use crate::memory::HostMemory;
 use crate::outbox::Outbox;
@@ -22,6 +26,7 @@ use crate::status::{NodeError, NodeStatus};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tessera_protocol::device::DeviceKind;
 use tokio::sync::{mpsc, oneshot, watch};
 
 fn importer_of(config: &Config) -> Importer {
@@ -32,6 +37,24 @@ fn importer_of(config: &Config) -> Importer {
 /// Returns the memory for prepared scenes. They must leave room for one that is being prepared.
 fn kept_of(config: &Config, host: u64) -> u64 {
     if host == 0 { config.prepared_bytes } else { config.prepared_bytes.min(host / 4) }
+}
+
+/// Returns what prepares frames for these devices, within the memory of this process.
+fn preparing_for(
+    config: &Config,
+    (folder, devices): (&DataFolder, &[Arc<dyn Device>]),
+    fetcher: Fetcher,
+    events: mpsc::UnboundedSender<Event>,
+) -> Preparing {
+    let infos = || devices.iter().map(|device| device.info());
+    let memory = infos().map(|info| info.memory_bytes).max().unwrap_or(0);
+    let host = HostMemory::of_this_process().bytes();
+    let kept = kept_of(config, host);
+    let (importer, room) = (importer_of(config), (memory, kept));
+    let preparer = Preparer::new(fetcher.clone(), importer, folder.views(), room)
+        .laying_out(infos().any(|info| info.kind == DeviceKind::Cuda));
+    let means = (preparer, Preparations::new(memory, host, kept));
+    Preparing::new(means, (fetcher, folder.views()), FrameMemory::new(host, kept), events)
 }
 
 impl Shell {
@@ -60,13 +83,7 @@ impl Shell {
             connection,
         )?;
         let fetcher = Fetcher::new(Arc::new(cache), connections, config.timing.answer);
-        let memory = devices.iter().map(|device| device.info().memory_bytes).max().unwrap_or(0);
-        let importer = importer_of(&config);
-        let host = HostMemory::of_this_process().bytes();
-        let kept = kept_of(&config, host);
-        let room = (memory, kept);
-        let preparer = Preparer::new(fetcher.clone(), importer, folder.views(), room);
-        let preparations = Preparations::new(memory, host, kept);
+        let preparing = preparing_for(&config, (&folder, &devices), fetcher, sender.clone());
         let (hang_up, hung_up) = oneshot::channel();
         let mut agent = Agent::new(devices.len(), config.hold, outbox.leases());
         for (index, device) in devices.iter().enumerate() {
@@ -74,9 +91,7 @@ impl Shell {
         }
         Ok(Self {
             agent,
-            preparer: Arc::new(preparer),
-            fetcher,
-            preparations: Arc::new(preparations),
+            preparing,
             results: Results::new(outbox.clone(), sender.clone()),
             outbox,
             events,
@@ -91,7 +106,8 @@ impl Shell {
             counted: NodeStatus::default(),
             heartbeats: 0,
             busy_before: vec![Duration::ZERO; devices.len()],
-            last_beat: (Duration::ZERO, Instant::now()),
+            last_beat: Instant::now(),
+            busy_share: Busy::new(Instant::now()),
             idle_since: None,
             status,
             dialling: tokio::spawn(dialler.run(hung_up)),

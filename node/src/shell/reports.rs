@@ -4,22 +4,23 @@
 use super::Shell;
 use crate::status::NodeStatus;
 use std::time::{Duration, Instant};
-use tessera_protocol::device::DeviceTelemetry;
+use tessera_protocol::device::{DeviceState, DeviceTelemetry};
 use tessera_protocol::node::{Heartbeat, Progress};
 
 impl Shell {
     pub(super) fn beat(&mut self) {
-        let (busy, now) = (self.busy(), Instant::now());
-        let (busy_before, before) = std::mem::replace(&mut self.last_beat, (busy, now));
-        let most = (now - before).as_secs_f32() * self.devices.len() as f32;
-        let share = if most > 0.0 { (busy - busy_before).as_secs_f32() / most } else { 0.0 };
+        let now = Instant::now();
+        let before = std::mem::replace(&mut self.last_beat, now);
+        let usable = self.devices_told.iter().filter(|info| info.state == DeviceState::Ready);
+        let worked = (self.busy(), usable.count());
+        let busy = self.busy_share.beat(worked, now);
         self.heartbeats += 1;
         let heartbeat = Heartbeat {
             sequence: self.heartbeats,
             leases: self.agent.held(),
             outbox: self.agent.finished().len() as u32,
             working: self.working(),
-            busy: share.clamp(0.0, 1.0),
+            busy,
             devices: self.telemetry(now - before),
             progress: self.progress(),
         };

@@ -1,36 +1,18 @@
-//! The units on the devices, and their frames: prepared, started, and ended.
+//! The units on the devices: started and ended; and the scenes that are held for them.
 
-use super::event::{Event, Prepared};
+use super::event::{AnyFrame, Event, Prepared};
 use super::{Given, Shell};
-use crate::agent::{FrameKey, Rendered};
+use crate::agent::Rendered;
 use crate::device::{CancelToken, DeviceError, DeviceUnit, Finish, TextSink, UnitOutput, Work};
 use crate::job::unit_params;
 use std::sync::Arc;
 use std::time::Instant;
 use tessera_protocol::node::{Assignment, Failure, MemoryShortage, NodeToCoordinator, Task};
-use tessera_protocol::{BlobHash, JobKind, Lease};
+use tessera_protocol::{JobKind, Lease};
 
 impl Shell {
-    pub(super) fn prepare(&self, frame: FrameKey, kind: Arc<JobKind>, feed: Option<BlobHash>) {
-        let (preparer, events) = (self.preparer.clone(), self.sender.clone());
-        let (fetcher, views) = (self.fetcher.clone(), self.folder.views());
-        let preparations = self.preparations.clone();
-        tokio::spawn(async move {
-            let start = Instant::now();
-            let result = match &*kind {
-                JobKind::Render(spec) => preparer.prepare(spec, frame.1).await.map(Prepared::Scene),
-                JobKind::Compute(spec) => {
-                    let prepared =
-                        preparations.prepare((&fetcher, &views), spec, (frame.1, feed)).await;
-                    prepared.map(Prepared::Compute)
-                }
-            };
-            let _ = events.send(Event::Frame { frame, result, took: start.elapsed() });
-        });
-    }
-
     pub(super) fn tell_scenes(&mut self) {
-        let held = self.preparer.scenes();
+        let held = self.preparing.scenes();
         let told = std::mem::replace(&mut self.scenes_told, held.clone());
         for (these, others, now_held) in [(&held, &told, true), (&told, &held, false)] {
             for scene in these.iter().filter(|scene| !others.contains(scene)) {
@@ -52,17 +34,19 @@ impl Shell {
             Task::Tile { samples, .. } => Some(samples),
             Task::Chunk { .. } => None,
         };
-        self.given.insert(lease, Given { device, cancel: cancel.clone(), samples });
+        let Prepared { frame, claim } = frame;
+        let given = Given { device, cancel: cancel.clone(), samples, _claim: claim };
+        self.given.insert(lease, given);
         self.pulse.given(device, Instant::now());
         let finish: Finish = Box::new(move |result| {
             let _ = events.send(Event::Rendered { device, lease, result });
         });
         self.counted.first_unit_at.get_or_insert_with(Instant::now);
         let work = match (kind, frame, assignment.task) {
-            (JobKind::Render(spec), Prepared::Scene(frame), Task::Tile { tile, samples }) => {
+            (JobKind::Render(spec), AnyFrame::Scene(frame), Task::Tile { tile, samples }) => {
                 Work::Render { frame, params: unit_params(spec, assignment.frame, tile, samples) }
             }
-            (_, Prepared::Compute(job), Task::Chunk { first, count, .. }) => {
+            (_, AnyFrame::Compute(job), Task::Chunk { first, count, .. }) => {
                 let events = self.sender.clone();
                 let text: TextSink = Arc::new(move |text| {
                     let _ = events.send(Event::KernelText { lease, text });

@@ -68,6 +68,7 @@ fn node_summary(state: NodeState) -> NodeSummary {
         pool: Some("gpu".into()),
         since: 1_700_000_000,
         drained: true,
+        busy: Some(0.75),
     }
 }
 
@@ -604,7 +605,7 @@ pub(crate) fn heartbeat() -> Heartbeat {
         leases: vec![lease()],
         outbox: 1,
         working: 2,
-        busy: 0.75,
+        busy: Some(0.75),
         devices: vec![telemetry()],
         progress: vec![tessera_protocol::node::Progress { lease: lease(), device: 1, done: 300 }],
     }

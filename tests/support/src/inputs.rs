@@ -106,7 +106,7 @@ pub fn beat(progress: Vec<Progress>) -> Heartbeat {
         leases: Vec::new(),
         outbox: 0,
         working: 0,
-        busy: 1.0,
+        busy: Some(1.0),
         devices: Vec::new(),
         progress,
     }
