@@ -25,6 +25,19 @@ pub enum Pass {
     Second = 1,
 }
 
+/// Returns the number of samples in the second half of the first `samples` of a pixel
+/// (`in_second_half` of `source/sampling/sampler.h`).
+pub fn second_half(samples: u32) -> u32 {
+    let Some(highest) = samples.checked_ilog2() else { return 0 };
+    match highest {
+        0 => 0,
+        _ => {
+            let block = 1 << (highest - 1);
+            block + samples.saturating_sub(3 * block)
+        }
+    }
+}
+
 /// Some rows of a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {

@@ -17,9 +17,9 @@ pub(super) fn noisy_channel(spec: &RenderSpec) -> usize {
     Planes::of(spec).count
 }
 
-/// Number of samples that the kernel gets if tiles have different numbers. Their halves are scaled
-/// as if each pixel had two samples.
-const SAMPLES_OF_ROUNDS: u32 = 2;
+/// Number of samples that the kernel gets. Halves come scaled as if each pixel had two samples,
+/// because tiles can have different numbers of them.
+const SAMPLES: u32 = 2;
 
 const _: () = assert!(DENOISE_REACH as usize == 2 * REACH, "jobs render what two passes read");
 
@@ -52,9 +52,8 @@ pub(super) struct Denoiser {
 }
 
 impl Denoiser {
-    /// Creates the denoiser. `samples` is the number of every pixel, if it is the same for all.
-    pub(super) fn new(spec: &RenderSpec, samples: u32, needed: &Needed) -> Self {
-        let filter = |pass| Filter::new(spec, samples, pass, needed);
+    pub(super) fn new(spec: &RenderSpec, needed: &Needed) -> Self {
+        let filter = |pass| Filter::new(spec, pass, needed);
         Self { first: filter(Pass::First), second: filter(Pass::Second) }
     }
 
@@ -74,7 +73,6 @@ struct Filter {
     needed: Needed,
     width: usize,
     height: usize,
-    samples: u32,
     /// Channels of the film that the kernel reads, in the kernel's order.
     sources: [usize; CHANNELS],
     /// Rows from `first_row` on, one vector per channel.
@@ -85,7 +83,7 @@ struct Filter {
 }
 
 impl Filter {
-    fn new(spec: &RenderSpec, samples: u32, pass: Pass, needed: &Needed) -> Self {
+    fn new(spec: &RenderSpec, pass: Pass, needed: &Needed) -> Self {
         let planes = Planes::of(spec);
         let half = planes.half.unwrap_or(0);
         let of = |layer: AovSpec| spec.channel_of(layer).map_or(0, usize::from);
@@ -99,7 +97,6 @@ impl Filter {
             needed: Needed { ..*needed },
             width: needed.size.0,
             height: needed.size.1,
-            samples: if spec.noise.is_some() { SAMPLES_OF_ROUNDS } else { samples },
             sources,
             channels: vec![Vec::new(); noisy_channel(spec) + 3],
             first_row: 0,
@@ -151,7 +148,7 @@ impl Filter {
             width: self.width,
             height: self.height,
             first_row: self.first_row,
-            samples: self.samples,
+            samples: SAMPLES,
             channels: self.sources.map(|source| self.channels[source].as_slice()),
         };
         let isa = best_isa();

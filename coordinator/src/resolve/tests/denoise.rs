@@ -40,7 +40,7 @@ fn band(channels: usize, first: usize, height: usize) -> Band {
 fn rows(spec: &RenderSpec, heights: &[usize], channels: std::ops::Range<usize>) -> Vec<Vec<u32>> {
     let size = (WIDTH as usize, HEIGHT as usize);
     let needed = Needed { size, kept: spec.frame_window(), without: None };
-    let mut denoiser = Denoiser::new(spec, spec.spp, &needed);
+    let mut denoiser = Denoiser::new(spec, &needed);
     let (mut first, mut found) = (0, vec![Vec::new(); channels.len()]);
     for height in heights.iter().cycle() {
         let height = (*height).min(HEIGHT as usize - first);

@@ -196,6 +196,21 @@ fn a_pixel_depends_on_nothing_beyond_its_reach() {
 }
 
 #[test]
+fn halves_are_as_many_samples_as_their_indices_say() {
+    let in_second = |index: u32| match index {
+        0 => false,
+        1 => true,
+        _ => index & 1 << (index.ilog2() - 1) != 0,
+    };
+    for samples in 0..5000 {
+        let count = (0..samples).filter(|index| in_second(*index)).count();
+        assert_eq!(second_half(samples) as usize, count, "{samples}");
+    }
+    assert_eq!([2, 3, 4, 6, 64, 100].map(second_half), [1, 1, 2, 2, 32, 36]);
+    assert_eq!(second_half(1 << 20), 1 << 19);
+}
+
+#[test]
 fn a_picture_of_one_colour_stays_itself() {
     let mut picture = Picture::new(0.0);
     for channel in 0..3 {
