@@ -5,7 +5,7 @@ use super::band::{Band, Planes};
 use super::error::ResolveError;
 use rayon::prelude::*;
 use tessera_kernels::denoise::{
-    CHANNELS, COLORS, DenoiseError, Pass, REACH, Rows, Scratch, TILE_HEIGHT, TILE_WIDTH, best_isa,
+    CHANNELS, DenoiseError, Fitted, Pass, REACH, Rows, Scratch, TILE_HEIGHT, TILE_WIDTH, best_isa,
     tile,
 };
 use tessera_protocol::job::{AovSpec, RenderSpec, Window};
@@ -145,6 +145,10 @@ impl Filter {
     fn overwrite(&self, band: &mut Band) -> Result<(), DenoiseError> {
         let rows = Rows {
             pass: self.pass,
+            fitted: match self.pass {
+                Pass::First => Fitted::WithHalf,
+                Pass::Second => Fitted::Picture,
+            },
             width: self.width,
             height: self.height,
             first_row: self.first_row,
@@ -157,10 +161,10 @@ impl Filter {
             .flat_map(|y| (0..self.width).step_by(TILE_WIDTH).map(move |x| (x, y)))
             .filter(|(x, y)| self.needed.has(&window_of(*x, self.next_row + y), self.pass))
             .collect();
-        let tiles: Vec<[Vec<f32>; COLORS]> = corners
+        let tiles: Vec<Vec<Vec<f32>>> = corners
             .par_iter()
             .map_init(Scratch::default, |scratch, (x, y)| {
-                tile(isa, &rows, (*x, self.next_row + y), scratch).cloned()
+                tile(isa, &rows, (*x, self.next_row + y), scratch).map(<[_]>::to_vec)
             })
             .collect::<Result<_, _>>()?;
         for ((x, y), tile) in corners.into_iter().zip(tiles) {
