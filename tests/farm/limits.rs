@@ -124,7 +124,7 @@ fn bytes_beyond_the_rate_wait_and_others_do_not() {
         // 32 MiB that are not what their name says: 8 come at once, the rest takes 6 s.
         let (mut sender, mut receiver) =
             open_both(&eve.connection, StreamKind::BlobPut).await.expect("a stream");
-        let offer = BlobOffer { hash: BlobHash([1; 32]), length: 32 << 20 };
+        let offer = BlobOffer { hash: BlobHash([1; 32]), length: 32 << 20, ranges: None };
         sender.send(&offer).await.expect("an offer");
         let reply: BlobReply = receiver.expect(Duration::from_secs(60)).await.expect("an answer");
         assert!(matches!(reply, BlobReply::From { offset: 0, .. }), "{reply:?}");

@@ -127,7 +127,8 @@ async fn upload_files(tried: Arc<Tried>, link: Link) {
     while tried.goes_on() {
         let mut bytes = vec![7; 4 << 20];
         bytes[..16].copy_from_slice(&uuid::Uuid::now_v7().into_bytes());
-        let offer = BlobOffer { hash: BlobHash::of(&bytes), length: bytes.len() as u64 };
+        let offer =
+            BlobOffer { hash: BlobHash::of(&bytes), length: bytes.len() as u64, ranges: None };
         let sent = async {
             let (mut sender, mut receiver) =
                 open_both(&link.connection, StreamKind::BlobPut).await?;
@@ -154,7 +155,8 @@ async fn upload_slowly(tried: Arc<Tried>, link: Link) {
     let mut held = Vec::new();
     while tried.goes_on() && link.connection.close_reason().is_none() {
         if held.len() < 64 {
-            let offer = BlobOffer { hash: BlobHash([held.len() as u8; 32]), length: 1 << 30 };
+            let offer =
+                BlobOffer { hash: BlobHash([held.len() as u8; 32]), length: 1 << 30, ranges: None };
             let opened = open_both(&link.connection, StreamKind::BlobPut).await;
             tried.note(&opened);
             let Ok((mut sender, receiver)) = opened else { return };

@@ -10,7 +10,9 @@ use tessera_protocol::node::*;
 use tessera_protocol::renewal::*;
 use tessera_protocol::selection::*;
 use tessera_protocol::status::*;
-use tessera_protocol::stream::{BlobOffer, BlobReceipt, BlobReply, BlobRequest};
+use tessera_protocol::stream::{
+    BlobOffer, BlobRange, BlobRanges, BlobReceipt, BlobReply, BlobRequest,
+};
 use tessera_protocol::usage::{OwnerUsage, Swept as SweptReport};
 use tessera_protocol::*;
 
@@ -612,11 +614,21 @@ pub(crate) fn heartbeat() -> Heartbeat {
 }
 
 pub(crate) fn blob_request() -> BlobRequest {
-    BlobRequest { hash: hash(1), offset: 1 << 20, of: Some((JobId(uuid(1)), FrameNumber(2))) }
+    BlobRequest {
+        hash: hash(1),
+        offset: 1 << 20,
+        of: Some((JobId(uuid(1)), FrameNumber(2))),
+        end: Some(2 << 20),
+    }
+}
+
+pub(crate) fn blob_range() -> BlobRange {
+    BlobRange { upload: 3, offset: 1 << 20 }
 }
 
 pub(crate) fn blob_offer() -> BlobOffer {
-    BlobOffer { hash: hash(1), length: 1 << 20 }
+    let ranges = Some(BlobRanges { upload: 3, bytes: 1 << 16 });
+    BlobOffer { hash: hash(1), length: 1 << 20, ranges }
 }
 
 /// Pairs values with the names of their variants, numbered if a variant has several values.
