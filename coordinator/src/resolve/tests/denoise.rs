@@ -95,7 +95,7 @@ fn a_band_with_its_reach_has_the_rows_of_the_whole() {
     const ALL: usize = 130;
     let (reach, width) = (DENOISE_REACH as usize, WIDTH as usize);
     let whole = denoised(0..ALL);
-    for (first, end) in [(0, 20), (50, 64), (63, 64), (100, ALL)] {
+    for (first, end) in [(0_usize, 20), (50, 64), (63, 64), (100, ALL)] {
         let there = first.saturating_sub(reach)..(end + reach).min(ALL);
         let found = denoised(there.clone());
         let kept = (first - there.start) * width..(end - there.start) * width;
