@@ -38,8 +38,8 @@ pub enum StreamKind {
     /// Both ways, opened by a peer with a certificate. A node opens it before the stream of its
     /// session or instead of it. The answer is a frame with [`ClockReading`].
     Clock = 10,
-    /// Both ways, opened by a client in an upload: a frame with [`BlobRange`], then its bytes. There
-    /// is no answer.
+    /// Both ways, opened by a client in an upload: a frame with [`BlobRange`], then its bytes.
+    /// There is no answer.
     BlobRange = 11,
 }
 
@@ -78,8 +78,8 @@ pub struct BlobRequest {
     /// Finished frame that has the blob as a file. Without it, people get only files of jobs that
     /// they own, unless they are operators.
     pub of: Option<(JobId, FrameNumber)>,
-    /// Position after the last byte that is wanted; None: all from the offset on. Over a line with a
-    /// long round trip a blob is asked for in ranges, each on a stream of its own.
+    /// Position after the last byte that is wanted; None: all from the offset on. Over a line with
+    /// a long round trip a blob is asked for in ranges, each on a stream of its own.
     pub end: Option<u64>,
 }
 

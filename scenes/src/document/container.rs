@@ -1,5 +1,5 @@
-//! The container of a glTF file: the JSON in it, and the binary chunk of a GLB. Knows nothing of what
-//! the JSON says.
+//! The container of a glTF file: the JSON in it, and the binary chunk of a GLB. Does not interpret
+//! the JSON.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};

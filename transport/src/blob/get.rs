@@ -298,7 +298,7 @@ pub async fn answer_get<S: BlobStore>(
     let range = offset..offset.saturating_add(wanted).min(length);
     sender.send(&BlobReply::From { offset, length }).await?;
     let (name, bytes) = (hash.to_string(), range.end - range.start);
-    let buffers = Buffers::default();
+    let buffers = Buffers::new();
     let sent =
         send(blob, Path::new(&name), range, (connection, sender), timing, &buffers, &mut |_| {})
             .await;

@@ -106,7 +106,7 @@ impl Sending<'_> {
         bytes: Range<u64>,
         first: &mut FrameSender,
     ) -> Result<(), BlobError> {
-        let buffers = Buffers::default();
+        let buffers = Buffers::new();
         let end = |at: u64| match self.ranges {
             Some(ranges) => bytes.end.min(at.saturating_add(ranges.bytes)),
             None => bytes.end,

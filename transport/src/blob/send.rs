@@ -11,9 +11,15 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Bytes that are read from a blob and handed to QUIC at once.
 const STEP_BYTES: usize = 256 << 10;
+/// The same for a transfer that gets no place among those with large steps.
+const SMALL_STEP_BYTES: usize = 64 << 10;
+/// Transfers of this process with large steps at a time, so that many peers that read nothing hold
+/// little memory. Each step is in memory twice: one is read while one is sent.
+static LARGE_STEPS: Semaphore = Semaphore::const_new(64);
 /// Answer times in which a peer must accept some bytes. A receiver asks for more only when it has
 /// read an eighth of its window, 1 MiB, so this is a line of 26 KiB per second.
 const PATIENCE: u32 = 4;
@@ -68,21 +74,33 @@ type Step = (Bytes, Box<dyn BlobRead>);
 
 /// Reads the first bytes of a range; none at the end of the blob.
 fn read_step(buffers: Buffers, mut blob: Box<dyn BlobRead>, range: Range<u64>) -> io::Result<Step> {
-    let wanted = (range.end - range.start).min(STEP_BYTES as u64) as usize;
     let mut buffer = buffers.take();
+    let wanted = (range.end - range.start).min(buffer.len() as u64) as usize;
     let count = blob.read_at(range.start, &mut buffer[..wanted])?;
     Ok((Bytes::from_owner(Lent { buffer, buffers }).slice(..count), blob))
 }
 
-/// Buffers that QUIC has no more use for. A new buffer for each step would be cleared first, and
-/// its pages be given by the system one by one.
-#[derive(Clone, Default)]
-pub(super) struct Buffers(Arc<Mutex<Vec<Vec<u8>>>>);
+/// Buffers of a transfer that QUIC has no more use for. A new buffer for each step would be cleared
+/// first, and its pages be given by the system one by one.
+#[derive(Clone)]
+pub(super) struct Buffers(Arc<Free>);
+
+struct Free {
+    buffers: Mutex<Vec<Vec<u8>>>,
+    /// The place of a transfer with large steps.
+    large: Option<SemaphorePermit<'static>>,
+}
 
 impl Buffers {
+    pub(super) fn new() -> Self {
+        let large = LARGE_STEPS.try_acquire().ok();
+        Self(Arc::new(Free { buffers: Mutex::default(), large }))
+    }
+
     fn take(&self) -> Vec<u8> {
-        let free = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        free.unwrap_or_else(|| vec![0; STEP_BYTES])
+        let free = self.0.buffers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let bytes = if self.0.large.is_some() { STEP_BYTES } else { SMALL_STEP_BYTES };
+        free.unwrap_or_else(|| vec![0; bytes])
     }
 }
 
@@ -101,6 +119,6 @@ impl AsRef<[u8]> for Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         let buffer = std::mem::take(&mut self.buffer);
-        self.buffers.0.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
+        self.buffers.0.buffers.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
     }
 }

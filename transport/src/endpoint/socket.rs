@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_fill_a_gigabit_line_of_200_ms_and_unknown_peers_have_little() {
+    fn known_peers_fill_a_long_line_and_unknown_ones_have_little() {
         let in_200_ms = |bits_per_second: u64| bits_per_second / 8 / 5;
         assert!(u64::from(CONNECTION_WINDOW_BYTES) >= in_200_ms(1_000_000_000));
         // Four streams of one blob fill it, and one that nobody reads does not.
