@@ -35,8 +35,8 @@ const HELD_MAX: usize = 2 * LEASES_MAX;
 pub(crate) enum Action<F> {
     /// Send a message to the coordinator.
     Send(NodeToCoordinator),
-    /// Prepare a frame, then call [`Agent::on_frame`]. If it is to be held `beside` others, and does
-    /// not fit, call [`Agent::on_postponed`].
+    /// Prepare a frame, then call [`Agent::on_frame`]. If it is to be held `beside` others, and
+    /// does not fit, call [`Agent::on_postponed`].
     Prepare { frame: FrameKey, spec: Arc<JobKind>, feed: Option<BlobHash>, beside: bool },
     /// Stop the preparation of a frame: no unit waits for it any more. Nothing is to be called.
     Abandon(FrameKey),
