@@ -340,7 +340,9 @@ pub(crate) mod tests {
         let samples = SampleRange { first: 0, count: 1 };
         let params = unit_params(spec, FrameNumber(1), tile, samples);
         let scene = (load_options(spec), flatten_options(spec, FrameNumber(1)), spec.scene_hash());
-        (params, scene, spec.film_layers(), spec.channels(), spec.rounds(), spec.has_rounds())
+        // The units of a film are for all its samples, and each is for some of them alone.
+        let samples = (spec.spp, spec.rounds(), spec.has_rounds());
+        (params, scene, spec.film_layers(), spec.channels(), samples)
     }
 
     /// Another value for a field, as JSON. Numbers and switches need no entry here.
