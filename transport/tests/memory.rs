@@ -20,7 +20,7 @@ use tessera_transport::{
 };
 
 /// Far more than what both ends may hold, and little enough to be quick.
-const LENGTH: usize = 160 << 20;
+const LENGTH: usize = 104 << 20;
 /// The windows of both ends, their steps, and what the rest of the process takes.
 const PEAK_BYTES_MAX: usize = 96 << 20;
 
