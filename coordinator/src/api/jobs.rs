@@ -4,8 +4,8 @@ use super::context::{Context, blocking};
 use crate::blobs::{Blobs, GuardedBlobs};
 use crate::driver::{Ask, Question};
 use tessera_core::Caller as Owner;
-use tessera_protocol::client::{Request, RequestError, Response};
-use tessera_protocol::job::{JobSpec, RawJobSpec};
+use tessera_protocol::client::{RequestError, Response};
+use tessera_protocol::job::{JobEdit, JobSpec, RawJobSpec};
 use tessera_protocol::{BlobHash, JobId};
 
 /// Most blobs in one question: the files of a scene, and room to spare.
@@ -27,23 +27,19 @@ pub(super) async fn missing_blobs(
     Ok(Response::Blobs(blocking(missing).await?))
 }
 
-/// Submits a job, or edits one for its owner or for a role that can change every job.
-pub(super) async fn change(
+/// Changes what a job says of itself, for its owner or for a role that can change every job.
+pub(super) async fn edit(
     context: &Context,
     caller: Owner,
-    request: Request,
+    job: JobId,
+    edit: JobEdit,
 ) -> Result<Response, RequestError> {
-    match request {
-        Request::Submit { job, spec } => submit(context, caller, job, *spec).await,
-        Request::EditJob { job, edit } => {
-            let edit = edit.check().map_err(|error| RequestError::Invalid(error.to_string()))?;
-            context.durably(Ask::EditJob { job, edit: Box::new(edit), caller }).await
-        }
-        _ => Err(RequestError::Invalid("this request changes no job".into())),
-    }
+    let edit = edit.check().map_err(|error| RequestError::Invalid(error.to_string()))?;
+    context.durably(Ask::EditJob { job, edit: Box::new(edit), caller }).await
 }
 
-async fn submit(
+/// Accepts a job whose files are there.
+pub(super) async fn submit(
     context: &Context,
     caller: Owner,
     job: JobId,

@@ -33,9 +33,6 @@ pub(super) async fn serve(
             if kind == StreamKind::Renew {
                 return renew::serve(&shared, &live, (sender, receiver), (timing, from)).await;
             }
-            if kind != StreamKind::Clock {
-                live.check(now_secs()).map_err(Trouble::Refused)?;
-            }
             let mut sender = FrameSender::new(sender);
             let caller = Caller::from(live.peer());
             match kind {
@@ -56,6 +53,7 @@ pub(super) async fn serve(
                 StreamKind::BlobRange => Ok(streams.arrive(receiver, &timing).await?),
                 StreamKind::Request => {
                     let request: Request = receiver.expect(timing.answer).await?;
+                    live.check(now_secs()).map_err(Trouble::Refused)?;
                     let mut answer = shared.api.answer(&caller, request).await;
                     while let Some(response) = answer.next().await {
                         sender.send(&response).await?;

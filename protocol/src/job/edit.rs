@@ -119,6 +119,8 @@ mod tests {
         }
         let fits = JobEdit { pool: Some(None), max_nodes: Some(None), ..none() };
         assert_eq!(fits.words(), "any pool, any number of nodes");
+        let one = JobEdit { max_nodes: Some(Some(1)), ..none() };
+        assert_eq!(one.words(), "at most 1 node");
         assert!(fits.check().is_ok() && none().is_empty());
     }
 }

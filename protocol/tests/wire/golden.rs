@@ -1,7 +1,7 @@
 //! Pinned bytes of every message. An accidental change of the layout fails here. An intended one
 //! gets a new protocol version (see `ProtocolVersion`) and, with it, new lines in `golden.txt`.
 
-use crate::samples;
+use crate::{response_samples, samples};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ fn pin<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(
 fn every_message_has_its_pinned_bytes() {
     let mut found = BTreeMap::new();
     pin(&mut found, samples::requests());
-    pin(&mut found, samples::responses());
+    pin(&mut found, response_samples::responses());
     pin(&mut found, samples::from_nodes());
     pin(&mut found, samples::to_nodes());
     pin(&mut found, samples::blob_replies());

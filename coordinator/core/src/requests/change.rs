@@ -1,6 +1,5 @@
 //! Changes of one job or many in one step: cancel, pause, resume, retry and forget all that are
-//! selected.
-//! What is allowed, and what happens to one job, is decided in the file of each change.
+//! selected. What is allowed, and what happens to one job, is decided in the file of each change.
 
 use crate::books::Books;
 use crate::input::{Caller, RequestId};
