@@ -109,7 +109,6 @@ fn luminances(scene: &CheckedScene, spp: u32, seed: u32) -> Vec<f64> {
         seed,
         depth: 4,
         filter: PixelFilter::Box as u32,
-        job_samples: spp,
         ..UnitParams::default()
     };
     let pixels = (SIZE * SIZE) as usize;

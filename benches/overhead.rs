@@ -13,8 +13,11 @@
 use std::process::Command;
 use std::time::Instant;
 use tessera_node::device::CpuDevice;
-use tessera_protocol::{FrameNumber, RenderSpec};
+use tessera_protocol::client::{Request, Response};
+use tessera_protocol::job::RawJobSpec;
+use tessera_protocol::{Fingerprint, FrameNumber, Hello, JobId, RenderSpec};
 use tessera_support::farm::{Farm, library, tessera};
+use tessera_transport::{Address, FarmClient, Identity};
 
 struct Options {
     spp: u32,
@@ -71,6 +74,16 @@ fn main() {
         ratio / ceiling
     );
 
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let mut pictures = runtime.block_on(first_pictures(&two));
+    pictures.sort_by(f64::total_cmp);
+    println!(
+        "first picture, 64 x 64 at 1 spp, from the acceptance to the durable frame: \
+            {:.1} ms, at best {:.1} (target 100)",
+        median(pictures.clone()) * 1e3,
+        pictures[0] * 1e3
+    );
+
     let starts: Vec<f64> = (0..9).map(|_| start_seconds()).collect();
     println!(
         "start of `render` to the first unit on a device: {:.1} ms (target 50)",
@@ -108,6 +121,40 @@ fn results(farm: &Farm) -> u64 {
         serde_json::from_str(&farm.text(&["nodes", "--json"])).expect("JSON");
     let nodes = nodes.as_array().expect("a list").iter();
     nodes.map(|node| node["units_committed"].as_u64().expect("a count")).sum()
+}
+
+/// Jobs of one small picture that are timed.
+const PICTURES: usize = 21;
+
+/// Seconds from the acceptance of a small job to its durable frame, for nodes that are known and
+/// hold the scene, by the clock of a client.
+async fn first_pictures(farm: &Farm) -> Vec<f64> {
+    let small = ["--size", "64x64", "--spp", "1"];
+    let first = farm.submit(&library("cornell-box.gltf"), &small);
+    farm.text(&["wait", &first]);
+    let identity = Identity::load(&farm.data().join("admin")).expect("an identity");
+    let address: Address = farm.address().parse().expect("an address");
+    let hello = Hello::ours(Fingerprint([0; 32]));
+    let client = FarmClient::connect(&address, &identity, &hello).await.expect("a connection");
+    let first = JobId(first.parse().expect("an id"));
+    let detail = client.request(&Request::Job(first)).await.expect("an answer");
+    let Response::Job(detail) = detail else { panic!("{detail:?}") };
+    let mut seconds = Vec::new();
+    // The second node prepares the scene for the first of them.
+    for _ in 0..=PICTURES {
+        let (job, spec) = (JobId::new(), Box::new(RawJobSpec::from(detail.spec.clone())));
+        let accepted = client.request(&Request::Submit { job, spec }).await.expect("an answer");
+        assert!(matches!(accepted, Response::Accepted(_)), "{accepted:?}");
+        let begun = Instant::now();
+        let mut watch = client.watch(job).await.expect("a job");
+        let mut done = 0;
+        while let Some(progress) = watch.next().await.expect("an update") {
+            done = progress.summary.frames_done;
+        }
+        assert_eq!(done, 1, "the frame is done");
+        seconds.push(begun.elapsed().as_secs_f64());
+    }
+    seconds.split_off(1)
 }
 
 /// Seconds from the start of `render` to the first unit, preparation of the scene taken out: as

@@ -98,8 +98,8 @@ async fn session(link: &Link, node: NodeId, capacity: u32, done: &Done) -> Resul
             },
             _ = beat.tick() => {
                 sequence += 1;
-                let (leases, devices) = (Vec::new(), Vec::new());
-                telemetry.send(&Heartbeat { sequence, leases, outbox: 0, working: 1, busy: 1.0,
+                let (leases, devices, busy) = (Vec::new(), Vec::new(), Some(1.0));
+                telemetry.send(&Heartbeat { sequence, leases, outbox: 0, working: 1, busy,
                     devices, progress: Vec::new() }).await?;
             }
         }

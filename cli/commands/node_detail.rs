@@ -24,6 +24,9 @@ pub(crate) fn describe(node: &NodeSummary) -> String {
         &format!("{} leased, {} committed", node.units_leased, node.units_committed),
     );
     line(&mut text, "", "rate", &rate(node.samples_per_second));
+    if node.busy.is_some() {
+        line(&mut text, "", "busy", &format!("{} of the time with work", busy(node)));
+    }
     for (position, device) in node.devices.iter().enumerate() {
         describe_device(&mut text, device);
         let told = node.telemetry.iter().find(|told| usize::from(told.device) == position);
@@ -54,6 +57,11 @@ pub(super) fn state(state: NodeState) -> &'static str {
         NodeState::Left => "left",
         NodeState::Removed => "removed",
     }
+}
+
+/// How much of the time with work the devices of a node worked; `-` where there was no work.
+pub(super) fn busy(node: &NodeSummary) -> String {
+    node.busy.map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share * 100.0))
 }
 
 /// Since when a node is in its state, or when it was last heard of.
@@ -154,6 +162,7 @@ pub(super) mod tests {
             pool: Some("gpu".into()),
             since: 5,
             drained: false,
+            busy: None,
         }
     }
 
@@ -178,11 +187,14 @@ pub(super) mod tests {
             xid: Some(XidEvent { code: 79, secs_ago: 5 }),
             ..DeviceTelemetry::default()
         };
-        let node = NodeSummary { devices: vec![device], telemetry: vec![told], ..node() };
+        let idle = NodeSummary { devices: vec![device], telemetry: vec![told], ..node() };
+        let node = NodeSummary { busy: Some(0.974), ..idle.clone() };
         let text = describe(&node);
+        assert!(!describe(&idle).contains("time with work"), "it had no work");
         for expected in [
             "name        rack-1 #3",
             "pool        gpu",
+            "busy        97 % of the time with work",
             "device      cuda:0: NVIDIA T",
             "  state     quarantined: wrong results; run `tessera doctor`",
             "  size      40 multiprocessors, 8.0 GiB",

@@ -44,6 +44,7 @@ pub(crate) async fn run(args: NodesArgs) -> Result<Status, CliError> {
         "UNITS",
         "COMMITTED",
         "SAMPLES/S",
+        "BUSY",
         "HEARD",
         "NOTE",
     ];
@@ -108,6 +109,7 @@ fn row(node: &NodeSummary) -> Vec<String> {
         node.units_leased.to_string(),
         node.units_committed.to_string(),
         count(node.samples_per_second).trim_end().to_owned(),
+        node_detail::busy(node),
         node_detail::ago(node),
         printable(&node.note),
     ]

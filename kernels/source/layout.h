@@ -355,9 +355,8 @@ struct alignas(16) UnitParams {
     u32 aovs;
     u32 filter;
     u32 frame;
-    u32 job_samples;
     float clamp;
-    u32 reserved;
+    u32 reserved[2];
 };
 
 static_assert(sizeof(Triangle) == 48 && sizeof(ShadingVertex) == 64,

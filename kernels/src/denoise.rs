@@ -25,11 +25,35 @@ pub enum Pass {
     Second = 1,
 }
 
+/// The colours that a pass makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fitted {
+    /// The picture, three channels.
+    Picture,
+    /// The picture and its second half, which the second pass needs: [`COLORS`] channels.
+    WithHalf,
+}
+
+/// Returns the number of samples in the second half of the first `samples` of a pixel
+/// (`in_second_half` of `source/sampling/sampler.h`).
+pub fn second_half(samples: u32) -> u32 {
+    let Some(highest) = samples.checked_ilog2() else { return 0 };
+    match highest {
+        0 => 0,
+        _ => {
+            let block = 1 << (highest - 1);
+            block + samples.saturating_sub(3 * block)
+        }
+    }
+}
+
 /// Some rows of a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
     /// Pass over these rows.
     pub pass: Pass,
+    /// Colours that the pass makes. They do not affect each other.
+    pub fitted: Fitted,
     /// Width of the frame in pixels.
     pub width: usize,
     /// Height of the frame in pixels.
@@ -67,27 +91,24 @@ pub(crate) struct Params {
     first_scale: f32,
     second_scale: f32,
     pass: u32,
+    colors: u32,
 }
 
 const _: () = assert!(size_of::<Params>() == 144 || size_of::<usize>() != 8);
 
 /// `sizeof(DenoiseScratch)` in floats.
-const SCRATCH_FLOATS: usize = 1_116_776 / 4;
+const SCRATCH_FLOATS: usize = 1_767_656 / 4;
 
-/// Memory that one thread needs for its tiles, a little more than a mebibyte. Its content never
-/// affects a result.
+/// Memory that one thread needs for its tiles, about 1.7 MiB. Its content never affects a result.
 #[derive(Debug)]
 pub struct Scratch {
     memory: Vec<f32>,
-    tile: [Vec<f32>; COLORS],
+    tile: Vec<Vec<f32>>,
 }
 
 impl Default for Scratch {
     fn default() -> Self {
-        Self {
-            memory: vec![0.0; SCRATCH_FLOATS],
-            tile: std::array::from_fn(|_| Vec::with_capacity(TILE_WIDTH * TILE_HEIGHT)),
-        }
+        Self { memory: vec![0.0; SCRATCH_FLOATS], tile: Vec::new() }
     }
 }
 
@@ -119,7 +140,7 @@ fn entry(isa: Isa) -> Option<Entry> {
 }
 
 /// One pass over the tile whose first pixel is (`x`, `y`), cut at the frame's edges, on this
-/// thread: the first [`COLORS`] channels, each row by row.
+/// thread: the channels that are fitted, each row by row.
 ///
 /// The result depends only on the frame: not on `isa`, on the rows that are there beyond those
 /// needed, or on where tiles begin.
@@ -132,7 +153,7 @@ pub fn tile<'s>(
     rows: &Rows<'_>,
     (x, y): (usize, usize),
     scratch: &'s mut Scratch,
-) -> Result<&'s [Vec<f32>; COLORS], DenoiseError> {
+) -> Result<&'s [Vec<f32>], DenoiseError> {
     let available = available_isas().contains(&isa);
     let denoise = entry(isa).filter(|_| available).ok_or(DenoiseError::Unsupported(isa))?;
     // SAFETY: `denoise` is this crate's own kernel, and the processor has its instruction set.
@@ -148,7 +169,7 @@ pub(crate) unsafe fn tile_with<'s>(
     rows: &Rows<'_>,
     (x, y): (usize, usize),
     scratch: &'s mut Scratch,
-) -> Result<&'s [Vec<f32>; COLORS], DenoiseError> {
+) -> Result<&'s [Vec<f32>], DenoiseError> {
     let params = params(rows, x, y)?;
     let mut out = [0f32; COLORS * TILE_WIDTH * TILE_HEIGHT];
     let _mode = FloatMode::strict();
@@ -157,6 +178,7 @@ pub(crate) unsafe fn tile_with<'s>(
     unsafe { denoise(&params, scratch.memory.as_mut_ptr(), out.as_mut_ptr()) };
     let width = TILE_WIDTH.min(rows.width - x);
     let height = TILE_HEIGHT.min(rows.height - y);
+    scratch.tile.resize_with(params.colors as usize, Vec::new);
     for (plane, values) in scratch.tile.iter_mut().zip(out.chunks_exact(TILE_WIDTH * TILE_HEIGHT)) {
         plane.clear();
         values
@@ -169,7 +191,7 @@ pub(crate) unsafe fn tile_with<'s>(
 
 /// Returns the kernel's parameters, if all needed rows are there.
 fn params(rows: &Rows<'_>, x: usize, y: usize) -> Result<Params, DenoiseError> {
-    let Rows { pass, width, height, first_row, samples, channels } = *rows;
+    let Rows { pass, fitted, width, height, first_row, samples, channels } = *rows;
     let edge = 1..=crate::host::FRAME_EDGE_MAX as usize;
     if !edge.contains(&width) || !edge.contains(&height) || x >= width || y >= height {
         return Err(DenoiseError::Range("tile outside the frame"));
@@ -198,5 +220,9 @@ fn params(rows: &Rows<'_>, x: usize, y: usize) -> Result<Params, DenoiseError> {
         first_scale: samples as f32 / first as f32,
         second_scale: samples as f32 / (samples - first) as f32,
         pass: pass as u32,
+        colors: match fitted {
+            Fitted::Picture => COLORS as u32 / 2,
+            Fitted::WithHalf => COLORS as u32,
+        },
     })
 }

@@ -367,7 +367,7 @@ pub unsafe fn denoise_with<'s>(
     rows: &denoise::Rows<'_>,
     corner: (usize, usize),
     scratch: &'s mut denoise::Scratch,
-) -> Result<&'s [Vec<f32>; denoise::COLORS], DenoiseError> {
+) -> Result<&'s [Vec<f32>], DenoiseError> {
     // SAFETY: a function pointer is as wide as any other; the caller vouches for what it points to.
     unsafe {
         let entry = std::mem::transmute::<*mut std::ffi::c_void, denoise::Entry>(entry);

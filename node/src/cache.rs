@@ -148,32 +148,15 @@ impl BlobCache {
         Ok(true)
     }
 
-    /// Returns the file for the arriving bytes of a blob, and how many bytes an earlier attempt has
-    /// left.
-    pub(crate) fn partial(&self, hash: BlobHash) -> (PathBuf, u64) {
-        let path = self.path(hash).with_extension("part");
-        let held = fs::metadata(&path).map_or(0, |metadata| metadata.len());
-        (path, held)
-    }
-
-    /// Deletes the received bytes of a blob.
-    pub(crate) fn drop_partial(&self, hash: BlobHash) -> Result<(), CacheError> {
-        let (path, _) = self.partial(hash);
-        remove_if_there(&path).map_err(|source| CacheError::Disk { path, source })
-    }
-
-    /// Accepts the received bytes as the complete blob if they have its hash, and makes room.
-    /// Otherwise deletes them.
-    pub(crate) fn complete(&self, hash: BlobHash) -> Result<(), CacheError> {
-        let (partial, bytes) = self.partial(hash);
-        let found = hash_of_file(&partial)
-            .map_err(|source| CacheError::Disk { path: partial.clone(), source })?;
-        if found != hash {
-            self.drop_partial(hash)?;
-            return Err(CacheError::Foreign { wanted: hash, found });
-        }
+    /// Returns the file for the arriving bytes of a blob, which an earlier attempt may have left,
+    /// and that of the complete blob.
+    pub(crate) fn places(&self, hash: BlobHash) -> (PathBuf, PathBuf) {
         let path = self.path(hash);
-        fs::rename(&partial, &path).map_err(|source| CacheError::Disk { path, source })?;
+        (path.with_extension("part"), path)
+    }
+
+    /// Accepts a blob whose file has arrived in its place and was checked, and makes room.
+    pub(crate) fn adopt(&self, hash: BlobHash, bytes: u64) -> Result<(), CacheError> {
         let mut index = self.index();
         let used = index.tick();
         index.entries.insert(hash, Entry { bytes, used, checked: true });
@@ -242,8 +225,8 @@ mod tests {
 
     fn arrive(cache: &BlobCache, bytes: &[u8]) -> BlobHash {
         let hash = BlobHash::of(bytes);
-        fs::write(cache.partial(hash).0, bytes).unwrap();
-        cache.complete(hash).unwrap();
+        fs::write(cache.places(hash).1, bytes).unwrap();
+        cache.adopt(hash, bytes.len() as u64).unwrap();
         hash
     }
 
@@ -282,17 +265,6 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_another_hash_are_refused_and_deleted() {
-        let folder = tempfile::tempdir().unwrap();
-        let cache = BlobCache::open(folder.path(), 100).unwrap();
-        let hash = BlobHash::of(b"wanted");
-        fs::write(cache.partial(hash).0, b"something else").unwrap();
-        assert!(matches!(cache.complete(hash), Err(CacheError::Foreign { .. })));
-        assert_eq!(cache.partial(hash).1, 0);
-        assert_eq!(place(&cache, hash), None);
-    }
-
-    #[test]
     fn corrupted_blobs_on_disk_are_not_used() {
         let folder = tempfile::tempdir().unwrap();
         let hash = arrive(&BlobCache::open(folder.path(), 100).unwrap(), b"fresh");
@@ -303,11 +275,14 @@ mod tests {
     }
 
     #[test]
-    fn an_unfinished_blob_is_continued() {
+    fn an_unfinished_blob_is_no_blob_and_stays() {
         let folder = tempfile::tempdir().unwrap();
         let hash = BlobHash::of(b"whole blob");
-        fs::write(BlobCache::open(folder.path(), 100).unwrap().partial(hash).0, b"whole").unwrap();
-        assert_eq!(BlobCache::open(folder.path(), 100).unwrap().partial(hash).1, 5);
+        let (part, _) = BlobCache::open(folder.path(), 100).unwrap().places(hash);
+        fs::write(&part, b"whole").unwrap();
+        let cache = BlobCache::open(folder.path(), 100).unwrap();
+        assert_eq!(place(&cache, hash), None);
+        assert_eq!(fs::read(part).unwrap(), b"whole");
     }
 
     #[test]

@@ -94,7 +94,6 @@ pub(crate) fn unit_params(
             FilterSpec::BlackmanHarris => PixelFilter::BlackmanHarris,
         } as u32,
         frame: frame.0,
-        job_samples: spec.spp,
         clamp: spec.clamp.unwrap_or(0.0) as f32,
         ..UnitParams::default()
     }
@@ -276,8 +275,8 @@ pub(crate) mod tests {
         let tile = TileRect { x: 32, y: 16, width: 16, height: 16 };
         let params =
             unit_params(&spec(b""), FrameNumber(1), tile, SampleRange { first: 0, count: 4 });
-        let frame = (params.frame_width, params.frame_height, params.frame, params.job_samples);
-        assert_eq!(frame, (64, 48, 1, 4));
+        let frame = (params.frame_width, params.frame_height, params.frame);
+        assert_eq!(frame, (64, 48, 1));
         assert_eq!((params.x, params.y, params.width, params.height), (32, 16, 16, 16));
         assert_eq!((params.seed, params.depth, params.aovs, params.filter), (9, 4, 2 | 4, 1));
         assert_eq!(params.channels(), u32::from(spec(b"").channels()));
@@ -341,7 +340,9 @@ pub(crate) mod tests {
         let samples = SampleRange { first: 0, count: 1 };
         let params = unit_params(spec, FrameNumber(1), tile, samples);
         let scene = (load_options(spec), flatten_options(spec, FrameNumber(1)), spec.scene_hash());
-        (params, scene, spec.film_layers(), spec.channels(), spec.rounds(), spec.has_rounds())
+        // The units of a film are for all its samples, and each is for some of them alone.
+        let samples = (spec.spp, spec.rounds(), spec.has_rounds());
+        (params, scene, spec.film_layers(), spec.channels(), samples)
     }
 
     /// Another value for a field, as JSON. Numbers and switches need no entry here.

@@ -16,6 +16,7 @@ mod config;
 pub mod device;
 mod disk;
 mod folder;
+mod frame_memory;
 pub mod import;
 mod job;
 pub mod memory;

@@ -6,6 +6,7 @@
 //! complete.
 
 use crate::disk::remove_if_there;
+use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -146,7 +147,7 @@ impl Outbox {
     }
 
     /// Reads a stored result.
-    pub fn read(&self, lease: Lease) -> Result<(ResultHeader, Vec<u8>), OutboxError> {
+    pub fn read(&self, lease: Lease) -> Result<(ResultHeader, Bytes), OutboxError> {
         self.read_file(&self.path(lease))
     }
 
@@ -173,14 +174,14 @@ impl Outbox {
             .join(format!("{}-{}-{}-{}.result", unit.job, unit.frame, unit.unit.0, lease.epoch))
     }
 
-    fn read_file(&self, path: &Path) -> Result<(ResultHeader, Vec<u8>), OutboxError> {
+    fn read_file(&self, path: &Path) -> Result<(ResultHeader, Bytes), OutboxError> {
         let disk = |source| OutboxError::Disk { path: path.to_owned(), source };
         let damaged = |problem| OutboxError::Damaged { path: path.to_owned(), problem };
         let length = fs::metadata(path).map_err(disk)?.len();
         if length > (PREFIX_BYTES + HEADER_BYTES_MAX + RESULT_BYTES_MAX) as u64 {
             return Err(damaged("longer than any result"));
         }
-        let mut file = fs::read(path).map_err(disk)?;
+        let file = fs::read(path).map_err(disk)?;
         let prefix = file.first_chunk::<PREFIX_BYTES>().ok_or_else(|| damaged("cut short"))?;
         if prefix[..4] != MAGIC {
             return Err(damaged("not a result"));
@@ -197,11 +198,11 @@ impl Outbox {
             .get(PREFIX_BYTES..PREFIX_BYTES.saturating_add(header_length))
             .ok_or_else(|| damaged("cut short"))?;
         let header: ResultHeader = decode(encoded).map_err(|_| damaged("malformed header"))?;
-        file.drain(..PREFIX_BYTES + header_length);
-        if file.len() != header.length as usize || BlobHash::of(&file) != header.hash {
+        let bytes = Bytes::from(file).slice(PREFIX_BYTES + header_length..);
+        if bytes.len() != header.length as usize || BlobHash::of(&bytes) != header.hash {
             return Err(damaged("its bytes do not have its hash"));
         }
-        Ok((header, file))
+        Ok((header, bytes))
     }
 }
 
@@ -238,7 +239,7 @@ mod tests {
         drop(outbox);
         let outbox = Outbox::open(folder.path(), OURS, 1000).unwrap();
         assert_eq!(outbox.leases(), [first.lease, second.lease]);
-        assert_eq!(outbox.read(second.lease).unwrap(), (second, b"two!".to_vec()));
+        assert_eq!(outbox.read(second.lease).unwrap(), (second, Bytes::from_static(b"two!")));
         outbox.remove(first.lease).unwrap();
         outbox.remove(first.lease).unwrap();
         let outbox = Outbox::open(folder.path(), OURS, 1000).unwrap();
@@ -279,7 +280,7 @@ mod tests {
                 let (read, bytes) = opened.read(lease).unwrap();
                 assert_eq!(
                     (read.lease, bytes),
-                    (header.lease, b"some bytes".to_vec()),
+                    (header.lease, Bytes::from_static(b"some bytes")),
                     "byte {position}"
                 );
             }

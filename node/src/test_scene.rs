@@ -36,7 +36,6 @@ pub(crate) fn unit(
         aovs: 15,
         filter: 1,
         frame: 2,
-        job_samples: 40,
         ..UnitParams::default()
     }
 }

@@ -42,8 +42,6 @@ pub enum Request {
     /// Asks for the job's summary now and after each change, at most ten times per second, until
     /// the job has ended. Answered by a sequence of [`Response::Progress`].
     Watch(JobId),
-    /// Cancels a job. A repeated cancel is harmless. Answered by [`Response::Done`].
-    Cancel(JobId),
     /// Asks for all nodes. Answered by [`Response::Nodes`].
     Nodes,
     /// Drains a node, or gives it work again; also an absent one. Answered by [`Response::Nodes`]
@@ -100,27 +98,17 @@ pub enum Request {
         /// certificate that it signed has expired or is renewed.
         overlap_secs: Option<u64>,
     },
-    /// Forgets a job that has ended, and its frames. Answered by [`Response::Done`].
-    Forget(JobId),
     /// Asks for a backup of the whole farm, without its keys. Answered by a sequence of
     /// [`Response::Backup`], then the end of the stream.
     Backup,
-    /// Pauses a job: it gets no more work until it is resumed. A repeated pause is harmless.
-    /// Answered by [`Response::Done`].
-    Pause(JobId),
-    /// Resumes a paused job. It has no effect on other jobs. Answered by [`Response::Done`].
-    Resume(JobId),
-    /// Renders the failed frames of a job again. Finished frames stay as they are. Answered by
-    /// [`Response::Done`].
-    Retry(JobId),
     /// Asks what the kernel of a compute job printed so far, and what compilers said of it.
     /// Answered by [`Response::KernelText`], to the job's owner and to operators.
     KernelText(JobId),
     /// Asks what each owner has of the farm. Answered by [`Response::Usage`]: to operators with all
     /// owners, to others with themselves.
     Usage,
-    /// Changes many jobs in one step. Answered by [`Response::Changed`], also if some or all of
-    /// them were refused.
+    /// Cancels, pauses, resumes, retries or forgets one job or many in one step. Answered by
+    /// [`Response::Changed`], also if some or all of them were refused.
     ChangeJobs(Box<JobsChange>),
     /// Cancels and deletes all jobs of an owner with their frames, and deletes uploaded files of
     /// the owner that no other open job names. Answered by [`Response::Swept`].

@@ -348,8 +348,10 @@ pub struct Heartbeat {
     /// output is being stored, and frames that are being fetched or prepared. 0 with leases means
     /// that it does nothing about them.
     pub working: u32,
-    /// Load of the devices, 0 to 1: busy share of the time since the last heartbeat.
-    pub busy: f32,
+    /// Share of the time with work, of the last minute, in which the devices worked, 0 to 1; None
+    /// if there was no work. Time with work is that in which the node held units that were not
+    /// done, with the gaps of at most a second between them.
+    pub busy: Option<f32>,
     /// State of the devices, each at most once.
     pub devices: Vec<DeviceTelemetry>,
     /// Progress of the units that devices work on. Devices that cannot tell report nothing.

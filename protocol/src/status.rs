@@ -329,4 +329,7 @@ pub struct NodeSummary {
     pub since: u64,
     /// Whether an operator has drained the node.
     pub drained: bool,
+    /// Share of the time with work, of the last minute, in which its devices worked, 0 to 1; None
+    /// if it had no work. See [`crate::node::Heartbeat::busy`].
+    pub busy: Option<f32>,
 }

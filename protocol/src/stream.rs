@@ -18,11 +18,12 @@ pub enum StreamKind {
     /// One way, opened by a node, one per session: frames of [`crate::node::Heartbeat`].
     Telemetry = 4,
     /// Both ways, opened by a peer that is allowed to read the blob: a frame with [`BlobRequest`].
-    /// The answer is a frame with [`BlobReply`], then the bytes from the offset to the end.
+    /// The answer is a frame with [`BlobReply`], then the bytes of the range.
     BlobGet = 5,
     /// Both ways, opened by a client: a frame with [`BlobOffer`]. The answer is a frame with
     /// [`BlobReply`], whose offset says how many bytes are already there. The client sends the
-    /// bytes from that offset on, and a frame with [`BlobReceipt`] ends the stream.
+    /// bytes from that offset on, and a frame with [`BlobReceipt`] ends the stream. If the offer
+    /// says so, later bytes are on streams of [`Self::BlobRange`].
     BlobPut = 6,
     /// Both ways, opened by a client: a frame with [`crate::client::Request`]. The answer is one
     /// frame with [`crate::client::Response`]. For [`crate::client::Request::Watch`] it is a
@@ -37,22 +38,37 @@ pub enum StreamKind {
     /// Both ways, opened by a peer with a certificate. A node opens it before the stream of its
     /// session or instead of it. The answer is a frame with [`ClockReading`].
     Clock = 10,
+    /// Both ways, opened by a client in an upload: a frame with [`BlobRange`], then its bytes.
+    /// There is no answer.
+    BlobRange = 11,
 }
 
 impl StreamKind {
     /// Returns the kind that the first byte of a stream names.
     pub fn from_byte(byte: u8) -> Option<Self> {
         use StreamKind::*;
-        [Hello, NodeControl, Result, Telemetry, BlobGet, BlobPut, Request, Enrol, Renew, Clock]
-            .into_iter()
-            .find(|kind| *kind as u8 == byte)
+        [
+            Hello,
+            NodeControl,
+            Result,
+            Telemetry,
+            BlobGet,
+            BlobPut,
+            Request,
+            Enrol,
+            Renew,
+            Clock,
+            BlobRange,
+        ]
+        .into_iter()
+        .find(|kind| *kind as u8 == byte)
     }
 }
 
 use crate::ids::{BlobHash, FrameNumber, JobId};
 use serde::{Deserialize, Serialize};
 
-/// Asks for the bytes of a blob from an offset on.
+/// Asks for a range of a blob's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlobRequest {
     /// The blob that is wanted.
@@ -62,6 +78,9 @@ pub struct BlobRequest {
     /// Finished frame that has the blob as a file. Without it, people get only files of jobs that
     /// they own, unless they are operators.
     pub of: Option<(JobId, FrameNumber)>,
+    /// Position after the last byte that is wanted; None: all from the offset on. Over a line with
+    /// a long round trip a blob is asked for in ranges, each on a stream of its own.
+    pub end: Option<u64>,
 }
 
 /// Offers a blob to the receiving side of a put.
@@ -71,6 +90,27 @@ pub struct BlobOffer {
     pub hash: BlobHash,
     /// Length of the blob in bytes, at most [`crate::limits::BLOB_BYTES_MAX`].
     pub length: u64,
+    /// How the bytes are spread over streams; None: all are on this one.
+    pub ranges: Option<BlobRanges>,
+}
+
+/// How an upload is spread over streams. Over a line with a long round trip one stream is too
+/// slow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlobRanges {
+    /// Number of the upload, which no other one on this connection has.
+    pub upload: u32,
+    /// Bytes of each stream, except the last one. The first bytes are on the stream of the offer.
+    pub bytes: u64,
+}
+
+/// Begins a further stream of an upload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlobRange {
+    /// Number of the upload; see [`BlobRanges`].
+    pub upload: u32,
+    /// Position of the stream's first byte in the blob.
+    pub offset: u64,
 }
 
 /// Answers a [`BlobRequest`] or a [`BlobOffer`].

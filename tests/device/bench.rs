@@ -131,7 +131,6 @@ pub(crate) fn unit(index: u32) -> UnitParams {
         aovs: 5,
         filter: 1,
         frame: 1,
-        job_samples: 64,
         ..UnitParams::default()
     }
 }

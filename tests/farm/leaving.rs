@@ -4,14 +4,18 @@ use tessera_support::farm::{Farm, Process, library};
 
 /// Units that take a thread several seconds each, and more of them than anybody waits for.
 const HEAVY: [&str; 8] =
-    ["--size", "256x256", "--spp", "16384", "--tile", "256", "--unit-samples", "2048"];
+    ["--size", "256x256", "--spp", "16384", "--tile", "256", "--unit-samples", "512"];
 /// A job that is over in a moment.
 const LIGHT: [&str; 4] = ["--size", "64x64", "--spp", "8"];
 
 fn leased(farm: &Farm, id: &str) -> u64 {
+    count(farm, id, "units_leased")
+}
+
+fn count(farm: &Farm, id: &str, of: &str) -> u64 {
     let job: serde_json::Value =
         serde_json::from_str(&farm.text(&["job", id, "--json"])).expect("a job as JSON");
-    job["summary"]["units_leased"].as_u64().expect("a count of leased units")
+    job["summary"][of].as_u64().expect("a count of units")
 }
 
 /// A node with more options, started by hand.
@@ -27,7 +31,8 @@ fn a_second_signal_hands_every_unit_back_at_once() {
     let mut farm = Farm::start(0, 1);
     let mut node = node(&mut farm, "node-0", &[]);
     let id = farm.submit(&library("cornell-box.gltf"), &HEAVY);
-    farm.wait_for("leased units", |farm| leased(farm, &id) > 0);
+    // A unit that has not begun is given back at the first signal.
+    farm.wait_for("a second unit to begin", |farm| count(farm, &id, "units_committed") > 0);
     node.signal("TERM");
     farm.wait_for("the node to drain", |farm| farm.text(&["nodes", "--json"]).contains("draining"));
     node.signal("TERM");

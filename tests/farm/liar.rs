@@ -158,7 +158,7 @@ fn pulse(sequence: u64) -> Heartbeat {
         leases: Vec::new(),
         outbox: 0,
         working: 1,
-        busy: 1.0,
+        busy: Some(1.0),
         devices: Vec::new(),
         progress: Vec::new(),
     }

@@ -21,17 +21,6 @@ fn farm(limits: &[&str]) -> Farm {
     farm
 }
 
-/// A user of the farm, who is not the administrator.
-fn enrol(farm: &Farm, who: &str) -> String {
-    let token = farm.text(&["token", "create", "--role", "artist"]);
-    let file = farm.folder().join(format!("{who}.token"));
-    std::fs::write(&file, token).expect("a token file");
-    let folder = farm.folder().join(who).display().to_string();
-    let file = file.display().to_string();
-    farm.text(&["enrol", "--token-file", &file, "--name", who, "--identity", &folder]);
-    folder
-}
-
 /// The farm still does what it is for, for others.
 fn is_well(farm: &Farm) {
     let job = farm.submit(&library("cornell-box.gltf"), &["--size", "32x32", "--spp", "1"]);
@@ -62,7 +51,7 @@ async fn dial(farm: &Farm, identity: &str) -> Result<Link, ConnectError> {
 #[test]
 fn an_identity_with_too_many_connections_gets_no_more() {
     let farm = farm(&["--connections-per-identity", "3"]);
-    let eve = enrol(&farm, "eve");
+    let eve = farm.enrol("artist", "eve");
     within("a refusal", async {
         let mut held = Vec::new();
         for _ in 0..3 {
@@ -101,7 +90,7 @@ fn an_identity_with_too_many_connections_gets_no_more() {
 #[test]
 fn messages_beyond_the_rate_wait_and_others_do_not() {
     let farm = farm(&["--messages-per-second", "50"]);
-    let eve = enrol(&farm, "eve");
+    let eve = farm.enrol("artist", "eve");
     let begun = Instant::now();
     within("the flood's end", async {
         let client = std::sync::Arc::new(FarmClient::new(link(&farm, &eve).await));
@@ -128,14 +117,14 @@ fn messages_beyond_the_rate_wait_and_others_do_not() {
 #[test]
 fn bytes_beyond_the_rate_wait_and_others_do_not() {
     let farm = farm(&["--mib-per-second", "4"]);
-    let eve = enrol(&farm, "eve");
+    let eve = farm.enrol("artist", "eve");
     let begun = Instant::now();
     within("the flood's end", async {
         let eve = link(&farm, &eve).await;
         // 32 MiB that are not what their name says: 8 come at once, the rest takes 6 s.
         let (mut sender, mut receiver) =
             open_both(&eve.connection, StreamKind::BlobPut).await.expect("a stream");
-        let offer = BlobOffer { hash: BlobHash([1; 32]), length: 32 << 20 };
+        let offer = BlobOffer { hash: BlobHash([1; 32]), length: 32 << 20, ranges: None };
         sender.send(&offer).await.expect("an offer");
         let reply: BlobReply = receiver.expect(Duration::from_secs(60)).await.expect("an answer");
         assert!(matches!(reply, BlobReply::From { offset: 0, .. }), "{reply:?}");
@@ -160,7 +149,7 @@ fn bytes_beyond_the_rate_wait_and_others_do_not() {
 #[test]
 fn streams_beyond_the_limit_are_not_opened() {
     let farm = farm(&[]);
-    let eve = enrol(&farm, "eve");
+    let eve = farm.enrol("artist", "eve");
     within("the streams", async {
         let link = link(&farm, &eve).await;
         let mut open = Vec::new();

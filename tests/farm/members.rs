@@ -12,6 +12,7 @@ use tessera_protocol::compute::{Domain, Program};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::ids::{Epoch, Lease, UnitIndex, UnitKey};
 use tessera_protocol::node::{Heartbeat, Join, NodeToCoordinator, ResultHeader};
+use tessera_protocol::selection::{JobChange, JobsChange};
 use tessera_protocol::stream::{BlobOffer, BlobReply, StreamKind};
 use tessera_protocol::{
     BlobHash, ComputeSpec, FrameNumber, Hello, JobId, JobKind, JobSpec, NodeId, ProcessEpoch,
@@ -126,7 +127,8 @@ async fn upload_files(tried: Arc<Tried>, link: Link) {
     while tried.goes_on() {
         let mut bytes = vec![7; 4 << 20];
         bytes[..16].copy_from_slice(&uuid::Uuid::now_v7().into_bytes());
-        let offer = BlobOffer { hash: BlobHash::of(&bytes), length: bytes.len() as u64 };
+        let offer =
+            BlobOffer { hash: BlobHash::of(&bytes), length: bytes.len() as u64, ranges: None };
         let sent = async {
             let (mut sender, mut receiver) =
                 open_both(&link.connection, StreamKind::BlobPut).await?;
@@ -153,7 +155,8 @@ async fn upload_slowly(tried: Arc<Tried>, link: Link) {
     let mut held = Vec::new();
     while tried.goes_on() && link.connection.close_reason().is_none() {
         if held.len() < 64 {
-            let offer = BlobOffer { hash: BlobHash([held.len() as u8; 32]), length: 1 << 30 };
+            let offer =
+                BlobOffer { hash: BlobHash([held.len() as u8; 32]), length: 1 << 30, ranges: None };
             let opened = open_both(&link.connection, StreamKind::BlobPut).await;
             tried.note(&opened);
             let Ok((mut sender, receiver)) = opened else { return };
@@ -177,7 +180,7 @@ async fn ask(tried: Arc<Tried>, link: Link) {
             Request::MissingBlobs((0..4096).map(|at| BlobHash([at as u8; 32])).collect()),
             Request::Jobs(Default::default()),
             Request::Nodes,
-            Request::Cancel(JobId::new()),
+            Request::ChangeJobs(Box::new(JobsChange::of_job(JobChange::Pause, JobId::new()))),
             Request::Frames { job: JobId::new(), from: 0 },
             Request::Drain { node: "node-0".into(), drain: true, leave: false },
             Request::Deny { identity: "user:admin".into(), reason: "none".into() },
@@ -270,7 +273,7 @@ fn pulse(sequence: u64) -> Heartbeat {
         leases: (0..64).map(lease_of).collect(),
         outbox: u32::MAX,
         working: u32::MAX,
-        busy: f32::NAN,
+        busy: Some(f32::NAN),
         devices: Vec::new(),
         progress: Vec::new(),
     }

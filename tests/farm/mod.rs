@@ -15,6 +15,7 @@ mod filter;
 mod generations;
 mod hostile;
 mod importer;
+mod job_set;
 mod kills;
 mod leaving;
 mod liar;

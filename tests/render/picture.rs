@@ -77,7 +77,6 @@ pub(crate) fn whole_frame(width: u32, height: u32, samples: u32, depth: u32) -> 
         depth,
         filter: tessera_layout::PixelFilter::Box as u32,
         frame: 1,
-        job_samples: samples,
         ..UnitParams::default()
     }
 }

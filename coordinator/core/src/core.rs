@@ -165,24 +165,14 @@ impl Core {
 
     fn on_input(&mut self, input: Input) {
         use nodes::sessions;
-        use requests::{change, edit, forget, jobs, pause, retry_frames, sweep};
+        use requests::{change, edit, forget, jobs, sweep};
         let books = &mut self.books;
         match input {
             Input::Submit { request, job, spec, caller } => {
                 jobs::on_submit(books, request, job, spec, caller)
             }
-            Input::Cancel { request, job, caller } => jobs::on_cancel(books, request, job, &caller),
             Input::EditJob { request, job, edit, caller } => {
                 edit::on_edit(books, request, job, *edit, &caller)
-            }
-            Input::Pause { request, job, pause, caller } => {
-                pause::on_pause(books, request, job, pause, &caller)
-            }
-            Input::Retry { request, job, caller } => {
-                retry_frames::on_retry(books, request, job, &caller)
-            }
-            Input::Forget { request, job, caller } => {
-                forget::on_forget(books, request, job, &caller)
             }
             Input::Sweep { request, owner, sweep, caller } => {
                 sweep::on_sweep(books, request, &owner, sweep, &caller)

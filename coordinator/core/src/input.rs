@@ -48,47 +48,8 @@ pub enum Input {
         /// Client that submits the job and becomes its owner.
         caller: Caller,
     },
-    /// A client cancels a job. Replied: `Done` (again for a job that is cancelled), or an error.
-    Cancel {
-        /// Request to reply to.
-        request: RequestId,
-        /// Job to cancel.
-        job: JobId,
-        /// Client that asks; must be the owner or an admin.
-        caller: Caller,
-    },
-    /// A client pauses or resumes a job. Replied: `Done` (also if nothing changes), or an error.
-    Pause {
-        /// Request to reply to.
-        request: RequestId,
-        /// Job to pause or to resume.
-        job: JobId,
-        /// True to pause, false to resume.
-        pause: bool,
-        /// Client that asks; must be the owner or an admin.
-        caller: Caller,
-    },
-    /// A client wants the failed frames of a job rendered again. The shell has made sure that the
-    /// job's files are present. Replied: `Done`, or an error.
-    Retry {
-        /// Request to reply to.
-        request: RequestId,
-        /// Job whose failed frames are opened again.
-        job: JobId,
-        /// Client that asks; must be the owner or an admin.
-        caller: Caller,
-    },
-    /// A client deletes a job that has ended, with its frames. Replied: `Done`, or an error.
-    Forget {
-        /// Request to reply to.
-        request: RequestId,
-        /// Job to delete.
-        job: JobId,
-        /// Client that asks; must be the owner or an admin.
-        caller: Caller,
-    },
-    /// A client changes many jobs. Replied: `Changed`, or an error. For a retry the shell has made
-    /// sure that the jobs' files are present.
+    /// A client cancels, pauses, resumes, retries or forgets one job or many. Replied: `Changed`,
+    /// or an error. For a retry the shell has made sure that the jobs' files are present.
     ChangeJobs {
         /// Request to reply to.
         request: RequestId,

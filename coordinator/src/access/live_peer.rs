@@ -4,6 +4,7 @@
 use super::denied::Denied;
 use super::members::Members;
 use crate::sync::lock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use tessera_protocol::access::DeniedIdentity;
 use tessera_transport::validity::now_secs;
@@ -27,6 +28,8 @@ pub(crate) struct LivePeer {
     connection: Box<dyn PeerConnection>,
     peer: PeerIdentity,
     credential: Mutex<Credential>,
+    /// Whether it came with an expired certificate and has not renewed it.
+    must_renew: AtomicBool,
     denied: Arc<Denied>,
     members: Arc<Members>,
 }
@@ -38,7 +41,9 @@ impl LivePeer {
         (denied, members): (Arc<Denied>, Arc<Members>),
     ) -> Self {
         let peer = credential.peer.clone();
-        Self { connection, peer, credential: Mutex::new(credential), denied, members }
+        let must_renew = AtomicBool::new(credential.validity.is_expired(now_secs()));
+        let credential = Mutex::new(credential);
+        Self { connection, peer, credential, must_renew, denied, members }
     }
 
     /// Returns the identity of the peer.
@@ -52,6 +57,13 @@ impl LivePeer {
 
     pub(super) fn renewed(&self, credential: Credential) {
         *lock(&self.credential) = credential;
+        self.must_renew.store(false, Ordering::Release);
+    }
+
+    /// Returns whether the peer has to renew its certificate before anything else, because it had
+    /// expired when it came.
+    pub(crate) fn must_renew(&self) -> bool {
+        self.must_renew.load(Ordering::Acquire)
     }
 
     /// Returns whether the certificate has expired. Its peer can still renew it, but do nothing
@@ -78,6 +90,12 @@ impl LivePeer {
             return Err(Refusal { code: CloseCode::Expired, text });
         }
         Ok(())
+    }
+
+    /// As [`Self::check`], but leaves a peer that has come to renew its expired certificate. Who
+    /// serves its connection makes it do so before anything else, and in time.
+    pub(super) fn check_unless_renewing(&self, now_secs: u64) -> Result<(), Refusal> {
+        if self.must_renew() { self.check_denied() } else { self.check(now_secs) }
     }
 
     /// Closes the connection, and tells the peer why.

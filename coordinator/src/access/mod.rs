@@ -201,7 +201,7 @@ impl Access {
     /// Closes the connections whose peers have lost their access.
     pub(crate) fn sweep(&self, now_secs: u64) {
         for peer in self.live.peers() {
-            if let Err(refusal) = peer.check(now_secs) {
+            if let Err(refusal) = peer.check_unless_renewing(now_secs) {
                 tracing::warn!(peer = %peer.peer(), reason = refusal.text, "connection closed");
                 peer.close(&refusal);
             }

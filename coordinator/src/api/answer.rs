@@ -3,7 +3,7 @@
 use super::backup::BackupPieces;
 use super::caller::Caller;
 use super::context::{Context, unavailable, unlogged};
-use super::roles::{self, Reach};
+use super::roles;
 use super::watch::Watch;
 use super::{
     audit, audit_entries, backup, identities, jobs, members, nodes, selected, shares, watch,
@@ -208,15 +208,11 @@ impl Api {
                 members::keep(context, caller, &member, keep).await
             }
             Request::RemoveMember { member } => members::remove(context, caller, &member).await,
-            Request::Submit { .. }
-            | Request::Cancel(_)
-            | Request::Pause(_)
-            | Request::Resume(_)
-            | Request::Retry(_)
-            | Request::Forget(_)
-            | Request::EditJob { .. } => {
-                debug_assert_eq!(roles::rule(&request).1, Reach::OwnJob);
-                jobs::change(context, roles::owner(caller), request).await
+            Request::Submit { job, spec } => {
+                jobs::submit(context, roles::owner(caller), job, *spec).await
+            }
+            Request::EditJob { job, edit } => {
+                jobs::edit(context, roles::owner(caller), job, *edit).await
             }
             Request::Drain { node, drain, leave } => {
                 nodes::drain(context, caller, (node, drain, leave)).await

@@ -51,15 +51,10 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         | Request::Sweep { dry_run: true, .. }
         | Request::Audit => None,
         Request::Submit { job, .. } => Some(("job submitted", format!("job {job}"))),
-        Request::Cancel(job) => Some(("job cancelled", format!("job {job}"))),
         Request::EditJob { job, edit } => {
             let words = edit.words();
             Some(("job changed", format!("job {job}: {}", cut(&words, REASON_MAX))))
         }
-        Request::Pause(job) => Some(("job paused", format!("job {job}"))),
-        Request::Resume(job) => Some(("job resumed", format!("job {job}"))),
-        Request::Retry(job) => Some(("job retried", format!("job {job}"))),
-        Request::Forget(job) => Some(("job forgotten", format!("job {job}"))),
         Request::ChangeJobs(wanted) if wanted.dry_run => None,
         Request::ChangeJobs(wanted) => {
             let what = match &wanted.change {

@@ -1,11 +1,11 @@
-//! Requests about jobs: submitting them, changing them, and asking for missing files.
+//! Requests about one job: submitting it, editing it, and asking for missing files.
 
 use super::context::{Context, blocking};
 use crate::blobs::{Blobs, GuardedBlobs};
 use crate::driver::{Ask, Question};
 use tessera_core::Caller as Owner;
-use tessera_protocol::client::{Request, RequestError, Response};
-use tessera_protocol::job::{JobSpec, RawJobSpec};
+use tessera_protocol::client::{RequestError, Response};
+use tessera_protocol::job::{JobEdit, JobSpec, RawJobSpec};
 use tessera_protocol::{BlobHash, JobId};
 
 /// Most blobs in one question: the files of a scene, and room to spare.
@@ -27,28 +27,19 @@ pub(super) async fn missing_blobs(
     Ok(Response::Blobs(blocking(missing).await?))
 }
 
-/// Changes one job, for its owner or for a role that can change every job.
-pub(super) async fn change(
+/// Changes what a job says of itself, for its owner or for a role that can change every job.
+pub(super) async fn edit(
     context: &Context,
     caller: Owner,
-    request: Request,
+    job: JobId,
+    edit: JobEdit,
 ) -> Result<Response, RequestError> {
-    match request {
-        Request::Submit { job, spec } => submit(context, caller, job, *spec).await,
-        Request::Retry(job) => retry(context, caller, job).await,
-        Request::Cancel(job) => context.durably(Ask::Cancel { job, caller }).await,
-        Request::Pause(job) => context.durably(Ask::Pause { job, pause: true, caller }).await,
-        Request::Resume(job) => context.durably(Ask::Pause { job, pause: false, caller }).await,
-        Request::EditJob { job, edit } => {
-            let edit = edit.check().map_err(|error| RequestError::Invalid(error.to_string()))?;
-            context.durably(Ask::EditJob { job, edit: Box::new(edit), caller }).await
-        }
-        Request::Forget(job) => context.durably(Ask::Forget { job, caller }).await,
-        _ => Err(RequestError::Invalid("this request changes no job".into())),
-    }
+    let edit = edit.check().map_err(|error| RequestError::Invalid(error.to_string()))?;
+    context.durably(Ask::EditJob { job, edit: Box::new(edit), caller }).await
 }
 
-async fn submit(
+/// Accepts a job whose files are there.
+pub(super) async fn submit(
     context: &Context,
     caller: Owner,
     job: JobId,
@@ -60,15 +51,6 @@ async fn submit(
     let blobs = context.blobs.clone();
     let spec = blocking(move || check_files(&blobs, spec)).await??;
     context.ask(Ask::Submit { job, spec: Box::new(spec), caller }).await
-}
-
-/// Renders failed frames again. The files of an ended job may have been deleted, so they are
-/// checked first.
-async fn retry(context: &Context, caller: Owner, job: JobId) -> Result<Response, RequestError> {
-    context.room()?;
-    let _submitting = context.submitting.read().await;
-    check_files_of(context, job).await?;
-    context.ask(Ask::Retry { job, caller }).await
 }
 
 /// Checks that the coordinator still has all files of a job. Hold `submitting` meanwhile.

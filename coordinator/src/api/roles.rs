@@ -26,14 +26,9 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         Request::KernelText(_) => (Role::Viewer, Reach::OwnJob),
         Request::MissingBlobs(_) => (BLOB_PUT, Reach::Farm),
         // A repeated submit is for the same job, so its owner counts.
-        Request::Submit { .. }
-        | Request::Cancel(_)
-        | Request::Pause(_)
-        | Request::Resume(_)
-        | Request::Retry(_)
-        | Request::Forget(_)
-        | Request::EditJob { .. }
-        | Request::ChangeJobs(_) => (Role::Artist, Reach::OwnJob),
+        Request::Submit { .. } | Request::EditJob { .. } | Request::ChangeJobs(_) => {
+            (Role::Artist, Reach::OwnJob)
+        }
         // Whether a copy of an operator's or admin's identity is kept is for an admin; that is
         // checked where the member is known.
         Request::Drain { .. }

@@ -1,4 +1,5 @@
-//! Listings and changes of many jobs: finds the owner that a selection names, and asks the core.
+//! Listings and changes of jobs, one or many: finds the owner that a selection names, and asks the
+//! core.
 
 use super::caller::Caller;
 use super::context::Context;

@@ -65,18 +65,10 @@ pub(crate) enum Event {
 pub(crate) enum Ask {
     /// Submits a job whose blobs are stored.
     Submit { job: JobId, spec: Box<JobSpec>, caller: Caller },
-    /// Cancels a job at the caller's request.
-    Cancel { job: JobId, caller: Caller },
-    /// Pauses a job, or resumes it.
-    Pause { job: JobId, pause: bool, caller: Caller },
-    /// Renders the failed frames of a job again.
-    Retry { job: JobId, caller: Caller },
-    /// Changes many jobs.
+    /// Cancels, pauses, resumes, retries or forgets jobs.
     ChangeJobs { change: JobChange, selection: Box<Selection>, dry_run: bool, caller: Caller },
     /// Deletes all jobs of an owner.
     Sweep { owner: Owner, sweep: Sweep, caller: Caller },
-    /// Forgets a job that has ended.
-    Forget { job: JobId, caller: Caller },
     /// Drains a node, or gives it work again.
     Drain { node: String, drain: bool, leave: bool, by: String },
     /// Takes an absent node off the list.
@@ -91,14 +83,10 @@ impl Ask {
     pub(super) fn into_input(self, request: RequestId) -> Input {
         match self {
             Self::Submit { job, spec, caller } => Input::Submit { request, job, spec, caller },
-            Self::Cancel { job, caller } => Input::Cancel { request, job, caller },
-            Self::Pause { job, pause, caller } => Input::Pause { request, job, pause, caller },
-            Self::Retry { job, caller } => Input::Retry { request, job, caller },
             Self::ChangeJobs { change, selection, dry_run, caller } => {
                 Input::ChangeJobs { request, change, selection, dry_run, caller }
             }
             Self::Sweep { owner, sweep, caller } => Input::Sweep { request, owner, sweep, caller },
-            Self::Forget { job, caller } => Input::Forget { request, job, caller },
             Self::Drain { node, drain, leave, by } => {
                 Input::Drain { request, node, drain, leave, by }
             }

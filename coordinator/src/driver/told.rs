@@ -30,6 +30,10 @@ fn tell_of_jobs(log: &FarmLog, core: &Core, record: &Record) {
         Record::JobEnded { job, state, note, .. } if allows(log, core, *job) => {
             tracing::info!(%job, ?state, note, "job ended");
         }
+        Record::JobChanged { job, change, by, .. } if allows(log, core, *job) => {
+            let to = change.words();
+            tracing::info!(%job, by, to, "job changed");
+        }
         Record::JobRetried { job, by, .. } if allows(log, core, *job) => {
             tracing::info!(%job, by, "job retried");
         }

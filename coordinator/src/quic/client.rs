@@ -10,7 +10,7 @@ use quinn::SendStream;
 use std::sync::Arc;
 use tessera_protocol::client::{Request, RequestError};
 use tessera_protocol::stream::{BlobRequest, StreamKind};
-use tessera_transport::blob::{answer_get, serve_put};
+use tessera_transport::blob::{RangeStreams, answer_get, serve_put};
 use tessera_transport::validity::now_secs;
 use tessera_transport::{FrameReceiver, FrameSender, Link, Meter};
 
@@ -25,8 +25,10 @@ pub(super) async fn serve(
     let from = link.connection.remote_address();
     let (audited, peer) = (shared.clone(), live.peer().to_string());
     let connection = link.connection.clone();
+    let (streams, served) = (Arc::new(RangeStreams::default()), link.connection.clone());
     let serve_one = move |kind, sender: SendStream, mut receiver: FrameReceiver| {
-        let (shared, live) = (shared.clone(), live.clone());
+        let (shared, live, streams) = (shared.clone(), live.clone(), streams.clone());
+        let connection = served.clone();
         async move {
             if kind == StreamKind::Renew {
                 return renew::serve(&shared, &live, (sender, receiver), (timing, from)).await;
@@ -38,14 +40,17 @@ pub(super) async fn serve(
                     let request: BlobRequest = receiver.expect(timing.answer).await?;
                     let may_get = shared.api.may_get_blob(&caller, request.hash, request.of);
                     may_get.await.map_err(not_allowed)?;
-                    answer_get(&shared.blobs, &mut sender, request, &timing).await?;
+                    let ends = (&connection, &mut sender);
+                    answer_get(&shared.blobs, ends, request, &timing).await?;
                     Ok(())
                 }
                 StreamKind::BlobPut => {
                     let blobs = Arc::new(shared.api.own_blobs(&caller).map_err(not_allowed)?);
-                    serve_put(&blobs, &mut sender, &mut receiver, &timing).await?;
+                    let ends = (&mut sender, &mut receiver);
+                    serve_put(&blobs, ends, &streams, &timing).await?;
                     Ok(())
                 }
+                StreamKind::BlobRange => Ok(streams.arrive(receiver, &timing).await?),
                 StreamKind::Request => {
                     let request: Request = receiver.expect(timing.answer).await?;
                     live.check(now_secs()).map_err(Trouble::Refused)?;

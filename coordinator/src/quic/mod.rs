@@ -91,7 +91,7 @@ async fn connection(arriving: Arriving, mut guest: Guest, shared: Arc<Shared>) {
         let who = peer.to_string();
         return shared.access.tell_refusal(Cause::Failure(&who), "turned away", about).await;
     }
-    if live.is_expired()
+    if live.must_renew()
         && let Err(trouble) = renew::before_all(&shared, &live, &link).await
     {
         return settle(&link.connection, Err(trouble));

@@ -326,11 +326,11 @@ async fn serve_blobs(
     (connection, timing): (quinn::Connection, tessera_transport::Timing),
     meter: Arc<Meter>,
 ) {
-    let from = connection.remote_address();
+    let (from, served) = (connection.remote_address(), connection.clone());
     serve_streams(connection, timing, meter, move |kind, sender, mut receiver| {
         let store =
             Arc::new(ReadableBlobs { blobs: shared.blobs.clone(), readable: readable.clone() });
-        let (shared, live) = (shared.clone(), live.clone());
+        let (shared, live, served) = (shared.clone(), live.clone(), served.clone());
         async move {
             if kind == StreamKind::Renew {
                 return renew::serve(&shared, &live, (sender, receiver), (timing, from)).await;
@@ -339,7 +339,8 @@ async fn serve_blobs(
                 return Err(wrong_kind(kind));
             }
             let mut sender = FrameSender::new(sender);
-            tessera_transport::blob::serve_get(&store, &mut sender, &mut receiver, &timing).await?;
+            let ends = (&mut sender, &mut receiver);
+            tessera_transport::blob::serve_get(&store, &served, ends, &timing).await?;
             Ok(())
         }
     })

@@ -34,10 +34,16 @@ pub(super) enum Trouble {
 }
 
 /// Closes the connection of a peer that breaks the rules, with the reason. Other errors concern
-/// only their stream.
+/// only their stream: also a blob whose bytes stop coming, or that nobody reads. The connection
+/// may have other work, and a peer that is really gone is found by QUIC.
 pub(super) fn settle(connection: &Connection, result: Result<(), Trouble>) {
     let Err(trouble) = result else { return };
     let code = match &trouble {
+        Trouble::Blob(BlobError::Frame(error @ (FrameError::Silent(_) | FrameError::Cut))) => {
+            let from = connection.remote_address();
+            tracing::info!(%from, %error, "a transfer was given up; the connection stays");
+            return;
+        }
         Trouble::Frame(error) | Trouble::Blob(BlobError::Frame(error)) => match error {
             error if error.is_peers_fault() => CloseCode::Protocol,
             FrameError::Silent(_) => CloseCode::Silent,

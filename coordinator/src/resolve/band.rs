@@ -8,6 +8,7 @@ use crate::spool::SpoolIndex;
 use rayon::prelude::*;
 use std::ops::Range;
 use tessera_core::{FrameRounds, Grid};
+use tessera_kernels::denoise::second_half;
 use tessera_protocol::TileSums;
 use tessera_protocol::film::FRACTION_BITS;
 use tessera_protocol::job::{RenderSpec, Window};
@@ -73,7 +74,7 @@ impl Band {
 /// Channels that a band has after those of the film.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Planes {
-    /// First channel of the half. The half is in the film, or is computed from the passes.
+    /// First channel of the half, which is the film's last.
     pub(super) half: Option<usize>,
     /// Channel with the number of samples of each pixel.
     pub(super) samples: Option<usize>,
@@ -84,24 +85,16 @@ pub(super) struct Planes {
 impl Planes {
     pub(super) fn of(spec: &RenderSpec) -> Self {
         let film = usize::from(spec.channels());
-        let made = if spec.denoise && !spec.has_half() { HALF } else { 0 };
-        let half = spec.denoise.then_some(film + made - HALF);
+        let half = spec.has_half().then_some(film - HALF);
         match spec.noise {
-            Some(_) => Self { half, samples: Some(film + made), count: film + made + 1 },
-            None => Self { half, samples: None, count: film + made },
+            Some(_) => Self { half, samples: Some(film), count: film + 1 },
+            None => Self { half, samples: None, count: film },
         }
     }
 }
 
 /// Number of channels of the half.
 const HALF: usize = tessera_protocol::job::HALF_CHANNELS as usize;
-
-/// Sums of a tile.
-struct Sums {
-    whole: TileSums,
-    /// Sums of the second half, if the denoiser needs them and the film does not contain them.
-    second: Option<TileSums>,
-}
 
 /// Tiles of a frame in its spool.
 pub(super) struct Tiles<'a> {
@@ -113,9 +106,6 @@ pub(super) struct Tiles<'a> {
     spp: u32,
     spool: &'a SpoolIndex,
     rounds: Option<&'a FrameRounds>,
-    /// Whether all tiles have the same rounds. Each round then has as many samples as all rounds
-    /// before it, so the last round is the half.
-    whole_rounds: bool,
 }
 
 impl<'a> Tiles<'a> {
@@ -129,7 +119,6 @@ impl<'a> Tiles<'a> {
             spp: spec.spp,
             spool: frame.spool,
             rounds: frame.rounds,
-            whole_rounds: spec.noise.is_none(),
         }
     }
 
@@ -149,7 +138,7 @@ impl<'a> Tiles<'a> {
         // Read as many tiles at once as there are threads, because their sums need much memory.
         let columns: Vec<u32> = (first..first + self.grid.columns()).collect();
         for columns in columns.chunks(rayon::current_num_threads().max(1)) {
-            let films: Vec<Sums> =
+            let films: Vec<TileSums> =
                 columns.par_iter().map(|tile| self.sums(*tile)).collect::<Result<_, _>>()?;
             for (tile, sums) in columns.iter().zip(&films) {
                 if let Some(tile) = self.grid.tile_window(*tile) {
@@ -161,18 +150,20 @@ impl<'a> Tiles<'a> {
     }
 
     /// Returns the sums of all samples of a tile.
-    fn sums(&self, tile: u32) -> Result<Sums, ResolveError> {
-        let (sums, samples) = match self.rounds {
-            Some(rounds) => (self.sums_of_rounds(rounds, tile)?, rounds.samples(tile)),
-            None => (Sums { whole: self.sum_of_passes(tile)?, second: None }, self.spp),
+    fn sums(&self, tile: u32) -> Result<TileSums, ResolveError> {
+        let (film, samples) = match self.rounds {
+            Some(rounds) => {
+                let passes = 0..rounds.passes(tile);
+                (sum_of(rounds, self.spool, (tile, passes))?, rounds.samples(tile))
+            }
+            None => (self.sum_of_passes(tile)?, self.spp),
         };
         let shape = self.grid.tile_rect(tile).map(|rect| (rect.width, rect.height));
-        let film = &sums.whole;
         let fits = Some((u32::from(film.width), u32::from(film.height))) == shape
             && usize::from(film.channels) == self.channels
             && film.samples == samples;
         let unit = self.grid.unit_of(tile, 0).map_or(0, |unit| unit.0);
-        fits.then_some(sums).ok_or(ResolveError::Shape { unit })
+        fits.then_some(film).ok_or(ResolveError::Shape { unit })
     }
 
     fn sum_of_passes(&self, tile: u32) -> Result<TileSums, ResolveError> {
@@ -190,43 +181,26 @@ impl<'a> Tiles<'a> {
         total.ok_or(ResolveError::Shape { unit: 0 })
     }
 
-    fn sums_of_rounds(&self, rounds: &FrameRounds, tile: u32) -> Result<Sums, ResolveError> {
-        let last = rounds.last_half(tile);
-        let mut whole = sum_of(rounds, self.spool, (tile, 0..last))?;
-        let second = sum_of(rounds, self.spool, (tile, last..rounds.passes(tile)))?;
-        let unit = self.grid.unit_of(tile, last).map_or(0, |unit| unit.0);
-        whole.add(&second).map_err(|_| ResolveError::Shape { unit })?;
-        Ok(Sums { whole, second: self.planes.half.map(|_| second) })
-    }
-
-    fn lay(&self, band: &mut Band, place: &Place, sums: &Sums) {
-        let Sums { whole, second } = sums;
+    fn lay(&self, band: &mut Band, place: &Place, sums: &TileSums) {
         let Place { x, width, height, .. } = *place;
         for channel in 0..self.channels {
+            let of_half = self.planes.half.and_then(|half| channel.checked_sub(half));
             for y in 0..height {
-                let values = band.part_of_line(channel, y, x, width);
-                values
-                    .iter_mut()
-                    .zip(place.line(whole, channel, y))
-                    .for_each(|(value, sum)| *value = pixel(*sum, whole.samples));
-            }
-        }
-        if let (Some(second), Some(half)) = (second, self.planes.half) {
-            for (channel, y) in (0..HALF).flat_map(|channel| (0..height).map(move |y| (channel, y)))
-            {
-                let values = band.part_of_line(half + channel, y, x, width);
-                let (all, later) = (place.line(whole, channel, y), place.line(second, channel, y));
-                for (value, sums) in values.iter_mut().zip(all.iter().zip(later)) {
-                    *value = match self.whole_rounds {
-                        true => pixel(*sums.1, whole.samples),
-                        false => half_of((*sums.0, whole.samples), (*sums.1, second.samples)),
-                    };
+                let values = band.part_of_line(channel, y, x, width).iter_mut();
+                let line = place.line(sums, channel, y);
+                let Some(color) = of_half else {
+                    values.zip(line).for_each(|(value, sum)| *value = pixel(*sum, sums.samples));
+                    continue;
+                };
+                let all = place.line(sums, color, y);
+                for (value, (all, second)) in values.zip(all.iter().zip(line)) {
+                    *value = half_of(sums.samples, *all, *second);
                 }
             }
         }
         if let Some(samples) = self.planes.samples {
             (0..height)
-                .for_each(|y| band.part_of_line(samples, y, x, width).fill(whole.samples as f32));
+                .for_each(|y| band.part_of_line(samples, y, x, width).fill(sums.samples as f32));
         }
     }
 }
@@ -263,12 +237,13 @@ impl Place {
     }
 }
 
-/// Returns the second half of a pixel as the denoiser reads it. The halves may have different
-/// numbers of samples. The value is scaled so that it gives the variance of the mean. If both
-/// halves have equal numbers, it is half of the second half's mean.
-pub(super) fn half_of((whole, samples): (i64, u32), (second, second_samples): (i64, u32)) -> f32 {
+/// Returns the second half of a pixel as the denoiser reads it, from the sums of all samples and of
+/// the second half. The halves may have different numbers of samples. The value is scaled so that
+/// it gives the variance of the mean. If both halves have equal numbers, it is half of the second
+/// half's mean.
+pub(super) fn half_of(samples: u32, whole: i64, second: i64) -> f32 {
     const SCALE: f64 = 1.0 / (1u64 << FRACTION_BITS) as f64;
-    let (all, later) = (f64::from(samples), f64::from(second_samples));
+    let (all, later) = (f64::from(samples), f64::from(second_half(samples)));
     let first = all - later;
     let mean = whole as f64 * SCALE / all;
     let apart = whole.wrapping_sub(second) as f64 * SCALE / first - second as f64 * SCALE / later;

@@ -5,7 +5,7 @@ use super::band::{Band, Planes};
 use super::error::ResolveError;
 use rayon::prelude::*;
 use tessera_kernels::denoise::{
-    CHANNELS, COLORS, DenoiseError, Pass, REACH, Rows, Scratch, TILE_HEIGHT, TILE_WIDTH, best_isa,
+    CHANNELS, DenoiseError, Fitted, Pass, REACH, Rows, Scratch, TILE_HEIGHT, TILE_WIDTH, best_isa,
     tile,
 };
 use tessera_protocol::job::{AovSpec, RenderSpec, Window};
@@ -17,9 +17,9 @@ pub(super) fn noisy_channel(spec: &RenderSpec) -> usize {
     Planes::of(spec).count
 }
 
-/// Number of samples that the kernel gets if tiles have different numbers. Their halves are scaled
-/// as if each pixel had two samples.
-const SAMPLES_OF_ROUNDS: u32 = 2;
+/// Number of samples that the kernel gets. Halves come scaled as if each pixel had two samples,
+/// because tiles can have different numbers of them.
+const SAMPLES: u32 = 2;
 
 const _: () = assert!(DENOISE_REACH as usize == 2 * REACH, "jobs render what two passes read");
 
@@ -52,9 +52,8 @@ pub(super) struct Denoiser {
 }
 
 impl Denoiser {
-    /// Creates the denoiser. `samples` is the number of every pixel, if it is the same for all.
-    pub(super) fn new(spec: &RenderSpec, samples: u32, needed: &Needed) -> Self {
-        let filter = |pass| Filter::new(spec, samples, pass, needed);
+    pub(super) fn new(spec: &RenderSpec, needed: &Needed) -> Self {
+        let filter = |pass| Filter::new(spec, pass, needed);
         Self { first: filter(Pass::First), second: filter(Pass::Second) }
     }
 
@@ -74,7 +73,6 @@ struct Filter {
     needed: Needed,
     width: usize,
     height: usize,
-    samples: u32,
     /// Channels of the film that the kernel reads, in the kernel's order.
     sources: [usize; CHANNELS],
     /// Rows from `first_row` on, one vector per channel.
@@ -85,7 +83,7 @@ struct Filter {
 }
 
 impl Filter {
-    fn new(spec: &RenderSpec, samples: u32, pass: Pass, needed: &Needed) -> Self {
+    fn new(spec: &RenderSpec, pass: Pass, needed: &Needed) -> Self {
         let planes = Planes::of(spec);
         let half = planes.half.unwrap_or(0);
         let of = |layer: AovSpec| spec.channel_of(layer).map_or(0, usize::from);
@@ -99,7 +97,6 @@ impl Filter {
             needed: Needed { ..*needed },
             width: needed.size.0,
             height: needed.size.1,
-            samples: if spec.noise.is_some() { SAMPLES_OF_ROUNDS } else { samples },
             sources,
             channels: vec![Vec::new(); noisy_channel(spec) + 3],
             first_row: 0,
@@ -148,10 +145,14 @@ impl Filter {
     fn overwrite(&self, band: &mut Band) -> Result<(), DenoiseError> {
         let rows = Rows {
             pass: self.pass,
+            fitted: match self.pass {
+                Pass::First => Fitted::WithHalf,
+                Pass::Second => Fitted::Picture,
+            },
             width: self.width,
             height: self.height,
             first_row: self.first_row,
-            samples: self.samples,
+            samples: SAMPLES,
             channels: self.sources.map(|source| self.channels[source].as_slice()),
         };
         let isa = best_isa();
@@ -160,10 +161,10 @@ impl Filter {
             .flat_map(|y| (0..self.width).step_by(TILE_WIDTH).map(move |x| (x, y)))
             .filter(|(x, y)| self.needed.has(&window_of(*x, self.next_row + y), self.pass))
             .collect();
-        let tiles: Vec<[Vec<f32>; COLORS]> = corners
+        let tiles: Vec<Vec<Vec<f32>>> = corners
             .par_iter()
             .map_init(Scratch::default, |scratch, (x, y)| {
-                tile(isa, &rows, (*x, self.next_row + y), scratch).cloned()
+                tile(isa, &rows, (*x, self.next_row + y), scratch).map(<[_]>::to_vec)
             })
             .collect::<Result<_, _>>()?;
         for ((x, y), tile) in corners.into_iter().zip(tiles) {

@@ -146,7 +146,7 @@ fn write_rows(
     let tiles = Tiles::new(frame);
     let mut pixels = Sha256::new();
     let coverage = frame.spec.coverage_channel().map(usize::from);
-    let mut denoiser = frame.spec.denoise.then(|| Denoising::new(frame.spec, frame.samples()));
+    let mut denoiser = frame.spec.denoise.then(|| Denoising::new(frame.spec));
     let mut cut = Cut::new(frame.spec);
     let mut feed = |mut exr: Option<&mut ExrRows<'_, '_>>| -> Result<(), ResolveError> {
         for row in 0..tiles.rows() {

@@ -31,16 +31,15 @@ struct FramePart {
 }
 
 impl Denoising {
-    /// Creates the denoising of a job's rendered window. `samples` is the number of every pixel, if
-    /// it is the same for all.
-    pub(super) fn new(spec: &RenderSpec, samples: u32) -> Self {
+    /// Creates the denoising of a job's rendered window.
+    pub(super) fn new(spec: &RenderSpec) -> Self {
         let (rendered, frame) = (spec.rendered_window(), spec.frame_window());
         let inside = rendered.cut(&frame);
         let denoiser = |window: &Window, without: Option<Window>| {
             let kept = spec.data_window().cut(window).from(window);
             let without = without.map(|part| part.from(window));
             let size = (window.width() as usize, window.height() as usize);
-            Denoiser::new(spec, samples, &Needed { size, kept, without })
+            Denoiser::new(spec, &Needed { size, kept, without })
         };
         if frame.contains(&rendered) || inside.pixels() == 0 {
             return Self { all: denoiser(&rendered, None), frame: None };

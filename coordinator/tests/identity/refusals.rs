@@ -2,12 +2,14 @@
 //! authority that members were made by, or with keys that everybody can read.
 
 use crate::farm::{Farm, PATIENCE, closed, hello, lives, start};
+use crate::roles::change;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use tessera_coordinator::{Config, Coordinator, CoordinatorError};
 use tessera_protocol::access::{LogReport, TokenScope};
 use tessera_protocol::client::{Request, Response, Role};
+use tessera_protocol::selection::{JobChange, JobsChanged};
 use tessera_protocol::{BlobHash, Fingerprint, JobId};
 use tessera_transport::enrol::{Applicant, enrol};
 use tessera_transport::{FarmClient, Identity, JoinToken, Timing, generation};
@@ -44,9 +46,10 @@ async fn refusals_enrolments_and_denied_dials_are_audited() {
     let farm = Farm::start(lives(60, 60)).await;
     let (viewer, eve) = (farm.person(Role::Viewer, "vic"), farm.person(Role::Artist, "eve"));
     let job = JobId(uuid::Uuid::now_v7());
-    client(&farm, &viewer).await.request(&Request::Cancel(job)).await.unwrap_err();
+    let pause = change(JobChange::Pause, job);
+    client(&farm, &viewer).await.request(&pause).await.unwrap_err();
     let about = entry(&farm, "refused", &viewer.peer.to_string()).await;
-    assert!(about.contains(&format!("job cancelled, job {job}")), "{about}");
+    assert!(about.contains(&format!("jobs paused, job {job}")), "{about}");
     assert!(about.contains("needs the role artist"), "{about}");
 
     // A stream that the role does not have.
@@ -97,7 +100,10 @@ async fn refused_requests_cannot_push_the_history_out() {
     let before = log(&farm).await.entries;
     let job = JobId(uuid::Uuid::now_v7());
     for _ in 0..400 {
-        eve.request(&Request::Cancel(job)).await.unwrap_err();
+        let answer = eve.request(&change(JobChange::Pause, job)).await.unwrap();
+        let Response::Changed(JobsChanged { refused: 1, .. }) = answer else {
+            panic!("{answer:?}")
+        };
     }
     let entries = log(&farm).await.entries - before;
     assert!((40..=45).contains(&entries), "{entries} entries of 400 requests");

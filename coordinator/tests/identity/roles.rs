@@ -3,6 +3,7 @@
 use crate::farm::{Farm, PATIENCE, closed, hello, lives, start};
 use tessera_protocol::access::{Keep, TokenScope};
 use tessera_protocol::client::{Request, RequestError, Response, Role};
+use tessera_protocol::selection::{JobChange, JobsChange};
 use tessera_protocol::{BlobHash, JobId, NodeId};
 use tessera_transport::enrol::{Applicant, enrol};
 use tessera_transport::error::{ConnectFailure, Ended};
@@ -41,6 +42,10 @@ fn is_not_allowed(result: &Result<Response, ClientError>) -> bool {
     matches!(result, Err(ClientError::Request(RequestError::NotAllowed(_))))
 }
 
+pub(crate) fn change(change: JobChange, job: JobId) -> Request {
+    Request::ChangeJobs(Box::new(JobsChange::of_job(change, job)))
+}
+
 /// Every request, and the least role that may ask it.
 fn table() -> Vec<(Request, Role)> {
     let job = JobId(uuid::Uuid::now_v7());
@@ -52,10 +57,11 @@ fn table() -> Vec<(Request, Role)> {
         (Request::Watch(job), Role::Viewer),
         (Request::Nodes, Role::Viewer),
         (Request::MissingBlobs(vec![BlobHash([1; 32])]), Role::Artist),
-        (Request::Cancel(job), Role::Artist),
-        (Request::Pause(job), Role::Artist),
-        (Request::Resume(job), Role::Artist),
-        (Request::Retry(job), Role::Artist),
+        (change(JobChange::Cancel { reason: text() }, job), Role::Artist),
+        (change(JobChange::Pause, job), Role::Artist),
+        (change(JobChange::Resume, job), Role::Artist),
+        (change(JobChange::Retry, job), Role::Artist),
+        (change(JobChange::Forget, job), Role::Artist),
         (Request::KernelText(job), Role::Viewer),
         (Request::Drain { node: "none".into(), drain: true, leave: true }, Role::Operator),
         (Request::RemoveNode { node: "none".into() }, Role::Operator),

@@ -29,8 +29,10 @@ pub enum Aov {
     Depth = 4,
     /// World-space position of the first hit, metres, 3 channels; a miss adds 0.
     Position = 8,
-    /// The beauty of the samples from `job_samples / 2` on, 3 channels; the others add 0. How far
-    /// it is from that of the first half tells how noisy a pixel is.
+    /// The beauty of the second half of the samples, 3 channels; the others add 0. An index alone
+    /// says which half a sample belongs to: the latter half of those from 2^k to 2^(k + 1) are in
+    /// the second, and of the first two samples the second. How far it is from that of the first
+    /// half tells how noisy a pixel is.
     Half = 16,
     /// Share of the pixel that surfaces cover, 1 channel: 0 where the camera's ray leaves the
     /// scene, and through panes what they do not let through. The camera then sees no environment.
@@ -83,15 +85,12 @@ pub struct UnitParams {
     pub filter: u32,
     /// Frame number: an animation gets other random numbers on every frame.
     pub frame: u32,
-    /// Samples per pixel of the whole job (not of this unit), for sequences that stratify over all
-    /// of them.
-    pub job_samples: u32,
     /// What light that was scattered more than once adds to a sample at a time is at most this in
     /// its largest component, the others in proportion; 0: there is no bound. It hides fireflies
     /// and makes pictures darker.
     pub clamp: f32,
     /// Zero.
-    pub reserved: u32,
+    pub reserved: [u32; 2],
 }
 
 impl UnitParams {

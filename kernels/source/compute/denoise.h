@@ -65,10 +65,9 @@ TESSERA_FN float denoise_guide(const DenoiseFrame& frame, u32 guide, u64 pixel) 
     return log2_(max_(denoise_value(frame.inputs.depth, pixel), 0x1p-20f));
 }
 
-// One channel of a patch: its colours and their variances.
+// A patch of pixels as they are compared.
 struct DenoisePatch {
-    float color[DENOISE_PATCH_PIXELS];
-    float variance[DENOISE_PATCH_PIXELS];
+    DenoiseColor<float> pixels[DENOISE_PATCH_PIXELS];
 };
 
 TESSERA_FN void denoise_load_patch(const DenoiseFrame& frame, u32 channel, i32 x, i32 y,
@@ -88,7 +87,7 @@ TESSERA_FN void denoise_load_patch(const DenoiseFrame& frame, u32 channel, i32 x
             const i32 in_row = row - DENOISE_SMOOTH, in_column = column - DENOISE_SMOOTH;
             if (in_row >= 0 && in_row < DENOISE_PATCH_SIDE && in_column >= 0 &&
                 in_column < DENOISE_PATCH_SIDE)
-                patch.color[in_row * DENOISE_PATCH_SIDE + in_column] = color;
+                patch.pixels[in_row * DENOISE_PATCH_SIDE + in_column].value[channel] = color;
         }
         TESSERA_UNROLL
         for (i32 column = 0; column < DENOISE_PATCH_SIDE; ++column)
@@ -98,35 +97,33 @@ TESSERA_FN void denoise_load_patch(const DenoiseFrame& frame, u32 channel, i32 x
     for (i32 row = 0; row < DENOISE_PATCH_SIDE; ++row) {
         TESSERA_UNROLL
         for (i32 column = 0; column < DENOISE_PATCH_SIDE; ++column) {
-            const float sum = denoise_sum5(&across[row][column], DENOISE_PATCH_SIDE);
-            patch.variance[row * DENOISE_PATCH_SIDE + column] = sum * (1.0f / 25.0f);
+            patch.pixels[row * DENOISE_PATCH_SIDE + column].variance[channel] =
+                denoise_variance(denoise_sum5(&across[row][column], DENOISE_PATCH_SIDE));
         }
     }
 }
 
-// How much the pixel at (x, y) is like the one whose patches are `own`, by channel.
-TESSERA_FN float denoise_likeness(const DenoiseFrame& frame, const DenoisePatch* own, i32 x,
+// How much the pixel at (x, y) is like the one whose patch is `own`.
+TESSERA_FN float denoise_likeness(const DenoiseFrame& frame, const DenoisePatch& own, i32 x,
                                   i32 y) {
-    float distance[DENOISE_PATCH_PIXELS];
+    DenoisePatch other;
     TESSERA_ROLLED
-    for (u32 channel = 0; channel < 3; ++channel) {
-        DenoisePatch other;
-        denoise_load_patch(frame, channel, x, y, other);
-        TESSERA_ROLLED
-        for (i32 at = 0; at < DENOISE_PATCH_PIXELS; ++at) {
-            const float more =
-                denoise_distance(frame.strength_squared, own[channel].color[at], other.color[at],
-                                 own[channel].variance[at], other.variance[at]);
-            distance[at] = channel == 0 ? more : distance[at] + more;
+    for (u32 channel = 0; channel < 3; ++channel) denoise_load_patch(frame, channel, x, y, other);
+    float down[DENOISE_PATCH_SIDE];
+    TESSERA_ROLLED
+    for (i32 column = 0; column < DENOISE_PATCH_SIDE; ++column) {
+        float distance[DENOISE_PATCH_SIDE];
+        TESSERA_UNROLL
+        for (i32 row = 0; row < DENOISE_PATCH_SIDE; ++row) {
+            const i32 at = row * DENOISE_PATCH_SIDE + column;
+            distance[row] = denoise_distance(own.pixels[at], other.pixels[at]);
         }
+        down[column] = denoise_sum7(distance[0], distance[1], distance[2], distance[3],
+                                    distance[4], distance[5], distance[6]);
     }
-    float sum = 0.0f;
-    TESSERA_ROLLED
-    for (i32 row = 0; row < DENOISE_PATCH_SIDE; ++row) {
-        const float across = denoise_sum7(distance + row * DENOISE_PATCH_SIDE, 1);
-        sum = row == 0 ? across : sum + across;
-    }
-    return denoise_weight(sum * (1.0f / (3.0f * 49.0f)));
+    const float sum =
+        denoise_sum7(down[0], down[1], down[2], down[3], down[4], down[5], down[6]);
+    return denoise_weight(sum, frame.strength_squared);
 }
 
 // The colours that are fitted here: of all samples, or of their second half.
@@ -151,10 +148,9 @@ TESSERA_FN void denoise_add_pixel(float* sums, float weight, const float* terms,
 // The sums of the regressions at a pixel, over its disc.
 TESSERA_FN void denoise_sum_up(const DenoiseFrame& frame, u32 half, i32 x, i32 y, float* sums) {
     const u64 pixel = denoise_pixel_at(frame, x, y);
-    DenoisePatch own[3];
+    DenoisePatch own;
     float guides[DENOISE_GUIDES];
-    for (u32 channel = 0; channel < 3; ++channel)
-        denoise_load_patch(frame, channel, x, y, own[channel]);
+    for (u32 channel = 0; channel < 3; ++channel) denoise_load_patch(frame, channel, x, y, own);
     for (i32 k = 0; k < DENOISE_GUIDES; ++k) guides[k] = denoise_guide(frame, (u32)k, pixel);
     for (i32 k = 0; k < DENOISE_SUMS_OF_PIXEL; ++k) sums[k] = 0.0f;
     TESSERA_ROLLED
@@ -173,8 +169,8 @@ TESSERA_FN void denoise_sum_up(const DenoiseFrame& frame, u32 half, i32 x, i32 y
             TESSERA_UNROLL
             for (i32 k = 0; k < DENOISE_GUIDES; ++k)
                 terms[k + 1] = denoise_guide(frame, (u32)k, other) - guides[k];
-            terms[DENOISE_GUIDES + 1] = (float)across * (1.0f / (float)DENOISE_RADIUS);
-            terms[DENOISE_GUIDES + 2] = (float)down * (1.0f / (float)DENOISE_RADIUS);
+            terms[DENOISE_GUIDES + 1] = denoise_place_term(across);
+            terms[DENOISE_GUIDES + 2] = denoise_place_term(down);
             TESSERA_UNROLL
             for (u32 c = 0; c < (u32)DENOISE_CHANNELS_OF_PIXEL; ++c)
                 apart[c] =
@@ -193,7 +189,7 @@ TESSERA_FN void denoise_index(const ComputeChunk& chunk, const DenoiseInputs& in
     const u32 half = (u32)(row / chunk.height);
     float sums[DENOISE_SUMS_OF_PIXEL], apart[DENOISE_CHANNELS_OF_PIXEL];
     denoise_sum_up(frame, half, x, y, sums);
-    denoise_solve<1, DENOISE_CHANNELS_OF_PIXEL>(sums, apart);
+    denoise_solve<float, DENOISE_CHANNELS_OF_PIXEL>(sums, apart);
     for (u32 c = 0; c < (u32)DENOISE_CHANNELS_OF_PIXEL; ++c) {
         const float value = denoise_color(frame, half, c, denoise_pixel_at(frame, x, y)) + apart[c];
         store_value(chunk, (u64)local * 3 + c, half == 0 ? max_(value, 0.0f) : value);

@@ -1,6 +1,6 @@
 // The denoiser's host entries: one translation unit, built once per instruction set, as
 // entry/host.cpp is.
-#include "film/denoise.h"
+#include "film/denoise_tile.h"
 
 #define TESSERA_JOIN(name, isa) name##_##isa
 #define TESSERA_ENTRY(name, isa) TESSERA_JOIN(name, isa)

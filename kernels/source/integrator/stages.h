@@ -192,6 +192,6 @@ TESSERA_FN u32 finish(const UnitParams& unit, Vec3 radiance, const FirstHit& fir
     if (unit.aovs & AOV_POSITION) at = put3(sample, at, first.position);
     if (unit.aovs & AOV_COVERAGE) sample.values[at++] = 1.0f - first.missed;
     if (unit.aovs & AOV_HALF)
-        at = put3(sample, at, index >= unit.job_samples / 2 ? radiance : splat(0.0f));
+        at = put3(sample, at, in_second_half(index) ? radiance : splat(0.0f));
     return at;
 }

@@ -83,6 +83,21 @@ TESSERA_FN SamplerOf<Word> make_sampler(Word key, Word sample_index) {
     return sampler;
 }
 
+// Whether a sample belongs to the second half of a pixel's samples, by its index alone: films of
+// any length can be joined. Of the samples [2^k, 2^(k+1)) the latter half does, and of the first
+// two samples the second. So the halves of 2^k samples are as large as each other, and consist of
+// aligned blocks of 2^(k-2), 2^(k-3), ... samples, each of which is stratified by itself. Shuffles
+// leave nothing else so: samples of which every second one is left out are as good as random ones.
+TESSERA_FN bool in_second_half(u32 index) {
+    u32 ones = index;  // below the highest one, and there
+    ones |= ones >> 1;
+    ones |= ones >> 2;
+    ones |= ones >> 4;
+    ones |= ones >> 8;
+    ones |= ones >> 16;
+    return index > 0 && index >= ones - (ones >> 2);
+}
+
 // A sampler of the same pixel and sample that shares no dimension with this one.
 template <class Word>
 TESSERA_FN SamplerOf<Word> split_sampler(const SamplerOf<Word>& sampler, Same<Word> which) {

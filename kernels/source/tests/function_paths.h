@@ -29,7 +29,7 @@ TESSERA_FN void unit_any(const SceneView& scene, const Words& w) {
 TESSERA_FN UnitParams unit_of_tests(u32 filter, u32 bits) {
     UnitParams unit = {};
     unit.frame_width = unit.frame_height = unit.width = unit.height = 64;
-    unit.sample_count = unit.job_samples = 1;
+    unit.sample_count = 1;
     unit.depth = 4;
     unit.aovs = AOV_ALBEDO | AOV_NORMAL | AOV_DEPTH | AOV_POSITION;
     unit.filter = filter;

@@ -206,7 +206,6 @@ static const u32 LAYOUT[] = {
     OF(UnitParams, aovs),
     OF(UnitParams, filter),
     OF(UnitParams, frame),
-    OF(UnitParams, job_samples),
     OF(UnitParams, clamp),
     OF(UnitParams, reserved),
     SIZES(CompressedNode),

@@ -5,7 +5,8 @@
 use super::host::{HostArray, HostError};
 use super::layout::ChunkParams;
 use crate::denoise::{
-    CHANNELS, COLORS, DenoiseError, Pass, REACH, Rows, Scratch, TILE_HEIGHT, TILE_WIDTH, tile,
+    CHANNELS, COLORS, DenoiseError, Fitted, Pass, REACH, Rows, Scratch, TILE_HEIGHT, TILE_WIDTH,
+    tile,
 };
 use crate::host::Isa;
 use std::ops::Range;
@@ -90,6 +91,7 @@ impl<'a> Frame<'a> {
             let channels = self.channels(there.clone());
             let part = Rows {
                 pass: self.pass,
+                fitted: [Fitted::Picture, Fitted::WithHalf][half],
                 width: self.width,
                 height: self.height,
                 first_row: there.start,

@@ -38,6 +38,11 @@ impl Pace {
         (exact.min(DEPTH_MAX).div_ceil(1 << step) << step).clamp(DEPTH_MIN, DEPTH_MAX)
     }
 
+    /// Returns the mean; None before the first measurement.
+    pub(crate) fn mean(&self) -> Option<Duration> {
+        self.mean_micros.map(Duration::from_micros)
+    }
+
     /// Returns whether the device has been measured.
     pub(crate) fn is_known(&self) -> bool {
         self.mean_micros.is_some()

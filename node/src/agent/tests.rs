@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::job::tests::{assignment, spec};
-use tessera_protocol::node::{CoordinatorToNode as Down, NodeToCoordinator as Up};
+use tessera_protocol::node::{CoordinatorToNode as Down, NodeToCoordinator as Up, Task};
 use tessera_protocol::{JobKind, RawJobSpec};
 
 const HOLD: Duration = Duration::from_millis(500);

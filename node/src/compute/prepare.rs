@@ -3,6 +3,7 @@
 use super::values::builtin_numbers;
 use super::{Header, LoadedArray, PreparedCompute, Source};
 use crate::disk::failure_of;
+use crate::frame_memory::{Array, Claim, NotPrepared};
 use crate::scene::chain;
 use crate::scene::fetch::Fetcher;
 use std::collections::VecDeque;
@@ -47,12 +48,7 @@ impl Preparations {
     /// Checks the memory before anything is fetched: neither the node nor one of its devices can
     /// hold more than its memory.
     fn check_memory(&self, spec: &ComputeSpec) -> Result<(), Failure> {
-        let values = |input: &InputArray| {
-            let edges =
-                input.shape.iter().fold(1u64, |product, edge| product.saturating_mul(*edge));
-            edges.saturating_mul(input.element.bytes() as u64)
-        };
-        let needed = spec.inputs.iter().fold(0u64, |sum, input| sum.saturating_add(values(input)));
+        let needed = needed_for(spec);
         let reason = |what: &str, have: u64| {
             format!("the inputs of the job need {needed} bytes, {what} has {have}")
         };
@@ -85,23 +81,44 @@ impl Preparations {
     }
 
     /// Prepares a frame, or returns it from memory. `feed` is the result of the previous frame, if
-    /// there is one. `views` is a folder for temporary files.
+    /// there is one. `views` is a folder for temporary files, and `claim` the memory of the frame.
     pub(crate) async fn prepare(
         &self,
         (fetcher, views): (&Fetcher, &Path),
         spec: &ComputeSpec,
         (number, feed): (FrameNumber, Option<BlobHash>),
-    ) -> Result<Arc<PreparedCompute>, Failure> {
+        claim: &Claim,
+    ) -> Result<Arc<PreparedCompute>, NotPrepared> {
         let is_it = |(fed, job): &&Recent| *fed == feed && job.frame == number && job.spec == *spec;
         let found = self.recent().iter().find(is_it).map(|(_, job)| job.clone());
         if let Some(job) = found {
+            claim.settle(arrays_of(&job));
             return Ok(job);
         }
         self.check_memory(spec)?;
+        claim.expect(needed_for(spec))?;
         let job = Arc::new(prepare(fetcher, views, spec, (number, feed)).await?);
+        claim.settle(arrays_of(&job));
         self.keep(feed, job.clone());
         Ok(job)
     }
+}
+
+/// Returns the memory for the inputs of a job.
+fn needed_for(spec: &ComputeSpec) -> u64 {
+    let values = |input: &InputArray| {
+        let edges = input.shape.iter().fold(1u64, |product, edge| product.saturating_mul(*edge));
+        edges.saturating_mul(input.element.bytes() as u64)
+    };
+    spec.inputs.iter().fold(0u64, |sum, input| sum.saturating_add(values(input)))
+}
+
+fn arrays_of(job: &PreparedCompute) -> Vec<Array> {
+    let of = |array: &LoadedArray| Array {
+        address: array.words.as_ptr() as usize,
+        bytes: array.length as u64,
+    };
+    job.arrays.iter().map(of).collect()
 }
 
 /// Reads the files of a frame.

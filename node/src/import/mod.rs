@@ -25,6 +25,8 @@ use crate::memory::HostMemory;
 use message::{Answer, Order};
 use process::{Answered, Ask};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, sync_channel};
 use std::time::Duration;
 use tessera_layout::FlatScene;
@@ -111,6 +113,20 @@ impl Importer {
         main: &str,
         options: &LoadOptions,
     ) -> Result<ImportedScene, ImportError> {
+        self.load_unless(Arc::default(), folder, main, options)
+    }
+
+    /// Loads the scene `main` within `folder`, and ends soon after `stopped` is set.
+    ///
+    /// # Errors
+    /// As [`Self::load`]; [`ImportError::Gone`] where it was stopped.
+    pub(crate) fn load_unless(
+        &self,
+        stopped: Arc<AtomicBool>,
+        folder: &Path,
+        main: &str,
+        options: &LoadOptions,
+    ) -> Result<ImportedScene, ImportError> {
         let mut options = options.clone();
         let (asked, most) = (options.limits.memory_bytes, self.limits.memory_bytes);
         let is_usual = asked == Limits::default().memory_bytes;
@@ -131,12 +147,13 @@ impl Importer {
             record: record_folder(),
             is_required: self.sandbox == Sandbox::Require,
         };
-        let asks = process::start(self.program.clone(), begin, self.limits.clone())?;
+        let asks = process::start(self.program.clone(), begin, (self.limits.clone(), stopped))?;
         let order = Order::Load { folder: folder.to_owned(), main: main.to_owned(), options };
         let Answered { answer, resident_bytes, .. } = ask(&asks, order)?;
         match answer {
             Answer::Loaded { report } => {
-                Ok(ImportedScene { asks, report: *report, resident_bytes })
+                let frame_bytes = AtomicU64::new(report.arrays_bytes);
+                Ok(ImportedScene { asks, report: *report, resident_bytes, frame_bytes })
             }
             _ => Err(ImportError::Nonsense("it answered another request".into())),
         }
@@ -149,6 +166,32 @@ pub struct ImportedScene {
     asks: Sender<Ask>,
     report: SceneReport,
     resident_bytes: u64,
+    /// Bytes of the newest frame, without the arrays that other frames had.
+    frame_bytes: AtomicU64,
+}
+
+/// Stops an import when it is dropped, unless it is disarmed.
+#[derive(Debug, Default)]
+pub(crate) struct StopOnDrop(Option<Arc<AtomicBool>>);
+
+impl StopOnDrop {
+    /// Returns the flag that the import looks at.
+    pub(crate) fn flag(&mut self) -> Arc<AtomicBool> {
+        self.0.get_or_insert_default().clone()
+    }
+
+    /// Lets the import be.
+    pub(crate) fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        if let Some(flag) = &self.0 {
+            flag.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 impl ImportedScene {
@@ -160,6 +203,17 @@ impl ImportedScene {
     /// Bytes that the child held once the scene was loaded; 0 where the system does not tell.
     pub fn resident_bytes(&self) -> u64 {
         self.resident_bytes
+    }
+
+    /// Bytes that the next frame probably needs for itself: as many as the newest one did, or all
+    /// before the first.
+    pub(crate) fn frame_bytes(&self) -> u64 {
+        self.frame_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Notes what a frame needed for itself.
+    pub(crate) fn note_frame_bytes(&self, bytes: u64) {
+        self.frame_bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// One frame's scene. Arrays that do not change from frame to frame are shared between them.

@@ -12,6 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -41,7 +42,11 @@ pub(super) struct Answered {
     pub(super) resident_bytes: u64,
 }
 
-/// Starts a process. It ends when the sender is dropped, or when it has done something wrong.
+/// Longest time until a process is ended whose work is not wanted any more.
+const STOP_LOOK: Duration = Duration::from_millis(100);
+
+/// Starts a process. It ends when the sender is dropped, when it has done something wrong, or when
+/// it is asked something and the flag is set.
 ///
 /// # Errors
 /// [`ImportError::Start`] where the system has no thread for it; that it has no process is told
@@ -49,7 +54,7 @@ pub(super) struct Answered {
 pub(super) fn start(
     program: PathBuf,
     begin: Order,
-    limits: ImportLimits,
+    limits: (ImportLimits, Arc<AtomicBool>),
 ) -> Result<Sender<Ask>, ImportError> {
     let (asks, asked) = channel();
     // The kernel ends the process with the thread that started it, so this thread lives as long.
@@ -58,7 +63,12 @@ pub(super) fn start(
     Ok(asks)
 }
 
-fn serve(program: &PathBuf, begin: &Order, limits: &ImportLimits, asked: &Receiver<Ask>) {
+fn serve(
+    program: &PathBuf,
+    begin: &Order,
+    limits: &(ImportLimits, Arc<AtomicBool>),
+    asked: &Receiver<Ask>,
+) {
     let mut importer = Process::begin(program, begin, limits);
     while let Ok(Ask { order, reply }) = asked.recv() {
         let answered = match &mut importer {
@@ -89,6 +99,7 @@ struct Process {
     socket: UnixStream,
     words: Arc<Mutex<Vec<u8>>>,
     limits: ImportLimits,
+    stopped: Arc<AtomicBool>,
     last: Option<FlatScene>,
     geometry_moves: bool,
 }
@@ -102,7 +113,11 @@ impl Drop for Process {
 }
 
 impl Process {
-    fn begin(program: &PathBuf, begin: &Order, limits: &ImportLimits) -> Result<Self, ImportError> {
+    fn begin(
+        program: &PathBuf,
+        begin: &Order,
+        (limits, stopped): &(ImportLimits, Arc<AtomicBool>),
+    ) -> Result<Self, ImportError> {
         let (socket, theirs) = UnixStream::pair().map_err(ImportError::Start)?;
         // The process gets nothing of this environment. The allocator's reserve is then bounded,
         // and a panic reads no files.
@@ -123,6 +138,7 @@ impl Process {
             socket,
             words,
             limits: limits.clone(),
+            stopped: stopped.clone(),
             last: None,
             geometry_moves: false,
         };
@@ -185,7 +201,7 @@ impl Process {
     }
 
     fn hear(&mut self, what: &'static str, until: Instant) -> Result<Answer, ImportError> {
-        match receive(&mut Timed { socket: &self.socket, until }) {
+        match receive(&mut self.timed(until)) {
             Ok(Some((answer, _))) => Ok(answer),
             Ok(None) => Err(self.end()),
             Err(FrameError::Pipe(error)) => Err(self.failed(&error, what)),
@@ -199,7 +215,7 @@ impl Process {
         what: &'static str,
         until: Instant,
     ) -> Result<FlatScene, ImportError> {
-        let mut from = Timed { socket: &self.socket, until };
+        let mut from = self.timed(until);
         match head.receive(self.last.as_ref(), self.limits.memory_bytes, &mut from) {
             Ok(scene) => {
                 self.last = Some(kept(&scene, self.geometry_moves));
@@ -210,6 +226,10 @@ impl Process {
         }
     }
 
+    fn timed(&self, until: Instant) -> Timed<'_> {
+        Timed { socket: &self.socket, until, stopped: &self.stopped }
+    }
+
     fn failed(&mut self, error: &std::io::Error, what: &'static str) -> ImportError {
         match error.kind() {
             ErrorKind::TimedOut | ErrorKind::WouldBlock => {
@@ -218,6 +238,8 @@ impl Process {
             ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
                 self.end()
             }
+            // It was stopped.
+            ErrorKind::ConnectionAborted => ImportError::Gone,
             // This process has no memory for the frame's arrays.
             ErrorKind::OutOfMemory => ImportError::Memory { limit_bytes: self.limits.memory_bytes },
             _ => ImportError::Nonsense(error.to_string()),
@@ -274,17 +296,26 @@ fn how(status: &str, words: &str) -> String {
 struct Timed<'a> {
     socket: &'a UnixStream,
     until: Instant,
+    stopped: &'a AtomicBool,
 }
 
 impl Read for Timed<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let left = self.until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(ErrorKind::TimedOut.into());
+        loop {
+            let left = self.until.saturating_duration_since(Instant::now());
+            if self.stopped.load(Ordering::Relaxed) {
+                return Err(ErrorKind::ConnectionAborted.into());
+            }
+            if left.is_zero() {
+                return Err(ErrorKind::TimedOut.into());
+            }
+            self.socket.set_read_timeout(Some(left.min(STOP_LOOK)))?;
+            let mut socket = self.socket;
+            match socket.read(buffer) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                read => return read,
+            }
         }
-        self.socket.set_read_timeout(Some(left))?;
-        let mut socket = self.socket;
-        socket.read(buffer)
     }
 }
 
@@ -322,6 +353,7 @@ mod tests {
             is_required: false,
         };
         let limits = ImportLimits { memory_bytes: 1 << 30, time: Duration::from_secs(60) };
+        let limits = (limits, Arc::default());
         let ended = Process::begin(&PathBuf::from("/bin/false"), &begin, &limits).err();
         assert!(matches!(ended, Some(ImportError::Crashed { .. })), "{ended:?}");
     }
@@ -331,5 +363,21 @@ mod tests {
         let text =
             crate::scene::chain(&late(ImportError::Time { what: "starting", limit: START_TIME }));
         assert_eq!(text, "cannot start the scene importer: it is not ready after 30 s");
+    }
+
+    #[test]
+    fn an_import_that_is_not_wanted_any_more_ends() {
+        let (socket, _silent) = UnixStream::pair().unwrap();
+        let stopped = AtomicBool::new(false);
+        let hour = Duration::from_secs(3600);
+        let mut from = Timed { socket: &socket, until: Instant::now() + hour, stopped: &stopped };
+        std::thread::scope(|threads| {
+            let reading = threads.spawn(move || from.read(&mut [0]).unwrap_err().kind());
+            stopped.store(true, Ordering::Relaxed);
+            assert_eq!(reading.join().unwrap(), ErrorKind::ConnectionAborted);
+        });
+        let mut late =
+            Timed { socket: &socket, until: Instant::now(), stopped: &Default::default() };
+        assert_eq!(late.read(&mut [0]).unwrap_err().kind(), ErrorKind::TimedOut);
     }
 }

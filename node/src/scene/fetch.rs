@@ -6,19 +6,14 @@ use crate::cache::{BlobCache, CacheError};
 use crate::disk::failure_of;
 use quinn::Connection;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tessera_protocol::BlobHash;
 use tessera_protocol::node::Failure;
-use tessera_protocol::stream::{BlobReply, BlobRequest, StreamKind};
-use tessera_transport::FrameError;
-use tessera_transport::frame::{open_both, within};
-use tokio::io::AsyncWriteExt;
+use tessera_transport::{BlobError, FrameError, Timing, blob};
 use tokio::sync::watch;
 
-/// Bytes that are read from the stream and written at a time.
-const STEP_BYTES: usize = 256 << 10;
 /// Tries for one blob during a session. Lost sessions do not count.
 const TRIES_MAX: u32 = 4;
 /// Wait between two tries.
@@ -52,6 +47,25 @@ pub(crate) enum FetchError {
 }
 
 impl FetchError {
+    fn of(hash: BlobHash, expected: u64, error: BlobError) -> Self {
+        match error {
+            BlobError::Frame(source) => Self::Stream { hash, source },
+            BlobError::Absent(_) => Self::Absent(hash),
+            BlobError::Refused { reason, .. } => Self::Refused { hash, reason },
+            BlobError::TooLong { length: found, .. } | BlobError::Shorter { length: found, .. } => {
+                Self::Length { hash, expected, found }
+            }
+            BlobError::Corrupt { found, .. } => CacheError::Foreign { wanted: hash, found }.into(),
+            BlobError::File { path, source } => CacheError::Disk { path, source }.into(),
+            BlobError::Occupied { path } => {
+                CacheError::Disk { path, source: io::ErrorKind::AlreadyExists.into() }.into()
+            }
+            BlobError::Protocol { problem, .. } => {
+                Self::Refused { hash, reason: problem.to_owned() }
+            }
+        }
+    }
+
     /// Converts the error for the coordinator. `what`: the file, for people.
     pub(crate) fn into_failure(self, what: Option<&str>) -> Failure {
         let reason = super::chain(&self);
@@ -127,66 +141,14 @@ impl Fetcher {
             Err(_) => return Err(FetchError::Stopping),
         };
         let Some(connection) = connection else { return Err(FetchError::Stopping) };
-        let (path, mut held) = self.cache.partial(hash);
-        if held > length {
-            self.cache.drop_partial(hash)?;
-            held = 0;
-        }
-        if held < length {
-            self.stream(&connection, BlobRequest { hash, offset: held, of: None }, length, &path)
-                .await?;
-        } else if length == 0 {
-            disk(&path, tokio::fs::write(&path, b"").await)?;
-        }
+        let (part, whole) = self.cache.places(hash);
+        let timing = Timing { answer: self.answer, ..Timing::default() };
+        let fetched =
+            blob::get_cached(&connection, hash.into(), length, (&part, &whole), &timing).await;
+        fetched.map_err(|error| FetchError::of(hash, length, error))?;
         let cache = self.cache.clone();
-        blocking(move || cache.complete(hash)).await?;
-        Ok(())
+        blocking(move || cache.adopt(hash, length)).await
     }
-
-    /// Appends the bytes from the request's offset on, which must be all the rest.
-    async fn stream(
-        &self,
-        connection: &Connection,
-        request: BlobRequest,
-        length: u64,
-        path: &Path,
-    ) -> Result<(), FetchError> {
-        let hash = request.hash;
-        let failed = |source| FetchError::Stream { hash, source };
-        let (mut sender, mut receiver) =
-            within(self.answer, open_both(connection, StreamKind::BlobGet))
-                .await
-                .map_err(failed)?;
-        sender.send(&request).await.map_err(failed)?;
-        sender.finish();
-        match receiver.expect::<BlobReply>(self.answer).await.map_err(failed)? {
-            BlobReply::From { offset, length: found }
-                if offset == request.offset && found == length => {}
-            BlobReply::From { length: found, .. } => {
-                return Err(FetchError::Length { hash, expected: length, found });
-            }
-            BlobReply::Refused(reason) => return Err(FetchError::Refused { hash, reason }),
-            BlobReply::Absent | BlobReply::Held => return Err(FetchError::Absent(hash)),
-        }
-        let opened = tokio::fs::OpenOptions::new().append(true).create(true).open(path).await;
-        let mut file = disk(path, opened)?;
-        let mut held = request.offset;
-        while let Some(bytes) =
-            within(self.answer, receiver.receive_raw(STEP_BYTES)).await.map_err(failed)?
-        {
-            held = held.saturating_add(bytes.len() as u64);
-            if held > length {
-                return Err(FetchError::Length { hash, expected: length, found: held });
-            }
-            disk(path, file.write_all(&bytes).await)?;
-        }
-        disk(path, file.flush().await)?;
-        if held < length { Err(failed(FrameError::Cut)) } else { Ok(()) }
-    }
-}
-
-fn disk<T>(path: &Path, result: io::Result<T>) -> Result<T, CacheError> {
-    result.map_err(|source| CacheError::Disk { path: PathBuf::from(path), source })
 }
 
 async fn blocking<T: Send + 'static>(

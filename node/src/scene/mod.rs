@@ -8,7 +8,8 @@ mod store;
 mod view;
 
 use crate::device::PreparedFrame;
-use crate::import::{ImportError, ImportedScene, Importer};
+use crate::frame_memory::{Claim, NotPrepared, arrays_of};
+use crate::import::{ImportError, ImportedScene, Importer, StopOnDrop};
 use crate::job::{camera_choice, flatten_options, load_options};
 use fetch::Fetcher;
 use locks::Locks;
@@ -29,6 +30,8 @@ pub(crate) struct Preparer {
     /// The most memory of any device in bytes; 0 if it is not known. A smaller device reports by
     /// itself if a scene does not fit.
     memory_bytes: u64,
+    /// Whether frames are laid out for CUDA devices, so that these do not wait for it.
+    lays_out: bool,
     store: Mutex<SceneStore>,
     loading: Locks<BlobHash>,
 }
@@ -43,7 +46,13 @@ impl Preparer {
         (memory_bytes, prepared_bytes): (u64, u64),
     ) -> Self {
         let store = Mutex::new(SceneStore::new(prepared_bytes));
-        Self { fetcher, importer, views, memory_bytes, store, loading: Locks::default() }
+        let (loading, lays_out) = (Locks::default(), false);
+        Self { fetcher, importer, views, memory_bytes, lays_out, store, loading }
+    }
+
+    /// Lays frames out for CUDA devices too, or not.
+    pub(crate) fn laying_out(self, lays_out: bool) -> Self {
+        Self { lays_out, ..self }
     }
 
     /// Returns the hashes of the loaded scenes, in order.
@@ -51,18 +60,42 @@ impl Preparer {
         self.store().scenes()
     }
 
-    /// Prepares a frame, or returns it from memory.
+    /// Prepares a frame, or returns it from memory. `claim` is the memory of the frame. If this is
+    /// dropped, files are not fetched any more, and the scene is not loaded.
     pub(crate) async fn prepare(
         &self,
         spec: &RenderSpec,
         number: FrameNumber,
-    ) -> Result<Arc<PreparedFrame>, Failure> {
+        claim: &Claim,
+    ) -> Result<Arc<PreparedFrame>, NotPrepared> {
         let key = SceneKey { hash: spec.scene_hash(), options: load_options(spec) };
-        let scene = self.scene(&key, spec).await?;
+        let scene = self.scene(&key, spec, claim).await?;
         let options = moment(&scene, flatten_options(spec, number));
-        if let Some(frame) = self.store().frame(&key, &options) {
-            return Ok(frame);
+        let known = self.store().frame(&key, &options);
+        let frame = match known {
+            Some(frame) => frame,
+            None => {
+                claim.expect(needed_for(&scene))?;
+                self.flatten(&scene, (key, options)).await?
+            }
+        };
+        scene.note_frame_bytes(claim.settle(arrays_of(&frame.scene)));
+        if self.lays_out {
+            let frame = frame.clone();
+            heavy(move || {
+                frame.image();
+                Ok(())
+            })
+            .await?;
         }
+        Ok(frame)
+    }
+
+    async fn flatten(
+        &self,
+        scene: &Arc<ImportedScene>,
+        (key, options): (SceneKey, FlattenOptions),
+    ) -> Result<Arc<PreparedFrame>, Failure> {
         let flatten = {
             let (scene, options) = (scene.clone(), options.clone());
             move || Ok(scene.flatten(&options).map(|flat| CheckedScene::new(Arc::new(flat))))
@@ -73,7 +106,7 @@ impl Preparer {
             Err(error) => {
                 if error.is_end() {
                     // The next request for the scene begins again.
-                    self.store().drop_scene(&scene);
+                    self.store().drop_scene(scene);
                 }
                 Err(error.into_failure())
             }
@@ -84,17 +117,25 @@ impl Preparer {
         &self,
         key: &SceneKey,
         spec: &RenderSpec,
-    ) -> Result<Arc<ImportedScene>, Failure> {
+        claim: &Claim,
+    ) -> Result<Arc<ImportedScene>, NotPrepared> {
         let _turn = self.loading.lock(key.hash).await;
         if let Some(scene) = self.store().scene(key) {
             return Ok(scene);
         }
+        // More is not known before the scene is loaded.
+        claim.expect(spec.files.iter().fold(0, |sum, file| sum.saturating_add(file.length)))?;
         let view = view::lay_out(&self.views, &spec.files, &self.fetcher).await?;
         let (main, options, importer) =
             (spec.scene.clone(), key.options.clone(), self.importer.clone());
-        let load =
-            move || importer.load(view.path(), &main, &options).map_err(ImportError::into_failure);
+        let mut stop = StopOnDrop::default();
+        let stopped = stop.flag();
+        let load = move || {
+            let loaded = importer.load_unless(stopped, view.path(), &main, &options);
+            loaded.map_err(ImportError::into_failure)
+        };
         let scene = Arc::new(heavy(load).await?);
+        stop.disarm();
         self.check_memory(&scene)?;
         let report = scene.report();
         let is_still = spec.frames == FrameSet::one(FrameNumber(0));
@@ -128,6 +169,13 @@ impl Preparer {
     fn store(&self) -> MutexGuard<'_, SceneStore> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the memory that the next frame of a scene probably needs: the scene's process, the
+/// frame's own arrays there, and these here.
+fn needed_for(scene: &ImportedScene) -> u64 {
+    let own = scene.frame_bytes();
+    scene.resident_bytes().saturating_add(own.saturating_mul(2))
 }
 
 /// Returns one time for all frames of a scene in which nothing moves, so that they share one

@@ -3,6 +3,7 @@
 use crate::agent::FrameKey;
 use crate::compute::PreparedCompute;
 use crate::device::{DeviceError, PreparedFrame, UnitOutput};
+use crate::frame_memory::{Claim, NotPrepared};
 use crate::status::NodeError;
 use quinn::Connection;
 use std::sync::Arc;
@@ -11,9 +12,16 @@ use tessera_protocol::Lease;
 use tessera_protocol::node::{CoordinatorToNode, Failure, Heartbeat, NodeToCoordinator};
 use tokio::sync::mpsc;
 
-/// A prepared frame, on which units can be started.
+/// A prepared frame, on which units can be started, and the memory that it takes.
 #[derive(Clone, Debug)]
-pub(super) enum Prepared {
+pub(super) struct Prepared {
+    pub(super) frame: AnyFrame,
+    pub(super) claim: Claim,
+}
+
+/// A prepared frame of either kind.
+#[derive(Clone, Debug)]
+pub(super) enum AnyFrame {
     /// A frame of a render job.
     Scene(Arc<PreparedFrame>),
     /// A frame of a compute job.
@@ -43,8 +51,8 @@ pub(super) enum Event {
     Hopeless(NodeError),
     /// A message from the coordinator.
     Message { session: u64, message: CoordinatorToNode },
-    /// A frame is prepared, or could not be prepared.
-    Frame { frame: FrameKey, result: Result<Prepared, Failure>, took: Duration },
+    /// A frame is prepared, or could not be prepared. The number is that of the preparation.
+    Frame { frame: FrameKey, number: u64, result: Result<Prepared, NotPrepared>, took: Duration },
     /// A device has ended a unit.
     Rendered { device: usize, lease: Lease, result: Result<UnitOutput, DeviceError> },
     /// The kernel of a compute unit has printed something.

@@ -5,6 +5,7 @@ use crate::device::UnitOutput;
 use crate::disk::is_full;
 use crate::outbox::{Outbox, OutboxError};
 use crate::scene::chain;
+use bytes::Bytes;
 use quinn::Connection;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -125,7 +126,7 @@ impl Results {
                 Ok((header, bytes)) => {
                     let kib = header.length.div_ceil(1 << 10).min(OFFERED_KIB_MAX);
                     let _room = this.offered.acquire_many(kib).await;
-                    if let Err(error) = send(&connection, &header, &bytes).await {
+                    if let Err(error) = send(&connection, &header, bytes).await {
                         tracing::debug!(%lease, error = chain(&error), "result not taken");
                         let _ = this.events.send(Event::NotOffered { session, lease });
                     }
@@ -167,11 +168,11 @@ fn encode(
 async fn send(
     connection: &Connection,
     header: &ResultHeader,
-    bytes: &[u8],
+    bytes: Bytes,
 ) -> Result<(), FrameError> {
     let mut stream = open_one_way(connection, StreamKind::Result).await?;
     stream.send(header).await?;
-    stream.send_raw(bytes).await?;
+    stream.send_bytes(bytes).await?;
     stream.finish_and_deliver(OFFER_SECS_MAX).await
 }
 

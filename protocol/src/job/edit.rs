@@ -68,6 +68,7 @@ impl JobEdit {
             None => "any pool".to_owned(),
         });
         let nodes = self.max_nodes.map(|nodes| match nodes {
+            Some(1) => "at most 1 node".to_owned(),
             Some(nodes) => format!("at most {nodes} nodes"),
             None => "any number of nodes".to_owned(),
         });
@@ -118,6 +119,8 @@ mod tests {
         }
         let fits = JobEdit { pool: Some(None), max_nodes: Some(None), ..none() };
         assert_eq!(fits.words(), "any pool, any number of nodes");
+        let one = JobEdit { max_nodes: Some(Some(1)), ..none() };
+        assert_eq!(one.words(), "at most 1 node");
         assert!(fits.check().is_ok() && none().is_empty());
     }
 }

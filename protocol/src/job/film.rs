@@ -35,10 +35,9 @@ impl RenderSpec {
         self.noise.is_some() || self.time_secs.is_some()
     }
 
-    /// Returns whether the film has the plane of halves. A frame that is sampled in rounds has
-    /// none, because its passes are the halves.
+    /// Returns whether the film has the plane of halves.
     pub fn has_half(&self) -> bool {
-        self.denoise && !self.has_rounds()
+        self.denoise
     }
 
     /// Returns the number of film channels: beauty, layers, coverage and, with the plane of halves,

@@ -1,7 +1,7 @@
 //! Pinned bytes of every message. An accidental change of the layout fails here. An intended one
 //! gets a new protocol version (see `ProtocolVersion`) and, with it, new lines in `golden.txt`.
 
-use crate::samples;
+use crate::{response_samples, samples};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ fn pin<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(
 fn every_message_has_its_pinned_bytes() {
     let mut found = BTreeMap::new();
     pin(&mut found, samples::requests());
-    pin(&mut found, samples::responses());
+    pin(&mut found, response_samples::responses());
     pin(&mut found, samples::from_nodes());
     pin(&mut found, samples::to_nodes());
     pin(&mut found, samples::blob_replies());
@@ -48,6 +48,7 @@ fn every_message_has_its_pinned_bytes() {
     pin(&mut found, vec![("heartbeat".to_owned(), samples::heartbeat())]);
     pin(&mut found, vec![("blob_request".to_owned(), samples::blob_request())]);
     pin(&mut found, vec![("blob_offer".to_owned(), samples::blob_offer())]);
+    pin(&mut found, vec![("blob_range".to_owned(), samples::blob_range())]);
 
     let reading = ClockReading { unix_millis: 0x0102_0304_0506 };
     pin(&mut found, vec![("clock_reading".to_owned(), reading)]);
@@ -104,12 +105,23 @@ fn a_hello_with_no_version_in_common_names_both_sides() {
 #[test]
 fn kinds_of_streams_are_frozen() {
     use StreamKind::*;
-    let kinds =
-        [Hello, NodeControl, Result, Telemetry, BlobGet, BlobPut, Request, Enrol, Renew, Clock];
+    let kinds = [
+        Hello,
+        NodeControl,
+        Result,
+        Telemetry,
+        BlobGet,
+        BlobPut,
+        Request,
+        Enrol,
+        Renew,
+        Clock,
+        BlobRange,
+    ];
     for (index, kind) in kinds.into_iter().enumerate() {
         assert_eq!(StreamKind::from_byte(index as u8 + 1), Some(kind));
     }
-    assert_eq!((StreamKind::from_byte(0), StreamKind::from_byte(11)), (None, None));
+    assert_eq!((StreamKind::from_byte(0), StreamKind::from_byte(12)), (None, None));
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod compute;
 mod described;
 mod golden;
 mod options;
+mod response_samples;
 mod samples;
 mod spec;
 mod spec_samples;

@@ -10,8 +10,9 @@ use tessera_protocol::node::*;
 use tessera_protocol::renewal::*;
 use tessera_protocol::selection::*;
 use tessera_protocol::status::*;
-use tessera_protocol::stream::{BlobOffer, BlobReceipt, BlobReply, BlobRequest};
-use tessera_protocol::usage::{OwnerUsage, Swept as SweptReport};
+use tessera_protocol::stream::{
+    BlobOffer, BlobRange, BlobRanges, BlobReceipt, BlobReply, BlobRequest,
+};
 use tessera_protocol::*;
 
 pub(crate) fn uuid(byte: u8) -> uuid::Uuid {
@@ -27,7 +28,7 @@ fn lease() -> Lease {
     Lease { unit, epoch: Epoch(70_000) }
 }
 
-fn summary(state: JobState) -> JobSummary {
+pub(crate) fn summary(state: JobState) -> JobSummary {
     JobSummary {
         job: JobId(uuid(1)),
         name: "cornell".into(),
@@ -51,7 +52,7 @@ fn summary(state: JobState) -> JobSummary {
     }
 }
 
-fn node_summary(state: NodeState) -> NodeSummary {
+pub(crate) fn node_summary(state: NodeState) -> NodeSummary {
     NodeSummary {
         node: NodeId(uuid(2)),
         name: "n1".into(),
@@ -68,10 +69,11 @@ fn node_summary(state: NodeState) -> NodeSummary {
         pool: Some("gpu".into()),
         since: 1_700_000_000,
         drained: true,
+        busy: Some(0.75),
     }
 }
 
-fn device(kind: DeviceKind) -> DeviceInfo {
+pub(crate) fn device(kind: DeviceKind) -> DeviceInfo {
     let cuda = CudaInfo {
         uuid: "GPU-1".into(),
         compute_capability: (9, 0),
@@ -92,7 +94,7 @@ fn device(kind: DeviceKind) -> DeviceInfo {
     }
 }
 
-fn telemetry() -> DeviceTelemetry {
+pub(crate) fn telemetry() -> DeviceTelemetry {
     DeviceTelemetry {
         device: 1,
         busy: 0.5,
@@ -110,7 +112,7 @@ fn telemetry() -> DeviceTelemetry {
     }
 }
 
-fn devices_in_every_state() -> Vec<DeviceInfo> {
+pub(crate) fn devices_in_every_state() -> Vec<DeviceInfo> {
     let away = DeviceState::Quarantined { reason: "r".into(), remedy: "m".into() };
     let states = [DeviceState::Ready, DeviceState::Testing, away];
     states.map(|state| DeviceInfo { state, ..device(DeviceKind::Cuda) }).to_vec()
@@ -162,7 +164,6 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         Job(JobId(uuid(1))),
         Frames { job: JobId(uuid(1)), from: 16_384 },
         Watch(JobId(uuid(1))),
-        Cancel(JobId(uuid(1))),
         Nodes,
         Drain { node: "n1".into(), drain: true, leave: true },
         token_scope(Role::Node, Some("gpu")),
@@ -180,11 +181,7 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         Authority,
         RotateAuthority { overlap_secs: Some(86_400) },
         RotateAuthority { overlap_secs: None },
-        Forget(JobId(uuid(1))),
         Backup,
-        Pause(JobId(uuid(1))),
-        Resume(JobId(uuid(1))),
-        Retry(JobId(uuid(1))),
         KernelText(JobId(uuid(1))),
         Usage,
         change(JobChange::Cancel { reason: "n".into() }),
@@ -233,7 +230,7 @@ fn change(change: JobChange) -> Request {
     Request::ChangeJobs(Box::new(change))
 }
 
-fn ambiguous() -> RequestError {
+pub(crate) fn ambiguous() -> RequestError {
     let jobs = vec![JobName::from(&summary(JobState::Queued))];
     RequestError::Ambiguous { text: "cornell".into(), count: 300, jobs }
 }
@@ -247,10 +244,6 @@ fn request_name(request: &Request) -> &'static str {
         Job(_) => "request.job",
         Frames { .. } => "request.frames",
         Watch(_) => "request.watch",
-        Cancel(_) => "request.cancel",
-        Pause(_) => "request.pause",
-        Resume(_) => "request.resume",
-        Retry(_) => "request.retry",
         KernelText(_) => "request.kernel_text",
         EditJob { .. } => "request.edit_job",
         Usage => "request.usage",
@@ -268,202 +261,11 @@ fn request_name(request: &Request) -> &'static str {
         Log { .. } => "request.log",
         Authority => "request.authority",
         RotateAuthority { .. } => "request.rotate_authority",
-        Forget(_) => "request.forget",
         Backup => "request.backup",
         Members { .. } => "request.members",
         KeepMember { .. } => "request.keep_member",
         RemoveMember { .. } => "request.remove_member",
         RemoveNode { .. } => "request.remove_node",
-    }
-}
-
-fn job_detail() -> JobDetail {
-    JobDetail {
-        summary: summary(JobState::Failed),
-        spec: job(render()),
-        fingerprint: Some(Fingerprint([9; 32])),
-        failures: vec![FailureNote {
-            at: 5,
-            unit: "u".into(),
-            node: "n1".into(),
-            reason: "r".into(),
-        }],
-        copies: CopyCount { running: 1, won: 2, lost: 3, wasted_millis: 4000 },
-    }
-}
-
-fn frames_in_every_state() -> Vec<FrameStatus> {
-    let frame = |number, state| FrameStatus { frame: FrameNumber(number), state, samples: None };
-    let file =
-        FrameFile { format: "exr".into(), hash: hash(3), length: 12, pixels_sha256: [4; 32] };
-    let round = RoundStatus { round: 2, rounds: 8, tiles_open: 7, tiles: 300, samples: 64 };
-    vec![
-        frame(1, FrameState::Open { committed: 1, units: 80, round: None }),
-        frame(5, FrameState::Open { committed: 60, units: 80, round: Some(round) }),
-        frame(2, FrameState::Resolving),
-        FrameStatus { samples: Some(2048), ..frame(3, FrameState::Done(vec![file])) },
-        frame(4, FrameState::Failed("dead".into())),
-    ]
-}
-
-fn nodes_in_every_state() -> Vec<NodeSummary> {
-    let states = [
-        NodeState::Ready,
-        NodeState::Draining,
-        NodeState::Away,
-        NodeState::Lost,
-        NodeState::Unfit,
-        NodeState::Drained,
-        NodeState::Left,
-        NodeState::Removed,
-    ];
-    states.map(node_summary).to_vec()
-}
-
-fn audit_report() -> AuditReport {
-    AuditReport {
-        records: 1,
-        jobs: 2,
-        units_committed: 3,
-        problems: vec!["p".into()],
-        ..Default::default()
-    }
-}
-
-fn token_summary() -> TokenSummary {
-    TokenSummary {
-        id: "0a1b2c3d4e5f".into(),
-        role: Role::Node,
-        pool: Some("gpu".into()),
-        name: Some("rig".into()),
-        expires_at: 99,
-        uses: 4,
-        uses_left: 3,
-        made_by: "admin ada".into(),
-        replace: true,
-    }
-}
-
-fn denied_identity() -> DeniedIdentity {
-    DeniedIdentity {
-        identity: "user:ada".into(),
-        number: 3,
-        name: String::new(),
-        by: "admin root".into(),
-        at: 99,
-        reason: "left".into(),
-    }
-}
-
-fn member_summary() -> MemberSummary {
-    MemberSummary {
-        number: 3,
-        name: "rig-7".into(),
-        role: Role::Node,
-        node: Some(NodeId(uuid(2))),
-        enrolled_at: 99,
-        expires_at: 100,
-        issued: 5,
-        used: 4,
-        denied: true,
-        note: "two copies".into(),
-    }
-}
-
-fn log_report() -> LogReport {
-    let entry = LogEntry {
-        n: 2,
-        at: 99,
-        who: "admin ada".into(),
-        what: "denied".into(),
-        about: "user:eve".into(),
-        hash: "ab".into(),
-    };
-    LogReport {
-        first: 1,
-        entries: 2,
-        head: "ab".into(),
-        problems: vec!["p".into()],
-        newest: vec![entry],
-    }
-}
-
-pub(crate) fn responses() -> Vec<(String, Response)> {
-    use Response::*;
-    let all = vec![
-        Blobs(vec![hash(1)]),
-        Accepted(JobId(uuid(1))),
-        Jobs(JobPage {
-            jobs: [JobState::Queued, JobState::Running, JobState::Done].map(summary).to_vec(),
-            next: Some(300),
-        }),
-        Job(Box::new(job_detail())),
-        Frames(frames_in_every_state()),
-        Progress(Box::new(client::Progress {
-            summary: summary(JobState::Cancelled),
-            finished: FrameSet::one(FrameNumber(3)),
-        })),
-        Nodes(nodes_in_every_state()),
-        Done,
-        Token("tsr1_x".into()),
-        Audit(audit_report()),
-        Error(RequestError::NotFound("a".into())),
-        Error(RequestError::NotAllowed("b".into())),
-        Error(RequestError::Invalid("c".into())),
-        Error(RequestError::Unavailable("d".into())),
-        Error(ambiguous()),
-        Error(RequestError::SeveralNodes("e".into())),
-        Changed(JobsChanged {
-            jobs: vec![JobName::from(&summary(JobState::Failed))],
-            unchanged: 1,
-            refused: 2,
-            refusals: vec![Refusal { what: "w".into(), why: RequestError::NotFound("a".into()) }],
-            left: 300,
-        }),
-        Tokens(vec![token_summary()]),
-        Denied(vec![denied_identity()]),
-        Log(log_report()),
-        Authority(AuthorityStatus { pin: "ab".into(), former_until: Some(99) }),
-        Authority(AuthorityStatus { pin: "ab".into(), former_until: None }),
-        Backup(vec![7, 8, 9]),
-        KernelText("i 0\n".into()),
-        Usage(vec![OwnerUsage {
-            owner: "ada".into(),
-            owner_id: 3,
-            jobs: 2,
-            ..OwnerUsage::default()
-        }]),
-        Swept(SweptReport { jobs_cancelled: 1, frames: 3, ..SweptReport::default() }),
-        Members(vec![member_summary()]),
-        Jobs(JobPage { jobs: vec![summary(JobState::Paused)], next: None }),
-    ];
-    named(all, response_name)
-}
-
-fn response_name(response: &Response) -> &'static str {
-    use Response::*;
-    match response {
-        Blobs(_) => "response.blobs",
-        Accepted(_) => "response.accepted",
-        Jobs(_) => "response.jobs",
-        Job(_) => "response.job",
-        Frames(_) => "response.frames",
-        Progress(_) => "response.progress",
-        Nodes(_) => "response.nodes",
-        Done => "response.done",
-        Token(_) => "response.token",
-        Audit(_) => "response.audit",
-        Error(_) => "response.error",
-        Tokens(_) => "response.tokens",
-        Denied(_) => "response.denied",
-        Log(_) => "response.log",
-        Authority(_) => "response.authority",
-        Backup(_) => "response.backup",
-        KernelText(_) => "response.kernel_text",
-        Usage(_) => "response.usage",
-        Swept(_) => "response.swept",
-        Changed(_) => "response.changed",
-        Members(_) => "response.members",
     }
 }
 
@@ -621,22 +423,32 @@ pub(crate) fn heartbeat() -> Heartbeat {
         leases: vec![lease()],
         outbox: 1,
         working: 2,
-        busy: 0.75,
+        busy: Some(0.75),
         devices: vec![telemetry()],
         progress: vec![tessera_protocol::node::Progress { lease: lease(), device: 1, done: 300 }],
     }
 }
 
 pub(crate) fn blob_request() -> BlobRequest {
-    BlobRequest { hash: hash(1), offset: 1 << 20, of: Some((JobId(uuid(1)), FrameNumber(2))) }
+    BlobRequest {
+        hash: hash(1),
+        offset: 1 << 20,
+        of: Some((JobId(uuid(1)), FrameNumber(2))),
+        end: Some(2 << 20),
+    }
+}
+
+pub(crate) fn blob_range() -> BlobRange {
+    BlobRange { upload: 3, offset: 1 << 20 }
 }
 
 pub(crate) fn blob_offer() -> BlobOffer {
-    BlobOffer { hash: hash(1), length: 1 << 20 }
+    let ranges = Some(BlobRanges { upload: 3, bytes: 1 << 16 });
+    BlobOffer { hash: hash(1), length: 1 << 20, ranges }
 }
 
 /// Pairs values with the names of their variants, numbered if a variant has several values.
-fn named<T>(all: Vec<T>, name: impl Fn(&T) -> &'static str) -> Vec<(String, T)> {
+pub(crate) fn named<T>(all: Vec<T>, name: impl Fn(&T) -> &'static str) -> Vec<(String, T)> {
     let mut seen = std::collections::BTreeMap::new();
     all.into_iter()
         .map(|value| {

@@ -269,9 +269,8 @@ fn time_has_bounds_and_goes_with_rounds_that_double() {
     }
     assert_eq!(named(|spec| *spec = RenderSpec { unit_samples: 16, ..timed(9) }), "unit-samples");
     assert_eq!(named(|spec| *spec = RenderSpec { tile: 64, ..timed(9) }), "tile");
-    // The last pass is the second half.
     let denoised = RenderSpec { denoise: true, aovs: vec![], ..timed(9) };
-    assert_eq!((denoised.has_half(), denoised.channels()), (false, 10));
+    assert_eq!((denoised.has_half(), denoised.channels()), (true, 13));
 }
 
 #[test]
@@ -292,9 +291,8 @@ fn noise_has_bounds_and_says_what_does_not_go_with_it() {
     // A pass has at most 2048 samples: 519 passes of a tile are too many for a large frame.
     let large = RenderSpec { width: 16_384, height: 16_384, spp: SPP_MAX, ..noisy(0.1) };
     assert_eq!(named(|spec| *spec = large), "tile");
-    // The passes are the halves.
     let denoised = RenderSpec { denoise: true, aovs: vec![], ..noisy(0.1) };
-    assert_eq!((denoised.channels(), denoised.has_half()), (10, false));
+    assert_eq!((denoised.channels(), denoised.has_half()), (13, true));
 }
 
 #[test]

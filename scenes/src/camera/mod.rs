@@ -201,7 +201,7 @@ pub fn camera_aspect(
 ) -> Result<Option<f64>, SceneError> {
     let limits = Limits::default();
     let (dir, name) = split(path)?;
-    let mut document = Document::open(&Source::new(dir, name, &limits)?)?;
+    let mut document = Document::open_json(&Source::new(dir, name, &limits)?)?;
     document.choose_scene(scene)?;
     let forest = node::read_without_instances(&document)?;
     Ok(find(&shown(&document, &forest)?, choice)?.and_then(|camera| camera.aspect))

@@ -36,7 +36,7 @@ pub fn files_of(path: &Path) -> Result<Vec<(String, PathBuf)>, SceneError> {
     let (dir, name) = split(path)?;
     let limits = Limits::default();
     let source = Source::new(dir, name, &limits)?;
-    let document = Document::open(&source)?;
+    let document = Document::open_json(&source)?;
     let mut files = vec![(source.main.clone(), source.locate(&source.main))];
     let mut seen: BTreeSet<String> = BTreeSet::from([source.main.clone()]);
     let root = dir.canonicalize().map_err(missing)?;

@@ -4,6 +4,7 @@
 pub(crate) mod accessor;
 pub(crate) mod budget;
 pub(crate) mod compression;
+mod container;
 pub(crate) mod draco;
 pub(crate) mod extension;
 pub(crate) mod files;

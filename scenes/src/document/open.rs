@@ -2,6 +2,7 @@
 //! of what is read.
 
 use crate::document::compression::view_json::CompressedViews;
+use crate::document::container::{read_json, split};
 use crate::document::draco::decoded::DecodedAccessors;
 use crate::document::leftover::Leftover;
 use crate::document::source::Source;
@@ -12,10 +13,6 @@ use gltf::json::Root;
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
-
-const GLB_MAGIC: &[u8; 4] = b"glTF";
-const GLB_CHUNK_JSON: u32 = 0x4E4F_534A;
-const GLB_CHUNK_BIN: u32 = 0x004E_4942;
 
 /// The numbers of a file's JSON that double precision counts for.
 #[derive(Deserialize)]
@@ -33,10 +30,24 @@ struct PreciseNode {
 impl Document {
     /// Reads only the main file.
     pub(crate) fn open(source: &Source) -> Result<Self, SceneError> {
-        let file = source.main.clone();
         let bytes = source.read_main()?;
         let (json, binary) = split(&bytes)
-            .map_err(|problem| SceneError::Container { file: file.clone(), problem })?;
+            .map_err(|problem| SceneError::Container { file: source.main.clone(), problem })?;
+        Self::of_json(source, json, binary)
+    }
+
+    /// Reads only the JSON of the main file, for those who need no bytes of the scene. Takes no
+    /// memory for a binary chunk.
+    pub(crate) fn open_json(source: &Source) -> Result<Self, SceneError> {
+        let (main, length) = source.open_main()?;
+        let json = read_json(main, length)
+            .map_err(|error| SceneError::Read { path: source.locate(&source.main), source: error })?
+            .map_err(|problem| SceneError::Container { file: source.main.clone(), problem })?;
+        Self::of_json(source, &json, None)
+    }
+
+    fn of_json(source: &Source, json: &[u8], binary: Option<&[u8]>) -> Result<Self, SceneError> {
+        let file = source.main.clone();
         source.budget.spend_json(json, &file)?;
         let not_json = |error: serde_json::Error| SceneError::Json {
             file: file.clone(),
@@ -183,63 +194,4 @@ fn parse_root(json: &[u8]) -> Result<(Root, Pointers), serde_json::Error> {
     }
     let root = if changed { serde_json::from_value(value) } else { parsed };
     root.map(|root| (root, pointers))
-}
-
-/// Returns the JSON of a file, and its binary chunk if it is a GLB.
-fn split(bytes: &[u8]) -> Result<(&[u8], Option<&[u8]>), String> {
-    let (json, binary) = if bytes.starts_with(GLB_MAGIC) {
-        split_glb(bytes)?
-    } else if looks_like_json(bytes) {
-        (bytes, None)
-    } else {
-        return Err("it begins neither with `glTF` nor with a JSON object; export it again".into());
-    };
-    Ok((json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json), binary))
-}
-
-fn looks_like_json(bytes: &[u8]) -> bool {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
-}
-
-/// Returns the JSON and binary chunks of a GLB container (glTF 2.0, §4.4).
-fn split_glb(bytes: &[u8]) -> Result<(&[u8], Option<&[u8]>), String> {
-    let word = |at: usize| -> Option<u32> {
-        Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-    };
-    let (Some(version), Some(length)) = (word(4), word(8)) else {
-        return Err("the file is cut short inside its header; copy it again".into());
-    };
-    if version != 2 {
-        return Err(format!(
-            "its container has version {version}; only 2 is read, so export it as glTF 2.0"
-        ));
-    }
-    let length = length as usize;
-    if length > bytes.len() {
-        let have = bytes.len();
-        return Err(format!(
-            "its header says {length} bytes, but only {have} are there; copy it again"
-        ));
-    }
-    let (mut json, mut binary) = (None, None);
-    let mut at = 12;
-    while at + 8 <= length {
-        let (Some(size), Some(kind)) = (word(at), word(at + 4)) else { break };
-        let start = at + 8;
-        let end = start.checked_add(size as usize).filter(|end| *end <= length);
-        let Some(end) = end else {
-            return Err(format!(
-                "the chunk at byte {at} reaches beyond the end; copy the file again"
-            ));
-        };
-        match kind {
-            GLB_CHUNK_JSON if json.is_none() => json = Some(&bytes[start..end]),
-            GLB_CHUNK_BIN if binary.is_none() => binary = Some(&bytes[start..end]),
-            _ => {}
-        }
-        at = end.next_multiple_of(4);
-    }
-    let json = json.ok_or("it has no JSON chunk; export it again")?;
-    Ok((json, binary))
 }

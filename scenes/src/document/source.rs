@@ -49,6 +49,18 @@ impl<'a> Source<'a> {
         self.read_at(self.locate(&self.main), &self.main)
     }
 
+    /// Opens the main file, and returns its length, which is within the limits.
+    pub(crate) fn open_main(&self) -> Result<(File, u64), SceneError> {
+        let path = self.locate(&self.main);
+        let wrong = |source| SceneError::Read { path: path.clone(), source };
+        let file = open_regular(&path).map_err(wrong)?;
+        let (bytes, limit) = (file.metadata().map_err(wrong)?.len(), self.limits.file_bytes);
+        match bytes <= limit.min(self.limits.total_bytes) {
+            true => Ok((file, bytes)),
+            false => Err(SceneError::FileTooLarge { file: self.main.clone(), bytes, limit }),
+        }
+    }
+
     /// Reads a file with a confined path.
     pub(crate) fn read(&self, file: &str) -> Result<Vec<u8>, SceneError> {
         let path = self.locate(file);

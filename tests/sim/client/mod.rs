@@ -20,6 +20,7 @@ use tessera_protocol::ids::JobId;
 use tessera_protocol::job::JobSpec;
 use tessera_protocol::selection::{JobChange, JobSelection};
 use tessera_protocol::status::JobState;
+use tessera_support::inputs::{cancel, of_one_job};
 
 /// What is asked for; jobs and nodes by their positions in the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,35 +125,36 @@ impl World {
             Ask::Cancel(index) => {
                 let JobPlan { id, owner, .. } = self.planned(index);
                 let caller = self.owner_or_admin(owner);
-                self.ask_core(ask, |request| Input::Cancel { request, job: id, caller })
+                self.change_one(ask, cancel(), id, caller)
             }
             Ask::CancelForeign(index) => {
                 let JobPlan { id, owner, .. } = self.planned(index);
                 let caller = user(other_than(owner));
-                self.ask_core(ask, |request| Input::Cancel { request, job: id, caller })
+                self.change_one(ask, cancel(), id, caller)
             }
             Ask::CancelAll(index) | Ask::CancelAllForeign(index) => self.cancel_all(ask, index),
             Ask::Pause(index) | Ask::CalmPause(index) | Ask::Resume(index) => {
                 let JobPlan { id, owner, .. } = self.planned(index);
                 let caller = self.owner_or_admin(owner);
-                let pause = !matches!(ask, Ask::Resume(_));
-                self.ask_core(ask, |request| Input::Pause { request, job: id, pause, caller })
+                let resumed = matches!(ask, Ask::Resume(_));
+                let change = if resumed { JobChange::Resume } else { JobChange::Pause };
+                self.change_one(ask, change, id, caller)
             }
             Ask::Retry(index) => self.ask_retry(index),
             Ask::RetryForeign(index) => {
                 let JobPlan { id, owner, .. } = self.planned(index);
                 let caller = user(other_than(owner));
-                self.ask_core(ask, |request| Input::Retry { request, job: id, caller })
+                self.change_one(ask, JobChange::Retry, id, caller)
             }
             Ask::PauseForeign(index) => {
                 let JobPlan { id, owner, .. } = self.planned(index);
                 let caller = user(other_than(owner));
-                self.ask_core(ask, |request| Input::Pause { request, job: id, pause: true, caller })
+                self.change_one(ask, JobChange::Pause, id, caller)
             }
             Ask::Change(..) | Ask::ChangeForeign(_) | Ask::SubmitRaised(_) => self.change(ask),
             Ask::CancelUnknown => {
                 let (job, caller) = (JobId(uuid::Uuid::from_u128(7)), user(USERS[0]));
-                self.ask_core(ask, |request| Input::Cancel { request, job, caller })
+                self.change_one(ask, cancel(), job, caller)
             }
             Ask::Drain(node, _) | Ask::Undrain(node) | Ask::RemoveNode(node) => {
                 self.ask_about_node(ask, node)
@@ -213,13 +215,26 @@ impl World {
             _ => user(other_than(owner)),
         };
         let jobs = JobSelection { owner: Some(owner.to_owned()), ..JobSelection::default() };
-        let selection = Box::new(Selection { jobs, owner: Some(user(owner).id) });
-        let change = JobChange::Cancel { reason: String::new() };
+        self.change_jobs(ask, cancel(), Selection { jobs, owner: Some(user(owner).id) }, caller)
+    }
+
+    fn change_one(&mut self, ask: Ask, change: JobChange, job: JobId, caller: Caller) -> Checked {
+        self.change_jobs(ask, change, JobSelection::of_job(job).into(), caller)
+    }
+
+    fn change_jobs(
+        &mut self,
+        ask: Ask,
+        change: JobChange,
+        selection: Selection,
+        caller: Caller,
+    ) -> Checked {
+        let (selection, dry_run) = (Box::new(selection), false);
         self.ask_core(ask, |request| Input::ChangeJobs {
             request,
             change,
             selection,
-            dry_run: false,
+            dry_run,
             caller,
         })
     }
@@ -264,7 +279,7 @@ impl World {
         }
         files.into_iter().for_each(|hash| self.blobs.put(hash, self.now));
         let caller = user(owner);
-        self.ask_core(Ask::Retry(index), |request| Input::Retry { request, job: id, caller })
+        self.change_one(Ask::Retry(index), JobChange::Retry, id, caller)
     }
 
     /// The files of a job are uploaded: it is submitted, if they are there.
@@ -297,6 +312,10 @@ impl World {
 
     /// The coordinator answers; what it says must be durable by now.
     pub(crate) fn answer(&mut self, ask: Ask, response: Response) -> Checked {
+        let response = match ask {
+            Ask::CancelAll(_) | Ask::CancelAllForeign(_) => response,
+            _ => of_one_job(response),
+        };
         let holds = match (ask, &response) {
             (Ask::Cancel(index), Response::Done) => {
                 let id = self.clients.jobs[index].plan.id;
@@ -317,9 +336,13 @@ impl World {
                     |record| matches!(record, Record::JobPaused { job, .. } if *job == id),
                 )
             }
-            (Ask::Drain(..), Response::Nodes(rows)) => self.is_recorded(|record| {
-                matches!(record, Record::NodeDrained { node, drained: true, .. }
-                    if rows.iter().any(|row| row.node == *node))
+            // It may have got this with its place.
+            (Ask::Drain(..), Response::Nodes(rows)) => self.is_recorded(|record| match record {
+                Record::NodeDrained { node, drained: true, .. }
+                | Record::NodeReplaced { new: node, .. } => {
+                    rows.iter().any(|row| row.node == *node)
+                }
+                _ => false,
             }),
             (Ask::RemoveNode(_), Response::Nodes(rows)) => self.is_recorded(|record| {
                 matches!(record, Record::NodeGone { node, how: Gone::Removed, .. }

@@ -410,7 +410,7 @@ impl Farm {
             leases,
             outbox: 0,
             working: u32::from(self.machines[node].trouble != Trouble::Idle),
-            busy: 1.0,
+            busy: Some(1.0),
             devices: Vec::new(),
             progress: Vec::new(),
         };

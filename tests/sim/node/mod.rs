@@ -363,7 +363,7 @@ impl World {
             leases: process.units.keys().chain(process.untold.keys()).copied().collect(),
             outbox: self.nodes[node].outbox.len() as u32,
             working,
-            busy: 0.5,
+            busy: Some(0.5),
             devices: Vec::new(),
             progress,
         };

@@ -197,7 +197,7 @@ impl Farm {
             leases,
             outbox: 0,
             working: 1,
-            busy: 1.0,
+            busy: Some(1.0),
             devices: Vec::new(),
             progress: Vec::new(),
         };

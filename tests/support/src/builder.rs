@@ -461,7 +461,6 @@ pub fn whole(width: u32, height: u32, samples: u32, depth: u32) -> UnitParams {
         seed: 1,
         depth,
         filter: PixelFilter::Box as u32,
-        job_samples: samples,
         ..UnitParams::default()
     }
 }

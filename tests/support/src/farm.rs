@@ -427,6 +427,17 @@ impl Farm {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
+    /// Enrols a user of this role; the folder of the identity.
+    pub fn enrol(&self, role: &str, who: &str) -> String {
+        let token = self.text(&["token", "create", "--role", role]);
+        let file = self.folder().join(format!("{who}.token"));
+        std::fs::write(&file, token).expect("a token file");
+        let folder = self.folder().join(who).display().to_string();
+        let file = file.display().to_string();
+        self.text(&["enrol", "--token-file", &file, "--name", who, "--identity", &folder]);
+        folder
+    }
+
     /// Submits a scene; the job's id.
     pub fn submit(&self, scene: &Path, options: &[&str]) -> String {
         let mut arguments = vec!["submit", scene.to_str().expect("a UTF-8 path")];

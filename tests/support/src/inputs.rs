@@ -3,12 +3,14 @@
 
 use tessera_core::{Arrived, Caller, FilmShape, Input, RequestId, ResultShape, SessionId};
 use tessera_protocol::FrameSet;
+use tessera_protocol::client::Response;
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::ids::{
     BlobHash, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch,
 };
 use tessera_protocol::job::{AssetFile, FilterSpec, JobKind, JobSpec, RenderSpec};
 use tessera_protocol::node::{Heartbeat, Join, Progress};
+use tessera_protocol::selection::{JobChange, JobSelection};
 use uuid::Uuid;
 
 /// Edge of a tile, pixels.
@@ -39,6 +41,28 @@ pub fn job(render: RenderSpec) -> JobSpec {
 pub fn submit(job: JobId, spec: JobSpec) -> Input {
     let caller = Caller { name: "ada".to_owned(), id: 294, admin: false };
     Input::Submit { request: RequestId(1), job, spec: Box::new(spec), caller }
+}
+
+/// Somebody changes one job.
+pub fn change(change: JobChange, job: JobId, caller: Caller) -> Input {
+    let selection = Box::new(JobSelection::of_job(job).into());
+    Input::ChangeJobs { request: RequestId(1), change, selection, dry_run: false, caller }
+}
+
+/// A cancel without a reason.
+pub fn cancel() -> JobChange {
+    JobChange::Cancel { reason: String::new() }
+}
+
+/// The answer to a change of one job, in terms of that job: it is done, or why not. Any other
+/// answer stays as it is.
+pub fn of_one_job(answer: Response) -> Response {
+    let Response::Changed(changed) = answer else { return answer };
+    match (changed.jobs.as_slice(), changed.unchanged, changed.refusals.as_slice()) {
+        ([_], 0, []) | ([], 1, []) => Response::Done,
+        ([], 0, [refusal]) => Response::Error(refusal.why.clone()),
+        _ => Response::Changed(changed),
+    }
 }
 
 /// The node of a number.
@@ -82,7 +106,7 @@ pub fn beat(progress: Vec<Progress>) -> Heartbeat {
         leases: Vec::new(),
         outbox: 0,
         working: 0,
-        busy: 1.0,
+        busy: Some(1.0),
         devices: Vec::new(),
         progress,
     }

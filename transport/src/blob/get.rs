@@ -1,23 +1,23 @@
 //! Downloads of blobs, on the fetching side and on the serving side.
 
-use super::part::{Filling, PartFile};
-use super::{BlobError, BlobRead, BlobStore, PRIORITY, STEP_BYTES, blocking, file_error};
+use super::fill::Filling;
+use super::part::{Durability, PartFile};
+use super::ranges::{RANGE_BYTES, priority, streams_for};
+use super::send::{Buffers, send};
+use super::{BlobError, BlobRead, BlobStore, PRIORITY, blocking, file_error};
 use crate::close::cut;
 use crate::files::rename_synced;
 use crate::placing::place_new;
-use crate::stream::frame::{FrameReceiver, FrameSender, open_both, within};
+use crate::stream::frame::{FrameReceiver, FrameSender, open_both};
 use crate::timing::Timing;
 use quinn::Connection;
+use std::collections::VecDeque;
 use std::io::{self, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::stream::{BlobReply, BlobRequest, StreamKind};
 use tessera_protocol::{BlobHash, FrameNumber, JobId};
-
-/// Bytes that a peer must accept within the time for an answer. 16 KiB in 10 s is the slowest line
-/// that is served.
-const SEND_BYTES: usize = 16 << 10;
 
 /// Longest file name of common file systems in bytes.
 const FILE_NAME_BYTES: usize = 255;
@@ -90,17 +90,11 @@ pub async fn get(
     timing: &Timing,
     progress: &mut (dyn FnMut(u64, u64) + Send),
 ) -> Result<u64, BlobError> {
-    let (hash, target) = (wanted.hash, into.path);
-    let mut part = open_part(&into, hash, length_max).await?;
-    let resumed = part.held() > 0;
-    let mut result = fetch(connection, (wanted, target), length_max, &part, timing, progress).await;
-    if resumed && matches!(result, Err(BlobError::Corrupt { .. })) {
-        // The rest of a former fetch may be at fault (its disk, or another blob's bytes). Try once
-        // more from the beginning.
-        part = open_part(&into, hash, length_max).await?;
-        result = fetch(connection, (wanted, target), length_max, &part, timing, progress).await;
-    }
-    let length = result?;
+    let target = into.path;
+    let open = (into.part(wanted.hash), Durability::Synced);
+    let fetched =
+        fetch_part(connection, (wanted, target), length_max, open, timing, progress).await;
+    let (length, part) = fetched?;
     let (to, existing) = (target.to_owned(), into.existing);
     let placed = part.with(move |part| place(part, &to, existing)).await;
     match placed.and_then(|result| result) {
@@ -110,6 +104,31 @@ pub async fn get(
         }
         Err(error) => Err(file_error(target)(error)),
     }
+}
+
+/// Fetches a blob of exactly `length` bytes into the part file `path`, continues an interrupted
+/// fetch, and gives the whole blob the name `to`, which is replaced. Its bytes are checked, but a
+/// power cut may damage them: for caches, which check what they find.
+pub async fn get_cached(
+    connection: &Connection,
+    wanted: Wanted,
+    length: u64,
+    (path, to): (&Path, &Path),
+    timing: &Timing,
+) -> Result<(), BlobError> {
+    let open = (path.to_owned(), Durability::Unsynced);
+    let (found, part) =
+        fetch_part(connection, (wanted, path), length, open, timing, &mut |_, _| {}).await?;
+    if found != length {
+        return Err(BlobError::Shorter { hash: wanted.hash, length: found, expected: length });
+    }
+    let name = to.to_owned();
+    let renamed = part.with(move |part| {
+        std::fs::rename(part.path(), name)?;
+        part.forget();
+        Ok(())
+    });
+    renamed.await.and_then(|result| result).map_err(file_error(to))
 }
 
 /// Gives a complete part its name.
@@ -128,38 +147,46 @@ fn place(part: &mut PartFile, to: &Path, existing: Existing) -> io::Result<()> {
     placed
 }
 
-async fn open_part(
-    target: &Target<'_>,
-    hash: BlobHash,
+/// Fetches a blob into a part, and returns its length and the complete, checked part.
+async fn fetch_part(
+    connection: &Connection,
+    wanted: (Wanted, &Path),
     length_max: u64,
-) -> Result<Filling<PartFile>, BlobError> {
-    let path = target.part(hash);
-    let opened = blocking(move || PartFile::open(&path, hash, length_max)).await;
-    opened.and_then(|part| part).map(Filling::new).map_err(file_error(target.path))
+    (path, durability): (PathBuf, Durability),
+    timing: &Timing,
+    progress: &mut (dyn FnMut(u64, u64) + Send),
+) -> Result<(u64, Filling<PartFile>), BlobError> {
+    let hash = wanted.0.hash;
+    let open = || async {
+        let path = path.clone();
+        let opened = blocking(move || PartFile::open_as(&path, hash, length_max, durability)).await;
+        opened.and_then(|part| part).map(Filling::new).map_err(file_error(wanted.1))
+    };
+    let mut part = open().await?;
+    let resumed = part.held() > 0;
+    let mut result = fetch(connection, wanted, length_max, &part, timing, progress).await;
+    if resumed && matches!(result, Err(BlobError::Corrupt { .. })) {
+        // The rest of a former fetch may be at fault (its disk, or another blob's bytes). Try once
+        // more from the beginning.
+        part = open().await?;
+        result = fetch(connection, wanted, length_max, &part, timing, progress).await;
+    }
+    result.map(|length| (length, part))
 }
 
 async fn fetch(
     connection: &Connection,
-    (Wanted { hash, of }, target): (Wanted, &Path),
+    (wanted, target): (Wanted, &Path),
     length_max: u64,
     part: &Filling<PartFile>,
     timing: &Timing,
     progress: &mut (dyn FnMut(u64, u64) + Send),
 ) -> Result<u64, BlobError> {
-    let (mut sender, mut receiver) = open_both(connection, StreamKind::BlobGet).await?;
-    sender.send(&BlobRequest { hash, offset: part.held(), of }).await?;
-    sender.finish();
-    let (offset, length) = match receiver.expect(timing.answer).await? {
-        BlobReply::From { offset, length } => (offset, length),
-        BlobReply::Absent => return Err(BlobError::Absent(hash)),
-        BlobReply::Refused(reason) => return Err(BlobError::Refused { hash, reason }),
-        BlobReply::Held => {
-            return Err(BlobError::Protocol {
-                hash,
-                problem: "a get was answered as if it were a put",
-            });
-        }
-    };
+    let hash = wanted.hash;
+    let streams = streams_for(connection, timing);
+    let range = if streams > 1 { RANGE_BYTES } else { u64::MAX };
+    let mut first = ask(connection, wanted, part.held(), range).await?;
+    let (offset, length) = answered(&mut first, hash, timing).await?;
     if length > length_max {
         return Err(BlobError::TooLong { hash, length, limit: length_max });
     }
@@ -168,37 +195,88 @@ async fn fetch(
         restarted.map_err(file_error(target))?;
     }
     if offset != part.held() || offset > length {
-        return Err(BlobError::Protocol {
-            hash,
-            problem: "the answer begins at another byte than was asked for",
-        });
+        return Err(elsewhere(hash));
     }
     progress(offset, length);
-    part.fill(&mut receiver, (length, target), timing, progress).await?;
+    let mut progress = |held| progress(held, length);
+    let end = |at: u64| at.saturating_add(range).min(length);
+    let (mut at, mut next, mut asked) = (offset, end(offset), VecDeque::new());
+    let mut current = Some(first);
+    while let Some(mut receiver) = current.take() {
+        // Those that are asked for now arrive while this one is read.
+        while asked.len() + 1 < streams && next < length {
+            asked.push_back(ask(connection, wanted, next, range).await?);
+            next = end(next);
+        }
+        at = end(at);
+        part.fill(&mut receiver, (at, target), timing, &mut progress).await?;
+        current = asked.pop_front();
+        if let Some(receiver) = &mut current
+            && answered(receiver, hash, timing).await? != (at, length)
+        {
+            return Err(elsewhere(hash));
+        }
+    }
     part.finish(hash, target).await?;
     Ok(length)
+}
+
+/// Asks for so many bytes of a blob from an offset on, or for all of them.
+async fn ask(
+    connection: &Connection,
+    Wanted { hash, of }: Wanted,
+    offset: u64,
+    bytes: u64,
+) -> Result<FrameReceiver, BlobError> {
+    let (mut sender, receiver) = open_both(connection, StreamKind::BlobGet).await?;
+    let end = (bytes < u64::MAX).then(|| offset.saturating_add(bytes));
+    sender.send(&BlobRequest { hash, offset, of, end }).await?;
+    sender.finish();
+    Ok(receiver)
+}
+
+/// Returns the offset of the bytes that follow, and the length of the whole blob.
+async fn answered(
+    receiver: &mut FrameReceiver,
+    hash: BlobHash,
+    timing: &Timing,
+) -> Result<(u64, u64), BlobError> {
+    match receiver.expect(timing.answer).await? {
+        BlobReply::From { offset, length } => Ok((offset, length)),
+        BlobReply::Absent => Err(BlobError::Absent(hash)),
+        BlobReply::Refused(reason) => Err(BlobError::Refused { hash, reason }),
+        BlobReply::Held => {
+            let problem = "a get was answered as if it were a put";
+            Err(BlobError::Protocol { hash, problem })
+        }
+    }
+}
+
+fn elsewhere(hash: BlobHash) -> BlobError {
+    let problem = "the answer begins at another byte than was asked for";
+    BlobError::Protocol { hash, problem }
 }
 
 /// Answers an accepted [`StreamKind::BlobGet`] stream. The caller has checked that the peer is
 /// allowed to read. Returns the number of bytes sent.
 pub async fn serve_get<S: BlobStore>(
     store: &Arc<S>,
-    sender: &mut FrameSender,
-    receiver: &mut FrameReceiver,
+    connection: &Connection,
+    (sender, receiver): (&mut FrameSender, &mut FrameReceiver),
     timing: &Timing,
 ) -> Result<u64, BlobError> {
     let request = receiver.expect(timing.answer).await?;
-    answer_get(store, sender, request, timing).await
+    answer_get(store, (connection, sender), request, timing).await
 }
 
 /// Answers a request for a blob that the peer is allowed to read. Returns the number of bytes sent.
 pub async fn answer_get<S: BlobStore>(
     store: &Arc<S>,
-    sender: &mut FrameSender,
-    BlobRequest { hash, offset, .. }: BlobRequest,
+    (connection, sender): (&Connection, &mut FrameSender),
+    BlobRequest { hash, offset, end, .. }: BlobRequest,
     timing: &Timing,
 ) -> Result<u64, BlobError> {
-    sender.set_priority(PRIORITY);
+    sender.set_priority(end.map_or(PRIORITY, |_| priority(offset)));
     let blob = match open_held(store, hash).await {
         Ok(Some(held)) => held,
         Ok(None) => {
@@ -214,13 +292,25 @@ pub async fn answer_get<S: BlobStore>(
         }
     };
     let length = blob.length();
+    let wanted = end.map_or(u64::MAX, |end| end.saturating_sub(offset));
     // A part that is longer than the blob belongs to another blob, so begin from the start.
     let offset = if offset > length { 0 } else { offset };
+    let range = offset..offset.saturating_add(wanted).min(length);
     sender.send(&BlobReply::From { offset, length }).await?;
-    let name = hash.to_string();
-    send(blob, Path::new(&name), offset..length, sender, timing, &mut |_, _| {}).await?;
-    sender.finish();
-    Ok(length - offset)
+    let (name, bytes) = (hash.to_string(), range.end - range.start);
+    let buffers = Buffers::new();
+    let sent =
+        send(blob, Path::new(&name), range, (connection, sender), timing, &buffers, &mut |_| {})
+            .await;
+    match sent {
+        Ok(_) => sender.finish(),
+        // A stream that is only dropped ends as if it were whole.
+        Err(error) => {
+            sender.reset(error.code());
+            return Err(error);
+        }
+    }
+    Ok(bytes)
 }
 
 async fn open_held<S: BlobStore>(
@@ -241,43 +331,15 @@ impl BlobRead for std::fs::File {
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         use std::io::{Read, Seek};
         self.seek(SeekFrom::Start(offset))?;
-        self.read(buffer)
-    }
-}
-
-/// Sends a range of a blob's bytes. If the blob has become shorter, the stream is reset.
-pub(super) async fn send(
-    mut blob: Box<dyn BlobRead>,
-    path: &Path,
-    range: std::ops::Range<u64>,
-    sender: &mut FrameSender,
-    timing: &Timing,
-    progress: &mut (dyn FnMut(u64, u64) + Send),
-) -> Result<(), BlobError> {
-    let mut buffer = vec![0; STEP_BYTES];
-    let mut at = range.start;
-    while at < range.end {
-        let wanted = (range.end - at).min(STEP_BYTES as u64) as usize;
-        let read = blocking(move || {
-            let count = blob.read_at(at, &mut buffer[..wanted]);
-            (count, blob, buffer)
-        });
-        let (count, given_back, bytes) = read.await.map_err(file_error(path))?;
-        (blob, buffer) = (given_back, bytes);
-        let count = count.map_err(file_error(path))?;
-        if count == 0 {
-            sender.reset(crate::close::CloseCode::Failed);
-            let source =
-                io::Error::new(io::ErrorKind::UnexpectedEof, "the file has become shorter");
-            return Err(file_error(path)(source));
+        let mut count = 0;
+        while count < buffer.len() {
+            match self.read(&mut buffer[count..]) {
+                Ok(0) => break,
+                Ok(more) => count += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
         }
-        for bytes in buffer[..count].chunks(SEND_BYTES) {
-            // A peer that reads nothing must not keep this stream open without end, but a slow line
-            // is allowed.
-            within(timing.answer, sender.send_raw(bytes)).await?;
-        }
-        at += count as u64;
-        progress(at, range.end);
+        Ok(count)
     }
-    Ok(())
 }

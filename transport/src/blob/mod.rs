@@ -2,21 +2,24 @@
 //! checked against its hash before it gets a name. The [`BlobStore`] decides about access and
 //! storage.
 
+mod fill;
 mod get;
 mod part;
 mod put;
+mod ranges;
+mod send;
 
-pub use get::{Existing, Target, Wanted, answer_get, get, serve_get};
+pub use get::{Existing, Target, Wanted, answer_get, get, get_cached, serve_get};
 pub use part::PartFile;
 pub use put::{put, serve_put};
+pub use ranges::RangeStreams;
 
+use crate::close::CloseCode;
 use crate::stream::frame::FrameError;
 use std::io;
 use std::path::{Path, PathBuf};
 use tessera_protocol::BlobHash;
 
-/// Bytes that are read from a file and handed to QUIC at once.
-const STEP_BYTES: usize = 256 << 10;
 /// Priority of blob bytes: after every message of the same connection.
 const PRIORITY: i32 = -1;
 
@@ -130,6 +133,16 @@ pub enum BlobError {
         /// Description of the fault.
         problem: &'static str,
     },
+    /// The blob is shorter than the caller knows it to be.
+    #[error("blob {hash} has {length} bytes, where {expected} were named")]
+    Shorter {
+        /// Hash of the blob.
+        hash: BlobHash,
+        /// Length in bytes.
+        length: u64,
+        /// Length that the caller knows.
+        expected: u64,
+    },
     /// The blob is longer than the caller allows.
     #[error("blob {hash} has {length} bytes; at most {limit} are taken")]
     TooLong {
@@ -143,6 +156,14 @@ pub enum BlobError {
 }
 
 impl BlobError {
+    /// Returns the code with which a stream ends that had this error.
+    fn code(&self) -> CloseCode {
+        match self {
+            Self::Frame(FrameError::Silent(_)) => CloseCode::Silent,
+            _ => CloseCode::Failed,
+        }
+    }
+
     /// Returns whether the same transfer could continue over another connection.
     pub fn is_interruption(&self) -> bool {
         match self {

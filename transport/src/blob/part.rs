@@ -1,17 +1,19 @@
 //! A partly received blob: a growing file, the hash of its bytes so far, and a lock for its only
 //! writer.
 
-use super::{BlobError, BlobSink, STEP_BYTES, SinkError, blocking, file_error};
+use super::{BlobSink, SinkError};
 use crate::files::{TEMPORARY_PREFIX, folder_of};
-use crate::stream::frame::{FrameError, FrameReceiver, within};
-use crate::timing::Timing;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use tempfile::TempPath;
 use tessera_protocol::BlobHash;
 
+/// Bytes that are read at once when a part is hashed.
+const READ_BYTES: usize = 1 << 20;
+/// Written bytes after which they begin to go to the disk.
+const SYNC_BYTES: u64 = 64 << 20;
 /// Mode of a new file before the umask is taken off.
 #[cfg(unix)]
 const NEW_FILE_MODE: u32 = 0o666;
@@ -28,6 +30,19 @@ pub struct PartFile {
     // The file is private if another writer has the shared part file. It is deleted unless it is
     // kept.
     private: Option<TempPath>,
+    durability: Durability,
+    // Bytes that were written since the last flush to the disk began, and that flush.
+    unsynced: u64,
+    syncing: Option<JoinHandle<io::Result<()>>>,
+}
+
+/// Whether a complete part survives a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Durability {
+    /// It is synced before it counts as complete.
+    Synced,
+    /// The system writes it when it likes.
+    Unsynced,
 }
 
 impl PartFile {
@@ -35,12 +50,22 @@ impl PartFile {
     /// `length_max` bytes, it is emptied. If another writer has it, a private file beside it is
     /// used.
     pub fn open(path: &Path, hash: BlobHash, length_max: u64) -> io::Result<Self> {
+        Self::open_as(path, hash, length_max, Durability::Synced)
+    }
+
+    /// Opens a part as [`Self::open`] does, with this durability.
+    pub(super) fn open_as(
+        path: &Path,
+        hash: BlobHash,
+        length_max: u64,
+        durability: Durability,
+    ) -> io::Result<Self> {
         let (mut file, path, private) = claim(path)?;
         if file.metadata()?.len() > length_max {
             file.set_len(0)?;
         }
         let (mut hasher, mut held) = (blake3::Hasher::new(), 0);
-        let mut buffer = vec![0; STEP_BYTES];
+        let mut buffer = vec![0; READ_BYTES];
         loop {
             match file.read(&mut buffer)? {
                 0 => break,
@@ -51,7 +76,8 @@ impl PartFile {
             }
         }
         file.seek(SeekFrom::Start(held))?;
-        Ok(Self { path, hash, file, hasher, held, private })
+        let (unsynced, syncing) = (0, None);
+        Ok(Self { path, hash, file, hasher, held, private, durability, unsynced, syncing })
     }
 
     /// Returns the path of the file.
@@ -85,6 +111,30 @@ impl PartFile {
     }
 }
 
+impl PartFile {
+    /// Begins to flush what was written to the disk, if that is much and no flush is running. So
+    /// the disk works while bytes arrive, and the end has little left to wait for.
+    fn sync_early(&mut self) -> io::Result<()> {
+        let idle = self.syncing.as_ref().is_none_or(JoinHandle::is_finished);
+        if self.durability == Durability::Unsynced || self.unsynced < SYNC_BYTES || !idle {
+            return Ok(());
+        }
+        self.synced()?;
+        // Opened anew, since a copy of our own would keep the lock after us.
+        let file = File::open(&self.path)?;
+        let thread = std::thread::Builder::new().name("sync".to_owned());
+        self.syncing = Some(thread.spawn(move || file.sync_data())?);
+        self.unsynced = 0;
+        Ok(())
+    }
+
+    /// Waits for the running flush.
+    fn synced(&mut self) -> io::Result<()> {
+        let Some(syncing) = self.syncing.take() else { return Ok(()) };
+        syncing.join().map_err(|_| io::Error::other("flushing a file to the disk failed"))?
+    }
+}
+
 impl BlobSink for PartFile {
     fn held(&self) -> u64 {
         self.held
@@ -94,7 +144,8 @@ impl BlobSink for PartFile {
         self.file.write_all(bytes)?;
         self.hasher.update(bytes);
         self.held += bytes.len() as u64;
-        Ok(())
+        self.unsynced += bytes.len() as u64;
+        self.sync_early()
     }
 
     /// Syncs a complete part and checks its hash. Removes a corrupt part.
@@ -104,86 +155,12 @@ impl BlobSink for PartFile {
             self.remove()?;
             return Err(SinkError::Corrupt { found });
         }
-        Ok(self.file.sync_all()?)
-    }
-}
-
-/// A sink whose blocking calls run on threads for blocking work.
-pub(super) struct Filling<S>(Arc<Mutex<S>>);
-
-impl<S> Filling<S> {
-    pub(super) fn new(sink: S) -> Self {
-        Self(Arc::new(Mutex::new(sink)))
-    }
-}
-
-impl<S: BlobSink + 'static> Filling<S> {
-    /// Runs a function on the sink that may block.
-    pub(super) async fn with<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut S) -> T + Send + 'static,
-    ) -> io::Result<T> {
-        let sink = self.0.clone();
-        blocking(move || work(&mut sink.lock().unwrap_or_else(PoisonError::into_inner))).await
-    }
-
-    /// Returns the number of bytes so far.
-    pub(super) fn held(&self) -> u64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).held()
-    }
-
-    /// Reads raw bytes from a stream until there are `length` bytes. Received bytes are written
-    /// even if this fails.
-    pub(super) async fn fill(
-        &self,
-        receiver: &mut FrameReceiver,
-        (length, path): (u64, &Path),
-        timing: &Timing,
-        progress: &mut (dyn FnMut(u64, u64) + Send),
-    ) -> Result<(), BlobError> {
-        // Packets are small, but files and hashes are faster with large steps.
-        let mut buffer = vec![0; STEP_BYTES];
-        let mut held = self.held();
-        while held < length {
-            let wanted = (length - held).min(STEP_BYTES as u64) as usize;
-            let (count, result) = gather(receiver, &mut buffer[..wanted], timing).await;
-            let written = self.with(move |sink| (sink.write(&buffer[..count]), buffer)).await;
-            let (written, given_back) = written.map_err(file_error(path))?;
-            written.map_err(file_error(path))?;
-            buffer = given_back;
-            held += count as u64;
-            progress(held, length);
-            result?;
-        }
-        Ok(())
-    }
-
-    /// Checks and syncs a complete blob.
-    pub(super) async fn finish(&self, hash: BlobHash, path: &Path) -> Result<(), BlobError> {
-        let finished = self.with(S::finish).await.map_err(file_error(path))?;
-        finished.map_err(|error| match error {
-            SinkError::Corrupt { found } => BlobError::Corrupt { hash, found },
-            SinkError::Io(source) => file_error(path)(source),
-        })
-    }
-}
-
-/// Fills a buffer from a stream. Returns the number of bytes, and the error if the buffer is not
-/// full.
-async fn gather(
-    receiver: &mut FrameReceiver,
-    buffer: &mut [u8],
-    timing: &Timing,
-) -> (usize, Result<(), FrameError>) {
-    let mut count = 0;
-    while count < buffer.len() {
-        match within(timing.answer, receiver.receive_into(&mut buffer[count..])).await {
-            Ok(Some(more)) => count += more,
-            Ok(None) => return (count, Err(FrameError::Cut)),
-            Err(error) => return (count, Err(error)),
+        self.synced()?;
+        match self.durability {
+            Durability::Synced => Ok(self.file.sync_all()?),
+            Durability::Unsynced => Ok(()),
         }
     }
-    (count, Ok(()))
 }
 
 /// An open file, its path, and the guard of a private file.

@@ -3,7 +3,10 @@
 
 use crate::endpoint::congestion::FlooredCubic;
 use crate::timing::Timing;
-use quinn::{Endpoint, EndpointConfig, IdleTimeout, TokioRuntime, TransportConfig, VarInt};
+use quinn::{
+    AckFrequencyConfig, Endpoint, EndpointConfig, IdleTimeout, TokioRuntime, TransportConfig,
+    VarInt,
+};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::SocketAddr;
@@ -19,13 +22,25 @@ const STREAMS_MAX: u32 = 256;
 /// The same limit for a node, which needs results and blobs. QUIC keeps an entry for each possible
 /// stream, so a low limit makes an idle node cheap.
 const NODE_STREAMS_MAX: u32 = 64;
-/// Bytes of one stream in flight: 8 MiB is 80 ms at 100 MB/s.
-const STREAM_WINDOW_BYTES: u32 = 8 << 20;
-/// Bytes of one connection in flight, and so the most memory that a peer can use on this side. 16
-/// MiB is 80 MB/s at 200 ms.
-const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
+/// Bytes of one stream in flight: 8 MiB is 40 MB/s at 200 ms, so that a large blob uses several
+/// streams on such a line. A stream that nobody reads takes a quarter of the connection's.
+pub(crate) const STREAM_WINDOW_BYTES: u32 = 8 << 20;
+/// Bytes of one connection in flight, and so the most memory that a peer can use on this side. 32
+/// MiB is 160 MB/s at 200 ms: more than a line of 1 Gbit/s.
+const CONNECTION_WINDOW_BYTES: u32 = 32 << 20;
+/// Least bytes that this side keeps for a peer that sends nothing back for them yet.
+const SEND_WINDOW_BYTES_MIN: u64 = 1 << 20;
+/// Bytes per second that this side's buffer is made for, up to the connection's window. More of it
+/// on a short line would only push the bytes out of the processor's caches before they are sent.
+const SEND_BYTES_PER_SECOND: u64 = 1 << 30;
 /// The same limit while the coordinator does not know the peer.
 const UNPROVEN_WINDOW_BYTES: u32 = 64 << 10;
+/// Packets that the other side may receive without an acknowledgement. An acknowledgement for
+/// every second one, which is QUIC's default, costs a twentieth of a fast transfer.
+const UNACKNOWLEDGED_PACKETS: u32 = 10;
+/// Longest time until the other side acknowledges a packet. QUIC's default is 25 ms, for which a
+/// short message would wait here if the next packets did not come.
+const ACKNOWLEDGED_WITHIN: Duration = Duration::from_millis(5);
 /// Most streams of each kind for an unknown peer: the hello's, and that of an enrolment.
 const UNPROVEN_STREAMS_MAX: u32 = 4;
 
@@ -60,6 +75,10 @@ pub(crate) fn transport(timing: &Timing, idle: Duration) -> TransportConfig {
     config.stream_receive_window(VarInt::from_u32(STREAM_WINDOW_BYTES));
     config.receive_window(VarInt::from_u32(CONNECTION_WINDOW_BYTES));
     config.send_window(u64::from(CONNECTION_WINDOW_BYTES));
+    let mut acknowledgements = AckFrequencyConfig::default();
+    acknowledgements.ack_eliciting_threshold(VarInt::from_u32(UNACKNOWLEDGED_PACKETS));
+    acknowledgements.max_ack_delay(Some(ACKNOWLEDGED_WITHIN));
+    config.ack_frequency_config(Some(acknowledgements));
     // Tessera sends no datagrams, and a peer's datagrams are not buffered.
     config.datagram_receive_buffer_size(None);
     config
@@ -74,10 +93,43 @@ pub(crate) fn unproven_transport(timing: &Timing) -> Arc<TransportConfig> {
     Arc::new(config)
 }
 
+/// Fits the bytes that wait here until the peer has them to the line's round trip.
+pub(crate) fn fit_send_window(connection: &quinn::Connection) {
+    connection.set_send_window(send_window(connection.rtt()));
+}
+
+fn send_window(round_trip: Duration) -> u64 {
+    let bytes = round_trip.as_micros() * u128::from(SEND_BYTES_PER_SECOND) / 1_000_000;
+    let most = u64::from(CONNECTION_WINDOW_BYTES);
+    u64::try_from(bytes).unwrap_or(most).clamp(SEND_WINDOW_BYTES_MIN, most)
+}
+
 /// Gives a known peer the limits of a member of the farm.
 pub(crate) fn prove(connection: &quinn::Connection, is_node: bool) {
     let streams = VarInt::from_u32(if is_node { NODE_STREAMS_MAX } else { STREAMS_MAX });
     connection.set_max_concurrent_bi_streams(streams);
     connection.set_max_concurrent_uni_streams(streams);
     connection.set_receive_window(VarInt::from_u32(CONNECTION_WINDOW_BYTES));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn send_windows_fit_the_line() {
+        let window = |millis| send_window(Duration::from_millis(millis));
+        assert_eq!(window(0), 1 << 20);
+        assert_eq!(window(10), (10 << 30) / 1000);
+        assert_eq!([window(40), window(200), window(u64::MAX)], [32 << 20; 3]);
+    }
+
+    #[test]
+    fn known_peers_fill_a_long_line_and_unknown_ones_have_little() {
+        let in_200_ms = |bits_per_second: u64| bits_per_second / 8 / 5;
+        assert!(u64::from(CONNECTION_WINDOW_BYTES) >= in_200_ms(1_000_000_000));
+        // Four streams of one blob fill it, and one that nobody reads does not.
+        assert_eq!(CONNECTION_WINDOW_BYTES, 4 * STREAM_WINDOW_BYTES);
+        const { assert!(UNPROVEN_WINDOW_BYTES * UNPROVEN_STREAMS_MAX <= 256 << 10) };
+    }
 }

@@ -4,6 +4,7 @@
 use crate::close::CloseCode;
 use crate::error::Ended;
 use crate::stream::meter::Meter;
+use bytes::Bytes;
 use quinn::{Connection, ReadError, RecvStream, SendStream, StoppedError, VarInt, WriteError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -184,9 +185,22 @@ impl FrameSender {
         Ok(())
     }
 
-    /// Sends raw bytes, for kinds of streams that have them.
+    /// Sends raw bytes, for kinds of streams that have them. They are copied; see
+    /// [`Self::send_bytes`].
     pub async fn send_raw(&mut self, bytes: &[u8]) -> Result<(), FrameError> {
         Ok(self.stream.write_all(bytes).await?)
+    }
+
+    /// Sends raw bytes without copying them. They stay in memory until the peer has them.
+    pub async fn send_bytes(&mut self, bytes: Bytes) -> Result<(), FrameError> {
+        Ok(self.stream.write_chunk(bytes).await?)
+    }
+
+    /// Hands over as many of the bytes as the windows allow, at least one, without copying them.
+    /// The rest stays in `bytes`.
+    pub async fn send_some(&mut self, bytes: &mut Bytes) -> Result<(), FrameError> {
+        self.stream.write_chunks(std::slice::from_mut(bytes)).await?;
+        Ok(())
     }
 
     /// Ends the stream. Sent bytes still arrive. A repeated call is harmless.
@@ -294,22 +308,22 @@ impl FrameReceiver {
 
     /// Reads at most `limit_bytes` raw bytes, for kinds of streams that have them; None at the end
     /// of the stream. Only allowed between messages.
-    pub async fn receive_raw(
-        &mut self,
-        limit_bytes: usize,
-    ) -> Result<Option<bytes::Bytes>, FrameError> {
+    pub async fn receive_raw(&mut self, limit_bytes: usize) -> Result<Option<Bytes>, FrameError> {
         self.may_come().await;
         let chunk = self.stream.read_chunk(limit_bytes, true).await?;
         Ok(chunk.map(|chunk| chunk.bytes).inspect(|bytes| self.came(bytes.len())))
     }
 
-    /// Reads the raw bytes that have arrived into a buffer. Returns their number, at least one;
-    /// None at the end of the stream.
-    pub async fn receive_into(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, FrameError> {
+    /// Takes the raw bytes that have arrived, in as many pieces as there are places. Returns the
+    /// number of pieces, at least one; None at the end of the stream. Cancel-safe.
+    pub async fn receive_pieces(
+        &mut self,
+        pieces: &mut [Bytes],
+    ) -> Result<Option<usize>, FrameError> {
         self.may_come().await;
-        let read = self.stream.read(buffer).await?;
-        self.came(read.unwrap_or(0));
-        Ok(read)
+        let count = self.stream.read_chunks(pieces).await?;
+        self.came(pieces[..count.unwrap_or(0)].iter().map(Bytes::len).sum());
+        Ok(count)
     }
 
     pub(crate) fn stream_mut(&mut self) -> &mut RecvStream {

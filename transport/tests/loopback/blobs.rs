@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use tessera_protocol::BlobHash;
 use tessera_protocol::limits::BLOB_BYTES_MAX;
 use tessera_protocol::stream::{BlobOffer, BlobReceipt, BlobReply, BlobRequest, StreamKind};
-use tessera_transport::blob::{Target, get, put, serve_get, serve_put};
+use tessera_transport::blob::{RangeStreams, Target, get, put, serve_get, serve_put};
 use tessera_transport::frame::{FrameReceiver, FrameSender, accept_kind, open_both};
 use tessera_transport::{
     BlobError, BlobRead, BlobSink, BlobStore, CloseCode, FarmClient, FrameError, Link, PartFile,
@@ -19,13 +19,16 @@ use tessera_transport::{
 struct Shelf {
     folder: tempfile::TempDir,
     whole: Whole,
+    /// Streams that asked for a blob, and streams with later ranges of an upload.
+    ranges: Mutex<(usize, usize)>,
 }
 
 type Whole = Arc<Mutex<BTreeMap<BlobHash, PathBuf>>>;
 
 impl Shelf {
     fn new() -> Arc<Self> {
-        Arc::new(Self { folder: tempfile::tempdir().unwrap(), whole: Whole::default() })
+        let (folder, ranges) = (tempfile::tempdir().unwrap(), Mutex::default());
+        Arc::new(Self { folder, whole: Whole::default(), ranges })
     }
 
     fn add(&self, hash: BlobHash, bytes: &[u8]) {
@@ -92,18 +95,27 @@ impl BlobSink for Upload {
 
 /// Serves blob streams until the connection ends.
 fn serve(link: Link, shelf: Arc<Shelf>) {
+    let streams = Arc::new(RangeStreams::default());
     tokio::spawn(async move {
         while let Ok((sender, receiver)) = link.connection.accept_bi().await {
-            let (shelf, timing) = (shelf.clone(), link.timing);
+            let (shelf, streams, timing) = (shelf.clone(), streams.clone(), link.timing);
+            let connection = link.connection.clone();
             tokio::spawn(async move {
                 let mut sender = FrameSender::new(sender);
                 // Errors are what these tests provoke; the other end must see them.
                 match accept_kind(receiver, timing.answer).await {
                     Ok((StreamKind::BlobGet, mut receiver)) => {
-                        let _ = serve_get(&shelf, &mut sender, &mut receiver, &timing).await;
+                        shelf.ranges.lock().unwrap().0 += 1;
+                        let ends = (&mut sender, &mut receiver);
+                        let _ = serve_get(&shelf, &connection, ends, &timing).await;
                     }
                     Ok((StreamKind::BlobPut, mut receiver)) => {
-                        let _ = serve_put(&shelf, &mut sender, &mut receiver, &timing).await;
+                        let ends = (&mut sender, &mut receiver);
+                        let _ = serve_put(&shelf, ends, &streams, &timing).await;
+                    }
+                    Ok((StreamKind::BlobRange, receiver)) => {
+                        shelf.ranges.lock().unwrap().1 += 1;
+                        let _ = streams.arrive(receiver, &timing).await;
                     }
                     _ => sender.reset(CloseCode::Protocol),
                 }
@@ -112,45 +124,65 @@ fn serve(link: Link, shelf: Arc<Shelf>) {
     });
 }
 
-struct Bench {
-    farm: Farm,
+pub(crate) struct Bench {
+    pub(crate) farm: Farm,
     shelf: Arc<Shelf>,
     folder: tempfile::TempDir,
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
+        Self::with(Timing::default())
+    }
+
+    /// A coordinator with these limits.
+    pub(crate) fn with(timing: Timing) -> Self {
         Self {
-            farm: Farm::start(Timing::default()),
+            farm: Farm::start(timing),
             shelf: Shelf::new(),
             folder: tempfile::tempdir().unwrap(),
         }
     }
 
-    async fn client(&self) -> FarmClient {
+    /// A blob that the coordinator has.
+    pub(crate) fn add(&self, hash: BlobHash, bytes: &[u8]) {
+        self.shelf.add(hash, bytes);
+    }
+
+    /// The bytes of a blob at the coordinator.
+    pub(crate) fn stored(&self, hash: BlobHash) -> Vec<u8> {
+        std::fs::read(self.shelf.find(hash).unwrap()).unwrap()
+    }
+
+    /// Streams that asked for a blob, and streams with later ranges of an upload.
+    pub(crate) fn ranges_seen(&self) -> (usize, usize) {
+        *self.shelf.ranges.lock().unwrap()
+    }
+
+    pub(crate) async fn client(&self) -> FarmClient {
         let (served, dialled) = self.farm.pair(&self.farm.identity("ada")).await;
         serve(served, self.shelf.clone());
         FarmClient::new(dialled)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// The part of a blob on its way to the file `target`.
-    fn part(&self, hash: BlobHash) -> PathBuf {
+    pub(crate) fn part(&self, hash: BlobHash) -> PathBuf {
         Target::new(&self.path("target")).part(hash)
     }
 }
 
-fn bytes_of(length: usize) -> (Vec<u8>, BlobHash) {
+pub(crate) fn bytes_of(length: usize) -> (Vec<u8>, BlobHash) {
     let mut bytes = vec![0; length];
     blake3::Hasher::new().update(b"blob").finalize_xof().fill(&mut bytes);
     let hash = BlobHash::of(&bytes);
     (bytes, hash)
 }
 
-fn quiet(_: u64, _: u64) {}
+pub(crate) fn quiet(_: u64, _: u64) {}
 
 #[tokio::test]
 async fn a_blob_survives_upload_and_download() {
@@ -196,7 +228,7 @@ async fn an_interrupted_get_resumes() {
         let (sender, receiver) = served.connection.accept_bi().await.unwrap();
         let (_, mut receiver) = accept_kind(receiver, served.timing.answer).await.unwrap();
         let request: BlobRequest = receiver.expect(served.timing.answer).await.unwrap();
-        assert_eq!(request, BlobRequest { hash, offset: 0, of: None });
+        assert_eq!(request, BlobRequest { hash, offset: 0, of: None, end: None });
         let mut sender = FrameSender::new(sender);
         sender.send(&BlobReply::From { offset: 0, length: 2_000_000 }).await.unwrap();
         sender.send_raw(&bytes[..700_000]).await.unwrap();
@@ -237,7 +269,7 @@ async fn an_interrupted_put_resumes() {
         let client = bench.client().await;
         let connection = &client.link().connection;
         let (mut sender, mut receiver) = open_both(connection, StreamKind::BlobPut).await.unwrap();
-        sender.send(&BlobOffer { hash, length: 2_000_000 }).await.unwrap();
+        sender.send(&BlobOffer { hash, length: 2_000_000, ranges: None }).await.unwrap();
         let reply: BlobReply = receiver.expect(Timing::default().answer).await.unwrap();
         assert_eq!(reply, BlobReply::From { offset: 0, length: 2_000_000 });
         sender.send_raw(&bytes[..800_000]).await.unwrap();

@@ -19,6 +19,7 @@ pub(crate) fn short() -> Timing {
         keep_alive: Duration::from_millis(500),
         dial: Duration::from_secs(3),
         answer: Duration::from_millis(300),
+        ..Timing::default()
     }
 }
 

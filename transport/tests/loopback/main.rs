@@ -7,4 +7,5 @@ mod blobs;
 mod connections;
 mod enrolment;
 mod farm;
+mod ranges;
 mod streams;

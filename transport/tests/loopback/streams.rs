@@ -15,7 +15,7 @@ fn heartbeat(sequence: u64) -> Heartbeat {
         leases: Vec::new(),
         outbox: 3,
         working: 1,
-        busy: 0.5,
+        busy: Some(0.5),
         devices: Vec::new(),
         progress: Vec::new(),
     }

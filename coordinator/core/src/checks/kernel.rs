@@ -68,6 +68,11 @@ pub(crate) fn fail_tied(books: &mut Books, unit: UnitKey, nodes: &[String]) {
 /// has ended with it. `last`: the frame waits only for checks.
 pub(crate) fn move_on(books: &mut Books, unit: UnitKey, last: bool) -> bool {
     let Some(check) = books.check_of(unit).cloned() else { return true };
+    // The end of its job is a record of its own, which a crash may have lost.
+    if let Some(found) = check.contradiction(None) {
+        end_unsteady(books, unit, &found);
+        return false;
+    }
     if let Some(verdict) = check.majority().filter(|_| check.is_split()) {
         // The others cannot be asked for a second run.
         let stands = verdict.truth == check.committed().hash;

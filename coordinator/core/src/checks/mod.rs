@@ -104,7 +104,7 @@ pub(crate) fn on_redone(books: &mut Books, node: NodeId, session: SessionId, res
     let verdict = check.decide(blame, &vote);
     let redone = Redone { unit: unit.unit, epoch, node, hash };
     books.record(Record::UnitChecked { job: unit.job, frame: unit.frame, redone });
-    let found = check.contradiction(&vote).filter(|_| blame == Blame::Kernel);
+    let found = check.contradiction(Some(&vote)).filter(|_| blame == Blame::Kernel);
     if let Some(found) = found {
         return end_unsteady(books, unit, &found);
     }

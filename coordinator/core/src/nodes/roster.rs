@@ -45,6 +45,8 @@ pub(crate) struct Node {
     pub(in crate::nodes) devices: Vec<DeviceInfo>,
     /// Telemetry of its devices in the last heartbeat.
     pub(in crate::nodes) telemetry: Vec<DeviceTelemetry>,
+    /// How busy its devices are while there is work, by its last heartbeat.
+    pub(in crate::nodes) busy: Option<f32>,
     /// Whether it can compile CUDA C++.
     pub(in crate::nodes) compiles: bool,
     /// What the kernel of its machine cannot confine; None if nothing.
@@ -97,6 +99,11 @@ impl Node {
     /// Returns the telemetry of its devices in the last heartbeat.
     pub(crate) fn telemetry(&self) -> &[DeviceTelemetry] {
         &self.telemetry
+    }
+
+    /// Returns how busy its devices are while there is work, 0 to 1, by its last heartbeat.
+    pub(crate) fn busy(&self) -> Option<f32> {
+        self.busy
     }
 
     /// What the kernel of the node's machine cannot confine; None if nothing.
@@ -169,6 +176,7 @@ impl Node {
             process: join.process,
             devices: crate::nodes::devices::listed(&join.devices),
             telemetry: Vec::new(),
+            busy: None,
             compiles: join.nvrtc.is_some(),
             unconfined: join.unconfined.as_deref().map(|text| cut(text, REASON_MAX)),
             finishes: join.finishes,

@@ -165,6 +165,9 @@ pub(crate) fn on_heartbeat(books: &mut Books, session: SessionId, heartbeat: &He
     }
     on_progress(books, id, &heartbeat.progress);
     on_work_told(books, id, heartbeat);
+    if let Some(node) = books.node_mut(id) {
+        node.busy = heartbeat.busy.filter(|busy| (0.0..=1.0).contains(busy));
+    }
     on_telemetry(books, id, &heartbeat.devices);
 }
 

@@ -259,6 +259,7 @@ fn absent_summary(books: &Books, id: NodeId, entry: Option<&Entry>, now: Moment)
         pool: entry.and_then(|entry| entry.pool.clone()),
         since: 0,
         drained: false,
+        busy: None,
     }
 }
 
@@ -281,5 +282,6 @@ fn node_summary(books: &Books, id: NodeId, node: &Node, now: Moment) -> NodeSumm
         pool: node.pool().map(str::to_owned),
         since: 0,
         drained: false,
+        busy: node.busy(),
     }
 }

@@ -1,5 +1,5 @@
-//! Changes of many jobs in one step: cancel, pause, resume, retry and forget all that are selected.
-//! What is allowed, and what happens to one job, is decided in the file of each change.
+//! Changes of one job or many in one step: cancel, pause, resume, retry and forget all that are
+//! selected. What is allowed, and what happens to one job, is decided in the file of each change.
 
 use crate::books::Books;
 use crate::input::{Caller, RequestId};
@@ -131,12 +131,11 @@ fn apply(
     id: JobId,
     caller: &Caller,
 ) -> Result<(), RequestError> {
-    let done = match change {
+    match change {
         JobChange::Cancel { reason } => jobs::cancel(books, id, caller, reason),
         JobChange::Pause => pause::set_paused(books, id, true, caller),
         JobChange::Resume => pause::set_paused(books, id, false, caller),
         JobChange::Retry => retry_frames::retry_job(books, id, caller),
         JobChange::Forget => forget::forget(books, id, caller),
-    };
-    done.map(drop)
+    }
 }

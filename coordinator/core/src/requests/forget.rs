@@ -2,29 +2,19 @@
 //! their frames.
 
 use crate::books::Books;
-use crate::input::{Caller, RequestId};
+use crate::input::Caller;
 use crate::journal::Record;
 use crate::requests::job_of;
 use crate::state::job::Job;
 use crate::time::Moment;
-use tessera_protocol::client::{RequestError, Response};
+use tessera_protocol::client::RequestError;
 use tessera_protocol::ids::JobId;
 
-/// Deletes a job that has ended, and replies.
-pub(crate) fn on_forget(books: &mut Books, request: RequestId, job: JobId, caller: &Caller) {
-    let answer = forget(books, job, caller);
-    books.reply(request, answer);
-}
-
 /// Deletes a job that has ended.
-pub(crate) fn forget(
-    books: &mut Books,
-    id: JobId,
-    caller: &Caller,
-) -> Result<Response, RequestError> {
+pub(crate) fn forget(books: &mut Books, id: JobId, caller: &Caller) -> Result<(), RequestError> {
     forgets(job_of(books, id, caller)?)?;
     books.record(Record::JobForgotten { job: id });
-    Ok(Response::Done)
+    Ok(())
 }
 
 /// Checks that a job has ended.
@@ -55,10 +45,12 @@ pub(crate) fn on_forget_ended(books: &mut Books, before: Moment) {
 mod tests {
     use super::*;
     use crate::core::Core;
-    use crate::input::Input;
+    use crate::input::{Input, RequestId};
     use crate::settings::Settings;
+    use tessera_protocol::client::Response;
     use tessera_protocol::ids::{BlobHash, Epoch};
     use tessera_protocol::job::{AssetFile, JobKind, JobSpec, RenderSpec};
+    use tessera_protocol::selection::{JobChange, JobSelection};
     use uuid::Uuid;
 
     fn accepted(number: u128) -> Record {
@@ -86,13 +78,14 @@ mod tests {
         (core, records)
     }
 
-    /// Handles an input; the answer, with the records that came of it put behind the others.
-    fn answer(
+    /// Handles an input; why it was refused, with the records that came of it put behind the
+    /// others.
+    fn refused(
         core: &mut Core,
         records: &mut Vec<Record>,
         input: Input,
         at: u64,
-    ) -> Option<Response> {
+    ) -> Option<RequestError> {
         core.handle(input, Moment(at));
         let step = core.take_step();
         core.verify().unwrap();
@@ -100,35 +93,39 @@ mod tests {
         let problems = Core::audit([], records.clone()).problems;
         assert!(problems.is_empty(), "{problems:?}");
         step.actions.into_iter().find_map(|action| match action {
-            crate::Action::Reply { response, .. } => Some(response),
+            crate::Action::Reply { response: Response::Changed(changed), .. } => {
+                changed.refusals.into_iter().next().map(|refusal| refusal.why)
+            }
             _ => None,
         })
     }
 
+    fn change(change: JobChange, number: u128, caller: Caller) -> Input {
+        let selection = Box::new(JobSelection::of_job(id(number)).into());
+        Input::ChangeJobs { request: RequestId(1), change, selection, dry_run: false, caller }
+    }
+
     fn forget(number: u128, name: &str) -> Input {
         let caller = Caller { name: name.to_owned(), id: id_of(name), admin: false };
-        Input::Forget { request: RequestId(1), job: id(number), caller }
+        change(JobChange::Forget, number, caller)
     }
 
     fn cancel(number: u128) -> Input {
         let caller = Caller { name: "root".to_owned(), id: 1, admin: true };
-        Input::Cancel { request: RequestId(2), job: id(number), caller }
+        change(JobChange::Cancel { reason: String::new() }, number, caller)
     }
 
     #[test]
     fn a_job_is_forgotten_by_its_owner_after_its_end_and_no_sooner() {
         let (mut core, mut records) = farm(2);
-        let refused = answer(&mut core, &mut records, forget(1, "ada"), 1);
-        assert!(matches!(refused, Some(Response::Error(RequestError::Invalid(_)))), "{refused:?}");
-        answer(&mut core, &mut records, cancel(1), 2);
-        let refused = answer(&mut core, &mut records, forget(1, "eve"), 3);
-        assert!(
-            matches!(refused, Some(Response::Error(RequestError::NotAllowed(_)))),
-            "{refused:?}"
-        );
-        assert_eq!(answer(&mut core, &mut records, forget(1, "ada"), 4), Some(Response::Done));
-        let refused = answer(&mut core, &mut records, forget(1, "ada"), 5);
-        assert!(matches!(refused, Some(Response::Error(RequestError::NotFound(_)))), "{refused:?}");
+        let open = refused(&mut core, &mut records, forget(1, "ada"), 1);
+        assert!(matches!(open, Some(RequestError::Invalid(_))), "{open:?}");
+        assert_eq!(refused(&mut core, &mut records, cancel(1), 2), None);
+        let foreign = refused(&mut core, &mut records, forget(1, "eve"), 3);
+        assert!(matches!(foreign, Some(RequestError::NotAllowed(_))), "{foreign:?}");
+        assert_eq!(refused(&mut core, &mut records, forget(1, "ada"), 4), None);
+        let gone = refused(&mut core, &mut records, forget(1, "ada"), 5);
+        assert!(matches!(gone, Some(RequestError::NotFound(_))), "{gone:?}");
         assert_eq!(core.job_ids().collect::<Vec<_>>(), [id(2)]);
 
         // Replayed, from the records and from a snapshot, it is still forgotten; a job that comes
@@ -146,9 +143,9 @@ mod tests {
     #[test]
     fn jobs_that_ended_long_ago_are_forgotten_and_others_are_not() {
         let (mut core, mut records) = farm(3);
-        answer(&mut core, &mut records, cancel(1), 1000);
-        answer(&mut core, &mut records, cancel(2), 5000);
-        answer(&mut core, &mut records, Input::ForgetEnded { before: Moment(5000) }, 9000);
+        refused(&mut core, &mut records, cancel(1), 1000);
+        refused(&mut core, &mut records, cancel(2), 5000);
+        refused(&mut core, &mut records, Input::ForgetEnded { before: Moment(5000) }, 9000);
         assert_eq!(core.job_ids().collect::<Vec<_>>(), [id(2), id(3)]);
         assert_eq!(core.named_blobs().len(), core.job(id(3)).unwrap().spec.kind.files().len());
     }

@@ -52,25 +52,19 @@ fn accept(
     Ok(Response::Accepted(job))
 }
 
-/// Cancels a job at its owner's request, and replies.
-pub(crate) fn on_cancel(books: &mut Books, request: RequestId, job: JobId, caller: &Caller) {
-    let answer = cancel(books, job, caller, "");
-    books.reply(request, answer);
-}
-
 /// Cancels a job with a reason, which may be empty.
 pub(crate) fn cancel(
     books: &mut Books,
     id: JobId,
     caller: &Caller,
     reason: &str,
-) -> Result<Response, RequestError> {
+) -> Result<(), RequestError> {
     if cancels(job_of(books, id, caller)?)? {
         let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
         let note = format!("cancelled by `{}`{reason}", caller.name);
         end_job(books, id, JobState::Cancelled, &note);
     }
-    Ok(Response::Done)
+    Ok(())
 }
 
 /// Returns whether a cancel ends a job: false if it is cancelled already.

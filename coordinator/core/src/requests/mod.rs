@@ -1,5 +1,5 @@
-//! What users and operators ask for: submit, edit, cancel, pause, retry and forget jobs, one by one
-//! or many at once.
+//! What users and operators ask for: submit and edit a job, and cancel, pause, resume, retry and
+//! forget one or many at once.
 
 pub(crate) mod change;
 pub(crate) mod edit;

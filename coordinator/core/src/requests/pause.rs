@@ -3,26 +3,14 @@
 //! committed are still resolved.
 
 use crate::books::Books;
-use crate::input::{Caller, RequestId};
+use crate::input::Caller;
 use crate::journal::Record;
 use crate::requests::job_of;
 use crate::state::job::Job;
 use std::collections::BTreeMap;
-use tessera_protocol::client::{RequestError, Response};
+use tessera_protocol::client::RequestError;
 use tessera_protocol::ids::{Epoch, JobId, Lease, NodeId, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
-
-/// Pauses or resumes a job, and replies.
-pub(crate) fn on_pause(
-    books: &mut Books,
-    request: RequestId,
-    job: JobId,
-    pause: bool,
-    caller: &Caller,
-) {
-    let answer = set_paused(books, job, pause, caller);
-    books.reply(request, answer);
-}
 
 /// Pauses or resumes a job.
 pub(crate) fn set_paused(
@@ -30,9 +18,9 @@ pub(crate) fn set_paused(
     id: JobId,
     pause: bool,
     caller: &Caller,
-) -> Result<Response, RequestError> {
+) -> Result<(), RequestError> {
     if !changes(job_of(books, id, caller)?, pause)? {
-        return Ok(Response::Done);
+        return Ok(());
     }
     if pause {
         books.record(Record::JobPaused { job: id, by: caller.name.clone(), at: books.now() });
@@ -44,7 +32,7 @@ pub(crate) fn set_paused(
         books.record(Record::JobResumed { job: id });
         books.resume_job(id);
     }
-    Ok(Response::Done)
+    Ok(())
 }
 
 /// Returns whether pausing a job, or resuming it, changes it.

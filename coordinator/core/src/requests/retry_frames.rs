@@ -3,27 +3,17 @@
 //! units are in `results::failed`.
 
 use crate::books::Books;
-use crate::input::{Caller, RequestId};
+use crate::input::Caller;
 use crate::journal::Record;
 use crate::requests::shares::check_share;
 use crate::requests::{check_room_for_jobs, job_of};
 use crate::schedule::memory::fits_nowhere;
 use crate::state::job::Job;
-use tessera_protocol::client::{RequestError, Response};
+use tessera_protocol::client::RequestError;
 use tessera_protocol::ids::JobId;
 
-/// Opens the failed frames of a job again, and replies.
-pub(crate) fn on_retry(books: &mut Books, request: RequestId, job: JobId, caller: &Caller) {
-    let answer = retry_job(books, job, caller);
-    books.reply(request, answer);
-}
-
 /// Opens the failed frames of a job again.
-pub(crate) fn retry_job(
-    books: &mut Books,
-    id: JobId,
-    caller: &Caller,
-) -> Result<Response, RequestError> {
+pub(crate) fn retry_job(books: &mut Books, id: JobId, caller: &Caller) -> Result<(), RequestError> {
     let job = job_of(books, id, caller)?;
     retries(books, job)?;
     let ended = job.is_final();
@@ -31,14 +21,14 @@ pub(crate) fn retry_job(
     books.record(Record::JobRetried { job: id, below, by: caller.name.clone(), at: books.now() });
     if ended {
         books.open_queue(id);
-        return Ok(Response::Done);
+        return Ok(());
     }
     let first = books.farm().job(id).and_then(|job| job.first_untouched());
     if let Some(first) = first {
         books.rewind(id, first);
     }
     books.offer_job(id);
-    Ok(Response::Done)
+    Ok(())
 }
 
 /// Checks that a job has frames to render again, and that there is room for them.

@@ -52,9 +52,10 @@ impl Check {
         majority(&self.runs(None))
     }
 
-    /// Returns what shows, after one more vote, that the kernel is not deterministic.
-    pub(crate) fn contradiction(&self, last: &Vote) -> Option<Contradiction> {
-        let runs = self.runs(Some(last));
+    /// Returns what shows, after one more vote if there is one, that the kernel is not
+    /// deterministic.
+    pub(crate) fn contradiction(&self, last: Option<&Vote>) -> Option<Contradiction> {
+        let runs = self.runs(last);
         let twice = runs.iter().find(|(_, (_, hashes))| hashes.len() > 1).map(|(node, _)| *node);
         let results: BTreeSet<BlobHash> =
             runs.values().flat_map(|(_, hashes)| hashes).copied().collect();
@@ -62,7 +63,7 @@ impl Check {
             return None;
         }
         let first = self.committed();
-        let mut votes = self.all().chain([last]);
+        let mut votes = self.all().chain(last);
         let other = votes.find(|vote| vote.node != first.node && vote.hash != first.hash);
         let nodes = match (other, twice) {
             (Some(other), _) => [first.node, other.node],
@@ -154,7 +155,7 @@ mod tests {
     fn decided(given: &[(u128, u8)]) -> Option<(u8, Vec<u128>)> {
         let (check, last) = votes(given);
         let verdict = check.decide(Blame::Kernel, &last)?;
-        assert_eq!(check.contradiction(&last), None, "either or neither");
+        assert_eq!(check.contradiction(Some(&last)), None, "either or neither");
         let guilty = verdict.guilty.iter().map(|node| node.0.as_u128()).collect();
         Some((verdict.truth.0[0], guilty))
     }
@@ -162,8 +163,11 @@ mod tests {
     /// The two nodes that a contradiction names, and the one that contradicts itself.
     fn found(given: &[(u128, u8)]) -> Option<([u128; 2], Option<u128>)> {
         let (check, last) = votes(given);
-        let found = check.contradiction(&last)?;
+        let found = check.contradiction(Some(&last))?;
         assert_eq!(check.decide(Blame::Kernel, &last), None, "either or neither");
+        let mut all = check.clone();
+        all.add(last);
+        assert_eq!(all.contradiction(None), Some(found), "it stays one");
         let number = |node: NodeId| node.0.as_u128();
         Some((found.nodes.map(number), found.twice.map(number)))
     }

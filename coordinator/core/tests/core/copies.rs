@@ -3,7 +3,7 @@
 
 use crate::small_farm::SmallFarm;
 use std::time::Duration;
-use tessera_core::{Core, Input, Record, RequestId, SessionId, Settings};
+use tessera_core::{Core, Input, Record, SessionId, Settings};
 use tessera_protocol::ids::{Lease, ProcessEpoch};
 use tessera_protocol::node::{Failure, Join};
 use tessera_protocol::status::{CopyCount, FrameState};
@@ -127,7 +127,7 @@ fn a_node_that_is_lost_leaves_the_unit_to_the_other() {
 fn a_cancel_ends_both_leases() {
     let mut farm = copied(settings(), 1, 2);
     let caller = tessera_core::Caller { name: "ada".to_owned(), id: 294, admin: false };
-    farm.step(Input::Cancel { request: RequestId(3), job: farm.job, caller });
+    farm.cancel(farm.job, caller);
     assert_eq!(farm.core.leases().count(), 0);
     assert_eq!(farm.audit(), 0);
 }

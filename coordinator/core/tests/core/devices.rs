@@ -97,7 +97,7 @@ impl Farm {
             leases: Vec::new(),
             outbox: 0,
             working: 0,
-            busy: 0.0,
+            busy: None,
             devices: Vec::new(),
             progress: Vec::new(),
         };

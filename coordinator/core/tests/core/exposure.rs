@@ -2,11 +2,12 @@
 
 use crate::small_farm::SmallFarm;
 use std::time::Duration;
-use tessera_core::{Caller, Input, Record, RequestId, SessionId, Settings};
+use tessera_core::{Caller, Input, Record, SessionId, Settings};
 use tessera_protocol::client::Response;
 use tessera_protocol::ids::{BlobHash, FrameNumber};
 use tessera_protocol::job::{FormatSpec, RenderSpec};
 use tessera_protocol::node::Failure;
+use tessera_protocol::selection::JobChange;
 use tessera_protocol::status::{FrameFile, FrameState, JobState};
 use tessera_support::inputs::{self, joined};
 
@@ -122,8 +123,7 @@ fn a_job_fails_with_the_frame_that_is_metered() {
     assert!(summary.note.contains("which the frames after it need, failed"), "{}", summary.note);
 
     let (job, caller) = (farm.job, Caller { name: "ada".to_owned(), id: 294, admin: false });
-    let retry = Input::Retry { request: RequestId(7), job, caller };
-    assert_eq!(farm.ask(retry), Response::Done);
+    assert_eq!(farm.change(JobChange::Retry, job, caller), Response::Done);
     (0..3).for_each(|_| farm.work(1, 1));
     assert_eq!(orders(&farm), 1);
     resolved(&mut farm, 4, Some(2.0));

@@ -32,7 +32,7 @@ fn operator() -> Caller {
 fn farm(settings: Settings, nodes: u64, room: u32) -> SmallFarm {
     let mut farm = SmallFarm::new(settings, 1, 0);
     let (job, caller) = (farm.job, operator());
-    farm.ask(Input::Cancel { request: RequestId(1), job, caller });
+    farm.cancel(job, caller);
     (1..=nodes).for_each(|number| farm.step(inputs::joined(number, inputs::join(number, room))));
     farm
 }
@@ -283,8 +283,7 @@ fn a_job_moves_to_another_pool() {
 fn a_job_that_has_ended_is_not_changed() {
     let mut farm = farm(quick(), 1, 1);
     submit(&mut farm, "ada", 11, film(1));
-    let (request, caller) = (RequestId(1), person("ada"));
-    farm.ask(Input::Cancel { request, job: job(11), caller });
+    farm.cancel(job(11), person("ada"));
     let name = JobEdit { name: Some("b".to_owned()), ..JobEdit::default() };
     let answer = edit(&mut farm, person("ada"), 11, name);
     assert!(matches!(answer, Response::Error(RequestError::Invalid(_))), "{answer:?}");

@@ -5,12 +5,11 @@ use crate::small_farm::SmallFarm;
 use std::sync::Arc;
 use std::time::Duration;
 use tessera_core::journal::Commit;
-use tessera_core::{
-    Caller, Core, Input, Moment, Record, RequestId, Settings, Shelf, Slot, SnapshotPart,
-};
+use tessera_core::{Caller, Core, Input, Moment, Record, Settings, Shelf, Slot, SnapshotPart};
 use tessera_protocol::client::Response;
 use tessera_protocol::ids::{BlobHash, Epoch, FrameNumber, JobId, NodeId, UnitIndex};
 use tessera_protocol::job::{JobSpec, RenderSpec};
+use tessera_protocol::selection::JobChange;
 use tessera_protocol::status::{FrameFile, FrameState, JobState};
 use tessera_support::inputs;
 use uuid::Uuid;
@@ -49,7 +48,7 @@ fn spec(frames: &str) -> JobSpec {
 
 fn cancel(job: JobId) -> Input {
     let caller = Caller { name: "root".to_owned(), id: 1, admin: true };
-    Input::Cancel { request: RequestId(1), job, caller }
+    inputs::change(inputs::cancel(), job, caller)
 }
 
 fn bytes_of(parts: &[SnapshotPart]) -> usize {
@@ -146,8 +145,7 @@ fn untouched_frames_fail_with_their_job_and_are_retried() {
     assert_eq!(farm.core.job_summary(farm.job).expect("a job").state, JobState::Cancelled);
     farm.restart(true);
     let caller = Caller { name: "root".to_owned(), id: 1, admin: true };
-    let retry = Input::Retry { request: RequestId(7), job: farm.job, caller };
-    assert_eq!(farm.ask(retry), Response::Done);
+    assert_eq!(farm.change(JobChange::Retry, farm.job, caller), Response::Done);
     assert!(states(&farm).iter().all(|state| matches!(state, FrameState::Open { .. })));
     farm.restart(false);
     let units = farm.core.job_summary(farm.job).expect("a job").units;

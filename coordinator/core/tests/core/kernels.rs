@@ -45,8 +45,8 @@ fn submit(farm: &mut SmallFarm, number: u128, compute: ComputeSpec) {
 fn farm(settings: Settings, nodes: u64, compute: ComputeSpec) -> SmallFarm {
     let mut farm = SmallFarm::new(settings, 1, 0);
     let first = inputs::submit(farm.job, inputs::job(inputs::render()));
-    let Input::Submit { request, job, caller, .. } = first else { unreachable!() };
-    farm.step(Input::Cancel { request, job, caller });
+    let Input::Submit { job, caller, .. } = first else { unreachable!() };
+    farm.cancel(job, caller);
     (1..=nodes).for_each(|number| joined(&mut farm, number));
     submit(&mut farm, 2, compute);
     farm
@@ -107,6 +107,23 @@ fn a_kernel_that_contradicts_itself_ends_its_job() {
     submit(&mut farm, 3, kernel(Program::Builtin("merge".to_owned()), 2));
     assert!(run(&mut farm, 1, 7) && run(&mut farm, 2, 7));
     farm.audit();
+}
+
+// promise: P7
+#[test]
+fn a_contradiction_ends_the_job_also_if_a_crash_loses_its_end() {
+    let mut farm = farm(all(), 2, kernel(own(), 1));
+    assert!(run(&mut farm, 1, 7) && run(&mut farm, 2, 8));
+    let again = (1..=2).find(|number| farm.lease(*number).is_some()).expect("a second run");
+    // It agrees with the other now, and with itself no more.
+    run(&mut farm, again, 15 - if again == 1 { 7 } else { 8 });
+    farm.restart_before(|record| matches!(record, Record::JobEnded { .. }));
+    (1..=2).for_each(|number| joined(&mut farm, number));
+    wait(&mut farm);
+    let (state, note) = note(&farm);
+    assert_eq!(state, JobState::Failed, "{note}");
+    assert!(note.contains(&format!("`n{again}` gave another result")), "{note}");
+    assert_trusted(&farm);
 }
 
 // promise: P7

@@ -2,7 +2,7 @@
 
 use crate::small_farm::SmallFarm;
 use std::time::Duration;
-use tessera_core::{Caller, Input, RequestId, SessionId, Settings, UnitState};
+use tessera_core::{Caller, Input, SessionId, Settings, UnitState};
 use tessera_protocol::node::Failure;
 use tessera_support::inputs::node;
 
@@ -31,7 +31,7 @@ fn a_step_names_each_unit_that_moved_and_its_states() {
     farm.later(settings().backoff);
     assert_eq!(moves(&farm), [(1, Waiting { until }, leased)]);
     let (job, caller) = (farm.job, Caller { name: "root".to_owned(), id: 1, admin: true });
-    farm.step(Input::Cancel { request: RequestId(9), job, caller });
+    farm.cancel(job, caller);
     assert_eq!(moves(&farm), [(0, Committed, Dead), (1, leased, Dead)]);
 }
 

@@ -7,7 +7,7 @@ use tessera_core::journal::Gone;
 use tessera_core::{Input, Record, RequestId, SessionId, Settings};
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::NodeId;
-use tessera_protocol::node::CoordinatorToNode;
+use tessera_protocol::node::{CoordinatorToNode, Heartbeat};
 use tessera_protocol::status::{NodeState, NodeSummary};
 use tessera_support::inputs::{self, node};
 
@@ -264,4 +264,24 @@ fn only_so_many_absent_nodes_are_kept() {
     assert_eq!(kept, [1, 5, 6], "the drained one, and the last ones");
     farm.restart(true);
     assert_eq!(farm.core.nodes(farm.now).len(), 3);
+}
+
+#[test]
+fn a_node_tells_how_busy_it_is_in_numbers_that_make_sense() {
+    let mut farm = farm(2);
+    assert_eq!(farm.row(1).busy, None, "it has told nothing");
+    for (told, shown) in [
+        (Some(0.75), Some(0.75)),
+        (Some(1.0), Some(1.0)),
+        (Some(1.5), None),
+        (Some(-0.1), None),
+        (Some(f32::NAN), None),
+        (Some(0.0), Some(0.0)),
+        (None, None),
+    ] {
+        let heartbeat = Heartbeat { busy: told, ..inputs::beat(Vec::new()) };
+        farm.step(Input::Heartbeat { session: SessionId(1), heartbeat });
+        assert_eq!(farm.row(1).busy, shown, "{told:?}");
+    }
+    assert_eq!(farm.row(2).busy, None, "it is another one");
 }

@@ -33,8 +33,8 @@ fn farm(settings: Settings, nodes: u64) -> SmallFarm {
         tessera_protocol::ids::JobId(uuid::Uuid::from_u128(1)),
         inputs::job(inputs::render()),
     );
-    let Input::Submit { request, job, caller, .. } = first else { unreachable!() };
-    farm.step(Input::Cancel { request, job, caller });
+    let Input::Submit { job, caller, .. } = first else { unreachable!() };
+    farm.cancel(job, caller);
     (1..=nodes).for_each(|number| farm.step(inputs::joined(number, inputs::join(number, 1))));
     farm
 }

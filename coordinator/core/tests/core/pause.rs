@@ -2,8 +2,9 @@
 
 use crate::small_farm::SmallFarm;
 use std::time::Duration;
-use tessera_core::{Caller, Core, Input, Moment, RequestId, Settings};
+use tessera_core::{Caller, Core, Input, Moment, Settings};
 use tessera_protocol::client::{RequestError, Response};
+use tessera_protocol::selection::JobChange;
 use tessera_protocol::status::{FrameState, JobState};
 use tessera_support::inputs::{self, joined};
 
@@ -13,7 +14,8 @@ fn caller(name: &str) -> Caller {
 
 fn pause(farm: &mut SmallFarm, pause: bool, name: &str) -> Response {
     let job = farm.job;
-    farm.ask(Input::Pause { request: RequestId(7), job, pause, caller: caller(name) })
+    let change = if pause { JobChange::Pause } else { JobChange::Resume };
+    farm.change(change, job, caller(name))
 }
 
 fn state(farm: &SmallFarm) -> (JobState, String) {
@@ -56,9 +58,7 @@ fn another_job_has_the_nodes_of_a_paused_one() {
     let first = farm.job;
     farm.submit(2);
     assert_eq!(farm.lease(1).map(|lease| lease.unit.job), Some(first));
-    let paused =
-        Input::Pause { request: RequestId(7), job: first, pause: true, caller: caller("ada") };
-    assert_eq!(farm.ask(paused), Response::Done);
+    assert_eq!(farm.change(JobChange::Pause, first, caller("ada")), Response::Done);
     assert_eq!(farm.lease(1).map(|lease| lease.unit.job), Some(farm.job));
 }
 
@@ -72,8 +72,7 @@ fn repeated_pauses_are_harmless_and_ended_jobs_refuse_them() {
     assert_eq!(farm.records.len(), records);
     let refused = pause(&mut farm, false, "eve");
     assert!(matches!(refused, Response::Error(RequestError::NotAllowed(_))), "{refused:?}");
-    let cancel = Input::Cancel { request: RequestId(8), job: farm.job, caller: caller("ada") };
-    assert_eq!(farm.ask(cancel), Response::Done);
+    farm.cancel(farm.job, caller("ada"));
     for (wish, word) in [(true, "paused"), (false, "resumed")] {
         let refused = pause(&mut farm, wish, "ada");
         let Response::Error(RequestError::Invalid(text)) = &refused else { panic!("{refused:?}") };

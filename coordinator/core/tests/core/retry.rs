@@ -3,12 +3,13 @@
 use crate::small_farm::SmallFarm;
 use crate::waiting::kernel;
 use std::time::Duration;
-use tessera_core::{Caller, Core, Input, Record, RequestId, SessionId, Settings, SnapshotPart};
+use tessera_core::{Caller, Core, Input, Record, SessionId, Settings, SnapshotPart};
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::compute::{ComputeSpec, Element, InputArray, Program};
 use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId};
 use tessera_protocol::job::{JobKind, JobSpec, RenderSpec};
 use tessera_protocol::node::Failure;
+use tessera_protocol::selection::JobChange;
 use tessera_protocol::status::{FrameState, JobState};
 use tessera_support::inputs::{self, TILE, joined};
 use uuid::Uuid;
@@ -24,7 +25,7 @@ fn caller(name: &str) -> Caller {
 
 fn retry(farm: &mut SmallFarm, name: &str) -> Response {
     let job = farm.job;
-    farm.ask(Input::Retry { request: RequestId(7), job, caller: caller(name) })
+    farm.change(JobChange::Retry, job, caller(name))
 }
 
 fn fail(farm: &mut SmallFarm) {
@@ -154,8 +155,7 @@ fn results_from_before_a_retry_are_refused() {
 fn a_cancelled_job_can_be_retried_and_others_may_take_it() {
     let mut farm = SmallFarm::new(settings(), 2, 1);
     farm.work(1, 1);
-    let cancel = Input::Cancel { request: RequestId(8), job: farm.job, caller: caller("ada") };
-    assert_eq!(farm.ask(cancel), Response::Done);
+    farm.cancel(farm.job, caller("ada"));
     farm.step(Input::SessionLost { session: SessionId(1) });
     assert_eq!(retry(&mut farm, "ada"), Response::Done);
     // No result is left that a node of another build would have to fit.
@@ -173,13 +173,12 @@ fn a_cancelled_job_can_be_retried_and_others_may_take_it() {
 fn a_job_paused_at_its_end_can_be_retried_and_paused() {
     let mut farm = SmallFarm::new(settings(), 1, 1);
     let job = farm.job;
-    let pause = || Input::Pause { request: RequestId(9), job, pause: true, caller: caller("ada") };
-    assert_eq!(farm.ask(pause()), Response::Done);
-    let cancel = Input::Cancel { request: RequestId(8), job, caller: caller("ada") };
-    assert_eq!(farm.ask(cancel), Response::Done);
+    let pause = |farm: &mut SmallFarm| farm.change(JobChange::Pause, job, caller("ada"));
+    assert_eq!(pause(&mut farm), Response::Done);
+    farm.cancel(job, caller("ada"));
     assert_eq!(retry(&mut farm, "ada"), Response::Done);
     assert_eq!(state(&farm), JobState::Running);
-    assert_eq!(farm.ask(pause()), Response::Done);
+    assert_eq!(pause(&mut farm), Response::Done);
     assert_eq!(state(&farm), JobState::Paused);
     assert_eq!(farm.audit(), 0);
 }
@@ -209,8 +208,7 @@ fn an_order_from_before_a_retry_makes_no_frame() {
     let mut farm = SmallFarm::new(settings(), 1, 1);
     farm.work(1, 1);
     assert!(farm.is_resolving());
-    let cancel = Input::Cancel { request: RequestId(8), job: farm.job, caller: caller("ada") };
-    assert_eq!(farm.ask(cancel), Response::Done);
+    farm.cancel(farm.job, caller("ada"));
     assert_eq!(retry(&mut farm, "ada"), Response::Done);
     farm.work(1, 1);
     // The first order is answered; the frame is asked for again, and its answer counts.

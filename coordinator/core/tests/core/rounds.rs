@@ -7,6 +7,7 @@ use std::time::Duration;
 use tessera_core::{Input, Record, SessionId, Settings};
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{Failure, Task};
+use tessera_protocol::selection::JobChange;
 use tessera_protocol::status::{FrameState, JobState, RoundStatus};
 use tessera_support::inputs::{self, TILE};
 
@@ -251,8 +252,8 @@ fn an_order_to_measure_is_void_if_units_are_taken_back() {
     // A job that ends in between voids the order as well, and after a retry the frame is another.
     let (job, caller) =
         (farm.job, tessera_core::Caller { name: "ada".to_owned(), id: 294, admin: true });
-    farm.step(Input::Cancel { request: tessera_core::RequestId(5), job, caller: caller.clone() });
-    farm.step(Input::Retry { request: tessera_core::RequestId(6), job, caller });
+    farm.cancel(job, caller.clone());
+    farm.change(JobChange::Retry, job, caller);
     farm.measured(&[0, 1, 2]);
     assert_eq!(round(&farm), Some((1, 3)), "what was measured is of before");
     render_all(&mut farm, 1..=2);
@@ -273,7 +274,7 @@ fn a_frame_that_failed_begins_with_its_first_round_again() {
     assert!(matches!(farm.frame(), Some(FrameState::Failed(_))));
     let (job, caller) =
         (farm.job, tessera_core::Caller { name: "ada".to_owned(), id: 294, admin: false });
-    farm.step(Input::Retry { request: tessera_core::RequestId(6), job, caller });
+    farm.change(JobChange::Retry, job, caller);
     assert_eq!(round(&farm), Some((1, 3)));
     assert_eq!(render_all(&mut farm, 1..=1), [0, 1, 4, 5, 8, 9]);
     farm.measured(&[]);

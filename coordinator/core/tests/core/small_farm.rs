@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tessera_core::{
-    Action, Core, Input, Moment, Record, RequestId, SessionId, Settings, SnapshotPart, Step,
-    UnitMove, UnitState,
+    Action, Caller, Core, Input, Moment, Record, RequestId, SessionId, Settings, SnapshotPart,
+    Step, UnitMove, UnitState,
 };
 use tessera_protocol::client::Response;
 use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease, UnitKey};
 use tessera_protocol::job::{JobSpec, RenderSpec};
 use tessera_protocol::node::{CoordinatorToNode, Failure, Task};
+use tessera_protocol::selection::JobChange;
 use tessera_protocol::status::{FrameFile, FrameState, JobState, NodeSummary};
 use tessera_support::inputs::{self, TILE, node};
 use uuid::Uuid;
@@ -97,6 +98,16 @@ impl SmallFarm {
     pub(crate) fn row(&self, number: u64) -> NodeSummary {
         let mut rows = self.core.nodes(self.now).into_iter();
         rows.find(|row| row.node == node(number)).expect("it has joined")
+    }
+
+    /// Changes one job: done, or why not.
+    pub(crate) fn change(&mut self, change: JobChange, job: JobId, caller: Caller) -> Response {
+        inputs::of_one_job(self.ask(inputs::change(change, job, caller)))
+    }
+
+    /// Cancels one job, which the caller may.
+    pub(crate) fn cancel(&mut self, job: JobId, caller: Caller) {
+        assert_eq!(self.change(inputs::cancel(), job, caller), Response::Done);
     }
 
     pub(crate) fn step(&mut self, input: Input) {
@@ -189,6 +200,15 @@ impl SmallFarm {
             other.verify().expect("the core stands by its invariants");
         }
         self.replace_core(if from_snapshot { restored } else { replayed });
+    }
+
+    /// The coordinator ends before its last record of a kind is durable, and another
+    /// process continues with those before.
+    pub(crate) fn restart_before(&mut self, is_lost: impl Fn(&Record) -> bool) {
+        let kept = self.records.iter().rposition(is_lost).expect("a record of the kind");
+        self.records.truncate(kept);
+        let core = Core::replay(self.settings.clone(), [], self.records.clone(), self.now);
+        self.replace_core(core.expect("a journal of its own"));
     }
 
     /// Another core continues.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tessera_core::{Record, Settings};
 use tessera_protocol::FrameNumber;
 use tessera_protocol::job::RenderSpec;
+use tessera_protocol::selection::JobChange;
 use tessera_protocol::status::FrameState;
 use tessera_support::inputs::{self, TILE};
 
@@ -138,15 +139,9 @@ fn time_without_leases_is_not_charged_to_a_frame() {
     });
     let (job, caller) =
         (farm.job, tessera_core::Caller { name: "ada".to_owned(), id: 294, admin: true });
-    let pause = |pause| tessera_core::Input::Pause {
-        request: tessera_core::RequestId(5),
-        job,
-        pause,
-        caller: caller.clone(),
-    };
-    farm.step(pause(true));
+    farm.change(JobChange::Pause, job, caller.clone());
     farm.later(1000 * SECOND);
-    farm.step(pause(false));
+    farm.change(JobChange::Resume, job, caller);
     farm.step(inputs::joined(1, inputs::join(1, 1)));
     render_round(&mut farm, 1, SECOND);
     assert_eq!(ends(&farm), [(1, 6000, true)]);

@@ -2,13 +2,14 @@
 
 use crate::small_farm::SmallFarm;
 use std::time::Duration;
-use tessera_core::{Caller, Core, Input, Record, RequestId, SessionId, Settings};
+use tessera_core::{Caller, Core, Input, Record, SessionId, Settings};
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::compute::{ComputeSpec, Domain, Program, PtxNeeds, PtxReach};
 use tessera_protocol::device::{CudaInfo, DeviceInfo, DeviceKind};
 use tessera_protocol::ids::{BlobHash, Fingerprint, JobId};
 use tessera_protocol::job::{AssetFile, JobKind, JobSpec};
 use tessera_protocol::node::{Failure, Join};
+use tessera_protocol::selection::JobChange;
 use tessera_protocol::status::{JobState, Waits};
 use tessera_support::inputs::{self, device, joined};
 use uuid::Uuid;
@@ -17,7 +18,7 @@ use uuid::Uuid;
 fn farm(settings: Settings, nodes: u64) -> SmallFarm {
     let mut farm = SmallFarm::new(settings, 1, nodes);
     let (job, admin) = (farm.job, Caller { name: "root".to_owned(), id: 1, admin: true });
-    farm.ask(Input::Cancel { request: RequestId(1), job, caller: admin });
+    farm.cancel(job, admin);
     farm
 }
 
@@ -255,7 +256,7 @@ fn a_paused_job_waits_for_its_user() {
     let mut farm = farm(quick(), 1);
     submit(&mut farm, inputs::job(inputs::render()));
     let (job, caller) = (farm.job, Caller { name: "ada".to_owned(), id: 294, admin: false });
-    farm.ask(Input::Pause { request: RequestId(2), job, pause: true, caller });
+    farm.change(JobChange::Pause, job, caller);
     assert_eq!(waits(&farm, &["paused by `ada`"]), Some(Waits::Paused));
     assert_eq!(farm.core.job_summary(job).map(|job| job.state), Some(JobState::Paused));
 }

@@ -40,7 +40,7 @@ fn band(channels: usize, first: usize, height: usize) -> Band {
 fn rows(spec: &RenderSpec, heights: &[usize], channels: std::ops::Range<usize>) -> Vec<Vec<u32>> {
     let size = (WIDTH as usize, HEIGHT as usize);
     let needed = Needed { size, kept: spec.frame_window(), without: None };
-    let mut denoiser = Denoiser::new(spec, spec.spp, &needed);
+    let mut denoiser = Denoiser::new(spec, &needed);
     let (mut first, mut found) = (0, vec![Vec::new(); channels.len()]);
     for height in heights.iter().cycle() {
         let height = (*height).min(HEIGHT as usize - first);
@@ -74,6 +74,41 @@ fn bands_of_any_height_give_the_same_rows() {
         values.clone().fold(0.0, f32::max) - values.fold(f32::MAX, f32::min)
     };
     assert!(want.iter().all(|channel| spread(channel) < 0.35), "noise of 0.4 is as it was");
+}
+
+/// Returns the colours of some rows of a picture that ends where they end.
+fn denoised(there: std::ops::Range<usize>) -> Vec<Vec<u32>> {
+    let spec = RenderSpec { height: there.len() as u32, ..spec() };
+    let size = (WIDTH as usize, there.len());
+    let needed = Needed { size, kept: spec.frame_window(), without: None };
+    let rows = band(spec.channels().into(), there.start, there.len());
+    let out = Denoiser::new(&spec, &needed).push(rows).unwrap();
+    assert_eq!(out.height, there.len());
+    let bits = |channel: usize| {
+        (0..out.height).flat_map(|y| out.line(channel, y)).map(|value| value.to_bits()).collect()
+    };
+    (0..3).map(bits).collect()
+}
+
+#[test]
+fn a_band_with_its_reach_has_the_rows_of_the_whole() {
+    const ALL: usize = 130;
+    let (reach, width) = (DENOISE_REACH as usize, WIDTH as usize);
+    let whole = denoised(0..ALL);
+    for (first, end) in [(0_usize, 20), (50, 64), (63, 64), (100, ALL)] {
+        let there = first.saturating_sub(reach)..(end + reach).min(ALL);
+        let found = denoised(there.clone());
+        let kept = (first - there.start) * width..(end - there.start) * width;
+        for (found, whole) in found.iter().zip(&whole) {
+            assert!(found[kept.clone()] == whole[first * width..end * width], "{first} to {end}");
+        }
+        // Half of it is not enough where the picture goes on.
+        if there.start > 0 {
+            let less = denoised(there.start + 23..there.end);
+            let kept = (first - there.start - 23) * width..(end - there.start - 23) * width;
+            assert!(less[0][kept] != whole[0][first * width..end * width]);
+        }
+    }
 }
 
 #[test]

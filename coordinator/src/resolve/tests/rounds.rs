@@ -82,9 +82,9 @@ fn missing_units_and_units_of_no_tile_are_errors() {
 }
 
 #[test]
-fn a_denoised_frame_needs_no_plane_of_halves() {
+fn a_denoised_frame_in_rounds_has_the_plane_of_halves() {
     let (spec, rounds) = frame(RenderSpec { denoise: true, ..spec(1, 1, 8, 1, 0) });
-    assert_eq!(spec.channels(), 10);
+    assert_eq!(spec.channels(), 13);
     let bench = Bench::of_films(films(&spec, &[0, 1, 2, 3, 4, 5]));
     let files = bench.resolve_in_rounds(&spec, Some(&rounds)).unwrap();
     let (_, channels) = read_exr(bench.open(&files[0]));
@@ -97,24 +97,12 @@ fn a_denoised_frame_needs_no_plane_of_halves() {
 #[test]
 fn the_half_of_equal_halves_equals_the_film() {
     let one = 1 << 24;
-    assert_eq!(half_of((one * 64, 64), (one * 40, 32)), 40.0 / 64.0);
-    // The halves have 64 and 36 samples with means of 1 and 2. The expected value is the difference
-    // of two equal halves with the same variance of the mean.
-    let half = f64::from(half_of((one * (64 + 72), 100), (one * 72, 36)));
+    assert_eq!(half_of(64, one * 64, one * 40), 40.0 / 64.0);
+    // Of 100 samples 64 and 36 are in the halves, whose means are 1 and 2. The expected value is
+    // the difference of two equal halves with the same variance of the mean.
+    let half = f64::from(half_of(100, one * (64 + 72), one * 72));
     let (mean, apart) = (1.36, 0.48);
     assert!((mean - 2.0 * half + apart).abs() < 1e-6, "{half}");
-}
-
-/// Returns the film of all samples of a tile from these passes, as one unit with that many samples.
-/// The last pass is the second half.
-fn whole_film(spec: &RenderSpec, passes: &[u32]) -> tessera_protocol::TileSums {
-    let mut whole = film(spec, passes[0]);
-    passes[1..].iter().for_each(|pass| whole.add(&film(spec, *pass)).unwrap());
-    let last = film(spec, passes[passes.len() - 1]);
-    let half = usize::from(whole.width) * usize::from(whole.height) * 3;
-    whole.values.extend_from_slice(&last.values[..half]);
-    whole.channels += 3;
-    whole
 }
 
 // promise: P5
@@ -132,13 +120,10 @@ fn a_frame_sampled_for_a_time_is_the_frame_of_as_many_samples() {
         let found = bench.resolve_in_rounds(&timed, Some(&rounds)).unwrap();
 
         let even = RenderSpec { spp: 64, unit_samples: 64, ..plain };
-        let whole = |unit: u32| match denoise {
-            true => whole_film(&timed, &[4 * unit, 4 * unit + 1, 4 * unit + 2]),
-            false => {
-                let mut whole = film(&timed, 4 * unit);
-                (1..3).for_each(|pass| whole.add(&film(&timed, 4 * unit + pass)).unwrap());
-                whole
-            }
+        let whole = |unit: u32| {
+            let mut whole = film(&timed, 4 * unit);
+            (1..3).for_each(|pass| whole.add(&film(&timed, 4 * unit + pass)).unwrap());
+            whole
         };
         let of_even = Bench::of_films(vec![(0, whole(0)), (1, whole(1))]);
         let expected = of_even.resolve_in_rounds(&even, None).unwrap();

@@ -82,7 +82,7 @@ fn rust_and_cpp_agree_on_every_field() {
         UnitParams {
             frame_width frame_height x y width height first_sample sample_count seed depth aovs
             filter frame
-            job_samples clamp reserved
+            clamp reserved
         }
         CompressedNode { base exponents first_node first_triangle leaf lower upper }
         LeafTriangle { v0 triangle v1 reserved0 v2 reserved1 }

@@ -277,6 +277,7 @@ fn a_denoised_picture_is_what_tiles_make_of_a_frame() {
     channels.push(depth.clone());
     let rows = denoise::Rows {
         pass: denoise::Pass::First,
+        fitted: denoise::Fitted::WithHalf,
         width,
         height,
         first_row: 0,

@@ -70,6 +70,7 @@ impl Picture {
         let channels = std::array::from_fn(part);
         Rows {
             pass: self.pass,
+            fitted: Fitted::WithHalf,
             width: WIDTH,
             height: HEIGHT,
             first_row: first,
@@ -87,7 +88,7 @@ impl Picture {
 fn denoised(
     picture: &Picture,
     steps: (usize, usize),
-    mut tile: impl FnMut(&Rows<'_>, (usize, usize), &mut Scratch) -> [Vec<f32>; COLORS],
+    mut tile: impl FnMut(&Rows<'_>, (usize, usize), &mut Scratch) -> Vec<Vec<f32>>,
 ) -> [Vec<f32>; COLORS] {
     let mut whole: [Vec<f32>; COLORS] = std::array::from_fn(|_| vec![f32::NAN; WIDTH * HEIGHT]);
     let mut scratch = Scratch::default();
@@ -108,7 +109,7 @@ fn denoised(
 /// One pass over it.
 fn best(picture: &Picture) -> [Vec<f32>; COLORS] {
     denoised(picture, (TILE_WIDTH, TILE_HEIGHT), |rows, corner, scratch| {
-        tile(best_isa(), rows, corner, scratch).unwrap().clone()
+        tile(best_isa(), rows, corner, scratch).unwrap().to_vec()
     })
 }
 
@@ -147,7 +148,7 @@ fn every_build_gives_the_same_bits_of(picture: &Picture) {
     let steps = (TILE_WIDTH, TILE_HEIGHT);
     for isa in available_isas() {
         let found = denoised(picture, steps, |rows, corner, scratch| {
-            tile(isa, rows, corner, scratch).unwrap().clone()
+            tile(isa, rows, corner, scratch).unwrap().to_vec()
         });
         assert!(found == want, "{isa}");
     }
@@ -159,7 +160,9 @@ fn every_build_gives_the_same_bits_of(picture: &Picture) {
         };
         let found = denoised(picture, steps, |rows, corner, scratch| {
             // SAFETY: the library was just built from entry/denoise.cpp for this machine.
-            unsafe { test_hooks::denoise_with(build.entry, rows, corner, scratch) }.unwrap().clone()
+            unsafe { test_hooks::denoise_with(build.entry, rows, corner, scratch) }
+                .unwrap()
+                .to_vec()
         });
         assert!(found == want, "{compiler}");
     }
@@ -174,7 +177,7 @@ fn denoising_does_not_depend_on_tiles_and_spare_rows() {
         let found = denoised(&picture, steps, |_, (x, y), scratch| {
             let end = (y + TILE_HEIGHT + REACH).min(HEIGHT);
             let rows = picture.rows(y.saturating_sub(REACH), end);
-            tile(best_isa(), &rows, (x, y), scratch).unwrap().clone()
+            tile(best_isa(), &rows, (x, y), scratch).unwrap().to_vec()
         });
         assert!(found == want, "tiles every {steps:?}");
     }
@@ -193,6 +196,33 @@ fn a_pixel_depends_on_nothing_beyond_its_reach() {
     let far = |at: usize| (at % WIDTH).abs_diff(x) > REACH || (at / WIDTH).abs_diff(y) > REACH;
     assert!(!(0..WIDTH * HEIGHT).any(|at| far(at) && differs(at)));
     assert!(differs(y * WIDTH + x), "a firefly is spread");
+}
+
+#[test]
+fn halves_are_as_many_samples_as_their_indices_say() {
+    let in_second = |index: u32| match index {
+        0 => false,
+        1 => true,
+        _ => index & 1 << (index.ilog2() - 1) != 0,
+    };
+    for samples in 0..5000 {
+        let count = (0..samples).filter(|index| in_second(*index)).count();
+        assert_eq!(second_half(samples) as usize, count, "{samples}");
+    }
+    assert_eq!([2, 3, 4, 6, 64, 100].map(second_half), [1, 1, 2, 2, 32, 36]);
+    assert_eq!(second_half(1 << 20), 1 << 19);
+}
+
+#[test]
+fn the_picture_does_not_depend_on_whether_its_half_is_fitted() {
+    let picture = Picture::new(0.6);
+    let mut scratch = Scratch::default();
+    for corner in [(0, 0), (64, 32)] {
+        let both = tile(best_isa(), &picture.all(), corner, &mut scratch).unwrap().to_vec();
+        let rows = Rows { fitted: Fitted::Picture, ..picture.all() };
+        let alone = tile(best_isa(), &rows, corner, &mut scratch).unwrap();
+        assert!(both.len() == COLORS && alone == &both[..COLORS / 2], "{corner:?}");
+    }
 }
 
 #[test]

@@ -214,15 +214,35 @@ fn pixels_beyond_the_frame_continue_it() {
 #[test]
 fn the_half_is_the_beauty_of_the_second_half_of_the_samples() {
     let scene = wall(material([0.8; 3], 0.0, 1.0)).finish();
-    // Odd, so that the halves differ in length.
-    let unit = UnitParams { aovs: Aov::Half as u32, ..whole(5, 5, 7, 2) };
+    let unit = UnitParams { aovs: Aov::Half as u32, ..whole(5, 5, 27, 2) };
     let (film, _) = sums(best_isa(), &scene, &unit);
-    let second = UnitParams { first_sample: 3, sample_count: 4, aovs: 0, ..unit };
-    let (want, _) = sums(best_isa(), &scene, &second);
+    // Those of the second half are the latter ones of 2..4, 4..8, 8..16 and 16..32.
+    let mut want = vec![0; 3 * 25];
+    for (first_sample, sample_count) in [(1, 1), (3, 1), (6, 2), (12, 4), (24, 3)] {
+        let second = UnitParams { first_sample, sample_count, aovs: 0, ..unit };
+        let (part, _) = sums(best_isa(), &scene, &second);
+        want.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+    }
     assert!(want.iter().any(|sum| *sum != 0));
     assert_eq!(film[3 * 25..], want);
     let (beauty, _) = sums(best_isa(), &scene, &UnitParams { aovs: 0, ..unit });
     assert_eq!(film[..3 * 25], beauty);
+}
+
+#[test]
+fn halves_of_shorter_films_join_to_those_of_longer_ones() {
+    let scene = wall(material([0.8; 3], 0.0, 1.0)).finish();
+    let half = UnitParams { aovs: Aov::Half as u32, ..whole(4, 4, 0, 1) };
+    let of = |samples: std::ops::Range<u32>| {
+        let (first_sample, sample_count) = (samples.start, samples.len() as u32);
+        sums(best_isa(), &scene, &UnitParams { first_sample, sample_count, ..half }).0
+    };
+    let whole = of(0..21);
+    for cut in [1, 2, 5, 8, 16, 20] {
+        let joined: Vec<i64> =
+            of(0..cut).into_iter().zip(of(cut..21)).map(|(a, b)| a + b).collect();
+        assert_eq!(joined, whole, "films of {cut} and {} samples", 21 - cut);
+    }
 }
 
 #[test]

@@ -66,7 +66,6 @@ pub(super) fn params(samples: u32) -> UnitParams {
         aovs: 15,
         filter: 1,
         frame: 1,
-        job_samples: samples,
         ..UnitParams::default()
     }
 }

@@ -32,7 +32,6 @@ fn unit() -> tessera_layout::UnitParams {
         aovs: 15,
         filter: 1,
         frame: 1,
-        job_samples: 2,
         ..tessera_layout::UnitParams::default()
     }
 }

@@ -1,0 +1,90 @@
+//! The devices of the node: which of them take units, how many the node wants to hold for them, and
+//! which gets the next.
+
+use super::{Agent, Device, Pace};
+use std::collections::VecDeque;
+use tessera_protocol::device::DeviceInfo;
+use tessera_protocol::limits::LEASES_MAX;
+use tessera_protocol::node::NodeToCoordinator;
+use tessera_protocol::{JobId, JobKind, Lease};
+
+impl<F: Clone> Agent<F> {
+    /// Returns the number of units that this node wants to hold now.
+    pub(crate) fn capacity(&self) -> u32 {
+        if self.draining {
+            return 0;
+        }
+        let paces: Vec<Pace> =
+            self.devices.iter().filter(|of| of.usable).map(|of| of.pace).collect();
+        let each = paces.iter().map(|pace| pace.depth_among(&paces, self.ahead.span()));
+        each.sum::<u32>().min(LEASES_MAX as u32)
+    }
+
+    /// Sets the properties of a device. Without them it takes every kernel.
+    pub(crate) fn set_info(&mut self, device: usize, info: DeviceInfo) {
+        self.devices[device].info = Some(info);
+    }
+
+    /// Sets whether a device takes units. Waiting units that no other device can take go back to
+    /// the coordinator.
+    pub(crate) fn set_usable(&mut self, device: usize, usable: bool) {
+        self.devices[device].usable = usable;
+        self.tell_capacity();
+        let (kept, gone) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .partition(|lease| self.suited(lease.unit.job));
+        self.waiting = kept;
+        let gone: VecDeque<Lease> = gone;
+        let returned: Vec<Lease> =
+            gone.into_iter().filter(|lease| self.units.remove(lease).is_some()).collect();
+        self.give_back(returned);
+        self.pump();
+        self.leave_if_done();
+    }
+
+    /// Returns whether a device takes units of this job now. For a job that was never described,
+    /// any device that takes units counts.
+    pub(super) fn suited(&self, job: JobId) -> bool {
+        let kind = self.jobs.get(&job).and_then(|known| known.as_ref().ok());
+        self.devices.iter().any(|device| kind.map_or(device.usable, |kind| device.suits(kind)))
+    }
+
+    /// Returns the device with room that would finish another unit first. A slow device gets none
+    /// if a faster one would finish all remaining units before it, because the end of a frame waits
+    /// for the last unit.
+    pub(super) fn device_with_room(&self, job: JobId, kind: &JobKind) -> Option<usize> {
+        let usable = || self.devices.iter().enumerate().filter(|(_, device)| device.suits(kind));
+        let fits = |index: usize| !self.too_small.contains(&(job, index));
+        // If it fits on no device, any of them may report so again, because the coordinator may not
+        // know yet.
+        let fits_some = usable().any(|(index, _)| fits(index));
+        let usable = || usable().filter(|(index, _)| !fits_some || fits(*index));
+        let paces: Vec<Pace> = usable().map(|(_, device)| device.pace).collect();
+        let room = |device: &Device| {
+            device.given < device.pace.depth_among(&paces, self.ahead.hold) as usize
+        };
+        let (index, best) = usable()
+            .filter(|(_, device)| room(device))
+            .min_by_key(|(_, device)| device.pace.time_for(device.given + 1))?;
+        // The coordinator fills the node up as long as it has work. Fewer units than requested
+        // means that the work is ending.
+        let ending = self.units.len() < self.capacity() as usize;
+        let left = self.waiting.len() + 1;
+        let sooner = |device: &Device| {
+            device.pace.is_known()
+                && device.pace.time_for(device.given + left) < best.pace.time_for(best.given + 1)
+        };
+        if ending && usable().any(|(other, device)| other != index && sooner(device)) {
+            return None;
+        }
+        Some(index)
+    }
+
+    pub(super) fn tell_capacity(&mut self) {
+        let capacity = self.capacity();
+        if self.connected && capacity != self.capacity_told {
+            self.capacity_told = capacity;
+            self.send(NodeToCoordinator::Capacity { units: capacity });
+        }
+    }
+}
