@@ -41,6 +41,10 @@ pub enum StreamKind {
     /// Both ways, opened by a client in an upload: a frame with [`BlobRange`], then its bytes.
     /// There is no answer.
     BlobRange = 11,
+    /// Both ways, opened by a node: a frame with [`InputsRequest`]. The answer is a frame with
+    /// [`InputsReply`], and if it is [`InputsReply::Inputs`], that many bytes: for each part its
+    /// place and its length (u32 each, little endian), and its bytes.
+    FinishInputs = 12,
 }
 
 impl StreamKind {
@@ -59,13 +63,14 @@ impl StreamKind {
             Renew,
             Clock,
             BlobRange,
+            FinishInputs,
         ]
         .into_iter()
         .find(|kind| *kind as u8 == byte)
     }
 }
 
-use crate::ids::{BlobHash, FrameNumber, JobId};
+use crate::ids::{BlobHash, FrameNumber, JobId, Lease};
 use serde::{Deserialize, Serialize};
 
 /// Asks for a range of a blob's bytes.
@@ -137,6 +142,28 @@ pub enum BlobReceipt {
     /// The blob is stored and synced, and its bytes have its hash.
     Stored,
     /// The bytes have another hash, or cannot be stored. Nothing was kept.
+    Refused(String),
+}
+
+/// Asks for what a finishing unit reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputsRequest {
+    /// Lease of the unit, which the asking node holds.
+    pub lease: Lease,
+}
+
+/// Answers an [`InputsRequest`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum InputsReply {
+    /// What the unit reads follows, in parts. The place of a part is a tile, whose film it is, or a
+    /// part of, since films of a tile are added; or a band, whose pixels it is.
+    Inputs {
+        /// Number of parts.
+        parts: u32,
+        /// Number of bytes that follow, with the places and lengths.
+        bytes: u64,
+    },
+    /// The node does not hold the lease any more, or the results cannot be read, for this reason.
     Refused(String),
 }
 

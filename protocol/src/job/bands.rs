@@ -10,8 +10,10 @@ pub const FINISH_PIXELS_MIN: u64 = 1 << 12;
 const DENOISED_PIXELS: u64 = 1 << 19;
 /// Pixels of a band that is not denoised: two 1080p frames, about a second of a CPU.
 const PLAIN_PIXELS: u64 = 1 << 22;
-/// Whole tiles that a band has at most, so that it reads a bounded number of films.
-const TILES: u64 = 128;
+/// Whole tiles that a denoised band has at most, so that it reads a bounded number of films.
+const DENOISED_TILES: u64 = 128;
+/// The same of a band that is not denoised. A 1080p frame in tiles of 64 pixels is one band.
+const PLAIN_TILES: u64 = 512;
 /// Bytes of what is made of a band, without compression. It fits into a result, also where it does
 /// not compress.
 const BYTES: u64 = 56 << 20;
@@ -31,14 +33,18 @@ impl Bands {
     /// Cuts the frames of a job.
     ///
     /// With `t` the pixels of a whole tile and `b` the bytes of a pixel, a band has as many rows as
-    /// hold `min(2^19 or 2^22, 128 t, 56 MiB / b)` pixels, rounded down to a multiple of 32.
+    /// hold `min(2^22, 512 t, 56 MiB / b)` pixels, or `min(2^19, 128 t, 56 MiB / b)` if it is
+    /// denoised, rounded down to a multiple of 32.
     pub fn of(spec: &RenderSpec) -> Self {
         let window = spec.data_window();
         if window.pixels() <= FINISH_PIXELS_MIN {
             return Self { height: 0, rows: ROWS };
         }
-        let wanted = if spec.denoise { DENOISED_PIXELS } else { PLAIN_PIXELS };
-        let tiles = TILES * spec.tiles().tile_pixels_max();
+        let (wanted, tiles) = match spec.denoise {
+            true => (DENOISED_PIXELS, DENOISED_TILES),
+            false => (PLAIN_PIXELS, PLAIN_TILES),
+        };
+        let tiles = tiles * spec.tiles().tile_pixels_max();
         let pixels = wanted.min(tiles).min(BYTES / pixel_bytes(spec));
         let rows = pixels / u64::from(window.width().max(1));
         let rows = u32::try_from(rows).unwrap_or(u32::MAX) / ROWS * ROWS;
@@ -92,9 +98,9 @@ mod tests {
     fn bands_are_multiples_of_32_rows() {
         let denoised = bands(1920, 1080, |spec| spec.denoise = true);
         assert_eq!(denoised, [(0, 256), (256, 256), (512, 256), (768, 256), (1024, 56)]);
-        // 128 tiles of 4,096 pixels are 273 rows.
-        assert_eq!(bands(1920, 1080, |_| {}), denoised);
-        assert_eq!(bands(1920, 1080, |spec| spec.tile = 256), [(0, 1080)]);
+        // 512 tiles of 4,096 pixels are 1,092 rows, and of 1,024 pixels 273.
+        assert_eq!(bands(1920, 1080, |_| {}), [(0, 1080)]);
+        assert_eq!(bands(1920, 1080, |spec| spec.tile = 32), denoised);
         let large = |spec: &mut RenderSpec| spec.tile = 512;
         assert_eq!(bands(3840, 2160, large), [(0, 608), (608, 608), (1216, 608), (1824, 336)]);
         // One row of tiles at least.

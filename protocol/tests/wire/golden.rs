@@ -117,11 +117,12 @@ fn kinds_of_streams_are_frozen() {
         Renew,
         Clock,
         BlobRange,
+        FinishInputs,
     ];
     for (index, kind) in kinds.into_iter().enumerate() {
         assert_eq!(StreamKind::from_byte(index as u8 + 1), Some(kind));
     }
-    assert_eq!((StreamKind::from_byte(0), StreamKind::from_byte(12)), (None, None));
+    assert_eq!((StreamKind::from_byte(0), StreamKind::from_byte(13)), (None, None));
 }
 
 #[test]

@@ -77,6 +77,7 @@ mod tests {
     fn split(width: u32, height: u32) -> Split {
         let mut render = RenderSpec::new("a.gltf", Vec::new());
         (render.width, render.height, render.tile) = (width, height, 8);
+        render.denoise = true;
         Split::of(&JobKind::Render(render))
     }
 
