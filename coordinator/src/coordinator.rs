@@ -295,6 +295,7 @@ fn shared(
         api: Api::new(context.clone()),
         access: context.access.clone(),
         blobs: Arc::new(blobs),
+        spools: context.spools.clone(),
         events: context.events.clone(),
         result_memory: context.result_memory.clone(),
         result_rate: config.limits.result_rate,

@@ -15,6 +15,7 @@ pub mod config;
 pub mod coordinator;
 mod driver;
 mod farm_log;
+mod finish_inputs;
 pub mod folder;
 pub mod fsck;
 mod housekeeping;

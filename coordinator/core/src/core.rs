@@ -27,6 +27,7 @@ use tessera_protocol::client::{AuditReport, RequestError};
 use tessera_protocol::ids::{
     BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey,
 };
+use tessera_protocol::node::{Finish, Task};
 use tessera_protocol::selection::JobPage;
 use tessera_protocol::status::{FrameStatus, JobDetail, JobSummary, NodeSummary};
 
@@ -290,6 +291,18 @@ impl Core {
     /// Whether a unit finishes a frame, and has no samples of its own.
     pub fn is_finishing(&self, unit: UnitKey) -> bool {
         self.books.farm().job(unit.job).is_some_and(|job| job.grid().piece(unit.unit).is_some())
+    }
+
+    /// Returns what the unit of a lease finishes; None unless the node of this session holds the
+    /// lease.
+    pub fn finish_of(&self, session: SessionId, lease: Lease) -> Option<Finish> {
+        let held = self.books.leases().get(lease)?;
+        let asks = self.books.roster().node_of(session)?;
+        let job = self.books.farm().job(lease.unit.job).filter(|_| held.node == asks)?;
+        match job.task(job.place(lease.unit)?)? {
+            Task::Finish(finish) => Some(finish),
+            Task::Tile { .. } | Task::Chunk { .. } => None,
+        }
     }
 
     /// Returns the committed units of a complete frame that waits for its files; None otherwise.

@@ -340,4 +340,7 @@ pub enum ResolveFailure {
     /// The bytes of these units' results are damaged or missing, for the given reason. They are
     /// made again.
     Lost(Vec<UnitIndex>, String),
+    /// The pieces that nodes made do not go together, for the given reason. The coordinator
+    /// finishes the frame by itself.
+    Unjoined(String),
 }

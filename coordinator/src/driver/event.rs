@@ -1,6 +1,7 @@
 //! Events that reach the driver from sessions, clients, the resolver and the server.
 
 use super::sessions::SessionHandle;
+use crate::finish_inputs::InputsOrder;
 use crate::result_memory::ResultPermit;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,6 +58,8 @@ pub(crate) enum Event {
         caller: Caller,
         reply: oneshot::Sender<bool>,
     },
+    /// A node asks for what a finishing unit reads. None if it does not hold the lease.
+    Inputs { session: SessionId, lease: Lease, reply: oneshot::Sender<Option<InputsOrder>> },
     /// Stops the driver, because the coordinator stops.
     Stop,
 }

@@ -17,6 +17,7 @@ pub(crate) use sessions::{Outgoing, Readable, SessionHandle};
 use crate::changes::Publisher;
 use crate::clock::Clock;
 use crate::farm_log::FarmLog;
+use crate::finish_inputs::InputsOrder;
 use crate::resolve::orders::ResolveOrder;
 use crate::result_memory::ResultPermit;
 use crate::spool::{EntryHeader, SpoolEntry, SpoolKey};
@@ -53,6 +54,8 @@ enum After {
     /// durable, the answer may contain facts that are not.
     Answer(oneshot::Sender<Response>, Option<JobId>, Box<Response>),
     Tell(Box<dyn FnOnce() + Send>),
+    /// What a finishing unit reads. It is looked up when all results of the frame are durable.
+    Inputs(SessionId, Lease, oneshot::Sender<Option<InputsOrder>>),
 }
 
 /// A step that is being written to the disk.
@@ -226,6 +229,9 @@ impl Driver {
             Event::MayRead { hash, of, caller, reply } => {
                 // A caller that is gone needs no answer.
                 let _ = reply.send(self.core.may_read(hash, of, &caller));
+            }
+            Event::Inputs { session, lease, reply } => {
+                self.after_pending(After::Inputs(session, lease, reply));
             }
             Event::Stop => {}
         }

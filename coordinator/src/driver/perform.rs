@@ -1,11 +1,13 @@
 //! Performs the core's actions once their step is durable.
 
 use super::{After, Driver, Question};
+use crate::finish_inputs::InputsOrder;
 use crate::resolve::orders::{ResolveOrder, Wanted};
 use crate::spool::SpoolKey;
 use crate::store::Commit;
 use tessera_core::{Action, SessionId};
 use tessera_protocol::client::{RequestError, Response};
+use tessera_protocol::job::JobKind;
 use tessera_protocol::{FrameNumber, JobId, Lease};
 use tokio::sync::oneshot;
 
@@ -15,6 +17,8 @@ impl Driver {
             // The client may be gone.
             After::Answer(reply, _, response) => drop(reply.send(*response)),
             After::Tell(tell) => tell(),
+            // A session that is gone needs no answer.
+            After::Inputs(session, lease, reply) => drop(reply.send(self.inputs(session, lease))),
             After::Action(action) => self.perform_action(action),
         }
     }
@@ -54,11 +58,31 @@ impl Driver {
         self.around.publisher.changed();
     }
 
+    /// Returns what a finishing unit reads, if the session's node holds its lease.
+    fn inputs(&self, session: SessionId, lease: Lease) -> Option<InputsOrder> {
+        let finish = self.core.finish_of(session, lease)?;
+        let (job, frame) = (lease.unit.job, lease.unit.frame);
+        let key = SpoolKey { job, frame };
+        let JobKind::Render(spec) = self.core.job(job)?.spec.kind else { return None };
+        let rounds = self.core.frame_rounds(job, frame);
+        Some(InputsOrder {
+            key,
+            extent: self.around.writer.spool_extent(key)?,
+            spec,
+            finish,
+            rounds,
+        })
+    }
+
     fn order(&self, wanted: Wanted, job: JobId, frame: FrameNumber) {
         let Some(detail) = self.core.job(job) else { return };
         let kind = detail.spec.kind;
         let extent = self.around.writer.spool_extent(SpoolKey { job, frame }).unwrap_or_default();
         let (fingerprint, rounds) = (detail.fingerprint, self.core.frame_rounds(job, frame));
+        let wanted = match wanted {
+            Wanted::Files if self.core.is_finished_by_nodes(job, frame) => Wanted::Joined,
+            wanted => wanted,
+        };
         let order = ResolveOrder { wanted, job, frame, kind, fingerprint, rounds, extent };
         // If the resolver has ended, the coordinator is stopping. After a restart the core asks
         // again.

@@ -4,6 +4,7 @@
 mod client;
 mod clock;
 mod enrol;
+mod inputs;
 pub(crate) mod limits;
 mod node;
 mod renew;

@@ -5,7 +5,7 @@ use super::rivals::{self, Entry};
 use super::shared::Shared;
 use super::streams::{make_room, serve_streams};
 use super::trouble::{Closing, Trouble, settle, wrong_kind};
-use super::{renew, results};
+use super::{inputs, renew, results};
 use crate::access::LivePeer;
 use crate::blobs::{BlobRead, GuardedBlobs};
 use crate::driver::{Event, Outgoing, Readable, SessionHandle};
@@ -25,7 +25,7 @@ use tessera_transport::frame::accept_kind;
 use tessera_transport::{
     BlobSink, BlobStore, FrameReceiver, FrameSender, Link, Meter, PeerIdentity,
 };
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 /// Most control messages that wait for a node.
@@ -152,7 +152,7 @@ async fn run(
     ));
     tasks.spawn(serve_blobs(
         shared.clone(),
-        (readable, live),
+        (session, readable, live),
         (link.connection.clone(), link.timing),
         meter,
     ));
@@ -322,26 +322,34 @@ async fn telemetry(
 /// Serves the blobs of the node's jobs, and its next certificates.
 async fn serve_blobs(
     shared: Arc<Shared>,
-    (readable, live): (Readable, Arc<LivePeer>),
+    (session, readable, live): (SessionId, Readable, Arc<LivePeer>),
     (connection, timing): (quinn::Connection, tessera_transport::Timing),
     meter: Arc<Meter>,
 ) {
     let (from, served) = (connection.remote_address(), connection.clone());
+    let turns = Arc::new(Semaphore::new(inputs::SERVED_MAX));
     serve_streams(connection, timing, meter, move |kind, sender, mut receiver| {
         let store =
             Arc::new(ReadableBlobs { blobs: shared.blobs.clone(), readable: readable.clone() });
         let (shared, live, served) = (shared.clone(), live.clone(), served.clone());
+        let turns = turns.clone();
         async move {
             if kind == StreamKind::Renew {
                 return renew::serve(&shared, &live, (sender, receiver), (timing, from)).await;
             }
-            if kind != StreamKind::BlobGet {
-                return Err(wrong_kind(kind));
-            }
             let mut sender = FrameSender::new(sender);
             let ends = (&mut sender, &mut receiver);
-            tessera_transport::blob::serve_get(&store, &served, ends, &timing).await?;
-            Ok(())
+            match kind {
+                StreamKind::BlobGet => {
+                    let get = tessera_transport::blob::serve_get(&store, &served, ends, &timing);
+                    get.await?;
+                    Ok(())
+                }
+                StreamKind::FinishInputs => {
+                    inputs::serve(&shared, (session, turns), ends, (&served, timing)).await
+                }
+                kind => Err(wrong_kind(kind)),
+            }
         }
     })
     .await;

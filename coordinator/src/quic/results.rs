@@ -8,6 +8,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tessera_core::{Arrived, FilmShape, Input, ResultShape, SessionId};
+use tessera_finishing::{is_piece, piece_of};
 use tessera_protocol::film::TileSums;
 use tessera_protocol::limits::RESULT_BYTES_MAX;
 use tessera_protocol::node::ResultHeader;
@@ -156,6 +157,14 @@ fn check(header: &ResultHeader, bytes: Bytes) -> Result<(ResultShape, Bytes), St
         }
         let chunk = ChunkValues::from_bytes(&bytes).map_err(|error| error.to_string())?;
         return Ok((ResultShape::Chunk(chunk.shape()), bytes));
+    }
+    if is_piece(&bytes) {
+        if header.first_sample != 0 {
+            let first = header.first_sample;
+            return Err(format!("a finished piece has no samples, and its header names {first}"));
+        }
+        let piece = piece_of(&bytes).map_err(|error| error.to_string())?;
+        return Ok((ResultShape::Finished(piece), bytes));
     }
     let film = TileSums::from_bytes(&bytes).map_err(|error| error.to_string())?;
     let shape = FilmShape {

@@ -9,6 +9,7 @@ use crate::blobs::GuardedBlobs;
 use crate::driver::Event;
 use crate::farm_log::FarmLog;
 use crate::result_memory::ResultMemory;
+use crate::spool::SpoolReader;
 use quinn::Connection;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -21,6 +22,7 @@ pub(crate) struct Shared {
     pub(crate) api: Api,
     pub(crate) access: Arc<Access>,
     pub(crate) blobs: Arc<GuardedBlobs>,
+    pub(crate) spools: Arc<dyn SpoolReader>,
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) result_memory: Arc<ResultMemory>,
     /// Least bytes per second of a result.

@@ -98,8 +98,13 @@ impl SpoolIndex {
         }
     }
 
+    /// Returns the place to name in errors.
+    pub(crate) fn place(&self) -> PathBuf {
+        self.path.clone()
+    }
+
     /// Returns the places of a unit's entries.
-    fn of_unit(&self, unit: UnitIndex) -> Result<&[(EntryHeader, u64)], SpoolError> {
+    pub(crate) fn of_unit(&self, unit: UnitIndex) -> Result<&[(EntryHeader, u64)], SpoolError> {
         let start = self.entries.partition_point(|(header, _)| header.unit < unit);
         let end = self.entries.partition_point(|(header, _)| header.unit <= unit);
         match self.entries.get(start..end) {
@@ -108,7 +113,11 @@ impl SpoolIndex {
         }
     }
 
-    fn read_entry(&self, (header, start): &(EntryHeader, u64)) -> Result<Vec<u8>, SpoolError> {
+    /// Reads the bytes of an entry, and checks their hash.
+    pub(crate) fn read_entry(
+        &self,
+        (header, start): &(EntryHeader, u64),
+    ) -> Result<Vec<u8>, SpoolError> {
         let path = || self.path.clone();
         let mut bytes = vec![0; header.length as usize];
         self.spool

@@ -13,6 +13,7 @@ pub use get::{Existing, Target, Wanted, answer_get, get, get_cached, serve_get};
 pub use part::PartFile;
 pub use put::{put, serve_put};
 pub use ranges::RangeStreams;
+pub use send::send_all;
 
 use crate::close::CloseCode;
 use crate::stream::frame::FrameError;

@@ -69,6 +69,25 @@ pub(super) async fn send(
     }
 }
 
+/// Sends all bytes of a reader on a stream that was opened for them, after what its kind says first.
+/// `path` is named in errors. If the reader fails, the stream is reset.
+pub async fn send_all(
+    bytes: Box<dyn BlobRead>,
+    path: &Path,
+    ends: (&Connection, &mut FrameSender),
+    timing: &Timing,
+) -> Result<(), BlobError> {
+    let (connection, sender) = ends;
+    let (range, buffers) = (0..bytes.length(), Buffers::new());
+    let mut progress = |_| {};
+    let sent =
+        send(bytes, path, range, (connection, sender), timing, &buffers, &mut progress).await;
+    if let Err(BlobError::File { .. }) = &sent {
+        sender.reset(CloseCode::Failed);
+    }
+    sent.map(drop)
+}
+
 /// Bytes of a blob, and the blob.
 type Step = (Bytes, Box<dyn BlobRead>);
 

@@ -5,6 +5,7 @@ use crate::action::Action;
 use crate::books::Books;
 use crate::checks::redo::lose_results;
 use crate::ends::{end_if_over, fail_frame};
+use crate::frames::close::close_finishing;
 use crate::frames::finish::{begin_if_due, open_pieces};
 use crate::frames::measure::{end_round, end_unmeasured, frame_rounds, is_measured, round_to_end};
 use crate::input::ResolveFailure;
@@ -134,6 +135,13 @@ pub(crate) fn on_resolve_failed(
         }
         ResolveFailure::Lost(units, reason) => {
             if !lose_results(books, job, frame, units, &reason) {
+                books.put_off_order(job, frame, cut(&reason, REASON_MAX));
+            }
+        }
+        ResolveFailure::Unjoined(reason) => {
+            close_finishing(books, job, frame, &reason);
+            // If it was not finished by nodes, it is tried again later.
+            if due(books, job, frame).is_some() && !books.orders().is_known(job, frame) {
                 books.put_off_order(job, frame, cut(&reason, REASON_MAX));
             }
         }

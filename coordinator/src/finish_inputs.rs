@@ -1,0 +1,195 @@
+//! What a finishing unit reads, from the spool of its frame: the films of the tiles that its rows
+//! touch, or the pixels of the bands. Owns the choice and the check of the bytes; does not know who
+//! asks.
+
+use crate::spool::{EntryHeader, SpoolError, SpoolExtent, SpoolIndex, SpoolKey, SpoolReader};
+use std::io;
+use std::path::PathBuf;
+use tessera_core::{FrameRounds, Grid, Split};
+use tessera_finishing::{FinishError, pixels_of, rows_read, write_part_head};
+use tessera_protocol::UnitIndex;
+use tessera_protocol::job::RenderSpec;
+use tessera_protocol::node::{Finish, Piece};
+use tessera_transport::BlobRead;
+
+/// Bytes before a part's own.
+const HEAD: u64 = 8;
+
+/// A finishing unit, and where its frame's results are.
+#[derive(Clone, Debug)]
+pub(crate) struct InputsOrder {
+    pub(crate) key: SpoolKey,
+    /// The durable part of the frame's spool.
+    pub(crate) extent: SpoolExtent,
+    pub(crate) spec: RenderSpec,
+    pub(crate) finish: Finish,
+    /// Rounds of the frame, if it is sampled in rounds.
+    pub(crate) rounds: Option<FrameRounds>,
+}
+
+/// Why inputs cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum InputsError {
+    /// The spool cannot be read, or is damaged.
+    #[error("results of the frame are damaged")]
+    Spool(#[from] SpoolError),
+    /// A band has no pixels to read.
+    #[error("what was finished of the frame is damaged")]
+    Piece {
+        /// The unit of the band.
+        unit: UnitIndex,
+        #[source]
+        source: FinishError,
+    },
+}
+
+impl InputsError {
+    /// Returns the unit whose result must be made again, if it is one.
+    pub(crate) fn lost_unit(&self) -> Option<UnitIndex> {
+        match self {
+            Self::Spool(error) => error.lost_unit(),
+            Self::Piece { unit, .. } => Some(*unit),
+        }
+    }
+}
+
+/// A part: bytes of one result in the spool.
+struct Part {
+    /// Tile or band.
+    place: u32,
+    /// Position of its head among all bytes that are sent.
+    at: u64,
+    entry: (EntryHeader, u64),
+    /// Bytes of the result that are left out before those of the part.
+    skipped: u64,
+    length: u64,
+}
+
+/// The parts of a unit's inputs, one after the other, as a reader.
+pub(crate) struct InputParts {
+    index: SpoolIndex,
+    parts: Vec<Part>,
+    length: u64,
+    /// The part that was read last, and all bytes of its result.
+    last: Option<(usize, Vec<u8>)>,
+}
+
+impl InputParts {
+    /// Looks up the parts of an order. Reads only headers, and the pixels' places of bands.
+    pub(crate) fn of(order: &InputsOrder, spools: &dyn SpoolReader) -> Result<Self, InputsError> {
+        let index = SpoolIndex::read(spools, order.key, &order.extent)?;
+        let mut this = Self { index, parts: Vec::new(), length: 0, last: None };
+        match order.finish.piece {
+            Piece::Assembly => this.add_bands(&order.spec)?,
+            Piece::Band { .. } | Piece::Frame { .. } => this.add_films(order)?,
+        }
+        Ok(this)
+    }
+
+    /// Returns the number of parts.
+    pub(crate) fn count(&self) -> u32 {
+        self.parts.len() as u32
+    }
+
+    /// Returns the place to name in errors.
+    pub(crate) fn place(&self) -> PathBuf {
+        self.index.place()
+    }
+
+    fn add_films(&mut self, order: &InputsOrder) -> Result<(), InputsError> {
+        let (grid, rounds) = (Grid::of(&order.spec), order.rounds.as_ref());
+        match rounds {
+            Some(rounds) => self.index.check_rounds(rounds)?,
+            None => {
+                let split = Split::Tiles(grid);
+                self.index.check_complete(split.units(), split.all_units())?;
+            }
+        }
+        let (window, rows) = (order.spec.rendered_window(), rows_read(&order.spec, &order.finish));
+        let below = |row: u32| window.top.saturating_add_unsigned(row);
+        let touches = |tile: &u32| {
+            let tile = grid.tile_window(*tile);
+            tile.is_some_and(|tile| tile.top < below(rows.end) && tile.bottom > below(rows.start))
+        };
+        for tile in (0..grid.tiles()).filter(touches) {
+            let passes = rounds.map_or(grid.passes(), |rounds| rounds.passes(tile));
+            for unit in (0..passes).filter_map(|pass| grid.unit_of(tile, pass)) {
+                for entry in self.index.of_unit(unit)?.to_vec() {
+                    self.add(tile, entry, 0..u64::from(entry.0.length));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_bands(&mut self, spec: &RenderSpec) -> Result<(), InputsError> {
+        let (grid, split) = (Grid::of(spec), Split::Tiles(Grid::of(spec)));
+        for band in 0..grid.bands().count() {
+            let unit = UnitIndex(split.units() + band);
+            let bytes = self.index.bytes(unit)?;
+            let pixels = pixels_of(&bytes).map_err(|source| InputsError::Piece { unit, source })?;
+            for entry in self.index.of_unit(unit)?.to_vec() {
+                self.add(band, entry, pixels.start as u64..pixels.end as u64);
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, place: u32, entry: (EntryHeader, u64), bytes: std::ops::Range<u64>) {
+        let length = bytes.end - bytes.start;
+        self.parts.push(Part { place, at: self.length, entry, skipped: bytes.start, length });
+        self.length += HEAD + length;
+    }
+
+    /// Reads bytes of a part, its head included, from a position of it on. Returns their number.
+    fn read_part(
+        &mut self,
+        number: usize,
+        at: u64,
+        buffer: &mut [u8],
+    ) -> Result<usize, SpoolError> {
+        let part = &self.parts[number];
+        if at < HEAD {
+            let head = write_part_head(part.place, part.length as u32);
+            let rest = &head[at as usize..];
+            let count = rest.len().min(buffer.len());
+            buffer[..count].copy_from_slice(&rest[..count]);
+            return Ok(count);
+        }
+        if self.last.as_ref().is_none_or(|(last, _)| *last != number) {
+            self.last = Some((number, self.index.read_entry(&part.entry)?));
+        }
+        let Some((_, bytes)) = &self.last else { return Ok(0) };
+        let start = (part.skipped + at - HEAD) as usize;
+        let rest = &bytes[start..(part.skipped + part.length) as usize];
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        Ok(count)
+    }
+}
+
+impl BlobRead for InputParts {
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        let mut number = self.parts.partition_point(|part| part.at <= offset).saturating_sub(1);
+        while filled < buffer.len() && number < self.parts.len() {
+            let (at, length) = (self.parts[number].at, HEAD + self.parts[number].length);
+            let within = offset + filled as u64 - at;
+            if within >= length {
+                number += 1;
+                continue;
+            }
+            let rest = &mut buffer[filled..];
+            filled += self.read_part(number, within, rest).map_err(io::Error::other)?;
+        }
+        Ok(filled)
+    }
+}
+
+#[cfg(test)]
+#[path = "finish_inputs_tests.rs"]
+mod tests;

@@ -1,0 +1,136 @@
+//! Tests of what finishing units read: which parts, in which order, and damage.
+
+use super::*;
+use crate::spool::contract::key;
+use crate::spool::{DiskSpools, SpoolEntry, Spools};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use tessera_protocol::{BlobHash, Epoch, TileSums};
+
+/// 6 columns and 3 rows of tiles of 32 pixels, with two passes each.
+fn spec() -> RenderSpec {
+    let (width, height, tile) = (192, 96, 32);
+    RenderSpec { width, height, tile, spp: 4, unit_samples: 2, ..RenderSpec::default() }
+}
+
+struct Bench {
+    root: tempfile::TempDir,
+    spools: DiskSpools,
+    order: InputsOrder,
+    films: Vec<Vec<u8>>,
+}
+
+impl Bench {
+    /// A spool with the films of all units but one.
+    fn new(finish: Finish, without: Option<u32>) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let (mut spools, _) = DiskSpools::open(root.path(), BTreeMap::new(), true).unwrap();
+        let (spec, key) = (spec(), key(1));
+        let units = 0..Grid::of(&spec).units();
+        let films: Vec<Vec<u8>> = units.clone().map(|unit| film(unit).to_bytes()).collect();
+        let entries: Vec<SpoolEntry> = units
+            .filter(|unit| Some(*unit) != without)
+            .map(|unit| entry(key, unit, films[unit as usize].clone()))
+            .collect();
+        let extents = spools.append(&entries).unwrap();
+        let extent = extents[&key].clone();
+        spools.accept(extents);
+        let order = InputsOrder { key, extent, spec, finish, rounds: None };
+        Self { root, spools, order, films }
+    }
+
+    fn parts(&self) -> Result<InputParts, InputsError> {
+        InputParts::of(&self.order, &*self.spools.reader())
+    }
+}
+
+fn film(unit: u32) -> TileSums {
+    let mut film = TileSums::empty(32, 32, 3);
+    film.samples = 2;
+    film.values
+        .iter_mut()
+        .enumerate()
+        .for_each(|(at, value)| *value = i64::from(unit) << (at % 30));
+    film
+}
+
+fn entry(key: SpoolKey, unit: u32, bytes: Vec<u8>) -> SpoolEntry {
+    let header = EntryHeader {
+        unit: UnitIndex(unit),
+        epoch: Epoch(7 + u64::from(unit)),
+        first: 0,
+        samples: 2,
+        length: bytes.len() as u32,
+        hash: BlobHash::of(&bytes),
+    };
+    SpoolEntry { key, header, bytes: Bytes::from(bytes) }
+}
+
+fn band(first: u32, rows: u32) -> Finish {
+    Finish { piece: Piece::Band { first, rows }, exposure_bits: 0 }
+}
+
+/// Reads everything in steps of so many bytes.
+fn read(parts: &mut InputParts, step: usize) -> io::Result<Vec<u8>> {
+    let (mut bytes, mut buffer) = (Vec::new(), vec![0; step]);
+    loop {
+        match parts.read_at(bytes.len() as u64, &mut buffer)? {
+            0 => return Ok(bytes),
+            count => bytes.extend_from_slice(&buffer[..count]),
+        }
+    }
+}
+
+#[test]
+fn a_band_reads_the_films_of_its_rows_and_no_others() {
+    let bench = Bench::new(band(32, 32), None);
+    let grid = Grid::of(&bench.order.spec);
+    let mut expected = Vec::new();
+    for tile in 6..12 {
+        for pass in 0..2 {
+            let unit = grid.unit_of(tile, pass).unwrap();
+            let film = &bench.films[unit.0 as usize];
+            expected.extend(write_part_head(tile, film.len() as u32));
+            expected.extend_from_slice(film);
+        }
+    }
+    for step in [1 << 20, 1000, 7] {
+        let mut parts = bench.parts().unwrap();
+        assert_eq!((parts.count(), parts.length()), (12, expected.len() as u64));
+        assert!(read(&mut parts, step).unwrap() == expected, "in steps of {step}");
+    }
+}
+
+#[test]
+fn a_denoised_band_reads_as_far_as_the_denoiser_looks() {
+    let mut bench = Bench::new(band(0, 32), None);
+    // Its kernel looks 46 rows further, which are two more rows of tiles.
+    bench.order.spec.denoise = true;
+    assert_eq!(bench.parts().unwrap().count(), 36);
+    bench.order.finish = Finish { piece: Piece::Frame { rows: 96 }, exposure_bits: 0 };
+    bench.order.spec.denoise = false;
+    assert_eq!(bench.parts().unwrap().count(), 36);
+}
+
+#[test]
+fn a_missing_result_is_named() {
+    let bench = Bench::new(band(32, 32), Some(13));
+    let error = bench.parts().map(|parts| parts.count()).unwrap_err();
+    assert_eq!(error.lost_unit(), Some(UnitIndex(13)), "{error}");
+}
+
+// promise: P2
+#[test]
+fn a_damaged_result_is_named_and_its_bytes_are_not_sent() {
+    let bench = Bench::new(band(32, 32), None);
+    let file = std::fs::read_dir(bench.root.path()).unwrap().next().unwrap().unwrap().path();
+    let mut spool = std::fs::read(&file).unwrap();
+    let unit = Grid::of(&bench.order.spec).unit_of(8, 1).unwrap();
+    let film = &bench.films[unit.0 as usize];
+    let at = spool.windows(film.len()).position(|bytes| bytes == film.as_slice()).unwrap();
+    spool[at + film.len() / 2] ^= 1;
+    std::fs::write(&file, spool).unwrap();
+    let mut parts = bench.parts().unwrap();
+    let error = read(&mut parts, 1 << 16).unwrap_err().downcast::<SpoolError>().unwrap();
+    assert_eq!(error.lost_unit(), Some(unit), "{error}");
+}
