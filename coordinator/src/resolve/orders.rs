@@ -4,7 +4,7 @@
 use super::error::ResolveError;
 use super::frame::Frame;
 use super::values::{Values, assemble};
-use super::{metered_exposure, resolve};
+use super::{join, metered_exposure, resolve};
 use crate::blobs::{Blobs, GuardedBlobs};
 use crate::driver::event::Event;
 use crate::measure::noisy_tiles;
@@ -40,14 +40,34 @@ pub(crate) struct ResolveOrder {
     pub(crate) extent: SpoolExtent,
 }
 
-/// Handles one order at a time until the driver ends. Each outcome goes to the core.
+/// Handles orders until the driver ends, one at a time. Files that are put together from pieces
+/// take milliseconds, and do not wait for the others. Each outcome goes to the core.
 pub(crate) async fn run(
+    mut orders: mpsc::UnboundedReceiver<ResolveOrder>,
+    stores: (GuardedBlobs, Arc<dyn SpoolReader>),
+    events: mpsc::Sender<Event>,
+) {
+    let (long, long_orders) = mpsc::unbounded_channel();
+    let (short, short_orders) = mpsc::unbounded_channel();
+    let divide = async move {
+        while let Some(order) = orders.recv().await {
+            let queue = if order.wanted == Wanted::Joined { &short } else { &long };
+            if queue.send(order).is_err() {
+                return;
+            }
+        }
+    };
+    let long = handle(long_orders, stores.clone(), events.clone());
+    tokio::join!(divide, long, handle(short_orders, stores, events));
+}
+
+async fn handle(
     mut orders: mpsc::UnboundedReceiver<ResolveOrder>,
     (blobs, spools): (GuardedBlobs, Arc<dyn SpoolReader>),
     events: mpsc::Sender<Event>,
 ) {
     while let Some(order) = orders.recv().await {
-        let (job, frame) = (order.job, order.frame);
+        let (job, frame, wanted) = (order.job, order.frame, order.wanted);
         let (blobs, spools) = (blobs.clone(), spools.clone());
         let made = tokio::task::spawn_blocking(move || make(&order, &blobs, &*spools)).await;
         let input = match made {
@@ -55,7 +75,7 @@ pub(crate) async fn run(
             Ok(Err(error)) => {
                 tracing::warn!(%job, %frame, error = &error as &dyn std::error::Error,
                     "frame cannot be made");
-                Input::FrameResolveFailed { job, frame, failure: error.failure() }
+                Input::FrameResolveFailed { job, frame, failure: failure_of(wanted, &error) }
             }
             Err(error) => {
                 let failure = ResolveFailure::Fatal(format!("resolving the frame failed: {error}"));
@@ -65,6 +85,16 @@ pub(crate) async fn run(
         if events.send(Event::Input(Box::new(input))).await.is_err() {
             return;
         }
+    }
+}
+
+/// Returns why an order failed, for the core. What nodes made of a frame does not make it fail.
+fn failure_of(wanted: Wanted, error: &ResolveError) -> ResolveFailure {
+    match error.failure() {
+        ResolveFailure::Fatal(reason) if wanted == Wanted::Joined => {
+            ResolveFailure::Unjoined(reason)
+        }
+        failure => failure,
     }
 }
 
@@ -121,8 +151,14 @@ fn joined(
     blobs: &dyn Blobs,
     spool: &SpoolIndex,
 ) -> Result<Vec<FrameFile>, ResolveError> {
-    let _ = (order, blobs, spool);
-    todo!()
+    let (job, frame, fingerprint) = (order.job, order.frame, order.fingerprint);
+    match order.kind.render() {
+        Some(spec) => {
+            let rounds = order.rounds.as_ref();
+            join(&Frame { job, frame, spec, fingerprint, spool, rounds }, blobs)
+        }
+        None => Err(ResolveError::Encode("only pictures are finished in pieces".into())),
+    }
 }
 
 fn noisy(order: &ResolveOrder, spool: &SpoolIndex) -> Result<TileSet, ResolveError> {
