@@ -208,6 +208,9 @@ fn frame_words(state: &FrameState) -> String {
             round.map_or(units.clone(), |round| format!("{}; {units} so far", round_words(&round)))
         }
         FrameState::Resolving => "resolving".into(),
+        FrameState::Finishing { done, pieces } => {
+            format!("finishing: {done} of {pieces} pieces")
+        }
         FrameState::Failed(reason) => format!("failed: {reason}"),
         FrameState::Done(files) => {
             let files = files

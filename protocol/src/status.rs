@@ -216,12 +216,19 @@ pub enum FrameState {
         /// Progress of the rounds; None if the frame is not sampled in rounds.
         round: Option<RoundStatus>,
     },
-    /// All units are committed; the files are being made.
+    /// All units are committed; the coordinator makes the files, or will.
     Resolving,
     /// Finished, with these files.
     Done(Vec<FrameFile>),
     /// The frame has dead units.
     Failed(String),
+    /// All units are committed, and nodes finish the frame.
+    Finishing {
+        /// Number of finishing units that are committed.
+        done: u32,
+        /// Number of finishing units: of bands of rows, and of what runs through all of them.
+        pieces: u32,
+    },
 }
 
 /// Progress of a frame that is sampled in rounds.

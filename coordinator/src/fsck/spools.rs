@@ -63,7 +63,8 @@ struct Wanted {
 
 /// Returns the spool of a frame that may have one.
 fn key_of(job: JobId, status: &FrameStatus) -> Option<SpoolKey> {
-    let goes_on = matches!(status.state, FrameState::Open { .. } | FrameState::Resolving);
+    use FrameState::*;
+    let goes_on = matches!(status.state, Open { .. } | Resolving | Finishing { .. });
     goes_on.then_some(SpoolKey { job, frame: status.frame })
 }
 

@@ -33,6 +33,7 @@ fn frames_in_every_state() -> Vec<FrameStatus> {
         frame(1, FrameState::Open { committed: 1, units: 80, round: None }),
         frame(5, FrameState::Open { committed: 60, units: 80, round: Some(round) }),
         frame(2, FrameState::Resolving),
+        frame(6, FrameState::Finishing { done: 2, pieces: 6 }),
         FrameStatus { samples: Some(2048), ..frame(3, FrameState::Done(vec![file])) },
         frame(4, FrameState::Failed("dead".into())),
     ]

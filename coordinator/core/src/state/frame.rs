@@ -225,7 +225,11 @@ impl<'a> Frame<'a> {
                 let round = FrameRounds::of(split).as_ref().map(status_of);
                 FrameState::Open { committed: 0, units: split.first_work().0, round }
             }
-            Self::Open(open) if open.is_finished_by_nodes() => FrameState::Resolving,
+            Self::Open(open) | Self::Complete(open) if open.is_finished_by_nodes() => {
+                let pieces = split.finishing();
+                let done = split.pieces().filter(|unit| open.committed.get(unit.0)).count();
+                FrameState::Finishing { done: done as u32, pieces }
+            }
             Self::Open(open) => FrameState::Open {
                 committed: open.sampled(split),
                 units: open.units(split),

@@ -90,7 +90,8 @@ fn compare_frames(job: JobId, book: &JobBook, core: &Core) -> Checked {
                     == frame.rounds.as_ref().map(|rounds| rounds.round);
                 *said == committed && *units == frame.wanted() && lacks && rounds && !by_nodes
             }
-            (FrameState::Resolving, FrameEnd::Open) => !lacks || by_nodes,
+            (FrameState::Resolving, FrameEnd::Open) => !lacks && !by_nodes,
+            (FrameState::Finishing { done, pieces }, FrameEnd::Open) => by_nodes && done <= pieces,
             (FrameState::Done(_), FrameEnd::Done) | (FrameState::Failed(_), FrameEnd::Failed) => {
                 true
             }
