@@ -13,7 +13,9 @@ use tessera_protocol::client::{EnrolReply, EnrolRequest, Request, Response};
 use tessera_protocol::compute::{ChunkValues, npy as arrays_on_disk};
 use tessera_protocol::job::described::{decode_job, encode_job};
 use tessera_protocol::node::{CoordinatorToNode, Heartbeat, NodeToCoordinator, ResultHeader};
-use tessera_protocol::stream::{BlobOffer, BlobReceipt, BlobReply, BlobRequest};
+use tessera_protocol::stream::{
+    BlobOffer, BlobRange, BlobReceipt, BlobReply, BlobRequest, InputsReply, InputsRequest,
+};
 use tessera_protocol::{
     BlobHash, Epoch, Fingerprint, FrameNumber, Hello, JobId, NodeId, RawJobSpec, TileSums,
     UnitIndex, decode, encode,
@@ -93,6 +95,9 @@ pub(crate) fn to_node(bytes: &[u8]) -> Result<(), String> {
 pub(crate) fn blobs(bytes: &[u8]) -> Result<(), String> {
     message::<BlobRequest>(bytes)
         .or_else(|_| message::<BlobOffer>(bytes))
+        .or_else(|_| message::<BlobRange>(bytes))
+        .or_else(|_| message::<InputsRequest>(bytes))
+        .or_else(|_| message::<InputsReply>(bytes))
         .or_else(|_| message::<BlobReply>(bytes))
         .or_else(|_| message::<BlobReceipt>(bytes))
 }

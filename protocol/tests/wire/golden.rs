@@ -49,6 +49,8 @@ fn every_message_has_its_pinned_bytes() {
     pin(&mut found, vec![("blob_request".to_owned(), samples::blob_request())]);
     pin(&mut found, vec![("blob_offer".to_owned(), samples::blob_offer())]);
     pin(&mut found, vec![("blob_range".to_owned(), samples::blob_range())]);
+    pin(&mut found, vec![("inputs_request".to_owned(), samples::inputs_request())]);
+    pin(&mut found, samples::inputs_replies());
 
     let reading = ClockReading { unix_millis: 0x0102_0304_0506 };
     pin(&mut found, vec![("clock_reading".to_owned(), reading)]);

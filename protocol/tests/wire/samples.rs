@@ -11,7 +11,8 @@ use tessera_protocol::renewal::*;
 use tessera_protocol::selection::*;
 use tessera_protocol::status::*;
 use tessera_protocol::stream::{
-    BlobOffer, BlobRange, BlobRanges, BlobReceipt, BlobReply, BlobRequest,
+    BlobOffer, BlobRange, BlobRanges, BlobReceipt, BlobReply, BlobRequest, InputsReply,
+    InputsRequest,
 };
 use tessera_protocol::*;
 
@@ -445,6 +446,18 @@ pub(crate) fn blob_range() -> BlobRange {
 pub(crate) fn blob_offer() -> BlobOffer {
     let ranges = Some(BlobRanges { upload: 3, bytes: 1 << 16 });
     BlobOffer { hash: hash(1), length: 1 << 20, ranges }
+}
+
+pub(crate) fn inputs_request() -> InputsRequest {
+    InputsRequest { lease: lease() }
+}
+
+pub(crate) fn inputs_replies() -> Vec<(String, InputsReply)> {
+    let inputs = InputsReply::Inputs { parts: 510, bytes: 48 << 20 };
+    named(vec![inputs, InputsReply::Refused("r".into())], |reply| match reply {
+        InputsReply::Inputs { .. } => "inputs_reply.inputs",
+        InputsReply::Refused(_) => "inputs_reply.refused",
+    })
 }
 
 /// Pairs values with the names of their variants, numbered if a variant has several values.
