@@ -15,12 +15,23 @@ pub enum FinishError {
         /// Number of the tile.
         tile: u32,
     },
+    /// A unit's result is not a chunk of the compute job.
+    #[error("the result of unit {unit} is not a chunk of the job: {problem}")]
+    Chunk {
+        /// Number of the unit.
+        unit: u32,
+        /// Description of the fault.
+        problem: String,
+    },
     /// A piece is not what its unit makes.
     #[error("a piece of the frame is damaged: {0}")]
     Piece(String),
     /// A file could not be written.
     #[error("frame file cannot be written")]
     Write(#[source] io::Error),
+    /// A file could not be stored. The source is the store's own error.
+    #[error("frame file cannot be stored")]
+    Store(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The denoiser refused or failed to filter the frame.
     #[error("frame cannot be denoised")]
     Denoise(#[from] DenoiseError),

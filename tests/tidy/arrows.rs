@@ -130,7 +130,7 @@ fn what_reaches_pixels_uses_no_platform_mathematics() {
         ".hypot(",
     ];
     let folders =
-        ["scenes/src", "kernels/layout/src", "coordinator/src/resolve", "coordinator/src/measure"]
+        ["scenes/src", "kernels/layout/src", "finishing/src", "coordinator/src/measure"]
             .map(|folder| root().join(folder));
     let mut findings = Vec::new();
     for path in files(&["rs"]) {

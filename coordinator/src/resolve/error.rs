@@ -4,7 +4,8 @@ use crate::blobs::BlobError;
 use crate::spool::SpoolError;
 use std::io;
 use tessera_core::ResolveFailure;
-use tessera_kernels::denoise::DenoiseError;
+use tessera_finishing::DenoiseError;
+use tessera_finishing::FinishError;
 
 /// Errors of Linux that say that the process (EMFILE) or the machine (ENFILE) has too many files
 /// open.
@@ -42,6 +43,33 @@ pub enum ResolveError {
     /// The blob store failed.
     #[error("frame file cannot be stored")]
     Blob(#[from] BlobError),
+    /// Something else went wrong while the frame was finished.
+    #[error(transparent)]
+    Finish(FinishError),
+}
+
+impl From<FinishError> for ResolveError {
+    /// Finds the errors of spools and blobs that finishing passed on.
+    fn from(error: FinishError) -> Self {
+        let own = |source: Box<dyn std::error::Error + Send + Sync>| {
+            let source = source.downcast::<Self>().map(|own| *own);
+            let source = source.or_else(|other| other.downcast().map(|spool| Self::Spool(*spool)));
+            source.or_else(|other| other.downcast().map(|blob| Self::Blob(*blob)))
+        };
+        match error {
+            FinishError::Results(source) => {
+                own(source).unwrap_or_else(|source| Self::Finish(FinishError::Results(source)))
+            }
+            FinishError::Store(source) => {
+                own(source).unwrap_or_else(|source| Self::Finish(FinishError::Store(source)))
+            }
+            FinishError::Chunk { unit, problem } => Self::Chunk { unit, problem },
+            FinishError::Write(source) => Self::Write(source),
+            FinishError::Denoise(source) => Self::Denoise(source),
+            FinishError::Encode(problem) => Self::Encode(problem),
+            other => Self::Finish(other),
+        }
+    }
 }
 
 impl ResolveError {
@@ -72,7 +100,8 @@ impl ResolveError {
             | Self::Shape { .. }
             | Self::Chunk { .. }
             | Self::Denoise(_)
-            | Self::Encode(_) => ResolveFailure::Fatal(text),
+            | Self::Encode(_)
+            | Self::Finish(_) => ResolveFailure::Fatal(text),
         }
     }
 }

@@ -23,8 +23,20 @@ pub struct Frame<'a> {
 }
 
 impl Frame<'_> {
+    /// Returns what files say of the frame.
+    pub(crate) fn described(&self) -> tessera_finishing::Frame<'_> {
+        tessera_finishing::Frame {
+            job: self.job,
+            frame: self.frame,
+            spec: self.spec,
+            fingerprint: self.fingerprint,
+            samples: self.samples(),
+            samples_mean: self.rounds.map(FrameRounds::mean_samples),
+        }
+    }
+
     /// Returns the samples per pixel. With a noise, it is the most that a pixel has.
-    pub(super) fn samples(&self) -> u32 {
+    fn samples(&self) -> u32 {
         match (self.spec.time_secs, self.rounds) {
             (Some(_), Some(rounds)) => rounds.newest_samples(),
             _ => self.spec.spp,

@@ -4,7 +4,7 @@
 use super::tests::{Bench, read_exr};
 use super::*;
 use std::collections::BTreeMap;
-use tessera_protocol::job::{AovSpec, CropSpec, Window};
+use tessera_protocol::job::{AovSpec, CropSpec, RenderSpec, Window};
 use tessera_protocol::{TileSums, UnitIndex};
 
 /// A frame of one pass, whose noise the denoiser removes.

@@ -8,13 +8,16 @@ use crate::spool::{
     DiskSpools, EntryHeader, SpoolEntry, SpoolError, SpoolExtent, SpoolIndex, SpoolKey, Spools,
 };
 use bytes::Bytes;
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader};
 use tessera_core::{FrameRounds, ResolveFailure};
+use tessera_finishing::FinishError;
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::job::{
-    AovSpec, ExrCompressionSpec, ExrDepthSpec, ExrLayerDepth, ExrLayerSpec, FilterSpec,
+    AovSpec, ExrCompressionSpec, ExrDepthSpec, ExrLayerDepth, ExrLayerSpec, FilterSpec, FormatSpec,
+    RenderSpec,
 };
 use tessera_protocol::{BlobHash, Epoch, Fingerprint, FrameNumber, JobId, TileSums, UnitIndex};
 
@@ -517,9 +520,8 @@ fn incomplete_and_foreign_spools_are_errors_and_leave_no_file() {
 
 #[test]
 fn a_full_disk_is_tried_again_and_leaves_nothing() {
-    for formats in [[FormatSpec::Exr], [FormatSpec::Png], [FormatSpec::Jpeg]] {
-        let mut spec = spec(200, 200, 64, 1, 1);
-        spec.formats = formats.to_vec();
+    for format in [FormatSpec::Exr, FormatSpec::Png, FormatSpec::Jpeg] {
+        let spec = RenderSpec { formats: vec![format], ..spec(200, 200, 64, 1, 1) };
         let bench = Bench::new(&spec);
         let spool = bench.spool();
         let frame = Frame {
@@ -530,33 +532,29 @@ fn a_full_disk_is_tried_again_and_leaves_nothing() {
             spool: &spool,
             rounds: None,
         };
-        // A device that refuses every byte stands for the disk.
-        let full = || {
-            let file = File::options().read(true).write(true).open("/dev/full").unwrap();
-            OutFile::new(Box::new(Full(file)))
-        };
-        let result = if spec.formats == [FormatSpec::Exr] {
-            let mut out = full();
-            write_rows(&frame, Some(&mut out), &mut [])
-                .and_then(|_| out.finish().map_err(ResolveError::Write))
-        } else {
-            let begun = ShownRows::begin(full(), &spec, spec.formats[0]);
-            begun.and_then(|mut rows| {
-                write_rows(&frame, None, std::slice::from_mut(&mut rows))?;
-                rows.finish()?.finish().map_err(ResolveError::Write)
-            })
-        };
-        let error = result.err().unwrap();
+        let films = SpoolFilms::new(&frame);
+        let error = tessera_finishing::finish(&frame.described(), &films, &FullDisk).unwrap_err();
+        let error = ResolveError::from(error);
         assert!(matches!(error, ResolveError::Write(_)), "{error:?}");
         assert!(matches!(error.failure(), ResolveFailure::Retry(_)));
         assert_eq!(bench.left_over(), 0);
     }
 }
 
-/// A blob on a full disk.
+/// A device that refuses every byte stands for the disk.
+struct FullDisk;
+
+impl tessera_finishing::Outputs for FullDisk {
+    fn begin(&self) -> Result<Box<dyn tessera_finishing::Output>, FinishError> {
+        let file = File::options().read(true).write(true).open("/dev/full").unwrap();
+        Ok(Box::new(Full(file)))
+    }
+}
+
+/// A file on a full disk.
 struct Full(File);
 
-impl std::io::Write for Full {
+impl io::Write for Full {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes)
     }
@@ -566,14 +564,15 @@ impl std::io::Write for Full {
     }
 }
 
-impl std::io::Seek for Full {
-    fn seek(&mut self, position: std::io::SeekFrom) -> io::Result<u64> {
+impl io::Seek for Full {
+    fn seek(&mut self, position: io::SeekFrom) -> io::Result<u64> {
         self.0.seek(position)
     }
 }
 
-impl crate::blobs::BlobWriter for Full {
-    fn finish(self: Box<Self>) -> Result<(BlobHash, u64), BlobError> {
-        Err(BlobError::at("/dev/full")(io::Error::from_raw_os_error(28)))
+impl tessera_finishing::Output for Full {
+    fn finish(self: Box<Self>) -> Result<(BlobHash, u64), FinishError> {
+        let source = BlobError::at("/dev/full")(io::Error::from_raw_os_error(28));
+        Err(FinishError::Store(Box::new(source)))
     }
 }

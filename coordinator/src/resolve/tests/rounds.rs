@@ -1,13 +1,12 @@
 //! Frames that were sampled in rounds: tiles with different numbers of samples, and frames that
 //! know their own number of samples.
 
-use super::band::half_of;
 use super::tests::{Bench, film, read_exr, spec};
 use super::*;
 use crate::spool::SpoolError;
 use tessera_core::{FrameRounds, Split};
 use tessera_protocol::UnitIndex;
-use tessera_protocol::job::{AovSpec, JobKind};
+use tessera_protocol::job::{AovSpec, JobKind, RenderSpec};
 
 /// Two tiles of 32 and 8 pixels in a row, with at most 100 samples in passes of 16, 16, 32 and 36.
 /// The second tile ended after the first round, the first tile after the last round.
@@ -92,17 +91,6 @@ fn a_denoised_frame_in_rounds_has_the_plane_of_halves() {
     assert_eq!(names, ["A", "B", "G", "R", "noisy.B", "noisy.G", "noisy.R", "samples"]);
     assert!(channels["R"] != channels["noisy.R"]);
     assert_eq!((channels["samples"][0], channels["samples"][39]), (100.0, 32.0));
-}
-
-#[test]
-fn the_half_of_equal_halves_equals_the_film() {
-    let one = 1 << 24;
-    assert_eq!(half_of(64, one * 64, one * 40), 40.0 / 64.0);
-    // Of 100 samples 64 and 36 are in the halves, whose means are 1 and 2. The expected value is
-    // the difference of two equal halves with the same variance of the mean.
-    let half = f64::from(half_of(100, one * (64 + 72), one * 72));
-    let (mean, apart) = (1.36, 0.48);
-    assert!((mean - 2.0 * half + apart).abs() < 1e-6, "{half}");
 }
 
 // promise: P5

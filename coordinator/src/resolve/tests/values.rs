@@ -5,8 +5,11 @@ use crate::blobs::DiskBlobs;
 use crate::folder::DataFolder;
 use crate::spool::{DiskSpools, EntryHeader, SpoolEntry, SpoolKey, Spools};
 use bytes::Bytes;
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use tessera_protocol::compute::{Domain, Element, Program, Reduction};
+use tessera_protocol::compute::{
+    ComputeFormat, Domain, Element, OutputArray, Partial, Program, Reduction, npy,
+};
 use tessera_protocol::{BlobHash, Epoch};
 
 fn spec(domain: &str, channels: u8, formats: &[ComputeFormat]) -> ComputeSpec {

@@ -1,20 +1,20 @@
 //! Alpha: what surfaces cover of a pixel. Colours are premultiplied by it until a format wants them
 //! straight.
 
-use super::band::Band;
+use crate::band::Band;
 
 /// Where a picture's alpha is, and how its colours are kept.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Alpha {
+pub(crate) struct Alpha {
     /// Channel of the band.
-    pub(super) channel: usize,
+    pub(crate) channel: usize,
     /// Whether colours are premultiplied by it.
-    pub(super) is_premultiplied: bool,
+    pub(crate) is_premultiplied: bool,
 }
 
 /// Bounds alpha to [0, 1]: what panes cover is estimated, and may lie a little beyond. A denoised
 /// picture keeps no light where nothing is covered, since its neighbours' light is not there.
-pub(super) fn settle(band: &mut Band, channel: usize, is_denoised: bool) {
+pub(crate) fn settle(band: &mut Band, channel: usize, is_denoised: bool) {
     for y in 0..band.height {
         let line = band.part_of_line(channel, y, 0, band.width);
         line.iter_mut().for_each(|alpha| *alpha = alpha.clamp(0.0, 1.0));
@@ -30,7 +30,7 @@ pub(super) fn settle(band: &mut Band, channel: usize, is_denoised: bool) {
 }
 
 /// Returns a premultiplied colour without its alpha, which is in [0, 1]; black where it is 0.
-pub(super) fn straight(color: [f32; 3], alpha: f32) -> [f32; 3] {
+pub(crate) fn straight(color: [f32; 3], alpha: f32) -> [f32; 3] {
     if alpha > 0.0 { color.map(|value| value / alpha) } else { [0.0; 3] }
 }
 

@@ -1,33 +1,31 @@
 //! From sums to pixels: adds the films of one row of tiles, divides them, and puts them side by
 //! side.
 
-use super::error::ResolveError;
-use super::frame::Frame;
-use crate::measure::sum_of;
-use crate::spool::SpoolIndex;
+use crate::Films;
+use crate::FinishError;
+use crate::part::Part;
 use rayon::prelude::*;
-use std::ops::Range;
-use tessera_core::{FrameRounds, Grid};
+use std::ops::{Range, RangeInclusive};
 use tessera_kernels::denoise::second_half;
 use tessera_protocol::TileSums;
 use tessera_protocol::film::FRACTION_BITS;
-use tessera_protocol::job::{RenderSpec, Window};
+use tessera_protocol::job::{RenderSpec, TileGrid, Window};
 
 /// Rows of the rendered window, as many as a tile has, stored by channel. Channel c of pixel (x, y)
 /// is at `(c * height + y) * width + x`.
-#[derive(Debug)]
-pub(super) struct Band {
+#[derive(Debug, Default)]
+pub(crate) struct Band {
     /// Width in pixels.
-    pub(super) width: usize,
+    pub(crate) width: usize,
     /// Number of pixel rows.
-    pub(super) height: usize,
-    pub(super) values: Vec<f32>,
+    pub(crate) height: usize,
+    pub(crate) values: Vec<f32>,
 }
 
 impl Band {
     /// Converts rows of 32-bit floats in a kernel's layout: little endian, channel by channel
     /// within a pixel. An incomplete row at the end is left out.
-    pub(super) fn of_pixels(width: usize, channels: usize, bytes: &[u8]) -> Self {
+    pub(crate) fn of_pixels(width: usize, channels: usize, bytes: &[u8]) -> Self {
         let height = bytes.len() / (width * channels * 4).max(1);
         let mut values = vec![0.0; width * height * channels];
         for (pixel, bytes) in bytes.chunks_exact(channels * 4).take(width * height).enumerate() {
@@ -40,13 +38,13 @@ impl Band {
     }
 
     /// Returns one row of one channel.
-    pub(super) fn line(&self, channel: usize, y: usize) -> &[f32] {
+    pub(crate) fn line(&self, channel: usize, y: usize) -> &[f32] {
         let start = (channel * self.height + y) * self.width;
         &self.values[start..start + self.width]
     }
 
     /// Returns some columns of some rows.
-    pub(super) fn part(&self, columns: Range<usize>, rows: Range<usize>) -> Self {
+    pub(crate) fn part(&self, columns: Range<usize>, rows: Range<usize>) -> Self {
         let channels = self.values.len() / (self.width * self.height).max(1);
         let (width, height) = (columns.len(), rows.len());
         let mut values = Vec::with_capacity(width * height * channels);
@@ -59,7 +57,7 @@ impl Band {
     }
 
     /// Returns some pixels of one row of one channel.
-    pub(super) fn part_of_line(
+    pub(crate) fn part_of_line(
         &mut self,
         channel: usize,
         y: usize,
@@ -73,17 +71,17 @@ impl Band {
 
 /// Channels that a band has after those of the film.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Planes {
+pub(crate) struct Planes {
     /// First channel of the half, which is the film's last.
-    pub(super) half: Option<usize>,
+    pub(crate) half: Option<usize>,
     /// Channel with the number of samples of each pixel.
-    pub(super) samples: Option<usize>,
+    pub(crate) samples: Option<usize>,
     /// Number of all channels.
-    pub(super) count: usize,
+    pub(crate) count: usize,
 }
 
 impl Planes {
-    pub(super) fn of(spec: &RenderSpec) -> Self {
+    pub(crate) fn of(spec: &RenderSpec) -> Self {
         let film = usize::from(spec.channels());
         let half = spec.has_half().then_some(film - HALF);
         match spec.noise {
@@ -96,41 +94,43 @@ impl Planes {
 /// Number of channels of the half.
 const HALF: usize = tessera_protocol::job::HALF_CHANNELS as usize;
 
-/// Tiles of a frame in its spool.
-pub(super) struct Tiles<'a> {
-    grid: Grid,
+/// The tiles of a frame, or those of some of its rows.
+pub(crate) struct Tiles<'a> {
+    grid: TileGrid,
     /// Pixels to lay out.
     window: Window,
     channels: usize,
     planes: Planes,
-    spp: u32,
-    spool: &'a SpoolIndex,
-    rounds: Option<&'a FrameRounds>,
+    /// Samples that a tile may have.
+    samples: RangeInclusive<u32>,
+    films: &'a dyn Films,
 }
 
 impl<'a> Tiles<'a> {
-    pub(super) fn new(frame: &Frame<'a>) -> Self {
-        let spec = frame.spec;
+    pub(crate) fn new(spec: &RenderSpec, part: &Part, films: &'a dyn Films) -> Self {
         Self {
-            grid: Grid::of(spec),
-            window: spec.rendered_window(),
+            grid: spec.tiles(),
+            window: part.rendered,
             channels: usize::from(spec.channels()),
             planes: Planes::of(spec),
-            spp: spec.spp,
-            spool: frame.spool,
-            rounds: frame.rounds,
+            samples: if spec.has_rounds() { 1..=spec.spp } else { spec.spp..=spec.spp },
+            films,
         }
     }
 
-    /// Returns the number of rows of tiles.
-    pub(super) fn rows(&self) -> u32 {
-        self.grid.rows()
+    /// Returns the rows of tiles that have pixels of the window.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = u32> + use<> {
+        let (grid, window) = (self.grid, self.window);
+        (0..grid.rows()).filter(move |row| {
+            grid.window(row * grid.columns())
+                .is_some_and(|tile| tile.top.max(window.top) < tile.bottom.min(window.bottom))
+        })
     }
 
     /// Returns the pixels of one row of tiles that are in the window.
-    pub(super) fn band(&self, row: u32) -> Result<Band, ResolveError> {
+    pub(crate) fn band(&self, row: u32) -> Result<Band, FinishError> {
         let first = row * self.grid.columns();
-        let tile = self.grid.tile_window(first).ok_or(ResolveError::Shape { unit: 0 })?;
+        let tile = self.grid.window(first).ok_or(FinishError::Shape { tile: first })?;
         let rows = Window { top: tile.top, bottom: tile.bottom, ..self.window }.cut(&self.window);
         let (width, height) = (rows.width() as usize, rows.height() as usize);
         let values = vec![0.0; width * height * self.planes.count];
@@ -141,7 +141,7 @@ impl<'a> Tiles<'a> {
             let films: Vec<TileSums> =
                 columns.par_iter().map(|tile| self.sums(*tile)).collect::<Result<_, _>>()?;
             for (tile, sums) in columns.iter().zip(&films) {
-                if let Some(tile) = self.grid.tile_window(*tile) {
+                if let Some(tile) = self.grid.window(*tile) {
                     self.lay(&mut band, &Place::of(&tile, &rows), sums);
                 }
             }
@@ -150,35 +150,13 @@ impl<'a> Tiles<'a> {
     }
 
     /// Returns the sums of all samples of a tile.
-    fn sums(&self, tile: u32) -> Result<TileSums, ResolveError> {
-        let (film, samples) = match self.rounds {
-            Some(rounds) => {
-                let passes = 0..rounds.passes(tile);
-                (sum_of(rounds, self.spool, (tile, passes))?, rounds.samples(tile))
-            }
-            None => (self.sum_of_passes(tile)?, self.spp),
-        };
-        let shape = self.grid.tile_rect(tile).map(|rect| (rect.width, rect.height));
+    fn sums(&self, tile: u32) -> Result<TileSums, FinishError> {
+        let film = self.films.sums(tile)?;
+        let shape = self.grid.rect(tile).map(|rect| (rect.width, rect.height));
         let fits = Some((u32::from(film.width), u32::from(film.height))) == shape
             && usize::from(film.channels) == self.channels
-            && film.samples == samples;
-        let unit = self.grid.unit_of(tile, 0).map_or(0, |unit| unit.0);
-        fits.then_some(film).ok_or(ResolveError::Shape { unit })
-    }
-
-    fn sum_of_passes(&self, tile: u32) -> Result<TileSums, ResolveError> {
-        let mut total: Option<TileSums> = None;
-        for pass in 0..self.grid.passes() {
-            let Some(unit) = self.grid.unit_of(tile, pass) else { break };
-            let film = self.spool.film(unit)?;
-            match &mut total {
-                None => total = Some(film),
-                Some(total) => {
-                    total.add(&film).map_err(|_| ResolveError::Shape { unit: unit.0 })?
-                }
-            }
-        }
-        total.ok_or(ResolveError::Shape { unit: 0 })
+            && self.samples.contains(&film.samples);
+        fits.then_some(film).ok_or(FinishError::Shape { tile })
     }
 
     fn lay(&self, band: &mut Band, place: &Place, sums: &TileSums) {
@@ -241,7 +219,7 @@ impl Place {
 /// the second half. The halves may have different numbers of samples. The value is scaled so that
 /// it gives the variance of the mean. If both halves have equal numbers, it is half of the second
 /// half's mean.
-pub(super) fn half_of(samples: u32, whole: i64, second: i64) -> f32 {
+pub(crate) fn half_of(samples: u32, whole: i64, second: i64) -> f32 {
     const SCALE: f64 = 1.0 / (1u64 << FRACTION_BITS) as f64;
     let (all, later) = (f64::from(samples), f64::from(second_half(samples)));
     let first = all - later;
@@ -252,7 +230,23 @@ pub(super) fn half_of(samples: u32, whole: i64, second: i64) -> f32 {
 
 /// Returns the mean of a sum. The sum is exact in its scale; the quotient is rounded once, and once
 /// more to 32 bits.
-pub(super) fn pixel(sum: i64, samples: u32) -> f32 {
+pub(crate) fn pixel(sum: i64, samples: u32) -> f32 {
     const SCALE: f64 = 1.0 / (1u64 << FRACTION_BITS) as f64;
     (sum as f64 * SCALE / f64::from(samples)) as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::half_of;
+
+    #[test]
+    fn the_half_of_equal_halves_equals_the_film() {
+        let one = 1 << 24;
+        assert_eq!(half_of(64, one * 64, one * 40), 40.0 / 64.0);
+        // Of 100 samples 64 and 36 are in the halves, whose means are 1 and 2. The expected value
+        // is the difference of two equal halves with the same variance of the mean.
+        let half = f64::from(half_of(100, one * (64 + 72), one * 72));
+        let (mean, apart) = (1.36, 0.48);
+        assert!((mean - 2.0 * half + apart).abs() < 1e-6, "{half}");
+    }
 }

@@ -4,55 +4,54 @@
 //! in rounds, `samples` is the number of samples of each pixel. The display window is the frame,
 //! and the data window the crop with its overscan.
 
-use super::band::{Band, Planes};
-use super::denoise;
-use super::error::ResolveError;
-use super::frame::Frame;
-use super::out_file::OutFile;
+use crate::FinishError;
+use crate::Frame;
+use crate::band::Planes;
+use crate::denoise;
+use crate::exr_rows::{ExrRows, failed};
+use crate::out_file::OutFile;
 use exr::block::chunk::Chunk;
-use exr::block::writer::{ChunkWriter, ChunksWriter};
-use exr::block::{BlockIndex, UncompressedBlock};
+use exr::block::writer::ChunksWriter;
 use exr::error::Error;
+use exr::meta::BlockDescription;
 use exr::meta::attribute::{
     AttributeValue, ChannelDescription, ChannelList, Chromaticities, LineOrder, SampleType, Text,
 };
 use exr::meta::header::Header;
-use exr::meta::{BlockDescription, MetaData};
-use exr::prelude::{Compression, IntegerBounds, Vec2, f16};
-use rayon::prelude::*;
+use exr::prelude::{Compression, IntegerBounds, Vec2};
 use tessera_protocol::job::options::{Chosen, away_from_default};
 use tessera_protocol::job::{
     AovSpec, ExrCompressionSpec, ExrDepthSpec, ExrLayerSpec, RenderSpec, Window,
 };
 
 /// Everything in a file except its pixels.
-pub(super) struct ExrFile {
+pub(crate) struct ExrFile {
     /// Width and height in pixels of the display window, which begins at (0, 0).
-    pub(super) size: (u32, u32),
+    pub(crate) size: (u32, u32),
     /// The data window: the pixels of the file.
-    pub(super) data: Window,
+    pub(crate) data: Window,
     /// Name of each channel, its precision, and the band's channel that it shows (None for 1
     /// everywhere). The names are in byte order.
-    pub(super) channels: Vec<(String, ExrDepthSpec, Option<usize>)>,
-    pub(super) compression: ExrCompressionSpec,
+    pub(crate) channels: Vec<(String, ExrDepthSpec, Option<usize>)>,
+    pub(crate) compression: ExrCompressionSpec,
     /// Record of how the file was made.
-    pub(super) about: serde_json::Value,
+    pub(crate) about: serde_json::Value,
 }
 
 impl ExrFile {
     /// Describes the file of a rendered frame.
-    pub(super) fn of_frame(frame: &Frame<'_>) -> Self {
+    pub(crate) fn of_frame(frame: &Frame<'_>) -> Self {
         let spec = frame.spec;
         let mut about = serde_json::json!({
             "version": env!("CARGO_PKG_VERSION"),
             "fingerprint": frame.fingerprint.map(|fingerprint| fingerprint.to_string()),
             "job": frame.job.to_string(),
             "frame": frame.frame.0,
-            "samples": frame.samples(),
+            "samples": frame.samples,
             "seed": spec.seed,
         });
-        if let (Some(_), Some(rounds)) = (spec.noise, frame.rounds) {
-            about["samples_mean"] = rounds.mean_samples().into();
+        if let (Some(_), Some(mean)) = (spec.noise, frame.samples_mean) {
+            about["samples_mean"] = mean.into();
         }
         if spec.metered_frame().is_some() {
             // `-3.41` and not its nearest float in 17 digits.
@@ -135,34 +134,21 @@ fn compression(spec: ExrCompressionSpec) -> Compression {
     }
 }
 
-/// The nearest half, ties to even. Values beyond the largest half become the largest; NaN stays.
-fn nearest_half(value: f32) -> f16 {
-    let largest = f16::MAX.to_f32();
-    f16::from_f32(value.clamp(-largest, largest))
-}
-
-fn push_value(bytes: &mut Vec<u8>, kept: SampleType, value: f32) {
-    match kept {
-        SampleType::F16 => bytes.extend(nearest_half(value).to_ne_bytes()),
-        _ => bytes.extend(value.to_ne_bytes()),
-    }
-}
-
-fn text(value: &str) -> Result<Text, ResolveError> {
+fn text(value: &str) -> Result<Text, FinishError> {
     Text::new_or_none(value)
-        .ok_or_else(|| ResolveError::Encode(format!("{value:?} is not text for an EXR file")))
+        .ok_or_else(|| FinishError::Encode(format!("{value:?} is not text for an EXR file")))
 }
 
 fn data_size(file: &ExrFile) -> Vec2<usize> {
     Vec2(file.data.width() as usize, file.data.height() as usize)
 }
 
-fn header(file: &ExrFile) -> Result<Header, ResolveError> {
+fn header(file: &ExrFile) -> Result<Header, FinishError> {
     let list: Vec<ChannelDescription> = file
         .channels
         .iter()
         .map(|(name, depth, _)| Ok(ChannelDescription::named(text(name)?, sample_type(*depth))))
-        .collect::<Result<_, ResolveError>>()?;
+        .collect::<Result<_, FinishError>>()?;
     let display = Vec2(file.size.0 as usize, file.size.1 as usize);
     let mut header = Header::new(text("")?, data_size(file), list.into_iter().collect())
         .with_encoding(
@@ -191,29 +177,29 @@ fn header(file: &ExrFile) -> Result<Header, ResolveError> {
 }
 
 /// Writes a whole file. `feed` pushes every band, in order.
-pub(super) fn write(
+pub(crate) fn write(
     out: &mut OutFile,
     file: &ExrFile,
-    feed: impl FnOnce(&mut ExrRows<'_, '_>) -> Result<(), ResolveError>,
-) -> Result<(), ResolveError> {
+    feed: impl FnOnce(&mut ExrRows<'_>) -> Result<(), FinishError>,
+) -> Result<(), FinishError> {
+    write_chunks(out, file, |headers, put| feed(&mut ExrRows::new(headers, sources(file), 0, put)))
+}
+
+/// Where a file's chunks go, with their numbers.
+pub(crate) type PutChunk<'a> = &'a mut dyn FnMut(usize, Chunk) -> Result<(), FinishError>;
+
+/// Writes a whole file. `feed` puts every chunk, in order.
+pub(crate) fn write_chunks(
+    out: &mut OutFile,
+    file: &ExrFile,
+    feed: impl FnOnce(&[Header], PutChunk<'_>) -> Result<(), FinishError>,
+) -> Result<(), FinishError> {
     let header = header(file)?;
     let mut failure = None;
     let written =
         exr::block::write(&mut *out, [header].into_iter().collect(), true, |meta, chunks| {
-            let mut rows = ExrRows {
-                meta: &meta,
-                chunks,
-                channels: file
-                    .channels
-                    .iter()
-                    .map(|(_, depth, source)| (sample_type(*depth), *source))
-                    .collect(),
-                size: data_size(file),
-                block_rows: compression(file.compression).scan_lines_per_block(),
-                pending: Vec::new(),
-                next_row: 0,
-            };
-            feed(&mut rows).map_err(|error| {
+            let mut put = |index, chunk| chunks.write_chunk(index, chunk).map_err(failed);
+            feed(&meta.headers, &mut put).map_err(|error| {
                 failure = Some(error);
                 Error::Aborted
             })
@@ -225,110 +211,24 @@ pub(super) fn write(
     }
 }
 
-fn encode_failed(out: &mut OutFile, error: Error) -> ResolveError {
+/// Makes the chunks of some rows of a file, which begin at the row `first`. `feed` pushes them.
+pub(crate) fn chunks_of_rows(
+    file: &ExrFile,
+    first: usize,
+    put: PutChunk<'_>,
+    feed: impl FnOnce(&mut ExrRows<'_>) -> Result<(), FinishError>,
+) -> Result<(), FinishError> {
+    feed(&mut ExrRows::new(&[header(file)?], sources(file), first, put))
+}
+
+/// Returns the type of each channel of a file, and the band's channel that it shows.
+fn sources(file: &ExrFile) -> Vec<(SampleType, Option<usize>)> {
+    file.channels.iter().map(|(_, depth, source)| (sample_type(*depth), *source)).collect()
+}
+
+fn encode_failed(out: &mut OutFile, error: Error) -> FinishError {
     match (out.take_failure(), error) {
-        (Some(failure), _) | (None, Error::Io(failure)) => ResolveError::Write(failure),
-        (None, error) => ResolveError::Encode(error.to_string()),
-    }
-}
-
-/// A file whose rows are being written.
-pub(super) struct ExrRows<'w, 'o> {
-    meta: &'w MetaData,
-    chunks: &'w mut ChunkWriter<&'o mut OutFile>,
-    /// Type of each channel, and the band's channel that it shows.
-    channels: Vec<(SampleType, Option<usize>)>,
-    size: Vec2<usize>,
-    /// Rows that are compressed together.
-    block_rows: usize,
-    /// Rows that do not fill a block yet: the values of each channel, row by row.
-    pending: Vec<u8>,
-    /// Number of the row after the pending ones.
-    next_row: usize,
-}
-
-impl ExrRows<'_, '_> {
-    fn row_bytes(&self) -> usize {
-        let of_pixel = self.channels.iter().map(|(kept, _)| kept.bytes_per_sample());
-        self.size.x() * of_pixel.sum::<usize>()
-    }
-
-    /// Appends the rows of a band. Writes blocks when there is one for each thread, and keeps the
-    /// rest.
-    pub(super) fn push(&mut self, band: &Band) -> Result<(), ResolveError> {
-        let batch = self.block_rows * rayon::current_num_threads().max(1) * self.row_bytes();
-        for y in 0..band.height {
-            let pending = &mut self.pending;
-            for (kept, source) in &self.channels {
-                match source {
-                    Some(channel) => {
-                        let line = band.line(*channel, y);
-                        line.iter().for_each(|value| push_value(pending, *kept, *value));
-                    }
-                    None => (0..band.width).for_each(|_| push_value(pending, *kept, 1.0)),
-                }
-            }
-            self.next_row += 1;
-            if self.pending.len() >= batch {
-                self.write_pending()?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes the last rows.
-    pub(super) fn finish(&mut self) -> Result<(), ResolveError> {
-        self.write_pending()
-    }
-
-    /// Writes the pending rows, which begin at a block. The last block may have fewer rows.
-    fn write_pending(&mut self) -> Result<(), ResolveError> {
-        let row_bytes = self.row_bytes();
-        let block_rows = self.block_rows;
-        let first = (self.next_row - self.pending.len() / row_bytes) / block_rows;
-        let (meta, width) = (self.meta, self.size.x());
-        let chunks: Vec<Chunk> = self
-            .pending
-            .par_chunks(block_rows * row_bytes)
-            .enumerate()
-            .map(|(index, rows)| {
-                let index = BlockIndex {
-                    layer: 0,
-                    pixel_position: Vec2(0, (first + index) * block_rows),
-                    pixel_size: Vec2(width, rows.len() / row_bytes),
-                    level: Vec2(0, 0),
-                };
-                UncompressedBlock { index, data: rows.to_vec() }.compress_to_chunk(&meta.headers)
-            })
-            .collect::<Result<_, Error>>()
-            .map_err(|error| ResolveError::Encode(error.to_string()))?;
-        self.pending.clear();
-        for (index, chunk) in chunks.into_iter().enumerate() {
-            self.chunks.write_chunk(first + index, chunk).map_err(|error| match error {
-                Error::Io(error) => ResolveError::Write(error),
-                error => ResolveError::Encode(error.to_string()),
-            })?;
-        }
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::nearest_half;
-
-    #[test]
-    fn halves_are_rounded_to_even_and_never_infinite() {
-        let bits = |value: f32| nearest_half(value).to_bits();
-        // One and the two halves behind it, and what lies between them.
-        assert_eq!(
-            [1.0, 1.0 + 1.0 / 2048.0, 1.0 + 3.0 / 2048.0].map(bits),
-            [0x3c00, 0x3c00, 0x3c02]
-        );
-        let large = [65504.0, 65519.0, 65520.0, 1e9, f32::INFINITY];
-        assert!(large.iter().all(|value| bits(*value) == 0x7bff));
-        assert!(large.iter().all(|value| bits(-value) == 0xfbff));
-        assert_eq!([0.0, -0.0].map(bits), [0, 0x8000]);
-        assert!(nearest_half(f32::NAN).is_nan());
+        (Some(failure), _) | (None, Error::Io(failure)) => FinishError::Write(failure),
+        (None, error) => FinishError::Encode(error.to_string()),
     }
 }

@@ -1,34 +1,35 @@
 //! A file that remembers its first write error, for encoders that finish in a destructor and cannot
 //! report one.
 
-use crate::blobs::BlobWriter;
+use crate::{FinishError, Output};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use tessera_protocol::BlobHash;
 
 /// Size of the write buffer in bytes.
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// A blob that is being written, with a buffer. It is removed unless it is finished.
-pub(super) struct OutFile {
-    file: BufWriter<Box<dyn BlobWriter>>,
+/// A file that is being written, with a buffer. Nothing is left unless it is finished.
+pub(crate) struct OutFile {
+    file: BufWriter<Box<dyn Output>>,
     failure: Option<io::Error>,
 }
 
 impl OutFile {
-    pub(super) fn new(file: Box<dyn BlobWriter>) -> Self {
+    pub(crate) fn new(file: Box<dyn Output>) -> Self {
         Self { file: BufWriter::with_capacity(BUFFER_BYTES, file), failure: None }
     }
 
-    /// Returns the complete file, or the first error.
-    pub(super) fn finish(mut self) -> io::Result<Box<dyn BlobWriter>> {
-        self.flush()?;
-        match self.failure.take() {
+    /// Makes the complete file durable. Returns its hash and length, or the first error.
+    pub(crate) fn finish(mut self) -> Result<(BlobHash, u64), FinishError> {
+        let file = self.flush().and_then(|()| match self.failure.take() {
             Some(failure) => Err(failure),
             None => self.file.into_inner().map_err(io::IntoInnerError::into_error),
-        }
+        });
+        file.map_err(FinishError::Write)?.finish()
     }
 
     /// Takes the first error, if there is one. It says more than the encoder's own error.
-    pub(super) fn take_failure(&mut self) -> Option<io::Error> {
+    pub(crate) fn take_failure(&mut self) -> Option<io::Error> {
         self.failure.take()
     }
 

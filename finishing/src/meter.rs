@@ -9,10 +9,12 @@
 //! Luminances are counted in steps of 1/16 stop, so the result does not depend on any order. It is
 //! rounded to 1/100 stop, so that `--exposure` with the value that is told makes the same picture.
 
-use super::band::Tiles;
-use super::error::ResolveError;
-use super::frame::Frame;
+use crate::Films;
+use crate::FinishError;
+use crate::band::Tiles;
+use crate::part::Part;
 use rayon::prelude::*;
+use tessera_protocol::job::RenderSpec;
 
 /// How bright the average is shown.
 const KEY: f64 = 0.18;
@@ -30,10 +32,10 @@ const LEFT_OUT: f64 = 0.05;
 struct Histogram(Vec<u64>);
 
 /// Returns the exposure of a frame in stops; 0 if it has no light at all.
-pub(super) fn exposure(frame: &Frame<'_>) -> Result<f32, ResolveError> {
-    let tiles = Tiles::new(frame);
+pub fn metered_exposure(spec: &RenderSpec, films: &dyn Films) -> Result<f32, FinishError> {
+    let tiles = Tiles::new(spec, &Part::whole(spec), films);
     let mut histogram = Histogram::new();
-    for row in 0..tiles.rows() {
+    for row in tiles.rows() {
         let band = tiles.band(row)?;
         let rows = (0..band.height).into_par_iter().map(|y| {
             let [r, g, b] = [0, 1, 2].map(|channel| band.line(channel, y));

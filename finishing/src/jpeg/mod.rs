@@ -6,10 +6,10 @@ mod coder;
 mod tables;
 mod transform;
 
-use super::band::Band;
-use super::error::ResolveError;
-use super::out_file::OutFile;
-use super::tone::Display;
+use crate::FinishError;
+use crate::band::Band;
+use crate::out_file::OutFile;
+use crate::tone::Display;
 use coder::{Bits, Codes};
 use rayon::prelude::*;
 use std::io::Write;
@@ -19,7 +19,7 @@ use transform::{EDGE, Quantizer};
 const CHANNELS: usize = 3;
 
 /// A file whose rows are being written.
-pub(super) struct JpegRows {
+pub(crate) struct JpegRows {
     out: OutFile,
     display: Display,
     width: usize,
@@ -35,25 +35,25 @@ pub(super) struct JpegRows {
 impl JpegRows {
     /// Begins a file for bands with at least 3 channels. `quality` is 1 to 100. Viewers can show
     /// `comment`.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         mut out: OutFile,
         (width, height): (u32, u32),
         display: Display,
         quality: u8,
         comment: Option<&str>,
-    ) -> Result<Self, ResolveError> {
+    ) -> Result<Self, FinishError> {
         let quantizers = [&tables::LUMA, &tables::CHROMA].map(|base| Quantizer::new(base, quality));
         let size = [width, height].map(|edge| u16::try_from(edge).ok());
         let [Some(width), Some(height)] = size else {
             let problem = format!("{width}x{height} is too large for a JPEG file");
-            return Err(ResolveError::Encode(problem));
+            return Err(FinishError::Encode(problem));
         };
         let head = tables::head(
             (width, height),
             &quantizers.each_ref().map(Quantizer::in_zigzag),
             comment,
         );
-        out.write_all(&head).map_err(ResolveError::Write)?;
+        out.write_all(&head).map_err(FinishError::Write)?;
         Ok(Self {
             out,
             display,
@@ -67,7 +67,7 @@ impl JpegRows {
     }
 
     /// Appends the rows of a band.
-    pub(super) fn push(&mut self, band: &Band) -> Result<(), ResolveError> {
+    pub(crate) fn push(&mut self, band: &Band) -> Result<(), FinishError> {
         let display = self.display;
         for y in 0..band.height {
             let [r, g, b] = [0, 1, 2].map(|channel| band.line(channel, y));
@@ -82,7 +82,7 @@ impl JpegRows {
     }
 
     /// Ends the file and returns it.
-    pub(super) fn finish(mut self) -> Result<OutFile, ResolveError> {
+    pub(crate) fn finish(mut self) -> Result<OutFile, FinishError> {
         if !self.pending.is_empty() {
             // The rows below the picture repeat its last one.
             let last = self.pending[self.pending.len() - self.width..].to_vec();
@@ -92,12 +92,12 @@ impl JpegRows {
             self.write_blocks()?;
         }
         self.bits.end();
-        self.out.write_all(self.bits.bytes()).map_err(ResolveError::Write)?;
-        self.out.write_all(&tables::END).map_err(ResolveError::Write)?;
+        self.out.write_all(self.bits.bytes()).map_err(FinishError::Write)?;
+        self.out.write_all(&tables::END).map_err(FinishError::Write)?;
         Ok(self.out)
     }
 
-    fn write_blocks(&mut self) -> Result<(), ResolveError> {
+    fn write_blocks(&mut self) -> Result<(), FinishError> {
         let (width, pending, quantizers) = (self.width, &self.pending, &self.quantizers);
         let block = |place: usize, channel: usize| {
             // The columns right of the picture repeat its last one.
@@ -114,7 +114,7 @@ impl JpegRows {
             self.codes[channel.min(1)].put(&mut self.bits, block, &mut self.means[channel]);
         }
         self.pending.clear();
-        self.out.write_all(self.bits.bytes()).map_err(ResolveError::Write)?;
+        self.out.write_all(self.bits.bytes()).map_err(FinishError::Write)?;
         self.bits.clear();
         Ok(())
     }

@@ -12,7 +12,7 @@ use tessera_protocol::job::{LookSpec, RenderSpec, ToneMapSpec};
 
 /// Exposure and tone map of display formats.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Display {
+pub(crate) struct Display {
     gain: f64,
     tone_map: ToneMapSpec,
     /// Look of [`ToneMapSpec::Agx`].
@@ -20,18 +20,18 @@ pub(super) struct Display {
 }
 
 impl Display {
-    pub(super) fn new(spec: &RenderSpec) -> Self {
+    pub(crate) fn new(spec: &RenderSpec) -> Self {
         let gain = libm::exp2(f64::from(spec.exposure));
         Self { gain, tone_map: spec.tone_map, look: spec.look }
     }
 
     /// Returns a display that leaves values in [0, 1] as they are.
-    pub(super) fn plain() -> Self {
+    pub(crate) fn plain() -> Self {
         Self { gain: 1.0, tone_map: ToneMapSpec::Standard, look: None }
     }
 
     /// Converts a linear Rec. 709 colour to sRGB values in [0, 1].
-    pub(super) fn encode(&self, color: [f32; 3]) -> [f64; 3] {
+    pub(crate) fn encode(&self, color: [f32; 3]) -> [f64; 3] {
         let exposed = color.map(|v| f64::from(v) * self.gain);
         match self.tone_map {
             ToneMapSpec::Standard => exposed.map(srgb),

@@ -1,8 +1,8 @@
 //! Denoises the rows of a frame band by band. Owns which rows must be present; the kernels own the
 //! arithmetic.
 
-use super::band::{Band, Planes};
-use super::error::ResolveError;
+use crate::FinishError;
+use crate::band::{Band, Planes};
 use rayon::prelude::*;
 use tessera_kernels::denoise::{
     CHANNELS, DenoiseError, Fitted, Pass, REACH, Rows, Scratch, TILE_HEIGHT, TILE_WIDTH, best_isa,
@@ -13,7 +13,7 @@ use tessera_protocol::limits::DENOISE_REACH;
 
 /// Returns the first channel of the noisy picture in a denoised band. It comes after all other
 /// channels.
-pub(super) fn noisy_channel(spec: &RenderSpec) -> usize {
+pub(crate) fn noisy_channel(spec: &RenderSpec) -> usize {
     Planes::of(spec).count
 }
 
@@ -24,13 +24,13 @@ const SAMPLES: u32 = 2;
 const _: () = assert!(DENOISE_REACH as usize == 2 * REACH, "jobs render what two passes read");
 
 /// Pixels that are to be denoised, counted from the top left of those that are there.
-pub(super) struct Needed {
+pub(crate) struct Needed {
     /// Width and height of what is there. Beyond it is nothing.
-    pub(super) size: (usize, usize),
+    pub(crate) size: (usize, usize),
     /// Pixels whose denoised values are of use.
-    pub(super) kept: Window,
+    pub(crate) kept: Window,
     /// Pixels among them whose values are not.
-    pub(super) without: Option<Window>,
+    pub(crate) without: Option<Window>,
 }
 
 impl Needed {
@@ -46,13 +46,13 @@ impl Needed {
 }
 
 /// A picture that is being denoised. The rows of the first pass go to the second pass.
-pub(super) struct Denoiser {
+pub(crate) struct Denoiser {
     first: Filter,
     second: Filter,
 }
 
 impl Denoiser {
-    pub(super) fn new(spec: &RenderSpec, needed: &Needed) -> Self {
+    pub(crate) fn new(spec: &RenderSpec, needed: &Needed) -> Self {
         let filter = |pass| Filter::new(spec, pass, needed);
         Self { first: filter(Pass::First), second: filter(Pass::Second) }
     }
@@ -60,7 +60,7 @@ impl Denoiser {
     /// Takes the next rows, with the film's channels. Returns the rows that can be denoised now,
     /// which may be none. The noisy picture follows their other channels. The frame's last rows
     /// return all rows that are left.
-    pub(super) fn push(&mut self, mut band: Band) -> Result<Band, ResolveError> {
+    pub(crate) fn push(&mut self, mut band: Band) -> Result<Band, FinishError> {
         let plane = band.width * band.height;
         band.values.extend_from_within(..3 * plane);
         self.second.push(self.first.push(band)?)
@@ -105,7 +105,7 @@ impl Filter {
     }
 
     /// Takes the next rows, with all channels. Returns the rows that can be filtered now.
-    fn push(&mut self, band: Band) -> Result<Band, ResolveError> {
+    fn push(&mut self, band: Band) -> Result<Band, FinishError> {
         let plane = band.width * band.height;
         for (rows, new) in self.channels.iter_mut().zip(band.values.chunks_exact(plane.max(1))) {
             rows.extend_from_slice(new);
@@ -125,7 +125,7 @@ impl Filter {
     }
 
     /// Returns the rows from the next one to `end`, filtered.
-    fn filtered(&self, end: usize) -> Result<Band, ResolveError> {
+    fn filtered(&self, end: usize) -> Result<Band, FinishError> {
         let height = end - self.next_row;
         let plane = self.width * height;
         let mut band = Band {

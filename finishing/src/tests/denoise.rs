@@ -8,7 +8,15 @@ const HEIGHT: u32 = 83;
 fn spec() -> RenderSpec {
     // The layer lies between the guides and the half, so that a wrong channel would show.
     let aovs = vec![AovSpec::Position];
-    RenderSpec { aovs, denoise: true, ..crate::resolve::tests::spec(WIDTH, HEIGHT, 64, 9, 0) }
+    RenderSpec {
+        width: WIDTH,
+        height: HEIGHT,
+        tile: 64,
+        spp: 9,
+        aovs,
+        denoise: true,
+        ..RenderSpec::default()
+    }
 }
 
 /// Returns a made-up value of the film: noisy colours, halves near 5 ninths of them, slowly

@@ -1,11 +1,11 @@
 //! From the space in which kernels see a scene back to the file's own: depths and positions.
 
-use super::band::Band;
+use crate::band::Band;
 use tessera_protocol::job::{AovSpec, RenderSpec, SpaceSpec};
 
 /// Converts the layers of a band that show lengths or places. A pixel that shows nothing keeps its
 /// zeros.
-pub(super) fn restore(band: &mut Band, spec: &RenderSpec) {
+pub(crate) fn restore(band: &mut Band, spec: &RenderSpec) {
     let Some(space) = spec.space.as_deref() else { return };
     if let Some(depth) = spec.channel_of(AovSpec::Depth) {
         let depths = plane(band, depth.into());

@@ -4,13 +4,14 @@
 //! depend on crop and overscan. Beyond the frame, it is denoised as part of a frame without end.
 //! Where a window has pixels of both kinds, each kind has its own denoiser.
 
-use super::band::Band;
-use super::denoise::{Denoiser, Needed, noisy_channel};
-use super::error::ResolveError;
+use crate::FinishError;
+use crate::band::Band;
+use crate::denoise::{Denoiser, Needed, noisy_channel};
+use crate::part::Part;
 use tessera_protocol::job::{RenderSpec, Window};
 
 /// A rendered window that is being denoised.
-pub(super) struct Denoising {
+pub(crate) struct Denoising {
     /// Denoises the rendered window as if it were the frame.
     all: Denoiser,
     frame: Option<FramePart>,
@@ -31,12 +32,12 @@ struct FramePart {
 }
 
 impl Denoising {
-    /// Creates the denoising of a job's rendered window.
-    pub(super) fn new(spec: &RenderSpec) -> Self {
-        let (rendered, frame) = (spec.rendered_window(), spec.frame_window());
+    /// Creates the denoising of a part of a job's frames.
+    pub(crate) fn new(spec: &RenderSpec, part: &Part) -> Self {
+        let (rendered, frame) = (part.rendered, spec.frame_window());
         let inside = rendered.cut(&frame);
         let denoiser = |window: &Window, without: Option<Window>| {
-            let kept = spec.data_window().cut(window).from(window);
+            let kept = part.kept.cut(window).from(window);
             let without = without.map(|part| part.from(window));
             let size = (window.width() as usize, window.height() as usize);
             Denoiser::new(spec, &Needed { size, kept, without })
@@ -58,7 +59,7 @@ impl Denoising {
 
     /// Takes the next rows, with the film's channels. Returns the rows that can be denoised now, as
     /// [`Denoiser::push`] does.
-    pub(super) fn push(&mut self, band: Band) -> Result<Band, ResolveError> {
+    pub(crate) fn push(&mut self, band: Band) -> Result<Band, FinishError> {
         let Some(frame) = &mut self.frame else { return self.all.push(band) };
         frame.push_within(&band)?;
         frame.around.push(&self.all.push(band)?);
@@ -67,7 +68,7 @@ impl Denoising {
 }
 
 impl FramePart {
-    fn push_within(&mut self, band: &Band) -> Result<(), ResolveError> {
+    fn push_within(&mut self, band: &Band) -> Result<(), FinishError> {
         let Window { left, top, right, bottom } = self.place;
         let end = self.next_row + band.height as i32;
         let rows = (self.next_row.max(top), end.min(bottom));
@@ -138,7 +139,7 @@ impl Rows {
 }
 
 /// Cuts the rendered window to the pixels that files have.
-pub(super) struct Cut {
+pub(crate) struct Cut {
     /// These pixels, counted from the rendered window's top left.
     kept: Window,
     whole: bool,
@@ -146,13 +147,13 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    pub(super) fn new(spec: &RenderSpec) -> Self {
-        let (rendered, data) = (spec.rendered_window(), spec.data_window());
-        Self { kept: data.from(&rendered), whole: data == rendered, next_row: 0 }
+    pub(crate) fn new(part: &Part) -> Self {
+        let Part { rendered, kept } = part;
+        Self { kept: kept.from(rendered), whole: kept == rendered, next_row: 0 }
     }
 
     /// Takes the next rows. Returns their part that files have, which may have no rows.
-    pub(super) fn push(&mut self, band: Band) -> Band {
+    pub(crate) fn push(&mut self, band: Band) -> Band {
         if self.whole {
             return band;
         }

@@ -1,11 +1,11 @@
 //! PNG files: sRGB with 8 or 16 bits per channel, after exposure and tone map. There is no dither,
 //! so the bytes depend only on the pixels.
 
-use super::alpha::{Alpha, straight};
-use super::band::Band;
-use super::error::ResolveError;
-use super::out_file::OutFile;
-use super::tone::Display;
+use crate::FinishError;
+use crate::alpha::{Alpha, straight};
+use crate::band::Band;
+use crate::out_file::OutFile;
+use crate::tone::Display;
 use png::{BitDepth, ColorType, EncodingError, SrgbRenderingIntent, StreamWriter};
 use rayon::prelude::*;
 use std::io::{self, Write};
@@ -28,7 +28,7 @@ impl Write for Shared {
 }
 
 /// A file whose rows are being written.
-pub(super) struct PngRows {
+pub(crate) struct PngRows {
     out: Arc<Mutex<OutFile>>,
     writer: StreamWriter<'static, Shared>,
     display: Display,
@@ -41,14 +41,14 @@ pub(super) struct PngRows {
 impl PngRows {
     /// Begins a file for bands with one colour channel (grey) or three (RGB), with or without
     /// alpha. Colours are stored straight. Viewers can show `comment`.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         out: OutFile,
         (width, height): (u32, u32),
         (colors, alpha): (usize, Option<Alpha>),
         display: Display,
         depth: BitDepth,
         comment: Option<String>,
-    ) -> Result<Self, ResolveError> {
+    ) -> Result<Self, FinishError> {
         let out = Arc::new(Mutex::new(out));
         let mut encoder = png::Encoder::new(Shared(out.clone()), width, height);
         encoder.set_color(match (colors, alpha) {
@@ -70,7 +70,7 @@ impl PngRows {
     }
 
     /// Appends the rows of a band.
-    pub(super) fn push(&mut self, band: &Band) -> Result<(), ResolveError> {
+    pub(crate) fn push(&mut self, band: &Band) -> Result<(), FinishError> {
         let values = self.colors + usize::from(self.alpha.is_some());
         let bytes_per_pixel = values * if self.depth == BitDepth::Sixteen { 2 } else { 1 };
         let mut rows = vec![0u8; band.width * band.height * bytes_per_pixel];
@@ -90,11 +90,11 @@ impl PngRows {
                 quantize([r, g, b, f64::from(alpha)], depth, pixel);
             }
         });
-        self.writer.write_all(&rows).map_err(ResolveError::Write)
+        self.writer.write_all(&rows).map_err(FinishError::Write)
     }
 
     /// Ends the file and returns it. `OutFile` reports an error in its last bytes.
-    pub(super) fn finish(self) -> Result<OutFile, ResolveError> {
+    pub(crate) fn finish(self) -> Result<OutFile, FinishError> {
         self.writer.finish().map_err(failed)?;
         let out = Arc::into_inner(self.out).expect("the encoder has ended, and its share with it");
         Ok(out.into_inner().unwrap_or_else(PoisonError::into_inner))
@@ -114,9 +114,9 @@ fn quantize(color: [f64; 4], depth: BitDepth, pixel: &mut [u8]) {
     }
 }
 
-fn failed(error: EncodingError) -> ResolveError {
+fn failed(error: EncodingError) -> FinishError {
     match error {
-        EncodingError::IoError(error) => ResolveError::Write(error),
-        other => ResolveError::Encode(other.to_string()),
+        EncodingError::IoError(error) => FinishError::Write(error),
+        other => FinishError::Encode(other.to_string()),
     }
 }
