@@ -66,11 +66,14 @@ impl DataFolder {
             Err(TryLockError::WouldBlock) => return Err(FolderError::Locked(root.to_owned())),
             Err(TryLockError::Error(source)) => return Err(disk(&lock_path)(source)),
         }
-        for name in ["identity", "cache", "outbox", "views"] {
+        for name in ["identity", "cache", "outbox", "views", "inputs"] {
             let path = root.join(name);
             fs::create_dir_all(&path).map_err(disk(&path))?;
         }
-        clear(&root.join("views")).map_err(disk(&root.join("views")))?;
+        for name in ["views", "inputs"] {
+            let path = root.join(name);
+            clear(&path).map_err(disk(&path))?;
+        }
         let node = read_or(&root.join("node"), "a node id", || NodeId(uuid::Uuid::now_v7()))?;
         let process = ProcessEpoch(read_or(&root.join("runs"), "a count of runs", || 0u64)? + 1);
         let runs = root.join("runs");
@@ -110,12 +113,22 @@ impl DataFolder {
     pub(crate) fn views(&self) -> PathBuf {
         self.root.join("views")
     }
+
+    /// Returns the folder for what finishing units read. Its files have no names where the system
+    /// can make such files.
+    pub(crate) fn inputs(&self) -> PathBuf {
+        self.root.join("inputs")
+    }
 }
 
-/// Removes what a killed process has left in a folder of temporary folders.
+/// Removes what a killed process has left in a folder of temporary files and folders.
 fn clear(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
-        fs::remove_dir_all(entry?.path())?;
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => fs::remove_dir_all(entry.path())?,
+            false => fs::remove_file(entry.path())?,
+        }
     }
     Ok(())
 }
@@ -161,6 +174,17 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let _first = DataFolder::open(root.path()).unwrap();
         assert!(matches!(DataFolder::open(root.path()), Err(FolderError::Locked(_))));
+    }
+
+    #[test]
+    fn what_a_killed_node_left_is_removed() {
+        let root = tempfile::tempdir().unwrap();
+        drop(DataFolder::open(root.path()).unwrap());
+        let (file, folder) = (root.path().join("inputs/a"), root.path().join("views/b"));
+        fs::write(&file, "films").unwrap();
+        fs::create_dir(&folder).unwrap();
+        drop(DataFolder::open(root.path()).unwrap());
+        assert!(!file.exists() && !folder.exists());
     }
 
     #[test]

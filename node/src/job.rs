@@ -4,16 +4,19 @@
 use std::sync::Arc;
 use tessera_layout::{Aov, PixelFilter, UnitParams};
 use tessera_protocol::job::{
-    AovSpec, ApertureSpec, BladesSpec, CameraSpec, ChoiceSpec, EnvironmentSpec, FilterSpec,
+    AovSpec, ApertureSpec, Bands, BladesSpec, CameraSpec, ChoiceSpec, EnvironmentSpec, FilterSpec,
     FocusSpec, LensSpec, LightUnitsSpec, SPACE_EXPONENT_MAX, SpaceSpec,
 };
 use tessera_protocol::limits::{BLADES_MAX, BLADES_MIN, TILE_EDGE_MAX};
-use tessera_protocol::node::{Assignment, Failure, SampleRange, Task, TileRect};
+use tessera_protocol::node::{Assignment, Failure, Finish, Piece, SampleRange, Task, TileRect};
 use tessera_protocol::{ComputeSpec, FrameNumber, JobKind, RawJobSpec, RenderSpec};
 use tessera_scenes::{
     Aperture, Blades, CameraChoice, Choice, EnvironmentSource, FlattenOptions, Focus, Lens,
     LightUnits, LoadOptions, SpaceChoice, WorkingSpace,
 };
+
+/// Exposures that a job can have, in stops. A metered one is within them too.
+const EXPOSURES: std::ops::RangeInclusive<f32> = -64.0..=64.0;
 
 /// Checks a spec from the coordinator, like anything from outside.
 pub(crate) fn checked_spec(raw: RawJobSpec) -> Result<Arc<JobKind>, Failure> {
@@ -24,14 +27,15 @@ pub(crate) fn checked_spec(raw: RawJobSpec) -> Result<Arc<JobKind>, Failure> {
     }
 }
 
-/// Checks that the unit lies in its frame: a tile with samples of the job, or a range of its
-/// indices.
+/// Checks that the unit lies in its frame: a tile with samples of the job, a range of its indices,
+/// or one of its bands.
 pub(crate) fn check_assignment(kind: &JobKind, assignment: &Assignment) -> Result<(), Failure> {
     match (kind, &assignment.task) {
         (JobKind::Render(spec), Task::Tile { tile, samples }) => check_tile(spec, tile, samples),
         (JobKind::Compute(spec), Task::Chunk { first, count, .. }) => {
             check_chunk(spec, *first, *count)
         }
+        (JobKind::Render(spec), Task::Finish(finish)) => check_finish(spec, finish),
         (_, task) => Err(Failure::Device(format!("{task:?} is not a unit of such a job"))),
     }
 }
@@ -64,6 +68,26 @@ fn check_tile(spec: &RenderSpec, tile: &TileRect, samples: &SampleRange) -> Resu
         Ok(())
     } else {
         Err(Failure::Device(format!("{tile:?} with {samples:?} is not a unit of this job")))
+    }
+}
+
+fn check_finish(spec: &RenderSpec, finish: &Finish) -> Result<(), Failure> {
+    let bands = Bands::of(spec);
+    let is_part = match finish.piece {
+        Piece::Band { first, rows } => {
+            let is_it = |band| bands.band(band) == Some((first, rows));
+            bands.count() > 1 && (0..bands.count()).any(is_it)
+        }
+        Piece::Frame { rows } => bands.count() == 1 && rows == bands.height(),
+        Piece::Assembly => bands.count() > 1,
+    };
+    let exposure = f32::from_bits(finish.exposure_bits);
+    match is_part && EXPOSURES.contains(&exposure) {
+        true => Ok(()),
+        false => Err(Failure::Device(format!(
+            "{:?} at {exposure} stops is not a unit of this job",
+            finish.piece
+        ))),
     }
 }
 
@@ -229,6 +253,7 @@ const _: () = assert!(
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use tessera_protocol::compute::{Domain, Program};
     use tessera_protocol::job::AssetFile;
     use tessera_protocol::job::options::{OPTIONS, away_from_default};
     use tessera_protocol::{BlobHash, Epoch, FrameSet, JobId, UnitIndex};
@@ -307,6 +332,47 @@ pub(crate) mod tests {
         assert!(with(|_, samples| samples.count = 0).is_err());
         let chunk = Task::Chunk { first: 0, count: 4, feed: None };
         assert!(check_assignment(&spec, &Assignment { task: chunk, ..assignment(1, 0) }).is_err());
+    }
+
+    #[test]
+    fn only_the_bands_of_a_job_are_finished() {
+        let checked = |spec: &RenderSpec, piece, exposure: f32| {
+            let task = Task::Finish(Finish { piece, exposure_bits: exposure.to_bits() });
+            let kind = JobKind::Render(spec.clone());
+            check_assignment(&kind, &Assignment { task, ..assignment(1, 99) })
+        };
+        let one = RenderSpec { width: 640, height: 48, ..spec(b"") };
+        assert_eq!(checked(&one, Piece::Frame { rows: 48 }, -64.0), Ok(()));
+        // 512 tiles of 256 pixels are 102 rows of 1280, and 96 in whole blocks of 32.
+        let several = RenderSpec { width: 1280, height: 200, ..spec(b"") };
+        for (first, rows) in [(0, 96), (96, 96), (192, 8)] {
+            assert_eq!(checked(&several, Piece::Band { first, rows }, 1.5), Ok(()));
+        }
+        assert_eq!(checked(&several, Piece::Assembly, 64.0), Ok(()));
+        let refused = [
+            (&one, Piece::Frame { rows: 47 }, 0.0),
+            (&one, Piece::Band { first: 0, rows: 48 }, 0.0),
+            (&one, Piece::Assembly, 0.0),
+            (&several, Piece::Frame { rows: 200 }, 0.0),
+            (&several, Piece::Band { first: 32, rows: 96 }, 0.0),
+            (&several, Piece::Band { first: 192, rows: 96 }, 0.0),
+            (&several, Piece::Band { first: u32::MAX, rows: u32::MAX }, 0.0),
+            (&several, Piece::Assembly, f32::NAN),
+            (&several, Piece::Assembly, f32::INFINITY),
+            (&several, Piece::Assembly, 64.5),
+            // The coordinator finishes a frame as small as this by itself.
+            (&spec(b""), Piece::Frame { rows: 48 }, 0.0),
+        ];
+        for (spec, piece, exposure) in refused {
+            let refusal = checked(spec, piece, exposure);
+            assert!(matches!(refusal, Err(Failure::Device(_))), "{piece:?} {exposure}");
+        }
+        let domain = Domain { width: 8, height: 8, depth: 1 };
+        let chunks = ComputeSpec::new(Program::Builtin("merge".into()), domain);
+        let task = Task::Finish(Finish { piece: Piece::Assembly, exposure_bits: 0 });
+        let refusal =
+            check_assignment(&JobKind::Compute(chunks), &Assignment { task, ..assignment(1, 0) });
+        assert!(refusal.is_err());
     }
 
     #[test]

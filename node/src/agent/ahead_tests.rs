@@ -16,13 +16,13 @@ fn agent(devices: usize) -> Agent<u32> {
     for id in [1, 2] {
         let spec = RenderSpec { frames: "1-9".parse::<FrameSet>().unwrap(), ..spec(b"") };
         let spec = Box::new((&JobKind::Render(spec)).into());
-        agent.on_message(Down::Job { job: frame(id, 1).0, spec });
+        agent.on_message(Down::Job { job: frame(id, 1).job(), spec });
     }
     agent
 }
 
 fn frame(job: u128, number: u32) -> FrameKey {
-    (JobId(uuid::Uuid::from_u128(job)), FrameNumber(number))
+    FrameKey::Frame(JobId(uuid::Uuid::from_u128(job)), FrameNumber(number))
 }
 
 /// Returns a unit of a frame.
@@ -41,7 +41,7 @@ fn actions(agent: &mut Agent<u32>) -> Vec<Action<u32>> {
 /// Returns the frames whose preparation began, and whether each must fit beside others.
 fn prepared(actions: &[Action<u32>]) -> Vec<(u32, bool)> {
     let frame = |action: &Action<u32>| match action {
-        Action::Prepare { frame, beside, .. } => Some((frame.1.0, *beside)),
+        Action::Prepare { frame, beside, .. } => Some((frame.frame().0, *beside)),
         _ => None,
     };
     actions.iter().filter_map(frame).collect()
@@ -115,7 +115,7 @@ fn a_preparation_stops_when_its_units_are_taken_back() {
         assert_eq!(prepared(&told), [(3, true)], "its place is free for the next frame");
     }
     let (mut agent, _) = between_two_frames();
-    agent.on_message(Down::Forget { job: frame(1, 2).0 });
+    agent.on_message(Down::Forget { job: frame(1, 2).job() });
     let told = actions(&mut agent);
     assert!(told.contains(&Action::Abandon(frame(1, 2))), "{told:?}");
     let (mut agent, _) = between_two_frames();
@@ -206,15 +206,15 @@ fn an_idle_device_beside_a_busy_one_gets_its_own_frame() {
 fn as_much_work_is_held_as_a_preparation_takes() {
     let spans = [0, 300, 400, 401, 4000, 8000, 60_000].map(|millis| {
         let mut agent = agent(1);
-        agent.on_prepared_in(Duration::from_millis(millis));
+        agent.on_prepared_in(frame(1, 1), Duration::from_millis(millis));
         agent.ahead.span().as_millis()
     });
     assert_eq!(spans, [500, 500, 500, 501, 5000, 10_000, 10_000]);
     assert_eq!(Ahead::new(HOLD).span(), HOLD);
     // A film in which nothing moves is prepared once: the first time is soon forgotten.
     let mut agent = agent(1);
-    agent.on_prepared_in(Duration::from_secs(2));
-    (0..8).for_each(|_| agent.on_prepared_in(Duration::ZERO));
+    agent.on_prepared_in(frame(1, 1), Duration::from_secs(2));
+    (0..8).for_each(|_| agent.on_prepared_in(frame(1, 1), Duration::ZERO));
     assert_eq!(agent.ahead.span(), HOLD);
 }
 
@@ -226,7 +226,7 @@ fn a_long_preparation_raises_the_capacity() {
     agent.on_rendered(0, unit(1, 1, 0).lease(), Rendered::Done(Duration::from_millis(200)));
     actions(&mut agent);
     assert_eq!(agent.capacity(), 4);
-    agent.on_prepared_in(Duration::from_secs(3));
+    agent.on_prepared_in(frame(1, 1), Duration::from_secs(3));
     // 3.75 s of units of 0.2 s, and the one that runs: 20, rounded up.
     assert_eq!(agent.capacity(), 24);
     assert_eq!(actions(&mut agent), [Action::Send(Up::Capacity { units: 24 })]);

@@ -1,12 +1,16 @@
 //! The devices of the node: which of them take units, how many the node wants to hold for them, and
 //! which gets the next.
 
-use super::{Agent, Device, Pace};
+use super::{Agent, Device, Pace, UnitState};
 use std::collections::VecDeque;
-use tessera_protocol::device::DeviceInfo;
+use tessera_protocol::device::{DeviceInfo, DeviceKind};
 use tessera_protocol::limits::LEASES_MAX;
-use tessera_protocol::node::NodeToCoordinator;
+use tessera_protocol::node::{NodeToCoordinator, Task};
 use tessera_protocol::{JobId, JobKind, Lease};
+
+/// Most finishing units that are held beside what the devices have: one is made, and the inputs of
+/// the next are fetched.
+const PIECES_MAX: usize = 2;
 
 impl<F: Clone> Agent<F> {
     /// Returns the number of units that this node wants to hold now.
@@ -17,7 +21,28 @@ impl<F: Clone> Agent<F> {
         let paces: Vec<Pace> =
             self.devices.iter().filter(|of| of.usable).map(|of| of.pace).collect();
         let each = paces.iter().map(|pace| pace.depth_among(&paces, self.ahead.span()));
-        each.sum::<u32>().min(LEASES_MAX as u32)
+        // Finishing units do not take the places of those for the devices.
+        let pieces = self.pieces_held().min(PIECES_MAX) as u32;
+        (each.sum::<u32>() + pieces).min(LEASES_MAX as u32)
+    }
+
+    /// Returns the number of finishing units that are waiting or given to devices.
+    fn pieces_held(&self) -> usize {
+        let pieces = self.units.values().filter(|unit| {
+            unit.state != UnitState::Storing && matches!(unit.assignment.task, Task::Finish(_))
+        });
+        pieces.count()
+    }
+
+    /// Returns the device that a finishing unit counts for; None if the node finishes another one.
+    /// They are done one after another, each by all threads for finishing, beside what a device
+    /// renders. Their device times say nothing of its pace.
+    pub(super) fn device_for_piece(&self) -> Option<usize> {
+        let is_cpu =
+            |device: &Device| device.info.as_ref().is_some_and(|info| info.kind == DeviceKind::Cpu);
+        let usable = self.devices.iter().enumerate().filter(|(_, device)| device.usable);
+        let first = usable.min_by_key(|(_, device)| !is_cpu(device));
+        first.map(|(index, _)| index).filter(|_| self.finishing.is_empty())
     }
 
     /// Sets the properties of a device. Without them it takes every kernel.

@@ -10,7 +10,10 @@ mod ahead;
 mod ahead_tests;
 mod capacity;
 mod devices;
+mod frame_key;
 mod leaving;
+#[cfg(test)]
+mod piece_tests;
 mod results;
 #[cfg(test)]
 mod tests;
@@ -19,24 +22,23 @@ mod units;
 use crate::job::checked_spec;
 use ahead::{Ahead, Frame};
 pub(crate) use capacity::Pace;
+pub(crate) use frame_key::FrameKey;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use tessera_protocol::device::DeviceInfo;
-use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure, NodeToCoordinator};
-use tessera_protocol::{BlobHash, FrameNumber, JobId, JobKind, Lease};
-
-/// A frame of a job. It is prepared once and shared by its units.
-pub(crate) type FrameKey = (JobId, FrameNumber);
+use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure, NodeToCoordinator, Task};
+use tessera_protocol::{JobId, JobKind, Lease};
 
 /// An action for the shell. `F` is the handle of a prepared frame.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Action<F> {
     /// Send a message to the coordinator.
     Send(NodeToCoordinator),
-    /// Prepare a frame, then call [`Agent::on_frame`]. If it is to be held `beside` others, and
-    /// does not fit, call [`Agent::on_postponed`].
-    Prepare { frame: FrameKey, spec: Arc<JobKind>, feed: Option<BlobHash>, beside: bool },
+    /// Prepare a frame for a unit with this task, and for all others that share it; then call
+    /// [`Agent::on_frame`]. If it is to be held `beside` others, and does not fit, call
+    /// [`Agent::on_postponed`].
+    Prepare { frame: FrameKey, spec: Arc<JobKind>, task: Task, beside: bool },
     /// Stop the preparation of a frame: no unit waits for it any more. Nothing is to be called.
     Abandon(FrameKey),
     /// Give a unit to a device, then call [`Agent::on_rendered`].
@@ -81,6 +83,7 @@ struct Unit {
 
 #[derive(Debug)]
 struct Device {
+    /// Number of tiles and chunks that it has.
     given: usize,
     pace: Pace,
     /// Whether the device takes units now.
@@ -110,6 +113,8 @@ pub(crate) struct Agent<F> {
     frames: BTreeMap<FrameKey, Frame<F>>,
     /// Frames that devices work on.
     working: BTreeSet<FrameKey>,
+    /// Finishing units that devices have, also those that are not wanted any more.
+    finishing: BTreeSet<Lease>,
     /// Devices that were too small for a unit of a job.
     too_small: BTreeSet<(JobId, usize)>,
     /// Leases with a result in the outbox, and whether it was offered in this session.
@@ -139,6 +144,7 @@ impl<F: Clone> Agent<F> {
             waiting: VecDeque::new(),
             frames: BTreeMap::new(),
             working: BTreeSet::new(),
+            finishing: BTreeSet::new(),
             too_small: BTreeSet::new(),
             finished: finished.into_iter().map(|lease| (lease, false)).collect(),
             untold: BTreeMap::new(),
@@ -257,14 +263,10 @@ impl<F: Clone> Agent<F> {
         finished.into_iter().for_each(|lease| self.forget_result(lease));
         self.jobs.remove(&job);
         self.too_small.retain(|(of, _)| *of != job);
-        self.keep_frames(|(of, _)| *of != job);
+        self.keep_frames(|frame| frame.job() != job);
     }
 
     fn send(&mut self, message: NodeToCoordinator) {
         self.actions.push_back(Action::Send(message));
     }
-}
-
-fn key(assignment: &Assignment) -> FrameKey {
-    (assignment.job, assignment.frame)
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::job::tests::{assignment, spec};
 use tessera_protocol::node::{CoordinatorToNode as Down, NodeToCoordinator as Up, Task};
-use tessera_protocol::{JobKind, RawJobSpec};
+use tessera_protocol::{BlobHash, FrameNumber, JobKind, RawJobSpec};
 
 const HOLD: Duration = Duration::from_millis(500);
 
@@ -41,7 +41,7 @@ fn busy() -> Agent<u32> {
     let mut agent = agent();
     describe(&mut agent, 1);
     work(&mut agent, &[0, 1, 2]);
-    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    agent.on_frame(FrameKey::Frame(job(1), FrameNumber(1)), Ok(7));
     actions(&mut agent);
     agent
 }
@@ -61,7 +61,7 @@ fn units_of_a_prepared_frame_start_in_order() {
     work(&mut agent, &[0, 1, 2]);
     let first = actions(&mut agent);
     assert!(matches!(first.as_slice(), [Action::Prepare { .. }]), "{first:?}");
-    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    agent.on_frame(FrameKey::Frame(job(1), FrameNumber(1)), Ok(7));
     assert_eq!(started(&actions(&mut agent)), [0, 1]);
     assert!(agent.on_rendered(0, lease(0), Rendered::Done(Duration::from_secs(9))));
     assert_eq!(started(&actions(&mut agent)), [2]);
@@ -150,7 +150,7 @@ fn a_failed_frame_fails_only_its_own_units() {
     agent.on_message(Down::Work(vec![assignment(2, 0)]));
     actions(&mut agent);
     let failure = Failure::Scene("no camera".into());
-    agent.on_frame((job(1), FrameNumber(1)), Err(failure.clone()));
+    agent.on_frame(FrameKey::Frame(job(1), FrameNumber(1)), Err(failure.clone()));
     let failed = |unit| Action::Send(Up::Failed { lease: lease(unit), failure: failure.clone() });
     assert_eq!(actions(&mut agent), [failed(0), failed(1)]);
     assert_eq!(agent.held(), [assignment(2, 0).lease()]);
@@ -238,7 +238,7 @@ fn a_drained_node_hands_back_what_it_has_not_begun_and_stays() {
     assert!(!actions(&mut agent).contains(&Action::Leave), "it is idle");
     agent.on_message(Down::Drained { drained: false });
     work(&mut agent, &[3]);
-    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    agent.on_frame(FrameKey::Frame(job(1), FrameNumber(1)), Ok(7));
     assert_eq!(started(&actions(&mut agent)), [3]);
     // With --leave it goes.
     agent.on_message(Down::Leave);
@@ -348,7 +348,7 @@ fn two_devices_share_the_units() {
     agent.on_connected();
     describe(&mut agent, 1);
     work(&mut agent, &[0, 1, 2, 3, 4]);
-    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    agent.on_frame(FrameKey::Frame(job(1), FrameNumber(1)), Ok(7));
     let told = actions(&mut agent);
     let devices: Vec<usize> = told
         .iter()
@@ -367,7 +367,7 @@ fn fast_and_slow() -> Agent<u32> {
     agent.on_connected();
     describe(&mut agent, 1);
     work(&mut agent, &[0, 1, 2, 3]);
-    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    agent.on_frame(FrameKey::Frame(job(1), FrameNumber(1)), Ok(7));
     for action in actions(&mut agent) {
         if let Action::Start { device, assignment, .. } = action {
             let time = Duration::from_millis([400, 4000][device]);
@@ -392,14 +392,14 @@ fn a_slow_device_leaves_the_last_units_to_a_fast_one() {
     // There are as many units as requested, so more will follow.
     let capacity = agent.capacity();
     work(&mut agent, &(4..4 + capacity).collect::<Vec<u32>>());
-    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    agent.on_frame(FrameKey::Frame(job(1), FrameNumber(1)), Ok(7));
     assert!(devices_of(&actions(&mut agent)).contains(&1));
 
     let mut agent = fast_and_slow();
     // These two are the last ones. The fast device finishes both long before the slow one would
     // finish one.
     work(&mut agent, &[4, 5]);
-    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    agent.on_frame(FrameKey::Frame(job(1), FrameNumber(1)), Ok(7));
     assert_eq!(devices_of(&actions(&mut agent)), [0, 0]);
 }
 
@@ -411,7 +411,7 @@ fn a_device_out_of_use_gets_and_requests_no_units() {
     agent.set_usable(0, false);
     assert_eq!(agent.capacity(), 2);
     work(&mut agent, &[0, 1]);
-    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    agent.on_frame(FrameKey::Frame(job(1), FrameNumber(1)), Ok(7));
     assert_eq!(devices_of(&actions(&mut agent)), [1, 1]);
     work(&mut agent, &[2]);
     agent.set_usable(1, false);
@@ -422,7 +422,7 @@ fn a_device_out_of_use_gets_and_requests_no_units() {
     assert_eq!(actions(&mut agent), [Action::Send(Up::Returned { leases: vec![lease(3)] })]);
     agent.set_usable(0, true);
     work(&mut agent, &[3]);
-    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    agent.on_frame(FrameKey::Frame(job(1), FrameNumber(1)), Ok(7));
     assert_eq!(devices_of(&actions(&mut agent)), [0]);
 }
 
@@ -437,11 +437,11 @@ fn a_unit_moves_to_a_device_with_room_or_fails() {
     agent.on_connected();
     describe(&mut agent, 1);
     work(&mut agent, &[0]);
-    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    agent.on_frame(FrameKey::Frame(job(1), FrameNumber(1)), Ok(7));
     let device = devices_of(&actions(&mut agent))[0];
     assert!(!agent.on_rendered(device, lease(0), Rendered::Failed(shortage(device as u8))));
     // Its frame is requested again if no other unit waits for it.
-    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    agent.on_frame(FrameKey::Frame(job(1), FrameNumber(1)), Ok(7));
     let told = actions(&mut agent);
     assert_eq!(devices_of(&told), [1 - device], "{told:?}");
     assert!(
@@ -483,6 +483,6 @@ fn a_kernel_is_for_the_devices_that_take_its_ptx() {
     let task = Task::Chunk { first: 0, count: 8, feed: None };
     let units = (0..2).map(|unit| Assignment { task, ..assignment(1, unit) });
     agent.on_message(Down::Work(units.collect()));
-    agent.on_frame((job(1), FrameNumber(1)), Ok(7));
+    agent.on_frame(FrameKey::Frame(job(1), FrameNumber(1)), Ok(7));
     assert_eq!(devices_of(&actions(&mut agent)), [1, 1]);
 }

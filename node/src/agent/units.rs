@@ -2,7 +2,7 @@
 //! ended, and given back.
 
 use super::ahead::Frame;
-use super::{Action, Agent, FrameKey, Rendered, Unit, UnitState, key};
+use super::{Action, Agent, FrameKey, Rendered, Unit, UnitState};
 use std::collections::VecDeque;
 use tessera_protocol::Lease;
 use tessera_protocol::limits::LEASES_MAX;
@@ -77,7 +77,7 @@ impl<F: Clone> Agent<F> {
             Err(failure) => {
                 self.frames.remove(&frame);
                 let waits = |unit: &Unit| {
-                    unit.state == UnitState::Waiting && key(&unit.assignment) == frame
+                    unit.state == UnitState::Waiting && FrameKey::of(&unit.assignment) == frame
                 };
                 let units = self.units.iter().filter(|(_, unit)| waits(unit));
                 let leases: Vec<Lease> = units.map(|(lease, _)| *lease).collect();
@@ -94,14 +94,19 @@ impl<F: Clone> Agent<F> {
     /// Handles the end of a unit on a device. Returns true if its output must be stored and
     /// [`Self::on_stored`] called.
     pub(crate) fn on_rendered(&mut self, device: usize, lease: Lease, rendered: Rendered) -> bool {
-        self.devices[device].given -= 1;
+        let was_piece = self.finishing.remove(&lease);
+        if !was_piece {
+            self.devices[device].given -= 1;
+        }
         let wanted =
             self.units.get_mut(&lease).filter(|unit| matches!(unit.state, UnitState::Given { .. }));
         let mut store = false;
         match (wanted, rendered) {
             (Some(unit), Rendered::Done(device_time)) => {
                 unit.state = UnitState::Storing;
-                self.devices[device].pace.measure(device_time);
+                if !was_piece {
+                    self.devices[device].pace.measure(device_time);
+                }
                 store = true;
             }
             (Some(unit), Rendered::Failed(Failure::OutOfMemory(shortage))) => {
@@ -146,6 +151,9 @@ impl<F: Clone> Agent<F> {
     /// Requests the frames that waiting units need, and gives units with a prepared frame to
     /// devices that have room.
     pub(super) fn pump(&mut self) {
+        if !self.draining {
+            self.tell_capacity();
+        }
         self.look_at_frames();
         let mut kept = VecDeque::new();
         while let Some(lease) = self.waiting.pop_front() {
@@ -163,13 +171,20 @@ impl<F: Clone> Agent<F> {
     /// Starts a unit. Returns true if a device has it now.
     fn start(&mut self, lease: Lease, assignment: Assignment) -> bool {
         let Some(Ok(spec)) = self.jobs.get(&assignment.job).cloned() else { return false };
-        let frame = key(&assignment);
+        let frame = FrameKey::of(&assignment);
         match self.frames.get(&frame) {
             Some(Frame::Ready(handle)) => {
-                let Some(device) = self.device_with_room(frame.0, &spec) else { return false };
+                let device = match frame.is_piece() {
+                    true => self.device_for_piece(),
+                    false => self.device_with_room(assignment.job, &spec),
+                };
+                let Some(device) = device else { return false };
                 let action = Action::Start { device, assignment, spec, frame: handle.clone() };
                 self.actions.push_back(action);
-                self.devices[device].given += 1;
+                match frame.is_piece() {
+                    true => drop(self.finishing.insert(lease)),
+                    false => self.devices[device].given += 1,
+                }
                 self.working.insert(frame);
                 if let Some(unit) = self.units.get_mut(&lease) {
                     unit.state = UnitState::Given { device };

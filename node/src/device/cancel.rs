@@ -1,8 +1,8 @@
-//! Cancelling a unit, withdrawing it before it has begun, and its progress. Owns two atomics, which
+//! Cancelling a unit, withdrawing it before it has begun, and its progress. Owns the atomics that
 //! node and device share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 const IDLE: u8 = 0;
 const BEGUN: u8 = 1;
@@ -13,6 +13,8 @@ const CUT: u8 = 3;
 #[derive(Clone, Debug, Default)]
 pub struct CancelToken {
     state: Arc<AtomicU8>,
+    /// Whether the unit was cancelled, for work that knows nothing of units.
+    stop: Arc<AtomicBool>,
     /// Progress plus one; 0 if the device does not report it.
     told: Arc<AtomicU64>,
 }
@@ -21,10 +23,19 @@ impl CancelToken {
     /// Asks the device to stop as soon as convenient, whether it has begun or not.
     pub fn cancel(&self) {
         self.state.store(CANCELLED, Ordering::Release);
+        self.stop.store(true, Ordering::Release);
+    }
+
+    /// Returns what becomes true once the unit is cancelled, but not if it is cut.
+    pub fn stop(&self) -> &AtomicBool {
+        &self.stop
     }
 
     /// Asks the device to stop at the next sample that all pixels have; the samples so far are the
     /// result. A device that cannot do so continues. One that has not begun does not begin.
+    ///
+    /// A finishing unit is finished: it takes seconds, and would be lost. The notice of a spot
+    /// machine is longer.
     pub fn cut(&self) {
         let cut = self.state.compare_exchange(BEGUN, CUT, Ordering::AcqRel, Ordering::Acquire);
         if cut == Err(IDLE) {
@@ -105,10 +116,11 @@ mod tests {
             token.cut();
         }
         assert!(begun.is_cut() && !begun.is_cancelled());
+        assert!(!begun.stop().load(Ordering::Acquire));
         assert!(!waiting.begin() && !waiting.is_cut());
         assert!(cancelled.is_cancelled() && !cancelled.is_cut());
         begun.cancel();
-        assert!(begun.is_cancelled());
+        assert!(begun.is_cancelled() && begun.stop().load(Ordering::Acquire));
     }
 
     #[test]

@@ -1,22 +1,22 @@
-//! The CPU as a device: the kernels' host build on a pool of threads.
+//! The CPU as a device: the kernels' host build on a pool of threads. Compute and finishing units
+//! have threads of their own, so that they go on beside tiles.
 
-use super::cpu_compute::ComputeThread;
+use super::host_thread::{HostLane, HostThread, host_threads};
 use super::known_answer::check_host;
 use super::pool::Pool;
 use super::{Device, DeviceError, DeviceOpenError, DeviceUnit, Work};
 use crate::memory::HostMemory;
+use std::sync::Arc;
 use std::time::Duration;
 use tessera_kernels::host::{Isa, RayCounts, available_isas, best_isa, render_unit};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
-
-/// Most threads: more than any machine has, but few enough that a typing error does no harm.
-const THREADS_MAX: usize = 4096;
 
 /// All threads of this host, or some of them.
 pub struct CpuDevice {
     info: DeviceInfo,
     pool: Pool,
-    compute: ComputeThread,
+    /// Threads for compute and finishing units.
+    host: HostLane,
 }
 
 impl CpuDevice {
@@ -32,8 +32,7 @@ impl CpuDevice {
             return Err(DeviceOpenError::Processor(isa));
         }
         check_host(isa)?;
-        let usable = || std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = threads.unwrap_or_else(usable).clamp(1, THREADS_MAX);
+        let threads = host_threads(threads);
         let pool = Pool::start(
             threads as u32,
             Box::new(move |scene, params, film| {
@@ -54,9 +53,9 @@ impl CpuDevice {
             cuda: None,
             state: DeviceState::Ready,
         };
-        let compute = ComputeThread::start(threads, isa)
+        let host = HostThread::start(threads, isa)
             .map_err(|source| DeviceOpenError::Threads { threads, source })?;
-        Ok(Self { info, pool, compute })
+        Ok(Self { info, pool, host: HostLane::new(Arc::new(host)) })
     }
 }
 
@@ -68,12 +67,12 @@ impl Device for CpuDevice {
     fn submit(&self, unit: DeviceUnit) {
         match unit.work {
             Work::Render { .. } => self.pool.submit(unit),
-            Work::Compute { .. } => self.compute.submit(unit),
+            Work::Compute { .. } | Work::Finish(_) => self.host.submit(unit),
         }
     }
 
     fn busy(&self) -> Duration {
-        self.pool.busy() + self.compute.busy()
+        self.pool.busy() + self.host.busy()
     }
 }
 

@@ -1,14 +1,9 @@
-//! Built-in compute kernels on the CPU: a thread that takes one chunk after another, and divides
-//! each among as many threads as the device has.
+//! Built-in compute kernels on the CPU: a chunk, divided among the threads of the caller's pool.
 
-use super::{CancelToken, DeviceError, DeviceUnit, UnitOutput, Work};
+use super::cancel::CancelToken;
+use super::error::DeviceError;
 use crate::compute::{PreparedCompute, Source};
 use rayon::prelude::*;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Sender, channel};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 use tessera_kernels::compute::{Builtin, ChunkParams, HostArray, run};
 use tessera_kernels::host::Isa;
 use tessera_protocol::compute::ChunkValues;
@@ -16,74 +11,8 @@ use tessera_protocol::compute::ChunkValues;
 /// Indices that a thread computes at a time: some milliseconds, so that a cancel takes effect soon.
 const PIECE_INDICES: usize = 4096;
 
-/// The thread that runs compute chunks on the CPU.
-pub(super) struct ComputeThread {
-    units: Option<Sender<DeviceUnit>>,
-    thread: Option<JoinHandle<()>>,
-    busy_nanos: Arc<AtomicU64>,
-}
-
-impl ComputeThread {
-    pub(super) fn start(threads: usize, isa: Isa) -> std::io::Result<Self> {
-        let (units, received) = channel::<DeviceUnit>();
-        let busy_nanos = Arc::new(AtomicU64::new(0));
-        let busy = busy_nanos.clone();
-        let body = move || {
-            let mut pool = None;
-            while let Ok(unit) = received.recv() {
-                // The pool is made when it is first needed, because most nodes only render.
-                let pool = pool.get_or_insert_with(|| {
-                    rayon::ThreadPoolBuilder::new().num_threads(threads).build()
-                });
-                let began = Instant::now();
-                let result = match (&unit.work, pool) {
-                    _ if !unit.cancel.begin() => Err(DeviceError::Cancelled),
-                    (Work::Compute { job, first, count, .. }, Ok(pool)) => {
-                        unit.cancel.advance(0);
-                        pool.install(|| compute(job, (*first, *count), isa, &unit.cancel))
-                    }
-                    (_, Err(error)) => Err(DeviceError::Failed(format!("no threads: {error}"))),
-                    _ => Err(DeviceError::Failed("this thread computes".into())),
-                };
-                let took = began.elapsed();
-                busy.fetch_add(
-                    u64::try_from(took.as_nanos()).unwrap_or(u64::MAX),
-                    Ordering::Relaxed,
-                );
-                (unit.finish)(result.map(|chunk| UnitOutput::of_chunk(chunk, took, 0)));
-            }
-        };
-        let thread = std::thread::Builder::new().name("compute".into()).spawn(body)?;
-        Ok(Self { units: Some(units), thread: Some(thread), busy_nanos })
-    }
-
-    pub(super) fn submit(&self, unit: DeviceUnit) {
-        let unsent = match &self.units {
-            Some(units) => units.send(unit).err().map(|unsent| unsent.0),
-            None => Some(unit),
-        };
-        if let Some(unit) = unsent {
-            (unit.finish)(Err(DeviceError::Cancelled));
-        }
-    }
-
-    pub(super) fn busy(&self) -> Duration {
-        Duration::from_nanos(self.busy_nanos.load(Ordering::Relaxed))
-    }
-}
-
-impl Drop for ComputeThread {
-    fn drop(&mut self) {
-        drop(self.units.take());
-        if let Some(thread) = self.thread.take() {
-            // The thread does not panic.
-            let _ = thread.join();
-        }
-    }
-}
-
 /// Computes the result of a chunk, with all its steps.
-fn compute(
+pub(super) fn compute(
     job: &PreparedCompute,
     (first, count): (u64, u32),
     isa: Isa,

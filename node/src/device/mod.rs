@@ -4,11 +4,16 @@
 //! A device owns its threads and a queue. It gets the next units while it works on one, so that it
 //! never waits. A GPU uploads, computes and downloads different units at the same time. A CPU
 //! begins the next unit with the threads that have no more blocks of the present one.
+//!
+//! Finishing units are made by threads of the host, one after another, beside what the device
+//! renders. They never reach a worker process.
 
 mod cancel;
 mod cpu;
 mod cpu_compute;
 pub mod cuda;
+mod error;
+mod host_thread;
 mod known_answer;
 mod memory;
 mod open;
@@ -19,11 +24,13 @@ pub mod xid;
 
 pub use cancel::CancelToken;
 pub use cpu::CpuDevice;
+pub use error::DeviceError;
 pub use known_answer::AnswerError;
 pub use memory::SceneMemory;
 pub use open::{DeviceOpenError, Devices, open, open_first};
 
 use crate::compute::PreparedCompute;
+use crate::piece::PreparedPiece;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tessera_kernels::CheckedScene;
@@ -57,10 +64,12 @@ impl PreparedFrame {
 /// Result of a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitOutput {
-    /// The sums; empty for a compute unit.
+    /// The sums; empty for a compute or finishing unit.
     pub sums: TileSums,
     /// The values of a compute unit.
     pub chunk: Option<ChunkValues>,
+    /// The piece that a finishing unit has made.
+    pub piece: Option<Vec<u8>>,
     /// Number of rays cast, closest hit and any hit.
     pub rays: u64,
     /// Device time of the unit, for the whole device. A part of the device counts as a part, so the
@@ -69,46 +78,6 @@ pub struct UnitOutput {
     /// Fewest bytes that the unit needs on the device: its scene, and the workspace of the smallest
     /// plan; 0 if it is not measured.
     pub device_bytes: u64,
-}
-
-/// Why a unit has no output.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DeviceError {
-    /// The unit was cancelled.
-    #[error("cancelled")]
-    Cancelled,
-    /// The device failed at the unit.
-    #[error("device failed: {0}")]
-    Failed(String),
-    /// The process that drives the device ended while it had the unit.
-    #[error("the device's worker failed: {0}")]
-    Worker(String),
-    /// The device took longer than the watchdog allows.
-    #[error("the watchdog ended it: {0}")]
-    TimedOut(String),
-    /// The user's kernel cannot be used on any node: it does not compile, or lacks a variable that
-    /// the job sets.
-    #[error("{0}")]
-    Program(String),
-    /// The user's kernel is CUDA C++, and this node has no NVRTC (any more). Other nodes may have
-    /// one.
-    #[error("{0}")]
-    NoCompiler(String),
-    /// The device or its driver cannot run the user's kernel, which is not at fault. Other nodes
-    /// may be able to.
-    #[error("{0}")]
-    Unable(String),
-    /// The user's kernel failed, or did not end in time. The device is healthy.
-    #[error("{0}")]
-    Kernel(String),
-    /// The unit does not fit into the device's memory, not even with the smallest plan.
-    #[error("not enough device memory: {needed} bytes are needed and {available} are there")]
-    OutOfMemory {
-        /// Fewest bytes that the unit needs.
-        needed: u64,
-        /// Bytes that the device could have given it.
-        available: u64,
-    },
 }
 
 /// Called once, from a thread of the device, when a unit has ended.
@@ -142,6 +111,8 @@ pub enum Work {
         /// the unit; not called if that is nothing.
         text: TextSink,
     },
+    /// A piece of a frame's files. It is made by threads of the host, also for a GPU.
+    Finish(Arc<PreparedPiece>),
 }
 
 impl UnitOutput {
@@ -150,10 +121,17 @@ impl UnitOutput {
         Self {
             sums: TileSums::empty(0, 0, 0),
             chunk: Some(chunk),
+            piece: None,
             rays: 0,
             device_time,
             device_bytes,
         }
+    }
+
+    /// Creates the output of a finishing unit.
+    pub(crate) fn of_piece(piece: Vec<u8>, device_time: Duration) -> Self {
+        let sums = TileSums::empty(0, 0, 0);
+        Self { sums, chunk: None, piece: Some(piece), rays: 0, device_time, device_bytes: 0 }
     }
 }
 

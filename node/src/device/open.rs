@@ -3,13 +3,14 @@
 use super::cuda::{
     CudaDevice, Monitor, Opening, ProbeError, StartFault, WorkerCommand, compiler_of, probe_with,
 };
+use super::host_thread::{HostLane, HostThread, host_threads};
 use super::known_answer::AnswerError;
 use super::worker::FoundDevice;
 use super::xid::{XidTable, XidTableError};
 use super::{CpuDevice, Device};
 use crate::config::{Config, DeviceSpec};
 use std::sync::Arc;
-use tessera_kernels::host::Isa;
+use tessera_kernels::host::{Isa, best_isa};
 
 /// Why the wanted devices cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -100,8 +101,14 @@ enum Until {
 
 fn open_until(config: &Config, until: Until) -> Result<Devices, DeviceOpenError> {
     check(&config.devices)?;
-    let mut opened =
-        Opened { config, command: None, found: None, devices: Vec::new(), cuda: Vec::new() };
+    let mut opened = Opened {
+        config,
+        command: None,
+        found: None,
+        devices: Vec::new(),
+        cuda: Vec::new(),
+        host: None,
+    };
     // All of them begin before the node waits for one.
     let begun: Vec<_> = config.devices.iter().map(|spec| opened.begin(*spec)).collect();
     for (spec, begun) in config.devices.iter().zip(begun) {
@@ -152,6 +159,8 @@ struct Opened<'a> {
     found: Option<Vec<FoundDevice>>,
     devices: Vec<Arc<dyn Device>>,
     cuda: Vec<Arc<CudaDevice>>,
+    /// The thread for the finishing units of all CUDA devices.
+    host: Option<Arc<HostThread>>,
 }
 
 impl Opened<'_> {
@@ -165,6 +174,17 @@ impl Opened<'_> {
             self.command = Some(WorkerCommand::of(self.config).map_err(DeviceOpenError::System)?);
         }
         self.command.clone().ok_or(DeviceOpenError::Nothing)
+    }
+
+    fn host(&mut self) -> Result<Arc<HostThread>, DeviceOpenError> {
+        if let Some(host) = &self.host {
+            return Ok(host.clone());
+        }
+        let isa = self.config.isa.unwrap_or_else(best_isa);
+        let started = HostThread::start(host_threads(self.config.threads), isa);
+        let host = Arc::new(started.map_err(DeviceOpenError::System)?);
+        self.host = Some(host.clone());
+        Ok(host)
     }
 
     fn found(&mut self, spec: DeviceSpec) -> Result<Vec<FoundDevice>, DeviceOpenError> {
@@ -199,7 +219,9 @@ impl Opened<'_> {
         let mut group = Vec::new();
         for (slot, found) in found.into_iter().enumerate().filter(wanted) {
             let name = format!("cuda:{slot}");
-            let open = CudaDevice::open(&command, name.clone(), found, self.config.watchdog);
+            let host = HostLane::new(self.host()?);
+            let device = (name.clone(), found);
+            let open = CudaDevice::open(&command, device, self.config.watchdog, host);
             group.push((name, open.map_err(DeviceOpenError::System)?));
         }
         if group.is_empty() {

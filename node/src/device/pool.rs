@@ -149,7 +149,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Takes a unit of a render job. Compute units are not for these threads.
+    /// Takes a tile of a render job. Other units are not for these threads.
     pub(super) fn submit(&self, unit: DeviceUnit) {
         let DeviceUnit { work: Work::Render { frame, params }, cancel, finish } = unit else {
             return (unit.finish)(Err(DeviceError::Failed("this pool renders".into())));
@@ -322,6 +322,7 @@ impl Unit {
                 Ok(UnitOutput {
                     sums,
                     chunk: None,
+                    piece: None,
                     rays: progress.rays,
                     device_time,
                     device_bytes: 0,
@@ -351,7 +352,8 @@ fn add_block(sums: &mut TileSums, whole: &UnitParams, block: &UnitParams, film: 
     }
 }
 
-fn text_of(panic: &(dyn std::any::Any + Send)) -> &str {
+/// Returns the message of a panic.
+pub(super) fn text_of(panic: &(dyn std::any::Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()
         .copied()

@@ -4,6 +4,7 @@ use crate::agent::FrameKey;
 use crate::compute::PreparedCompute;
 use crate::device::{DeviceError, PreparedFrame, UnitOutput};
 use crate::frame_memory::{Claim, NotPrepared};
+use crate::piece::PreparedPiece;
 use crate::status::NodeError;
 use quinn::Connection;
 use std::sync::Arc;
@@ -19,13 +20,15 @@ pub(super) struct Prepared {
     pub(super) claim: Claim,
 }
 
-/// A prepared frame of either kind.
+/// A prepared frame of any kind.
 #[derive(Clone, Debug)]
 pub(super) enum AnyFrame {
     /// A frame of a render job.
     Scene(Arc<PreparedFrame>),
     /// A frame of a compute job.
     Compute(Arc<PreparedCompute>),
+    /// What one finishing unit reads.
+    Piece(Arc<PreparedPiece>),
 }
 
 /// A session with the coordinator.

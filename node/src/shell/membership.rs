@@ -22,7 +22,7 @@ impl Shell {
             scenes: self.scenes_told.clone(),
             nvrtc: self.opened.compiler,
             unconfined: self.config.sandbox.check().ok().flatten(),
-            finishes: false,
+            finishes: true,
         };
         self.heartbeats = 0;
         self.session = Some(session);

@@ -48,7 +48,7 @@ const TICK: Duration = Duration::from_millis(500);
 struct Given {
     device: usize,
     cancel: CancelToken,
-    /// Samples to render; None for a compute unit.
+    /// Samples to render; None for a compute or finishing unit.
     samples: Option<SampleRange>,
     /// Memory of its frame. It is in use until the unit ends.
     _claim: Claim,
@@ -208,7 +208,7 @@ impl Shell {
     fn on_frame(&mut self, frame: FrameKey, result: Result<Prepared, NotPrepared>, took: Duration) {
         match result {
             Ok(prepared) => {
-                self.agent.on_prepared_in(took);
+                self.agent.on_prepared_in(frame, took);
                 self.agent.on_frame(frame, Ok(prepared));
             }
             Err(reason) => {
@@ -226,8 +226,8 @@ impl Shell {
         while let Some(action) = self.agent.poll_action() {
             match action {
                 Action::Send(message) => self.send(message),
-                Action::Prepare { frame, spec, feed, beside } => {
-                    self.preparing.begin(frame, (spec, feed), beside);
+                Action::Prepare { frame, spec, task, beside } => {
+                    self.preparing.begin(frame, (spec, task), beside);
                 }
                 Action::Abandon(frame) => self.preparing.abandon(frame),
                 Action::Start { device, assignment, spec, frame } => {

@@ -18,6 +18,7 @@ use crate::device::{Device, Devices};
 use crate::folder::DataFolder;
 use crate::frame_memory::FrameMemory;
 use crate::import::Importer;
+use crate::inputs::InputsFetcher;
 use crate::memory::HostMemory;
 use crate::outbox::Outbox;
 use crate::scene::Preparer;
@@ -43,7 +44,7 @@ fn kept_of(config: &Config, host: u64) -> u64 {
 fn preparing_for(
     config: &Config,
     (folder, devices): (&DataFolder, &[Arc<dyn Device>]),
-    fetcher: Fetcher,
+    (fetcher, inputs): (Fetcher, InputsFetcher),
     events: mpsc::UnboundedSender<Event>,
 ) -> Preparing {
     let infos = || devices.iter().map(|device| device.info());
@@ -54,7 +55,8 @@ fn preparing_for(
     let preparer = Preparer::new(fetcher.clone(), importer, folder.views(), room)
         .laying_out(infos().any(|info| info.kind == DeviceKind::Cuda));
     let means = (preparer, Preparations::new(memory, host, kept));
-    Preparing::new(means, (fetcher, folder.views()), FrameMemory::new(host, kept), events)
+    let files = (fetcher, folder.views(), inputs);
+    Preparing::new(means, files, FrameMemory::new(host, kept), events)
 }
 
 impl Shell {
@@ -82,8 +84,10 @@ impl Shell {
             sender.clone(),
             connection,
         )?;
-        let fetcher = Fetcher::new(Arc::new(cache), connections, config.timing.answer);
-        let preparing = preparing_for(&config, (&folder, &devices), fetcher, sender.clone());
+        let answer = config.timing.answer;
+        let inputs = InputsFetcher::new(folder.inputs(), connections.clone(), answer);
+        let fetchers = (Fetcher::new(Arc::new(cache), connections, answer), inputs);
+        let preparing = preparing_for(&config, (&folder, &devices), fetchers, sender.clone());
         let (hang_up, hung_up) = oneshot::channel();
         let mut agent = Agent::new(devices.len(), config.hold, outbox.leases());
         for (index, device) in devices.iter().enumerate() {

@@ -5,13 +5,14 @@ use super::event::{AnyFrame, Event, Prepared};
 use crate::agent::FrameKey;
 use crate::compute::Preparations;
 use crate::frame_memory::{Claim, FrameMemory, NotPrepared};
+use crate::inputs::InputsFetcher;
 use crate::scene::Preparer;
 use crate::scene::fetch::Fetcher;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
-use tessera_protocol::node::Failure;
+use tessera_protocol::node::{Failure, Task};
 use tessera_protocol::{BlobHash, JobKind};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
@@ -21,6 +22,7 @@ struct Means {
     preparer: Preparer,
     fetcher: Fetcher,
     views: PathBuf,
+    inputs: InputsFetcher,
     preparations: Preparations,
     memory: Arc<FrameMemory>,
 }
@@ -37,11 +39,11 @@ pub(super) struct Preparing {
 impl Preparing {
     pub(super) fn new(
         (preparer, preparations): (Preparer, Preparations),
-        (fetcher, views): (Fetcher, PathBuf),
+        (fetcher, views, inputs): (Fetcher, PathBuf, InputsFetcher),
         memory: Arc<FrameMemory>,
         events: mpsc::UnboundedSender<Event>,
     ) -> Self {
-        let means = Arc::new(Means { preparer, fetcher, views, preparations, memory });
+        let means = Arc::new(Means { preparer, fetcher, views, inputs, preparations, memory });
         Self { means, events, last: 0, running: BTreeMap::new() }
     }
 
@@ -54,7 +56,7 @@ impl Preparing {
     pub(super) fn begin(
         &mut self,
         frame: FrameKey,
-        (kind, feed): (Arc<JobKind>, Option<BlobHash>),
+        (kind, task): (Arc<JobKind>, Task),
         beside: bool,
     ) {
         self.last += 1;
@@ -62,7 +64,7 @@ impl Preparing {
         let task = tokio::spawn(async move {
             let start = Instant::now();
             let claim = means.memory.claim(beside);
-            let prepared = means.prepare(frame, (&*kind, feed), &claim).await;
+            let prepared = means.prepare(frame, (&kind, task), &claim).await;
             let result = prepared.map(|frame| Prepared { frame, claim });
             let _ = events.send(Event::Frame { frame, number, result, took: start.elapsed() });
         });
@@ -74,8 +76,11 @@ impl Preparing {
     /// Stops the preparation of a frame. What it has fetched stays in the cache.
     pub(super) fn abandon(&mut self, frame: FrameKey) {
         if let Some((_, task)) = self.running.remove(&frame) {
-            let (job, frame) = frame;
-            tracing::info!(%job, %frame, "its units were taken back, so it is not prepared");
+            let (job, number, is_piece) = (frame.job(), frame.frame(), frame.is_piece());
+            tracing::info!(
+                %job, frame = %number, is_piece,
+                "its units were taken back, so it is not prepared"
+            );
             task.abort();
         }
     }
@@ -93,16 +98,24 @@ impl Preparing {
 impl Means {
     async fn prepare(
         &self,
-        (_, number): FrameKey,
-        (kind, feed): (&JobKind, Option<BlobHash>),
+        frame: FrameKey,
+        (kind, task): (&Arc<JobKind>, Task),
         claim: &Claim,
     ) -> Result<AnyFrame, NotPrepared> {
-        match kind {
-            JobKind::Render(spec) => {
+        let number = frame.frame();
+        match (&**kind, task, frame) {
+            (_, Task::Finish(finish), FrameKey::Piece(lease)) => {
+                self.inputs.prepare(lease, (kind, finish), claim).await.map(AnyFrame::Piece)
+            }
+            (JobKind::Render(spec), ..) => {
                 self.preparer.prepare(spec, number, claim).await.map(AnyFrame::Scene)
             }
-            JobKind::Compute(spec) => {
+            (JobKind::Compute(spec), task, _) => {
                 let files = (&self.fetcher, self.views.as_path());
+                let feed = match task {
+                    Task::Chunk { feed, .. } => feed,
+                    Task::Tile { .. } | Task::Finish(_) => None,
+                };
                 let prepared = self.preparations.prepare(files, spec, (number, feed), claim).await;
                 prepared.map(AnyFrame::Compute)
             }
@@ -112,8 +125,17 @@ impl Means {
 
 /// Logs that a frame was not prepared. A fault of the scene is no fault of the node: the job fails
 /// with it, and the user reads it there.
-pub(super) fn log_unprepared((job, frame): FrameKey, reason: &NotPrepared) {
+pub(super) fn log_unprepared(frame: FrameKey, reason: &NotPrepared) {
+    let (job, is_piece, frame) = (frame.job(), frame.is_piece(), frame.frame());
     match reason {
+        NotPrepared::Failed(failure) if is_piece => {
+            tracing::warn!(%job, %frame, reason = failure.reason(), "frame not finished here");
+        }
+        NotPrepared::Postponed(shortage) if is_piece => tracing::info!(
+            %job, %frame, %shortage,
+            "a part of the frame is finished later, since it does not fit into memory beside the \
+             present frames"
+        ),
         NotPrepared::Failed(Failure::Scene(reason)) => {
             tracing::info!(%job, %frame, reason, "frame not prepared");
         }
@@ -136,7 +158,6 @@ mod tests {
     use crate::import::{ImportLimits, Importer};
     use quinn::Connection;
     use std::time::Duration;
-    use tessera_protocol::{FrameNumber, JobId};
     use tokio::sync::watch;
 
     /// Preparations of a node that waits for a session, and its channels.
@@ -146,13 +167,15 @@ mod tests {
     ) -> (Preparing, mpsc::UnboundedReceiver<Event>, watch::Sender<Option<Connection>>) {
         let cache = Arc::new(BlobCache::open(folder, 1 << 20).unwrap());
         let (connection, sessions) = watch::channel(None);
-        let fetcher = Fetcher::new(cache, sessions, Duration::from_secs(9));
+        let answer = Duration::from_secs(9);
+        let inputs = InputsFetcher::new(folder.to_owned(), sessions.clone(), answer);
+        let fetcher = Fetcher::new(cache, sessions, answer);
         let importer =
             Importer::new("/bin/false".into(), ImportLimits::default(), None, Sandbox::Off);
         let preparer = Preparer::new(fetcher.clone(), importer, folder.to_owned(), (0, 0));
         let (sender, events) = mpsc::unbounded_channel();
         let means = (preparer, Preparations::new(0, 0, 0));
-        let files = (fetcher, folder.to_owned());
+        let files = (fetcher, folder.to_owned(), inputs);
         (Preparing::new(means, files, memory.clone(), sender), events, connection)
     }
 
@@ -161,10 +184,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let memory = FrameMemory::new(8 << 20, 0);
         let (mut preparing, mut events, _connection) = waiting(folder.path(), &memory);
-        let frame = (JobId(uuid::Uuid::from_u128(1)), FrameNumber(1));
+        let unit = crate::job::tests::assignment(1, 0);
+        let frame = FrameKey::of(&unit);
         let scene = b"a scene that nobody sends";
         let kind = Arc::new(JobKind::Render(crate::job::tests::spec(scene)));
-        preparing.begin(frame, (kind.clone(), None), false);
+        preparing.begin(frame, (kind.clone(), unit.task), false);
         // What is left beside the files of the scene, and a byte more.
         let (other, left) = (memory.claim(true), (7 << 20) - scene.len() as u64 + 1);
         while other.expect(left).is_ok() {
@@ -176,7 +200,7 @@ mod tests {
         }
         assert!(events.try_recv().is_err(), "nothing failed");
         // Its outcome may have been on the way.
-        preparing.begin(frame, (kind, None), false);
+        preparing.begin(frame, (kind, unit.task), false);
         assert!(!preparing.ends(frame, 1));
         assert!(preparing.ends(frame, 2) && !preparing.ends(frame, 2));
     }

@@ -147,14 +147,15 @@ fn encode(
     first_sample: u32,
     output: UnitOutput,
 ) -> (ResultHeader, Vec<u8>) {
-    let bytes = match &output.chunk {
-        Some(chunk) => chunk.to_bytes(),
-        None => output.sums.to_bytes(),
+    let bytes = match (output.piece, &output.chunk) {
+        (Some(piece), _) => piece,
+        (None, Some(chunk)) => chunk.to_bytes(),
+        (None, None) => output.sums.to_bytes(),
     };
     let header = ResultHeader {
         lease,
         hash: BlobHash::of(&bytes),
-        // A tile's edge is bounded, so its film is far below 4 GiB.
+        // A tile's edge is bounded, and so is a piece. They are far below 4 GiB.
         length: bytes.len() as u32,
         device,
         device_micros: u64::try_from(output.device_time.as_micros()).unwrap_or(u64::MAX),
@@ -194,7 +195,11 @@ mod tests {
         let chunk = UnitOutput::of_chunk(values, Duration::from_micros(11), 123_456);
         let tile =
             UnitOutput { sums: TileSums::empty(2, 2, 0), chunk: None, rays: 5, ..chunk.clone() };
-        for (output, rays) in [(chunk, 0), (tile, 5)] {
+        let piece = UnitOutput {
+            device_bytes: 123_456,
+            ..UnitOutput::of_piece(vec![3; 9], chunk.device_time)
+        };
+        for (output, rays) in [(chunk, 0), (tile, 5), (piece, 0)] {
             let (header, bytes) = encode(lease, 1, 7, output);
             assert_eq!(header.first_sample, 7);
             assert_eq!(

@@ -54,6 +54,7 @@ impl Shell {
                 let owner = self.owners.of(lease.unit.job);
                 Work::Compute { job, owner, first, count, text }
             }
+            (_, AnyFrame::Piece(piece), Task::Finish(_)) => Work::Finish(piece),
             // The agent has checked that job and unit have the same kind, and frames are prepared
             // for their job's kind.
             _ => {
@@ -90,6 +91,7 @@ impl Shell {
             Err(DeviceError::TimedOut(reason)) => {
                 (Rendered::Failed(Failure::TimedOut(reason)), None)
             }
+            Err(DeviceError::Inputs(reason)) => (Rendered::Failed(Failure::Asset(reason)), None),
             Err(DeviceError::Unable(reason)) => (Rendered::Failed(Failure::Unable(reason)), None),
             Err(DeviceError::Program(reason)) => (Rendered::Failed(Failure::Program(reason)), None),
             Err(DeviceError::Kernel(reason)) => (Rendered::Failed(Failure::Kernel(reason)), None),

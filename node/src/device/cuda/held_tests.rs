@@ -16,8 +16,8 @@ fn done(number: u64) -> (Flight, UnitOutput, Ends) {
     let (frame, params) = (crate::test_scene::frame(), crate::test_scene::unit(0, 0, 1, 1, 0..1));
     let flight = Flight { number, frame, params, purpose, started: true, stopped: false };
     let sums = TileSums::empty(1, 1, 3);
-    let output =
-        UnitOutput { sums, chunk: None, rays: 1, device_time: Duration::ZERO, device_bytes: 0 };
+    let (chunk, piece, device_time) = (None, None, Duration::ZERO);
+    let output = UnitOutput { sums, chunk, piece, rays: 1, device_time, device_bytes: 0 };
     (flight, output, ends)
 }
 

@@ -6,6 +6,8 @@
 //!                                   ▲                    (../worker: no network, no keys)
 //!                    monitor ─ Xid ─┘ ◄══ pipe ══ worker ─► NVML
 //! ```
+//!
+//! Finishing units stay in the node: threads of the host make them.
 
 mod child;
 mod command;
@@ -28,6 +30,7 @@ pub use probe::{ProbeError, Probed, Tried, find_compiler, probe, try_forbidden};
 pub(crate) use probe::{compiler_of, probe_with};
 pub use watchdog::Watchdog;
 
+use super::host_thread::HostLane;
 use super::worker::{FoundDevice, Refusal};
 use super::{Device, DeviceError, DeviceUnit, Work};
 use crate::backoff::Backoff;
@@ -62,6 +65,8 @@ pub(crate) struct CudaDevice {
     events: Sender<Event>,
     supervisor: Option<JoinHandle<()>>,
     compute: ComputeLane,
+    /// Threads of this host for finishing units.
+    host: HostLane,
 }
 
 /// A device that is being opened.
@@ -77,9 +82,9 @@ impl CudaDevice {
     /// The system refuses a thread.
     pub(crate) fn open(
         command: &WorkerCommand,
-        slot: String,
-        found: FoundDevice,
+        (slot, found): (String, FoundDevice),
         watchdog: Watchdog,
+        host: HostLane,
     ) -> std::io::Result<Opening> {
         let (events, received) = channel();
         let (first, outcome) = channel();
@@ -104,7 +109,7 @@ impl CudaDevice {
         // The worker ends with the thread that starts it. This thread lives as long as the device.
         let thread = std::thread::Builder::new().name(slot).spawn(move || supervisor.run())?;
         Ok(Opening {
-            device: Self { shared, events, supervisor: Some(thread), compute },
+            device: Self { shared, events, supervisor: Some(thread), compute, host },
             first: outcome,
         })
     }
@@ -145,8 +150,10 @@ impl Device for CudaDevice {
     }
 
     fn submit(&self, unit: DeviceUnit) {
-        if let Work::Compute { .. } = unit.work {
-            return self.compute.submit(unit);
+        match unit.work {
+            Work::Compute { .. } => return self.compute.submit(unit),
+            Work::Finish(_) => return self.host.submit(unit),
+            Work::Render { .. } => {}
         }
         if let Err(unsent) = self.events.send(Event::Submit(unit))
             && let Event::Submit(unit) = unsent.0
@@ -156,7 +163,7 @@ impl Device for CudaDevice {
     }
 
     fn busy(&self) -> Duration {
-        self.shared.busy()
+        self.shared.busy() + self.host.busy()
     }
 }
 

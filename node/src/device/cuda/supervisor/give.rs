@@ -35,7 +35,7 @@ impl Supervisor {
             }
             let Some(unit) = self.state.queue.pop_front() else { break };
             let DeviceUnit { work: Work::Render { frame, params }, cancel, finish } = unit else {
-                // Compute units have a separate thread.
+                // Compute and finishing units have separate threads.
                 (unit.finish)(Err(DeviceError::Cancelled));
                 continue;
             };
@@ -127,6 +127,6 @@ impl Supervisor {
 fn kind_of(unit: &DeviceUnit) -> Option<Kind> {
     match &unit.work {
         Work::Render { frame, params } => Some(Kind::of(&frame.scene, params)),
-        Work::Compute { .. } => None,
+        Work::Compute { .. } | Work::Finish(_) => None,
     }
 }

@@ -96,7 +96,8 @@ impl Supervisor {
         self.state.rate.measure(flight.samples(), time);
         self.shared.worked(time, self.state.rate.samples_per_second());
         let rays = rays[0] + rays[1];
-        let output = UnitOutput { sums, chunk: None, rays, device_time: time, device_bytes };
+        let (chunk, piece) = (None, None);
+        let output = UnitOutput { sums, chunk, piece, rays, device_time: time, device_bytes };
         self.state.held.add(flight, output, now);
     }
 

@@ -1,0 +1,207 @@
+//! A thread of the host beside a device's own: it takes compute chunks and finishing units one
+//! after another, and divides each among several threads.
+
+use super::cpu_compute::compute;
+use super::pool::text_of;
+use super::{CancelToken, DeviceError, DeviceUnit, UnitOutput, Work};
+use crate::piece::PreparedPiece;
+use rayon::ThreadPool;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tessera_finishing::FinishError;
+use tessera_kernels::host::Isa;
+use tessera_protocol::limits::RESULT_BYTES_MAX;
+
+/// Most threads: more than any machine has, but few enough that a typing error does no harm.
+const THREADS_MAX: usize = 4096;
+
+/// Makes the piece of a finishing unit.
+type Finisher = dyn Fn(&PreparedPiece, &AtomicBool) -> Result<Vec<u8>, FinishError> + Send + Sync;
+
+/// Returns the number of threads to use: as many as asked for, or as this process may use.
+pub(super) fn host_threads(wanted: Option<usize>) -> usize {
+    let usable = || std::thread::available_parallelism().map_or(1, usize::from);
+    wanted.unwrap_or_else(usable).clamp(1, THREADS_MAX)
+}
+
+/// The thread, which several devices may share.
+pub(super) struct HostThread {
+    units: Option<Sender<(DeviceUnit, Arc<HostTime>)>>,
+    thread: Option<JoinHandle<()>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl HostThread {
+    pub(super) fn start(threads: usize, isa: Isa) -> std::io::Result<Self> {
+        Self::start_with(threads, isa, Box::new(|piece, stop| piece.make(stop)))
+    }
+
+    fn start_with(threads: usize, isa: Isa, finisher: Box<Finisher>) -> std::io::Result<Self> {
+        let (units, received) = channel::<(DeviceUnit, Arc<HostTime>)>();
+        let stop = Arc::new(AtomicBool::new(false));
+        let worker = Worker { isa, finisher, threads, pool: None, stop: stop.clone() };
+        let body = move || {
+            let mut worker = worker;
+            while let Ok((unit, time)) = received.recv() {
+                time.begin(Instant::now());
+                let result = worker.run(&unit);
+                time.end(Instant::now());
+                (unit.finish)(result);
+            }
+        };
+        let thread = std::thread::Builder::new().name("host".into()).spawn(body)?;
+        Ok(Self { units: Some(units), thread: Some(thread), stop })
+    }
+}
+
+impl Drop for HostThread {
+    fn drop(&mut self) {
+        // Units that have not begun end as cancelled.
+        self.stop.store(true, Ordering::Release);
+        drop(self.units.take());
+        if let Some(thread) = self.thread.take() {
+            // The thread does not panic.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The way of one device to its thread, and the time that its units took there.
+pub(crate) struct HostLane {
+    thread: Arc<HostThread>,
+    time: Arc<HostTime>,
+}
+
+impl HostLane {
+    pub(super) fn new(thread: Arc<HostThread>) -> Self {
+        Self { thread, time: Arc::default() }
+    }
+
+    /// Takes a compute or finishing unit.
+    pub(super) fn submit(&self, unit: DeviceUnit) {
+        let unsent = match &self.thread.units {
+            Some(units) => units.send((unit, self.time.clone())).err().map(|unsent| unsent.0.0),
+            None => Some(unit),
+        };
+        if let Some(unit) = unsent {
+            (unit.finish)(Err(DeviceError::Cancelled));
+        }
+    }
+
+    /// Returns the time that units of this device took. It grows during a unit.
+    pub(super) fn busy(&self) -> Duration {
+        self.time.at(Instant::now())
+    }
+}
+
+/// Time that units of one device took, and since when one of them runs.
+#[derive(Debug, Default)]
+struct HostTime(Mutex<(Duration, Option<Instant>)>);
+
+impl HostTime {
+    fn state(&self) -> MutexGuard<'_, (Duration, Option<Instant>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self, now: Instant) {
+        self.state().1 = Some(now);
+    }
+
+    fn end(&self, now: Instant) {
+        let mut state = self.state();
+        let began = state.1.take();
+        state.0 += began.map_or(Duration::ZERO, |began| now.saturating_duration_since(began));
+    }
+
+    fn at(&self, now: Instant) -> Duration {
+        let (ended, began) = *self.state();
+        ended + began.map_or(Duration::ZERO, |began| now.saturating_duration_since(began))
+    }
+}
+
+/// What the thread has.
+struct Worker {
+    isa: Isa,
+    finisher: Box<Finisher>,
+    threads: usize,
+    /// Made when it is first needed, because most nodes only render.
+    pool: Option<ThreadPool>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Worker {
+    fn run(&mut self, unit: &DeviceUnit) -> Result<UnitOutput, DeviceError> {
+        if self.stop.load(Ordering::Acquire) || !unit.cancel.begin() {
+            return Err(DeviceError::Cancelled);
+        }
+        if self.pool.is_none() {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(self.threads).build();
+            let pool = pool.map_err(|error| DeviceError::Failed(format!("no threads: {error}")))?;
+            self.pool = Some(pool);
+        }
+        let Some(pool) = &self.pool else { return Err(DeviceError::Cancelled) };
+        let result = catch_unwind(AssertUnwindSafe(|| self.work(&unit.work, &unit.cancel, pool)));
+        result.unwrap_or_else(|panic| {
+            Err(DeviceError::Failed(format!("a thread panicked: {}", text_of(&*panic))))
+        })
+    }
+
+    fn work(
+        &self,
+        work: &Work,
+        cancel: &CancelToken,
+        pool: &ThreadPool,
+    ) -> Result<UnitOutput, DeviceError> {
+        match work {
+            Work::Compute { job, first, count, .. } => {
+                let began = Instant::now();
+                cancel.advance(0);
+                let chunk = pool.install(|| compute(job, (*first, *count), self.isa, cancel))?;
+                Ok(UnitOutput::of_chunk(chunk, began.elapsed(), 0))
+            }
+            Work::Finish(piece) => {
+                let before = processor_time(pool);
+                let made = pool.install(|| (self.finisher)(piece, cancel.stop()));
+                let made = made.map_err(error_of)?;
+                if made.len() > RESULT_BYTES_MAX {
+                    let problem = format!("a piece of {} bytes is too large", made.len());
+                    return Err(DeviceError::Failed(problem));
+                }
+                // Part of the time the threads wait, or tiles have the processors.
+                let took = processor_time(pool).saturating_sub(before);
+                Ok(UnitOutput::of_piece(made, took / self.threads as u32))
+            }
+            Work::Render { .. } => Err(DeviceError::Failed("this thread does not render".into())),
+        }
+    }
+}
+
+/// Returns the processor time of all threads of a pool since their start.
+fn processor_time(pool: &ThreadPool) -> Duration {
+    let own = |_: rayon::BroadcastContext<'_>| {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+    };
+    pool.broadcast(own).into_iter().sum()
+}
+
+fn error_of(error: FinishError) -> DeviceError {
+    let reason = crate::scene::chain(&error);
+    match error {
+        FinishError::Stopped => DeviceError::Cancelled,
+        FinishError::Results(_) | FinishError::Shape { .. } | FinishError::Piece(_) => {
+            DeviceError::Inputs(reason)
+        }
+        FinishError::Write(_) | FinishError::Denoise(_) | FinishError::Encode(_) => {
+            DeviceError::Failed(reason)
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "host_thread_tests.rs"]
+mod tests;
