@@ -102,6 +102,7 @@ impl LocalFarm {
             let data = folder.join(name);
             let mut config =
                 with_devices(NodeConfig::new(address.to_string(), &data, name), devices);
+            config.finishes = false;
             config.import = import.clone();
             config.threads = Some(share(threads, plan.len(), index));
             enrol(&coordinator, &data, name)?;

@@ -18,6 +18,7 @@ mod error;
 mod exr_file;
 mod exr_rows;
 mod file_space;
+mod fingerprint;
 mod frame;
 mod inputs;
 mod jpeg;
@@ -35,6 +36,7 @@ mod values;
 mod whole;
 
 pub use error::FinishError;
+pub use fingerprint::fingerprint;
 pub use frame::{Films, Frame, Output, Outputs};
 pub use inputs::{Inputs, write_part_head};
 pub use meter::metered_exposure;

@@ -103,6 +103,9 @@ pub struct Config {
     pub drain_wait: Duration,
     /// Timeouts of the connection to the coordinator.
     pub timing: Timing,
+    /// Whether the node finishes frames. One in the coordinator's own process need not: its
+    /// coordinator has the results already.
+    pub finishes: bool,
 }
 
 impl Config {
@@ -135,6 +138,7 @@ impl Config {
             hold: Duration::from_millis(500),
             drain_wait: Duration::from_secs(30),
             timing: Timing::default(),
+            finishes: true,
         }
     }
 }

@@ -2,7 +2,9 @@
 //! field needs a new protocol version.
 
 use crate::device::{DeviceInfo, DeviceTelemetry};
-use crate::ids::{BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitIndex};
+use crate::ids::{
+    BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitIndex,
+};
 use crate::job::RawJobSpec;
 pub use crate::node_limit::{LimitReached, NodeLimit};
 pub use crate::rounds::SampleRange;
@@ -79,8 +81,8 @@ pub struct Join {
     pub nvrtc: Option<(u32, u32)>,
     /// What the kernel cannot confine of workers and importers, for the operator; None if nothing.
     pub unconfined: Option<String>,
-    /// Whether the node finishes frames: takes units of [`Task::Finish`].
-    pub finishes: bool,
+    /// What the node finishes frames with; None if it takes no units of [`Task::Finish`].
+    pub finishing: Option<Fingerprint>,
 }
 
 impl Join {
@@ -98,7 +100,7 @@ impl Join {
             scenes: Vec::new(),
             nvrtc: None,
             unconfined: None,
-            finishes: false,
+            finishing: None,
         }
     }
 }

@@ -12,6 +12,7 @@ mod doctor;
 mod fault_proxy;
 mod fetching;
 mod filter;
+mod finishing;
 mod generations;
 mod hostile;
 mod importer;

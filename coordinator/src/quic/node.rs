@@ -9,6 +9,7 @@ use super::{inputs, renew, results};
 use crate::access::LivePeer;
 use crate::blobs::{BlobRead, GuardedBlobs};
 use crate::driver::{Event, Outgoing, Readable, SessionHandle};
+use crate::farm_log::FarmLog;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -113,6 +114,7 @@ async fn run(
         _ => return Err(Trouble::Protocol("a node's session begins with its join".into())),
     };
     check_join(&mut join, link.peer.as_ref())?;
+    keep_finishing(&mut join, &shared.log);
     let (outgoing, queue) = mpsc::channel(OUTGOING_MAX);
     let ends = (&link.connection, &outgoing);
     let lists = (&shared.rivals, &*shared.access, &*shared.log);
@@ -209,6 +211,18 @@ fn check_join(join: &mut Join, peer: Option<&PeerIdentity>) -> Result<(), Troubl
             Err(Trouble::Protocol(format!("{count} {what} are more than {limit}")))
         }
         None => Ok(()),
+    }
+}
+
+/// Lets a node finish frames only if it makes the bytes that this coordinator would make.
+fn keep_finishing(join: &mut Join, log: &FarmLog) {
+    let other = join.finishing.filter(|finishing| *finishing != tessera_finishing::fingerprint());
+    if other.is_some() {
+        join.finishing = None;
+        if log.allows(&format!("node {}", join.node)) {
+            tracing::warn!(node = %join.node, name = join.name, "the node finishes no frames, \
+                because its build encodes files in another way; install the coordinator's on it");
+        }
     }
 }
 

@@ -112,6 +112,7 @@ fn make(
         }
         Wanted::Joined => {
             let files = joined(order, blobs, &spool)?;
+            tracing::debug!(%job, %frame, "frame put together from what nodes finished");
             Ok(Input::FrameResolved { job, frame, files, exposure: None })
         }
         Wanted::Noise => {

@@ -22,7 +22,7 @@ impl Shell {
             scenes: self.scenes_told.clone(),
             nvrtc: self.opened.compiler,
             unconfined: self.config.sandbox.check().ok().flatten(),
-            finishes: true,
+            finishing: self.config.finishes.then(tessera_finishing::fingerprint),
         };
         self.heartbeats = 0;
         self.session = Some(session);

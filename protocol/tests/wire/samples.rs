@@ -284,7 +284,7 @@ pub(crate) fn from_nodes() -> Vec<(String, NodeToCoordinator)> {
         scenes: vec![hash(1)],
         nvrtc: Some((13, 5)),
         unconfined: Some("u".into()),
-        finishes: true,
+        finishing: Some(Fingerprint([9; 32])),
     };
     let failed = |failure| Failed { lease: lease(), failure };
     let all = vec![

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tessera_core::{
     Action, Arrived, Core, Grid, Input, Moment, ResultShape, SessionId, Settings, Split,
 };
-use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease, UnitIndex};
+use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, Lease, UnitIndex};
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{
     Assignment, CoordinatorToNode, Failure, Heartbeat, Join, LimitReached, NodeLimit, Piece, Task,
@@ -231,8 +231,8 @@ impl Farm {
 
     fn join(&self, node: usize) -> Input {
         let (number, devices) = (node as u64, vec![inputs::device(); self.machines[node].devices]);
-        let finishes = self.per_pixel > 0.0;
-        let join = Join { devices, finishes, ..inputs::join(number, self.nodes[node].capacity) };
+        let finishing = (self.per_pixel > 0.0).then_some(Fingerprint([1; 32]));
+        let join = Join { devices, finishing, ..inputs::join(number, self.nodes[node].capacity) };
         inputs::joined(number, join)
     }
 

@@ -179,7 +179,7 @@ impl Node {
             busy: None,
             compiles: join.nvrtc.is_some(),
             unconfined: join.unconfined.as_deref().map(|text| cut(text, REASON_MAX)),
-            finishes: join.finishes,
+            finishes: join.finishing.is_some(),
             capacity: capacity(join.capacity),
             presence: Presence::Here(session),
             scenes: join.scenes.iter().take(SCENES_MAX).copied().collect(),

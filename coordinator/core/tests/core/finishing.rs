@@ -6,6 +6,7 @@ use std::time::Duration;
 use tessera_core::{
     Arrived, FilmShape, Input, Record, ResolveFailure, ResultShape, SessionId, Settings, UnitState,
 };
+use tessera_protocol::Fingerprint;
 use tessera_protocol::client::Response;
 use tessera_protocol::ids::{BlobHash, FrameNumber, Lease, UnitIndex, UnitKey};
 use tessera_protocol::job::RenderSpec;
@@ -37,7 +38,8 @@ fn two_bands() -> RenderSpec {
 }
 
 fn join(farm: &mut SmallFarm, number: u64, finishes: bool) {
-    let join = Join { finishes, ..inputs::join(number, 1) };
+    let finishing = finishes.then_some(Fingerprint([1; 32]));
+    let join = Join { finishing, ..inputs::join(number, 1) };
     farm.step(inputs::joined(number, join));
 }
 
