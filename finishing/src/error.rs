@@ -38,6 +38,10 @@ pub enum FinishError {
     /// The encoder of the file format failed.
     #[error("frame file cannot be encoded: {0}")]
     Encode(String),
+    /// What a finishing unit made is longer than a result may be. The coordinator can finish the
+    /// frame.
+    #[error("the piece of the frame is too long for a result")]
+    TooLarge,
     /// The work was stopped before its end.
     #[error("stopped")]
     Stopped,

@@ -64,14 +64,24 @@ impl ExrFile {
                 about[key] = value;
             }
         }
+        Self { about, ..Self::of_rows(spec) }
+    }
+
+    /// Describes all that the rows of a job's files depend on.
+    pub(crate) fn of_rows(spec: &RenderSpec) -> Self {
         Self {
             size: (spec.width, spec.height),
             data: spec.data_window(),
             channels: channels(spec),
             compression: spec.exr_compression,
-            about,
+            about: serde_json::Value::Null,
         }
     }
+}
+
+/// Returns the number of rows that are compressed together.
+pub(crate) fn lines_of_chunk(spec: ExrCompressionSpec) -> usize {
+    compression(spec).scan_lines_per_block()
 }
 
 /// Returns the name of each channel, its precision, and the band's channel that it shows. None

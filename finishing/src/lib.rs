@@ -21,7 +21,11 @@ mod file_space;
 mod fingerprint;
 mod frame;
 mod inputs;
+mod join;
 mod jpeg;
+mod make;
+mod memory;
+mod memory_file;
 mod meter;
 mod out_file;
 mod overscan;
@@ -39,49 +43,21 @@ pub use error::FinishError;
 pub use fingerprint::fingerprint;
 pub use frame::{Films, Frame, Output, Outputs};
 pub use inputs::{Inputs, write_part_head};
+pub use join::{Pieces, join};
+pub use make::make_piece;
+pub use memory::{memory_of, rows_read};
 pub use meter::metered_exposure;
 pub use piece::{is_piece, piece_of, pixels_of};
 pub use tessera_kernels::denoise::DenoiseError;
 pub use values::{Chunks, Values, assemble};
 pub use whole::finish;
 
-use std::sync::atomic::AtomicBool;
-use tessera_protocol::job::RenderSpec;
-use tessera_protocol::node::Finish;
-use tessera_protocol::status::FrameFile;
-
-/// Makes a piece of a frame: the result of a finishing unit. Ends early with
-/// [`FinishError::Stopped`] once `stop` is true.
-pub fn make_piece(
-    spec: &RenderSpec,
-    finish: &Finish,
-    inputs: &Inputs,
-    stop: &AtomicBool,
-) -> Result<Vec<u8>, FinishError> {
-    let _ = (spec, finish, inputs, stop);
-    unimplemented!()
-}
-
-/// Puts the files of a frame together from its pieces, in the order of their units. Computes on no
-/// pixel.
-pub fn join(
-    frame: &Frame<'_>,
-    pieces: &mut dyn Iterator<Item = Result<Vec<u8>, FinishError>>,
-    outputs: &dyn Outputs,
-) -> Result<Vec<FrameFile>, FinishError> {
-    let _ = (frame, pieces, outputs);
-    unimplemented!()
-}
-
-/// Returns the bytes of memory that making a piece takes at most, besides its inputs' file.
-pub fn memory_of(spec: &RenderSpec, finish: &Finish) -> u64 {
-    let _ = (spec, finish);
-    unimplemented!()
-}
-
-/// Rows of the rendered window that a piece reads, counted from its top: those of the piece, and
-/// with the denoiser's reach around them.
-pub fn rows_read(spec: &RenderSpec, finish: &Finish) -> std::ops::Range<u32> {
-    let _ = (spec, finish);
-    unimplemented!()
-}
+#[cfg(test)]
+#[path = "tests/hostile.rs"]
+mod hostile_tests;
+#[cfg(test)]
+#[path = "tests/made.rs"]
+mod made;
+#[cfg(test)]
+#[path = "tests/pieces.rs"]
+mod pieces_tests;

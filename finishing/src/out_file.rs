@@ -20,12 +20,17 @@ impl OutFile {
     }
 
     /// Makes the complete file durable. Returns its hash and length, or the first error.
-    pub(crate) fn finish(mut self) -> Result<(BlobHash, u64), FinishError> {
+    pub(crate) fn finish(self) -> Result<(BlobHash, u64), FinishError> {
+        self.close()?.finish()
+    }
+
+    /// Returns the complete file, or the first error.
+    pub(crate) fn close(mut self) -> Result<Box<dyn Output>, FinishError> {
         let file = self.flush().and_then(|()| match self.failure.take() {
             Some(failure) => Err(failure),
             None => self.file.into_inner().map_err(io::IntoInnerError::into_error),
         });
-        file.map_err(FinishError::Write)?.finish()
+        file.map_err(FinishError::Write)
     }
 
     /// Takes the first error, if there is one. It says more than the encoder's own error.

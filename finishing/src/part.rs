@@ -4,6 +4,9 @@ use std::ops::Range;
 use tessera_protocol::job::{RenderSpec, Window};
 use tessera_protocol::limits::DENOISE_REACH;
 
+/// Bands begin at multiples of so many rows: EXR files compress at most so many together.
+pub(crate) const BAND_ROWS: u32 = 32;
+
 /// The part of a frame that is finished at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
