@@ -120,10 +120,10 @@ fn name_of(spec: &RenderSpec, frame: FrameNumber, finish: &Finish) -> String {
         Piece::Band { first, .. } => {
             let is_it = |band: &u32| bands.band(*band).is_some_and(|(row, _)| row == first);
             let band = (0..bands.count()).find(is_it).unwrap_or_default();
-            format!("inputs of band {band} of frame {frame}")
+            format!("inputs of band {band} of frame {}", frame.0)
         }
-        Piece::Frame { .. } => format!("inputs of frame {frame}"),
-        Piece::Assembly => format!("bands of frame {frame}"),
+        Piece::Frame { .. } => format!("inputs of frame {}", frame.0),
+        Piece::Assembly => format!("bands of frame {}", frame.0),
     }
 }
 
