@@ -73,7 +73,12 @@ impl InputsError {
         let reason = format!("{what} not fetched: {}", chain(&self));
         match &self {
             Self::Disk { source, .. } => failure_of(source, reason),
-            _ => Failure::Asset(reason),
+            Self::Refused(_) | Self::Stream(_) | Self::Stopping => Failure::Asset(reason),
+            // No wait helps, and the node is well: after some attempts, the coordinator looks at
+            // them itself.
+            Self::TooMuch { .. } | Self::Length { .. } | Self::Damaged(_) => {
+                Failure::Kernel(reason)
+            }
         }
     }
 }
