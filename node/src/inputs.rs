@@ -73,7 +73,12 @@ impl InputsError {
         let reason = format!("{what} not fetched: {}", chain(&self));
         match &self {
             Self::Disk { source, .. } => failure_of(source, reason),
-            _ => Failure::Asset(reason),
+            Self::Refused(_) | Self::Stream(_) | Self::Stopping => Failure::Asset(reason),
+            // No wait helps, and the node is well: after some attempts, the coordinator looks at
+            // them itself.
+            Self::TooMuch { .. } | Self::Length { .. } | Self::Damaged(_) => {
+                Failure::Kernel(reason)
+            }
         }
     }
 }
@@ -120,10 +125,10 @@ fn name_of(spec: &RenderSpec, frame: FrameNumber, finish: &Finish) -> String {
         Piece::Band { first, .. } => {
             let is_it = |band: &u32| bands.band(*band).is_some_and(|(row, _)| row == first);
             let band = (0..bands.count()).find(is_it).unwrap_or_default();
-            format!("inputs of band {band} of frame {frame}")
+            format!("inputs of band {band} of frame {}", frame.0)
         }
-        Piece::Frame { .. } => format!("inputs of frame {frame}"),
-        Piece::Assembly => format!("bands of frame {frame}"),
+        Piece::Frame { .. } => format!("inputs of frame {}", frame.0),
+        Piece::Assembly => format!("bands of frame {}", frame.0),
     }
 }
 

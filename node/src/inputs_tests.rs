@@ -193,6 +193,8 @@ async fn too_many_bytes_are_refused_before_they_come() {
     for (parts, bytes) in [(5, 100), (1, (1 << 20) + 9), (0, 1), (u32::MAX, u64::MAX)] {
         let error = farm.fetch_all(vec![Gives(parts, bytes, vec![0; 100])]).await.unwrap_err();
         assert!(matches!(error, InputsError::TooMuch { .. }), "{error:?}");
+        // The node is not at fault, and no wait helps.
+        assert!(matches!(error.into_failure("inputs"), Failure::Kernel(_)));
     }
 }
 

@@ -136,8 +136,8 @@ impl<F: Clone> Agent<F> {
         is_awaited || !is_behind && frames.len() < FRAMES_AHEAD_MAX + usize::from(some_idle)
     }
 
-    /// Returns whether the inputs of one more finishing unit may be fetched. They are fetched beside
-    /// the frames for other units, and neither waits for the other.
+    /// Returns whether the inputs of one more finishing unit may be fetched, beside the frames for
+    /// other units.
     fn has_turn_for_piece(&self, pending: &[FrameKey]) -> bool {
         let pieces = pending.iter().filter(|other| other.is_piece()).count();
         pieces < PIECES_AHEAD_MAX + usize::from(self.finishing.is_empty())

@@ -193,12 +193,14 @@ fn error_of(error: FinishError) -> DeviceError {
     let reason = crate::scene::chain(&error);
     match error {
         FinishError::Stopped => DeviceError::Cancelled,
-        FinishError::Results(_) | FinishError::Shape { .. } | FinishError::Piece(_) => {
-            DeviceError::Inputs(reason)
-        }
-        FinishError::Write(_) | FinishError::Denoise(_) | FinishError::Encode(_) => {
-            DeviceError::Failed(reason)
-        }
+        FinishError::Results(_)
+        | FinishError::Shape { .. }
+        | FinishError::Chunk { .. }
+        | FinishError::Piece(_) => DeviceError::Inputs(reason),
+        FinishError::Write(_)
+        | FinishError::Store(_)
+        | FinishError::Denoise(_)
+        | FinishError::Encode(_) => DeviceError::Failed(reason),
     }
 }
 
