@@ -200,7 +200,8 @@ fn error_of(error: FinishError) -> DeviceError {
         FinishError::Write(_)
         | FinishError::Store(_)
         | FinishError::Denoise(_)
-        | FinishError::Encode(_) => DeviceError::Failed(reason),
+        | FinishError::Encode(_)
+        | FinishError::TooLarge => DeviceError::Failed(reason),
     }
 }
 
