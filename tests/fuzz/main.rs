@@ -7,6 +7,7 @@
 
 mod driver;
 mod files;
+mod finishing;
 mod heap;
 mod mutate;
 mod targets;

@@ -1,7 +1,8 @@
-//! The list of decoders. What each does stands in `wire.rs`, `texts.rs` and `files.rs`.
+//! The list of decoders. What each does stands in `wire.rs`, `finishing.rs`, `texts.rs` and
+//! `files.rs`.
 
 use crate::driver::{Decoder, Target};
-use crate::{files, texts, wire};
+use crate::{files, finishing, texts, wire};
 
 /// All of them, those that are fast first.
 pub(crate) fn all() -> Vec<Target> {
@@ -40,6 +41,8 @@ pub(crate) fn all() -> Vec<Target> {
         fast("pattern", texts::pattern, texts::seeds(texts::PATTERNS)),
         fast("address-and-token", texts::address, texts::seeds(texts::ADDRESSES)),
         slow("film", wire::film, wire::films()),
+        slow("piece", finishing::piece, finishing::pieces()),
+        slow("finishing-inputs", finishing::inputs, finishing::all_inputs()),
         slow("ptx", texts::ptx, texts::kernels()),
         slow("arguments", texts::arguments, texts::seeds(texts::COMMANDS)),
         slow("scene", files::scene, files::scenes()),

@@ -16,6 +16,7 @@ const BOUNDS: [(&str, usize); 16] = [
     ("coordinator", 0),
     ("coordinator/core", 0),
     ("deploy/notices", 0),
+    ("finishing", 0),
     // `checked_scene` and `compute::host` share their errors with what they call.
     ("kernels", 4),
     ("kernels/layout", 0),
