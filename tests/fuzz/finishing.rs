@@ -1,6 +1,7 @@
 //! Decoders of what finishes frames: pieces, which files are put together from, and the inputs of
 //! units.
 
+use crate::wire::told;
 use std::io::{self, Cursor, Seek, SeekFrom, Write};
 use std::sync::atomic::AtomicBool;
 use tessera_finishing::{
@@ -59,7 +60,7 @@ impl Seek for Nowhere {
 
 /// Reads a piece, and puts files together from it.
 pub(crate) fn piece(bytes: &[u8]) -> Result<(), String> {
-    let piece = piece_of(bytes).map_err(|error| error.to_string())?;
+    let piece = piece_of(bytes).map_err(|error| told(&error))?;
     assert!(is_piece(bytes));
     let pixels = pixels_of(bytes);
     assert_eq!(pixels.is_ok(), matches!(piece, Piece::Band { .. }));
@@ -74,9 +75,9 @@ pub(crate) fn piece(bytes: &[u8]) -> Result<(), String> {
         samples_mean: None,
     };
     let mut pieces = std::iter::repeat_with(|| Ok(bytes.to_vec())).take(2);
-    let several = join(&frame, &mut pieces, &Everywhere).map_err(|error| error.to_string());
+    let several = join(&frame, &mut pieces, &Everywhere).map_err(|error| told(&error));
     let mut one = std::iter::once(Ok(bytes.to_vec()));
-    let one = join(&frame, &mut one, &Everywhere).map_err(|error| error.to_string());
+    let one = join(&frame, &mut one, &Everywhere).map_err(|error| told(&error));
     several.or(one).map(drop)
 }
 
@@ -96,15 +97,16 @@ fn opened(bytes: &[u8]) -> Result<Inputs, FinishError> {
 
 /// Reads inputs, and makes pieces of them.
 pub(crate) fn inputs(bytes: &[u8]) -> Result<(), String> {
-    let inputs = opened(bytes).map_err(|error| error.to_string())?;
+    let inputs = opened(bytes).map_err(|error| told(&error))?;
     let _ = (inputs.sums(1), inputs.sums(u32::MAX));
     let pieces = [Piece::Band { first: 32, rows: 8 }, Piece::Frame { rows: 40 }, Piece::Assembly];
-    let made = pieces.map(|piece| made(piece, bytes).map_err(|error| error.to_string()));
+    let made = pieces.map(|piece| made(piece, bytes).map_err(|error| told(&error)));
     assert!(made.iter().flatten().all(|piece| piece_of(piece).is_ok()));
     made.into_iter().collect::<Result<Vec<_>, _>>().map(drop)
 }
 
-fn parts(parts: &[(u32, Vec<u8>)]) -> Vec<u8> {
+/// Returns inputs with the number of their parts before them.
+pub(crate) fn parts(parts: &[(u32, Vec<u8>)]) -> Vec<u8> {
     let mut bytes = (parts.len() as u32).to_le_bytes().to_vec();
     for (place, part) in parts {
         bytes.extend(write_part_head(*place, part.len() as u32));

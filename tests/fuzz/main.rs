@@ -9,6 +9,7 @@ mod driver;
 mod files;
 mod finishing;
 mod heap;
+mod memory;
 mod mutate;
 mod targets;
 mod texts;
