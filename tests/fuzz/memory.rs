@@ -43,12 +43,13 @@ fn taken(spec: &RenderSpec, piece: Piece) -> (u64, u64) {
         _ => films(spec, &finish),
     };
     let bytes = finishing::parts(&parts);
-    let mut file = tempfile::tempfile().unwrap();
-    file.write_all(&bytes[4..]).unwrap();
+    let mut file = tempfile::tempfile().expect("a file can be made");
+    file.write_all(&bytes[4..]).expect("a file can be written");
     let length = bytes.len() as u64 - 4;
-    let inputs = Inputs::open(file, parts.len() as u32, length).unwrap();
+    let inputs = Inputs::open(file, parts.len() as u32, length).expect("the inputs are right");
     drop((bytes, parts));
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let pool =
+        rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread can be started");
     pool.install(|| {
         heap::begin();
         let made = make_piece(spec, &finish, &inputs, &AtomicBool::new(false));

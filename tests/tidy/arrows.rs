@@ -129,9 +129,8 @@ fn what_reaches_pixels_uses_no_platform_mathematics() {
         ".cbrt()",
         ".hypot(",
     ];
-    let folders =
-        ["scenes/src", "kernels/layout/src", "finishing/src", "coordinator/src/measure"]
-            .map(|folder| root().join(folder));
+    let folders = ["scenes/src", "kernels/layout/src", "finishing/src", "coordinator/src/measure"]
+        .map(|folder| root().join(folder));
     let mut findings = Vec::new();
     for path in files(&["rs"]) {
         let is_test = path.components().any(|part| {
