@@ -7,7 +7,9 @@
 
 mod driver;
 mod files;
+mod finishing;
 mod heap;
+mod memory;
 mod mutate;
 mod targets;
 mod texts;

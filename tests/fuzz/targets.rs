@@ -1,7 +1,8 @@
-//! The list of decoders. What each does stands in `wire.rs`, `texts.rs` and `files.rs`.
+//! The list of decoders. What each does stands in `wire.rs`, `finishing.rs`, `texts.rs` and
+//! `files.rs`.
 
 use crate::driver::{Decoder, Target};
-use crate::{files, texts, wire};
+use crate::{files, finishing, texts, wire};
 
 /// All of them, those that are fast first.
 pub(crate) fn all() -> Vec<Target> {
@@ -30,6 +31,8 @@ pub(crate) fn all() -> Vec<Target> {
         fast("job-spec", wire::job_spec, wire::specs()),
         fast("described-job", wire::described_job, wire::described_jobs()),
         fast("chunk", wire::chunk, wire::chunks()),
+        fast("piece", finishing::piece, finishing::pieces()),
+        fast("finishing-inputs", finishing::inputs, finishing::all_inputs()),
         fast("journal-record", wire::record, wire::records()),
         fast("snapshot", wire::snapshot, wire::snapshots()),
         fast("spool-entry", wire::spool_entry, wire::spool_entries()),

@@ -26,7 +26,8 @@ use tessera_transport::peer::PeerIdentity;
 /// The pinned bytes of every message: `NAME HEX` a line.
 const GOLDEN: &str = include_str!("../../protocol/tests/wire/golden.txt");
 
-fn told(error: &(dyn Error + 'static)) -> String {
+/// Returns what an error and its causes say.
+pub(crate) fn told(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -22,7 +22,7 @@ fn missing_doubled_and_swapped_pieces_are_errors() {
         let pieces = pieces_of(&spec, 32, 1);
         let (bands, assembly) = (pieces[..4].to_vec(), pieces[4].clone());
         let whole = piece_of_frame(&spec);
-        let with = |more: &Vec<u8>| [&bands[..], &[more.clone()]].concat();
+        let with = |more: &Vec<u8>| [&bands[..], std::slice::from_ref(more)].concat();
         for wrong in [
             vec![],
             bands.clone(),

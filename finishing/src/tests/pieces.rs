@@ -196,3 +196,16 @@ fn shown_files_say_nothing_of_pieces() {
     let finish = Finish { piece: Piece::Assembly, exposure_bits: 0 };
     assert_eq!(rows_read(&spec, &finish), 0..0);
 }
+
+// promise: P5
+#[test]
+fn pieces_do_not_depend_on_threads_tiles_or_parts() {
+    let denoised = RenderSpec { denoise: true, ..spec(96, 150, 32) };
+    let expected = pieces_of(&denoised, 64, 1);
+    for (threads, tile, split) in [(1, 32, 1), (3, 16, 2), (2, 100, 3)] {
+        let spec = RenderSpec { tile, ..denoised.clone() };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let found = pool.install(|| pieces_of(&spec, 64, split));
+        assert!(found == expected, "{threads} threads, tiles of {tile}, {split} parts");
+    }
+}
