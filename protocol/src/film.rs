@@ -7,6 +7,7 @@
 
 use crate::VersionError;
 use crate::limits::{RESULT_BYTES_MAX, SPP_MAX, TILE_EDGE_MAX};
+use std::cell::RefCell;
 
 /// Fractional bits of a sum.
 pub const FRACTION_BITS: u32 = 24;
@@ -91,6 +92,28 @@ impl TileSums {
 
     /// Decodes a film. Allocates no more than the header's checked dimensions need.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, FilmError> {
+        let FilmHead { width, height, channels, samples } = FilmHead::of(bytes)?;
+        let values = decompressed(bytes, unshuffle)?;
+        Ok(Self { width, height, channels, samples, values })
+    }
+}
+
+/// What a film says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FilmHead {
+    /// Pixels across, 1 to [`TILE_EDGE_MAX`].
+    pub width: u16,
+    /// Pixels down, 1 to [`TILE_EDGE_MAX`].
+    pub height: u16,
+    /// Channels, 1 to [`CHANNELS_MAX`].
+    pub channels: u8,
+    /// Samples per pixel.
+    pub samples: u32,
+}
+
+impl FilmHead {
+    /// Reads the header of a film, and looks at nothing else.
+    pub fn of(bytes: &[u8]) -> Result<Self, FilmError> {
         let header = bytes.first_chunk::<HEADER_BYTES>().ok_or(FilmError::Foreign)?;
         if header[..4] != MAGIC || bytes.len() > RESULT_BYTES_MAX {
             return Err(FilmError::Foreign);
@@ -105,19 +128,54 @@ impl TileSums {
             && edge.contains(&u32::from(height))
             && (1..=CHANNELS_MAX).contains(&channels)
             && samples <= SPP_MAX;
-        if !good {
-            return Err(FilmError::Header(format!(
+        match good {
+            true => Ok(Self { width, height, channels, samples }),
+            false => Err(FilmError::Header(format!(
                 "{width} × {height}, {channels} channels, {samples} samples"
-            )));
+            ))),
         }
-        let count = usize::from(width) * usize::from(height) * usize::from(channels);
-        let planes = zstd::bulk::decompress(&bytes[HEADER_BYTES..], count * 8)
-            .map_err(|_| FilmError::Damaged)?;
-        if planes.len() != count * 8 {
-            return Err(FilmError::Damaged);
-        }
-        Ok(Self { width, height, channels, samples, values: unshuffle(&planes) })
     }
+
+    /// Checks that a film can be decoded, without making its sums.
+    pub fn checked(bytes: &[u8]) -> Result<Self, FilmError> {
+        let head = Self::of(bytes)?;
+        decompressed(bytes, |_| ())?;
+        Ok(head)
+    }
+
+    /// Returns the bytes of the sums.
+    pub fn sums_bytes(&self) -> usize {
+        usize::from(self.width) * usize::from(self.height) * usize::from(self.channels) * 8
+    }
+}
+
+/// Bytes of a decoder's buffer that a thread keeps.
+const KEPT_BYTES: usize = 1 << 20;
+
+thread_local! {
+    /// A decoder and its buffer, which most films fit. Making them takes as long as small films do.
+    static DECODER: RefCell<Option<(zstd::bulk::Decompressor<'static>, Vec<u8>)>> =
+        const { RefCell::new(None) };
+}
+
+/// Decompresses the planes of a film whose header is good, and uses them.
+fn decompressed<T>(bytes: &[u8], used: impl FnOnce(&[u8]) -> T) -> Result<T, FilmError> {
+    let length = FilmHead::of(bytes)?.sums_bytes();
+    DECODER.with_borrow_mut(|kept| {
+        let (mut decoder, mut planes) = match kept.take() {
+            Some(kept) => kept,
+            None => (zstd::bulk::Decompressor::new().map_err(|_| FilmError::Damaged)?, Vec::new()),
+        };
+        planes.clear();
+        planes.reserve_exact(length);
+        let found = decoder.decompress_to_buffer(&bytes[HEADER_BYTES..], &mut planes);
+        let whole = found.is_ok_and(|found| found == length) && planes.len() == length;
+        let result = if whole { Ok(used(&planes)) } else { Err(FilmError::Damaged) };
+        planes.truncate(0);
+        planes.shrink_to(KEPT_BYTES);
+        *kept = Some((decoder, planes));
+        result
+    })
 }
 
 /// Puts byte 0 of all values first, then byte 1 of all values, and so on. Similar bytes become
@@ -134,13 +192,11 @@ fn shuffle(values: &[i64]) -> Vec<u8> {
 
 fn unshuffle(planes: &[u8]) -> Vec<i64> {
     let count = planes.len() / 8;
-    let mut values = vec![0i64; count];
-    for (byte, plane) in planes.chunks_exact(count.max(1)).enumerate() {
-        for (value, source) in values.iter_mut().zip(plane) {
-            *value |= i64::from(*source) << (8 * byte);
-        }
-    }
-    values
+    let plane = |byte: usize| &planes[byte * count..][..count];
+    let [a, b, c, d] = [0, 1, 2, 3].map(plane);
+    let [e, f, g, h] = [4, 5, 6, 7].map(plane);
+    let value = |at: usize| [a[at], b[at], c[at], d[at], e[at], f[at], g[at], h[at]];
+    (0..count).map(|at| i64::from_le_bytes(value(at))).collect()
 }
 
 #[cfg(test)]
@@ -189,5 +245,27 @@ mod tests {
         let mut other = bytes;
         other[8] = 2;
         assert_eq!(TileSums::from_bytes(&other), Err(FilmError::Damaged));
+    }
+
+    #[test]
+    fn a_check_says_what_decoding_says() {
+        let good = film(9).to_bytes();
+        let mut samples = vec![good.clone(), good[..10].to_vec(), good[..good.len() - 1].to_vec()];
+        for at in 0..good.len() {
+            let mut other = good.clone();
+            other[at] ^= 0x11;
+            samples.push(other);
+        }
+        for bytes in samples {
+            let decoded = TileSums::from_bytes(&bytes).map(|film| {
+                let TileSums { width, height, channels, samples, .. } = film;
+                FilmHead { width, height, channels, samples }
+            });
+            assert_eq!(FilmHead::checked(&bytes), decoded, "{bytes:?}");
+        }
+        // A large film leaves no large buffer to its thread, and the next one is read as well.
+        let large = TileSums::empty(512, 512, 4);
+        assert_eq!(TileSums::from_bytes(&large.to_bytes()), Ok(large));
+        assert_eq!(TileSums::from_bytes(&good), Ok(film(9)));
     }
 }

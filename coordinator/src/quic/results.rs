@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tessera_core::{Arrived, FilmShape, Input, ResultShape, SessionId};
 use tessera_finishing::{is_piece, piece_of};
-use tessera_protocol::film::TileSums;
+use tessera_protocol::film::FilmHead;
 use tessera_protocol::limits::RESULT_BYTES_MAX;
 use tessera_protocol::node::ResultHeader;
 use tessera_protocol::{BlobHash, ChunkValues, NodeId};
@@ -19,9 +19,11 @@ use tessera_transport::{FrameReceiver, Timing};
 /// Bytes that are read from a stream at once.
 const STEP_BYTES: usize = 256 << 10;
 
-/// Results of at most this size in bytes are checked where they arrive. That takes some
-/// microseconds, as long as passing them to another thread.
-const CHECKED_HERE_MAX: usize = 4 << 10;
+/// Results of at most so many bytes, also decompressed, are checked where they arrive. That takes a
+/// fifth of a millisecond at most, and passing them to another thread takes the better part of it.
+const CHECKED_HERE_MAX: usize = 512 << 10;
+/// The same of chunks as they arrive. They may be a hundred times as long decompressed.
+const CHUNK_CHECKED_HERE_MAX: usize = 4 << 10;
 
 /// Time of a result's arrival before its rate counts.
 const RATE_GRACE: Duration = Duration::from_secs(30);
@@ -81,7 +83,7 @@ pub(super) async fn take(
     let mut permit = permit.map_err(|_| Trouble::Stopping)?;
     let bytes = read(&mut receiver, length, &mut permit, (timing, shared.result_rate)).await?;
     permit.arrived();
-    let checked = match bytes.len() <= CHECKED_HERE_MAX {
+    let checked = match is_small(&bytes) {
         true => check(&header, bytes),
         false => {
             let checked = tokio::task::spawn_blocking(move || check(&header, bytes)).await;
@@ -141,8 +143,18 @@ async fn read(
     }
 }
 
+/// Whether a result is checked soon: by the bytes that it takes decompressed.
+fn is_small(bytes: &[u8]) -> bool {
+    let most = match ChunkValues::is_chunk(bytes) {
+        true => CHUNK_CHECKED_HERE_MAX,
+        false => CHECKED_HERE_MAX,
+    };
+    let sums = FilmHead::of(bytes).map_or(0, |head| head.sums_bytes());
+    bytes.len().max(sums) <= most
+}
+
 /// Checks that the bytes are complete and have their hash. Returns the shape of the film or chunk.
-/// Everything is decoded, because results in a spool must not fail later.
+/// All of it is decompressed, because results in a spool must not fail later.
 fn check(header: &ResultHeader, bytes: Bytes) -> Result<(ResultShape, Bytes), String> {
     let found = BlobHash::of(&bytes);
     if found != header.hash {
@@ -166,7 +178,7 @@ fn check(header: &ResultHeader, bytes: Bytes) -> Result<(ResultShape, Bytes), St
         let piece = piece_of(&bytes).map_err(|error| error.to_string())?;
         return Ok((ResultShape::Finished(piece), bytes));
     }
-    let film = TileSums::from_bytes(&bytes).map_err(|error| error.to_string())?;
+    let film = FilmHead::checked(&bytes).map_err(|error| error.to_string())?;
     let shape = FilmShape {
         width: u32::from(film.width),
         height: u32::from(film.height),
