@@ -103,9 +103,9 @@ fn a_denoised_frame_is_closer_to_its_reference() {
     let scene = library("cornell-box.gltf").display().to_string();
     let fixed = ["render", &scene, "--size", "96x72", "--depth", "4", "-q"];
     for more in [
-        &["--spp", "512", "--seed", "9", "-o", "reference.exr"][..],
-        &["--spp", "16", "-o", "noisy.exr"],
-        &["--spp", "16", "-o", "denoised.exr", "--denoise"],
+        &["--spp", "1024", "--seed", "9", "-o", "reference.exr"][..],
+        &["--spp", "32", "-o", "noisy.exr"],
+        &["--spp", "32", "-o", "denoised.exr", "--denoise"],
     ] {
         let (status, _, error) = told(folder.path(), &[&fixed, more].concat());
         assert_eq!(status, 0, "{error}");
@@ -118,9 +118,9 @@ fn a_denoised_frame_is_closer_to_its_reference() {
     };
     let (noisy, denoised) = (apart("noisy.exr"), apart("denoised.exr"));
     // The rim of the lamp has most of what is left; reference and noise have a share.
-    assert!(denoised.0 < noisy.0 / 1.7, "relMSE from {} to {}", noisy.0, denoised.0);
+    assert!(denoised.0 < noisy.0 / 2.0, "relMSE from {} to {}", noisy.0, denoised.0);
     assert!(denoised.1 < noisy.1 * 0.9, "FLIP from {} to {}", noisy.1, denoised.1);
-    assert!((denoised.2 - noisy.2).abs() < 0.005, "energy from {} to {}", noisy.2, denoised.2);
+    assert!((denoised.2 - noisy.2).abs() < 0.0045, "energy from {} to {}", noisy.2, denoised.2);
 }
 
 /// What indirect light may add is bounded: the picture is darker, and its files and the command say

@@ -4,7 +4,7 @@
 use crate::action::Step;
 use crate::audit::invariants;
 use crate::books::Books;
-use crate::input::{Caller, Input, SessionId};
+use crate::input::{Caller, Input, ResolveFailure, SessionId};
 use crate::journal::Record;
 use crate::owner::Owner;
 use crate::report::listing::{self, Census, KeptPart};
@@ -485,6 +485,9 @@ fn on_frame(books: &mut Books, input: Input) {
         }
         Input::RoundMeasured { job, frame, round, noisy } => {
             resolve::on_measured(books, job, frame, round, &noisy)
+        }
+        Input::FrameResolveFailed { job, frame, failure: ResolveFailure::Unjoined(reason) } => {
+            frames::close::on_unjoined(books, job, frame, &reason)
         }
         Input::FrameResolveFailed { job, frame, failure } => {
             resolve::on_resolve_failed(books, job, frame, failure)

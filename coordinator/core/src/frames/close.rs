@@ -2,7 +2,8 @@
 
 use crate::books::Books;
 use crate::frames::finish::{can_be_finished, look_later, nodes_may_return, open_units};
-use crate::frames::resolve::ask_if_due;
+use crate::frames::resolve::{ask_if_due, is_stale, on_resolve_failed};
+use crate::input::ResolveFailure;
 use crate::journal::Record;
 use crate::text::cut;
 use tessera_protocol::ids::{FrameNumber, JobId};
@@ -19,6 +20,18 @@ pub(crate) fn on_look(books: &mut Books, id: JobId, frame: FrameNumber) {
         return look_later(books, id, frame);
     }
     close_finishing(books, id, frame, "no node is here that finishes frames and may have the job");
+}
+
+/// Lets the coordinator finish a frame whose pieces do not go together.
+pub(crate) fn on_unjoined(books: &mut Books, id: JobId, frame: FrameNumber, reason: &str) {
+    let open = books.farm().job(id).and_then(|job| job.frame(frame)?.unfinished());
+    if !open.is_some_and(|open| open.is_finished_by_nodes()) {
+        let failure = ResolveFailure::Unjoined(reason.to_owned());
+        return on_resolve_failed(books, id, frame, failure);
+    }
+    if !is_stale(books, id, frame) {
+        close_finishing(books, id, frame, reason);
+    }
 }
 
 /// Lets the coordinator finish a frame that nodes could not.

@@ -5,7 +5,6 @@ use crate::action::Action;
 use crate::books::Books;
 use crate::checks::redo::lose_results;
 use crate::ends::{end_if_over, fail_frame};
-use crate::frames::close::close_finishing;
 use crate::frames::finish::{begin_if_due, open_pieces};
 use crate::frames::measure::{end_round, end_unmeasured, frame_rounds, is_measured, round_to_end};
 use crate::input::ResolveFailure;
@@ -73,7 +72,7 @@ fn order(books: &mut Books, job: JobId, frame: FrameNumber) {
 
 /// Removes an answered order. True if its answer is outdated, because units of the frame have been
 /// taken back since.
-fn is_stale(books: &mut Books, job: JobId, frame: FrameNumber) -> bool {
+pub(crate) fn is_stale(books: &mut Books, job: JobId, frame: FrameNumber) -> bool {
     let stale = books.orders_mut().answer(job, frame);
     if stale {
         ask_if_due(books, job, frame);
@@ -138,12 +137,9 @@ pub(crate) fn on_resolve_failed(
                 books.put_off_order(job, frame, cut(&reason, REASON_MAX));
             }
         }
+        // `close` handles it where nodes have finished the frame.
         ResolveFailure::Unjoined(reason) => {
-            close_finishing(books, job, frame, &reason);
-            // If it was not finished by nodes, it is tried again later.
-            if due(books, job, frame).is_some() && !books.orders().is_known(job, frame) {
-                books.put_off_order(job, frame, cut(&reason, REASON_MAX));
-            }
+            books.put_off_order(job, frame, cut(&reason, REASON_MAX));
         }
     }
 }

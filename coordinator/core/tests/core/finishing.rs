@@ -346,3 +346,26 @@ fn a_paused_job_is_finished_when_it_goes_on() {
     assert!(farm.is_resolving());
     farm.audit();
 }
+
+#[test]
+fn pieces_that_do_not_go_together_are_left_to_the_coordinator() {
+    let mut farm = farm(settings(), 1, one_band());
+    work(&mut farm, 1, 7);
+    work(&mut farm, 1, 7);
+    assert_eq!((farm.orders_of(farm.job), closed(&farm)), (1, 0));
+    let unjoined = |farm: &SmallFarm| {
+        let failure = ResolveFailure::Unjoined("a block is missing".to_owned());
+        Input::FrameResolveFailed { job: farm.job, frame: FRAME, failure }
+    };
+    farm.step(unjoined(&farm));
+    assert_eq!((farm.orders_of(farm.job), closed(&farm)), (2, 1));
+    assert!(!farm.core.is_finished_by_nodes(farm.job, FRAME));
+    assert_eq!(farm.frame(), Some(FrameState::Resolving));
+    // It makes no sense of a frame that nodes have not finished, and is tried again.
+    farm.step(unjoined(&farm));
+    assert_eq!(farm.frame(), Some(FrameState::Resolving));
+    farm.later(Duration::from_secs(700));
+    assert_eq!((farm.orders_of(farm.job), closed(&farm)), (3, 1));
+    farm.finish();
+    farm.audit();
+}
