@@ -135,6 +135,7 @@ mod tests {
             body.extend((bytes.len() as u32).to_le_bytes());
             body.extend(kind.to_le_bytes());
             body.extend_from_slice(bytes);
+            body.resize(body.len().next_multiple_of(4), 0);
         }
         let mut file = GLB_MAGIC.to_vec();
         file.extend(2u32.to_le_bytes());
