@@ -4,9 +4,9 @@
 //!     cargo bench --bench finishing [-- --frames N --rounds R]
 //!
 //! A coordinator (durable) and two known nodes of one thread as processes on loopback; frames of
-//! 1920 × 1080 with two samples, of which each tile is one unit. Bytes are what crosses the loopback
-//! device, of which all pass the coordinator: the ceiling is what QUIC takes for them. Each row also
-//! has the farm's wall time, and how much of it the nodes' processors were at work.
+//! 1920 × 1080 with two samples, of which each tile is one unit. Bytes are what crosses the
+//! loopback device, of which all pass the coordinator: the ceiling is what QUIC takes for them. Each
+//! row also has the farm's wall time, and how much of it the nodes' processors were at work.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::time::Instant;
@@ -52,8 +52,8 @@ fn main() {
             (of.coordinator_secs / frames as f64, of.bytes / frames as f64 / 1e9);
         let most = most.unwrap_or(0.05 + 1.2 * gigabytes);
         println!(
-            "{what}: {cpu:.3} CPU s of the coordinator a frame (at most {most:.3}), {:.0} MB on the \
-                line, {:.2} s a frame, nodes at work {:.2} of the time, {:.2} CPU s of theirs",
+            "{what}: {cpu:.3} CPU s of the coordinator a frame (at most {most:.3}), {:.0} MB on \
+                the line, {:.2} s a frame, nodes at work {:.2} of the time, {:.2} CPU s of theirs",
             gigabytes * 1e3,
             of.wall_secs / frames as f64,
             of.node_secs / (NODES as f64 * of.wall_secs),

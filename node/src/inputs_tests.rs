@@ -183,7 +183,8 @@ async fn a_refusal_fails_with_its_reason() {
     let farm = Farm::start();
     let error = farm.fetch_all(vec![Refuses("the lease has ended")]).await.unwrap_err();
     let failure = error.into_failure("inputs of band 3 of frame 7");
-    let expected = "inputs of band 3 of frame 7 not fetched: the coordinator refuses them: the lease has ended";
+    let expected = "inputs of band 3 of frame 7 not fetched: the coordinator refuses them: the \
+        lease has ended";
     assert_eq!(failure, Failure::Asset(expected.into()));
 }
 

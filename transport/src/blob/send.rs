@@ -69,8 +69,8 @@ pub(super) async fn send(
     }
 }
 
-/// Sends all bytes of a reader on a stream that was opened for them, after what its kind says first.
-/// `path` is named in errors. If the reader fails, the stream is reset.
+/// Sends all bytes of a reader on a stream that was opened for them, after what its kind says
+/// first. `path` is named in errors. If the reader fails, the stream is reset.
 pub async fn send_all(
     bytes: Box<dyn BlobRead>,
     path: &Path,
