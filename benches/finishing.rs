@@ -5,8 +5,8 @@
 //!
 //! A coordinator (durable) and two known nodes of one thread as processes on loopback; frames of
 //! 1920 × 1080 with two samples, of which each tile is one unit. Bytes are what crosses the
-//! loopback device, of which all pass the coordinator: the ceiling is what QUIC takes for them. Each
-//! row also has the farm's wall time, and how much of it the nodes' processors were at work.
+//! loopback device, and all of them pass the coordinator: the ceiling is what QUIC takes for them.
+//! Each row also has the farm's wall time, and how much of it the nodes' processors were at work.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::time::Instant;

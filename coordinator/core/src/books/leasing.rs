@@ -71,8 +71,9 @@ impl Books {
         let charged = self.queues.get(&job.id()).map_or(0, |of| of.estimates().cost().of(samples));
         self.shares.charge(&Party::of(job, &self.settings), charged);
         self.rooms.forget(job.id());
-        let counted = job.time().is_some() && !job.grid().is_finishing(lease.unit.unit);
-        let grant = Grant { lease, node: id, counted, charged, check };
+        let piece = job.grid().is_finishing(lease.unit.unit);
+        let counted = job.time().is_some() && !piece;
+        let grant = Grant { lease, node: id, counted, charged, check, piece };
         self.leases.grant(grant, self.now, &self.settings);
         match self.roster.get_mut(id) {
             Some(node) => node.note_job(lease.unit.job),

@@ -31,6 +31,8 @@ pub(crate) struct Held {
     pub(crate) charged: u64,
     /// Whether it was granted to check a result. Such a lease is not bound by the job's nodes.
     pub(crate) check: bool,
+    /// Whether its unit finishes a frame.
+    piece: bool,
     /// Reading of the time shares when it was granted, if the frame's time is counted.
     counted_from: Option<u64>,
 }
@@ -57,6 +59,8 @@ pub(crate) struct Grant {
     pub(crate) charged: u64,
     /// See [`Held::check`].
     pub(crate) check: bool,
+    /// Whether the unit finishes a frame.
+    pub(crate) piece: bool,
 }
 
 /// All leases, with their indices.
@@ -69,6 +73,8 @@ pub(crate) struct Leases {
     by_node: BTreeMap<NodeId, BTreeSet<Epoch>>,
     /// Leases of jobs on nodes, but not those that check results.
     at_work: AtWork,
+    /// Number of finishing units that each node holds.
+    pieces: BTreeMap<NodeId, u32>,
     deadlines: BTreeSet<(Moment, Epoch)>,
     shares: TimeShares,
 }
@@ -82,11 +88,16 @@ impl Leases {
     /// Grants a lease. The epoch must be new, and the unit may have at most one lease, of another
     /// node.
     pub(crate) fn grant(&mut self, grant: Grant, now: Moment, settings: &Settings) {
-        let Grant { lease, node, counted, charged, check } = grant;
+        let Grant { lease, node, counted, charged, check, piece } = grant;
         let until = now.after(settings.lease.min(settings.lease_longest));
         let counted_from = counted.then(|| self.shares.reading());
         let (unit, progress) = (lease.unit, None);
-        let held = Held { unit, node, granted: now, until, progress, charged, check, counted_from };
+        let granted = now;
+        let held =
+            Held { unit, node, granted, until, progress, charged, check, piece, counted_from };
+        if piece {
+            *self.pieces.entry(node).or_default() += 1;
+        }
         self.held.insert(lease.epoch, held);
         if self.is_leased(lease.unit) {
             self.copied.insert(lease.unit);
@@ -108,6 +119,12 @@ impl Leases {
         self.by_unit.remove(&(held.unit, epoch));
         // The unit had two leases; one is left.
         self.copied.remove(&held.unit);
+        if held.piece {
+            let left = self.pieces.remove(&held.node).unwrap_or_default().saturating_sub(1);
+            if left > 0 {
+                self.pieces.insert(held.node, left);
+            }
+        }
         self.deadlines.remove(&(held.until, epoch));
         if !held.check {
             self.at_work.remove(held.unit.job, held.node);
@@ -119,6 +136,11 @@ impl Leases {
             }
         }
         Some(held)
+    }
+
+    /// Returns the number of finishing units that a node holds.
+    pub(crate) fn pieces_of(&self, node: NodeId) -> u32 {
+        self.pieces.get(&node).copied().unwrap_or_default()
     }
 
     /// Returns the farm's time, in milliseconds, that ended leases of a frame have used, if it is

@@ -44,6 +44,10 @@ use tessera_protocol::ids::{Fingerprint, JobId, NodeId};
 use tessera_protocol::job::JobKind;
 use tessera_protocol::node::{Assignment, CoordinatorToNode};
 
+/// Most finishing units that a node holds: it works on one with all its threads, and fetches what
+/// the next one reads. Others may be idle.
+const PIECES_HELD_MAX: u32 = 2;
+
 /// Most jobs after the first in turn that are searched for one whose scene the node holds.
 const LOOK_MAX: usize = 8;
 
@@ -226,8 +230,10 @@ fn next_place(books: &mut Books, id: NodeId, fingerprint: Fingerprint, job: JobI
     let now = books.now();
     let short = queue.shortages().iter().filter(|(_, of)| of.node() == id);
     let short: BTreeSet<Place> = short.map(|(place, _)| *place).collect();
+    let has_pieces = books.leases().pieces_of(id) >= PIECES_HELD_MAX;
     let place = books.next_unit(id, job, |job: &Job, roster: &Roster, place, until: Moment| {
-        if roster.get(id).is_none_or(|node| !can_do(node, job, place.unit)) {
+        let is_one_too_many = has_pieces && job.grid().is_finishing(place.unit);
+        if is_one_too_many || roster.get(id).is_none_or(|node| !can_do(node, job, place.unit)) {
             return true;
         }
         let frame = job.frames().get(place.position);

@@ -369,3 +369,22 @@ fn pieces_that_do_not_go_together_are_left_to_the_coordinator() {
     farm.finish();
     farm.audit();
 }
+
+#[test]
+fn a_node_holds_two_finishing_units_at_most() {
+    let six_bands = RenderSpec { width: 8192, height: 1500, tile: 512, ..inputs::render() };
+    let mut farm = farm(settings(), 2, six_bands);
+    for number in 1..=2 {
+        farm.step(Input::Capacity { session: SessionId(number), units: 400 });
+    }
+    for number in [1, 2].into_iter().cycle() {
+        if begun(&farm) > 0 {
+            break;
+        }
+        work(&mut farm, number, 7);
+    }
+    // Until their speed is known, units may be withheld for some seconds.
+    (0..6).for_each(|_| farm.later(Duration::from_secs(1)));
+    assert_eq!([1, 2].map(|number| farm.leased(number).len()), [2, 2], "of six bands");
+    assert_eq!(farm.frame(), Some(FrameState::Finishing { done: 0, pieces: 7 }));
+}
