@@ -67,7 +67,9 @@ field() { sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p" "$2" | head -n 1; }
 said() { head -n "$1" "$2" | tr '\n"\\' '   ' | tr -d '[:cntrl:]'; }
 number() { awk "BEGIN { printf \"%.4g\", $1 }"; }
 join() { local IFS=,; echo "$*"; }
-quoted() { printf '%s\n' "$@" | sed 's/"//g; /^$/d; s/.*/"&"/' | paste -sd, -; }
+quoted() {
+    printf '%s\n' "$@" | tr -d '\\"\000-\011\013-\037' | sed '/^$/d; s/.*/"&"/' | paste -sd, -
+}
 
 report_json() {
     echo "{\"complete\":$complete,\"budget_s\":$budget,\"used_s\":$SECONDS,"
