@@ -4,11 +4,14 @@
 use crate::small_farm::SmallFarm;
 use std::time::Duration;
 use tessera_core::{
-    Arrived, FilmShape, Input, Record, ResolveFailure, ResultShape, SessionId, Settings, UnitState,
+    Arrived, Caller, FilmShape, Input, Record, ResolveFailure, ResultShape, SessionId, Settings,
+    UnitState,
 };
+use tessera_protocol::client::Response;
 use tessera_protocol::ids::{BlobHash, FrameNumber, Lease, UnitIndex, UnitKey};
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{Failure, Join, Piece, Task};
+use tessera_protocol::selection::JobChange;
 use tessera_protocol::status::{FrameState, NodeState};
 use tessera_support::inputs::{self, node};
 
@@ -328,15 +331,12 @@ fn finishing_goes_on_after_a_restart() {
 fn a_paused_job_is_finished_when_it_goes_on() {
     let mut farm = farm(settings(), 1, one_band());
     work(&mut farm, 1, 7);
-    let (job, caller) =
-        (farm.job, tessera_core::Caller { name: "ada".to_owned(), id: 294, admin: false });
-    let request = tessera_core::RequestId(7);
-    let pause = |pause| Input::Pause { request, job, pause, caller: caller.clone() };
-    farm.ask(pause(true));
+    let (job, caller) = (farm.job, Caller { name: "ada".to_owned(), id: 294, admin: false });
+    assert_eq!(farm.change(JobChange::Pause, job, caller.clone()), Response::Done);
     assert_eq!(farm.leased(1), [0; 0]);
     farm.later(Duration::from_secs(100));
     assert_eq!((closed(&farm), farm.is_resolving()), (0, false));
-    farm.ask(pause(false));
+    assert_eq!(farm.change(JobChange::Resume, job, caller), Response::Done);
     assert_eq!(farm.leased(1), [1]);
     work(&mut farm, 1, 7);
     assert!(farm.is_resolving());
