@@ -169,7 +169,7 @@ faults! {
     // Finishing.
     ResultsLost 60 "bytes of a frame that nodes finish are lost",
     ResolveLost 120 "the resolver finds bytes of results lost",
-    PoisonPiece 40 "a piece of a frame takes down every worker process for a while",
+    PoisonPiece 150 "a piece of a frame takes down every worker process for a while",
 }
 
 /// How often each kind was met.

@@ -23,6 +23,8 @@ use tessera_protocol::node::{
 
 /// Old leases that a liar remembers.
 const PAST_MAX: usize = 64;
+/// So long after the healing forgers still forge, milliseconds.
+const FORGED_AFTER: u64 = 60_000;
 
 impl World {
     pub(crate) fn on_node_message(&mut self, node: usize, message: CoordinatorToNode) -> Checked {
@@ -388,7 +390,7 @@ impl World {
                 film.sum ^= 1 << ((drawn >> 10) % 64);
                 self.tally.count(Fault::SteadyWrong);
             }
-        } else if forger && (is_piece || node % 2 == 1) && self.chance(Fault::WrongSums) {
+        } else if forger && (is_piece || node % 2 == 1) && self.forges() {
             // Half of them lie about nothing else, so that they are not found out before.
             film.sum ^= 1 << self.random.between(0, 63);
         }
@@ -398,6 +400,16 @@ impl World {
         self.nodes[node].outbox.insert(lease, film);
         self.offer(node, lease);
         self.leave_if_done(node);
+    }
+
+    /// Rolls for a lie. Much is rendered only after the healing, so it goes on for a while then.
+    fn forges(&mut self) -> bool {
+        let lies = self.now < self.plan.heal_at + FORGED_AFTER
+            && self.random.permille(self.plan.rate(Fault::WrongSums));
+        if lies {
+            self.tally.count(Fault::WrongSums);
+        }
+        lies
     }
 
     /// Gives back what has not begun, and stays.

@@ -345,14 +345,15 @@ impl OpenFrame {
         if !self.committed.set(unit.0) {
             return false;
         }
-        self.troubled.remove(&unit);
+        let trouble = self.troubled.remove(&unit);
         self.committed_by.set(unit, node);
         if self.parts.has(unit) {
             let missing = samples.saturating_sub(self.parts.samples(unit));
             self.parts.push(unit, part_of(commit, missing));
             self.open_next_check(unit);
         } else if check {
-            self.checks.insert(unit, Check::new(Vote { node, epoch, hash }));
+            let after = trouble.filter(|last| last.disowned).map_or(Epoch(0), |last| last.epoch);
+            self.checks.insert(unit, Check::new_after(Vote { node, epoch, hash }, after));
         }
         true
     }

@@ -24,6 +24,8 @@ pub(crate) struct Check {
     pub(in crate::state) committed: Vote,
     /// Results that differ from it.
     pub(in crate::state) others: Vec<Vote>,
+    /// Leases below this one may have been heard before the unit was taken back.
+    after: Epoch,
 }
 
 /// Outcome of the votes.
@@ -41,7 +43,13 @@ impl Check {
     }
 
     pub(crate) fn new(committed: Vote) -> Self {
-        Self { committed, others: Vec::new() }
+        Self { committed, others: Vec::new(), after: Epoch(0) }
+    }
+
+    /// Creates a check of a unit that was taken back and committed again, by a lease that may be
+    /// older than those that were heard about it before: they are below `after`.
+    pub(crate) fn new_after(committed: Vote, after: Epoch) -> Self {
+        Self { after, ..Self::new(committed) }
     }
 
     /// Adds the vote of a node.
@@ -63,9 +71,10 @@ impl Check {
         self.all().filter(|vote| vote.node == node).count()
     }
 
-    /// Returns the epoch of the newest vote.
+    /// Returns an epoch up to which every lease may have been heard: that of the newest vote, or
+    /// the one below which leases were void when the unit was taken back.
     pub(crate) fn newest(&self) -> Epoch {
-        self.all().map(|vote| vote.epoch).max().unwrap_or_default()
+        self.all().map(|vote| vote.epoch).max().unwrap_or_default().max(self.after)
     }
 
     pub(crate) fn is_disputed(&self) -> bool {

@@ -4,7 +4,8 @@
 use crate::small_farm::SmallFarm;
 use std::time::Duration;
 use tessera_core::{
-    Arrived, FilmShape, Input, Record, ResolveFailure, ResultShape, SessionId, Settings, UnitState,
+    Arrived, Caller, FilmShape, Input, Record, ResolveFailure, ResultShape, SessionId, Settings,
+    UnitState,
 };
 use tessera_protocol::Fingerprint;
 use tessera_protocol::client::Response;
@@ -333,10 +334,8 @@ fn finishing_goes_on_after_a_restart() {
 fn a_paused_job_is_finished_when_it_goes_on() {
     let mut farm = farm(settings(), 1, one_band());
     work(&mut farm, 1, 7);
-    let (job, caller) =
-        (farm.job, tessera_core::Caller { name: "ada".to_owned(), id: 294, admin: false });
-    let paused = farm.change(JobChange::Pause, job, caller.clone());
-    assert_eq!(paused, Response::Done);
+    let (job, caller) = (farm.job, Caller { name: "ada".to_owned(), id: 294, admin: false });
+    assert_eq!(farm.change(JobChange::Pause, job, caller.clone()), Response::Done);
     assert_eq!(farm.leased(1), [0; 0]);
     farm.later(Duration::from_secs(100));
     assert_eq!((closed(&farm), farm.is_resolving()), (0, false));

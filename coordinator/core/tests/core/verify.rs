@@ -166,6 +166,44 @@ fn a_liars_old_results_stay_void_after_a_restart() {
     }
 }
 
+// promise: P7
+#[test]
+fn a_vote_is_heard_once_though_its_unit_is_done_again() {
+    for from_snapshot in [false, true] {
+        let lease = Duration::from_secs(1000);
+        let settings = Settings { lease, lease_longest: lease, check_wait: lease, ..all() };
+        let mut farm = SmallFarm::new(settings, 1, 4);
+        farm.work(1, 9);
+        let slow = farm.lease(2).expect("the check");
+        let mut votes = Vec::new();
+        for _ in 0..2 {
+            // The second is slow, and others who have a copy say something else.
+            farm.later(Duration::from_secs(31));
+            let other = (3..=4).find(|number| farm.lease(*number).is_some()).expect("a copy");
+            votes.push((other, farm.lease(other).expect("it has one")));
+            farm.work(other, 7);
+        }
+        assert!(farm.records.iter().any(|record| matches!(record, Record::UnitsTakenBack { .. })));
+        // What it has of the check is committed now, by a lease older than theirs.
+        assert!(farm.lease(2) == Some(slow) && votes.iter().all(|(_, of)| slow.epoch < of.epoch));
+        farm.work(2, 7);
+        let is_committed = matches!(farm.frame(), Some(FrameState::Open { committed: 1, .. }));
+        assert!(is_committed, "{:?}", farm.frame());
+
+        farm.restart(from_snapshot);
+        let records = farm.records.len();
+        for (number, lease) in votes {
+            let join = Join { finished: vec![lease], ..inputs::join(number, 0) };
+            farm.step(inputs::joined(10 + number, join));
+            let (session, result) = (SessionId(10 + number), inputs::result(lease, 7));
+            farm.step(Input::ResultArrived { session, result });
+            assert_eq!(farm.told.last(), Some(&CoordinatorToNode::Unwanted { lease }));
+        }
+        let checked = |record: &Record| matches!(record, Record::UnitChecked { .. });
+        assert!(!farm.records[records..].iter().any(checked));
+    }
+}
+
 // promise: P4
 #[test]
 fn a_tie_of_two_nodes_fails_the_frame_with_its_reason() {
