@@ -116,7 +116,7 @@ impl Plan {
             let forger = random.index(count);
             nodes[forger].forger = true;
             nodes[forger].steady = random.permille(600);
-            if forger % 3 > 0 {
+            if !forger.is_multiple_of(3) {
                 favour(&mut nodes[forger]);
             }
         }
