@@ -14,7 +14,7 @@ use tessera_core::{
 use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, Lease, UnitIndex, UnitKey};
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{CoordinatorToNode, Task};
-use tessera_protocol::status::{FrameFile, JobState};
+use tessera_protocol::status::{FrameFile, FrameState, JobState};
 use tessera_support::inputs;
 use uuid::Uuid;
 
@@ -37,6 +37,8 @@ struct Outcome {
     /// Measurements that were void, because a liar had a part in them.
     void: usize,
     restarts: usize,
+    /// Restarts after which the state was compared with that of before.
+    compared: usize,
     /// Tiles whose rounds the truth gives, and those of which nobody saw that results were lies.
     right: usize,
     unseen: usize,
@@ -140,7 +142,12 @@ impl Farm {
             _ => Core::replay(settings, [], self.records.clone(), now),
         };
         let core = core.expect("a journal of its own");
-        assert_eq!(self.core.durable_difference(&core), None, "seed {}", self.seed);
+        // It decides anew who finishes a frame that has all its units.
+        let frames = self.core.frames(JOB, 0).expect("the job");
+        if frames.iter().all(|frame| frame.state != FrameState::Resolving) {
+            assert_eq!(self.core.durable_difference(&core), None, "seed {}", self.seed);
+            self.outcome.compared += 1;
+        }
         self.core = core;
         self.take_step();
         self.join();
@@ -300,6 +307,7 @@ fn lies_in_rounds_are_voided_and_frames_get_the_true_rounds() {
         all.measured += outcome.measured;
         all.void += outcome.void;
         all.restarts += outcome.restarts;
+        all.compared += outcome.compared;
         all.right += outcome.right;
         all.unseen += outcome.unseen;
     }
@@ -308,5 +316,10 @@ fn lies_in_rounds_are_voided_and_frames_get_the_true_rounds() {
             with lies that nobody saw",
         all.measured, all.void, all.restarts, all.right, all.unseen
     );
-    assert!(all.void > 0 && all.restarts > 0 && all.right > 20 * all.unseen);
+    assert!(
+        all.void > 0
+            && 2 * all.compared > all.restarts
+            && all.compared > 0
+            && all.right > 20 * all.unseen
+    );
 }

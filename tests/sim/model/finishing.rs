@@ -15,8 +15,9 @@ use uuid::Uuid;
 
 /// Frames of so many pixels are left to the coordinator.
 const LEFT_TO_COORDINATOR: u32 = 64 * 64;
-/// Whole tiles of a band. A plan's frames reach no other bound of a band.
-const TILES: u32 = 128;
+/// Whole tiles of a band, and of one that is denoised. A plan's frames reach no other bound of a
+/// band.
+const TILES: [u32; 2] = [512, 128];
 
 /// Who finishes a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,7 +58,8 @@ fn rows_of(render: &RenderSpec) -> (u32, u32) {
     };
     let across = render.tile.min(canvas(x, width, render.width));
     let down = render.tile.min(canvas(y, height, render.height));
-    (height, (TILES * across * down / width / 32 * 32).max(32))
+    let tiles = TILES[usize::from(render.denoise)];
+    (height, (tiles * across * down / width / 32 * 32).max(32))
 }
 
 impl FrameBook {

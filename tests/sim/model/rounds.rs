@@ -57,6 +57,7 @@ pub(crate) fn adapt(spec: &mut JobSpec, id: JobId) {
         let (width, height) = (72 + (number >> 8) as u32 % 30, 64 + (number >> 16) as u32 % 33);
         let tile = if (number >> 24).is_multiple_of(2) { 8 } else { 16 };
         (render.width, render.height, render.tile, render.unit_samples) = (width, height, tile, 0);
+        render.denoise = render.spp > 1;
     }
     if number % 10 < 3 {
         (render.tile, render.unit_samples) = (32, 0);
