@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::spool::contract::key;
-use crate::spool::{DiskSpools, SpoolEntry, Spools};
+use crate::spool::{DiskSpools, SpoolEntry, Spools, path_of};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use tessera_protocol::{BlobHash, Epoch, TileSums};
@@ -123,7 +123,7 @@ fn a_missing_result_is_named() {
 #[test]
 fn a_damaged_result_is_named_and_its_bytes_are_not_sent() {
     let bench = Bench::new(band(32, 32), None);
-    let file = std::fs::read_dir(bench.root.path()).unwrap().next().unwrap().unwrap().path();
+    let file = path_of(bench.root.path(), bench.order.key);
     let mut spool = std::fs::read(&file).unwrap();
     let unit = Grid::of(&bench.order.spec).unit_of(8, 1).unwrap();
     let film = &bench.films[unit.0 as usize];
