@@ -14,6 +14,9 @@ use tessera_transport::BlobRead;
 
 /// Bytes before a part's own.
 const HEAD: u64 = 8;
+/// Results of at most so many bytes are in memory while they are sent. Longer ones are checked first,
+/// and read again as they are sent: a node that reads nothing must not hold more.
+const HELD_BYTES: u32 = 1 << 20;
 
 /// A finishing unit, and where its frame's results are.
 #[derive(Clone, Debug)]
@@ -70,8 +73,8 @@ pub(crate) struct InputParts {
     index: SpoolIndex,
     parts: Vec<Part>,
     length: u64,
-    /// The part that was read last, and all bytes of its result.
-    last: Option<(usize, Vec<u8>)>,
+    /// The part that was read last, and all bytes of its result, unless it is long.
+    last: Option<(usize, Option<Vec<u8>>)>,
 }
 
 impl InputParts {
@@ -157,13 +160,20 @@ impl InputParts {
             return Ok(count);
         }
         if self.last.as_ref().is_none_or(|(last, _)| *last != number) {
-            self.last = Some((number, self.index.read_entry(&part.entry)?));
+            let held = match part.entry.0.length <= HELD_BYTES {
+                true => Some(self.index.read_entry(&part.entry)?),
+                false => self.index.check_entry(&part.entry).map(|()| None)?,
+            };
+            self.last = Some((number, held));
         }
-        let Some((_, bytes)) = &self.last else { return Ok(0) };
-        let start = (part.skipped + at - HEAD) as usize;
-        let rest = &bytes[start..(part.skipped + part.length) as usize];
-        let count = rest.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&rest[..count]);
+        let count = (part.length - (at - HEAD)).min(buffer.len() as u64) as usize;
+        let start = part.skipped + at - HEAD;
+        match &self.last {
+            Some((_, Some(bytes))) => {
+                buffer[..count].copy_from_slice(&bytes[start as usize..][..count]);
+            }
+            _ => self.index.read_at(part.entry.1 + start, &mut buffer[..count])?,
+        }
         Ok(count)
     }
 }

@@ -119,6 +119,58 @@ fn a_missing_result_is_named() {
     assert_eq!(error.lost_unit(), Some(UnitIndex(13)), "{error}");
 }
 
+/// A film of 512 × 512 pixels that does not compress, which is longer than what is held.
+fn long_film() -> Vec<u8> {
+    let mut film = TileSums::empty(512, 512, 3);
+    film.samples = 2;
+    let mut state = 1u64;
+    film.values.iter_mut().for_each(|value| {
+        // Xorshift (Marsaglia 2003), and a product of its high bits.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        *value = state.wrapping_mul(state >> 32 | 1) as i64;
+    });
+    film.to_bytes()
+}
+
+#[test]
+fn a_long_result_is_read_in_parts_after_a_check() {
+    let root = tempfile::tempdir().unwrap();
+    let (mut spools, _) = DiskSpools::open(root.path(), BTreeMap::new(), true).unwrap();
+    let key = key(1);
+    let films = [film(0).to_bytes(), long_film()];
+    assert!(films[1].len() > 2 * HELD_BYTES as usize);
+    let entries = [entry(key, 0, films[0].clone()), entry(key, 1, films[1].clone())];
+    let extent = spools.append(&entries).unwrap().remove(&key).unwrap();
+    spools.accept([(key, extent.clone())].into());
+    let parts = || {
+        let index = SpoolIndex::read(&*spools.reader(), key, &extent).unwrap();
+        let mut parts = InputParts { index, parts: Vec::new(), length: 0, last: None };
+        for (unit, bytes) in
+            [0..films[0].len() as u64, 100..films[1].len() as u64 - 50].into_iter().enumerate()
+        {
+            let entry = parts.index.of_unit(UnitIndex(unit as u32)).unwrap()[0];
+            parts.add(unit as u32, entry, bytes);
+        }
+        parts
+    };
+    let head = |unit: u32, bytes: &[u8]| write_part_head(unit, bytes.len() as u32).to_vec();
+    let cut = &films[1][100..films[1].len() - 50];
+    let expected = [head(0, &films[0]), films[0].clone(), head(1, cut), cut.to_vec()].concat();
+    assert!(read(&mut parts(), 300_001).unwrap() == expected);
+    // Damage is seen before the first byte is sent, wherever it is.
+    let path = path_of(root.path(), key);
+    let mut spool = std::fs::read(&path).unwrap();
+    let last = spool.len() - 1;
+    spool[last] ^= 4;
+    std::fs::write(&path, spool).unwrap();
+    let mut buffer = vec![0; 100];
+    let at = films[0].len() as u64 + 2 * HEAD;
+    let error = parts().read_at(at, &mut buffer).unwrap_err().downcast::<SpoolError>().unwrap();
+    assert_eq!(error.lost_unit(), Some(UnitIndex(1)), "{error}");
+}
+
 // promise: P2
 #[test]
 fn a_damaged_result_is_named_and_its_bytes_are_not_sent() {

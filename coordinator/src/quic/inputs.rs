@@ -19,6 +19,10 @@ use tokio::sync::{Semaphore, oneshot};
 /// Further ones wait.
 pub(super) const SERVED_MAX: usize = 2;
 
+/// Inputs that are looked up at a time. For an assembly that reads one whole band after the other,
+/// which may have 68 MiB.
+static LOOKED_UP: Semaphore = Semaphore::const_new(8);
+
 /// Serves one request.
 pub(super) async fn serve(
     shared: &Shared,
@@ -37,7 +41,10 @@ pub(super) async fn serve(
         return refuse(sender, reason).await;
     };
     let spools = shared.spools.clone();
-    let looked_up = tokio::task::spawn_blocking(move || InputParts::of(&order, &*spools)).await;
+    let looked_up = {
+        let _place = LOOKED_UP.acquire().await;
+        tokio::task::spawn_blocking(move || InputParts::of(&order, &*spools)).await
+    };
     let parts = match looked_up.map_err(|_| Trouble::Stopping)? {
         Ok(parts) => parts,
         Err(error) => {

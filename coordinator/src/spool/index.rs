@@ -8,6 +8,9 @@ use std::path::PathBuf;
 use tessera_core::{FrameRounds, Split};
 use tessera_protocol::{BlobHash, TileSums, UnitIndex};
 
+/// Bytes that are read at once when an entry is only checked.
+const CHECK_BYTES: usize = 1 << 20;
+
 /// Entries of one spool, by unit. An entry needs 64 bytes of memory, so a 4K frame with tiles of 64
 /// pixels needs 128 KiB. A unit in parts has several entries, in the order of their samples.
 pub struct SpoolIndex {
@@ -127,6 +130,32 @@ impl SpoolIndex {
             return Err(SpoolError::Hash { path: path(), unit: header.unit });
         }
         Ok(bytes)
+    }
+
+    /// Checks the hash of an entry, without its bytes in memory at once.
+    pub(crate) fn check_entry(
+        &self,
+        (header, start): &(EntryHeader, u64),
+    ) -> Result<(), SpoolError> {
+        let mut hasher = blake3::Hasher::new();
+        let mut buffer = vec![0; CHECK_BYTES.min(header.length as usize)];
+        let (mut at, end) = (*start, start + u64::from(header.length));
+        while at < end {
+            let count = (end - at).min(buffer.len() as u64) as usize;
+            self.read_at(at, &mut buffer[..count])?;
+            hasher.update(&buffer[..count]);
+            at += count as u64;
+        }
+        match BlobHash(*hasher.finalize().as_bytes()) == header.hash {
+            true => Ok(()),
+            false => Err(SpoolError::Hash { path: self.path.clone(), unit: header.unit }),
+        }
+    }
+
+    /// Reads bytes of the spool from a position on, and checks nothing.
+    pub(crate) fn read_at(&self, position: u64, buffer: &mut [u8]) -> Result<(), SpoolError> {
+        let failed = |source| SpoolError::Io { path: self.path.clone(), source };
+        self.spool.read_exact_at(position, buffer).map_err(failed)
     }
 
     /// Returns the bytes of a unit's only result, after a check of their hash.
