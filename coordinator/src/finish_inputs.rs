@@ -14,8 +14,8 @@ use tessera_transport::BlobRead;
 
 /// Bytes before a part's own.
 const HEAD: u64 = 8;
-/// Results of at most so many bytes are in memory while they are sent. Longer ones are checked first,
-/// and read again as they are sent: a node that reads nothing must not hold more.
+/// Results of at most so many bytes are in memory while they are sent. Longer ones are checked
+/// first, and read again as they are sent: a node that reads nothing must not hold more.
 const HELD_BYTES: u32 = 1 << 20;
 
 /// A finishing unit, and where its frame's results are.
