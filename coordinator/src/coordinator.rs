@@ -26,6 +26,7 @@ use crate::uploads::{UploadLimit, Uploads};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 use tessera_core::{Census, Core, ReplayError, Secret, Settings};
 use tessera_protocol::access::TokenScope;
 use tessera_protocol::client::{AuditReport, RequestError, Role};
@@ -44,6 +45,9 @@ use tokio::task::JoinHandle;
 
 /// Most events that wait for the driver. Senders of more events wait.
 const EVENTS_WAITING_MAX: usize = 1024;
+/// Pause of the store between two groups of results. Two nodes that render small tiles have eight
+/// results in it.
+const RESULTS_PAUSE: Duration = Duration::from_millis(15);
 
 /// Why a coordinator does not start, or why it has ended.
 #[derive(Debug, thiserror::Error)]
@@ -316,8 +320,11 @@ impl Coordinator {
     pub async fn start(config: Config) -> Result<RunningCoordinator, CoordinatorError> {
         let clock = Clock::start();
         let opened = open_aside(config.clone(), clock).await?;
-        let limits =
-            WriterLimits { root: config.data.clone(), reserve_bytes: config.disk_reserve_bytes };
+        let limits = WriterLimits {
+            root: config.data.clone(),
+            reserve_bytes: config.disk_reserve_bytes,
+            results_pause: RESULTS_PAUSE,
+        };
         let uploads = open_uploads(&opened.folder)?;
         let blobs = DiskBlobs::open(&opened.folder, upload_reserve(&config)?);
         let blobs = GuardedBlobs::new(Arc::new(blobs));

@@ -43,7 +43,11 @@ impl Farm {
         let journal = Journal::open(&folder, false).unwrap();
         let (spools, _) = DiskSpools::open(&folder.spool(), BTreeMap::new(), false).unwrap();
         let (spool_reader, clock) = (spools.reader(), Clock::start());
-        let limits = WriterLimits { root: root.path().to_path_buf(), reserve_bytes: 0 };
+        let limits = WriterLimits {
+            root: root.path().to_path_buf(),
+            reserve_bytes: 0,
+            results_pause: std::time::Duration::ZERO,
+        };
         let writer = Arc::new(StoreWriter::start(journal, spools, limits).unwrap());
         let members = Arc::new(Members::new(BTreeMap::new(), writer.queue(), Lifetimes::default()));
         let lists = (denied, members);

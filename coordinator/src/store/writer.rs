@@ -7,14 +7,14 @@ use crate::sync::lock;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tessera_protocol::{FrameNumber, JobId};
 use tessera_transport::TokenRecord;
 use tessera_transport::files;
 use tessera_transport::member::MemberRecord;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 /// Most commits in one group. With more, sled holds too much memory.
 const GROUP_MAX: usize = 256;
@@ -67,6 +67,17 @@ impl Commit {
         };
         (commit, told)
     }
+
+    /// Whether it is only results in the middle of a frame. Their node works on meanwhile.
+    fn can_wait(&self) -> bool {
+        !self.results.is_empty()
+            && self.sealed.is_empty()
+            && self.finished.is_empty()
+            && self.token.is_none()
+            && self.members.is_empty()
+            && self.snapshot.is_none()
+            && self.inspect.is_none()
+    }
 }
 
 enum Message {
@@ -77,7 +88,7 @@ enum Message {
 /// Queue of commits. Clones share one queue. The queue is not bounded here: results are admitted by
 /// a budget.
 #[derive(Clone, Debug)]
-pub struct StoreQueue(mpsc::UnboundedSender<Message>);
+pub struct StoreQueue(mpsc::Sender<Message>);
 
 impl StoreQueue {
     /// Sends a commit. Fails if the writer has ended.
@@ -93,6 +104,10 @@ pub struct WriterLimits {
     pub root: PathBuf,
     /// Bytes that must stay free. sled does not survive a full disk.
     pub reserve_bytes: u64,
+    /// Least time from the end of one group of results to the next, unless there is something in it
+    /// that somebody waits for: results that come in quick succession share a sync. A result that
+    /// comes alone is written at once.
+    pub results_pause: Duration,
 }
 
 /// Handle of the writer thread.
@@ -139,7 +154,7 @@ impl StoreWriter {
         spools: impl Spools,
         limits: WriterLimits,
     ) -> Result<Self, StoreError> {
-        let (queue, receiver) = mpsc::unbounded_channel();
+        let (queue, receiver) = mpsc::channel();
         let shared = Arc::new(Shared::default());
         *lock(&shared.extents) = spools.extents().clone();
         let path = limits.root.clone();
@@ -152,6 +167,7 @@ impl StoreWriter {
             shared: shared_with,
             receiver,
             later: Vec::new(),
+            written: None,
             stopping: false,
         };
         let thread = std::thread::Builder::new()
@@ -232,17 +248,19 @@ struct Writer<S, P> {
     spools: P,
     limits: WriterLimits,
     shared: Arc<Shared>,
-    receiver: mpsc::UnboundedReceiver<Message>,
+    receiver: mpsc::Receiver<Message>,
     /// Spools to delete when no reader holds them. Those that are left at the end are deleted at
     /// the next start.
     later: Vec<SpoolKey>,
+    /// When the group before this one was written.
+    written: Option<Instant>,
     stopping: bool,
 }
 
 impl<S: Store, P: Spools> Writer<S, P> {
     fn run(&mut self) {
         while !self.stopping
-            && let Some(Message::Commit(first)) = self.receiver.blocking_recv()
+            && let Ok(Message::Commit(first)) = self.receiver.recv()
         {
             let group = self.collect(*first);
             if let Err(error) = self.write_when_possible(&group) {
@@ -255,6 +273,7 @@ impl<S: Store, P: Spools> Writer<S, P> {
                 }
                 return;
             }
+            self.written = Some(Instant::now());
             for commit in group {
                 if let Some(inspect) = commit.inspect {
                     let _ = inspect.send(self.store.load());
@@ -265,10 +284,12 @@ impl<S: Store, P: Spools> Writer<S, P> {
         }
     }
 
-    /// Collects the first commit and those that are already in the queue. A commit that removes
-    /// spools ends its group. Otherwise results of a later commit for a spool with the same key
-    /// would be deleted with it.
+    /// Collects the first commit and those that are already in the queue, and those that come soon
+    /// if nobody waits for what it has. A commit that removes spools ends its group. Otherwise
+    /// results of a later commit for a spool with the same key would be deleted with it.
     fn collect(&mut self, first: Commit) -> Vec<Commit> {
+        let until = self.written.map(|at| at + self.limits.results_pause);
+        let mut can_wait = first.can_wait();
         let mut group = vec![first];
         let mut bytes = 0;
         while let Some(last) = group.last() {
@@ -278,8 +299,15 @@ impl<S: Store, P: Spools> Writer<S, P> {
             if ends || group.len() >= GROUP_MAX || bytes >= GROUP_BYTES_MAX {
                 break;
             }
-            match self.receiver.try_recv() {
-                Ok(Message::Commit(commit)) => group.push(*commit),
+            let wait = match until {
+                Some(until) if can_wait => until.saturating_duration_since(Instant::now()),
+                _ => Duration::ZERO,
+            };
+            match self.receiver.recv_timeout(wait) {
+                Ok(Message::Commit(commit)) => {
+                    can_wait &= commit.can_wait();
+                    group.push(*commit);
+                }
                 Ok(Message::Stop) => {
                     self.stopping = true;
                     break;

@@ -40,12 +40,16 @@ struct Bench {
 }
 
 fn bench(reserve_bytes: u64) -> Bench {
+    bench_of(reserve_bytes, Duration::ZERO)
+}
+
+fn bench_of(reserve_bytes: u64, results_pause: Duration) -> Bench {
     let root = tempfile::tempdir().unwrap();
     let (spools, _) = DiskSpools::open(root.path(), BTreeMap::new(), true).unwrap();
     let (seen_by, seen) = sync::channel();
     let (go_on, waits) = sync::channel();
     let store = Slow { seen: seen_by, go_on: waits, spool: root.path().to_path_buf() };
-    let limits = WriterLimits { root: root.path().to_path_buf(), reserve_bytes };
+    let limits = WriterLimits { root: root.path().to_path_buf(), reserve_bytes, results_pause };
     let writer = StoreWriter::start(store, spools, limits).unwrap();
     Bench { root, seen, go_on, writer }
 }
@@ -168,5 +172,26 @@ fn a_failed_store_announces_nothing_and_gives_its_reason() {
         std::thread::sleep(Duration::from_millis(1));
     }
     assert!(matches!(bench.writer.take_failure(), Some(StoreError::Io { .. })));
+    bench.writer.stop();
+}
+
+#[test]
+fn results_in_quick_succession_share_a_group_until_somebody_waits() {
+    let bench = bench_of(0, Duration::from_secs(3600));
+    let mut send = |sequence, is_result| {
+        let (mut commit, told) = commit(sequence);
+        if is_result {
+            commit.results.push(entry());
+        }
+        bench.writer.queue().send(commit).unwrap();
+        told
+    };
+    (0..2).for_each(|_| bench.go_on.send(Ok(())).unwrap());
+    send(1, true).blocking_recv().unwrap();
+    assert_eq!(bench.seen.recv().unwrap(), [1], "one that comes alone is written at once");
+    send(2, true);
+    send(3, true);
+    send(4, false).blocking_recv().unwrap();
+    assert_eq!(bench.seen.recv().unwrap(), [2, 3, 4]);
     bench.writer.stop();
 }
