@@ -132,8 +132,8 @@ pub enum Failure {
     /// tell: for example, it does not compile, or lacks a variable. The job fails once a second
     /// node says so.
     Program(String),
-    /// The kernel of a compute job failed on a healthy device, or what a finishing unit reads is
-    /// damaged. The job is at fault, not the node.
+    /// The kernel of a compute job failed on a healthy device, or a finishing unit cannot be made
+    /// of what it reads. The job is at fault, not the node.
     Kernel(String),
     /// The job's data exceeds a limit of this node. No attempt is counted, and the node is passed
     /// over for this job; another one may have more.

@@ -84,6 +84,45 @@ step_start() {
     same_hash "start" cold warm "${cold:-?} s with an empty cache, ${warm:-?} s with a full one"
 }
 
+# A farm of one node on the device renders and finishes denoised frames. The node is killed once in
+# the middle, and started again.
+step_farm() {
+    local home=$work/farm job pids=() tries node
+    local -x TESSERA_IDENTITY=$home/data/admin XDG_CONFIG_HOME=$home/config
+    local -x TESSERA_COORDINATOR=127.0.0.1:$((20000 + RANDOM))
+    mkdir -p "$home"
+    render cpu "$1" "$check" farm-cpu --denoise
+    "$tessera" coordinator --data "$home/data" --listen "$TESSERA_COORDINATOR" \
+        2>"$home/coordinator.log" & pids+=($!)
+    for tries in $(seq 100); do
+        "$tessera" jobs >"$home/jobs" 2>&1 && break
+        sleep 0.1
+    done
+    "$tessera" token create --role node >"$home/token" 2>"$home/errors"
+    start_node() {
+        "$tessera" node --name gpu --token-file "$home/token" --data "$home/node" \
+            --device "$device" 2>>"$home/node.log" & node=$!
+    }
+    start_node
+    read -ra view <<<"$(view_of "$1")"
+    job=$("$tessera" submit "$1" --size "${check%%:*}" --spp "${check##*:}" --depth 5 \
+        --env 0.6,0.7,0.8 ${view[@]+"${view[@]}"} --denoise --frames 0-7 2>>"$home/errors")
+    for tries in $(seq 600); do
+        "$tessera" jobs 2>&1 | grep -q ' [1-7]/8' && break
+        sleep 0.1
+    done
+    kill -9 "$node" && wait "$node" 2>/dev/null
+    start_node
+    limited "$tessera" wait "$job" >"$home/wait" 2>>"$home/errors"
+    limited "$tessera" fetch "$job" -o "$home/out" --json >"$work/farm.json" 2>>"$home/errors"
+    kill "$node" "${pids[@]}" && wait "$node" "${pids[@]}" 2>/dev/null
+    if [ "$(grep -c "$(field pixels_sha256 "$work/farm-cpu.json")" "$work/farm.json")" = 8 ]; then
+        found "farm" true "8 denoised frames with the hash of the CPU, the node killed once"
+    else
+        found "farm" false "$(cat "$home/errors" "$work/farm.json" | head -c 300)"
+    fi
+}
+
 # Memory errors and races that NVIDIA's tool sees.
 step_sanitizer() {
     local tool said status=0
@@ -106,7 +145,7 @@ step_sanitizer() {
 # run_steps SCENE: all of them.
 run_steps() {
     local step
-    for step in noise two_contexts killed_worker start sanitizer; do
+    for step in noise two_contexts killed_worker start farm sanitizer; do
         case $step in *"${TESSERA_GPU_STEPS:-}"*) fits 12 "step $step" && "step_$step" "$1" ;; esac
     done
 }

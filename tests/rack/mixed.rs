@@ -1,6 +1,6 @@
 //! Mixed company: devices of unlike speeds, and one frame by processors and GPUs together.
 
-use crate::rack::fixture::{PICTURE, Stand, device, on_cpu};
+use crate::rack::fixture::{PICTURE, Stand, device, on_cpu, rendered_on_cpu};
 use tessera_fake_cuda::Config;
 
 #[test]
@@ -39,4 +39,18 @@ fn one_frame_by_processors_and_gpus_has_the_bits_of_either() {
     for name in ["gpus", "cpus"] {
         assert!(committed(&stand, name) > 0, "{name} did nothing");
     }
+}
+
+// promise: P5
+#[test]
+fn frames_are_finished_alike_beside_processors_and_gpus() {
+    let mut config = Config::of(2, device());
+    config.devices.iter_mut().for_each(|device| device.pause_micros_per_launch = 1_000);
+    let mut stand = Stand::prepare(&config);
+    stand.add_node("gpus", "cuda");
+    stand.add_node("cpus", "cpu");
+    // Two bands, and their assembly.
+    let options = ["--size", "72x130", "--spp", "2", "--depth", "2", "--tile", "8", "--denoise"];
+    let job = stand.farm.submit(&crate::rack::fixture::scene(), &options);
+    assert_eq!(stand.farm.hashes(&job), [rendered_on_cpu(&options)], "{}", stand.farm.logs());
 }

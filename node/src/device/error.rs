@@ -30,9 +30,11 @@ pub enum DeviceError {
     /// The user's kernel failed, or did not end in time. The device is healthy.
     #[error("{0}")]
     Kernel(String),
-    /// What a finishing unit reads is damaged. The device is healthy.
+    /// A finishing unit cannot be made: what it reads is damaged, its piece is too long for a
+    /// result, or an encoder refuses it. The device is healthy, and another node would not do
+    /// better.
     #[error("{0}")]
-    Inputs(String),
+    Piece(String),
     /// The unit does not fit into the device's memory, not even with the smallest plan.
     #[error("not enough device memory: {needed} bytes are needed and {available} are there")]
     OutOfMemory {

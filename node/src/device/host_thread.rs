@@ -168,8 +168,7 @@ impl Worker {
                 let made = pool.install(|| (self.finisher)(piece, cancel.stop()));
                 let made = made.map_err(error_of)?;
                 if made.len() > RESULT_BYTES_MAX {
-                    let problem = format!("a piece of {} bytes is too large", made.len());
-                    return Err(DeviceError::Failed(problem));
+                    return Err(error_of(FinishError::TooLarge));
                 }
                 // Part of the time the threads wait, or tiles have the processors.
                 let took = processor_time(pool).saturating_sub(before);
@@ -196,12 +195,11 @@ fn error_of(error: FinishError) -> DeviceError {
         FinishError::Results(_)
         | FinishError::Shape { .. }
         | FinishError::Chunk { .. }
-        | FinishError::Piece(_) => DeviceError::Inputs(reason),
-        FinishError::Write(_)
-        | FinishError::Store(_)
+        | FinishError::Piece(_)
         | FinishError::Denoise(_)
         | FinishError::Encode(_)
-        | FinishError::TooLarge => DeviceError::Failed(reason),
+        | FinishError::TooLarge => DeviceError::Piece(reason),
+        FinishError::Write(_) | FinishError::Store(_) => DeviceError::Failed(reason),
     }
 }
 

@@ -109,16 +109,23 @@ fn a_panic_fails_its_unit_alone() {
 }
 
 #[test]
-fn damaged_inputs_do_not_count_against_the_device() {
+fn a_piece_that_cannot_be_made_does_not_count_against_the_device() {
     let lane = lane(|piece, _| match rows_of(piece) {
         1 => Err(FinishError::Shape { tile: 5 }),
         2 => Err(FinishError::Encode("no".into())),
-        _ => Ok(vec![0; RESULT_BYTES_MAX + 1]),
+        3 => Err(FinishError::TooLarge),
+        4 => Ok(vec![0; RESULT_BYTES_MAX + 1]),
+        _ => Err(FinishError::Write(std::io::Error::other("its disk"))),
     });
-    let ends = [1, 2, 3].map(|rows| submit(&lane, rows).wait().unwrap_err());
-    assert!(matches!(&ends[0], DeviceError::Inputs(reason) if reason.contains("tile 5")));
-    assert!(matches!(&ends[1], DeviceError::Failed(_)));
-    assert!(matches!(&ends[2], DeviceError::Failed(reason) if reason.contains("too large")));
+    let mut ends = [1, 2, 3, 4, 5].map(|rows| submit(&lane, rows).wait().unwrap_err()).into_iter();
+    for part in ["tile 5", "no", "too long for a result", "too long for a result"] {
+        let end = ends.next();
+        assert!(
+            matches!(&end, Some(DeviceError::Piece(reason)) if reason.contains(part)),
+            "{end:?}"
+        );
+    }
+    assert!(matches!(ends.next(), Some(DeviceError::Failed(_))));
 }
 
 #[test]

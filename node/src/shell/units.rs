@@ -91,7 +91,7 @@ impl Shell {
             Err(DeviceError::TimedOut(reason)) => {
                 (Rendered::Failed(Failure::TimedOut(reason)), None)
             }
-            Err(DeviceError::Inputs(reason)) => (Rendered::Failed(Failure::Kernel(reason)), None),
+            Err(DeviceError::Piece(reason)) => (Rendered::Failed(Failure::Kernel(reason)), None),
             Err(DeviceError::Unable(reason)) => (Rendered::Failed(Failure::Unable(reason)), None),
             Err(DeviceError::Program(reason)) => (Rendered::Failed(Failure::Program(reason)), None),
             Err(DeviceError::Kernel(reason)) => (Rendered::Failed(Failure::Kernel(reason)), None),

@@ -1,7 +1,7 @@
 //! How a frame is finished in units: cut into bands of rows of its files. Depends on the options
 //! alone, so that every build cuts a job alike.
 
-use super::RenderSpec;
+use super::{FormatSpec, RenderSpec};
 
 /// A frame of at most so many pixels (64 × 64) has no finishing units: the coordinator finishes it
 /// in less time than the messages of a unit take.
@@ -17,6 +17,9 @@ const PLAIN_TILES: u64 = 512;
 /// Bytes of what is made of a band, without compression. It fits into a result, also where it does
 /// not compress.
 const BYTES: u64 = 56 << 20;
+/// Most bytes of the rows of all display formats of a frame, without compression: one unit makes
+/// these files whole. The coordinator finishes frames with more; 16 megapixels are 48 MB of PNG.
+const SHOWN_BYTES_MAX: u64 = 64 << 20;
 /// Bands hold multiples of so many rows. EXR files compress at most so many together.
 const ROWS: u32 = 32;
 
@@ -37,7 +40,8 @@ impl Bands {
     /// denoised, rounded down to a multiple of 32.
     pub fn of(spec: &RenderSpec) -> Self {
         let window = spec.data_window();
-        if window.pixels() <= FINISH_PIXELS_MIN {
+        let shown = window.pixels().saturating_mul(shown_bytes(spec));
+        if window.pixels() <= FINISH_PIXELS_MIN || shown > SHOWN_BYTES_MAX {
             return Self { height: 0, rows: ROWS };
         }
         let (wanted, tiles) = match spec.denoise {
@@ -82,6 +86,18 @@ fn pixel_bytes(spec: &RenderSpec) -> u64 {
     4 * (u64::from(spec.channels()) + 3 + noisy + samples)
 }
 
+/// Bytes of a pixel in the rows of all display formats, with alpha where there may be one.
+fn shown_bytes(spec: &RenderSpec) -> u64 {
+    let values = if spec.transparent { 4 } else { 3 };
+    let of = |format: &FormatSpec| match format {
+        FormatSpec::Exr => 0,
+        FormatSpec::Jpeg => 3,
+        FormatSpec::Png => values,
+        FormatSpec::Png16 => 2 * values,
+    };
+    spec.formats.iter().map(of).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,6 +127,23 @@ mod tests {
     fn a_small_frame_is_not_cut() {
         assert!(bands(64, 64, |_| {}).is_empty());
         assert_eq!(bands(65, 64, |_| {}), [(0, 64)]);
+    }
+
+    #[test]
+    fn a_frame_whose_shown_files_may_be_longer_than_a_result_is_not_cut() {
+        let count = |width, height, format, transparent| {
+            let of = |spec: &mut RenderSpec| {
+                spec.formats = vec![FormatSpec::Exr, format];
+                spec.transparent = transparent;
+            };
+            bands(width, height, of).len()
+        };
+        assert!(count(5632, 3168, FormatSpec::Png, false) > 1);
+        assert_eq!(count(7680, 4320, FormatSpec::Png, false), 0);
+        assert_eq!(count(5632, 3168, FormatSpec::Png, true), 0);
+        assert_eq!(count(4096, 3072, FormatSpec::Png16, false), 0);
+        let exr = |spec: &mut RenderSpec| spec.formats = vec![FormatSpec::Exr];
+        assert!(bands(7680, 4320, exr).len() > 1);
     }
 
     #[test]
