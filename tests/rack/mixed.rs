@@ -45,12 +45,21 @@ fn one_frame_by_processors_and_gpus_has_the_bits_of_either() {
 #[test]
 fn frames_are_finished_alike_beside_processors_and_gpus() {
     let mut config = Config::of(2, device());
-    config.devices.iter_mut().for_each(|device| device.pause_micros_per_launch = 1_000);
+    config.devices.iter_mut().for_each(|device| device.pause_micros_per_launch = 20_000);
     let mut stand = Stand::prepare(&config);
     stand.add_node("gpus", "cuda");
-    stand.add_node("cpus", "cpu");
-    // Two bands, and their assembly.
+    // Two bands a frame, and their assembly.
     let options = ["--size", "72x130", "--spp", "2", "--depth", "2", "--tile", "8", "--denoise"];
-    let job = stand.farm.submit(&crate::rack::fixture::scene(), &options);
-    assert_eq!(stand.farm.hashes(&job), [rendered_on_cpu(&options)], "{}", stand.farm.logs());
+    let expected =
+        ["1", "2", "3"].map(|frame| rendered_on_cpu(&[&options[..], &["--frame", frame]].concat()));
+    let film = [&options[..], &["--frames", "1-3"]].concat();
+    let job = stand.farm.submit(&crate::rack::fixture::scene(), &film);
+    let committed =
+        |stand: &Stand, name: &str| stand.node(name)["units_committed"].as_u64().unwrap_or(0);
+    stand.farm.wait_for("the GPUs' first frame", |_| committed(&stand, "gpus") > 153);
+    stand.add_node("cpus", "cpu");
+    assert_eq!(stand.farm.hashes(&job), expected, "{}", stand.farm.logs());
+    for name in ["gpus", "cpus"] {
+        assert!(committed(&stand, name) > 0, "{name} did nothing");
+    }
 }
