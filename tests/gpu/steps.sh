@@ -87,13 +87,14 @@ step_start() {
 # A farm of one node on the device renders and finishes denoised frames. The node is killed once in
 # the middle, and started again.
 step_farm() {
-    local home=$work/farm job pids=() tries node
+    local home=$work/farm job coordinator tries node view
     local -x TESSERA_IDENTITY=$home/data/admin XDG_CONFIG_HOME=$home/config
     local -x TESSERA_COORDINATOR=127.0.0.1:$((20000 + RANDOM))
     mkdir -p "$home"
-    render cpu "$1" "$check" farm-cpu --denoise
+    # Each frame has noise of its own.
+    render cpu "$1" "$check" "farm-cpu.####" --denoise --frames 0-7
     "$tessera" coordinator --data "$home/data" --listen "$TESSERA_COORDINATOR" \
-        2>"$home/coordinator.log" & pids+=($!)
+        2>"$home/coordinator.log" & coordinator=$!
     for tries in $(seq 100); do
         "$tessera" jobs >"$home/jobs" 2>&1 && break
         sleep 0.1
@@ -115,9 +116,11 @@ step_farm() {
     start_node
     limited "$tessera" wait "$job" >"$home/wait" 2>>"$home/errors"
     limited "$tessera" fetch "$job" -o "$home/out" --json >"$work/farm.json" 2>>"$home/errors"
-    kill "$node" "${pids[@]}" && wait "$node" "${pids[@]}" 2>/dev/null
-    if [ "$(grep -c "$(field pixels_sha256 "$work/farm-cpu.json")" "$work/farm.json")" = 8 ]; then
-        found "farm" true "8 denoised frames with the hash of the CPU, the node killed once"
+    kill "$node" "$coordinator" && wait "$node" "$coordinator" 2>/dev/null
+    hashes() { grep -o '"pixels_sha256":"[0-9a-f]*"' "$1" | sort -u; }
+    if [ "$(hashes "$work/farm.json" | wc -l)" = 8 ] &&
+        [ "$(hashes "$work/farm.json")" = "$(hashes "$work/farm-cpu.####.json")" ]; then
+        found "farm" true "8 denoised frames with the hashes of the CPU, the node killed once"
     else
         found "farm" false "$(cat "$home/errors" "$work/farm.json" | head -c 300)"
     fi
