@@ -3,6 +3,7 @@
 
 use crate::sim::faults::Fault;
 use crate::sim::model::film::{Film, sum_of};
+use crate::sim::model::finishing::piece_sum;
 use crate::sim::model::parts::{cut, size_of};
 use crate::sim::world::World;
 use crate::sim::world::events::Parcel;
@@ -111,6 +112,14 @@ impl World {
             });
             Film { sum: sum_of(claimed.unit, fingerprint, shape), shape }
         });
+        let film = match film.shape {
+            // The lease may be the node's own and good after all; then this is what it would make.
+            ResultShape::Finished(_) => {
+                let read = self.ledger.read_for(claimed.unit, &self.disk);
+                Film { sum: piece_sum(claimed.unit, read), ..film }
+            }
+            ResultShape::Film(_) | ResultShape::Chunk(_) => film,
+        };
         self.send_up(link, Parcel::Result(claimed, film), 0);
     }
 }
