@@ -221,6 +221,14 @@ fn open_log(folder: &DataFolder, kept: Option<&[u8]>) -> Result<Log, Coordinator
     Log::open(&path, kept).map_err(|source| CoordinatorError::AuditLog { path, source })
 }
 
+fn writer_limits(config: &Config) -> WriterLimits {
+    WriterLimits {
+        root: config.data.clone(),
+        reserve_bytes: config.disk_reserve_bytes,
+        results_pause: RESULTS_PAUSE,
+    }
+}
+
 /// Opens the folder on a thread for blocking work, because a large journal takes seconds.
 async fn open_aside(config: Config, clock: Clock) -> Result<Opened, CoordinatorError> {
     let opened = tokio::task::spawn_blocking(move || open(&config, clock)).await;
@@ -320,11 +328,7 @@ impl Coordinator {
     pub async fn start(config: Config) -> Result<RunningCoordinator, CoordinatorError> {
         let clock = Clock::start();
         let opened = open_aside(config.clone(), clock).await?;
-        let limits = WriterLimits {
-            root: config.data.clone(),
-            reserve_bytes: config.disk_reserve_bytes,
-            results_pause: RESULTS_PAUSE,
-        };
+        let limits = writer_limits(&config);
         let uploads = open_uploads(&opened.folder)?;
         let blobs = DiskBlobs::open(&opened.folder, upload_reserve(&config)?);
         let blobs = GuardedBlobs::new(Arc::new(blobs));

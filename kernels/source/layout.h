@@ -242,7 +242,9 @@ struct alignas(16) Instance {
     u32 first_triangle;  // of the mesh's, in mesh_triangles
     u32 triangle_count;
     u32 root;  // of the mesh's hierarchy, in mesh_nodes
-    u32 reserved[2];
+    // Above 0, the map changes nothing, and the hierarchy's boxes are padded by so much already.
+    float standing_padding;
+    u32 reserved;
 };
 
 // A node of the device's hierarchy: the wide node's boxes on a grid of 8 bits a side, its children

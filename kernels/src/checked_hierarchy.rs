@@ -3,7 +3,7 @@
 
 use crate::checked_scene::{BOUND_MAX, SceneError, all};
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::sync::Arc;
 use tessera_layout::{
     BLOCK_ALPHA_FLAG, BVH_DEPTH_MAX, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG,
     FlatScene, Instance, NONE, TriangleBlock,
@@ -11,13 +11,19 @@ use tessera_layout::{
 
 /// Checks that every inner node is reached once, so that no ray can walk in a circle. Leaves must
 /// hold existing triangles, and no way down may be longer than a walk's stack, including instances.
-pub(crate) fn check(scene: &FlatScene) -> Result<(), SceneError> {
-    let depths = check_meshes(scene)?;
+/// `known` are the trees of its meshes that were checked before. Returns them with those that are
+/// new.
+pub(crate) fn check(
+    scene: &FlatScene,
+    known: Arc<MeshTrees>,
+) -> Result<Arc<MeshTrees>, SceneError> {
+    let trees = check_meshes(scene, known)?;
+    let depths = &trees.by_root;
     let (nodes, blocks) = (&scene.bvh.nodes, &scene.bvh.blocks);
     all("triangle block", blocks, |block| holds_only(block, scene.triangles.len()))?;
     let mut reached = vec![false; nodes.len()];
     if nodes.is_empty() {
-        return Ok(());
+        return Ok(trees);
     }
     walk(nodes, 0, &mut reached, |leaf, level| {
         if leaf & CHILD_INSTANCE_FLAG == 0 {
@@ -29,10 +35,20 @@ pub(crate) fn check(scene: &FlatScene) -> Result<(), SceneError> {
         };
         if level + depth.levels > BVH_DEPTH_MAX { Err(too_deep()) } else { Ok(true) }
     })
-    .map(drop)
+    .map(drop)?;
+    Ok(trees)
+}
+
+/// Hierarchies of meshes that were checked, by their roots.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MeshTrees {
+    by_root: BTreeMap<u32, MeshTree>,
+    /// Whether a node is in one of them.
+    reached: Vec<bool>,
 }
 
 /// Properties of a mesh's hierarchy.
+#[derive(Clone, Debug)]
 struct MeshTree {
     first_triangle: u32,
     triangle_count: u32,
@@ -41,19 +57,22 @@ struct MeshTree {
     upper: [f32; 3],
 }
 
-/// Checks the hierarchies of meshes. Returns them by their roots.
-fn check_meshes(scene: &FlatScene) -> Result<BTreeMap<u32, MeshTree>, SceneError> {
-    let mut trees: BTreeMap<u32, MeshTree> = BTreeMap::new();
-    let mut reached = vec![false; scene.meshes.nodes.len()];
+/// Checks the hierarchies of meshes that are not known yet, and that instances fit them.
+fn check_meshes(
+    scene: &FlatScene,
+    mut trees: Arc<MeshTrees>,
+) -> Result<Arc<MeshTrees>, SceneError> {
     for (index, instance) in scene.instances.iter().enumerate() {
         let wrong = || SceneError::Index { what: "instance", index };
         if instance.root as usize >= scene.meshes.nodes.len() {
             return Err(wrong());
         }
-        let tree = match trees.entry(instance.root) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(check_mesh(scene, instance, &mut reached)?),
-        };
+        if !trees.by_root.contains_key(&instance.root) {
+            let MeshTrees { by_root, reached } = Arc::make_mut(&mut trees);
+            reached.resize(scene.meshes.nodes.len(), false);
+            by_root.insert(instance.root, check_mesh(scene, instance, reached)?);
+        }
+        let Some(tree) = trees.by_root.get(&instance.root) else { return Err(wrong()) };
         let is_same = (tree.first_triangle, tree.triangle_count)
             == (instance.first_triangle, instance.triangle_count);
         if !is_same {

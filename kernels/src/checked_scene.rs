@@ -1,12 +1,12 @@
 //! A scene whose indices have all been checked, so that kernels can follow them without a check.
 
-use crate::checked_hierarchy;
+use crate::checked_hierarchy::{self, MeshTrees};
 use std::ops::Deref;
 use std::sync::Arc;
 use tessera_layout::{
-    CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, FlatScene, LAYERS_MAX, LIGHT_TRAIL_BITS,
-    LIGHT_TREE_DEPTH_MAX, LightKind, MEDIA_MAX, Medium, NONE, SHOWN_TRIANGLES_MAX, TexelFormat,
-    Texture, Triangle, light_child_bits, triangle_flags,
+    CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, FlatScene, Instance, LAYERS_MAX, LIGHT_TRAIL_BITS,
+    LIGHT_TREE_DEPTH_MAX, LightKind, MEDIA_MAX, Medium, Meshes, NONE, SHOWN_TRIANGLES_MAX,
+    TexelFormat, Texture, Triangle, light_child_bits, triangle_flags,
 };
 
 /// Largest coordinate of a box in the hierarchy, in metres. Beyond it the device's grids overflow.
@@ -50,7 +50,20 @@ pub enum SceneError {
 
 /// A [`FlatScene`] that kernels can render. Clones are cheap.
 #[derive(Clone, Debug)]
-pub struct CheckedScene(Arc<FlatScene>);
+pub struct CheckedScene {
+    scene: Arc<FlatScene>,
+    meshes: Arc<CheckedMeshes>,
+}
+
+/// What is known of the instanced meshes of a scene, which frames of a film share. It keeps them in
+/// memory.
+#[derive(Debug)]
+pub struct CheckedMeshes {
+    meshes: Arc<Meshes>,
+    /// Number of materials for which their triangles were checked.
+    materials: usize,
+    trees: Arc<MeshTrees>,
+}
 
 impl CheckedScene {
     /// Checks every length and every index once, in one pass over the scene.
@@ -58,13 +71,34 @@ impl CheckedScene {
     /// # Errors
     /// [`SceneError`] names the first array that is wrong.
     pub fn new(scene: Arc<FlatScene>) -> Result<Self, SceneError> {
+        Self::after(scene, None)
+    }
+
+    /// As [`Self::new`], but what was checked with another frame is not checked again.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`].
+    pub fn after(scene: Arc<FlatScene>, last: Option<&CheckedMeshes>) -> Result<Self, SceneError> {
+        let materials = scene.materials.len();
+        let last = last
+            .filter(|last| Arc::ptr_eq(&last.meshes, &scene.meshes) && last.materials == materials);
         check_lengths(&scene)?;
         check_surfaces(&scene)?;
         check_textures(&scene)?;
         check_lights(&scene)?;
+        if last.is_none() {
+            check_mesh_surfaces(&scene)?;
+        }
         check_instances(&scene)?;
-        checked_hierarchy::check(&scene)?;
-        Ok(Self(scene))
+        let known = last.map(|last| last.trees.clone()).unwrap_or_default();
+        let trees = checked_hierarchy::check(&scene, known)?;
+        let meshes = CheckedMeshes { meshes: Arc::clone(&scene.meshes), materials, trees };
+        Ok(Self { scene, meshes: Arc::new(meshes) })
+    }
+
+    /// Returns what the next frame of the film need not check again.
+    pub fn checked_meshes(&self) -> &Arc<CheckedMeshes> {
+        &self.meshes
     }
 }
 
@@ -72,7 +106,7 @@ impl Deref for CheckedScene {
     type Target = FlatScene;
 
     fn deref(&self) -> &FlatScene {
-        &self.0
+        &self.scene
     }
 }
 
@@ -164,9 +198,8 @@ fn check_surfaces(scene: &FlatScene) -> Result<(), SceneError> {
     if is_air_first { Ok(()) } else { Err(SceneError::Index { what: "medium", index: 0 }) }
 }
 
-/// Checks that ids are consecutive and below their flag, and that every triangle and vertex of a
-/// mesh exists.
-fn check_instances(scene: &FlatScene) -> Result<(), SceneError> {
+/// Checks that every triangle and vertex of instanced meshes exists.
+fn check_mesh_surfaces(scene: &FlatScene) -> Result<(), SceneError> {
     let meshes = &scene.meshes;
     let (materials, vertices) = (scene.materials.len(), meshes.vertices.len());
     let is_plain = |t: &Triangle| t.light == NONE && t.flags & triangle_flags::EMISSIVE == 0;
@@ -174,12 +207,19 @@ fn check_instances(scene: &FlatScene) -> Result<(), SceneError> {
     equal("mesh_triangle_vertices", meshes.triangle_vertices.len(), meshes.triangles.len())?;
     all("mesh_triangle_vertices", &meshes.triangle_vertices, |t| {
         t.iter().all(|v| (*v as usize) < vertices)
-    })?;
+    })
+}
+
+/// Checks that ids are consecutive and below their flag, that every mesh exists, and that one that
+/// stands as it is does.
+fn check_instances(scene: &FlatScene) -> Result<(), SceneError> {
+    let meshes = &scene.meshes;
     let mut next = scene.triangles.len();
     for (index, instance) in scene.instances.iter().enumerate() {
         let (first, count) = (instance.first_triangle as usize, instance.triangle_count as usize);
         if instance.first_id as usize != next
             || count == 0
+            || !stands_rightly(instance)
             || first + count > meshes.triangles.len()
         {
             return Err(SceneError::Index { what: "instance", index });
@@ -188,6 +228,14 @@ fn check_instances(scene: &FlatScene) -> Result<(), SceneError> {
         shorter("triangles of instances", next, SHOWN_TRIANGLES_MAX as usize + 1)?;
     }
     Ok(())
+}
+
+/// Returns whether an instance that is walked without its map has one that changes nothing.
+fn stands_rightly(instance: &Instance) -> bool {
+    const UNMOVED: [[f32; 4]; 3] =
+        [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]];
+    let padding = instance.standing_padding;
+    padding == 0.0 || padding > 0.0 && instance.world_from_mesh == UNMOVED
 }
 
 fn check_textures(scene: &FlatScene) -> Result<(), SceneError> {

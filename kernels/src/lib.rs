@@ -26,7 +26,7 @@ pub mod test_hooks;
 #[doc(hidden)]
 pub mod unit_tests;
 
-pub use checked_scene::{CheckedScene, SceneError};
+pub use checked_scene::{CheckedMeshes, CheckedScene, SceneError};
 pub use fingerprint::{SOURCES, TEST_SOURCES, fingerprint};
 #[doc(hidden)]
 pub use packed::{pack_ptx, unpack_ptx};

@@ -5,8 +5,10 @@ use crate::document::Document;
 use crate::document::extension;
 use crate::document::source::Source;
 use crate::error::SceneError;
-use crate::flatten::instancing::Instancing;
+use crate::flatten::instancing::{Instancing, still_from};
+use crate::flatten::motion::Motion;
 use crate::flatten::parts::Parts;
+use crate::flatten::standing;
 use crate::light::environment;
 use crate::light::units_hint::Lighting;
 use crate::loaded::{HierarchyCache, LoadedScene, Moment, OwnedParts, bounding_sphere};
@@ -16,7 +18,7 @@ use crate::node;
 use crate::node::animation::{self, Sources};
 use crate::node::curve::FrameTime;
 use crate::options::LoadOptions;
-use crate::pointer::{self, Target};
+use crate::pointer;
 use crate::report::SceneReport;
 use crate::report::collect;
 use crate::report::warning::Warnings;
@@ -38,7 +40,6 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     warnings.extend(extension::warnings(&extensions));
     document.read_buffers(&source)?;
     document.choose_scene(options.scene.as_ref())?;
-    let document = document;
     let variants = Variants::read(&document, options.variant.as_deref())?;
     let forest = node::read(&document, options.limits.nodes)?;
     let pointed = pointer::read_all(&document, &mut warnings)?;
@@ -71,7 +72,9 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let emits = |material| lasting.emits(material, &rest, &textures);
     let is_plain = |material| !emits(material) && !lasting.changes_triangles(material);
     let shown = Parts { shown: &lasting.shown, ..parts.borrow(&parts.meshes, &rest) };
-    parts.instancing = Instancing::of(&shown, is_plain, options.instanced_from)?;
+    let motion = Motion::of(&parts.forest, &parts.meshes, &parts.skins, &clips);
+    let held = (options.instanced_from, motion.placed_anew());
+    parts.instancing = Instancing::of(&shown, is_plain, (held.0, &held.1))?;
     let is_lit = is_lit(&parts, &lasting.shown, emits);
     let environment = environment::read(&options.environment, is_lit, &source, &mut warnings)?;
     let mut scene = LoadedScene {
@@ -91,12 +94,44 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     };
     let settled = settle(&mut scene, options.space, &|| document.translations(&source))?;
     beyond::warn((&scene.parts, &lasting.shown), &settled, &mut warnings);
-    let first = begin(&mut scene, settled.moment, &lasting)?;
+    let first = begin(&mut scene, settled.moment, (&motion, &lasting))?;
     warnings.extend(lighting(&scene, &first).units_hint(options.lights));
     let geometry_animated = scene.still.is_none() || lasting.moves_triangles(&scene.clips);
     let report = collect::report(&scene, &document, &first, extensions, warnings);
     scene.report = SceneReport { light_units: options.lights, geometry_animated, ..report };
+    keep_standing(&mut scene, first, (&motion, &lasting), options.instanced_from)?;
     Ok(scene)
+}
+
+/// Places once, for all frames of a film whose geometry moves, what stands still in it.
+fn keep_standing(
+    scene: &mut LoadedScene,
+    first: Arc<Moment>,
+    (motion, lasting): (&Motion, &Lasting),
+    instanced_from: u64,
+) -> Result<(), SceneError> {
+    if !scene.report.geometry_animated {
+        return Ok(());
+    }
+    // Both would be in memory at a time.
+    drop(first);
+    let stage = scene.stage(FrameTime::START)?;
+    let mut instancing = std::mem::take(&mut scene.parts.instancing);
+    let is_plain = |material| {
+        !lasting.emits(material, &scene.rest, &scene.textures)
+            && !lasting.changes_triangles(material)
+    };
+    let all = scene.parts.borrow(&scene.parts.meshes, &scene.first);
+    let all = Parts { shown: &lasting.shown, ..all };
+    let shown = standing::standing_nodes(&all, motion, &instancing, is_plain);
+    let parts = Parts { shown: &shown, ..all };
+    let placed = (stage.worlds.as_slice(), stage.weights.as_slice());
+    standing::stand(&parts, placed, still_from(instanced_from), &mut instancing)?;
+    if instancing.standing.is_some() {
+        scene.still = None;
+    }
+    scene.parts.instancing = instancing;
+    Ok(())
 }
 
 /// Gives the scene its values in the working space, and keeps its first moment for all frames with
@@ -104,13 +139,13 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
 fn begin(
     scene: &mut LoadedScene,
     moment: Moment,
-    lasting: &Lasting,
+    (motion, lasting): (&Motion, &Lasting),
 ) -> Result<Arc<Moment>, SceneError> {
     scene.rest.enter(&scene.parts.forest.space);
     scene.first = Arc::new(scene.rest.clone());
     scene.first = scene.stage(FrameTime::START)?.values;
     let first = Arc::new(moment);
-    if !is_geometry_animated(scene, &lasting.shown) {
+    if !motion.moves_geometry(&scene.parts.forest, &lasting.shown) {
         scene.still = Some(Arc::clone(&first));
     }
     Ok(first)
@@ -134,32 +169,5 @@ fn is_lit(parts: &OwnedParts, shown: &[usize], emits: impl Fn(u32) -> bool) -> b
     nodes.any(|node| {
         let surfaces = node.mesh.map_or(&[][..], |mesh| &parts.meshes[mesh].surfaces);
         node.light.is_some() || surfaces.iter().any(|surface| emits(surface.material))
-    })
-}
-
-/// Returns whether any frame shows other triangles than the first because a node with triangles
-/// moves, or a joint of its skin, or its morph weights. `shown` are the nodes that may be visible.
-fn is_geometry_animated(scene: &LoadedScene, shown: &[usize]) -> bool {
-    let parts = &scene.parts;
-    let mut moved = vec![false; parts.forest.nodes.len()];
-    let mut morphed = vec![false; parts.forest.nodes.len()];
-    let mut morphed_meshes = vec![false; parts.meshes.len()];
-    for channel in animation::played(&scene.clips) {
-        match channel.target {
-            Target::Translation(node) | Target::Rotation(node) | Target::Scale(node) => {
-                moved[node] = true;
-            }
-            Target::Weights(node) | Target::Weight(node, _) => morphed[node] = true,
-            Target::MeshWeights(mesh) | Target::MeshWeight(mesh, _) => morphed_meshes[mesh] = true,
-            Target::Visible(_) | Target::Unseen(..) | Target::Value(_) => {}
-        }
-    }
-    let moved = parts.forest.spread(moved);
-    let joints_move: Vec<bool> =
-        parts.skins.iter().map(|skin| skin.joints.iter().any(|joint| moved[*joint])).collect();
-    shown.iter().any(|&index| {
-        let node = &parts.forest.nodes[index];
-        node.mesh.is_some_and(|mesh| morphed_meshes[mesh] || moved[index] || morphed[index])
-            || (node.mesh.is_some() && node.skin.is_some_and(|skin| joints_move[skin]))
     })
 }

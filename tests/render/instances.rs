@@ -70,6 +70,32 @@ fn instances_give_the_bits_of_copies() {
     }
 }
 
+// promise: P5
+#[test]
+fn what_stands_still_in_a_film_gives_the_bits_of_copies() {
+    let frame_at = |time_secs: f64, instanced_from: u64| {
+        let options = LoadOptions { instanced_from, ..LoadOptions::default() };
+        let folder = file("scenes/library");
+        let loaded =
+            tessera_scenes::load(&folder, "spinning-cube.gltf", &options).expect("a scene");
+        let view = FlattenOptions { time_secs, ..FlattenOptions::still(96, 72) };
+        checked(loaded.flatten(&view).expect("a frame"))
+    };
+    for time in [0.0, 0.7] {
+        let (scene, copied) = (frame_at(time, 1), frame_at(time, u64::MAX));
+        assert!(scene.instances[0].standing_padding >= scene.bvh.padding);
+        let frame = whole_frame(96, 72, 16, 5);
+        let found = sums(host::best_isa(), &scene, &frame);
+        for isa in host::available_isas() {
+            let of_copies = sums(isa, &without_instances(&scene), &frame);
+            assert_eq!(hash(&found), hash(&of_copies), "{time} {isa:?}");
+        }
+        let wanted = pixels(&sums(host::best_isa(), &copied, &frame), 16);
+        let error = relative_error(&pixels(&found, 16), &wanted);
+        assert!(error < 2e-4, "{time}: {error}");
+    }
+}
+
 /// Relative mean squared error, each square of the reference's pixel having 0.01 added.
 fn relative_error(found: &[[f32; 3]], wanted: &[[f32; 3]]) -> f64 {
     let pairs = found.as_flattened().iter().zip(wanted.as_flattened());

@@ -176,7 +176,7 @@ fn a_failed_store_announces_nothing_and_gives_its_reason() {
 }
 
 #[test]
-fn results_in_quick_succession_share_a_group_until_somebody_waits() {
+fn results_in_quick_succession_share_a_group() {
     let bench = bench_of(0, Duration::from_secs(3600));
     let send = |sequence, is_result| {
         let (mut commit, told) = commit(sequence);

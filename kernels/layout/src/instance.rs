@@ -28,8 +28,12 @@ pub struct Instance {
     pub triangle_count: u32,
     /// The mesh's root in [`Meshes::nodes`].
     pub root: u32,
+    /// Above zero, the mesh stands in the world as it is: the matrix changes nothing, no corner has
+    /// a negative zero, and the boxes of its hierarchy are padded by so much already. Zero
+    /// otherwise.
+    pub standing_padding: f32,
     /// Zero.
-    pub reserved: [u32; 2],
+    pub reserved: u32,
 }
 
 const _: () = assert!(size_of::<Instance>() == 144);

@@ -104,6 +104,26 @@ TESSERA_SMALL_FN void visit(const MeshInWorld& mesh, u32 leaf, Stack&, Query& qu
     visit_leaf(mesh.ray, mesh.scene, placed, mesh.instance.first_id, query);
 }
 
+// A mesh that stands in the world as it is, its boxes padded by as much as the scene asks or more:
+// it is walked as the world is.
+struct StandingMesh {
+    const SceneView& scene;
+    const WideRay& ray;
+    u32 first_id;
+};
+
+TESSERA_SMALL_FN const BvhNode8& node_at(const StandingMesh& mesh, u32 index) {
+    return mesh.scene.mesh_nodes[index];
+}
+TESSERA_SMALL_FN NodeTest test_node(const StandingMesh& mesh, const BvhNode8& node, float t_max) {
+    return test_node(mesh.ray, node, t_max);
+}
+
+template <class Query>
+TESSERA_SMALL_FN void visit(const StandingMesh& mesh, u32 leaf, Stack&, Query& query) {
+    visit_leaf(mesh.ray, mesh.scene, mesh.scene.mesh_blocks[leaf], mesh.first_id, query);
+}
+
 // A world in which leaves may be instances.
 struct WorldWithInstances {
     World world;
@@ -120,7 +140,13 @@ TESSERA_SMALL_FN NodeTest test_node(const WorldWithInstances& space, const BvhNo
 template <class Query>
 TESSERA_RARE_FN void walk_instance(const World& world, const Instance& instance, Stack& stack,
                                    Query& query) {
-    walk(mesh_in_world(world.scene, world.ray, instance), instance.root, stack, query);
+    const bool stands = instance.standing_padding > 0.0f &&
+                        instance.standing_padding >= world.scene.bvh_padding;
+    if (stands) {
+        walk(StandingMesh{world.scene, world.ray, instance.first_id}, instance.root, stack, query);
+    } else {
+        walk(mesh_in_world(world.scene, world.ray, instance), instance.root, stack, query);
+    }
 }
 
 template <class Query>

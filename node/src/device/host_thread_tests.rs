@@ -109,7 +109,7 @@ fn a_panic_fails_its_unit_alone() {
 }
 
 #[test]
-fn a_piece_that_cannot_be_made_does_not_count_against_the_device() {
+fn a_piece_that_cannot_be_made_is_no_fault_of_the_device() {
     let lane = lane(|piece, _| match rows_of(piece) {
         1 => Err(FinishError::Shape { tile: 5 }),
         2 => Err(FinishError::Encode("no".into())),

@@ -25,10 +25,11 @@ use crate::memory::HostMemory;
 use message::{Answer, Order};
 use process::{Answered, Ask};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tessera_kernels::CheckedMeshes;
 use tessera_layout::FlatScene;
 use tessera_scenes::{EnvironmentSource, FlattenOptions, Limits, LoadOptions, SceneReport};
 
@@ -153,7 +154,9 @@ impl Importer {
         match answer {
             Answer::Loaded { report } => {
                 let frame_bytes = AtomicU64::new(report.arrays_bytes);
-                Ok(ImportedScene { asks, report: *report, resident_bytes, frame_bytes })
+                let report = *report;
+                let checked = Mutex::default();
+                Ok(ImportedScene { asks, report, resident_bytes, frame_bytes, checked })
             }
             _ => Err(ImportError::Nonsense("it answered another request".into())),
         }
@@ -168,6 +171,8 @@ pub struct ImportedScene {
     resident_bytes: u64,
     /// Bytes of the newest frame, without the arrays that other frames had.
     frame_bytes: AtomicU64,
+    /// What was checked of the meshes that its frames share.
+    checked: Mutex<Option<Arc<CheckedMeshes>>>,
 }
 
 /// Stops an import when it is dropped, unless it is disarmed.
@@ -214,6 +219,16 @@ impl ImportedScene {
     /// Notes what a frame needed for itself.
     pub(crate) fn note_frame_bytes(&self, bytes: u64) {
         self.frame_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns what was checked of the meshes of its frames.
+    pub(crate) fn checked_meshes(&self) -> Option<Arc<CheckedMeshes>> {
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes what was checked of a frame's meshes, so that the next is not checked again.
+    pub(crate) fn note_checked(&self, meshes: &Arc<CheckedMeshes>) {
+        *self.checked.lock().unwrap_or_else(PoisonError::into_inner) = Some(meshes.clone());
     }
 
     /// One frame's scene. Arrays that do not change from frame to frame are shared between them.

@@ -98,7 +98,16 @@ impl Preparer {
     ) -> Result<Arc<PreparedFrame>, Failure> {
         let flatten = {
             let (scene, options) = (scene.clone(), options.clone());
-            move || Ok(scene.flatten(&options).map(|flat| CheckedScene::new(Arc::new(flat))))
+            move || {
+                Ok(scene.flatten(&options).map(|flat| {
+                    let last = scene.checked_meshes();
+                    let checked = CheckedScene::after(Arc::new(flat), last.as_deref());
+                    if let Ok(checked) = &checked {
+                        scene.note_checked(checked.checked_meshes());
+                    }
+                    checked
+                }))
+            }
         };
         match heavy(flatten).await? {
             Ok(Ok(checked)) => Ok(self.store().add_frame(key, options, checked)),

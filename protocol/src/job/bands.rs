@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_whose_shown_files_may_be_longer_than_a_result_is_not_cut() {
+    fn a_frame_whose_shown_files_may_be_too_long_is_not_cut() {
         let count = |width, height, format, transparent| {
             let of = |spec: &mut RenderSpec| {
                 spec.formats = vec![FormatSpec::Exr, format];

@@ -28,7 +28,7 @@ use wide::Leaves;
 /// Padding in units of the largest coordinate: 2^-21, which is four units in the last place. A slab
 /// distance has an error of at most three roundings. So a ray that hits something in a box always
 /// hits the padded box.
-const PADDING_SCALE: f32 = 1.0 / 2_097_152.0;
+pub(crate) const PADDING_SCALE: f32 = 1.0 / 2_097_152.0;
 
 /// Levels that a mesh's binary tree may have, if they suffice. An eight-wide tree has far fewer, so
 /// the tree over the instances can have most of the possible levels.
@@ -174,15 +174,16 @@ fn bounds_of(node: &BvhNode8) -> Bounds {
     bounds
 }
 
-/// Appends the hierarchy of an instanced mesh. Its boxes are not padded, because that is done in
-/// the world. Returns its root and its box.
+/// Appends the hierarchy of an instanced mesh. Boxes of one that is moved are not padded, because
+/// that is done in the world. Returns its root and its box.
 pub(crate) fn append_mesh(
     triangles: &[Triangle],
+    padding: f32,
     (nodes, blocks): (&mut Vec<BvhNode8>, &mut Vec<TriangleBlock>),
 ) -> (u32, [[f32; 3]; 2]) {
     let depth_max = MESH_DEPTH.max(binary::levels_of_halving(triangles.len()) + 2);
     let (own, own_blocks) =
-        tree_of_triangles(triangles, 0.0, Shape { depth_max, ..Shape::TRIANGLES });
+        tree_of_triangles(triangles, padding, Shape { depth_max, ..Shape::TRIANGLES });
     let (first_node, first_block) = (nodes.len() as u32, blocks.len() as u32);
     let bounds = own.first().map_or(Bounds::EMPTY, bounds_of);
     nodes.extend(own.iter().map(|node| moved(node, first_node, first_block)));

@@ -143,7 +143,13 @@ impl<'a> Parts<'a> {
         let mut made = Layout::default();
         let mut tally = instancing.held_tally;
         tally.check(self.file, self.limits)?;
-        for &index in self.shown {
+        if let Some(standing) = &instancing.standing {
+            made.instances.push(standing.instance);
+            made.boxes.push(standing.filled);
+        }
+        let stands =
+            |node: usize| instancing.standing.as_ref().is_some_and(|standing| standing.nodes[node]);
+        for &index in self.shown.iter().filter(|index| !stands(**index)) {
             let node = &self.forest.nodes[index];
             let Some(mesh) = node.mesh else { continue };
             for (number, place) in node.instances.iter().enumerate() {

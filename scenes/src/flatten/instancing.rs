@@ -25,6 +25,17 @@ struct Held {
     upper: [f32; 3],
 }
 
+/// Everything that stands still in a film, as an instance of one mesh (see `standing.rs`).
+#[derive(Debug)]
+pub(crate) struct Standing {
+    /// Whether a node's mesh is in it.
+    pub(crate) nodes: Vec<bool>,
+    /// The instance, without its ids.
+    pub(crate) instance: Instance,
+    /// Its box, not padded.
+    pub(crate) filled: [[f32; 3]; 2],
+}
+
 /// A mesh of the file, and the bits of the colour of its instances.
 type ColoredMesh = (usize, [u32; 4]);
 
@@ -38,21 +49,24 @@ pub(crate) struct Instancing {
     pub(crate) depth: u32,
     /// Counts of the stored meshes, without their places.
     pub(crate) held_tally: Tally,
+    /// What stands still for the whole film; None if that is little, or nothing moves.
+    pub(crate) standing: Option<Standing>,
 }
 
 impl Instancing {
-    /// Chooses the meshes that are worth it. They are shown more than once in a colour, their
-    /// copies would have at least `from` triangles, and they have no skin, no morph targets, and
-    /// only materials that are plain: they never emit, and what they give their triangles does not
-    /// change over time. Fails if they exceed the limits.
+    /// Chooses the meshes that are worth it. They are shown more than once in a colour and their
+    /// copies would have at least `from` triangles, or a node that shows them is in `moved` and
+    /// they have a quarter of that. They have no skin, no morph targets, and only materials that
+    /// are plain: they never emit, and what they give their triangles does not change over time.
+    /// Fails if they exceed the limits.
     pub(crate) fn of(
         parts: &Parts<'_>,
         is_plain: impl Fn(u32) -> bool,
-        from: u64,
+        (from, moved): (u64, &[bool]),
     ) -> Result<Self, SceneError> {
         let mut made = Self::default();
         let mut meshes = Meshes::default();
-        let worthwhile = worthwhile(parts, is_plain, from);
+        let worthwhile = worthwhile(parts, is_plain, (from, moved));
         for (mesh, _) in &worthwhile {
             made.held_tally.hold(&parts.meshes[*mesh]);
             made.held_tally.check(parts.file, parts.limits)?;
@@ -69,6 +83,11 @@ impl Instancing {
         }
         made.meshes = Arc::new(meshes);
         Ok(made)
+    }
+
+    /// Returns whether a mesh is stored once in a colour.
+    pub(crate) fn holds(&self, (mesh, color): (usize, [f32; 4])) -> bool {
+        self.held.contains_key(&(mesh, color.map(f32::to_bits)))
     }
 
     /// Returns an instance of a mesh, without its ids, and its box in the world. None if the mesh
@@ -98,7 +117,8 @@ impl Instancing {
             first_triangle: held.first_triangle,
             triangle_count: held.triangle_count,
             root: held.root,
-            reserved: [0; 2],
+            standing_padding: 0.0,
+            reserved: 0,
         };
         let directions =
             instance.normal_from_mesh.iter().chain(&instance.tangent_from_mesh).flatten();
@@ -108,11 +128,25 @@ impl Instancing {
     }
 }
 
-fn worthwhile(parts: &Parts<'_>, is_plain: impl Fn(u32) -> bool, from: u64) -> Vec<ColoredMesh> {
+/// Returns the fewest triangles that are worth being kept from frame to frame, where copies are
+/// worth it from `from` triangles on.
+pub(crate) fn still_from(from: u64) -> u64 {
+    (from / 4).max(1)
+}
+
+fn worthwhile(
+    parts: &Parts<'_>,
+    is_plain: impl Fn(u32) -> bool,
+    (from, moved): (u64, &[bool]),
+) -> Vec<ColoredMesh> {
     let mut places: BTreeMap<ColoredMesh, u64> = BTreeMap::new();
-    let mut bent = BTreeSet::new();
-    for node in parts.shown.iter().map(|node| &parts.forest.nodes[*node]) {
+    let (mut bent, mut moving) = (BTreeSet::new(), BTreeSet::new());
+    for &index in parts.shown {
+        let node = &parts.forest.nodes[index];
         let Some(mesh) = node.mesh else { continue };
+        if moved[index] {
+            moving.insert(mesh);
+        }
         for number in 0..node.instances.len() {
             let color = node.instance_color(number).map(f32::to_bits);
             *places.entry((mesh, color)).or_default() += 1;
@@ -126,7 +160,8 @@ fn worthwhile(parts: &Parts<'_>, is_plain: impl Fn(u32) -> bool, from: u64) -> V
         let triangles: u64 =
             surfaces.iter().map(|surface| surface.geometry.triangles.len() as u64).sum();
         let copied = triangles.saturating_mul(places.saturating_sub(1));
-        copied >= from.max(1)
+        let moves = moving.contains(&mesh) && triangles >= still_from(from);
+        (copied >= from.max(1) || moves)
             && !bent.contains(&mesh)
             && parts.meshes[mesh].target_count == 0
             && surfaces.iter().all(|surface| is_plain(surface.material))
@@ -178,7 +213,8 @@ fn hold(
         })?;
     }
     let hierarchy = (&mut meshes.nodes, &mut meshes.blocks);
-    let (root, [lower, upper]) = bvh::append_mesh(&meshes.triangles[first_triangle..], hierarchy);
+    let (root, [lower, upper]) =
+        bvh::append_mesh(&meshes.triangles[first_triangle..], 0.0, hierarchy);
     Ok(Held {
         center,
         first_triangle: first_triangle as u32,

@@ -3,6 +3,8 @@
 
 pub(crate) mod flat_geometry;
 pub(crate) mod instancing;
+pub(crate) mod motion;
 pub(crate) mod parts;
 pub(crate) mod pose;
+pub(crate) mod standing;
 pub(crate) mod tally;

@@ -17,6 +17,7 @@ mod media;
 mod moving_surfaces;
 mod pointer_errors;
 mod pointers;
+mod standing;
 mod support;
 mod variants;
 mod working_space;

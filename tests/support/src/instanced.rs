@@ -63,7 +63,8 @@ pub fn instanced(scene: &FlatScene, places: &[[[f32; 4]; 3]]) -> FlatScene {
             first_triangle: 0,
             triangle_count: triangles.len() as u32,
             root: 0,
-            reserved: [0; 2],
+            standing_padding: 0.0,
+            reserved: 0,
         })
         .collect();
     made.bvh = Arc::new(top(&own, &mesh, &instances, scene.bvh.padding));

@@ -68,7 +68,7 @@ fn rust_and_cpp_agree_on_every_field() {
         TriangleBlock { corner triangle }
         Instance {
             world_from_mesh normal_from_mesh tangent_from_mesh first_id first_triangle
-            triangle_count root reserved
+            triangle_count root standing_padding reserved
         }
         SceneView {
             triangles triangle_vertices vertices materials textures texels lights light_alias

@@ -1,0 +1,105 @@
+//! What stands still in a film: which nodes do, and that every frame shares them.
+
+use crate::support::{add_floats, at, load_in, triangle};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tessera_layout::{FlatScene, Triangle};
+use tessera_scenes::{LoadOptions, LoadedScene};
+
+/// The file with what stands still kept from a quarter of so many triangles on.
+fn loaded(file: &Value, instanced_from: u64) -> LoadedScene {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("scene.gltf"), file.to_string()).unwrap();
+    load_in(folder.path(), &LoadOptions { instanced_from, ..LoadOptions::default() }).unwrap()
+}
+
+/// Six triangles, each a mesh of its own: one moves, one hangs from a node that moves, one emits,
+/// one is morphed by a clip, and two stand still.
+fn film() -> Value {
+    let mut file = triangle();
+    let mesh = file["meshes"][0].clone();
+    file["meshes"] = json!([mesh, mesh, mesh, mesh, mesh, mesh]);
+    file["materials"] = json!([{}, { "emissiveFactor": [1.0, 1.0, 1.0] }]);
+    file["meshes"][2]["primitives"][0]["material"] = json!(1);
+    let delta = add_floats(&mut file, "VEC3", 3, &[0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0]);
+    file["meshes"][3]["primitives"][0]["targets"] = json!([{ "POSITION": delta }]);
+    file["nodes"] = json!([
+        { "mesh": 0, "children": [1] },
+        { "mesh": 1, "translation": [0.0, 2.0, 0.0] },
+        { "mesh": 2, "translation": [0.0, 4.0, 0.0] },
+        { "mesh": 3, "translation": [0.0, 6.0, 0.0] },
+        { "mesh": 4, "translation": [0.0, -0.0, -3.0] },
+        { "mesh": 5, "translation": [0.0, 8.0, 0.0] },
+    ]);
+    file["scenes"][0]["nodes"] = json!([0, 2, 3, 4, 5]);
+    let times = add_floats(&mut file, "SCALAR", 1, &[0.0, 1.0]);
+    let places = add_floats(&mut file, "VEC3", 3, &[0.0, 0.0, 0.0, 5.0, 0.0, 0.0]);
+    let weights = add_floats(&mut file, "SCALAR", 1, &[0.0, 1.0]);
+    file["animations"] = json!([{
+        "samplers": [
+            { "input": times, "output": places },
+            { "input": times, "output": weights },
+        ],
+        "channels": [
+            { "sampler": 0, "target": { "node": 0, "path": "translation" } },
+            { "sampler": 1, "target": { "node": 3, "path": "weights" } },
+        ],
+    }]);
+    file
+}
+
+/// Every triangle in the world, whichever way the scene holds it, in one order.
+fn shown(flat: &FlatScene) -> Vec<[[f32; 3]; 3]> {
+    let instanced = flat.instances.iter().flat_map(|instance| {
+        let first = instance.first_triangle as usize;
+        let stored = &flat.meshes.triangles[first..first + instance.triangle_count as usize];
+        stored.iter().map(|triangle| instance.place_triangle(triangle))
+    });
+    let corners = |triangle: Triangle| [triangle.v0, triangle.v1, triangle.v2];
+    let mut all: Vec<_> = flat.triangles.iter().copied().chain(instanced).map(corners).collect();
+    all.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    all
+}
+
+#[test]
+fn what_stands_still_is_one_instance_that_frames_share() {
+    let film = film();
+    let scene = loaded(&film, 8);
+    let copies = loaded(&film, u64::MAX);
+    let frames = [0.0, 0.5, 1.0].map(|time| (at(&scene, time), at(&copies, time)));
+    for (flat, copied) in &frames {
+        assert_eq!((flat.instances.len(), flat.instances[0].triangle_count), (1, 2));
+        assert!(flat.instances[0].standing_padding > 0.0 && copied.instances.is_empty());
+        assert_eq!(flat.triangles.len(), 4);
+        assert_eq!(shown(flat), shown(copied));
+        assert!(Arc::ptr_eq(&flat.meshes, &frames[0].0.meshes));
+    }
+    // Its map would make a positive zero of a negative one, so there is none.
+    let stored = &frames[0].0.meshes.triangles;
+    let corners = stored.iter().flat_map(|triangle| [triangle.v0, triangle.v1, triangle.v2]);
+    assert!(corners.flatten().all(|coordinate| coordinate.to_bits() != (-0.0f32).to_bits()));
+    assert_ne!(shown(&frames[0].0), shown(&frames[2].0));
+}
+
+#[test]
+fn a_mesh_that_moves_as_it_is_is_held_once() {
+    let scene = loaded(&film(), 1);
+    let [first, last] = [0.0, 1.0].map(|time| at(&scene, time));
+    // What stands, the mesh that moves, and its child.
+    assert_eq!(first.instances.len(), 3);
+    assert!(Arc::ptr_eq(&first.meshes, &last.meshes));
+    let moved = |flat: &FlatScene| flat.instances[1].world_from_mesh[0][3];
+    assert_eq!(moved(&last) - moved(&first), 5.0);
+}
+
+#[test]
+fn little_that_stands_still_is_placed_for_every_frame() {
+    let mut film = film();
+    for (file, instanced_from) in [(film.clone(), 12), {
+        film.as_object_mut().unwrap().remove("animations");
+        (film, 8)
+    }] {
+        let flat = at(&loaded(&file, instanced_from), 0.0);
+        assert_eq!((flat.instances.len(), flat.triangles.len()), (0, 6));
+    }
+}
