@@ -33,7 +33,7 @@ fn assert_trusted(farm: &Farm) {
 }
 
 /// Size of a job of four chunks.
-const COUNTED: [&str; 4] = ["--domain", "16384", "--chunk", "4096"];
+const COUNTED: [&str; 4] = ["--domain", "16384", "--chunk", "1024"];
 /// A deterministic job of 16 chunks.
 const MANDELBROT: [&str; 6] = ["--domain", "64x64", "--chunk", "256", "--arg", "steps=30"];
 
