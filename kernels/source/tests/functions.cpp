@@ -155,6 +155,7 @@ static const u32 LAYOUT[] = {
     OF(Instance, first_triangle),
     OF(Instance, triangle_count),
     OF(Instance, root),
+    OF(Instance, standing_padding),
     OF(Instance, reserved),
     SIZES(SceneView),
     OF(SceneView, triangles),
