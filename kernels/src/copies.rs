@@ -1,6 +1,6 @@
-//! For tests: converts a scene with instances to one without. Every instance's triangles, vertices
-//! and nodes are copied into the world, by the same operations that a walk does in an instance
-//! (`source/geometry/instance.h`). The result must give the same bits. Not a stable interface.
+//! Copies instances into the world: their triangles, vertices and nodes, by the same operations
+//! that a walk does in an instance (`source/geometry/instance.h`). The result gives the same bits.
+//! Devices get what stands still this way, and tests everything.
 
 use crate::CheckedScene;
 use std::sync::Arc;
@@ -9,19 +9,45 @@ use tessera_layout::{
     Instance, NONE, TriangleBlock,
 };
 
-/// The scene with copies in the place of instances; itself where it has none.
+/// The scene with copies in the place of instances, for tests; itself where it has none.
 ///
 /// # Panics
 /// Where the copies are more than a scene may have.
 #[must_use]
 pub fn without_instances(scene: &CheckedScene) -> CheckedScene {
-    if scene.instances.is_empty() {
+    with_copies(scene, scene.instances.len())
+}
+
+/// The scene with what stands still among its own triangles, which a device walks without a map and
+/// in fewer registers. Takes the time and the memory of a copy; itself where nothing stands.
+pub(crate) fn without_standing(scene: &CheckedScene) -> CheckedScene {
+    let stands = |instance: &&Instance| instance.standing_padding > 0.0;
+    let count = scene.instances.iter().take_while(stands).count();
+    // What a hierarchy names twice would be copied twice; no importer of ours makes that.
+    let children = scene.bvh.nodes.iter().flat_map(|node| node.child);
+    let named = children.filter_map(instance_in).filter(|instance| *instance < count).count();
+    with_copies(scene, if named == count { count } else { 0 })
+}
+
+/// Returns the index of the instance that a child of a node is.
+fn instance_in(child: u32) -> Option<usize> {
+    let flags = CHILD_LEAF_FLAG | CHILD_INSTANCE_FLAG;
+    let is_instance = child != CHILD_EMPTY && child & flags == flags;
+    is_instance.then_some((child & !flags) as usize)
+}
+
+/// Copies the first instances. Ids stay what they are.
+fn with_copies(scene: &CheckedScene, count: usize) -> CheckedScene {
+    if count == 0 {
         return scene.clone();
     }
-    let mut copied =
-        FlatScene { instances: Arc::default(), meshes: Arc::default(), ..FlatScene::clone(scene) };
-    copy_triangles(scene, &mut copied);
-    copied.bvh = Arc::new(copy_hierarchy(scene));
+    let (copies, left) = scene.instances.split_at(count);
+    let mut copied = FlatScene { instances: Arc::new(left.to_vec()), ..FlatScene::clone(scene) };
+    if left.is_empty() {
+        copied.meshes = Arc::default();
+    }
+    copy_triangles(scene, copies, &mut copied);
+    copied.bvh = Arc::new(copy_hierarchy(scene, copies));
     CheckedScene::new(Arc::new(copied))
         .expect("copies of what has been checked are right, if they are few enough")
 }
@@ -35,11 +61,11 @@ fn vertices_of(scene: &FlatScene, instance: &Instance) -> std::ops::Range<usize>
     least.zip(most).map_or(0..0, |(least, most)| *least as usize..*most as usize + 1)
 }
 
-fn copy_triangles(scene: &FlatScene, copied: &mut FlatScene) {
+fn copy_triangles(scene: &FlatScene, copies: &[Instance], copied: &mut FlatScene) {
     let triangles = Arc::make_mut(&mut copied.triangles);
     let triangle_vertices = Arc::make_mut(&mut copied.triangle_vertices);
     let vertices = Arc::make_mut(&mut copied.vertices);
-    for instance in scene.instances.iter() {
+    for instance in copies {
         let first = instance.first_triangle as usize;
         let range = first..first + instance.triangle_count as usize;
         let used = vertices_of(scene, instance);
@@ -56,16 +82,18 @@ fn copy_triangles(scene: &FlatScene, copied: &mut FlatScene) {
     }
 }
 
-/// Copies the hierarchy. The scene's own nodes stay in place, and those of each instance follow.
-fn copy_hierarchy(scene: &FlatScene) -> Bvh {
+/// Copies the hierarchy. The scene's own nodes stay in place, and those of each copy follow. The
+/// instances that are left are counted from 0.
+fn copy_hierarchy(scene: &FlatScene, copies: &[Instance]) -> Bvh {
     let mut bvh = Bvh::clone(&scene.bvh);
     for index in 0..scene.bvh.nodes.len() {
         for slot in 0..8 {
             let child = bvh.nodes[index].child[slot];
-            let flags = CHILD_LEAF_FLAG | CHILD_INSTANCE_FLAG;
-            if child != CHILD_EMPTY && child & flags == flags {
-                let instance = &scene.instances[(child & !flags) as usize];
-                bvh.nodes[index].child[slot] = copy_mesh(scene, instance, &mut bvh);
+            if let Some(instance) = instance_in(child) {
+                bvh.nodes[index].child[slot] = match copies.get(instance) {
+                    Some(instance) => copy_mesh(scene, instance, &mut bvh),
+                    None => child - copies.len() as u32,
+                };
             }
         }
     }

@@ -5,7 +5,7 @@ use crate::document::Document;
 use crate::document::extension;
 use crate::document::source::Source;
 use crate::error::SceneError;
-use crate::flatten::instancing::{Instancing, still_from};
+use crate::flatten::instancing::Instancing;
 use crate::flatten::motion::Motion;
 use crate::flatten::parts::Parts;
 use crate::flatten::standing;
@@ -27,6 +27,10 @@ use crate::texture::TextureTable;
 use crate::values::{Lasting, Moving, Values};
 use std::path::Path;
 use std::sync::Arc;
+
+/// What stands still in a film is kept from this share of the triangles on from which copies of a
+/// mesh are: fewer are placed sooner, frame for frame, than they are walked apart.
+const STANDING_SHARE: u64 = 4;
 
 /// Reads the scene `main`, a path within `dir`, and every file that it names, all inside `dir`.
 ///
@@ -73,8 +77,7 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let is_plain = |material| !emits(material) && !lasting.changes_triangles(material);
     let shown = Parts { shown: &lasting.shown, ..parts.borrow(&parts.meshes, &rest) };
     let motion = Motion::of(&parts.forest, &parts.meshes, &parts.skins, &clips);
-    let held = (options.instanced_from, motion.placed_anew());
-    parts.instancing = Instancing::of(&shown, is_plain, (held.0, &held.1))?;
+    parts.instancing = Instancing::of(&shown, is_plain, options.instanced_from)?;
     let is_lit = is_lit(&parts, &lasting.shown, emits);
     let environment = environment::read(&options.environment, is_lit, &source, &mut warnings)?;
     let mut scene = LoadedScene {
@@ -126,7 +129,7 @@ fn keep_standing(
     let shown = standing::standing_nodes(&all, motion, &instancing, is_plain);
     let parts = Parts { shown: &shown, ..all };
     let placed = (stage.worlds.as_slice(), stage.weights.as_slice());
-    standing::stand(&parts, placed, still_from(instanced_from), &mut instancing)?;
+    standing::stand(&parts, placed, instanced_from / STANDING_SHARE, &mut instancing)?;
     if instancing.standing.is_some() {
         scene.still = None;
     }

@@ -5,6 +5,7 @@ use crate::render::picture::{checked, file, hash, pixels, shared, sums, whole_fr
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tessera_kernels::copies::without_instances;
+use tessera_kernels::cuda::SceneImage;
 use tessera_kernels::host;
 use tessera_layout::FlatScene;
 use tessera_scenes::{FlattenOptions, LoadOptions};
@@ -84,6 +85,11 @@ fn what_stands_still_in_a_film_gives_the_bits_of_copies() {
     for time in [0.0, 0.7] {
         let (scene, copied) = (frame_at(time, 1), frame_at(time, u64::MAX));
         assert!(scene.instances[0].standing_padding >= scene.bvh.padding);
+        // A device has it among the scene's own triangles.
+        assert_eq!(scene.instances.len(), 1);
+        let image = SceneImage::of(&scene);
+        let triangles = image.parts().next().expect("its triangles").bytes.len();
+        assert_eq!(triangles, size_of_val(&copied.triangles[..]));
         let frame = whole_frame(96, 72, 16, 5);
         let found = sums(host::best_isa(), &scene, &frame);
         for isa in host::available_isas() {

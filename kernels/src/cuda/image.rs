@@ -4,6 +4,7 @@
 use super::compress::CompressedBvh;
 use super::params::{DeviceScene, MESH_ARRAYS, VIEW_ARRAYS};
 use crate::CheckedScene;
+use crate::copies::without_standing;
 use bytemuck::must_cast_slice;
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ pub struct ImagePart<'a> {
 }
 
 /// A checked scene laid out for a device. Clones are cheap. The arrays are the scene's own, except
-/// for the hierarchy.
+/// for the hierarchy, and for the triangles of a scene in which something stands still.
 #[derive(Clone, Debug)]
 pub struct SceneImage {
     scene: CheckedScene,
@@ -41,6 +42,7 @@ impl SceneImage {
     /// Lays a scene out. Compresses its hierarchies, which takes some seconds for ten million
     /// triangles.
     pub fn of(scene: &CheckedScene) -> Self {
+        let scene = &without_standing(scene);
         let hierarchy = Arc::new(CompressedBvh::of(&scene.bvh, &scene.instances, &scene.meshes));
         let mut offsets = [0; ARRAYS];
         let mut end = 0u64;

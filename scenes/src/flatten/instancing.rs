@@ -54,19 +54,18 @@ pub(crate) struct Instancing {
 }
 
 impl Instancing {
-    /// Chooses the meshes that are worth it. They are shown more than once in a colour and their
-    /// copies would have at least `from` triangles, or a node that shows them is in `moved` and
-    /// they have a quarter of that. They have no skin, no morph targets, and only materials that
-    /// are plain: they never emit, and what they give their triangles does not change over time.
-    /// Fails if they exceed the limits.
+    /// Chooses the meshes that are worth it. They are shown more than once in a colour, their
+    /// copies would have at least `from` triangles, and they have no skin, no morph targets, and
+    /// only materials that are plain: they never emit, and what they give their triangles does not
+    /// change over time. Fails if they exceed the limits.
     pub(crate) fn of(
         parts: &Parts<'_>,
         is_plain: impl Fn(u32) -> bool,
-        (from, moved): (u64, &[bool]),
+        from: u64,
     ) -> Result<Self, SceneError> {
         let mut made = Self::default();
         let mut meshes = Meshes::default();
-        let worthwhile = worthwhile(parts, is_plain, (from, moved));
+        let worthwhile = worthwhile(parts, is_plain, from);
         for (mesh, _) in &worthwhile {
             made.held_tally.hold(&parts.meshes[*mesh]);
             made.held_tally.check(parts.file, parts.limits)?;
@@ -128,25 +127,11 @@ impl Instancing {
     }
 }
 
-/// Returns the fewest triangles that are worth being kept from frame to frame, where copies are
-/// worth it from `from` triangles on.
-pub(crate) fn still_from(from: u64) -> u64 {
-    (from / 4).max(1)
-}
-
-fn worthwhile(
-    parts: &Parts<'_>,
-    is_plain: impl Fn(u32) -> bool,
-    (from, moved): (u64, &[bool]),
-) -> Vec<ColoredMesh> {
+fn worthwhile(parts: &Parts<'_>, is_plain: impl Fn(u32) -> bool, from: u64) -> Vec<ColoredMesh> {
     let mut places: BTreeMap<ColoredMesh, u64> = BTreeMap::new();
-    let (mut bent, mut moving) = (BTreeSet::new(), BTreeSet::new());
-    for &index in parts.shown {
-        let node = &parts.forest.nodes[index];
+    let mut bent = BTreeSet::new();
+    for node in parts.shown.iter().map(|node| &parts.forest.nodes[*node]) {
         let Some(mesh) = node.mesh else { continue };
-        if moved[index] {
-            moving.insert(mesh);
-        }
         for number in 0..node.instances.len() {
             let color = node.instance_color(number).map(f32::to_bits);
             *places.entry((mesh, color)).or_default() += 1;
@@ -160,8 +145,7 @@ fn worthwhile(
         let triangles: u64 =
             surfaces.iter().map(|surface| surface.geometry.triangles.len() as u64).sum();
         let copied = triangles.saturating_mul(places.saturating_sub(1));
-        let moves = moving.contains(&mesh) && triangles >= still_from(from);
-        (copied >= from.max(1) || moves)
+        copied >= from.max(1)
             && !bent.contains(&mesh)
             && parts.meshes[mesh].target_count == 0
             && surfaces.iter().all(|surface| is_plain(surface.material))

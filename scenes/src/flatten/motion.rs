@@ -8,8 +8,6 @@ use crate::pointer::Target;
 /// What a film does to each node.
 #[derive(Debug)]
 pub(crate) struct Motion {
-    /// Whether a node is somewhere else in some frame, by itself or by a parent.
-    pub(crate) moved: Vec<bool>,
     /// Whether a node's mesh is somewhere else, or has another shape, in some frame.
     pub(crate) changes: Vec<bool>,
     /// Whether a node is visible in some frames and not in others, or may be.
@@ -47,12 +45,7 @@ impl Motion {
                 || node.skin.is_some_and(|skin| joints_move[skin])
         });
         let changes = changes.collect();
-        Self { moved, changes, comes_and_goes: forest.spread(comes_and_goes) }
-    }
-
-    /// Returns the nodes that are placed anew from frame to frame: they move, or come and go.
-    pub(crate) fn placed_anew(&self) -> Vec<bool> {
-        self.moved.iter().zip(&self.comes_and_goes).map(|(moved, comes)| *moved || *comes).collect()
+        Self { changes, comes_and_goes: forest.spread(comes_and_goes) }
     }
 
     /// Returns whether any frame shows other triangles than the first because a node with triangles

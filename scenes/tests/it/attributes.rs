@@ -1,10 +1,10 @@
 //! Attributes beyond the usual ones: colours of instances, morphed colours and UVs, further UV
 //! sets.
 
-use crate::support::{add_accessor, add_floats, at, load_in, load_json, refusal, triangle};
+use crate::support::{add_accessor, add_floats, at, load_json, loaded_from, refusal, triangle};
 use serde_json::{Value, json};
 use tessera_layout::FlatScene;
-use tessera_scenes::{LoadOptions, LoadedScene};
+use tessera_scenes::LoadedScene;
 
 const WHITE: [f32; 4] = [1.0; 4];
 const RED: [f32; 4] = [1.0, 0.0, 0.0, 1.0];
@@ -28,12 +28,6 @@ fn colored(colors: &[f32], kind: &str, width: usize) -> Value {
     file
 }
 
-fn held_from(file: &Value, instanced_from: u64) -> LoadedScene {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("scene.gltf"), file.to_string()).unwrap();
-    load_in(folder.path(), &LoadOptions { instanced_from, ..LoadOptions::default() }).unwrap()
-}
-
 #[test]
 fn instances_have_their_colors() {
     let file = colored(&[1.0, 0.0, 0.0, 0.0, 1.0, 0.0], "VEC3", 3);
@@ -54,7 +48,7 @@ fn instances_have_their_colors() {
 #[test]
 fn a_mesh_is_held_once_for_each_color() {
     let file = colored(&[RED, GREEN, RED, GREEN, WHITE].concat(), "VEC4", 4);
-    let flat = at(&held_from(&file, 1), 0.0);
+    let flat = at(&loaded_from(&file, 1), 0.0);
     // White is shown once, so that it is no instance.
     assert_eq!(
         (flat.instances.len(), flat.triangles.len(), flat.meshes.triangles.len()),
@@ -66,7 +60,7 @@ fn a_mesh_is_held_once_for_each_color() {
         flat.meshes.vertices[corners[0] as usize].color
     });
     assert_eq!(shown.collect::<Vec<_>>(), [RED, GREEN, RED, GREEN]);
-    assert_eq!(at(&held_from(&file, 2), 0.0).instances.len(), 0);
+    assert_eq!(at(&loaded_from(&file, 2), 0.0).instances.len(), 0);
 }
 
 #[test]

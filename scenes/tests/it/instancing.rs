@@ -1,16 +1,9 @@
 //! Meshes that are held once: which are, what they show, and what is copied all the same.
 
-use crate::support::{add_floats, at, load_in, triangle};
+use crate::support::{add_floats, at, load_in, loaded_from, triangle};
 use serde_json::{Value, json};
 use tessera_layout::{FlatScene, ShadingVertex, Triangle, triangle_flags};
-use tessera_scenes::{LoadOptions, LoadedScene};
-
-/// The file with meshes held once from so many triangles of copies on.
-fn loaded(file: &Value, instanced_from: u64) -> LoadedScene {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("scene.gltf"), file.to_string()).unwrap();
-    load_in(folder.path(), &LoadOptions { instanced_from, ..LoadOptions::default() }).unwrap()
-}
+use tessera_scenes::LoadOptions;
 
 /// A triangle with normals and tangents far from its file's origin, in four places: turned and
 /// stretched, as it is, mirrored, and flat.
@@ -71,8 +64,8 @@ fn points_alike(a: [f32; 3], b: [f32; 3]) -> bool {
 #[test]
 fn an_instanced_mesh_renders_like_its_copies() {
     let file = placed_four_times();
-    let copied = at(&loaded(&file, u64::MAX), 0.0);
-    let scene = loaded(&file, 1);
+    let copied = at(&loaded_from(&file, u64::MAX), 0.0);
+    let scene = loaded_from(&file, 1);
     let flat = at(&scene, 0.0);
     assert_eq!(
         (copied.instances.len(), copied.triangles.len(), copied.meshes.triangles.len()),
@@ -100,7 +93,7 @@ fn an_instanced_mesh_renders_like_its_copies() {
         }
     }
     // Boxes of turned meshes are larger than what is in them.
-    let (tight, loose) = (loaded(&file, u64::MAX).report().clone(), scene.report());
+    let (tight, loose) = (loaded_from(&file, u64::MAX).report().clone(), scene.report());
     for axis in 0..3 {
         let (below, above) = (
             tight.bounds_lower[axis] - loose.bounds_lower[axis],
@@ -120,7 +113,7 @@ fn distant_geometry_keeps_its_precision() {
     // about its own centre for far less.
     file["nodes"] = json!([{ "mesh": 0, "translation": [-1000.0, -2.0, 500.0] }, { "mesh": 0 }]);
     file["scenes"][0]["nodes"] = json!([0, 1]);
-    let (copied, flat) = (at(&loaded(&file, u64::MAX), 0.0), at(&loaded(&file, 1), 0.0));
+    let (copied, flat) = (at(&loaded_from(&file, u64::MAX), 0.0), at(&loaded_from(&file, 1), 0.0));
     let (wanted, found) = (shown(&copied), shown(&flat));
     assert!(near(found[0].0.v0, wanted[0].0.v0, 1e-6) && near(found[0].0.v2, wanted[0].0.v2, 1e-6));
 }
@@ -130,7 +123,7 @@ fn deforming_emissive_and_single_meshes_are_copied() {
     let instances = |change: fn(&mut Value)| {
         let mut file = placed_four_times();
         change(&mut file);
-        at(&loaded(&file, 1), 0.0).instances.len()
+        at(&loaded_from(&file, 1), 0.0).instances.len()
     };
     assert_eq!(instances(|_| ()), 2);
     assert_eq!(instances(|file| file["scenes"][0]["nodes"] = json!([1])), 0);
@@ -149,8 +142,8 @@ fn deforming_emissive_and_single_meshes_are_copied() {
         0
     );
     let file = placed_four_times();
-    assert_eq!(at(&loaded(&file, 3), 0.0).instances.len(), 2, "three copies of one triangle");
-    assert_eq!(at(&loaded(&file, 4), 0.0).instances.len(), 0);
+    assert_eq!(at(&loaded_from(&file, 3), 0.0).instances.len(), 2, "three copies of one triangle");
+    assert_eq!(at(&loaded_from(&file, 4), 0.0).instances.len(), 0);
 }
 
 #[test]
@@ -160,7 +153,7 @@ fn moving_instances_keep_their_meshes() {
     let values = add_floats(&mut file, "VEC3", 3, &[0.0, 0.0, 0.0, 0.0, 8.0, 0.0]);
     file["animations"] = json!([{ "samplers": [{ "input": times, "output": values }],
         "channels": [{ "sampler": 0, "target": { "node": 1, "path": "translation" } }] }]);
-    let scene = loaded(&file, 1);
+    let scene = loaded_from(&file, 1);
     let (first, last) = (at(&scene, 0.0), at(&scene, 1.0));
     assert!(std::sync::Arc::ptr_eq(&first.meshes, &last.meshes));
     let (first, last) = (shown(&first), shown(&last));
@@ -205,7 +198,7 @@ fn instances_may_show_more_triangles_than_the_limit() {
     file["extensionsUsed"] = json!(["EXT_mesh_gpu_instancing"]);
     file["nodes"][0]["extensions"] =
         json!({ "EXT_mesh_gpu_instancing": { "attributes": { "TRANSLATION": offsets } } });
-    let scene = loaded(&file, LoadOptions::default().instanced_from);
+    let scene = loaded_from(&file, LoadOptions::default().instanced_from);
     let flat = at(&scene, 0.0);
     let limit = LoadOptions::default().limits.triangles;
     assert!(

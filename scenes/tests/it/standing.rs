@@ -1,17 +1,9 @@
 //! What stands still in a film: which nodes do, and that every frame shares them.
 
-use crate::support::{add_floats, at, load_in, triangle};
+use crate::support::{add_floats, at, loaded_from, triangle};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tessera_layout::{FlatScene, Triangle};
-use tessera_scenes::{LoadOptions, LoadedScene};
-
-/// The file with what stands still kept from a quarter of so many triangles on.
-fn loaded(file: &Value, instanced_from: u64) -> LoadedScene {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("scene.gltf"), file.to_string()).unwrap();
-    load_in(folder.path(), &LoadOptions { instanced_from, ..LoadOptions::default() }).unwrap()
-}
 
 /// Six triangles, each a mesh of its own: one moves, one hangs from a node that moves, one emits,
 /// one is morphed by a clip, and two stand still.
@@ -64,8 +56,8 @@ fn shown(flat: &FlatScene) -> Vec<[[f32; 3]; 3]> {
 #[test]
 fn what_stands_still_is_one_instance_that_frames_share() {
     let film = film();
-    let scene = loaded(&film, 8);
-    let copies = loaded(&film, u64::MAX);
+    let scene = loaded_from(&film, 8);
+    let copies = loaded_from(&film, u64::MAX);
     let frames = [0.0, 0.5, 1.0].map(|time| (at(&scene, time), at(&copies, time)));
     for (flat, copied) in &frames {
         assert_eq!((flat.instances.len(), flat.instances[0].triangle_count), (1, 2));
@@ -82,24 +74,13 @@ fn what_stands_still_is_one_instance_that_frames_share() {
 }
 
 #[test]
-fn a_mesh_that_moves_as_it_is_is_held_once() {
-    let scene = loaded(&film(), 1);
-    let [first, last] = [0.0, 1.0].map(|time| at(&scene, time));
-    // What stands, the mesh that moves, and its child.
-    assert_eq!(first.instances.len(), 3);
-    assert!(Arc::ptr_eq(&first.meshes, &last.meshes));
-    let moved = |flat: &FlatScene| flat.instances[1].world_from_mesh[0][3];
-    assert_eq!(moved(&last) - moved(&first), 5.0);
-}
-
-#[test]
 fn little_that_stands_still_is_placed_for_every_frame() {
     let mut film = film();
     for (file, instanced_from) in [(film.clone(), 12), {
         film.as_object_mut().unwrap().remove("animations");
         (film, 8)
     }] {
-        let flat = at(&loaded(&file, instanced_from), 0.0);
+        let flat = at(&loaded_from(&file, instanced_from), 0.0);
         assert_eq!((flat.instances.len(), flat.triangles.len()), (0, 6));
     }
 }
