@@ -3,6 +3,11 @@
 use crate::rack::fixture::{PICTURE, Stand, device, on_cpu, rendered_on_cpu};
 use tessera_fake_cuda::Config;
 
+/// Units of a node that are committed.
+fn committed(stand: &Stand, name: &str) -> u64 {
+    stand.node(name)["units_committed"].as_u64().unwrap_or(0)
+}
+
 #[test]
 fn a_slow_device_does_its_share_and_no_more() {
     let mut config = Config::of(2, device());
@@ -28,8 +33,6 @@ fn one_frame_by_processors_and_gpus_has_the_bits_of_either() {
     config.devices.iter_mut().for_each(|device| device.pause_micros_per_launch = 300_000);
     let mut stand = Stand::prepare(&config);
     stand.add_node("gpus", "cuda");
-    let committed =
-        |stand: &Stand, name: &str| stand.node(name)["units_committed"].as_u64().unwrap_or(0);
     let finer =
         ["--size", "64x48", "--spp", "4", "--depth", "3", "--tile", "8", "--unit-samples", "1"];
     let job = stand.farm.submit(&crate::rack::fixture::scene(), &finer);
@@ -54,8 +57,6 @@ fn frames_are_finished_alike_beside_processors_and_gpus() {
         ["1", "2", "3"].map(|frame| rendered_on_cpu(&[&options[..], &["--frame", frame]].concat()));
     let film = [&options[..], &["--frames", "1-3"]].concat();
     let job = stand.farm.submit(&crate::rack::fixture::scene(), &film);
-    let committed =
-        |stand: &Stand, name: &str| stand.node(name)["units_committed"].as_u64().unwrap_or(0);
     stand.farm.wait_for("the GPUs' first frame", |_| committed(&stand, "gpus") > 153);
     stand.add_node("cpus", "cpu");
     assert_eq!(stand.farm.hashes(&job), expected, "{}", stand.farm.logs());
