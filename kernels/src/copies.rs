@@ -1,55 +1,37 @@
 //! Copies instances into the world: their triangles, vertices and nodes, by the same operations
 //! that a walk does in an instance (`source/geometry/instance.h`). The result gives the same bits.
-//! Devices get what stands still this way, and tests everything.
+//! Devices get the triangles of what stands still this way, and tests everything.
 
 use crate::CheckedScene;
 use std::sync::Arc;
 use tessera_layout::{
     BLOCK_ALPHA_FLAG, Bvh, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, FlatScene,
-    Instance, NONE, TriangleBlock,
+    Instance, NONE, ShadingVertex, Triangle, TriangleBlock,
 };
 
-/// The scene with copies in the place of instances, for tests; itself where it has none.
+/// The scene with copies in the place of instances, for tests; itself where it has none. Ids stay
+/// what they are.
 ///
 /// # Panics
 /// Where the copies are more than a scene may have.
 #[must_use]
 pub fn without_instances(scene: &CheckedScene) -> CheckedScene {
-    with_copies(scene, scene.instances.len())
-}
-
-/// The scene with what stands still among its own triangles, which a device walks without a map and
-/// in fewer registers. Takes the time and the memory of a copy; itself where nothing stands.
-pub(crate) fn without_standing(scene: &CheckedScene) -> CheckedScene {
-    let stands = |instance: &&Instance| instance.standing_padding > 0.0;
-    let count = scene.instances.iter().take_while(stands).count();
-    // What a hierarchy names twice would be copied twice; no importer of ours makes that.
-    let children = scene.bvh.nodes.iter().flat_map(|node| node.child);
-    let named = children.filter_map(instance_in).filter(|instance| *instance < count).count();
-    with_copies(scene, if named == count { count } else { 0 })
+    if scene.instances.is_empty() {
+        return scene.clone();
+    }
+    let (instances, meshes) = (Arc::default(), Arc::default());
+    let mut copied = FlatScene { instances, meshes, ..FlatScene::clone(scene) };
+    copy_triangles(scene, &mut copied);
+    copied.bvh = Arc::new(copy_hierarchy(scene));
+    CheckedScene::new(Arc::new(copied))
+        .expect("copies of what has been checked are right, if they are few enough")
 }
 
 /// Returns the index of the instance that a child of a node is.
-fn instance_in(child: u32) -> Option<usize> {
+pub(crate) fn instance_in(child: u32) -> Option<usize> {
     let flags = CHILD_LEAF_FLAG | CHILD_INSTANCE_FLAG;
     let is_instance = child != CHILD_EMPTY && child & flags == flags;
     is_instance.then_some((child & !flags) as usize)
-}
-
-/// Copies the first instances. Ids stay what they are.
-fn with_copies(scene: &CheckedScene, count: usize) -> CheckedScene {
-    if count == 0 {
-        return scene.clone();
-    }
-    let (copies, left) = scene.instances.split_at(count);
-    let mut copied = FlatScene { instances: Arc::new(left.to_vec()), ..FlatScene::clone(scene) };
-    if left.is_empty() {
-        copied.meshes = Arc::default();
-    }
-    copy_triangles(scene, copies, &mut copied);
-    copied.bvh = Arc::new(copy_hierarchy(scene, copies));
-    CheckedScene::new(Arc::new(copied))
-        .expect("copies of what has been checked are right, if they are few enough")
 }
 
 /// Returns the range of vertices that an instance's triangles use.
@@ -61,39 +43,52 @@ fn vertices_of(scene: &FlatScene, instance: &Instance) -> std::ops::Range<usize>
     least.zip(most).map_or(0..0, |(least, most)| *least as usize..*most as usize + 1)
 }
 
-fn copy_triangles(scene: &FlatScene, copies: &[Instance], copied: &mut FlatScene) {
-    let triangles = Arc::make_mut(&mut copied.triangles);
-    let triangle_vertices = Arc::make_mut(&mut copied.triangle_vertices);
-    let vertices = Arc::make_mut(&mut copied.vertices);
-    for instance in copies {
-        let first = instance.first_triangle as usize;
-        let range = first..first + instance.triangle_count as usize;
-        let used = vertices_of(scene, instance);
-        let base = vertices.len();
-        let moved = |vertex: u32| (vertex as usize - used.start + base) as u32;
-        triangle_vertices.extend(
-            scene.meshes.triangle_vertices[range.clone()].iter().map(|corners| corners.map(moved)),
-        );
-        triangles.extend(
-            scene.meshes.triangles[range].iter().map(|triangle| instance.place_triangle(triangle)),
-        );
-        vertices
-            .extend(scene.meshes.vertices[used].iter().map(|vertex| instance.place_vertex(vertex)));
+/// An instance's triangles in the world, with the indices that they have in a scene's arrays.
+#[derive(Debug)]
+pub(crate) struct Placed {
+    pub(crate) triangles: Vec<Triangle>,
+    pub(crate) triangle_vertices: Vec<[u32; 3]>,
+    pub(crate) vertices: Vec<ShadingVertex>,
+}
+
+/// Places an instance's triangles behind `first_vertex` vertices.
+pub(crate) fn place(scene: &FlatScene, instance: &Instance, first_vertex: usize) -> Placed {
+    let first = instance.first_triangle as usize;
+    let range = first..first + instance.triangle_count as usize;
+    let used = vertices_of(scene, instance);
+    let moved = |vertex: u32| (vertex as usize - used.start + first_vertex) as u32;
+    let meshes = &scene.meshes;
+    let corners = meshes.triangle_vertices[range.clone()].iter();
+    Placed {
+        triangles: meshes.triangles[range].iter().map(|it| instance.place_triangle(it)).collect(),
+        triangle_vertices: corners.map(|corners| corners.map(moved)).collect(),
+        vertices: meshes.vertices[used.clone()]
+            .iter()
+            .map(|vertex| instance.place_vertex(vertex))
+            .collect(),
     }
 }
 
-/// Copies the hierarchy. The scene's own nodes stay in place, and those of each copy follow. The
-/// instances that are left are counted from 0.
-fn copy_hierarchy(scene: &FlatScene, copies: &[Instance]) -> Bvh {
+fn copy_triangles(scene: &FlatScene, copied: &mut FlatScene) {
+    let triangles = Arc::make_mut(&mut copied.triangles);
+    let triangle_vertices = Arc::make_mut(&mut copied.triangle_vertices);
+    let vertices = Arc::make_mut(&mut copied.vertices);
+    for instance in scene.instances.iter() {
+        let mut placed = place(scene, instance, vertices.len());
+        triangles.append(&mut placed.triangles);
+        triangle_vertices.append(&mut placed.triangle_vertices);
+        vertices.append(&mut placed.vertices);
+    }
+}
+
+/// Copies the hierarchy. The scene's own nodes stay in place, and those of each copy follow.
+fn copy_hierarchy(scene: &FlatScene) -> Bvh {
     let mut bvh = Bvh::clone(&scene.bvh);
     for index in 0..scene.bvh.nodes.len() {
         for slot in 0..8 {
-            let child = bvh.nodes[index].child[slot];
-            if let Some(instance) = instance_in(child) {
-                bvh.nodes[index].child[slot] = match copies.get(instance) {
-                    Some(instance) => copy_mesh(scene, instance, &mut bvh),
-                    None => child - copies.len() as u32,
-                };
+            if let Some(instance) = instance_in(bvh.nodes[index].child[slot]) {
+                bvh.nodes[index].child[slot] =
+                    copy_mesh(scene, &scene.instances[instance], &mut bvh);
             }
         }
     }

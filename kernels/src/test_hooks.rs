@@ -310,8 +310,9 @@ pub(crate) struct Hierarchy {
 }
 
 impl Hierarchy {
-    pub(crate) fn of(bvh: &CompressedBvh) -> Self {
-        Self { nodes: bvh.nodes.as_ptr(), triangles: bvh.triangles.as_ptr() }
+    /// Points to nodes and triangles, which must live as long.
+    pub(crate) fn of(nodes: &[CompressedNode], triangles: &[LeafTriangle]) -> Self {
+        Self { nodes: nodes.as_ptr(), triangles: triangles.as_ptr() }
     }
 }
 
@@ -321,7 +322,8 @@ pub fn trace_compressed(scene: &CheckedScene, rays: &[Ray]) -> (Vec<Hit>, Vec<u3
     let bvh = CompressedBvh::of(&scene.bvh, &scene.instances, &scene.meshes);
     let mut hits = vec![Hit::MISS; rays.len()];
     let mut optical_depths = vec![0; rays.len()];
-    let (view, hierarchy) = (scene.view(), Hierarchy::of(&bvh));
+    let (nodes, triangles) = (bvh.nodes(), bvh.triangles());
+    let (view, hierarchy) = (scene.view(), Hierarchy::of(&nodes, &triangles));
     let (to, depths) = (hits.as_mut_ptr(), optical_depths.as_mut_ptr());
     unsafe {
         tessera_test_compressed(&view, &hierarchy, rays.as_ptr(), rays.len() as u64, to, depths)

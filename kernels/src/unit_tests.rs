@@ -113,6 +113,7 @@ impl UnitFunction {
         let count = inputs.len() / self.inputs.len();
         let mut outputs = vec![0; count * self.outputs];
         let compressed = CompressedBvh::of(&scene.bvh, &scene.instances, &scene.meshes);
+        let (nodes, triangles) = (compressed.nodes(), compressed.triangles());
         let _mode = FloatMode::strict();
         // SAFETY: the index is one of the list's; both arrays have the lengths that the function
         // reads and writes; the scene is checked, and functions bring indices into its arrays by
@@ -122,7 +123,7 @@ impl UnitFunction {
             tessera_unit_run(
                 self.index,
                 &scene.view(),
-                &Hierarchy::of(&compressed),
+                &Hierarchy::of(&nodes, &triangles),
                 inputs,
                 outputs,
                 count as u64,

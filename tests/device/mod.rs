@@ -5,6 +5,7 @@
 mod bench;
 mod compute;
 mod faults;
+mod film;
 mod memory;
 mod sandbox;
 mod start;

@@ -5,7 +5,7 @@ use crate::render::picture::{checked, file, hash, pixels, shared, sums, whole_fr
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tessera_kernels::copies::without_instances;
-use tessera_kernels::cuda::SceneImage;
+use tessera_kernels::cuda::{KernelSet, SceneImage};
 use tessera_kernels::host;
 use tessera_layout::FlatScene;
 use tessera_scenes::{FlattenOptions, LoadOptions};
@@ -88,8 +88,9 @@ fn what_stands_still_in_a_film_gives_the_bits_of_copies() {
         // A device has it among the scene's own triangles.
         assert_eq!(scene.instances.len(), 1);
         let image = SceneImage::of(&scene);
-        let triangles = image.parts().next().expect("its triangles").bytes.len();
+        let triangles: usize = image.parts().take(2).map(|part| part.bytes.len()).sum();
         assert_eq!(triangles, size_of_val(&copied.triangles[..]));
+        assert_eq!(image.scene().kernel_set(), KernelSet::Plain);
         let frame = whole_frame(96, 72, 16, 5);
         let found = sums(host::best_isa(), &scene, &frame);
         for isa in host::available_isas() {

@@ -1,11 +1,10 @@
-//! The device's hierarchy: the host's wide nodes on grids of 8 bits, with 80 bytes per node, and
-//! triangles in the order of their leaves. It has the scene's own tree and those of instanced
-//! meshes. `source/bvh/compressed.h` explains why it gives the same hits.
+//! The nodes of a device's hierarchy: the host's wide nodes on grids of 8 bits, with 80 bytes per
+//! node, and triangles in the order of their leaves. `source/bvh/compressed.h` explains why it gives
+//! the same hits. Knows one tree at a time; `hierarchy.rs` joins those of a scene.
 
 use bytemuck::{Pod, Zeroable};
-use std::collections::BTreeMap;
 use tessera_layout::{
-    Bvh, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, Instance, Meshes, NONE,
+    BLOCK_ALPHA_FLAG, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, NONE,
     TriangleBlock,
 };
 
@@ -38,7 +37,7 @@ pub struct CompressedNode {
 pub struct LeafTriangle {
     /// First corner.
     pub v0: [f32; 3],
-    /// Id, counted from 0 within a mesh, with [`tessera_layout::BLOCK_ALPHA_FLAG`] if it applies.
+    /// Id, counted from 0 within an instanced mesh, with [`tessera_layout::BLOCK_ALPHA_FLAG`] if it applies.
     pub triangle: u32,
     /// Second corner.
     pub v1: [f32; 3],
@@ -71,8 +70,9 @@ impl CompressedNode {
         (self.exponents == [0; 3] && self.nodes == 0).then_some(self.first_triangle)
     }
 
-    fn of_instance(index: u32) -> Self {
-        Self { exponents: [0; 3], first_triangle: index, ..EMPTY }
+    /// The node of an instance, and the root of its mesh.
+    pub(super) fn of_instance(index: u32, root: u32) -> Self {
+        Self { exponents: [0; 3], first_node: root, first_triangle: index, ..EMPTY }
     }
 }
 
@@ -147,82 +147,81 @@ fn step(exponent: u8) -> f32 {
     f32::from_bits(u32::from(exponent) << 23)
 }
 
-/// A hierarchy for a device, the root first.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct CompressedBvh {
-    /// Nodes. The inner children of a node are consecutive.
-    pub nodes: Vec<CompressedNode>,
-    /// Triangles. Those of a node's leaves are consecutive.
-    pub triangles: Vec<LeafTriangle>,
+/// A tree to compress: its wide nodes and triangle blocks, and its root.
+#[derive(Clone, Copy)]
+pub(super) struct Tree<'a> {
+    pub(super) nodes: &'a [BvhNode8],
+    pub(super) blocks: &'a [TriangleBlock],
+    pub(super) root: u32,
+    /// What is added to the ids of its triangles.
+    pub(super) first_id: u32,
 }
 
-impl CompressedBvh {
-    /// Compresses the hierarchies of a checked scene: its own, with one node for each instance in
-    /// it, and that of each instanced mesh once.
-    pub fn of(bvh: &Bvh, instances: &[Instance], meshes: &Meshes) -> Self {
-        let mut made = Self { nodes: Vec::with_capacity(bvh.nodes.len()), triangles: Vec::new() };
-        if bvh.nodes.is_empty() {
-            return made;
-        }
-        made.add_tree(&bvh.nodes, &bvh.blocks, 0);
-        let mut roots = BTreeMap::new();
-        for node in 0..made.nodes.len() {
-            if let Some(instance) = made.nodes[node].instance() {
-                let root = instances[instance as usize].root;
-                made.nodes[node].first_node = *roots
-                    .entry(root)
-                    .or_insert_with(|| made.add_tree(&meshes.nodes, &meshes.blocks, root));
-            }
-        }
-        made
+/// Compressed trees, one after another.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Compressed {
+    /// Nodes. The inner children of a node are consecutive.
+    pub(super) nodes: Vec<CompressedNode>,
+    /// Triangles. Those of a node's leaves are consecutive.
+    pub(super) triangles: Vec<LeafTriangle>,
+    /// Number of nodes before these children in the device's array.
+    nodes_before: u32,
+    /// Number of triangles before these in the device's array.
+    triangles_before: u32,
+}
+
+impl Compressed {
+    /// No trees yet; where they will be in the device's arrays.
+    pub(super) fn behind(nodes: usize, triangles: usize) -> Self {
+        let (nodes_before, triangles_before) = (nodes as u32, triangles as u32);
+        Self { nodes_before, triangles_before, ..Self::default() }
     }
 
-    /// Appends the tree of a root, and returns its position. For instances in it only their indices
-    /// are set.
-    fn add_tree(&mut self, nodes: &[BvhNode8], blocks: &[TriangleBlock], root: u32) -> u32 {
+    /// Appends a tree, its root first, and returns the index of the root in `nodes`. `node_of` makes
+    /// the node of an instance.
+    pub(super) fn add(
+        &mut self,
+        tree: &Tree<'_>,
+        node_of: impl Fn(u32) -> CompressedNode,
+    ) -> usize {
         let first = self.nodes.len();
         self.nodes.push(EMPTY);
-        let mut open = vec![(root, first)];
+        let mut open = vec![(tree.root, first)];
         while let Some((from, to)) = open.pop() {
-            let node = &nodes[from as usize];
+            let node = &tree.nodes[from as usize];
             let children = slots(node);
-            self.nodes[to] = self.compress(node, &children, blocks);
+            self.nodes[to] = self.compress(node, &children, tree);
             for child in children.into_iter().flatten().map(|k| node.child[k]) {
                 match Child::of(child) {
                     Child::Node(child) => {
                         open.push((child, self.nodes.len()));
                         self.nodes.push(EMPTY);
                     }
-                    Child::Instance(index) => self.nodes.push(CompressedNode::of_instance(index)),
+                    Child::Instance(index) => self.nodes.push(node_of(index)),
                     Child::Block(_) => {}
                 }
             }
         }
-        first as u32
+        first
     }
 
     /// Compresses one node, and appends the triangles of its leaves.
-    fn compress(
-        &mut self,
-        node: &BvhNode8,
-        children: &Slots,
-        blocks: &[TriangleBlock],
-    ) -> CompressedNode {
+    fn compress(&mut self, node: &BvhNode8, children: &Slots, tree: &Tree<'_>) -> CompressedNode {
         let mut made = EMPTY;
-        made.first_node = self.nodes.len() as u32;
-        made.first_triangle = self.triangles.len() as u32;
+        let first_leaf = self.triangles.len() as u32;
+        made.first_node = self.nodes_before + self.nodes.len() as u32;
+        made.first_triangle = self.triangles_before + first_leaf;
         for (slot, child) in children.iter().enumerate() {
             let Some(child) = child.map(|k| node.child[k]) else { continue };
             let Child::Block(block) = Child::of(child) else {
                 made.nodes |= 1 << slot;
                 continue;
             };
-            let first = self.triangles.len() as u32 - made.first_triangle;
-            let block = &blocks[block as usize];
-            self.triangles.extend(
-                (0..4).filter(|lane| block.triangle[*lane] != NONE).map(|lane| leaf(block, lane)),
-            );
-            let count = self.triangles.len() as u32 - made.first_triangle - first;
+            let first = self.triangles.len() as u32 - first_leaf;
+            let block = &tree.blocks[block as usize];
+            let used = (0..4).filter(|lane| block.triangle[*lane] != NONE);
+            self.triangles.extend(used.map(|lane| leaf(block, lane, tree.first_id)));
+            let count = self.triangles.len() as u32 - first_leaf - first;
             // at most 4 triangles, of which the first is at most the 28th
             made.leaf[slot] = (count << 5 | first) as u8;
         }
@@ -307,11 +306,12 @@ fn slots(node: &BvhNode8) -> Slots {
     result
 }
 
-fn leaf(block: &TriangleBlock, lane: usize) -> LeafTriangle {
+fn leaf(block: &TriangleBlock, lane: usize, first_id: u32) -> LeafTriangle {
+    let id = block.triangle[lane];
     let corner = |c: usize| std::array::from_fn(|axis| block.corner[c][axis][lane]);
     LeafTriangle {
         v0: corner(0),
-        triangle: block.triangle[lane],
+        triangle: (first_id + (id & !BLOCK_ALPHA_FLAG)) | id & BLOCK_ALPHA_FLAG,
         v1: corner(1),
         reserved0: 0,
         v2: corner(2),

@@ -1,11 +1,12 @@
 //! A scene in the memory of a device: one range of memory with every array in it. Uploads nothing
 //! itself.
 
-use super::compress::CompressedBvh;
+use super::film::{FilmImages, Owner};
+use super::hierarchy::CompressedBvh;
 use super::params::{DeviceScene, MESH_ARRAYS, VIEW_ARRAYS};
+use super::standing::{StandingTriangles, standing};
 use crate::CheckedScene;
-use crate::copies::without_standing;
-use bytemuck::must_cast_slice;
+use bytemuck::{Pod, must_cast_slice};
 use std::sync::Arc;
 
 /// Arrays begin at multiples of this, like device allocations.
@@ -18,19 +19,26 @@ pub struct ImagePart<'a> {
     pub offset: u64,
     /// Bytes of the piece. May be empty.
     pub bytes: &'a [u8],
+    /// Parts of this process's images that have the same name and length have the same bytes.
+    pub name: u64,
 }
 
 /// A checked scene laid out for a device. Clones are cheap. The arrays are the scene's own, except
-/// for the hierarchy, and for the triangles of a scene in which something stands still.
+/// for the hierarchy, and for the triangles of what stands still in a film, which are among the
+/// scene's own here: a device walks them without a map and in fewer registers.
 #[derive(Clone, Debug)]
 pub struct SceneImage {
     scene: CheckedScene,
+    standing: Option<Arc<StandingTriangles>>,
     hierarchy: Arc<CompressedBvh>,
-    offsets: [u64; ARRAYS],
+    /// Where each array begins.
+    arrays: [u64; ARRAYS],
+    /// Where each piece begins, and its name.
+    places: Vec<(u64, u64)>,
     bytes: u64,
 }
 
-/// Positions in [`arrays`] of the compressed hierarchy's two arrays, the materials' layers, the
+/// Positions in [`pieces`] of the compressed hierarchy's two arrays, the materials' layers, the
 /// media, and the instances with their meshes.
 const HIERARCHY: usize = VIEW_ARRAYS;
 const LAYERS: usize = HIERARCHY + 2;
@@ -42,15 +50,30 @@ impl SceneImage {
     /// Lays a scene out. Compresses its hierarchies, which takes some seconds for ten million
     /// triangles.
     pub fn of(scene: &CheckedScene) -> Self {
-        let scene = &without_standing(scene);
-        let hierarchy = Arc::new(CompressedBvh::of(&scene.bvh, &scene.instances, &scene.meshes));
-        let mut offsets = [0; ARRAYS];
-        let mut end = 0u64;
-        for (offset, array) in offsets.iter_mut().zip(arrays(scene, &hierarchy)) {
-            *offset = end;
-            end += (array.len() as u64).next_multiple_of(ALIGNMENT);
+        Self::in_film(scene, &mut FilmImages::default())
+    }
+
+    /// Lays a frame of a film out. What it has in common with the frame before is not made again,
+    /// and has the same name.
+    pub fn in_film(scene: &CheckedScene, film: &mut FilmImages) -> Self {
+        let standing = standing(scene);
+        let hierarchy = film.compress(scene, standing);
+        let standing = standing.map(|instance| film.place(scene, instance));
+        let pieces = pieces(scene, standing.as_ref(), &hierarchy);
+        let names = film.name(&pieces.iter().map(|piece| piece.owner.clone()).collect::<Vec<_>>());
+        let (mut arrays, mut places, mut end) = ([0; ARRAYS], Vec::new(), 0u64);
+        let mut last = None;
+        for (piece, name) in pieces.iter().zip(names) {
+            if last.replace(piece.array) != Some(piece.array) {
+                end = end.next_multiple_of(ALIGNMENT);
+                arrays[piece.array] = end;
+            }
+            places.push((end, name));
+            end += piece.bytes.len() as u64;
         }
-        Self { scene: scene.clone(), hierarchy, offsets, bytes: end.max(ALIGNMENT) }
+        let bytes = end.next_multiple_of(ALIGNMENT).max(ALIGNMENT);
+        drop(pieces);
+        Self { scene: scene.clone(), standing, hierarchy, arrays, places, bytes }
     }
 
     /// Returns the device memory that the image needs, in bytes.
@@ -60,25 +83,22 @@ impl SceneImage {
 
     /// Returns the pieces to upload. Bytes between them are never read.
     pub fn parts(&self) -> impl Iterator<Item = ImagePart<'_>> {
-        self.offsets
-            .iter()
-            .zip(arrays(&self.scene, &self.hierarchy))
-            .map(|(offset, bytes)| ImagePart { offset: *offset, bytes })
-    }
-
-    /// Returns the hierarchy, for tests.
-    #[doc(hidden)]
-    pub fn hierarchy(&self) -> &CompressedBvh {
-        &self.hierarchy
+        let pieces = pieces(&self.scene, self.standing.as_ref(), &self.hierarchy);
+        self.places.iter().zip(pieces).map(|(&(offset, name), piece)| ImagePart {
+            offset,
+            bytes: piece.bytes,
+            name,
+        })
     }
 
     /// Returns the scene with offsets in place of addresses; see [`DeviceScene::at`].
     pub fn scene(&self) -> DeviceScene {
         let view = self.scene.view();
+        let standing = self.standing.as_ref().map_or(0, |it| it.placed.triangles.len() as u32);
         DeviceScene {
-            arrays: std::array::from_fn(|index| self.offsets[index]),
+            arrays: std::array::from_fn(|index| self.arrays[index]),
             absent: [0; 2],
-            triangle_count: view.triangle_count,
+            triangle_count: view.triangle_count + standing,
             material_count: view.material_count,
             texture_count: view.texture_count,
             light_count: view.light_count,
@@ -87,43 +107,103 @@ impl SceneImage {
             placed_light_count: view.placed_light_count,
             light_node_count: view.light_node_count,
             // The offset is never 0, because triangles or materials are at the image's start.
-            layers: if self.scene.layers.is_empty() { 0 } else { self.offsets[LAYERS] },
+            layers: if self.scene.layers.is_empty() { 0 } else { self.arrays[LAYERS] },
             environment: view.environment,
             camera: view.camera,
-            instances: std::array::from_fn(|index| self.offsets[INSTANCES + index]),
+            instances: std::array::from_fn(|index| self.arrays[INSTANCES + index]),
             absent_of_meshes: [0; 2],
-            media: self.offsets[MEDIA],
-            instance_count: view.instance_count,
+            media: self.arrays[MEDIA],
+            instance_count: view.instance_count - u32::from(self.standing.is_some()),
             medium_count: view.medium_count,
             pane_count: view.pane_count,
             reserved: view.reserved,
-            hierarchy: [self.offsets[HIERARCHY], self.offsets[HIERARCHY + 1]],
+            hierarchy: [self.arrays[HIERARCHY], self.arrays[HIERARCHY + 1]],
         }
     }
 }
 
+/// Consecutive bytes of an array, and what owns them.
+struct Piece<'a> {
+    array: usize,
+    bytes: &'a [u8],
+    owner: Owner,
+}
+
+/// Collects pieces. One position always has the same part of its owner, or nothing.
+struct Pieces<'a> {
+    pieces: Vec<Piece<'a>>,
+    /// The array that is added to.
+    array: usize,
+}
+
+impl<'a> Pieces<'a> {
+    fn push<T: Pod, O: Send + Sync + 'static>(&mut self, bytes: &'a [T], owner: &Arc<O>) {
+        let (array, bytes) = (self.array, must_cast_slice(bytes));
+        let owner: Owner = owner.clone();
+        self.pieces.push(Piece { array, bytes, owner });
+    }
+
+    /// Adds an array of one piece.
+    fn whole<T: Pod + Send + Sync>(&mut self, array: &'a Arc<Vec<T>>) {
+        self.push(array, array);
+        self.array += 1;
+    }
+
+    /// Adds an array of the scene's own elements and those of what stands.
+    fn joined<T: Pod + Send + Sync>(
+        &mut self,
+        own: &'a Arc<Vec<T>>,
+        standing: Option<(&'a [T], &Arc<StandingTriangles>)>,
+    ) {
+        self.push(own, own);
+        match standing {
+            Some((elements, owner)) => self.push(elements, owner),
+            None => self.push::<T, _>(&[], own),
+        }
+        self.array += 1;
+    }
+}
+
 /// Returns the scene's arrays in the order of `SceneView`'s pointers, then the compressed
-/// hierarchy's, the layers, the media, and the instances and meshes.
-fn arrays<'a>(scene: &'a CheckedScene, hierarchy: &'a CompressedBvh) -> [&'a [u8]; ARRAYS] {
-    [
-        must_cast_slice(&scene.triangles),
-        must_cast_slice(&scene.triangle_vertices),
-        must_cast_slice(&scene.vertices),
-        must_cast_slice(&scene.materials),
-        must_cast_slice(&scene.textures),
-        must_cast_slice(&scene.texels),
-        must_cast_slice(&scene.lights),
-        must_cast_slice(&scene.light_alias),
-        must_cast_slice(&scene.light_nodes),
-        must_cast_slice(&scene.environment_texels),
-        must_cast_slice(&scene.environment_cells),
-        must_cast_slice(&hierarchy.nodes),
-        must_cast_slice(&hierarchy.triangles),
-        must_cast_slice(&scene.layers),
-        must_cast_slice(&scene.media),
-        must_cast_slice(&scene.instances),
-        must_cast_slice(&scene.meshes.triangles),
-        must_cast_slice(&scene.meshes.triangle_vertices),
-        must_cast_slice(&scene.meshes.vertices),
-    ]
+/// hierarchy's, the layers, the media, and the instances and meshes. The number of pieces is always
+/// the same.
+fn pieces<'a>(
+    scene: &'a CheckedScene,
+    standing: Option<&'a Arc<StandingTriangles>>,
+    hierarchy: &'a Arc<CompressedBvh>,
+) -> Vec<Piece<'a>> {
+    let mut all = Pieces { pieces: Vec::with_capacity(2 * ARRAYS), array: 0 };
+    all.joined(&scene.triangles, standing.map(|it| (&it.placed.triangles[..], it)));
+    all.joined(&scene.triangle_vertices, standing.map(|it| (&it.placed.triangle_vertices[..], it)));
+    all.joined(&scene.vertices, standing.map(|it| (&it.placed.vertices[..], it)));
+    all.whole(&scene.materials);
+    all.whole(&scene.textures);
+    all.whole(&scene.texels);
+    all.whole(&scene.lights);
+    all.whole(&scene.light_alias);
+    all.whole(&scene.light_nodes);
+    all.whole(&scene.environment_texels);
+    all.whole(&scene.environment_cells);
+    let [root, held, others] = hierarchy.node_parts();
+    all.push(root, hierarchy);
+    all.push(held, hierarchy.held());
+    all.push(others, hierarchy);
+    all.array += 1;
+    let [held, own] = hierarchy.triangle_parts();
+    all.push(held, hierarchy.held());
+    all.push(own, hierarchy);
+    all.array += 1;
+    all.whole(&scene.layers);
+    all.whole(&scene.media);
+    let instances = &scene.instances[usize::from(standing.is_some())..];
+    all.push(instances, &scene.instances);
+    all.array += 1;
+    // What stands needs no mesh.
+    let meshes = (!instances.is_empty()).then_some(&scene.meshes);
+    all.push(meshes.map_or(&[][..], |meshes| &meshes.triangles), &scene.meshes);
+    all.array += 1;
+    all.push(meshes.map_or(&[][..], |meshes| &meshes.triangle_vertices), &scene.meshes);
+    all.array += 1;
+    all.push(meshes.map_or(&[][..], |meshes| &meshes.vertices), &scene.meshes);
+    all.pieces
 }

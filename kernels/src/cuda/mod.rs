@@ -8,14 +8,20 @@
 //! with fewer.
 
 mod compress;
+mod film;
+mod hierarchy;
 mod image;
 mod params;
 mod plan;
 mod queue;
+mod standing;
 
 use crate::packed::PackedPtx;
 #[doc(hidden)]
-pub use compress::{CompressedBvh, CompressedNode, LeafTriangle};
+pub use compress::{CompressedNode, LeafTriangle};
+pub use film::FilmImages;
+#[doc(hidden)]
+pub use hierarchy::CompressedBvh;
 pub use image::{ImagePart, SceneImage};
 pub(crate) use params::BatchParams;
 pub use params::DeviceScene;

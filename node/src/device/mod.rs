@@ -31,10 +31,11 @@ pub use open::{DeviceOpenError, Devices, open, open_first};
 
 use crate::compute::PreparedCompute;
 use crate::piece::PreparedPiece;
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tessera_kernels::CheckedScene;
-use tessera_kernels::cuda::SceneImage;
+use tessera_kernels::cuda::{FilmImages, SceneImage};
 use tessera_layout::UnitParams;
 use tessera_protocol::device::{DeviceInfo, DeviceTelemetry};
 use tessera_protocol::{ChunkValues, TileSums};
@@ -46,18 +47,40 @@ pub struct PreparedFrame {
     pub scene: CheckedScene,
     /// Identifies the frame within one process. A device may keep its own copy under this id.
     pub id: u64,
+    film: Arc<Mutex<FilmImages>>,
     image: OnceLock<SceneImage>,
+    sent_bytes: AtomicU64,
 }
 
 impl PreparedFrame {
     /// Creates a frame from a checked scene, with an id that no other frame of this process has.
     pub fn new(scene: CheckedScene, id: u64) -> Self {
-        Self { scene, id, image: OnceLock::new() }
+        Self::in_film(scene, id, Arc::default())
+    }
+
+    /// Creates such a frame of a film. What `film` has of other frames is neither laid out again
+    /// nor sent to a device that holds it.
+    pub fn in_film(scene: CheckedScene, id: u64, film: Arc<Mutex<FilmImages>>) -> Self {
+        Self { scene, id, film, image: OnceLock::new(), sent_bytes: AtomicU64::new(0) }
     }
 
     /// Returns the scene as CUDA devices store it. It is laid out once for all of them.
     pub(crate) fn image(&self) -> &SceneImage {
-        self.image.get_or_init(|| SceneImage::of(&self.scene))
+        self.image.get_or_init(|| {
+            let mut film = self.film.lock().unwrap_or_else(PoisonError::into_inner);
+            SceneImage::in_film(&self.scene, &mut film)
+        })
+    }
+
+    /// Records bytes of the scene that were sent to a device.
+    pub(crate) fn note_sent(&self, bytes: u64) {
+        self.sent_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns how many bytes of the scene were sent to devices, to all of them together. What a
+    /// device holds of another frame is not sent.
+    pub fn sent_bytes(&self) -> u64 {
+        self.sent_bytes.load(Ordering::Relaxed)
     }
 }
 

@@ -30,6 +30,7 @@ use std::sync::mpsc::{Sender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tessera_kernels::CheckedMeshes;
+use tessera_kernels::cuda::FilmImages;
 use tessera_layout::FlatScene;
 use tessera_scenes::{EnvironmentSource, FlattenOptions, Limits, LoadOptions, SceneReport};
 
@@ -155,8 +156,8 @@ impl Importer {
             Answer::Loaded { report } => {
                 let frame_bytes = AtomicU64::new(report.arrays_bytes);
                 let report = *report;
-                let checked = Mutex::default();
-                Ok(ImportedScene { asks, report, resident_bytes, frame_bytes, checked })
+                let (checked, images) = (Mutex::default(), Arc::default());
+                Ok(ImportedScene { asks, report, resident_bytes, frame_bytes, checked, images })
             }
             _ => Err(ImportError::Nonsense("it answered another request".into())),
         }
@@ -173,6 +174,8 @@ pub struct ImportedScene {
     frame_bytes: AtomicU64,
     /// What was checked of the meshes that its frames share.
     checked: Mutex<Option<Arc<CheckedMeshes>>>,
+    /// What was laid out for devices, and other frames have too.
+    images: Arc<Mutex<FilmImages>>,
 }
 
 /// Stops an import when it is dropped, unless it is disarmed.
@@ -229,6 +232,11 @@ impl ImportedScene {
     /// Notes what was checked of a frame's meshes, so that the next is not checked again.
     pub(crate) fn note_checked(&self, meshes: &Arc<CheckedMeshes>) {
         *self.checked.lock().unwrap_or_else(PoisonError::into_inner) = Some(meshes.clone());
+    }
+
+    /// Returns what images of its frames share.
+    pub(crate) fn images(&self) -> Arc<Mutex<FilmImages>> {
+        self.images.clone()
     }
 
     /// One frame's scene. Arrays that do not change from frame to frame are shared between them.

@@ -110,7 +110,7 @@ impl Preparer {
             }
         };
         match heavy(flatten).await? {
-            Ok(Ok(checked)) => Ok(self.store().add_frame(key, options, checked)),
+            Ok(Ok(checked)) => Ok(self.store().add_frame((key, options), checked, scene.images())),
             Ok(Err(error)) => Err(Failure::Scene(error.to_string())),
             Err(error) => {
                 if error.is_end() {

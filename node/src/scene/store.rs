@@ -3,8 +3,9 @@
 
 use crate::device::PreparedFrame;
 use crate::import::ImportedScene;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tessera_kernels::CheckedScene;
+use tessera_kernels::cuda::FilmImages;
 use tessera_protocol::BlobHash;
 use tessera_scenes::{FlattenOptions, LoadOptions};
 
@@ -89,9 +90,9 @@ impl<S> SceneStore<S> {
     /// returns that one.
     pub(super) fn add_frame(
         &mut self,
-        scene: SceneKey,
-        options: FlattenOptions,
+        (scene, options): (SceneKey, FlattenOptions),
         checked: CheckedScene,
+        images: Arc<Mutex<FilmImages>>,
     ) -> Arc<PreparedFrame> {
         if let Some(frame) = self.frame(&scene, &options) {
             return frame;
@@ -99,7 +100,7 @@ impl<S> SceneStore<S> {
         self.clock += 1;
         self.frame_ids += 1;
         let bytes = checked.bytes();
-        let frame = Arc::new(PreparedFrame::new(checked, self.frame_ids));
+        let frame = Arc::new(PreparedFrame::in_film(checked, self.frame_ids, images));
         self.frames.push(Entry {
             key: (scene, options),
             value: frame.clone(),
@@ -161,12 +162,15 @@ mod tests {
     #[test]
     fn a_frame_is_found_by_scene_time_and_view() {
         let mut store = SceneStore::<()>::new(u64::MAX);
-        let frame = store.add_frame(key(1), at(0.5), checked());
+        let frame = store.add_frame((key(1), at(0.5)), checked(), Arc::default());
         assert!(Arc::ptr_eq(&store.frame(&key(1), &at(0.5)).unwrap(), &frame));
-        assert!(Arc::ptr_eq(&store.add_frame(key(1), at(0.5), checked()), &frame));
+        assert!(Arc::ptr_eq(
+            &store.add_frame((key(1), at(0.5)), checked(), Arc::default()),
+            &frame
+        ));
         assert!(store.frame(&key(2), &at(0.5)).is_none());
         assert!(store.frame(&key(1), &at(0.6)).is_none());
-        assert_ne!(store.add_frame(key(1), at(0.6), checked()).id, frame.id);
+        assert_ne!(store.add_frame((key(1), at(0.6)), checked(), Arc::default()).id, frame.id);
     }
 
     #[test]
@@ -174,12 +178,12 @@ mod tests {
         let bytes = checked().bytes();
         let mut store = SceneStore::<()>::new(2 * bytes);
         store.add_scene_of(key(1), Arc::new(()), bytes);
-        store.add_frame(key(1), at(1.0), checked());
+        store.add_frame((key(1), at(1.0)), checked(), Arc::default());
         assert!(store.scene(&key(1)).is_some());
-        store.add_frame(key(1), at(2.0), checked());
+        store.add_frame((key(1), at(2.0)), checked(), Arc::default());
         assert!(store.frame(&key(1), &at(1.0)).is_none());
         assert_eq!(store.scenes(), [BlobHash([1; 32])]);
-        store.add_frame(key(1), at(3.0), checked());
+        store.add_frame((key(1), at(3.0)), checked(), Arc::default());
         assert!(store.scenes().is_empty());
         assert!(store.frame(&key(1), &at(2.0)).is_some());
     }
@@ -187,9 +191,9 @@ mod tests {
     #[test]
     fn an_oversized_entry_is_kept_until_the_next_one() {
         let mut store = SceneStore::<()>::new(1);
-        store.add_frame(key(1), at(1.0), checked());
+        store.add_frame((key(1), at(1.0)), checked(), Arc::default());
         assert!(store.frame(&key(1), &at(1.0)).is_some());
-        store.add_frame(key(1), at(2.0), checked());
+        store.add_frame((key(1), at(2.0)), checked(), Arc::default());
         assert!(store.frame(&key(1), &at(1.0)).is_none());
     }
 }

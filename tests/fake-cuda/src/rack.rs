@@ -50,6 +50,8 @@ pub struct Counts {
     pub allocations: u64,
     /// Modules that were asked to be loaded.
     pub loads: u64,
+    /// Bytes that were copied to it from a host.
+    pub uploaded_bytes: u64,
     /// Instructions that the interpreter executed, in all threads.
     pub steps: u64,
     /// Bytes that living processes hold, contexts included.
@@ -133,6 +135,7 @@ impl Rack {
             launches: page.launches.load(SeqCst),
             allocations: page.allocations.load(SeqCst),
             loads: page.loads.load(SeqCst),
+            uploaded_bytes: page.uploaded_bytes.load(SeqCst),
             steps: page.steps.load(SeqCst),
             used_bytes: self.shared.used(target),
             peak_bytes: page.peak_bytes.load(SeqCst),

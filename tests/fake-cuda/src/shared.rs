@@ -32,6 +32,7 @@ pub(crate) struct TargetPage {
     pub(crate) launches: AtomicU64,
     pub(crate) allocations: AtomicU64,
     pub(crate) loads: AtomicU64,
+    pub(crate) uploaded_bytes: AtomicU64,
     pub(crate) steps: AtomicU64,
     pub(crate) peak_bytes: AtomicU64,
     /// 1 once it has fallen off the bus.

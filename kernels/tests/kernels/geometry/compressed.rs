@@ -177,11 +177,11 @@ fn a_box_of_planes_contains_the_box_it_stands_for() {
         let node = node_of_boxes(&mut random);
         let bvh = Bvh { nodes: vec![node], blocks: (0..8).map(block).collect(), padding: 0.0 };
         let compressed = CompressedBvh::of(&bvh, &[], &Meshes::default());
-        let made = compressed.nodes[0];
+        let (made, leaves) = (compressed.nodes()[0], compressed.triangles());
         let mut found = 0;
         for slot in (0..8).filter(|slot| made.leaf[*slot] != 0) {
             let first = made.first_triangle + u32::from(made.leaf[slot] & 31);
-            let child = compressed.triangles[first as usize].triangle as usize;
+            let child = leaves[first as usize].triangle as usize;
             assert!(contains(&made, slot, &node, child), "child {child} of {node:?} in {made:?}");
             found += 1;
         }

@@ -7,7 +7,7 @@ use crate::compute::PreparedCompute;
 use crate::device::PreparedFrame;
 use crate::device::worker::cuda::PIECE_BYTES;
 use crate::device::worker::frame::{FrameError, receive, send};
-use crate::device::worker::message::{Order, Report};
+use crate::device::worker::message::{Order, Report, ScenePart};
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -16,6 +16,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
+use tessera_kernels::cuda::ImagePart;
 
 /// Longest wait for the end of a process that has closed its pipe.
 const END_WAIT: Duration = Duration::from_secs(2);
@@ -35,6 +36,7 @@ enum Outgoing {
     Payload(Order, Vec<u8>),
     Inputs(Arc<PreparedCompute>),
     Scene(Arc<PreparedFrame>),
+    Parts(Arc<PreparedFrame>, Vec<u32>),
 }
 
 /// A running worker. It is ended at once when this value is dropped.
@@ -126,9 +128,14 @@ impl Child {
         let _ = self.outgoing.send(Outgoing::Inputs(job));
     }
 
-    /// Sends a scene, in pieces; returns at once.
+    /// Announces a scene; returns at once.
     pub(super) fn send_scene(&self, frame: Arc<PreparedFrame>) {
         let _ = self.outgoing.send(Outgoing::Scene(frame));
+    }
+
+    /// Sends the parts of a scene that the device lacks, in pieces; returns at once.
+    pub(super) fn send_parts(&self, frame: Arc<PreparedFrame>, parts: Vec<u32>) {
+        let _ = self.outgoing.send(Outgoing::Parts(frame, parts));
     }
 
     /// Ends the process and waits a short time for its end, because the driver returns its memory
@@ -190,6 +197,7 @@ fn tell(stream: UnixStream, orders: &Receiver<Outgoing>) {
             Outgoing::Payload(order, payload) => send(&mut stream, &order, &payload),
             Outgoing::Inputs(job) => tell_inputs(&mut stream, &job),
             Outgoing::Scene(frame) => tell_scene(&mut stream, &frame),
+            Outgoing::Parts(frame, parts) => tell_parts(&mut stream, &frame, &parts),
         };
         if told.is_err() {
             return;
@@ -200,8 +208,23 @@ fn tell(stream: UnixStream, orders: &Receiver<Outgoing>) {
 fn tell_scene(stream: &mut impl Write, frame: &PreparedFrame) -> Result<(), FrameError> {
     let (scene, image) = (frame.id, frame.image());
     let view = image.scene().to_bytes();
-    send(stream, &Order::Scene { scene, bytes: image.bytes(), view }, &[])?;
-    for part in image.parts() {
+    let part = |part: ImagePart<'_>| ScenePart {
+        offset: part.offset,
+        bytes: part.bytes.len() as u64,
+        name: part.name,
+    };
+    let parts = image.parts().map(part).collect();
+    send(stream, &Order::Scene { scene, bytes: image.bytes(), view, parts }, &[])
+}
+
+fn tell_parts(
+    stream: &mut impl Write,
+    frame: &PreparedFrame,
+    parts: &[u32],
+) -> Result<(), FrameError> {
+    let scene = frame.id;
+    for (_, part) in (0..).zip(frame.image().parts()).filter(|(at, _)| parts.contains(at)) {
+        frame.note_sent(part.bytes.len() as u64);
         for (index, piece) in part.bytes.chunks(PIECE_BYTES).enumerate() {
             let offset = part.offset + (index * PIECE_BYTES) as u64;
             send(stream, &Order::SceneBytes { scene, offset, last: false }, piece)?;

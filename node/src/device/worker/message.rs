@@ -31,9 +31,9 @@ pub(crate) enum Order {
     Watch { period: Duration },
     /// Open a device and serve it. Answered by [`Report::Opened`].
     Open { ordinal: u32, uuid: String },
-    /// A scene that the worker has requested: its size in device memory. The following
-    /// [`Order::SceneBytes`] fill it. `view` is a `DeviceScene` with offsets.
-    Scene { scene: u64, bytes: u64, view: Vec<u8> },
+    /// A scene that the worker has requested: its size in device memory, and its parts. `view` is
+    /// a `DeviceScene` with offsets. Answered by [`Report::NeedParts`]; then come those parts.
+    Scene { scene: u64, bytes: u64, view: Vec<u8>, parts: Vec<ScenePart> },
     /// Bytes of that scene's memory (the payload) from an offset on. `last` ends the scene.
     SceneBytes { scene: u64, offset: u64, last: bool },
     /// The requested scene will not come.
@@ -92,6 +92,8 @@ pub(crate) enum Report {
     Opened(Opened),
     /// A unit needs this scene.
     NeedScene { scene: u64 },
+    /// The device has room for a scene, and lacks the parts at these positions of its list.
+    NeedParts { scene: u64, parts: Vec<u32> },
     /// A unit was enqueued. `free_bytes` of device memory are free, and the worker would give up
     /// `held_bytes` for another unit.
     Started { unit: u64, free_bytes: u64, held_bytes: u64 },
@@ -148,6 +150,17 @@ pub(crate) struct Written {
     pub(crate) bytes: u64,
     /// The array that, from the second step on, is what the step before has written here.
     pub(crate) feed: Option<String>,
+}
+
+/// A part of a scene in device memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ScenePart {
+    /// First byte in the scene's memory.
+    pub(crate) offset: u64,
+    /// Length in bytes.
+    pub(crate) bytes: u64,
+    /// Parts of the same name and length have the same bytes.
+    pub(crate) name: u64,
 }
 
 /// A device as CUDA lists it.

@@ -148,7 +148,9 @@ fn open(ordinal: u32, uuid: &str, mut orders: Orders, outlet: &Outlet) -> ExitCo
             Order::Render { unit, scene, params, in_stages } => {
                 cuda::Task::Render { unit, scene, params: bytemuck::must_cast(params), in_stages }
             }
-            Order::Scene { scene, bytes, view } => cuda::Task::Scene { scene, bytes, view },
+            Order::Scene { scene, bytes, view, parts } => {
+                cuda::Task::Scene { scene, bytes, view, parts }
+            }
             Order::SceneBytes { scene, offset, last } => {
                 cuda::Task::SceneBytes { scene, offset, last, bytes }
             }

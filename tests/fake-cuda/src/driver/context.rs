@@ -84,6 +84,7 @@ impl Context {
                     Source::Staged(bytes) => bytes,
                     Source::Pinned(host) => host.read(),
                 };
+                self.page().uploaded_bytes.fetch_add(bytes.len() as u64, SeqCst);
                 locked(&self.machine).write(to, &bytes).map_err(|_| Status::ILLEGAL_ADDRESS)
             }
             Operation::Download { from, to } => {

@@ -1,18 +1,38 @@
 //! What the worker says: results, answers to tests, and what it cannot do.
 
-use super::{FirstStart, Phase, Squeeze, Stage, Supervisor};
-use crate::device::cuda::child::Heard;
+use super::{FirstStart, Live, Phase, Squeeze, Stage, Supervisor};
+use crate::device::cuda::child::{Child, Heard};
 use crate::device::cuda::compute::ToLane;
 use crate::device::cuda::flight::{Purpose, sums_of};
 use crate::device::cuda::health::Fault;
 use crate::device::worker::message::{Order, Report, UnitError};
-use crate::device::{DeviceError, DeviceUnit, UnitOutput, Work};
+use crate::device::{DeviceError, DeviceUnit, PreparedFrame, UnitOutput, Work};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tessera_protocol::device::DeviceState;
 
 /// Longest wait of a unit without memory for the end of a compute job's chunk. It is longer than
 /// most chunks take.
 const SQUEEZED_MAX: Duration = Duration::from_secs(90);
+
+impl Live {
+    /// Answers a worker's question for a scene, or tells it that the scene will not come.
+    fn answer(
+        &mut self,
+        scene: u64,
+        now: Instant,
+        answer: impl FnOnce(&Child, Arc<PreparedFrame>),
+    ) {
+        self.flights.on_other_progress(now);
+        match self.flights.frame(scene) {
+            Some(frame) => answer(&self.child, frame),
+            None => {
+                let problem = "no unit needs it any more".to_owned();
+                self.child.order(Order::NoScene { scene, problem });
+            }
+        }
+    }
+}
 
 impl Supervisor {
     pub(super) fn on_heard(&mut self, heard: Heard) {
@@ -36,14 +56,10 @@ impl Supervisor {
             Report::Opened(opened) => self.on_opened(&opened),
             Report::Refused(refusal) => self.on_refused(refusal),
             Report::NeedScene { scene } => {
-                live.flights.on_other_progress(now);
-                match live.flights.frame(scene) {
-                    Some(frame) => live.child.send_scene(frame),
-                    None => {
-                        let problem = "no unit needs it any more".to_owned();
-                        live.child.order(Order::NoScene { scene, problem });
-                    }
-                }
+                live.answer(scene, now, Child::send_scene);
+            }
+            Report::NeedParts { scene, parts } => {
+                live.answer(scene, now, |child, frame| child.send_parts(frame, parts));
             }
             Report::Started { unit, free_bytes, held_bytes } => {
                 live.flights.on_progress(unit, true, now);

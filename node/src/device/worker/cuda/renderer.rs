@@ -89,9 +89,10 @@ impl Renderer {
                 self.outlet.send(&Report::GaveUp, &[]);
             }
             Task::NoScene { scene, problem } => {
-                self.refuse_scene(scene, &UnitError::Refused(problem))
+                self.scenes.give_up(scene);
+                self.refuse_scene(scene, &UnitError::Refused(problem));
             }
-            Task::Scene { scene, bytes, view } => {
+            Task::Scene { scene, bytes, view, parts } => {
                 // Load the kernels before memory is taken and a unit's time runs.
                 if let Some(view) = DeviceScene::from_bytes(&view) {
                     self.modules.of(view.kernel_set())?;
@@ -99,13 +100,16 @@ impl Renderer {
                 let in_use = self.in_use(scene);
                 self.paths = self.shape.paths_in_flight();
                 let begun = loop {
-                    match self.scenes.begin(scene, bytes, &view, &in_use) {
+                    match self.scenes.begin(scene, bytes, &view, (&parts, &in_use)) {
                         // Free an unused workspace for the scene, since a plan can be made smaller.
                         Err(SceneFault::OutOfMemory) if self.shrink_free_lanes() => {}
                         other => break other,
                     }
                 };
-                self.on_scene(scene, bytes, begun)?;
+                match begun {
+                    Ok(parts) => self.outlet.send(&Report::NeedParts { scene, parts }, &[]),
+                    Err(fault) => self.on_scene(scene, bytes, Err(fault))?,
+                }
             }
             Task::SceneBytes { scene, offset, last, bytes } => {
                 let filled = self.scenes.fill(scene, offset, &bytes, last);

@@ -1,8 +1,9 @@
 //! Scenes on the device. They are uploaded once and kept while there is room; the least recently
-//! used one is removed first. Requests none.
+//! used one is removed first. Parts that another scene here has are copied on the device. Requests
+//! none.
 
 use super::driver::{Call, Event, Memory, Pinned, Stream, is_out_of_memory};
-use crate::device::worker::message::CallError;
+use crate::device::worker::message::{CallError, ScenePart};
 use std::collections::BTreeMap;
 use tessera_kernels::cuda::DeviceScene;
 
@@ -20,9 +21,23 @@ struct Piece {
 struct Scene {
     memory: Memory,
     view: DeviceScene,
+    parts: Vec<ScenePart>,
     /// Event of the last byte's arrival; None during the upload.
     ready: Option<Event>,
     last_used: u64,
+}
+
+impl Scene {
+    fn has_one_of(&self, parts: &[ScenePart]) -> bool {
+        let has = |part: &ScenePart| self.parts.iter().any(|other| other.is_same(part));
+        parts.iter().any(|part| part.bytes > 0 && has(part))
+    }
+}
+
+impl ScenePart {
+    fn is_same(&self, other: &Self) -> bool {
+        (self.name, self.bytes) == (other.name, other.bytes)
+    }
 }
 
 /// Place of a scene on the device, with the event to wait for.
@@ -86,29 +101,69 @@ impl Scenes {
         })
     }
 
-    /// Makes room for a new scene. The scenes in `in_use` are not removed.
+    /// Makes room for a new scene, copies the parts that another scene has, and returns the
+    /// positions of the others. The scenes in `in_use` are not removed, and those with such parts
+    /// only where it does not fit beside them.
     pub(super) fn begin(
         &mut self,
         id: u64,
         bytes: u64,
         view: &[u8],
-        in_use: &[u64],
-    ) -> Result<(), SceneFault> {
+        (parts, in_use): (&[ScenePart], &[u64]),
+    ) -> Result<Vec<u32>, SceneFault> {
         let view = DeviceScene::from_bytes(view)
             .ok_or(SceneFault::Malformed("its view has a false length"))?;
+        let fits =
+            |part: &ScenePart| part.offset.checked_add(part.bytes).is_some_and(|end| end <= bytes);
+        if !parts.iter().all(fits) {
+            return Err(SceneFault::Malformed("a part lies outside of it"));
+        }
         self.scenes.remove(&id);
-        while self.bytes().saturating_add(bytes) > self.budget && self.give_up_one(in_use) {}
-        let memory = loop {
-            match Memory::allocate(bytes.max(1)) {
-                Ok(memory) => break memory,
-                Err(error) if is_out_of_memory(&error) && self.give_up_one(in_use) => {}
-                Err(error) => return Err(error.into()),
+        let memory = self.make_room(bytes, parts, in_use)?;
+        let mut lacking = Vec::new();
+        for (position, part) in (0..).zip(parts).filter(|(_, part)| part.bytes > 0) {
+            match self.find_part(part) {
+                // SAFETY: both ranges are in the memory of their scenes, which are different ones.
+                // This stream has written the source before, and the driver waits for the copy
+                // before it frees that memory.
+                Some(from) => {
+                    unsafe { self.stream.copy(memory.address + part.offset, from, part.bytes) }?
+                }
+                None => lacking.push(position),
             }
-        };
+        }
         let view = view.at(memory.address);
         self.clock += 1;
-        self.scenes.insert(id, Scene { memory, view, ready: None, last_used: self.clock });
-        Ok(())
+        let (parts, last_used) = (parts.to_vec(), self.clock);
+        self.scenes.insert(id, Scene { memory, view, parts, ready: None, last_used });
+        Ok(lacking)
+    }
+
+    /// Allocates memory for a scene with these parts. Scenes that have none of them go first.
+    fn make_room(&mut self, bytes: u64, parts: &[ScenePart], in_use: &[u64]) -> Call<Memory> {
+        let sources = self.scenes.iter().filter(|(_, scene)| scene.has_one_of(parts));
+        let kept: Vec<u64> = in_use.iter().chain(sources.map(|(id, _)| id)).copied().collect();
+        while self.bytes().saturating_add(bytes) > self.budget
+            && (self.give_up_one(&kept) || self.give_up_one(in_use))
+        {}
+        loop {
+            match Memory::allocate(bytes.max(1)) {
+                Err(error)
+                    if is_out_of_memory(&error)
+                        && (self.give_up_one(&kept) || self.give_up_one(in_use)) => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// Returns the address of a part in a scene that is complete.
+    fn find_part(&self, part: &ScenePart) -> Option<u64> {
+        let complete = self.scenes.values().filter(|scene| scene.ready.is_some());
+        let mut found = complete.filter_map(|scene| {
+            let other = scene.parts.iter().find(|other| other.is_same(part))?;
+            Some(scene.memory.address + other.offset)
+        });
+        found.next()
     }
 
     /// Writes the next bytes of a new scene. Bytes of an unwanted scene are ignored.

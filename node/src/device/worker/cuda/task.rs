@@ -1,6 +1,7 @@
 //! Orders to the renderer thread, and the units that must stop.
 
 use super::lane::Lane;
+use crate::device::worker::message::ScenePart;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use tessera_layout::UnitParams;
@@ -29,6 +30,7 @@ pub(crate) enum Task {
         scene: u64,
         bytes: u64,
         view: Vec<u8>,
+        parts: Vec<ScenePart>,
     },
     SceneBytes {
         scene: u64,
