@@ -1,6 +1,6 @@
 //! The nodes of a device's hierarchy: the host's wide nodes on grids of 8 bits, with 80 bytes per
-//! node, and triangles in the order of their leaves. `source/bvh/compressed.h` explains why it gives
-//! the same hits. Knows one tree at a time; `hierarchy.rs` joins those of a scene.
+//! node, and triangles in the order of their leaves. `source/bvh/compressed.h` explains why it
+//! gives the same hits. Knows one tree at a time; `hierarchy.rs` joins those of a scene.
 
 use bytemuck::{Pod, Zeroable};
 use tessera_layout::{
@@ -37,7 +37,8 @@ pub struct CompressedNode {
 pub struct LeafTriangle {
     /// First corner.
     pub v0: [f32; 3],
-    /// Id, counted from 0 within an instanced mesh, with [`tessera_layout::BLOCK_ALPHA_FLAG`] if it applies.
+    /// Id, counted from 0 within an instanced mesh, with [`tessera_layout::BLOCK_ALPHA_FLAG`] if it
+    /// applies.
     pub triangle: u32,
     /// Second corner.
     pub v1: [f32; 3],
@@ -177,8 +178,8 @@ impl Compressed {
         Self { nodes_before, triangles_before, ..Self::default() }
     }
 
-    /// Appends a tree, its root first, and returns the index of the root in `nodes`. `node_of` makes
-    /// the node of an instance.
+    /// Appends a tree, its root first, and returns the index of the root in `nodes`. `node_of`
+    /// makes the node of an instance.
     pub(super) fn add(
         &mut self,
         tree: &Tree<'_>,

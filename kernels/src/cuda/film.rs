@@ -33,8 +33,8 @@ struct LastTree {
 }
 
 impl FilmImages {
-    /// Names the parts of an image, in the order of their positions. A part has the name that it had
-    /// in the last image, if it is the same.
+    /// Names the parts of an image, in the order of their positions. A part has the name that it
+    /// had in the last image, if it is the same.
     pub(super) fn name(&mut self, owners: &[Owner]) -> Vec<u64> {
         // The place of the last owner goes to no other one while this points to it.
         let is_last = |(last, _): &&(Weak<_>, u64), owner: &Owner| {
