@@ -4,7 +4,7 @@ use crate::checked_hierarchy::{self, MeshTrees};
 use std::ops::Deref;
 use std::sync::Arc;
 use tessera_layout::{
-    CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, FlatScene, Instance, LAYERS_MAX, LIGHT_TRAIL_BITS,
+    Bvh, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, FlatScene, Instance, LAYERS_MAX, LIGHT_TRAIL_BITS,
     LIGHT_TREE_DEPTH_MAX, LightKind, MEDIA_MAX, Medium, Meshes, NONE, SHOWN_TRIANGLES_MAX,
     TexelFormat, Texture, Triangle, light_child_bits, triangle_flags,
 };
@@ -94,6 +94,12 @@ impl CheckedScene {
         let trees = checked_hierarchy::check(&scene, known)?;
         let meshes = CheckedMeshes { meshes: Arc::clone(&scene.meshes), materials, trees };
         Ok(Self { scene, meshes: Arc::new(meshes) })
+    }
+
+    /// The scene with another hierarchy, over the same triangles.
+    pub(crate) fn with_bvh(&self, bvh: Bvh) -> Self {
+        let scene = FlatScene { bvh: Arc::new(bvh), ..FlatScene::clone(&self.scene) };
+        Self { scene: Arc::new(scene), meshes: Arc::clone(&self.meshes) }
     }
 
     /// Returns what the next frame of the film need not check again.

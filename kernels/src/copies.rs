@@ -1,8 +1,10 @@
 //! Copies instances into the world: their triangles, vertices and nodes, by the same operations
 //! that a walk does in an instance (`source/geometry/instance.h`). The result gives the same bits.
-//! Devices get the triangles of what stands still this way, and tests everything.
+//! Devices get the triangles of what stands still this way, processors the hierarchies of large
+//! meshes that move, and tests everything.
 
 use crate::CheckedScene;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tessera_layout::{
     BLOCK_ALPHA_FLAG, Bvh, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, FlatScene,
@@ -22,9 +24,31 @@ pub fn without_instances(scene: &CheckedScene) -> CheckedScene {
     let (instances, meshes) = (Arc::default(), Arc::default());
     let mut copied = FlatScene { instances, meshes, ..FlatScene::clone(scene) };
     copy_triangles(scene, &mut copied);
-    copied.bvh = Arc::new(copy_hierarchy(scene));
+    copied.bvh = Arc::new(copy_hierarchy(scene, |_| true));
     CheckedScene::new(Arc::new(copied))
         .expect("copies of what has been checked are right, if they are few enough")
+}
+
+/// The scene with copies of the hierarchies of instances that are the only ones of their mesh, in
+/// the order of the instances, up to `most` triangles. A processor walks such a copy as it walks
+/// the world, with the same hits. Devices have no use for it.
+#[must_use]
+pub fn with_world_trees(scene: CheckedScene, most: u64) -> CheckedScene {
+    let mut shown: BTreeMap<u32, u32> = BTreeMap::new();
+    scene.instances.iter().for_each(|it| *shown.entry(it.root).or_default() += 1);
+    let mut left = most;
+    let mut is_chosen = |instance: &Instance| {
+        let triangles = u64::from(instance.triangle_count);
+        let is_chosen =
+            instance.standing_padding == 0.0 && shown[&instance.root] == 1 && triangles <= left;
+        left -= if is_chosen { triangles } else { 0 };
+        is_chosen
+    };
+    let chosen: Vec<bool> = scene.instances.iter().map(&mut is_chosen).collect();
+    if !chosen.contains(&true) {
+        return scene;
+    }
+    scene.with_bvh(copy_hierarchy(&scene, |instance| chosen[instance]))
 }
 
 /// Returns the index of the instance that a child of a node is.
@@ -81,12 +105,14 @@ fn copy_triangles(scene: &FlatScene, copied: &mut FlatScene) {
     }
 }
 
-/// Copies the hierarchy. The scene's own nodes stay in place, and those of each copy follow.
-fn copy_hierarchy(scene: &FlatScene) -> Bvh {
+/// Copies the hierarchy, and that of each chosen instance into it. The scene's own nodes stay in
+/// place, and those of each copy follow.
+fn copy_hierarchy(scene: &FlatScene, is_chosen: impl Fn(usize) -> bool) -> Bvh {
     let mut bvh = Bvh::clone(&scene.bvh);
     for index in 0..scene.bvh.nodes.len() {
         for slot in 0..8 {
-            if let Some(instance) = instance_in(bvh.nodes[index].child[slot]) {
+            let instance = instance_in(bvh.nodes[index].child[slot]);
+            if let Some(instance) = instance.filter(|instance| is_chosen(*instance)) {
                 bvh.nodes[index].child[slot] =
                     copy_mesh(scene, &scene.instances[instance], &mut bvh);
             }

@@ -28,9 +28,9 @@ use crate::values::{Lasting, Moving, Values};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What stands still in a film is kept from this share of the triangles on from which copies of a
-/// mesh are: fewer are placed sooner, frame for frame, than they are walked apart.
-const STANDING_SHARE: u64 = 4;
+/// What stands still in a film, or moves as it is, is kept from this share of the triangles on from
+/// which copies of a mesh are: fewer are placed sooner, frame for frame, than they are walked apart.
+const KEPT_SHARE: u64 = 4;
 
 /// Reads the scene `main`, a path within `dir`, and every file that it names, all inside `dir`.
 ///
@@ -102,16 +102,17 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     let geometry_animated = scene.still.is_none() || lasting.moves_triangles(&scene.clips);
     let report = collect::report(&scene, &document, &first, extensions, warnings);
     scene.report = SceneReport { light_units: options.lights, geometry_animated, ..report };
-    keep_standing(&mut scene, first, (&motion, &lasting), options.instanced_from)?;
+    keep_for_film(&mut scene, first, (&motion, &lasting), options.instanced_from / KEPT_SHARE)?;
     Ok(scene)
 }
 
-/// Places once, for all frames of a film whose geometry moves, what stands still in it.
-fn keep_standing(
+/// Places once, for all frames of a film whose geometry moves, what stands still in it, and stores
+/// meshes once that only change their place. `from` is the number of triangles that are worth it.
+fn keep_for_film(
     scene: &mut LoadedScene,
     first: Arc<Moment>,
     (motion, lasting): (&Motion, &Lasting),
-    instanced_from: u64,
+    from: u64,
 ) -> Result<(), SceneError> {
     if !scene.report.geometry_animated {
         return Ok(());
@@ -129,8 +130,9 @@ fn keep_standing(
     let shown = standing::standing_nodes(&all, motion, &instancing, is_plain);
     let parts = Parts { shown: &shown, ..all };
     let placed = (stage.worlds.as_slice(), stage.weights.as_slice());
-    standing::stand(&parts, placed, instanced_from / STANDING_SHARE, &mut instancing)?;
-    if instancing.standing.is_some() {
+    standing::stand(&parts, placed, from, &mut instancing)?;
+    instancing.hold_movers(&all, |node| motion.changes[node], is_plain, from)?;
+    if instancing.standing.is_some() || !instancing.is_empty() {
         scene.still = None;
     }
     scene.parts.instancing = instancing;

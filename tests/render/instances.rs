@@ -4,7 +4,7 @@
 use crate::render::picture::{checked, file, hash, pixels, shared, sums, whole_frame};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use tessera_kernels::copies::without_instances;
+use tessera_kernels::copies::{with_world_trees, without_instances};
 use tessera_kernels::cuda::{KernelSet, SceneImage};
 use tessera_kernels::host;
 use tessera_layout::FlatScene;
@@ -85,17 +85,26 @@ fn what_stands_still_in_a_film_gives_the_bits_of_copies() {
     for time in [0.0, 0.7] {
         let (scene, copied) = (frame_at(time, 1), frame_at(time, u64::MAX));
         assert!(scene.instances[0].standing_padding >= scene.bvh.padding);
-        // A device has it among the scene's own triangles.
-        assert_eq!(scene.instances.len(), 1);
+        // The cube is shown in its place. A device has what stands among the scene's own triangles.
+        assert_eq!(scene.instances.len(), 2);
         let image = SceneImage::of(&scene);
         let triangles: usize = image.parts().take(2).map(|part| part.bytes.len()).sum();
-        assert_eq!(triangles, size_of_val(&copied.triangles[..]));
-        assert_eq!(image.scene().kernel_set(), KernelSet::Plain);
+        let of_cube = scene.instances[1].triangle_count as usize;
+        let in_world = &copied.triangles[of_cube..];
+        assert_eq!(triangles, size_of_val(in_world));
+        assert_eq!(image.scene().kernel_set(), KernelSet::Instances);
         let frame = whole_frame(96, 72, 16, 5);
         let found = sums(host::best_isa(), &scene, &frame);
         for isa in host::available_isas() {
             let of_copies = sums(isa, &without_instances(&scene), &frame);
             assert_eq!(hash(&found), hash(&of_copies), "{time} {isa:?}");
+            for most in [0, 11, 12, u64::MAX] {
+                let with_trees = with_world_trees(scene.clone(), most);
+                let copies = with_trees.bvh.blocks.len() > scene.bvh.blocks.len();
+                assert_eq!(copies, most >= 12);
+                let of_trees = sums(isa, &with_trees, &frame);
+                assert_eq!(hash(&found), hash(&of_trees), "{time} {isa:?} {most}");
+            }
         }
         let wanted = pixels(&sums(host::best_isa(), &copied, &frame), 16);
         let error = relative_error(&pixels(&found, 16), &wanted);

@@ -1,5 +1,5 @@
-//! Instanced meshes: meshes that are stored once because a scene shows them often, their arrays and
-//! hierarchies, and their instances. Every other mesh is copied into the world
+//! Instanced meshes: meshes that are stored once because a scene shows them often, or because they
+//! are large and move as they are; their arrays and hierarchies, and their instances. Every other mesh is copied into the world
 //! (`flat_geometry.rs`). `kernels/source/geometry/instance.h` defines an instance bit for bit.
 
 use crate::bvh;
@@ -64,24 +64,50 @@ impl Instancing {
         from: u64,
     ) -> Result<Self, SceneError> {
         let mut made = Self::default();
-        let mut meshes = Meshes::default();
-        let worthwhile = worthwhile(parts, is_plain, from);
-        for (mesh, _) in &worthwhile {
-            made.held_tally.hold(&parts.meshes[*mesh]);
-            made.held_tally.check(parts.file, parts.limits)?;
+        let shown_often = Places::of(parts, |_| true).worthwhile(parts, is_plain, |places| {
+            // The first place would take as much without.
+            (places - 1, from)
+        });
+        made.hold_all(parts, shown_often)?;
+        Ok(made)
+    }
+
+    /// Stores meshes of at least `from` triangles that move as they are, so that a frame needs only
+    /// their places. `moves` tells of a node whether it is somewhere else in another frame.
+    pub(crate) fn hold_movers(
+        &mut self,
+        parts: &Parts<'_>,
+        moves: impl Fn(usize) -> bool,
+        is_plain: impl Fn(u32) -> bool,
+        from: u64,
+    ) -> Result<(), SceneError> {
+        let moving = Places::of(parts, moves).worthwhile(parts, is_plain, |places| (places, from));
+        let new = moving.into_iter().filter(|mesh| !self.held.contains_key(mesh)).collect();
+        self.hold_all(parts, new)
+    }
+
+    /// Returns whether any mesh is stored once.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    fn hold_all(&mut self, parts: &Parts<'_>, wanted: Vec<ColoredMesh>) -> Result<(), SceneError> {
+        for (mesh, _) in &wanted {
+            self.held_tally.hold(&parts.meshes[*mesh]);
+            self.held_tally.check(parts.file, parts.limits)?;
         }
-        for mesh in worthwhile {
-            let held = hold(parts, mesh, &mut meshes)?;
+        let meshes = Arc::make_mut(&mut self.meshes);
+        for mesh in wanted {
+            let held = hold(parts, mesh, meshes)?;
             let depth = bvh::depth(&meshes.nodes, held.root);
             // A mesh that leaves too few levels to the hierarchy over instances is copied like any
             // other.
             if depth <= bvh::MESH_LEVELS_MAX {
-                made.depth = made.depth.max(depth);
-                made.held.insert(mesh, held);
+                self.depth = self.depth.max(depth);
+                self.held.insert(mesh, held);
             }
         }
-        made.meshes = Arc::new(meshes);
-        Ok(made)
+        Ok(())
     }
 
     /// Returns whether a mesh is stored once in a colour.
@@ -127,31 +153,53 @@ impl Instancing {
     }
 }
 
-fn worthwhile(parts: &Parts<'_>, is_plain: impl Fn(u32) -> bool, from: u64) -> Vec<ColoredMesh> {
-    let mut places: BTreeMap<ColoredMesh, u64> = BTreeMap::new();
-    let mut bent = BTreeSet::new();
-    for node in parts.shown.iter().map(|node| &parts.forest.nodes[*node]) {
-        let Some(mesh) = node.mesh else { continue };
-        for number in 0..node.instances.len() {
-            let color = node.instance_color(number).map(f32::to_bits);
-            *places.entry((mesh, color)).or_default() += 1;
+/// How often some nodes show each mesh in each colour.
+struct Places {
+    counts: BTreeMap<ColoredMesh, u64>,
+    /// Meshes that a node shows with a skin.
+    bent: BTreeSet<usize>,
+}
+
+impl Places {
+    /// Counts the places of the nodes that `counts` tells.
+    fn of(parts: &Parts<'_>, counted: impl Fn(usize) -> bool) -> Self {
+        let mut made = Self { counts: BTreeMap::new(), bent: BTreeSet::new() };
+        for &index in parts.shown {
+            let node = &parts.forest.nodes[index];
+            let Some(mesh) = node.mesh else { continue };
+            for number in (0..node.instances.len()).filter(|_| counted(index)) {
+                let color = node.instance_color(number).map(f32::to_bits);
+                *made.counts.entry((mesh, color)).or_default() += 1;
+            }
+            if node.skin.is_some() {
+                made.bent.insert(mesh);
+            }
         }
-        if node.skin.is_some() {
-            bent.insert(mesh);
-        }
+        made
     }
-    let is_worth_it = |(mesh, places): (usize, u64)| {
-        let surfaces = &parts.meshes[mesh].surfaces;
-        let triangles: u64 =
-            surfaces.iter().map(|surface| surface.geometry.triangles.len() as u64).sum();
-        let copied = triangles.saturating_mul(places.saturating_sub(1));
-        copied >= from.max(1)
-            && !bent.contains(&mesh)
-            && parts.meshes[mesh].target_count == 0
-            && surfaces.iter().all(|surface| is_plain(surface.material))
-    };
-    let worthy = places.into_iter().filter(|(mesh, places)| is_worth_it((mesh.0, *places)));
-    worthy.map(|(mesh, _)| mesh).collect()
+
+    /// Returns the meshes that can be stored once and are worth it. `worth` gives for a number of
+    /// places how many of them count, and the triangles that these must have in all.
+    fn worthwhile(
+        self,
+        parts: &Parts<'_>,
+        is_plain: impl Fn(u32) -> bool,
+        worth: impl Fn(u64) -> (u64, u64),
+    ) -> Vec<ColoredMesh> {
+        let is_worth_it = |mesh: usize, places: u64| {
+            let surfaces = &parts.meshes[mesh].surfaces;
+            let triangles: u64 =
+                surfaces.iter().map(|surface| surface.geometry.triangles.len() as u64).sum();
+            let (places, from) = worth(places);
+            triangles.saturating_mul(places) >= from.max(1)
+                && !self.bent.contains(&mesh)
+                && parts.meshes[mesh].target_count == 0
+                && surfaces.iter().all(|surface| is_plain(surface.material))
+        };
+        let counts = self.counts.iter();
+        let worthy = counts.filter(|(mesh, places)| is_worth_it(mesh.0, **places));
+        worthy.map(|(mesh, _)| *mesh).collect()
+    }
 }
 
 /// Appends a mesh's arrays and hierarchy.

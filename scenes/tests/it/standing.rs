@@ -74,6 +74,22 @@ fn what_stands_still_is_one_instance_that_frames_share() {
 }
 
 #[test]
+fn what_moves_as_it_is_is_an_instance_in_its_place() {
+    let film = film();
+    let (scene, copies) = (loaded_from(&film, 4), loaded_from(&film, u64::MAX));
+    let frames = [0.0, 0.5, 1.0].map(|time| (at(&scene, time), at(&copies, time)));
+    for (flat, copied) in &frames {
+        // What stands, the one that moves, and the one that hangs from it. What emits or is morphed
+        // is placed.
+        let triangles: Vec<u32> = flat.instances.iter().map(|it| it.triangle_count).collect();
+        assert_eq!((triangles, flat.triangles.len()), (vec![2, 1, 1], 2));
+        assert!(flat.instances[1..].iter().all(|instance| instance.standing_padding == 0.0));
+        assert_eq!(shown(flat), shown(copied));
+        assert!(Arc::ptr_eq(&flat.meshes, &frames[0].0.meshes));
+    }
+}
+
+#[test]
 fn little_that_stands_still_is_placed_for_every_frame() {
     let mut film = film();
     for (file, instanced_from) in [(film.clone(), 12), {
