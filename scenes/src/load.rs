@@ -29,7 +29,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// What stands still in a film, or moves as it is, is kept from this share of the triangles on from
-/// which copies of a mesh are: fewer are placed sooner, frame for frame, than they are walked apart.
+/// which copies of a mesh are: fewer are placed sooner, frame for frame, than walked apart.
 const KEPT_SHARE: u64 = 4;
 
 /// Reads the scene `main`, a path within `dir`, and every file that it names, all inside `dir`.

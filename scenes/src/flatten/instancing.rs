@@ -1,6 +1,7 @@
 //! Instanced meshes: meshes that are stored once because a scene shows them often, or because they
-//! are large and move as they are; their arrays and hierarchies, and their instances. Every other mesh is copied into the world
-//! (`flat_geometry.rs`). `kernels/source/geometry/instance.h` defines an instance bit for bit.
+//! are large and move as they are; their arrays and hierarchies, and their instances. Every other
+//! mesh is copied into the world (`flat_geometry.rs`). `kernels/source/geometry/instance.h` defines
+//! an instance bit for bit.
 
 use crate::bvh;
 use crate::error::SceneError;
