@@ -40,7 +40,7 @@ pub use job::{choice, light_units};
 pub use node::{Node, RunningNode};
 pub use outbox::{Outbox, OutboxError};
 pub use shell::Vitals;
-pub use status::{Ended, NodeError, NodeStatus};
+pub use status::{Ended, FirstUnit, FramePrepared, NodeError, NodeStatus};
 pub use tessera_kernels::host::Isa;
 
 /// The version hash of this build's kernels (and of how they are compiled), scene flattening and

@@ -7,6 +7,7 @@ use crate::folder::FolderError;
 use crate::outbox::OutboxError;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use tessera_protocol::{FrameNumber, JobId};
 use tessera_transport::{AddressError, ConnectError, EnrolError, IdentityError, TokenError};
 
 /// Why a node does not start, or ends.
@@ -126,6 +127,28 @@ pub struct NodeStatus {
     pub preparing: Duration,
     /// Number of rays in units that were finished since the start.
     pub rays: u64,
-    /// When the first unit was given to a device.
-    pub first_unit_at: Option<Instant>,
+    /// The first unit that was given to a device.
+    pub first_unit: Option<FirstUnit>,
+}
+
+/// The first unit of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirstUnit {
+    /// When it was given to a device.
+    pub at: Instant,
+    /// How long its frame was prepared, which ended before. Other frames do not count: some are
+    /// prepared at the same time, and most later.
+    pub prepared_in: Duration,
+}
+
+/// A frame that a node has prepared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FramePrepared {
+    /// Job of the frame.
+    pub job: JobId,
+    /// Number of the frame.
+    pub frame: FrameNumber,
+    /// Time from the request to the process that reads the scene to the frame that devices can
+    /// render. Hardly any where the frame shares the scene of one before.
+    pub took: Duration,
 }
