@@ -19,9 +19,9 @@ use crate::node::animation::{self, Sources};
 use crate::node::curve::FrameTime;
 use crate::options::LoadOptions;
 use crate::pointer;
-use crate::report::SceneReport;
 use crate::report::collect;
 use crate::report::warning::Warnings;
+use crate::report::{MotionReport, SceneReport};
 use crate::settle::settle;
 use crate::texture::TextureTable;
 use crate::values::{Lasting, Moving, Values};
@@ -106,7 +106,8 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     Ok(scene)
 }
 
-/// Places once, for all frames of a film whose geometry moves, what stands still in it.
+/// Places once, for all frames of a film whose geometry moves, what stands still in it, and reports
+/// what does.
 fn keep_standing(
     scene: &mut LoadedScene,
     first: Arc<Moment>,
@@ -120,16 +121,15 @@ fn keep_standing(
     drop(first);
     let stage = scene.stage(FrameTime::START)?;
     let mut instancing = std::mem::take(&mut scene.parts.instancing);
-    let is_plain = |material| {
-        !lasting.emits(material, &scene.rest, &scene.textures)
-            && !lasting.changes_triangles(material)
-    };
+    let emits = |material| lasting.emits(material, &scene.rest, &scene.textures);
+    let is_plain = |material| !emits(material) && !lasting.changes_triangles(material);
     let all = scene.parts.borrow(&scene.parts.meshes, &scene.first);
     let all = Parts { shown: &lasting.shown, ..all };
     let shown = standing::standing_nodes(&all, motion, &instancing, is_plain);
     let parts = Parts { shown: &shown, ..all };
     let placed = (stage.worlds.as_slice(), stage.weights.as_slice());
     standing::stand(&parts, placed, instanced_from / STANDING_SHARE, &mut instancing)?;
+    scene.report.motion = Some(MotionReport::of(&all, (motion, &instancing), emits, is_plain));
     if instancing.standing.is_some() {
         scene.still = None;
     }

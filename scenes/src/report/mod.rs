@@ -1,9 +1,11 @@
 //! The report that `tessera inspect` prints about a scene. Owns no formatting.
 
 pub(crate) mod collect;
+pub(crate) mod motion;
 pub(crate) mod warning;
 
 use crate::options::{CameraChoice, LightUnits};
+pub use crate::report::motion::{MotionPart, MotionReport};
 use crate::working_space::WorkingSpace;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -113,6 +115,8 @@ pub struct SceneReport {
     pub animations: Vec<AnimationReport>,
     /// Whether geometry moves, so that every frame builds its own hierarchy.
     pub geometry_animated: bool,
+    /// What stands still and what moves; None if no triangle changes.
+    pub motion: Option<MotionReport>,
     /// Extensions.
     pub extensions: Vec<ExtensionReport>,
     /// Approximate bytes that a device must hold. The hierarchy over the world is assumed to need
