@@ -2,8 +2,8 @@
 
 use crate::device::cuda::Watchdog;
 use crate::device::worker::Sandbox;
+use crate::frame_prepared::FramePrepared;
 use crate::import::ImportLimits;
-use crate::status::FramePrepared;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;

@@ -7,7 +7,6 @@ use crate::folder::FolderError;
 use crate::outbox::OutboxError;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tessera_protocol::{FrameNumber, JobId};
 use tessera_transport::{AddressError, ConnectError, EnrolError, IdentityError, TokenError};
 
 /// Why a node does not start, or ends.
@@ -139,16 +138,4 @@ pub struct FirstUnit {
     /// How long its frame was prepared, which ended before. Other frames do not count: some are
     /// prepared at the same time, and most later.
     pub prepared_in: Duration,
-}
-
-/// A frame that a node has prepared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FramePrepared {
-    /// Job of the frame.
-    pub job: JobId,
-    /// Number of the frame.
-    pub frame: FrameNumber,
-    /// Time from the request to the process that reads the scene to the frame that devices can
-    /// render. Hardly any where the frame shares the scene of one before.
-    pub took: Duration,
 }

@@ -4,7 +4,8 @@
 use super::Shell;
 use super::event::Prepared;
 use crate::agent::FrameKey;
-use crate::status::{FramePrepared, NodeStatus};
+use crate::frame_prepared::FramePrepared;
+use crate::status::NodeStatus;
 use std::time::{Duration, Instant};
 use tessera_protocol::device::{DeviceState, DeviceTelemetry};
 use tessera_protocol::node::{Heartbeat, Progress};

@@ -5,37 +5,8 @@ use crate::flatten::instancing::Instancing;
 use crate::flatten::motion::Motion;
 use crate::flatten::parts::Parts;
 use crate::node::Node;
-use serde::{Deserialize, Serialize};
+use crate::report::{MotionPart, MotionReport};
 use tessera_layout::{Instance, ShadingVertex, Triangle};
-
-/// A part of a film's geometry.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MotionPart {
-    /// Triangles, in all their places.
-    pub triangles: u64,
-    /// Bytes of their arrays in a frame: corners, indices and vertices, without the hierarchy. A
-    /// place of a mesh that is held once is a matrix.
-    pub bytes: u64,
-}
-
-/// What a film whose geometry moves does with it. Each triangle that may be visible in some frame
-/// is in one part: the first of them, from the end, that is true of its node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MotionReport {
-    /// What stands still for the whole film.
-    pub stands: MotionPart,
-    /// Whether that is placed once for all frames. It is placed for every frame if it is little.
-    pub is_placed_once: bool,
-    /// What stands still, and is visible in some frames only or has a material that changes its
-    /// triangles. It is placed for every frame.
-    pub varies: MotionPart,
-    /// What stands still, and emits or may do so. It is placed for every frame.
-    pub emits: MotionPart,
-    /// What moves as it is.
-    pub moves: MotionPart,
-    /// What changes its shape: by joints of a skin that move, or by morph weights.
-    pub deforms: MotionPart,
-}
 
 impl MotionReport {
     /// Makes the report of all nodes that may be visible. `emits` and `is_plain` are of materials.
