@@ -48,7 +48,7 @@ impl IdleExit {
             return None;
         }
         let idle = now.saturating_duration_since(self.idle_since);
-        if self.once && status.first_unit_at.is_some() && idle >= RAN_OUT {
+        if self.once && status.first_unit.is_some() && idle >= RAN_OUT {
             return Some(Reason::RanOut);
         }
         let waited = self.max_idle.is_some_and(|limit| idle >= limit);
@@ -59,12 +59,14 @@ impl IdleExit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tessera_node::FirstUnit;
 
     const SECOND: Duration = Duration::from_secs(1);
 
     fn idle(committed: u64, now: Instant) -> NodeStatus {
-        let first_unit_at = (committed > 0).then_some(now);
-        NodeStatus { connected: true, committed, first_unit_at, ..NodeStatus::default() }
+        let first = FirstUnit { at: now, prepared_in: Duration::ZERO };
+        let first_unit = (committed > 0).then_some(first);
+        NodeStatus { connected: true, committed, first_unit, ..NodeStatus::default() }
     }
 
     #[test]

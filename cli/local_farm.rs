@@ -7,16 +7,20 @@ use crate::commands::node::with_devices;
 use crate::doctor::chain;
 use crate::error::{CliError, Status};
 use crate::rusage::usage;
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 use tessera_coordinator::{Config, Coordinator, RunningCoordinator, Settings};
 use tessera_node::device::cuda::probe;
 use tessera_node::import::ImportLimits;
-use tessera_node::{Config as NodeConfig, DeviceSpec, Ended, Node, NodeStatus, RunningNode};
+use tessera_node::{
+    Config as NodeConfig, DeviceSpec, Ended, FramePrepared, Node, NodeStatus, RunningNode,
+};
+use tessera_protocol::FrameNumber;
 use tessera_protocol::client::Role;
 use tessera_transport::Lifetimes;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 /// Results of a device that are all compared, before fewer are: it is the kernel that is looked at,
@@ -32,6 +36,8 @@ pub(crate) struct LocalFarm {
     pub(crate) farm: Farm,
     /// CPU seconds that the process had used when the first unit began.
     cpu_before: JoinHandle<f64>,
+    /// Frames that its nodes have prepared.
+    prepared: mpsc::UnboundedReceiver<FramePrepared>,
 }
 
 /// Gives a node's folder an identity, without the way over a token.
@@ -47,9 +53,7 @@ async fn cpu_at_first_unit(nodes: Vec<watch::Receiver<NodeStatus>>) -> f64 {
     let mut first = JoinSet::new();
     for mut node in nodes {
         // An error is a node that has ended. Then there is nothing to wait for.
-        first.spawn(
-            async move { drop(node.wait_for(|status| status.first_unit_at.is_some()).await) },
-        );
+        first.spawn(async move { drop(node.wait_for(|status| status.first_unit.is_some()).await) });
     }
     first.join_next().await;
     usage().0
@@ -97,12 +101,14 @@ impl LocalFarm {
         let address = coordinator.local_address();
         let all = std::thread::available_parallelism().map_or(1, usize::from);
         let (mut nodes, mut unfit) = (Vec::new(), None);
+        let (listener, prepared) = mpsc::unbounded_channel();
         for (index, (name, devices)) in plan.iter().enumerate() {
             let threads = devices.threads.map_or(all, |threads| threads as usize);
             let data = folder.join(name);
             let mut config =
                 with_devices(NodeConfig::new(address.to_string(), &data, name), devices);
             config.finishes = false;
+            config.prepared = Some(listener.clone());
             config.import = import.clone();
             config.threads = Some(share(threads, plan.len(), index));
             enrol(&coordinator, &data, name)?;
@@ -122,7 +128,8 @@ impl LocalFarm {
         let identity = coordinator.issue(Role::Admin, "local", None)?;
         let cpu_before =
             tokio::spawn(cpu_at_first_unit(nodes.iter().map(RunningNode::watch).collect()));
-        Ok(Self { coordinator, nodes, farm: Farm::new(address.into(), identity), cpu_before })
+        let farm = Farm::new(address.into(), identity);
+        Ok(Self { coordinator, nodes, farm, cpu_before, prepared })
     }
 
     /// Returns the sum of the work of all nodes.
@@ -133,10 +140,21 @@ impl LocalFarm {
                 busy: sum.busy + one.busy,
                 preparing: sum.preparing.max(one.preparing),
                 rays: sum.rays + one.rays,
-                first_unit_at: sum.first_unit_at.into_iter().chain(one.first_unit_at).min(),
+                first_unit: sum.first_unit.into_iter().chain(one.first_unit).min_by_key(|of| of.at),
                 ..NodeStatus::default()
             }
         })
+    }
+
+    /// Returns how long the preparation of each frame took that was prepared since the last call:
+    /// the longest, where it was prepared more than once. For one job.
+    pub(crate) fn prepared(&mut self) -> BTreeMap<FrameNumber, Duration> {
+        let mut longest = BTreeMap::<FrameNumber, Duration>::new();
+        while let Ok(FramePrepared { frame, took, .. }) = self.prepared.try_recv() {
+            let known = longest.entry(frame).or_default();
+            *known = took.max(*known);
+        }
+        longest
     }
 
     /// Ends the farm; how much CPU time the process had used before the first unit, if there was

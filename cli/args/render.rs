@@ -36,7 +36,7 @@ pub struct RenderArgs {
     /// What reading the scene may take.
     #[command(flatten)]
     pub import: ImportArgs,
-    /// Print one line of JSON on standard output at the end
+    /// Print one line of JSON on standard output at the end: what it took, in all and by frame
     #[arg(long)]
     pub json: bool,
     /// Print no progress and no summary

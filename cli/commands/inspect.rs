@@ -10,8 +10,8 @@ use std::fmt::Write as _;
 use tessera_node::device::SceneMemory;
 use tessera_node::import::ImportedScene;
 use tessera_scenes::{
-    AnimationReport, CameraChoice, CameraReport, FlattenOptions, LightUnits, SceneReport,
-    WorkingSpace, rate_name,
+    AnimationReport, CameraChoice, CameraReport, FlattenOptions, LightUnits, MotionPart,
+    MotionReport, SceneReport, WorkingSpace, rate_name,
 };
 
 /// Output of `--json`.
@@ -65,6 +65,9 @@ fn describe(inspection: &Inspection) -> String {
     add_geometry(&mut fields, report);
     add_appearance(&mut fields, report);
     add_choices(&mut fields, report);
+    if let Some(motion) = &report.motion {
+        add_motion(&mut fields, motion);
+    }
     add_extensions(&mut fields, report);
     if let Some(SceneMemory { processor_bytes, gpu_bytes }) = inspection.memory {
         let (processor, gpu) = (bytes(processor_bytes), bytes(gpu_bytes));
@@ -151,6 +154,29 @@ fn add_choices(fields: &mut Fields, report: &SceneReport) {
         );
     }
 }
+
+/// What a film places once, and what in every frame.
+fn add_motion(fields: &mut Fields, motion: &MotionReport) {
+    let standing = match motion.is_placed_once {
+        true => "placed once",
+        false => "placed in every frame, because that is little",
+    };
+    let parts = [
+        ("standing still", motion.stands, standing),
+        ("standing still and emitting", motion.emits, EVERY_FRAME),
+        ("coming and going, or changing with their material", motion.varies, EVERY_FRAME),
+        ("moving as they are", motion.moves, EVERY_FRAME),
+        ("changing their shape", motion.deforms, EVERY_FRAME),
+    ];
+    for (what, MotionPart { triangles, bytes: placed }, when) in parts {
+        if triangles > 0 {
+            let words = format!("{triangles} {what}; {}, {when}", bytes(placed));
+            fields.add("triangles", words);
+        }
+    }
+}
+
+const EVERY_FRAME: &str = "placed in every frame";
 
 /// Length of a clip in seconds, and in frames at the rates that its keys fit.
 fn length(animation: &AnimationReport) -> String {

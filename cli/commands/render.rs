@@ -18,7 +18,7 @@ use crate::vectors::FrameSize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tessera_node::NodeStatus;
 use tessera_protocol::client::Progress;
 use tessera_protocol::job::options::{Chosen, OPTIONS, away_from_default};
@@ -66,11 +66,13 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
             only finished frames were kept")),
     };
     let (ended, status, (cpu, peak_bytes)) = (Instant::now(), rendering.local.status(), usage());
+    let prepared = rendering.local.prepared();
     let cpu_before = rendering.local.stop().await;
     let (finished, written) = result?;
     let used = Used { cpu_secs: cpu - cpu_before.unwrap_or(cpu), peak_bytes };
     let chosen = spec.kind.render().map(away_from_default).unwrap_or_default();
-    Report { time: (began, ended), finished, written, status, used, chosen }.print(&args)?;
+    let report = Report { time: (began, ended), finished, written, status, prepared, used, chosen };
+    report.print(&args)?;
     Ok(Status::Done)
 }
 
@@ -259,6 +261,8 @@ struct Report {
     finished: Finished,
     written: Written,
     status: NodeStatus,
+    /// How long frames were prepared.
+    prepared: BTreeMap<FrameNumber, Duration>,
     used: Used,
     /// The options of the job that are not at their default.
     chosen: Vec<Chosen>,
@@ -314,17 +318,29 @@ impl Report {
 
     /// Seconds from the first unit on a device to the last file written.
     fn render_secs(&self) -> f64 {
-        self.status.first_unit_at.map_or(0.0, |at| (self.time.1 - at).as_secs_f64())
+        self.status.first_unit.map_or(0.0, |first| (self.time.1 - first.at).as_secs_f64())
+    }
+
+    /// Seconds from the start of the command to the first unit on a device, without the preparation
+    /// of that unit's frame, which lies between the two.
+    fn start_secs(&self) -> Option<f64> {
+        let first = self.status.first_unit?;
+        let to_unit = first.at.saturating_duration_since(self.time.0);
+        Some(to_unit.saturating_sub(first.prepared_in).as_secs_f64())
     }
 
     fn json(&self) -> Result<Value, CliError> {
         let (began, ended) = self.time;
-        let build = self.status.preparing.as_secs_f64();
-        let start = self.status.first_unit_at.map(|at| (at - began).as_secs_f64() - build);
         let frames = self.written.iter().map(|(frame, WrittenFrame { files, spp })| {
             let sha256 = files.first().map(|(file, _)| hexadecimal(&file.pixels_sha256));
             let paths: Vec<_> = files.iter().map(|(_, path)| path).collect();
-            let mut value = json!({ "frame": frame.0, "pixels_sha256": sha256, "files": paths });
+            let prepare = self.prepared.get(frame).map(Duration::as_secs_f64);
+            let mut value = json!({
+                "frame": frame.0,
+                "pixels_sha256": sha256,
+                "prepare_s": prepare,
+                "files": paths,
+            });
             if let Some(spp) = spp {
                 value["spp"] = (*spp).into();
             }
@@ -336,8 +352,8 @@ impl Report {
             frames.iter().filter_map(|frame| frame["files"].as_array()).flatten().collect();
         let mut report = json!({
             "render_s": self.render_secs(),
-            "build_s": build,
-            "start_s": start,
+            "build_s": self.status.preparing.as_secs_f64(),
+            "start_s": self.start_secs(),
             "total_s": (ended - began).as_secs_f64(),
             "device_s": self.status.busy.as_secs_f64(),
             "cpu_s": self.used.cpu_secs,

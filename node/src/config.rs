@@ -2,6 +2,7 @@
 
 use crate::device::cuda::Watchdog;
 use crate::device::worker::Sandbox;
+use crate::frame_prepared::FramePrepared;
 use crate::import::ImportLimits;
 use std::fmt;
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use std::str::FromStr;
 use std::time::Duration;
 use tessera_kernels::host::Isa;
 use tessera_transport::Timing;
+use tokio::sync::mpsc::UnboundedSender;
 
 /// A device as the user names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +108,8 @@ pub struct Config {
     /// Whether the node finishes frames. One in the coordinator's own process need not: its
     /// coordinator has the results already.
     pub finishes: bool,
+    /// Where each prepared frame is told; None tells nobody.
+    pub prepared: Option<UnboundedSender<FramePrepared>>,
 }
 
 impl Config {
@@ -139,6 +143,7 @@ impl Config {
             drain_wait: Duration::from_secs(30),
             timing: Timing::default(),
             finishes: true,
+            prepared: None,
         }
     }
 }

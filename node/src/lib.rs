@@ -17,6 +17,7 @@ pub mod device;
 mod disk;
 mod folder;
 mod frame_memory;
+mod frame_prepared;
 pub mod import;
 mod inputs;
 mod job;
@@ -36,11 +37,12 @@ pub use config::{Config, DeviceSpec, DeviceSpecError};
 pub use device::worker;
 pub use device::worker::Sandbox;
 pub use folder::{DataFolder, FolderError};
+pub use frame_prepared::FramePrepared;
 pub use job::{choice, light_units};
 pub use node::{Node, RunningNode};
 pub use outbox::{Outbox, OutboxError};
 pub use shell::Vitals;
-pub use status::{Ended, NodeError, NodeStatus};
+pub use status::{Ended, FirstUnit, NodeError, NodeStatus};
 pub use tessera_kernels::host::Isa;
 
 /// The version hash of this build's kernels (and of how they are compiled), scene flattening and

@@ -126,6 +126,16 @@ pub struct NodeStatus {
     pub preparing: Duration,
     /// Number of rays in units that were finished since the start.
     pub rays: u64,
-    /// When the first unit was given to a device.
-    pub first_unit_at: Option<Instant>,
+    /// The first unit that was given to a device.
+    pub first_unit: Option<FirstUnit>,
+}
+
+/// The first unit of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirstUnit {
+    /// When it was given to a device.
+    pub at: Instant,
+    /// How long its frame was prepared, which ended before. Other frames do not count: some are
+    /// prepared at the same time, and most later.
+    pub prepared_in: Duration,
 }

@@ -43,7 +43,8 @@ pub use options::{
     Limits, LoadOptions,
 };
 pub use report::{
-    AnimationReport, CameraReport, ExtensionReport, SceneReport, TextureReport, rate_name,
+    AnimationReport, CameraReport, ExtensionReport, MotionPart, MotionReport, SceneReport,
+    TextureReport, rate_name,
 };
 pub use working_space::{EXPONENT_MAX, SpaceChoice, WorkingSpace};
 

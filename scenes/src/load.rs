@@ -19,9 +19,9 @@ use crate::node::animation::{self, Sources};
 use crate::node::curve::FrameTime;
 use crate::options::LoadOptions;
 use crate::pointer;
-use crate::report::SceneReport;
 use crate::report::collect;
 use crate::report::warning::Warnings;
+use crate::report::{MotionReport, SceneReport};
 use crate::settle::settle;
 use crate::texture::TextureTable;
 use crate::values::{Lasting, Moving, Values};
@@ -106,8 +106,9 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
     Ok(scene)
 }
 
-/// Places once, for all frames of a film whose geometry moves, what stands still in it, and stores
-/// meshes once that only change their place. `from` is the number of triangles that are worth it.
+/// Places once, for all frames of a film whose geometry moves, what stands still in it, stores
+/// meshes once that only change their place, and reports both. `from` is the number of triangles
+/// that are worth it.
 fn keep_for_film(
     scene: &mut LoadedScene,
     first: Arc<Moment>,
@@ -121,10 +122,8 @@ fn keep_for_film(
     drop(first);
     let stage = scene.stage(FrameTime::START)?;
     let mut instancing = std::mem::take(&mut scene.parts.instancing);
-    let is_plain = |material| {
-        !lasting.emits(material, &scene.rest, &scene.textures)
-            && !lasting.changes_triangles(material)
-    };
+    let emits = |material| lasting.emits(material, &scene.rest, &scene.textures);
+    let is_plain = |material| !emits(material) && !lasting.changes_triangles(material);
     let all = scene.parts.borrow(&scene.parts.meshes, &scene.first);
     let all = Parts { shown: &lasting.shown, ..all };
     let shown = standing::standing_nodes(&all, motion, &instancing, is_plain);
@@ -132,7 +131,8 @@ fn keep_for_film(
     let placed = (stage.worlds.as_slice(), stage.weights.as_slice());
     standing::stand(&parts, placed, from, &mut instancing)?;
     instancing.hold_movers(&all, |node| motion.changes[node], is_plain, from)?;
-    if instancing.standing.is_some() || !instancing.is_empty() {
+    scene.report.motion = Some(MotionReport::of(&all, (motion, &instancing), emits, is_plain));
+    if instancing.standing.is_some() {
         scene.still = None;
     }
     scene.parts.instancing = instancing;

@@ -147,6 +147,20 @@ fn inspect_says_what_is_in_a_scene() {
     let (_, out, _) = told(folder.path(), &["inspect", &scene, "--json"]);
     let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
     assert!(report["triangles"].as_u64().is_some_and(|count| count > 10), "{out}");
+    assert!(report["motion"].is_null(), "{out}");
+}
+
+#[test]
+fn inspect_says_what_a_film_places_in_every_frame() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let scene = library("spinning-cube.gltf").display().to_string();
+    let (_, out, _) = told(folder.path(), &["inspect", &scene, "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    let moves = &report["motion"]["moves"];
+    assert!(moves["triangles"].as_u64().is_some_and(|count| count >= 12), "{out}");
+    let (_, out, _) = told(folder.path(), &["inspect", &scene]);
+    let words = format!("triangles   {} moving as they are; ", moves["triangles"]);
+    assert!(out.contains(&words) && out.contains(", placed in every frame"), "{out}");
 }
 
 #[test]

@@ -26,6 +26,24 @@ fn a_film_gets_a_file_for_each_frame() {
     assert_ne!(report["frames"][0]["pixels_sha256"], report["frames"][1]["pixels_sha256"]);
 }
 
+/// Frames are prepared ahead, so that most of a film's preparation follows its first unit.
+#[test]
+fn a_film_starts_before_most_of_its_frames_are_prepared() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let report = render(folder.path(), &["--frames", "0-7", "-o", "f.##.png"]);
+    let seconds = |value: &serde_json::Value| value.as_f64().expect("seconds");
+    let frames = report["frames"].as_array().expect("frames");
+    let prepared: Vec<f64> = frames.iter().map(|frame| seconds(&frame["prepare_s"])).collect();
+    assert_eq!(prepared.len(), 8);
+    assert!(prepared.iter().all(|secs| *secs > 0.0), "{report}");
+    let (all, start) = (seconds(&report["build_s"]), seconds(&report["start_s"]));
+    assert!(prepared.iter().sum::<f64>() <= all, "{report}");
+    // The preparation of one frame is taken out, and not that of all.
+    let until_first_unit = seconds(&report["total_s"]) - seconds(&report["render_s"]);
+    assert!(start > 0.0 && start < until_first_unit, "{report}");
+    assert!(start > until_first_unit - all, "{report}");
+}
+
 #[test]
 fn the_report_tells_what_it_took() {
     let folder = tempfile::tempdir().expect("a temporary folder");

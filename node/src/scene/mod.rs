@@ -15,6 +15,7 @@ use fetch::Fetcher;
 use locks::Locks;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 use store::{SceneKey, SceneStore};
 use tessera_kernels::CheckedScene;
 use tessera_kernels::copies::with_world_trees;
@@ -61,16 +62,18 @@ impl Preparer {
         self.store().scenes()
     }
 
-    /// Prepares a frame, or returns it from memory. `claim` is the memory of the frame. If this is
-    /// dropped, files are not fetched any more, and the scene is not loaded.
+    /// Prepares a frame, or returns it from memory, and when it was asked for: the scene was loaded
+    /// then. `claim` is the memory of the frame. If this is dropped, files are not fetched any
+    /// more, and the scene is not loaded.
     pub(crate) async fn prepare(
         &self,
         spec: &RenderSpec,
         number: FrameNumber,
         claim: &Claim,
-    ) -> Result<Arc<PreparedFrame>, NotPrepared> {
+    ) -> Result<(Arc<PreparedFrame>, Instant), NotPrepared> {
         let key = SceneKey { hash: spec.scene_hash(), options: load_options(spec) };
         let scene = self.scene(&key, spec, claim).await?;
+        let asked = Instant::now();
         let options = moment(&scene, flatten_options(spec, number));
         let known = self.store().frame(&key, &options);
         let frame = match known {
@@ -89,7 +92,7 @@ impl Preparer {
             })
             .await?;
         }
-        Ok(frame)
+        Ok((frame, asked))
     }
 
     /// Returns for how many triangles of meshes that move a copied hierarchy pays. It takes as long

@@ -5,6 +5,7 @@ use crate::compute::PreparedCompute;
 use crate::device::{DeviceError, PreparedFrame, UnitOutput};
 use crate::frame_memory::{Claim, NotPrepared};
 use crate::piece::PreparedPiece;
+use crate::shell::preparation::Preparation;
 use crate::status::NodeError;
 use quinn::Connection;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use tokio::sync::mpsc;
 pub(super) struct Prepared {
     pub(super) frame: AnyFrame,
     pub(super) claim: Claim,
+    pub(super) preparation: Preparation,
 }
 
 /// A prepared frame of any kind.

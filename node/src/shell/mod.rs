@@ -8,6 +8,7 @@ mod kernel_texts;
 mod membership;
 mod opening;
 mod owners;
+pub(crate) mod preparation;
 mod preparing;
 mod pulse;
 mod reports;
@@ -208,6 +209,7 @@ impl Shell {
     fn on_frame(&mut self, frame: FrameKey, result: Result<Prepared, NotPrepared>, took: Duration) {
         match result {
             Ok(prepared) => {
+                self.tell_prepared(frame, &prepared);
                 self.agent.on_prepared_in(frame, took);
                 self.agent.on_frame(frame, Ok(prepared));
             }

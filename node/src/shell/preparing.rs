@@ -2,6 +2,7 @@
 //! unless the preparation was abandoned before.
 
 use super::event::{AnyFrame, Event, Prepared};
+use super::preparation::Preparation;
 use crate::agent::FrameKey;
 use crate::compute::Preparations;
 use crate::frame_memory::{Claim, FrameMemory, NotPrepared};
@@ -62,11 +63,16 @@ impl Preparing {
         self.last += 1;
         let (number, means, events) = (self.last, self.means.clone(), self.events.clone());
         let task = tokio::spawn(async move {
-            let start = Instant::now();
+            let begun = Instant::now();
             let claim = means.memory.claim(beside);
             let prepared = means.prepare(frame, (&kind, task), &claim).await;
-            let result = prepared.map(|frame| Prepared { frame, claim });
-            let _ = events.send(Event::Frame { frame, number, result, took: start.elapsed() });
+            let ended = Instant::now();
+            let result = prepared.map(|(frame, asked)| {
+                let preparation = Preparation { begun, asked: asked.unwrap_or(begun), ended };
+                Prepared { frame, claim, preparation }
+            });
+            let took = ended.saturating_duration_since(begun);
+            let _ = events.send(Event::Frame { frame, number, result, took });
         });
         if let Some((_, former)) = self.running.insert(frame, (number, task.abort_handle())) {
             former.abort();
@@ -96,19 +102,23 @@ impl Preparing {
 }
 
 impl Means {
+    /// Returns a frame, and when it was asked for if there was something to do before.
     async fn prepare(
         &self,
         frame: FrameKey,
         (kind, task): (&Arc<JobKind>, Task),
         claim: &Claim,
-    ) -> Result<AnyFrame, NotPrepared> {
+    ) -> Result<(AnyFrame, Option<Instant>), NotPrepared> {
         let number = frame.frame();
         match (&**kind, task, frame) {
-            (_, Task::Finish(finish), FrameKey::Piece(lease)) => {
-                self.inputs.prepare(lease, (kind, finish), claim).await.map(AnyFrame::Piece)
-            }
+            (_, Task::Finish(finish), FrameKey::Piece(lease)) => self
+                .inputs
+                .prepare(lease, (kind, finish), claim)
+                .await
+                .map(|piece| (AnyFrame::Piece(piece), None)),
             (JobKind::Render(spec), ..) => {
-                self.preparer.prepare(spec, number, claim).await.map(AnyFrame::Scene)
+                let (prepared, asked) = self.preparer.prepare(spec, number, claim).await?;
+                Ok((AnyFrame::Scene(prepared), Some(asked)))
             }
             (JobKind::Compute(spec), task, _) => {
                 let files = (&self.fetcher, self.views.as_path());
@@ -117,7 +127,7 @@ impl Means {
                     Task::Tile { .. } | Task::Finish(_) => None,
                 };
                 let prepared = self.preparations.prepare(files, spec, (number, feed), claim).await;
-                prepared.map(AnyFrame::Compute)
+                prepared.map(|prepared| (AnyFrame::Compute(prepared), None))
             }
         }
     }

@@ -2,6 +2,9 @@
 //! program around it.
 
 use super::Shell;
+use super::event::Prepared;
+use crate::agent::FrameKey;
+use crate::frame_prepared::FramePrepared;
 use crate::status::NodeStatus;
 use std::time::{Duration, Instant};
 use tessera_protocol::device::{DeviceState, DeviceTelemetry};
@@ -61,6 +64,15 @@ impl Shell {
             });
         }
         telemetry
+    }
+
+    /// Tells the program around the node of a prepared frame, if it listens.
+    pub(super) fn tell_prepared(&self, frame: FrameKey, prepared: &Prepared) {
+        if let Some(listener) = self.config.prepared.as_ref().filter(|_| !frame.is_piece()) {
+            let took = prepared.preparation.of_frame();
+            // It may have stopped to listen.
+            let _ = listener.send(FramePrepared { job: frame.job(), frame: frame.frame(), took });
+        }
     }
 
     fn busy(&self) -> Duration {

@@ -5,6 +5,7 @@ use super::{Given, Shell};
 use crate::agent::Rendered;
 use crate::device::{CancelToken, DeviceError, DeviceUnit, Finish, TextSink, UnitOutput, Work};
 use crate::job::unit_params;
+use crate::status::FirstUnit;
 use std::sync::Arc;
 use std::time::Instant;
 use tessera_protocol::node::{Assignment, Failure, MemoryShortage, NodeToCoordinator, Task};
@@ -34,14 +35,16 @@ impl Shell {
             Task::Tile { samples, .. } => Some(samples),
             Task::Chunk { .. } | Task::Finish(_) => None,
         };
-        let Prepared { frame, claim } = frame;
+        let Prepared { frame, claim, preparation } = frame;
+        let now = Instant::now();
         let given = Given { device, cancel: cancel.clone(), samples, _claim: claim };
         self.given.insert(lease, given);
-        self.pulse.given(device, Instant::now());
+        self.pulse.given(device, now);
         let finish: Finish = Box::new(move |result| {
             let _ = events.send(Event::Rendered { device, lease, result });
         });
-        self.counted.first_unit_at.get_or_insert_with(Instant::now);
+        let first = FirstUnit { at: now, prepared_in: preparation.whole() };
+        self.counted.first_unit.get_or_insert(first);
         let work = match (kind, frame, assignment.task) {
             (JobKind::Render(spec), AnyFrame::Scene(frame), Task::Tile { tile, samples }) => {
                 Work::Render { frame, params: unit_params(spec, assignment.frame, tile, samples) }

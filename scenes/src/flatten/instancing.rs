@@ -87,11 +87,6 @@ impl Instancing {
         self.hold_all(parts, new)
     }
 
-    /// Returns whether any mesh is stored once.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.held.is_empty()
-    }
-
     fn hold_all(&mut self, parts: &Parts<'_>, wanted: Vec<ColoredMesh>) -> Result<(), SceneError> {
         for (mesh, _) in &wanted {
             self.held_tally.hold(&parts.meshes[*mesh]);

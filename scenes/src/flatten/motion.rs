@@ -10,6 +10,8 @@ use crate::pointer::Target;
 pub(crate) struct Motion {
     /// Whether a node's mesh is somewhere else, or has another shape, in some frame.
     pub(crate) changes: Vec<bool>,
+    /// Whether it has another shape in some frame: by its skin or its morph weights.
+    pub(crate) deforms: Vec<bool>,
     /// Whether a node is visible in some frames and not in others, or may be.
     pub(crate) comes_and_goes: Vec<bool>,
 }
@@ -38,14 +40,15 @@ impl Motion {
         let joints_move: Vec<bool> =
             skins.map(|skin| skin.joints.iter().any(|joint| moved[*joint])).collect();
         let nodes = forest.nodes.iter().enumerate();
-        let changes = nodes.map(|(index, node)| {
-            moved[index]
-                || morphed[index]
+        let deforms = nodes.map(|(index, node)| {
+            morphed[index]
                 || node.mesh.is_some_and(|mesh| morphed_meshes[mesh])
                 || node.skin.is_some_and(|skin| joints_move[skin])
         });
+        let deforms: Vec<bool> = deforms.collect();
+        let changes = moved.iter().zip(&deforms).map(|(moved, deforms)| *moved || *deforms);
         let changes = changes.collect();
-        Self { changes, comes_and_goes: forest.spread(comes_and_goes) }
+        Self { changes, deforms, comes_and_goes: forest.spread(comes_and_goes) }
     }
 
     /// Returns whether any frame shows other triangles than the first because a node with triangles

@@ -77,6 +77,7 @@ pub(crate) fn report(
         space,
         animations: scene.clips.iter().take(LISTED_MAX).map(animation).collect(),
         geometry_animated: false,
+        motion: None,
         extensions,
         arrays_bytes: memory(scene, first),
         warnings: warnings.into_list(),

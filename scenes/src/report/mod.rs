@@ -1,6 +1,7 @@
 //! The report that `tessera inspect` prints about a scene. Owns no formatting.
 
 pub(crate) mod collect;
+pub(crate) mod motion;
 pub(crate) mod warning;
 
 use crate::options::{CameraChoice, LightUnits};
@@ -62,6 +63,35 @@ pub struct ExtensionReport {
     pub effect: String,
 }
 
+/// A part of a film's geometry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MotionPart {
+    /// Triangles, in all their places.
+    pub triangles: u64,
+    /// Bytes of their arrays in a frame: corners, indices and vertices, without the hierarchy. A
+    /// place of a mesh that is held once is a matrix.
+    pub bytes: u64,
+}
+
+/// What a film whose geometry moves does with it. Each triangle that may be visible in some frame
+/// is in one part: the first of them, from the end, that is true of its node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MotionReport {
+    /// What stands still for the whole film.
+    pub stands: MotionPart,
+    /// Whether that is placed once for all frames. It is placed for every frame if it is little.
+    pub is_placed_once: bool,
+    /// What stands still, and is visible in some frames only or has a material that changes its
+    /// triangles. It is placed for every frame.
+    pub varies: MotionPart,
+    /// What stands still, and emits or may do so. It is placed for every frame.
+    pub emits: MotionPart,
+    /// What moves as it is.
+    pub moves: MotionPart,
+    /// What changes its shape: by joints of a skin that move, or by morph weights.
+    pub deforms: MotionPart,
+}
+
 /// Content of a scene, what will be ignored, and how much memory it needs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SceneReport {
@@ -113,6 +143,8 @@ pub struct SceneReport {
     pub animations: Vec<AnimationReport>,
     /// Whether geometry moves, so that every frame builds its own hierarchy.
     pub geometry_animated: bool,
+    /// What stands still and what moves; None if no triangle changes.
+    pub motion: Option<MotionReport>,
     /// Extensions.
     pub extensions: Vec<ExtensionReport>,
     /// Approximate bytes that a device must hold. The hierarchy over the world is assumed to need

@@ -1,9 +1,10 @@
 //! What stands still in a film: which nodes do, and that every frame shares them.
 
-use crate::support::{add_floats, at, loaded_from, triangle};
+use crate::support::{add_accessor, add_floats, at, loaded_from, triangle};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tessera_layout::{FlatScene, Triangle};
+use tessera_scenes::MotionPart;
 
 /// Six triangles, each a mesh of its own: one moves, one hangs from a node that moves, one emits,
 /// one is morphed by a clip, and two stand still.
@@ -99,4 +100,47 @@ fn little_that_stands_still_is_placed_for_every_frame() {
         let flat = at(&loaded_from(&file, instanced_from), 0.0);
         assert_eq!((flat.instances.len(), flat.triangles.len()), (0, 6));
     }
+}
+
+#[test]
+fn the_report_says_what_stands_still_and_what_moves() {
+    let mut film = film();
+    // One more comes and goes.
+    let mesh = film["meshes"][0].clone();
+    film["meshes"].as_array_mut().unwrap().push(mesh);
+    let hidden = json!({ "KHR_node_visibility": { "visible": true } });
+    let node = json!({ "mesh": 6, "extensions": hidden });
+    film["nodes"].as_array_mut().unwrap().push(node);
+    film["scenes"][0]["nodes"] = json!([0, 2, 3, 4, 5, 6]);
+    film["extensionsUsed"] = json!(["KHR_node_visibility", "KHR_animation_pointer"]);
+    let pointer = json!({ "pointer": "/nodes/6/extensions/KHR_node_visibility/visible" });
+    let target = json!({ "path": "pointer", "extensions": { "KHR_animation_pointer": pointer } });
+    let times = film["animations"][0]["samplers"][0]["input"].clone();
+    let seen = add_accessor(&mut film, "SCALAR", 5121, 2, &[1, 0]);
+    let samplers = film["animations"][0]["samplers"].as_array_mut().unwrap();
+    samplers.push(json!({ "input": times, "output": seen, "interpolation": "STEP" }));
+    let channels = film["animations"][0]["channels"].as_array_mut().unwrap();
+    channels.push(json!({ "sampler": 2, "target": target }));
+
+    let part = |triangles| MotionPart { triangles, bytes: triangles * (48 + 12 + 3 * 64) };
+    for (instanced_from, is_placed_once) in [(8, true), (12, false)] {
+        let scene = loaded_from(&film, instanced_from);
+        let found = scene.report().motion.expect("it moves");
+        assert_eq!(found.is_placed_once, is_placed_once);
+        assert_eq!(found.stands, part(2));
+        assert_eq!(found.moves, part(2), "one moves, and one hangs from it");
+        assert_eq!((found.deforms, found.emits, found.varies), (part(1), part(1), part(1)));
+    }
+    film.as_object_mut().unwrap().remove("animations");
+    assert_eq!(loaded_from(&film, 8).report().motion, None);
+}
+
+#[test]
+fn places_of_a_mesh_that_is_held_once_are_reported_as_such() {
+    let mut film = film();
+    // Nodes 4 and 5, which stand still, show one mesh.
+    film["nodes"][5]["mesh"] = json!(4);
+    let scene = loaded_from(&film, 1);
+    let found = scene.report().motion.expect("it moves");
+    assert_eq!(found.stands, MotionPart { triangles: 2, bytes: 2 * 144 });
 }
