@@ -1,6 +1,8 @@
-//! Arrays of the layout read from their bytes. Knows neither devices nor other processes.
+//! Room for large arrays, and arrays read from their bytes. Knows neither devices nor other
+//! processes.
 
-use bytemuck::Pod;
+use bytemuck::{Pod, Zeroable};
+use std::alloc::{Layout, handle_alloc_error};
 
 /// Elements are made room for, zeroed and filled in pieces of about so many bytes.
 const PIECE_BYTES: usize = 1 << 20;
@@ -24,6 +26,25 @@ pub fn read_array<T: Pod>(
         fill(bytemuck::must_cast_slice_mut(&mut items[start..]))?;
     }
     Ok(items)
+}
+
+/// Returns an empty array with room for `count` elements. Threads that fill it share the making of
+/// its pages, because the thread that touches a page first makes it.
+pub fn room_for<T>(count: usize) -> Vec<T> {
+    let mut items: Vec<T> = Vec::new();
+    items.reserve_exact(count);
+    hint_huge_pages(items.as_mut_ptr().cast(), count * size_of::<T>());
+    items
+}
+
+/// Returns an array of `count` elements of zeros, whose pages are made when they are first touched.
+/// Ends the process where there is no memory, like other allocations.
+pub fn zeroed_array<T: Zeroable>(count: usize) -> Vec<T> {
+    let Ok(mut items) = bytemuck::allocation::try_zeroed_vec::<T>(count) else {
+        handle_alloc_error(Layout::array::<T>(count).unwrap_or(Layout::new::<T>()));
+    };
+    hint_huge_pages(items.as_mut_ptr().cast(), count * size_of::<T>());
+    items
 }
 
 /// Asks for huge pages before an array is touched: paths look up texels and vertices all over a
@@ -64,6 +85,17 @@ mod tests {
         });
         assert_eq!(read.unwrap(), vertices);
         assert!(rest.is_empty());
+    }
+
+    #[test]
+    fn large_arrays_have_exactly_the_room_they_need() {
+        for count in [0, 1, 300_000] {
+            let zeroed = zeroed_array::<ShadingVertex>(count);
+            assert_eq!((zeroed.len(), zeroed.capacity()), (count, count));
+            assert!(zeroed.iter().all(|vertex| *vertex == ShadingVertex::default()));
+            let room = room_for::<Triangle>(count);
+            assert_eq!((room.len(), room.capacity()), (0, count));
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod mesh;
 mod texture;
 mod unit;
 
-pub use arrays::read_array;
+pub use arrays::{read_array, room_for, zeroed_array};
 pub use bvh::{
     BLOCK_ALPHA_FLAG, BVH_DEPTH_MAX, Bvh, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG,
     CHILD_LEAF_FLAG, LEAF_TRIANGLES_MAX, TriangleBlock,

@@ -17,19 +17,111 @@ const COST_BLOCK: f32 = 1.0;
 /// Size of a range below which it is built by one thread.
 pub(super) const PARALLEL_MIN: usize = 4096;
 
-/// A node over `n` triangles. The slice of its subtree has `2 n - 1` nodes: the node itself, then
-/// the left subtree, then the right one.
+/// A node of a subtree. What is below it follows: the left subtree, then the right one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BinaryNode {
-    pub(super) bounds: Bounds,
+    lower: [f32; 3],
+    upper: [f32; 3],
     /// Triangles of the left subtree; 0 if the node is a leaf.
     pub(super) left_count: u32,
+    /// Distance to the right subtree's node, where both are in one piece.
+    right: u32,
     /// How wide children are made from the node.
     pub(super) plan: Plan,
     /// Number of wide nodes if the subtree becomes one child; 0 if the node is a leaf.
     pub(super) wide_count: u32,
     /// Number of leaves below the node, or the node itself.
     pub(super) leaf_count: u32,
+}
+
+const _: () = assert!(size_of::<BinaryNode>() == 44);
+
+impl BinaryNode {
+    pub(super) fn bounds(&self) -> Bounds {
+        let [x, y, z] = self.lower;
+        let [far_x, far_y, far_z] = self.upper;
+        Bounds { lower: [x, y, z, 0.0], upper: [far_x, far_y, far_z, 0.0] }
+    }
+
+    fn leaf(bounds: &Bounds) -> Self {
+        Self { plan: Plan::LEAF, leaf_count: 1, ..Self::inner(bounds, 0) }
+    }
+
+    /// Returns a node of which only the box and the left subtree's triangles are known.
+    fn inner(bounds: &Bounds, left_count: u32) -> Self {
+        let [x, y, z, _] = bounds.lower;
+        let [far_x, far_y, far_z, _] = bounds.upper;
+        Self {
+            lower: [x, y, z],
+            upper: [far_x, far_y, far_z],
+            left_count,
+            right: 0,
+            plan: Plan::default(),
+            wide_count: 0,
+            leaf_count: 0,
+        }
+    }
+}
+
+/// A tree: pieces that one thread each has made, and the nodes above them. Pieces have exactly the
+/// nodes that they need, which are far fewer than a tree over so many triangles may have.
+#[derive(Debug)]
+pub(super) enum Tree {
+    Fork(Box<Fork>),
+    Piece(Box<[BinaryNode]>),
+}
+
+/// A node above pieces.
+#[derive(Debug)]
+pub(super) struct Fork {
+    node: BinaryNode,
+    left: Tree,
+    right: Tree,
+}
+
+/// A place in a tree.
+#[derive(Clone, Copy)]
+pub(super) enum Place<'a> {
+    Fork(&'a Fork),
+    /// The rest of a piece, from a node on.
+    Piece(&'a [BinaryNode]),
+}
+
+impl Tree {
+    pub(super) fn root(&self) -> Place<'_> {
+        match self {
+            Tree::Fork(fork) => Place::Fork(fork),
+            Tree::Piece(nodes) => Place::Piece(nodes),
+        }
+    }
+
+    /// Returns the number of nodes that it holds.
+    #[cfg(test)]
+    pub(super) fn node_count(&self) -> usize {
+        match self {
+            Tree::Fork(fork) => 1 + fork.left.node_count() + fork.right.node_count(),
+            Tree::Piece(nodes) => nodes.len(),
+        }
+    }
+}
+
+impl<'a> Place<'a> {
+    pub(super) fn node(self) -> &'a BinaryNode {
+        match self {
+            Place::Fork(fork) => &fork.node,
+            Place::Piece(nodes) => &nodes[0],
+        }
+    }
+
+    /// Returns the subtrees of a node that is no leaf.
+    pub(super) fn children(self) -> [Place<'a>; 2] {
+        match self {
+            Place::Fork(fork) => [fork.left.root(), fork.right.root()],
+            Place::Piece(nodes) => {
+                [Place::Piece(&nodes[1..]), Place::Piece(&nodes[nodes[0].right as usize..])]
+            }
+        }
+    }
 }
 
 /// The cheapest way to turn a subtree into at most 1, 2, ... 8 children of a wide node (Ylitie,
@@ -72,20 +164,8 @@ pub(super) struct Shape {
 }
 
 /// Builds the tree over `primitives`, which must not be empty, and orders them by its leaves.
-pub(super) fn build(primitives: &mut [PrimitiveRef], shape: Shape) -> Vec<BinaryNode> {
-    let empty = BinaryNode {
-        bounds: Bounds::EMPTY,
-        left_count: 0,
-        plan: Plan::default(),
-        wide_count: 0,
-        leaf_count: 0,
-    };
-    // All threads fill it, since the memory is new and its pages are made by the thread that
-    // touches them first.
-    let mut nodes: Vec<BinaryNode> =
-        (0..2 * primitives.len() - 1).into_par_iter().map(|_| empty).collect();
-    build_range(primitives, &mut nodes, shape, 0);
-    nodes
+pub(super) fn build(primitives: &mut [PrimitiveRef], shape: Shape) -> Tree {
+    build_range(primitives, shape, 0).0
 }
 
 /// Returns the number of levels that halving `primitives` primitives takes.
@@ -93,47 +173,57 @@ pub(super) fn levels_of_halving(primitives: usize) -> u32 {
     usize::BITS - primitives.saturating_sub(1).leading_zeros()
 }
 
-fn build_range(
+fn build_range(primitives: &mut [PrimitiveRef], shape: Shape, depth: u32) -> (Tree, Forests) {
+    let count = primitives.len();
+    if count < PARALLEL_MIN {
+        let mut nodes = Vec::with_capacity(count);
+        let forests = build_piece(primitives, &mut nodes, shape, depth);
+        return (Tree::Piece(nodes.into_boxed_slice()), forests);
+    }
+    let (bounds, centers) = measure(primitives);
+    let left_count = split_range(primitives, &centers, shape, depth);
+    let (left_primitives, right_primitives) = primitives.split_at_mut(left_count);
+    let ((left, left_forests), (right, right_forests)) = rayon::join(
+        || build_range(left_primitives, shape, depth + 1),
+        || build_range(right_primitives, shape, depth + 1),
+    );
+    let (plan, forests) = plan(&left_forests, &right_forests, bounds.half_area());
+    let node = BinaryNode {
+        plan,
+        wide_count: forests.wide_counts[0],
+        leaf_count: left.root().node().leaf_count + right.root().node().leaf_count,
+        ..BinaryNode::inner(&bounds, left_count as u32)
+    };
+    (Tree::Fork(Box::new(Fork { node, left, right })), forests)
+}
+
+/// Appends the nodes of a range that one thread builds.
+fn build_piece(
     primitives: &mut [PrimitiveRef],
-    nodes: &mut [BinaryNode],
+    nodes: &mut Vec<BinaryNode>,
     shape: Shape,
     depth: u32,
 ) -> Forests {
     let (bounds, centers) = measure(primitives);
-    let count = primitives.len();
-    nodes[0].bounds = bounds;
-    if count <= shape.leaf_max {
-        nodes[0].plan = Plan::LEAF;
-        nodes[0].leaf_count = 1;
+    let own = nodes.len();
+    if primitives.len() <= shape.leaf_max {
+        nodes.push(BinaryNode::leaf(&bounds));
         return Forests {
             costs: [bounds.half_area() * COST_BLOCK; WIDTH - 1],
             wide_counts: [0; WIDTH - 1],
         };
     }
     let left_count = split_range(primitives, &centers, shape, depth);
-    let (left_primitives, right_primitives) = primitives.split_at_mut(left_count);
-    let (node, rest) = nodes.split_at_mut(1);
-    let (left_nodes, right_nodes) = rest.split_at_mut(2 * left_count - 1);
-    let left = |primitives, nodes| build_range(primitives, nodes, shape, depth + 1);
-    let (left_forests, right_forests) = if count >= PARALLEL_MIN {
-        rayon::join(
-            || left(left_primitives, left_nodes),
-            || build_range(right_primitives, right_nodes, shape, depth + 1),
-        )
-    } else {
-        (
-            left(left_primitives, left_nodes),
-            build_range(right_primitives, right_nodes, shape, depth + 1),
-        )
-    };
+    let (left, right) = primitives.split_at_mut(left_count);
+    nodes.push(BinaryNode::inner(&bounds, left_count as u32));
+    let left_forests = build_piece(left, nodes, shape, depth + 1);
+    let at_right = nodes.len();
+    let right_forests = build_piece(right, nodes, shape, depth + 1);
     let (plan, forests) = plan(&left_forests, &right_forests, bounds.half_area());
-    node[0] = BinaryNode {
-        bounds,
-        left_count: left_count as u32,
-        plan,
-        wide_count: forests.wide_counts[0],
-        leaf_count: left_nodes[0].leaf_count + right_nodes[0].leaf_count,
-    };
+    let leaf_count = nodes[own + 1].leaf_count + nodes[at_right].leaf_count;
+    let node = &mut nodes[own];
+    node.right = (at_right - own) as u32;
+    (node.plan, node.wide_count, node.leaf_count) = (plan, forests.wide_counts[0], leaf_count);
     forests
 }
 

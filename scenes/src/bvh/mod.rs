@@ -21,7 +21,7 @@ pub use builder_kind::BuilderKind;
 use rayon::prelude::*;
 use tessera_layout::{
     BVH_DEPTH_MAX, Bvh, BvhNode8, CHILD_EMPTY, CHILD_LEAF_FLAG, LEAF_TRIANGLES_MAX, Triangle,
-    TriangleBlock,
+    TriangleBlock, room_for,
 };
 use wide::Leaves;
 
@@ -116,13 +116,20 @@ fn tree_of_triangles(
     if triangles.is_empty() {
         return (Vec::new(), Vec::new());
     }
-    let mut primitives: Vec<PrimitiveRef> = triangles
-        .par_iter()
-        .enumerate()
+    let mut primitives: Vec<PrimitiveRef> = room_for(triangles.len());
+    let numbered = triangles.par_iter().enumerate();
+    numbered
         .map(|(id, triangle)| PrimitiveRef::new(padded_box(triangle, padding), id as u32))
-        .collect();
+        .collect_into_vec(&mut primitives);
     let tree = binary::build(&mut primitives, shape);
-    wide::collapse(&tree, &primitives, Leaves::Triangles(triangles))
+    let ids = ids_of(primitives);
+    wide::collapse(&tree, &ids, Leaves::Triangles(triangles))
+}
+
+/// Returns what the wide tree needs of primitives, whose boxes are freed before there is room for
+/// it.
+fn ids_of(primitives: Vec<PrimitiveRef>) -> Vec<u32> {
+    primitives.par_iter().map(PrimitiveRef::id).collect()
 }
 
 fn tree_of_instances(boxes: &[[[f32; 3]; 2]], padding: f32, shape: Shape) -> Vec<BvhNode8> {
@@ -133,7 +140,8 @@ fn tree_of_instances(boxes: &[[[f32; 3]; 2]], padding: f32, shape: Shape) -> Vec
     let mut primitives: Vec<PrimitiveRef> =
         (0u32..).zip(boxes).map(|(id, placed)| PrimitiveRef::new(padded(placed), id)).collect();
     let tree = binary::build(&mut primitives, shape);
-    wide::collapse(&tree, &primitives, Leaves::Instances).0
+    let ids = ids_of(primitives);
+    wide::collapse(&tree, &ids, Leaves::Instances).0
 }
 
 /// Returns a root above the trees that are not empty, with the larger one last.

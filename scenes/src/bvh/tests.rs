@@ -135,6 +135,20 @@ fn every_builder_makes_a_valid_tree_of_any_size() {
 }
 
 #[test]
+fn a_binary_tree_has_no_more_nodes_than_its_leaves_need() {
+    for count in [1, 5, 3000, 20_000] {
+        let triangles = soup(count, 10.0);
+        let padded = triangles.iter().map(|triangle| padded_box(triangle, 0.0));
+        let mut primitives: Vec<PrimitiveRef> =
+            padded.zip(0..).map(|(bounds, id)| PrimitiveRef::new(bounds, id)).collect();
+        let tree = binary::build(&mut primitives, Shape::TRIANGLES);
+        let leaves = tree.root().node().leaf_count as usize;
+        assert_eq!(tree.node_count(), 2 * leaves - 1);
+        assert!(leaves <= count.div_ceil(2).max(1) as usize, "{leaves} leaves of {count}");
+    }
+}
+
+#[test]
 fn an_empty_scene_has_no_nodes() {
     let bvh = build(&[], BuilderKind::SurfaceArea, 3.0);
     assert!(bvh.nodes.is_empty() && bvh.blocks.is_empty());

@@ -1,11 +1,11 @@
 //! The eight-wide tree in the form for kernels, made from a binary tree by its plans.
 
-use super::binary::{BinaryNode, PARALLEL_MIN, WIDTH};
-use super::bounds::{Bounds, PrimitiveRef};
+use super::binary::{PARALLEL_MIN, Place, Tree, WIDTH};
+use super::bounds::Bounds;
 use rayon::prelude::*;
 use tessera_layout::{
     BLOCK_ALPHA_FLAG, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, NONE, Triangle,
-    TriangleBlock, triangle_flags,
+    TriangleBlock, room_for, triangle_flags,
 };
 
 /// Content of leaves.
@@ -17,18 +17,49 @@ pub(super) enum Leaves<'a> {
     Instances,
 }
 
-/// A binary subtree: its first node, its first triangle in leaf order, and its number of triangles.
+/// A binary subtree: its place, its first triangle in leaf order, and its number of triangles.
 #[derive(Clone, Copy)]
-struct Subtree {
-    node: usize,
+struct Subtree<'a> {
+    place: Place<'a>,
     first: usize,
     count: usize,
 }
 
-/// Everything from which the tree is made.
+impl<'a> Subtree<'a> {
+    fn is_leaf(self) -> bool {
+        self.place.node().plan.is_leaf()
+    }
+
+    /// Lists the children that the plan makes of it with `slots` slots.
+    fn gather(self, slots: usize, children: &mut [Subtree<'a>; WIDTH], count: &mut usize) {
+        let node = self.place.node();
+        let mut slots = slots;
+        while slots > 1 && node.plan.left_slots(slots) == 0 {
+            slots -= 1;
+        }
+        if slots == 1 {
+            children[*count] = self;
+            *count += 1;
+            return;
+        }
+        let left_slots = node.plan.left_slots(slots);
+        let left_count = node.left_count as usize;
+        let [left, right] = self.place.children();
+        let left = Subtree { place: left, count: left_count, ..self };
+        let right = Subtree {
+            place: right,
+            first: self.first + left_count,
+            count: self.count - left_count,
+        };
+        left.gather(left_slots, children, count);
+        right.gather(slots - left_slots, children, count);
+    }
+}
+
+/// What the tree's leaves are made from.
 struct Collapse<'a> {
-    tree: &'a [BinaryNode],
-    primitives: &'a [PrimitiveRef],
+    /// Ids of triangles or instances, in leaf order.
+    ids: &'a [u32],
     leaves: Leaves<'a>,
 }
 
@@ -100,23 +131,27 @@ pub(super) const EMPTY_NODE: BvhNode8 = BvhNode8 {
 const EMPTY_BLOCK: TriangleBlock =
     TriangleBlock { corner: [[[f32::NAN; 4]; 3]; 3], triangle: [NONE; 4] };
 
-/// Makes the nodes (the root first) and the blocks.
+/// Makes the nodes (the root first) and the blocks. `ids` are in leaf order.
 pub(super) fn collapse(
-    tree: &[BinaryNode],
-    primitives: &[PrimitiveRef],
+    tree: &Tree,
+    ids: &[u32],
     leaves: Leaves<'_>,
 ) -> (Vec<BvhNode8>, Vec<TriangleBlock>) {
-    let work = Collapse { tree, primitives, leaves };
-    let node_count = tree[0].wide_count.max(1) as usize;
-    let block_count = work.block_count(0);
-    // All threads fill it: see `binary::build`.
-    let mut nodes: Vec<BvhNode8> = (0..node_count).into_par_iter().map(|_| EMPTY_NODE).collect();
-    let mut blocks: Vec<TriangleBlock> =
-        (0..block_count).into_par_iter().map(|_| EMPTY_BLOCK).collect();
+    let work = Collapse { ids, leaves };
+    let subtree = Subtree { place: tree.root(), first: 0, count: ids.len() };
+    let mut nodes = repeated(EMPTY_NODE, subtree.place.node().wide_count.max(1) as usize);
+    let mut blocks = repeated(EMPTY_BLOCK, work.block_count(subtree));
     let (root, below) = nodes.split_at_mut(1);
     let room = Room { nodes: below, first_node: 1, blocks: &mut blocks, first_block: 0 };
-    work.fill(&mut root[0], room, Subtree { node: 0, first: 0, count: primitives.len() });
+    work.fill(&mut root[0], room, subtree);
     (nodes, blocks)
+}
+
+/// Returns copies of an item, which all threads make.
+fn repeated<T: Copy + Send + Sync>(item: T, count: usize) -> Vec<T> {
+    let mut items = room_for(count);
+    (0..count).into_par_iter().map(|_| item).collect_into_vec(&mut items);
+    items
 }
 
 impl Collapse<'_> {
@@ -124,18 +159,18 @@ impl Collapse<'_> {
     /// children are neighbours, and so are the blocks of its leaves, ordered by size; everything
     /// below them follows. In the node, children are ordered by their value for a shadow ray. The
     /// best is last, because the ray tries it first.
-    fn fill(&self, node: &mut BvhNode8, mut room: Room<'_>, subtree: Subtree) -> Prospect {
+    fn fill(&self, node: &mut BvhNode8, mut room: Room<'_>, subtree: Subtree<'_>) -> Prospect {
         let mut children = [subtree; WIDTH];
         let mut count = 0;
-        if self.is_leaf(subtree) {
+        if subtree.is_leaf() {
             count = 1;
         } else {
-            self.gather(subtree, WIDTH, &mut children, &mut count);
+            subtree.gather(WIDTH, &mut children, &mut count);
         }
         let children = &mut children[..count];
-        let half_area = |child: &Subtree| self.tree[child.node].bounds.half_area();
+        let half_area = |child: &Subtree| child.place.node().bounds().half_area();
         children.sort_by(|a, b| half_area(a).total_cmp(&half_area(b)));
-        let leaf_count = children.iter().filter(|&&child| self.is_leaf(child)).count();
+        let leaf_count = children.iter().filter(|child| child.is_leaf()).count();
         let own_blocks = if matches!(self.leaves, Leaves::Instances) { 0 } else { leaf_count };
         let own = room.take(count - leaf_count, own_blocks);
         let (mut own_nodes, mut own_blocks) = (own.nodes.iter_mut(), own.blocks.iter_mut());
@@ -145,12 +180,12 @@ impl Collapse<'_> {
                 WIDTH];
         let mut work = Vec::with_capacity(WIDTH);
         for (child, made) in children.iter().zip(&mut made) {
-            let binary = &self.tree[child.node];
-            made.bounds = binary.bounds;
-            if !self.is_leaf(*child) {
+            let binary = child.place.node();
+            made.bounds = binary.bounds();
+            if !child.is_leaf() {
                 made.reference = node_index;
                 node_index += 1;
-                let below = room.take(binary.wide_count as usize - 1, self.block_count(child.node));
+                let below = room.take(binary.wide_count as usize - 1, self.block_count(*child));
                 work.push((
                     own_nodes.next().expect("one for each"),
                     below,
@@ -163,8 +198,7 @@ impl Collapse<'_> {
                 let block = own_blocks.next().expect("one for each");
                 made.prospect = self.fill_block(block, *child, triangles);
             } else {
-                made.reference =
-                    CHILD_LEAF_FLAG | CHILD_INSTANCE_FLAG | self.primitives[child.first].id();
+                made.reference = CHILD_LEAF_FLAG | CHILD_INSTANCE_FLAG | self.ids[child.first];
             }
         }
         if subtree.count >= PARALLEL_MIN {
@@ -179,49 +213,15 @@ impl Collapse<'_> {
         for (slot, child) in made.iter().enumerate() {
             set_child(node, slot, &child.bounds, child.reference);
         }
-        prospect_of(made, self.tree[subtree.node].bounds.half_area())
+        prospect_of(made, subtree.place.node().bounds().half_area())
     }
 
     /// Returns the number of blocks of a subtree.
-    fn block_count(&self, node: usize) -> usize {
+    fn block_count(&self, subtree: Subtree<'_>) -> usize {
         match self.leaves {
-            Leaves::Triangles(_) => self.tree[node].leaf_count as usize,
+            Leaves::Triangles(_) => subtree.place.node().leaf_count as usize,
             Leaves::Instances => 0,
         }
-    }
-
-    fn is_leaf(&self, subtree: Subtree) -> bool {
-        self.tree[subtree.node].plan.is_leaf()
-    }
-
-    /// Lists the children that the plan makes of `subtree` with `slots` slots.
-    fn gather(
-        &self,
-        subtree: Subtree,
-        slots: usize,
-        children: &mut [Subtree; WIDTH],
-        count: &mut usize,
-    ) {
-        let node = &self.tree[subtree.node];
-        let mut slots = slots;
-        while slots > 1 && node.plan.left_slots(slots) == 0 {
-            slots -= 1;
-        }
-        if slots == 1 {
-            children[*count] = subtree;
-            *count += 1;
-            return;
-        }
-        let left_slots = node.plan.left_slots(slots);
-        let left_count = node.left_count as usize;
-        let left = Subtree { node: subtree.node + 1, first: subtree.first, count: left_count };
-        let right = Subtree {
-            node: subtree.node + 2 * left_count,
-            first: subtree.first + left_count,
-            count: subtree.count - left_count,
-        };
-        self.gather(left, left_slots, children, count);
-        self.gather(right, slots - left_slots, children, count);
     }
 
     /// Fills the block of a leaf. A ray that hits a convex body hits its content in proportion to
@@ -229,13 +229,13 @@ impl Collapse<'_> {
     fn fill_block(
         &self,
         block: &mut TriangleBlock,
-        leaf: Subtree,
+        leaf: Subtree<'_>,
         triangles: &[Triangle],
     ) -> Prospect {
         let mut area = 0.0;
-        let primitives = &self.primitives[leaf.first..leaf.first + leaf.count];
-        for (lane, primitive) in primitives.iter().enumerate() {
-            let triangle = &triangles[primitive.id() as usize];
+        let ids = &self.ids[leaf.first..leaf.first + leaf.count];
+        for (lane, id) in ids.iter().enumerate() {
+            let triangle = &triangles[*id as usize];
             for (corner, position) in
                 [triangle.v0, triangle.v1, triangle.v2].into_iter().enumerate()
             {
@@ -245,10 +245,10 @@ impl Collapse<'_> {
             }
             let alpha =
                 if triangle.flags & triangle_flags::ALPHA != 0 { BLOCK_ALPHA_FLAG } else { 0 };
-            block.triangle[lane] = primitive.id() | alpha;
+            block.triangle[lane] = id | alpha;
             area += area_of(triangle);
         }
-        let hits = area / self.tree[leaf.node].bounds.half_area();
+        let hits = area / leaf.place.node().bounds().half_area();
         Prospect { chance: hits.min(Prospect::CHANCE_MAX), cost: 1.0 }
     }
 }

@@ -11,7 +11,7 @@ use crate::mesh::Skin;
 use crate::mesh::geometry::Geometry;
 use rayon::prelude::*;
 use std::sync::Arc;
-use tessera_layout::{Instance, ShadingVertex, Triangle};
+use tessera_layout::{Instance, ShadingVertex, Triangle, zeroed_array};
 
 /// Geometry at one moment.
 #[derive(Debug)]
@@ -106,9 +106,9 @@ impl<'a> Parts<'a> {
     ) -> Result<PlacedGeometry, SceneError> {
         let Layout { draws, triangle_count, vertex_count, instances, boxes } =
             self.lay_out(instancing, worlds)?;
-        let mut triangles = vec![Triangle::default(); triangle_count];
-        let mut triangle_vertices = vec![[0u32; 3]; triangle_count];
-        let mut vertices = vec![ShadingVertex::default(); vertex_count];
+        let mut triangles = zeroed_array::<Triangle>(triangle_count);
+        let mut triangle_vertices = zeroed_array::<[u32; 3]>(triangle_count);
+        let mut vertices = zeroed_array::<ShadingVertex>(vertex_count);
         let mut targets = Vec::with_capacity(draws.len());
         let mut rest: (&mut [Triangle], &mut [[u32; 3]], &mut [ShadingVertex]) =
             (&mut triangles, &mut triangle_vertices, &mut vertices);
@@ -116,7 +116,7 @@ impl<'a> Parts<'a> {
             let count = draw.geometry.triangles.len();
             let (own, other) = rest.0.split_at_mut(count);
             let (own_corners, other_corners) = rest.1.split_at_mut(count);
-            let (own_vertices, other_vertices) = rest.2.split_at_mut(draw.geometry.positions.len());
+            let (own_vertices, other_vertices) = rest.2.split_at_mut(draw.geometry.shading_count());
             rest = (other, other_corners, other_vertices);
             targets.push(Target {
                 triangles: own,
@@ -179,7 +179,7 @@ impl<'a> Parts<'a> {
                         color,
                     });
                     made.triangle_count += geometry.triangles.len();
-                    made.vertex_count += geometry.positions.len();
+                    made.vertex_count += geometry.shading_count();
                 }
             }
         }
@@ -240,13 +240,19 @@ impl<'a> Parts<'a> {
 }
 
 fn bounds(triangles: &[Triangle], boxes: &[[[f32; 3]; 2]]) -> ([f32; 3], [f32; 3]) {
-    let corners = triangles.iter().flat_map(|triangle| [triangle.v0, triangle.v1, triangle.v2]);
-    let mut corners = corners.chain(boxes.iter().flatten().copied());
-    let Some(first) = corners.next() else { return ([0.0; 3], [0.0; 3]) };
-    corners.fold((first, first), |(lower, upper), corner| {
+    const NOTHING: ([f32; 3], [f32; 3]) = ([f32::INFINITY; 3], [f32::NEG_INFINITY; 3]);
+    let around = |(lower, upper): ([f32; 3], [f32; 3]), (low, high): ([f32; 3], [f32; 3])| {
         (
-            std::array::from_fn(|axis| lower[axis].min(corner[axis])),
-            std::array::from_fn(|axis| upper[axis].max(corner[axis])),
+            std::array::from_fn(|axis| f32::min(lower[axis], low[axis])),
+            std::array::from_fn(|axis| f32::max(upper[axis], high[axis])),
         )
-    })
+    };
+    let corners = |bounds, triangle: &Triangle| {
+        let corners = [triangle.v0, triangle.v1, triangle.v2];
+        corners.into_iter().fold(bounds, |bounds, corner| around(bounds, (corner, corner)))
+    };
+    let of_triangles = triangles.par_iter().fold(|| NOTHING, corners).reduce(|| NOTHING, around);
+    let bounds =
+        boxes.iter().fold(of_triangles, |bounds, [low, high]| around(bounds, (*low, *high)));
+    if bounds == NOTHING { ([0.0; 3], [0.0; 3]) } else { bounds }
 }

@@ -218,7 +218,7 @@ fn hold(
         let (triangles, vertices) = (meshes.triangles.len(), meshes.vertices.len());
         meshes.triangles.resize(triangles + geometry.triangles.len(), Triangle::default());
         meshes.triangle_vertices.resize(triangles + geometry.triangles.len(), [0; 3]);
-        meshes.vertices.resize(vertices + geometry.positions.len(), ShadingVertex::default());
+        meshes.vertices.resize(vertices + geometry.shading_count(), ShadingVertex::default());
         let placement = Placement {
             world: Affine { linear: Affine::IDENTITY.linear, offset: scale(center, -1.0) },
             joints: None,

@@ -5,6 +5,7 @@ use crate::math::{
     Affine, Vec3, any_perpendicular, cross, dot, narrow, normalize, scale, sub, widen,
 };
 use crate::mesh::geometry::Geometry;
+use rayon::prelude::*;
 use tessera_layout::{NONE, ShadingVertex, Triangle, triangle_flags};
 
 /// Place of a primitive.
@@ -33,43 +34,103 @@ pub(crate) struct Target<'a> {
     pub(crate) vertices: &'a mut [ShadingVertex],
 }
 
+/// Vertices or triangles below which their pieces are not shared out between threads.
+const PIECE_MIN: usize = 2048;
+
 /// Fills `target`. The error is the number of a vertex whose position is not finite.
 pub(crate) fn place(
     geometry: &Geometry,
     placement: &Placement,
     target: Target,
 ) -> Result<(), usize> {
-    let mut positions = Vec::with_capacity(geometry.positions.len());
-    let mut mirrored = Vec::new();
-    let rigid = Frame::new(&placement.world);
-    for (vertex, shading) in target.vertices.iter_mut().enumerate() {
+    let pose = Pose { geometry, placement, rigid: Frame::new(&placement.world) };
+    let has_facets = geometry.has_facets();
+    let mut posed = vec![PosedVertex::default(); geometry.positions.len()];
+    let count = posed.len();
+    let posing = posed.par_iter_mut().enumerate().with_min_len(PIECE_MIN);
+    let far = if has_facets {
+        posing.map(|(vertex, posed)| pose.vertex(vertex, posed, None)).min()
+    } else {
+        let vertices = target.vertices.par_iter_mut();
+        let posing = posing.zip(vertices);
+        posing.map(|((vertex, posed), shading)| pose.vertex(vertex, posed, Some(shading))).min()
+    };
+    if let Some(vertex) = far.filter(|vertex| *vertex < count) {
+        return Err(vertex);
+    }
+    let placed = target.triangles.par_iter_mut().zip(&mut *target.triangle_vertices);
+    let placing = placed.zip(&geometry.triangles).with_min_len(PIECE_MIN);
+    placing.for_each(|((triangle, vertices), corners)| {
+        (*triangle, *vertices) = pose.triangle(&posed, *corners);
+    });
+    drop(posed);
+    if has_facets {
+        pose.shade_facets(target);
+    } else if geometry.normals.is_empty() {
+        flatten_normals(target, placement.first_vertex);
+    }
+    Ok(())
+}
+
+/// A vertex in the world, and whether the map to there mirrors.
+#[derive(Clone, Copy, Debug, Default)]
+struct PosedVertex {
+    position: [f32; 3],
+    is_mirrored: bool,
+}
+
+/// A primitive on its way into the world.
+struct Pose<'a> {
+    geometry: &'a Geometry,
+    placement: &'a Placement<'a>,
+    /// Map of vertices without joints.
+    rigid: Frame,
+}
+
+impl Pose<'_> {
+    /// Poses a vertex, and shades it unless triangles do that. Returns its number if its position
+    /// is not finite, and a greater one than any if it is.
+    fn vertex(
+        &self,
+        vertex: usize,
+        posed: &mut PosedVertex,
+        shading: Option<&mut ShadingVertex>,
+    ) -> usize {
+        let (geometry, placement) = (self.geometry, self.placement);
         let own;
         let frame = match placement.joints.filter(|_| !geometry.influences.is_empty()) {
             Some(joints) => {
                 own = Frame::new(&blend(geometry, joints, vertex, &placement.unmoved));
-                mirrored.push(own.is_mirrored);
                 &own
             }
-            None => &rigid,
+            None => &self.rigid,
         };
         let position = narrow(frame.map.point(morphed(geometry, placement.weights, vertex)));
-        if !position.iter().all(|coordinate| coordinate.is_finite()) {
-            return Err(vertex);
+        *posed = PosedVertex { position, is_mirrored: frame.is_mirrored };
+        if let Some(shading) = shading {
+            *shading = self.shade(vertex, frame);
         }
-        positions.push(position);
-        *shading = shade(geometry, placement.weights, vertex, frame);
-        shading.color =
-            std::array::from_fn(|channel| shading.color[channel] * placement.color[channel]);
+        if position.iter().all(|coordinate| coordinate.is_finite()) { usize::MAX } else { vertex }
     }
-    for (number, corners) in geometry.triangles.iter().enumerate() {
-        let is_mirrored = mirrored.get(corners[0] as usize).copied().unwrap_or(rigid.is_mirrored);
-        let [a, mut b, mut c] = *corners;
+
+    fn shade(&self, vertex: usize, frame: &Frame) -> ShadingVertex {
+        let mut shading = shade(self.geometry, self.placement.weights, vertex, frame);
+        let factor = self.placement.color;
+        shading.color = std::array::from_fn(|channel| shading.color[channel] * factor[channel]);
+        shading
+    }
+
+    /// Returns a triangle with the numbers of its vertices.
+    fn triangle(&self, posed: &[PosedVertex], corners: [u32; 3]) -> (Triangle, [u32; 3]) {
+        let placement = self.placement;
+        let [a, mut b, mut c] = corners;
+        let is_mirrored = posed[a as usize].is_mirrored;
         if is_mirrored {
             std::mem::swap(&mut b, &mut c);
         }
-        let at = |corner: u32| positions[corner as usize];
+        let at = |corner: u32| posed[corner as usize].position;
         let mirrored_flag = if is_mirrored { triangle_flags::MIRRORED } else { 0 };
-        target.triangles[number] = Triangle {
+        let triangle = Triangle {
             v0: at(a),
             material: placement.material,
             v1: at(b),
@@ -77,17 +138,38 @@ pub(crate) fn place(
             v2: at(c),
             light: NONE,
         };
-        target.triangle_vertices[number] = [a, b, c].map(|corner| corner + placement.first_vertex);
-        if geometry.normals.is_empty() {
-            let normal = geometric_normal(&target.triangles[number]).unwrap_or([0.0, 1.0, 0.0]);
-            for corner in [a, b, c] {
-                let shading = &mut target.vertices[corner as usize];
-                shading.normal = narrow(normal);
-                shading.tangent = narrow(upright(widen(shading.tangent), normal));
-            }
+        (triangle, [a, b, c].map(|corner| corner + placement.first_vertex))
+    }
+
+    /// Gives each triangle the one vertex that its corners are shaded with.
+    fn shade_facets(&self, target: Target) {
+        // No vertex differs from another but by its normal.
+        let alike = self.shade(0, &self.rigid);
+        let facets = target.vertices.par_iter_mut().zip(&mut *target.triangle_vertices);
+        let facets = facets.zip(&*target.triangles).enumerate().with_min_len(PIECE_MIN);
+        facets.for_each(|(number, ((shading, corners), triangle))| {
+            let normal = narrow(front_normal(triangle));
+            *shading = ShadingVertex { normal, ..alike };
+            // The limit on vertices makes the sum fit.
+            *corners = [self.placement.first_vertex + number as u32; 3];
+        });
+    }
+}
+
+/// Gives the vertices of each triangle, which no other has, its normal.
+fn flatten_normals(target: Target, first_vertex: u32) {
+    for (triangle, corners) in target.triangles.iter().zip(&*target.triangle_vertices) {
+        let normal = front_normal(triangle);
+        for corner in corners {
+            let shading = &mut target.vertices[(corner - first_vertex) as usize];
+            shading.normal = narrow(normal);
+            shading.tangent = narrow(upright(widen(shading.tangent), normal));
         }
     }
-    Ok(())
+}
+
+fn front_normal(triangle: &Triangle) -> Vec3 {
+    geometric_normal(triangle).unwrap_or([0.0, 1.0, 0.0])
 }
 
 /// Returns the unit normal of a triangle's front; None if it has no area.
@@ -214,4 +296,97 @@ fn upright(tangent: Vec3, normal: Vec3) -> Vec3 {
     }
     normalize(sub(tangent, scale(normal, dot(normal, tangent))))
         .unwrap_or_else(|| any_perpendicular(normal))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sheet with a fold, and a vertex that no triangle has.
+    fn sheet() -> Geometry {
+        let side = 70;
+        let point = |at: u32| {
+            let (x, y) = ((at % side) as f32, (at / side) as f32);
+            [x, y, (0.7 * x).sin() + (x - y).abs()]
+        };
+        let quads = (0..side * (side - 1)).filter(|at| at % side != side - 1);
+        let corners = |at: u32| [[at, at + 1, at + side], [at + 1, at + side + 1, at + side]];
+        let mut geometry = Geometry {
+            triangles: quads.flat_map(corners).collect(),
+            positions: (0..side * side).map(point).collect(),
+            ..Geometry::default()
+        };
+        geometry.positions.insert(0, [1e30; 3]);
+        geometry.triangles.iter_mut().flatten().for_each(|vertex| *vertex += 1);
+        geometry
+    }
+
+    fn placed(geometry: &Geometry, mirror: f64) -> (Vec<Triangle>, Vec<[ShadingVertex; 3]>) {
+        let mut world = Affine { offset: [5.0, -7.0, 0.25], ..Affine::IDENTITY };
+        world.linear[1] = [0.3, mirror, -0.2];
+        let placement = Placement {
+            world,
+            joints: None,
+            unmoved: Affine::IDENTITY,
+            weights: &[],
+            material: 3,
+            material_flags: triangle_flags::DOUBLE_SIDED,
+            first_vertex: 11,
+            color: [0.5, 0.25, 1.0, 0.75],
+        };
+        let count = geometry.triangles.len();
+        let mut triangles = vec![Triangle::default(); count];
+        let mut triangle_vertices = vec![[0; 3]; count];
+        let mut vertices = vec![ShadingVertex::default(); geometry.shading_count()];
+        let target = Target {
+            triangles: &mut triangles,
+            triangle_vertices: &mut triangle_vertices,
+            vertices: &mut vertices,
+        };
+        place(geometry, &placement, target).unwrap();
+        let vertex = |number: u32| vertices[number as usize - 11];
+        (triangles, triangle_vertices.iter().map(|corners| corners.map(vertex)).collect())
+    }
+
+    #[test]
+    fn facets_are_shaded_like_vertices_of_their_own() {
+        for mirror in [1.5, -1.5] {
+            let mut facets = sheet();
+            facets.remove_unused();
+            assert_eq!((facets.positions.len(), facets.triangles[0]), (4900, [0, 1, 70]));
+            assert_eq!(facets.shading_count(), facets.triangles.len());
+            // White vertices are no other than those without a colour.
+            let mut apart = sheet();
+            apart.colors = vec![[1.0; 4]; apart.positions.len()];
+            apart.unshare();
+            assert_eq!(apart.shading_count(), 3 * apart.triangles.len());
+            assert!(placed(&facets, mirror) == placed(&apart, mirror), "{mirror}");
+        }
+    }
+
+    #[test]
+    fn a_vertex_beyond_every_float_is_named() {
+        let mut geometry = sheet();
+        geometry.positions[4000] = [3e38; 3];
+        geometry.positions[4500] = [3e38; 3];
+        let placement = Placement {
+            world: Affine {
+                linear: Affine::IDENTITY.linear.map(|row| scale(row, 2.0)),
+                ..Affine::IDENTITY
+            },
+            joints: None,
+            unmoved: Affine::IDENTITY,
+            weights: &[],
+            material: 0,
+            material_flags: 0,
+            first_vertex: 0,
+            color: [1.0; 4],
+        };
+        let target = Target {
+            triangles: &mut vec![Triangle::default(); geometry.triangles.len()],
+            triangle_vertices: &mut vec![[0; 3]; geometry.triangles.len()],
+            vertices: &mut vec![ShadingVertex::default(); geometry.shading_count()],
+        };
+        assert_eq!(place(&geometry, &placement, target), Err(4000));
+    }
 }

@@ -82,5 +82,5 @@ fn triangles(mesh: &Mesh) -> u64 {
 }
 
 fn vertices(mesh: &Mesh) -> u64 {
-    mesh.surfaces.iter().map(|surface| surface.geometry.positions.len() as u64).sum()
+    mesh.surfaces.iter().map(|surface| surface.geometry.shading_count() as u64).sum()
 }

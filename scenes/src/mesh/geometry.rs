@@ -26,7 +26,8 @@ pub(crate) struct Geometry {
     /// Counter-clockwise from the front.
     pub(crate) triangles: Vec<[u32; 3]>,
     pub(crate) positions: Vec<[f32; 3]>,
-    /// Empty if shading is flat and no two triangles share a vertex.
+    /// Empty if shading is flat. Then the geometry [has facets](Geometry::has_facets), or no two
+    /// triangles share a vertex.
     pub(crate) normals: Vec<[f32; 3]>,
     /// Direction of the tangent, and sign of the bitangent.
     pub(crate) tangents: Vec<[f32; 4]>,
@@ -45,6 +46,23 @@ pub(crate) fn largest_joint((joints, weights): &InfluenceSet) -> Option<usize> {
 }
 
 impl Geometry {
+    /// Returns whether all three corners of each triangle are shaded alike: shading is flat, and
+    /// vertices have nothing but their places. A triangle then needs one vertex to shade it.
+    pub(crate) fn has_facets(&self) -> bool {
+        fn is_absent(uvs: &[Vec<[f32; 2]>], colors: &[[f32; 4]]) -> bool {
+            colors.is_empty() && uvs.iter().all(Vec::is_empty)
+        }
+        self.normals.is_empty()
+            && self.tangents.is_empty()
+            && is_absent(&self.uvs, &self.colors)
+            && self.targets.iter().all(|target| is_absent(&target.uvs, &target.colors))
+    }
+
+    /// Returns the number of vertices that its triangles are shaded with.
+    pub(crate) fn shading_count(&self) -> usize {
+        if self.has_facets() { self.triangles.len() } else { self.positions.len() }
+    }
+
     /// Returns the number of vertices that have joints and no weight for any of them.
     pub(crate) fn loose_vertices(&self) -> usize {
         let is_loose = |vertex: &usize| {
@@ -101,6 +119,24 @@ impl Geometry {
                 pick(set, sources);
             }
         }
+    }
+
+    /// Removes the vertices that no triangle has, so that they count for nothing.
+    pub(crate) fn remove_unused(&mut self) {
+        const UNUSED: u32 = u32::MAX;
+        let mut numbers = vec![UNUSED; self.positions.len()];
+        self.triangles.iter().flatten().for_each(|vertex| numbers[*vertex as usize] = 0);
+        if !numbers.contains(&UNUSED) {
+            return;
+        }
+        let mut sources = Vec::new();
+        for (vertex, number) in numbers.iter_mut().enumerate().filter(|(_, n)| **n != UNUSED) {
+            *number = sources.len() as u32;
+            sources.push(vertex as u32);
+        }
+        self.gather(&sources);
+        let corners = self.triangles.iter_mut().flatten();
+        corners.for_each(|vertex| *vertex = numbers[*vertex as usize]);
     }
 
     /// Gives every triangle its own three vertices, for flat shading.

@@ -61,12 +61,9 @@ pub(crate) fn read(
         read_triangles(document, primitive, path, topology, count, &mut left.vertices)?;
     read_targets(document, primitive, path, wanted.uv_sets, &mut geometry)?;
     if geometry.normals.is_empty() {
-        let corners = 3 * geometry.triangles.len() as u64;
-        spend(document, &mut left.vertices, corners, &place)?;
-        document.budget.spend(corners, geometry.vertex_bytes(), &document.file, path)?;
-        geometry.unshare();
         // Tangents without normals have no meaning (glTF 2.0, §3.7.2.1).
         geometry.tangents.clear();
+        make_flat(document, path, &mut geometry, left)?;
     }
     if let Some(slot) = wanted.tangents
         && geometry.tangents.is_empty()
@@ -74,6 +71,30 @@ pub(crate) fn read(
         make_tangents(document, path, &mut geometry, slot, left)?;
     }
     Ok(Some(geometry))
+}
+
+/// Gives triangles the vertices that flat shading needs: one each where all corners are shaded
+/// alike, which flattening makes, and otherwise three.
+fn make_flat(
+    document: &Document,
+    path: &str,
+    geometry: &mut Geometry,
+    left: &mut Allowance,
+) -> Result<(), SceneError> {
+    let place = format!("{path}.attributes.POSITION");
+    let triangles = geometry.triangles.len() as u64;
+    if geometry.has_facets() {
+        spend(document, &mut left.vertices, triangles, &place)?;
+        let sources = geometry.vertex_bytes() + 2 * size_of::<u32>() as u64;
+        let count = geometry.positions.len() as u64;
+        document.budget.spend(count, sources, &document.file, path)?;
+        geometry.remove_unused();
+        return Ok(());
+    }
+    spend(document, &mut left.vertices, 3 * triangles, &place)?;
+    document.budget.spend(3 * triangles, geometry.vertex_bytes(), &document.file, path)?;
+    geometry.unshare();
+    Ok(())
 }
 
 /// Adds the tangents that the file lacks, and copies of the vertices that get several tangents.

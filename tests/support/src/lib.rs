@@ -23,6 +23,8 @@ pub mod library;
 pub mod panes;
 #[cfg(feature = "scenes")]
 pub mod scenes;
+#[cfg(feature = "sheet")]
+pub mod sheet;
 #[cfg(feature = "scenes")]
 pub mod steep_textures;
 #[cfg(feature = "scenes")]
