@@ -16,6 +16,7 @@ use tessera_node::device::cuda::probe;
 use tessera_node::import::ImportLimits;
 use tessera_node::{
     Config as NodeConfig, DeviceSpec, Ended, FramePrepared, Node, NodeStatus, RunningNode,
+    SentBytes,
 };
 use tessera_protocol::FrameNumber;
 use tessera_protocol::client::Role;
@@ -38,6 +39,15 @@ pub(crate) struct LocalFarm {
     cpu_before: JoinHandle<f64>,
     /// Frames that its nodes have prepared.
     prepared: mpsc::UnboundedReceiver<FramePrepared>,
+}
+
+/// What a frame took before its samples.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FrameCost {
+    /// Its preparation: the longest, where it was prepared more than once.
+    pub(crate) preparation: Duration,
+    /// What CUDA devices were sent of its scene; of frames that show the same, the first has it.
+    pub(crate) uploaded_bytes: u64,
 }
 
 /// Gives a node's folder an identity, without the way over a token.
@@ -146,15 +156,23 @@ impl LocalFarm {
         })
     }
 
-    /// Returns how long the preparation of each frame took that was prepared since the last call:
-    /// the longest, where it was prepared more than once. For one job.
-    pub(crate) fn prepared(&mut self) -> BTreeMap<FrameNumber, Duration> {
-        let mut longest = BTreeMap::<FrameNumber, Duration>::new();
-        while let Ok(FramePrepared { frame, took, .. }) = self.prepared.try_recv() {
-            let known = longest.entry(frame).or_default();
-            *known = took.max(*known);
+    /// Returns what each frame took that was prepared since the last call. For one job.
+    pub(crate) fn prepared(&mut self) -> BTreeMap<FrameNumber, FrameCost> {
+        let mut costs = BTreeMap::<FrameNumber, FrameCost>::new();
+        let mut counts: Vec<(FrameNumber, SentBytes)> = Vec::new();
+        while let Ok(FramePrepared { frame, took, sent, .. }) = self.prepared.try_recv() {
+            let cost = costs.entry(frame).or_default();
+            cost.preparation = took.max(cost.preparation);
+            counts.extend(sent.map(|sent| (frame, sent)));
         }
-        longest
+        counts.sort_by_key(|(frame, _)| *frame);
+        for (index, (frame, sent)) in counts.iter().enumerate() {
+            let is_counted = counts[..index].iter().any(|(_, other)| other.is_of_same(sent));
+            if let Some(cost) = costs.get_mut(frame).filter(|_| !is_counted) {
+                cost.uploaded_bytes += sent.count();
+            }
+        }
+        costs
     }
 
     /// Ends the farm; how much CPU time the process had used before the first unit, if there was

@@ -8,7 +8,7 @@ use crate::client::Farm;
 use crate::error::{CliError, Status};
 use crate::frame_files::{Destination, fetch, format_of};
 use crate::json;
-use crate::local_farm::{LocalFarm, node_failed};
+use crate::local_farm::{FrameCost, LocalFarm, node_failed};
 use crate::progress::{Audience, Doing, JobProgress, Uploads};
 use crate::rusage::usage;
 use crate::submission::render::{self, JobOptions, SceneFiles};
@@ -18,7 +18,7 @@ use crate::vectors::FrameSize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tessera_node::NodeStatus;
 use tessera_protocol::client::Progress;
 use tessera_protocol::job::options::{Chosen, OPTIONS, away_from_default};
@@ -261,8 +261,8 @@ struct Report {
     finished: Finished,
     written: Written,
     status: NodeStatus,
-    /// How long frames were prepared.
-    prepared: BTreeMap<FrameNumber, Duration>,
+    /// What frames took before their samples.
+    prepared: BTreeMap<FrameNumber, FrameCost>,
     used: Used,
     /// The options of the job that are not at their default.
     chosen: Vec<Chosen>,
@@ -334,11 +334,12 @@ impl Report {
         let frames = self.written.iter().map(|(frame, WrittenFrame { files, spp })| {
             let sha256 = files.first().map(|(file, _)| hexadecimal(&file.pixels_sha256));
             let paths: Vec<_> = files.iter().map(|(_, path)| path).collect();
-            let prepare = self.prepared.get(frame).map(Duration::as_secs_f64);
+            let cost = self.prepared.get(frame);
             let mut value = json!({
                 "frame": frame.0,
                 "pixels_sha256": sha256,
-                "prepare_s": prepare,
+                "prepare_s": cost.map(|cost| cost.preparation.as_secs_f64()),
+                "uploaded_bytes": cost.map(|cost| cost.uploaded_bytes),
                 "files": paths,
             });
             if let Some(spp) = spp {

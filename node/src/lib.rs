@@ -37,7 +37,7 @@ pub use config::{Config, DeviceSpec, DeviceSpecError};
 pub use device::worker;
 pub use device::worker::Sandbox;
 pub use folder::{DataFolder, FolderError};
-pub use frame_prepared::FramePrepared;
+pub use frame_prepared::{FramePrepared, SentBytes};
 pub use job::{choice, light_units};
 pub use node::{Node, RunningNode};
 pub use outbox::{Outbox, OutboxError};

@@ -36,6 +36,8 @@ fn a_film_starts_before_most_of_its_frames_are_prepared() {
     let prepared: Vec<f64> = frames.iter().map(|frame| seconds(&frame["prepare_s"])).collect();
     assert_eq!(prepared.len(), 8);
     assert!(prepared.iter().all(|secs| *secs > 0.0), "{report}");
+    // A processor is sent nothing.
+    assert!(frames.iter().all(|frame| frame["uploaded_bytes"] == 0), "{report}");
     let (all, start) = (seconds(&report["build_s"]), seconds(&report["start_s"]));
     assert!(prepared.iter().sum::<f64>() <= all, "{report}");
     // The preparation of one frame is taken out, and not that of all.

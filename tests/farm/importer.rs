@@ -189,7 +189,7 @@ fn an_endless_scene_is_given_up_and_the_node_survives() {
 }
 
 /// The importers of a node.
-fn importers(node: u32) -> Vec<u32> {
+pub(crate) fn importers(node: u32) -> Vec<u32> {
     let all = processes(&["scene-importer"]);
     let parent =
         |process: &u32| status_of(*process, "PPid").and_then(|text| text.parse::<u32>().ok());

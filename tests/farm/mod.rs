@@ -11,6 +11,7 @@ mod disk;
 mod doctor;
 mod fault_proxy;
 mod fetching;
+mod film;
 mod filter;
 mod finishing;
 mod generations;

@@ -30,8 +30,8 @@ pub use memory::SceneMemory;
 pub use open::{DeviceOpenError, Devices, open, open_first};
 
 use crate::compute::PreparedCompute;
+use crate::frame_prepared::SentBytes;
 use crate::piece::PreparedPiece;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tessera_kernels::CheckedScene;
@@ -49,7 +49,7 @@ pub struct PreparedFrame {
     pub id: u64,
     film: Arc<Mutex<FilmImages>>,
     image: OnceLock<SceneImage>,
-    sent_bytes: AtomicU64,
+    sent: SentBytes,
 }
 
 impl PreparedFrame {
@@ -61,7 +61,7 @@ impl PreparedFrame {
     /// Creates such a frame of a film. What `film` has of other frames is neither laid out again
     /// nor sent to a device that holds it.
     pub fn in_film(scene: CheckedScene, id: u64, film: Arc<Mutex<FilmImages>>) -> Self {
-        Self { scene, id, film, image: OnceLock::new(), sent_bytes: AtomicU64::new(0) }
+        Self { scene, id, film, image: OnceLock::new(), sent: SentBytes::default() }
     }
 
     /// Returns the scene as CUDA devices store it. It is laid out once for all of them.
@@ -72,15 +72,9 @@ impl PreparedFrame {
         })
     }
 
-    /// Records bytes of the scene that were sent to a device.
-    pub(crate) fn note_sent(&self, bytes: u64) {
-        self.sent_bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// Returns how many bytes of the scene were sent to devices, to all of them together. What a
-    /// device holds of another frame is not sent.
-    pub fn sent_bytes(&self) -> u64 {
-        self.sent_bytes.load(Ordering::Relaxed)
+    /// Counts the bytes that devices are sent of it.
+    pub fn sent(&self) -> &SentBytes {
+        &self.sent
     }
 }
 

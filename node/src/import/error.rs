@@ -77,6 +77,11 @@ impl ImportError {
         !matches!(self, Self::Scene { .. } | Self::MemoryAt { .. })
     }
 
+    /// Returns whether the process ended by itself or by others, whatever it was asked for.
+    pub(crate) fn is_loss(&self) -> bool {
+        matches!(self, Self::Killed | Self::Gone | Self::Crashed { .. })
+    }
+
     /// Converts the error for the coordinator. What this node has too little of is its own limit,
     /// and a fault that every node would find is the scene's.
     pub(crate) fn into_failure(self) -> Failure {

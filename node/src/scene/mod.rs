@@ -80,7 +80,11 @@ impl Preparer {
             Some(frame) => frame,
             None => {
                 claim.expect(needed_for(&scene))?;
-                self.flatten(&scene, (key, options), self.world_trees(spec)).await?
+                match self.flatten(&scene, (key, options), self.world_trees(spec)).await? {
+                    Some(frame) => frame,
+                    // A new process has given no frame, so its end is told.
+                    None => return Box::pin(self.prepare(spec, number, claim)).await,
+                }
             }
         };
         scene.note_frame_bytes(claim.settle(arrays_of(&frame.scene)));
@@ -103,12 +107,14 @@ impl Preparer {
         if self.lays_out { 0 } else { samples }
     }
 
+    /// Makes a frame; None if the process that gave other frames of the scene is gone, which says
+    /// nothing against the scene.
     async fn flatten(
         &self,
         scene: &Arc<ImportedScene>,
         (key, options): (SceneKey, FlattenOptions),
         world_trees: u64,
-    ) -> Result<Arc<PreparedFrame>, Failure> {
+    ) -> Result<Option<Arc<PreparedFrame>>, Failure> {
         let flatten = {
             let (scene, options) = (scene.clone(), options.clone());
             move || {
@@ -123,12 +129,18 @@ impl Preparer {
             }
         };
         match heavy(flatten).await? {
-            Ok(Ok(checked)) => Ok(self.store().add_frame((key, options), checked, scene.images())),
+            Ok(Ok(checked)) => {
+                Ok(Some(self.store().add_frame((key, options), checked, scene.images())))
+            }
             Ok(Err(error)) => Err(Failure::Scene(error.to_string())),
             Err(error) => {
                 if error.is_end() {
                     // The next request for the scene begins again.
                     self.store().drop_scene(scene);
+                }
+                if error.is_loss() && scene.checked_meshes().is_some() {
+                    tracing::warn!(%error, "a scene is loaded again");
+                    return Ok(None);
                 }
                 Err(error.into_failure())
             }

@@ -2,7 +2,7 @@
 //! program around it.
 
 use super::Shell;
-use super::event::Prepared;
+use super::event::{AnyFrame, Prepared};
 use crate::agent::FrameKey;
 use crate::frame_prepared::FramePrepared;
 use crate::status::NodeStatus;
@@ -70,8 +70,13 @@ impl Shell {
     pub(super) fn tell_prepared(&self, frame: FrameKey, prepared: &Prepared) {
         if let Some(listener) = self.config.prepared.as_ref().filter(|_| !frame.is_piece()) {
             let took = prepared.preparation.of_frame();
+            let sent = match &prepared.frame {
+                AnyFrame::Scene(scene) => Some(scene.sent().clone()),
+                AnyFrame::Compute(_) | AnyFrame::Piece(_) => None,
+            };
+            let (job, frame) = (frame.job(), frame.frame());
             // It may have stopped to listen.
-            let _ = listener.send(FramePrepared { job: frame.job(), frame: frame.frame(), took });
+            let _ = listener.send(FramePrepared { job, frame, took, sent });
         }
     }
 

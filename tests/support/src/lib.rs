@@ -9,6 +9,8 @@ pub mod builder;
 pub mod farm;
 #[cfg(feature = "gpu")]
 pub mod gpu;
+#[cfg(feature = "hall")]
+pub mod hall;
 #[cfg(feature = "images")]
 pub mod images;
 #[cfg(feature = "core")]

@@ -224,7 +224,7 @@ fn tell_parts(
 ) -> Result<(), FrameError> {
     let scene = frame.id;
     for (_, part) in (0..).zip(frame.image().parts()).filter(|(at, _)| parts.contains(at)) {
-        frame.note_sent(part.bytes.len() as u64);
+        frame.sent().add(part.bytes.len() as u64);
         for (index, piece) in part.bytes.chunks(PIECE_BYTES).enumerate() {
             let offset = part.offset + (index * PIECE_BYTES) as u64;
             send(stream, &Order::SceneBytes { scene, offset, last: false }, piece)?;
