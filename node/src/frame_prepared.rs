@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tessera_protocol::{FrameNumber, JobId};
 
-/// Bytes of a frame's scene that were sent to devices, to all of a node together. It counts on while
-/// devices take the frame. What a device holds of another frame is not sent. Clones count as one.
+/// Bytes of a frame's scene that were sent to devices, to all of a node together. It counts on
+/// while devices take the frame. What a device holds of another frame is not sent. Clones count as
+/// one.
 #[derive(Clone, Debug, Default)]
 pub struct SentBytes(Arc<AtomicU64>);
 

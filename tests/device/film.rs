@@ -106,7 +106,7 @@ fn the_report_of_a_film_says_what_a_device_was_sent() {
         .arg(&scene)
         .args(["--device", "cuda", "--size", "16x16", "--spp", "1", "--depth", "2"])
         .args(["--frames", "0-2", "--json", "-q", "-o"])
-        .arg(folder.path().join("f.#.exr"))
+        .arg(folder.path().join("f.##.exr"))
         .output()
         .expect("the program starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

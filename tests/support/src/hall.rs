@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 /// Cells of the hall's floor along a side, of two triangles each.
 pub const HALL_CELLS: u32 = 100;
 
-/// Writes the library's spinning cube on a floor that stands still, and returns the file. The cube's
-/// colour changes too. `with_copy`: a small copy of the floor turns with the cube.
+/// Writes the library's spinning cube on a floor that stands still, and returns the file. The
+/// cube's colour changes too. `with_copy`: a small copy of the floor turns with the cube.
 ///
 /// # Panics
 /// If the library lacks the cube, or the folder takes no files.

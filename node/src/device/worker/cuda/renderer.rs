@@ -10,7 +10,7 @@ use super::task::{Cancelled, Task};
 use super::waiter::{Done, Waiting};
 use crate::device::worker::Outlet;
 use crate::device::worker::message::{Report, UnitError};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender};
 use tessera_kernels::cuda::{DeviceScene, DeviceShape, PATHS_IN_FLIGHT_MIN, Plan, Step};
 use tessera_layout::UnitParams;
@@ -56,8 +56,8 @@ pub(super) struct State {
     waiting: VecDeque<Unit>,
     /// Enqueued units. Their scenes must not be removed.
     under_way: Vec<UnderWay>,
-    /// Scenes that were requested and are not complete yet.
-    asked: BTreeSet<u64>,
+    /// The scene that was requested and is not complete yet.
+    asked: Option<u64>,
 }
 
 impl Renderer {
@@ -115,7 +115,7 @@ impl Renderer {
                 let filled = self.scenes.fill(scene, offset, &bytes, last);
                 self.on_scene(scene, bytes.len() as u64, filled)?;
                 if last {
-                    self.state.asked.remove(&scene);
+                    self.has_answer(scene);
                 }
             }
         }
@@ -138,9 +138,13 @@ impl Renderer {
         Ok(())
     }
 
+    fn has_answer(&mut self, scene: u64) {
+        self.state.asked.take_if(|asked| *asked == scene);
+    }
+
     /// Ends all units that wait for a scene.
     fn refuse_scene(&mut self, scene: u64, error: &UnitError) {
-        self.state.asked.remove(&scene);
+        self.has_answer(scene);
         let (gone, kept) = self.state.waiting.drain(..).partition(|unit| unit.scene == scene);
         self.state.waiting = kept;
         let gone: VecDeque<Unit> = gone;
@@ -162,10 +166,14 @@ impl Renderer {
 
     /// Enqueues the units that the device can take, and requests the missing scenes.
     fn advance(&mut self) -> Call<()> {
-        for unit in &self.state.waiting {
-            if self.scenes.find(unit.scene).is_none() && self.state.asked.insert(unit.scene) {
-                self.outlet.send(&Report::NeedScene { scene: unit.scene }, &[]);
-            }
+        // One after another, so that the next can have parts of the one that comes. They would
+        // share the pipe anyway.
+        if self.state.asked.is_none()
+            && let Some(unit) =
+                self.state.waiting.iter().find(|unit| self.scenes.find(unit.scene).is_none())
+        {
+            self.state.asked = Some(unit.scene);
+            self.outlet.send(&Report::NeedScene { scene: unit.scene }, &[]);
         }
         while let Some(unit) = self.state.waiting.front() {
             let (number, scene) = (unit.number, unit.scene);
