@@ -111,7 +111,11 @@ fn the_report_of_a_film_says_what_a_device_was_sent() {
         .expect("the program starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let sent = |frame: usize| report["frames"][frame]["uploaded_bytes"].as_u64().expect("bytes");
-    assert!(sent(0) > u64::from(HALL_CELLS * HALL_CELLS) * 2 * 150, "{report}");
-    assert!([1, 2].iter().all(|frame| (1..MOVING_BYTES).contains(&sent(*frame))), "{report}");
+    // The frame that is prepared first is sent whole.
+    let frames = report["frames"].as_array().expect("frames").iter();
+    let mut sent: Vec<u64> =
+        frames.map(|frame| frame["uploaded_bytes"].as_u64().expect("bytes")).collect();
+    sent.sort_unstable();
+    assert!(sent[..2].iter().all(|bytes| (1..MOVING_BYTES).contains(bytes)), "{report}");
+    assert!(sent[2] > u64::from(HALL_CELLS * HALL_CELLS) * 2 * 150, "{report}");
 }
