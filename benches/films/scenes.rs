@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// Figures of a crowd, and the rings and corners of a ring of each: some 4,700 triangles, as many as
-/// a small walking figure has.
+/// Figures of a crowd, and the rings and corners of a ring of each: some 4,700 triangles, as many
+/// as a small walking figure has.
 const FIGURES: usize = 100;
 const RINGS: usize = 73;
 const RING: usize = 32;
