@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use tessera_support::sheet::grid_corners;
 
 /// Figures of a crowd, and the rings and corners of a ring of each: some 4,700 triangles, as many
 /// as a small walking figure has.
@@ -174,11 +175,7 @@ fn ground(edge: usize) -> (Vec<f32>, Vec<u32>) {
     let height = |x: f32, z: f32| 0.3 * (3.0 * x).sin() * (2.0 * z).cos();
     let at = |step: usize| step as f32 / edge as f32 * 10.0 - 5.0;
     let places = (0..side * side).map(|index| (at(index % side), at(index / side)));
-    let corners = (0..edge * edge).flat_map(|index| {
-        let first = (index / edge * side + index % edge) as u32;
-        let below = first + side as u32;
-        [first, below, first + 1, first + 1, below, below + 1]
-    });
+    let corners = grid_corners(edge as u32);
     (places.flat_map(|(x, z)| [x, height(x, z), z]).collect(), corners.collect())
 }
 

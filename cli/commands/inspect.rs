@@ -168,9 +168,13 @@ fn add_motion(fields: &mut Fields, motion: &MotionReport) {
         ("moving as they are", motion.moves, EVERY_FRAME),
         ("changing their shape", motion.deforms, EVERY_FRAME),
     ];
-    for (what, MotionPart { triangles, bytes: placed }, when) in parts {
+    for (what, MotionPart { triangles, bytes: placed, held_triangles }, when) in parts {
         if triangles > 0 {
-            let words = format!("{triangles} {what}; {}, {when}", bytes(placed));
+            let mut words = format!("{triangles} {what}; {}, {when}", bytes(placed));
+            if held_triangles > 0 {
+                let _ =
+                    write!(words, "; {held_triangles} are held once, and only their places change");
+            }
             fields.add("triangles", words);
         }
     }

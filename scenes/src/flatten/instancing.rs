@@ -65,10 +65,10 @@ impl Instancing {
         from: u64,
     ) -> Result<Self, SceneError> {
         let mut made = Self::default();
-        let shown_often = Places::of(parts, |_| true).worthwhile(parts, is_plain, |places| {
-            // The first place would take as much without.
-            (places - 1, from)
-        });
+        // The first place would take as much without.
+        let is_worth_it =
+            |triangles: u64, places: u64| triangles.saturating_mul(places - 1) >= from.max(1);
+        let shown_often = Places::of(parts, |_| true).worthwhile(parts, is_plain, is_worth_it);
         made.hold_all(parts, shown_often)?;
         Ok(made)
     }
@@ -82,7 +82,9 @@ impl Instancing {
         is_plain: impl Fn(u32) -> bool,
         from: u64,
     ) -> Result<(), SceneError> {
-        let moving = Places::of(parts, moves).worthwhile(parts, is_plain, |places| (places, from));
+        let is_worth_it =
+            |triangles: u64, places: u64| triangles.saturating_mul(places) >= from.max(1);
+        let moving = Places::of(parts, moves).worthwhile(parts, is_plain, is_worth_it);
         let new = moving.into_iter().filter(|mesh| !self.held.contains_key(mesh)).collect();
         self.hold_all(parts, new)
     }
@@ -157,7 +159,7 @@ struct Places {
 }
 
 impl Places {
-    /// Counts the places of the nodes that `counts` tells.
+    /// Counts the places that the `counted` nodes have.
     fn of(parts: &Parts<'_>, counted: impl Fn(usize) -> bool) -> Self {
         let mut made = Self { counts: BTreeMap::new(), bent: BTreeSet::new() };
         for &index in parts.shown {
@@ -174,26 +176,25 @@ impl Places {
         made
     }
 
-    /// Returns the meshes that can be stored once and are worth it. `worth` gives for a number of
-    /// places how many of them count, and the triangles that these must have in all.
+    /// Returns the meshes that can be stored once and are worth it, by the numbers of their
+    /// triangles and of their places.
     fn worthwhile(
         self,
         parts: &Parts<'_>,
         is_plain: impl Fn(u32) -> bool,
-        worth: impl Fn(u64) -> (u64, u64),
+        is_worth_it: impl Fn(u64, u64) -> bool,
     ) -> Vec<ColoredMesh> {
-        let is_worth_it = |mesh: usize, places: u64| {
+        let is_held = |mesh: usize, places: u64| {
             let surfaces = &parts.meshes[mesh].surfaces;
             let triangles: u64 =
                 surfaces.iter().map(|surface| surface.geometry.triangles.len() as u64).sum();
-            let (places, from) = worth(places);
-            triangles.saturating_mul(places) >= from.max(1)
+            is_worth_it(triangles, places)
                 && !self.bent.contains(&mesh)
                 && parts.meshes[mesh].target_count == 0
                 && surfaces.iter().all(|surface| is_plain(surface.material))
         };
         let counts = self.counts.iter();
-        let worthy = counts.filter(|(mesh, places)| is_worth_it(mesh.0, **places));
+        let worthy = counts.filter(|(mesh, places)| is_held(mesh.0, **places));
         worthy.map(|(mesh, _)| *mesh).collect()
     }
 }

@@ -71,6 +71,8 @@ pub struct MotionPart {
     /// Bytes of their arrays in a frame: corners, indices and vertices, without the hierarchy. A
     /// place of a mesh that is held once is a matrix.
     pub bytes: u64,
+    /// How many of the triangles are of meshes that are held once.
+    pub held_triangles: u64,
 }
 
 /// What a film whose geometry moves does with it. Each triangle that may be visible in some frame

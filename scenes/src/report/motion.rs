@@ -42,13 +42,14 @@ impl MotionPart {
     fn add(&mut self, parts: &Parts<'_>, (node, mesh): (&Node, usize), instancing: &Instancing) {
         let geometries = || parts.meshes[mesh].surfaces.iter().map(|surface| &surface.geometry);
         let triangles: u64 = geometries().map(|of| of.triangles.len() as u64).sum();
-        let vertices: u64 = geometries().map(|of| of.positions.len() as u64).sum();
+        let vertices: u64 = geometries().map(|of| of.shading_count() as u64).sum();
         let is_held = |number: &usize| instancing.holds((mesh, node.instance_color(*number)));
         let places = node.instances.len() as u64;
         let held = (0..node.instances.len()).filter(is_held).count() as u64;
         let copy = triangles * (size_of::<Triangle>() + size_of::<[u32; 3]>()) as u64
             + vertices * size_of::<ShadingVertex>() as u64;
         self.triangles += places * triangles;
+        self.held_triangles += held * triangles;
         self.bytes += (places - held) * copy + held * size_of::<Instance>() as u64;
     }
 }

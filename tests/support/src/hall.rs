@@ -1,6 +1,7 @@
 //! A film in which much stands still: the library's cube in a hall.
 
 use crate::farm::library;
+use crate::sheet::grid_corners;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -22,14 +23,10 @@ pub fn write_hall(folder: &Path, with_copy: bool) -> PathBuf {
         let (x, z) = (at(index % side), at(index / side));
         [x, 0.05 * (3.0 * x).sin() * (2.0 * z).cos(), z]
     });
-    let cells = (0..HALL_CELLS * HALL_CELLS).flat_map(|cell| {
-        let first = cell / HALL_CELLS * side + cell % HALL_CELLS;
-        [first, first + side, first + 1, first + 1, first + side, first + side + 1]
-    });
     let colors = (0..5).flat_map(|key| [0.2 * key as f32, 0.3, 0.9 - 0.2 * key as f32, 1.0]);
     let mut bytes: Vec<u8> = corners.flat_map(f32::to_le_bytes).collect();
     let indices_at = bytes.len();
-    bytes.extend(cells.flat_map(u32::to_le_bytes));
+    bytes.extend(grid_corners(HALL_CELLS).flat_map(u32::to_le_bytes));
     let colors_at = bytes.len();
     bytes.extend(colors.flat_map(f32::to_le_bytes));
     std::fs::write(folder.join("hall.bin"), &bytes).expect("the folder takes files");

@@ -2,6 +2,16 @@
 
 use std::path::Path;
 
+/// Corners of the triangles of a grid of `side` squares along each side, two for each, row by row.
+/// Points are numbered row by row too.
+pub fn grid_corners(side: u32) -> impl Iterator<Item = u32> {
+    let squares = (0..side).flat_map(move |y| (0..side).map(move |x| y * (side + 1) + x));
+    squares.flat_map(move |at| {
+        let (right, below) = (at + 1, at + side + 1);
+        [at, below, right, right, below, below + 1]
+    })
+}
+
 /// Writes a sheet of `side` squares along each side, of two triangles each, beside a file of its
 /// numbers.
 ///
@@ -22,11 +32,7 @@ pub fn write_sheet(file: &Path, side: u32, normals: bool) {
     }
     let places = 12 * points;
     let indices_at = bytes.len();
-    for at in (0..side).flat_map(|y| (0..side).map(move |x| y * (side + 1) + x)) {
-        let (right, below) = (at + 1, at + side + 1);
-        let corners = [at, below, right, right, below, below + 1];
-        bytes.extend(corners.iter().flat_map(|corner| corner.to_le_bytes()));
-    }
+    bytes.extend(grid_corners(side).flat_map(u32::to_le_bytes));
     let mut attributes = r#""POSITION":0"#.to_owned();
     if normals {
         attributes += r#","NORMAL":2"#;
