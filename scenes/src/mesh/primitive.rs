@@ -81,18 +81,18 @@ fn make_flat(
     geometry: &mut Geometry,
     left: &mut Allowance,
 ) -> Result<(), SceneError> {
-    let place = format!("{path}.attributes.POSITION");
-    let triangles = geometry.triangles.len() as u64;
     if geometry.has_facets() {
-        spend(document, &mut left.vertices, triangles, &place)?;
+        // Facets are fewer than the indices, or the vertices where there are none; those count.
         let sources = geometry.vertex_bytes() + 2 * size_of::<u32>() as u64;
         let count = geometry.positions.len() as u64;
         document.budget.spend(count, sources, &document.file, path)?;
         geometry.remove_unused();
         return Ok(());
     }
-    spend(document, &mut left.vertices, 3 * triangles, &place)?;
-    document.budget.spend(3 * triangles, geometry.vertex_bytes(), &document.file, path)?;
+    let place = format!("{path}.attributes.POSITION");
+    let corners = 3 * geometry.triangles.len() as u64;
+    spend(document, &mut left.vertices, corners, &place)?;
+    document.budget.spend(corners, geometry.vertex_bytes(), &document.file, path)?;
     geometry.unshare();
     Ok(())
 }
