@@ -117,6 +117,7 @@ async fn give(link: &Link, assignment: &Assignment) -> Result<(), FrameError> {
         length: bytes.len() as u32,
         device: 0,
         device_micros: 1,
+        waited_micros: 0,
         device_bytes: 0,
         first_sample: 0,
         rays: 0,

@@ -6,6 +6,7 @@ use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::table::{bytes, count, counted, printable, span};
 use crate::{job_id, json, kernel_text};
+use serde_json::Value;
 use std::fmt::Write as _;
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::compute::OutputArray;
@@ -33,6 +34,7 @@ pub(crate) async fn run(args: JobArgs) -> Result<Status, CliError> {
     };
     if args.json {
         let mut value = json::value(&detail)?;
+        write_wait(&mut value, &detail);
         if let Some(frames) = &frames {
             value["frames"] = json::value(frames)?;
         }
@@ -67,7 +69,7 @@ pub(crate) async fn frames(client: &FarmClient, job: JobId) -> Result<Vec<FrameS
 }
 
 fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
-    let JobDetail { summary, spec, fingerprint, failures, copies } = detail;
+    let JobDetail { summary, spec, fingerprint, failures, copies, devices_waited_millis } = detail;
     let mut text = String::new();
     let mut field = |name: &str, value: String| {
         // Writing to a string does not fail.
@@ -111,6 +113,11 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     field("samples", format!("{}{kept}", samples.trim_end()));
     if *copies != CopyCount::default() {
         field("copies", copy_words(copies));
+    }
+    // Of a film it is worth saying that none waited: its next frame was always ready.
+    let is_film = summary.frames > 1 && summary.units_committed > 0;
+    if is_film || *devices_waited_millis > 0 {
+        field("devices", waited_words(*devices_waited_millis));
     }
     if let Some(fingerprint) = fingerprint {
         field("fingerprint", fingerprint.to_string());
@@ -201,6 +208,26 @@ fn copy_words(copies: &CopyCount) -> String {
     )
 }
 
+/// For how long devices had nothing to do because a frame was not prepared.
+fn waited_words(millis: u64) -> String {
+    let time = match millis {
+        0 => return "never waited for frames".to_owned(),
+        1..1000 => format!("{millis} ms"),
+        1000..120_000 => format!("{:.1} s", millis as f64 / 1e3),
+        _ => span(millis / 1000),
+    };
+    format!("waited {time} in all for frames to be prepared")
+}
+
+/// Writes the same in seconds, as other times of devices are.
+fn write_wait(value: &mut Value, detail: &JobDetail) {
+    if let Value::Object(fields) = value {
+        fields.remove("devices_waited_millis");
+        let secs = detail.devices_waited_millis as f64 / 1e3;
+        fields.insert("devices_waited_s".to_owned(), secs.into());
+    }
+}
+
 fn frame_words(state: &FrameState) -> String {
     match state {
         FrameState::Open { committed, units, round } => {
@@ -227,4 +254,19 @@ fn round_words(status: &RoundStatus) -> String {
         "round {round} of at most {rounds}, {samples} samples a pixel for {tiles_open} of {tiles} \
             tiles"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_of_devices_is_told_in_plain_units() {
+        let words = [0, 40, 12_345, 119_999, 120_000, 7_300_000].map(waited_words);
+        let times = ["40 ms", "12.3 s", "120.0 s", "2 min", "2 h"];
+        assert_eq!(words[0], "never waited for frames");
+        for (words, time) in words[1..].iter().zip(times) {
+            assert_eq!(*words, format!("waited {time} in all for frames to be prepared"));
+        }
+    }
 }

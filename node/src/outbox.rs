@@ -223,6 +223,7 @@ mod tests {
             length: bytes.len() as u32,
             device: 0,
             device_micros: 12,
+            waited_micros: 0,
             device_bytes: 0,
             rays: 34,
             first_sample: 5,

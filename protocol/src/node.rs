@@ -327,6 +327,9 @@ pub struct ResultHeader {
     pub device: u8,
     /// Device time in microseconds.
     pub device_micros: u64,
+    /// For how many microseconds a device had nothing to do because what this unit needs was still
+    /// being prepared. It is for people only.
+    pub waited_micros: u64,
     /// Fewest bytes that the unit needs on the device: its scene, and the workspace of the smallest
     /// plan. 0 if it was not measured.
     pub device_bytes: u64,

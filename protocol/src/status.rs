@@ -175,6 +175,9 @@ pub struct JobDetail {
     pub failures: Vec<FailureNote>,
     /// Units that two nodes worked on at the same time.
     pub copies: CopyCount,
+    /// For how long devices had nothing to do because a frame was still being prepared, in
+    /// milliseconds: the sum over all devices, as their nodes tell with results.
+    pub devices_waited_millis: u64,
 }
 
 /// Counts units that got a second lease (a copy), for an idle node beside the first node.

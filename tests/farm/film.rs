@@ -4,7 +4,7 @@
 use crate::farm::importer::importers;
 use crate::farm::kills::{Chance, is_clean, strike};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tessera_support::farm::{Farm, send_signal, tessera};
 use tessera_support::hall::write_hall;
 
@@ -82,4 +82,22 @@ fn a_scene_process_that_is_killed_between_frames_costs_nothing() {
         serde_json::from_str(&farm.text(&["job", &second, "--json"])).expect("a job as JSON");
     assert_eq!(job["summary"]["units_failed"].as_u64().unwrap_or(0), 0, "{job}");
     assert!(farm.logs().contains("a scene is loaded again"), "{}", farm.logs());
+}
+
+#[test]
+fn a_film_says_how_long_devices_waited_for_its_frames() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let scene = write_hall(folder.path(), true);
+    let farm = Farm::start(1, 1);
+    let begun = Instant::now();
+    let job = farm.submit(&scene, &[&OPTIONS[..], &["--frames", "0-2"]].concat());
+    assert_eq!(farm.hashes(&job).len(), 3);
+    let most = begun.elapsed().as_secs_f64();
+    let text = farm.text(&["job", &job]);
+    let detail: serde_json::Value =
+        serde_json::from_str(&farm.text(&["job", &job, "--json"])).expect("a job as JSON");
+    // The only device had nothing to do before the first frame was prepared.
+    let waited = detail["devices_waited_s"].as_f64().expect("a time");
+    assert!(waited > 0.0 && waited < most, "{waited} s of {most} s");
+    assert!(text.contains("devices     waited "), "{text}");
 }

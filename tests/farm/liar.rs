@@ -140,6 +140,7 @@ impl Liar {
             length: bytes.len() as u32,
             device: 0,
             device_micros: UNIT.as_micros() as u64,
+            waited_micros: 0,
             device_bytes: 0,
             rays: 0,
             first_sample: samples.first,

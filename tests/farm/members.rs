@@ -261,6 +261,7 @@ fn header(number: u32) -> ResultHeader {
         length: 34 << 20,
         device: 0,
         device_micros: 1,
+        waited_micros: 0,
         device_bytes: 0,
         rays: 0,
         first_sample: 0,

@@ -171,6 +171,7 @@ impl Farm {
             shape: film_of(tile, samples, 3),
             device: 0,
             device_micros: 1_000_000,
+            waited_micros: 0,
             device_bytes: 0,
         };
         let millis = 800 + mix(self.seed ^ lease.epoch.0) % 1200;

@@ -288,8 +288,15 @@ impl Farm {
         }
         let Task::Tile { tile, samples } = task else { return };
         let shape = film_of(tile, samples, 3);
-        let result =
-            Arrived { lease, hash, shape, device: 0, device_micros: 1_000_000, device_bytes: 0 };
+        let result = Arrived {
+            lease,
+            hash,
+            shape,
+            device: 0,
+            device_micros: 1_000_000,
+            waited_micros: 0,
+            device_bytes: 0,
+        };
         self.after(800 + number % 1200, Input::ResultArrived { session, result });
     }
 }

@@ -280,6 +280,9 @@ pub struct Arrived {
     pub device: u8,
     /// Device time in microseconds, as reported by the node.
     pub device_micros: u64,
+    /// For how many microseconds a device had nothing to do because what the unit needs was still
+    /// being prepared, as reported by the node. It is counted for people, and decides nothing.
+    pub waited_micros: u64,
     /// Least device memory that the unit needed, in bytes, as reported by the node; 0 if unknown.
     pub device_bytes: u64,
 }

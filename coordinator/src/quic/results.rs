@@ -98,6 +98,7 @@ pub(super) async fn take(
                 shape,
                 device: header.device,
                 device_micros: header.device_micros,
+                waited_micros: header.waited_micros,
                 device_bytes: header.device_bytes,
             };
             Event::Result { session, arrived, bytes, permit }

@@ -27,6 +27,7 @@ async fn hold(link: &Link) -> JoinSet<()> {
             length: LENGTH,
             device: 0,
             device_micros: 1,
+            waited_micros: 0,
             device_bytes: 1,
             first_sample: 0,
             rays: 1,

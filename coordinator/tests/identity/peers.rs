@@ -97,6 +97,7 @@ impl FakeNode {
             length: bytes.len() as u32,
             device: 0,
             device_micros: 1,
+            waited_micros: 0,
             device_bytes: 1,
             first_sample: 0,
             rays: 1,

@@ -10,7 +10,7 @@ const HOLD: Duration = Duration::from_millis(500);
 const UNIT: Duration = Duration::from_secs(9);
 
 /// Returns a connected agent that knows two films.
-fn agent(devices: usize) -> Agent<u32> {
+pub(super) fn agent(devices: usize) -> Agent<u32> {
     let mut agent = Agent::new(devices, HOLD, Vec::new());
     agent.on_connected();
     for id in [1, 2] {
@@ -21,20 +21,20 @@ fn agent(devices: usize) -> Agent<u32> {
     agent
 }
 
-fn frame(job: u128, number: u32) -> FrameKey {
+pub(super) fn frame(job: u128, number: u32) -> FrameKey {
     FrameKey::Frame(JobId(uuid::Uuid::from_u128(job)), FrameNumber(number))
 }
 
 /// Returns a unit of a frame.
-fn unit(job: u128, number: u32, unit: u32) -> Assignment {
+pub(super) fn unit(job: u128, number: u32, unit: u32) -> Assignment {
     Assignment { frame: FrameNumber(number), ..assignment(job, unit) }
 }
 
-fn work(agent: &mut Agent<u32>, units: &[Assignment]) {
+pub(super) fn work(agent: &mut Agent<u32>, units: &[Assignment]) {
     agent.on_message(Down::Work(units.to_vec()));
 }
 
-fn actions(agent: &mut Agent<u32>) -> Vec<Action<u32>> {
+pub(super) fn actions(agent: &mut Agent<u32>) -> Vec<Action<u32>> {
     std::iter::from_fn(|| agent.poll_action()).collect()
 }
 
@@ -47,7 +47,7 @@ fn prepared(actions: &[Action<u32>]) -> Vec<(u32, bool)> {
     actions.iter().filter_map(frame).collect()
 }
 
-fn started(actions: &[Action<u32>]) -> Vec<(u32, u32)> {
+pub(super) fn started(actions: &[Action<u32>]) -> Vec<(u32, u32)> {
     let unit = |action: &Action<u32>| match action {
         Action::Start { assignment, .. } => Some((assignment.frame.0, assignment.unit.0)),
         _ => None,

@@ -74,10 +74,20 @@ impl<F: Clone> Agent<F> {
         self.devices.iter().any(|device| kind.map_or(device.usable, |kind| device.suits(kind)))
     }
 
-    /// Returns the device with room that would finish another unit first. A slow device gets none
-    /// if a faster one would finish all remaining units before it, because the end of a frame waits
-    /// for the last unit.
-    pub(super) fn device_with_room(&self, job: JobId, kind: &JobKind) -> Option<usize> {
+    /// Returns how many tiles and chunks each device has.
+    pub(super) fn given(&self) -> Vec<usize> {
+        self.devices.iter().map(|device| device.given).collect()
+    }
+
+    /// Returns the device with room that would finish another unit first, if each has so many. A
+    /// slow device gets none if a faster one would finish all units that are `left` before it,
+    /// because the end of a frame waits for the last unit.
+    pub(super) fn device_with_room(
+        &self,
+        (job, kind): (JobId, &JobKind),
+        given: &[usize],
+        left: usize,
+    ) -> Option<usize> {
         let usable = || self.devices.iter().enumerate().filter(|(_, device)| device.suits(kind));
         let fits = |index: usize| !self.too_small.contains(&(job, index));
         // If it fits on no device, any of them may report so again, because the coordinator may not
@@ -85,21 +95,20 @@ impl<F: Clone> Agent<F> {
         let fits_some = usable().any(|(index, _)| fits(index));
         let usable = || usable().filter(|(index, _)| !fits_some || fits(*index));
         let paces: Vec<Pace> = usable().map(|(_, device)| device.pace).collect();
-        let room = |device: &Device| {
-            device.given < device.pace.depth_among(&paces, self.ahead.hold) as usize
+        let room = |(index, device): &(usize, &Device)| {
+            given[*index] < device.pace.depth_among(&paces, self.ahead.hold) as usize
         };
         let (index, best) = usable()
-            .filter(|(_, device)| room(device))
-            .min_by_key(|(_, device)| device.pace.time_for(device.given + 1))?;
+            .filter(room)
+            .min_by_key(|(index, device)| device.pace.time_for(given[*index] + 1))?;
         // The coordinator fills the node up as long as it has work. Fewer units than requested
         // means that the work is ending.
         let ending = self.units.len() < self.capacity() as usize;
-        let left = self.waiting.len() + 1;
-        let sooner = |device: &Device| {
+        let sooner = |(other, device): (usize, &Device)| {
             device.pace.is_known()
-                && device.pace.time_for(device.given + left) < best.pace.time_for(best.given + 1)
+                && device.pace.time_for(given[other] + left) < best.pace.time_for(given[index] + 1)
         };
-        if ending && usable().any(|(other, device)| other != index && sooner(device)) {
+        if ending && usable().any(|other| other.0 != index && sooner(other)) {
             return None;
         }
         Some(index)

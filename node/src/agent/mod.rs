@@ -1,5 +1,5 @@
 //! Decides what a node does about its leases, as a pure state machine. Messages and events go in,
-//! [`Action`]s come out. It has no clock, socket, file or thread.
+//! [`Action`]s come out. It has no clock, socket, file or thread; it is told the time.
 //!
 //! A lease is waiting (for its frame, or for room on a device), given to a device, or storing (its
 //! result is being written to disk). Then it is finished, and the outbox keeps it until the
@@ -18,6 +18,9 @@ mod results;
 #[cfg(test)]
 mod tests;
 mod units;
+mod waits;
+#[cfg(test)]
+mod waits_tests;
 
 use crate::job::checked_spec;
 use ahead::{Ahead, Frame};
@@ -25,7 +28,7 @@ pub(crate) use capacity::Pace;
 pub(crate) use frame_key::FrameKey;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tessera_protocol::device::DeviceInfo;
 use tessera_protocol::node::{Assignment, CoordinatorToNode, Failure, NodeToCoordinator, Task};
 use tessera_protocol::{JobId, JobKind, Lease};
@@ -79,6 +82,8 @@ enum UnitState {
 struct Unit {
     assignment: Assignment,
     state: UnitState,
+    /// For how long a device had nothing to do because what this unit needs was not prepared.
+    waited: Duration,
 }
 
 #[derive(Debug)]
@@ -127,6 +132,8 @@ pub(crate) struct Agent<F> {
     /// Whether an operator has drained the node, which stays.
     drained: bool,
     left: bool,
+    /// The newest time that is known.
+    now: Option<Instant>,
     actions: VecDeque<Action<F>>,
 }
 
@@ -153,6 +160,7 @@ impl<F: Clone> Agent<F> {
             draining: false,
             drained: false,
             left: false,
+            now: None,
             actions: VecDeque::new(),
         }
     }

@@ -246,3 +246,14 @@ fn a_node_that_hands_in_cuts_a_piece_and_keeps_its_result() {
     assert!(told.contains(&returned) && told.contains(&Action::Abandon(inputs(1, 1))), "{told:?}");
     assert!(agent.on_rendered(0, band(1, 0).lease(), Rendered::Done(UNIT)));
 }
+
+#[test]
+fn no_device_waits_for_what_finishing_reads() {
+    let (mut agent, start) = (agent(1), Instant::now());
+    agent.pass_time(start);
+    work(&mut agent, &[band(1, 0)]);
+    agent.pass_time(start + UNIT);
+    agent.on_frame(inputs(1, 0), Ok(1));
+    assert_eq!(started(&actions(&mut agent)), [(0, band(1, 0).lease(), 1)]);
+    assert_eq!(agent.waited(band(1, 0).lease()), Duration::ZERO);
+}

@@ -4,6 +4,7 @@
 use super::ahead::Frame;
 use super::{Action, Agent, FrameKey, Rendered, Unit, UnitState};
 use std::collections::VecDeque;
+use std::time::Duration;
 use tessera_protocol::Lease;
 use tessera_protocol::limits::LEASES_MAX;
 use tessera_protocol::node::{Assignment, Failure, NodeToCoordinator};
@@ -28,7 +29,8 @@ impl<F: Clone> Agent<F> {
             } else if let Err(failure) = self.check(&assignment) {
                 self.fail(lease, failure);
             } else {
-                self.units.insert(lease, Unit { assignment, state: UnitState::Waiting });
+                let (state, waited) = (UnitState::Waiting, Duration::ZERO);
+                self.units.insert(lease, Unit { assignment, state, waited });
                 self.waiting.push_back(lease);
             }
         }
@@ -176,7 +178,10 @@ impl<F: Clone> Agent<F> {
             Some(Frame::Ready(handle)) => {
                 let device = match frame.is_piece() {
                     true => self.device_for_piece(),
-                    false => self.device_with_room(assignment.job, &spec),
+                    false => {
+                        let left = self.waiting.len() + 1;
+                        self.device_with_room((assignment.job, &spec), &self.given(), left)
+                    }
                 };
                 let Some(device) = device else { return false };
                 let action = Action::Start { device, assignment, spec, frame: handle.clone() };

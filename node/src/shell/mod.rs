@@ -111,7 +111,10 @@ impl Shell {
             tokio::select! {
                 event = self.events.recv() => match event {
                     Some(Event::Hopeless(error)) => break Err(error),
-                    Some(event) => self.on_event(event),
+                    Some(event) => {
+                        self.agent.pass_time(Instant::now());
+                        self.on_event(event);
+                    }
                     // This cannot happen, because this struct holds a sender.
                     None => break Ok(Ended::Stopped),
                 },
@@ -129,6 +132,7 @@ impl Shell {
                     }
                 },
                 _ = tick.tick() => {
+                    self.agent.pass_time(Instant::now());
                     self.agent.offer_again();
                     self.look_at_devices();
                 }

@@ -33,6 +33,18 @@ const FULL_TOLD: Duration = Duration::from_secs(4);
 /// for 68 MiB.
 const OFFER_SECS_MAX: Duration = Duration::from_secs(600);
 
+/// What a node knows of an attempt beside the output of its device.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempt {
+    pub(super) lease: Lease,
+    /// Position of the device.
+    pub(super) device: u8,
+    /// First sample of a film.
+    pub(super) first_sample: u32,
+    /// For how long a device had nothing to do because what the unit needs was not prepared.
+    pub(super) waited: Duration,
+}
+
 /// Stores and sends results in tasks of its own, and reports by events.
 #[derive(Clone)]
 pub(super) struct Results {
@@ -56,17 +68,14 @@ impl Results {
         }
     }
 
-    /// Encodes and stores the output of the device at that position, from this sample on.
-    /// [`Event::Stored`] follows. It waits if the disk is full, and reports this after a while with
-    /// [`Event::NoRoom`].
-    pub(super) fn store(&self, lease: Lease, device: u8, first_sample: u32, output: UnitOutput) {
-        let this = self.clone();
+    /// Encodes and stores the output of an attempt. [`Event::Stored`] follows. It waits if the disk
+    /// is full, and reports this after a while with [`Event::NoRoom`].
+    pub(super) fn store(&self, attempt: Attempt, output: UnitOutput) {
+        let (this, lease) = (self.clone(), attempt.lease);
         tokio::spawn(async move {
             // The semaphore is never closed.
             let _permit = this.stores.acquire().await;
-            let encoded =
-                tokio::task::spawn_blocking(move || encode(lease, device, first_sample, output))
-                    .await;
+            let encoded = tokio::task::spawn_blocking(move || encode(attempt, output)).await;
             let result = match encoded {
                 Ok(encoded) => this.keep(lease, Arc::new(encoded)).await,
                 Err(error) => Err(Failure::Asset(format!("encoding a result failed: {error}"))),
@@ -141,24 +150,22 @@ impl Results {
     }
 }
 
-fn encode(
-    lease: Lease,
-    device: u8,
-    first_sample: u32,
-    output: UnitOutput,
-) -> (ResultHeader, Vec<u8>) {
+fn encode(attempt: Attempt, output: UnitOutput) -> (ResultHeader, Vec<u8>) {
     let bytes = match (output.piece, &output.chunk) {
         (Some(piece), _) => piece,
         (None, Some(chunk)) => chunk.to_bytes(),
         (None, None) => output.sums.to_bytes(),
     };
+    let Attempt { lease, device, first_sample, waited } = attempt;
+    let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     let header = ResultHeader {
         lease,
         hash: BlobHash::of(&bytes),
         // A tile's edge is bounded, and so is a piece. They are far below 4 GiB.
         length: bytes.len() as u32,
         device,
-        device_micros: u64::try_from(output.device_time.as_micros()).unwrap_or(u64::MAX),
+        device_micros: micros(output.device_time),
+        waited_micros: micros(waited),
         device_bytes: output.device_bytes,
         rays: output.rays,
         first_sample,
@@ -200,8 +207,10 @@ mod tests {
             ..UnitOutput::of_piece(vec![3; 9], chunk.device_time)
         };
         for (output, rays) in [(chunk, 0), (tile, 5), (piece, 0)] {
-            let (header, bytes) = encode(lease, 1, 7, output);
-            assert_eq!(header.first_sample, 7);
+            let waited = Duration::from_millis(3);
+            let (header, bytes) =
+                encode(Attempt { lease, device: 1, first_sample: 7, waited }, output);
+            assert_eq!((header.first_sample, header.waited_micros), (7, 3000));
             assert_eq!(
                 (header.device, header.device_micros, header.device_bytes),
                 (1, 11, 123_456)

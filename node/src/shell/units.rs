@@ -1,6 +1,7 @@
 //! The units on the devices: started and ended; and the scenes that are held for them.
 
 use super::event::{AnyFrame, Event, Prepared};
+use super::results::Attempt;
 use super::{Given, Shell};
 use crate::agent::Rendered;
 use crate::device::{CancelToken, DeviceError, DeviceUnit, Finish, TextSink, UnitOutput, Work};
@@ -113,12 +114,13 @@ impl Shell {
             if done < of {
                 tracing::info!(%lease, done, of, "the samples that are done are handed in");
             }
-            self.results.store(
+            let attempt = Attempt {
                 lease,
-                device as u8,
-                samples.map_or(0, |samples| samples.first),
-                output,
-            );
+                device: device as u8,
+                first_sample: samples.map_or(0, |samples| samples.first),
+                waited: self.agent.waited(lease),
+            };
+            self.results.store(attempt, output);
         }
     }
 }

@@ -21,6 +21,7 @@ fn job_detail() -> JobDetail {
             reason: "r".into(),
         }],
         copies: CopyCount { running: 1, won: 2, lost: 3, wasted_millis: 4000 },
+        devices_waited_millis: 12_000,
     }
 }
 

@@ -412,6 +412,7 @@ pub(crate) fn result_header() -> ResultHeader {
         length: 70_000,
         device: 1,
         device_micros: 1_500_000,
+        waited_micros: 3_000_000,
         device_bytes: 1 << 32,
         rays: 1 << 40,
         first_sample: 300,

@@ -246,6 +246,7 @@ impl Farm {
             shape: film_of(tile, samples, 3),
             device: 0,
             device_micros: micros,
+            waited_micros: 0,
             device_bytes: 0,
         };
         let input = Input::ResultArrived { session: SessionId(node as u64), result };

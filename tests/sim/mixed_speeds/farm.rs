@@ -393,6 +393,7 @@ impl Farm {
             shape,
             device: device as u8,
             device_micros: micros,
+            waited_micros: 0,
             device_bytes: 0,
         };
         let input = Input::ResultArrived { session: SessionId(node as u64), result };

@@ -96,6 +96,7 @@ impl Film {
             shape: self.shape,
             device: 0,
             device_micros: 1000,
+            waited_micros: 0,
             device_bytes: 0,
         }
     }

@@ -182,6 +182,7 @@ impl Farm {
             shape: film_of(tile, samples, 3),
             device: 0,
             device_micros: UNIT,
+            waited_micros: 0,
             device_bytes: 0,
         };
         Some(Input::ResultArrived { session: SessionId(node as u64), result })

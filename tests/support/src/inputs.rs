@@ -127,6 +127,7 @@ pub fn film(lease: Lease, hash: u8, (first, samples): (u32, u32)) -> Arrived {
         shape: ResultShape::Film(shape),
         device: 0,
         device_micros: 1,
+        waited_micros: 0,
         device_bytes: 0,
     }
 }

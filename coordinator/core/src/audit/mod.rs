@@ -91,6 +91,7 @@ impl Ledger {
             Record::JobResumed { job } => self.pause(job, false),
             Record::JobRetried { job, .. } => self.retry(job),
             Record::JobChanged { job, .. } => drop(self.open(job, "a change")),
+            Record::DeviceWaited { job, .. } => drop(self.open(job, "a wait of a device")),
         }
     }
 }

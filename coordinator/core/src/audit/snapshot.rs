@@ -28,6 +28,7 @@ impl Ledger {
             Part::CommittedBy { .. }
             | Part::Trust { .. }
             | Part::Copies { .. }
+            | Part::DevicesWaited { .. }
             | Part::Retried { .. }
             | Part::Barred { .. }
             | Part::Nodes { .. }

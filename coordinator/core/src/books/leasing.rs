@@ -2,6 +2,7 @@
 //! with what follows from it for the shares of jobs, the queue of its job and its node.
 
 use super::Books;
+use crate::input::Arrived;
 use crate::journal::Record;
 use crate::lease::secret::MARK_BITS;
 use crate::lease::{Grant, Held};
@@ -81,9 +82,17 @@ impl Books {
         }
     }
 
-    /// Ends a lease whose result has been accepted. `micros`: device time by the node's account.
-    pub(crate) fn settle(&mut self, epoch: Epoch, micros: u64) -> Option<Held> {
-        self.end(epoch, Spent::Result(micros))
+    /// Ends the lease of a result that has been accepted, and counts for how long a device waited
+    /// for it: no longer than the lease was held, whatever its node says.
+    pub(crate) fn settle(&mut self, result: &Arrived) -> Option<Held> {
+        let Lease { unit, epoch } = result.lease;
+        let held = self.end(epoch, Spent::Result(result.device_micros))?;
+        let most = self.now.since(held.granted).as_millis() as u64;
+        let millis = (result.waited_micros / 1000).min(most);
+        if millis > 0 {
+            self.record(Record::DeviceWaited { job: unit.job, millis });
+        }
+        Some(held)
     }
 
     /// Ends a lease without a result. The unit then has no state: the caller decides on it.

@@ -95,7 +95,7 @@ pub(crate) fn on_redone(books: &mut Books, node: NodeId, session: SessionId, res
     let Some(check) = books.check_of(unit).cloned() else {
         return books.fault("a result is compared and its unit is not to be checked");
     };
-    books.settle(epoch, result.device_micros);
+    books.settle(result);
     books.act(Action::DropResult { session, lease });
     // It is compared and not kept. Only now does the node learn that it was a check.
     books.send(session, CoordinatorToNode::Unwanted { lease });

@@ -357,6 +357,15 @@ pub enum Record {
         /// What is wrong with the bytes, for people.
         reason: String,
     },
+    /// A device had nothing to do because what a unit needs was still being prepared. The unit's
+    /// result tells so. Nothing is recorded where no device waited.
+    DeviceWaited {
+        /// Job of the unit.
+        job: JobId,
+        /// Time for which the device waited, in milliseconds; no more than the unit's lease was
+        /// held.
+        millis: u64,
+    },
 }
 
 /// How a node went.
@@ -479,7 +488,8 @@ impl Record {
             | Self::JobChanged { job, .. }
             | Self::FinishingBegun { job, .. }
             | Self::FinishingClosed { job, .. }
-            | Self::ResultsLost { job, .. } => Some(*job),
+            | Self::ResultsLost { job, .. }
+            | Self::DeviceWaited { job, .. } => Some(*job),
             Self::EpochsReserved { .. }
             | Self::AttemptsEnded { .. }
             | Self::NodeDrained { .. }

@@ -193,6 +193,7 @@ pub(crate) fn job(books: &Books, id: JobId) -> Option<JobDetail> {
             lost: job.copies().lost,
             wasted_millis: job.copies().wasted_millis,
         },
+        devices_waited_millis: job.devices_waited_millis(),
     })
 }
 

@@ -101,7 +101,7 @@ fn commit_part(
     let lease = result.lease;
     let Lease { unit, epoch } = lease;
     let check = is_to_be_checked(books, node, lease);
-    let held = books.settle(epoch, result.device_micros);
+    let held = books.settle(result);
     let commit = Commit { unit: unit.unit, epoch, node, hash: result.hash, check };
     books.record(Record::PartCommitted {
         job: unit.job,
@@ -133,7 +133,7 @@ fn commit(books: &mut Books, node: NodeId, session: SessionId, result: &Arrived)
     let lease = result.lease;
     let Lease { unit, epoch } = lease;
     let check = is_to_be_checked(books, node, lease);
-    books.settle(epoch, result.device_micros);
+    books.settle(result);
     let commit = Commit { unit: unit.unit, epoch, node, hash: result.hash, check };
     books.record_commit(unit, commit);
     books.act(Action::KeepResult { session, lease });

@@ -205,6 +205,7 @@ impl Farm {
             Record::CopyStopped { job, epoch, winner, millis, .. } => {
                 self.job_mut(*job)?.stop_copy(*epoch, *winner, *millis)
             }
+            Record::DeviceWaited { job, millis } => self.job_mut(*job)?.note_waited(*millis),
             Record::JobRetried { job, below, .. } => self.job_mut(*job)?.retry(*below),
             Record::PartCommitted { job, frame, commit, first, samples } => {
                 let samples = SampleRange { first: *first, count: *samples };

@@ -112,6 +112,11 @@ pub(crate) enum Part {
         job: JobId,
         undo: JobEdit,
     },
+    /// For how long devices waited for what the units of a job need.
+    DevicesWaited {
+        job: JobId,
+        millis: u64,
+    },
 }
 
 /// What is of no job.
@@ -185,6 +190,10 @@ pub(crate) fn parts(farm: &Farm) -> Vec<SnapshotPart> {
         }
         if job.samples_kept > 0 {
             parts.push(SnapshotPart(Part::Kept { job: job.id, samples: job.samples_kept }));
+        }
+        if job.devices_waited_millis > 0 {
+            let millis = job.devices_waited_millis;
+            parts.push(SnapshotPart(Part::DevicesWaited { job: job.id, millis }));
         }
         if !job.barred.is_empty() {
             let nodes = job.barred.iter().copied().collect();
@@ -321,6 +330,10 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
         }
         Part::Kept { job, samples } => {
             farm.job_mut(job)?.samples_kept = samples;
+            Ok(())
+        }
+        Part::DevicesWaited { job, millis } => {
+            farm.job_mut(job)?.devices_waited_millis = millis;
             Ok(())
         }
         Part::Barred { job, nodes } => {

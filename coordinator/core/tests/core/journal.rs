@@ -45,6 +45,7 @@ fn records_have_their_pinned_bytes() {
             Record::JobChanged { job, change, by: "ada".to_owned(), at: Moment(300) },
             format!("011c{id}01016201140001010303616461fb2c01"),
         ),
+        (Record::DeviceWaited { job, millis: 3000 }, format!("0120{id}fbb80b")),
     ];
     for (record, expected) in pinned {
         let bytes = record.to_bytes().unwrap();

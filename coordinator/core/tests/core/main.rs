@@ -4,6 +4,7 @@
 mod allocations;
 mod bad_node;
 mod copies;
+mod device_waits;
 mod devices;
 mod epochs;
 mod exposure;

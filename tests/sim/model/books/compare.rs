@@ -49,11 +49,15 @@ impl Books {
                     row.job
                 ));
             }
-            let copies = core.job(row.job).map(|detail| CopyCount { running: 0, ..detail.copies });
-            if copies != Some(book.copies) {
+            let counted = core.job(row.job).map(|detail| {
+                let copies = CopyCount { running: 0, ..detail.copies };
+                (copies, detail.devices_waited_millis)
+            });
+            let known = (book.copies, book.devices_waited_millis);
+            if counted != Some(known) {
                 return violated(format!(
-                    "the core says of job {}: {copies:?}; the records: {:?}",
-                    row.job, book.copies
+                    "the core says of job {}: {counted:?}; the records: {known:?}",
+                    row.job
                 ));
             }
             let samples = book

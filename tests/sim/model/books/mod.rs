@@ -57,6 +57,8 @@ pub(crate) struct JobBook {
     /// How often it went on.
     pub(crate) resumed: u32,
     copies: CopyCount,
+    /// For how long devices waited for what its units need.
+    devices_waited_millis: u64,
     /// How often it has ended, and was opened again.
     pub(crate) ends: u32,
     pub(crate) retried: u32,

@@ -76,6 +76,7 @@ impl Books {
                 let unit = UnitKey { job: *job, frame: *frame, unit: *unit };
                 self.stop_copy(Lease { unit, epoch: *epoch }, *winner, *millis)
             }
+            Record::DeviceWaited { job, millis } => self.note_waited(*job, *millis),
             Record::NodeReleased { node } => self.release(*node),
             Record::JobChanged { job, change, .. } => self.change(*job, change),
         }
@@ -204,6 +205,14 @@ impl Books {
         Ok(())
     }
 
+    fn note_waited(&mut self, job: JobId, millis: u64) -> Checked {
+        self.going(job)?.devices_waited_millis += millis;
+        match millis {
+            0 => violated(format!("a device waited for nothing of job {job}")),
+            _ => Ok(()),
+        }
+    }
+
     fn take_all_back(
         &mut self,
         (job, frame): (JobId, FrameNumber),
@@ -309,6 +318,7 @@ impl Books {
             barred: BTreeSet::new(),
             resumed: 0,
             copies: CopyCount::default(),
+            devices_waited_millis: 0,
             ends: 0,
             retried: 0,
             kept_before: 0,

@@ -85,6 +85,8 @@ pub(crate) struct Job {
     pub(in crate::state) fence: Epoch,
     pub(in crate::state) failures: VecDeque<FailureNote>,
     pub(in crate::state) copies: Copies,
+    /// For how long devices waited for what its units need, in milliseconds.
+    pub(in crate::state) devices_waited_millis: u64,
     /// Camera samples that leaving nodes handed in as parts, without those that were taken back
     /// later.
     pub(in crate::state) samples_kept: u64,
@@ -178,6 +180,11 @@ impl Job {
         self.copies
     }
 
+    /// For how long devices waited for what its units need, in milliseconds.
+    pub(crate) fn devices_waited_millis(&self) -> u64 {
+        self.devices_waited_millis
+    }
+
     /// Camera samples that leaving nodes handed in as parts, without those that were taken back
     /// later.
     pub(crate) fn samples_kept(&self) -> u64 {
@@ -217,6 +224,7 @@ impl Job {
             fence: Epoch(0),
             failures: VecDeque::new(),
             copies: Copies::default(),
+            devices_waited_millis: 0,
             samples_kept: 0,
             barred: BTreeSet::new(),
             undo: JobEdit::default(),

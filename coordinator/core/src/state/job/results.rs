@@ -41,6 +41,15 @@ impl Job {
         Ok(())
     }
 
+    /// Counts the time for which a device waited for what a unit needs.
+    pub(crate) fn note_waited(&mut self, millis: u64) -> Result<(), String> {
+        if self.is_final() || millis == 0 {
+            return Err(format!("a device waited {millis} ms for job {}", self.id));
+        }
+        self.devices_waited_millis = self.devices_waited_millis.saturating_add(millis);
+        Ok(())
+    }
+
     pub(crate) fn end_attempt(
         &mut self,
         node: NodeId,
