@@ -134,7 +134,7 @@ impl World {
                 let node = self.links.links.get(&id).map(|link| link.node);
                 let micros = node.map_or(1, |node| self.nodes[node].plan.unit_millis * 1000);
                 let needs = self.needs(lease.unit.job);
-                // Half of the nodes' results tell of a wait: as long as a unit takes, or far longer.
+                // Half of the results tell of a wait: as long as a unit takes, or far longer.
                 let waited = match (lease.unit.frame.0 + lease.unit.unit.0) % 4 {
                     0 => micros,
                     1 => u64::MAX,
