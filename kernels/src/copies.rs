@@ -7,8 +7,8 @@ use crate::CheckedScene;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tessera_layout::{
-    BLOCK_ALPHA_FLAG, Bvh, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG, FlatScene,
-    Instance, NONE, ShadingVertex, Triangle, TriangleBlock,
+    Array, BLOCK_ALPHA_FLAG, Bvh, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG, CHILD_LEAF_FLAG,
+    FlatScene, Instance, NONE, ShadingVertex, Triangle, TriangleBlock,
 };
 
 /// The scene with copies in the place of instances, for tests; itself where it has none. Ids stay
@@ -21,7 +21,7 @@ pub fn without_instances(scene: &CheckedScene) -> CheckedScene {
     if scene.instances.is_empty() {
         return scene.clone();
     }
-    let (instances, meshes) = (Arc::default(), Arc::default());
+    let (instances, meshes) = (Array::default(), Arc::default());
     let mut copied = FlatScene { instances, meshes, ..FlatScene::clone(scene) };
     copy_triangles(scene, &mut copied);
     copied.bvh = Arc::new(copy_hierarchy(scene, |_| true));
@@ -94,9 +94,9 @@ pub(crate) fn place(scene: &FlatScene, instance: &Instance, first_vertex: usize)
 }
 
 fn copy_triangles(scene: &FlatScene, copied: &mut FlatScene) {
-    let triangles = Arc::make_mut(&mut copied.triangles);
-    let triangle_vertices = Arc::make_mut(&mut copied.triangle_vertices);
-    let vertices = Arc::make_mut(&mut copied.vertices);
+    let triangles = copied.triangles.make_mut();
+    let triangle_vertices = copied.triangle_vertices.make_mut();
+    let vertices = copied.vertices.make_mut();
     for instance in scene.instances.iter() {
         let mut placed = place(scene, instance, vertices.len());
         triangles.append(&mut placed.triangles);
@@ -108,43 +108,50 @@ fn copy_triangles(scene: &FlatScene, copied: &mut FlatScene) {
 /// Copies the hierarchy, and that of each chosen instance into it. The scene's own nodes stay in
 /// place, and those of each copy follow.
 fn copy_hierarchy(scene: &FlatScene, is_chosen: impl Fn(usize) -> bool) -> Bvh {
-    let mut bvh = Bvh::clone(&scene.bvh);
-    for index in 0..scene.bvh.nodes.len() {
+    let padding = scene.bvh.padding;
+    let (mut nodes, mut blocks) = (scene.bvh.nodes.to_vec(), scene.bvh.blocks.to_vec());
+    for index in 0..nodes.len() {
         for slot in 0..8 {
-            let instance = instance_in(bvh.nodes[index].child[slot]);
+            let instance = instance_in(nodes[index].child[slot]);
             if let Some(instance) = instance.filter(|instance| is_chosen(*instance)) {
-                bvh.nodes[index].child[slot] =
-                    copy_mesh(scene, &scene.instances[instance], &mut bvh);
+                let instance = &scene.instances[instance];
+                nodes[index].child[slot] =
+                    copy_mesh((scene, instance), padding, &mut nodes, &mut blocks);
             }
         }
     }
-    bvh
+    Bvh { nodes: nodes.into(), blocks: blocks.into(), padding }
 }
 
 /// Appends an instance's nodes and blocks, and returns its root.
-fn copy_mesh(scene: &FlatScene, instance: &Instance, bvh: &mut Bvh) -> u32 {
-    let first = bvh.nodes.len() as u32;
-    bvh.nodes.push(scene.meshes.nodes[instance.root as usize]);
+fn copy_mesh(
+    (scene, instance): (&FlatScene, &Instance),
+    padding: f32,
+    nodes: &mut Vec<BvhNode8>,
+    blocks: &mut Vec<TriangleBlock>,
+) -> u32 {
+    let first = nodes.len() as u32;
+    nodes.push(scene.meshes.nodes[instance.root as usize]);
     let mut open = vec![first];
     while let Some(index) = open.pop() {
-        let mut node = bvh.nodes[index as usize];
+        let mut node = nodes[index as usize];
         for slot in 0..8 {
             let child = node.child[slot];
             if child == CHILD_EMPTY {
                 continue;
             }
-            place_child(instance, &mut node, slot, bvh.padding);
+            place_child(instance, &mut node, slot, padding);
             node.child[slot] = if child & CHILD_LEAF_FLAG != 0 {
                 let block = &scene.meshes.blocks[(child & !CHILD_LEAF_FLAG) as usize];
-                bvh.blocks.push(place_block(instance, block));
-                CHILD_LEAF_FLAG | (bvh.blocks.len() as u32 - 1)
+                blocks.push(place_block(instance, block));
+                CHILD_LEAF_FLAG | (blocks.len() as u32 - 1)
             } else {
-                open.push(bvh.nodes.len() as u32);
-                bvh.nodes.push(scene.meshes.nodes[child as usize]);
-                bvh.nodes.len() as u32 - 1
+                open.push(nodes.len() as u32);
+                nodes.push(scene.meshes.nodes[child as usize]);
+                nodes.len() as u32 - 1
             };
         }
-        bvh.nodes[index as usize] = node;
+        nodes[index as usize] = node;
     }
     first
 }

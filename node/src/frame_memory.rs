@@ -1,9 +1,10 @@
 //! Memory of the frames that a node works on or prepares, against the memory of the node. Decides
 //! whether the next frame fits beside the present ones. Holds no frame itself.
 
+use bytemuck::Pod;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tessera_layout::FlatScene;
+use tessera_layout::{Array, FlatScene};
 use tessera_protocol::node::Failure;
 
 /// Part of this process's memory that frames never get: one of so many parts.
@@ -42,9 +43,9 @@ pub(crate) struct Shortage {
     pub(crate) limit: u64,
 }
 
-/// An array in memory, which several frames may share.
+/// A range of memory, which several frames may share: an array of a frame, wherever it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Array {
+pub(crate) struct Held {
     /// Identifies the array as long as it is in memory.
     pub(crate) address: usize,
     pub(crate) bytes: u64,
@@ -56,7 +57,7 @@ struct Taken {
     /// Bytes that it probably needs, while it is being prepared.
     expected: u64,
     /// Its arrays, once it is prepared.
-    arrays: Vec<Array>,
+    arrays: Vec<Held>,
 }
 
 #[derive(Debug, Default)]
@@ -141,7 +142,7 @@ impl Claim {
 
     /// Takes the arrays of the prepared frame, in place of what was expected. Returns the bytes
     /// that the other frames do not have.
-    pub(crate) fn settle(&self, arrays: Vec<Array>) -> u64 {
+    pub(crate) fn settle(&self, arrays: Vec<Held>) -> u64 {
         let Guard { id, memory, .. } = &*self.0;
         let mut claims = memory.claims();
         let before = claims.used(*id);
@@ -160,22 +161,12 @@ impl Drop for Guard {
 }
 
 /// Returns the arrays of a scene. Those of later frames are the same arrays where nothing moves.
-pub(crate) fn arrays_of(scene: &FlatScene) -> Vec<Array> {
-    fn of<T>(array: &Arc<Vec<T>>) -> Array {
-        let bytes = (array.len() * size_of::<T>()) as u64;
-        Array { address: Arc::as_ptr(array) as usize, bytes }
-    }
-    fn bytes<T>(items: &[T]) -> u64 {
-        size_of_val(items) as u64
+pub(crate) fn arrays_of(scene: &FlatScene) -> Vec<Held> {
+    fn of<T: Pod>(array: &Array<T>) -> Held {
+        Held { address: array.as_ptr() as usize, bytes: size_of_val(&**array) as u64 }
     }
     let (bvh, meshes) = (&scene.bvh, &scene.meshes);
-    let of_meshes = bytes(&meshes.triangles)
-        + bytes(&meshes.triangle_vertices)
-        + bytes(&meshes.vertices)
-        + bytes(&meshes.nodes)
-        + bytes(&meshes.blocks);
-    let of_bvh = bytes(&bvh.nodes) + bytes(&bvh.blocks);
-    vec![
+    let mut all = vec![
         of(&scene.triangles),
         of(&scene.triangle_vertices),
         of(&scene.vertices),
@@ -190,17 +181,25 @@ pub(crate) fn arrays_of(scene: &FlatScene) -> Vec<Array> {
         of(&scene.environment_texels),
         of(&scene.environment_cells),
         of(&scene.instances),
-        Array { address: Arc::as_ptr(bvh) as usize, bytes: of_bvh },
-        Array { address: Arc::as_ptr(meshes) as usize, bytes: of_meshes },
-    ]
+        of(&bvh.nodes),
+        of(&bvh.blocks),
+        of(&meshes.triangles),
+        of(&meshes.triangle_vertices),
+        of(&meshes.vertices),
+        of(&meshes.nodes),
+        of(&meshes.blocks),
+    ];
+    // An empty array has no address of its own.
+    all.retain(|held| held.bytes > 0);
+    all
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn array(address: usize, bytes: u64) -> Array {
-        Array { address, bytes }
+    fn array(address: usize, bytes: u64) -> Held {
+        Held { address, bytes }
     }
 
     #[test]

@@ -4,8 +4,8 @@ use crate::device::PreparedFrame;
 use std::sync::Arc;
 use tessera_kernels::CheckedScene;
 use tessera_layout::{
-    AliasEntry, Bvh, BvhNode8, CHILD_EMPTY, CHILD_LEAF_FLAG, Camera, CameraKind, Environment,
-    FlatScene, Light, LightKind, Material, NONE, ShadingVertex, TextureRef, Triangle,
+    AliasEntry, Array, Bvh, BvhNode8, CHILD_EMPTY, CHILD_LEAF_FLAG, Camera, CameraKind,
+    Environment, FlatScene, Light, LightKind, Material, NONE, ShadingVertex, TextureRef, Triangle,
     TriangleBlock, UnitParams,
 };
 
@@ -73,17 +73,17 @@ fn scene() -> FlatScene {
     let alias = AliasEntry { threshold: u32::MAX, alias: 0, probability: 1.0, reserved: 0 };
     let [v0, v1, v2] = corners;
     FlatScene {
-        triangles: Arc::new(vec![Triangle { v0, v1, v2, material: 0, flags: 2, light: NONE }]),
-        triangle_vertices: Arc::new(vec![[0, 1, 2]]),
-        vertices: Arc::new(vec![vertex; 3]),
-        materials: Arc::new(vec![material()]),
-        layers: Arc::default(),
-        media: Arc::default(),
-        textures: Arc::default(),
-        texels: Arc::default(),
-        lights: Arc::new(vec![light]),
-        light_alias: Arc::new(vec![alias]),
-        light_nodes: Arc::default(),
+        triangles: vec![Triangle { v0, v1, v2, material: 0, flags: 2, light: NONE }].into(),
+        triangle_vertices: vec![[0, 1, 2]].into(),
+        vertices: vec![vertex; 3].into(),
+        materials: vec![material()].into(),
+        layers: Array::default(),
+        media: Array::default(),
+        textures: Array::default(),
+        texels: Array::default(),
+        lights: vec![light].into(),
+        light_alias: vec![alias].into(),
+        light_nodes: Array::default(),
         environment: Environment {
             present: 1,
             constant: [1.0, 0.8, 0.6],
@@ -93,11 +93,11 @@ fn scene() -> FlatScene {
             scene_center: [0.0, 0.0, -3.5],
             ..Default::default()
         },
-        environment_texels: Arc::default(),
-        environment_cells: Arc::default(),
+        environment_texels: Array::default(),
+        environment_cells: Array::default(),
         camera: camera(),
-        bvh: Arc::new(Bvh { nodes: vec![node], blocks: vec![block], padding: 1e-5 }),
-        instances: Arc::default(),
+        bvh: Arc::new(Bvh { nodes: vec![node].into(), blocks: vec![block].into(), padding: 1e-5 }),
+        instances: Array::default(),
         meshes: Arc::default(),
     }
 }

@@ -19,17 +19,16 @@ use crate::texture::{TextureSet, TextureTable};
 use crate::working_space::WorkingSpace;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use tessera_layout::{Layers, Material, Medium};
+use tessera_layout::{Array, Layers, Material, Medium};
 
 /// What a frame shows, apart from its geometry.
 #[derive(Clone, Debug)]
 pub(crate) struct Values {
-    pub(crate) materials: Arc<Vec<Material>>,
+    pub(crate) materials: Array<Material>,
     /// Layers that extensions add to materials.
-    pub(crate) layers: Arc<Vec<Layers>>,
+    pub(crate) layers: Array<Layers>,
     /// Media that closed surfaces enclose, as kernels see them.
-    pub(crate) media: Arc<Vec<Medium>>,
+    pub(crate) media: Array<Medium>,
     /// UV sets of every material, the default one included.
     pub(crate) uv_sets: Vec<UvSets>,
     pub(crate) cameras: Vec<ShownCamera>,
@@ -52,9 +51,9 @@ impl Values {
         let punctual = punctual::read_all(document, units)?;
         let shown = forest.shown.clone();
         Ok(Self {
-            materials: Arc::new(materials),
-            layers: Arc::new(layered.layers),
-            media: Arc::new(layered.media),
+            materials: materials.into(),
+            layers: layered.layers.into(),
+            media: layered.media.into(),
             uv_sets: layered.uv_sets,
             cameras: camera::shown(document, forest)?,
             shown_lights: lights_of(document, forest, &shown, punctual.len())?,
@@ -65,7 +64,7 @@ impl Values {
 
     /// Changes the media of the file's own space to those of a working space.
     pub(crate) fn enter(&mut self, space: &WorkingSpace) {
-        self.media = Arc::new(medium::all_within(self.media.to_vec(), space));
+        self.media = medium::all_within(self.media.to_vec(), space).into();
     }
 
     /// Returns what a material's tangents run along.
@@ -100,9 +99,12 @@ impl Values {
 
     /// Shares arrays with other values where they are equal.
     fn share(mut self, other: &Self) -> Self {
-        fn share<T: PartialEq>(own: &mut Arc<Vec<T>>, other: &Arc<Vec<T>>) {
-            if **own == **other {
-                *own = Arc::clone(other);
+        fn share<T>(own: &mut Array<T>, other: &Array<T>)
+        where
+            Array<T>: PartialEq,
+        {
+            if *own == *other {
+                *own = other.clone();
             }
         }
         share(&mut self.materials, &other.materials);
@@ -226,9 +228,9 @@ impl Moving {
         let mut unheard = Warnings::default();
         let (materials, layered) =
             material::read_all(document, &self.uv_sets, table, &mut unheard)?;
-        values.materials = Arc::new(materials);
-        values.layers = Arc::new(layered.layers);
-        values.media = Arc::new(layered.media);
+        values.materials = materials.into();
+        values.layers = layered.layers.into();
+        values.media = layered.media.into();
         values.uv_sets = layered.uv_sets;
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! The bounding volume hierarchy of the host build: eight children a node.
 
+use crate::Array;
 use bytemuck::{Pod, Zeroable};
 
 /// Triangles one leaf may hold: one [`TriangleBlock`].
@@ -53,9 +54,9 @@ const _: () = assert!(size_of::<TriangleBlock>() == 160);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bvh {
     /// Inner nodes.
-    pub nodes: Vec<BvhNode8>,
+    pub nodes: Array<BvhNode8>,
     /// Leaves; every triangle of the scene's own stands in exactly one.
-    pub blocks: Vec<TriangleBlock>,
+    pub blocks: Array<TriangleBlock>,
     /// Padding in metres, added to every side of every triangle's own box: a few units in the last
     /// place of the largest coordinate that a ray or a triangle can have.
     pub padding: f32,

@@ -1,8 +1,8 @@
 //! A whole scene at one moment, flattened: what a device is given.
 
 use crate::{
-    AliasEntry, Bvh, BvhNode8, Camera, Environment, EnvironmentCell, Instance, Layers, Light,
-    LightKind, LightNode, Material, Medium, Meshes, ShadingVertex, Texture, Triangle,
+    AliasEntry, Array, Bvh, BvhNode8, Camera, Environment, EnvironmentCell, Instance, Layers,
+    Light, LightKind, LightNode, Material, Medium, Meshes, ShadingVertex, Texture, Triangle,
     TriangleBlock, material_flags,
 };
 use std::sync::Arc;
@@ -18,43 +18,43 @@ pub const SHOWN_TRIANGLES_MAX: u64 = 1 << 30;
 #[derive(Clone, Debug)]
 pub struct FlatScene {
     /// Indexed by triangle id.
-    pub triangles: Arc<Vec<Triangle>>,
+    pub triangles: Array<Triangle>,
     /// Three indices into `vertices` per triangle id.
-    pub triangle_vertices: Arc<Vec<[u32; 3]>>,
+    pub triangle_vertices: Array<[u32; 3]>,
     /// Shading vertices.
-    pub vertices: Arc<Vec<ShadingVertex>>,
+    pub vertices: Array<ShadingVertex>,
     /// At least one material.
-    pub materials: Arc<Vec<Material>>,
+    pub materials: Array<Material>,
     /// What extensions add to materials; empty, or [`Layers::NONE`] and then those that materials
     /// name.
-    pub layers: Arc<Vec<Layers>>,
+    pub layers: Array<Layers>,
     /// What closed surfaces enclose; empty where `layers` is, else [`Medium::AIR`] and then those
     /// that layers name.
-    pub media: Arc<Vec<Medium>>,
+    pub media: Array<Medium>,
     /// Texture descriptors.
-    pub textures: Arc<Vec<Texture>>,
+    pub textures: Array<Texture>,
     /// Texel bytes, see [`Texture::offset`].
-    pub texels: Arc<Vec<u8>>,
+    pub texels: Array<u8>,
     /// Emitters: points and spots, then triangles in id order, then directional ones, then the
     /// environment.
-    pub lights: Arc<Vec<Light>>,
+    pub lights: Array<Light>,
     /// One entry for all lights that have a place, if there are any, and one for each other; in
     /// proportion to estimated power.
-    pub light_alias: Arc<Vec<AliasEntry>>,
+    pub light_alias: Array<AliasEntry>,
     /// The tree over lights that have a place; see [`LightNode`].
-    pub light_nodes: Arc<Vec<LightNode>>,
+    pub light_nodes: Array<LightNode>,
     /// The environment, possibly absent.
     pub environment: Environment,
     /// `width * height` RGB texels.
-    pub environment_texels: Arc<Vec<[f32; 3]>>,
+    pub environment_texels: Array<[f32; 3]>,
     /// One entry per environment texel, and behind them one per row.
-    pub environment_cells: Arc<Vec<EnvironmentCell>>,
+    pub environment_cells: Array<EnvironmentCell>,
     /// The camera.
     pub camera: Camera,
     /// The hierarchy over `triangles` and `instances`.
     pub bvh: Arc<Bvh>,
     /// Meshes in their places, in the order of their ids.
-    pub instances: Arc<Vec<Instance>>,
+    pub instances: Array<Instance>,
     /// The meshes that instances show.
     pub meshes: Arc<Meshes>,
 }

@@ -1,7 +1,7 @@
 //! Instances: meshes that a scene holds once and shows in several places, and the formula that
 //! brings them into the world.
 
-use crate::{BvhNode8, ShadingVertex, Triangle, TriangleBlock};
+use crate::{Array, BvhNode8, ShadingVertex, Triangle, TriangleBlock};
 use bytemuck::{Pod, Zeroable};
 
 /// A mesh in one place: 144 bytes. The ids of its triangles follow each other from `first_id`.
@@ -43,15 +43,15 @@ const _: () = assert!(size_of::<Instance>() == 144);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meshes {
     /// Those of one mesh follow each other. None emits.
-    pub triangles: Vec<Triangle>,
+    pub triangles: Array<Triangle>,
     /// Three indices into `vertices` per triangle.
-    pub triangle_vertices: Vec<[u32; 3]>,
+    pub triangle_vertices: Array<[u32; 3]>,
     /// Shading vertices.
-    pub vertices: Vec<ShadingVertex>,
+    pub vertices: Array<ShadingVertex>,
     /// A hierarchy a mesh, whose boxes are not padded.
-    pub nodes: Vec<BvhNode8>,
+    pub nodes: Array<BvhNode8>,
     /// Their leaves, which count a mesh's triangles from 0.
-    pub blocks: Vec<TriangleBlock>,
+    pub blocks: Array<TriangleBlock>,
 }
 
 impl Instance {

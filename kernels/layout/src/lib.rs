@@ -5,6 +5,7 @@
 //! the size and the offset of every field of both. Units: metres, radians, scene-linear Rec. 709
 //! radiance. World space is right-handed, +Y up, as in glTF 2.0.
 
+mod array;
 mod arrays;
 mod bvh;
 mod camera;
@@ -19,6 +20,7 @@ mod mesh;
 mod texture;
 mod unit;
 
+pub use array::{Array, Region};
 pub use arrays::{read_array, room_for, zeroed_array};
 pub use bvh::{
     BLOCK_ALPHA_FLAG, BVH_DEPTH_MAX, Bvh, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG,

@@ -28,7 +28,7 @@ pub struct FilmImages {
 #[derive(Debug)]
 struct LastTree {
     bvh: Weak<Bvh>,
-    instances: Weak<Vec<Instance>>,
+    instances: Weak<dyn Any + Send + Sync>,
     made: Weak<CompressedBvh>,
 }
 
@@ -56,9 +56,10 @@ impl FilmImages {
         standing: Option<&Instance>,
     ) -> Arc<CompressedBvh> {
         let held = self.held(scene, standing);
+        let instances = scene.instances.identity();
         let last = self.tree.as_ref().filter(|last| {
             std::ptr::eq(last.bvh.as_ptr(), Arc::as_ptr(&scene.bvh))
-                && std::ptr::eq(last.instances.as_ptr(), Arc::as_ptr(&scene.instances))
+                && std::ptr::addr_eq(last.instances.as_ptr(), Arc::as_ptr(&instances))
         });
         let last = last.and_then(|last| last.made.upgrade());
         if let Some(tree) = last.filter(|tree| Arc::ptr_eq(tree.held(), &held)) {
@@ -67,7 +68,7 @@ impl FilmImages {
         let made = Arc::new(CompressedBvh::with(&scene.bvh, &scene.instances, held));
         self.tree = Some(LastTree {
             bvh: Arc::downgrade(&scene.bvh),
-            instances: Arc::downgrade(&scene.instances),
+            instances: Arc::downgrade(&instances),
             made: Arc::downgrade(&made),
         });
         made

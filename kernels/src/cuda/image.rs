@@ -8,6 +8,7 @@ use super::standing::{StandingTriangles, standing};
 use crate::CheckedScene;
 use bytemuck::{Pod, must_cast_slice};
 use std::sync::Arc;
+use tessera_layout::Array;
 
 /// Arrays begin at multiples of this, like device allocations.
 const ALIGNMENT: u64 = 256;
@@ -138,27 +139,30 @@ struct Pieces<'a> {
 
 impl<'a> Pieces<'a> {
     fn push<T: Pod, O: Send + Sync + 'static>(&mut self, bytes: &'a [T], owner: &Arc<O>) {
+        self.add(bytes, owner.clone());
+    }
+
+    fn add<T: Pod>(&mut self, bytes: &'a [T], owner: Owner) {
         let (array, bytes) = (self.array, must_cast_slice(bytes));
-        let owner: Owner = owner.clone();
         self.pieces.push(Piece { array, bytes, owner });
     }
 
     /// Adds an array of one piece.
-    fn whole<T: Pod + Send + Sync>(&mut self, array: &'a Arc<Vec<T>>) {
-        self.push(array, array);
+    fn whole<T: Pod + Send + Sync>(&mut self, array: &'a Array<T>) {
+        self.add(array, array.identity());
         self.array += 1;
     }
 
     /// Adds an array of the scene's own elements and those of what stands.
     fn joined<T: Pod + Send + Sync>(
         &mut self,
-        own: &'a Arc<Vec<T>>,
+        own: &'a Array<T>,
         standing: Option<(&'a [T], &Arc<StandingTriangles>)>,
     ) {
-        self.push(own, own);
+        self.add(own, own.identity());
         match standing {
             Some((elements, owner)) => self.push(elements, owner),
-            None => self.push::<T, _>(&[], own),
+            None => self.add::<T>(&[], own.identity()),
         }
         self.array += 1;
     }
@@ -196,7 +200,7 @@ fn pieces<'a>(
     all.whole(&scene.layers);
     all.whole(&scene.media);
     let instances = &scene.instances[usize::from(standing.is_some())..];
-    all.push(instances, &scene.instances);
+    all.add(instances, scene.instances.identity());
     all.array += 1;
     // What stands needs no mesh.
     let meshes = (!instances.is_empty()).then_some(&scene.meshes);

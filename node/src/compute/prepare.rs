@@ -3,7 +3,7 @@
 use super::values::builtin_numbers;
 use super::{Header, LoadedArray, PreparedCompute, Source};
 use crate::disk::failure_of;
-use crate::frame_memory::{Array, Claim, NotPrepared};
+use crate::frame_memory::{Claim, Held, NotPrepared};
 use crate::scene::chain;
 use crate::scene::fetch::Fetcher;
 use std::collections::VecDeque;
@@ -113,8 +113,8 @@ fn needed_for(spec: &ComputeSpec) -> u64 {
     spec.inputs.iter().fold(0u64, |sum, input| sum.saturating_add(values(input)))
 }
 
-fn arrays_of(job: &PreparedCompute) -> Vec<Array> {
-    let of = |array: &LoadedArray| Array {
+fn arrays_of(job: &PreparedCompute) -> Vec<Held> {
+    let of = |array: &LoadedArray| Held {
         address: array.words.as_ptr() as usize,
         bytes: array.length as u64,
     };

@@ -5,7 +5,7 @@ use bytemuck::{Pod, bytes_of, must_cast_slice, try_pod_read_unaligned};
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
 use std::sync::Arc;
-use tessera_layout::{Bvh, FlatScene, Meshes, read_array};
+use tessera_layout::{Array, Bvh, FlatScene, Meshes, read_array};
 
 /// Source of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,9 +41,9 @@ pub(super) enum ArraysError {
     Broken,
 }
 
-fn part<T>(array: &Arc<Vec<T>>, last: Option<&Arc<Vec<T>>>) -> Part {
+fn part<T: Pod>(array: &Array<T>, last: Option<&Array<T>>) -> Part {
     match last {
-        Some(last) if Arc::ptr_eq(last, array) => Part::Same,
+        Some(last) if last.ptr_eq(array) => Part::Same,
         _ => Part::New(array.len() as u64),
     }
 }
@@ -187,11 +187,11 @@ impl<R: Read> Taking<'_, R> {
     fn array<T: Pod>(
         &mut self,
         part: Part,
-        last: Option<&Arc<Vec<T>>>,
-    ) -> Result<Arc<Vec<T>>, ArraysError> {
+        last: Option<&Array<T>>,
+    ) -> Result<Array<T>, ArraysError> {
         match (part, last) {
-            (Part::New(count), _) => Ok(Arc::new(self.new_array(count)?)),
-            (Part::Same, Some(last)) => Ok(Arc::clone(last)),
+            (Part::New(count), _) => self.new_array(count),
+            (Part::Same, Some(last)) => Ok(last.clone()),
             (Part::Same, None) => Err(ArraysError::Broken),
         }
     }
@@ -225,12 +225,12 @@ impl<R: Read> Taking<'_, R> {
         }
     }
 
-    fn new_array<T: Pod>(&mut self, count: u64) -> Result<Vec<T>, ArraysError> {
+    fn new_array<T: Pod>(&mut self, count: u64) -> Result<Array<T>, ArraysError> {
         let bytes = count.checked_mul(size_of::<T>() as u64);
         let left = bytes.and_then(|bytes| self.bytes_left.checked_sub(bytes));
         self.bytes_left = left.ok_or(ArraysError::TooLong(self.bytes_max))?;
         // The memory limit also bounds the count by the address space.
-        Ok(read_array(count as usize, |piece| self.from.read_exact(piece))?)
+        Ok(read_array(count as usize, |piece| self.from.read_exact(piece))?.into())
     }
 }
 
@@ -238,15 +238,15 @@ impl<R: Read> Taking<'_, R> {
 /// of this scene would only use memory.
 pub(super) fn kept(scene: &FlatScene, geometry_moves: bool) -> FlatScene {
     let mut kept = FlatScene {
-        lights: Arc::default(),
-        light_alias: Arc::default(),
-        light_nodes: Arc::default(),
+        lights: Array::default(),
+        light_alias: Array::default(),
+        light_nodes: Array::default(),
         ..scene.clone()
     };
     if geometry_moves {
-        (kept.triangles, kept.triangle_vertices) = (Arc::default(), Arc::default());
-        (kept.vertices, kept.bvh) = (Arc::default(), Arc::default());
-        kept.instances = Arc::default();
+        (kept.triangles, kept.triangle_vertices) = (Array::default(), Array::default());
+        (kept.vertices, kept.bvh) = (Array::default(), Arc::default());
+        kept.instances = Array::default();
     }
     kept
 }
@@ -279,14 +279,11 @@ mod tests {
         assert_eq!(bytes as u64, scene.bytes());
         let (ours, theirs) = (kept(scene, false), kept(&first, false));
         let (second, bytes) = over_the_pipe(scene, (Some(&ours), Some(&theirs)));
-        assert!(
-            Arc::ptr_eq(&second.triangles, &first.triangles)
-                && Arc::ptr_eq(&second.bvh, &first.bvh)
-        );
+        assert!(second.triangles.ptr_eq(&first.triangles) && Arc::ptr_eq(&second.bvh, &first.bvh));
         assert_eq!((second.lights.len(), bytes), (1, 80 + 16));
         let (ours, theirs) = (kept(scene, true), kept(&first, true));
         let (third, _) = over_the_pipe(scene, (Some(&ours), Some(&theirs)));
-        assert!(Arc::ptr_eq(&third.materials, &first.materials));
+        assert!(third.materials.ptr_eq(&first.materials));
         assert_eq!(third.triangles, scene.triangles);
     }
 

@@ -99,7 +99,7 @@ pub(crate) fn build_with(
             tree_of_instances(instances.boxes, padding, Shape { kind, leaf_max: 1, depth_max });
         (joined(&of_triangles.0, &of_instances), of_triangles.1)
     };
-    Bvh { nodes, blocks, padding }
+    Bvh { nodes: nodes.into(), blocks: blocks.into(), padding }
 }
 
 /// Returns the largest magnitude of any coordinate.

@@ -10,16 +10,15 @@ use crate::math::Affine;
 use crate::mesh::Skin;
 use crate::mesh::geometry::Geometry;
 use rayon::prelude::*;
-use std::sync::Arc;
-use tessera_layout::{Instance, ShadingVertex, Triangle, zeroed_array};
+use tessera_layout::{Array, Instance, ShadingVertex, Triangle, zeroed_array};
 
 /// Geometry at one moment.
 #[derive(Debug)]
 pub(crate) struct FlatGeometry {
-    pub(crate) triangles: Arc<Vec<Triangle>>,
-    pub(crate) triangle_vertices: Arc<Vec<[u32; 3]>>,
-    pub(crate) vertices: Arc<Vec<ShadingVertex>>,
-    pub(crate) instances: Arc<Vec<Instance>>,
+    pub(crate) triangles: Array<Triangle>,
+    pub(crate) triangle_vertices: Array<[u32; 3]>,
+    pub(crate) vertices: Array<ShadingVertex>,
+    pub(crate) instances: Array<Instance>,
     /// Box of each instance.
     pub(crate) boxes: Vec<[[f32; 3]; 2]>,
     /// Lower and upper corner of everything in metres; both are zero if there is nothing.
@@ -65,10 +64,10 @@ impl PlacedGeometry {
     pub(crate) fn share(self) -> FlatGeometry {
         let (lower, upper) = bounds(&self.triangles, &self.boxes);
         FlatGeometry {
-            triangles: Arc::new(self.triangles),
-            triangle_vertices: Arc::new(self.triangle_vertices),
-            vertices: Arc::new(self.vertices),
-            instances: Arc::new(self.instances),
+            triangles: self.triangles.into(),
+            triangle_vertices: self.triangle_vertices.into(),
+            vertices: self.vertices.into(),
+            instances: self.instances.into(),
             boxes: self.boxes,
             lower,
             upper,

@@ -213,13 +213,16 @@ fn hold(
         upper = std::array::from_fn(|axis| upper[axis].max(point[axis]));
     }
     let center = std::array::from_fn(|axis| 0.5 * (lower[axis] + upper[axis]));
-    let first_triangle = meshes.triangles.len();
+    let triangles = meshes.triangles.make_mut();
+    let triangle_vertices = meshes.triangle_vertices.make_mut();
+    let vertices = meshes.vertices.make_mut();
+    let first_triangle = triangles.len();
     for surface in surfaces {
         let geometry = &*surface.geometry;
-        let (triangles, vertices) = (meshes.triangles.len(), meshes.vertices.len());
-        meshes.triangles.resize(triangles + geometry.triangles.len(), Triangle::default());
-        meshes.triangle_vertices.resize(triangles + geometry.triangles.len(), [0; 3]);
-        meshes.vertices.resize(vertices + geometry.shading_count(), ShadingVertex::default());
+        let (first, first_vertex) = (triangles.len(), vertices.len());
+        triangles.resize(first + geometry.triangles.len(), Triangle::default());
+        triangle_vertices.resize(first + geometry.triangles.len(), [0; 3]);
+        vertices.resize(first_vertex + geometry.shading_count(), ShadingVertex::default());
         let placement = Placement {
             world: Affine { linear: Affine::IDENTITY.linear, offset: scale(center, -1.0) },
             joints: None,
@@ -227,13 +230,13 @@ fn hold(
             weights: &[],
             material: surface.material,
             material_flags: flags_of(&parts.materials[surface.material as usize]),
-            first_vertex: vertices as u32,
+            first_vertex: first_vertex as u32,
             color: color.map(f32::from_bits),
         };
         let target = Target {
-            triangles: &mut meshes.triangles[triangles..],
-            triangle_vertices: &mut meshes.triangle_vertices[triangles..],
-            vertices: &mut meshes.vertices[vertices..],
+            triangles: &mut triangles[first..],
+            triangle_vertices: &mut triangle_vertices[first..],
+            vertices: &mut vertices[first_vertex..],
         };
         pose::place(geometry, &placement, target).map_err(|vertex| SceneError::Invalid {
             file: parts.file.into(),
@@ -241,13 +244,12 @@ fn hold(
             problem: format!("vertex {vertex} lies beyond every float"),
         })?;
     }
-    let hierarchy = (&mut meshes.nodes, &mut meshes.blocks);
-    let (root, [lower, upper]) =
-        bvh::append_mesh(&meshes.triangles[first_triangle..], 0.0, hierarchy);
+    let hierarchy = (meshes.nodes.make_mut(), meshes.blocks.make_mut());
+    let (root, [lower, upper]) = bvh::append_mesh(&triangles[first_triangle..], 0.0, hierarchy);
     Ok(Held {
         center,
         first_triangle: first_triangle as u32,
-        triangle_count: (meshes.triangles.len() - first_triangle) as u32,
+        triangle_count: (triangles.len() - first_triangle) as u32,
         root,
         lower,
         upper,

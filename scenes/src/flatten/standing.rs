@@ -79,12 +79,12 @@ fn append(
     let filled = bounds(&placed.triangles);
     let reach = filled.iter().flatten().fold(0.0f32, |most, at| most.max(at.abs()));
     let padding = (PADDING_FACTOR * reach * bvh::PADDING_SCALE).max(f32::MIN_POSITIVE);
-    let hierarchy = (&mut meshes.nodes, &mut meshes.blocks);
+    let hierarchy = (meshes.nodes.make_mut(), meshes.blocks.make_mut());
     let (root, _) = bvh::append_mesh(&placed.triangles, padding, hierarchy);
     let depth = bvh::depth(&meshes.nodes, root);
     if depth > bvh::MESH_LEVELS_MAX {
-        meshes.nodes.truncate(nodes);
-        meshes.blocks.truncate(blocks);
+        meshes.nodes.make_mut().truncate(nodes);
+        meshes.blocks.make_mut().truncate(blocks);
         return None;
     }
     instancing.depth = instancing.depth.max(depth);
@@ -100,10 +100,11 @@ fn append(
         reserved: 0,
     };
     let first_vertex = meshes.vertices.len() as u32;
-    meshes.vertices.append(&mut placed.vertices);
+    meshes.vertices.make_mut().append(&mut placed.vertices);
     let corners = placed.triangle_vertices.iter();
-    meshes.triangle_vertices.extend(corners.map(|corners| corners.map(|at| at + first_vertex)));
-    meshes.triangles.append(&mut placed.triangles);
+    let corners = corners.map(|corners| corners.map(|at| at + first_vertex));
+    meshes.triangle_vertices.make_mut().extend(corners);
+    meshes.triangles.make_mut().append(&mut placed.triangles);
     Some((instance, filled))
 }
 

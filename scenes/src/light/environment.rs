@@ -10,8 +10,7 @@ use crate::math::{luminance, widen};
 use crate::options::EnvironmentSource;
 use crate::report::warning::Warnings;
 use std::f64::consts::PI;
-use std::sync::Arc;
-use tessera_layout::{Environment, EnvironmentCell, NONE, build_environment_cells};
+use tessera_layout::{Array, Environment, EnvironmentCell, NONE, build_environment_cells};
 
 /// Bytes of a texel: decoded, stored, its weight, and its cell. Rows need few bytes.
 const TEXEL_BYTES: u64 = 12 + 12 + 8 + 12;
@@ -23,8 +22,8 @@ pub(crate) struct LoadedEnvironment {
     height: u32,
     /// Radiance if there is no map; None if there is no light from infinity.
     constant: Option<[f32; 3]>,
-    pub(crate) texels: Arc<Vec<[f32; 3]>>,
-    pub(crate) cells: Arc<Vec<EnvironmentCell>>,
+    pub(crate) texels: Array<[f32; 3]>,
+    pub(crate) cells: Array<EnvironmentCell>,
     /// ∫ luminance dω over the sphere, without any factor.
     flux: f64,
     /// Description for the report.
@@ -104,8 +103,8 @@ fn read_map(
         width: map.width,
         height: map.height,
         constant: Some([0.0; 3]),
-        cells: Arc::new(build_environment_cells(&weights, map.width)),
-        texels: Arc::new(map.texels),
+        cells: build_environment_cells(&weights, map.width).into(),
+        texels: map.texels.into(),
         flux,
         description: format!("`{file}`, {}x{}", map.width, map.height),
     })

@@ -18,8 +18,7 @@ use rayon::prelude::*;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use tessera_layout::{NONE, TexelFormat, Texture, Wrap};
+use tessera_layout::{Array, NONE, TexelFormat, Texture, Wrap};
 
 /// Every texture begins at a multiple of this (see [`Texture::offset`]).
 const TEXEL_ALIGNMENT: usize = 16;
@@ -62,8 +61,8 @@ struct Entry {
 /// Decoded textures.
 #[derive(Debug, Default)]
 pub(crate) struct TextureSet {
-    pub(crate) textures: Arc<Vec<Texture>>,
-    pub(crate) texels: Arc<Vec<u8>>,
+    pub(crate) textures: Array<Texture>,
+    pub(crate) texels: Array<u8>,
     pub(crate) reports: Vec<TextureReport>,
 }
 
@@ -174,7 +173,7 @@ impl TextureTable {
             let bytes = if is_counted { 0 } else { jobs[number].length as u64 };
             reports.push(report(document, entry, &jobs[number], bytes));
         }
-        Ok(TextureSet { textures: Arc::new(textures), texels: Arc::new(texels), reports })
+        Ok(TextureSet { textures: textures.into(), texels: texels.into(), reports })
     }
 }
 

@@ -389,12 +389,12 @@ fn geometry_is_shared_where_only_colours_move() {
     animate(&mut file, pointer, 4, &[1.0, 0.0, 0.0, 1.0, 0.0, 3.0, -1.0, 1.0]);
     let scene = load_json(&file).unwrap();
     let [first, middle, last] = [0.0, 0.5, 1.0].map(|time| at(&scene, time));
-    assert!(Arc::ptr_eq(&first.triangles, &last.triangles) && Arc::ptr_eq(&first.bvh, &last.bvh));
+    assert!(first.triangles.ptr_eq(&last.triangles) && Arc::ptr_eq(&first.bvh, &last.bvh));
     assert!(!scene.report().geometry_animated);
     assert_eq!(middle.materials[0].base_color, [0.5, 1.0, 0.0, 1.0], "clamped when it is shown");
     assert_eq!(last.materials[0].base_color, [0.0, 1.0, 0.0, 1.0]);
     let (still, moved) = (at(&scene, 0.0), at(&scene, 0.0));
-    assert!(Arc::ptr_eq(&still.layers, &moved.layers), "what does not move is shared");
+    assert!(still.layers.ptr_eq(&moved.layers), "what does not move is shared");
 }
 
 #[test]

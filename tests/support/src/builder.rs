@@ -325,22 +325,22 @@ impl Builder {
         }
         FlatScene {
             bvh: Arc::new(plain_bvh(&self.triangles)),
-            triangles: Arc::new(self.triangles),
-            triangle_vertices: Arc::new(self.triangle_vertices),
-            vertices: Arc::new(self.vertices),
-            materials: Arc::new(self.materials),
-            layers: Arc::new(self.layers),
-            media: Arc::new(self.media),
-            textures: Arc::new(self.textures),
-            texels: Arc::new(self.texels),
-            lights: Arc::new(lights),
-            light_alias: Arc::new(choices.alias),
-            light_nodes: Arc::new(choices.nodes),
+            triangles: self.triangles.into(),
+            triangle_vertices: self.triangle_vertices.into(),
+            vertices: self.vertices.into(),
+            materials: self.materials.into(),
+            layers: self.layers.into(),
+            media: self.media.into(),
+            textures: self.textures.into(),
+            texels: self.texels.into(),
+            lights: lights.into(),
+            light_alias: choices.alias.into(),
+            light_nodes: choices.nodes.into(),
             environment,
-            environment_texels: Arc::new(self.environment_texels),
-            environment_cells: Arc::new(self.environment_cells),
+            environment_texels: self.environment_texels.into(),
+            environment_cells: self.environment_cells.into(),
             camera: self.camera,
-            instances: Arc::default(),
+            instances: Array::default(),
             meshes: Arc::default(),
         }
     }
@@ -376,17 +376,24 @@ fn vertex(normal: [f32; 3], tangent: [f32; 3], uv: [f32; 2]) -> ShadingVertex {
 
 /// A hierarchy that splits the triangles in the order of their ids: slow, and right.
 pub fn plain_bvh(triangles: &[Triangle]) -> Bvh {
-    let mut bvh = Bvh { padding: 4e-5, ..Bvh::default() };
+    let (mut nodes, mut blocks) = (Vec::new(), Vec::new());
     if !triangles.is_empty() {
         let ids: Vec<u32> = (0..triangles.len() as u32).collect();
-        build_node(&mut bvh, triangles, &ids);
+        build_node((&mut nodes, &mut blocks), triangles, &ids);
     }
-    bvh
+    Bvh { nodes: nodes.into(), blocks: blocks.into(), padding: PADDING }
 }
 
-fn build_node(bvh: &mut Bvh, triangles: &[Triangle], ids: &[u32]) -> u32 {
-    let node = bvh.nodes.len();
-    bvh.nodes.push(BvhNode8 {
+/// Padding of [`plain_bvh`], in metres.
+const PADDING: f32 = 4e-5;
+
+fn build_node(
+    (nodes, blocks): (&mut Vec<BvhNode8>, &mut Vec<TriangleBlock>),
+    triangles: &[Triangle],
+    ids: &[u32],
+) -> u32 {
+    let node = nodes.len();
+    nodes.push(BvhNode8 {
         bounds: [[[f32::INFINITY; 8]; 3], [[f32::NEG_INFINITY; 8]; 3]],
         child: [CHILD_EMPTY; 8],
         reserved: [0; 8],
@@ -397,18 +404,18 @@ fn build_node(bvh: &mut Bvh, triangles: &[Triangle], ids: &[u32]) -> u32 {
             let triangle = &triangles[*id as usize];
             for corner in [triangle.v0, triangle.v1, triangle.v2] {
                 for (axis, value) in corner.into_iter().enumerate() {
-                    let padding = 2.0 * bvh.padding;
-                    let bounds = &mut bvh.nodes[node].bounds;
+                    let padding = 2.0 * PADDING;
+                    let bounds = &mut nodes[node].bounds;
                     bounds[0][axis][slot] = bounds[0][axis][slot].min(value - padding);
                     bounds[1][axis][slot] = bounds[1][axis][slot].max(value + padding);
                 }
             }
         }
-        bvh.nodes[node].child[slot] = if part.len() <= LEAF_TRIANGLES_MAX as usize {
-            bvh.blocks.push(block(triangles, part));
-            CHILD_LEAF_FLAG | (bvh.blocks.len() as u32 - 1)
+        nodes[node].child[slot] = if part.len() <= LEAF_TRIANGLES_MAX as usize {
+            blocks.push(block(triangles, part));
+            CHILD_LEAF_FLAG | (blocks.len() as u32 - 1)
         } else {
-            build_node(bvh, triangles, part)
+            build_node((nodes, blocks), triangles, part)
         };
     }
     node as u32

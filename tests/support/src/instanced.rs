@@ -43,7 +43,7 @@ pub fn instanced(scene: &FlatScene, places: &[[[f32; 4]; 3]]) -> FlatScene {
         ids.iter().map(|id| (scene.triangles[*id], scene.triangle_vertices[*id])).unzip()
     };
     let (lamps, others): (Vec<usize>, Vec<usize>) = (0..scene.triangles.len()).partition(is_lamp);
-    for light in Arc::make_mut(&mut made.lights).iter_mut().filter(|light| light.triangle != NONE) {
+    for light in made.lights.make_mut().iter_mut().filter(|light| light.triangle != NONE) {
         light.triangle =
             lamps.iter().position(|lamp| *lamp == light.triangle as usize).expect("a lamp's")
                 as u32;
@@ -70,10 +70,10 @@ pub fn instanced(scene: &FlatScene, places: &[[[f32; 4]; 3]]) -> FlatScene {
     made.bvh = Arc::new(top(&own, &mesh, &instances, scene.bvh.padding));
     (made.triangles, made.triangle_vertices) = (own.into(), own_vertices.into());
     made.instances = instances.into();
-    let vertices = scene.vertices.to_vec();
+    let vertices = scene.vertices.clone();
     made.meshes = Arc::new(Meshes {
-        triangles,
-        triangle_vertices,
+        triangles: triangles.into(),
+        triangle_vertices: triangle_vertices.into(),
         vertices,
         nodes: mesh.nodes,
         blocks: mesh.blocks,
@@ -90,7 +90,8 @@ fn top(own: &[Triangle], mesh: &Bvh, instances: &[Instance], padding: f32) -> Bv
         child: [CHILD_EMPTY; 8],
         reserved: [0; 8],
     };
-    for node in &mut bvh.nodes {
+    let nodes = bvh.nodes.make_mut();
+    for node in nodes.iter_mut() {
         for child in node.child.iter_mut().filter(|child| **child & CHILD_LEAF_FLAG == 0) {
             *child += 1;
         }
@@ -99,7 +100,7 @@ fn top(own: &[Triangle], mesh: &Bvh, instances: &[Instance], padding: f32) -> Bv
     if !own.is_empty() {
         let slot = slots.next().expect("eight slots");
         root.child[slot] = 1;
-        let [lower, upper] = box_of(&bvh.nodes[0]);
+        let [lower, upper] = box_of(&nodes[0]);
         set_box(&mut root, slot, lower, upper);
     }
     for (index, (instance, slot)) in instances.iter().zip(slots).enumerate() {
@@ -108,7 +109,7 @@ fn top(own: &[Triangle], mesh: &Bvh, instances: &[Instance], padding: f32) -> Bv
         let [lower, upper] = instance.place_box(lower, upper);
         set_box(&mut root, slot, lower.map(|c| c - padding), upper.map(|c| c + padding));
     }
-    bvh.nodes.insert(0, root);
+    nodes.insert(0, root);
     bvh
 }
 

@@ -74,10 +74,10 @@ pub fn coated(size: u32, every: usize) -> Vec<Case> {
 pub fn coat(scene: &CheckedScene, every: usize) -> CheckedScene {
     let mut flat = FlatScene::clone(scene);
     let coat = Layers { clearcoat: 0.7, clearcoat_roughness: 0.5, ..Layers::NONE };
-    (flat.layers, flat.media) = (Arc::new(vec![Layers::NONE, coat]), Arc::new(vec![Medium::AIR]));
+    (flat.layers, flat.media) = (vec![Layers::NONE, coat].into(), vec![Medium::AIR].into());
     let mut materials = flat.materials.to_vec();
     materials.iter_mut().step_by(every).for_each(|material| material.layers = 1);
-    flat.materials = Arc::new(materials);
+    flat.materials = materials.into();
     CheckedScene::new(Arc::new(flat)).expect("scenes of tests are right")
 }
 

@@ -122,7 +122,7 @@ fn both_hierarchies_agree_with_brute_force() {
     let rays = rays(&scene, 4000, 12);
     let mut flat = FlatScene::clone(&scene);
     let mut bvh = Bvh::clone(&flat.bvh);
-    for node in &mut bvh.nodes {
+    for node in bvh.nodes.make_mut() {
         for slot in (0..8).filter(|slot| node.child[*slot] != CHILD_EMPTY) {
             for axis in 0..3 {
                 (node.bounds[0][axis][slot], node.bounds[1][axis][slot]) = (-1e30, 1e30);
@@ -175,7 +175,8 @@ fn a_box_of_planes_contains_the_box_it_stands_for() {
     let mut loosest = 0.0f64;
     for _ in 0..20_000 {
         let node = node_of_boxes(&mut random);
-        let bvh = Bvh { nodes: vec![node], blocks: (0..8).map(block).collect(), padding: 0.0 };
+        let nodes = vec![node].into();
+        let bvh = Bvh { nodes, blocks: (0..8).map(block).collect(), padding: 0.0 };
         let compressed = CompressedBvh::of(&bvh, &[], &Meshes::default());
         let (made, leaves) = (compressed.nodes()[0], compressed.triangles());
         let mut found = 0;

@@ -12,6 +12,10 @@ use tessera_layout::*;
 use tessera_support::builder::*;
 use tessera_support::instanced::{instanced, places, set_box};
 
+fn meshes(scene: &mut FlatScene) -> &mut Meshes {
+    Arc::make_mut(&mut scene.meshes)
+}
+
 fn checked(scene: FlatScene) -> CheckedScene {
     CheckedScene::new(Arc::new(scene)).unwrap()
 }
@@ -75,45 +79,43 @@ fn films_of_instances_are_those_of_copies() {
 fn malformed_scenes_with_instances_are_refused() {
     type Break = fn(&mut FlatScene);
     let breaks: [(&str, Break); 14] = [
-        ("id", |scene| Arc::make_mut(&mut scene.instances)[1].first_id += 1),
-        ("count", |scene| Arc::make_mut(&mut scene.instances)[0].triangle_count -= 1),
-        ("no triangle", |scene| Arc::make_mut(&mut scene.instances)[5].triangle_count = 0),
-        ("first", |scene| Arc::make_mut(&mut scene.instances)[0].first_triangle = 1),
-        ("root", |scene| Arc::make_mut(&mut scene.instances)[0].root = 1 << 20),
-        ("not finite", |scene| {
-            Arc::make_mut(&mut scene.instances)[2].world_from_mesh[1][2] = f32::NAN
-        }),
-        ("too far", |scene| Arc::make_mut(&mut scene.instances)[2].world_from_mesh[1][3] = 1e36),
-        ("material", |scene| Arc::make_mut(&mut scene.meshes).triangles[3].material = 99),
-        ("light", |scene| Arc::make_mut(&mut scene.meshes).triangles[3].light = 0),
-        ("vertex", |scene| Arc::make_mut(&mut scene.meshes).triangle_vertices[3][1] = 1 << 20),
-        ("circle", |scene| Arc::make_mut(&mut scene.meshes).nodes[0].child[0] = 0),
-        ("block", |scene| Arc::make_mut(&mut scene.meshes).blocks[0].triangle[0] = 1 << 20),
+        ("id", |scene| scene.instances.make_mut()[1].first_id += 1),
+        ("count", |scene| scene.instances.make_mut()[0].triangle_count -= 1),
+        ("no triangle", |scene| scene.instances.make_mut()[5].triangle_count = 0),
+        ("first", |scene| scene.instances.make_mut()[0].first_triangle = 1),
+        ("root", |scene| scene.instances.make_mut()[0].root = 1 << 20),
+        ("not finite", |scene| scene.instances.make_mut()[2].world_from_mesh[1][2] = f32::NAN),
+        ("too far", |scene| scene.instances.make_mut()[2].world_from_mesh[1][3] = 1e36),
+        ("material", |scene| meshes(scene).triangles.make_mut()[3].material = 99),
+        ("light", |scene| meshes(scene).triangles.make_mut()[3].light = 0),
+        ("vertex", |scene| meshes(scene).triangle_vertices.make_mut()[3][1] = 1 << 20),
+        ("circle", |scene| meshes(scene).nodes.make_mut()[0].child[0] = 0),
+        ("block", |scene| meshes(scene).blocks.make_mut()[0].triangle[0] = 1 << 20),
         ("instance", |scene| {
-            let children = &mut Arc::make_mut(&mut scene.bvh).nodes[0].child;
+            let children = &mut Arc::make_mut(&mut scene.bvh).nodes.make_mut()[0].child;
             children[1] = CHILD_LEAF_FLAG | CHILD_INSTANCE_FLAG | 6;
         }),
         ("deep", |scene| {
             // A line of nodes above, as long as may be without a mesh below it.
-            let bvh = Arc::make_mut(&mut scene.bvh);
-            let root = bvh.nodes[0];
+            let nodes = Arc::make_mut(&mut scene.bvh).nodes.make_mut();
+            let root = nodes[0];
             for _ in 1..BVH_DEPTH_MAX {
-                let (next, mut node) = (bvh.nodes.len() as u32, root);
+                let (next, mut node) = (nodes.len() as u32, root);
                 node.child = [CHILD_EMPTY; 8];
                 for slot in 1..8 {
                     set_box(&mut node, slot, [1.0; 3], [-1.0; 3]);
                 }
                 node.child[0] = next;
-                let last = bvh.nodes.len() - 1;
+                let last = nodes.len() - 1;
                 if last > 2 {
-                    bvh.nodes[last].child[0] = next;
+                    nodes[last].child[0] = next;
                 } else {
-                    bvh.nodes[0].child[0] = next;
+                    nodes[0].child[0] = next;
                 }
-                bvh.nodes.push(node);
+                nodes.push(node);
             }
-            let last = bvh.nodes.len() - 1;
-            bvh.nodes[last] = root;
+            let last = nodes.len() - 1;
+            nodes[last] = root;
         }),
     ];
     let good = instanced(&varied(), &places());

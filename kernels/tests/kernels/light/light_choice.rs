@@ -203,11 +203,11 @@ fn malformed_light_trees_are_refused() {
     for (what, break_it) in breaks {
         let mut flat: FlatScene = FlatScene::clone(&many(9, true));
         assert!(CheckedScene::new(Arc::new(flat.clone())).is_ok());
-        break_it(Arc::make_mut(&mut flat.light_nodes));
+        break_it(flat.light_nodes.make_mut());
         assert!(CheckedScene::new(Arc::new(flat)).is_err(), "{what}");
     }
     let mut flat: FlatScene = FlatScene::clone(&many(9, true));
-    Arc::make_mut(&mut flat.lights)[0].trail ^= 1;
+    flat.lights.make_mut()[0].trail ^= 1;
     assert!(
         CheckedScene::new(Arc::new(flat)).is_err(),
         "a light that is not at the end of its trail"

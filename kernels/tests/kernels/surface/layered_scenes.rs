@@ -102,12 +102,12 @@ fn layers_with_dangling_indices_are_refused() {
         tessera_kernels::CheckedScene::new(std::sync::Arc::new(flat)).is_err()
     };
     assert!(!broken(|_| ()));
-    assert!(broken(|scene| std::sync::Arc::make_mut(&mut scene.materials)[0].layers = 2));
-    assert!(broken(|scene| scene.layers = std::sync::Arc::default()));
-    assert!(broken(|scene| std::sync::Arc::make_mut(&mut scene.layers)[1].textures[3].texture = 0));
-    assert!(broken(|scene| scene.layers = std::sync::Arc::new(vec![Layers::NONE; LAYERS_MAX + 1])));
-    assert!(broken(|scene| std::sync::Arc::make_mut(&mut scene.layers)[1].medium = 2));
-    assert!(broken(|scene| scene.media = std::sync::Arc::default()));
-    assert!(broken(|scene| scene.media = std::sync::Arc::new(vec![Medium::GLASS; 2])));
-    assert!(broken(|scene| scene.media = std::sync::Arc::new(vec![Medium::AIR; MEDIA_MAX + 1])));
+    assert!(broken(|scene| scene.materials.make_mut()[0].layers = 2));
+    assert!(broken(|scene| scene.layers = Default::default()));
+    assert!(broken(|scene| scene.layers.make_mut()[1].textures[3].texture = 0));
+    assert!(broken(|scene| scene.layers = vec![Layers::NONE; LAYERS_MAX + 1].into()));
+    assert!(broken(|scene| scene.layers.make_mut()[1].medium = 2));
+    assert!(broken(|scene| scene.media = Default::default()));
+    assert!(broken(|scene| scene.media = vec![Medium::GLASS; 2].into()));
+    assert!(broken(|scene| scene.media = vec![Medium::AIR; MEDIA_MAX + 1].into()));
 }

@@ -386,14 +386,16 @@ fn broken_scenes_are_refused() {
     use std::sync::Arc;
     type Break = fn(&mut FlatScene);
     let breaks: [(&str, Break); 8] = [
-        ("material", |scene| Arc::make_mut(&mut scene.triangles)[0].material = 9),
-        ("vertex", |scene| Arc::make_mut(&mut scene.triangle_vertices)[1][2] = 4),
-        ("vertices", |scene| Arc::make_mut(&mut scene.triangle_vertices).truncate(1)),
-        ("texture", |scene| Arc::make_mut(&mut scene.materials)[0].normal_texture.texture = 0),
-        ("alias", |scene| Arc::make_mut(&mut scene.light_alias)[0].alias = 1),
-        ("block", |scene| Arc::make_mut(&mut scene.bvh).blocks[0].triangle[0] = 2),
-        ("circle", |scene| Arc::make_mut(&mut scene.bvh).nodes[0].child[0] = 0),
-        ("empty child", |scene| Arc::make_mut(&mut scene.bvh).nodes[0].child[0] = CHILD_EMPTY),
+        ("material", |scene| scene.triangles.make_mut()[0].material = 9),
+        ("vertex", |scene| scene.triangle_vertices.make_mut()[1][2] = 4),
+        ("vertices", |scene| scene.triangle_vertices.make_mut().truncate(1)),
+        ("texture", |scene| scene.materials.make_mut()[0].normal_texture.texture = 0),
+        ("alias", |scene| scene.light_alias.make_mut()[0].alias = 1),
+        ("block", |scene| Arc::make_mut(&mut scene.bvh).blocks.make_mut()[0].triangle[0] = 2),
+        ("circle", |scene| Arc::make_mut(&mut scene.bvh).nodes.make_mut()[0].child[0] = 0),
+        ("empty child", |scene| {
+            Arc::make_mut(&mut scene.bvh).nodes.make_mut()[0].child[0] = CHILD_EMPTY
+        }),
     ];
     for (what, break_it) in breaks {
         let mut flat = wall(material([0.5; 3], 0.0, 1.0)).flat();
@@ -406,7 +408,7 @@ fn broken_scenes_are_refused() {
         builder.map(4, 2, |_, _| [1.0; 3]);
         let mut flat = builder.flat();
         assert!(CheckedScene::new(Arc::new(flat.clone())).is_ok());
-        Arc::make_mut(&mut flat.environment_cells)[cell].start = if cell < 8 { 4 } else { 2 };
+        flat.environment_cells.make_mut()[cell].start = if cell < 8 { 4 } else { 2 };
         assert!(CheckedScene::new(Arc::new(flat)).is_err(), "cell {cell}");
     }
 }
