@@ -37,7 +37,7 @@ pub use choice::Choice;
 pub use document::files::files_of;
 pub use error::SceneError;
 pub use load::load;
-pub use loaded::LoadedScene;
+pub use loaded::{LoadedScene, SharedArrays};
 pub use options::{
     Aperture, Blades, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, LightUnits,
     Limits, LoadOptions,

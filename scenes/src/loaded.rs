@@ -20,7 +20,10 @@ use crate::values::{Moving, Values};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use tessera_layout::{Bvh, FlatScene, Light, LightChoice, LightChoices, build_light_choices};
+use tessera_layout::{
+    Array, Bvh, EnvironmentCell, FlatScene, Light, LightChoice, LightChoices, Meshes,
+    ShadingVertex, Triangle, build_light_choices,
+};
 
 /// A scene whose files have been read and checked. Any thread can flatten it for any number of
 /// frames.
@@ -46,6 +49,28 @@ pub struct LoadedScene {
     /// Bounds over the animation, computed when they are first needed.
     pub(crate) film_bounds: OnceLock<(Vec3, Vec3)>,
     pub(crate) report: SceneReport,
+}
+
+/// The arrays that a loaded scene has for its frames. Whoever has the same elements elsewhere can put
+/// them in their place; frames then have those.
+#[derive(Debug)]
+pub struct SharedArrays<'a> {
+    /// Of geometry that does not move, as the next two.
+    pub triangles: Option<&'a mut Array<Triangle>>,
+    /// Three indices into the vertices per triangle.
+    pub triangle_vertices: Option<&'a mut Array<[u32; 3]>>,
+    /// Shading vertices.
+    pub vertices: Option<&'a mut Array<ShadingVertex>>,
+    /// Texel bytes.
+    pub texels: &'a mut Array<u8>,
+    /// RGB texels of the environment.
+    pub environment_texels: &'a mut Array<[f32; 3]>,
+    /// Cells of the environment.
+    pub environment_cells: &'a mut Array<EnvironmentCell>,
+    /// The last hierarchy over geometry that does not move.
+    pub bvh: Option<&'a mut Arc<Bvh>>,
+    /// The meshes that instances show.
+    pub meshes: &'a mut Arc<Meshes>,
 }
 
 /// Everything that geometry is made from.
@@ -148,6 +173,28 @@ impl LoadedScene {
             instances: geometry.instances.clone(),
             meshes: Arc::clone(&self.parts.instancing.meshes),
         })
+    }
+
+    /// Returns the arrays that frames share, apart from small ones.
+    pub fn shared_arrays(&mut self) -> SharedArrays<'_> {
+        // No frame is being made, so nobody else has the moment.
+        let still = self.still.as_mut().and_then(Arc::get_mut).map(|still| &mut still.geometry);
+        let (triangles, corners, vertices) = match still {
+            Some(it) => {
+                (Some(&mut it.triangles), Some(&mut it.triangle_vertices), Some(&mut it.vertices))
+            }
+            None => (None, None, None),
+        };
+        SharedArrays {
+            triangles,
+            triangle_vertices: corners,
+            vertices,
+            texels: &mut self.textures.texels,
+            environment_texels: &mut self.environment.texels,
+            environment_cells: &mut self.environment.cells,
+            bvh: self.hierarchy.last(),
+            meshes: &mut self.parts.instancing.meshes,
+        }
     }
 
     /// Returns what the geometry of a time is made from.
@@ -267,6 +314,11 @@ impl OwnedParts {
 }
 
 impl HierarchyCache {
+    fn last(&mut self) -> Option<&mut Arc<Bvh>> {
+        let cached = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        cached.as_mut().map(|(_, bvh)| bvh)
+    }
+
     fn get(&self, key: HierarchyKey, build: impl FnOnce() -> Arc<Bvh>) -> Arc<Bvh> {
         // If a thread panicked while it held the lock, at worst an old entry is left.
         let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,8 @@
 //! The importer's side: confines itself, loads one scene, and flattens frames until the parent is
 //! gone. Starts nothing and writes no file.
 
-use super::arrays::{FrameHead, kept};
+use super::arrays::{FrameHead, Layout, hand_over, kept};
+use super::memory_file;
 use super::message::{Answer, Order};
 use crate::device::worker::frame::{FrameError, receive, send};
 use crate::device::worker::{die_with, sandbox, socket_of_stdin};
@@ -17,8 +18,6 @@ pub const COMMAND: &str = "scene-importer";
 
 /// Memory in bytes that a thread needs besides the scene's: its stack.
 const THREAD_BYTES: u64 = 4 << 20;
-/// Bytes that are collected before a write to the pipe.
-const BUFFER_BYTES: usize = 1 << 16;
 
 /// Runs an importer to its end. Its standard input must be the socket from its parent.
 pub fn main() -> ExitCode {
@@ -38,8 +37,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(mut orders: UnixStream) -> Result<(), FrameError> {
-    let mut to =
-        BufWriter::with_capacity(BUFFER_BYTES, orders.try_clone().map_err(FrameError::Pipe)?);
+    let mut to = BufWriter::new(orders.try_clone().map_err(FrameError::Pipe)?);
     let Some((Order::Begin { parent, readable, confine, memory_bytes, threads, record, .. }, _)) =
         receive(&mut orders)?
     else {
@@ -63,14 +61,14 @@ fn run(mut orders: UnixStream) -> Result<(), FrameError> {
     let Some((Order::Load { folder, main, options }, _)) = receive(&mut orders)? else {
         return Ok(());
     };
-    let scene = match guarded(|| tessera_scenes::load(&folder, &main, &options)) {
+    let mut scene = match guarded(|| tessera_scenes::load(&folder, &main, &options)) {
         Ok(scene) => scene,
         Err(refused) => return send(&mut to, &refused, &[]),
     };
     send(&mut to, &Answer::Loaded { report: Box::new(scene.report().clone()) }, &[])?;
     let mut last = None;
     while let Some((Order::Flatten { options }, _)) = receive(&mut orders)? {
-        flatten(&scene, &options, &mut last, &mut to)?;
+        flatten(&mut scene, &options, &mut last, (&orders, &mut to))?;
     }
     Ok(())
 }
@@ -81,19 +79,30 @@ fn start_threads(threads: u64) -> Result<(), rayon::ThreadPoolBuildError> {
 }
 
 fn flatten(
-    scene: &LoadedScene,
+    scene: &mut LoadedScene,
     options: &FlattenOptions,
     last: &mut Option<FlatScene>,
-    to: &mut impl Write,
+    (orders, to): (&UnixStream, &mut impl Write),
 ) -> Result<(), FrameError> {
-    match guarded(|| scene.flatten(options)) {
-        Err(refused) => send(to, &refused, &[]),
-        Ok(flat) => {
-            let head = FrameHead::of(&flat, last.as_ref());
-            send(to, &Answer::Frame(Box::new(head.clone())), &[])?;
-            head.send(&flat, to).map_err(FrameError::Pipe)?;
-            *last = Some(kept(&flat, scene.report().geometry_animated));
-            Ok(())
+    let mut flat = match guarded(|| scene.flatten(options)) {
+        Ok(flat) => flat,
+        Err(refused) => return send(to, &refused, &[]),
+    };
+    let geometry_moves = scene.report().geometry_animated;
+    let head = FrameHead::of(&flat, last.as_ref());
+    send(to, &Answer::Frame(Box::new(head.clone())), &[])?;
+    // The node says what is too long.
+    let layout = Layout::of(&head, geometry_moves, u64::MAX)
+        .map_err(|error| FrameError::Pipe(std::io::Error::other(error)))?;
+    let files = memory_file::take(orders, layout.lengths()).map_err(FrameError::Pipe)?;
+    match hand_over(&layout, &mut flat, scene.shared_arrays(), &files) {
+        Ok(()) => {
+            *last = Some(kept(&flat, geometry_moves));
+            send(to, &Answer::Filled, &[])
+        }
+        Err(error) => {
+            let problem = format!("the scene's arrays have no room in memory: {error}");
+            send(to, &Answer::Refused { problem, absent: false, memory: true }, &[])
         }
     }
 }

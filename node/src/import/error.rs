@@ -65,6 +65,9 @@ pub enum ImportError {
     /// The process cannot be confined, and is not used unless it is.
     #[error("the scene importer cannot be confined, as --sandbox requires: {0}")]
     Unconfined(String),
+    /// The system has no file in memory for the arrays of a frame.
+    #[error("cannot make a file in memory for the scene's arrays")]
+    File(#[source] std::io::Error),
     /// The system could not start a process.
     #[error("cannot start the scene importer")]
     Start(#[source] std::io::Error),
@@ -92,7 +95,7 @@ impl ImportError {
             Self::Time { .. } => limit(NodeLimit::SceneTime, text),
             Self::Killed => limit(NodeLimit::Memory, text),
             Self::Gone => Failure::Worker(text),
-            Self::Start(_) | Self::Unconfined(_) => Failure::Device(text),
+            Self::Start(_) | Self::File(_) | Self::Unconfined(_) => Failure::Device(text),
             _ => Failure::Scene(text),
         }
     }

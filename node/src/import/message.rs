@@ -58,8 +58,10 @@ pub(super) enum Answer {
         /// Content of the scene.
         report: Box<SceneReport>,
     },
-    /// A frame. Its new arrays follow in order.
+    /// The head of a frame. The importer then takes the files for its new arrays, in one byte.
     Frame(Box<FrameHead>),
+    /// The files of the frame are filled.
+    Filled,
     /// The scene or the request is not valid.
     Refused {
         /// Description and place of the fault.

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! Importer ─ load ─► child: sandbox, tessera_scenes::load ─ report ─► ImportedScene
-//! ImportedScene ─ flatten ─► child ─ arrays ─► FlatScene
+//! ImportedScene ─ flatten ─► child ─ files in memory ─► FlatScene
 //! ```
 //!
 //! One child stands for one loaded scene and ends with it. What comes back is bounded by the
@@ -13,8 +13,11 @@
 mod arrays;
 mod child;
 mod error;
+mod memory_file;
 mod message;
 mod process;
+#[cfg(test)]
+mod process_tests;
 
 pub use child::{COMMAND, main};
 pub use error::ImportError;
@@ -151,13 +154,14 @@ impl Importer {
         };
         let asks = process::start(self.program.clone(), begin, (self.limits.clone(), stopped))?;
         let order = Order::Load { folder: folder.to_owned(), main: main.to_owned(), options };
-        let Answered { answer, resident_bytes, .. } = ask(&asks, order)?;
+        let Answered { answer, own_bytes, .. } = ask(&asks, order)?;
         match answer {
             Answer::Loaded { report } => {
                 let frame_bytes = AtomicU64::new(report.arrays_bytes);
                 let report = *report;
                 let (checked, images) = (Mutex::default(), Arc::default());
-                Ok(ImportedScene { asks, report, resident_bytes, frame_bytes, checked, images })
+                let own_bytes = AtomicU64::new(own_bytes);
+                Ok(ImportedScene { asks, report, own_bytes, frame_bytes, checked, images })
             }
             _ => Err(ImportError::Nonsense("it answered another request".into())),
         }
@@ -169,7 +173,7 @@ impl Importer {
 pub struct ImportedScene {
     asks: Sender<Ask>,
     report: SceneReport,
-    resident_bytes: u64,
+    own_bytes: AtomicU64,
     /// Bytes of the newest frame, without the arrays that other frames had.
     frame_bytes: AtomicU64,
     /// What was checked of the meshes that its frames share.
@@ -208,9 +212,11 @@ impl ImportedScene {
         &self.report
     }
 
-    /// Bytes that the child held once the scene was loaded; 0 where the system does not tell.
-    pub fn resident_bytes(&self) -> u64 {
-        self.resident_bytes
+    /// Bytes that the child had for itself once the scene was loaded, or after its last frame: it
+    /// then has arrays that frames share in their file, with whoever has the frame. 0 where the
+    /// system does not tell.
+    pub fn own_bytes(&self) -> u64 {
+        self.own_bytes.load(Ordering::Relaxed)
     }
 
     /// Bytes that the next frame probably needs for itself: as many as the newest one did, or all
@@ -246,6 +252,7 @@ impl ImportedScene {
     /// What is wrong with the frame, or what it did to the importer: see [`ImportError::is_end`].
     pub fn flatten(&self, options: &FlattenOptions) -> Result<FlatScene, ImportError> {
         let answered = ask(&self.asks, Order::Flatten { options: options.clone() })?;
+        self.own_bytes.store(answered.own_bytes, Ordering::Relaxed);
         answered.scene.ok_or_else(|| ImportError::Nonsense("it answered without a scene".into()))
     }
 }

@@ -1,7 +1,8 @@
 //! One importer process on the parent's side: started, asked, timed and ended. Knows only the
 //! arrays of scenes.
 
-use super::arrays::{ArraysError, FrameHead, kept};
+use super::arrays::{FrameHead, Layout, kept};
+use super::memory_file::{self, MemoryFile};
 use super::message::{Answer, Order};
 use super::{ImportError, ImportLimits};
 use crate::device::worker::frame::{FrameError, receive, send};
@@ -38,8 +39,8 @@ pub(super) struct Answered {
     pub(super) answer: Answer,
     /// The frame, if a frame was requested.
     pub(super) scene: Option<FlatScene>,
-    /// Memory that the process uses, in bytes; 0 if the system does not report it.
-    pub(super) resident_bytes: u64,
+    /// Memory that the process has for itself, in bytes; 0 if the system does not report it.
+    pub(super) own_bytes: u64,
 }
 
 /// Longest time until a process is ended whose work is not wanted any more.
@@ -94,7 +95,7 @@ fn serve(
     }
 }
 
-struct Process {
+pub(super) struct Process {
     child: Child,
     socket: UnixStream,
     words: Arc<Mutex<Vec<u8>>>,
@@ -113,6 +114,13 @@ impl Drop for Process {
 }
 
 impl Process {
+    /// A process that has loaded a scene.
+    #[cfg(test)]
+    pub(super) fn loaded(child: Child, socket: UnixStream, limits: ImportLimits) -> Self {
+        let (words, stopped) = (Arc::default(), Arc::default());
+        Self { child, socket, words, limits, stopped, last: None, geometry_moves: false }
+    }
+
     fn begin(
         program: &PathBuf,
         begin: &Order,
@@ -168,7 +176,7 @@ impl Process {
         }
     }
 
-    fn ask(&mut self, order: &Order) -> Result<Answered, ImportError> {
+    pub(super) fn ask(&mut self, order: &Order) -> Result<Answered, ImportError> {
         let what =
             if matches!(order, Order::Load { .. }) { "loading" } else { "flattening a frame" };
         let until = Instant::now() + self.limits.time;
@@ -178,17 +186,9 @@ impl Process {
         match &answer {
             Answer::Loaded { report } => self.geometry_moves = report.geometry_animated,
             Answer::Frame(head) => scene = Some(self.frame(head, what, until)?),
-            Answer::Refused { problem, memory: true, .. } => {
-                return Err(ImportError::MemoryAt { problem: problem.clone() });
-            }
-            Answer::Refused { problem, absent, .. } => {
-                return Err(ImportError::Scene { problem: problem.clone(), absent: *absent });
-            }
-            Answer::Ready(_) | Answer::NotReady { .. } => {
-                return Err(ImportError::Nonsense("it said twice that it is ready".into()));
-            }
+            other => return Err(refusal(other)),
         }
-        Ok(Answered { answer, scene, resident_bytes: resident_bytes(self.child.id()) })
+        Ok(Answered { answer, scene, own_bytes: own_bytes(self.child.id()) })
     }
 
     fn say(&mut self, order: &Order) -> Result<(), ImportError> {
@@ -209,21 +209,41 @@ impl Process {
         }
     }
 
+    /// Has the process fill the files of a frame, and makes the scene of them.
     fn frame(
         &mut self,
         head: &FrameHead,
         what: &'static str,
         until: Instant,
     ) -> Result<FlatScene, ImportError> {
-        let mut from = self.timed(until);
-        match head.receive(self.last.as_ref(), self.limits.memory_bytes, &mut from) {
-            Ok(scene) => {
-                self.last = Some(kept(&scene, self.geometry_moves));
-                Ok(scene)
-            }
-            Err(ArraysError::Pipe(error)) => Err(self.failed(&error, what)),
-            Err(error) => Err(ImportError::Nonsense(error.to_string())),
+        let nonsense = |error: &dyn std::error::Error| ImportError::Nonsense(error.to_string());
+        let layout = Layout::of(head, self.geometry_moves, self.limits.memory_bytes)
+            .map_err(|error| nonsense(&error))?;
+        let made: std::io::Result<Vec<MemoryFile>> =
+            layout.lengths().iter().map(|bytes| MemoryFile::new(*bytes)).collect();
+        let files = made.map_err(ImportError::File)?;
+        match memory_file::give(&self.socket, &files) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Err(self.end()),
+            Err(error) => return Err(self.failed(&error, what)),
         }
+        match self.hear(what, until)? {
+            Answer::Filled => {}
+            other => return Err(refusal(&other)),
+        }
+        let mut regions = Vec::new();
+        for file in files {
+            // From here on nobody can change what is checked.
+            file.seal().map_err(|error| {
+                ImportError::Nonsense(format!("its frame can still be changed: {error}"))
+            })?;
+            regions.push(file.map().map_err(ImportError::File)?);
+        }
+        let scene = head
+            .receive(self.last.as_ref(), &layout, &regions)
+            .map_err(|error| nonsense(&error))?;
+        self.last = Some(kept(&scene, self.geometry_moves));
+        Ok(scene)
     }
 
     fn timed(&self, until: Instant) -> Timed<'_> {
@@ -270,6 +290,24 @@ impl Process {
             Some(status) if status.signal() == Some(Signal::KILL.as_raw()) => ImportError::Killed,
             Some(status) => ImportError::Crashed { how: how(&status.to_string(), &words) },
             None => ImportError::Crashed { how: how("it does not end", &words) },
+        }
+    }
+}
+
+/// Returns what an answer means that is no scene and no frame.
+fn refusal(answer: &Answer) -> ImportError {
+    match answer {
+        Answer::Refused { problem, memory: true, .. } => {
+            ImportError::MemoryAt { problem: problem.clone() }
+        }
+        Answer::Refused { problem, absent, .. } => {
+            ImportError::Scene { problem: problem.clone(), absent: *absent }
+        }
+        Answer::Ready(_) | Answer::NotReady { .. } => {
+            ImportError::Nonsense("it said twice that it is ready".into())
+        }
+        Answer::Filled | Answer::Loaded { .. } | Answer::Frame(_) => {
+            ImportError::Nonsense("it answered another request".into())
         }
     }
 }
@@ -330,9 +368,13 @@ fn listen(mut errors: ChildStderr, words: &Mutex<Vec<u8>>) {
     }
 }
 
-fn resident_bytes(process: u32) -> u64 {
+/// Returns the memory of a process without that of files. A frame's files are counted with the
+/// frame, here, and not where the process has them in its memory too.
+fn own_bytes(process: u32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{process}/statm")).unwrap_or_default();
-    let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0);
+    let mut pages = text.split(' ').skip(1).map(|pages| pages.parse::<u64>().unwrap_or(0));
+    let (resident, of_files) = (pages.next().unwrap_or(0), pages.next().unwrap_or(0));
+    let pages = resident.saturating_sub(of_files);
     pages.saturating_mul(rustix::param::page_size() as u64)
 }
 

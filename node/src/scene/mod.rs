@@ -130,7 +130,9 @@ impl Preparer {
         };
         match heavy(flatten).await? {
             Ok(Ok(checked)) => {
-                Ok(Some(self.store().add_frame((key, options), checked, scene.images())))
+                let mut store = self.store();
+                store.note_scene_bytes(scene, scene.own_bytes());
+                Ok(Some(store.add_frame((key, options), checked, scene.images())))
             }
             Ok(Err(error)) => Err(Failure::Scene(error.to_string())),
             Err(error) => {
@@ -205,11 +207,11 @@ impl Preparer {
     }
 }
 
-/// Returns the memory that the next frame of a scene probably needs: the scene's process, the
-/// frame's own arrays there, and these here.
+/// Returns the memory that the next frame of a scene probably needs: the scene's process, and the
+/// frame's own arrays twice, since the process has them beside their file until they are written.
 fn needed_for(scene: &ImportedScene) -> u64 {
     let own = scene.frame_bytes();
-    scene.resident_bytes().saturating_add(own.saturating_mul(2))
+    scene.own_bytes().saturating_add(own.saturating_mul(2))
 }
 
 /// Returns one time for all frames of a scene in which nothing moves, so that they share one

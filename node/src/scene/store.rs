@@ -34,9 +34,9 @@ pub(super) struct SceneStore<S = ImportedScene> {
 }
 
 impl SceneStore {
-    /// Adds a scene, whose importer holds its own copy of everything.
+    /// Adds a scene, whose importer holds everything until a frame has it.
     pub(super) fn add_scene(&mut self, key: SceneKey, scene: Arc<ImportedScene>) {
-        let bytes = scene.report().arrays_bytes.max(scene.resident_bytes());
+        let bytes = scene.report().arrays_bytes.max(scene.own_bytes());
         self.add_scene_of(key, scene, bytes);
     }
 }
@@ -73,6 +73,14 @@ impl<S> SceneStore<S> {
             .find(|entry| entry.key.0 == *scene && entry.key.1 == *options)?;
         entry.used = self.clock;
         Some(entry.value.clone())
+    }
+
+    /// Notes what a scene's importer takes beside its frames, or 0 if that is not known.
+    pub(super) fn note_scene_bytes(&mut self, scene: &Arc<S>, bytes: u64) {
+        let entry = self.scenes.iter_mut().find(|entry| Arc::ptr_eq(&entry.value, scene));
+        if let (Some(entry), 1..) = (entry, bytes) {
+            entry.bytes = bytes;
+        }
     }
 
     /// Forgets a scene that can no longer be flattened. Its frames stay.

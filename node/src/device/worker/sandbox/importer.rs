@@ -6,9 +6,10 @@ use super::calls::{Calls, Named, Test, calls};
 /// Calls that are allowed whatever their arguments. They open no file for a name that Landlock
 /// does not confine, and reach no other process.
 const ALLOWED: &[Named] = calls![
-    // The scene's files, and the pipe.
-    SYS_read SYS_write SYS_readv SYS_writev SYS_pread64 SYS_openat SYS_close SYS_fstat
+    // The scene's files, the pipe, and the node's files for arrays.
+    SYS_read SYS_write SYS_readv SYS_writev SYS_pread64 SYS_pwrite64 SYS_close SYS_fstat
     SYS_newfstatat SYS_statx SYS_lseek SYS_readlinkat SYS_getcwd SYS_sendto SYS_recvfrom
+    SYS_recvmsg
     // Memory.
     SYS_mmap SYS_munmap SYS_mprotect SYS_mremap SYS_madvise SYS_brk
     // Threads and their time.
@@ -23,9 +24,18 @@ const ALLOWED: &[Named] = calls![
 
 /// The same where only x86-64 has them: some C libraries use them.
 #[cfg(target_arch = "x86_64")]
-const OLD: &[Named] = calls![SYS_open SYS_stat SYS_lstat SYS_readlink];
+const OLD: &[Named] = calls![SYS_stat SYS_lstat SYS_readlink];
 #[cfg(not(target_arch = "x86_64"))]
 const OLD: &[Named] = &[];
+
+/// The call that opens a file by its name alone, where there is one.
+#[cfg(target_arch = "x86_64")]
+const OPEN: &[Named] = calls![SYS_open];
+#[cfg(not(target_arch = "x86_64"))]
+const OPEN: &[Named] = &[];
+
+/// Flags of an opened file with which it can be written, or come to be.
+const WRITES: u32 = (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC) as u32;
 
 /// Commands of `fcntl` that read flags, or make another number for the same file.
 const READS: [i32; 3] = [libc::F_GETFD, libc::F_GETFL, libc::F_DUPFD_CLOEXEC];
@@ -43,6 +53,9 @@ pub(super) fn allowed(own: u32) -> Calls {
     Calls::default()
         .all(ALLOWED)
         .all(OLD)
+        // The limit on the length of files is for the node's, so it keeps others from nothing.
+        .when(calls![SYS_openat], &[&[Test::Bits(2, WRITES, libc::O_RDONLY as u32)]])
+        .when(OPEN, &[&[Test::Bits(1, WRITES, libc::O_RDONLY as u32)]])
         // An earlier filter answers that this call is absent. Of two refusals the kernel gives the
         // newer filter's, so this one must let it pass.
         .all(calls![SYS_clone3])

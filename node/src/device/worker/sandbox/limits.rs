@@ -19,12 +19,13 @@ pub(super) fn lower() -> Vec<String> {
     set(&[(Resource::Core, "core size", 0), (Resource::Fsize, "file size", FILE_BYTES_MAX)])
 }
 
-/// Lowers the limits of a scene importer, which writes no file, except `file_bytes` of a record.
+/// Lowers the limits of a scene importer. It can write the files of the node for its arrays, which
+/// are no longer than its memory, and `file_bytes` of a record.
 /// Returns those that could not be lowered.
 pub(super) fn lower_importer(memory_bytes: u64, file_bytes: u64) -> Vec<String> {
     set(&[
         (Resource::Core, "core size", 0),
-        (Resource::Fsize, "file size", file_bytes),
+        (Resource::Fsize, "file size", memory_bytes.max(file_bytes)),
         (Resource::Nofile, "open files", IMPORTER_FILES_MAX),
         (Resource::Data, "memory", memory_bytes),
         // Some kernels do not count mappings as data.

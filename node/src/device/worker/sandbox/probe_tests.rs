@@ -109,7 +109,6 @@ const IMPORTER: &[Probe] = probes! {
     SYS_connect(0, BAD, 0);
     SYS_bind(0, BAD, 0);
     SYS_sendmsg(0, BAD, 0);
-    SYS_recvmsg(0, BAD, 0);
     SYS_prlimit64(0, libc::RLIMIT_NOFILE, BAD, 0);
     SYS_sched_setaffinity(0, 0, 0);
     SYS_clone(libc::CLONE_THREAD | libc::CLONE_NEWNS, 0, 0, 0, 0);
@@ -119,6 +118,15 @@ const IMPORTER: &[Probe] = probes! {
     SYS_ioctl(0, libc::FIONREAD, BAD);
     SYS_pidfd_open(NODE, 0);
     SYS_memfd_create(BAD, 0);
+    SYS_memfd_create(BAD, libc::MFD_ALLOW_SEALING);
+    SYS_fcntl(-1i64, libc::F_ADD_SEALS, libc::F_SEAL_SEAL);
+    SYS_fallocate(-1i64, 0, 0, 1);
+    SYS_openat(libc::AT_FDCWD, BAD, libc::O_WRONLY);
+    SYS_openat(libc::AT_FDCWD, BAD, libc::O_RDWR | libc::O_CLOEXEC);
+    SYS_openat(libc::AT_FDCWD, BAD, libc::O_CREAT, 0o600);
+    SYS_openat(libc::AT_FDCWD, BAD, libc::O_TRUNC);
+    SYS_openat(libc::AT_FDCWD, BAD, libc::O_TMPFILE | libc::O_RDWR, 0o600);
+    SYS_openat2(libc::AT_FDCWD, BAD, BAD, 24);
     SYS_ftruncate(-1i64, 0);
     SYS_unlinkat(-100i64, BAD, 0);
     SYS_mkdirat(-100i64, BAD, 0);
@@ -138,6 +146,15 @@ const IMPORTER: &[Probe] = probes! {
     SYS_personality(0xffff_ffffu32);
     SYS_seccomp(0xff, 0, 0);
 };
+
+/// The same where only x86-64 has them.
+#[cfg(target_arch = "x86_64")]
+const IMPORTER_OLD: &[Probe] = probes! {
+    SYS_open(BAD, libc::O_WRONLY);
+    SYS_creat(BAD, 0o600);
+};
+#[cfg(not(target_arch = "x86_64"))]
+const IMPORTER_OLD: &[Probe] = &[];
 
 /// Calls that only x86-64 has.
 #[cfg(target_arch = "x86_64")]
@@ -199,8 +216,8 @@ fn probed_process() {
         _ => enter_asking(asked, &Allowed::default()),
     };
     assert!(report.no_network, "{report}");
-    let more = if *who == "importer" { IMPORTER } else { &[] };
-    for probe in BOTH.iter().chain(OLD).chain(more) {
+    let more: &[&[Probe]] = if *who == "importer" { &[IMPORTER, IMPORTER_OLD] } else { &[] };
+    for probe in BOTH.iter().chain(OLD).chain(more.iter().copied().flatten()) {
         println!("call {} {:x?} {}", probe.0, probe.2, attempt(probe, node));
     }
     // Libraries then use `clone`, whose flags a filter can read.
@@ -254,7 +271,7 @@ fn probe(who: &str, asked: &str, probes: usize) {
 // promise: P8
 #[test]
 fn an_importer_is_refused_every_call_of_the_probe() {
-    let probes = BOTH.len() + OLD.len() + IMPORTER.len();
+    let probes = BOTH.len() + OLD.len() + IMPORTER.len() + IMPORTER_OLD.len();
     probe("importer", "all", probes);
     probe("importer", "5", probes);
 }
