@@ -19,7 +19,7 @@ pub(crate) fn check(
 ) -> Result<Arc<MeshTrees>, SceneError> {
     let trees = check_meshes(scene, known)?;
     let depths = &trees.by_root;
-    let (nodes, blocks) = (&scene.bvh.nodes, &scene.bvh.blocks);
+    let (nodes, blocks) = (&*scene.bvh.nodes, &*scene.bvh.blocks);
     all("triangle block", blocks, |block| holds_only(block, scene.triangles.len()))?;
     let mut reached = vec![false; nodes.len()];
     if nodes.is_empty() {
@@ -94,14 +94,15 @@ fn check_mesh(
     reached: &mut [bool],
 ) -> Result<MeshTree, SceneError> {
     let meshes = &scene.meshes;
-    let levels = walk(&meshes.nodes, instance.root, reached, |leaf, _| {
-        let block = meshes.blocks.get(leaf as usize);
+    let (nodes, blocks) = (&*meshes.nodes, &*meshes.blocks);
+    let levels = walk(nodes, instance.root, reached, |leaf, _| {
+        let block = blocks.get(leaf as usize);
         Ok(block.is_some_and(|block| holds_only(block, instance.triangle_count as usize)))
     })?;
     let (mut lower, mut upper) = ([0.0f32; 3], [0.0f32; 3]);
     let mut open = vec![instance.root];
     while let Some(index) = open.pop() {
-        let node = &meshes.nodes[index as usize];
+        let node = &nodes[index as usize];
         for (slot, child) in
             node.child.into_iter().enumerate().filter(|(_, child)| *child != CHILD_EMPTY)
         {

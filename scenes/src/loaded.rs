@@ -51,8 +51,8 @@ pub struct LoadedScene {
     pub(crate) report: SceneReport,
 }
 
-/// The arrays that a loaded scene has for its frames. Whoever has the same elements elsewhere can put
-/// them in their place; frames then have those.
+/// The arrays that a loaded scene has for its frames. Whoever has the same elements elsewhere can
+/// put them in their place; frames then have those.
 #[derive(Debug)]
 pub struct SharedArrays<'a> {
     /// Of geometry that does not move, as the next two.

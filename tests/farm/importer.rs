@@ -219,7 +219,8 @@ fn a_crashing_importer_fails_its_job_and_the_node_survives() {
         // Memory as asked for, and a thread's stack.
         let memory: u64 = (4096 << 20) + (4 << 20);
         let wanted = [
-            ("Max file size", 0),
+            // The node makes its files, no longer than that.
+            ("Max file size", memory),
             ("Max core file size", 0),
             ("Max open files", 64),
             ("Max data size", memory),

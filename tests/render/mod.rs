@@ -6,6 +6,7 @@ mod compilers;
 mod glass;
 mod hashes;
 mod hierarchies;
+mod imported;
 mod instances;
 pub(crate) mod picture;
 mod references;

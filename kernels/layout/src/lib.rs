@@ -21,7 +21,7 @@ mod texture;
 mod unit;
 
 pub use array::{Array, Region};
-pub use arrays::{read_array, room_for, zeroed_array};
+pub use arrays::{room_for, zeroed_array};
 pub use bvh::{
     BLOCK_ALPHA_FLAG, BVH_DEPTH_MAX, Bvh, BvhNode8, CHILD_EMPTY, CHILD_INSTANCE_FLAG,
     CHILD_LEAF_FLAG, LEAF_TRIANGLES_MAX, TriangleBlock,

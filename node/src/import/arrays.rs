@@ -224,6 +224,11 @@ impl Layout {
         (end <= bytes_max).then_some(end)
     }
 
+    /// Returns what belongs to the file of arrays that are kept, of one for each file.
+    pub(super) fn of_film<'a, T>(&self, files: &'a [T]) -> Option<&'a T> {
+        files.get(self.kept?)
+    }
+
     /// Lengths of the frame's files, in bytes.
     pub(super) fn lengths(&self) -> &[u64] {
         &self.lengths
@@ -284,7 +289,7 @@ pub(super) fn hand_over(
     files: &[MemoryFile],
 ) -> std::io::Result<()> {
     // Where there are no addresses for it, arrays stay where they are.
-    let region = layout.kept.and_then(|kept| files.get(kept)).and_then(|file| file.map().ok());
+    let region = layout.of_film(files).and_then(|file| file.map().ok());
     let giving = Giving { layout, files, region };
     giving.bvh(&mut scene.bvh, shared.bvh)?;
     giving.meshes(&mut scene.meshes, shared.meshes)?;
@@ -331,35 +336,36 @@ impl Giving<'_> {
     }
 
     fn bvh(&self, own: &mut Arc<Bvh>, shared: Option<&mut Arc<Bvh>>) -> std::io::Result<()> {
-        self.write(10, &own.nodes)?;
-        self.write(11, &own.blocks)?;
-        if self.is_of_frame(10) {
-            *own = Arc::default();
-        } else if let Some(shared) = shared.filter(|shared| Arc::ptr_eq(shared, own)) {
-            *own = Arc::new(Bvh {
-                nodes: self.view(10, &own.nodes),
-                blocks: self.view(11, &own.blocks),
-                padding: own.padding,
-            });
-            *shared = Arc::clone(own);
-        }
-        Ok(())
+        let mut shared = shared.filter(|shared| Arc::ptr_eq(shared, own));
+        self.part(10, (own, shared.as_deref_mut()), |bvh| &mut bvh.nodes)?;
+        self.part(11, (own, shared), |bvh| &mut bvh.blocks)
     }
 
     fn meshes(&self, own: &mut Arc<Meshes>, shared: &mut Arc<Meshes>) -> std::io::Result<()> {
-        self.write(16, &own.triangles)?;
-        self.write(17, &own.triangle_vertices)?;
-        self.write(18, &own.vertices)?;
-        self.write(19, &own.nodes)?;
-        self.write(20, &own.blocks)?;
-        if Arc::ptr_eq(shared, own) {
-            *own = Arc::new(Meshes {
-                triangles: self.view(16, &own.triangles),
-                triangle_vertices: self.view(17, &own.triangle_vertices),
-                vertices: self.view(18, &own.vertices),
-                nodes: self.view(19, &own.nodes),
-                blocks: self.view(20, &own.blocks),
-            });
+        let mut shared = Some(shared).filter(|shared| Arc::ptr_eq(shared, own));
+        self.part(16, (own, shared.as_deref_mut()), |meshes| &mut meshes.triangles)?;
+        self.part(17, (own, shared.as_deref_mut()), |meshes| &mut meshes.triangle_vertices)?;
+        self.part(18, (own, shared.as_deref_mut()), |meshes| &mut meshes.vertices)?;
+        self.part(19, (own, shared.as_deref_mut()), |meshes| &mut meshes.nodes)?;
+        self.part(20, (own, shared), |meshes| &mut meshes.blocks)
+    }
+
+    /// Hands one array of several over that are shared together.
+    fn part<S: Clone, T: Pod + Send + Sync>(
+        &self,
+        index: usize,
+        (own, shared): (&mut Arc<S>, Option<&mut Arc<S>>),
+        array: fn(&mut S) -> &mut Array<T>,
+    ) -> std::io::Result<()> {
+        let mut new = S::clone(own);
+        let place = array(&mut new);
+        self.write(index, place)?;
+        if self.is_of_frame(index) {
+            *place = Array::default();
+            *own = Arc::new(new);
+        } else if let Some(shared) = shared {
+            *place = self.view(index, place);
+            *own = Arc::new(new);
             *shared = Arc::clone(own);
         }
         Ok(())

@@ -239,6 +239,10 @@ impl Process {
             })?;
             regions.push(file.map().map_err(ImportError::File)?);
         }
+        // Arrays of one frame are gone before it would pay.
+        if let Some(film) = layout.of_film(&regions) {
+            memory_file::join_pages(Arc::clone(film));
+        }
         let scene = head
             .receive(self.last.as_ref(), &layout, &regions)
             .map_err(|error| nonsense(&error))?;

@@ -3,7 +3,7 @@
 use crate::support::{add_accessor, add_floats, at, load_in, load_json, triangle};
 use serde_json::json;
 use std::sync::Arc;
-use tessera_layout::{NONE, light_child_bits, triangle_flags};
+use tessera_layout::{Bvh, NONE, light_child_bits, triangle_flags};
 use tessera_scenes::{
     Aperture, Blades, CameraChoice, EnvironmentSource, FlattenOptions, Focus, Lens, LightUnits,
     LoadOptions, SceneError,
@@ -88,6 +88,23 @@ fn an_animated_node_moves_and_a_still_one_is_shared() {
     let x = |time: f64| at(&scene, time).triangles[0].v0[0];
     assert_eq!([x(-1.0), x(0.0), x(0.5), x(2.0), x(9.0)], [0.0, 0.0, 1.0, 4.0, 4.0]);
     assert_eq!(scene.report().animations[0].length_secs, 2.0);
+}
+
+#[test]
+fn frames_have_arrays_that_were_put_in_place_of_shared_ones() {
+    let mut scene = load_json(&triangle()).unwrap();
+    let first = at(&scene, 0.0);
+    let shared = scene.shared_arrays();
+    let triangles = shared.triangles.unwrap();
+    assert!(triangles.ptr_eq(&first.triangles));
+    *triangles = triangles.to_vec().into();
+    let bvh = shared.bvh.unwrap();
+    *bvh = Arc::new(Bvh::clone(bvh));
+    let (put, put_bvh) = (triangles.clone(), Arc::clone(bvh));
+    let second = at(&scene, 0.0);
+    assert!(second.triangles.ptr_eq(&put) && Arc::ptr_eq(&second.bvh, &put_bvh));
+    assert_eq!(second.triangles, first.triangles);
+    assert!(!second.triangles.ptr_eq(&first.triangles));
 }
 
 #[test]
