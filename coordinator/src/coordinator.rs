@@ -2,6 +2,7 @@
 //! process can run several.
 
 use crate::access::tokens::Ledger;
+use crate::access::web::WebAccess;
 use crate::access::{
     Access, Denied, DeniedError, Kept, KeptError, Log, Members, audit_upkeep, keep,
 };
@@ -21,8 +22,11 @@ use crate::result_memory::ResultMemory;
 use crate::secret;
 use crate::shelf::FileShelf;
 use crate::spool::{DiskSpools, SpoolError, Spools};
-use crate::store::{Journal, Loaded, Sequence, Store, StoreError, StoreWriter, WriterLimits};
+use crate::store::{
+    Journal, Loaded, Sequence, Store, StoreError, StoreQueue, StoreWriter, WriterLimits,
+};
 use crate::uploads::{UploadLimit, Uploads};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -39,7 +43,9 @@ use tessera_transport::member::MemberRecord;
 use tessera_transport::peer::PeerError;
 use tessera_transport::server::ServeError;
 use tessera_transport::validity::now_secs;
-use tessera_transport::{Authority, CloseCode, Identity, JoinToken, PeerIdentity, Server};
+use tessera_transport::{
+    Authority, CloseCode, Identity, JoinToken, PeerIdentity, Server, TokenRecord, TokenUse,
+};
 use tokio::sync::{RwLock, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -140,14 +146,17 @@ impl From<KeptError> for CoordinatorError {
     }
 }
 
+/// Tokens by their hashes.
+type Tokens = BTreeMap<[u8; 32], TokenRecord>;
+
 /// Content of a data folder, before anything runs.
 struct Opened {
     folder: DataFolder,
     authority: Authority,
     journal: Journal,
     spools: DiskSpools,
-    tokens: std::collections::BTreeMap<[u8; 32], tessera_transport::TokenRecord>,
-    members: std::collections::BTreeMap<u64, MemberRecord>,
+    tokens: Tokens,
+    members: BTreeMap<u64, MemberRecord>,
     core: Core,
     /// Sequences of the newest record and of the newest snapshot.
     sequences: (Sequence, Sequence),
@@ -328,17 +337,17 @@ impl Coordinator {
     pub async fn start(config: Config) -> Result<RunningCoordinator, CoordinatorError> {
         let clock = Clock::start();
         let opened = open_aside(config.clone(), clock).await?;
-        let limits = writer_limits(&config);
         let uploads = open_uploads(&opened.folder)?;
         let blobs = DiskBlobs::open(&opened.folder, upload_reserve(&config)?);
         let blobs = GuardedBlobs::new(Arc::new(blobs));
         let spools = opened.spools.reader();
-        let writer = Arc::new(StoreWriter::start(opened.journal, opened.spools, limits)?);
+        let writer =
+            Arc::new(StoreWriter::start(opened.journal, opened.spools, writer_limits(&config))?);
         let members = Members::new(opened.members, writer.queue(), config.lifetimes);
         let keys = (opened.authority, opened.audit_head.as_deref());
+        let entrance = Entrance::open(&config, &opened.folder, keys, Arc::new(members));
         let Entrance { server, address, kept, admin, access } =
-            Entrance::open(&config, &opened.folder, keys, Arc::new(members))
-                .inspect_err(|_| writer.stop())?;
+            entrance.inspect_err(|_| writer.stop())?;
         opened.folder.sync().inspect_err(|_| writer.stop())?;
         writer.keep_audit_head(access.log.head().clone());
         let (events, events_receiver) = mpsc::channel(EVENTS_WAITING_MAX);
@@ -352,9 +361,11 @@ impl Coordinator {
             snapshot_records: config.snapshot_records.max(1),
             log: Arc::new(FarmLog::new()),
         };
+        let (joining, bearing) = by_use(opened.tokens);
         let context = Arc::new(Context {
             access: access.clone(),
-            ledger: Ledger::new(opened.tokens, writer.queue()),
+            ledger: Ledger::new(joining, writer.queue()),
+            web: WebAccess::new(bearing, writer.queue()),
             blobs: blobs.clone(),
             spools: spools.clone(),
             clock,
@@ -369,17 +380,14 @@ impl Coordinator {
         });
         let shared = Arc::new(shared(&config, &context, (blobs.clone(), around.log.clone())));
         let keeping = Keeping { grace: config.blob_grace, jobs: config.keep_jobs };
-        let swept = (blobs.clone(), uploads);
-        let housekeeping = tokio::spawn(housekeeping::run(keeping, swept, clock, events.clone()));
+        let sweeping = housekeeping::run(keeping, (blobs.clone(), uploads), clock, events.clone());
+        let housekeeping = tokio::spawn(sweeping);
         check_inputs(&opened.core, &blobs);
         let resolver = tokio::spawn(orders::run(orders_receiver, (blobs, spools), events));
         let driver = Driver::new(opened.core, opened.sequences, around);
         let driver = tokio::spawn(driver.run(events_receiver));
         let serving = tokio::spawn(quic::serve(server.clone(), shared));
-        let audit = audit_upkeep::run(access.clone(), context.writer.queue());
-        let keeping = tokio::spawn(async move {
-            tokio::join!(keep(access, kept), audit);
-        });
+        let keeping = tokio::spawn(keep_access(access, kept, context.writer.queue()));
         tracing::info!(%address, data = %config.data.display(), "coordinator listens");
         Ok(RunningCoordinator {
             address,
@@ -394,6 +402,17 @@ impl Coordinator {
             _folder: opened.folder,
         })
     }
+}
+
+/// Keeps identities and the audit log in order, for as long as the coordinator runs.
+async fn keep_access(access: Arc<Access>, kept: Kept, queue: StoreQueue) {
+    let audit = audit_upkeep::run(access.clone(), queue);
+    tokio::join!(keep(access, kept), audit);
+}
+
+/// Parts the join tokens from those that HTTP requests are made with.
+fn by_use(tokens: Tokens) -> (Tokens, Tokens) {
+    tokens.into_iter().partition(|(_, record)| record.purpose == TokenUse::Join)
 }
 
 /// Checks the input files of open jobs, on another thread: nobody waits for it.

@@ -16,7 +16,7 @@ use tessera_protocol::{
     UnitIndex,
 };
 use tessera_transport::member::MemberRecord;
-use tessera_transport::{PeerIdentity, TokenRecord};
+use tessera_transport::{PeerIdentity, TokenRecord, TokenUse};
 
 /// Edge of a tile in pixels.
 const TILE: u32 = 16;
@@ -156,5 +156,6 @@ fn token(number: u8) -> TokenRecord {
         made_by: "ada".to_owned(),
         name: None,
         replace: false,
+        purpose: TokenUse::Join,
     }
 }

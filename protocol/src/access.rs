@@ -29,7 +29,42 @@ pub struct TokenScope {
     pub replace: bool,
 }
 
-/// A join token as its ledger shows it, without its secret.
+/// Rights of a new token for HTTP requests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApiTokenScope {
+    /// Most that the bearer may do; None: what the owner may. The owner's own role limits it, also
+    /// later.
+    pub role: Option<Role>,
+    /// Member whom the bearer acts for: name or `#` and number. None: who asks.
+    pub owner: Option<String>,
+    /// Seconds until the token expires, 1 to 31,536,000.
+    pub ttl_secs: u64,
+}
+
+/// What a token is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenKind {
+    /// Joining the farm.
+    Join,
+    /// HTTP requests of programs.
+    Api,
+    /// A browser that is signed in.
+    Session,
+}
+
+impl TokenKind {
+    /// Returns the name, as people read it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Join => "join",
+            Self::Api => "api",
+            Self::Session => "session",
+        }
+    }
+}
+
+/// A token as its ledger shows it, without its secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenSummary {
     /// First digits of the token's hash, which name it.
@@ -50,6 +85,8 @@ pub struct TokenSummary {
     pub made_by: String,
     /// Whether the bearer replaces the present holder of the name.
     pub replace: bool,
+    /// What the token is for. A token of a member has the member's name.
+    pub kind: TokenKind,
 }
 
 /// Most members in one answer. Clients ask for a longer list in pages.

@@ -1,7 +1,8 @@
 //! Requests of clients, their answers, and enrolment.
 
 use crate::access::{
-    AuthorityStatus, DeniedIdentity, Keep, LogReport, MemberSummary, TokenScope, TokenSummary,
+    ApiTokenScope, AuthorityStatus, DeniedIdentity, Keep, LogReport, MemberSummary, TokenScope,
+    TokenSummary,
 };
 use crate::frames::FrameSet;
 use crate::ids::{BlobHash, JobId, NodeId};
@@ -59,12 +60,14 @@ pub enum Request {
     /// Checks the store against its own records. Answered by [`Response::Audit`].
     Audit,
     /// Asks for tokens in the order of their names, from a position on. Answered by
-    /// [`Response::Tokens`] with at most [`crate::access::TOKEN_PAGE_MAX`] tokens.
+    /// [`Response::Tokens`] with at most [`crate::access::TOKEN_PAGE_MAX`] tokens: to admins with
+    /// all, to others with those that act for themselves.
     Tokens {
         /// Position of the first token.
         from: u32,
     },
-    /// Revokes a token: nothing can join with it any more. Answered by [`Response::Done`].
+    /// Revokes a token: nothing can join, and nobody is signed in, with it any more. Answered by
+    /// [`Response::Done`].
     RevokeToken {
         /// Id of the token, or a beginning of it that no other token has.
         id: String,
@@ -151,6 +154,11 @@ pub enum Request {
         /// What is to be different.
         edit: Box<JobEdit>,
     },
+    /// Creates a token for HTTP requests. Answered by [`Response::Token`].
+    CreateApiToken(ApiTokenScope),
+    /// Asks for a link that signs a browser in as the asking identity, once. Answered by
+    /// [`Response::WebLink`].
+    WebLink,
 }
 
 /// The coordinator's answer to a [`Request`].
@@ -199,6 +207,8 @@ pub enum Response {
     Members(Vec<MemberSummary>),
     /// What was done to the selected jobs, or would be.
     Changed(JobsChanged),
+    /// Address of the page that signs a browser in. It works once, for two minutes.
+    WebLink(String),
 }
 
 /// State of a job, for a watcher.

@@ -64,14 +64,54 @@ impl JobSelection {
 pub struct JobQuery {
     /// Which jobs.
     pub selection: JobSelection,
-    /// Place to continue from: `next` of the page before. None begins with the newest job.
+    /// Place to continue from: `next` of the page before. None begins with the first job.
     pub before: Option<u64>,
+    /// Most jobs of the page; None is [`crate::limits::JOB_PAGE_MAX`], which also is the most.
+    pub rows: Option<u32>,
+    /// Order of the jobs.
+    pub order: JobOrder,
+}
+
+/// Order of a listing. Jobs that are alike in it follow newest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum JobOrder {
+    /// Newest first.
+    #[default]
+    Newest,
+    /// By name, in the order of its characters.
+    Name,
+    /// By the owner's name.
+    Owner,
+    /// Highest priority first.
+    Priority,
+    /// By state: running, queued, paused, failed, cancelled, done.
+    State,
+    /// The least part of its units committed first.
+    Progress,
+}
+
+impl JobOrder {
+    /// Every order.
+    pub const ALL: [Self; 6] =
+        [Self::Newest, Self::Name, Self::Owner, Self::Priority, Self::State, Self::Progress];
+
+    /// Returns the name, as people write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Newest => "newest",
+            Self::Name => "name",
+            Self::Owner => "owner",
+            Self::Priority => "priority",
+            Self::State => "state",
+            Self::Progress => "progress",
+        }
+    }
 }
 
 impl JobQuery {
     /// Asks for the first page.
     pub fn first(selection: JobSelection) -> Self {
-        Self { selection, before: None }
+        Self { selection, ..Self::default() }
     }
 }
 

@@ -26,7 +26,7 @@ pub use endpoint::{address, dial, link, server};
 pub use identity::{enrol, peer, renew};
 pub use stream::{frame, meter};
 
-pub use authority::token::{JoinToken, TokenError, TokenRecord};
+pub use authority::token::{BearerToken, JoinToken, TokenError, TokenRecord, TokenUse};
 pub use authority::validity::{Lifetimes, Validity};
 pub use authority::{Authority, AuthorityError};
 pub use blob::{BlobError, BlobRead, BlobSink, BlobStore, PartFile, SinkError};

@@ -8,7 +8,7 @@ use crate::input::{Caller, Input, ResolveFailure, SessionId};
 use crate::journal::Record;
 use crate::owner::Owner;
 use crate::report::listing::{self, Census, KeptPart};
-use crate::report::pages;
+use crate::report::pages::{self, JobsPage};
 use crate::requests::shares;
 use crate::selection::Selection;
 use crate::settings::Settings;
@@ -265,6 +265,12 @@ impl Core {
         self.books.farm().order()
     }
 
+    /// Returns the jobs that have not ended, in the order of their ids, from this one on.
+    pub fn open_jobs(&self, from: Option<JobId>) -> impl Iterator<Item = JobId> + '_ {
+        let from = from.map_or(std::ops::Bound::Unbounded, std::ops::Bound::Included);
+        self.books.queues().range((from, std::ops::Bound::Unbounded)).map(|(id, _)| *id)
+    }
+
     /// Counts nodes, jobs and leased units.
     pub fn census(&self) -> Census {
         listing::census(&self.books)
@@ -278,7 +284,17 @@ impl Core {
         before: Option<u64>,
         now: Moment,
     ) -> Result<JobPage, RequestError> {
-        pages::page(&self.books, selection, before, now)
+        self.jobs_page(selection, JobsPage { before, ..JobsPage::default() }, now)
+    }
+
+    /// Returns a page of the selected jobs, in any order.
+    pub fn jobs_page(
+        &self,
+        selection: &Selection,
+        page: JobsPage,
+        now: Moment,
+    ) -> Result<JobPage, RequestError> {
+        pages::page(&self.books, selection, page, now)
     }
 
     /// Whether nodes have finished a complete frame, or finish it now: its files are put together
@@ -380,6 +396,11 @@ impl Core {
     /// [`FRAME_PAGE_MAX`](tessera_protocol::limits::FRAME_PAGE_MAX); None for an unknown job.
     pub fn frames(&self, id: JobId, from: u32) -> Option<Vec<FrameStatus>> {
         listing::frames(&self.books, id, from)
+    }
+
+    /// Returns one frame of a job; None if there is no such frame.
+    pub fn frame(&self, id: JobId, number: FrameNumber) -> Option<FrameStatus> {
+        listing::frame(&self.books, id, number)
     }
 
     /// Returns what the jobs of every owner have.

@@ -4,13 +4,16 @@
 pub(crate) mod audit_limits;
 pub(crate) mod audit_log;
 pub(crate) mod audit_upkeep;
+pub(crate) mod bearers;
 mod denied;
+pub(crate) mod links;
 mod live;
 mod live_peer;
 pub(crate) mod members;
 mod standing;
 pub(crate) mod tokens;
 mod upkeep;
+pub(crate) mod web;
 
 pub(crate) use audit_log::Log;
 pub(crate) use denied::Denied;

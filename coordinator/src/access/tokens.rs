@@ -4,11 +4,11 @@
 use super::members::{Enrolled, Members};
 use crate::store::{Commit, StoreQueue, TokenHash};
 use std::collections::BTreeMap;
-use tessera_protocol::access::{TOKEN_PAGE_MAX, TokenScope, TokenSummary};
+use tessera_protocol::access::TokenScope;
 use tessera_protocol::client::{EnrolRequest, RequestError, Role};
 use tessera_transport::member::is_reserved;
 use tessera_transport::peer::is_name;
-use tessera_transport::{Authority, JoinToken, PeerIdentity, TokenError, TokenRecord};
+use tessera_transport::{Authority, JoinToken, PeerIdentity, TokenError, TokenRecord, TokenUse};
 use tokio::sync::Mutex;
 
 /// Longest life of a token in seconds: one year.
@@ -53,6 +53,7 @@ impl Ledger {
             made_by: by.to_owned(),
             name,
             replace,
+            purpose: TokenUse::Join,
         };
         let mut records = self.records.lock().await;
         self.forget_expired(&mut records, now_secs);
@@ -66,28 +67,19 @@ impl Ledger {
         Ok(token)
     }
 
-    /// Returns one page of tokens that have not expired, in the order of their ids, from a position
-    /// on.
-    pub(crate) async fn list(&self, from: u32, now_secs: u64) -> Vec<TokenSummary> {
+    /// Returns the tokens that have not expired.
+    pub(crate) async fn list(&self, now_secs: u64) -> Vec<TokenRecord> {
         let mut records = self.records.lock().await;
         self.forget_expired(&mut records, now_secs);
-        records.values().skip(from as usize).take(TOKEN_PAGE_MAX).map(summary).collect()
+        records.values().cloned().collect()
     }
 
-    /// Revokes the token whose id begins with `id`, durably. Identities that already used it stay
-    /// valid.
-    pub(crate) async fn revoke(&self, id: &str) -> Result<TokenSummary, RequestError> {
+    /// Revokes a token, durably. Identities that already used it stay valid.
+    pub(crate) async fn revoke(&self, hash: TokenHash) -> Result<(), RequestError> {
         let mut records = self.records.lock().await;
-        let mut found =
-            records.values().filter(|record| !id.is_empty() && record.id().starts_with(id));
-        let record = match (found.next(), found.next()) {
-            (Some(record), None) => record.clone(),
-            (None, _) => return Err(RequestError::NotFound(format!("there is no token {id:?}"))),
-            _ => return Err(RequestError::Invalid(format!("several tokens begin with {id:?}"))),
-        };
-        self.make_durable(record.hash, None).await?;
-        records.remove(&record.hash);
-        Ok(summary(&record))
+        self.make_durable(hash, None).await?;
+        records.remove(&hash);
+        Ok(())
     }
 
     /// Answers an enrolment, if `admits` does not refuse the new identity. The use of the token and
@@ -174,20 +166,6 @@ fn check_scope(scope: &TokenScope) -> Result<(), RequestError> {
             "pool {pool:?} is not 1 to 128 letters, digits and `.`, `_`, `-`, `@`"
         ))),
         _ => Ok(()),
-    }
-}
-
-fn summary(record: &TokenRecord) -> TokenSummary {
-    TokenSummary {
-        id: record.id(),
-        role: record.role,
-        pool: record.pool.clone(),
-        name: record.name.clone(),
-        expires_at: record.expires_at,
-        uses: record.uses,
-        uses_left: record.uses_left,
-        made_by: record.made_by.clone(),
-        replace: record.replace,
     }
 }
 

@@ -6,7 +6,7 @@ use super::context::{Context, unavailable, unlogged};
 use super::roles;
 use super::watch::Watch;
 use super::{
-    audit, audit_entries, backup, identities, jobs, members, nodes, selected, shares, watch,
+    audit, audit_entries, backup, identities, jobs, members, nodes, selected, shares, tokens, watch,
 };
 use crate::access::Cause;
 use crate::access::members::Enrolled;
@@ -219,11 +219,12 @@ impl Api {
             }
             Request::RemoveNode { node } => nodes::remove(context, caller, node).await,
             Request::CreateToken(scope) => identities::create_token(context, caller, scope).await,
-            Request::Tokens { from } => {
-                let now = context.clock.now().secs();
-                Ok(Response::Tokens(context.ledger.list(from, now).await))
+            Request::CreateApiToken(scope) => {
+                tokens::create_api_token(context, caller, scope).await
             }
-            Request::RevokeToken { id } => identities::revoke_token(context, caller, &id).await,
+            Request::WebLink => tokens::link(context, caller),
+            Request::Tokens { from } => Ok(tokens::tokens(context, caller, from).await),
+            Request::RevokeToken { id } => tokens::revoke(context, caller, &id).await,
             Request::Deny { identity, reason } => {
                 identities::deny(context, caller, &identity, Some(reason)).await
             }

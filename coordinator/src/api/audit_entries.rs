@@ -1,7 +1,7 @@
 //! The table of what each request writes to the audit log. Stores nothing; see
 //! [`crate::access::audit_log`].
 
-use tessera_protocol::access::{Keep, TokenScope};
+use tessera_protocol::access::{ApiTokenScope, Keep, TokenScope};
 use tessera_protocol::client::Request;
 use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::selection::{JobChange, JobSelection};
@@ -22,6 +22,7 @@ pub(crate) fn name_of(request: &Request) -> (&'static str, String) {
         Request::Nodes => "list of nodes",
         Request::MissingBlobs(_) => "upload",
         Request::Tokens { .. } => "list of tokens",
+        Request::WebLink => "link to sign in",
         Request::Denied => "list of denied identities",
         Request::Log { .. } => "audit log",
         Request::Authority => "the farm's authority",
@@ -48,6 +49,8 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         | Request::Log { .. }
         | Request::Authority
         | Request::Usage
+        // That a browser has signed in with it is entered.
+        | Request::WebLink
         | Request::Sweep { dry_run: true, .. }
         | Request::Audit => None,
         Request::Submit { job, .. } => Some(("job submitted", format!("job {job}"))),
@@ -75,6 +78,11 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         Request::Drain { node, drain: false, .. } => Some(("node undrained", node.clone())),
         Request::RemoveNode { node } => Some(("node taken off the list", node.clone())),
         Request::CreateToken(scope) => Some(("token created", described(scope))),
+        Request::CreateApiToken(ApiTokenScope { role, owner, ttl_secs }) => {
+            let role = role.map_or("full rights".to_owned(), |role| format!("role {role}"));
+            let owner = owner.as_deref().unwrap_or("the caller");
+            Some(("API token created", format!("for {owner}, {role}, {ttl_secs} s")))
+        }
         Request::RevokeToken { id } => Some(("token revoked", format!("token {id}"))),
         Request::Deny { identity, reason } => Some(("denied", format!("{identity} ({reason})"))),
         Request::KeepMember { member, keep } => {

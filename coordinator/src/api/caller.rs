@@ -21,6 +21,11 @@ impl Caller {
         self.0.role
     }
 
+    /// Returns the number of the identity.
+    pub fn number(&self) -> u64 {
+        self.0.number
+    }
+
     /// Returns the name. It owns the jobs that it submits.
     pub fn name(&self) -> &str {
         &self.0.name

@@ -4,6 +4,7 @@
 use super::askers::Askers;
 use crate::access::Access;
 use crate::access::tokens::Ledger;
+use crate::access::web::WebAccess;
 use crate::blobs::GuardedBlobs;
 use crate::changes::Changes;
 use crate::clock::Clock;
@@ -20,6 +21,7 @@ use tokio::sync::{RwLock, mpsc, oneshot};
 pub(crate) struct Context {
     pub(crate) access: Arc<Access>,
     pub(crate) ledger: Ledger,
+    pub(crate) web: WebAccess,
     pub(crate) blobs: GuardedBlobs,
     pub(crate) spools: Arc<dyn SpoolReader>,
     pub(crate) clock: Clock,

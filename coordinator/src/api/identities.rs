@@ -27,17 +27,6 @@ pub(super) async fn create_token(
     Ok(Response::Token(token.to_string()))
 }
 
-pub(super) async fn revoke_token(
-    context: &Context,
-    caller: &Caller,
-    id: &str,
-) -> Result<Response, RequestError> {
-    context.room()?;
-    let token = context.ledger.revoke(id).await?;
-    tracing::info!(token = token.id, role = %token.role, by = %caller, "token revoked");
-    Ok(Response::Done)
-}
-
 /// Denies an identity for a reason; None allows it again.
 pub(super) async fn deny(
     context: &Context,

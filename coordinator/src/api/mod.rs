@@ -18,16 +18,20 @@ mod naming;
 mod nodes;
 mod roles;
 mod selected;
+mod sessions;
 mod shares;
+mod tokens;
 mod watch;
 
-pub use crate::changes::Changes;
+pub use crate::access::bearers::Bearer;
+pub use crate::changes::{Changes, News};
 pub use answer::{Answer, Api};
 pub(crate) use askers::{Askers, Counts};
 pub use backup::BackupPieces;
 pub use blobs::{BlobPut, BlobPutError};
 pub use caller::Caller;
 pub(crate) use context::Context;
+pub use sessions::{SignedIn, Watching};
 pub use tessera_transport::peer::PeerError;
 pub use watch::Watch;
 

@@ -11,6 +11,8 @@ pub(super) enum Reach {
     Farm,
     /// One job: its owner, and the roles from operator on, have the right.
     OwnJob,
+    /// Tokens for HTTP: whom they act for, and admins, have the right.
+    OwnTokens,
 }
 
 /// Returns the lowest role for a request, and what the request can affect. A new request does not
@@ -39,9 +41,11 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         Request::CreateToken(scope) if scope.role == Role::Node && !scope.replace => {
             (Role::Operator, Reach::Farm)
         }
-        Request::CreateToken(_)
+        Request::CreateApiToken(_)
+        | Request::WebLink
         | Request::Tokens { .. }
-        | Request::RevokeToken { .. }
+        | Request::RevokeToken { .. } => (Role::Viewer, Reach::OwnTokens),
+        Request::CreateToken(_)
         | Request::RemoveMember { .. }
         | Request::Deny { .. }
         | Request::Allow { .. }

@@ -6,7 +6,7 @@ use super::context::Context;
 use super::naming::find_owner;
 use super::{jobs, roles};
 use crate::driver::{Ask, Question};
-use tessera_core::Selection;
+use tessera_core::{JobsPage, Selection};
 use tessera_protocol::JobId;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::selection::{
@@ -19,9 +19,9 @@ pub(super) async fn list(
     caller: &Caller,
     query: JobQuery,
 ) -> Result<Response, RequestError> {
-    let JobQuery { selection, before } = query;
+    let JobQuery { selection, before, rows, order } = query;
     let selection = Box::new(checked(context, caller, selection)?);
-    context.question(Question::Jobs { selection, before }).await
+    context.question(Question::Jobs { selection, page: JobsPage { before, rows, order } }).await
 }
 
 /// Changes all selected jobs in one step, or tells what would be changed.

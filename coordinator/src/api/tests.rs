@@ -3,6 +3,7 @@
 use super::roles::{Reach, rule};
 use super::*;
 use crate::access::tokens::Ledger;
+use crate::access::web::WebAccess;
 use crate::access::{Access, Denied, Log, Members};
 use crate::blobs::{DiskBlobs, GuardedBlobs};
 use crate::changes::Publisher;
@@ -14,7 +15,7 @@ use crate::store::{Journal, StoreWriter, WriterLimits};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tessera_core::{Core, Settings};
-use tessera_protocol::access::{Keep, TokenScope};
+use tessera_protocol::access::{ApiTokenScope, Keep, TokenScope};
 use tessera_protocol::client::{Request, RequestError, Response, Role};
 use tessera_protocol::job::{AssetFile, JobEdit, JobKind};
 use tessera_protocol::selection::{JobChange, JobSelection, JobsChange, JobsChanged, Refusal};
@@ -67,6 +68,7 @@ impl Farm {
         let context = Context {
             access,
             ledger: Ledger::new(BTreeMap::new(), writer.queue()),
+            web: WebAccess::new(None, writer.queue()),
             blobs: GuardedBlobs::new(Arc::new(DiskBlobs::open(&folder, 0))),
             spools: spool_reader,
             clock,
@@ -120,6 +122,10 @@ fn caller(role: Role, name: &str) -> Caller {
 
 fn scope(role: Role) -> TokenScope {
     TokenScope { role, pool: None, name: None, ttl_secs: 60, uses: 1, replace: false }
+}
+
+fn api_scope(role: Option<Role>, owner: Option<&str>) -> ApiTokenScope {
+    ApiTokenScope { role, owner: owner.map(str::to_owned), ttl_secs: 60 }
 }
 
 fn change(change: JobChange, selection: JobSelection, dry_run: bool) -> Request {
@@ -176,8 +182,10 @@ fn table(job: JobId) -> Vec<(Request, Role, bool)> {
         (Request::CreateToken(scope(Role::Node)), Role::Operator, true),
         (Request::CreateToken(scope(Role::Viewer)), Role::Admin, true),
         (Request::Audit, Role::Admin, false),
-        (Request::Tokens { from: 0 }, Role::Admin, false),
-        (Request::RevokeToken { id: text() }, Role::Admin, true),
+        (Request::Tokens { from: 0 }, Role::Viewer, false),
+        (Request::RevokeToken { id: text() }, Role::Viewer, true),
+        (Request::CreateApiToken(api_scope(None, None)), Role::Viewer, true),
+        (Request::WebLink, Role::Viewer, false),
         (Request::Deny { identity: "node:none".into(), reason: text() }, Role::Admin, true),
         (Request::Allow { identity: "nobody".into() }, Role::Admin, true),
         (Request::Denied, Role::Admin, false),
@@ -208,7 +216,7 @@ fn drain(node: &str) -> Request {
 
 /// Number of kinds of requests. A new kind does not compile until it has a number. It then fails
 /// the test until it has a line in the table.
-const KINDS: usize = 28;
+const KINDS: usize = 30;
 
 fn kind(request: &Request) -> usize {
     match request {
@@ -240,6 +248,8 @@ fn kind(request: &Request) -> usize {
         Request::RemoveMember { .. } => 25,
         Request::RemoveNode { .. } => 26,
         Request::EditJob { .. } => 27,
+        Request::CreateApiToken(_) => 28,
+        Request::WebLink => 29,
     }
 }
 

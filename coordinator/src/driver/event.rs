@@ -7,7 +7,8 @@ use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tessera_core::{
-    Arrived, Caller, Census, Input, JobUsage, Owner, RequestId, Selection, SessionId, Sweep,
+    Arrived, Caller, Census, Input, JobUsage, JobsPage, Owner, RequestId, Selection, SessionId,
+    Sweep,
 };
 use tessera_protocol::client::Response;
 use tessera_protocol::job::{JobEdit, JobSpec};
@@ -103,7 +104,7 @@ impl Ask {
 /// Information that a client asks the core for.
 pub(crate) enum Question {
     /// A page of jobs.
-    Jobs { selection: Box<Selection>, before: Option<u64> },
+    Jobs { selection: Box<Selection>, page: JobsPage },
     /// Details of one job.
     Job(JobId),
     /// A page of a job's frames.

@@ -6,9 +6,11 @@
 
 pub(crate) mod event;
 mod kernel_text;
+mod news;
 mod not_durable;
 mod perform;
 mod sessions;
+mod tell_news;
 mod told;
 
 pub(crate) use event::{Ask, Event, Question};
@@ -99,6 +101,7 @@ pub(crate) struct Driver {
     asked: Vec<After>,
     /// Files that open jobs name, and until when they are not counted again.
     named_files: Option<(Instant, Arc<BTreeSet<BlobHash>>)>,
+    news: news::NewsRoom,
 }
 
 impl Driver {
@@ -125,6 +128,7 @@ impl Driver {
             pending: VecDeque::new(),
             asked: Vec::new(),
             named_files: None,
+            news: news::NewsRoom::default(),
         }
     }
 
@@ -145,7 +149,9 @@ impl Driver {
                     }
                 }
                 () = sleep_until(wakeup) => self.core.handle(Input::Tick, self.around.clock.now()),
+                () = sleep_until(self.news.due()) => {}
             }
+            self.tell_news();
             self.take_step()?;
             if self.around.writer.is_full() {
                 self.release_answers();
@@ -175,6 +181,7 @@ impl Driver {
             Event::Input(input) => {
                 if let Input::SessionLost { session } | Input::NodeLeft { session, .. } = &*input {
                     self.sessions.remove(session);
+                    self.news.note_nodes();
                 }
                 self.core.handle(*input, now);
             }
@@ -258,6 +265,7 @@ impl Driver {
         };
         let readable = handle.readable.clone();
         self.sessions.insert(handle.session, handle);
+        self.news.note_nodes();
         self.core.handle(input, self.around.clock.now());
         let Some((node, process)) = joined else { return };
         let former = self.readable.insert(node, (process, readable.clone()));
@@ -302,6 +310,7 @@ impl Driver {
         for record in records {
             self.sequence += 1;
             told::tell(&self.around.log, &self.core, &record);
+            self.news.note(&record);
             not_durable.note(&record, &self.core);
             let bytes = record.to_bytes().map_err(|error| StoreError::Record(error.to_string()))?;
             commit.records.push((self.sequence, bytes));
@@ -309,6 +318,7 @@ impl Driver {
         let mut permits = Vec::new();
         let mut after = Vec::new();
         for action in actions {
+            self.news.note_action(&action);
             match (action.timing(), action) {
                 (_, Action::KeepResult { session, lease }) => {
                     if let Some((entry, permit)) = self.keep(session, lease) {

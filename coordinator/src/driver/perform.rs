@@ -125,9 +125,10 @@ impl Driver {
         let unknown =
             |job: JobId| Response::Error(RequestError::NotFound(format!("there is no job {job}")));
         let response = match question {
-            Question::Jobs { ref selection, before } => {
+            Question::Jobs { ref selection, page } => {
                 let now = self.around.clock.now();
-                self.core.jobs(selection, before, now).map_or_else(Response::Error, Response::Jobs)
+                let listed = self.core.jobs_page(selection, page, now);
+                listed.map_or_else(Response::Error, Response::Jobs)
             }
             Question::Job(job) => self
                 .core

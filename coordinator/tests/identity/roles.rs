@@ -1,7 +1,7 @@
 //! Roles, tokens and the deny-list, over real connections.
 
 use crate::farm::{Farm, PATIENCE, closed, hello, lives, start};
-use tessera_protocol::access::{Keep, TokenScope};
+use tessera_protocol::access::{ApiTokenScope, Keep, TokenScope};
 use tessera_protocol::client::{Request, RequestError, Response, Role};
 use tessera_protocol::selection::{JobChange, JobsChange};
 use tessera_protocol::{BlobHash, JobId, NodeId};
@@ -46,6 +46,10 @@ pub(crate) fn change(change: JobChange, job: JobId) -> Request {
     Request::ChangeJobs(Box::new(JobsChange::of_job(change, job)))
 }
 
+fn own_rights() -> ApiTokenScope {
+    ApiTokenScope { role: None, owner: None, ttl_secs: 60 }
+}
+
 /// Every request, and the least role that may ask it.
 fn table() -> Vec<(Request, Role)> {
     let job = JobId(uuid::Uuid::now_v7());
@@ -71,8 +75,10 @@ fn table() -> Vec<(Request, Role)> {
         (Request::Members { from: 0 }, Role::Operator),
         (Request::KeepMember { member: "none".into(), keep: Keep::Newer }, Role::Operator),
         (Request::RemoveMember { member: "none".into() }, Role::Admin),
-        (Request::Tokens { from: 0 }, Role::Admin),
-        (Request::RevokeToken { id: text() }, Role::Admin),
+        (Request::Tokens { from: 0 }, Role::Viewer),
+        (Request::RevokeToken { id: text() }, Role::Viewer),
+        (Request::CreateApiToken(own_rights()), Role::Viewer),
+        (Request::WebLink, Role::Viewer),
         (Request::Deny { identity: "node:none".into(), reason: text() }, Role::Admin),
         (Request::Allow { identity: "nobody".into() }, Role::Admin),
         (Request::Denied, Role::Admin),

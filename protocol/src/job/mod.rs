@@ -29,7 +29,7 @@ pub use edit::JobEdit;
 pub use error::SpecError;
 pub use exr::{ExrCompressionSpec, ExrDepthSpec, ExrLayerDepth, ExrLayerSpec};
 pub use output::{AovSpec, FormatSpec};
-pub use raw::RawJobSpec;
+pub use raw::{JobForm, RawJobSpec};
 pub use render::{EnvironmentSpec, FilterSpec, HALF_CHANNELS, LightUnitsSpec, RenderSpec};
 pub use retry::RetryPolicy;
 pub use space::{SPACE_EXPONENT_MAX, SpaceSpec};

@@ -2,7 +2,8 @@
 
 use super::described;
 use super::error::SpecError;
-use super::{JobKind, JobSpec};
+use super::{JobKind, JobSpec, RenderSpec};
+use crate::compute::ComputeSpec;
 use serde::{Deserialize, Serialize};
 
 /// A job spec as it crosses the wire, in its self-describing form. Nothing in it has been checked.
@@ -19,6 +20,47 @@ impl From<&JobKind> for RawJobSpec {
     /// Encodes a job of this kind with every other field at its default.
     fn from(kind: &JobKind) -> Self {
         Self::from(JobSpec::new("job", kind.clone()))
+    }
+}
+
+/// A job as forms in JSON describe it: the job's own fields, and either `render` or `compute` with
+/// its options, each at its default where it is left out.
+#[derive(Clone, Debug)]
+pub struct JobForm {
+    /// Name of the job and of its files.
+    pub name: String,
+    /// Priority; None is the default.
+    pub priority: Option<u8>,
+    /// Pool whose nodes can work on the job.
+    pub pool: Option<String>,
+    /// Most nodes that work on the job at a time.
+    pub max_nodes: Option<u32>,
+    /// Memory that a device needs for the job, in bytes.
+    pub device_bytes: u64,
+    /// What to render.
+    pub render: Option<RenderSpec>,
+    /// What to compute.
+    pub compute: Option<ComputeSpec>,
+}
+
+impl JobForm {
+    /// Returns the spec, of which nothing has been checked but that it is of one kind.
+    pub fn spec(self) -> Result<RawJobSpec, SpecError> {
+        let Self { name, priority, pool, max_nodes, device_bytes, render, compute } = self;
+        let kind = match (render, compute) {
+            (Some(render), None) => JobKind::Render(render),
+            (None, Some(compute)) => JobKind::Compute(compute),
+            _ => {
+                return Err(SpecError {
+                    field: "job".into(),
+                    problem: "it must have either `render` or `compute`".to_owned(),
+                    unknown: false,
+                });
+            }
+        };
+        let plain = JobSpec::new(&name, kind);
+        let priority = priority.unwrap_or(plain.priority);
+        Ok(JobSpec { priority, pool, max_nodes, device_bytes, ..plain }.into())
     }
 }
 

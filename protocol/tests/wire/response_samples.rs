@@ -75,6 +75,7 @@ fn token_summary() -> TokenSummary {
         uses_left: 3,
         made_by: "admin ada".into(),
         replace: true,
+        kind: TokenKind::Api,
     }
 }
 
@@ -169,6 +170,7 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         }]),
         Swept(SweptReport { jobs_cancelled: 1, frames: 3, ..SweptReport::default() }),
         Members(vec![member_summary()]),
+        WebLink("http://127.0.0.1:7421/sign-in#c".into()),
         Jobs(JobPage { jobs: vec![summary(JobState::Paused)], next: None }),
     ];
     named(all, response_name)
@@ -198,5 +200,6 @@ fn response_name(response: &Response) -> &'static str {
         Swept(_) => "response.swept",
         Changed(_) => "response.changed",
         Members(_) => "response.members",
+        WebLink(_) => "response.web_link",
     }
 }

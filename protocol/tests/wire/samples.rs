@@ -161,7 +161,12 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         },
         Submit { job: JobId(uuid(1)), spec: Box::new(compute_job(compute()).into()) },
         Jobs(JobQuery::default()),
-        Jobs(JobQuery { selection: selection(), before: Some(300) }),
+        Jobs(JobQuery {
+            selection: selection(),
+            before: Some(300),
+            rows: Some(100),
+            order: JobOrder::Progress,
+        }),
         Job(JobId(uuid(1))),
         Frames { job: JobId(uuid(1)), from: 16_384 },
         Watch(JobId(uuid(1))),
@@ -206,11 +211,19 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
             }),
         },
     ];
+    all.extend(web_requests());
     let others = compute_others()
         .into_iter()
         .map(|compute| Submit { job: JobId(uuid(1)), spec: Box::new(compute_job(compute).into()) });
     all.extend(others);
     named(all, request_name)
+}
+
+/// Requests about signing in over HTTP.
+fn web_requests() -> [Request; 2] {
+    let scope =
+        ApiTokenScope { role: Some(Role::Viewer), owner: Some("ada".into()), ttl_secs: 86_400 };
+    [Request::CreateApiToken(scope), Request::WebLink]
 }
 
 /// A selection with every condition.
@@ -267,6 +280,8 @@ fn request_name(request: &Request) -> &'static str {
         KeepMember { .. } => "request.keep_member",
         RemoveMember { .. } => "request.remove_member",
         RemoveNode { .. } => "request.remove_node",
+        CreateApiToken { .. } => "request.create_api_token",
+        WebLink => "request.web_link",
     }
 }
 

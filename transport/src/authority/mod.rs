@@ -43,6 +43,9 @@ const REQUEST_BYTES_MAX: usize = 16 << 10;
 /// The long life helps peers whose clocks are ahead.
 const SERVER_VALIDITY: Duration = Duration::from_secs(365 * 86_400);
 
+/// Life of the certificate of pages: 90 days. It is made again every day.
+const WEB_VALIDITY: Duration = Duration::from_secs(90 * 86_400);
+
 /// A certificate authority.
 pub struct Authority {
     pub(crate) issuer: Issuer<'static, KeyPair>,
@@ -242,6 +245,25 @@ impl Authority {
             // names the former authority needs the third.
             chain.extend([former.cross.clone(), former.certificate.clone()]);
         }
+        Ok((chain, PrivatePkcs8KeyDer::from(key.serialize_der()).into()))
+    }
+
+    /// Makes a new chain and key for pages that are served at these names or addresses, for people
+    /// who have told their browsers to trust the farm's authority.
+    pub fn issue_web(
+        &self,
+        names: &[String],
+    ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), AuthorityError> {
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(AuthorityError::Crypto)?;
+        let mut params = parameters(SERVER_NAME, WEB_VALIDITY)?;
+        let named = names.iter().map(|name| match name.parse() {
+            Ok(address) => Ok(SanType::IpAddress(address)),
+            Err(_) => name.as_str().try_into().map(SanType::DnsName),
+        });
+        params.subject_alt_names =
+            named.collect::<Result<_, _>>().map_err(AuthorityError::Crypto)?;
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let chain = vec![self.finish(params, &key)?, self.certificate.clone()];
         Ok((chain, PrivatePkcs8KeyDer::from(key.serialize_der()).into()))
     }
 

@@ -1,9 +1,10 @@
-//! Join tokens, with which a machine or a user can ask for a certificate. The coordinator keeps the
-//! list of them.
+//! Tokens: join tokens, with which a machine or a user can ask for a certificate, and bearer
+//! tokens, with which HTTP requests are made for a member. The coordinator keeps the list of them.
 //!
-//! Text form: `tsr1_` and base64url (no padding) of 32 bytes of authority key hash, 32 bytes of
-//! secret, and 4 bytes of checksum (the start of BLAKE3 over the other 64). With the checksum, a
-//! cut or mistyped token gives another error than an unknown one.
+//! Text form of a join token: `tsr1_` and base64url (no padding) of 32 bytes of authority key hash,
+//! 32 bytes of secret, and 4 bytes of checksum (the start of BLAKE3 over the other 64). With the
+//! checksum, a cut or mistyped token gives another error than an unknown one. A bearer token is
+//! `tsb1_` and the same of the secret and a checksum over it: the address names the farm.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,8 +12,10 @@ use std::fmt;
 use std::str::FromStr;
 use tessera_protocol::client::Role;
 
-/// First characters of every token.
+/// First characters of every join token.
 pub const PREFIX: &str = "tsr1_";
+/// First characters of every bearer token.
+pub const BEARER_PREFIX: &str = "tsb1_";
 /// Length of a token's secret in bytes.
 pub const SECRET_BYTES: usize = 32;
 const HASH_BYTES: usize = 32;
@@ -50,6 +53,12 @@ pub enum TokenError {
     /// The text is not a token.
     #[error("not a join token: {0}; `tessera token create` prints one that begins with {PREFIX}")]
     Form(&'static str),
+    /// The text is not a bearer token.
+    #[error(
+        "not a token for HTTP; `tessera token create --api` prints one that begins with \
+            {BEARER_PREFIX}"
+    )]
+    Bearer,
     /// The secret is not known.
     #[error("the token is not known here")]
     Unknown,
@@ -65,17 +74,72 @@ impl JoinToken {
     /// Creates a token with a secret from the operating system's random source. The error is a
     /// failure of that source.
     pub fn generate(authority: AuthorityPin) -> Result<Self, std::io::Error> {
-        let mut secret = [0; SECRET_BYTES];
-        rustls::crypto::ring::default_provider()
-            .secure_random
-            .fill(&mut secret)
-            .map_err(|_| std::io::Error::other("the operating system gives no random numbers"))?;
-        Ok(Self { authority, secret })
+        Ok(Self { authority, secret: random_secret()? })
     }
 
     /// Returns the hash that the ledger stores; see [`hash_secret`].
     pub fn hash(&self) -> [u8; 32] {
         hash_secret(&self.secret)
+    }
+}
+
+/// Returns a secret from the operating system's random source.
+fn random_secret() -> Result<[u8; SECRET_BYTES], std::io::Error> {
+    let mut secret = [0; SECRET_BYTES];
+    rustls::crypto::ring::default_provider()
+        .secure_random
+        .fill(&mut secret)
+        .map_err(|_| std::io::Error::other("the operating system gives no random numbers"))?;
+    Ok(secret)
+}
+
+/// A bearer token: whoever shows it acts for a member, with the rights that its record gives.
+#[derive(Clone, PartialEq, Eq)]
+pub struct BearerToken {
+    secret: [u8; SECRET_BYTES],
+}
+
+impl BearerToken {
+    /// Creates a token with a secret from the operating system's random source. The error is a
+    /// failure of that source.
+    pub fn generate() -> Result<Self, std::io::Error> {
+        random_secret().map(|secret| Self { secret })
+    }
+
+    /// Returns the hash that the ledger stores; see [`hash_secret`].
+    pub fn hash(&self) -> [u8; 32] {
+        hash_secret(&self.secret)
+    }
+}
+
+impl fmt::Display for BearerToken {
+    /// Writes the text form. It contains the secret: show it once, to the person who asked.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut bytes = self.secret.to_vec();
+        bytes.extend_from_slice(&blake3::hash(&self.secret).as_bytes()[..CHECK_BYTES]);
+        write!(f, "{BEARER_PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))
+    }
+}
+
+impl fmt::Debug for BearerToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BearerToken { secret: hidden }")
+    }
+}
+
+impl FromStr for BearerToken {
+    type Err = TokenError;
+
+    /// Reads the text form.
+    fn from_str(text: &str) -> Result<Self, TokenError> {
+        let code = text.strip_prefix(BEARER_PREFIX).ok_or(TokenError::Bearer)?;
+        let bytes = URL_SAFE_NO_PAD.decode(code).map_err(|_| TokenError::Bearer)?;
+        let (secret, check) = bytes.split_at_checked(SECRET_BYTES).ok_or(TokenError::Bearer)?;
+        if check != &blake3::hash(secret).as_bytes()[..CHECK_BYTES] {
+            return Err(TokenError::Bearer);
+        }
+        let secret = secret.try_into().map_err(|_| TokenError::Bearer)?;
+        Ok(Self { secret })
     }
 }
 
@@ -123,6 +187,27 @@ impl FromStr for JoinToken {
     }
 }
 
+/// What a token is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum TokenUse {
+    /// Joining the farm.
+    Join,
+    /// HTTP requests of programs, for the member of this number.
+    Api(u64),
+    /// HTTP requests of a browser, for the member of this number.
+    Session(u64),
+}
+
+impl TokenUse {
+    /// Returns the number of the member that the bearer acts for; None for a join token.
+    pub fn member(self) -> Option<u64> {
+        match self {
+            Self::Join => None,
+            Self::Api(number) | Self::Session(number) => Some(number),
+        }
+    }
+}
+
 /// One entry of a coordinator's token ledger.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct TokenRecord {
@@ -144,6 +229,8 @@ pub struct TokenRecord {
     pub name: Option<String>,
     /// Whether the bearer replaces the present holder of the name.
     pub replace: bool,
+    /// What the token is for.
+    pub purpose: TokenUse,
 }
 
 /// Rights that a token gives to its bearer.
@@ -226,6 +313,7 @@ mod tests {
             made_by: "admin ada".into(),
             name: Some("rig".into()),
             replace: true,
+            purpose: TokenUse::Join,
         }
     }
 
@@ -237,6 +325,26 @@ mod tests {
             assert!(tessera_protocol::decode::<TokenRecord>(&bytes[..length]).is_err(), "{length}");
         }
         assert_eq!(TokenRecord { hash: [7; 32], ..record() }.id(), "070707070707");
+    }
+
+    #[test]
+    fn a_bearer_token_is_read_whole_or_not_at_all() {
+        let token = BearerToken { secret: [9; 32] };
+        let text = token.to_string();
+        assert_eq!(text.parse::<BearerToken>().unwrap(), token);
+        assert!(!format!("{token:?}").contains("9, 9"));
+        for length in 0..text.len() {
+            assert_eq!(text[..length].parse::<BearerToken>(), Err(TokenError::Bearer), "{length}");
+        }
+        for wrong in [text.replacen("CQkJ", "CQkK", 1), text.clone() + "AAAA", text + " "] {
+            assert_eq!(wrong.parse::<BearerToken>(), Err(TokenError::Bearer), "{wrong}");
+        }
+        let join = super::tests::token().to_string();
+        assert_eq!(join.parse::<BearerToken>(), Err(TokenError::Bearer));
+        assert_ne!(
+            BearerToken::generate().unwrap().hash(),
+            BearerToken::generate().unwrap().hash()
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use tessera_transport::enrol::{Applicant, enrol, grant_to, sign};
 use tessera_transport::frame::{FrameSender, accept_kind, open_both};
 use tessera_transport::{
     Authority, ConnectError, ConnectFailure, EnrolError, Identity, IdentityError, JoinToken,
-    Timing, TokenRecord,
+    Timing, TokenRecord, TokenUse,
 };
 
 /// Serves one enrolment as a coordinator does, with a ledger of one token.
@@ -44,6 +44,7 @@ fn invitation(farm: &Farm, role: Role) -> (JoinToken, TokenRecord) {
         made_by: String::new(),
         name: None,
         replace: false,
+        purpose: TokenUse::Join,
     };
     (token, record)
 }

@@ -202,12 +202,19 @@ pub(crate) fn job(books: &Books, id: JobId) -> Option<JobDetail> {
 pub(crate) fn frames(books: &Books, id: JobId, from: u32) -> Option<Vec<FrameStatus>> {
     let job = books.farm().job(id)?;
     let positions = from..from.saturating_add(FRAME_PAGE_MAX as u32);
-    let rows = positions.map_while(|position| {
-        let frame = job.frames().get(position)?;
-        let (state, samples) = (frame.status(&job.grid()), job.time().and(frame.newest_samples()));
-        Some(FrameStatus { frame: job.number(position)?, state, samples })
-    });
-    Some(rows.collect())
+    Some(positions.map_while(|position| row(job, position)).collect())
+}
+
+/// Returns one frame of a job; None if there is no such frame.
+pub(crate) fn frame(books: &Books, id: JobId, number: FrameNumber) -> Option<FrameStatus> {
+    let job = books.farm().job(id)?;
+    row(job, job.position(number)?)
+}
+
+fn row(job: &Job, position: u32) -> Option<FrameStatus> {
+    let frame = job.frames().get(position)?;
+    let (state, samples) = (frame.status(&job.grid()), job.time().and(frame.newest_samples()));
+    Some(FrameStatus { frame: job.number(position)?, state, samples })
 }
 
 /// Returns the finished frames of a job, in order.

@@ -3,12 +3,12 @@
 
 use std::time::{Duration, Instant};
 use tessera_core::{
-    Action, Caller, Core, Input, Moment, PerUser, Record, RequestId, Selection, Settings,
+    Action, Caller, Core, Input, JobsPage, Moment, PerUser, Record, RequestId, Selection, Settings,
 };
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::JobId;
 use tessera_protocol::limits::{JOB_PAGE_MAX, JOBS_CHANGED_MAX, MEANINGS_NAMED_MAX};
-use tessera_protocol::selection::{JobChange, JobSelection, JobsChanged};
+use tessera_protocol::selection::{JobChange, JobOrder, JobSelection, JobsChanged};
 use tessera_protocol::status::JobState;
 use tessera_support::inputs;
 use uuid::Uuid;
@@ -308,4 +308,35 @@ fn a_change_has_a_bound_and_says_what_is_left() {
     let changed = change(&mut farm, JobChange::Forget, in_state(JobState::Cancelled), "ada");
     assert_eq!((changed.jobs.len(), changed.left), (4, 0));
     farm.check();
+}
+
+#[test]
+fn listings_are_sorted_and_come_in_pages_of_any_length() {
+    let mut farm = farm();
+    for (number, (name, owner)) in
+        [("b", "ada"), ("a", "ben"), ("c", "ada"), ("a", "ada")].into_iter().enumerate()
+    {
+        submit(&mut farm, number as u128 + 1, name, owner);
+    }
+    let sorted = |order, rows| {
+        let (mut all, mut before) = (Vec::new(), None);
+        loop {
+            let page = JobsPage { before, rows: Some(rows), order };
+            let page = farm.core.jobs_page(&Selection::default(), page, farm.now).expect("a page");
+            assert!(page.jobs.len() <= rows.max(1) as usize);
+            all.extend(page.jobs.iter().map(|row| row.job.0.as_u128()));
+            before = page.next;
+            if before.is_none() {
+                return all;
+            }
+        }
+    };
+    for rows in [0, 1, 3, 100] {
+        assert_eq!(sorted(JobOrder::Newest, rows), [4, 3, 2, 1]);
+        assert_eq!(sorted(JobOrder::Name, rows), [4, 2, 1, 3], "those alike newest first");
+        assert_eq!(sorted(JobOrder::Owner, rows), [4, 3, 1, 2]);
+        assert_eq!(sorted(JobOrder::Progress, rows), [4, 3, 2, 1]);
+        assert_eq!(sorted(JobOrder::State, rows), [4, 3, 2, 1]);
+        assert_eq!(sorted(JobOrder::Priority, rows), [4, 3, 2, 1]);
+    }
 }

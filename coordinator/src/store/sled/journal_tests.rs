@@ -9,7 +9,7 @@ use tessera_protocol::Epoch;
 use tessera_protocol::client::Role;
 use tessera_protocol::{FrameNumber, JobId};
 use tessera_transport::member::MemberRecord;
-use tessera_transport::{PeerIdentity, TokenRecord};
+use tessera_transport::{PeerIdentity, TokenRecord, TokenUse};
 
 struct Farm {
     root: tempfile::TempDir,
@@ -60,6 +60,7 @@ fn committed_records_survive_a_reopen() {
         pool: Some("gpu".into()),
         uses: 4,
         made_by: "admin ada".into(),
+        purpose: TokenUse::Api(3),
     };
     let mut changes = records(1..=300);
     changes.records[7].1 = vec![7; 100_000];
