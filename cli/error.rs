@@ -7,6 +7,7 @@ use std::fmt;
 use std::process::ExitCode;
 use tessera_coordinator::backup::{ArchiveError, BackupError, RestoreError};
 use tessera_coordinator::{AuditError, CoordinatorError, ExportError};
+use tessera_http::HttpError;
 use tessera_node::NodeError;
 use tessera_node::import::ImportError;
 use tessera_protocol::client::RequestError;
@@ -274,6 +275,12 @@ impl From<BlobError> for CliError {
 
 impl From<CoordinatorError> for CliError {
     fn from(error: CoordinatorError) -> Self {
+        Self::new(Status::Failure, error)
+    }
+}
+
+impl From<HttpError> for CliError {
+    fn from(error: HttpError) -> Self {
         Self::new(Status::Failure, error)
     }
 }

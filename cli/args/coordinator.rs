@@ -1,5 +1,6 @@
 //! Options of `coordinator`.
 
+use super::http::HttpArgs;
 use super::time::{parse_grace, parse_ttl};
 use clap::Args;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -32,6 +33,9 @@ pub struct CoordinatorArgs {
     /// [default: a twentieth of the disk, at most 1024]
     #[arg(long, value_name = "MIB")]
     pub frame_reserve: Option<u64>,
+    /// Where the API and the pages are.
+    #[command(flatten)]
+    pub http: HttpArgs,
     /// How certificates hold.
     #[command(flatten)]
     pub lives: LifeArgs,

@@ -20,6 +20,7 @@ pub mod exr_depth;
 pub mod farm;
 pub mod fetch;
 pub mod fsck;
+pub mod http;
 pub mod import;
 pub mod inspect;
 pub mod job;
@@ -41,6 +42,7 @@ pub mod tries;
 pub mod usage;
 pub mod wait;
 pub mod watch;
+pub mod web;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::fmt::Write as _;
@@ -82,7 +84,18 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     (
         "Farm",
-        &["coordinator", "node", "nodes", "drain", "undrain", "usage", "sweep", "doctor", "bench"],
+        &[
+            "coordinator",
+            "web",
+            "node",
+            "nodes",
+            "drain",
+            "undrain",
+            "usage",
+            "sweep",
+            "doctor",
+            "bench",
+        ],
     ),
     ("Identity", &["token", "enrol", "members", "deny", "allow", "authority", "audit"]),
     ("Data of a coordinator", &["fsck", "backup", "restore"]),
@@ -124,6 +137,8 @@ pub enum Command {
     Forget(change::ChangeArgs),
     /// Run a coordinator, which keeps jobs and assigns their tiles to nodes
     Coordinator(coordinator::CoordinatorArgs),
+    /// Open the farm's pages in a browser, signed in as this identity
+    Web(web::WebArgs),
     /// Run a node, which renders for a coordinator
     Node(node::NodeArgs),
     /// List nodes, also absent ones, show one with its devices, or take one off the list
@@ -140,7 +155,7 @@ pub enum Command {
     Doctor(doctor::DoctorArgs),
     /// Measure the devices of this machine on standard scenes
     Bench(bench::BenchArgs),
-    /// Create, list and revoke join tokens
+    /// Create, list and revoke tokens: to join the farm, and for programs (--api)
     #[command(subcommand)]
     Token(token::TokenCommand),
     /// List who holds which name, decide between two copies of an identity, or free a name

@@ -8,20 +8,29 @@ use tessera_protocol::client::Role;
 /// What to do with tokens.
 #[derive(Debug, Subcommand)]
 pub enum TokenCommand {
-    /// Create a join token; prints only the token
+    /// Create a token; prints only the token
     Create(TokenCreateArgs),
-    /// List unexpired tokens, without their secrets
+    /// List unexpired tokens, without their secrets: admins see all, others their own
     List(ListArgs),
-    /// Revoke a token; identities that it created stay valid (see tessera deny)
+    /// Revoke a token, or end a browser's session; identities that a token created stay valid (see
+    /// tessera deny)
     Revoke(RevokeArgs),
 }
 
 /// Options of `token create`.
 #[derive(Debug, Args)]
 pub struct TokenCreateArgs {
-    /// Role of the identities it creates: node, viewer, artist, operator or admin
-    #[arg(long, value_name = "ROLE")]
-    pub role: Role,
+    /// Role of the identities it creates: node, viewer, artist, operator or admin; with --api, the
+    /// most that a program may do [default with --api: all that its owner may]
+    #[arg(long, value_name = "ROLE", required_unless_present = "api")]
+    pub role: Option<Role>,
+    /// Create a token for HTTP requests of a program, instead of one to join with
+    #[arg(long, conflicts_with_all = ["pool", "name", "replace", "uses"])]
+    pub api: bool,
+    /// With --api, whom the program acts for: a name, or # and the number of an identity; for
+    /// admins [default: this identity]
+    #[arg(long, value_name = "NAME", requires = "api")]
+    pub owner: Option<String>,
     /// Pool of the nodes that join with it, recorded in their certificates
     #[arg(long, value_name = "POOL")]
     pub pool: Option<String>,

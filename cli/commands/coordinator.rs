@@ -1,6 +1,7 @@
 //! `coordinator`: runs a coordinator, or checks or exports the data folder of a stopped one.
 
 use crate::args::coordinator::{CoordinatorArgs, LifeArgs, LimitArgs};
+use crate::args::http::{HttpAddress, HttpArgs};
 use crate::client::{self, Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::json;
@@ -9,12 +10,15 @@ use crate::signals::Stops;
 use crate::table::counted;
 use std::fs::File;
 use std::io::BufWriter;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
+use tessera_coordinator::api::Api;
 use tessera_coordinator::folder::FolderError;
 use tessera_coordinator::{
     AuditError, Census, Config, Coordinator, CoordinatorError, ExportError, Limits, PerUser, Probe,
 };
+use tessera_http::{HttpConfig, HttpError, HttpServer};
 use tessera_protocol::client::{AuditReport, Request, Response};
 use tessera_transport::validity::{LIFE_MAX, LIFE_MIN};
 use tessera_transport::{Identity, Lifetimes, Rates};
@@ -52,7 +56,16 @@ pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
     for (user, weight) in &args.weights {
         config.settings.weights.set(user, *weight);
     }
+    let http = http_config(&args.http)?;
     let mut coordinator = Coordinator::start(config).await.map_err(not_started)?;
+    let served = serve_http(http, coordinator.api());
+    let served = match served {
+        Ok(served) => served,
+        Err(error) => {
+            coordinator.shutdown().await?;
+            return Err(error);
+        }
+    };
     let attending = tokio::spawn(attend(manager, coordinator.probe()));
     tokio::select! {
         () = stops.next() => tracing::info!("stopping"),
@@ -63,6 +76,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
         }
     }
     attending.abort();
+    drop(served);
     Manager::find().stopping("stopping");
     tokio::select! {
         ended = coordinator.shutdown() => ended?,
@@ -70,6 +84,43 @@ pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
             acknowledged is lost"),
     }
     Ok(Status::Done)
+}
+
+/// Address of the pages where none is given.
+const HTTP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7421);
+
+/// Where HTTP is served, and whether that was asked for; None where it is off.
+fn http_config(args: &HttpArgs) -> Result<Option<(HttpConfig, bool)>, CliError> {
+    let listen = match args.http {
+        Some(HttpAddress::Off) => return Ok(None),
+        Some(HttpAddress::At(address)) => Some(address),
+        None => None,
+    };
+    let HttpArgs { http_tls, http_base, .. } = args.clone();
+    let config = HttpConfig { listen: listen.unwrap_or(HTTP), tls: http_tls, base: http_base };
+    config.check().map_err(|error| CliError::new(Status::Usage, error))?;
+    Ok(Some((config, listen.is_some())))
+}
+
+/// Serves HTTP. Where nobody asked for it and the port is taken, as by a second coordinator of this
+/// machine, the farm runs without.
+fn serve_http(
+    config: Option<(HttpConfig, bool)>,
+    api: Api,
+) -> Result<Option<HttpServer>, CliError> {
+    let Some((config, asked)) = config else { return Ok(None) };
+    match HttpServer::start(&config, api) {
+        Ok(server) => {
+            tracing::info!(address = server.base(), "pages and API; `tessera web` signs in");
+            Ok(Some(server))
+        }
+        Err(error @ HttpError::Bind { .. }) if !asked => {
+            let error = CliError::from(error).to_string();
+            tracing::warn!(error, "no pages and no API: give another address by --http");
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn not_started(error: CoordinatorError) -> CliError {

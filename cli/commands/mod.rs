@@ -35,6 +35,7 @@ mod token;
 mod usage;
 mod wait;
 mod watch;
+mod web;
 
 use crate::args::Command;
 use crate::error::{CliError, Status};
@@ -45,6 +46,7 @@ pub(crate) async fn run(command: Command) -> Result<Status, CliError> {
     match command {
         Command::Render(args) => render::run(*args).await,
         Command::Coordinator(args) => coordinator::run(args).await,
+        Command::Web(args) => web::run(args).await,
         Command::Node(args) => node::run(args).await,
         Command::Token(command) => token::run(command).await,
         Command::Members(command) => members::run(command).await,

@@ -7,7 +7,7 @@ use crate::error::{CliError, Status};
 use crate::json;
 use crate::table::{printable, span, table};
 use serde_json::json;
-use tessera_protocol::access::{TOKEN_PAGE_MAX, TokenScope, TokenSummary};
+use tessera_protocol::access::{ApiTokenScope, TOKEN_PAGE_MAX, TokenScope, TokenSummary};
 use tessera_protocol::client::{Request, Response};
 use tessera_transport::validity::now_secs;
 
@@ -26,7 +26,11 @@ pub(crate) async fn run(command: TokenCommand) -> Result<Status, CliError> {
 }
 
 async fn create(args: TokenCreateArgs) -> Result<Status, CliError> {
+    if args.api {
+        return create_api(args).await;
+    }
     let TokenCreateArgs { role, pool, name, replace, ttl, uses, .. } = args;
+    let role = role.ok_or_else(|| CliError::new(Status::Usage, "--role is missing"))?;
     let (of_pool, of_name) = (pool.clone(), name.clone());
     let scope = TokenScope { role, pool: of_pool, name: of_name, ttl_secs: ttl, uses, replace };
     let request = Request::CreateToken(scope);
@@ -38,6 +42,23 @@ async fn create(args: TokenCreateArgs) -> Result<Status, CliError> {
             &json!({ "token": token, "role": role, "pool": pool, "name": name, "ttl_secs": ttl,
                 "uses": uses, "replace": replace }),
         )?,
+        false => json::line(&token)?,
+    }
+    Ok(Status::Done)
+}
+
+/// Creates a token for HTTP requests.
+async fn create_api(args: TokenCreateArgs) -> Result<Status, CliError> {
+    let TokenCreateArgs { role, owner, ttl, .. } = args;
+    let scope = ApiTokenScope { role, owner: owner.clone(), ttl_secs: ttl };
+    let request = Request::CreateApiToken(scope);
+    let Response::Token(token) = Farm::of(&args.farm)?.ask(&request).await? else {
+        return Err(unexpected());
+    };
+    match args.json {
+        true => {
+            json::print(&json!({ "token": token, "role": role, "owner": owner, "ttl_secs": ttl }))?
+        }
         false => json::line(&token)?,
     }
     Ok(Status::Done)
@@ -73,6 +94,7 @@ async fn list(args: ListArgs) -> Result<Status, CliError> {
         let left = span(token.expires_at.saturating_sub(now));
         vec![
             token.id.clone(),
+            token.kind.name().to_owned(),
             token.role.to_string(),
             pool,
             name,
@@ -87,7 +109,7 @@ async fn list(args: ListArgs) -> Result<Status, CliError> {
         return Ok(Status::Done);
     }
     json::line(
-        table(&["TOKEN", "ROLE", "POOL", "NAME", "USES LEFT", "EXPIRES IN", "BY"], &rows)
+        table(&["TOKEN", "KIND", "ROLE", "POOL", "NAME", "USES LEFT", "EXPIRES IN", "BY"], &rows)
             .trim_end(),
     )?;
     Ok(Status::Done)

@@ -11,10 +11,11 @@ use std::path::PathBuf;
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
 /// Crates, and how many of their files lie in circles at most. A bound only ever falls.
-const BOUNDS: [(&str, usize); 17] = [
+const BOUNDS: [(&str, usize); 18] = [
     ("cli", 0),
     ("coordinator", 0),
     ("coordinator/core", 0),
+    ("coordinator/http", 0),
     ("deploy/notices", 0),
     ("finishing", 0),
     // `checked_scene` and `compute::host` share their errors with what they call.

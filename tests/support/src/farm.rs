@@ -249,6 +249,8 @@ impl Farm {
             .env("XDG_CONFIG_HOME", self.folder().join("config"))
             .env("TESSERA_COORDINATOR", self.address())
             .env("TESSERA_IDENTITY", self.data().join("admin"))
+            // Farms of tests are many on a machine. Those that need pages give `--http`.
+            .env("TESSERA_HTTP", "off")
             .current_dir(self.folder())
             .stdin(Stdio::null());
     }

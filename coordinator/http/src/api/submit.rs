@@ -1,0 +1,122 @@
+//! Submitting a job: its description in JSON, as `GET /jobs/{job}` shows it.
+
+use super::jobs::id;
+use crate::asking::{ask, stopping};
+use crate::auth::Signed;
+use crate::forms::Json;
+use crate::problem::Problem;
+use crate::state::Shared;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tessera_protocol::client::{Request, Response};
+use tessera_protocol::job::JobForm;
+use utoipa::ToSchema;
+
+/// A job to render or to compute.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SubmitForm {
+    /// Name of the job and of its files.
+    name: String,
+    /// Priority, 0 to 100; 50 if it is left out.
+    priority: Option<u8>,
+    /// Pool whose nodes can work on the job.
+    pool: Option<String>,
+    /// Most nodes that work on the job at a time.
+    max_nodes: Option<u32>,
+    /// Memory that a device needs for the job, in bytes.
+    #[serde(default)]
+    device_bytes: u64,
+    /// What to render: `scene`, `files` with `path`, `hash` and `length`, `width`, `height`, `spp`,
+    /// `frames` and the other options of `tessera submit`. Each option that is left out has its
+    /// default.
+    #[schema(value_type = Option<Object>)]
+    render: Option<Value>,
+    /// What to compute. Either this or `render` is there.
+    #[schema(value_type = Option<Object>)]
+    compute: Option<Value>,
+}
+
+/// A job that was accepted.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Accepted {
+    /// Id of the job.
+    job: String,
+}
+
+/// Submit a job
+///
+/// Its id is a UUID that the client makes: the same request again is harmless. All its files must
+/// have been uploaded. The answer comes once the job is durable.
+#[utoipa::path(put, path = "/jobs/{job}", tag = "jobs", params(("job" = String, Path)),
+    request_body = SubmitForm, responses((status = 201, body = Accepted),
+    (status = 400, body = Problem), (status = 401, body = Problem),
+    (status = 403, body = Problem), (status = 422, body = Problem),
+    (status = 503, body = Problem)))]
+pub(crate) async fn submit(
+    State(server): State<Shared>,
+    signed: Signed,
+    Path(job): Path<String>,
+    Json(form): Json<SubmitForm>,
+) -> Result<(StatusCode, axum::Json<Accepted>), Problem> {
+    let job = id(&job).map_err(|_| Problem::form(format!("{job:?} is not a UUID")))?;
+    let spec = Box::new(spec(form)?);
+    match ask(&server, signed.caller(), Request::Submit { job, spec }).await? {
+        Response::Accepted(job) => {
+            Ok((StatusCode::CREATED, axum::Json(Accepted { job: job.to_string() })))
+        }
+        _ => Err(stopping()),
+    }
+}
+
+fn spec(form: SubmitForm) -> Result<tessera_protocol::job::RawJobSpec, Problem> {
+    let SubmitForm { name, priority, pool, max_nodes, device_bytes, render, compute } = form;
+    let wrong = |what: &str, error: serde_json::Error| {
+        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("{what}: {error}"))
+    };
+    let form = JobForm {
+        name,
+        priority,
+        pool,
+        max_nodes,
+        device_bytes,
+        render: render
+            .map(|value| serde_json::from_value(with_bytes(value)))
+            .transpose()
+            .map_err(|error| wrong("render", error))?,
+        compute: compute
+            .map(|value| serde_json::from_value(with_bytes(value)))
+            .transpose()
+            .map_err(|error| wrong("compute", error))?,
+    };
+    form.spec().map_err(|error| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()))
+}
+
+/// Turns hexadecimal digits under the name `hash` into lists of bytes.
+fn with_bytes(value: Value) -> Value {
+    match value {
+        Value::Array(items) => Value::Array(items.into_iter().map(with_bytes).collect()),
+        Value::Object(fields) => Value::Object(
+            fields
+                .into_iter()
+                .map(|(name, value)| {
+                    let bytes = value.as_str().filter(|_| name == "hash").and_then(bytes_of);
+                    let value = bytes.map_or_else(|| with_bytes(value), Value::from);
+                    (name, value)
+                })
+                .collect(),
+        ),
+        other => other,
+    }
+}
+
+/// The bytes of 64 hexadecimal digits.
+pub(crate) fn bytes_of(text: &str) -> Option<Vec<u8>> {
+    let is_hex = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let pairs = (0..64).step_by(2).filter(|_| is_hex);
+    let bytes: Vec<u8> =
+        pairs.filter_map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect();
+    (bytes.len() == 32).then_some(bytes)
+}

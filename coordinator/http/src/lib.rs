@@ -1,0 +1,26 @@
+//! HTTP: the farm's API, its pages, events and metrics. A second door to the coordinator's
+//! requests ([`tessera_coordinator::api`]), which check roles and owners for it as for QUIC.
+//!
+//! It runs on threads of its own and reads what the coordinator publishes, so that it never stands
+//! on the way of a commit.
+
+mod address;
+mod api;
+mod asking;
+mod auth;
+mod forms;
+mod guard;
+mod hub;
+mod pages;
+mod problem;
+mod rates;
+mod server;
+mod stall;
+mod state;
+mod stream;
+mod tls;
+mod views;
+
+pub use address::{AddressError, HttpConfig, TlsChoice};
+pub use api::openapi;
+pub use server::{HttpError, HttpServer};

@@ -1,0 +1,12 @@
+//! HTTP over real sockets, in front of a real coordinator without nodes.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod described;
+mod events;
+mod farm;
+mod files;
+mod hostile;
+mod pages;
+mod roles;
+mod sessions;
