@@ -6,6 +6,7 @@ mod compute;
 mod device;
 mod farm;
 mod hostile;
+mod page;
 mod ptx;
 mod rack;
 mod render;

@@ -1,0 +1,67 @@
+//! The pages in a real browser, in front of a farm of real processes: one path through all of them,
+//! by keyboard. Needs Node, Chromium, and a folder with playwright-core and axe-core.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tessera_support::farm::{Farm, library, skipped};
+
+/// Where Debian has the browser.
+const CHROMIUM: &str = "/usr/bin/chromium";
+
+/// The folder with the browser's tools; None where something is missing, which is told by name.
+fn tools() -> Option<PathBuf> {
+    let folder = std::env::var_os("TESSERA_PAGE_TOOLS").map(PathBuf::from);
+    let folder = folder.filter(|folder| folder.join("node_modules/playwright-core").is_dir());
+    let has_node = Command::new("node").arg("--version").stdout(Stdio::null()).status().is_ok();
+    match folder {
+        Some(folder) if has_node && Path::new(CHROMIUM).exists() => Some(folder),
+        _ => {
+            skipped("the pages in a browser: TESSERA_PAGE_TOOLS, node or chromium is not there");
+            None
+        }
+    }
+}
+
+/// A farm with pages, one node and its link for a browser.
+fn farm() -> Farm {
+    let mut farm = Farm::prepare();
+    let mut command = farm.coordinator_command();
+    command.args(["--http", "127.0.0.1:0"]);
+    farm.run_coordinator(command);
+    farm.add_node("rig", 1);
+    farm
+}
+
+#[test]
+fn a_browser_sees_the_farm_and_works_on_it_by_keyboard() {
+    let Some(tools) = tools() else { return };
+    let farm = farm();
+    let done = farm.submit(
+        &library("cornell-box.gltf"),
+        &["--size", "96x64", "--spp", "4", "--format", "exr,png", "--name", "finished"],
+    );
+    farm.text(&["wait", &done]);
+    let long = ["--size", "256x256", "--spp", "4096", "--tile", "32"];
+    for name in ["long-one", "long-two"] {
+        farm.submit(&library("cornell-box.gltf"), &[&long[..], &["--name", name]].concat());
+    }
+    let link: serde_json::Value = serde_json::from_str(&farm.text(&["web", "--json"])).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/page/path.mjs");
+    let output = Command::new("node")
+        .arg(script)
+        .args([CHROMIUM, link["link"].as_str().unwrap(), &done])
+        .env("NODE_PATH", tools.join("node_modules"))
+        .env("TESSERA_PAGE_TOOLS", &tools)
+        .output()
+        .expect("node starts");
+    assert!(
+        output.status.success(),
+        "{}{}\n{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+        farm.logs()
+    );
+    let jobs = farm.text(&["jobs", "--state", "cancelled"]);
+    assert!(jobs.contains("long-one") && jobs.contains("long-two"), "{jobs}");
+    assert!(farm.text(&["nodes"]).contains("drained"), "{}", farm.text(&["nodes"]));
+}

@@ -1,0 +1,120 @@
+// One path through all pages: `node path.mjs CHROMIUM LINK FINISHED-JOB`. Ends with a status other
+// than 0, and says why, where a page is not as it should be.
+import { createRequire } from "node:module";
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
+
+const tools = path.join(process.env.TESSERA_PAGE_TOOLS, "node_modules/");
+const require = createRequire(tools);
+const { chromium } = require("playwright-core");
+const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const [executablePath, link, finished] = process.argv.slice(2);
+
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+// The checker of accessibility is put into the page, which its own policy forbids.
+const context = await browser.newContext({ bypassCSP: true });
+const page = await context.newPage();
+page.setDefaultTimeout(20_000);
+const faults = [];
+page.on("pageerror", (error) => faults.push(`script: ${error.message}`));
+page.on("response", (answer) => {
+  if (answer.status() >= 400) faults.push(`${answer.status()} ${answer.url()}`);
+});
+
+async function accessible(name) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run());
+  for (const { id, nodes } of violations) {
+    faults.push(`${name}: ${id}: ${nodes.map((node) => node.html.slice(0, 100)).join(" | ")}`);
+  }
+}
+
+// Moves the focus with the Tab key until it is on what the selector names, and presses a key there.
+async function press(selector, key) {
+  for (let step = 0; step < 120; step += 1) {
+    const there = await page.evaluate(
+      (wanted) => document.activeElement?.matches(wanted) ?? false, selector);
+    if (there) {
+      await page.keyboard.press(key);
+      return;
+    }
+    await page.keyboard.press("Tab");
+  }
+  throw new Error(`the keyboard does not reach ${selector}`);
+}
+
+const origin = new URL(link).origin;
+await page.goto(link);
+await page.waitForURL("**/jobs");
+assert.equal(new URL(page.url()).hash, "", "the code stays in no history");
+await accessible("jobs");
+
+// A frame: the browser's own reading of the linear pixels is what the farm's PNG file has.
+await press(`a[href="/jobs/${finished}"]`, "Enter");
+await page.waitForSelector(".frames img");
+await accessible("job");
+await press(".frames a", "Enter");
+await page.waitForSelector("#canvas[data-drawn=picture]");
+await accessible("frame");
+const differ = await page.evaluate(async (job) => {
+  const answer = await fetch(`/api/v1/jobs/${job}/frames/0/files/png`);
+  const image = await createImageBitmap(await answer.blob(), { colorSpaceConversion: "none" });
+  const other = new OffscreenCanvas(image.width, image.height).getContext("2d");
+  other.drawImage(image, 0, 0);
+  const { width, height } = document.getElementById("canvas");
+  const ours = document.getElementById("canvas").getContext("2d");
+  const [a, b] = [ours, other].map((one) => one.getImageData(0, 0, width, height).data);
+  return a.reduce((most, value, at) => Math.max(most, Math.abs(value - b[at])), 0);
+}, finished);
+// The steps of a byte may fall to either side where a value lies between two of them.
+assert.ok(differ <= 1, `the browser shows other pixels: ${differ} steps`);
+await press("#stage", "ArrowRight");
+assert.match(await page.textContent("#under"), /^x 49, y 32: R /);
+
+// Tiles: a job's progress moves on the open page.
+await page.goto(`${origin}/jobs?name=long-one`);
+const row = page.locator("#jobs tr").first();
+const before = await row.locator("[data-field=percent]").textContent();
+await page.waitForFunction(
+  (text) => document.querySelector("#jobs [data-field=percent]").textContent !== text
+    || document.querySelector("#jobs [data-field=state]").textContent === "running", before);
+
+// Jobs are cancelled together.
+await page.goto(`${origin}/jobs?name=long`);
+page.on("dialog", (dialog) => dialog.accept());
+await press("#tick-all", "Space");
+assert.match(await page.textContent("#ticked"), /^2 ticked/);
+await page.keyboard.down("Shift");
+for (let step = 0; step < 8; step += 1) {
+  const there = await page.evaluate(() => document.activeElement?.value === "cancel");
+  if (there) break;
+  await page.keyboard.press("Tab");
+}
+await page.keyboard.up("Shift");
+await page.keyboard.press("Enter");
+await page.waitForURL("**/jobs");
+await page.goto(`${origin}/jobs?name=long&state=cancelled`);
+assert.equal(await page.locator("#jobs tr").count(), 2);
+
+// A node is drained.
+await press('a[href="/nodes"]', "Enter");
+await page.waitForSelector("#nodes");
+await accessible("nodes");
+await press("#nodes a", "Enter");
+await page.waitForSelector("h2");
+await accessible("node");
+await press('button[value="drain"]', "Enter");
+await page.waitForSelector('button[value="undrain"]');
+
+await press('a[href="/access"]', "Enter");
+await page.waitForSelector("text=Audit log");
+await accessible("access");
+await press(".out button", "Enter");
+await page.waitForURL("**/sign-in");
+await accessible("sign-in");
+await browser.close();
+if (faults.length > 0) {
+  console.error(faults.join("\n"));
+  process.exit(1);
+}
