@@ -16,6 +16,7 @@ use crate::farm_log::FarmLog;
 use crate::folder::{DataFolder, FolderError};
 use crate::fsck;
 use crate::housekeeping::{self, Keeping};
+use crate::meters::Meters;
 use crate::quic::{self, Shared};
 use crate::resolve::orders;
 use crate::result_memory::ResultMemory;
@@ -324,6 +325,7 @@ fn shared(
         gate: quic::limits::Gate::new(config.limits),
         rivals: quic::Rivals::default(),
         log,
+        meters: context.meters.clone(),
     }
 }
 
@@ -377,6 +379,7 @@ impl Coordinator {
             upload_limit: upload_limit(&config),
             askers: Askers::new(asking_limits(&config)),
             submitting: RwLock::new(()),
+            meters: Arc::new(Meters::new(config.fingerprint)),
         });
         let shared = Arc::new(shared(&config, &context, (blobs.clone(), around.log.clone())));
         let keeping = Keeping { grace: config.blob_grace, jobs: config.keep_jobs };

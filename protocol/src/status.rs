@@ -86,6 +86,52 @@ pub enum Waits {
     Limits,
 }
 
+impl Waits {
+    /// Every reason.
+    pub const ALL: [Self; 17] = [
+        Self::Paused,
+        Self::Disk,
+        Self::Start,
+        Self::Nodes,
+        Self::Pool,
+        Self::Device,
+        Self::Compiler,
+        Self::Fingerprint,
+        Self::OutOfWork,
+        Self::Memory,
+        Self::Check,
+        Self::Backoff,
+        Self::Feed,
+        Self::Turn,
+        Self::Shortage,
+        Self::Driver,
+        Self::Limits,
+    ];
+
+    /// Returns the name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Paused => "paused",
+            Self::Disk => "disk",
+            Self::Start => "start",
+            Self::Nodes => "nodes",
+            Self::Pool => "pool",
+            Self::Device => "device",
+            Self::Compiler => "compiler",
+            Self::Fingerprint => "fingerprint",
+            Self::OutOfWork => "out_of_work",
+            Self::Memory => "memory",
+            Self::Check => "check",
+            Self::Backoff => "backoff",
+            Self::Feed => "feed",
+            Self::Turn => "turn",
+            Self::Shortage => "shortage",
+            Self::Driver => "driver",
+            Self::Limits => "limits",
+        }
+    }
+}
+
 /// A job in a listing. Times are seconds since the Unix epoch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobSummary {
@@ -299,6 +345,32 @@ pub enum NodeState {
 }
 
 impl NodeState {
+    /// Every state.
+    pub const ALL: [Self; 8] = [
+        Self::Ready,
+        Self::Draining,
+        Self::Away,
+        Self::Lost,
+        Self::Unfit,
+        Self::Drained,
+        Self::Left,
+        Self::Removed,
+    ];
+
+    /// Returns the name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Draining => "draining",
+            Self::Away => "away",
+            Self::Lost => "lost",
+            Self::Unfit => "unfit",
+            Self::Drained => "drained",
+            Self::Left => "left",
+            Self::Removed => "removed",
+        }
+    }
+
     /// Returns whether a node in this state has no connection.
     pub fn is_absent(self) -> bool {
         matches!(self, Self::Away | Self::Lost | Self::Left | Self::Removed)
@@ -342,4 +414,25 @@ pub struct NodeSummary {
     /// Share of the time with work, of the last minute, in which its devices worked, 0 to 1; None
     /// if it had no work. See [`crate::node::Heartbeat::busy`].
     pub busy: Option<f32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_of_waits_and_nodes_are_those_of_json() {
+        let in_json = |value: serde_json::Result<String>| value.map(|text| text.replace('"', ""));
+        let waits: BTreeSet<&str> = Waits::ALL.into_iter().map(Waits::name).collect();
+        assert_eq!(waits.len(), Waits::Limits as usize + 1, "one is missing, or comes twice");
+        for waits in Waits::ALL {
+            assert_eq!(in_json(serde_json::to_string(&waits)).ok().as_deref(), Some(waits.name()));
+        }
+        let states: BTreeSet<&str> = NodeState::ALL.into_iter().map(NodeState::name).collect();
+        assert_eq!(states.len(), NodeState::Removed as usize + 1, "one is missing, or comes twice");
+        for state in NodeState::ALL {
+            assert_eq!(in_json(serde_json::to_string(&state)).ok().as_deref(), Some(state.name()));
+        }
+    }
 }

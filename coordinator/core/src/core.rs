@@ -9,6 +9,7 @@ use crate::journal::Record;
 use crate::owner::Owner;
 use crate::report::listing::{self, Census, KeptPart};
 use crate::report::pages::{self, JobsPage};
+use crate::report::tally::{self, JobsTally};
 use crate::requests::shares;
 use crate::selection::Selection;
 use crate::settings::Settings;
@@ -274,6 +275,25 @@ impl Core {
     /// Counts nodes, jobs and leased units.
     pub fn census(&self) -> Census {
         listing::census(&self.books)
+    }
+
+    /// Counts a part of the jobs and what they have to do, of those after one in the order of their
+    /// ids. Returns the last job of the part too, if there may be more after it.
+    pub fn tally(&self, after: Option<JobId>) -> (JobsTally, Option<JobId>) {
+        tally::tally(&self.books, after)
+    }
+
+    /// Counts the nodes that are in doubt, and those that gave wrong results and are not trusted
+    /// again.
+    pub fn suspects(&self) -> (u64, u64) {
+        tally::suspects(&self.books)
+    }
+
+    /// Returns the camera samples of so many samples per pixel of a unit, or the indices of a
+    /// chunk; 0 for a unit that finishes a frame.
+    pub fn camera_samples(&self, unit: UnitKey, size: u32) -> u64 {
+        let job = self.books.farm().job(unit.job);
+        job.map_or(0, |job| job.grid().camera_samples(unit.unit, size))
     }
 
     /// Returns a page of the selected jobs, newest first, of those before a place in the order of

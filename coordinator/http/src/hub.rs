@@ -62,6 +62,11 @@ impl Hub {
         Self { api, process: now.as_millis() as u64, inner: Arc::new(Mutex::new(inner)) }
     }
 
+    /// Returns how many listen now.
+    pub(crate) fn listeners(&self) -> usize {
+        lock(&self.inner).clients.as_ref().map_or(0, broadcast::Sender::receiver_count)
+    }
+
     /// Begins to listen; `last` is the newest id that the client has. When this returns, the driver
     /// collects news: what a client reads from now on and what it is told leave no gap.
     pub(crate) async fn listen(&self, last: Option<&str>) -> Result<Listener, Problem> {

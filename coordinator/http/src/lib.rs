@@ -11,6 +11,7 @@ mod auth;
 mod forms;
 mod guard;
 mod hub;
+mod metrics;
 mod pages;
 mod problem;
 mod rates;

@@ -4,7 +4,7 @@ use crate::address::{AddressError, HttpConfig, Place, TlsChoice};
 use crate::stall::Unstalled;
 use crate::state::{Shared, State};
 use crate::tls::{self, TlsError};
-use crate::{api, guard, pages};
+use crate::{api, guard, metrics, pages};
 use axum::extract::ConnectInfo;
 use axum::{Router, middleware};
 use hyper::server::conn::http1;
@@ -243,8 +243,10 @@ where
 fn router(state: Shared) -> Router {
     Router::new()
         .merge(pages::router())
+        .merge(metrics::router())
         .nest("/api/v1", api::router())
         .fallback(pages::nothing_there)
         .layer(middleware::from_fn_with_state(state.clone(), guard::guard))
+        .layer(middleware::from_fn_with_state(state.clone(), metrics::count))
         .with_state(state)
 }

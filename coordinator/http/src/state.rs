@@ -2,6 +2,7 @@
 
 use crate::address::Place;
 use crate::hub::Hub;
+use crate::metrics::counts::Counts;
 use crate::rates::{Buckets, Rate};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -24,6 +25,8 @@ pub(crate) struct State {
     pub(crate) strangers: Buckets<IpAddr>,
     /// Name of the session's cookie.
     pub(crate) cookie: String,
+    /// Requests, counted for monitoring.
+    pub(crate) counts: Counts,
 }
 
 impl State {
@@ -41,6 +44,7 @@ impl State {
             requests: Buckets::new(REQUESTS),
             strangers: Buckets::new(STRANGERS),
             cookie,
+            counts: Counts::default(),
         }
     }
 }

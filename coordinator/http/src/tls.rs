@@ -37,6 +37,9 @@ pub(crate) fn settings(
             .web_certificate(&place.names())
             .map_err(|error| TlsError::Unusable(error.to_string()))?,
     };
+    if let Some(certificate) = chain.first() {
+        api.serves_certificate(certificate);
+    }
     let unusable = |error: rustls::Error| TlsError::Unusable(error.to_string());
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)

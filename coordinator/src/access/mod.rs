@@ -34,6 +34,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tessera_protocol::NodeId;
 use tessera_protocol::access::DeniedIdentity;
+use tessera_protocol::client::Role;
 use tessera_transport::server::ServeError;
 use tessera_transport::validity::now_secs;
 use tessera_transport::{Authority, AuthorityError, Credential, PeerIdentity};
@@ -199,6 +200,14 @@ impl Access {
         let lists = (self.denied.clone(), self.members.clone());
         let peer = Arc::new(LivePeer::new(connection, credential, lists));
         self.live.admit(peer)
+    }
+
+    /// Returns the number of connections of each role whose peers have a certificate.
+    pub(crate) fn connections(&self) -> [(Role, u64); 5] {
+        let peers = self.live.peers();
+        let of = |role| peers.iter().filter(|peer| peer.peer().role == role).count() as u64;
+        [Role::Node, Role::Viewer, Role::Artist, Role::Operator, Role::Admin]
+            .map(|role| (role, of(role)))
     }
 
     /// Closes the connections whose peers have lost their access.

@@ -9,6 +9,7 @@ use crate::blobs::GuardedBlobs;
 use crate::changes::Changes;
 use crate::clock::Clock;
 use crate::driver::{Ask, Event, Question};
+use crate::meters::Meters;
 use crate::result_memory::ResultMemory;
 use crate::spool::SpoolReader;
 use crate::store::{Commit, Loaded, StoreWriter};
@@ -37,6 +38,8 @@ pub(crate) struct Context {
     pub(crate) askers: Arc<Askers>,
     /// Held for reading while a job is submitted, from the look at its files to its acceptance.
     pub(crate) submitting: RwLock<()>,
+    /// What the process counts of itself.
+    pub(crate) meters: Arc<Meters>,
 }
 
 impl Context {

@@ -82,6 +82,7 @@ impl Farm {
                 root: root.path().into(),
             },
             askers: Askers::new(Counts { watchers: 100, requests: 100 }),
+            meters: Arc::new(crate::meters::Meters::new(tessera_protocol::Fingerprint([0; 32]))),
             submitting: tokio::sync::RwLock::new(()),
         };
         Self { _root: root, _folder: folder, api: Api::new(Arc::new(context)) }

@@ -23,6 +23,8 @@ struct Guard {
     /// Blobs that no job named when the sweeper looked. Its lock keeps claims and sweeps apart.
     marks: Mutex<Marks>,
     holds: AtomicUsize,
+    /// Number and bytes of all blobs when the sweeper listed them last.
+    listed: Mutex<Option<(u64, u64)>>,
 }
 
 /// While this value exists, nothing is swept.
@@ -52,6 +54,16 @@ impl GuardedBlobs {
         // Once we have had the lock, a running sweep has seen the hold or has ended.
         self.with_marks(|_| ());
         Hold(self.guard.clone())
+    }
+
+    /// Returns the number and the bytes of all blobs when they were listed last; None if they were
+    /// not yet.
+    pub fn listed(&self) -> Option<(u64, u64)> {
+        *lock(&self.guard.listed)
+    }
+
+    pub(super) fn note_listed(&self, count: u64, bytes: u64) {
+        *lock(&self.guard.listed) = Some((count, bytes));
     }
 
     pub(super) fn is_held(&self) -> bool {

@@ -60,6 +60,7 @@ pub(crate) fn round(
         tracing::warn!(place = error.place, error = %error.source, "blobs cannot be listed");
         return swept;
     }
+    let (count, bytes) = (seen.len() as u64, seen.values().sum::<u64>());
     blobs.with_marks(|marks| {
         marks.retain(|hash| seen.contains_key(hash) && !named.contains(hash));
     });
@@ -81,6 +82,7 @@ pub(crate) fn round(
             swept.marked += 1;
         }
     }
+    blobs.note_listed(count - swept.blobs, bytes - swept.bytes);
     swept.uploads = blobs.with_marks(|_| match blobs.is_held() {
         true => 0,
         false => store.delete_uploads(before),

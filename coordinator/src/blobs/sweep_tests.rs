@@ -48,12 +48,15 @@ impl Bench {
 fn a_blob_goes_when_it_is_unnamed_old_and_marked() {
     let mut bench = Bench::new();
     let (live, dead) = (bench.put("live"), bench.put("dead"));
+    assert_eq!(bench.blobs.listed(), None);
     assert_eq!(bench.round(&[live]), Swept { marked: 1, ..Swept::default() });
+    assert_eq!(bench.blobs.listed(), Some((2, 8)));
     bench.pass(PAUSE);
     assert_eq!(bench.round(&[live]).blobs, 0, "it is young");
     bench.pass(DAY);
     assert_eq!(bench.round(&[live]), Swept { blobs: 1, bytes: 4, ..Swept::default() });
     assert!(bench.has(live) && !bench.has(dead));
+    assert_eq!(bench.blobs.listed(), Some((1, 4)));
 }
 
 // promise: P1, P3

@@ -1,5 +1,6 @@
 //! Events that reach the driver from sessions, clients, the resolver and the server.
 
+use super::present::Present;
 use super::sessions::SessionHandle;
 use crate::finish_inputs::InputsOrder;
 use crate::result_memory::ResultPermit;
@@ -7,8 +8,8 @@ use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tessera_core::{
-    Arrived, Caller, Census, Input, JobUsage, JobsPage, Owner, RequestId, Selection, SessionId,
-    Sweep,
+    Arrived, Caller, Census, Input, JobUsage, JobsPage, JobsTally, Owner, RequestId, Selection,
+    SessionId, Sweep,
 };
 use tessera_protocol::client::Response;
 use tessera_protocol::job::{JobEdit, JobSpec};
@@ -39,6 +40,11 @@ pub(crate) enum Event {
     /// A supervisor checks that the loop runs. The answer comes at once, even if the state in it is
     /// not durable.
     Census(oneshot::Sender<Census>),
+    /// Monitoring asks for counts of a part of the jobs, of those after one. The answer comes at
+    /// once, even if the state in it is not durable.
+    Tally { after: Option<JobId>, reply: oneshot::Sender<(JobsTally, Option<JobId>)> },
+    /// Monitoring asks for everything else. The answer comes at once, too.
+    Present(oneshot::Sender<Box<Present>>),
     /// An audit asks for a check of the core's invariants, for example that every counter is right.
     Verify(oneshot::Sender<Result<(), String>>),
     /// The sweeper asks which blobs are named by jobs.

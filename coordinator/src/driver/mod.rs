@@ -4,16 +4,20 @@
 //! The core continues while a step is being synced. Steps are performed in order, each after its
 //! own sync.
 
+mod counted;
 pub(crate) mod event;
 mod kernel_text;
 mod news;
 mod not_durable;
 mod perform;
+mod present;
 mod sessions;
 mod tell_news;
 mod told;
 
+pub use counted::{Counted, Named};
 pub(crate) use event::{Ask, Event, Question};
+pub use present::Present;
 pub(crate) use sessions::{Outgoing, Readable, SessionHandle};
 
 use crate::changes::Publisher;
@@ -102,6 +106,7 @@ pub(crate) struct Driver {
     /// Files that open jobs name, and until when they are not counted again.
     named_files: Option<(Instant, Arc<BTreeSet<BlobHash>>)>,
     news: news::NewsRoom,
+    counted: Counted,
 }
 
 impl Driver {
@@ -129,6 +134,7 @@ impl Driver {
             asked: Vec::new(),
             named_files: None,
             news: news::NewsRoom::default(),
+            counted: Counted::default(),
         }
     }
 
@@ -178,13 +184,7 @@ impl Driver {
     fn on_event(&mut self, event: Event) {
         let now = self.around.clock.now();
         match event {
-            Event::Input(input) => {
-                if let Input::SessionLost { session } | Input::NodeLeft { session, .. } = &*input {
-                    self.sessions.remove(session);
-                    self.news.note_nodes();
-                }
-                self.core.handle(*input, now);
-            }
+            Event::Input(input) => self.on_input(*input),
             Event::Joined { handle, input } => self.on_joined(handle, *input),
             Event::Result { session, arrived, bytes, permit } => {
                 let waiting = Waiting { arrived, bytes, permit };
@@ -211,6 +211,8 @@ impl Driver {
                 self.after_pending(After::Tell(Box::new(move || drop(reply.send(answer)))));
             }
             Event::Census(reply) => drop(reply.send(self.core.census())),
+            Event::Tally { after, reply } => drop(reply.send(self.core.tally(after))),
+            Event::Present(reply) => drop(reply.send(Box::new(self.present()))),
             Event::Verify(reply) => drop(reply.send(self.core.verify())),
             Event::NamedBlobs(reply) => {
                 // Wait until the end of an ended job is durable. A crash before that opens the job
@@ -242,6 +244,17 @@ impl Driver {
             }
             Event::Stop => {}
         }
+    }
+
+    fn on_input(&mut self, input: Input) {
+        if let Input::SessionLost { session } | Input::NodeLeft { session, .. } = &input {
+            self.sessions.remove(session);
+            self.news.note_nodes();
+        }
+        if let Input::UnitFailed { failure, .. } = &input {
+            self.counted.note_failure(failure);
+        }
+        self.core.handle(input, self.around.clock.now());
     }
 
     /// Returns the files that open jobs name, as they were a moment ago at most: who is at the
@@ -311,6 +324,7 @@ impl Driver {
             self.sequence += 1;
             told::tell(&self.around.log, &self.core, &record);
             self.news.note(&record);
+            self.counted.note(&record);
             not_durable.note(&record, &self.core);
             let bytes = record.to_bytes().map_err(|error| StoreError::Record(error.to_string()))?;
             commit.records.push((self.sequence, bytes));
@@ -390,6 +404,7 @@ impl Driver {
 
     fn keep(&mut self, session: SessionId, lease: Lease) -> Option<(SpoolEntry, ResultPermit)> {
         let waiting = self.take_waiting(session, lease)?;
+        self.counted.note_result(&self.core, &waiting.arrived);
         let header = EntryHeader {
             unit: lease.unit.unit,
             epoch: lease.epoch,

@@ -1,6 +1,6 @@
 //! Performs the core's actions once their step is durable.
 
-use super::{After, Driver, Question};
+use super::{After, Driver, Present, Question};
 use crate::finish_inputs::InputsOrder;
 use crate::resolve::orders::{ResolveOrder, Wanted};
 use crate::spool::SpoolKey;
@@ -168,6 +168,20 @@ impl Driver {
                     drop(reply.send(not_durable.taken_from(about, *response)));
                 }
             }
+        }
+    }
+
+    /// Returns the farm as it is now, without its jobs, for monitoring.
+    pub(super) fn present(&self) -> Present {
+        let (nodes_doubted, nodes_guilty) = self.core.suspects();
+        Present {
+            nodes: self.core.nodes(self.around.clock.now()),
+            units_leased: self.core.census().units as u64,
+            nodes_doubted,
+            nodes_guilty,
+            counted: self.counted.clone(),
+            records: self.sequence,
+            steps_waiting: self.pending.len() as u64,
         }
     }
 

@@ -15,6 +15,7 @@ mod streams;
 mod trouble;
 
 use crate::access::{Cause, PeerConnection};
+use crate::meters::Refused;
 use limits::{Guest, Verdict};
 use quinn::Connection;
 pub(crate) use rivals::Rivals;
@@ -45,6 +46,7 @@ pub(crate) async fn serve(server: Arc<Server>, shared: Arc<Shared>) {
             Verdict::Ignore => {
                 tracing::debug!(from = %arriving.remote_address(), "not answered: too many \
                     connections");
+                shared.meters.refuse(Refused::Busy);
                 arriving.ignore();
             }
         }
@@ -57,6 +59,7 @@ async fn connection(arriving: Arriving, mut guest: Guest, shared: Arc<Shared>) {
     let link = match arriving.establish(&shared.hello).await {
         Ok(link) => link,
         Err(error) => {
+            shared.meters.refuse(Refused::Handshake);
             if shared.log.allows(&format!("address {}", from.ip())) {
                 let error = &error as &dyn std::error::Error;
                 tracing::info!(%from, error, "connection refused");
@@ -71,6 +74,7 @@ async fn connection(arriving: Arriving, mut guest: Guest, shared: Arc<Shared>) {
     let meter = match guest.becomes(&peer) {
         Ok(meter) => meter,
         Err(reason) => {
+            shared.meters.refuse(Refused::Share);
             tracing::warn!(%from, %peer, reason, "connection closed");
             return close(&link.connection, CloseCode::Failed, &reason);
         }
@@ -84,6 +88,7 @@ async fn connection(arriving: Arriving, mut guest: Guest, shared: Arc<Shared>) {
         denied => denied,
     };
     if let Err(refusal) = shown {
+        shared.meters.refuse(Refused::Identity);
         if shared.log.allows(&peer.to_string()) {
             tracing::warn!(%from, %peer, reason = refusal.text, "turned away");
         }

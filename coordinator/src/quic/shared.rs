@@ -8,6 +8,7 @@ use crate::api::Api;
 use crate::blobs::GuardedBlobs;
 use crate::driver::Event;
 use crate::farm_log::FarmLog;
+use crate::meters::Meters;
 use crate::result_memory::ResultMemory;
 use crate::spool::SpoolReader;
 use quinn::Connection;
@@ -31,6 +32,7 @@ pub(crate) struct Shared {
     pub(crate) gate: Arc<Gate>,
     pub(crate) rivals: Rivals,
     pub(crate) log: Arc<FarmLog>,
+    pub(crate) meters: Arc<Meters>,
 }
 
 impl Shared {

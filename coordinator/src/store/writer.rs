@@ -2,6 +2,7 @@
 //! syncs, commits, and then answers the callers.
 
 use super::{AuditHead, Changes, Loaded, Sequence, Store, StoreError, TokenHash};
+use crate::meters::StoreMeters;
 use crate::spool::{SEGMENT_BYTES, SpoolEntry, SpoolExtent, SpoolKey, Spools};
 use crate::sync::lock;
 use std::collections::BTreeMap;
@@ -48,6 +49,8 @@ pub struct Commit {
     pub inspect: Option<oneshot::Sender<Result<Loaded, StoreError>>>,
     /// Answered after the sync; dropped if the store has failed.
     pub done: oneshot::Sender<()>,
+    /// When the commit was made, shortly before it is sent.
+    made: Instant,
 }
 
 impl Commit {
@@ -64,6 +67,7 @@ impl Commit {
             snapshot: None,
             inspect: None,
             done,
+            made: Instant::now(),
         };
         (commit, told)
     }
@@ -128,6 +132,7 @@ struct Shared {
     holds: AtomicUsize,
     failure: Mutex<Option<StoreError>>,
     audit_head: OnceLock<AuditHead>,
+    meters: StoreMeters,
 }
 
 /// While this value exists, no spool is deleted.
@@ -212,6 +217,16 @@ impl StoreWriter {
         lock(&self.shared.extents).keys().copied().collect()
     }
 
+    /// Returns the bytes of all spools.
+    pub(crate) fn spool_bytes(&self) -> u64 {
+        lock(&self.shared.extents).values().map(|extent| extent.length).sum()
+    }
+
+    /// Returns what the thread has counted.
+    pub(crate) fn meters(&self) -> &StoreMeters {
+        &self.shared.meters
+    }
+
     /// Returns the spools of a job.
     pub fn spools_of(&self, job: JobId) -> Vec<SpoolKey> {
         let (first, last) = (FrameNumber(0), FrameNumber(u32::MAX));
@@ -273,7 +288,9 @@ impl<S: Store, P: Spools> Writer<S, P> {
                 }
                 return;
             }
-            self.written = Some(Instant::now());
+            let now = Instant::now();
+            self.written = Some(now);
+            self.shared.meters.note_group(group.iter().map(|commit| now - commit.made));
             for commit in group {
                 if let Some(inspect) = commit.inspect {
                     let _ = inspect.send(self.store.load());

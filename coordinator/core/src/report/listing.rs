@@ -3,7 +3,7 @@
 use crate::books::Books;
 use crate::input::Caller;
 use crate::nodes::roster::Node;
-use crate::report::standing::{absent_standing, standing};
+use crate::report::standing::{Pins, absent_standing, standing};
 use crate::report::waiting::waiting;
 use crate::state::frame::Frame;
 use crate::state::job::{Job, Place};
@@ -230,7 +230,8 @@ pub(crate) fn frames_done(books: &Books, id: JobId) -> Vec<FrameNumber> {
 /// left out first.
 pub(crate) fn nodes(books: &Books, now: Moment) -> Vec<NodeSummary> {
     let ids = books.farm().register().entries().keys();
-    let mut rows: Vec<NodeSummary> = ids.map(|id| node_row(books, *id, now)).collect();
+    let pins = Pins::default();
+    let mut rows: Vec<NodeSummary> = ids.map(|id| row_of(books, *id, now, &pins)).collect();
     rows.sort_by_key(|row| row.state.is_absent());
     rows.truncate(ROWS_MAX);
     rows.sort_by(|a, b| (&a.name, a.node).cmp(&(&b.name, b.node)));
@@ -239,10 +240,14 @@ pub(crate) fn nodes(books: &Books, now: Moment) -> Vec<NodeSummary> {
 
 /// Returns a node of the present or the past.
 pub(crate) fn node_row(books: &Books, id: NodeId, now: Moment) -> NodeSummary {
+    row_of(books, id, now, &Pins::default())
+}
+
+fn row_of(books: &Books, id: NodeId, now: Moment, pins: &Pins) -> NodeSummary {
     let entry = books.farm().register().get(id);
     let since = entry.map_or(Moment::default(), |entry| entry.since);
     let row = match books.roster().get(id) {
-        Some(node) => node_summary(books, id, node, now),
+        Some(node) => node_summary(books, id, node, (now, pins)),
         None => absent_summary(books, id, entry, now),
     };
     NodeSummary { since: since.secs(), drained: books.farm().is_drained(id), ..row }
@@ -271,8 +276,13 @@ fn absent_summary(books: &Books, id: NodeId, entry: Option<&Entry>, now: Moment)
     }
 }
 
-fn node_summary(books: &Books, id: NodeId, node: &Node, now: Moment) -> NodeSummary {
-    let (state, note) = standing(books, id, node);
+fn node_summary(
+    books: &Books,
+    id: NodeId,
+    node: &Node,
+    (now, pins): (Moment, &Pins),
+) -> NodeSummary {
+    let (state, note) = standing(books, id, node, pins);
     NodeSummary {
         node: id,
         name: node.name().to_owned(),

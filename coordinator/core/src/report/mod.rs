@@ -4,5 +4,6 @@ pub(crate) mod listing;
 pub(crate) mod pages;
 pub(crate) mod selected;
 mod standing;
+pub(crate) mod tally;
 mod turn;
 mod waiting;

@@ -6,12 +6,37 @@ use crate::nodes::devices::none_usable;
 use crate::nodes::ready::is_barred;
 use crate::nodes::roster::Node;
 use crate::state::register::Entry;
-use tessera_protocol::ids::NodeId;
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use tessera_protocol::ids::{Fingerprint, NodeId};
 use tessera_protocol::status::NodeState;
 
+/// The fingerprints of open jobs, counted when a node needs them, once for all nodes of a listing.
+#[derive(Debug, Default)]
+pub(crate) struct Pins(OnceCell<(BTreeMap<Fingerprint, usize>, usize)>);
+
+impl Pins {
+    /// Returns the number of open jobs with another fingerprint than this, and of all open jobs.
+    fn foreign_to(&self, books: &Books, own: Fingerprint) -> (usize, usize) {
+        let (pinned, jobs) = self.0.get_or_init(|| {
+            let mut pinned = BTreeMap::new();
+            let jobs = books.queues().keys().filter_map(|job| books.farm().job(*job));
+            let count = jobs.map(|job| job.fingerprint()).fold(0, |count, pin| {
+                if let Some(pin) = pin {
+                    *pinned.entry(pin).or_default() += 1;
+                }
+                count + 1
+            });
+            (pinned, count)
+        });
+        let foreign = pinned.iter().filter(|(pin, _)| **pin != own).map(|(_, count)| count).sum();
+        (foreign, *jobs)
+    }
+}
+
 /// Returns the state of a node, and a note that explains it and says what is not confined there.
-pub(crate) fn standing(books: &Books, id: NodeId, node: &Node) -> (NodeState, String) {
-    let (state, note) = standing_suspected(books, id, node);
+pub(crate) fn standing(books: &Books, id: NodeId, node: &Node, pins: &Pins) -> (NodeState, String) {
+    let (state, note) = standing_suspected(books, id, node, pins);
     let Some(unconfined) = node.unconfined().filter(|_| node.session().is_some()) else {
         return (state, note);
     };
@@ -24,8 +49,8 @@ fn joined(parts: [String; 2]) -> String {
 }
 
 /// Returns the state of a node, and a note, as if its sandbox were complete.
-fn standing_suspected(books: &Books, id: NodeId, node: &Node) -> (NodeState, String) {
-    let (state, note) = standing_unsuspected(books, id, node);
+fn standing_suspected(books: &Books, id: NodeId, node: &Node, pins: &Pins) -> (NodeState, String) {
+    let (state, note) = standing_unsuspected(books, id, node, pins);
     with_suspicion(books, id, node.name(), (state, note))
 }
 
@@ -81,7 +106,12 @@ fn with_suspicion(
 }
 
 /// Returns the state of a node as if it were not suspected.
-fn standing_unsuspected(books: &Books, id: NodeId, node: &Node) -> (NodeState, String) {
+fn standing_unsuspected(
+    books: &Books,
+    id: NodeId,
+    node: &Node,
+    pins: &Pins,
+) -> (NodeState, String) {
     if node.session().is_none() {
         let entry = books.farm().register().get(id);
         return match entry.filter(|entry| !entry.is_here()) {
@@ -110,10 +140,7 @@ fn standing_unsuspected(books: &Books, id: NodeId, node: &Node) -> (NodeState, S
     if let Some(note) = node.passed().note_for(node.name()) {
         return (NodeState::Ready, note);
     }
-    let pins =
-        books.queues().keys().filter_map(|job| books.farm().job(*job)).map(|job| job.fingerprint());
-    let foreign =
-        pins.clone().filter(|pin| pin.is_some_and(|pin| pin != node.fingerprint())).count();
+    let (foreign, open) = pins.foreign_to(books, node.fingerprint());
     if foreign == 0 {
         return (NodeState::Ready, String::new());
     }
@@ -122,6 +149,6 @@ fn standing_unsuspected(books: &Books, id: NodeId, node: &Node) -> (NodeState, S
             build everywhere",
         node.fingerprint()
     );
-    let state = if foreign == pins.count() { NodeState::Unfit } else { NodeState::Ready };
+    let state = if foreign == open { NodeState::Unfit } else { NodeState::Ready };
     (state, note)
 }

@@ -6,7 +6,7 @@ use crate::nodes::devices::none_usable;
 use crate::nodes::passed::Cause;
 use crate::nodes::ready::{is_barred, is_ready};
 use crate::nodes::roster::Node;
-use crate::report::standing::standing;
+use crate::report::standing::{Pins, standing};
 use crate::report::turn::turn_note;
 use crate::results::limits::limits_note;
 use crate::results::shortage::shortage_note;
@@ -190,7 +190,7 @@ fn nobody_for(books: &Books, job: &Job) -> Option<(Waits, String)> {
 
 /// Returns why a connected node is out of work, as its state or as its devices' note.
 fn out_word(books: &Books, id: NodeId, node: &Node) -> String {
-    match standing(books, id, node).0 {
+    match standing(books, id, node, &Pins::default()).0 {
         NodeState::Draining => "draining".to_owned(),
         NodeState::Drained => "drained".to_owned(),
         _ if is_barred(books, id) || node.fitness().unfit().is_some() => "quarantined".to_owned(),

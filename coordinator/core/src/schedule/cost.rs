@@ -36,6 +36,15 @@ impl Cost {
         (self.samples > 0).then(|| samples.clamp(1, u128::from(u64::MAX)) as u64)
     }
 
+    /// Returns the expected device time of several units with so many samples together, in
+    /// microseconds.
+    pub(crate) fn rest(&self, samples: u64, units: u64) -> u64 {
+        match self.samples == 0 {
+            true => units.saturating_mul(UNKNOWN),
+            false => self.of(samples),
+        }
+    }
+
     /// Returns the expected device time of a unit in microseconds.
     pub(crate) fn of(&self, samples: u64) -> u64 {
         let expected = (self.micros * u128::from(samples)).checked_div(self.samples);
@@ -50,9 +59,10 @@ mod tests {
     #[test]
     fn the_newest_results_say_what_a_unit_takes() {
         let mut cost = Cost::default();
-        assert_eq!(cost.of(1000), 1_000_000);
+        assert_eq!((cost.of(1000), cost.rest(1000, 3), cost.rest(0, 0)), (1_000_000, 3_000_000, 0));
         cost.note(1000, 5000);
         assert_eq!((cost.of(1000), cost.of(10), cost.of(0)), (5000, 50, 0));
+        assert_eq!((cost.rest(3000, 3), cost.rest(0, 0)), (15_000, 0));
         (0..1000).for_each(|_| cost.note(1000, 9000));
         assert!((8990..=9000).contains(&cost.of(1000)), "{}", cost.of(1000));
         cost.note(0, 0);

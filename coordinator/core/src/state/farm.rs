@@ -9,6 +9,7 @@ use crate::state::trust::{Suspect, Trust};
 use crate::state::usage::{JobUsage, Usage};
 use crate::time::Moment;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 use tessera_protocol::ids::{Epoch, FrameNumber, JobId, NodeId, UnitKey};
 use tessera_protocol::job::JobSpec;
@@ -79,6 +80,11 @@ impl Farm {
     /// Returns all jobs, by id.
     pub(crate) fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.jobs.values()
+    }
+
+    /// Returns the jobs from an id on, by id.
+    pub(crate) fn jobs_from(&self, from: Bound<JobId>) -> impl Iterator<Item = &Job> {
+        self.jobs.range((from, Bound::Unbounded)).map(|(_, job)| job)
     }
 
     /// Returns the jobs with ids from the first to the last, by id.
