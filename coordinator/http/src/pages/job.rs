@@ -65,7 +65,10 @@ fn actions(detail: &JobDetail) -> Markup {
             input type="hidden" name="job" value=(summary.job);
             input type="hidden" name="back" value={ "/jobs/" (summary.job) };
             @for (word, text) in changes(summary.state) {
-                button name="change" value=(word) { (text) }
+                // What cannot be undone does not ask to be pressed.
+                button.quiet[matches!(*word, "cancel" | "forget")] name="change" value=(word) {
+                    (text)
+                }
             }
         }
         @if !summary.state.is_final() {
