@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Puts into a folder what tests/gpu/run.sh needs on a machine without cargo: the program and the
-# test of single functions, both stripped, the script, the examples of compute jobs, scenes.
+# test of single functions, both stripped and compressed, the script, jobs to compute, scenes.
 #
 #   tests/gpu/pack.sh FOLDER [MAX_MIB]
 #
@@ -29,6 +29,7 @@ cp tests/gpu/run.sh tests/gpu/steps.sh tests/gpu/compute.txt "$folder/"
 cp examples/compute/*.ptx examples/compute/*.npy "$folder/compute/"
 for program in tessera units; do
     strip "$folder/$program" 2>/dev/null || echo "not stripped: $program"
+    gzip --force --no-name "$folder/$program"
 done
 
 bytes_of() { find "$1" -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum + 0 }'; }

@@ -4,7 +4,7 @@
 #
 #   tests/gpu/run.sh           builds the program with cargo, offline
 #   tests/gpu/run.sh FOLDER    takes the program and the scenes of a folder that tests/gpu/pack.sh
-#                              made; needs a driver, bash, awk, sed, coreutils, and no cargo
+#                              made; needs a driver, bash, awk, sed, coreutils, gzip, and no cargo
 #
 # Writes report.json and report.md to $OUT, else to target/gpu, again after every step: a run that
 # is cut off keeps its figures. A step that would go beyond the budget, by the time that such steps
@@ -34,6 +34,9 @@ inputs=${TESSERA_GPU_UNITS:-400000}
 
 if [ $# -ge 1 ]; then
     folder=$(cd "$1" && pwd) || exit 2
+    for program in tessera units; do
+        [ ! -f "$folder/$program.gz" ] || gunzip --force "$folder/$program.gz" || exit 2
+    done
     tessera=$folder/tessera
     units=$folder/units
     places=("$folder/scenes")
