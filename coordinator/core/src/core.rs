@@ -415,7 +415,12 @@ impl Core {
     /// Returns a page of a job's frames from a position on, at most
     /// [`FRAME_PAGE_MAX`](tessera_protocol::limits::FRAME_PAGE_MAX); None for an unknown job.
     pub fn frames(&self, id: JobId, from: u32) -> Option<Vec<FrameStatus>> {
-        listing::frames(&self.books, id, from)
+        self.frames_up_to(id, from, u32::MAX)
+    }
+
+    /// Returns the same, at most `most` frames.
+    pub fn frames_up_to(&self, id: JobId, from: u32, most: u32) -> Option<Vec<FrameStatus>> {
+        listing::frames(&self.books, id, from, most)
     }
 
     /// Returns one frame of a job; None if there is no such frame.

@@ -8,6 +8,7 @@ mod address;
 mod api;
 mod asking;
 mod auth;
+mod crowd;
 mod forms;
 mod guard;
 mod hub;

@@ -1,6 +1,7 @@
 //! The listening side: threads of its own, connections with limits, TLS, and the end of all.
 
 use crate::address::{AddressError, HttpConfig, Place, TlsChoice};
+use crate::crowd::Crowd;
 use crate::stall::Unstalled;
 use crate::state::{Shared, State};
 use crate::tls::{self, TlsError};
@@ -171,6 +172,7 @@ async fn serve(
     }
     let router = router(state);
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let crowd = Crowd::new(CONNECTIONS_MAX / 8);
     loop {
         let accepted = tokio::select! {
             accepted = accept(&listener, &room) => accepted,
@@ -184,11 +186,12 @@ async fn serve(
                 continue;
             }
         };
+        let Some(place) = crowd.enter(from.ip()) else { continue };
         let router = router.clone().layer(axum::Extension(ConnectInfo(from)));
         let (certificate, stopped) = (certificate.clone(), stopped.clone());
         tokio::spawn(async move {
             // A browser may be gone at any time.
-            let _permit: OwnedSemaphorePermit = permit;
+            let _held: (OwnedSemaphorePermit, _) = (permit, place);
             match certificate {
                 None => talk(stream, router, stopped).await,
                 Some(certificate) => {

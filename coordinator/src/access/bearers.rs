@@ -156,7 +156,7 @@ impl Bearers {
         let number = record.purpose.member()?;
         let (holder, name) = match number {
             ADMIN_NUMBER => (Role::Admin, ADMIN_NAME.to_owned()),
-            _ => members.find(&format!("#{number}")).map(|member| (member.role, member.name))?,
+            _ => members.of_number(number).map(|member| (member.role, member.name))?,
         };
         let role = if holder.covers(record.role) { record.role } else { holder };
         let peer = PeerIdentity::new(role, &name, None).ok()?.numbered(number);

@@ -304,6 +304,11 @@ impl Members {
         members(&table).find(is).cloned()
     }
 
+    /// Returns the member of a number, if it holds its name.
+    pub(crate) fn of_number(&self, number: u64) -> Option<MemberRecord> {
+        self.lock().get(&number).filter(|held| held.removed_at.is_none()).cloned()
+    }
+
     /// Changes a member, and tells when that is durable.
     pub(crate) fn change<T>(
         &self,

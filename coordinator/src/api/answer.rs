@@ -17,7 +17,7 @@ use tessera_core::Census;
 use tessera_protocol::client::{
     AuditReport, EnrolReply, EnrolRequest, Request, RequestError, Response,
 };
-use tessera_protocol::limits::{NAME_MAX, REASON_MAX};
+use tessera_protocol::limits::{FRAME_PAGE_MAX, NAME_MAX, REASON_MAX};
 use tessera_transport::PeerIdentity;
 use tessera_transport::close::cut;
 use tessera_transport::validity::now_secs;
@@ -123,7 +123,7 @@ impl Api {
         audit::audit(&self.context).await
     }
 
-    fn check(&self, caller: &Caller, request: &Request) -> Result<(), RequestError> {
+    pub(super) fn check(&self, caller: &Caller, request: &Request) -> Result<(), RequestError> {
         let admitted = self.context.access.admits(caller.identity());
         admitted.map_err(RequestError::NotAllowed)?;
         let (needed, _) = roles::rule(request);
@@ -197,7 +197,10 @@ impl Api {
             Request::MissingBlobs(blobs) => jobs::missing_blobs(context, blobs).await,
             Request::Jobs(query) => selected::list(context, caller, query).await,
             Request::Job(job) => context.question(Question::Job(job)).await,
-            Request::Frames { job, from } => context.question(Question::Frames { job, from }).await,
+            Request::Frames { job, from } => {
+                let most = FRAME_PAGE_MAX as u32;
+                context.question(Question::Frames { job, from, most }).await
+            }
             Request::KernelText(job) => {
                 let caller = roles::owner(caller);
                 context.question(Question::KernelText { job, caller }).await

@@ -12,6 +12,7 @@ mod caller;
 mod context;
 mod figures;
 mod finished_frames;
+mod frames;
 mod identities;
 mod jobs;
 mod members;

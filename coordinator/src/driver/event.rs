@@ -113,8 +113,10 @@ pub(crate) enum Question {
     Jobs { selection: Box<Selection>, page: JobsPage },
     /// Details of one job.
     Job(JobId),
-    /// A page of a job's frames.
-    Frames { job: JobId, from: u32 },
+    /// Frames of a job from a position on, at most so many.
+    Frames { job: JobId, from: u32, most: u32 },
+    /// One frame of a job.
+    Frame { job: JobId, frame: FrameNumber },
     /// Text of a job's kernel, for its owner or an admin.
     KernelText { job: JobId, caller: Caller },
     /// Summaries of all nodes.

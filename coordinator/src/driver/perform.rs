@@ -134,8 +134,13 @@ impl Driver {
                 .core
                 .job(job)
                 .map_or_else(|| unknown(job), |detail| Response::Job(Box::new(detail))),
-            Question::Frames { job, from } => {
-                self.core.frames(job, from).map_or_else(|| unknown(job), Response::Frames)
+            Question::Frames { job, from, most } => self
+                .core
+                .frames_up_to(job, from, most)
+                .map_or_else(|| unknown(job), Response::Frames),
+            Question::Frame { job, .. } if !self.core.has_job(job) => unknown(job),
+            Question::Frame { job, frame } => {
+                Response::Frames(self.core.frame(job, frame).into_iter().collect())
             }
             Question::KernelText { job, ref caller } => match self.core.owned(job, caller) {
                 Ok(()) => Response::KernelText(self.kernel_texts.of(job)),
@@ -144,7 +149,9 @@ impl Driver {
             Question::Nodes => Response::Nodes(self.core.nodes(self.around.clock.now())),
         };
         let about = match question {
-            Question::Job(job) | Question::Frames { job, .. } => Some(job),
+            Question::Job(job) | Question::Frames { job, .. } | Question::Frame { job, .. } => {
+                Some(job)
+            }
             // It has no fact that a crash would undo.
             Question::KernelText { .. } => None,
             Question::Jobs { .. } | Question::Nodes => None,

@@ -197,11 +197,11 @@ pub(crate) fn job(books: &Books, id: JobId) -> Option<JobDetail> {
     })
 }
 
-/// Returns a page of a job's frames from a position on, at most [`FRAME_PAGE_MAX`]; None for an
+/// Returns frames of a job from a position on, at most `most` and [`FRAME_PAGE_MAX`]; None for an
 /// unknown job.
-pub(crate) fn frames(books: &Books, id: JobId, from: u32) -> Option<Vec<FrameStatus>> {
+pub(crate) fn frames(books: &Books, id: JobId, from: u32, most: u32) -> Option<Vec<FrameStatus>> {
     let job = books.farm().job(id)?;
-    let positions = from..from.saturating_add(FRAME_PAGE_MAX as u32);
+    let positions = from..from.saturating_add(most.min(FRAME_PAGE_MAX as u32));
     Some(positions.map_while(|position| row(job, position)).collect())
 }
 

@@ -1,6 +1,6 @@
 //! Files of finished frames: whole, in ranges, and not again where the client has them.
 
-use super::jobs::{frames_from, id};
+use super::jobs::id;
 use crate::auth::Signed;
 use crate::problem::Problem;
 use crate::state::Shared;
@@ -52,12 +52,7 @@ async fn find(
     (job, number): (&str, u32),
     format: &str,
 ) -> Result<FrameFile, Problem> {
-    let detail = super::jobs::detail(server, signed, job).await?;
-    let position = detail.spec.kind.frames().iter().position(|frame| frame.0 == number);
-    let no_frame = || Problem::not_found(format!("the job has no frame {number}"));
-    let from = position.and_then(|at| u32::try_from(at).ok()).ok_or_else(no_frame)?;
-    let frames = frames_from(server, signed, job, from).await?;
-    let frame = frames.into_iter().next().ok_or_else(no_frame)?;
+    let frame = server.api.frame(signed.caller(), id(job)?, FrameNumber(number)).await?;
     let FrameState::Done(files) = frame.state else {
         let text = format!("frame {number} is not finished: see the job's frames");
         return Err(Problem::not_found(text));

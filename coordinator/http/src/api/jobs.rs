@@ -269,14 +269,21 @@ pub(crate) async fn edit(
     detail(&server, &signed, &job).await.map(|detail| axum::Json(JobDetail::from(&detail)))
 }
 
-/// Where a page of frames begins.
-#[derive(Debug, Default, Deserialize, IntoParams)]
+/// Which frames of a job.
+#[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct FramesAsked {
     /// Position of the first frame among the job's frames.
     #[serde(default)]
     from: u32,
+    /// Most frames.
+    #[serde(default = "all")]
+    most: u32,
+}
+
+fn all() -> u32 {
+    u32::MAX
 }
 
 /// List the frames of a job
@@ -289,23 +296,10 @@ pub(crate) async fn frames(
     State(server): State<Shared>,
     signed: Signed,
     Path(job): Path<String>,
-    Asked(FramesAsked { from }): Asked<FramesAsked>,
+    Asked(FramesAsked { from, most }): Asked<FramesAsked>,
 ) -> Result<axum::Json<Vec<Frame>>, Problem> {
-    let frames = frames_from(&server, &signed, &job, from).await?;
+    let frames = server.api.some_frames(signed.caller(), id(&job)?, (from, most)).await?;
     Ok(axum::Json(frames.iter().map(Frame::from).collect()))
-}
-
-/// One page of a job's frames.
-pub(crate) async fn frames_from(
-    server: &Shared,
-    signed: &Signed,
-    job: &str,
-    from: u32,
-) -> Result<Vec<tessera_protocol::status::FrameStatus>, Problem> {
-    match ask(server, signed.caller(), Request::Frames { job: id(job)?, from }).await? {
-        Response::Frames(frames) => Ok(frames),
-        _ => Err(stopping()),
-    }
 }
 
 /// Show what a compute job's kernel printed, and what compilers said of it

@@ -26,9 +26,10 @@ pub(super) async fn page(
     let wanted = number.parse::<u32>().ok();
     let position = numbers.iter().position(|frame| Some(frame.0) == wanted);
     let position = position.ok_or_else(none).map_err(visitor.fails())?;
-    let from = u32::try_from(position).unwrap_or(u32::MAX);
-    let frames = jobs::frames_from(&server, signed, &job, from).await.map_err(visitor.fails())?;
-    let frame = frames.first().ok_or_else(none).map_err(visitor.fails())?;
+    let (caller, id) = (signed.caller(), detail.summary.job);
+    let number = numbers.iter().nth(position).ok_or_else(none).map_err(visitor.fails())?;
+    let frame = server.api.frame(caller, id, number).await;
+    let frame = frame.map_err(Problem::from).map_err(visitor.fails())?;
     let near = |at: Option<usize>| at.and_then(|at| numbers.iter().nth(at)).map(|frame| frame.0);
     let neighbours = (near(position.checked_sub(1)), near(position.checked_add(1)));
     let title = format!("{} · frame {}", detail.summary.name, frame.frame.0);
@@ -40,7 +41,7 @@ pub(super) async fn page(
                 span.state data-state=(standing(&frame.state).0) { (word(&frame.state)) }
             }
             (steps(&job, neighbours))
-            (shown(&detail, frame))
+            (shown(&detail, &frame))
         }
         script type="module" src=(address("viewer.js")) {}
     };

@@ -6,6 +6,7 @@ use super::visitor::{Failed, Visitor};
 use super::words::{ago, bytes, changes, count, percent, state};
 use crate::api::jobs;
 use crate::forms::Asked;
+use crate::problem::Problem;
 use crate::state::Shared;
 use axum::extract::{Path, State};
 use maud::{Markup, html};
@@ -34,9 +35,9 @@ pub(super) async fn page(
 ) -> Result<Markup, Failed> {
     let signed = &visitor.0;
     let detail = jobs::detail(&server, signed, &job).await.map_err(visitor.fails())?;
-    let mut frames =
-        jobs::frames_from(&server, signed, &job, from).await.map_err(visitor.fails())?;
-    frames.truncate(FRAMES as usize);
+    let (caller, id) = (signed.caller(), detail.summary.job);
+    let frames = server.api.some_frames(caller, id, (from, FRAMES)).await;
+    let frames = frames.map_err(Problem::from).map_err(visitor.fails())?;
     let summary = &detail.summary;
     let mine = signed.caller().number() == summary.owner_id && may(signed, Role::Artist);
     let changes_it = mine || may(signed, Role::Operator);

@@ -134,3 +134,33 @@ async fn a_token_is_made_and_revoked_on_the_page() {
     let refused = farm.request(("POST", "/access/tokens"), &cookie, join).await;
     assert_eq!(refused.status, 403, "{}", refused.text());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn frames_come_a_few_at_a_time_or_one() {
+    let farm = Farm::start().await;
+    let cookie = session(&farm, Role::Artist, "ada").await;
+    let ada = farm.person(Role::Artist, "ada");
+    let token = farm.token(&ada).await;
+    crate::roles::job(&farm, &token, "first").await;
+    let file = AssetFile { path: "scene.gltf".into(), hash: BlobHash::of(b"{}"), length: 2 };
+    let mut render = RenderSpec::new("scene.gltf", vec![file]);
+    (render.width, render.height, render.spp) = (8, 8, 1);
+    render.frames = "1-999x2".parse().unwrap();
+    let spec = Box::new(JobSpec::new("film", JobKind::Render(render)).into());
+    let job = JobId::new();
+    farm.ask(&ada, Request::Submit { job, spec }).await;
+    let path = format!("/api/v1/jobs/{job}/frames?from=3&most=2");
+    let some = farm.send(&token, ("GET", &path), None).await.json();
+    assert_eq!(some.as_array().unwrap().len(), 2);
+    assert_eq!(some[0]["frame"], 7);
+    let page = farm.request(("GET", &format!("/jobs/{job}?from=240")), &cookie, None).await.text();
+    assert!(page.contains("241 to 480 of 500"), "{page}");
+    let frame = |number: u32| format!("/jobs/{job}/frames/{number}");
+    let page = farm.request(("GET", &frame(7)), &cookie, None).await.text();
+    assert!(page.contains(&frame(5)) && page.contains(&frame(9)), "{page}");
+    assert_eq!(farm.request(("GET", &frame(8)), &cookie, None).await.status, 404);
+    let file = format!("/api/v1{}/files/exr", frame(7));
+    let answer = farm.send(&token, ("GET", &file), None).await;
+    assert_eq!(answer.status, 404, "{}", answer.text());
+    assert!(answer.text().contains("not finished"), "{}", answer.text());
+}
