@@ -18,7 +18,7 @@ pub struct HttpArgs {
         help_heading = "HTTP",
     )]
     pub http: Option<HttpAddress>,
-    /// Certificate for TLS: two PEM files, read again when they change, or `farm`, which is signed
+    /// Certificate for TLS: two PEM files, read again when they change, or farm, which is signed
     /// by the farm's own authority
     #[arg(
         long,
