@@ -28,7 +28,7 @@ pub struct HttpArgs {
         help_heading = "HTTP",
     )]
     pub http_tls: Option<TlsChoice>,
-    /// Address that people type, such as https://farm.example [default: --http]
+    /// Address that people type: https:// and a name, with a port or without [default: --http]
     #[arg(long, value_name = "URL", env = "TESSERA_HTTP_BASE", help_heading = "HTTP")]
     pub http_base: Option<String>,
 }
