@@ -7,8 +7,10 @@ use std::path::Path;
 const WIDTH_MAX: usize = 100;
 
 /// Ends of the names of files that people write.
-const EXTENSIONS: [&str; 12] =
-    ["rs", "h", "cu", "cuh", "cpp", "c", "py", "sh", "toml", "md", "service", "sbatch"];
+const EXTENSIONS: [&str; 15] = [
+    "rs", "h", "cu", "cuh", "cpp", "c", "py", "sh", "toml", "md", "service", "sbatch", "css", "js",
+    "mjs",
+];
 
 /// Files without such an end that people write.
 const NAMES: [&str; 4] = ["Containerfile", "postinst", "postrm", "prerm"];
@@ -55,6 +57,7 @@ fn widths_of_every_kind_of_file_are_measured() {
         "deploy/debian/postinst",
         "deploy/debian/postrm",
         "deploy/systemd/tessera-node.service",
+        "coordinator/http/assets/live.js",
         "docs/style.md",
         "examples/slurm/node.sbatch",
         "kernels/source/compute/tessera.cuh",

@@ -123,8 +123,8 @@ function onFrames({ frames, more }) {
 
 // Reads the page's frames again, where more changed than an event lists.
 async function refresh(job) {
-  const from = new URLSearchParams(location.search).get("from") ?? "0";
-  const answer = await fetch(`/api/v1/jobs/${job}/frames?from=${encodeURIComponent(from)}&most=240`);
+  const { from, most } = document.getElementById("frames").dataset;
+  const answer = await fetch(`/api/v1/jobs/${job}/frames?from=${from}&most=${most}`);
   if (!answer.ok) return;
   const frames = (await answer.json()).map((frame) => ({ job, frame }));
   onFrames({ frames, more: [] });

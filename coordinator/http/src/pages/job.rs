@@ -147,7 +147,7 @@ fn frame_list(detail: &JobDetail, frames: &[FrameStatus], from: u32) -> Markup {
     let shown = from.saturating_add(frames.len() as u32);
     html! {
         h2 { "Frames" }
-        ol.frames #frames {
+        ol.frames #frames data-from=(from) data-most=(FRAMES) {
             @for frame in frames { (cell(&job.to_string(), frame)) }
         }
         @if from > 0 || shown < all {
