@@ -6,14 +6,9 @@ use serde_json::Value;
 use std::io::Write;
 use tessera_protocol::names::is_control;
 
-/// Fields that are bytes on the wire and hexadecimal digits for people.
-const HASHES: [&str; 3] = ["hash", "fingerprint", "pixels_sha256"];
-
 /// A value as JSON, with its hashes in hexadecimal.
 pub(crate) fn value(of: &impl Serialize) -> Result<Value, CliError> {
-    let mut value = serde_json::to_value(of).map_err(std::io::Error::from)?;
-    write_hashes(&mut value);
-    Ok(value)
+    Ok(tessera_coordinator::api::json::value(of).map_err(std::io::Error::from)?)
 }
 
 /// Prints a value in one line.
@@ -47,34 +42,9 @@ pub(crate) fn line(text: &str) -> Result<(), CliError> {
     Ok(out.flush()?)
 }
 
-fn write_hashes(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(write_hashes),
-        Value::Object(fields) => {
-            for (name, field) in fields {
-                match hexadecimal(field).filter(|_| HASHES.contains(&name.as_str())) {
-                    Some(text) => *field = Value::String(text),
-                    None => write_hashes(field),
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-fn hexadecimal(value: &Value) -> Option<String> {
-    let bytes = value.as_array().filter(|bytes| bytes.len() == 32)?;
-    bytes
-        .iter()
-        .map(|byte| byte.as_u64().filter(|byte| *byte < 256).map(|byte| format!("{byte:02x}")))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tessera_protocol::BlobHash;
-    use tessera_protocol::status::FrameFile;
 
     #[test]
     fn control_characters_are_escaped_and_read_back() {
@@ -82,19 +52,5 @@ mod tests {
         let text = escaped(&value.to_string());
         assert_eq!(text, r#"{"a":"x\u202ey\u009b\u007f\n\u001bé"}"#);
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
-    }
-
-    #[test]
-    fn hashes_are_hexadecimal() {
-        let file = FrameFile {
-            format: "exr".into(),
-            hash: BlobHash([0xab; 32]),
-            length: 7,
-            pixels_sha256: [1; 32],
-        };
-        let value = value(&vec![file]).unwrap();
-        assert_eq!(value[0]["hash"], "ab".repeat(32));
-        assert_eq!(value[0]["pixels_sha256"], "01".repeat(32));
-        assert_eq!(value[0]["length"], 7);
     }
 }

@@ -4,7 +4,6 @@
 //! A line that a power cut takes leaves a file that counts for nobody; the sweeper deletes it like
 //! any other.
 
-use crate::blobs::hash_named;
 use crate::sync::lock;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -90,10 +89,10 @@ impl State {
 fn read_line(line: &str) -> Option<(BlobHash, Option<Uploaded>)> {
     let (sign, rest) = line.split_once(' ')?;
     if sign == "-" {
-        return Some((hash_named(rest)?, None));
+        return Some((rest.parse().ok()?, None));
     }
     let mut parts = rest.splitn(4, ' ');
-    let (hash, length) = (hash_named(parts.next()?)?, parts.next()?.parse().ok()?);
+    let (hash, length) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
     let (id, name) = (parts.next()?.parse().ok()?, parts.next().filter(|name| !name.is_empty())?);
     let owner = Owner::new(id, name);
     (sign == "+").then_some((hash, Some(Uploaded { owner, length })))

@@ -119,6 +119,25 @@ impl fmt::Display for NodeId {
     }
 }
 
+impl FromStr for BlobHash {
+    type Err = IdError;
+
+    /// Reads 64 lower-case hexadecimal digits: a blob has one name.
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let wrong = || IdError { what: "hash of 64 hexadecimal digits", text: text.to_owned() };
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if text.len() != 64 || !text.bytes().all(is_digit) {
+            return Err(wrong());
+        }
+        let mut hash = [0; 32];
+        for (byte, pair) in hash.iter_mut().zip(text.as_bytes().chunks(2)) {
+            let pair = std::str::from_utf8(pair).map_err(|_| wrong())?;
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| wrong())?;
+        }
+        Ok(Self(hash))
+    }
+}
+
 impl FromStr for NodeId {
     type Err = IdError;
     fn from_str(text: &str) -> Result<Self, IdError> {
@@ -168,5 +187,22 @@ impl fmt::Display for Fingerprint {
 impl fmt::Debug for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blob_has_one_name() {
+        let hash = BlobHash([0xab; 32]);
+        let name = hash.to_string();
+        assert_eq!(name.parse(), Ok(hash));
+        for other in
+            [name.to_uppercase(), name[..63].to_owned(), format!("{name}0"), "é".repeat(32)]
+        {
+            assert!(other.parse::<BlobHash>().is_err(), "{other}");
+        }
     }
 }

@@ -15,6 +15,7 @@ mod finished_frames;
 mod frames;
 mod identities;
 mod jobs;
+pub mod json;
 mod members;
 mod naming;
 mod nodes;

@@ -3,7 +3,7 @@
 
 use super::archive::{ArchiveError, ArchiveReader, BackupSummary, EntryHead, Kind, verify};
 use crate::access::audit_log::{self, Log};
-use crate::blobs::{BlobError, Blobs, DiskBlobs, hash_named};
+use crate::blobs::{BlobError, Blobs, DiskBlobs};
 use crate::folder::{DataFolder, FolderError};
 use crate::fsck::decode;
 use crate::spool::{DiskSpools, SpoolKey};
@@ -133,7 +133,7 @@ impl Target {
                 DiskSpools::sync_new(&root, key, &file).map_err(RestoreError::Write)?;
             }
             Kind::Blob => {
-                let hash = hash_named(&entry.name).ok_or_else(wrong)?;
+                let hash = entry.name.parse().map_err(|_| wrong())?;
                 let mut writer = self.blobs.writer()?;
                 reader.read(entry, &mut writer)?;
                 let (found, _) = writer.finish()?;

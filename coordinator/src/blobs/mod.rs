@@ -12,7 +12,6 @@ pub mod sweep;
 
 pub use disk::DiskBlobs;
 pub use guard::{GuardedBlobs, Hold};
-pub(crate) use store::hash_named;
 pub use store::{BlobError, BlobWriter, Blobs, Listed, Upload, UploadError};
 pub use tessera_transport::{BlobRead, BlobSink, SinkError};
 

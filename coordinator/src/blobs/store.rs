@@ -131,18 +131,3 @@ fn hash_of(mut blob: Box<dyn BlobRead>) -> io::Result<(BlobHash, u64)> {
         };
     }
 }
-
-/// Returns the hash that a name stands for. Only 64 lower-case digits count, so that a blob has one
-/// name.
-pub(crate) fn hash_named(name: &str) -> Option<BlobHash> {
-    let mut hash = [0; 32];
-    let digits = name.as_bytes();
-    if digits.len() != 64 {
-        return None;
-    }
-    for (byte, pair) in hash.iter_mut().zip(digits.chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    let hash = BlobHash(hash);
-    (hash.to_string() == name).then_some(hash)
-}

@@ -1,13 +1,11 @@
 //! Files of scenes by their hashes: which are missing, uploads that go on where they stopped, and
 //! reading them again.
 
-use super::submit::bytes_of;
 use crate::asking::{ask, stopping};
 use crate::auth::Signed;
 use crate::forms::{Asked, Json};
 use crate::problem::Problem;
 use crate::state::Shared;
-use crate::views::hex;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -30,10 +28,7 @@ const BYTES_WITHIN: Duration = Duration::from_secs(30);
 const WAITING_MAX: usize = 8;
 
 fn hash(text: &str) -> Result<BlobHash, Problem> {
-    let bytes = bytes_of(text).and_then(|bytes| bytes.try_into().ok());
-    bytes.map(BlobHash).ok_or_else(|| {
-        Problem::not_found(format!("{text:?} is not 64 hexadecimal digits: the BLAKE3 of a file"))
-    })
+    text.parse().map_err(|error| Problem::not_found(format!("{error}: the BLAKE3 of a file")))
 }
 
 /// Ask which files must be uploaded
@@ -51,7 +46,7 @@ pub(crate) async fn missing(
     let hashes = hashes.iter().map(|text| hash(text)).collect::<Result<_, _>>()?;
     match ask(&server, signed.caller(), Request::MissingBlobs(hashes)).await? {
         Response::Blobs(missing) => {
-            Ok(axum::Json(missing.iter().map(|hash| hex(&hash.0)).collect()))
+            Ok(axum::Json(missing.iter().map(ToString::to_string).collect()))
         }
         _ => Err(stopping()),
     }
@@ -233,7 +228,7 @@ fn writer(
         Ok(()) => Ok(Held { held, whole: true }),
         Err(SinkError::Corrupt { found }) => Err(Problem::new(
             StatusCode::UNPROCESSABLE_ENTITY,
-            format!("the bytes have the hash {}; nothing of them is kept", hex(&found.0)),
+            format!("the bytes have the hash {}; nothing of them is kept", found),
         )),
         Err(error) => Err(Problem::new(StatusCode::INSUFFICIENT_STORAGE, error.to_string())),
     }

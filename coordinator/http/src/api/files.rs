@@ -5,7 +5,6 @@ use crate::auth::Signed;
 use crate::problem::Problem;
 use crate::state::Shared;
 use crate::stream::Pieces;
-use crate::views::hex;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -75,7 +74,7 @@ pub(super) async fn blob(
 ) -> Result<Response, Problem> {
     let found = server.api.get_blob(signed.caller(), hash, of).await?;
     let blob = found.ok_or_else(|| Problem::not_found("the file is no longer here"))?;
-    let tag = format!("\"{}\"", hex(&hash.0));
+    let tag = format!("\"{}\"", hash);
     let fixed = [
         (header::ETAG, tag.clone()),
         (header::ACCEPT_RANGES, "bytes".to_owned()),

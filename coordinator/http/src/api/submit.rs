@@ -10,6 +10,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tessera_protocol::BlobHash;
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::job::JobForm;
 use utoipa::ToSchema;
@@ -102,21 +103,14 @@ fn with_bytes(value: Value) -> Value {
             fields
                 .into_iter()
                 .map(|(name, value)| {
-                    let bytes = value.as_str().filter(|_| name == "hash").and_then(bytes_of);
-                    let value = bytes.map_or_else(|| with_bytes(value), Value::from);
+                    let text = value.as_str().filter(|_| name == "hash");
+                    let hash = text.and_then(|text| text.parse::<BlobHash>().ok());
+                    let value =
+                        hash.map_or_else(|| with_bytes(value), |hash| hash.0.to_vec().into());
                     (name, value)
                 })
                 .collect(),
         ),
         other => other,
     }
-}
-
-/// The bytes of 64 hexadecimal digits.
-pub(crate) fn bytes_of(text: &str) -> Option<Vec<u8>> {
-    let is_hex = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let pairs = (0..64).step_by(2).filter(|_| is_hex);
-    let bytes: Vec<u8> =
-        pairs.filter_map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect();
-    (bytes.len() == 32).then_some(bytes)
 }

@@ -134,7 +134,7 @@ fn table(place: &str, files: &[FrameFile]) -> Markup {
                                 a href={ (place) "/" (file.format) } download { (file.format) }
                             }
                             td.number { (bytes(file.length)) }
-                            td { code { (hex(&file.hash.0)) } }
+                            td { code { (file.hash) } }
                             td { code { (hex(&file.pixels_sha256)) } }
                         }
                     }

@@ -2,9 +2,10 @@
 
 use super::hex;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
+use tessera_coordinator::api::json;
 use tessera_protocol::selection;
-use tessera_protocol::status::{self, FrameState, Waits};
+use tessera_protocol::status::{self, Waits};
 use utoipa::ToSchema;
 
 /// A job in a listing. Times are seconds since the Unix epoch.
@@ -143,38 +144,15 @@ pub(crate) struct JobDetail {
 
 impl From<&status::JobDetail> for JobDetail {
     fn from(detail: &status::JobDetail) -> Self {
-        let mut spec = serde_json::to_value(&detail.spec).unwrap_or_default();
-        write_hashes(&mut spec);
         Self {
             summary: Job::from(&detail.summary),
-            spec,
+            spec: json::value(&detail.spec).unwrap_or_default(),
             fingerprint: detail.fingerprint.map(|fingerprint| hex(&fingerprint.0)),
             failures: detail.failures.iter().map(FailureNote::from).collect(),
             copies: CopyCount::from(&detail.copies),
             devices_waited_s: detail.devices_waited_millis as f64 / 1e3,
         }
     }
-}
-
-/// Turns lists of 32 bytes under the name `hash` into hexadecimal digits.
-fn write_hashes(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(write_hashes),
-        Value::Object(fields) => {
-            for (name, field) in fields {
-                match bytes_of(field).filter(|_| name == "hash") {
-                    Some(bytes) => *field = json!(hex(&bytes)),
-                    None => write_hashes(field),
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-fn bytes_of(value: &Value) -> Option<Vec<u8>> {
-    let items = value.as_array().filter(|items| items.len() == 32)?;
-    items.iter().map(|item| item.as_u64()?.try_into().ok()).collect()
 }
 
 /// One failed attempt.
@@ -232,35 +210,8 @@ pub(crate) struct Frame {
 
 impl From<&status::FrameStatus> for Frame {
     fn from(status: &status::FrameStatus) -> Self {
-        let mut state = serde_json::to_value(&status.state).unwrap_or_default();
-        if let FrameState::Done(files) = &status.state {
-            state = json!({ "done": files.iter().map(FrameFile::from).collect::<Vec<_>>() });
-        }
+        let state = json::value(&status.state).unwrap_or_default();
         Self { frame: status.frame.0, state, samples: status.samples }
-    }
-}
-
-/// One file of a finished frame.
-#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
-pub(crate) struct FrameFile {
-    /// Extension of the file's name, such as `exr` or `png`; of a named output, `flux.npy`.
-    pub(crate) format: String,
-    /// BLAKE3 of the file.
-    pub(crate) hash: String,
-    /// Length in bytes.
-    pub(crate) length: u64,
-    /// SHA-256 of the 32-bit float RGB pixels, row by row, little endian.
-    pub(crate) pixels_sha256: String,
-}
-
-impl From<&status::FrameFile> for FrameFile {
-    fn from(file: &status::FrameFile) -> Self {
-        Self {
-            format: file.format.clone(),
-            hash: hex(&file.hash.0),
-            length: file.length,
-            pixels_sha256: hex(&file.pixels_sha256),
-        }
     }
 }
 

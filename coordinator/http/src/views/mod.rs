@@ -107,7 +107,6 @@ mod tests {
             pixels_sha256: [2; 32],
         };
         let shown = json!(Frame::from(&frame(FrameState::Done(vec![file.clone()]))));
-        same(&shown["state"]["done"][0], &file);
         assert_eq!(shown["state"]["done"][0]["hash"], "01".repeat(32));
     }
 

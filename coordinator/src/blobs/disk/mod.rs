@@ -1,7 +1,7 @@
 //! Blobs as files of the data folder: their names, their durability, and uploads that continue
 //! after an interruption.
 
-use super::store::{BlobError, BlobWriter, Blobs, Listed, Upload, UploadError, hash_named};
+use super::store::{BlobError, BlobWriter, Blobs, Listed, Upload, UploadError};
 use crate::folder::DataFolder;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -98,7 +98,7 @@ impl Blobs for DiskBlobs {
         for folder in folders.map_err(BlobError::at(self.whole.display()))?.flatten() {
             for file in std::fs::read_dir(folder.path()).into_iter().flatten().flatten() {
                 let name = file.file_name();
-                let hash = name.to_str().and_then(hash_named);
+                let hash = name.to_str().and_then(|name| name.parse().ok());
                 let metadata = file.metadata();
                 visit(Listed {
                     name: file.path().display().to_string(),
