@@ -7,8 +7,10 @@ use serde_json::Value;
 /// Fields that are bytes on the wire and hexadecimal digits for people.
 const HASHES: [&str; 3] = ["hash", "fingerprint", "pixels_sha256"];
 
-/// Returns a value as JSON, with its hashes in hexadecimal. The error is of a value that JSON cannot
-/// have, which no answer is.
+/// Returns a value as JSON, with its hashes in hexadecimal.
+///
+/// # Errors
+/// The value has no form in JSON. Every answer has one.
 pub fn value(of: &impl Serialize) -> Result<Value, serde_json::Error> {
     let mut value = serde_json::to_value(of)?;
     write_hashes(&mut value);
