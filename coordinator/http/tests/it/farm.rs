@@ -3,6 +3,7 @@
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::time::Duration;
 use tessera_coordinator::api::Caller;
 use tessera_coordinator::{Config, Coordinator, RunningCoordinator};
@@ -10,15 +11,19 @@ use tessera_http::{HttpConfig, HttpServer};
 use tessera_protocol::Fingerprint;
 use tessera_protocol::access::ApiTokenScope;
 use tessera_protocol::client::{Request, Response, Role};
+use tessera_transport::Identity;
 
 /// Longest wait for an answer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// What the farm's bits depend on.
+pub(crate) const FINGERPRINT: Fingerprint = Fingerprint([7; 32]);
 
 /// A running farm.
 pub(crate) struct Farm {
     pub(crate) coordinator: RunningCoordinator,
     http: HttpServer,
-    _folder: tempfile::TempDir,
+    /// Where its data is, unless somebody else has it.
+    _folder: Option<tempfile::TempDir>,
 }
 
 /// What came back.
@@ -55,17 +60,34 @@ impl Farm {
         Self::start_with(|_| {}).await
     }
 
+    /// A farm whose pages are served in another way.
     pub(crate) async fn start_with(change: impl FnOnce(&mut HttpConfig)) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let local: SocketAddr = "127.0.0.1:0".parse().unwrap();
-        let mut config = Config::new(folder.path().join("farm"), local, Fingerprint([7; 32]));
-        config.disk_reserve_bytes = 0;
-        config.frame_reserve_bytes = Some(0);
+        let farm = Self::run(folder.path(), |_| {}, change).await;
+        Self { _folder: Some(folder), ..farm }
+    }
+
+    /// A farm with its data in a folder, and other settings.
+    pub(crate) async fn start_in(folder: &Path, change: impl FnOnce(&mut Config)) -> Self {
+        Self::run(folder, change, |_| {}).await
+    }
+
+    async fn run(
+        folder: &Path,
+        settings: impl FnOnce(&mut Config),
+        pages: impl FnOnce(&mut HttpConfig),
+    ) -> Self {
+        let local = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut config = Config::new(folder.join("farm"), local, FINGERPRINT);
+        (config.disk_reserve_bytes, config.frame_reserve_bytes) = (0, Some(0));
+        // A check that no other node is there for is waived soon.
+        config.settings.check_wait = Duration::from_millis(100);
+        settings(&mut config);
         let coordinator = Coordinator::start(config).await.unwrap();
         let mut http = HttpConfig { listen: local, tls: None, base: None };
-        change(&mut http);
+        pages(&mut http);
         let http = HttpServer::start(&http, coordinator.api()).unwrap();
-        Self { coordinator, http, _folder: folder }
+        Self { coordinator, http, _folder: None }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -77,27 +99,27 @@ impl Farm {
     }
 
     /// A person who is a member of the farm.
-    pub(crate) fn person(&self, role: Role, name: &str) -> Caller {
-        let identity = self.coordinator.issue(role, name, None).unwrap();
-        Caller::from(&identity.peer)
+    pub(crate) fn person(&self, role: Role, name: &str) -> Identity {
+        self.coordinator.issue(role, name, None).unwrap()
     }
 
-    pub(crate) async fn ask(&self, caller: &Caller, request: Request) -> Response {
-        self.coordinator.api().answer(caller, request).await.next().await.unwrap()
+    pub(crate) async fn ask(&self, person: &Identity, request: Request) -> Response {
+        let caller = Caller::from(&person.peer);
+        self.coordinator.api().answer(&caller, request).await.next().await.unwrap()
     }
 
     /// An API token for a person, with all of their rights.
-    pub(crate) async fn token(&self, caller: &Caller) -> String {
+    pub(crate) async fn token(&self, person: &Identity) -> String {
         let scope = ApiTokenScope { role: None, owner: None, ttl_secs: 600 };
-        match self.ask(caller, Request::CreateApiToken(scope)).await {
+        match self.ask(person, Request::CreateApiToken(scope)).await {
             Response::Token(token) => token,
             other => panic!("{other:?}"),
         }
     }
 
     /// The code of a link that signs in as a person.
-    pub(crate) async fn code(&self, caller: &Caller) -> String {
-        match self.ask(caller, Request::WebLink).await {
+    pub(crate) async fn code(&self, person: &Identity) -> String {
+        match self.ask(person, Request::WebLink).await {
             Response::WebLink(link) => link.split_once('#').unwrap().1.to_owned(),
             other => panic!("{other:?}"),
         }

@@ -7,6 +7,7 @@ mod events;
 mod farm;
 mod files;
 mod hostile;
+mod metrics;
 mod pages;
 mod roles;
 mod sessions;

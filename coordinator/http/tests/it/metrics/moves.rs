@@ -1,8 +1,8 @@
 //! What moves each metric: a farm from its start over a job, failures and checks to a suspicion.
 
+use super::node::{Node, submit};
+use super::page::Page;
 use crate::farm::Farm;
-use crate::node::{Node, submit};
-use crate::page::Page;
 use std::collections::BTreeSet;
 use std::io::Read;
 use tessera_protocol::Lease;
@@ -53,9 +53,9 @@ impl Watched {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_metric_follows_what_happens_to_the_farm() {
     let folder = tempfile::tempdir().unwrap();
-    let farm = Farm::start(folder.path(), |_| {}).await;
-    let token = farm.token().await;
-    let last = farm.scrape(&token);
+    let farm = Farm::start_in(folder.path(), |_| {}).await;
+    let token = farm.scraper().await;
+    let last = farm.scrape(&token).await;
     assert_eq!(last.of("tessera_queue_device_seconds"), 0.0);
     assert!(last.of("tessera_disk_free_bytes") <= last.of("tessera_disk_size_bytes"));
     assert!(last.of("tessera_disk_free_bytes") > 0.0);
@@ -224,7 +224,7 @@ async fn doors(watched: &mut Watched) {
     drop(watched.farm.dial(&eve).await);
     watched.until(&[("tessera_connections_refused_total{reason=\"identity\"}", 1.0)]).await;
 
-    assert_eq!(watched.farm.get("/metrics", "").0, 401);
+    assert_eq!(watched.farm.request(("GET", "/metrics"), "", None).await.status, 401);
     let authorized = format!("Authorization: Bearer {}\r\n", watched.token);
     let mut events = watched.farm.open("/api/v1/events", &authorized);
     events.read_exact(&mut [0; 12]).unwrap();
@@ -241,7 +241,7 @@ async fn doors(watched: &mut Watched) {
     let api = watched.farm.coordinator.api();
     let (chain, _) = api.web_certificate(&["localhost".to_owned()]).unwrap();
     api.serves_certificate(&chain[0]);
-    let page = watched.farm.scrape(&watched.token);
+    let page = watched.farm.scrape(&watched.token).await;
     let days = (page.of(&ends("pages")) - page.of("tessera_start_time_seconds")) / 86_400.0;
     assert!((89.0..=91.0).contains(&days), "{days}");
     watched.note(page);
@@ -250,8 +250,8 @@ async fn doors(watched: &mut Watched) {
 #[tokio::test(flavor = "multi_thread")]
 async fn metrics_are_for_those_who_may_see_the_farm() {
     let folder = tempfile::tempdir().unwrap();
-    let farm = Farm::start(folder.path(), |_| {}).await;
-    let token = farm.token().await;
+    let farm = Farm::start_in(folder.path(), |_| {}).await;
+    let token = farm.scraper().await;
     let authorized = format!("Authorization: Bearer {token}\r\n");
     for (headers, status) in [
         ("", 401),
@@ -259,12 +259,15 @@ async fn metrics_are_for_those_who_may_see_the_farm() {
         ("Authorization: Basic YTpi\r\n", 401),
         (authorized.as_str(), 200),
     ] {
-        assert_eq!(farm.get("/metrics", headers).0, status, "{headers}");
+        let answer = farm.request(("GET", "/metrics"), headers, None).await;
+        assert_eq!(answer.status, status, "{headers}");
     }
     // What Prometheus says by default.
     let asks = "Accept: application/openmetrics-text;version=1.0.0;q=0.8,text/plain;q=0.5\r\n";
     for accept in ["", asks, "Accept: */*\r\n"] {
-        let (_, head, body) = farm.get("/metrics", &format!("{authorized}{accept}"));
+        let headers = format!("{authorized}{accept}");
+        let answer = farm.request(("GET", "/metrics"), &headers, None).await;
+        let (head, body) = (answer.head.to_lowercase(), answer.text());
         let kind = "content-type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n";
         assert!(format!("{head}\r\n").contains(kind), "{head}");
         assert!(body.ends_with("# EOF\n"));

@@ -1,7 +1,7 @@
 //! A real Prometheus reads the metrics and takes every query of the dashboard, where it is
 //! installed.
 
-use crate::documents::{DASHBOARD, expressions};
+use super::documents::{DASHBOARD, expressions};
 use crate::farm::{Farm, PATIENCE};
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -28,8 +28,8 @@ impl Prometheus {
     /// Starts it on the example's settings for this target; None if it is not installed.
     fn start(folder: &Path, target: SocketAddr, token: &str) -> Option<Self> {
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let example = include_str!("../../../../deploy/prometheus/prometheus.yml");
-        let rules = include_str!("../../../../deploy/prometheus/tessera.rules.yml");
+        let example = include_str!("../../../../../deploy/prometheus/prometheus.yml");
+        let rules = include_str!("../../../../../deploy/prometheus/tessera.rules.yml");
         let settings =
             example.replace("127.0.0.1:7421", &target.to_string()).replace("15s", "500ms");
         std::fs::write(folder.join("prometheus.yml"), settings).unwrap();
@@ -79,8 +79,8 @@ impl Prometheus {
 #[tokio::test(flavor = "multi_thread")]
 async fn prometheus_reads_the_farm_and_takes_the_dashboard() {
     let folder = tempfile::tempdir().unwrap();
-    let farm = Farm::start(folder.path(), |_| {}).await;
-    let token = farm.token().await;
+    let farm = Farm::start_in(folder.path(), |_| {}).await;
+    let token = farm.scraper().await;
     let Some(prometheus) = Prometheus::start(folder.path(), farm.address(), &token) else {
         eprintln!(
             "SKIPPED: prometheus_reads_the_farm_and_takes_the_dashboard: there is no prometheus; \

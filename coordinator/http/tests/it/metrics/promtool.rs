@@ -1,7 +1,7 @@
 //! What Prometheus's own checker says, where it is installed.
 
+use super::node::Node;
 use crate::farm::Farm;
-use crate::node::Node;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -31,14 +31,14 @@ fn promtool(test: &str, folder: &Path, arguments: &[&str], input: &str) -> bool 
 #[tokio::test(flavor = "multi_thread")]
 async fn promtool_finds_nothing_in_the_metrics() {
     let folder = tempfile::tempdir().unwrap();
-    let farm = Farm::start(folder.path(), |_| {}).await;
-    let token = farm.token().await;
+    let farm = Farm::start_in(folder.path(), |_| {}).await;
+    let token = farm.scraper().await;
     let mut node = Node::join(&farm, "rig").await;
     node.beat(Vec::new()).await;
     let has = |row: &str| row.starts_with("tessera_device_busy_ratio");
     let page = farm.until(&token, "a device", |page| page.values.keys().any(|row| has(row)));
     page.await;
-    let text = farm.text(&token);
+    let text = farm.metrics(&token).await;
     let test = "promtool_finds_nothing_in_the_metrics";
     promtool(test, folder.path(), &["check", "metrics"], &text);
     farm.coordinator.shutdown().await.unwrap();

@@ -1,20 +1,20 @@
 //! The page about metrics, the dashboard and the alerts name what there is.
 
+use super::page::Page;
 use crate::farm::Farm;
-use crate::page::Page;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-const DOCUMENT: &str = include_str!("../../../../docs/metrics.md");
-pub(crate) const DASHBOARD: &str = include_str!("../../../../deploy/grafana/tessera.json");
-const RULES: &str = include_str!("../../../../deploy/prometheus/tessera.rules.yml");
-const RULES_TEST: &str = include_str!("../../../../deploy/prometheus/tessera.rules.test.yml");
+const DOCUMENT: &str = include_str!("../../../../../docs/metrics.md");
+pub(crate) const DASHBOARD: &str = include_str!("../../../../../deploy/grafana/tessera.json");
+const RULES: &str = include_str!("../../../../../deploy/prometheus/tessera.rules.yml");
+const RULES_TEST: &str = include_str!("../../../../../deploy/prometheus/tessera.rules.test.yml");
 
 /// A page of a farm with nobody in it. It has every family.
 async fn page() -> Page {
     let folder = tempfile::tempdir().unwrap();
-    let farm = Farm::start(folder.path(), |_| {}).await;
-    let page = farm.scrape(&farm.token().await);
+    let farm = Farm::start_in(folder.path(), |_| {}).await;
+    let page = farm.scrape(&farm.scraper().await).await;
     farm.coordinator.shutdown().await.unwrap();
     page
 }
