@@ -6,7 +6,7 @@ use rustix::param::clock_ticks_per_second;
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
-use tessera_support::farm::send_signal;
+use tessera_support::farm::{send_signal, takes_minutes};
 
 /// Longer than any connection bears silence.
 const ASLEEP: Duration = Duration::from_secs(5);
@@ -57,6 +57,9 @@ fn pixels(output: &Output) -> serde_json::Value {
 /// that it lost its coordinator.
 #[test]
 fn a_machine_that_slept_finishes_its_picture() {
+    if !takes_minutes("a machine that slept") {
+        return;
+    }
     let folder = tempfile::tempdir().expect("a temporary folder");
     for spp in [2048, 8192, 32768] {
         let mut process = render(folder.path(), spp, "slept.exr");

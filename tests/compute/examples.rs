@@ -3,6 +3,7 @@
 use crate::compute::fixture::{Farm, example};
 use std::process::Stdio;
 use std::time::Duration;
+use tessera_support::farm::takes_minutes;
 
 /// Name, arguments, and the files that each writes, with sizes that the interpreter runs in
 /// seconds.
@@ -67,6 +68,9 @@ fn content(farm: &Farm, file: &str) -> Vec<u8> {
 
 #[test]
 fn the_same_bytes_come_from_one_node_and_from_three_with_kills() {
+    if !takes_minutes("the examples under kills") {
+        return;
+    }
     let alone = Farm::start(1);
     let mut expected = Vec::new();
     for (name, run, files) in runs() {

@@ -8,6 +8,7 @@ use std::io::Write as _;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use tessera_fake_cuda::{Config, Device, Fault, FaultKind};
+use tessera_support::farm::takes_minutes;
 
 fn plate(width: u64, height: u64) -> Vec<f64> {
     (0..width * height).map(|at| 100.0 * (at as f64 * 0.618_033_988_749_894_9).fract()).collect()
@@ -68,6 +69,9 @@ fn a_kernel_sees_its_step() {
 
 #[test]
 fn steps_survive_kills_of_nodes_and_workers() {
+    if !takes_minutes("steps under kills") {
+        return;
+    }
     let mut farm = Farm::start(2);
     farm.wait_until_ready();
     let job = heat_job(&farm, (20, 16), "--frames 1-4 --steps 40 --out killed.##.npy");
@@ -135,6 +139,9 @@ fn steps_of_a_builtin_kernel_give_the_bytes_of_frames() {
 /// kernel has 16 threads at work, so that its own time hardly counts.
 #[test]
 fn what_a_step_costs_is_measured() {
+    if !takes_minutes("what a step costs") {
+        return;
+    }
     let mut farm = Farm::start(0);
     for name in ["first", "second"] {
         farm.add_gpu_node_of(

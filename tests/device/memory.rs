@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tessera_kernels::CheckedScene;
 use tessera_node::device::PreparedFrame;
 use tessera_scenes::{FlattenOptions, LoadOptions};
-use tessera_support::farm::shared_scenes;
+use tessera_support::farm::{shared_scenes, takes_minutes};
 
 /// What a lane may take beside the scene when it is first used.
 const BESIDE_BYTES: u64 = 64 << 10;
@@ -46,6 +46,9 @@ fn inspected(scene: &Path) -> [u64; 2] {
 
 #[test]
 fn memory_by_inspect_is_within_a_tenth_of_what_devices_use() {
+    if !takes_minutes("memory by inspect") {
+        return;
+    }
     let scenes = scenes();
     assert!(!scenes.is_empty());
     for (path, id) in scenes.iter().zip(2..) {

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use tessera_support::farm::{Farm, library};
+use tessera_support::farm::{Farm, library, takes_minutes};
 
 /// Vertices along an edge of a sheet that takes far more than 64 MiB to prepare.
 const EDGE: u32 = 600;
@@ -103,6 +103,9 @@ fn a_node_with_little_scene_memory_ends_nobodys_job() {
 // promise: P4
 #[test]
 fn a_scene_too_large_for_every_node_waits_for_a_larger_one() {
+    if !takes_minutes("a scene too large for every node") {
+        return;
+    }
     let mut farm = Farm::start(0, 1);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let scene = large_scene(folder.path());

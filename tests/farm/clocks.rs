@@ -3,7 +3,7 @@
 
 use crate::farm::preload::Preload;
 use crate::farm::store::fsck;
-use tessera_support::farm::{Farm, library};
+use tessera_support::farm::{Farm, library, takes_minutes};
 
 const FILM: [&str; 8] = ["--size", "320x240", "--spp", "4", "--tile", "32", "--frames", "1-2"];
 /// Less than what is left of any certificate, and far more than any lease.
@@ -17,6 +17,9 @@ fn committed(farm: &Farm, job: &str) -> u64 {
 
 #[test]
 fn clocks_that_are_set_end_no_lease_and_change_no_bit() {
+    if !takes_minutes("clocks that are set") {
+        return;
+    }
     let folders = [tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder")];
     let [coordinators, nodes] = folders.each_ref().map(|folder| Preload::build(folder.path()));
     let mut farm = Farm::prepare();

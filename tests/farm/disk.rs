@@ -6,7 +6,7 @@ use crate::farm::preload::{Disk, Preload};
 use crate::farm::store::fsck;
 use std::sync::OnceLock;
 use std::time::Duration;
-use tessera_support::farm::{Farm, library};
+use tessera_support::farm::{Farm, library, takes_minutes};
 
 const FILM: [&str; 8] = ["--size", "320x240", "--spp", "16", "--tile", "32", "--frames", "1-8"];
 
@@ -110,6 +110,9 @@ fn a_coordinator_on_a_full_disk_loses_nothing_acknowledged() {
 /// says so and ends: sled goes on with nothing after a write that failed.
 #[test]
 fn a_disk_that_fills_silently_loses_nothing_acknowledged() {
+    if !takes_minutes("a disk that fills silently") {
+        return;
+    }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let film = film_on(folder.path());
     let mut told = 0;

@@ -5,7 +5,7 @@ use crate::farm::importer::importers;
 use crate::farm::kills::{Chance, is_clean, strike};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use tessera_support::farm::{Farm, send_signal, tessera};
+use tessera_support::farm::{Farm, send_signal, takes_minutes, tessera};
 use tessera_support::hall::write_hall;
 
 const FRAMES: u32 = 6;
@@ -31,6 +31,9 @@ fn still(scene: &std::path::Path, frame: u32) -> String {
 // promise: P1, P2, P3, P5
 #[test]
 fn a_film_keeps_its_bits_through_kills_of_everything() {
+    if !takes_minutes("a film under kills") {
+        return;
+    }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let scene = write_hall(folder.path(), true);
     let want: Vec<String> = (0..FRAMES).map(|frame| still(&scene, frame)).collect();

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use tessera_support::farm::{Farm, library, tessera};
+use tessera_support::farm::{Farm, library, takes_minutes, tessera};
 
 /// Says in the coordinator's log which frames nodes have finished.
 const TOLD: &str = "frame put together from what nodes finished";
@@ -127,6 +127,9 @@ fn frames_that_nodes_finish_have_the_files_of_one_process() {
 // promise: P1, P2, P5
 #[test]
 fn kills_while_nodes_finish_change_no_bit() {
+    if !takes_minutes("kills of nodes that finish") {
+        return;
+    }
     let scene = library("cornell-box.gltf");
     let options = [&BANDS[..], &["--denoise", "--frames", "1-6"]].concat();
     let quiet = farm(1);

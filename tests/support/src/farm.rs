@@ -40,6 +40,15 @@ pub fn skipped(what: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
 }
 
+/// Whether tests that take a minute each run: in `.ci/nightly`. Says by name what is left out.
+pub fn takes_minutes(what: &str) -> bool {
+    let runs = std::env::var_os("TESSERA_MINUTES").is_some();
+    if !runs {
+        skipped(&format!("{what}: it takes a minute, and TESSERA_MINUTES is not set"));
+    }
+    runs
+}
+
 /// The folder of shared scenes, if this checkout has one beside it; says so by name where it does
 /// not.
 pub fn shared_scenes() -> Option<PathBuf> {
