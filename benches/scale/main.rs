@@ -1,17 +1,20 @@
 //! What one coordinator carries: committed units a second, memory of an idle node and of a large
 //! job, and the time of a restart. Prints figures; fails on nothing but lost units.
 //!
-//!     cargo bench --bench scale [-- --nodes N --units U --capacity C --full]
+//!     cargo bench --bench scale [-- --nodes N --units U --capacity C --full --pages P --jobs J]
 //!
 //! The coordinator is the real binary in a process of its own, durable, on loopback. The nodes are
 //! light (see `load`) and in this process, so that both share the machine. `--full` adds a job of
-//! 500,000 units and a restart after 1,000,000.
+//! 500,000 units and a restart after 1,000,000. `--pages` measures instead what HTTP costs: rounds
+//! without it, with it, and with P followers of events, while J jobs wait; and how long lists and
+//! events take.
 //!
 //! With `TESSERA_BENCH_HYPERQUEUE=PYTHON`, a Python with the package `hyperqueue`, HyperQueue's own
 //! figure for tasks that do nothing stands beside ours (see `peer.py`).
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod load;
+mod pages;
 
 use load::Done;
 use std::sync::Arc;
@@ -29,10 +32,13 @@ struct Options {
     units: u32,
     capacity: u32,
     full: bool,
+    pages: usize,
+    jobs: usize,
 }
 
 fn options() -> Options {
-    let mut options = Options { nodes: 1000, units: 100_000, capacity: 32, full: false };
+    let mut options =
+        Options { nodes: 1000, units: 100_000, capacity: 32, full: false, pages: 0, jobs: 5000 };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut number = || arguments.next().and_then(|text| text.parse().ok()).expect("a number");
@@ -40,6 +46,8 @@ fn options() -> Options {
             "--nodes" => options.nodes = number() as usize,
             "--units" => options.units = number(),
             "--capacity" => options.capacity = number(),
+            "--pages" => options.pages = number() as usize,
+            "--jobs" => options.jobs = number() as usize,
             "--full" => options.full = true,
             _ => {}
         }
@@ -85,8 +93,12 @@ impl Stand {
         used(self.coordinator.id())
     }
 
-    async fn submit(&self, units: u32) -> JobId {
-        let job = JobId::new();
+    async fn submit(&self, units: u32) {
+        self.submit_as(JobId::new(), units).await;
+    }
+
+    /// Submits a job with this id. Returns when it was acknowledged.
+    async fn submit_as(&self, job: JobId, units: u32) -> Instant {
         let domain = Domain { width: units, height: 1, depth: 1 };
         let compute = ComputeSpec {
             chunk: 1,
@@ -96,12 +108,26 @@ impl Stand {
         let spec = Box::new(RawJobSpec::from(spec));
         let answer = self.client.request(&Request::Submit { job, spec }).await.expect("an answer");
         assert!(matches!(answer, Response::Accepted(_)), "{answer:?}");
-        job
+        Instant::now()
+    }
+
+    /// Submits a job that waits for nodes that there are not.
+    async fn submit_waiting(&self, number: usize) {
+        let compute = ComputeSpec::new(
+            Program::Builtin("nothing".into()),
+            Domain { width: 1, height: 1, depth: 1 },
+        );
+        let mut spec = JobSpec::new(format!("waiting-{number}"), JobKind::Compute(compute));
+        spec.pool = Some("nowhere".into());
+        let spec = Box::new(RawJobSpec::from(spec));
+        let request = Request::Submit { job: JobId::new(), spec };
+        let answer = self.client.request(&request).await.expect("an answer");
+        assert!(matches!(answer, Response::Accepted(_)), "{answer:?}");
     }
 
     /// Submits a job and waits until all its units are acknowledged to the nodes; prints how fast
-    /// that was.
-    async fn run(&self, units: u32, done: &Done) {
+    /// that was. Returns the coordinator's processor seconds.
+    async fn run(&self, units: u32, done: &Done) -> f64 {
         let (before, committed) = (self.used(), done.committed.load(Relaxed));
         let ours = used(std::process::id());
         let begun = Instant::now();
@@ -125,27 +151,32 @@ impl Stand {
             f64::from(units) / cpu,
             (largest - before.resident_kib) as f64 / 1024.0
         );
+        cpu
     }
 }
 
 fn main() {
     let options = options();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    runtime.block_on(measure(options));
+    match options.pages {
+        0 => runtime.block_on(measure(options)),
+        _ => runtime.block_on(measure_pages(options)),
+    }
     runtime.shutdown_background();
 }
 
-async fn stand() -> Stand {
+async fn stand(http: &str) -> Stand {
     let farm = Farm::prepare();
-    let coordinator = start(&farm);
+    let coordinator = start(&farm, http);
     let client = client(&farm).await;
     Stand { farm, coordinator, client }
 }
 
 /// A coordinator that answers. Its limits of connections are above the nodes that a bench may ask
 /// for; all others are the defaults.
-fn start(farm: &Farm) -> Process {
+fn start(farm: &Farm, http: &str) -> Process {
     let mut command = farm.coordinator_command();
+    command.args(["--http", http, "--watchers-per-user", "1000", "--jobs-per-user", "20000"]);
     command.args(["--connections", "20000", "--handshakes", "4096"]);
     // All its nodes are new: with checks, every unit would be done twice.
     command.args(["--check", "0", "--check-first", "0"]);
@@ -188,7 +219,7 @@ fn measure_peer() {
 }
 
 async fn measure(options: Options) {
-    let mut stand = stand().await;
+    let mut stand = stand("off").await;
     let authority =
         Authority::open(&stand.farm.data().join("authority")).expect("the farm's authority");
     let address: Address = stand.farm.address().parse().expect("an address");
@@ -224,10 +255,74 @@ async fn measure(options: Options) {
         stand.farm.logs()
     );
     let begun = Instant::now();
-    let _coordinator = start(&stand.farm);
+    let _coordinator = start(&stand.farm, "off");
     println!(
         "restart with {committed} committed units: {:.2} s until it answers",
         begun.elapsed().as_secs_f64()
     );
     measure_peer();
+}
+
+/// A farm with light nodes that work, and jobs that wait.
+async fn busy(http: &str, options: &Options) -> (Stand, Arc<Done>) {
+    let stand = stand(http).await;
+    let authority =
+        Authority::open(&stand.farm.data().join("authority")).expect("the farm's authority");
+    let address: Address = stand.farm.address().parse().expect("an address");
+    let links = load::dial(&address, &authority, options.nodes).await;
+    let done = Arc::new(Done::default());
+    load::work(links, options.capacity, &done);
+    for number in 0..options.jobs {
+        stand.submit_waiting(number).await;
+    }
+    (stand, done)
+}
+
+/// What HTTP costs the coordinator, in alternating rounds on farms beside each other; and how quick
+/// it is.
+async fn measure_pages(options: Options) {
+    const ROUNDS: usize = 5;
+    println!(
+        "{} jobs wait; {} nodes; rounds of {} units",
+        options.jobs, options.nodes, options.units
+    );
+    let (plain, plain_done) = busy("off", &options).await;
+    let (served, served_done) = busy("127.0.0.1:0", &options).await;
+    let door = pages::Door::of(&served.farm);
+    let mut ratios: [Vec<f64>; 2] = Default::default();
+    for _ in 0..ROUNDS {
+        let without = plain.run(options.units, &plain_done).await;
+        let silent = served.run(options.units, &served_done).await;
+        let followers = door.follow(options.pages).await;
+        let followed = served.run(options.units, &served_done).await;
+        followers.close();
+        ratios[0].push(silent / without);
+        ratios[1].push(followed / without);
+    }
+    for (what, ratios) in ["nobody follows", "followed"].into_iter().zip(&mut ratios) {
+        ratios.sort_by(f64::total_cmp);
+        println!(
+            "processor per commit, {what}: {:.3} of that without HTTP (rounds {:.3?})",
+            ratios[ROUNDS / 2],
+            ratios
+        );
+    }
+    let mut followers = door.follow(options.pages).await;
+    for _ in 0..3 {
+        let job = JobId::new();
+        followers.expect(&job.to_string());
+        let since = served.submit_as(job, 1).await;
+        let (first, last) = followers.all_seen(since).await;
+        println!(
+            "an accepted job: told to the first of {} pages after {:.0} ms, to the last after \
+             {:.0} ms",
+            options.pages,
+            first * 1e3,
+            last * 1e3
+        );
+    }
+    door.lists().await;
+    for done in [plain_done, served_done] {
+        done.stop.store(true, Relaxed);
+    }
 }
