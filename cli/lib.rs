@@ -16,6 +16,7 @@ mod error;
 mod folder_claim;
 mod frame_files;
 mod idle_exit;
+mod inspector;
 mod job_id;
 mod job_table;
 mod json;

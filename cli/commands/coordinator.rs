@@ -4,6 +4,7 @@ use crate::args::coordinator::{CoordinatorArgs, LifeArgs, LimitArgs};
 use crate::args::http::{HttpAddress, HttpArgs};
 use crate::client::{self, Farm, unexpected};
 use crate::error::{CliError, Status};
+use crate::inspector::SceneInspector;
 use crate::json;
 use crate::service::Manager;
 use crate::signals::Stops;
@@ -12,6 +13,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use tessera_coordinator::api::Api;
 use tessera_coordinator::folder::FolderError;
@@ -109,7 +111,7 @@ fn serve_http(
     api: Api,
 ) -> Result<Option<HttpServer>, CliError> {
     let Some((config, asked)) = config else { return Ok(None) };
-    match HttpServer::start(&config, api) {
+    match HttpServer::start(&config, api, Some(Arc::new(SceneInspector::new()))) {
         Ok(server) => {
             tracing::info!(address = server.base(), "pages and API; `tessera web` signs in");
             Ok(Some(server))

@@ -16,10 +16,10 @@ use tessera_scenes::{
 
 /// Output of `--json`.
 #[derive(Serialize)]
-struct Inspection<'a> {
+pub(crate) struct Inspection<'a> {
     #[serde(flatten)]
-    report: &'a SceneReport,
-    memory: Option<SceneMemory>,
+    pub(crate) report: &'a SceneReport,
+    pub(crate) memory: Option<SceneMemory>,
 }
 
 /// `tessera inspect`.
@@ -29,7 +29,7 @@ pub(crate) fn run(args: InspectArgs) -> Result<Status, CliError> {
     let inspection = Inspection { report: scene.report(), memory: memory(&scene)? };
     match args.json {
         true => json::print(&inspection)?,
-        false => json::line(describe(&inspection).trim_end())?,
+        false => json::line(describe(&inspection).text().trim_end())?,
     }
     Ok(Status::Done)
 }
@@ -44,18 +44,22 @@ fn memory(scene: &ImportedScene) -> Result<Option<SceneMemory>, CliError> {
     }
 }
 
-/// Lines of a name and a value each.
+/// Names and values, a line each.
 #[derive(Default)]
-struct Fields(String);
+pub(crate) struct Fields(pub(crate) Vec<(String, String)>);
 
 impl Fields {
     fn add(&mut self, name: &str, value: impl AsRef<str>) {
-        // Writing to a string does not fail.
-        let _ = writeln!(self.0, "{name:<12}{}", printable(value.as_ref()));
+        self.0.push((name.to_owned(), printable(value.as_ref()).to_string()));
+    }
+
+    fn text(&self) -> String {
+        self.0.iter().map(|(name, value)| format!("{name:<12}{value}\n")).collect()
     }
 }
 
-fn describe(inspection: &Inspection) -> String {
+/// What people read of a scene.
+pub(crate) fn describe(inspection: &Inspection) -> Fields {
     let report = inspection.report;
     let mut fields = Fields::default();
     fields.add("file", &report.file);
@@ -77,7 +81,7 @@ fn describe(inspection: &Inspection) -> String {
     for warning in report.warnings.iter().map(String::as_str).chain(note) {
         fields.add("warning", warning);
     }
-    fields.0
+    fields
 }
 
 /// Triangles, their places and their bounds.
@@ -200,7 +204,7 @@ fn length(animation: &AnimationReport) -> String {
 
 /// `#0 `name` (perspective)`; the number and the name are values of --camera.
 fn camera_words(camera: &CameraReport) -> String {
-    let CameraReport { index, name, kind } = camera;
+    let CameraReport { index, name, kind, .. } = camera;
     let name = if name.is_empty() { String::new() } else { format!(" `{name}`") };
     format!("#{index}{name} ({kind})")
 }
@@ -240,7 +244,7 @@ mod tests {
         );
         let camera = |name: &str| {
             let (name, kind) = (name.to_owned(), "perspective".into());
-            camera_words(&CameraReport { index: 0, name, kind })
+            camera_words(&CameraReport { index: 0, name, kind, aspect: None })
         };
         assert_eq!([camera("eye"), camera("")], ["#0 `eye` (perspective)", "#0 (perspective)"]);
         assert_eq!(place([-0.100_000_024, 7.25, -1e-9]), "(-0.1, 7.25, 0)");

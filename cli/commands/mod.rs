@@ -18,7 +18,7 @@ mod drain;
 mod enrol;
 mod fetch;
 mod fsck;
-mod inspect;
+pub(crate) mod inspect;
 mod job;
 mod job_set;
 mod jobs;

@@ -39,3 +39,4 @@ pub use coordinator::{Coordinator, CoordinatorError, Probe, RunningCoordinator};
 pub use fsck::{AuditError, Depth, Finding, FsckReport, Severity, audit, fsck};
 pub use store::{ExportError, ExportSummary, export};
 pub use tessera_core::{Census, JobsTally, PerUser, Settings, Weights};
+pub use tessera_finishing::screen_map;

@@ -49,6 +49,7 @@ pub use memory::{memory_of, rows_read};
 pub use meter::metered_exposure;
 pub use piece::{is_piece, piece_of, pixels_of};
 pub use tessera_kernels::denoise::DenoiseError;
+pub use tone::screen_map;
 pub use values::{Chunks, Values, assemble};
 pub use whole::finish;
 

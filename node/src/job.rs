@@ -156,7 +156,7 @@ pub fn light_units(spec: LightUnitsSpec) -> LightUnits {
 }
 
 /// Returns the options for the importer to load the job's scene.
-pub(crate) fn load_options(spec: &RenderSpec) -> LoadOptions {
+pub fn load_options(spec: &RenderSpec) -> LoadOptions {
     let environment = match &spec.environment {
         EnvironmentSpec::Auto => EnvironmentSource::Auto,
         EnvironmentSpec::None => EnvironmentSource::None,
@@ -224,10 +224,7 @@ fn lens(spec: LensSpec) -> Lens {
 }
 
 /// Returns the options of one frame of the job.
-pub(crate) fn flatten_options(
-    spec: &RenderSpec,
-    frame: tessera_protocol::FrameNumber,
-) -> FlattenOptions {
+pub fn flatten_options(spec: &RenderSpec, frame: tessera_protocol::FrameNumber) -> FlattenOptions {
     FlattenOptions {
         time_secs: f64::from(frame.0) / spec.fps,
         frame_secs: 1.0 / spec.fps,

@@ -38,7 +38,7 @@ pub use device::worker;
 pub use device::worker::Sandbox;
 pub use folder::{DataFolder, FolderError};
 pub use frame_prepared::{FramePrepared, SentBytes};
-pub use job::{choice, light_units};
+pub use job::{choice, flatten_options, light_units, load_options};
 pub use node::{Node, RunningNode};
 pub use outbox::{Outbox, OutboxError};
 pub use shell::Vitals;

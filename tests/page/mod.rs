@@ -41,6 +41,16 @@ fn a_browser_sees_the_farm_and_works_on_it_by_keyboard() {
         &["--size", "96x64", "--spp", "4", "--format", "exr,png", "--name", "finished"],
     );
     farm.text(&["wait", &done]);
+    let toned: Vec<String> = ["pbr-neutral", "agx", "filmic"]
+        .into_iter()
+        .map(|tone| {
+            let small = ["--size", "48x32", "--spp", "4", "--format", "exr,png"];
+            let named = ["--tone-map", tone, "--name", tone];
+            let job = farm.submit(&library("cornell-box.gltf"), &[&small[..], &named].concat());
+            farm.text(&["wait", &job]);
+            format!("{tone}={job}")
+        })
+        .collect();
     let long = ["--size", "256x256", "--spp", "4096", "--tile", "32"];
     for name in ["long-one", "long-two"] {
         farm.submit(&library("cornell-box.gltf"), &[&long[..], &["--name", name]].concat());
@@ -50,6 +60,8 @@ fn a_browser_sees_the_farm_and_works_on_it_by_keyboard() {
     let output = Command::new("node")
         .arg(script)
         .args([CHROMIUM, link["link"].as_str().unwrap(), &done])
+        .arg(library("spinning-cube.gltf"))
+        .args(&toned)
         .env("NODE_PATH", tools.join("node_modules"))
         .env("TESSERA_PAGE_TOOLS", &tools)
         .output()
@@ -64,4 +76,39 @@ fn a_browser_sees_the_farm_and_works_on_it_by_keyboard() {
     let jobs = farm.text(&["jobs", "--state", "cancelled"]);
     assert!(jobs.contains("long-one") && jobs.contains("long-two"), "{jobs}");
     assert!(farm.text(&["nodes"]).contains("drained"), "{}", farm.text(&["nodes"]));
+}
+
+/// The bytes of the vectors: what comes between two multiples of 251 is never the same.
+fn counting(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at % 251) as u8).collect()
+}
+
+#[test]
+fn the_browsers_hash_is_blake3() {
+    if tools().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("coordinator/http/assets/blake3.js");
+    std::fs::copy(source, folder.path().join("blake3.mjs")).unwrap();
+    // Around the ends of blocks, chunks and subtrees; each is given in pieces of another length.
+    let lengths = [
+        0, 1, 63, 64, 65, 127, 128, 129, 1023, 1024, 1025, 2047, 2048, 2049, 3072, 3073, 4096,
+        4097, 5120, 5121, 7168, 8192, 8193, 16384, 31744, 102_400, 1_000_003,
+    ];
+    let program = format!(
+        "import {{ Blake3 }} from './blake3.mjs';
+        for (const length of {lengths:?}) {{
+            const bytes = Uint8Array.from({{ length }}, (_, at) => at % 251);
+            const hasher = new Blake3();
+            for (let at = 0; at < length; at += 777) hasher.update(bytes.subarray(at, at + 777));
+            console.log(hasher.hex());
+        }}"
+    );
+    std::fs::write(folder.path().join("vectors.mjs"), program).unwrap();
+    let output = Command::new("node").arg("vectors.mjs").current_dir(&folder).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let wanted = lengths.map(|length| blake3::hash(&counting(length)).to_hex().to_string());
+    let said: Vec<&str> = said.lines().collect();
+    assert_eq!(said, wanted, "{}", String::from_utf8_lossy(&output.stderr));
 }

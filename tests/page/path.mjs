@@ -1,5 +1,5 @@
-// One path through all pages: `node path.mjs CHROMIUM LINK FINISHED-JOB`. Ends with a status other
-// than 0, and says why, where a page is not as it should be.
+// One path through all pages: `node path.mjs CHROMIUM LINK FINISHED-JOB SCENE TONE-MAP=JOB...`.
+// Ends with a status other than 0, and says why, where a page is not as it should be.
 import { createRequire } from "node:module";
 import assert from "node:assert/strict";
 import fs from "node:fs";
@@ -9,7 +9,7 @@ const tools = path.join(process.env.TESSERA_PAGE_TOOLS, "node_modules/");
 const require = createRequire(tools);
 const { chromium } = require("playwright-core");
 const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-const [executablePath, link, finished] = process.argv.slice(2);
+const [executablePath, link, finished, scene, ...toned] = process.argv.slice(2);
 
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 // The checker of accessibility is put into the page, which its own policy forbids.
@@ -57,7 +57,7 @@ await accessible("job");
 await press(".frames a", "Enter");
 await page.waitForSelector("#canvas[data-drawn=picture]");
 await accessible("frame");
-const differ = await page.evaluate(async (job) => {
+const differ = (shown) => page.evaluate(async (job) => {
   const answer = await fetch(`/api/v1/jobs/${job}/frames/0/files/png`);
   const image = await createImageBitmap(await answer.blob(), { colorSpaceConversion: "none" });
   const other = new OffscreenCanvas(image.width, image.height).getContext("2d");
@@ -66,11 +66,23 @@ const differ = await page.evaluate(async (job) => {
   const ours = document.getElementById("canvas").getContext("2d");
   const [a, b] = [ours, other].map((one) => one.getImageData(0, 0, width, height).data);
   return a.reduce((most, value, at) => Math.max(most, Math.abs(value - b[at])), 0);
-}, finished);
+}, shown);
 // The steps of a byte may fall to either side where a value lies between two of them.
-assert.ok(differ <= 1, `the browser shows other pixels: ${differ} steps`);
+const steps = await differ(finished);
+assert.ok(steps <= 1, `the browser shows other pixels: ${steps} steps`);
 await press("#stage", "ArrowRight");
 assert.match(await page.textContent("#under"), /^x 49, y 32: R /);
+
+// Each tone map shows what the farm's files have.
+for (const [tone, job] of toned.map((text) => text.split("="))) {
+  await page.goto(`${origin}/jobs/${job}/frames/0`);
+  await page.waitForSelector("#canvas[data-drawn=picture]");
+  assert.ok(await differ(job) > 1, `${tone}: another tone map shows other bytes`);
+  await page.selectOption("#tone", tone);
+  await page.waitForSelector(`#canvas[data-tone=${tone}]`);
+  const by = await differ(job);
+  assert.ok(by <= 1, `${tone}: the browser shows other pixels: ${by} steps`);
+}
 
 // Tiles: a job's progress moves on the open page.
 await page.goto(`${origin}/jobs?name=long-one`);
@@ -79,6 +91,35 @@ const before = await row.locator("[data-field=percent]").textContent();
 await page.waitForFunction(
   (text) => document.querySelector("#jobs [data-field=percent]").textContent !== text
     || document.querySelector("#jobs [data-field=state]").textContent === "running", before);
+
+// A scene is dropped, looked at, tried and submitted.
+await press('a[href="/submit"]', "Enter");
+await page.waitForSelector("#drop");
+await accessible("new job");
+const transfer = await page.evaluateHandle(([name, text]) => {
+  const carried = new DataTransfer();
+  carried.items.add(new File([text], name));
+  return carried;
+}, [path.basename(scene), fs.readFileSync(scene, "utf8")]);
+await page.dispatchEvent("#drop", "drop", { dataTransfer: transfer });
+await page.waitForSelector("#job:not([hidden])");
+assert.match(await page.textContent("#report"), /geometry.*triangles/);
+assert.ok(await page.evaluate(() => document.activeElement.id === "about-title"));
+await page.fill("[name=width]", "64");
+await page.fill("[name=height]", "48");
+await page.fill("[name=spp]", "4");
+await page.fill("[name=frames]", "0");
+await press("#try", "Enter");
+await page.waitForSelector("#preview-picture:not([hidden])");
+await accessible("new job, tried");
+await press("#submit", "Enter");
+await page.waitForURL(/jobs\/[0-9a-f-]{36}$/);
+await page.waitForSelector("[data-state=done]");
+const left = await page.evaluate(async () => {
+  const answer = await fetch("/api/v1/jobs?name=*-preview");
+  return (await answer.json()).jobs.length;
+});
+assert.equal(left, 0, "the preview is forgotten");
 
 // Jobs are cancelled together.
 await page.goto(`${origin}/jobs?name=long`);

@@ -1,7 +1,7 @@
 // Shows a frame's linear pixels: the file itself is read, and exposure, tone map and layer are
 // turned here. Nothing is asked of the farm again.
 import { layers, read } from "./exr.js";
-import { byte, maps } from "./tone.js";
+import { encoder, ready } from "./tone.js";
 
 const viewer = document.getElementById("viewer");
 const part = (id) => document.getElementById(id);
@@ -39,7 +39,7 @@ function draw() {
   const planes = layer.channels.map((name) => picture.planes[name]);
   const [r, g, b] = planes.length === 3 ? planes : [planes[0], planes[0], planes[0]];
   const gain = 2 ** Number(part("exposure").value);
-  const map = maps[part("tone").value];
+  const encode = encoder(part("tone").value);
   const isLight = planes.length === 3 && LIGHT.test(layer.name);
   const [least, most] = isLight ? [0, 1] : rangeOf(planes);
   const scale = 255 / (most - least);
@@ -49,10 +49,10 @@ function draw() {
       rgb[0] = r[at] * gain;
       rgb[1] = g[at] * gain;
       rgb[2] = b[at] * gain;
-      map(rgb);
-      image.data[to] = byte(rgb[0]);
-      image.data[to + 1] = byte(rgb[1]);
-      image.data[to + 2] = byte(rgb[2]);
+      encode(rgb);
+      image.data[to] = rgb[0];
+      image.data[to + 1] = rgb[1];
+      image.data[to + 2] = rgb[2];
     } else {
       image.data[to] = (r[at] - least) * scale;
       image.data[to + 1] = (g[at] - least) * scale;
@@ -62,6 +62,7 @@ function draw() {
   }
   context.putImageData(image, 0, 0);
   canvas.dataset.drawn = layer.name;
+  canvas.dataset.tone = part("tone").value;
   zoom();
 }
 
@@ -120,7 +121,11 @@ async function load() {
 
 if (viewer) {
   part("layer").addEventListener("change", () => { draw(); say(...marked); });
-  part("tone").addEventListener("change", draw);
+  part("tone").addEventListener("change", () => {
+    ready(part("tone").value).then(draw).catch((error) => {
+      part("under").textContent = error.message;
+    });
+  });
   part("zoom").addEventListener("change", zoom);
   part("exposure").addEventListener("input", () => {
     part("exposure-is").textContent = part("exposure").value;

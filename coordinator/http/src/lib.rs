@@ -12,6 +12,7 @@ mod crowd;
 mod forms;
 mod guard;
 mod hub;
+mod inspect;
 mod metrics;
 mod pages;
 mod problem;
@@ -25,4 +26,5 @@ mod views;
 
 pub use address::{AddressError, HttpConfig, TlsChoice};
 pub use api::openapi;
+pub use inspect::{Inspector, Seen};
 pub use server::{HttpError, HttpServer};

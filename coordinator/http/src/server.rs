@@ -2,6 +2,7 @@
 
 use crate::address::{AddressError, HttpConfig, Place, TlsChoice};
 use crate::crowd::Crowd;
+use crate::inspect::Inspector;
 use crate::stall::Unstalled;
 use crate::state::{Shared, State};
 use crate::tls::{self, TlsError};
@@ -72,8 +73,13 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Listens, and serves on threads of its own.
-    pub fn start(config: &HttpConfig, api: Api) -> Result<Self, HttpError> {
+    /// Listens, and serves on threads of its own. Without an inspector, scenes are not looked at
+    /// before they are submitted.
+    pub fn start(
+        config: &HttpConfig,
+        api: Api,
+        inspector: Option<Arc<dyn Inspector>>,
+    ) -> Result<Self, HttpError> {
         let bind = |source| HttpError::Bind { address: config.listen, source };
         config.check()?;
         let listener = TcpListener::bind(config.listen).map_err(bind)?;
@@ -85,7 +91,7 @@ impl HttpServer {
             Some(choice) => Some(Certificate::new(choice.clone(), &place, &api)?),
             None => None,
         };
-        let state = Arc::new(State::new(api.clone(), place, address.port()));
+        let state = Arc::new(State::new((api.clone(), inspector), place, address.port()));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("http")

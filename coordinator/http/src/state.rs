@@ -2,6 +2,7 @@
 
 use crate::address::Place;
 use crate::hub::Hub;
+use crate::inspect::{Inspector, Looks};
 use crate::metrics::counts::Counts;
 use crate::rates::{Buckets, Rate};
 use std::net::IpAddr;
@@ -27,11 +28,17 @@ pub(crate) struct State {
     pub(crate) cookie: String,
     /// Requests, counted for monitoring.
     pub(crate) counts: Counts,
+    /// Reads scenes before they are submitted.
+    pub(crate) looks: Looks,
 }
 
 impl State {
     /// State for pages at this place.
-    pub(crate) fn new(api: Api, place: Place, port: u16) -> Self {
+    pub(crate) fn new(
+        (api, inspector): (Api, Option<Arc<dyn Inspector>>),
+        place: Place,
+        port: u16,
+    ) -> Self {
         // Cookies do not know ports: two coordinators of one machine would share one.
         let cookie = match place.is_secure {
             true => format!("__Host-tessera-{port}"),
@@ -45,6 +52,7 @@ impl State {
             strangers: Buckets::new(STRANGERS),
             cookie,
             counts: Counts::default(),
+            looks: Looks::new(inspector),
         }
     }
 }

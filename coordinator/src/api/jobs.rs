@@ -76,7 +76,7 @@ pub(super) async fn check_files_of(context: &Context, job: JobId) -> Result<(), 
 }
 
 /// Returns the spec, if the coordinator has all its files with the right lengths.
-fn check_files(blobs: &GuardedBlobs, spec: JobSpec) -> Result<JobSpec, RequestError> {
+pub(super) fn check_files(blobs: &GuardedBlobs, spec: JobSpec) -> Result<JobSpec, RequestError> {
     for (name, hash, expected) in spec.kind.files() {
         let problem = match blobs.length(hash) {
             Err(error) => return Err(RequestError::Unavailable(error.to_string())),

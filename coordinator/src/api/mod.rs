@@ -23,6 +23,7 @@ mod roles;
 mod selected;
 mod sessions;
 mod shares;
+mod staged;
 mod tokens;
 mod watch;
 
@@ -38,6 +39,7 @@ pub use caller::Caller;
 pub(crate) use context::Context;
 pub use figures::{DiskFigures, Figures, StoreFigures};
 pub use sessions::{SignedIn, Watching};
+pub use staged::Staged;
 pub use tessera_transport::peer::PeerError;
 pub use watch::Watch;
 

@@ -8,9 +8,11 @@
 //! Looks move colours before that, in the logarithm of an inset Rec. 2020.
 
 use super::lattice::Lattice;
-use super::log::{LUMINANCE, linear_of_log, log_of_linear};
+use super::log::{LOG2, LUMINANCE, linear_of_log, log_of_linear};
 use super::look;
 use super::matrix::{Matrix, Rgb, dot, inverse, multiply, then, transpose};
+use super::screen::ScreenMap;
+use super::srgb::srgb;
 use std::sync::OnceLock;
 use tessera_protocol::job::LookSpec;
 
@@ -74,15 +76,26 @@ const HUE_MIX: f64 = 0.4;
 
 /// Converts a linear Rec. 709 colour to a linear Rec. 709 colour of an sRGB display.
 pub(super) fn agx(color: Rgb, look: Option<LookSpec>) -> Rgb {
-    static FORMATION: OnceLock<(Matrix, Lattice)> = OnceLock::new();
-    let (e_gamut_from_709, table) = FORMATION.get_or_init(|| {
-        let formation = Formation::new();
-        let value = |point: Rgb| formation.form(point.map(linear_of_stops));
-        (e_gamut_from_rec709(), Lattice::new(FORMATION_EDGE, value))
-    });
+    let (e_gamut_from_709, table) = formation();
     let color = look.map_or(color, |look| looked(color, look));
     let formed = table.at(multiply(e_gamut_from_709, color).map(log_of_linear));
     formed.map(|v| libm::pow(v, POWER))
+}
+
+/// The matrix into the table's space, and the table.
+fn formation() -> &'static (Matrix, Lattice) {
+    static FORMATION: OnceLock<(Matrix, Lattice)> = OnceLock::new();
+    FORMATION.get_or_init(|| {
+        let formation = Formation::new();
+        let value = |point: Rgb| formation.form(point.map(linear_of_stops));
+        (e_gamut_from_rec709(), Lattice::new(FORMATION_EDGE, value))
+    })
+}
+
+/// AgX without a look as tables.
+pub(super) fn screen_map() -> ScreenMap {
+    let (space, table) = formation();
+    ScreenMap::new((*space, LOG2), table, |value| srgb(libm::pow(value, POWER)))
 }
 
 /// Applies a look to a linear Rec. 709 colour.

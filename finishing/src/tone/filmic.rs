@@ -8,6 +8,7 @@
 
 use super::lattice::Lattice;
 use super::matrix::Rgb;
+use super::screen::ScreenMap;
 use std::sync::OnceLock;
 
 /// Stops of the logarithm from 1.
@@ -53,13 +54,28 @@ const SHOULDER: [f64; 7] =
 
 /// Converts a linear Rec. 709 colour to sRGB values in [0, 1].
 pub(super) fn filmic(color: Rgb) -> Rgb {
-    static GREYING: OnceLock<Lattice> = OnceLock::new();
     let log = color.map(|v| {
         let stops = libm::log2(v.max(f64::from(f32::MIN_POSITIVE)));
         (stops - LOG2[0]) / (LOG2[1] - LOG2[0])
     });
-    let table = GREYING.get_or_init(|| Lattice::new(EDGE, greyed));
-    table.at(log).map(|v| curve(v / SHOWN))
+    greying().at(log).map(shown)
+}
+
+/// The table that takes bright colours towards grey.
+fn greying() -> &'static Lattice {
+    static GREYING: OnceLock<Lattice> = OnceLock::new();
+    GREYING.get_or_init(|| Lattice::new(EDGE, greyed))
+}
+
+/// Filmic as tables.
+pub(super) fn screen_map() -> ScreenMap {
+    let itself = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+    ScreenMap::new((itself, LOG2), greying(), shown)
+}
+
+/// Value of a display, from one of the table.
+fn shown(value: f64) -> f64 {
+    curve(value / SHOWN)
 }
 
 /// Mixes a colour of the lattice with the grey of its largest channel.

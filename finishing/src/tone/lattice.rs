@@ -22,6 +22,16 @@ impl Lattice {
         Self { edge, values: (0..edge * edge * edge).into_par_iter().map(place).collect() }
     }
 
+    /// Points along an axis.
+    pub(super) fn edge(&self) -> usize {
+        self.edge
+    }
+
+    /// The value of each point.
+    pub(super) fn values(&self) -> &[Rgb] {
+        &self.values
+    }
+
     /// Returns the value at a point, which is moved into [0, 1]. The point's tetrahedron has the
     /// corners of its cell that one passes when the coordinates rise to their ends one after the
     /// other, the one with the largest rest first.

@@ -6,7 +6,7 @@ use super::matrix::Rgb;
 pub(super) const LUMINANCE: Rgb =
     [0.265_818_037_025_044_9, 0.598_469_860_453_65, 0.135_712_102_521_305_2];
 /// Its stops from 1, with the digits of Blender's configuration: 10 below middle grey and 15 above.
-const LOG2: [f64; 2] = [-12.473_93, 12.526_068_811_7];
+pub(super) const LOG2: [f64; 2] = [-12.473_93, 12.526_068_811_7];
 
 /// Returns where a value lies in the logarithm, 0 to 1 from its first stop to its last.
 pub(super) fn log_of_linear(value: f64) -> f64 {

@@ -7,7 +7,10 @@ mod lattice;
 mod log;
 mod look;
 mod matrix;
+mod screen;
+mod srgb;
 
+use srgb::srgb;
 use tessera_protocol::job::{LookSpec, RenderSpec, ToneMapSpec};
 
 /// Exposure and tone map of display formats.
@@ -42,13 +45,19 @@ impl Display {
     }
 }
 
-/// The sRGB curve of IEC 61966-2-1, clipped to [0, 1].
-fn srgb(linear: f64) -> f64 {
-    let linear = linear.clamp(0.0, 1.0);
-    if linear <= 0.003_130_8 {
-        12.92 * linear
-    } else {
-        1.055 * libm::pow(linear, 1.0 / 2.4) - 0.055
+/// Returns a tone map as tables, for programs that show linear pixels themselves; None for those
+/// that are a formula.
+///
+/// It is a row of 32-bit floats, lowest byte first: points along an axis of a lattice, steps of a
+/// curve, first and last stop of a logarithm, a matrix by rows, the curve from 0 to 1 with both
+/// ends, the lattice's colours with red running fastest. A linear Rec. 709 colour is multiplied by
+/// the matrix; the logarithm of each value, 0 to 1 from the first stop to the last, is looked up in
+/// the lattice, in tetrahedra; the curve makes sRGB values of what is found.
+pub fn screen_map(tone_map: ToneMapSpec) -> Option<Vec<u8>> {
+    match tone_map {
+        ToneMapSpec::Standard | ToneMapSpec::PbrNeutral => None,
+        ToneMapSpec::Agx => Some(agx::screen_map().to_bytes()),
+        ToneMapSpec::Filmic => Some(filmic::screen_map().to_bytes()),
     }
 }
 

@@ -167,3 +167,53 @@ fn every_tone_map_is_sane_at_its_ends() {
         }
     }
 }
+
+/// What a screen shows of a colour by the bytes of a map, as a browser reads them.
+fn shown_by(bytes: &[u8], color: [f32; 3]) -> [f64; 3] {
+    let floats: Vec<f64> = bytes
+        .chunks_exact(4)
+        .map(|four| f32::from_le_bytes(four.try_into().unwrap()).into())
+        .collect();
+    let (edge, steps) = (floats[0] as usize, floats[1] as usize);
+    let (first, last) = (floats[2], floats[3]);
+    let (space, rest) = floats[4..].split_at(9);
+    let (curve, colors) = rest.split_at(steps + 1);
+    assert_eq!(colors.len(), 3 * edge.pow(3));
+    let color = color.map(f64::from);
+    let place: Vec<f64> = space
+        .chunks(3)
+        .map(|row| {
+            let value = row[0] * color[0] + row[1] * color[1] + row[2] * color[2];
+            let log = (value.max(f64::from(f32::MIN_POSITIVE)).log2() - first) / (last - first);
+            log.clamp(0.0, 1.0) * (edge - 1) as f64
+        })
+        .collect();
+    let cell: Vec<usize> = place.iter().map(|v| (*v as usize).min(edge - 2)).collect();
+    let mut axes = [0, 1, 2];
+    let part = |axis: usize| place[axis] - cell[axis] as f64;
+    axes.sort_by(|a, b| part(*b).total_cmp(&part(*a)));
+    let mut corner = cell[0] + (cell[1] + cell[2] * edge) * edge;
+    let mut weights = vec![(corner, 1.0 - part(axes[0]))];
+    for (step, axis) in axes.into_iter().enumerate() {
+        corner += [1, edge, edge * edge][axis];
+        weights.push((corner, part(axis) - axes.get(step + 1).map_or(0.0, |next| part(*next))));
+    }
+    [0, 1, 2].map(|channel| {
+        let sum: f64 = weights.iter().map(|(at, weight)| colors[3 * at + channel] * weight).sum();
+        curve[(sum.clamp(0.0, 1.0) * steps as f64).round() as usize]
+    })
+}
+
+#[test]
+fn the_table_of_a_tone_map_shows_what_files_have() {
+    for tone_map in [ToneMapSpec::Agx, ToneMapSpec::Filmic] {
+        let bytes = screen_map(tone_map).unwrap();
+        for color in COLORS {
+            let wanted = display(tone_map, 1.0).encode(color);
+            for (found, wanted) in shown_by(&bytes, color).into_iter().zip(wanted) {
+                close(found * 255.0, wanted * 255.0, 0.5);
+            }
+        }
+    }
+    assert!(screen_map(ToneMapSpec::Standard).is_none());
+}

@@ -65,6 +65,7 @@ pub(crate) fn report(
                     Projection::Perspective { .. } => "perspective".into(),
                     Projection::Orthographic { .. } => "orthographic".into(),
                 },
+                aspect: camera.aspect,
             })
             .collect(),
         variants: scene.variants.iter().take(LISTED_MAX).map(|name| short(name)).collect(),

@@ -33,6 +33,8 @@ pub struct CameraReport {
     pub name: String,
     /// `perspective` or `orthographic`.
     pub kind: Cow<'static, str>,
+    /// Width over height of its picture; None where the file does not say.
+    pub aspect: Option<f64>,
 }
 
 /// An animation.

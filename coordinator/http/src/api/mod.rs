@@ -5,6 +5,7 @@ mod blobs;
 mod events;
 mod farm;
 mod files;
+mod inspect;
 pub(crate) mod jobs;
 mod members;
 pub(crate) mod nodes;
@@ -54,6 +55,7 @@ fn all() -> OpenApiRouter<Shared> {
         .routes(routes!(jobs::list))
         .routes(routes!(jobs::change))
         .routes(routes!(jobs::one, jobs::edit, submit::submit))
+        .routes(routes!(inspect::inspect))
         .routes(routes!(jobs::frames))
         .routes(routes!(jobs::kernel_text))
         .routes(routes!(files::frame_file))

@@ -72,7 +72,7 @@ pub(crate) async fn submit(
     }
 }
 
-fn spec(form: SubmitForm) -> Result<tessera_protocol::job::RawJobSpec, Problem> {
+pub(super) fn spec(form: SubmitForm) -> Result<tessera_protocol::job::RawJobSpec, Problem> {
     let SubmitForm { name, priority, pool, max_nodes, device_bytes, render, compute } = form;
     let wrong = |what: &str, error: serde_json::Error| {
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("{what}: {error}"))

@@ -4,7 +4,7 @@ use super::assets::address;
 use super::job::standing;
 use super::layout;
 use super::visitor::{Failed, Visitor};
-use super::words::bytes;
+use super::words::{TONE_MAPS, bytes};
 use crate::api::jobs;
 use crate::problem::Problem;
 use crate::state::Shared;
@@ -98,8 +98,7 @@ fn viewer(source: &str) -> Markup {
                     output #exposure-is for="exposure" { "0" } " EV" }
                 label { "Tone map "
                     select #tone {
-                        option value="standard" { "standard" }
-                        option value="pbr-neutral" { "pbr-neutral" }
+                        @for name in TONE_MAPS { option value=(name) { (name) } }
                     }
                 }
                 label { "Zoom "

@@ -1,5 +1,6 @@
 //! One job: how far it is, why it waits, what it makes, its frames and its failures.
 
+use super::assets::address;
 use super::jobs::bar;
 use super::layout::{self, may};
 use super::visitor::{Failed, Visitor};
@@ -13,6 +14,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use tessera_protocol::JobKind;
 use tessera_protocol::client::Role;
+use tessera_protocol::job::FormatSpec;
 use tessera_protocol::status::{FrameState, FrameStatus, JobDetail};
 
 /// Frames on a page.
@@ -51,6 +53,7 @@ pub(super) async fn page(
             p.note data-field="note" role="status" { bdi { (summary.note) } }
             @if changes_it { (actions(&detail)) }
             (facts(&detail))
+            (film(&detail))
             (frame_list(&detail, &frames, from))
             (failures(&detail))
         }
@@ -139,6 +142,27 @@ fn subject(kind: &JobKind) -> Markup {
             dt { "Kernel" } dd { bdi { (compute.program.name()) } }
             dt { "Domain" } dd { (compute.domain) }
         },
+    }
+}
+
+/// The scrub bar of a film whose frames a browser can show as they are. Its script shows it where
+/// two of them are finished.
+fn film(detail: &JobDetail) -> Markup {
+    let render = detail.spec.kind.render().filter(|render| {
+        detail.summary.frames > 1 && render.formats.iter().any(|format| *format != FormatSpec::Exr)
+    });
+    html! {
+        @if let Some(render) = render {
+            section #film hidden aria-label="Film" data-fps=(render.fps) {
+                img #film-picture.picture alt="";
+                div.scrub {
+                    button #play.quiet type="button" { "Play" }
+                    input #scrub type="range" min="0" value="0" aria-label="Frame";
+                    output #scrub-is for="scrub" {}
+                }
+            }
+            script type="module" src=(address("film.js")) {}
+        }
     }
 }
 

@@ -42,6 +42,9 @@ fn header(signed: Option<&Signed>, title: &str) -> Markup {
             a.brand href="/jobs" { "Tessera" }
             nav aria-label="Pages" {
                 a href="/jobs" aria-current=[here("Jobs")] { "Jobs" }
+                @if may(signed, Role::Artist) {
+                    a href="/submit" aria-current=[here("New job")] { "New job" }
+                }
                 a href="/nodes" aria-current=[here("Nodes")] { "Nodes" }
                 a href="/access" aria-current=[here("Access")] { "Access" }
             }

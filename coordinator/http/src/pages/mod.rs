@@ -10,6 +10,7 @@ mod jobs;
 mod layout;
 mod nodes;
 mod session;
+mod submit;
 mod visitor;
 mod words;
 
@@ -31,6 +32,7 @@ pub(crate) fn router() -> Router<Shared> {
         .route("/jobs/{job}", get(job::page))
         .route("/jobs/{job}/set", post(actions::set_job))
         .route("/jobs/{job}/frames/{frame}", get(frame::page))
+        .route("/submit", get(submit::page))
         .route("/nodes", get(nodes::page))
         .route("/nodes/{node}", get(nodes::one))
         .route("/nodes/{node}/change", post(actions::change_node))

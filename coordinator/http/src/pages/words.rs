@@ -4,6 +4,9 @@ use maud::{Markup, html};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tessera_protocol::status::JobState;
 
+/// Values of `--tone-map`.
+pub(super) const TONE_MAPS: [&str; 4] = ["standard", "pbr-neutral", "agx", "filmic"];
+
 /// Seconds since the Unix epoch.
 pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()

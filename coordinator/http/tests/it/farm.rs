@@ -4,10 +4,11 @@ use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use tessera_coordinator::api::Caller;
 use tessera_coordinator::{Config, Coordinator, RunningCoordinator};
-use tessera_http::{HttpConfig, HttpServer};
+use tessera_http::{HttpConfig, HttpServer, Inspector};
 use tessera_protocol::Fingerprint;
 use tessera_protocol::access::ApiTokenScope;
 use tessera_protocol::client::{Request, Response, Role};
@@ -63,19 +64,27 @@ impl Farm {
     /// A farm whose pages are served in another way.
     pub(crate) async fn start_with(change: impl FnOnce(&mut HttpConfig)) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let farm = Self::run(folder.path(), |_| {}, change).await;
+        let farm = Self::run(folder.path(), |_| {}, (change, None)).await;
+        Self { _folder: Some(folder), ..farm }
+    }
+
+    /// A farm that can look at scenes.
+    pub(crate) async fn start_looking(inspector: impl Inspector) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let inspector: Option<Arc<dyn Inspector>> = Some(Arc::new(inspector));
+        let farm = Self::run(folder.path(), |_| {}, (|_: &mut HttpConfig| {}, inspector)).await;
         Self { _folder: Some(folder), ..farm }
     }
 
     /// A farm with its data in a folder, and other settings.
     pub(crate) async fn start_in(folder: &Path, change: impl FnOnce(&mut Config)) -> Self {
-        Self::run(folder, change, |_| {}).await
+        Self::run(folder, change, (|_: &mut HttpConfig| {}, None)).await
     }
 
     async fn run(
         folder: &Path,
         settings: impl FnOnce(&mut Config),
-        pages: impl FnOnce(&mut HttpConfig),
+        (pages, inspector): (impl FnOnce(&mut HttpConfig), Option<Arc<dyn Inspector>>),
     ) -> Self {
         let local = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut config = Config::new(folder.join("farm"), local, FINGERPRINT);
@@ -86,7 +95,7 @@ impl Farm {
         let coordinator = Coordinator::start(config).await.unwrap();
         let mut http = HttpConfig { listen: local, tls: None, base: None };
         pages(&mut http);
-        let http = HttpServer::start(&http, coordinator.api()).unwrap();
+        let http = HttpServer::start(&http, coordinator.api(), inspector).unwrap();
         Self { coordinator, http, _folder: None }
     }
 

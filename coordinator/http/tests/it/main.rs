@@ -7,6 +7,7 @@ mod events;
 mod farm;
 mod files;
 mod hostile;
+mod inspect;
 mod metrics;
 mod pages;
 mod roles;

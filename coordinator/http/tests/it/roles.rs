@@ -33,7 +33,8 @@ fn work(job: JobId) -> Vec<Row> {
         ),
         ("GET", "/jobs/{job}", format!("/jobs/{job}"), None, Role::Viewer),
         ("PATCH", "/jobs/{job}", format!("/jobs/{job}"), Some(json!({})), Role::Artist),
-        ("PUT", "/jobs/{job}", format!("/jobs/{job}"), Some(render), Role::Artist),
+        ("PUT", "/jobs/{job}", format!("/jobs/{job}"), Some(render.clone()), Role::Artist),
+        ("POST", "/inspect", one("/inspect"), Some(render.clone()), Role::Artist),
         ("GET", "/jobs/{job}/frames", format!("/jobs/{job}/frames"), None, Role::Viewer),
         ("GET", "/jobs/{job}/kernel-text", format!("/jobs/{job}/kernel-text"), None, Role::Viewer),
         (
