@@ -36,6 +36,7 @@ mod srgb;
 mod standard;
 mod submission;
 mod table;
+mod tev;
 pub mod vectors;
 
 pub use args::command;

@@ -11,6 +11,9 @@ pub struct WatchArgs {
     /// Print a line of JSON at each change
     #[arg(long)]
     pub json: bool,
+    /// Also show the picture as it is rendered in tev, which listens there [default port: 14158]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub tev: Option<String>,
     /// Which farm.
     #[command(flatten)]
     pub farm: FarmArgs,

@@ -7,8 +7,10 @@ use crate::error::{CliError, Status};
 use crate::kernel_text::Heard;
 use crate::progress::{Audience, Doing, JobProgress};
 use crate::table::{counted, printable};
+use crate::tev::Shown;
 use crate::{job_id, json};
 use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tessera_protocol::JobId;
@@ -18,13 +20,35 @@ use tokio::sync::Notify;
 
 /// Least time between two looks at what a kernel prints.
 const TEXT_EVERY: Duration = Duration::from_secs(2);
+/// Longest wait for the last tiles of a job that has ended.
+const LAST_TILES: Duration = Duration::from_secs(5);
 
 /// `tessera watch`.
 pub(crate) async fn run(args: WatchArgs) -> Result<Status, CliError> {
     let farm = Farm::of(&args.farm)?;
     let job = job_id::find(&farm, &args.job).await?;
     let detail = detail_of(&farm, job).await?;
-    watch(&farm, job, Doing::of(&detail.spec.kind), args.json).await
+    let watching = watch(&farm, job, Doing::of(&detail.spec.kind), args.json);
+    let Some(address) = &args.tev else { return watching.await };
+    let shown = Shown::begin(&detail, address).await?;
+    beside(shown.run(&farm), watching).await
+}
+
+/// Follows a job, and shows it meanwhile. The last tiles are shown too, if that does not take long.
+async fn beside(
+    showing: impl Future<Output = ()>,
+    watching: impl Future<Output = Result<Status, CliError>>,
+) -> Result<Status, CliError> {
+    let (mut showing, mut watching) = (pin!(showing), pin!(watching));
+    let ended = tokio::select! {
+        ended = &mut watching => ended,
+        () = &mut showing => return watching.await,
+    };
+    // It ends by itself where the job has ended.
+    if ended.as_ref().err().is_none_or(|error| error.status() != Status::Interrupted) {
+        let _ = tokio::time::timeout(LAST_TILES, showing).await;
+    }
+    ended
 }
 
 /// Asks for everything about a job.

@@ -16,6 +16,7 @@ use crate::farm_log::FarmLog;
 use crate::folder::{DataFolder, FolderError};
 use crate::fsck;
 use crate::housekeeping::{self, Keeping};
+use crate::live::{self, Board};
 use crate::meters::Meters;
 use crate::quic::{self, Shared};
 use crate::resolve::orders;
@@ -326,6 +327,27 @@ fn shared(
         rivals: quic::Rivals::default(),
         log,
         meters: context.meters.clone(),
+        live: context.live.clone(),
+        live_places: quic::live::places(),
+    }
+}
+
+fn surroundings(
+    config: &Config,
+    clock: Clock,
+    (writer, resolver): (Arc<StoreWriter>, mpsc::UnboundedSender<orders::ResolveOrder>),
+    publisher: Publisher,
+    (live, meters): (Arc<Board>, Arc<Meters>),
+) -> Surroundings {
+    Surroundings {
+        clock,
+        writer,
+        resolver,
+        publisher,
+        live,
+        meters,
+        snapshot_records: config.snapshot_records.max(1),
+        log: Arc::new(FarmLog::new()),
     }
 }
 
@@ -355,14 +377,9 @@ impl Coordinator {
         let (events, events_receiver) = mpsc::channel(EVENTS_WAITING_MAX);
         let (orders, orders_receiver) = mpsc::unbounded_channel();
         let (publisher, changes) = Publisher::new();
-        let around = Surroundings {
-            clock,
-            writer: writer.clone(),
-            resolver: orders,
-            publisher,
-            snapshot_records: config.snapshot_records.max(1),
-            log: Arc::new(FarmLog::new()),
-        };
+        let (live, meters) = (Arc::<Board>::default(), Arc::new(Meters::new(config.fingerprint)));
+        let watched = (live.clone(), meters.clone());
+        let around = surroundings(&config, clock, (writer.clone(), orders), publisher, watched);
         let (joining, bearing) = by_use(opened.tokens);
         let context = Arc::new(Context {
             access: access.clone(),
@@ -379,13 +396,15 @@ impl Coordinator {
             upload_limit: upload_limit(&config),
             askers: Askers::new(asking_limits(&config)),
             submitting: RwLock::new(()),
-            meters: Arc::new(Meters::new(config.fingerprint)),
+            meters,
+            live: live.clone(),
         });
         let shared = Arc::new(shared(&config, &context, (blobs.clone(), around.log.clone())));
         let keeping = Keeping { grace: config.blob_grace, jobs: config.keep_jobs };
         let sweeping = housekeeping::run(keeping, (blobs.clone(), uploads), clock, events.clone());
         let housekeeping = tokio::spawn(sweeping);
         check_inputs(&opened.core, &blobs);
+        let showing = tokio::spawn(live::keep(live, events.clone()));
         let resolver = tokio::spawn(orders::run(orders_receiver, (blobs, spools), events));
         let driver = Driver::new(opened.core, opened.sequences, around);
         let driver = tokio::spawn(driver.run(events_receiver));
@@ -402,6 +421,7 @@ impl Coordinator {
             housekeeping,
             serving,
             keeping,
+            showing,
             _folder: opened.folder,
         })
     }
@@ -449,6 +469,7 @@ pub struct RunningCoordinator {
     housekeeping: JoinHandle<()>,
     serving: JoinHandle<()>,
     keeping: JoinHandle<()>,
+    showing: JoinHandle<()>,
     _folder: DataFolder,
 }
 
@@ -521,6 +542,7 @@ impl RunningCoordinator {
     /// Stops the coordinator: tells every peer, makes pending changes durable, and releases the
     /// data folder.
     pub async fn shutdown(mut self) -> Result<(), CoordinatorError> {
+        self.context.live.close();
         self.server.close(CloseCode::ShuttingDown, "the coordinator stops").await;
         let mut result = Ok(());
         // The driver may have ended already.
@@ -533,6 +555,7 @@ impl RunningCoordinator {
         }
         self.housekeeping.abort();
         self.keeping.abort();
+        self.showing.abort();
         audit_upkeep::enter_counts(&self.context.access, true).await;
         let writer = self.context.writer.clone();
         let stopped = tokio::task::spawn_blocking(move || writer.stop()).await;
@@ -556,8 +579,10 @@ impl Drop for RunningCoordinator {
         if let Some(driver) = &self.driver {
             driver.abort();
         }
+        self.context.live.close();
         self.serving.abort();
         self.keeping.abort();
+        self.showing.abort();
         self.resolver.abort();
         self.housekeeping.abort();
         // Wait for the store's thread. The folder's lock is released next, and nothing may write to

@@ -19,6 +19,7 @@ mod finish_inputs;
 pub mod folder;
 pub mod fsck;
 mod housekeeping;
+mod live;
 pub mod measure;
 mod meters;
 mod quic;

@@ -1,6 +1,7 @@
 //! What the process counts of itself for monitoring: plain atomics that nobody waits for. What is
 //! true of the farm is not here, but in its state.
 
+use crate::live::LiveMeters;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tessera_protocol::Fingerprint;
@@ -124,6 +125,8 @@ pub(crate) struct Meters {
     /// When the process began to run, in seconds since the Unix epoch.
     pub(crate) started_at: u64,
     refused: [AtomicU64; Refused::ALL.len()],
+    /// Live tiles.
+    pub(crate) live: LiveMeters,
     /// When the certificate of the pages ends, in seconds since the Unix epoch; 0: it is unknown.
     web_until: AtomicU64,
 }
@@ -135,6 +138,7 @@ impl Meters {
             fingerprint,
             started_at: now_secs(),
             refused: Default::default(),
+            live: LiveMeters::default(),
             web_until: AtomicU64::new(0),
         }
     }

@@ -21,6 +21,7 @@ mod frame_prepared;
 pub mod import;
 mod inputs;
 mod job;
+mod live_mean;
 pub mod memory;
 mod node;
 mod outbox;

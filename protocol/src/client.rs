@@ -7,6 +7,7 @@ use crate::access::{
 use crate::frames::FrameSet;
 use crate::ids::{BlobHash, JobId, NodeId};
 use crate::job::{JobEdit, RawJobSpec};
+use crate::live::{LiveTile, Watched};
 use crate::selection::{JobPage, JobQuery, JobsChange, JobsChanged};
 use crate::status::{FrameStatus, JobDetail, JobSummary, NodeSummary};
 use crate::usage::{OwnerUsage, Swept};
@@ -159,6 +160,9 @@ pub enum Request {
     /// Asks for a link that signs a browser in as the asking identity, once. Answered by
     /// [`Response::WebLink`].
     WebLink,
+    /// Asks for live tiles of a frame or a job: those that are kept, then further ones as they
+    /// come, until the frame or the job has ended. Answered by a sequence of [`Response::Live`].
+    Live(Watched),
 }
 
 /// The coordinator's answer to a [`Request`].
@@ -209,6 +213,8 @@ pub enum Response {
     Changed(JobsChanged),
     /// Address of the page that signs a browser in. It works once, for two minutes.
     WebLink(String),
+    /// A live tile. Some may be missing where they come faster than the client reads.
+    Live(Box<LiveTile>),
 }
 
 /// State of a job, for a watcher.

@@ -15,6 +15,7 @@ pub mod hello;
 pub mod ids;
 pub mod job;
 pub mod limits;
+pub mod live;
 pub mod names;
 pub mod node;
 pub mod node_limit;

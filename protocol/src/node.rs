@@ -6,6 +6,7 @@ use crate::ids::{
     BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitIndex,
 };
 use crate::job::RawJobSpec;
+use crate::live::Watched;
 pub use crate::node_limit::{LimitReached, NodeLimit};
 pub use crate::rounds::SampleRange;
 pub use crate::tile::TileRect;
@@ -235,6 +236,12 @@ pub enum CoordinatorToNode {
     GiveBack {
         /// Leases to return.
         leases: Vec<Lease>,
+    },
+    /// Names all that is watched now, instead of what was named before. With each result of these
+    /// frames the node also sends its [`crate::live::LiveTile`], if nothing waits for that.
+    Watched {
+        /// Frames and jobs, at most [`crate::live::WATCHED_MAX`].
+        watched: Vec<Watched>,
     },
 }
 

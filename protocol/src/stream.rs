@@ -45,6 +45,9 @@ pub enum StreamKind {
     /// [`InputsReply`], and if it is [`InputsReply::Inputs`], that many bytes: for each part its
     /// place and its length (u32 each, little endian), and its bytes.
     FinishInputs = 12,
+    /// One way, opened by a node, one per live tile: a frame with [`crate::live::LiveTile`], of at
+    /// most [`crate::live::LIVE_MESSAGE_MAX`] bytes, then the end of the stream.
+    LiveTile = 13,
 }
 
 impl StreamKind {
@@ -64,6 +67,7 @@ impl StreamKind {
             Clock,
             BlobRange,
             FinishInputs,
+            LiveTile,
         ]
         .into_iter()
         .find(|kind| *kind as u8 == byte)

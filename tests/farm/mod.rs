@@ -22,6 +22,7 @@ mod kills;
 mod leaving;
 mod liar;
 mod limits;
+mod live;
 mod members;
 mod messages;
 mod namespaces;

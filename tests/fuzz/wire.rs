@@ -12,6 +12,7 @@ use tessera_core::{Record, SnapshotPart};
 use tessera_protocol::client::{EnrolReply, EnrolRequest, Request, Response};
 use tessera_protocol::compute::{ChunkValues, npy as arrays_on_disk};
 use tessera_protocol::job::described::{decode_job, encode_job};
+use tessera_protocol::live::{LIVE_BYTES_MAX, LiveTile};
 use tessera_protocol::node::{CoordinatorToNode, Heartbeat, NodeToCoordinator, ResultHeader};
 use tessera_protocol::stream::{
     BlobOffer, BlobRange, BlobReceipt, BlobReply, BlobRequest, InputsReply, InputsRequest,
@@ -109,6 +110,14 @@ pub(crate) fn enrolment(bytes: &[u8]) -> Result<(), String> {
 
 pub(crate) fn result_header(bytes: &[u8]) -> Result<(), String> {
     message::<ResultHeader>(bytes)
+}
+
+/// A live tile has as many values as its check allows, whatever it says.
+pub(crate) fn live_tile(bytes: &[u8]) -> Result<(), String> {
+    message::<LiveTile>(bytes)?;
+    let tile: LiveTile = decode(bytes).map_err(|error| told(&error))?;
+    assert!(tile.values.0.len() <= LIVE_BYTES_MAX);
+    tile.check().map_err(|error| told(&error))
 }
 
 /// A spec that passes its check can be cut into units and asked for its sizes.

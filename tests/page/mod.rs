@@ -55,11 +55,16 @@ fn a_browser_sees_the_farm_and_works_on_it_by_keyboard() {
     for name in ["long-one", "long-two"] {
         farm.submit(&library("cornell-box.gltf"), &[&long[..], &["--name", name]].concat());
     }
+    // Rendering begins when its page is open.
+    let live = ["--size", "256x256", "--spp", "256", "--tile", "32", "--priority", "100"];
+    let live =
+        farm.submit(&library("cornell-box.gltf"), &[&live[..], &["--name", "shown-live"]].concat());
+    farm.text(&["pause", &live]);
     let link: serde_json::Value = serde_json::from_str(&farm.text(&["web", "--json"])).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/page/path.mjs");
     let output = Command::new("node")
         .arg(script)
-        .args([CHROMIUM, link["link"].as_str().unwrap(), &done])
+        .args([CHROMIUM, link["link"].as_str().unwrap(), &done, &live])
         .arg(library("spinning-cube.gltf"))
         .args(&toned)
         .env("NODE_PATH", tools.join("node_modules"))
@@ -73,6 +78,7 @@ fn a_browser_sees_the_farm_and_works_on_it_by_keyboard() {
         String::from_utf8_lossy(&output.stderr),
         farm.logs()
     );
+    print!("{}", String::from_utf8_lossy(&output.stdout));
     let jobs = farm.text(&["jobs", "--state", "cancelled"]);
     assert!(jobs.contains("long-one") && jobs.contains("long-two"), "{jobs}");
     assert!(farm.text(&["nodes"]).contains("drained"), "{}", farm.text(&["nodes"]));

@@ -1,5 +1,6 @@
-// One path through all pages: `node path.mjs CHROMIUM LINK FINISHED-JOB SCENE TONE-MAP=JOB...`.
-// Ends with a status other than 0, and says why, where a page is not as it should be.
+// One path through all pages: `node path.mjs CHROMIUM LINK FINISHED-JOB PAUSED-JOB SCENE
+// TONE-MAP=JOB...`. Ends with a status other than 0, and says why, where a page is not as it
+// should be.
 import { createRequire } from "node:module";
 import assert from "node:assert/strict";
 import fs from "node:fs";
@@ -9,7 +10,7 @@ const tools = path.join(process.env.TESSERA_PAGE_TOOLS, "node_modules/");
 const require = createRequire(tools);
 const { chromium } = require("playwright-core");
 const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-const [executablePath, link, finished, scene, ...toned] = process.argv.slice(2);
+const [executablePath, link, finished, live, scene, ...toned] = process.argv.slice(2);
 
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 // The checker of accessibility is put into the page, which its own policy forbids.
@@ -83,6 +84,79 @@ for (const [tone, job] of toned.map((text) => text.split("="))) {
   const by = await differ(job);
   assert.ok(by <= 1, `${tone}: the browser shows other pixels: ${by} steps`);
 }
+// Two frames are compared: these differ in their tone maps only, and not in their linear pixels.
+const [[, first], [, second]] = toned.map((text) => text.split("="));
+await page.goto(`${origin}/jobs/${first}/frames/0`);
+await page.waitForSelector("#canvas[data-drawn=picture]");
+const bright = () => page.evaluate(() => {
+  const { width, height } = document.getElementById("canvas");
+  const context = document.getElementById("canvas").getContext("2d");
+  return context.getImageData(0, 0, width, height).data.reduce(
+    (most, value, at) => (at % 4 < 3 ? Math.max(most, value) : most), 0);
+});
+await page.fill("#with", `${finished}/0`);
+await page.keyboard.press("Tab");
+await page.waitForSelector("text=that frame has 96 × 64 pixels");
+await page.fill("#with", `${second}/0`);
+await page.keyboard.press("Tab");
+await page.waitForSelector(`#canvas[data-compared="${second}/0"]`);
+assert.ok(await bright() > 100);
+await accessible("comparison");
+await page.selectOption("#how", "difference");
+assert.equal(await bright(), 0, "the same linear pixels");
+
+// A frame comes up live: its tiles are in the page while it is rendered.
+await page.goto(`${origin}/jobs/${live}/frames/0`);
+await page.waitForSelector("#arrived");
+await page.waitForFunction(() => document.getElementById("canvas").width === 256);
+await accessible("live frame");
+await page.locator("#exposure").focus();
+await page.keyboard.press("ArrowRight");
+// What the page shows, and what the farm has committed, at each moment. The farm is asked so often
+// that a commit is known within 50 ms.
+await page.evaluate((job) => {
+  const noted = { shown: [], committed: [] };
+  sessionStorage.setItem("noted", JSON.stringify(noted));
+  const note = (kind, count) => {
+    noted[kind].push([Date.now(), count]);
+    sessionStorage.setItem("noted", JSON.stringify(noted));
+  };
+  const canvas = document.getElementById("canvas");
+  new MutationObserver(() => note("shown", Number(canvas.dataset.tiles)))
+    .observe(canvas, { attributeFilter: ["data-tiles"] });
+  setInterval(async () => {
+    // The page is left when the frame is finished.
+    const answer = await fetch(`/api/v1/jobs/${job}/frames?from=0&most=1`).catch(() => null);
+    const [{ state }] = answer?.ok ? await answer.json() : [{ state: {} }];
+    // The units of a tile are neighbours, and the first of them shows it.
+    const each = (state.open?.units ?? 64) / 64;
+    if (state.open) note("committed", Math.ceil(state.open.committed / each));
+  }, 50);
+  return fetch("/api/v1/jobs/change", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ change: "resume", jobs: [job] }),
+  });
+}, live);
+await page.waitForFunction(
+  () => Number(document.getElementById("canvas").dataset.tiles) >= 8, null, { timeout: 120_000 });
+if (process.env.TESSERA_PAGE_PICTURES) {
+  await page.screenshot({ path: path.join(process.env.TESSERA_PAGE_PICTURES, "live.png") });
+}
+assert.match(await page.textContent("#arrived"), /^\d+ of 64 tiles/);
+await page.waitForSelector("#canvas[data-drawn=picture]", { timeout: 120_000 });
+assert.equal(await page.inputValue("#exposure"), "0.25", "it is shown as it was");
+const noted = JSON.parse(await page.evaluate(() => sessionStorage.getItem("noted")));
+const lags = [];
+for (const [at, count] of noted.committed.filter((one, index, all) => one[1] > 0
+  && one[1] !== all[index - 1]?.[1])) {
+  const shown = noted.shown.find(([, tiles]) => tiles >= count);
+  if (shown) lags.push(Math.max(shown[0] - at, 0));
+}
+const most = noted.shown.at(-1)?.[1] ?? 0;
+console.log(`live: ${most} of 64 tiles were shown before the frame's end; ${lags.length} commits `
+  + `were seen, and the slowest tile came ${Math.max(...lags)} ms after its commit`);
+assert.ok(most >= 8 && lags.length > 0, "no tile came live");
 
 // Tiles: a job's progress moves on the open page.
 await page.goto(`${origin}/jobs?name=long-one`);

@@ -12,6 +12,7 @@ use crate::timing::Timing;
 use std::path::Path;
 use std::time::Duration;
 use tessera_protocol::client::{Progress, Request, RequestError, Response};
+use tessera_protocol::live::{LiveTile, Watched};
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{BlobHash, Hello, JobId};
 
@@ -76,6 +77,13 @@ impl FarmClient {
         Ok(Watch { receiver })
     }
 
+    /// Watches live tiles of a frame or a job, until it has ended.
+    pub async fn live(&self, what: Watched) -> Result<LiveTiles, ClientError> {
+        let (mut sender, receiver) = self.ask(&Request::Live(what)).await?;
+        sender.finish();
+        Ok(LiveTiles { receiver })
+    }
+
     /// Requests a backup of the farm, in pieces that are in the order of the file.
     pub async fn backup(&self) -> Result<Backup, ClientError> {
         let (mut sender, receiver) = self.ask(&Request::Backup).await?;
@@ -131,6 +139,24 @@ impl Watch {
         match self.receiver.receive().await? {
             None => Ok(None),
             Some(Response::Progress(progress)) => Ok(Some(*progress)),
+            Some(Response::Error(error)) => Err(error.into()),
+            Some(_) => Err(ClientError::Unexpected),
+        }
+    }
+}
+
+/// Live tiles that are being received.
+#[derive(Debug)]
+pub struct LiveTiles {
+    receiver: FrameReceiver,
+}
+
+impl LiveTiles {
+    /// Returns the next live tile, checked; None once there will be no more. Cancel-safe.
+    pub async fn next(&mut self) -> Result<Option<LiveTile>, ClientError> {
+        match self.receiver.receive().await? {
+            None => Ok(None),
+            Some(Response::Live(tile)) if tile.check().is_ok() => Ok(Some(*tile)),
             Some(Response::Error(error)) => Err(error.into()),
             Some(_) => Err(ClientError::Unexpected),
         }

@@ -28,7 +28,7 @@ use tessera_protocol::client::{AuditReport, RequestError};
 use tessera_protocol::ids::{
     BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey,
 };
-use tessera_protocol::node::{Finish, Task};
+use tessera_protocol::node::{Finish, SampleRange, Task, TileRect};
 use tessera_protocol::selection::JobPage;
 use tessera_protocol::status::{FrameStatus, JobDetail, JobSummary, NodeSummary};
 
@@ -332,13 +332,27 @@ impl Core {
     /// Returns what the unit of a lease finishes; None unless the node of this session holds the
     /// lease.
     pub fn finish_of(&self, session: SessionId, lease: Lease) -> Option<Finish> {
-        let held = self.books.leases().get(lease)?;
-        let asks = self.books.roster().node_of(session)?;
-        let job = self.books.farm().job(lease.unit.job).filter(|_| held.node == asks)?;
-        match job.task(job.place(lease.unit)?)? {
+        match self.task_of(session, lease)? {
             Task::Finish(finish) => Some(finish),
             Task::Tile { .. } | Task::Chunk { .. } => None,
         }
+    }
+
+    /// Returns the tile and the samples of a lease; None unless the node of this session holds the
+    /// lease, and its unit renders a tile.
+    pub fn tile_of(&self, session: SessionId, lease: Lease) -> Option<(TileRect, SampleRange)> {
+        match self.task_of(session, lease)? {
+            Task::Tile { tile, samples } => Some((tile, samples)),
+            Task::Chunk { .. } | Task::Finish(_) => None,
+        }
+    }
+
+    /// Returns the task of a lease that the node of this session holds.
+    fn task_of(&self, session: SessionId, lease: Lease) -> Option<Task> {
+        let held = self.books.leases().get(lease)?;
+        let asks = self.books.roster().node_of(session)?;
+        let job = self.books.farm().job(lease.unit.job).filter(|_| held.node == asks)?;
+        job.task(job.place(lease.unit)?)
     }
 
     /// Returns the committed units of a complete frame that waits for its files; None otherwise.

@@ -86,7 +86,8 @@ function woven(bytes) {
   return out;
 }
 
-function halfFloat(bits) {
+// The value of a half float, by its bits.
+export function halfFloat(bits) {
   const sign = bits & 0x8000 ? -1 : 1;
   const exponent = (bits >> 10) & 0x1f;
   const fraction = bits & 0x3ff;

@@ -3,6 +3,7 @@
 use super::backup::BackupPieces;
 use super::caller::Caller;
 use super::context::{Context, unavailable, unlogged};
+use super::live::Live;
 use super::roles;
 use super::watch::Watch;
 use super::{
@@ -36,6 +37,8 @@ pub enum Answer {
     Once(Response),
     /// Progress of a job until it has ended.
     Watch(Box<Watch>),
+    /// Live tiles until their frame or job has ended.
+    Live(Box<Live>),
     /// A backup, in pieces.
     Backup(BackupPieces),
 }
@@ -51,6 +54,10 @@ impl Answer {
             }
             Self::Watch(watch) => {
                 watch.next().await.map(|progress| Response::Progress(Box::new(progress)))
+            }
+            Self::Live(live) => {
+                let tile = live.next().await?;
+                Some(Response::Live(Box::new((*tile).clone())))
             }
             Self::Backup(pieces) => pieces.next().await.map(|piece| match piece {
                 Ok(bytes) => Response::Backup(bytes),
@@ -182,6 +189,10 @@ impl Api {
                 let watch = watch::Watch::begin(self.context.clone(), job, &caller.owner()).await?;
                 Ok(Answer::Watch(Box::new(watch)))
             }
+            Request::Live(what) => {
+                let live = Live::begin(&self.context, caller, what).await?;
+                Ok(Answer::Live(Box::new(live)))
+            }
             Request::Backup => backup::begin(&self.context, caller).await.map(Answer::Backup),
             request => self.answer_once(caller, request).await.map(Answer::Once),
         }
@@ -244,7 +255,7 @@ impl Api {
             Request::Sweep { owner, dry_run } => {
                 shares::sweep(context, caller, &owner, dry_run).await
             }
-            Request::Watch(_) | Request::Backup => {
+            Request::Watch(_) | Request::Live(_) | Request::Backup => {
                 Err(unavailable("watching and backups are answered in several parts"))
             }
         }

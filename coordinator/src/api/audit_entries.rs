@@ -18,6 +18,7 @@ pub(crate) fn name_of(request: &Request) -> (&'static str, String) {
         Request::Job(_) => "job",
         Request::Frames { .. } => "frames of a job",
         Request::Watch(_) => "progress of a job",
+        Request::Live(_) => "live tiles of a job",
         Request::KernelText(_) => "text of a kernel",
         Request::Nodes => "list of nodes",
         Request::MissingBlobs(_) => "upload",
@@ -40,6 +41,7 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         | Request::Job(_)
         | Request::Frames { .. }
         | Request::Watch(_)
+        | Request::Live(_)
         | Request::KernelText(_)
         | Request::Nodes
         | Request::MissingBlobs(_)

@@ -9,6 +9,7 @@ use crate::blobs::GuardedBlobs;
 use crate::changes::Changes;
 use crate::clock::Clock;
 use crate::driver::{Ask, Event, Question};
+use crate::live::Board;
 use crate::meters::Meters;
 use crate::result_memory::ResultMemory;
 use crate::spool::SpoolReader;
@@ -40,6 +41,8 @@ pub(crate) struct Context {
     pub(crate) submitting: RwLock<()>,
     /// What the process counts of itself.
     pub(crate) meters: Arc<Meters>,
+    /// What is watched live.
+    pub(crate) live: Arc<Board>,
 }
 
 impl Context {

@@ -29,6 +29,10 @@ pub struct Figures {
     pub connections: Vec<(Role, u64)>,
     /// Connections over QUIC that were not served, by why.
     pub connections_refused: Vec<(&'static str, u64)>,
+    /// Live tiles that came from nodes, by what became of them.
+    pub live_tiles: Vec<(&'static str, u64)>,
+    /// How many frames and jobs are watched live, and the bytes that are kept of them.
+    pub live: (usize, usize),
     /// When the farm's authority ends, in seconds since the Unix epoch.
     pub authority_until: Option<u64>,
     /// When the certificate of the pages ends; None where they have none.
@@ -89,6 +93,8 @@ impl Api {
             disk,
             connections: context.access.connections().to_vec(),
             connections_refused: context.meters.refused(),
+            live_tiles: context.meters.live.counts(),
+            live: context.live.size(),
             authority_until: authority.map(|validity| validity.expires_at),
             web_until: context.meters.web_certificate(),
             fingerprint: context.meters.fingerprint,

@@ -3,8 +3,10 @@
 use super::answer::Api;
 use super::caller::Caller;
 use super::context::unavailable;
+use super::live::Live;
 use crate::driver::Question;
 use tessera_protocol::client::{Request, RequestError, Response};
+use tessera_protocol::live::Watched;
 use tessera_protocol::status::FrameStatus;
 use tessera_protocol::{FrameNumber, JobId};
 
@@ -30,6 +32,13 @@ impl Api {
         found.into_iter().next().ok_or_else(|| {
             RequestError::NotFound(format!("there is no frame {} in job {job}", frame.0))
         })
+    }
+
+    /// Watches live tiles of a frame or a job, for everybody who may see the finished frames.
+    pub async fn live(&self, caller: &Caller, what: Watched) -> Result<Live, RequestError> {
+        self.check(caller, &Request::Live(what))?;
+        let _entered = self.context.askers.request(&caller.owner()).await?;
+        Live::begin(&self.context, caller, what).await
     }
 
     /// Asks for frames with the rights and the share that [`Request::Frames`] needs.

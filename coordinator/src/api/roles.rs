@@ -23,6 +23,7 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         | Request::Job(_)
         | Request::Frames { .. }
         | Request::Watch(_)
+        | Request::Live(_)
         | Request::Usage
         | Request::Nodes => (Role::Viewer, Reach::Farm),
         Request::KernelText(_) => (Role::Viewer, Reach::OwnJob),

@@ -18,6 +18,7 @@ use tessera_core::{Core, Settings};
 use tessera_protocol::access::{ApiTokenScope, Keep, TokenScope};
 use tessera_protocol::client::{Request, RequestError, Response, Role};
 use tessera_protocol::job::{AssetFile, JobEdit, JobKind};
+use tessera_protocol::live::Watched;
 use tessera_protocol::selection::{JobChange, JobSelection, JobsChange, JobsChanged, Refusal};
 use tessera_protocol::status::JobState;
 use tessera_protocol::{BlobHash, FrameNumber, JobId, JobSpec, RenderSpec};
@@ -56,11 +57,16 @@ impl Farm {
         let core = Core::replay(Settings::default(), vec![], vec![], clock.now()).unwrap();
         let (events, receiver) = mpsc::channel(64);
         let (publisher, changes) = Publisher::new();
+        let live = Arc::<crate::live::Board>::default();
+        let meters = crate::meters::Meters::new(tessera_protocol::Fingerprint([0; 32]));
+        let meters = Arc::new(meters);
         let around = Surroundings {
             clock,
             writer: writer.clone(),
             resolver: mpsc::unbounded_channel().0,
             publisher,
+            live: live.clone(),
+            meters: meters.clone(),
             snapshot_records: 1000,
             log: Arc::new(crate::farm_log::FarmLog::new()),
         };
@@ -82,7 +88,8 @@ impl Farm {
                 root: root.path().into(),
             },
             askers: Askers::new(Counts { watchers: 100, requests: 100 }),
-            meters: Arc::new(crate::meters::Meters::new(tessera_protocol::Fingerprint([0; 32]))),
+            meters,
+            live,
             submitting: tokio::sync::RwLock::new(()),
         };
         Self { _root: root, _folder: folder, api: Api::new(Arc::new(context)) }
@@ -187,6 +194,7 @@ fn table(job: JobId) -> Vec<(Request, Role, bool)> {
         (Request::RevokeToken { id: text() }, Role::Viewer, true),
         (Request::CreateApiToken(api_scope(None, None)), Role::Viewer, true),
         (Request::WebLink, Role::Viewer, false),
+        (Request::Live(Watched { job, frame: None }), Role::Viewer, false),
         (Request::Deny { identity: "node:none".into(), reason: text() }, Role::Admin, true),
         (Request::Allow { identity: "nobody".into() }, Role::Admin, true),
         (Request::Denied, Role::Admin, false),
@@ -217,7 +225,7 @@ fn drain(node: &str) -> Request {
 
 /// Number of kinds of requests. A new kind does not compile until it has a number. It then fails
 /// the test until it has a line in the table.
-const KINDS: usize = 30;
+const KINDS: usize = 31;
 
 fn kind(request: &Request) -> usize {
     match request {
@@ -251,6 +259,7 @@ fn kind(request: &Request) -> usize {
         Request::EditJob { .. } => 27,
         Request::CreateApiToken(_) => 28,
         Request::WebLink => 29,
+        Request::Live(_) => 30,
     }
 }
 

@@ -13,10 +13,11 @@ use tessera_core::{
 };
 use tessera_protocol::client::Response;
 use tessera_protocol::job::{JobEdit, JobSpec};
+use tessera_protocol::live::{LiveTile, Watched};
 use tessera_protocol::selection::JobChange;
 use tessera_protocol::status::JobSummary;
 use tessera_protocol::{BlobHash, FrameNumber, JobId, Lease, NodeId};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// An event for the driver.
 pub(crate) enum Event {
@@ -28,6 +29,10 @@ pub(crate) enum Event {
     Result { session: SessionId, arrived: Arrived, bytes: Bytes, permit: ResultPermit },
     /// A unit of a compute job has printed something.
     KernelText { session: SessionId, lease: Lease, text: String },
+    /// A live tile of a watched frame has arrived. The place is free again when it is dropped.
+    LiveTile { session: SessionId, tile: Box<LiveTile>, place: OwnedSemaphorePermit },
+    /// All that is watched live has changed to this.
+    Watched(Vec<Watched>),
     /// A client asks for a change.
     Ask { ask: Ask, reply: oneshot::Sender<Response> },
     /// A client asks for information.

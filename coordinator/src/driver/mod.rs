@@ -7,6 +7,8 @@
 mod counted;
 pub(crate) mod event;
 mod kernel_text;
+mod live;
+mod live_room;
 mod news;
 mod not_durable;
 mod perform;
@@ -24,6 +26,8 @@ use crate::changes::Publisher;
 use crate::clock::Clock;
 use crate::farm_log::FarmLog;
 use crate::finish_inputs::InputsOrder;
+use crate::live::Board;
+use crate::meters::Meters;
 use crate::resolve::orders::ResolveOrder;
 use crate::result_memory::ResultPermit;
 use crate::spool::{EntryHeader, SpoolEntry, SpoolKey};
@@ -81,6 +85,8 @@ pub(crate) struct Surroundings {
     pub(crate) writer: Arc<StoreWriter>,
     pub(crate) resolver: mpsc::UnboundedSender<ResolveOrder>,
     pub(crate) publisher: Publisher,
+    pub(crate) live: Arc<Board>,
+    pub(crate) meters: Arc<Meters>,
     pub(crate) snapshot_records: u64,
     pub(crate) log: Arc<FarmLog>,
 }
@@ -106,6 +112,7 @@ pub(crate) struct Driver {
     /// Files that open jobs name, and until when they are not counted again.
     named_files: Option<(Instant, Arc<BTreeSet<BlobHash>>)>,
     news: news::NewsRoom,
+    live: live_room::LiveRoom,
     counted: Counted,
 }
 
@@ -134,6 +141,7 @@ impl Driver {
             asked: Vec::new(),
             named_files: None,
             news: news::NewsRoom::default(),
+            live: live_room::LiveRoom::default(),
             counted: Counted::default(),
         }
     }
@@ -188,12 +196,18 @@ impl Driver {
             Event::Joined { handle, input } => self.on_joined(handle, *input),
             Event::Result { session, arrived, bytes, permit } => {
                 let waiting = Waiting { arrived, bytes, permit };
+                self.live.note_result(&self.core, session, arrived.lease);
                 self.results.entry((session, arrived.lease)).or_default().push_back(waiting);
                 self.core.handle(Input::ResultArrived { session, result: arrived }, now);
             }
             Event::KernelText { session, lease, text } => {
                 self.on_kernel_text(session, lease, &text)
             }
+            Event::LiveTile { session, tile, place } => {
+                self.on_live_tile(session, *tile);
+                drop(place);
+            }
+            Event::Watched(watched) => self.on_watched(watched),
             Event::Ask { ask, reply } => {
                 let request = RequestId(self.next_request);
                 self.next_request += 1;
@@ -276,10 +290,11 @@ impl Driver {
             Input::NodeJoined { join, .. } => Some((join.node, join.process)),
             _ => None,
         };
-        let readable = handle.readable.clone();
-        self.sessions.insert(handle.session, handle);
+        let (session, readable) = (handle.session, handle.readable.clone());
+        self.sessions.insert(session, handle);
         self.news.note_nodes();
         self.core.handle(input, self.around.clock.now());
+        self.greet_with_watched(session);
         let Some((node, process)) = joined else { return };
         let former = self.readable.insert(node, (process, readable.clone()));
         if let Some((_, former)) = former.filter(|(before, _)| *before == process) {

@@ -46,14 +46,21 @@ impl Driver {
             Action::MeasureFrame { job, frame } => self.order(Wanted::Noise, job, frame),
             Action::FrameFinished { job, frame } => {
                 self.around.publisher.frame_finished(job, frame);
+                self.around.live.end_frame(job, frame);
                 self.forget_spools(vec![SpoolKey { job, frame }]);
             }
-            Action::FrameFailed { job, frame } => self.forget_spools(vec![SpoolKey { job, frame }]),
+            Action::FrameFailed { job, frame } => {
+                self.around.live.end_frame(job, frame);
+                self.forget_spools(vec![SpoolKey { job, frame }]);
+            }
             Action::Fault { what } => {
                 tracing::error!(what, "fault of the core; please report it with this log");
                 return;
             }
-            Action::JobEnded { job } => self.forget_spools(self.around.writer.spools_of(job)),
+            Action::JobEnded { job } => {
+                self.around.live.end_job(job);
+                self.forget_spools(self.around.writer.spools_of(job));
+            }
         }
         self.around.publisher.changed();
     }

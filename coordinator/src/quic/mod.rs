@@ -6,6 +6,7 @@ mod clock;
 mod enrol;
 mod inputs;
 pub(crate) mod limits;
+pub(crate) mod live;
 mod node;
 mod renew;
 mod results;

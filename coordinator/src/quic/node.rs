@@ -5,7 +5,7 @@ use super::rivals::{self, Entry};
 use super::shared::Shared;
 use super::streams::{make_room, serve_streams};
 use super::trouble::{Closing, Trouble, settle, wrong_kind};
-use super::{inputs, renew, results};
+use super::{inputs, live, renew, results};
 use crate::access::LivePeer;
 use crate::blobs::{BlobRead, GuardedBlobs};
 use crate::driver::{Event, Outgoing, Readable, SessionHandle};
@@ -282,7 +282,7 @@ async fn write_control(
     }
 }
 
-/// Handles the node's one-way streams: results and heartbeats.
+/// Handles the node's one-way streams: results, live tiles and heartbeats.
 async fn serve_one_way(
     shared: Arc<Shared>,
     (session, node, name): (SessionId, NodeId, String),
@@ -299,6 +299,9 @@ async fn serve_one_way(
             let result = match accepted.map(|(kind, receiver)| (kind, receiver.metered(meter))) {
                 Ok((StreamKind::Result, receiver)) => {
                     results::take(&shared, (session, node, &name), receiver, timing).await
+                }
+                Ok((StreamKind::LiveTile, receiver)) => {
+                    live::take(&shared, session, receiver, timing).await
                 }
                 Ok((StreamKind::Telemetry, receiver)) => {
                     telemetry(&shared, session, receiver).await

@@ -8,6 +8,7 @@ use crate::api::Api;
 use crate::blobs::GuardedBlobs;
 use crate::driver::Event;
 use crate::farm_log::FarmLog;
+use crate::live::Board;
 use crate::meters::Meters;
 use crate::result_memory::ResultMemory;
 use crate::spool::SpoolReader;
@@ -15,7 +16,7 @@ use quinn::Connection;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use tessera_protocol::Hello;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 /// Parts of the coordinator that every connection needs.
 pub(crate) struct Shared {
@@ -33,6 +34,9 @@ pub(crate) struct Shared {
     pub(crate) rivals: Rivals,
     pub(crate) log: Arc<FarmLog>,
     pub(crate) meters: Arc<Meters>,
+    pub(crate) live: Arc<Board>,
+    /// Places for live tiles on their way to the driver.
+    pub(crate) live_places: Arc<Semaphore>,
 }
 
 impl Shared {

@@ -3,6 +3,7 @@
 use crate::farm::{Farm, PATIENCE, closed, hello, lives, start};
 use tessera_protocol::access::{ApiTokenScope, Keep, TokenScope};
 use tessera_protocol::client::{Request, RequestError, Response, Role};
+use tessera_protocol::live::Watched;
 use tessera_protocol::selection::{JobChange, JobsChange};
 use tessera_protocol::{BlobHash, JobId, NodeId};
 use tessera_transport::enrol::{Applicant, enrol};
@@ -79,6 +80,7 @@ fn table() -> Vec<(Request, Role)> {
         (Request::RevokeToken { id: text() }, Role::Viewer),
         (Request::CreateApiToken(own_rights()), Role::Viewer),
         (Request::WebLink, Role::Viewer),
+        (Request::Live(Watched { job, frame: None }), Role::Viewer),
         (Request::Deny { identity: "node:none".into(), reason: text() }, Role::Admin),
         (Request::Allow { identity: "nobody".into() }, Role::Admin),
         (Request::Denied, Role::Admin),

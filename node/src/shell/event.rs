@@ -11,6 +11,7 @@ use quinn::Connection;
 use std::sync::Arc;
 use std::time::Duration;
 use tessera_protocol::Lease;
+use tessera_protocol::live::LiveTile;
 use tessera_protocol::node::{CoordinatorToNode, Failure, Heartbeat, NodeToCoordinator};
 use tokio::sync::mpsc;
 
@@ -43,6 +44,8 @@ pub(super) struct Session {
     /// Channel of the control stream. Dropping it ends the stream.
     pub(super) outgoing: mpsc::Sender<NodeToCoordinator>,
     pub(super) heartbeats: mpsc::Sender<Heartbeat>,
+    /// Live tiles on their way; full where they come faster than the line takes them.
+    pub(super) live: mpsc::Sender<LiveTile>,
 }
 
 /// An event for the shell.

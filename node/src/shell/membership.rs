@@ -25,6 +25,7 @@ impl Shell {
             finishing: self.config.finishes.then(tessera_finishing::fingerprint),
         };
         self.heartbeats = 0;
+        self.live.clear();
         self.session = Some(session);
         self.send(NodeToCoordinator::Join(join));
         self.agent.on_connected();

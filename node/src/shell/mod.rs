@@ -5,6 +5,7 @@ mod busy;
 mod devices;
 pub(crate) mod event;
 mod kernel_texts;
+mod live;
 mod membership;
 mod opening;
 mod owners;
@@ -26,6 +27,7 @@ use crate::status::{Ended, NodeError, NodeStatus};
 use busy::Busy;
 use event::{Command, Event, Prepared, Session};
 use kernel_texts::KernelTexts;
+use live::Live;
 use owners::Owners;
 use preparing::{Preparing, log_unprepared};
 use pulse::Pulse;
@@ -35,7 +37,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tessera_protocol::device::DeviceInfo;
-use tessera_protocol::node::{CoordinatorToNode, Failure, NodeToCoordinator, SampleRange};
+use tessera_protocol::node::{
+    CoordinatorToNode, Failure, NodeToCoordinator, SampleRange, TileRect,
+};
 use tessera_protocol::{BlobHash, Lease};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -49,8 +53,8 @@ const TICK: Duration = Duration::from_millis(500);
 struct Given {
     device: usize,
     cancel: CancelToken,
-    /// Samples to render; None for a compute or finishing unit.
-    samples: Option<SampleRange>,
+    /// Tile and samples to render; None for a compute or finishing unit.
+    tile: Option<(TileRect, SampleRange)>,
     /// Memory of its frame. It is in use until the unit ends.
     _claim: Claim,
 }
@@ -75,6 +79,7 @@ pub(crate) struct Shell {
     given: BTreeMap<Lease, Given>,
     texts: KernelTexts,
     owners: Owners,
+    live: Live,
     /// Outputs that wait for room on the disk, with the disk's error.
     no_room: BTreeMap<Lease, String>,
     pulse: Pulse,
@@ -168,6 +173,7 @@ impl Shell {
                         self.texts.forget(*job);
                     }
                     self.owners.note(&message);
+                    self.live.note(&message);
                     self.note_wishes(&message);
                     self.agent.on_message(message);
                 }

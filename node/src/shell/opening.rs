@@ -5,6 +5,7 @@ use super::Shell;
 use super::busy::Busy;
 use super::event::Event;
 use super::kernel_texts::KernelTexts;
+use super::live::Live;
 use super::owners::Owners;
 use super::preparing::Preparing;
 use super::pulse::{Pulse, Vitals};
@@ -103,6 +104,7 @@ impl Shell {
             given: BTreeMap::new(),
             texts: KernelTexts::default(),
             owners: Owners::default(),
+            live: Live::new(),
             no_room: BTreeMap::new(),
             pulse: Pulse::new(devices.len(), Instant::now()),
             vitals,

@@ -1,6 +1,7 @@
 //! Takes results from devices into the outbox, and from there to the coordinator.
 
 use super::event::Event;
+use super::live::LiveOrder;
 use crate::device::UnitOutput;
 use crate::disk::is_full;
 use crate::outbox::{Outbox, OutboxError};
@@ -69,15 +70,24 @@ impl Results {
     }
 
     /// Encodes and stores the output of an attempt. [`Event::Stored`] follows. It waits if the disk
-    /// is full, and reports this after a while with [`Event::NoRoom`].
-    pub(super) fn store(&self, attempt: Attempt, output: UnitOutput) {
+    /// is full, and reports this after a while with [`Event::NoRoom`]. A live tile is made beside
+    /// that.
+    pub(super) fn store(&self, attempt: Attempt, output: UnitOutput, live: Option<LiveOrder>) {
         let (this, lease) = (self.clone(), attempt.lease);
         tokio::spawn(async move {
             // The semaphore is never closed.
             let _permit = this.stores.acquire().await;
-            let encoded = tokio::task::spawn_blocking(move || encode(attempt, output)).await;
-            let result = match encoded {
-                Ok(encoded) => this.keep(lease, Arc::new(encoded)).await,
+            let encoding = tokio::task::spawn_blocking(move || {
+                let mut output = output;
+                (encode(attempt, &mut output), output.sums)
+            });
+            let result = match encoding.await {
+                Ok((encoded, sums)) => {
+                    if let Some(live) = live {
+                        live.make(sums);
+                    }
+                    this.keep(lease, Arc::new(encoded)).await
+                }
                 Err(error) => Err(Failure::Asset(format!("encoding a result failed: {error}"))),
             };
             let _ = this.events.send(Event::Stored { lease, result });
@@ -150,8 +160,8 @@ impl Results {
     }
 }
 
-fn encode(attempt: Attempt, output: UnitOutput) -> (ResultHeader, Vec<u8>) {
-    let bytes = match (output.piece, &output.chunk) {
+fn encode(attempt: Attempt, output: &mut UnitOutput) -> (ResultHeader, Vec<u8>) {
+    let bytes = match (output.piece.take(), &output.chunk) {
         (Some(piece), _) => piece,
         (None, Some(chunk)) => chunk.to_bytes(),
         (None, None) => output.sums.to_bytes(),
@@ -206,10 +216,10 @@ mod tests {
             device_bytes: 123_456,
             ..UnitOutput::of_piece(vec![3; 9], chunk.device_time)
         };
-        for (output, rays) in [(chunk, 0), (tile, 5), (piece, 0)] {
+        for (mut output, rays) in [(chunk, 0), (tile, 5), (piece, 0)] {
             let waited = Duration::from_millis(3);
             let (header, bytes) =
-                encode(Attempt { lease, device: 1, first_sample: 7, waited }, output);
+                encode(Attempt { lease, device: 1, first_sample: 7, waited }, &mut output);
             assert_eq!((header.first_sample, header.waited_micros), (7, 3000));
             assert_eq!(
                 (header.device, header.device_micros, header.device_bytes),

@@ -2,6 +2,7 @@
 //! directions. Decides nothing about work.
 
 use super::event::{Event, Session};
+use super::live;
 use crate::backoff::Backoff;
 use crate::config::Config;
 use crate::scene::chain;
@@ -319,7 +320,10 @@ impl Dialler {
         let mut writing = tokio::spawn(write_messages(control, messages));
         let beating = tokio::spawn(write_heartbeats(telemetry, beats));
         let renewing = self.keep_fresh(link);
-        let session = Session { number, connection: link.connection.clone(), outgoing, heartbeats };
+        let (live, tiles) = mpsc::channel(live::WAITING_MAX);
+        let showing = tokio::spawn(live::write_live(link.connection.clone(), tiles));
+        let connection = link.connection.clone();
+        let session = Session { number, connection, outgoing, heartbeats, live };
         if self.events.send(Event::Connected(session)).is_err() {
             return Some(STOPPED.to_owned());
         }
@@ -342,6 +346,7 @@ impl Dialler {
         }
         writing.abort();
         beating.abort();
+        showing.abort();
         renewing.abort();
         if stopped.is_none() {
             tessera_transport::close::close(

@@ -32,13 +32,13 @@ impl Shell {
     ) {
         let (lease, events) = (assignment.lease(), self.sender.clone());
         let cancel = CancelToken::default();
-        let samples = match assignment.task {
-            Task::Tile { samples, .. } => Some(samples),
+        let tile = match assignment.task {
+            Task::Tile { tile, samples } => Some((tile, samples)),
             Task::Chunk { .. } | Task::Finish(_) => None,
         };
         let Prepared { frame, claim, preparation } = frame;
         let now = Instant::now();
-        let given = Given { device, cancel: cancel.clone(), samples, _claim: claim };
+        let given = Given { device, cancel: cancel.clone(), tile, _claim: claim };
         self.given.insert(lease, given);
         self.pulse.given(device, now);
         let finish: Finish = Box::new(move |result| {
@@ -77,7 +77,8 @@ impl Shell {
         result: Result<UnitOutput, DeviceError>,
     ) {
         let given = self.given.remove(&lease);
-        let samples = given.and_then(|given| given.samples);
+        let tile = given.and_then(|given| given.tile);
+        let samples = tile.map(|(_, samples)| samples);
         // Look at the devices first, so that a device that has just failed does not get its units
         // back.
         self.look_at_devices();
@@ -120,7 +121,9 @@ impl Shell {
                 first_sample: samples.map_or(0, |samples| samples.first),
                 waited: self.agent.waited(lease),
             };
-            self.results.store(attempt, output);
+            let queue = self.session.as_ref().map(|session| &session.live);
+            let live = tile.and_then(|tile| self.live.order(queue, lease, tile));
+            self.results.store(attempt, output, live);
         }
     }
 }

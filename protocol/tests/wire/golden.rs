@@ -51,6 +51,7 @@ fn every_message_has_its_pinned_bytes() {
     pin(&mut found, vec![("blob_range".to_owned(), samples::blob_range())]);
     pin(&mut found, vec![("inputs_request".to_owned(), samples::inputs_request())]);
     pin(&mut found, samples::inputs_replies());
+    pin(&mut found, vec![("live_tile".to_owned(), samples::live_tile())]);
 
     let reading = ClockReading { unix_millis: 0x0102_0304_0506 };
     pin(&mut found, vec![("clock_reading".to_owned(), reading)]);
@@ -120,11 +121,12 @@ fn kinds_of_streams_are_frozen() {
         Clock,
         BlobRange,
         FinishInputs,
+        LiveTile,
     ];
     for (index, kind) in kinds.into_iter().enumerate() {
         assert_eq!(StreamKind::from_byte(index as u8 + 1), Some(kind));
     }
-    assert_eq!((StreamKind::from_byte(0), StreamKind::from_byte(13)), (None, None));
+    assert_eq!((StreamKind::from_byte(0), StreamKind::from_byte(14)), (None, None));
 }
 
 #[test]

@@ -171,6 +171,7 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         Swept(SweptReport { jobs_cancelled: 1, frames: 3, ..SweptReport::default() }),
         Members(vec![member_summary()]),
         WebLink("http://127.0.0.1:7421/sign-in#c".into()),
+        Live(Box::new(live_tile())),
         Jobs(JobPage { jobs: vec![summary(JobState::Paused)], next: None }),
     ];
     named(all, response_name)
@@ -201,5 +202,6 @@ fn response_name(response: &Response) -> &'static str {
         Changed(_) => "response.changed",
         Members(_) => "response.members",
         WebLink(_) => "response.web_link",
+        Live(_) => "response.live",
     }
 }

@@ -6,6 +6,7 @@ use tessera_protocol::access::*;
 use tessera_protocol::client::*;
 use tessera_protocol::device::*;
 use tessera_protocol::job::*;
+use tessera_protocol::live::*;
 use tessera_protocol::node::*;
 use tessera_protocol::renewal::*;
 use tessera_protocol::selection::*;
@@ -219,11 +220,25 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
     named(all, request_name)
 }
 
-/// Requests about signing in over HTTP.
-fn web_requests() -> [Request; 2] {
+/// Requests about signing in over HTTP, and for live tiles.
+fn web_requests() -> [Request; 4] {
     let scope =
         ApiTokenScope { role: Some(Role::Viewer), owner: Some("ada".into()), ttl_secs: 86_400 };
-    [Request::CreateApiToken(scope), Request::WebLink]
+    let [frame, job] = watched().map(Request::Live);
+    [Request::CreateApiToken(scope), Request::WebLink, frame, job]
+}
+
+pub(crate) fn watched() -> [Watched; 2] {
+    [Some(FrameNumber(2)), None].map(|frame| Watched { job: JobId(uuid(1)), frame })
+}
+
+pub(crate) fn live_tile() -> LiveTile {
+    LiveTile {
+        lease: lease(),
+        tile: TileRect { x: 64, y: 128, width: 2, height: 1 },
+        samples: SampleRange { first: 16, count: 300 },
+        values: LiveValues((1..=12).collect()),
+    }
 }
 
 /// A selection with every condition.
@@ -282,6 +297,7 @@ fn request_name(request: &Request) -> &'static str {
         RemoveNode { .. } => "request.remove_node",
         CreateApiToken { .. } => "request.create_api_token",
         WebLink => "request.web_link",
+        Live(_) => "request.live",
     }
 }
 
@@ -371,6 +387,8 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
         Owner { job: JobId(uuid(1)), owner: 7 },
         Drained { drained: true },
         GiveBack { leases: vec![lease()] },
+        Watched { watched: vec![] },
+        Watched { watched: watched().to_vec() },
     ];
     named(all, |message| match message {
         Job { .. } => "coordinator.job",
@@ -385,6 +403,7 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
         Owner { .. } => "coordinator.owner",
         Drained { .. } => "coordinator.drained",
         GiveBack { .. } => "coordinator.give_back",
+        Watched { .. } => "coordinator.watched",
     })
 }
 

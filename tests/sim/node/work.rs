@@ -59,6 +59,13 @@ impl World {
             CoordinatorToNode::Leave => self.drain_node(node),
             CoordinatorToNode::Drained { drained: true } => self.rest_node(node),
             CoordinatorToNode::Drained { drained: false } => {}
+            // Of live tiles, of which the core knows nothing.
+            CoordinatorToNode::Watched { watched } => {
+                return violated(format!(
+                    "the core says that {} frames are watched",
+                    watched.len()
+                ));
+            }
             // Of second processes of a node, which the shell keeps from the core.
             CoordinatorToNode::Notice { text } => {
                 return violated(format!("{} is told: {text}", self.nodes[node].plan.name));

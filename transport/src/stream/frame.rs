@@ -24,8 +24,13 @@ const STEP_BYTES: usize = 64 << 10;
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     /// The length is above the limit.
-    #[error("the peer announces a message of {0} bytes; the limit is {MESSAGE_BYTES_MAX}")]
-    TooLong(u32),
+    #[error("the peer announces a message of {length} bytes; the limit is {limit}")]
+    TooLong {
+        /// Bytes that the peer announces.
+        length: u32,
+        /// Most bytes of a message on this stream.
+        limit: usize,
+    },
     /// The bytes are not a message of the expected type.
     #[error(transparent)]
     Codec(#[from] CodecError),
@@ -57,7 +62,7 @@ impl FrameError {
     pub fn is_peers_fault(&self) -> bool {
         matches!(
             self,
-            Self::TooLong(_) | Self::Codec(_) | Self::Cut | Self::Missing | Self::Kind(_)
+            Self::TooLong { .. } | Self::Codec(_) | Self::Cut | Self::Missing | Self::Kind(_)
         )
     }
 }
@@ -236,6 +241,8 @@ impl FrameSender {
 pub struct FrameReceiver {
     stream: RecvStream,
     meter: Option<Arc<Meter>>,
+    // Most bytes of a message.
+    limit: usize,
     // The arriving message: its length and its bytes so far, never a byte after it.
     buffer: Vec<u8>,
 }
@@ -243,13 +250,19 @@ pub struct FrameReceiver {
 impl FrameReceiver {
     /// Wraps the receiving half of a stream whose kind has been read, or is known.
     pub fn new(stream: RecvStream) -> Self {
-        Self { stream, meter: None, buffer: Vec::new() }
+        Self { stream, meter: None, limit: MESSAGE_BYTES_MAX, buffer: Vec::new() }
     }
 
     /// Counts arriving bytes for their sender from now on, and slows a sender that sends too much.
     pub fn metered(mut self, meter: Arc<Meter>) -> Self {
         meter.count_message();
         self.meter = Some(meter);
+        self
+    }
+
+    /// Refuses messages of more than `limit` bytes from now on.
+    pub fn limited(mut self, limit: usize) -> Self {
+        self.limit = limit.min(MESSAGE_BYTES_MAX);
         self
     }
 
@@ -295,8 +308,8 @@ impl FrameReceiver {
             return Ok(LENGTH_BYTES - self.buffer.len());
         };
         let length = u32::from_le_bytes(*word);
-        if length as usize > MESSAGE_BYTES_MAX {
-            return Err(FrameError::TooLong(length));
+        if length as usize > self.limit {
+            return Err(FrameError::TooLong { length, limit: self.limit });
         }
         Ok(LENGTH_BYTES + length as usize - self.buffer.len())
     }

@@ -80,7 +80,10 @@ async fn an_oversized_length_is_refused_before_its_bytes_arrive() {
     for length in [u32::MAX, MESSAGE_BYTES_MAX as u32 + 1] {
         let (_sender, receiver) = raw(&served, &dialled, &length.to_le_bytes()).await;
         let error = FrameReceiver::new(receiver).receive::<Heartbeat>().await.unwrap_err();
-        assert!(matches!(error, FrameError::TooLong(told) if told == length), "{error:?}");
+        assert!(
+            matches!(error, FrameError::TooLong { length: told, .. } if told == length),
+            "{error:?}"
+        );
         assert!(error.is_peers_fault());
     }
 }

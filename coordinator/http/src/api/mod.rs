@@ -7,6 +7,7 @@ mod farm;
 mod files;
 mod inspect;
 pub(crate) mod jobs;
+mod live;
 mod members;
 pub(crate) mod nodes;
 pub(crate) mod session;
@@ -59,6 +60,7 @@ fn all() -> OpenApiRouter<Shared> {
         .routes(routes!(jobs::frames))
         .routes(routes!(jobs::kernel_text))
         .routes(routes!(files::frame_file))
+        .routes(routes!(live::live))
         .routes(routes!(blobs::missing))
         .routes(routes!(blobs::get, blobs::put))
         .routes(routes!(blobs::held))

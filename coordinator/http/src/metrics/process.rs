@@ -94,6 +94,13 @@ pub(super) fn doors(page: &mut Page<'_, '_>, figures: &Figures, process: &Proces
         ("tessera_http_event_streams", "Streams of events that are open."),
         process.event_streams as f64,
     )?;
+    page.counters(
+        ("tessera_live_tiles", "Live tiles that came from nodes, by what became of them."),
+        by("outcome", figures.live_tiles.iter().copied()),
+    )?;
+    let (watched, bytes) = figures.live;
+    page.gauge(("tessera_live_watched", "Frames and jobs that are watched live."), watched as f64)?;
+    page.gauge(("tessera_live_bytes", "Bytes of live tiles that are kept."), bytes as f64)?;
     let ends = [("authority", figures.authority_until), ("pages", figures.web_until)];
     page.gauges(
         (

@@ -18,6 +18,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("sign-in.js", "text/javascript", include_str!("../../assets/sign-in.js")),
     ("exr.js", "text/javascript", include_str!("../../assets/exr.js")),
     ("tone.js", "text/javascript", include_str!("../../assets/tone.js")),
+    ("tiles.js", "text/javascript", include_str!("../../assets/tiles.js")),
     ("viewer.js", "text/javascript", include_str!("../../assets/viewer.js")),
     ("film.js", "text/javascript", include_str!("../../assets/film.js")),
     ("submit.js", "text/javascript", include_str!("../../assets/submit.js")),

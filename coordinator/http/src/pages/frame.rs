@@ -11,6 +11,7 @@ use crate::state::Shared;
 use crate::views::hex;
 use axum::extract::{Path, State};
 use maud::{Markup, html};
+use tessera_protocol::job::RenderSpec;
 use tessera_protocol::status::{FrameFile, FrameState, FrameStatus, JobDetail};
 
 /// `/jobs/{job}/frames/{frame}`.
@@ -70,16 +71,23 @@ fn steps(job: &str, (before, after): (Option<u32>, Option<u32>)) -> Markup {
 }
 
 fn shown(detail: &JobDetail, frame: &FrameStatus) -> Markup {
+    let place = format!("/api/v1/jobs/{}/frames/{}", detail.summary.job, frame.frame.0);
     let FrameState::Done(files) = &frame.state else {
-        return html! {
-            p.empty { "The picture comes when the frame is finished; this page then shows it." }
+        let is_open = !matches!(frame.state, FrameState::Failed(_));
+        let later = html! { p.empty { "This page shows the picture when the frame is finished." } };
+        return match detail.spec.kind.render().filter(|_| is_open) {
+            None => later,
+            Some(render) => html! {
+                (viewer(&Source::Live(&format!("{place}/live"), render)))
+                noscript { (later) }
+            },
         };
     };
-    let place = format!("/api/v1/jobs/{}/frames/{}/files", detail.summary.job, frame.frame.0);
+    let place = format!("{place}/files");
     let of = |formats: &[&str]| files.iter().find(|file| formats.contains(&file.format.as_str()));
     html! {
         @if let Some(file) = of(&["exr"]) {
-            (viewer(&format!("{place}/{}", file.format)))
+            (viewer(&Source::File(&format!("{place}/{}", file.format))))
         } @else if let Some(file) = of(&["png", "jpg", "jpeg"]) {
             img.picture src={ (place) "/" (file.format) } alt={ "Frame " (frame.frame.0) };
         }
@@ -87,12 +95,26 @@ fn shown(detail: &JobDetail, frame: &FrameStatus) -> Markup {
     }
 }
 
+/// Where the pixels of a picture come from.
+enum Source<'a> {
+    /// The frame's EXR file.
+    File(&'a str),
+    /// Live tiles of a frame that is being rendered.
+    Live(&'a str, &'a RenderSpec),
+}
+
 /// The picture on linear pixels: exposure, tone map, layers, zoom, the value under the pointer.
-fn viewer(source: &str) -> Markup {
+fn viewer(source: &Source<'_>) -> Markup {
+    let (file, live, label) = match *source {
+        Source::File(address) => (Some(address), None, "Picture"),
+        Source::Live(address, _) => (None, Some(address), "Picture, while it is rendered"),
+    };
     html! {
-        section #viewer.viewer data-source=(source) aria-label="Picture" {
+        section #viewer.viewer data-source=[file] data-live=[live] aria-label=(label) {
             div.tools role="group" aria-label="How the picture is shown" {
-                label { "Layer " select #layer { option { "picture" } } }
+                @if file.is_some() {
+                    label { "Layer " select #layer { option { "picture" } } }
+                }
                 label { "Exposure "
                     input #exposure type="range" min="-8" max="8" step="0.25" value="0";
                     output #exposure-is for="exposure" { "0" } " EV" }
@@ -108,11 +130,39 @@ fn viewer(source: &str) -> Markup {
                     }
                 }
             }
+            @if file.is_some() { (comparison()) }
             div #stage.stage tabindex="0" role="img"
                 aria-label="The picture. Arrow keys move the marked pixel." {
                 canvas #canvas {}
             }
-            p #under.under aria-live="polite" { "Loading the picture." }
+            @if let Source::Live(_, render) = source {
+                p #arrived.note data-tiles=(render.tiles().count()) {
+                    "Tiles appear here as they are rendered."
+                }
+                p #under.under aria-live="polite" {}
+            } @else {
+                p #under.under aria-live="polite" { "Loading the picture." }
+            }
+        }
+    }
+}
+
+/// The picture beside another frame's.
+fn comparison() -> Markup {
+    html! {
+        div.tools role="group" aria-label="Comparison" {
+            label { "Compare with frame "
+                input #with placeholder="12, or JOB/12" size="24" autocomplete="off"; }
+            span #compared hidden {
+                label { "Show "
+                    select #how {
+                        option value="split" { "split" }
+                        option value="difference" { "difference" }
+                    }
+                }
+                label { " Split at "
+                    input #split type="range" min="0" max="100" value="50"; }
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ mod farm;
 mod files;
 mod hostile;
 mod inspect;
+mod live;
 mod metrics;
 mod pages;
 mod roles;

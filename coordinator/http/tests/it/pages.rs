@@ -164,3 +164,21 @@ async fn frames_come_a_few_at_a_time_or_one() {
     assert_eq!(answer.status, 404, "{}", answer.text());
     assert!(answer.text().contains("not finished"), "{}", answer.text());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_an_open_frame_follows_its_tiles() {
+    let farm = Farm::start().await;
+    let cookie = session(&farm, Role::Viewer, "vera").await;
+    let token = farm.token(&farm.person(Role::Artist, "ada")).await;
+    let job = crate::roles::job(&farm, &token, "hers").await;
+    let page = farm.request(("GET", &format!("/jobs/{job}/frames/0")), &cookie, None).await.text();
+    assert!(page.contains(&format!("data-live=\"/api/v1/jobs/{job}/frames/0/live\"")), "{page}");
+    assert!(page.contains("data-tiles=\"1\"") && !page.contains("data-source"), "{page}");
+    let cancel = json!({ "change": "cancel", "jobs": [job.to_string()] });
+    let answer = farm.send(&token, ("POST", "/api/v1/jobs/change"), Some(&cancel)).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let live = format!("/api/v1/jobs/{job}/frames/0/live");
+    let over = farm.send(&token, ("GET", &live), None).await;
+    let end = [4u32, 3].map(u32::to_le_bytes).concat();
+    assert!(over.body.ends_with(&end), "a job that has ended: {:?}", over.body);
+}

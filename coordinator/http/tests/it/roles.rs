@@ -44,6 +44,13 @@ fn work(job: JobId) -> Vec<Row> {
             None,
             Role::Viewer,
         ),
+        (
+            "GET",
+            "/jobs/{job}/frames/{frame}/live",
+            format!("/jobs/{job}/frames/0/live"),
+            None,
+            Role::Viewer,
+        ),
         ("POST", "/blobs/missing", one("/blobs/missing"), Some(json!([hash])), Role::Artist),
         ("GET", "/blobs/{hash}", format!("/blobs/{hash}"), None, Role::Operator),
         ("PUT", "/blobs/{hash}", format!("/blobs/{hash}?length=9"), None, Role::Artist),

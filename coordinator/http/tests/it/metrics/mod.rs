@@ -3,8 +3,8 @@
 
 mod documents;
 mod moves;
-mod node;
-mod page;
+pub(crate) mod node;
+pub(crate) mod page;
 mod prometheus;
 mod promtool;
 mod scraped;

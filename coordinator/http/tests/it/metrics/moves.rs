@@ -11,7 +11,7 @@ use tessera_transport::FarmClient;
 
 /// Families that say the same as long as a coordinator runs, or that the disk of the machine moves,
 /// or that another test moves.
-const ELSEWHERE: [&str; 8] = [
+const ELSEWHERE: [&str; 11] = [
     "tessera_build_info",
     "tessera_start_time_seconds",
     "tessera_disk_free_bytes",
@@ -20,6 +20,9 @@ const ELSEWHERE: [&str; 8] = [
     "tessera_store_steps_waiting",
     "tessera_blob_bytes",
     "tessera_blobs",
+    "tessera_live_tiles_total",
+    "tessera_live_watched",
+    "tessera_live_bytes",
 ];
 
 /// The farm that is watched, and what moved so far.

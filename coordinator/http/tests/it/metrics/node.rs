@@ -1,6 +1,7 @@
 //! A node that does as it is told, and jobs for it.
 
 use crate::farm::{Farm, PATIENCE};
+use std::collections::VecDeque;
 use std::path::Path;
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry, XidEvent};
@@ -18,6 +19,15 @@ const EDGE: u32 = 16;
 
 /// Uploads a scene, and submits a job with so many units of 256 camera samples.
 pub(crate) async fn submit(client: &FarmClient, folder: &Path, units: u32) -> JobId {
+    submit_tiles(client, folder, (units, EDGE)).await
+}
+
+/// The same with tiles of another edge.
+pub(crate) async fn submit_tiles(
+    client: &FarmClient,
+    folder: &Path,
+    (units, edge): (u32, u32),
+) -> JobId {
     let job = JobId(uuid::Uuid::now_v7());
     let scene = format!("scene of {job}").into_bytes();
     let (hash, length) = (BlobHash::of(&scene), scene.len() as u64);
@@ -27,13 +37,13 @@ pub(crate) async fn submit(client: &FarmClient, folder: &Path, units: u32) -> Jo
     let render = RenderSpec {
         scene: "a.gltf".into(),
         files: vec![AssetFile { path: "a.gltf".into(), hash, length }],
-        width: EDGE * units,
-        height: EDGE,
+        width: edge * units,
+        height: edge,
         frames: "0".parse().unwrap(),
         spp: 1,
         depth: 1,
         filter: FilterSpec::Box,
-        tile: EDGE,
+        tile: edge,
         ..RenderSpec::default()
     };
     let spec = Box::new(JobSpec::new("a", JobKind::Render(render)).into());
@@ -44,10 +54,12 @@ pub(crate) async fn submit(client: &FarmClient, folder: &Path, units: u32) -> Jo
 
 /// A node with one CUDA device.
 pub(crate) struct Node {
-    link: Link,
+    pub(crate) link: Link,
     control: FrameSender,
     incoming: FrameReceiver,
     telemetry: FrameSender,
+    /// Units that it was given and that no test has asked for.
+    given: VecDeque<Assignment>,
 }
 
 impl Node {
@@ -72,25 +84,37 @@ impl Node {
         };
         control.send(&NodeToCoordinator::Join(join)).await.unwrap();
         let telemetry = open_one_way(&link.connection, StreamKind::Telemetry).await.unwrap();
-        Self { link, control, incoming, telemetry }
+        Self { link, control, incoming, telemetry, given: VecDeque::new() }
+    }
+
+    /// The next message of the coordinator.
+    pub(crate) async fn hear(&mut self) -> CoordinatorToNode {
+        let heard = tokio::time::timeout(PATIENCE, self.incoming.receive()).await;
+        let heard = heard.expect("a message in time").unwrap().expect("the session goes on");
+        if let CoordinatorToNode::Work(work) = &heard {
+            self.given.extend(work);
+        }
+        heard
     }
 
     /// The next unit that it is given.
     pub(crate) async fn work(&mut self) -> Assignment {
-        let read = async {
-            loop {
-                let message = self.incoming.receive().await.unwrap().unwrap();
-                if let CoordinatorToNode::Work(work) = message {
-                    return work[0];
-                }
+        loop {
+            if let Some(work) = self.given.pop_front() {
+                return work;
             }
-        };
-        tokio::time::timeout(PATIENCE, read).await.expect("work in time")
+            self.hear().await;
+        }
     }
 
     /// Delivers a tile of one grey.
     pub(crate) async fn deliver(&self, lease: Lease, grey: i64) {
-        let mut film = TileSums::empty(EDGE as u16, EDGE as u16, 3);
+        self.deliver_tile(lease, EDGE, grey).await;
+    }
+
+    /// Delivers a square tile of one grey.
+    pub(crate) async fn deliver_tile(&self, lease: Lease, edge: u32, grey: i64) {
+        let mut film = TileSums::empty(edge as u16, edge as u16, 3);
         film.samples = 1;
         film.values.fill(grey);
         let bytes = film.to_bytes();

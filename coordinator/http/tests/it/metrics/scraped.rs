@@ -10,12 +10,12 @@ use tessera_protocol::{Hello, NodeId};
 use tessera_transport::{ConnectError, Identity, Link, Timing, connect};
 
 impl Farm {
-    pub(super) fn node(&self, name: &str) -> Identity {
+    pub(crate) fn node(&self, name: &str) -> Identity {
         let id = NodeId(uuid::Uuid::now_v7());
         self.coordinator.issue(Role::Node, name, Some(id)).unwrap()
     }
 
-    pub(super) async fn dial(&self, identity: &Identity) -> Result<Link, ConnectError> {
+    pub(crate) async fn dial(&self, identity: &Identity) -> Result<Link, ConnectError> {
         let address = self.coordinator.local_address().into();
         let ours = Hello::ours(FINGERPRINT);
         let dialled = connect(&address, identity, &ours, Timing::default());
@@ -23,12 +23,12 @@ impl Farm {
     }
 
     /// A token for a program that may see the farm.
-    pub(super) async fn scraper(&self) -> String {
+    pub(crate) async fn scraper(&self) -> String {
         self.token(&self.person(Role::Viewer, "prometheus")).await
     }
 
     /// Opens a request, and leaves the answer to the caller.
-    pub(super) fn open(&self, path: &str, headers: &str) -> TcpStream {
+    pub(crate) fn open(&self, path: &str, headers: &str) -> TcpStream {
         let address = self.address();
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -48,12 +48,12 @@ impl Farm {
         answer.text()
     }
 
-    pub(super) async fn scrape(&self, token: &str) -> Page {
+    pub(crate) async fn scrape(&self, token: &str) -> Page {
         Page::read(&self.metrics(token).await)
     }
 
     /// Scrapes until something holds.
-    pub(super) async fn until(
+    pub(crate) async fn until(
         &self,
         token: &str,
         what: &str,
