@@ -222,24 +222,14 @@ fn words(summary: &JobSummary, doing: Doing, rate: f64) -> String {
     }
     if rate > 0.0 {
         parts.push(format!("{}{}/s", count(rate), doing.counted()));
-        if let Some(secs) = secs_left(summary, rate) {
-            parts.push(format!("{} left", indicatif::HumanDuration(Duration::from_secs(secs))));
-        }
+    }
+    if let Some(secs) = summary.left_secs {
+        parts.push(format!("{} left", indicatif::HumanDuration(Duration::from_secs(secs))));
     }
     if !summary.note.is_empty() {
         parts.push(printable(&summary.note));
     }
     parts.join("  ")
-}
-
-/// The samples that remain, as far as units tell, by the rate.
-fn secs_left(summary: &JobSummary, rate: f64) -> Option<u64> {
-    if summary.units_committed == 0 || rate <= 0.0 {
-        return None;
-    }
-    let a_unit = summary.samples_committed as f64 / summary.units_committed as f64;
-    Some((a_unit * summary.units.saturating_sub(summary.units_committed) as f64 / rate).ceil()
-        as u64)
 }
 
 #[cfg(test)]

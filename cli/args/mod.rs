@@ -16,6 +16,7 @@ pub mod diff;
 pub mod doctor;
 pub mod drain;
 pub mod enrol;
+pub mod explain;
 pub mod exr_depth;
 pub mod farm;
 pub mod fetch;
@@ -78,8 +79,8 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Jobs",
         &[
-            "submit", "compute", "jobs", "job", "watch", "wait", "fetch", "pause", "resume",
-            "retry", "cancel", "forget",
+            "submit", "compute", "jobs", "job", "explain", "watch", "wait", "fetch", "pause",
+            "resume", "retry", "cancel", "forget",
         ],
     ),
     (
@@ -119,6 +120,8 @@ pub enum Command {
     Jobs(jobs::JobsArgs),
     /// Show one job: its settings, progress and failures; or change it (job set)
     Job(job::JobArgs),
+    /// Say why a job, a frame or a node waits, what would help, and when it ends
+    Explain(explain::ExplainArgs),
     /// Follow a job until it ends
     Watch(watch::WatchArgs),
     /// Wait until a job ends; the exit status says how it ended

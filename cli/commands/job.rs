@@ -105,6 +105,9 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
         "units",
         format!("{} of {} committed, {leased} leased", summary.units_committed, summary.units),
     );
+    if let Some(secs) = summary.left_secs {
+        field("left", format!("about {}", span(secs)));
+    }
     let samples = count(summary.samples_committed as f64);
     let kept = match summary.samples_kept {
         0 => String::new(),

@@ -35,8 +35,11 @@ pub(crate) async fn run(args: JobsArgs) -> Result<Status, CliError> {
     let rows: Vec<_> =
         jobs.iter().zip(shortened(&ids)).map(|(job, id)| row(job, id, now)).collect();
     json::line(
-        table(&["JOB", "STATE", "NAME", "OWNER", "PRIO", "FRAMES", "DONE", "AGE", "NOTE"], &rows)
-            .trim_end(),
+        table(
+            &["JOB", "STATE", "NAME", "OWNER", "PRIO", "FRAMES", "DONE", "AGE", "LEFT", "NOTE"],
+            &rows,
+        )
+        .trim_end(),
     )?;
     Ok(Status::Done)
 }
@@ -51,6 +54,7 @@ fn row(job: &JobSummary, id: String, now: u64) -> Vec<String> {
         format!("{}/{}", job.frames_done, job.frames),
         format!("{:.0} %", share(job)),
         span(now.saturating_sub(job.submitted_at)),
+        job.left_secs.map_or_else(|| "-".to_owned(), span),
         short(job),
     ]
 }
@@ -62,26 +66,10 @@ pub(super) fn owner(job: &JobSummary) -> String {
 
 /// Why a job waits, in a word or two; how it ended, where it has.
 fn short(job: &JobSummary) -> String {
-    let word = match job.waits {
-        None | Some(Waits::Turn) => return printable(&job.note),
-        Some(Waits::Paused) => "paused",
-        Some(Waits::Disk) => "the disk is full, or a frame cannot be written",
-        Some(Waits::Start) => "the coordinator has just started",
-        Some(Waits::Nodes) => "no node is connected",
-        Some(Waits::Pool) => "no node of its pool is connected",
-        Some(Waits::Device) => "no node has a CUDA device",
-        Some(Waits::Compiler) => "no node has a CUDA device and NVRTC",
-        Some(Waits::Driver) => "no node has a driver and a device for its PTX",
-        Some(Waits::Fingerprint) => "no node has its fingerprint",
-        Some(Waits::OutOfWork) => "its nodes are out of work",
-        Some(Waits::Memory) => "no device has the memory",
-        Some(Waits::Check) => "waits for a check by another node",
-        Some(Waits::Backoff) => "its units have failed, and are tried again",
-        Some(Waits::Feed) => "the frame before is being made",
-        Some(Waits::Shortage) => "a node lacks a file, or room",
-        Some(Waits::Limits) => "no node has the memory, time or disk for it",
-    };
-    word.to_owned()
+    match job.waits {
+        None | Some(Waits::Turn) => printable(&job.note),
+        Some(waits) => waits.short().to_owned(),
+    }
 }
 
 fn share(job: &JobSummary) -> f64 {

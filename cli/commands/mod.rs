@@ -16,6 +16,7 @@ mod diff;
 mod doctor;
 mod drain;
 mod enrol;
+mod explain;
 mod fetch;
 mod fsck;
 pub(crate) mod inspect;
@@ -55,6 +56,7 @@ pub(crate) async fn run(command: Command) -> Result<Status, CliError> {
         Command::Compute(args) => compute::run(*args).await,
         Command::Jobs(args) => jobs::run(args).await,
         Command::Job(args) => job::run(args).await,
+        Command::Explain(args) => explain::run(args).await,
         Command::Watch(args) => watch::run(args).await,
         Command::Wait(args) => wait::run(args).await,
         Command::Fetch(args) => fetch::run(args).await,

@@ -4,6 +4,7 @@ use crate::access::{
     ApiTokenScope, AuthorityStatus, DeniedIdentity, Keep, LogReport, MemberSummary, TokenScope,
     TokenSummary,
 };
+use crate::explain::{Explanation, Subject};
 use crate::frames::FrameSet;
 use crate::ids::{BlobHash, JobId, NodeId};
 use crate::job::{JobEdit, RawJobSpec};
@@ -163,6 +164,9 @@ pub enum Request {
     /// Asks for live tiles of a frame or a job: those that are kept, then further ones as they
     /// come, until the frame or the job has ended. Answered by a sequence of [`Response::Live`].
     Live(Watched),
+    /// Asks why a job, a frame or a node stands as it does, and what would help. Answered by
+    /// [`Response::Explained`].
+    Explain(Subject),
 }
 
 /// The coordinator's answer to a [`Request`].
@@ -215,6 +219,8 @@ pub enum Response {
     WebLink(String),
     /// A live tile. Some may be missing where they come faster than the client reads.
     Live(Box<LiveTile>),
+    /// An explanation.
+    Explained(Box<Explanation>),
 }
 
 /// State of a job, for a watcher.

@@ -9,6 +9,7 @@ pub mod client;
 pub mod codec;
 pub mod compute;
 pub mod device;
+pub mod explain;
 pub mod film;
 pub mod frames;
 pub mod hello;

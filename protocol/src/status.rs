@@ -130,6 +130,29 @@ impl Waits {
             Self::Limits => "limits",
         }
     }
+
+    /// Returns the reason in a few words, for a column of a table.
+    pub fn short(self) -> &'static str {
+        match self {
+            Self::Paused => "paused",
+            Self::Disk => "the disk is full, or a frame cannot be written",
+            Self::Start => "the coordinator has just started",
+            Self::Nodes => "no node is connected",
+            Self::Pool => "no node of its pool is connected",
+            Self::Device => "no node has a CUDA device",
+            Self::Compiler => "no node has a CUDA device and NVRTC",
+            Self::Driver => "no node has a driver and a device for its PTX",
+            Self::Fingerprint => "no node has its fingerprint",
+            Self::OutOfWork => "its nodes are out of work",
+            Self::Memory => "no device has the memory",
+            Self::Check => "waits for a check by another node",
+            Self::Backoff => "its units have failed, and are tried again",
+            Self::Feed => "the frame before is being made",
+            Self::Turn => "other jobs are served first",
+            Self::Shortage => "a node lacks a file, or room",
+            Self::Limits => "no node has the memory, time or disk for it",
+        }
+    }
 }
 
 /// A job in a listing. Times are seconds since the Unix epoch.
@@ -173,6 +196,8 @@ pub struct JobSummary {
     pub waits: Option<Waits>,
     /// Pool whose nodes can work on the job; None allows any node.
     pub pool: Option<String>,
+    /// Seconds until the job should end; None if that is not known.
+    pub left_secs: Option<u64>,
 }
 
 /// A job as messages name it.

@@ -7,6 +7,7 @@ use crate::books::Books;
 use crate::input::{Caller, Input, ResolveFailure, SessionId};
 use crate::journal::Record;
 use crate::owner::Owner;
+use crate::report::explain;
 use crate::report::listing::{self, Census, KeptPart};
 use crate::report::pages::{self, JobsPage};
 use crate::report::tally::{self, JobsTally};
@@ -25,6 +26,7 @@ use crate::{audit, checks, ends, frames, nodes, requests, results, schedule};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tessera_protocol::client::{AuditReport, RequestError};
+use tessera_protocol::explain::{Explanation, Subject};
 use tessera_protocol::ids::{
     BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey,
 };
@@ -402,6 +404,11 @@ impl Core {
     /// Returns the summary of one job.
     pub fn job_summary(&self, id: JobId) -> Option<JobSummary> {
         listing::job_summary(&self.books, id)
+    }
+
+    /// Explains why a job, a frame or a node stands as it does, and what would help.
+    pub fn explain(&self, subject: &Subject) -> Result<Explanation, RequestError> {
+        explain::explain(&self.books, subject)
     }
 
     /// Returns whether a job is known.

@@ -1,5 +1,6 @@
 // Keeps a page true: what changes on the farm changes in its fields. Pages are whole without it.
 import { follow } from "./events.js";
+import { renew } from "./why.js";
 
 const page = document.querySelector("[data-page]");
 const link = document.getElementById("link-state");
@@ -72,6 +73,7 @@ function onJobs({ jobs, gone }) {
     for (const row of rows) {
       const before = row.querySelector('[data-field="state"]')?.textContent;
       fields(row, jobValues(job));
+      if (row === page) { renew(page.dataset); }
       if (page?.dataset.page === "job" && before && before !== job.state) {
         told.textContent = `${job.name} is ${job.state}`;
         // Other actions belong to another state.
@@ -134,6 +136,7 @@ function onNodes({ nodes, gone }) {
   for (const node of nodes) {
     const rows = document.querySelectorAll(`[data-node="${CSS.escape(node.node)}"]`);
     for (const row of rows) {
+      if (row === page) { renew(page.dataset); }
       fields(row, {
         state: node.state,
         units: node.units_leased,

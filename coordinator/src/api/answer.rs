@@ -217,6 +217,7 @@ impl Api {
                 context.question(Question::KernelText { job, caller }).await
             }
             Request::Nodes => nodes::nodes(context).await,
+            Request::Explain(subject) => nodes::explain(context, subject).await,
             Request::Members { from } => Ok(members::list(context, from)),
             Request::KeepMember { member, keep } => {
                 members::keep(context, caller, &member, keep).await

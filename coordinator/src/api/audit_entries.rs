@@ -21,6 +21,7 @@ pub(crate) fn name_of(request: &Request) -> (&'static str, String) {
         Request::Live(_) => "live tiles of a job",
         Request::KernelText(_) => "text of a kernel",
         Request::Nodes => "list of nodes",
+        Request::Explain(_) => "explanation",
         Request::MissingBlobs(_) => "upload",
         Request::Tokens { .. } => "list of tokens",
         Request::WebLink => "link to sign in",
@@ -44,6 +45,7 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         | Request::Live(_)
         | Request::KernelText(_)
         | Request::Nodes
+        | Request::Explain(_)
         | Request::MissingBlobs(_)
         | Request::Tokens { .. }
         | Request::Members { .. }

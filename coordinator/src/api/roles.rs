@@ -25,6 +25,7 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         | Request::Watch(_)
         | Request::Live(_)
         | Request::Usage
+        | Request::Explain(_)
         | Request::Nodes => (Role::Viewer, Reach::Farm),
         Request::KernelText(_) => (Role::Viewer, Reach::OwnJob),
         Request::MissingBlobs(_) => (BLOB_PUT, Reach::Farm),

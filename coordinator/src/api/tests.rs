@@ -17,6 +17,7 @@ use std::sync::Arc;
 use tessera_core::{Core, Settings};
 use tessera_protocol::access::{ApiTokenScope, Keep, TokenScope};
 use tessera_protocol::client::{Request, RequestError, Response, Role};
+use tessera_protocol::explain::Subject;
 use tessera_protocol::job::{AssetFile, JobEdit, JobKind};
 use tessera_protocol::live::Watched;
 use tessera_protocol::selection::{JobChange, JobSelection, JobsChange, JobsChanged, Refusal};
@@ -185,6 +186,7 @@ fn table(job: JobId) -> Vec<(Request, Role, bool)> {
         (Request::Frames { job, from: 0 }, Role::Viewer, false),
         (Request::Watch(job), Role::Viewer, false),
         (Request::Nodes, Role::Viewer, false),
+        (Request::Explain(Subject::Job(job)), Role::Viewer, false),
         (drain("none"), Role::Operator, true),
         (Request::RemoveNode { node: "none".into() }, Role::Operator, true),
         (Request::CreateToken(scope(Role::Node)), Role::Operator, true),
@@ -225,7 +227,7 @@ fn drain(node: &str) -> Request {
 
 /// Number of kinds of requests. A new kind does not compile until it has a number. It then fails
 /// the test until it has a line in the table.
-const KINDS: usize = 31;
+const KINDS: usize = 32;
 
 fn kind(request: &Request) -> usize {
     match request {
@@ -260,6 +262,7 @@ fn kind(request: &Request) -> usize {
         Request::CreateApiToken(_) => 28,
         Request::WebLink => 29,
         Request::Live(_) => 30,
+        Request::Explain(_) => 31,
     }
 }
 

@@ -12,6 +12,7 @@ use tessera_core::{
     SessionId, Sweep,
 };
 use tessera_protocol::client::Response;
+use tessera_protocol::explain::Subject;
 use tessera_protocol::job::{JobEdit, JobSpec};
 use tessera_protocol::live::{LiveTile, Watched};
 use tessera_protocol::selection::JobChange;
@@ -126,4 +127,6 @@ pub(crate) enum Question {
     KernelText { job: JobId, caller: Caller },
     /// Summaries of all nodes.
     Nodes,
+    /// Why a job, a frame or a node stands as it does.
+    Explain(Subject),
 }

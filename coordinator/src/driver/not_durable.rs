@@ -119,6 +119,7 @@ mod tests {
     fn summary(job: JobId) -> JobSummary {
         JobSummary {
             pool: None,
+            left_secs: Some(90),
             job,
             name: "film".into(),
             owner: "ada".into(),

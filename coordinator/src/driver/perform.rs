@@ -7,6 +7,7 @@ use crate::spool::SpoolKey;
 use crate::store::Commit;
 use tessera_core::{Action, SessionId};
 use tessera_protocol::client::{RequestError, Response};
+use tessera_protocol::explain::Subject;
 use tessera_protocol::job::JobKind;
 use tessera_protocol::{FrameNumber, JobId, Lease};
 use tokio::sync::oneshot;
@@ -154,6 +155,11 @@ impl Driver {
                 Err(error) => Response::Error(error),
             },
             Question::Nodes => Response::Nodes(self.core.nodes(self.around.clock.now())),
+            Question::Explain(ref subject) => {
+                self.core.explain(subject).map_or_else(Response::Error, |explanation| {
+                    Response::Explained(Box::new(explanation))
+                })
+            }
         };
         let about = match question {
             Question::Job(job) | Question::Frames { job, .. } | Question::Frame { job, .. } => {
@@ -161,6 +167,8 @@ impl Driver {
             }
             // It has no fact that a crash would undo.
             Question::KernelText { .. } => None,
+            Question::Explain(Subject::Job(job) | Subject::Frame { job, .. }) => Some(job),
+            Question::Explain(Subject::Node(_)) => None,
             Question::Jobs { .. } | Question::Nodes => None,
         };
         self.after_pending(After::Answer(reply, about, Box::new(response)));

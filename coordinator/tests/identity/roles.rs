@@ -3,6 +3,7 @@
 use crate::farm::{Farm, PATIENCE, closed, hello, lives, start};
 use tessera_protocol::access::{ApiTokenScope, Keep, TokenScope};
 use tessera_protocol::client::{Request, RequestError, Response, Role};
+use tessera_protocol::explain::Subject;
 use tessera_protocol::live::Watched;
 use tessera_protocol::selection::{JobChange, JobsChange};
 use tessera_protocol::{BlobHash, JobId, NodeId};
@@ -61,6 +62,7 @@ fn table() -> Vec<(Request, Role)> {
         (Request::Frames { job, from: 0 }, Role::Viewer),
         (Request::Watch(job), Role::Viewer),
         (Request::Nodes, Role::Viewer),
+        (Request::Explain(Subject::Job(job)), Role::Viewer),
         (Request::MissingBlobs(vec![BlobHash([1; 32])]), Role::Artist),
         (change(JobChange::Cancel { reason: text() }, job), Role::Artist),
         (change(JobChange::Pause, job), Role::Artist),

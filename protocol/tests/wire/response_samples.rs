@@ -4,6 +4,7 @@ use crate::samples::*;
 use crate::spec_samples::*;
 use tessera_protocol::access::*;
 use tessera_protocol::client::*;
+use tessera_protocol::explain::{Ahead, Explanation, Reason};
 use tessera_protocol::selection::*;
 use tessera_protocol::status::*;
 use tessera_protocol::usage::{OwnerUsage, Swept as SweptReport};
@@ -172,6 +173,7 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         Members(vec![member_summary()]),
         WebLink("http://127.0.0.1:7421/sign-in#c".into()),
         Live(Box::new(live_tile())),
+        Explained(Box::new(explanation())),
         Jobs(JobPage { jobs: vec![summary(JobState::Paused)], next: None }),
     ];
     named(all, response_name)
@@ -203,5 +205,23 @@ fn response_name(response: &Response) -> &'static str {
         Members(_) => "response.members",
         WebLink(_) => "response.web_link",
         Live(_) => "response.live",
+        Explained(_) => "response.explained",
+    }
+}
+
+fn explanation() -> Explanation {
+    let reason = Reason {
+        word: "turn".into(),
+        why: "waits for its turn".into(),
+        help: "more nodes".into(),
+        ends_secs: Some(3),
+    };
+    Explanation {
+        about: "job `shot`".into(),
+        state: "queued".into(),
+        reasons: vec![reason],
+        ahead: vec![Ahead { owner: "`bob`".into(), units: 4, job: "film".into() }],
+        begins_secs: Some(5),
+        left_secs: Some(90),
     }
 }

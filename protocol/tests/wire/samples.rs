@@ -5,6 +5,7 @@ use crate::spec_samples::*;
 use tessera_protocol::access::*;
 use tessera_protocol::client::*;
 use tessera_protocol::device::*;
+use tessera_protocol::explain::Subject;
 use tessera_protocol::job::*;
 use tessera_protocol::live::*;
 use tessera_protocol::node::*;
@@ -51,6 +52,7 @@ pub(crate) fn summary(state: JobState) -> JobSummary {
         note: "n".into(),
         waits: (state == JobState::Paused).then_some(Waits::Turn),
         pool: Some("gpu".into()),
+        left_secs: Some(90),
     }
 }
 
@@ -220,14 +222,6 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
     named(all, request_name)
 }
 
-/// Requests about signing in over HTTP, and for live tiles.
-fn web_requests() -> [Request; 4] {
-    let scope =
-        ApiTokenScope { role: Some(Role::Viewer), owner: Some("ada".into()), ttl_secs: 86_400 };
-    let [frame, job] = watched().map(Request::Live);
-    [Request::CreateApiToken(scope), Request::WebLink, frame, job]
-}
-
 pub(crate) fn watched() -> [Watched; 2] {
     [Some(FrameNumber(2)), None].map(|frame| Watched { job: JobId(uuid(1)), frame })
 }
@@ -239,6 +233,21 @@ pub(crate) fn live_tile() -> LiveTile {
         samples: SampleRange { first: 16, count: 300 },
         values: LiveValues((1..=12).collect()),
     }
+}
+
+/// Requests about signing in over HTTP, for live tiles and for explanations.
+fn web_requests() -> [Request; 7] {
+    let scope =
+        ApiTokenScope { role: Some(Role::Viewer), owner: Some("ada".into()), ttl_secs: 86_400 };
+    let [frame, all] = watched().map(Request::Live);
+    let job = JobId(uuid(1));
+    let [one, other, third] = [
+        Subject::Job(job),
+        Subject::Frame { job, frame: FrameNumber(7) },
+        Subject::Node("rack-1".into()),
+    ]
+    .map(Request::Explain);
+    [Request::CreateApiToken(scope), Request::WebLink, frame, all, one, other, third]
 }
 
 /// A selection with every condition.
@@ -298,6 +307,7 @@ fn request_name(request: &Request) -> &'static str {
         CreateApiToken { .. } => "request.create_api_token",
         WebLink => "request.web_link",
         Live(_) => "request.live",
+        Explain(_) => "request.explain",
     }
 }
 

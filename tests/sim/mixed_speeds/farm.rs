@@ -73,6 +73,15 @@ impl Machine {
     }
 }
 
+/// What was said of a job's end when a fifth of its units was committed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Guess {
+    /// Seconds that were said to be left; None if nothing was said.
+    pub(crate) said: Option<u64>,
+    /// Seconds until its last unit was committed.
+    pub(crate) was: f64,
+}
+
 /// What came of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
@@ -94,6 +103,8 @@ pub(crate) struct Run {
     /// What operators saw of the last node when it was passed over or out of work for the first
     /// time.
     pub(crate) note: String,
+    /// What was said of each job's end.
+    pub(crate) guesses: Vec<Guess>,
 }
 
 enum Event {
@@ -135,6 +146,30 @@ pub(crate) struct Farm {
     /// Camera samples of mean cost that finishing a pixel takes; 0 if nodes finish no frames.
     per_pixel: f64,
     frames: Frames,
+    asked: Asked,
+    /// By how much the lowest tiles of a frame cost more than the mean, and the highest less.
+    slope: f64,
+}
+
+/// What was asked of the ends of jobs.
+#[derive(Default)]
+struct Asked {
+    /// Units of a job.
+    units: u64,
+    /// Units committed, and when the last one was.
+    committed: BTreeMap<JobId, (u64, u64)>,
+    /// When a fifth was committed, and what was said then.
+    said: BTreeMap<JobId, (u64, Option<u64>)>,
+}
+
+impl Asked {
+    fn guesses(&self) -> Vec<Guess> {
+        let of = |(job, (at, said)): (&JobId, &(u64, Option<u64>))| {
+            let end = self.committed.get(job).map_or(0, |(_, last)| *last);
+            Guess { said: *said, was: end.saturating_sub(*at) as f64 * 1e-6 }
+        };
+        self.said.iter().map(of).collect()
+    }
 }
 
 /// Frames of the run.
@@ -172,8 +207,17 @@ impl Farm {
 
     fn run_all(
         machines: &[Machine],
-        (render, jobs): (&RenderSpec, u64),
+        jobs: (&RenderSpec, u64),
         (per_pixel, seed): (f64, u64),
+    ) -> Run {
+        Self::run_on(machines, jobs, (per_pixel, seed, 0.0))
+    }
+
+    /// The same, where the lowest tiles cost more than the highest: by this share of the mean.
+    pub(crate) fn run_on(
+        machines: &[Machine],
+        (render, jobs): (&RenderSpec, u64),
+        (per_pixel, seed, slope): (f64, u64, f64),
     ) -> Run {
         let grid = Grid::of(render);
         let units = if per_pixel > 0.0 { Split::Tiles(grid).all_units() } else { grid.units() };
@@ -199,6 +243,11 @@ impl Farm {
             note: String::new(),
             per_pixel,
             frames: Frames::default(),
+            asked: Asked {
+                units: u64::from(units) * u64::from(render.frames.len()),
+                ..Asked::default()
+            },
+            slope,
         };
         let frames = f64::from(render.frames.len()) * jobs as f64;
         let work: f64 = (0..units).map(|unit| farm.cost(UnitIndex(unit))).sum::<f64>() * frames;
@@ -214,6 +263,7 @@ impl Farm {
             revoked: farm.revoked,
             ended_well: farm.left == 0,
             note: farm.note,
+            guesses: farm.asked.guesses(),
         }
     }
 
@@ -281,6 +331,7 @@ impl Farm {
                         self.left -= 1;
                         self.done_at = self.now;
                         self.by_node[node] += 1;
+                        self.note_commit(lease.unit.job);
                     }
                     CoordinatorToNode::Revoke { leases } => self.revoked += leases.len() as u32,
                     _ => {}
@@ -310,6 +361,17 @@ impl Farm {
                 self.frames.first_done.get_or_insert(self.now);
             }
             _ => {}
+        }
+    }
+
+    /// A unit of a job is committed: after a fifth of them, its end is asked for.
+    fn note_commit(&mut self, job: JobId) {
+        let now = self.now;
+        let (count, last) = self.asked.committed.entry(job).or_default();
+        (*count, *last) = (*count + 1, now);
+        if *count * 5 >= self.asked.units && !self.asked.said.contains_key(&job) {
+            let said = self.core.job_summary(job).and_then(|summary| summary.left_secs);
+            self.asked.said.insert(job, (now, said));
         }
     }
 
@@ -439,7 +501,8 @@ impl Farm {
         let (tile, _) = self.grid.tile_and_pass(unit);
         let mixed = (u64::from(tile) ^ self.seed << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let share = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40;
-        let factor = 0.5 + share as f64 / f64::from(1u32 << 24);
+        let row = f64::from(tile / self.grid.columns()) / f64::from(self.grid.rows()) - 0.5;
+        let factor = 0.5 + share as f64 / f64::from(1u32 << 24) + row * 2.0 * self.slope;
         self.grid.unit_camera_samples(unit) as f64 * factor
     }
 }

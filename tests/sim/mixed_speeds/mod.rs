@@ -3,6 +3,7 @@
 
 pub(crate) mod farm;
 mod film;
+mod left;
 
 use crate::sim::mixed_speeds::farm::{Farm, Machine, Run};
 use tessera_protocol::frames::FrameSet;

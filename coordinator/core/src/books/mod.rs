@@ -21,6 +21,7 @@ use crate::nodes::roster::Roster;
 use crate::schedule::copy_looks::CopyLooks;
 use crate::schedule::dirty::Dirty;
 use crate::schedule::fair::{Party, Shares};
+use crate::schedule::forecast::Forecast;
 use crate::schedule::queue::Queue;
 use crate::schedule::rooms::Rooms;
 use crate::settings::Settings;
@@ -30,6 +31,7 @@ use crate::state::ledger::Ledger;
 use crate::state::votes::Check;
 use crate::time::Moment;
 use crate::timers::{Timer, Timers};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::{JobId, NodeId, UnitKey};
@@ -62,6 +64,8 @@ pub(crate) struct Books {
     /// Nodes that may get more units.
     dirty: Dirty,
     faults: Faults,
+    /// When jobs should end, for people; None until somebody asks.
+    forecast: OnceCell<Forecast>,
     /// Actions of the current step.
     actions: Vec<Action>,
     watched: Watched,
@@ -89,6 +93,7 @@ impl Books {
             returning_until: now,
             dirty: Dirty::default(),
             faults: Faults::default(),
+            forecast: OnceCell::new(),
             actions: Vec::new(),
             watched: Watched::default(),
         }
@@ -218,6 +223,9 @@ impl Books {
     pub(crate) fn advance(&mut self, now: Moment) {
         self.now = self.now.max(now);
         self.leases.pass(self.now);
+        if self.forecast.get().is_some_and(|forecast| !forecast.is_fresh(self.now)) {
+            self.forecast.take();
+        }
     }
 
     pub(crate) fn set_timer(&mut self, at: Moment, timer: Timer) {
@@ -250,6 +258,16 @@ impl Books {
     /// Until then, nodes that were here before a restart may come back.
     pub(crate) fn returning_until(&self) -> Moment {
         self.returning_until
+    }
+
+    /// Returns when jobs should end, and makes it if there is none of the last second.
+    pub(crate) fn forecast(&self, make: impl FnOnce() -> Forecast) -> &Forecast {
+        self.forecast.get_or_init(make)
+    }
+
+    /// Nothing is leased before this time.
+    pub(crate) fn settled_at(&self) -> Moment {
+        self.settled_at
     }
 
     /// Whether nodes have had time to return after a restart.

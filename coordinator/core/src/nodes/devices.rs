@@ -47,22 +47,46 @@ pub(crate) fn is_ready(device: &DeviceInfo) -> bool {
     device.state == DeviceState::Ready
 }
 
-/// Returns why no device of a node may have work, and what ends that; None if some device may.
-pub(crate) fn none_usable(devices: &[DeviceInfo]) -> Option<String> {
+/// Why no device of a node may have work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unusable {
+    /// It has none.
+    NoDevice,
+    /// All are being tested.
+    Testing(String),
+    /// Some are quarantined, for these reasons.
+    Quarantined(String),
+}
+
+impl Unusable {
+    /// Returns it for people.
+    pub(crate) fn said(&self) -> &str {
+        match self {
+            Self::NoDevice => "it has no device",
+            Self::Testing(said) | Self::Quarantined(said) => said,
+        }
+    }
+}
+
+/// Returns why no device of a node may have work; None if some device may.
+pub(crate) fn none_usable(devices: &[DeviceInfo]) -> Option<Unusable> {
     if devices.iter().any(is_ready) {
         return None;
     }
-    let said: Vec<String> = devices
-        .iter()
-        .map(|device| match &device.state {
+    let (mut said, mut quarantined) = (Vec::new(), false);
+    for device in devices {
+        said.push(match &device.state {
             DeviceState::Quarantined { reason, remedy } => {
+                quarantined = true;
                 format!("{} is quarantined: {reason}; {remedy}", device.slot)
             }
             _ => format!("{} is being tested", device.slot),
-        })
-        .collect();
-    Some(match said.is_empty() {
-        true => "it has no device".to_owned(),
-        false => cut(&said.join("; "), REASON_MAX),
+        });
+    }
+    let text = cut(&said.join("; "), REASON_MAX);
+    Some(match (said.is_empty(), quarantined) {
+        (true, _) => Unusable::NoDevice,
+        (false, true) => Unusable::Quarantined(text),
+        (false, false) => Unusable::Testing(text),
     })
 }

@@ -44,10 +44,9 @@ impl Fitness {
     pub(crate) fn set_unfit(&mut self, now: Moment, first: Duration) -> Moment {
         let until = now.after(unfit_for(first, self.times_unfit));
         let note = format!(
-            "{} attempts of {} jobs failed here in a row; it gets work again in {} s",
+            "{} attempts of {} jobs failed here in a row",
             self.failures,
-            self.failed_jobs.len(),
-            until.since(now).as_secs()
+            self.failed_jobs.len()
         );
         self.unfit = Some((until, note));
         self.times_unfit += 1;
@@ -58,8 +57,7 @@ impl Fitness {
     /// Gives the node no work for a while, because it does nothing. Returns when that ends.
     pub(crate) fn set_idle(&mut self, now: Moment, first: Duration, why: &str) -> Moment {
         let until = now.after(unfit_for(first, self.times_unfit));
-        let secs = until.since(now).as_secs();
-        self.unfit = Some((until, format!("{why}; it gets work again in {secs} s")));
+        self.unfit = Some((until, why.to_owned()));
         self.times_unfit += 1;
         until
     }

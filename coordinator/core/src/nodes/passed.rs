@@ -69,23 +69,9 @@ impl PassedOver {
         self.0.remove(&job);
     }
 
-    /// Describes it for people: for which jobs, why, and what ends it. None if there is no job.
-    pub(crate) fn note_for(&self, name: &str) -> Option<String> {
-        let (job, Passed { cause, reason, .. }) = self.0.iter().next()?;
-        let count = self.0.len();
-        Some(match cause {
-            Cause::Unable => format!("not able to do {count} open jobs, such as {job}: {reason}"),
-            Cause::Limit(limit) => format!(
-                "passed over for {count} open jobs, such as {job}, by its limit of {}: {reason}; \
-                    to end that, {}",
-                limit.name(),
-                limit.remedy()
-            ),
-            Cause::Failing => format!(
-                "passed over for {count} open jobs, such as {job}, while others may have them: \
-                    {reason}; once it is in order (`tessera doctor`), `tessera undrain {name}` or \
-                    its restart ends that"
-            ),
-        })
+    /// Returns the first of those jobs with what is known, and how many there are.
+    pub(crate) fn first(&self) -> Option<(JobId, &Passed, usize)> {
+        let (job, passed) = self.0.iter().next()?;
+        Some((*job, passed, self.0.len()))
     }
 }

@@ -3,7 +3,8 @@
 use crate::books::Books;
 use crate::input::Caller;
 use crate::nodes::roster::Node;
-use crate::report::standing::{Pins, absent_standing, standing};
+use crate::report::left::left_of;
+use crate::report::standing::{Pins, absent_standing, note, standing};
 use crate::report::waiting::waiting;
 use crate::state::frame::Frame;
 use crate::state::job::{Job, Place};
@@ -158,8 +159,9 @@ pub(crate) fn job_summary(books: &Books, id: JobId) -> Option<JobSummary> {
         units_committed: counts.units_committed,
         units_leased,
         samples_committed: counts.samples_committed,
-        waits: waiting.as_ref().map(|(waits, _)| *waits),
-        note: waiting.map_or_else(ended, |(_, note)| note),
+        waits: waiting.as_ref().map(|wait| wait.class()),
+        left_secs: left_of(books, job, waiting.as_ref()),
+        note: waiting.map_or_else(ended, |wait| wait.text().note()),
         samples_kept: job.samples_kept(),
         pool: job.spec().pool.clone(),
     })
@@ -255,7 +257,7 @@ fn row_of(books: &Books, id: NodeId, now: Moment, pins: &Pins) -> NodeSummary {
 
 /// A node that has not been there in this process.
 fn absent_summary(books: &Books, id: NodeId, entry: Option<&Entry>, now: Moment) -> NodeSummary {
-    let (state, note) = absent_standing(books, id, entry);
+    let (state, reasons) = absent_standing(books, id, entry);
     NodeSummary {
         node: id,
         name: books.name_of(id),
@@ -268,7 +270,7 @@ fn absent_summary(books: &Books, id: NodeId, entry: Option<&Entry>, now: Moment)
         samples_per_second: 0.0,
         silent_secs: entry.map_or(0, |entry| now.since(entry.since).as_secs()),
         build: String::new(),
-        note,
+        note: note(&reasons),
         pool: entry.and_then(|entry| entry.pool.clone()),
         since: 0,
         drained: false,
@@ -282,7 +284,7 @@ fn node_summary(
     node: &Node,
     (now, pins): (Moment, &Pins),
 ) -> NodeSummary {
-    let (state, note) = standing(books, id, node, pins);
+    let (state, reasons) = standing(books, id, node, pins);
     NodeSummary {
         node: id,
         name: node.name().to_owned(),
@@ -296,7 +298,7 @@ fn node_summary(
         samples_per_second: node.samples_per_second(now),
         silent_secs: now.since(node.heard()).as_secs(),
         build: node.build().to_owned(),
-        note,
+        note: note(&reasons),
         pool: node.pool().map(str::to_owned),
         since: 0,
         drained: false,

@@ -1,7 +1,10 @@
 //! What the core tells people and programs about jobs, frames and nodes. Decides nothing.
 
+pub(crate) mod explain;
+mod left;
 pub(crate) mod listing;
 pub(crate) mod pages;
+pub(crate) mod reason;
 pub(crate) mod selected;
 mod standing;
 pub(crate) mod tally;

@@ -1,10 +1,12 @@
-//! How a node stands: its state, and a note that says why. Decides nothing.
+//! How a node stands: its state, and the reasons for it. Decides nothing.
 
 use crate::books::Books;
 use crate::journal::Gone;
-use crate::nodes::devices::none_usable;
+use crate::nodes::devices::{Unusable, none_usable};
+use crate::nodes::passed::Cause;
 use crate::nodes::ready::is_barred;
 use crate::nodes::roster::Node;
+use crate::report::reason::node::Standing;
 use crate::state::register::Entry;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -34,75 +36,73 @@ impl Pins {
     }
 }
 
-/// Returns the state of a node, and a note that explains it and says what is not confined there.
-pub(crate) fn standing(books: &Books, id: NodeId, node: &Node, pins: &Pins) -> (NodeState, String) {
-    let (state, note) = standing_suspected(books, id, node, pins);
-    let Some(unconfined) = node.unconfined().filter(|_| node.session().is_some()) else {
-        return (state, note);
-    };
-    (state, joined([note, format!("sandbox: {unconfined}")]))
+/// Returns the line of a listing for these reasons.
+pub(crate) fn note(reasons: &[Standing]) -> String {
+    reasons.iter().map(|reason| reason.text().note()).collect::<Vec<_>>().join("; ")
 }
 
-fn joined(parts: [String; 2]) -> String {
-    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    parts.join("; ")
+/// Returns the state of a node, and the reasons: why it has no work, and what is not confined
+/// there.
+pub(crate) fn standing(
+    books: &Books,
+    id: NodeId,
+    node: &Node,
+    pins: &Pins,
+) -> (NodeState, Vec<Standing>) {
+    let unsuspected = standing_unsuspected(books, id, node, pins);
+    let (state, mut reasons) = with_suspicion(books, id, node.name(), unsuspected);
+    if let Some(said) = node.unconfined().filter(|_| node.session().is_some()) {
+        reasons.push(Standing::Unconfined { said: said.to_owned() });
+    }
+    (state, reasons)
 }
 
-/// Returns the state of a node, and a note, as if its sandbox were complete.
-fn standing_suspected(books: &Books, id: NodeId, node: &Node, pins: &Pins) -> (NodeState, String) {
-    let (state, note) = standing_unsuspected(books, id, node, pins);
-    with_suspicion(books, id, node.name(), (state, note))
-}
-
-/// Returns the state of a node that has not been there in this process, and a note.
+/// Returns the state of a node that has not been there in this process, and the reasons.
 pub(crate) fn absent_standing(
     books: &Books,
     id: NodeId,
     entry: Option<&Entry>,
-) -> (NodeState, String) {
+) -> (NodeState, Vec<Standing>) {
     let standing = match entry.filter(|entry| !entry.is_here()) {
         Some(entry) => gone(books, id, entry),
-        None => (NodeState::Away, "not seen since the coordinator started".to_owned()),
+        None => (NodeState::Away, vec![Standing::Unseen]),
     };
     with_suspicion(books, id, &books.name_of(id), standing)
 }
 
 /// Returns how a node is gone, and why.
-fn gone(books: &Books, id: NodeId, entry: &Entry) -> (NodeState, String) {
-    let state = match entry.gone() {
-        Some(Gone::Left) => NodeState::Left,
-        Some(Gone::Removed) => NodeState::Removed,
-        Some(Gone::Lost) | None => NodeState::Lost,
+fn gone(books: &Books, id: NodeId, entry: &Entry) -> (NodeState, Vec<Standing>) {
+    let why = entry.why.clone();
+    let (state, reason) = match entry.gone() {
+        Some(Gone::Left) => (NodeState::Left, Standing::Left { why }),
+        Some(Gone::Removed) => (NodeState::Removed, Standing::Removed { why }),
+        Some(Gone::Lost) | None => (NodeState::Lost, Standing::Lost { why }),
     };
-    let drained = drained_by(books, id).map(|by| format!("; {by}: no work when it comes back"));
-    (state, format!("{}{}", entry.why, drained.unwrap_or_default()))
+    (state, [Some(reason), drained(books, id, false)].into_iter().flatten().collect())
 }
 
 /// Says who drained a node; None if nobody did.
-fn drained_by(books: &Books, id: NodeId) -> Option<String> {
-    let drain = books.farm().register().drain_of(id)?;
-    Some(format!("drained by `{}`", drain.by))
+fn drained(books: &Books, id: NodeId, here: bool) -> Option<Standing> {
+    let by = books.farm().register().drain_of(id)?.by.clone();
+    Some(Standing::Drained { by, name: books.name_of(id), here })
 }
 
 fn with_suspicion(
     books: &Books,
     id: NodeId,
     name: &str,
-    (state, note): (NodeState, String),
-) -> (NodeState, String) {
-    let Some(suspect) = books.farm().trust().suspect_of(id) else { return (state, note) };
+    (state, mut reasons): (NodeState, Vec<Standing>),
+) -> (NodeState, Vec<Standing>) {
+    let Some(suspect) = books.farm().trust().suspect_of(id) else { return (state, reasons) };
     let barred = is_barred(books, id);
-    let said = match (suspect.guilty, barred) {
-        (true, true) => "quarantined: it gave a wrong result",
-        (true, false) => {
-            "it gave a wrong result, and gets work only because no other node may have any"
-        }
-        (false, _) => "in doubt, so that all its results are checked",
-    };
-    let end = format!("once it is in order (`tessera doctor`), `tessera undrain {name}` ends that");
-    let text = joined([note, format!("{said}: {}; {end}", suspect.reason)]);
+    let (reason, name) = (suspect.reason.clone(), name.to_owned());
+    reasons.push(match (suspect.guilty, barred) {
+        (true, true) => Standing::Wrong { reason, name },
+        (true, false) => Standing::WrongAlone { reason, name },
+        (false, _) => Standing::Doubted { reason, name },
+    });
     let state = if barred && state == NodeState::Ready { NodeState::Unfit } else { state };
-    (state, text)
+    (state, reasons)
 }
 
 /// Returns the state of a node as if it were not suspected.
@@ -111,44 +111,59 @@ fn standing_unsuspected(
     id: NodeId,
     node: &Node,
     pins: &Pins,
-) -> (NodeState, String) {
+) -> (NodeState, Vec<Standing>) {
     if node.session().is_none() {
         let entry = books.farm().register().get(id);
         return match entry.filter(|entry| !entry.is_here()) {
             Some(entry) => gone(books, id, entry),
-            None => {
-                (NodeState::Away, "connection lost; its leases are kept for a while".to_owned())
-            }
+            None => (NodeState::Away, vec![Standing::Away]),
         };
     }
-    let drained = drained_by(books, id);
+    let drained = drained(books, id, true);
     if node.leaving() {
-        let note = drained.map_or("leaving".to_owned(), |drained| format!("{drained}; leaving"));
-        return (NodeState::Draining, note);
+        let reasons = drained.into_iter().chain([Standing::Leaving]).collect();
+        return (NodeState::Draining, reasons);
     }
     if let Some(drained) = drained {
         let busy = books.leases().count_of(id) > 0;
         let state = if busy { NodeState::Draining } else { NodeState::Drained };
-        return (state, drained);
+        return (state, vec![drained]);
     }
-    if let Some((_, reason)) = node.fitness().unfit() {
-        return (NodeState::Unfit, reason.clone());
+    if let Some((until, why)) = node.fitness().unfit() {
+        let (secs, why) = (until.since(books.now()).as_secs(), why.clone());
+        let name = node.name().to_owned();
+        return (NodeState::Unfit, vec![Standing::Unfit { why, secs, name }]);
     }
     if let Some(reason) = none_usable(node.devices()) {
-        return (NodeState::Unfit, reason);
+        return (NodeState::Unfit, vec![without_device(reason)]);
     }
-    if let Some(note) = node.passed().note_for(node.name()) {
-        return (NodeState::Ready, note);
+    if let Some(passed) = passed_over(node) {
+        return (NodeState::Ready, vec![passed]);
     }
     let (foreign, open) = pins.foreign_to(books, node.fingerprint());
     if foreign == 0 {
-        return (NodeState::Ready, String::new());
+        return (NodeState::Ready, Vec::new());
     }
-    let note = format!(
-        "fingerprint {} differs from the first results of {foreign} open jobs; run the same \
-            build everywhere",
-        node.fingerprint()
-    );
+    let other = Standing::OtherBuild { fingerprint: node.fingerprint(), jobs: foreign };
     let state = if foreign == open { NodeState::Unfit } else { NodeState::Ready };
-    (state, note)
+    (state, vec![other])
+}
+
+fn without_device(reason: Unusable) -> Standing {
+    match reason {
+        Unusable::NoDevice => Standing::NoDevice,
+        Unusable::Testing(said) => Standing::Testing { said },
+        Unusable::Quarantined(said) => Standing::Devices { said },
+    }
+}
+
+/// Says for which jobs a node is passed over; None if for none.
+fn passed_over(node: &Node) -> Option<Standing> {
+    let (job, passed, jobs) = node.passed().first()?;
+    let (reason, name) = (passed.reason.clone(), node.name().to_owned());
+    Some(match passed.cause {
+        Cause::Unable => Standing::Unable { jobs, job, reason },
+        Cause::Limit(limit) => Standing::Limited { jobs, job, limit, reason },
+        Cause::Failing => Standing::Failing { jobs, job, reason, name },
+    })
 }

@@ -51,7 +51,7 @@ impl JobsTally {
 
     fn note_open(&mut self, books: &Books, job: &Job) {
         let leased = books.leases().count_in(job.id()) as u64;
-        if let Some((waits, _)) = waiting(books, job, leased) {
+        if let Some(waits) = waiting(books, job, leased).map(|wait| wait.class()) {
             count(&mut self.waits, &Waits::ALL, waits);
         }
         let counts = job.counts();

@@ -6,49 +6,33 @@ use crate::nodes::devices::none_usable;
 use crate::nodes::passed::Cause;
 use crate::nodes::ready::{is_barred, is_ready};
 use crate::nodes::roster::Node;
+use crate::report::reason::some_of;
+use crate::report::reason::wait::{Out, Wait};
 use crate::report::standing::{Pins, standing};
-use crate::report::turn::turn_note;
-use crate::results::limits::limits_note;
-use crate::results::shortage::shortage_note;
-use crate::schedule::memory::{is_barred_from, memory_note};
+use crate::report::turn::ahead_of;
+use crate::results::limits::too_small;
+use crate::results::shortage::waiting_unit;
+use crate::schedule::memory::{is_barred_from, memory_lack};
 use crate::state::frame::Frame;
 use crate::state::job::Job;
 use std::collections::BTreeSet;
 use tessera_protocol::compute::{Program, PtxNeeds};
 use tessera_protocol::device::CudaInfo;
 use tessera_protocol::ids::{Fingerprint, NodeId};
-use tessera_protocol::status::{NodeState, Waits};
-
-/// Most nodes or fingerprints that a note names.
-const NAMED_MAX: usize = 3;
-
-/// Writes the first few of several things in one line.
-fn some_of<T: std::fmt::Display>(things: impl IntoIterator<Item = T>) -> String {
-    let things: Vec<String> = things.into_iter().map(|thing| thing.to_string()).collect();
-    let named = things[..things.len().min(NAMED_MAX)].join(", ");
-    match things.len().saturating_sub(NAMED_MAX) {
-        0 => named,
-        more => format!("{named} and {more} more"),
-    }
-}
+use tessera_protocol::status::NodeState;
 
 /// Returns why no node can do a job, as they said themselves; None if some node may.
-fn unable_note(job: &Job, nodes: &[(NodeId, &Node)]) -> Option<String> {
+fn unable(job: &Job, nodes: &[(NodeId, &Node)]) -> Option<Wait> {
     let says = |(_, node): &(NodeId, &Node)| {
         let passed = node.passed().of(job.id()).filter(|passed| passed.cause == Cause::Unable)?;
         Some(format!("`{}`: {}", node.name(), passed.reason))
     };
     let said: Vec<String> = nodes.iter().map(says).collect::<Option<_>>()?;
-    let said = some_of(said);
-    let cannot = match job.kind().compute() {
-        Some(_) => "can run it",
-        None => "knows all its options",
-    };
-    Some(format!("no node that is connected {cannot}: {said}"))
+    Some(Wait::Unable { compute: job.kind().compute().is_some(), said: some_of(said) })
 }
 
-/// Writes what the CUDA devices of nodes take, beside what a kernel needs; None if there are none.
-fn ptx_note<'a>(needs: &PtxNeeds, nodes: impl Iterator<Item = &'a Node>) -> Option<String> {
+/// Returns what the CUDA devices of nodes take, beside what a kernel needs; None if there are none.
+fn driver<'a>(needs: &PtxNeeds, nodes: impl Iterator<Item = &'a Node>) -> Option<Wait> {
     let take = |node: &Node, cuda: &CudaInfo| {
         let ((ptx, of), (major, minor)) = (cuda.ptx_version, cuda.compute_capability);
         format!("`{}` takes PTX {ptx}.{of} on {major}.{minor}", node.name())
@@ -57,70 +41,64 @@ fn ptx_note<'a>(needs: &PtxNeeds, nodes: impl Iterator<Item = &'a Node>) -> Opti
         node.devices().iter().filter_map(move |device| Some(take(node, device.cuda.as_ref()?)))
     };
     let have: BTreeSet<String> = nodes.flat_map(cuda_of).collect();
-    if have.is_empty() {
-        return None;
-    }
-    Some(format!(
-        "waits for a node that takes its {needs}; none is ready: {} (a newer driver there, or PTX \
-         for an older version and target, would do; from a .cu file it is made for all)",
-        some_of(have)
-    ))
+    (!have.is_empty()).then(|| Wait::Driver { needs: needs.to_string(), have: some_of(have) })
 }
 
 /// Returns why none of these nodes runs such a job.
-fn cannot_do<'a>(job: &Job, nodes: impl Iterator<Item = &'a Node>) -> (Waits, String) {
+fn cannot_do<'a>(job: &Job, nodes: impl Iterator<Item = &'a Node>) -> Wait {
     let compute = job.kind().compute();
     if let Some(needs) = compute.and_then(|compute| compute.ptx.as_ref())
-        && let Some(note) = ptx_note(needs, nodes)
+        && let Some(wait) = driver(needs, nodes)
     {
-        return (Waits::Driver, note);
+        return wait;
     }
-    let to_compile = compute.is_some_and(|compute| matches!(compute.program, Program::Cuda(_)));
-    match to_compile {
-        true => (
-            Waits::Compiler,
-            "waits for a node with a CUDA device and NVRTC to compile the kernel; none is ready \
-             (submit PTX, or from \
-             a machine that has NVRTC, and any node with a CUDA device will do)"
-                .to_owned(),
-        ),
-        false => (
-            Waits::Device,
-            "waits for a node with a CUDA device, which the kernel needs; none is ready".to_owned(),
-        ),
+    match compute.is_some_and(|compute| matches!(compute.program, Program::Cuda(_))) {
+        true => Wait::Compiler,
+        false => Wait::Device,
     }
 }
 
-/// Returns why no unit of a job is being worked on, as a class and as text. None if a unit is
-/// leased, if all units are committed, and if the job has ended.
-pub(crate) fn waiting(books: &Books, job: &Job, units_leased: u64) -> Option<(Waits, String)> {
+/// Returns why no unit of a job is being worked on. None if a unit is leased, if all units are
+/// committed, and if the job has ended.
+pub(crate) fn waiting(books: &Books, job: &Job, units_leased: u64) -> Option<Wait> {
     if job.is_final() {
         return None;
     }
     if let Some(pause) = job.paused() {
-        let note = format!("paused by `{}`; `tessera resume {}` continues it", pause.by, job.id());
-        return Some((Waits::Paused, note));
+        return Some(Wait::Paused { by: pause.by.clone(), job: job.id() });
     }
     if let Some((frame, reason)) = books.orders().failure_of(job.id()) {
-        let note = format!("{frame} cannot be written, and is tried again: {reason}");
-        return Some((Waits::Disk, note));
+        return Some(Wait::Disk { frame, reason: reason.to_owned() });
     }
-    if let Some(note) = shortage_note(books, job) {
-        return Some((Waits::Shortage, note));
+    if let Some(wait) = shortage(books, job) {
+        return Some(wait);
     }
     let checks = books.queue(job.id()).map_or(0, |work| work.redos().count());
     if units_leased > 0 || (job.counts().units_open == 0 && checks == 0) {
         return None;
     }
     if !books.is_settled() {
-        let note = "the coordinator has just started, and gives nodes a moment to come back";
-        return Some((Waits::Start, note.to_owned()));
+        let secs = books.settled_at().since(books.now()).as_secs() + 1;
+        return Some(Wait::Start { secs });
     }
     nobody_for(books, job).or_else(|| Some(later(books, job, checks)))
 }
 
+/// Returns what units of a job lack.
+fn shortage(books: &Books, job: &Job) -> Option<Wait> {
+    let (unit, lack) = waiting_unit(books, job)?;
+    let longest = lack.since().after(books.settings().shortage_longest);
+    Some(Wait::Shortage {
+        reason: lack.reason().to_owned(),
+        unit: format!("u{:05} of {}", unit.unit.0, unit.frame),
+        node: books.name_of(lack.node()),
+        units: books.queue(job.id())?.shortages().len(),
+        fails_in: longest.since(books.now()).as_secs(),
+    })
+}
+
 /// Returns why no node may have units of the job.
-fn nobody_for(books: &Books, job: &Job) -> Option<(Waits, String)> {
+fn nobody_for(books: &Books, job: &Job) -> Option<Wait> {
     let here: Vec<(NodeId, &Node)> = books
         .roster()
         .iter()
@@ -128,14 +106,13 @@ fn nobody_for(books: &Books, job: &Job) -> Option<(Waits, String)> {
         .map(|(id, node)| (*id, node))
         .collect();
     if here.is_empty() {
-        return Some((Waits::Nodes, "no node is connected".to_owned()));
+        return Some(Wait::Nodes);
     }
-    let pool = job.spec().pool.as_deref();
+    let pool = job.spec().pool.clone();
     let of_pool: Vec<(NodeId, &Node)> =
-        here.into_iter().filter(|(_, node)| node.is_of(pool)).collect();
-    let pool = pool.map_or(String::new(), |pool| format!(" of pool `{pool}`"));
-    if of_pool.is_empty() {
-        return Some((Waits::Pool, format!("no node{pool} is connected")));
+        here.into_iter().filter(|(_, node)| node.is_of(pool.as_deref())).collect();
+    if let Some(pool) = pool.clone().filter(|_| of_pool.is_empty()) {
+        return Some(Wait::Pool { pool, job: job.id() });
     }
     if !of_pool.iter().any(|(_, node)| node.has_kind(job.kind())) {
         return Some(cannot_do(job, of_pool.iter().map(|(_, node)| *node)));
@@ -145,30 +122,20 @@ fn nobody_for(books: &Books, job: &Job) -> Option<(Waits, String)> {
     {
         let others: BTreeSet<Fingerprint> =
             of_pool.iter().map(|(_, node)| node.fingerprint()).collect();
-        let note = format!(
-            "its first results have the fingerprint {pinned}, and the nodes{pool} that are \
-             connected have {}; run \
-             the build of the first results somewhere, or submit the job again",
-            some_of(others)
-        );
-        return Some((Waits::Fingerprint, note));
+        return Some(Wait::Build { pinned: pinned.to_string(), have: some_of(others), pool });
     }
     let may: Vec<(NodeId, &Node)> = of_pool.into_iter().filter(|(_, node)| fits(node)).collect();
-    if let Some(note) = unable_note(job, &may) {
-        return Some((Waits::Fingerprint, note));
+    if let Some(wait) = unable(job, &may) {
+        return Some(wait);
     }
-    if let Some(note) = limits_note(books, job) {
-        return Some((Waits::Limits, note));
+    if let Some((said, fails_in)) = too_small(books, job) {
+        return Some(Wait::Limits { said, fails_in });
     }
     let ready: Vec<&Node> =
         may.iter().filter(|(id, node)| is_ready(books, *id, node)).map(|(_, node)| *node).collect();
     if ready.is_empty() {
-        let named = may
-            .iter()
-            .map(|(id, node)| format!("`{}` is {}", node.name(), out_word(books, *id, node)));
-        let note =
-            format!("every node{pool} that could have it is out of work: {}", some_of(named));
-        return Some((Waits::OutOfWork, note));
+        let out = |(id, node): &(NodeId, &Node)| (node.name().to_owned(), out(books, *id, node));
+        return Some(Wait::OutOfWork { pool, nodes: may.iter().map(out).collect() });
     }
     if !ready.iter().any(|node| node.can_do(job.kind())) {
         return Some(cannot_do(job, ready.into_iter()));
@@ -182,39 +149,34 @@ fn nobody_for(books: &Books, job: &Job) -> Option<(Waits, String)> {
         })
         .collect();
     if barred.len() >= ready.len() && !barred.is_empty() {
-        let note = format!("waits for another node{pool} to come back: {}", some_of(barred));
-        return Some((Waits::OutOfWork, note));
+        return Some(Wait::Barred { pool, said: some_of(barred) });
     }
-    memory_note(books, job).map(|note| (Waits::Memory, note))
+    memory_lack(books, job).map(Wait::Memory)
 }
 
-/// Returns why a connected node is out of work, as its state or as its devices' note.
-fn out_word(books: &Books, id: NodeId, node: &Node) -> String {
+/// Returns why a connected node is out of work.
+fn out(books: &Books, id: NodeId, node: &Node) -> Out {
     match standing(books, id, node, &Pins::default()).0 {
-        NodeState::Draining => "draining".to_owned(),
-        NodeState::Drained => "drained".to_owned(),
-        _ if is_barred(books, id) || node.fitness().unfit().is_some() => "quarantined".to_owned(),
-        _ => match none_usable(node.devices()) {
-            Some(said) => format!("without a device that may work ({said})"),
-            None => "out of work".to_owned(),
-        },
+        NodeState::Draining => Out::Draining,
+        NodeState::Drained => Out::Drained,
+        _ if is_barred(books, id) || node.fitness().unfit().is_some() => Out::Quarantined,
+        _ => none_usable(node.devices())
+            .map_or(Out::Other, |reason| Out::NoDevice(reason.said().to_owned())),
     }
 }
 
 /// Returns what must happen before a node gets units that it may have.
-fn later(books: &Books, job: &Job, checks: usize) -> (Waits, String) {
+fn later(books: &Books, job: &Job, checks: usize) -> Wait {
     let work = books.queue(job.id());
     if job.counts().units_open == 0 {
-        let note =
-            format!("{checks} of its results wait for another node, which is to render them again");
-        return (Waits::Check, note);
+        return Wait::Check { results: checks };
     }
     if job.is_chained()
         && let Some(position) = job.frames().first_not_done()
         && let Some(Frame::Complete(_)) = job.frames().get(position)
         && let Some(frame) = job.number(position)
     {
-        return (Waits::Feed, format!("{frame}, which the next frame reads, is being made"));
+        return Wait::Feed { frame };
     }
     let soonest = work.and_then(|work| work.waiting().values().min().copied());
     let nothing_else = work.is_some_and(|work| {
@@ -222,12 +184,8 @@ fn later(books: &Books, job: &Job, checks: usize) -> (Waits, String) {
     });
     if let Some(soonest) = soonest.filter(|_| nothing_else) {
         let secs = soonest.since(books.now()).as_secs() + 1;
-        let note = format!(
-            "its open units have failed, and are tried again in {secs} s; `tessera job {}` \
-                says why",
-            job.id()
-        );
-        return (Waits::Backoff, note);
+        return Wait::Backoff { secs, job: job.id() };
     }
-    (Waits::Turn, turn_note(books, job))
+    let (ahead, more) = ahead_of(books, job);
+    Wait::Turn { ahead, more, job: job.id() }
 }

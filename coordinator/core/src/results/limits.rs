@@ -105,13 +105,11 @@ fn who_is_too_small(books: &Books, job: &Job) -> Option<String> {
     })
 }
 
-/// Returns why a job waits for a node with more, and until when; None if some node may have it.
-pub(crate) fn limits_note(books: &Books, job: &Job) -> Option<String> {
+/// Returns which nodes are too small for a job, and after how many seconds it fails; None if some
+/// node may have it.
+pub(crate) fn too_small(books: &Books, job: &Job) -> Option<(String, u64)> {
     let said = who_is_too_small(books, job)?;
     let since = books.queue(job.id())?.refusals().stuck_since().unwrap_or(books.now());
     let due = since.after(job.give_up(books.settings()));
-    Some(format!(
-        "waits for a node with more: {said}; it fails in {} s (--give-up)",
-        due.since(books.now()).as_secs()
-    ))
+    Some((said, due.since(books.now()).as_secs()))
 }

@@ -5,9 +5,10 @@
 use crate::books::Books;
 use crate::lease::backoff;
 use crate::results::failed::fail_attempt;
+use crate::schedule::shortages::Shortage;
 use crate::state::job::Job;
 use crate::text::cut;
-use tessera_protocol::ids::{Lease, NodeId};
+use tessera_protocol::ids::{Lease, NodeId, UnitKey};
 use tessera_protocol::limits::REASON_MAX;
 
 /// Handles a unit that lacks an external resource on a node.
@@ -31,20 +32,10 @@ pub(crate) fn on_shared_shortage(books: &mut Books, id: NodeId, lease: Lease, re
     books.put_off(unit, until);
 }
 
-/// Returns what units of a job wait for; None if no unit does.
-pub(crate) fn shortage_note(books: &Books, job: &Job) -> Option<String> {
+/// Returns a unit that waits for something outside its job, and its wait; None if no unit does.
+pub(crate) fn waiting_unit<'a>(books: &'a Books, job: &Job) -> Option<(UnitKey, &'a Shortage)> {
     let work = books.queue(job.id())?;
     let (place, shortage) =
         work.shortages().iter().find(|(place, _)| work.waiting().contains_key(*place))?;
-    let (count, unit) = (work.shortages().len(), job.key(*place)?);
-    let longest =
-        shortage.since().after(books.settings().shortage_longest).since(books.now()).as_secs();
-    Some(format!(
-        "waiting: {} (u{:05} of {} on node `{}`, {count} units so far; tried again, and fails \
-            after {longest} s)",
-        shortage.reason(),
-        unit.unit.0,
-        unit.frame,
-        books.name_of(shortage.node())
-    ))
+    Some((job.key(*place)?, shortage))
 }

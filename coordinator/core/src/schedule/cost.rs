@@ -30,6 +30,11 @@ impl Cost {
         self.results += 1;
     }
 
+    /// Whether there was a result.
+    pub(crate) fn is_known(&self) -> bool {
+        self.samples > 0
+    }
+
     /// Returns the samples that are expected to take so many microseconds; None if unknown.
     pub(crate) fn samples_in(&self, micros: u64) -> Option<u64> {
         let samples = (self.samples * u128::from(micros)).checked_div(self.micros)?;

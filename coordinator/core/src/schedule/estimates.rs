@@ -68,6 +68,11 @@ impl Estimates {
         self.finishing.note(pixels, micros);
     }
 
+    /// Whether some finishing unit has a result.
+    pub(crate) fn knows_finishing(&self) -> bool {
+        self.finishing.is_known()
+    }
+
     /// Returns the camera samples that are expected to take as long as finishing these pixels.
     pub(crate) fn work_of_pixels(&self, pixels: u64) -> u64 {
         self.cost.samples_in(self.finishing.of(pixels)).unwrap_or(pixels)

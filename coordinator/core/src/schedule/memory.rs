@@ -16,8 +16,21 @@ use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::node::MemoryShortage;
 use tessera_protocol::status::JobState;
 
+/// The device with the most room for a job, where none has enough.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MemoryLack {
+    /// Bytes that the job needs.
+    pub(crate) need: u64,
+    /// Bytes that the device could give.
+    pub(crate) room: u64,
+    /// Name of its node.
+    pub(crate) node: String,
+    /// Name of the device.
+    pub(crate) device: String,
+}
+
 /// Writes a number of bytes for people.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     let mut value = bytes as f64;
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut unit = 0;
@@ -122,8 +135,8 @@ fn largest(books: &Books, counts: impl Fn(&Node) -> bool) -> Option<(&Node, &Dev
         })
 }
 
-/// Returns why no ready node has a device for a job; None if some node has.
-pub(crate) fn memory_note(books: &Books, job: &Job) -> Option<String> {
+/// Returns which ready device has the most room for a job; None if some node has enough.
+pub(crate) fn memory_lack(books: &Books, job: &Job) -> Option<MemoryLack> {
     let ready = |id: NodeId, node: &Node| is_ready(books, id, node);
     let suits = |(id, node): (&NodeId, &Node)| {
         ready(*id, node) && usable(books, *id, node, job).next().is_some()
@@ -131,7 +144,6 @@ pub(crate) fn memory_note(books: &Books, job: &Job) -> Option<String> {
     if books.roster().iter().any(suits) {
         return None;
     }
-    let need = need(books, job);
     let may = |(id, node): &(&NodeId, &Node)| {
         ready(**id, node) && node.serves(job) && !is_barred_from(books, **id, job)
     };
@@ -141,15 +153,8 @@ pub(crate) fn memory_note(books: &Books, job: &Job) -> Option<String> {
         devices.map(move |(position, device)| (room(node, position, device), node, device))
     });
     let (room, node, device) = rooms.max_by_key(|(room, ..)| *room)?;
-    let tried = if room >= need { ", where it ran out of memory" } else { "" };
-    Some(format!(
-        "needs {} on a device; of the devices that are ready, the largest has {} free (node \
-            `{}`, {}){tried}",
-        size(need),
-        size(room),
-        node.name(),
-        device.name
-    ))
+    let (node, device) = (node.name().to_owned(), device.name.clone());
+    Some(MemoryLack { need: need(books, job), room, node, device })
 }
 
 /// Handles a unit that ran out of memory on a device. Neither is at fault: the unit goes to a

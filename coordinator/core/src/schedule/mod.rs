@@ -14,6 +14,7 @@ pub(crate) mod cost;
 pub(crate) mod dirty;
 pub(crate) mod estimates;
 pub(crate) mod fair;
+pub(crate) mod forecast;
 pub(crate) mod measured;
 pub(crate) mod memory;
 pub(crate) mod pace;

@@ -8,11 +8,16 @@ use tessera_protocol::ids::NodeId;
 /// that a device that slows down is noticed after a few.
 const KEEP: f64 = 0.75;
 
-/// Work and time of a device's last units.
+/// The same for the steady rate: some hundred units, so that tiles of unequal cost even out.
+const KEEP_STEADY: f64 = 0.995;
+
+/// Work and time of a device's units: of the last few, and of many.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rate {
     samples: f64,
     secs: f64,
+    steady_samples: f64,
+    steady_secs: f64,
 }
 
 /// Rates of the devices that have made results of a job, by node.
@@ -57,6 +62,8 @@ impl Rates {
         let rate = self.0.entry(node).or_default().entry(device).or_default();
         rate.samples = rate.samples * KEEP + samples as f64;
         rate.secs = rate.secs * KEEP + micros.max(1) as f64 * 1e-6;
+        rate.steady_samples = rate.steady_samples * KEEP_STEADY + samples as f64;
+        rate.steady_secs = rate.steady_secs * KEEP_STEADY + micros.max(1) as f64 * 1e-6;
     }
 
     /// Limits the speed of a node's devices to so many camera samples per second, in spite of
@@ -80,12 +87,26 @@ impl Rates {
     /// Returns the speed of these devices of a node; None before the first result of one of them.
     /// Devices without results count as the slowest with some.
     pub(crate) fn speed(&self, node: NodeId, devices: impl Iterator<Item = u8>) -> Option<Speed> {
+        self.speed_by(node, devices, |rate| rate.samples / rate.secs)
+    }
+
+    /// Returns the same speed over many units.
+    pub(crate) fn steady(&self, node: NodeId, devices: impl Iterator<Item = u8>) -> Option<Speed> {
+        self.speed_by(node, devices, |rate| rate.steady_samples / rate.steady_secs)
+    }
+
+    fn speed_by(
+        &self,
+        node: NodeId,
+        devices: impl Iterator<Item = u8>,
+        per_sec: impl Fn(&Rate) -> f64,
+    ) -> Option<Speed> {
         let rates = self.0.get(&node)?;
         let (mut sum, mut slowest, mut measured, mut all) = (0.0, f64::INFINITY, 0.0, 0.0);
         for device in devices {
             all += 1.0;
             if let Some(rate) = rates.get(&device) {
-                let per_sec = rate.samples / rate.secs;
+                let per_sec = per_sec(rate);
                 sum += per_sec;
                 slowest = per_sec.min(slowest);
                 measured += 1.0;

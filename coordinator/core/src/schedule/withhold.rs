@@ -56,6 +56,11 @@ impl Expected {
         self.ends_in.map_or(self.age, f64::abs)
     }
 
+    /// Seconds until it should end, negative if it is overdue; None if that is not known.
+    pub(crate) fn known(&self) -> Option<f64> {
+        self.ends_in
+    }
+
     /// Seconds until `remaining` exceeds `limit`, if nothing changes.
     pub(crate) fn until(&self, limit: f64) -> f64 {
         match self.ends_in {

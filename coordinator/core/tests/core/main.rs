@@ -7,6 +7,7 @@ mod copies;
 mod device_waits;
 mod devices;
 mod epochs;
+mod explain;
 mod exposure;
 mod failures;
 mod fair;

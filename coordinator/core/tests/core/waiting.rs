@@ -6,11 +6,12 @@ use tessera_core::{Caller, Core, Input, Record, SessionId, Settings};
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::compute::{ComputeSpec, Domain, Program, PtxNeeds, PtxReach};
 use tessera_protocol::device::{CudaInfo, DeviceInfo, DeviceKind};
+use tessera_protocol::explain::Subject;
 use tessera_protocol::ids::{BlobHash, Fingerprint, JobId};
 use tessera_protocol::job::{AssetFile, JobKind, JobSpec};
 use tessera_protocol::node::{Failure, Join};
 use tessera_protocol::selection::JobChange;
-use tessera_protocol::status::{JobState, Waits};
+use tessera_protocol::status::{JobState, JobSummary, Waits};
 use tessera_support::inputs::{self, device, joined};
 use uuid::Uuid;
 
@@ -38,7 +39,18 @@ fn waits(farm: &SmallFarm, parts: &[&str]) -> Option<Waits> {
     for part in parts {
         assert!(summary.note.contains(part), "{part:?} is not in {:?}", summary.note);
     }
+    told_alike(farm, &summary);
     summary.waits
+}
+
+/// The explanation has the same words as the listing, and says what helps, unless time does.
+fn told_alike(farm: &SmallFarm, summary: &JobSummary) {
+    let explained = farm.core.explain(&Subject::Job(farm.job)).expect("a job");
+    let Some(waits) = summary.waits else { return };
+    let reason = explained.reasons.first().expect("a job that waits has a reason");
+    assert!(summary.note.starts_with(&reason.why), "{summary:?} {reason:?}");
+    let ends_by_itself = matches!(waits, Waits::Start | Waits::Feed);
+    assert_eq!(reason.help.is_empty(), ends_by_itself, "{reason:?}");
 }
 
 fn join_in(farm: &mut SmallFarm, number: u64, pool: &str) {

@@ -3,6 +3,7 @@
 
 mod blobs;
 mod events;
+pub(crate) mod explain;
 mod farm;
 mod files;
 mod inspect;
@@ -58,6 +59,8 @@ fn all() -> OpenApiRouter<Shared> {
         .routes(routes!(jobs::one, jobs::edit, submit::submit))
         .routes(routes!(inspect::inspect))
         .routes(routes!(jobs::frames))
+        .routes(routes!(explain::job))
+        .routes(routes!(explain::frame))
         .routes(routes!(jobs::kernel_text))
         .routes(routes!(files::frame_file))
         .routes(routes!(live::live))
@@ -66,6 +69,7 @@ fn all() -> OpenApiRouter<Shared> {
         .routes(routes!(blobs::held))
         .routes(routes!(nodes::list))
         .routes(routes!(nodes::one, nodes::remove))
+        .routes(routes!(explain::node))
         .routes(routes!(nodes::drain))
         .routes(routes!(nodes::undrain))
         .routes(routes!(members::tokens, members::create_token))

@@ -13,6 +13,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("style.css", "text/css", include_str!("../../assets/style.css")),
     ("icon.svg", "image/svg+xml", include_str!("../../assets/icon.svg")),
     ("live.js", "text/javascript", include_str!("../../assets/live.js")),
+    ("why.js", "text/javascript", include_str!("../../assets/why.js")),
     ("events.js", "text/javascript", include_str!("../../assets/events.js")),
     ("worker.js", "text/javascript", include_str!("../../assets/worker.js")),
     ("sign-in.js", "text/javascript", include_str!("../../assets/sign-in.js")),

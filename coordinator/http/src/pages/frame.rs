@@ -4,13 +4,15 @@ use super::assets::address;
 use super::job::standing;
 use super::layout;
 use super::visitor::{Failed, Visitor};
+use super::why::why;
 use super::words::{TONE_MAPS, bytes};
-use crate::api::jobs;
+use crate::api::{explain, jobs};
 use crate::problem::Problem;
 use crate::state::Shared;
 use crate::views::hex;
 use axum::extract::{Path, State};
 use maud::{Markup, html};
+use tessera_protocol::explain::Subject;
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::status::{FrameFile, FrameState, FrameStatus, JobDetail};
 
@@ -31,6 +33,8 @@ pub(super) async fn page(
     let number = numbers.iter().nth(position).ok_or_else(none).map_err(visitor.fails())?;
     let frame = server.api.frame(caller, id, number).await;
     let frame = frame.map_err(Problem::from).map_err(visitor.fails())?;
+    let explanation = explain::of(&server, signed, Subject::Frame { job: id, frame: number }).await;
+    let explanation = explanation.map_err(visitor.fails())?;
     let near = |at: Option<usize>| at.and_then(|at| numbers.iter().nth(at)).map(|frame| frame.0);
     let neighbours = (near(position.checked_sub(1)), near(position.checked_add(1)));
     let title = format!("{} · frame {}", detail.summary.name, frame.frame.0);
@@ -41,6 +45,7 @@ pub(super) async fn page(
                     " · frame " (frame.frame.0) }
                 span.state data-state=(standing(&frame.state).0) { (word(&frame.state)) }
             }
+            (why(&explanation))
             (steps(&job, neighbours))
             (shown(&detail, &frame))
         }

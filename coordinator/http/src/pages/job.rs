@@ -4,8 +4,9 @@ use super::assets::address;
 use super::jobs::bar;
 use super::layout::{self, may};
 use super::visitor::{Failed, Visitor};
+use super::why::why;
 use super::words::{ago, bytes, changes, count, percent, state};
-use crate::api::jobs;
+use crate::api::{explain, jobs};
 use crate::forms::Asked;
 use crate::problem::Problem;
 use crate::state::Shared;
@@ -14,6 +15,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use tessera_protocol::JobKind;
 use tessera_protocol::client::Role;
+use tessera_protocol::explain::Subject;
 use tessera_protocol::job::FormatSpec;
 use tessera_protocol::status::{FrameState, FrameStatus, JobDetail};
 
@@ -40,6 +42,8 @@ pub(super) async fn page(
     let (caller, id) = (signed.caller(), detail.summary.job);
     let frames = server.api.some_frames(caller, id, (from, FRAMES)).await;
     let frames = frames.map_err(Problem::from).map_err(visitor.fails())?;
+    let explanation = explain::of(&server, signed, Subject::Job(id)).await;
+    let explanation = explanation.map_err(visitor.fails())?;
     let summary = &detail.summary;
     let mine = signed.caller().number() == summary.owner_id && may(signed, Role::Artist);
     let changes_it = mine || may(signed, Role::Operator);
@@ -50,7 +54,7 @@ pub(super) async fn page(
                 (state(summary.state.name()))
                 (bar(percent(summary.units_committed, summary.units)))
             }
-            p.note data-field="note" role="status" { bdi { (summary.note) } }
+            (why(&explanation))
             @if changes_it { (actions(&detail)) }
             (facts(&detail))
             (film(&detail))

@@ -12,6 +12,7 @@ mod nodes;
 mod session;
 mod submit;
 mod visitor;
+mod why;
 mod words;
 
 use crate::problem::Problem;

@@ -2,8 +2,9 @@
 
 use super::layout::{self, may};
 use super::visitor::{Failed, Visitor};
+use super::why::why;
 use super::words::{ago, bytes, count, span, state};
-use crate::api::nodes;
+use crate::api::{explain, nodes};
 use crate::state::Shared;
 use crate::views::Node;
 use axum::extract::{Path, State};
@@ -11,6 +12,7 @@ use maud::{Markup, html};
 use std::collections::BTreeMap;
 use tessera_protocol::client::Role;
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry};
+use tessera_protocol::explain::{Explanation, Subject};
 use tessera_protocol::status::{NodeState, NodeSummary};
 
 /// `/nodes`.
@@ -89,11 +91,17 @@ pub(super) async fn one(
     Path(id): Path<String>,
 ) -> Result<Markup, Failed> {
     let node = nodes::find(&server, &visitor.0, &id).await.map_err(visitor.fails())?;
+    let explanation = explain::of(&server, &visitor.0, Subject::Node(node.node.to_string())).await;
+    // A node that is off the list has nothing to explain.
+    let explanation = match explanation {
+        Err(_) if node.state == NodeState::Removed => Explanation::default(),
+        other => other.map_err(visitor.fails())?,
+    };
     let word = Node::from(&node).state;
     let body = html! {
         div data-node=(node.node) data-page="node" {
             div.title { h1 { bdi { (name(&node)) } } (state(&word)) a #news.news href="" hidden {} }
-            p.note data-field="note" role="status" { bdi { (node.note) } }
+            (why(&explanation))
             @if may(&visitor.0, Role::Operator) { (actions(&node)) }
             (facts(&node))
             (device_table(&node))

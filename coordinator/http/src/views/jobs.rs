@@ -49,6 +49,8 @@ pub(crate) struct Job {
     pub(crate) waits: Option<String>,
     /// Pool whose nodes can work on the job; null allows any node.
     pub(crate) pool: Option<String>,
+    /// Seconds until the job should end; null if that is not known.
+    pub(crate) left_secs: Option<u64>,
 }
 
 impl From<&status::JobSummary> for Job {
@@ -73,6 +75,7 @@ impl From<&status::JobSummary> for Job {
             note: job.note.clone(),
             waits: job.waits.map(word),
             pool: job.pool.clone(),
+            left_secs: job.left_secs,
         }
     }
 }

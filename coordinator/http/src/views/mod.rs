@@ -1,11 +1,13 @@
 //! What the API says: the forms in JSON of what the coordinator answers. Field by field the same as
 //! the command line's `--json`, which tests compare.
 
+mod explain;
 mod farm;
 mod jobs;
 mod members;
 mod nodes;
 
+pub(crate) use explain::Explanation;
 pub(crate) use farm::{AuditReport, Authority, OwnerUsage, Swept};
 pub(crate) use jobs::{Changed, Frame, Job, JobDetail, JobName, JobPage};
 pub(crate) use members::{Denied, LogReport, Me, Member, Token};
@@ -66,6 +68,7 @@ mod tests {
             note: "waits".into(),
             waits: Some(Waits::OutOfWork),
             pool: Some("gpu".into()),
+            left_secs: Some(90),
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod described;
 mod events;
+mod explain;
 mod farm;
 mod files;
 mod hostile;

@@ -6,7 +6,7 @@ use tessera_protocol::client::{Request, Role};
 use tessera_protocol::job::{AssetFile, JobKind};
 use tessera_protocol::{BlobHash, JobId, JobSpec, RenderSpec};
 
-async fn session(farm: &Farm, role: Role, name: &str) -> String {
+pub(crate) async fn session(farm: &Farm, role: Role, name: &str) -> String {
     let code = farm.code(&farm.person(role, name)).await;
     let origin = format!("Origin: {}\r\n", farm.base());
     let body = json!({ "code": code }).to_string().into_bytes();

@@ -36,6 +36,15 @@ fn work(job: JobId) -> Vec<Row> {
         ("PUT", "/jobs/{job}", format!("/jobs/{job}"), Some(render.clone()), Role::Artist),
         ("POST", "/inspect", one("/inspect"), Some(render.clone()), Role::Artist),
         ("GET", "/jobs/{job}/frames", format!("/jobs/{job}/frames"), None, Role::Viewer),
+        ("GET", "/jobs/{job}/explain", format!("/jobs/{job}/explain"), None, Role::Viewer),
+        (
+            "GET",
+            "/jobs/{job}/frames/{frame}/explain",
+            format!("/jobs/{job}/frames/0/explain"),
+            None,
+            Role::Viewer,
+        ),
+        ("GET", "/nodes/{node}/explain", one("/nodes/none/explain"), None, Role::Viewer),
         ("GET", "/jobs/{job}/kernel-text", format!("/jobs/{job}/kernel-text"), None, Role::Viewer),
         (
             "GET",

@@ -21,7 +21,7 @@ pub(crate) use queue::Pass;
 
 /// Priority `p` above 0 weighs `4 p`, priority 0 weighs 1: a quarter of priority 1, so that it
 /// never starves.
-fn weight_of(priority: u8) -> u128 {
+pub(crate) fn weight_of(priority: u8) -> u128 {
     (4 * u128::from(priority)).max(1)
 }
 

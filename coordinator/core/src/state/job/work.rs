@@ -1,7 +1,7 @@
 //! What there is to do of a job: how many units, which of them may be leased, and what each is.
 
 use super::Job;
-use super::counts::open_of;
+use super::counts::{committed_of, open_of};
 use crate::settings::Settings;
 use crate::state::done::Done;
 use crate::state::frame::Frame;
@@ -119,5 +119,24 @@ impl Job {
             }
             None => self.grid.unit_camera_samples(unit.unit),
         }
+    }
+
+    /// Returns the camera samples that are committed in frames that have begun and are not
+    /// finished.
+    pub(crate) fn samples_of_unfinished(&self) -> u64 {
+        self.frames
+            .unfinished()
+            .map(|(_, open)| committed_of(Frame::Open(open), &self.grid).1)
+            .sum()
+    }
+
+    /// Returns the camera samples of the finished frames.
+    pub(crate) fn samples_of_done(&self) -> u64 {
+        let failed = self.frames.begun().map(|(_, begun)| match begun.view() {
+            failed @ Frame::Failed(_) => committed_of(failed, &self.grid).1,
+            _ => 0,
+        });
+        let others = self.samples_of_unfinished() + failed.sum::<u64>();
+        self.counts.samples_committed.saturating_sub(others)
     }
 }

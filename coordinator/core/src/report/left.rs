@@ -1,0 +1,282 @@
+//! Time left: what jobs have still to do, over the speed of the nodes that may do it, while others
+//! have their shares of these. Where something of it is not known, nothing is said. Decides
+//! nothing.
+
+use crate::books::Books;
+use crate::nodes::ready::is_ready;
+use crate::report::reason::wait::Wait;
+use crate::schedule::fair::weight_of;
+use crate::schedule::forecast::Forecast;
+use crate::schedule::memory::usable;
+use crate::schedule::withhold::{busy_for, expected, span, speed_at};
+use crate::state::job::Job;
+use crate::time::Moment;
+use std::collections::{BTreeMap, BTreeSet};
+use tessera_protocol::ids::{JobId, NodeId};
+
+/// Most jobs that share the farm for which ends are forecast.
+const RIVALS_MAX: usize = 64;
+/// Least share of its time in which a node's devices are taken to work.
+const BUSY_LEAST: f64 = 0.1;
+/// A node whose newest units took so many times as long as its others has become slow.
+const SLOWER: f64 = 2.0;
+/// What the last units cost beyond an even end, in units of the fastest node.
+const LAST_UNITS: f64 = 0.5;
+
+/// A job that has, or will soon have, units in work.
+struct Rival {
+    job: JobId,
+    pool: Option<String>,
+    owner: u64,
+    priority: u8,
+    /// Weight of the owner.
+    weight: u32,
+    /// Seconds that it needs if it has its nodes for itself, and those of its last units; None if
+    /// that is not known.
+    needs: Option<(f64, f64)>,
+}
+
+impl Rival {
+    fn of(books: &Books, job: &Job) -> Self {
+        Self {
+            job: job.id(),
+            pool: job.spec().pool.clone(),
+            owner: job.owner_id(),
+            priority: job.spec().priority,
+            weight: books.settings().weights.of(job.owner_id(), job.owner()),
+            needs: alone(books, job),
+        }
+    }
+
+    /// Whether both may have the same nodes.
+    fn meets(&self, other: &Self) -> bool {
+        self.pool.is_none() || other.pool.is_none() || self.pool == other.pool
+    }
+}
+
+/// Returns the seconds until a job should end; None while it waits for something else than others.
+pub(crate) fn left_of(books: &Books, job: &Job, wait: Option<&Wait>) -> Option<u64> {
+    let goes_on = matches!(wait, None | Some(Wait::Turn { .. } | Wait::Feed { .. }));
+    (goes_on && !job.is_final()).then(|| left(books, job)).flatten()
+}
+
+fn left(books: &Books, job: &Job) -> Option<u64> {
+    let end = books.forecast(|| forecast(books)).end_of(job.id())?;
+    Some(end.since(books.now()).as_millis().div_ceil(1000) as u64)
+}
+
+/// Forecasts the end of every job that is at work.
+fn forecast(books: &Books) -> Forecast {
+    let now = books.now();
+    let ends = rivals(books).map(|rivals| ends(&rivals, now)).unwrap_or_default();
+    Forecast::new(now, ends)
+}
+
+/// Returns the jobs that share the nodes now; None if there are too many.
+fn rivals(books: &Books) -> Option<Vec<Rival>> {
+    let mut jobs: BTreeSet<JobId> = books.leases().jobs().take(RIVALS_MAX + 1).collect();
+    let mut after = None;
+    while let Some(turn) = books.shares().next(after.as_ref()).filter(|_| jobs.len() <= RIVALS_MAX)
+    {
+        after = Some(turn);
+        if books.farm().job(turn.job).is_some_and(|job| somebody_may(books, job)) {
+            jobs.insert(turn.job);
+        }
+    }
+    if jobs.len() > RIVALS_MAX {
+        return None;
+    }
+    let known = jobs.iter().filter_map(|id| books.farm().job(*id));
+    Some(known.filter(|job| !job.is_final()).map(|job| Rival::of(books, job)).collect())
+}
+
+/// Whether some node may have units of a job now.
+fn somebody_may(books: &Books, job: &Job) -> bool {
+    books.roster().iter().any(|(id, node)| {
+        is_ready(books, *id, node)
+            && job.fingerprint().is_none_or(|pinned| pinned == node.fingerprint())
+            && usable(books, *id, node, job).next().is_some()
+    })
+}
+
+/// Lets the jobs work side by side, each with its share, until the last has ended.
+fn ends(rivals: &[Rival], now: Moment) -> BTreeMap<JobId, Moment> {
+    let mut rests: Vec<Option<f64>> = rivals
+        .iter()
+        .map(|rival| Some(rival.needs.map_or(f64::INFINITY, |(secs, _)| secs)))
+        .collect();
+    let (mut ends, mut secs) = (BTreeMap::new(), 0.0);
+    for _ in 0..rivals.len() {
+        let shares = shares(rivals, &rests);
+        let times = rests.iter().zip(&shares).map(|(rest, share)| rest.map(|rest| rest / share));
+        let times: Vec<Option<f64>> = times.collect();
+        let first = times.iter().enumerate().filter_map(|(at, time)| Some((at, (*time)?)));
+        let Some((first, step)) = first.min_by(|one, other| one.1.total_cmp(&other.1)) else {
+            break;
+        };
+        if !step.is_finite() {
+            break;
+        }
+        secs += step;
+        for (rest, share) in rests.iter_mut().zip(&shares) {
+            *rest = rest.map(|rest| (rest - step * share).max(0.0));
+        }
+        rests[first] = None;
+        let rival = &rivals[first];
+        // Beside a job of which nothing is known, nothing is.
+        let unknown = rivals.iter().any(|other| other.needs.is_none() && other.meets(rival));
+        if let Some((_, last)) = rival.needs.filter(|_| !unknown) {
+            ends.insert(rival.job, now.after(span(secs + last)));
+        }
+    }
+    ends
+}
+
+/// Returns the share of its nodes that each job has, of those that have not ended. Owners share by
+/// their weights and highest priorities, and an owner's jobs by their priorities.
+fn shares(rivals: &[Rival], rests: &[Option<f64>]) -> Vec<f64> {
+    let open: Vec<&Rival> = rivals
+        .iter()
+        .zip(rests)
+        .filter(|(_, rest)| rest.is_some())
+        .map(|(rival, _)| rival)
+        .collect();
+    let part = |rival: &Rival, beside: &[&Rival]| {
+        let own = || beside.iter().filter(|other| other.owner == rival.owner);
+        let highest = own().map(|other| other.priority).max().unwrap_or(rival.priority);
+        let all: u128 = own().map(|other| weight_of(other.priority)).sum();
+        let of_owner = weight_of(highest) as f64 * f64::from(rival.weight);
+        of_owner * weight_of(rival.priority) as f64 / (all.max(1) as f64)
+    };
+    let share = |rival: &Rival| {
+        let beside: Vec<&Rival> = open.iter().copied().filter(|other| other.meets(rival)).collect();
+        let all: f64 = beside.iter().map(|other| part(other, &beside)).sum();
+        part(rival, &beside) / all.max(f64::MIN_POSITIVE)
+    };
+    rivals.iter().map(|rival| share(rival).clamp(1e-9, 1.0)).collect()
+}
+
+/// Returns the seconds that a job needs if it has its nodes for itself, and those that its last
+/// units cost beyond that; None if it is not known.
+fn alone(books: &Books, job: &Job) -> Option<(f64, f64)> {
+    let work = books.queue(job.id())?;
+    let (mut speeds, mut begun) = (Vec::new(), 0.0);
+    let mean = job.mean_unit_samples();
+    let mut last = f64::INFINITY;
+    for id in work.estimates().rates().nodes() {
+        let Some((per_sec, devices)) = steady_speed(books, id, job) else { continue };
+        let unit = devices * mean / per_sec;
+        last = last.min(unit);
+        speeds.push(per_sec);
+        if let Some(node) = books.roster().get(id).filter(|_| books.leases().works_on(id, job.id()))
+        {
+            let running = busy_for(books, id, node).min(unit) * per_sec / devices;
+            begun += running + (devices - 1.0) / 2.0 * mean;
+        }
+    }
+    speeds.sort_by(|one, other| other.total_cmp(one));
+    speeds.truncate(job.spec().max_nodes.map_or(usize::MAX, |most| most as usize));
+    let together: f64 = speeds.iter().sum();
+    let open = samples_left(books, job)? * checked(books, speeds.len());
+    let left = (open - begun.min(open)) / together;
+    (together > 0.0 && left.is_finite()).then_some((left, last * LAST_UNITS * frames_in_turn(job)))
+}
+
+/// Returns how often a job waits for last units: at the end of each frame that others read.
+fn frames_in_turn(job: &Job) -> f64 {
+    let counts = job.counts();
+    match job.is_chained() {
+        true => f64::from(job.frames().len() - counts.frames_done - counts.frames_failed),
+        false => 1.0,
+    }
+}
+
+/// Returns by how much the checks of results add to the work.
+fn checked(books: &Books, nodes: usize) -> f64 {
+    match nodes {
+        0 | 1 => 1.0,
+        _ => 1.0 + f64::from(books.settings().check_share) / 1024.0,
+    }
+}
+
+/// Returns the samples per second of a node at a job over many units, and its usable devices. Its
+/// newest units alone count where it has become much slower.
+fn steady_speed(books: &Books, id: NodeId, job: &Job) -> Option<(f64, f64)> {
+    let newest = speed_at(books, id, job)?;
+    let node = books.roster().get(id)?;
+    let rates = books.queue(job.id())?.estimates().rates();
+    let steady = rates.steady(id, usable(books, id, node, job)).unwrap_or(newest);
+    let per_sec = match newest.per_sec * SLOWER < steady.per_sec {
+        true => newest.per_sec,
+        false => steady.per_sec,
+    };
+    let busy = node.busy().map_or(1.0, |busy| f64::from(busy).clamp(BUSY_LEAST, 1.0));
+    Some((per_sec * busy, newest.devices))
+}
+
+/// Returns the camera samples that a job has still to do, with what finishing its frames takes;
+/// None if it is not known how many.
+fn samples_left(books: &Books, job: &Job) -> Option<f64> {
+    let counts = job.counts();
+    let open = match job.grid().has_rounds() || job.time().is_some() {
+        true => {
+            // Rounds end when the picture is good: finished frames say when that is.
+            let (done, in_done) = (counts.frames_done, job.samples_of_done());
+            if done == 0 {
+                return None;
+            }
+            let mean = in_done as f64 / f64::from(done);
+            let frames = f64::from(job.frames().len() - done - counts.frames_failed);
+            (mean * frames - job.samples_of_unfinished() as f64).max(0.0)
+        }
+        false => counts.samples_open as f64,
+    };
+    Some(open + finishing_left(books, job)?)
+}
+
+/// Returns what nodes need to finish a job's frames, in camera samples; None if it is a part of the
+/// work and not known.
+fn finishing_left(books: &Books, job: &Job) -> Option<f64> {
+    let (Some(render), Some(work)) = (job.kind().render(), books.queue(job.id())) else {
+        return Some(0.0);
+    };
+    if !books.roster().nodes().any(|node| node.finishes() && node.session().is_some()) {
+        return Some(0.0);
+    }
+    if !work.estimates().knows_finishing() {
+        return (!render.denoise).then_some(0.0);
+    }
+    let grid = job.grid();
+    let pixels: u64 = grid.pieces().map(|unit| grid.finished_pixels(unit)).sum();
+    let (counts, frames) = (job.counts(), job.frames().len());
+    let rest = frames - counts.frames_done - counts.frames_failed;
+    Some(work.estimates().work_of_pixels(pixels) as f64 * f64::from(rest))
+}
+
+/// Returns the seconds until a job that waits for its turn should begin: when so many units have
+/// ended as jobs are before it. None if that is not known.
+pub(crate) fn begins(books: &Books, job: &Job) -> Option<u64> {
+    let mut before = 0;
+    let mut after = None;
+    while let Some(turn) = books.shares().next(after.as_ref()).filter(|turn| turn.job != job.id()) {
+        after = Some(turn);
+        before += 1;
+        if before > RIVALS_MAX {
+            return None;
+        }
+    }
+    let mut ends = Vec::new();
+    for (id, node) in books.roster().iter() {
+        if is_ready(books, *id, node) && usable(books, *id, node, job).next().is_some() {
+            let (units, _) = expected(books, *id, None);
+            // What a node holds ahead of its devices is given back to others.
+            let next =
+                units.first().map_or(Some(0.0), |unit| unit.known().map(|secs| secs.max(0.0)));
+            ends.push(next?);
+        }
+    }
+    ends.sort_by(f64::total_cmp);
+    let rounds = before / ends.len().max(1);
+    let nth = ends.get(before % ends.len().max(1))?;
+    (rounds == 0).then(|| nth.ceil() as u64)
+}
