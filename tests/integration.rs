@@ -8,6 +8,7 @@ mod farm;
 mod hostile;
 mod page;
 mod ptx;
+mod python;
 mod rack;
 mod render;
 mod sim;

@@ -404,12 +404,13 @@ impl Coordinator {
         let sweeping = housekeeping::run(keeping, (blobs.clone(), uploads), clock, events.clone());
         let housekeeping = tokio::spawn(sweeping);
         check_inputs(&opened.core, &blobs);
-        let showing = tokio::spawn(live::keep(live, events.clone()));
+        let showing = live::keep(live, events.clone());
         let resolver = tokio::spawn(orders::run(orders_receiver, (blobs, spools), events));
         let driver = Driver::new(opened.core, opened.sequences, around);
         let driver = tokio::spawn(driver.run(events_receiver));
         let serving = tokio::spawn(quic::serve(server.clone(), shared));
-        let keeping = tokio::spawn(keep_access(access, kept, context.writer.queue()));
+        let keeping = keep_access(access, kept, context.writer.queue());
+        let keeping = tokio::spawn(async move { tokio::join!(keeping, showing).0 });
         tracing::info!(%address, data = %config.data.display(), "coordinator listens");
         Ok(RunningCoordinator {
             address,
@@ -421,7 +422,6 @@ impl Coordinator {
             housekeeping,
             serving,
             keeping,
-            showing,
             _folder: opened.folder,
         })
     }
@@ -469,7 +469,6 @@ pub struct RunningCoordinator {
     housekeeping: JoinHandle<()>,
     serving: JoinHandle<()>,
     keeping: JoinHandle<()>,
-    showing: JoinHandle<()>,
     _folder: DataFolder,
 }
 
@@ -555,7 +554,6 @@ impl RunningCoordinator {
         }
         self.housekeeping.abort();
         self.keeping.abort();
-        self.showing.abort();
         audit_upkeep::enter_counts(&self.context.access, true).await;
         let writer = self.context.writer.clone();
         let stopped = tokio::task::spawn_blocking(move || writer.stop()).await;
@@ -582,7 +580,6 @@ impl Drop for RunningCoordinator {
         self.context.live.close();
         self.serving.abort();
         self.keeping.abort();
-        self.showing.abort();
         self.resolver.abort();
         self.housekeeping.abort();
         // Wait for the store's thread. The folder's lock is released next, and nothing may write to

@@ -9,10 +9,10 @@ use tessera_core::Owner;
 use tessera_protocol::access::{AuthorityStatus, DeniedIdentity, LOG_PAGE_MAX, TokenScope};
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::limits::REASON_MAX;
-use tessera_transport::Authority;
 use tessera_transport::close::cut;
 use tessera_transport::member::MemberRecord;
 use tessera_transport::validity::{GRACE_MAX, LIFE_MAX, now_secs};
+use tessera_transport::{Authority, AuthorityError};
 
 pub(super) async fn create_token(
     context: &Context,
@@ -99,7 +99,11 @@ pub(super) async fn rotate(
     }
     let access = context.access.clone();
     let rotated = blocking(move || access.rotate(overlap_secs.map(Duration::from_secs))).await?;
-    let new = rotated.map_err(unavailable)?;
+    let new = rotated.map_err(|error| match error {
+        // It is not the farm that cannot answer: asking again soon would not help.
+        AuthorityError::Rotating(_) => RequestError::Invalid(error.to_string()),
+        error => unavailable(error),
+    })?;
     let serving = context.access.tell_doors(&new);
     serving.map_err(|error| unavailable(format!("{error}; restart the coordinator")))?;
     tracing::warn!(by = %caller, until = new.former_until(), "authority rotated");

@@ -81,7 +81,7 @@ fn the_time_left_is_right_at_a_fifth_of_a_job() {
     for (guesses, is_still) in (FIRST..FIRST + SEEDS).map(guesses) {
         let said: Vec<f64> = guesses.iter().filter_map(error).collect();
         silent += guesses.len() - said.len();
-        of_stills.extend(said.iter().filter(|_| is_still));
+        of_stills.extend(said.iter().copied().filter(|_| is_still));
         errors.extend(said);
     }
     let (median, most) = (below(&mut errors, 0.5), below(&mut errors, 0.9));

@@ -3,7 +3,7 @@
 
 use crate::asking::{ask, stopping};
 use crate::auth::Signed;
-use crate::forms::{Asked, Json};
+use crate::forms::{Asked, JsonList};
 use crate::problem::Problem;
 use crate::state::Shared;
 use axum::body::Body;
@@ -41,7 +41,7 @@ fn hash(text: &str) -> Result<BlobHash, Problem> {
 pub(crate) async fn missing(
     State(server): State<Shared>,
     signed: Signed,
-    Json(hashes): Json<Vec<String>>,
+    JsonList(hashes): JsonList<String>,
 ) -> Result<axum::Json<Vec<String>>, Problem> {
     let hashes = hashes.iter().map(|text| hash(text)).collect::<Result<_, _>>()?;
     match ask(&server, signed.caller(), Request::MissingBlobs(hashes)).await? {

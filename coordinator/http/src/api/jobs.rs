@@ -84,9 +84,11 @@ fn state(word: &str) -> Result<JobState, Problem> {
 /// List jobs
 ///
 /// Newest first, page by page.
-#[utoipa::path(get, path = "/jobs", tag = "jobs", params(JobsAsked), responses(
+#[utoipa::path(get, path = "/jobs", operation_id = "jobs", tag = "jobs", params(JobsAsked),
+    responses(
     (status = 200, body = JobPage), (status = 400, body = Problem),
-    (status = 401, body = Problem), (status = 422, body = Problem)))]
+    (status = 401, body = Problem), (status = 404, body = Problem),
+    (status = 422, body = Problem)))]
 pub(crate) async fn list(
     State(server): State<Shared>,
     signed: Signed,
@@ -184,7 +186,7 @@ impl ChangeForm {
 #[utoipa::path(post, path = "/jobs/change", tag = "jobs", request_body = ChangeForm, responses(
     (status = 200, body = Changed), (status = 400, body = Problem),
     (status = 401, body = Problem), (status = 403, body = Problem),
-    (status = 422, body = Problem)))]
+    (status = 404, body = Problem), (status = 422, body = Problem)))]
 pub(crate) async fn change(
     State(server): State<Shared>,
     signed: Signed,
@@ -203,7 +205,8 @@ pub(crate) fn id(text: &str) -> Result<JobId, Problem> {
 }
 
 /// Show a job
-#[utoipa::path(get, path = "/jobs/{job}", tag = "jobs", params(("job" = String, Path)), responses(
+#[utoipa::path(get, path = "/jobs/{job}", operation_id = "job", tag = "jobs",
+    params(("job" = String, Path)), responses(
     (status = 200, body = JobDetail), (status = 401, body = Problem),
     (status = 404, body = Problem)))]
 pub(crate) async fn one(
@@ -233,6 +236,7 @@ pub(crate) struct EditForm {
     /// New name of the job and of its files.
     name: Option<String>,
     /// New priority, 0 to 100.
+    #[schema(maximum = 100)]
     priority: Option<u8>,
     /// New pool; null allows any node.
     #[serde(default, deserialize_with = "given")]

@@ -2,6 +2,7 @@
 //! `docs/openapi.json`.
 
 mod blobs;
+mod common;
 mod events;
 pub(crate) mod explain;
 mod farm;
@@ -98,8 +99,12 @@ pub(crate) fn router() -> Router<Shared> {
 
 /// The description of the API as OpenAPI, in JSON.
 pub fn openapi() -> String {
-    let (_, described) = all().split_for_parts();
-    let mut text = described.to_pretty_json().unwrap_or_default();
+    let (_, mut described) = all().split_for_parts();
+    common::describe(&mut described);
+    // The library writes a hyphen into the names of these formats, which the registry of formats
+    // does not have.
+    let written = described.to_pretty_json().unwrap_or_default();
+    let mut text = written.replace("\"format\": \"u-int", "\"format\": \"uint");
     text.push('\n');
     text
 }

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 /// List nodes
 ///
 /// Of the present and the past, by name.
-#[utoipa::path(get, path = "/nodes", tag = "nodes", responses(
+#[utoipa::path(get, path = "/nodes", operation_id = "nodes", tag = "nodes", responses(
     (status = 200, body = Vec<Node>), (status = 401, body = Problem)))]
 pub(crate) async fn list(
     State(server): State<Shared>,
@@ -38,7 +38,8 @@ fn nodes(response: Response) -> Result<Vec<NodeSummary>, Problem> {
 }
 
 /// Show a node
-#[utoipa::path(get, path = "/nodes/{node}", tag = "nodes", params(("node" = String, Path)),
+#[utoipa::path(get, path = "/nodes/{node}", operation_id = "node", tag = "nodes",
+    params(("node" = String, Path)),
     responses((status = 200, body = Node), (status = 401, body = Problem),
     (status = 404, body = Problem)))]
 pub(crate) async fn one(

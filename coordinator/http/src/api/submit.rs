@@ -22,6 +22,7 @@ pub(crate) struct SubmitForm {
     /// Name of the job and of its files.
     name: String,
     /// Priority, 0 to 100; 50 if it is left out.
+    #[schema(maximum = 100)]
     priority: Option<u8>,
     /// Pool whose nodes can work on the job.
     pool: Option<String>,

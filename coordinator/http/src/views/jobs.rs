@@ -205,7 +205,7 @@ pub(crate) struct Frame {
     pub(crate) frame: u32,
     /// `open` with `committed` of `units`, `resolving`, `finishing` with `done` of `pieces`, `done`
     /// with its files, or `failed` with the reason.
-    #[schema(value_type = Object)]
+    #[schema(value_type = serde_json::Value)]
     pub(crate) state: Value,
     /// Samples per pixel of a frame that was sampled for a time and gets no more.
     pub(crate) samples: Option<u32>,

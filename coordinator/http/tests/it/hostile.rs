@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tessera_protocol::client::Role;
 
 /// A small generator (xorshift64*), so that a failure can be repeated.
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -58,22 +58,32 @@ async fn requests_for_another_host_are_refused() {
     }
 }
 
-// promise: P8
-#[tokio::test(flavor = "multi_thread")]
-async fn malformed_requests_harm_nobody() {
-    let farm = Farm::start().await;
-    let token = farm.token(&farm.person(Role::Artist, "ada")).await;
-    let good = format!(
-        "PUT /api/v1/jobs/4f1d2c3b-0000-4000-8000-000000000000?x=%41 HTTP/1.1\r\nHost: {}\r\n\
-         Authorization: Bearer {token}\r\nContent-Type: application/json\r\nCookie: a=b; c\r\n\
-         Range: bytes=0-9\r\nLast-Event-ID: 1.2\r\nContent-Length: 24\r\nConnection: close\r\n\
-         \r\n{{\"name\":\"a\",\"render\":{{}}}}",
-        farm.address()
-    )
-    .into_bytes();
-    let mut random = Random(0x5eed);
-    for round in 0..1500 {
-        let mut bytes = good.clone();
+/// How many malformed requests a test sends.
+pub(crate) fn requests() -> usize {
+    let given = std::env::var("TESSERA_HOSTILE_REQUESTS").ok();
+    given.map_or(1500, |text| text.parse().expect("TESSERA_HOSTILE_REQUESTS is a number"))
+}
+
+/// A request for a job, changed in one to four places.
+pub(crate) struct Malformed {
+    good: Vec<u8>,
+    random: Random,
+}
+
+impl Malformed {
+    pub(crate) fn new(farm: &Farm, token: &str, seed: u64) -> Self {
+        let good = format!(
+            "PUT /api/v1/jobs/4f1d2c3b-0000-4000-8000-000000000000?x=%41 HTTP/1.1\r\nHost: {}\r\n\
+             Authorization: Bearer {token}\r\nContent-Type: application/json\r\nCookie: a=b; \
+             c\r\nRange: bytes=0-9\r\nLast-Event-ID: 1.2\r\nContent-Length: 24\r\nConnection: \
+             close\r\n\r\n{{\"name\":\"a\",\"render\":{{}}}}",
+            farm.address()
+        );
+        Self { good: good.into_bytes(), random: Random(seed) }
+    }
+
+    pub(crate) fn next(&mut self) -> Vec<u8> {
+        let (mut bytes, random) = (self.good.clone(), &mut self.random);
         for _ in 0..=random.below(4) {
             let at = random.below(bytes.len());
             match random.below(4) {
@@ -86,7 +96,18 @@ async fn malformed_requests_harm_nobody() {
                 bytes.push(b'G');
             }
         }
-        let address = farm.address();
+        bytes
+    }
+}
+
+// promise: P8
+#[tokio::test(flavor = "multi_thread")]
+async fn malformed_requests_harm_nobody() {
+    let farm = Farm::start().await;
+    let token = farm.token(&farm.person(Role::Artist, "ada")).await;
+    let mut malformed = Malformed::new(&farm, &token, 0x5eed);
+    for round in 0..requests() {
+        let (address, bytes) = (farm.address(), malformed.next());
         let status = tokio::task::spawn_blocking(move || brief(address, &bytes)).await.unwrap();
         assert!(status.is_none_or(|status| status < 500), "round {round}: {status:?}");
     }
@@ -94,7 +115,7 @@ async fn malformed_requests_harm_nobody() {
 }
 
 /// Sends bytes and the end of them, and returns the status that comes.
-fn brief(address: std::net::SocketAddr, bytes: &[u8]) -> Option<u16> {
+pub(crate) fn brief(address: std::net::SocketAddr, bytes: &[u8]) -> Option<u16> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let _ = stream.write_all(bytes);
@@ -124,6 +145,35 @@ async fn huge_heads_and_bodies_are_refused() {
     let answer = farm.request(("POST", "/api/v1/jobs/change"), &headers, text).await;
     assert_eq!(answer.status, 415, "{}", answer.text());
     is_served(&farm, &token).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_values_is_no_object() {
+    let farm = Farm::start().await;
+    let token = farm.token(&farm.person(Role::Admin, "root")).await;
+    let list = serde_json::json!([null, null]);
+    for (method, path) in [("POST", "/api/v1/tokens/api"), ("POST", "/api/v1/authority/rotate")] {
+        let answer = farm.send(&token, (method, path), Some(&list)).await;
+        assert_eq!(answer.status, 400, "{path}: {}", answer.text());
+    }
+    let object = serde_json::json!({});
+    let answer = farm.send(&token, ("POST", "/api/v1/blobs/missing"), Some(&object)).await;
+    assert_eq!(answer.status, 400, "{}", answer.text());
+    let none = serde_json::json!([]);
+    let answer = farm.send(&token, ("POST", "/api/v1/blobs/missing"), Some(&none)).await;
+    assert_eq!((answer.status, answer.text().as_str()), (200, "[]"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_rotation_is_refused_and_no_fault() {
+    let farm = Farm::start().await;
+    let token = farm.token(&farm.person(Role::Admin, "root")).await;
+    let form = serde_json::json!({ "overlap_secs": 3600 });
+    let rotate = ("POST", "/api/v1/authority/rotate");
+    assert_eq!(farm.send(&token, rotate, Some(&form)).await.status, 200);
+    let answer = farm.send(&token, rotate, Some(&form)).await;
+    assert_eq!(answer.status, 422, "{}", answer.text());
+    assert!(answer.text().contains("rotate again after that"), "{}", answer.text());
 }
 
 // promise: P8

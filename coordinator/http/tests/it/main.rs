@@ -14,3 +14,4 @@ mod metrics;
 mod pages;
 mod roles;
 mod sessions;
+mod unslowed;

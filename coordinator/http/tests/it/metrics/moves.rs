@@ -9,8 +9,8 @@ use tessera_protocol::Lease;
 use tessera_protocol::client::{Request, Role};
 use tessera_transport::FarmClient;
 
-/// Families that say the same as long as a coordinator runs, or that the disk of the machine moves,
-/// or that another test moves.
+/// Families that other tests move: they say the same as long as a coordinator runs, or the disk of
+/// the machine moves them (`store.rs`), or somebody who watches does (`live.rs`).
 const ELSEWHERE: [&str; 11] = [
     "tessera_build_info",
     "tessera_start_time_seconds",

@@ -3,6 +3,7 @@
 use crate::farm::{Farm, PATIENCE};
 use std::collections::VecDeque;
 use std::path::Path;
+use std::time::{Duration, Instant};
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry, XidEvent};
 use tessera_protocol::film::TileSums;
@@ -105,6 +106,30 @@ impl Node {
             }
             self.hear().await;
         }
+    }
+
+    /// Delivers a unit, and waits until it is committed and the next one is here; the next one, and
+    /// how long the commit took. `last`: no other follows.
+    pub(crate) async fn commit(
+        &mut self,
+        unit: Assignment,
+        last: bool,
+    ) -> (Option<Assignment>, Duration) {
+        let (began, mut took, mut next) = (Instant::now(), None, None);
+        self.deliver(unit.lease(), 0).await;
+        let read = async {
+            while took.is_none() || (next.is_none() && !last) {
+                match self.incoming.receive().await.unwrap().unwrap() {
+                    CoordinatorToNode::Work(work) => next = Some(work[0]),
+                    CoordinatorToNode::Committed { lease } if lease == unit.lease() => {
+                        took = Some(began.elapsed());
+                    }
+                    _ => {}
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, read).await.expect("a commit in time");
+        (next, took.unwrap())
     }
 
     /// Delivers a tile of one grey.

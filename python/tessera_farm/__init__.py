@@ -1,0 +1,68 @@
+"""A client of Tessera farms: submit, watch, fetch, nodes, compute. Pure Python, over HTTP.
+
+from tessera_farm import Farm, Render
+
+with Farm() as farm:
+    job = farm.submit(Render("scene.gltf", width=640, height=360, spp=64))
+    farm.wait(job)
+    print(farm.fetch(job, "frames"))
+"""
+
+from .aio import AsyncFarm
+from .compute import Kernel, Output
+from .errors import (
+    BadAnswer,
+    Conflict,
+    Corrupt,
+    JobFailed,
+    Malformed,
+    NotAllowed,
+    NotFound,
+    NotSignedIn,
+    Refused,
+    SceneError,
+    TesseraError,
+    TimedOut,
+    TooOften,
+    Unavailable,
+    Unreachable,
+)
+from .events import Event, Update
+from .farm import Farm
+from .models import Changed, Frame, FrameFile, Job, JobDetail, Me, Node
+from .render import LookAt, Render
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AsyncFarm",
+    "BadAnswer",
+    "Changed",
+    "Conflict",
+    "Corrupt",
+    "Event",
+    "Farm",
+    "Frame",
+    "FrameFile",
+    "Job",
+    "JobDetail",
+    "JobFailed",
+    "Kernel",
+    "LookAt",
+    "Malformed",
+    "Me",
+    "Node",
+    "NotAllowed",
+    "NotFound",
+    "NotSignedIn",
+    "Output",
+    "Refused",
+    "Render",
+    "SceneError",
+    "TesseraError",
+    "TimedOut",
+    "TooOften",
+    "Unavailable",
+    "Unreachable",
+    "Update",
+]

@@ -1,0 +1,446 @@
+"""A farm: submit, watch, fetch, nodes, compute. Every call may wait for the farm; `aio` has the
+same for asyncio."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Union
+from urllib.parse import quote, urlencode
+
+from . import fetching, render, uploads
+from .compute import Kernel, read_array
+from .compute import prepare as prepare_kernel
+from .connection import Connections, refused
+from .errors import BadAnswer, JobFailed, TimedOut
+from .events import Stream, Update, watch
+from .models import Changed, Frame, Job, JobDetail, Me, Node, field, listed, mapping, optional
+from .settings import Settings
+
+if TYPE_CHECKING:
+    from .compute import Array
+
+Work = Union[render.Render, Kernel]
+"""What can be submitted."""
+
+# Frames of one answer.
+_FRAMES_MAX = 16_384
+# Longest array that `compute` brings into memory, in bytes.
+_ARRAY_MAX = 8 << 30
+
+
+class Farm:
+    """A farm at an address. May be used by several threads; `close` ends its connections.
+
+    Args:
+        url: `https://farm.example` or `http://127.0.0.1:7421`; by default `TESSERA_URL`, else the
+            latter. Plain HTTP is for this machine.
+        token: Of `tessera token create --api`; by default `TESSERA_API_TOKEN`, or the file that
+            `TESSERA_API_TOKEN_FILE` names.
+        ca_file: PEM file of the authority that signed the farm's certificate; by default
+            `TESSERA_CA_FILE`, else the system's authorities.
+        quiet: Longest time without a byte from the farm in seconds.
+        within: Longest time of one request in seconds, tries included. Files take longer.
+        allow_plain: Lets the token cross the network in clear.
+
+    Every method raises `Refused` where the farm refuses, `Unreachable` or `TimedOut` where it is
+    not there, and `BadAnswer` where its answer cannot be used.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        ca_file: str | None = None,
+        quiet: float = 30.0,
+        within: float = 120.0,
+        allow_plain: bool = False,
+    ) -> None:
+        settings = Settings(url, token, ca_file, allow_plain)
+        self._farm = Connections(settings, quiet, within)
+
+    def __enter__(self) -> Farm:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the connections that nobody uses."""
+        self._farm.close()
+
+    def _get(self, path: str, **query: Any) -> Any:
+        given = {name: value for name, value in query.items() if value is not None}
+        ending = "?" + urlencode(given) if given else ""
+        return self._farm.ask("GET", f"/api/v1{path}{ending}")[1]
+
+    def me(self) -> Me:
+        """Whom the token stands for."""
+        return Me.read(self._get("/me"))
+
+    # Submit
+
+    def submit(
+        self,
+        work: Work,
+        name: str | None = None,
+        priority: int = 50,
+        pool: str | None = None,
+        max_nodes: int | None = None,
+        job: str | None = None,
+        progress: uploads.Progress | None = None,
+    ) -> str:
+        """Sends the files that the farm lacks, then the job. Its id, once the job is durable.
+
+        Args:
+            work: What to render or to compute.
+            name: Name of the job and of its files; by default that of the scene or kernel.
+            priority: 0 to 100.
+            pool: Only nodes of this pool work on it.
+            max_nodes: Most nodes that work on it at a time.
+            job: Its id, a UUID: the same submit again, also after a crash, makes no second job.
+            progress: Called with the bytes that are sent, and all that have to be.
+
+        Raises:
+            SceneError, OSError, ValueError: What is to be sent is not there, or not as it must be.
+        """
+        job = str(uuid.UUID(job)) if job else _new_id()
+        form: dict[str, Any] = {"priority": priority, "pool": pool, "max_nodes": max_nodes}
+        if isinstance(work, render.Render):
+            spec, sources = render.prepare(work)
+            form.update(name=name or render.name_of(work.scene), render=spec)
+        else:
+            spec, sources, device_bytes = prepare_kernel(work)
+            default = render.name_of(os.fspath(work.program).replace("builtin:", "", 1))
+            form.update(name=name or default, compute=spec, device_bytes=device_bytes)
+        uploads.send_all(self._farm, sources, progress)
+        _, told = self._farm.ask("PUT", f"/api/v1/jobs/{job}", form)
+        accepted = field(mapping(told, "an answer"), "job", str)
+        if accepted != job:
+            raise BadAnswer(f"the farm accepted {accepted!r:.80} and not {job}")
+        return job
+
+    # Jobs
+
+    def jobs(
+        self,
+        state: None | str | Iterable[str] = None,
+        owner: str | None = None,
+        name: str | None = None,
+        older_than: int | None = None,
+        limit: int | None = None,
+        order: str | None = None,
+        rows: int | None = None,
+    ) -> Iterator[Job]:
+        """Jobs, newest first, page after page as they are read.
+
+        Args:
+            state: One state or several: `queued`, `running`, `paused`, `done`, `failed`,
+                `cancelled`.
+            owner: Name, or `#` and the number of an identity.
+            name: Pattern of the whole name: `*` is any text, `?` one character.
+            older_than: Least seconds since it ended or, while it is open, was submitted.
+            limit: Most jobs.
+            order: `newest`, `name`, `owner`, `priority`, `state` or `progress`.
+            rows: Jobs of one request, 1 to 1,024.
+        """
+        states = state if state is None or isinstance(state, str) else ",".join(state)
+        asked: dict[str, Any] = {"state": states, "owner": owner, "name": name}
+        asked.update(older_than_secs=older_than, limit=limit, order=order, rows=rows)
+        cursor: str | None = None
+        seen = 0
+        while True:
+            page = mapping(self._get("/jobs", cursor=cursor, **asked), "a page")
+            for one in field(page, "jobs", list):
+                yield Job.read(one)
+                seen += 1
+                if limit is not None and seen >= limit:
+                    return
+            before, cursor = cursor, optional(page, "next", str)
+            if cursor is None:
+                return
+            if cursor == before:
+                raise BadAnswer("a page of jobs leads to itself")
+
+    def job(self, job: str) -> Job:
+        """A job."""
+        return self.detail(job).job
+
+    def detail(self, job: str) -> JobDetail:
+        """Everything about a job."""
+        return JobDetail.read(self._get(f"/jobs/{_id(job)}"))
+
+    def frames(self, job: str) -> list[Frame]:
+        """All frames of a job, in order."""
+        found: list[Frame] = []
+        while True:
+            some = listed(
+                self._get(f"/jobs/{_id(job)}/frames", **{"from": len(found)}), "the frames"
+            )
+            found += [Frame.read(one) for one in some]
+            if len(some) < _FRAMES_MAX:
+                return found
+
+    def kernel_text(self, job: str) -> str:
+        """What a compute job's kernel printed, and what compilers said of it."""
+        answer = self._farm.begin(
+            "GET", f"/api/v1/jobs/{_id(job)}/kernel-text", within=self._farm.within
+        )
+        try:
+            if answer.status != 200:
+                raise refused(answer)
+            return answer.read().decode("utf-8", "replace")
+        finally:
+            answer.close()
+
+    def edit(self, job: str, **fields: Any) -> Job:
+        """Changes a job that has not ended: `name`, `priority` (0 to 100), `pool` and `max_nodes`,
+        of which None is none."""
+        unknown = set(fields) - {"name", "priority", "pool", "max_nodes"}
+        if unknown:
+            raise TypeError(f"a job has no {', '.join(sorted(unknown))} that can be changed")
+        return JobDetail.read(self._farm.ask("PATCH", f"/api/v1/jobs/{_id(job)}", fields)[1]).job
+
+    def change(self, change: str, jobs: Iterable[str], **fields: Any) -> Changed:
+        """Changes jobs in one step: `cancel`, `pause`, `resume`, `retry` or `forget`.
+
+        Args:
+            change: What to do.
+            jobs: Ids, their beginnings or whole names.
+            fields: More of the request, as docs/openapi.json has them: `owner`, `states`, `name`,
+                `older_than_secs`, `limit`, `all`, `dry_run`, `reason`.
+        """
+        form = {"change": change, "jobs": list(jobs), **fields}
+        # A second `retry` or `forget` may meet what came after the first one.
+        safe = change in ("cancel", "pause", "resume")
+        return Changed.read(self._farm.ask("POST", "/api/v1/jobs/change", form, safe)[1])
+
+    def cancel(self, *jobs: str, reason: str = "") -> Changed:
+        """Ends jobs. Frames that are finished stay."""
+        return self.change("cancel", jobs, reason=reason)
+
+    def pause(self, *jobs: str) -> Changed:
+        """Gives jobs no work until they are resumed."""
+        return self.change("pause", jobs)
+
+    def resume(self, *jobs: str) -> Changed:
+        """Gives paused jobs work again."""
+        return self.change("resume", jobs)
+
+    def retry(self, *jobs: str) -> Changed:
+        """Renders failed frames again."""
+        return self.change("retry", jobs)
+
+    def forget(self, *jobs: str) -> Changed:
+        """Deletes jobs that have ended, and their frames."""
+        return self.change("forget", jobs)
+
+    # Watch
+
+    def events(self, patience: float = 60.0) -> Stream:
+        """What changes on the farm from now on, over as many connections as it takes.
+
+        `patience`: for how many seconds a farm that is not there is tried again.
+        """
+        return Stream(self._farm, patience)
+
+    def watch(self, job: str, patience: float = 60.0) -> Iterator[Update]:
+        """A job as it is, and then each time that it changes, up to its end."""
+        return self.watching(job, self.events(patience))
+
+    def watching(self, job: str, stream: Stream) -> Iterator[Update]:
+        """The same over a stream of events, which is closed at the end."""
+        job = _id(job)
+        return watch(stream, job, lambda: self.job(job), lambda: self.frames(job))
+
+    def wait(
+        self,
+        job: str,
+        timeout: float | None = None,
+        on_update: Callable[[Job], None] | None = None,
+        check: bool = True,
+    ) -> Job:
+        """Waits for a job's end.
+
+        Args:
+            job: Its id.
+            timeout: Most seconds; None waits as long as it takes.
+            on_update: Called each time that it changes.
+            check: Whether a job that is not `done` raises.
+
+        Raises:
+            JobFailed: It failed or was cancelled.
+            TimedOut: It has not ended by then. It goes on.
+        """
+        stream = self.events()
+        with _Alarm(timeout, stream.close):
+            for update in self.watching(job, stream):
+                if on_update is not None:
+                    on_update(update.job)
+                if update.job.ended:
+                    if check and update.job.state != "done":
+                        raise JobFailed(job, update.job.state, update.job.note)
+                    return update.job
+        raise TimedOut(f"job {job} has not ended within {timeout} s; it goes on")
+
+    # Fetch
+
+    def fetch(
+        self,
+        job: str,
+        folder: str | os.PathLike[str],
+        frames: Iterable[int] | None = None,
+        formats: Iterable[str] | None = None,
+        overwrite: bool = False,
+        parallel: int = 4,
+        on_file: fetching.OnFile | None = None,
+    ) -> list[str]:
+        """Fetches the finished frames of a job into a folder, as `NAME.0001.exr` and so on. A file
+        has its name once it is whole and has its hash; one that is there already is not fetched
+        again. What was interrupted goes on where it stopped.
+
+        Args:
+            job: Its id.
+            folder: Where to; made where it is not there.
+            frames: Which frames; by default all that are finished.
+            formats: Such as `exr`, or `flux.npy` of a named output; by default all.
+            overwrite: Whether other files of these names are replaced.
+            parallel: Files at a time, 1 to 16.
+            on_file: Called for each file that was fetched or was there, by several threads.
+
+        Returns:
+            The paths, in the order of the frames.
+
+        Raises:
+            FileExistsError: Something else has a file's name.
+            Corrupt: The bytes of a file do not have their hash.
+        """
+        detail = self.detail(job)
+        numbers = None if frames is None else set(frames)
+        kinds = None if formats is None else set(formats)
+        wanted = [
+            fetching.Wanted(_id(job), frame.number, file)
+            for frame in self.frames(job)
+            for file in frame.files
+            if (numbers is None or frame.number in numbers)
+            and (kinds is None or file.format in kinds)
+        ]
+        stem = fetching.stem_of(detail.job.name)
+        return fetching.fetch_all(self._farm, wanted, folder, stem, overwrite, parallel, on_file)
+
+    # Compute
+
+    def results(self, job: str, frame: int | None = None) -> dict[str, Array]:
+        """The arrays of a compute job's frame, by default its last, by the names of the kernel's
+        outputs; of a kernel without named outputs, one by the name `""`. `wait` for the job first.
+
+        Raises:
+            BadAnswer: The frame is not finished, or has no arrays.
+        """
+        found = [one for one in self.frames(job) if frame is None or one.number == frame][-1:]
+        if not found or found[0].state != "done":
+            raise BadAnswer(f"job {job} has no finished frame {'' if frame is None else frame}")
+        arrays: dict[str, Array] = {}
+        for file in found[0].files:
+            name, _, extension = file.format.rpartition(".")
+            if extension == "npy":
+                wanted = fetching.Wanted(_id(job), found[0].number, file)
+                data = fetching.to_memory(self._farm, wanted, _ARRAY_MAX)
+                arrays[name] = read_array(data)
+        if not arrays:
+            raise BadAnswer(f"job {job} has no arrays; its formats are others")
+        return arrays
+
+    def compute(self, kernel: Kernel, timeout: float | None = None, **submit: Any) -> Array:
+        """Submits a kernel with one output, waits for it, and returns the last frame's result.
+
+        Args:
+            kernel: What to compute.
+            timeout: Most seconds to wait; the job is cancelled after them.
+            submit: More arguments of `submit`.
+
+        Raises:
+            ValueError: The kernel has several outputs: `compute_all` returns them.
+            JobFailed: The kernel failed, or the job was cancelled.
+            TimedOut: There is no result by then.
+        """
+        if len(kernel.outputs) > 1:
+            raise ValueError("the kernel has several outputs; compute_all returns them by name")
+        return next(iter(self.compute_all(kernel, timeout, **submit).values()))
+
+    def compute_all(
+        self, kernel: Kernel, timeout: float | None = None, **submit: Any
+    ) -> dict[str, Array]:
+        """The same for a kernel with several outputs: their arrays by name."""
+        job = self.submit(kernel, **submit)
+        try:
+            self.wait(job, timeout)
+        except (TimedOut, KeyboardInterrupt):
+            self.cancel(job, reason="nobody waits for it any more")
+            raise
+        return self.results(job)
+
+    # Nodes
+
+    def nodes(self) -> list[Node]:
+        """All nodes of the present and the past, by name."""
+        return [Node.read(one) for one in listed(self._get("/nodes"), "the nodes")]
+
+    def node(self, node: str) -> Node:
+        """A node, by its id or by a name that only one has."""
+        found = [one for one in self.nodes() if node in (one.id, one.name)]
+        if len(found) == 1:
+            return found[0]
+        return Node.read(self._get(f"/nodes/{quote(node, safe='')}"))
+
+    def _order(self, node: str, order: str, form: Any) -> Node:
+        path = f"/api/v1/nodes/{quote(node, safe='')}{order}"
+        return Node.read(self._farm.ask("POST" if order else "DELETE", path, form)[1])
+
+    def drain(self, node: str, leave: bool = False) -> Node:
+        """Lets a node finish its units and gives it no more; with `leave`, it then ends."""
+        return self._order(node, "/drain", {"leave": leave})
+
+    def undrain(self, node: str) -> Node:
+        """Gives a drained or quarantined node work again."""
+        return self._order(node, "/undrain", None)
+
+    def remove_node(self, node: str) -> Node:
+        """Takes an absent node off the list."""
+        return self._order(node, "", None)
+
+
+class _Alarm:
+    """Calls something when the time is over, unless the block has ended."""
+
+    def __init__(self, after: float | None, call: Callable[[], None]) -> None:
+        self._timer = None if after is None else threading.Timer(max(after, 0.0), call)
+
+    def __enter__(self) -> None:
+        if self._timer is not None:
+            self._timer.daemon = True
+            self._timer.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+def _id(job: str) -> str:
+    """An id of a job as it is in addresses.
+
+    Raises:
+        ValueError: It is no UUID.
+    """
+    return str(uuid.UUID(job))
+
+
+def _new_id() -> str:
+    """A UUID of version 7: its beginning is the time."""
+    millis = time.time_ns() // 1_000_000
+    random = int.from_bytes(os.urandom(10), "big")
+    value = (millis & (2**48 - 1)) << 80 | 7 << 76 | (random >> 68 & 0xFFF) << 64
+    return str(uuid.UUID(int=value | 2 << 62 | random & (2**62 - 1)))

@@ -1,0 +1,280 @@
+"""What a farm tells, as values. Unknown fields are ignored; a field that is missing or of another
+type is a bad answer. Times are seconds since the Unix epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from .errors import BadAnswer
+
+T = TypeVar("T")
+
+ENDED = frozenset({"done", "failed", "cancelled"})
+"""States of a job that has ended."""
+
+
+def field(of: Mapping[str, Any], name: str, kind: type[T]) -> T:
+    """A field that must be there."""
+    value = of.get(name)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise BadAnswer(f"the answer's field {name!r} is not {kind.__name__}: {value!r:.80}")
+    return value
+
+
+def optional(of: Mapping[str, Any], name: str, kind: type[T]) -> T | None:
+    """A field that may be missing or null."""
+    return None if of.get(name) is None else field(of, name, kind)
+
+
+def mapping(value: Any, what: str) -> dict[str, Any]:
+    """A JSON object."""
+    if not isinstance(value, dict):
+        raise BadAnswer(f"{what} is not an object: {value!r:.80}")
+    return value
+
+
+def listed(value: Any, what: str) -> list[Any]:
+    """A JSON list."""
+    if not isinstance(value, list):
+        raise BadAnswer(f"{what} is not a list: {value!r:.80}")
+    return value
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job in a list."""
+
+    id: str
+    """A UUID."""
+    name: str
+    owner: str
+    state: str
+    """`queued`, `running`, `paused`, `done`, `failed` or `cancelled`."""
+    priority: int
+    """0 to 100."""
+    submitted_at: int
+    ended_at: int | None
+    frames: int
+    frames_done: int
+    frames_failed: int
+    units: int
+    units_committed: int
+    note: str
+    """Why it waits or failed; empty if it does neither."""
+    pool: str | None
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more comes of it."""
+        return self.state in ENDED
+
+    @property
+    def progress(self) -> float:
+        """Share of its units that count, 0 to 1. Jobs with rounds get more units on the way."""
+        if self.state == "done":
+            return 1.0
+        return self.units_committed / self.units if self.units > 0 else 0.0
+
+    @classmethod
+    def read(cls, value: Any) -> Job:
+        """Reads it from JSON."""
+        of = mapping(value, "a job")
+        return cls(
+            id=field(of, "job", str),
+            name=field(of, "name", str),
+            owner=field(of, "owner", str),
+            state=field(of, "state", str),
+            priority=field(of, "priority", int),
+            submitted_at=field(of, "submitted_at", int),
+            ended_at=optional(of, "ended_at", int),
+            frames=field(of, "frames", int),
+            frames_done=field(of, "frames_done", int),
+            frames_failed=field(of, "frames_failed", int),
+            units=field(of, "units", int),
+            units_committed=field(of, "units_committed", int),
+            note=field(of, "note", str),
+            pool=optional(of, "pool", str),
+        )
+
+
+@dataclass(frozen=True)
+class JobDetail:
+    """Everything about one job."""
+
+    job: Job
+    spec: dict[str, Any]
+    """What was submitted, with all options: of `kind`, either `Render` or `Compute` is there."""
+    fingerprint: str | None
+    """Version of what computes its results; None before the first result."""
+    failures: list[dict[str, Any]]
+    """Failed attempts, newest last: `at`, `unit`, `node`, `reason`."""
+
+    @classmethod
+    def read(cls, value: Any) -> JobDetail:
+        """Reads it from JSON."""
+        of = mapping(value, "a job")
+        failures = field(of, "failures", list)
+        return cls(
+            job=Job.read(of.get("summary")),
+            spec=mapping(of.get("spec"), "a spec"),
+            fingerprint=optional(of, "fingerprint", str),
+            failures=[mapping(failure, "a failure") for failure in failures],
+        )
+
+
+@dataclass(frozen=True)
+class FrameFile:
+    """A file of a finished frame."""
+
+    format: str
+    """Its extension: `exr`, `png`, `jpg`, `npy`, or for a named output such as `flux.npy`."""
+    hash: str
+    """BLAKE3 of its bytes, 64 hexadecimal digits."""
+    length: int
+    """Bytes."""
+
+    @classmethod
+    def read(cls, value: Any) -> FrameFile:
+        """Reads it from JSON."""
+        of = mapping(value, "a file")
+        hashed, length = field(of, "hash", str), field(of, "length", int)
+        if len(hashed) != 64 or not set(hashed) <= set("0123456789abcdef") or length < 0:
+            raise BadAnswer(f"a file's hash or length is none: {hashed!r:.80}, {length}")
+        return cls(format=field(of, "format", str), hash=hashed, length=length)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A frame of a job."""
+
+    number: int
+    state: str
+    """`open`, `resolving`, `finishing`, `done` or `failed`."""
+    files: list[FrameFile]
+    """Of a finished frame; else empty."""
+    committed: int
+    """Units that count, of an open frame."""
+    units: int
+    """Units, of an open frame."""
+    reason: str
+    """Why it failed; else empty."""
+
+    @classmethod
+    def read(cls, value: Any) -> Frame:
+        """Reads it from JSON."""
+        of = mapping(value, "a frame")
+        state = of.get("state")
+        word, told = state, None
+        if isinstance(state, dict) and len(state) == 1:
+            word, told = next(iter(state.items()))
+        if not isinstance(word, str):
+            raise BadAnswer(f"a frame's state is none: {state!r:.80}")
+        opened = told if isinstance(told, dict) else {}
+        files = listed(told, "a frame's files") if word == "done" else []
+        return cls(
+            number=field(of, "frame", int),
+            state=word,
+            files=[FrameFile.read(file) for file in files],
+            committed=field(opened, "committed", int) if word == "open" else 0,
+            units=field(opened, "units", int) if word == "open" else 0,
+            reason=str(told) if word == "failed" else "",
+        )
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node and its devices."""
+
+    id: str
+    """A UUID."""
+    name: str
+    state: str
+    """`ready`, `draining`, `drained`, `away`, `lost`, `left`, `unfit` or `removed`."""
+    devices: list[dict[str, Any]]
+    """Slot, kind, name, parallelism, memory and state of each device."""
+    telemetry: list[dict[str, Any]]
+    """What the devices said of themselves at the last heartbeat."""
+    units_leased: int
+    units_committed: int
+    samples_per_second: float
+    """Committed camera samples, over the last minute."""
+    drained: bool
+    """Whether an operator has drained it."""
+    note: str
+    """Why it gets no work; empty if it gets work."""
+    pool: str | None
+
+    @classmethod
+    def read(cls, value: Any) -> Node:
+        """Reads it from JSON."""
+        of = mapping(value, "a node")
+        return cls(
+            id=field(of, "node", str),
+            name=field(of, "name", str),
+            state=field(of, "state", str),
+            devices=[mapping(one, "a device") for one in field(of, "devices", list)],
+            telemetry=[mapping(one, "telemetry") for one in field(of, "telemetry", list)],
+            units_leased=field(of, "units_leased", int),
+            units_committed=field(of, "units_committed", int),
+            samples_per_second=field(of, "samples_per_second", float),
+            drained=field(of, "drained", bool),
+            note=field(of, "note", str),
+            pool=optional(of, "pool", str),
+        )
+
+
+@dataclass(frozen=True)
+class Me:
+    """Whom the token stands for."""
+
+    name: str
+    number: int
+    """Number of the identity."""
+    role: str
+    """`viewer`, `artist`, `operator` or `admin`."""
+    expires_at: int
+
+    @classmethod
+    def read(cls, value: Any) -> Me:
+        """Reads it from JSON."""
+        of = mapping(value, "an identity")
+        return cls(
+            name=field(of, "name", str),
+            number=field(of, "number", int),
+            role=field(of, "role", str),
+            expires_at=field(of, "expires_at", int),
+        )
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What a change did."""
+
+    jobs: list[str]
+    """Ids of the jobs that were changed."""
+    unchanged: int
+    """How many named jobs were like this already."""
+    refusals: list[str]
+    """Why the others were not, one text each; the first of them."""
+    refused: int
+    """How many were refused."""
+    left: int
+    """How many more are selected than one request has room for: ask again."""
+
+    @classmethod
+    def read(cls, value: Any) -> Changed:
+        """Reads it from JSON."""
+        of = mapping(value, "an answer")
+        jobs = [mapping(job, "a job") for job in field(of, "jobs", list)]
+        refusals = [mapping(one, "a refusal") for one in field(of, "refusals", list)]
+        return cls(
+            jobs=[field(job, "job", str) for job in jobs],
+            unchanged=field(of, "unchanged", int),
+            refusals=[f"{field(r, 'what', str)}: {field(r, 'why', str)}" for r in refusals],
+            refused=field(of, "refused", int),
+            left=field(of, "left", int),
+        )

@@ -1,0 +1,70 @@
+"""The examples of `examples/`, run as they are."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from .support import FarmTest, library
+
+EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "examples")
+
+
+def has_numpy() -> bool:
+    """Whether arrays can be used."""
+    try:
+        import numpy
+    except ImportError:
+        return False
+    return bool(numpy)
+
+
+class ExamplesTest(FarmTest):
+    """Each with the farm of the environment."""
+
+    ran: set[str] = set()
+
+    def run_one(self, name: str, *arguments: str) -> list[str]:
+        """Runs one, which must succeed; its lines."""
+        self.ran.add(name)
+        environment = {**os.environ, "PYTHONPATH": os.path.dirname(EXAMPLES)}
+        command = [sys.executable, os.path.join(EXAMPLES, name), *arguments]
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=240, check=False
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.splitlines()
+
+    def test_render(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            lines = self.run_one("render.py", library("cornell-box.gltf"), folder)
+            names = [f"cornell-box.{n:04}.png" for n in (1, 2, 3)]
+            self.assertEqual(lines, [os.path.join(folder, name) for name in names])
+            self.assertEqual(sorted(os.listdir(folder)), names)
+
+    def test_asynchronous(self) -> None:
+        scenes = [library("cornell-box.gltf"), library("spinning-cube.gltf")]
+        with tempfile.TemporaryDirectory() as folder:
+            lines = self.run_one("asynchronous.py", folder, *scenes)
+            self.assertEqual(
+                sorted(os.path.basename(line) for line in lines), sorted(os.listdir(folder))
+            )
+            self.assertEqual(len(lines), 2)
+
+    def test_nodes(self) -> None:
+        lines = self.run_one("nodes.py")
+        self.assertTrue(any(": ready, " in line for line in lines), lines)
+
+    @unittest.skipUnless(has_numpy(), "NumPy is not there")
+    def test_compute(self) -> None:
+        (line,) = self.run_one("compute.py")
+        self.assertRegex(line, r"^\(32, 48, 3\) float32 52\.666")
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        super().tearDownClass()
+        numpy_only = set() if has_numpy() else {"compute.py"}
+        assert cls.ran == set(os.listdir(EXAMPLES)) - numpy_only - {"__pycache__"}, cls.ran
