@@ -2,7 +2,8 @@
 // first frame is tried small, and the job is submitted.
 import { choose, dropped } from "./files.js";
 import { follow } from "./events.js";
-import { ask, hash, upload } from "./upload.js";
+import { ask } from "./ask.js";
+import { hash, upload } from "./upload.js";
 
 const part = (id) => document.getElementById(id);
 const form = part("job");
@@ -33,7 +34,6 @@ function mebibytes(count) {
 
 async function take(files) {
   turn += 1;
-  const mine = turn;
   wrong(null);
   form.hidden = true;
   part("about").hidden = true;
@@ -46,13 +46,15 @@ async function take(files) {
   part("scene").replaceChildren(...scenes.map(({ path }) => new Option(path, path)));
   part("scene").onchange = () => {
     const path = part("scene").value;
+    turn += 1;
     bring([...scenes].sort((a, b) => (b.path === path) - (a.path === path)), map, rest);
   };
-  await bring(scenes, map, rest, mine);
+  await bring(scenes, map, rest);
 }
 
 // Brings the files of one scene to the farm, and looks at it.
-async function bring([main, ...others], map, rest, mine = (turn += 1)) {
+async function bring([main], map, rest) {
+  const mine = turn;
   const all = main.path.toLowerCase().endsWith(".glb") && !map
     ? [main] : [main, ...rest, ...(map ? [map] : [])];
   const total = all.reduce((sum, { file }) => sum + 2 * file.size, 0);

@@ -1,5 +1,7 @@
 // Hashes files and brings them to the farm. What the farm has is not sent, and an upload that was
 // interrupted goes on where it stopped.
+import { ask, checked } from "./ask.js";
+
 const PIECE_BYTES = 8 << 20;
 const TRIES = 6;
 
@@ -29,20 +31,6 @@ function begin() {
   return started;
 }
 
-// What the farm says to a request, as JSON. Throws what it says is wrong.
-export async function ask(method, path, body) {
-  const answer = await fetch(`/api/v1${path}`, {
-    method,
-    headers: body === undefined ? {} : { "Content-Type": "application/json" },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  const said = await answer.json().catch(() => null);
-  if (answer.ok) return said;
-  const error = new Error(said?.detail ?? `the farm answers ${answer.status}`);
-  error.status = answer.status;
-  throw error;
-}
-
 const wait = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
 // Brings a file with this hash to the farm. `told` hears how many bytes are there.
@@ -63,13 +51,7 @@ export async function upload(file, name, told) {
           headers: { "Content-Type": "application/octet-stream" },
           body: piece,
         });
-        const said = await answer.json().catch(() => null);
-        if (!answer.ok) {
-          const error = new Error(said?.detail ?? `the farm answers ${answer.status}`);
-          error.status = answer.status;
-          throw error;
-        }
-        ({ held, whole } = said);
+        ({ held, whole } = await (await checked(answer)).json());
         tries = 0;
       }
       break;

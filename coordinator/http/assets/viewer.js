@@ -1,5 +1,6 @@
 // Shows a frame's linear pixels: of its file, or of live tiles while it is rendered. Exposure, tone
 // map and layer are turned here, and nothing is asked of the farm again.
+import { checked } from "./ask.js";
 import { layers, read } from "./exr.js";
 import { LivePicture, follow } from "./tiles.js";
 import { encoder, ready } from "./tone.js";
@@ -165,8 +166,7 @@ function show(what) {
 }
 
 async function load() {
-  const answer = await fetch(viewer.dataset.source);
-  if (!answer.ok) throw new Error(`the file does not come (${answer.status})`);
+  const answer = await checked(await fetch(viewer.dataset.source));
   const whole = await read(await answer.arrayBuffer());
   found = layers(whole.planes);
   if (found.length === 0) throw new Error("the file has no layer that can be shown");
@@ -189,9 +189,7 @@ async function compare() {
     if (!frame) throw new Error("give a frame's number, or JOB/NUMBER");
     const job = named ?? viewer.closest("[data-job]").dataset.job;
     const path = `/api/v1/jobs/${encodeURIComponent(job)}/frames/${frame}/files/exr`;
-    const answer = await fetch(path);
-    const said = answer.ok ? null : await answer.json().catch(() => null);
-    if (!answer.ok) throw new Error(said?.detail ?? `the file does not come (${answer.status})`);
+    const answer = await checked(await fetch(path));
     const loaded = await read(await answer.arrayBuffer());
     if (loaded.width !== picture.width || loaded.height !== picture.height) {
       throw new Error(`that frame has ${loaded.width} × ${loaded.height} pixels`);

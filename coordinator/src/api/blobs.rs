@@ -92,7 +92,7 @@ impl Api {
         }
     }
 
-    fn blobs_for(
+    pub(super) fn blobs_for(
         &self,
         caller: &Caller,
         needed: tessera_protocol::client::Role,

@@ -4,7 +4,7 @@ use super::answer::Api;
 use super::caller::Caller;
 use super::context::blocking;
 use super::jobs::check_files;
-use super::roles::{self, BLOB_PUT};
+use super::roles::BLOB_PUT;
 use crate::blobs::{Blobs, GuardedBlobs};
 use std::fs::File;
 use std::io::{self, Write};
@@ -45,11 +45,8 @@ impl Api {
     /// # Errors
     /// As for submitting; and where the files are too large to be laid out here.
     pub async fn stage(&self, caller: &Caller, spec: RawJobSpec) -> Result<Staged, RequestError> {
-        let admitted = self.context.access.admits(caller.identity());
-        admitted.map_err(RequestError::NotAllowed)?;
-        roles::check(caller, BLOB_PUT)?;
+        let blobs = self.blobs_for(caller, BLOB_PUT)?.clone();
         let spec = spec.check().map_err(|error| RequestError::Invalid(error.to_string()))?;
-        let blobs = self.context.blobs.clone();
         blocking(move || lay_out(&blobs, check_files(&blobs, spec)?)).await?
     }
 }

@@ -24,6 +24,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("film.js", "text/javascript", include_str!("../../assets/film.js")),
     ("submit.js", "text/javascript", include_str!("../../assets/submit.js")),
     ("files.js", "text/javascript", include_str!("../../assets/files.js")),
+    ("ask.js", "text/javascript", include_str!("../../assets/ask.js")),
     ("upload.js", "text/javascript", include_str!("../../assets/upload.js")),
     ("hasher.js", "text/javascript", include_str!("../../assets/hasher.js")),
     ("blake3.js", "text/javascript", include_str!("../../assets/blake3.js")),
