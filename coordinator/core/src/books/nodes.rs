@@ -69,12 +69,16 @@ impl Books {
         if let Some(queue) = self.queues.get_mut(&id) {
             queue.note_begun();
             let estimates = queue.estimates_mut();
+            let needed = estimates.measured().need(job.spec().device_bytes);
             if job.grid().is_finishing(unit) {
                 estimates.note_finished(job.grid().finished_pixels(unit), result.device_micros);
             } else {
                 estimates.note_result(node, result.device, camera_samples, result.device_micros);
                 estimates.note_need(device_bytes);
                 estimates.note_cost(camera_samples, result.device_micros);
+            }
+            if estimates.measured().need(job.spec().device_bytes) != needed {
+                self.note_wants(id);
             }
         }
         if let Some(node) = self.roster.get_mut(node) {

@@ -9,6 +9,7 @@ use crate::schedule::estimates::Estimates;
 use crate::schedule::fair::Party;
 use crate::schedule::queue::Queue;
 use crate::schedule::refusals::Refusals;
+use crate::schedule::wants::Wants;
 use crate::state::job::{Job, Place};
 use crate::time::Moment;
 use crate::timers::Timer;
@@ -70,9 +71,24 @@ impl Books {
     /// Offers a job that may have something to lease, unless it is paused.
     pub(crate) fn offer_job(&mut self, job: JobId) {
         if let Some(job) = self.farm.job(job).filter(|job| job.paused().is_none()) {
-            self.shares.insert(Party::of(job, &self.settings));
+            self.shares.insert(Party::of(job, &self.settings), self.wants_of(job));
             self.dirty.mark_all();
         }
+    }
+
+    /// Notes that an offered job may want something else of nodes than before.
+    pub(crate) fn note_wants(&mut self, job: JobId) {
+        let Some(job) = self.farm.job(job) else { return };
+        let party = Party::of(job, &self.settings);
+        if self.shares.contains(party) {
+            self.shares.insert(party, self.wants_of(job));
+        }
+    }
+
+    fn wants_of(&self, job: &Job) -> Wants {
+        let predicted = job.spec().device_bytes;
+        let measured = self.queues.get(&job.id()).map(|queue| queue.estimates().measured());
+        Wants::of(job, measured.map_or(predicted, |known| known.need(predicted)))
     }
 
     /// Withdraws a job that has nothing to lease now.

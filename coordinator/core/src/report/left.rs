@@ -5,9 +5,10 @@
 use crate::books::Books;
 use crate::nodes::ready::is_ready;
 use crate::report::reason::wait::Wait;
-use crate::schedule::fair::weight_of;
+use crate::schedule::fair::{Turn, weight_of};
 use crate::schedule::forecast::Forecast;
 use crate::schedule::memory::usable;
+use crate::schedule::met::met_by_some;
 use crate::schedule::withhold::{busy_for, expected, span, speed_at};
 use crate::state::job::Job;
 use crate::time::Moment;
@@ -75,9 +76,10 @@ fn forecast(books: &Books) -> Forecast {
 /// Returns the jobs that share the nodes now; None if there are too many.
 fn rivals(books: &Books) -> Option<Vec<Rival>> {
     let mut jobs: BTreeSet<JobId> = books.leases().jobs().take(RIVALS_MAX + 1).collect();
+    let met = met_by_some(books);
+    let next = |after: Option<Turn>| books.shares().next(after.as_ref(), Some(&met));
     let mut after = None;
-    while let Some(turn) = books.shares().next(after.as_ref()).filter(|_| jobs.len() <= RIVALS_MAX)
-    {
+    while let Some(turn) = next(after).filter(|_| jobs.len() <= RIVALS_MAX) {
         after = Some(turn);
         if books.farm().job(turn.job).is_some_and(|job| somebody_may(books, job)) {
             jobs.insert(turn.job);
@@ -258,7 +260,9 @@ fn finishing_left(books: &Books, job: &Job) -> Option<f64> {
 pub(crate) fn begins(books: &Books, job: &Job) -> Option<u64> {
     let mut before = 0;
     let mut after = None;
-    while let Some(turn) = books.shares().next(after.as_ref()).filter(|turn| turn.job != job.id()) {
+    let met = met_by_some(books);
+    let next = |after: Option<Turn>| books.shares().next(after.as_ref(), Some(&met));
+    while let Some(turn) = next(after).filter(|turn| turn.job != job.id()) {
         after = Some(turn);
         before += 1;
         if before > RIVALS_MAX {

@@ -159,6 +159,7 @@ fn pin(books: &mut Books, node: NodeId, id: JobId) {
         return;
     }
     books.record(Record::JobPinned { job: id, fingerprint });
+    books.note_wants(id);
     let foreign: Vec<(UnitKey, Epoch)> = books
         .leases()
         .of_job(id)

@@ -17,6 +17,7 @@ pub(crate) mod fair;
 pub(crate) mod forecast;
 pub(crate) mod measured;
 pub(crate) mod memory;
+pub(crate) mod met;
 pub(crate) mod pace;
 pub(crate) mod queue;
 pub(crate) mod rates;
@@ -24,6 +25,7 @@ pub(crate) mod refusals;
 mod room;
 pub(crate) mod rooms;
 pub(crate) mod shortages;
+pub(crate) mod wants;
 pub(crate) mod withhold;
 
 use crate::books::Books;
@@ -34,6 +36,7 @@ use crate::schedule::copies::copy_units;
 use crate::schedule::dirty::Dirty;
 use crate::schedule::fair::Turn;
 use crate::schedule::memory::{can_do, usable};
+use crate::schedule::met::met_by;
 use crate::schedule::queue::Queue;
 use crate::schedule::room::make_room;
 use crate::schedule::withhold::withhold;
@@ -169,8 +172,9 @@ fn choose(books: &mut Books, id: NodeId) -> Option<(JobId, Place)> {
         return Some((job, place));
     }
     let mut head: Option<(Turn, Place)> = None;
+    let met = met_by(books, id);
     let (mut after, mut looked): (Option<Turn>, usize) = (None, 0);
-    while let Some(turn) = books.shares().next(after.as_ref()) {
+    while let Some(turn) = books.shares().next(after.as_ref(), Some(&met)) {
         after = Some(turn);
         if head.is_some() {
             looked += 1;
@@ -206,6 +210,10 @@ fn choose(books: &mut Books, id: NodeId) -> Option<(JobId, Place)> {
 }
 
 fn offer(books: &mut Books, id: NodeId, fingerprint: Fingerprint, job: JobId) -> Offer {
+    let checks = books.queue(job).is_some_and(|queue| !queue.to_check().is_empty());
+    if !checks && is_full(books, id, job) {
+        return Offer::Unsuitable;
+    }
     match next_place(books, id, fingerprint, job) {
         Offer::Unit(place) if is_check(books, job, place) => Offer::Unit(place),
         Offer::Unit(_) if is_full(books, id, job) => Offer::Unsuitable,

@@ -10,6 +10,7 @@ use crate::schedule::bound::is_full;
 use crate::schedule::dirty::Dirty;
 use crate::schedule::fair::{Party, Turn};
 use crate::schedule::memory::{may_work_at, usable};
+use crate::schedule::met::met_by_dirty;
 use crate::state::job::Job;
 use crate::time::Moment;
 use tessera_protocol::ids::{Lease, NodeId};
@@ -24,9 +25,10 @@ const NODES_MAX: usize = 64;
 /// Asks full nodes for what they have not begun, for the jobs whose turn it is and of which nothing
 /// is leased.
 pub(crate) fn make_room(books: &mut Books, dirty: &Dirty) {
+    let met = met_by_dirty(books, dirty);
     let mut after: Option<Turn> = None;
     for _ in 0..JOBS_MAX {
-        let Some(turn) = books.shares().next(after.as_ref()) else { return };
+        let Some(turn) = books.shares().next(after.as_ref(), Some(&met)) else { return };
         after = Some(turn);
         let Some(job) = books.farm().job(turn.job) else {
             return books.fault("an offered job is unknown");

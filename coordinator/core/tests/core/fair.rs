@@ -7,7 +7,7 @@ use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::ids::{FrameNumber, JobId, Lease};
 use tessera_protocol::job::{JobEdit, JobSpec, RenderSpec};
-use tessera_protocol::node::CoordinatorToNode;
+use tessera_protocol::node::{CoordinatorToNode, Join};
 use tessera_protocol::status::Waits;
 use tessera_support::inputs::{self, TILE};
 use uuid::Uuid;
@@ -141,6 +141,20 @@ fn a_preview_beside_a_long_job_is_the_nodes_next_unit() {
         assert!(next.iter().any(|lease| lease.unit == held[1].unit), "{next:?}");
         assert!(!farm.records.iter().any(|record| matches!(record, Record::AttemptsEnded { .. })));
     }
+}
+
+#[test]
+fn jobs_that_no_node_can_have_take_no_room_from_a_preview() {
+    let mut farm = farm(quick(), 1, 2);
+    submit(&mut farm, "ada", 11, film(100));
+    let nowhere = || JobSpec { pool: Some("nowhere".into()), ..film(1) };
+    (20..40).for_each(|number| submit(&mut farm, "bob", number, nowhere()));
+    assert_eq!(wanted_back(&farm), []);
+    submit(&mut farm, "cat", 12, film(1));
+    assert_eq!(wanted_back(&farm).len(), 1, "although bob's jobs are before it in turn");
+    // As soon as a node can have them, they are served.
+    farm.step(inputs::joined(2, Join { pool: Some("nowhere".into()), ..inputs::join(2, 1) }));
+    assert_eq!(leases_of(&farm, 20).len(), 1);
 }
 
 #[test]

@@ -10,6 +10,7 @@
 mod queue;
 
 use crate::schedule::fair::queue::{FRACTION, FairQueue};
+use crate::schedule::wants::Wants;
 use crate::settings::Settings;
 use crate::state::job::Job;
 use std::collections::BTreeMap;
@@ -83,9 +84,9 @@ impl Turn {
 #[derive(Debug, Default)]
 struct OwnJobs {
     /// Jobs by the order of their acceptance.
-    queue: FairQueue<u64>,
-    /// Jobs that ask, and their priorities.
-    asking: BTreeMap<u64, (JobId, u8)>,
+    queue: FairQueue<u64, Wants>,
+    /// Jobs that ask, their priorities and what they want.
+    asking: BTreeMap<u64, (JobId, u8, Wants)>,
     /// Number of asking jobs of each priority.
     priorities: BTreeMap<u8, u32>,
     /// Leases of all jobs of the owner.
@@ -105,40 +106,49 @@ impl OwnJobs {
 /// Jobs with something to lease, and what their owners have used.
 #[derive(Debug, Default)]
 pub(crate) struct Shares {
-    owners: FairQueue<u64>,
+    owners: FairQueue<u64, Wants>,
     of: BTreeMap<u64, OwnJobs>,
 }
 
 impl Shares {
-    /// Adds a job that has something to lease.
-    pub(crate) fn insert(&mut self, party: Party) {
+    /// Adds a job that has something to lease, or changes what it wants.
+    pub(crate) fn insert(&mut self, party: Party, wants: Wants) {
         let Party { owner, job, order, priority, .. } = party;
         if !self.of.contains_key(&owner) {
             self.prune();
         }
         let own = self.of.entry(owner).or_default();
-        own.queue.ask(order);
-        if own.asking.insert(order, (job, priority)).is_none() {
-            *own.priorities.entry(priority).or_default() += 1;
+        if own.asking.get(&order).is_some_and(|(_, _, known)| *known == wants) {
+            return;
         }
-        self.owners.ask(owner);
+        self.owners.ask(owner, &wants);
+        own.queue.ask(order, &wants);
+        match own.asking.get_mut(&order) {
+            // Asked for first, so that neither the job nor its owner rests in between.
+            Some((_, _, known)) => {
+                let before = std::mem::replace(known, wants);
+                own.queue.rest(order, &before);
+                self.owners.rest(owner, &before);
+            }
+            None => {
+                own.asking.insert(order, (job, priority, wants));
+                *own.priorities.entry(priority).or_default() += 1;
+            }
+        }
     }
 
     /// Removes a job that has nothing to lease now.
     pub(crate) fn remove(&mut self, party: Party) {
         let Some(own) = self.of.get_mut(&party.owner) else { return };
-        own.queue.rest(party.order);
-        if let Some((_, priority)) = own.asking.remove(&party.order)
-            && let Some(count) = own.priorities.get_mut(&priority)
-        {
+        let Some((_, priority, wants)) = own.asking.remove(&party.order) else { return };
+        if let Some(count) = own.priorities.get_mut(&priority) {
             *count -= 1;
             if *count == 0 {
                 own.priorities.remove(&priority);
             }
         }
-        if own.queue.is_empty() {
-            self.owners.rest(party.owner);
-        }
+        own.queue.rest(party.order, &wants);
+        self.owners.rest(party.owner, &wants);
     }
 
     /// Removes a job that has ended.
@@ -164,15 +174,21 @@ impl Shares {
         self.owners.is_empty()
     }
 
-    /// Returns the job that is served next, or the next one after another.
-    pub(crate) fn next(&self, after: Option<&Turn>) -> Option<Turn> {
+    /// Everything that jobs want of nodes.
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = &Wants> {
+        self.owners.wanted()
+    }
+
+    /// Returns the job that is served next, or the next one after another; `only`: among those that
+    /// want one of these.
+    pub(crate) fn next(&self, after: Option<&Turn>, only: Option<&[Wants]>) -> Option<Turn> {
         let next_of = |owner: (Pass, u64), after| {
             let own = self.of.get(&owner.1)?;
-            let next = own.queue.next(after)?;
+            let next = own.queue.next(after, only)?;
             Some(Turn { owner, own: next, job: own.asking.get(&next.1)?.0 })
         };
         let same = after.and_then(|turn| next_of(turn.owner, Some(turn.own)));
-        same.or_else(|| next_of(self.owners.next(after.map(|turn| turn.owner))?, None))
+        same.or_else(|| next_of(self.owners.next(after.map(|turn| turn.owner), only)?, None))
     }
 
     /// Whether a job is behind another in the order: it has used less of what is its own.
@@ -220,7 +236,7 @@ impl Shares {
 }
 
 /// Corrects what a member was charged.
-fn correct(queue: &mut FairQueue<u64>, key: u64, (charged, spent): (Pass, Pass)) {
+fn correct(queue: &mut FairQueue<u64, Wants>, key: u64, (charged, spent): (Pass, Pass)) {
     match spent > charged {
         true => queue.charge(key, spent - charged),
         false => queue.refund(key, charged - spent),

@@ -10,11 +10,23 @@ fn party(owner: u64, order: u64, priority: u8) -> Party {
     Party { owner, weight: 100, job, order, priority }
 }
 
+/// Wants that every node meets.
+fn anything() -> Wants {
+    Wants::default()
+}
+
+/// Wants of a device with so many bytes.
+fn large(bytes: u64) -> Wants {
+    let mut wants = Wants::default();
+    wants.bytes = bytes;
+    wants
+}
+
 /// Gives a unit to whoever is next, so many times; returns the seconds of each of these jobs.
 fn served(shares: &mut Shares, parties: &[Party], turns: u32) -> Vec<u32> {
     let mut times = vec![0; parties.len()];
     for _ in 0..turns {
-        let next = shares.next(None).expect("somebody asks");
+        let next = shares.next(None, None).expect("somebody asks");
         let at = parties.iter().position(|party| party.job == next.job).expect("one of these");
         shares.charge(&parties[at], SECOND);
         shares.settle(&parties[at], SECOND, Some(SECOND));
@@ -25,7 +37,7 @@ fn served(shares: &mut Shares, parties: &[Party], turns: u32) -> Vec<u32> {
 
 fn all_ask(parties: &[Party]) -> Shares {
     let mut shares = Shares::default();
-    parties.iter().for_each(|party| shares.insert(*party));
+    parties.iter().for_each(|party| shares.insert(*party, anything()));
     shares
 }
 
@@ -75,7 +87,7 @@ fn what_a_unit_took_counts_and_not_what_was_expected() {
     let mut shares = all_ask(&parties);
     let mut times = [0, 0];
     for _ in 0..4000 {
-        let next = shares.next(None).expect("somebody asks");
+        let next = shares.next(None, None).expect("somebody asks");
         let at = usize::from(next.job == parties[1].job);
         let took = [SECOND / 2, 3 * SECOND][at];
         shares.charge(&parties[at], SECOND);
@@ -91,7 +103,7 @@ fn a_lease_that_took_nothing_costs_nothing() {
     let parties = [party(1, 0, 50), party(2, 1, 50)];
     let mut shares = all_ask(&parties);
     for _ in 0..10 {
-        assert_eq!(shares.next(None).map(|turn| turn.job), Some(parties[0].job));
+        assert_eq!(shares.next(None, None).map(|turn| turn.job), Some(parties[0].job));
         shares.charge(&parties[0], SECOND);
         shares.settle(&parties[0], SECOND, None);
     }
@@ -103,7 +115,7 @@ fn no_unit_is_for_nothing_whatever_a_node_says() {
     let parties = [party(1, 0, 50), party(2, 1, 50)];
     let mut shares = all_ask(&parties);
     for _ in 0..100 {
-        let next = shares.next(None).expect("somebody asks");
+        let next = shares.next(None, None).expect("somebody asks");
         let at = usize::from(next.job == parties[1].job);
         shares.charge(&parties[at], 0);
         shares.settle(&parties[at], 0, Some(0));
@@ -119,7 +131,7 @@ fn the_order_goes_through_owners_and_their_jobs() {
     shares.charge(&parties[0], SECOND);
     let mut order = Vec::new();
     let mut after: Option<Turn> = None;
-    while let Some(turn) = shares.next(after.as_ref()) {
+    while let Some(turn) = shares.next(after.as_ref(), None) {
         order.push(turn.job);
         after = Some(turn);
     }
@@ -134,8 +146,8 @@ fn a_scene_at_hand_counts_while_nobody_falls_far_behind() {
     let parties = [party(1, 0, 50), party(2, 1, 50)];
     let mut shares = all_ask(&parties);
     let turns = |shares: &Shares| {
-        let first = shares.next(None).expect("one asks");
-        (first, shares.next(Some(&first)).expect("another asks"))
+        let first = shares.next(None, None).expect("one asks");
+        (first, shares.next(Some(&first), None).expect("another asks"))
     };
     shares.charge(&parties[1], 4 * SECOND);
     let (first, second) = turns(&shares);
@@ -152,6 +164,45 @@ fn an_owner_without_jobs_and_debts_is_forgotten() {
     served(&mut shares, &parties[..2], 1);
     shares.forget(parties[0]);
     served(&mut shares, &parties[1..2], 5);
-    shares.insert(parties[2]);
+    shares.insert(parties[2], anything());
     assert_eq!(shares.of.keys().copied().collect::<Vec<_>>(), [2, 3]);
+}
+
+#[test]
+fn a_node_sees_only_jobs_whose_wants_it_meets() {
+    let parties = [party(1, 0, 50), party(1, 1, 50), party(2, 2, 50), party(2, 3, 50)];
+    let mut shares = Shares::default();
+    for (party, bytes) in parties.iter().zip([8, 1, 8, 8]) {
+        shares.insert(*party, large(bytes));
+    }
+    let all = |shares: &Shares, only: &[Wants]| {
+        let next = |turn: &Option<Turn>| shares.next(turn.as_ref(), Some(only));
+        let turns = std::iter::successors(Some(next(&None)), |turn| turn.map(|_| next(turn)));
+        Vec::from_iter(turns.flatten().map(|turn| turn.job.0.as_u128()))
+    };
+    assert_eq!(all(&shares, &[large(1)]), [1]);
+    assert_eq!(all(&shares, &[large(8)]), [0, 2, 3]);
+    assert_eq!(all(&shares, &[large(1), large(8)]), [0, 1, 2, 3]);
+    assert_eq!(all(&shares, &[]), [0; 0]);
+    // What a job wants may change, and costs nobody the turn.
+    shares.charge(&parties[2], SECOND);
+    shares.insert(parties[2], large(1));
+    shares.insert(parties[1], large(2));
+    assert_eq!(all(&shares, &[large(1)]), [2]);
+    assert_eq!(all(&shares, &[large(1), large(2), large(8)]), [0, 1, 3, 2]);
+    parties.iter().for_each(|party| shares.remove(*party));
+    assert_eq!((shares.is_empty(), shares.wanted().count()), (true, 0));
+}
+
+#[test]
+fn a_job_that_wants_something_else_keeps_its_place() {
+    let parties = [party(1, 0, 50), party(2, 1, 50)];
+    let mut shares = all_ask(&parties);
+    for _ in 0..10 {
+        shares.charge(&parties[1], SECOND);
+    }
+    let before = shares.owners.pass(1);
+    shares.insert(parties[0], large(8));
+    assert_eq!(shares.owners.pass(1), before, "no credit is lost");
+    assert_eq!(shares.next(None, None).map(|turn| turn.job), Some(parties[0].job));
 }
