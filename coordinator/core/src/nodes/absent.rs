@@ -104,7 +104,23 @@ fn forget_if_lost(books: &mut Books, id: NodeId) {
 
 /// Finds the node that a person names, by id or by name.
 pub(crate) fn find(books: &Books, text: &str) -> Result<NodeId, RequestError> {
-    let listed = || books.farm().register().entries().iter().filter(|(_, of)| !of.is_removed());
+    find_among(books, text, |entry| !entry.is_removed())
+}
+
+/// The same, also for a node that was taken off the list, if none on it is called so.
+pub(crate) fn find_any(books: &Books, text: &str) -> Result<NodeId, RequestError> {
+    match find(books, text) {
+        Err(RequestError::NotFound(_)) => find_among(books, text, Entry::is_removed),
+        found => found,
+    }
+}
+
+fn find_among(
+    books: &Books,
+    text: &str,
+    counts: impl Fn(&Entry) -> bool,
+) -> Result<NodeId, RequestError> {
+    let listed = || books.farm().register().entries().iter().filter(|(_, of)| counts(of));
     if let Ok(id) = text.parse::<NodeId>()
         && listed().any(|(other, _)| *other == id)
     {

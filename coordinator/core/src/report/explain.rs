@@ -2,7 +2,7 @@
 //! nothing.
 
 use crate::books::Books;
-use crate::nodes::absent::find;
+use crate::nodes::absent::find_any;
 use crate::nodes::roster::Node;
 use crate::report::left::{begins, left_of};
 use crate::report::listing::job_state;
@@ -29,7 +29,7 @@ pub(crate) fn explain(books: &Books, subject: &Subject) -> Result<Explanation, R
     let explanation = match subject {
         Subject::Job(job) => of_job(books, known(books, *job)?),
         Subject::Frame { job, frame } => of_frame(books, known(books, *job)?, *frame)?,
-        Subject::Node(node) => of_node(books, find(books, node)?),
+        Subject::Node(node) => of_node(books, find_any(books, node)?),
     };
     let Explanation { mut reasons, .. } = explanation;
     reasons.truncate(REASONS_MAX);
@@ -75,9 +75,7 @@ fn tell_of_job(books: &Books, job: &Job, explanation: &mut Explanation) {
     match &wait {
         Some(wait) => explanation.reasons.push(wait.text().reason(wait.word())),
         None if leased > 0 => {
-            let (units, nodes) = (leased as u32, books.leases().nodes_of(job.id()));
-            let most = job.spec().max_nodes;
-            let work = Standing::JobAtWork { units, nodes, most };
+            let work = at_work(books, job, leased as u32);
             explanation.reasons.push(work.text().reason(work.word()));
         }
         None => explanation.reasons.push(Stage::Files.text().reason(Stage::Files.word())),
@@ -87,6 +85,16 @@ fn tell_of_job(books: &Books, job: &Job, explanation: &mut Explanation) {
         explanation.ahead = ahead;
         explanation.begins_secs = begins(books, job);
     }
+}
+
+/// Returns how many nodes work on a job, checks among it. Only the others' number is bound.
+fn at_work(books: &Books, job: &Job, units: u32) -> Standing {
+    let held = books.leases().of_job(job.id());
+    let held = held.filter_map(|(_, epoch)| books.leases().get_by_epoch(epoch));
+    let nodes = held.map(|held| held.node).collect::<BTreeSet<NodeId>>().len();
+    let bound = books.leases().nodes_of(job.id());
+    let most = job.spec().max_nodes.filter(|most| bound >= *most as usize);
+    Standing::JobAtWork { units, nodes, most }
 }
 
 fn of_frame(books: &Books, job: &Job, number: FrameNumber) -> Result<Explanation, RequestError> {
@@ -114,6 +122,8 @@ fn of_frame(books: &Books, job: &Job, number: FrameNumber) -> Result<Explanation
     if !frame.is_final() && !in_work {
         let mut whole = Explanation::default();
         tell_of_job(books, job, &mut whole);
+        // What is said of the frame already is not said of its job again.
+        whole.reasons.retain(|reason| !explanation.reasons.contains(reason));
         explanation.reasons.append(&mut whole.reasons);
         (explanation.ahead, explanation.begins_secs) = (whole.ahead, whole.begins_secs);
     }

@@ -13,11 +13,11 @@ use tessera_protocol::node::{Failure, Join, LimitReached, NodeLimit};
 use tessera_protocol::selection::JobChange;
 use tessera_support::inputs::{self, joined};
 
-fn quick() -> Settings {
+pub(crate) fn quick() -> Settings {
     Settings { settle: Duration::ZERO, ..Settings::default().without_checks() }
 }
 
-fn root() -> Caller {
+pub(crate) fn root() -> Caller {
     Caller { name: "root".to_owned(), id: 1, admin: true }
 }
 
@@ -25,20 +25,20 @@ fn of(farm: &SmallFarm, subject: Subject) -> Explanation {
     farm.core.explain(&subject).expect("it is known")
 }
 
-fn of_job(farm: &SmallFarm) -> Explanation {
+pub(crate) fn of_job(farm: &SmallFarm) -> Explanation {
     of(farm, Subject::Job(farm.job))
 }
 
-fn of_frame(farm: &SmallFarm) -> Explanation {
+pub(crate) fn of_frame(farm: &SmallFarm) -> Explanation {
     of(farm, Subject::Frame { job: farm.job, frame: FrameNumber(1) })
 }
 
-fn of_node(farm: &SmallFarm, name: &str) -> Explanation {
+pub(crate) fn of_node(farm: &SmallFarm, name: &str) -> Explanation {
     of(farm, Subject::Node(name.to_owned()))
 }
 
 /// The first reason has this word, and these in its text and its help.
-fn first<'a>(of: &'a Explanation, word: &str, why: &str, help: &str) -> &'a Reason {
+pub(crate) fn first<'a>(of: &'a Explanation, word: &str, why: &str, help: &str) -> &'a Reason {
     let reason = of.reasons.first().unwrap_or_else(|| panic!("no reason: {of:?}"));
     assert_eq!(reason.word, word, "{of:?}");
     assert!(reason.why.contains(why), "{why:?} is not in {reason:?}");
@@ -46,7 +46,7 @@ fn first<'a>(of: &'a Explanation, word: &str, why: &str, help: &str) -> &'a Reas
     reason
 }
 
-fn words(of: &Explanation) -> Vec<&str> {
+pub(crate) fn words(of: &Explanation) -> Vec<&str> {
     of.reasons.iter().map(|reason| reason.word.as_str()).collect()
 }
 

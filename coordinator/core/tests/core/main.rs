@@ -8,6 +8,7 @@ mod device_waits;
 mod devices;
 mod epochs;
 mod explain;
+mod explain_states;
 mod exposure;
 mod failures;
 mod fair;

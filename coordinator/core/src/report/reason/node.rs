@@ -47,7 +47,7 @@ pub(crate) enum Standing {
     Unconfined { said: String },
     /// It works.
     AtWork { units: u32, jobs: usize },
-    /// Nodes work on a job, and so many may.
+    /// Nodes work on a job; `most`: as many as may.
     JobAtWork { units: u32, nodes: usize, most: Option<u32> },
     /// It asks for no units: it is starting, or has all that it wants.
     Full { units: u32 },
@@ -175,7 +175,7 @@ fn failing(jobs: usize, job: JobId, reason: &str, name: &str) -> Text {
 
 fn job_at_work(units: u32, nodes: usize, most: Option<u32>) -> Text {
     let at_work = format!("{units} units are in work on {nodes} nodes");
-    match most.filter(|most| nodes >= *most as usize) {
+    match most {
         Some(most) => brief(
             format!("{at_work}, and no more than {most} may work on it (--max-nodes)"),
             "`tessera job set JOB --no-max-nodes` lets all work on it",
