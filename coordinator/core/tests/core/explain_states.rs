@@ -12,7 +12,7 @@ use tessera_protocol::device::{DeviceInfo, DeviceKind};
 use tessera_protocol::explain::Explanation;
 use tessera_protocol::ids::{BlobHash, Fingerprint, JobId};
 use tessera_protocol::job::{AssetFile, JobKind, JobSpec, RenderSpec};
-use tessera_protocol::node::{Failure, Join, Task};
+use tessera_protocol::node::{Failure, Heartbeat, Join, LimitReached, NodeLimit, Task};
 use tessera_support::inputs::{self, joined};
 use uuid::Uuid;
 
@@ -271,4 +271,50 @@ fn a_frame_that_nodes_finish_says_where() {
     let of = of_frame(&farm);
     first(&of, "files", "the coordinator makes its files", "");
     assert_eq!(words(&of), ["files"], "said once");
+}
+
+/// The attempt that is noted first with this word, and its help.
+fn noted(farm: &SmallFarm, word: &str, help: &str) {
+    let of = of_job(farm);
+    let found = of.reasons.iter().find(|reason| reason.word == word);
+    let found = found.unwrap_or_else(|| panic!("no {word}: {of:?}"));
+    assert!(found.why.contains(" on `n1`: "), "{found:?}");
+    assert!(found.help.contains(help), "{help:?} is not in {found:?}");
+}
+
+// promise: P4
+#[test]
+fn every_ending_that_is_noted_with_a_job_says_what_helps() {
+    let mut farm = SmallFarm::new(quick(), 1, 1);
+    farm.fail(1, Failure::Scene("`a.gltf` is no glTF file".to_owned()));
+    noted(&farm, "unprepared", "check the scene with `tessera inspect`");
+
+    let mut farm = SmallFarm::new(quick(), 1, 1);
+    let reason = "it takes more than 64 MiB".to_owned();
+    farm.fail(1, Failure::Limit(LimitReached { limit: NodeLimit::SceneMemory, reason }));
+    noted(&farm, "limited", "raise the named limit on that node");
+
+    let mut farm = SmallFarm::new(quick(), 3, 2);
+    for _ in 0..7 {
+        farm.later(Duration::from_secs(10));
+        for number in 1..=2 {
+            let leases = farm.lease(number).into_iter().collect();
+            let working = u32::from(number == 2);
+            let heartbeat = Heartbeat { leases, working, ..inputs::beat(Vec::new()) };
+            farm.step(Input::Heartbeat { session: SessionId(number), heartbeat });
+        }
+    }
+    // Said of the node, and not of the job, which lost nothing.
+    let of = of_node(&farm, "n1");
+    first(&of, "unfit", "it is connected and began none of 1 units", "`tessera doctor` there");
+    assert_eq!(words(&of_job(&farm)), ["at_work"]);
+
+    let mut farm = SmallFarm::new(quick(), 2, 2);
+    for _ in 0..8 {
+        farm.later(Duration::from_secs(10));
+        if farm.lease(1).is_some() {
+            farm.fail(1, Failure::Device("it is hot".to_owned()));
+        }
+    }
+    noted(&farm, "repeated", "`tessera doctor` on that node; others have the unit");
 }
