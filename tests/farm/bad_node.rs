@@ -10,7 +10,7 @@ const EDGE: u32 = 600;
 const SMALL: [&str; 4] = ["--size", "64x64", "--spp", "1"];
 
 /// Writes a sheet of many triangles.
-fn large_scene(folder: &Path) -> PathBuf {
+pub(crate) fn large_scene(folder: &Path) -> PathBuf {
     let mut bytes = Vec::new();
     for row in 0..EDGE {
         for column in 0..EDGE {

@@ -2,7 +2,7 @@
 //! kills, syncs, hostile peers.
 #![expect(clippy::print_stdout, reason = "tests say what they skip and saw")]
 
-mod bad_node;
+pub(crate) mod bad_node;
 mod bits;
 mod client_history;
 mod clocks;

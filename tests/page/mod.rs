@@ -1,9 +1,10 @@
 //! The pages in a real browser, in front of a farm of real processes: one path through all of them,
 //! by keyboard. Needs Node, Chromium, and a folder with playwright-core and axe-core.
 
+use crate::farm::bad_node::large_scene;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use tessera_support::farm::{Farm, library, skipped};
+use tessera_support::farm::{Farm, library, skipped, takes_minutes};
 
 /// Where Debian has the browser.
 const CHROMIUM: &str = "/usr/bin/chromium";
@@ -82,6 +83,88 @@ fn a_browser_sees_the_farm_and_works_on_it_by_keyboard() {
     let jobs = farm.text(&["jobs", "--state", "cancelled"]);
     assert!(jobs.contains("long-one") && jobs.contains("long-two"), "{jobs}");
     assert!(farm.text(&["nodes"]).contains("drained"), "{}", farm.text(&["nodes"]));
+}
+
+/// Submits a scene of the library, and returns its job.
+fn job(farm: &Farm, scene: &str, name: &str, options: &[&str]) -> String {
+    farm.submit(&library(scene), &[&["--name", name], options].concat())
+}
+
+/// The path of a node's page.
+fn node_page(farm: &Farm, name: &str) -> String {
+    let rows = farm.text(&["nodes", "--json"]);
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&rows).expect("rows");
+    let of = rows.iter().find(|row| row["name"] == name).expect("a node");
+    format!("/nodes/{}", of["node"].as_str().expect("an id"))
+}
+
+/// Jobs in every state that a page shows; returns the views with their paths.
+fn all_views(farm: &mut Farm) -> Vec<String> {
+    let both = ["--format", "exr,png", "--spp", "16", "--denoise"];
+    let still = ["--size", "480x320", "--aov", "depth"];
+    let done = job(farm, "cornell-box.gltf", "box", &[&both[..], &still].concat());
+    let turns = ["--size", "240x160", "--frames", "0-7"];
+    let film = job(farm, "spinning-cube.gltf", "cube", &[&both[..], &turns].concat());
+    let small = vec![("TESSERA_SCENE_MEMORY".into(), "64".into())];
+    farm.add_node_with("small", &["--device", "cpu", "--threads", "1", "--pool", "small"], small);
+    let folder = tempfile::tempdir().expect("a folder");
+    let failed = ["--name", "too-large", "--pool", "small", "--give-up", "0s", "--spp", "1"];
+    let failed = farm.submit(&large_scene(folder.path()), &failed);
+    for job in [&done, &film] {
+        farm.text(&["wait", job]);
+    }
+    farm.run(&["wait", &failed]);
+    farm.text(&["drain", "small"]);
+    let waits = job(farm, "cornell-box.gltf", "waits", &["--pool", "gpu", "--spp", "4"]);
+    let long = job(farm, "cornell-box.gltf", "long", &["--size", "480x320", "--spp", "100000"]);
+    farm.wait_for("the long job's first units", |farm| {
+        farm.text(&["jobs", "--state", "running"]).contains("long")
+    });
+    farm.text(&["cancel", &job(farm, "cornell-box.gltf", "given-up", &["--spp", "4"])]);
+    [
+        "jobs=/jobs".to_owned(),
+        "nothing=/jobs?name=no-such-job".to_owned(),
+        format!("film=/jobs/{film}"),
+        format!("film-later=/jobs/{film}?from=6"),
+        format!("failed=/jobs/{failed}"),
+        format!("waits=/jobs/{waits}"),
+        format!("frame=/jobs/{done}/frames/0"),
+        format!("live=/jobs/{long}/frames/0"),
+        "nodes=/nodes".to_owned(),
+        format!("node={}", node_page(farm, "rig")),
+        format!("drained={}", node_page(farm, "small")),
+        "new=/submit".to_owned(),
+        "access=/access".to_owned(),
+        "missing=/jobs/00000000-0000-0000-0000-000000000000".to_owned(),
+    ]
+    .into()
+}
+
+#[test]
+fn every_view_is_whole_in_both_schemes_and_on_a_phone() {
+    if !takes_minutes("every view of the pages") {
+        return;
+    }
+    let Some(tools) = tools() else { return };
+    let mut farm = farm();
+    let views = all_views(&mut farm);
+    let link: serde_json::Value = serde_json::from_str(&farm.text(&["web", "--json"])).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/page/views.mjs");
+    let output = Command::new("node")
+        .arg(script)
+        .args([CHROMIUM, link["link"].as_str().unwrap()])
+        .args(&views)
+        .env("TESSERA_PAGE_TOOLS", &tools)
+        .output()
+        .expect("node starts");
+    assert!(
+        output.status.success(),
+        "{}{}\n{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+        farm.logs()
+    );
+    print!("{}", String::from_utf8_lossy(&output.stdout));
 }
 
 /// The bytes of the vectors: what comes between two multiples of 251 is never the same.

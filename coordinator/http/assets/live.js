@@ -15,6 +15,7 @@ function fields(within, values) {
       if (name === "state") { field.dataset.state = text; }
       const place = field.querySelector("bdi") ?? field;
       if (place.textContent !== text) { place.textContent = text; }
+      if (place.title) { place.title = text; }
     }
   }
 }
@@ -93,6 +94,7 @@ function onJobs({ jobs, gone }) {
 }
 
 function onFrames({ frames, more }) {
+  document.dispatchEvent(new CustomEvent("frames", { detail: { frames, more } }));
   if (!page?.dataset.job) return;
   const { job, frame: shown } = page.dataset;
   for (const { job: of, frame } of frames) {

@@ -157,7 +157,8 @@ fn film(detail: &JobDetail) -> Markup {
     });
     html! {
         @if let Some(render) = render {
-            section #film hidden aria-label="Film" data-fps=(render.fps) {
+            section #film hidden aria-label="Film" data-job=(detail.summary.job)
+                data-fps=(render.fps) {
                 img #film-picture.picture alt="";
                 div.scrub {
                     button #play.quiet type="button" { "Play" }

@@ -158,7 +158,7 @@ fn row(job: &Job, changes: bool) -> Markup {
             td { bdi { (job.owner) } }
             td.number data-field="priority" { (job.priority) }
             td { (ago(job.submitted_at)) }
-            td.note data-field="note" { bdi { (job.note) } }
+            td.note { bdi.brief data-field="note" title=(job.note) { (job.note) } }
         }
     }
 }

@@ -12,7 +12,7 @@ use maud::{Markup, html};
 use std::collections::BTreeMap;
 use tessera_protocol::client::Role;
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry};
-use tessera_protocol::explain::{Explanation, Subject};
+use tessera_protocol::explain::Subject;
 use tessera_protocol::status::{NodeState, NodeSummary};
 
 /// `/nodes`.
@@ -54,7 +54,7 @@ fn row(node: &NodeSummary) -> Markup {
             td.number data-field="committed" { (node.units_committed) }
             td.number data-field="rate" { (count(node.samples_per_second)) }
             td.number data-field="busy" { (busy(node.busy)) }
-            td.note data-field="note" { bdi { (node.note) } }
+            td.note { bdi.brief data-field="note" title=(node.note) { (node.note) } }
         }
     }
 }
@@ -92,11 +92,7 @@ pub(super) async fn one(
 ) -> Result<Markup, Failed> {
     let node = nodes::find(&server, &visitor.0, &id).await.map_err(visitor.fails())?;
     let explanation = explain::of(&server, &visitor.0, Subject::Node(node.node.to_string())).await;
-    // A node that is off the list has nothing to explain.
-    let explanation = match explanation {
-        Err(_) if node.state == NodeState::Removed => Explanation::default(),
-        other => other.map_err(visitor.fails())?,
-    };
+    let explanation = explanation.map_err(visitor.fails())?;
     let word = Node::from(&node).state;
     let body = html! {
         div data-node=(node.node) data-page="node" {
