@@ -9,7 +9,7 @@ use crate::memory::HostMemory;
 use std::sync::Arc;
 use std::time::Duration;
 use tessera_kernels::host::{Isa, RayCounts, available_isas, best_isa, render_unit};
-use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
+use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry};
 
 /// All threads of this host, or some of them.
 pub struct CpuDevice {
@@ -62,6 +62,11 @@ impl CpuDevice {
 impl Device for CpuDevice {
     fn info(&self) -> DeviceInfo {
         self.info.clone()
+    }
+
+    fn telemetry(&self) -> DeviceTelemetry {
+        let samples_per_second = self.pool.samples_per_second();
+        DeviceTelemetry { samples_per_second, ..DeviceTelemetry::default() }
     }
 
     fn submit(&self, unit: DeviceUnit) {

@@ -47,6 +47,8 @@ fn a_unit_far_from_its_frame_fails() {
     let frame = test_scene::frame();
     let outside = begin(&device, &frame, test_scene::unit(1 << 20, 40, 16, 16, 0..1)).end();
     assert!(matches!(outside, Err(DeviceError::Failed(_))));
+    assert_eq!(device.telemetry().samples_per_second, 0.0, "before the first unit");
     assert!(begin(&device, &frame, test_scene::unit(0, 0, 8, 8, 0..1)).end().is_ok());
+    assert!(device.telemetry().samples_per_second > 0.0);
     assert!(device.info().parallelism == 1 && device.info().memory_bytes > 0);
 }

@@ -18,6 +18,7 @@ mod known_answer;
 mod memory;
 mod open;
 mod pool;
+mod rate;
 pub mod reading;
 pub mod worker;
 pub mod xid;

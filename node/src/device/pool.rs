@@ -8,6 +8,7 @@
 //! Blocks go through a tile's samples run by run. A unit that is cut ends with the present run. All
 //! pixels then have the same number of samples, and the result is a film.
 
+use super::rate::Rate;
 use super::{CancelToken, DeviceError, DeviceUnit, Finish, PreparedFrame, UnitOutput, Work};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,6 +39,7 @@ const RUN_SAMPLES: u32 = 1 << 19;
 pub(super) struct Pool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
+    rate: Arc<Mutex<Rate>>,
 }
 
 struct Shared {
@@ -140,7 +142,7 @@ impl Pool {
             busy_nanos: AtomicU64::new(0),
             threads,
         });
-        let mut pool = Self { shared, threads: Vec::new() };
+        let mut pool = Self { shared, threads: Vec::new(), rate: Arc::default() };
         for index in 0..threads {
             let shared = pool.shared.clone();
             let thread = std::thread::Builder::new().name(format!("render-{index}"));
@@ -162,11 +164,30 @@ impl Pool {
             rays: 0,
             nanos: 0,
             error: None,
-            finish: Some(finish),
+            finish: Some(self.measured(u64::from(params.width) * u64::from(params.height), finish)),
         };
         let unit = Arc::new(Unit { frame, params, cancel, blocks, progress: Mutex::new(progress) });
         self.shared.queue().push_back(Queued { unit, next: 0 });
         self.shared.work.notify_all();
+    }
+
+    /// Returns what measures a unit of so many pixels at its end, and then does what it did.
+    fn measured(&self, pixels: u64, finish: Finish) -> Finish {
+        let rate = self.rate.clone();
+        Box::new(move |result| {
+            if let Ok(output) = &result {
+                let samples = pixels * u64::from(output.sums.samples);
+                let mut rate = rate.lock().unwrap_or_else(PoisonError::into_inner);
+                rate.measure(samples, output.device_time);
+            }
+            finish(result);
+        })
+    }
+
+    /// Returns the camera samples per second of device time over the last units; 0 before the
+    /// first.
+    pub(super) fn samples_per_second(&self) -> f64 {
+        self.rate.lock().unwrap_or_else(PoisonError::into_inner).samples_per_second()
     }
 
     pub(super) fn busy(&self) -> Duration {

@@ -1,7 +1,8 @@
 //! Units that a worker has, in their order, with the known progress of each. Knows no process.
 
-use super::watchdog::{Rate, Watchdog};
+use super::watchdog::Watchdog;
 use crate::device::known_answer::Kind;
+use crate::device::rate::Rate;
 use crate::device::{CancelToken, DeviceError, Finish, PreparedFrame, UnitOutput};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -131,7 +132,7 @@ impl Flights {
     pub(super) fn overdue(&self, watchdog: &Watchdog, rate: &Rate, now: Instant) -> Option<String> {
         let first = self.flights.front()?;
         let waited = now.saturating_duration_since(self.moved?);
-        let allowed = rate.allowed(watchdog, first.samples());
+        let allowed = watchdog.allows(rate, first.samples());
         (waited > allowed).then(|| {
             let (waited, allowed) = (waited.as_secs_f64(), allowed.as_secs_f64());
             format!("no progress for {waited:.1} s where {allowed:.1} s are allowed")
