@@ -23,6 +23,7 @@ mod json;
 mod kernel_text;
 mod local_farm;
 mod log;
+mod node_lines;
 mod notices;
 pub mod pattern;
 pub mod picture;
@@ -46,6 +47,7 @@ use args::{Cli, Command};
 use clap::FromArgMatches;
 use std::ffi::OsString;
 use std::process::ExitCode;
+use tessera_node::log::NodeLog;
 
 /// Runs one command line, prints its output, and returns the exit status.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
@@ -70,8 +72,8 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         }
         Err(Refusal::Config(error)) => return report(&error),
     };
-    log::init(&cli.command);
-    match run(cli) {
+    let told = log::init(&cli.command);
+    match run(cli, told) {
         Ok(status) => status.into(),
         Err(error) => report(&error),
     }
@@ -89,13 +91,13 @@ fn parse(arguments: Vec<OsString>) -> Result<Cli, Refusal> {
         .map_err(|error| Refusal::Usage(error.format(&mut args::command())))
 }
 
-fn run(cli: Cli) -> Result<Status, CliError> {
+fn run(cli: Cli, told: NodeLog) -> Result<Status, CliError> {
     process_limits::prepare(&cli.command)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
             CliError::new(Status::Failure, error).context("cannot start the runtime")
         })?;
-    let status = runtime.block_on(commands::run(cli.command));
+    let status = runtime.block_on(commands::run(cli.command, told));
     // A blocking task that hangs (a dead disk, say) must not keep the process.
     runtime.shutdown_timeout(std::time::Duration::from_secs(2));
     status

@@ -1,28 +1,36 @@
 //! The log on standard error: full lines for services, short ones for commands.
 
 use crate::args::Command;
+use crate::node_lines::NodeLines;
 use crate::table::printable_lines;
 use std::fmt;
+use tessera_node::log::NodeLog;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _};
 
 /// Starts the log: `TESSERA_LOG`, or what suits the command. Once a process; another logger that is
-/// there already stays.
-pub(crate) fn init(command: &Command) {
+/// there already stays. Returns what a node's coordinator is told of it.
+pub(crate) fn init(command: &Command) -> NodeLog {
+    let told = NodeLog::default();
     let usual = if command.is_service() { "info" } else { "warn" };
     let filter = EnvFilter::try_from_env("TESSERA_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    let started = if command.is_service() {
-        log.with_ansi(colours()).try_init()
-    } else {
-        log.event_format(Plain).try_init()
+    let shown = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let shown = match command.is_service() {
+        true => shown.with_ansi(colours()).with_filter(filter).boxed(),
+        false => shown.event_format(Plain).with_filter(filter).boxed(),
     };
+    let is_node = matches!(command, Command::Node(_));
+    let lines = is_node.then(|| NodeLines(told.clone()).with_filter(LevelFilter::INFO));
     // Tests in one process share the first.
-    drop(started);
+    drop(tracing_subscriber::registry().with(shown).with(lines).try_init());
+    told
 }
 
 /// Escape sequences are welcome on standard error.

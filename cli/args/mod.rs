@@ -27,6 +27,7 @@ pub mod inspect;
 pub mod job;
 pub mod job_set;
 pub mod jobs;
+pub mod logs;
 pub mod man;
 pub mod members;
 pub mod node;
@@ -79,8 +80,8 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Jobs",
         &[
-            "submit", "compute", "jobs", "job", "explain", "watch", "wait", "fetch", "pause",
-            "resume", "retry", "cancel", "forget",
+            "submit", "compute", "jobs", "job", "explain", "logs", "watch", "wait", "fetch",
+            "pause", "resume", "retry", "cancel", "forget",
         ],
     ),
     (
@@ -122,6 +123,8 @@ pub enum Command {
     Job(job::JobArgs),
     /// Say why a job, a frame or a node waits, what would help, and when it ends
     Explain(explain::ExplainArgs),
+    /// Print what nodes said of a job, a frame or a unit, or of themselves
+    Logs(logs::LogsArgs),
     /// Follow a job until it ends
     Watch(watch::WatchArgs),
     /// Wait until a job ends; the exit status says how it ended

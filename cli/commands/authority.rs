@@ -1,6 +1,5 @@
 //! `authority show` and `authority rotate`.
 
-use super::audit::utc;
 use crate::args::authority::AuthorityCommand;
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
@@ -8,6 +7,7 @@ use crate::json;
 use crate::table::span;
 use tessera_protocol::access::AuthorityStatus;
 use tessera_protocol::client::{Request, Response};
+use tessera_protocol::utc::utc;
 use tessera_transport::validity::now_secs;
 
 /// `tessera authority …`.

@@ -21,6 +21,10 @@ pub(crate) async fn run(args: ExplainArgs) -> Result<Status, CliError> {
         true => json::print(&explanation)?,
         false => json::line(words(&explanation).trim_end())?,
     }
+    if !args.json && explanation.reasons.iter().any(|reason| has_lines(&reason.word)) {
+        let what = printable(&args.what);
+        eprintln!("hint: `tessera logs {what}` prints what nodes said of it");
+    }
     Ok(Status::Done)
 }
 
@@ -42,6 +46,11 @@ async fn explained(client: &FarmClient, args: &ExplainArgs) -> Result<Explanatio
         }
         answer => answer,
     }
+}
+
+/// Whether what nodes said helps where this is the reason.
+fn has_lines(word: &str) -> bool {
+    ["failed", "frame_failed", "backoff", "barred"].contains(&word)
 }
 
 fn subject(job: JobId, frame: Option<u32>) -> Subject {

@@ -1,6 +1,6 @@
 //! `job`: shows one job with its frames and failures.
 
-use super::job_set;
+use super::{job_set, logs};
 use crate::args::job::{JobArgs, JobCommand};
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
@@ -47,6 +47,11 @@ pub(crate) async fn run(args: JobArgs) -> Result<Status, CliError> {
         for line in kernel_text::lines(&text) {
             // Writing to a string does not fail.
             let _ = writeln!(words, "{:<12}{line}", "printed");
+        }
+        if !detail.failures.is_empty() {
+            for line in logs::last_of(&farm, job).await {
+                let _ = writeln!(words, "{:<12}{}", "said", logs::words(&line));
+            }
         }
         json::line(words.trim_end())?;
     }

@@ -23,6 +23,7 @@ pub(crate) mod inspect;
 mod job;
 mod job_set;
 mod jobs;
+mod logs;
 mod man;
 mod members;
 pub(crate) mod node;
@@ -40,15 +41,16 @@ mod web;
 
 use crate::args::Command;
 use crate::error::{CliError, Status};
+use tessera_node::log::NodeLog;
 use tessera_protocol::selection::JobChange;
 
-/// Runs a command to its end.
-pub(crate) async fn run(command: Command) -> Result<Status, CliError> {
+/// Runs a command to its end. `told`: what a node tells its coordinator of its log.
+pub(crate) async fn run(command: Command, told: NodeLog) -> Result<Status, CliError> {
     match command {
         Command::Render(args) => render::run(*args).await,
         Command::Coordinator(args) => coordinator::run(args).await,
         Command::Web(args) => web::run(args).await,
-        Command::Node(args) => node::run(args).await,
+        Command::Node(args) => node::run(args, told).await,
         Command::Token(command) => token::run(command).await,
         Command::Members(command) => members::run(command).await,
         Command::Enrol(args) => enrol::run(args).await,
@@ -56,6 +58,7 @@ pub(crate) async fn run(command: Command) -> Result<Status, CliError> {
         Command::Compute(args) => compute::run(*args).await,
         Command::Jobs(args) => jobs::run(args).await,
         Command::Job(args) => job::run(args).await,
+        Command::Logs(args) => logs::run(args).await,
         Command::Explain(args) => explain::run(args).await,
         Command::Watch(args) => watch::run(args).await,
         Command::Wait(args) => wait::run(args).await,

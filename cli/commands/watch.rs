@@ -198,8 +198,8 @@ pub(super) fn outcome_on_farm(summary: &JobSummary) -> Result<Status, CliError> 
     let job = summary.job;
     outcome(summary).map_err(|error| match summary.state {
         JobState::Failed => error.hint(format!(
-            "`tessera job {job}` lists what failed; `tessera retry {job}` renders the failed \
-                frames again"
+            "`tessera job {job}` lists what failed, and `tessera logs {job}` prints what was said \
+                of it; `tessera retry {job}` renders the failed frames again"
         )),
         _ => error,
     })

@@ -6,7 +6,7 @@ use crate::access::web::WebAccess;
 use crate::access::{
     Access, Denied, DeniedError, Kept, KeptError, Log, Members, audit_upkeep, keep,
 };
-use crate::api::{Api, Askers, Context, Counts};
+use crate::api::{Api, Askers, Context};
 use crate::blobs::{DiskBlobs, GuardedBlobs};
 use crate::changes::Publisher;
 use crate::clock::Clock;
@@ -17,7 +17,9 @@ use crate::folder::{DataFolder, FolderError};
 use crate::fsck;
 use crate::housekeeping::{self, Keeping};
 use crate::live::{self, Board};
+use crate::logs::Logs;
 use crate::meters::Meters;
+use crate::openings::{asking_limits, open_logs, open_uploads, upload_limit, upload_reserve};
 use crate::quic::{self, Shared};
 use crate::resolve::orders;
 use crate::result_memory::ResultMemory;
@@ -27,7 +29,6 @@ use crate::spool::{DiskSpools, SpoolError, Spools};
 use crate::store::{
     Journal, Loaded, Sequence, Store, StoreError, StoreQueue, StoreWriter, WriterLimits,
 };
-use crate::uploads::{UploadLimit, Uploads};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -38,7 +39,6 @@ use tessera_protocol::access::TokenScope;
 use tessera_protocol::client::{AuditReport, RequestError, Role};
 use tessera_protocol::{Hello, NodeId};
 use tessera_transport::authority::AuthorityError;
-use tessera_transport::files;
 use tessera_transport::generation;
 use tessera_transport::identity::IdentityError;
 use tessera_transport::member::MemberRecord;
@@ -246,31 +246,6 @@ async fn open_aside(config: Config, clock: Clock) -> Result<Opened, CoordinatorE
     opened.map_err(|error| CoordinatorError::Task(error.to_string()))?
 }
 
-/// Returns the bytes of the disk that uploads leave free.
-fn upload_reserve(config: &Config) -> Result<u64, CoordinatorError> {
-    let path = &config.data;
-    let failed = |source| FolderError::Io { path: path.clone(), source };
-    let frames = match config.frame_reserve_bytes {
-        Some(bytes) => bytes,
-        None => (files::total_bytes(path).map_err(failed)? / 20).min(1 << 30),
-    };
-    Ok(config.disk_reserve_bytes.saturating_add(frames))
-}
-
-fn open_uploads(folder: &DataFolder) -> Result<Arc<Uploads>, FolderError> {
-    let path = folder.uploads();
-    Uploads::open(&path).map_err(|source| FolderError::Io { path, source })
-}
-
-fn upload_limit(config: &Config) -> UploadLimit {
-    UploadLimit { bytes: config.limits.uploads_per_user, root: config.data.clone() }
-}
-
-fn asking_limits(config: &Config) -> Counts {
-    let (watchers, requests) = (config.limits.watchers_per_user, config.limits.requests_per_user);
-    Counts { watchers, requests }
-}
-
 /// Where peers arrive, and what decides who is let in; nothing is served yet.
 struct Entrance {
     server: Arc<Server>,
@@ -328,6 +303,7 @@ fn shared(
         log,
         meters: context.meters.clone(),
         live: context.live.clone(),
+        logs: context.logs.clone(),
         live_places: quic::live::places(),
     }
 }
@@ -337,7 +313,7 @@ fn surroundings(
     clock: Clock,
     (writer, resolver): (Arc<StoreWriter>, mpsc::UnboundedSender<orders::ResolveOrder>),
     publisher: Publisher,
-    (live, meters): (Arc<Board>, Arc<Meters>),
+    (live, logs, meters): (Arc<Board>, Logs, Arc<Meters>),
 ) -> Surroundings {
     Surroundings {
         clock,
@@ -345,6 +321,7 @@ fn surroundings(
         resolver,
         publisher,
         live,
+        logs,
         meters,
         snapshot_records: config.snapshot_records.max(1),
         log: Arc::new(FarmLog::new()),
@@ -362,6 +339,7 @@ impl Coordinator {
         let clock = Clock::start();
         let opened = open_aside(config.clone(), clock).await?;
         let uploads = open_uploads(&opened.folder)?;
+        let logs = open_logs(&opened.folder)?;
         let blobs = DiskBlobs::open(&opened.folder, upload_reserve(&config)?);
         let blobs = GuardedBlobs::new(Arc::new(blobs));
         let spools = opened.spools.reader();
@@ -378,7 +356,7 @@ impl Coordinator {
         let (orders, orders_receiver) = mpsc::unbounded_channel();
         let (publisher, changes) = Publisher::new();
         let (live, meters) = (Arc::<Board>::default(), Arc::new(Meters::new(config.fingerprint)));
-        let watched = (live.clone(), meters.clone());
+        let watched = (live.clone(), logs.clone(), meters.clone());
         let around = surroundings(&config, clock, (writer.clone(), orders), publisher, watched);
         let (joining, bearing) = by_use(opened.tokens);
         let context = Arc::new(Context {
@@ -398,6 +376,7 @@ impl Coordinator {
             submitting: RwLock::new(()),
             meters,
             live: live.clone(),
+            logs,
         });
         let shared = Arc::new(shared(&config, &context, (blobs.clone(), around.log.clone())));
         let keeping = Keeping { grace: config.blob_grace, jobs: config.keep_jobs };
@@ -556,7 +535,12 @@ impl RunningCoordinator {
         self.keeping.abort();
         audit_upkeep::enter_counts(&self.context.access, true).await;
         let writer = self.context.writer.clone();
-        let stopped = tokio::task::spawn_blocking(move || writer.stop()).await;
+        let logs = self.context.logs.clone();
+        let stop = move || {
+            logs.stop();
+            writer.stop();
+        };
+        let stopped = tokio::task::spawn_blocking(stop).await;
         for task in [&mut self.serving, &mut self.resolver] {
             if let Err(error) = task.await {
                 tracing::error!(%error, "a task of the coordinator has failed");
@@ -584,6 +568,7 @@ impl Drop for RunningCoordinator {
         self.housekeeping.abort();
         // Wait for the store's thread. The folder's lock is released next, and nothing may write to
         // the folder after that.
+        self.context.logs.stop();
         self.context.writer.stop();
     }
 }

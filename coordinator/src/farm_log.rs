@@ -43,31 +43,40 @@ impl FarmLog {
     }
 }
 
+/// How many lines may be said at once, and how long it takes for each further one.
 #[derive(Clone, Copy, Debug)]
-struct Rate {
-    at_once: u64,
-    every_millis: u64,
+pub(crate) struct Rate {
+    pub(crate) at_once: u64,
+    pub(crate) every_millis: u64,
 }
 
 /// Lines that may still be written, refilled with time.
 #[derive(Clone, Copy, Debug)]
-struct Bucket {
+pub(crate) struct Bucket {
     left: u64,
     filled_at: u64,
 }
 
 impl Bucket {
-    fn new(rate: Rate, now: u64) -> Self {
+    /// A full one.
+    pub(crate) fn new(rate: Rate, now: u64) -> Self {
         Self { left: rate.at_once, filled_at: now }
     }
 
-    fn refill(&mut self, rate: Rate, now: u64) {
+    /// Adds what has come with time.
+    pub(crate) fn refill(&mut self, rate: Rate, now: u64) {
         let more = now.saturating_sub(self.filled_at) / rate.every_millis;
         self.left = self.left.saturating_add(more).min(rate.at_once);
         self.filled_at += more * rate.every_millis;
     }
 
-    fn take(&mut self, rate: Rate, now: u64) -> bool {
+    /// Returns whether nothing was taken of late.
+    pub(crate) fn is_full(&self, rate: Rate) -> bool {
+        self.left >= rate.at_once
+    }
+
+    /// Takes one, if there is one.
+    pub(crate) fn take(&mut self, rate: Rate, now: u64) -> bool {
         self.refill(rate, now);
         let there = self.left > 0;
         self.left -= u64::from(there);

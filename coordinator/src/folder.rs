@@ -225,6 +225,11 @@ impl DataFolder {
         self.root.join("audit")
     }
 
+    /// Folder of the lines of jobs and nodes.
+    pub fn logs(&self) -> PathBuf {
+        self.root.join("logs")
+    }
+
     /// File of the deny-list.
     pub fn denied(&self) -> PathBuf {
         self.root.join("access/denied.json")

@@ -4,6 +4,7 @@ use crate::device::cuda::Watchdog;
 use crate::device::worker::Sandbox;
 use crate::frame_prepared::FramePrepared;
 use crate::import::ImportLimits;
+use crate::log::NodeLog;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -110,6 +111,8 @@ pub struct Config {
     pub finishes: bool,
     /// Where each prepared frame is told; None tells nobody.
     pub prepared: Option<UnboundedSender<FramePrepared>>,
+    /// What the node and its children say, for the coordinator.
+    pub log: NodeLog,
 }
 
 impl Config {
@@ -144,6 +147,7 @@ impl Config {
             timing: Timing::default(),
             finishes: true,
             prepared: None,
+            log: NodeLog::default(),
         }
     }
 }

@@ -22,6 +22,7 @@ pub mod import;
 mod inputs;
 mod job;
 mod live_mean;
+pub mod log;
 pub mod memory;
 mod node;
 mod outbox;

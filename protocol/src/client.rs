@@ -9,6 +9,7 @@ use crate::frames::FrameSet;
 use crate::ids::{BlobHash, JobId, NodeId};
 use crate::job::{JobEdit, RawJobSpec};
 use crate::live::{LiveTile, Watched};
+use crate::logs::{LogPage, LogQuery};
 use crate::selection::{JobPage, JobQuery, JobsChange, JobsChanged};
 use crate::status::{FrameStatus, JobDetail, JobSummary, NodeSummary};
 use crate::usage::{OwnerUsage, Swept};
@@ -167,6 +168,12 @@ pub enum Request {
     /// Asks why a job, a frame or a node stands as it does, and what would help. Answered by
     /// [`Response::Explained`].
     Explain(Subject),
+    /// Asks for lines of a job, to its owner and to operators, or of a node, to operators. Answered
+    /// by [`Response::Logs`].
+    Logs(Box<LogQuery>),
+    /// Asks for the same, and for further lines as they come, until the job has ended or is gone.
+    /// Answered by a sequence of [`Response::Logs`].
+    FollowLogs(Box<LogQuery>),
 }
 
 /// The coordinator's answer to a [`Request`].
@@ -221,6 +228,8 @@ pub enum Response {
     Live(Box<LiveTile>),
     /// An explanation.
     Explained(Box<Explanation>),
+    /// Lines of a log.
+    Logs(Box<LogPage>),
 }
 
 /// State of a job, for a watcher.

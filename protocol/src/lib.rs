@@ -17,6 +17,7 @@ pub mod ids;
 pub mod job;
 pub mod limits;
 pub mod live;
+pub mod logs;
 pub mod names;
 pub mod node;
 pub mod node_limit;
@@ -29,6 +30,7 @@ pub mod status;
 pub mod stream;
 mod tile;
 pub mod usage;
+pub mod utc;
 pub mod version;
 
 pub use codec::{CodecError, decode, encode};

@@ -48,6 +48,9 @@ pub enum StreamKind {
     /// One way, opened by a node, one per live tile: a frame with [`crate::live::LiveTile`], of at
     /// most [`crate::live::LIVE_MESSAGE_MAX`] bytes, then the end of the stream.
     LiveTile = 13,
+    /// One way, opened by a node, one per session: frames of [`crate::logs::LogLines`], of at most
+    /// [`crate::logs::LINES_MESSAGE_MAX`] bytes.
+    Log = 14,
 }
 
 impl StreamKind {
@@ -68,6 +71,7 @@ impl StreamKind {
             BlobRange,
             FinishInputs,
             LiveTile,
+            Log,
         ]
         .into_iter()
         .find(|kind| *kind as u8 == byte)

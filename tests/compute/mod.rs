@@ -15,6 +15,7 @@ mod fixture;
 mod headers;
 mod images;
 mod local;
+mod logs;
 mod outputs;
 mod random;
 mod references;

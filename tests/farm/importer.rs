@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(180);
 const SMALL: [&str; 4] = ["--size", "32x32", "--spp", "1"];
 
 /// A farm of one node whose importers have little memory, and so much time.
-fn farm(memory_mib: &str, secs: &str) -> Farm {
+pub(super) fn farm(memory_mib: &str, secs: &str) -> Farm {
     let mut farm = Farm::start(0, 1);
     let limits = vec![
         ("TESSERA_SCENE_MEMORY".into(), memory_mib.into()),
@@ -72,7 +72,7 @@ async fn send(client: &FarmClient, folder: &Path, trap: &Trap) -> JobId {
 }
 
 /// Sends traps, and waits until all their jobs have ended; how each did, and what is told of it.
-fn send_all(farm: &Farm, traps: &[Trap]) -> Vec<(JobState, String)> {
+pub(super) fn send_all(farm: &Farm, traps: &[Trap]) -> Vec<(JobState, String)> {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let identity = Identity::load(&farm.data().join("admin")).expect("the admin's identity");

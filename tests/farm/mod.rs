@@ -23,6 +23,7 @@ mod leaving;
 mod liar;
 mod limits;
 mod live;
+mod logs;
 mod members;
 mod messages;
 mod namespaces;

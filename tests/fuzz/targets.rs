@@ -29,6 +29,7 @@ pub(crate) fn all() -> Vec<Target> {
         fast("enrolment", wire::enrolment, messages("enrol")),
         fast("result-header", wire::result_header, messages("result")),
         fast("live-tile", wire::live_tile, messages("live_tile")),
+        fast("log-lines", wire::log_lines, messages("log_lines")),
         fast("job-spec", wire::job_spec, wire::specs()),
         fast("described-job", wire::described_job, wire::described_jobs()),
         fast("chunk", wire::chunk, wire::chunks()),

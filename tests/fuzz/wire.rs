@@ -13,6 +13,8 @@ use tessera_protocol::client::{EnrolReply, EnrolRequest, Request, Response};
 use tessera_protocol::compute::{ChunkValues, npy as arrays_on_disk};
 use tessera_protocol::job::described::{decode_job, encode_job};
 use tessera_protocol::live::{LIVE_BYTES_MAX, LiveTile};
+use tessera_protocol::logs::{LINE_BYTES_MAX, LogLines};
+use tessera_protocol::names::is_control;
 use tessera_protocol::node::{CoordinatorToNode, Heartbeat, NodeToCoordinator, ResultHeader};
 use tessera_protocol::stream::{
     BlobOffer, BlobRange, BlobReceipt, BlobReply, BlobRequest, InputsReply, InputsRequest,
@@ -118,6 +120,17 @@ pub(crate) fn live_tile(bytes: &[u8]) -> Result<(), String> {
     let tile: LiveTile = decode(bytes).map_err(|error| told(&error))?;
     assert!(tile.values.0.len() <= LIVE_BYTES_MAX);
     tile.check().map_err(|error| told(&error))
+}
+
+/// Lines of a log are safe for a terminal, whatever they said.
+pub(crate) fn log_lines(bytes: &[u8]) -> Result<(), String> {
+    message::<LogLines>(bytes)?;
+    let lines: LogLines = decode(bytes).map_err(|error| told(&error))?;
+    for line in &lines.0 {
+        let text = line.text.as_str();
+        assert!(text.len() <= LINE_BYTES_MAX && !text.chars().any(is_control));
+    }
+    lines.check().map_err(|count| format!("{count} lines"))
 }
 
 /// A spec that passes its check can be cut into units and asked for its sizes.

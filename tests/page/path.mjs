@@ -230,6 +230,9 @@ await page.waitForSelector("h2");
 await accessible("node");
 await press('button[value="drain"]', "Enter");
 await page.waitForSelector('button[value="undrain"]');
+// What the node says of it comes to the open page.
+await page.waitForFunction(() => /drained/.test(document.getElementById("log-lines").textContent));
+assert.match(await page.textContent("#log-lines"), /info rig node.*connected/);
 
 await press('a[href="/access"]', "Enter");
 await page.waitForSelector("text=Audit log");

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 use tessera_protocol::client::{Progress, Request, RequestError, Response};
 use tessera_protocol::live::{LiveTile, Watched};
+use tessera_protocol::logs::{LogPage, LogQuery};
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{BlobHash, Hello, JobId};
 
@@ -82,6 +83,13 @@ impl FarmClient {
         let (mut sender, receiver) = self.ask(&Request::Live(what)).await?;
         sender.finish();
         Ok(LiveTiles { receiver })
+    }
+
+    /// Follows lines of a log: those that are asked for, and further ones as they come.
+    pub async fn follow_logs(&self, query: LogQuery) -> Result<LogPages, ClientError> {
+        let (mut sender, receiver) = self.ask(&Request::FollowLogs(Box::new(query))).await?;
+        sender.finish();
+        Ok(LogPages { receiver })
     }
 
     /// Requests a backup of the farm, in pieces that are in the order of the file.
@@ -157,6 +165,24 @@ impl LiveTiles {
         match self.receiver.receive().await? {
             None => Ok(None),
             Some(Response::Live(tile)) if tile.check().is_ok() => Ok(Some(*tile)),
+            Some(Response::Error(error)) => Err(error.into()),
+            Some(_) => Err(ClientError::Unexpected),
+        }
+    }
+}
+
+/// Lines of a log that are being received.
+#[derive(Debug)]
+pub struct LogPages {
+    receiver: FrameReceiver,
+}
+
+impl LogPages {
+    /// Returns the next lines, sometimes none; None once there will be no more. Cancel-safe.
+    pub async fn next(&mut self) -> Result<Option<LogPage>, ClientError> {
+        match self.receiver.receive().await? {
+            None => Ok(None),
+            Some(Response::Logs(page)) => Ok(Some(*page)),
             Some(Response::Error(error)) => Err(error.into()),
             Some(_) => Err(ClientError::Unexpected),
         }

@@ -30,7 +30,7 @@ pub use authority::token::{BearerToken, JoinToken, TokenError, TokenRecord, Toke
 pub use authority::validity::{Lifetimes, Validity};
 pub use authority::{Authority, AuthorityError};
 pub use blob::{BlobError, BlobRead, BlobSink, BlobStore, PartFile, SinkError};
-pub use client::{Backup, ClientError, FarmClient, LiveTiles, Watch};
+pub use client::{Backup, ClientError, FarmClient, LiveTiles, LogPages, Watch};
 pub use close::CloseCode;
 pub use endpoint::address::{Address, AddressError};
 pub use endpoint::dial::connect;

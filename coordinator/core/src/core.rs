@@ -349,6 +349,11 @@ impl Core {
         }
     }
 
+    /// Returns whether the node of this session holds a lease.
+    pub fn holds(&self, session: SessionId, lease: Lease) -> bool {
+        self.task_of(session, lease).is_some()
+    }
+
     /// Returns the task of a lease that the node of this session holds.
     fn task_of(&self, session: SessionId, lease: Lease) -> Option<Task> {
         let held = self.books.leases().get(lease)?;

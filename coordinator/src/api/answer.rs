@@ -4,6 +4,7 @@ use super::backup::BackupPieces;
 use super::caller::Caller;
 use super::context::{Context, unavailable, unlogged};
 use super::live::Live;
+use super::logs::{self, LogFollow};
 use super::roles;
 use super::watch::Watch;
 use super::{
@@ -39,6 +40,8 @@ pub enum Answer {
     Watch(Box<Watch>),
     /// Live tiles until their frame or job has ended.
     Live(Box<Live>),
+    /// Lines as they come.
+    Logs(Box<LogFollow>),
     /// A backup, in pieces.
     Backup(BackupPieces),
 }
@@ -58,6 +61,10 @@ impl Answer {
             Self::Live(live) => {
                 let tile = live.next().await?;
                 Some(Response::Live(Box::new((*tile).clone())))
+            }
+            Self::Logs(follow) => {
+                let page = follow.next().await?;
+                Some(Response::Logs(Box::new(page)))
             }
             Self::Backup(pieces) => pieces.next().await.map(|piece| match piece {
                 Ok(bytes) => Response::Backup(bytes),
@@ -193,6 +200,10 @@ impl Api {
                 let live = Live::begin(&self.context, caller, what).await?;
                 Ok(Answer::Live(Box::new(live)))
             }
+            Request::FollowLogs(query) => {
+                let follow = LogFollow::begin(&self.context, caller, *query).await?;
+                Ok(Answer::Logs(Box::new(follow)))
+            }
             Request::Backup => backup::begin(&self.context, caller).await.map(Answer::Backup),
             request => self.answer_once(caller, request).await.map(Answer::Once),
         }
@@ -217,6 +228,7 @@ impl Api {
                 context.question(Question::KernelText { job, caller }).await
             }
             Request::Nodes => nodes::nodes(context).await,
+            Request::Logs(query) => logs::page(context, caller, *query).await,
             Request::Explain(subject) => nodes::explain(context, subject).await,
             Request::Members { from } => Ok(members::list(context, from)),
             Request::KeepMember { member, keep } => {
@@ -256,7 +268,7 @@ impl Api {
             Request::Sweep { owner, dry_run } => {
                 shares::sweep(context, caller, &owner, dry_run).await
             }
-            Request::Watch(_) | Request::Live(_) | Request::Backup => {
+            Request::Watch(_) | Request::Live(_) | Request::FollowLogs(_) | Request::Backup => {
                 Err(unavailable("watching and backups are answered in several parts"))
             }
         }

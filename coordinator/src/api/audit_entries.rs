@@ -22,6 +22,7 @@ pub(crate) fn name_of(request: &Request) -> (&'static str, String) {
         Request::KernelText(_) => "text of a kernel",
         Request::Nodes => "list of nodes",
         Request::Explain(_) => "explanation",
+        Request::Logs(_) | Request::FollowLogs(_) => "lines of a log",
         Request::MissingBlobs(_) => "upload",
         Request::Tokens { .. } => "list of tokens",
         Request::WebLink => "link to sign in",
@@ -46,6 +47,8 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         | Request::KernelText(_)
         | Request::Nodes
         | Request::Explain(_)
+        | Request::Logs(_)
+        | Request::FollowLogs(_)
         | Request::MissingBlobs(_)
         | Request::Tokens { .. }
         | Request::Members { .. }

@@ -10,6 +10,7 @@ use crate::changes::Changes;
 use crate::clock::Clock;
 use crate::driver::{Ask, Event, Question};
 use crate::live::Board;
+use crate::logs::Logs;
 use crate::meters::Meters;
 use crate::result_memory::ResultMemory;
 use crate::spool::SpoolReader;
@@ -43,6 +44,8 @@ pub(crate) struct Context {
     pub(crate) meters: Arc<Meters>,
     /// What is watched live.
     pub(crate) live: Arc<Board>,
+    /// Lines of jobs and nodes.
+    pub(crate) logs: Logs,
 }
 
 impl Context {

@@ -33,6 +33,10 @@ pub struct Figures {
     pub live_tiles: Vec<(&'static str, u64)>,
     /// How many frames and jobs are watched live, and the bytes that are kept of them.
     pub live: (usize, usize),
+    /// Lines that came from nodes, by what became of them.
+    pub log_lines: Vec<(&'static str, u64)>,
+    /// Bytes of lines that are kept.
+    pub log_bytes: u64,
     /// When the farm's authority ends, in seconds since the Unix epoch.
     pub authority_until: Option<u64>,
     /// When the certificate of the pages ends; None where they have none.
@@ -95,6 +99,8 @@ impl Api {
             connections_refused: context.meters.refused(),
             live_tiles: context.meters.live.counts(),
             live: context.live.size(),
+            log_lines: context.logs.counts(),
+            log_bytes: context.logs.bytes(),
             authority_until: authority.map(|validity| validity.expires_at),
             web_until: context.meters.web_certificate(),
             fingerprint: context.meters.fingerprint,

@@ -3,6 +3,7 @@
 
 use super::caller::Caller;
 use tessera_protocol::client::{Request, RequestError, Role};
+use tessera_protocol::logs::LogTarget;
 
 /// What a request can affect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,11 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         | Request::Explain(_)
         | Request::Nodes => (Role::Viewer, Reach::Farm),
         Request::KernelText(_) => (Role::Viewer, Reach::OwnJob),
+        // What a node says may be about anybody's jobs.
+        Request::Logs(query) | Request::FollowLogs(query) => match query.target {
+            LogTarget::Job(_) => (Role::Viewer, Reach::OwnJob),
+            LogTarget::Node(_) => (Role::Operator, Reach::Farm),
+        },
         Request::MissingBlobs(_) => (BLOB_PUT, Reach::Farm),
         // A repeated submit is for the same job, so its owner counts.
         Request::Submit { .. } | Request::EditJob { .. } | Request::ChangeJobs(_) => {

@@ -20,6 +20,7 @@ use tessera_protocol::client::{Request, RequestError, Response, Role};
 use tessera_protocol::explain::Subject;
 use tessera_protocol::job::{AssetFile, JobEdit, JobKind};
 use tessera_protocol::live::Watched;
+use tessera_protocol::logs::{LogQuery, LogTarget};
 use tessera_protocol::selection::{JobChange, JobSelection, JobsChange, JobsChanged, Refusal};
 use tessera_protocol::status::JobState;
 use tessera_protocol::{BlobHash, FrameNumber, JobId, JobSpec, RenderSpec};
@@ -61,12 +62,14 @@ impl Farm {
         let live = Arc::<crate::live::Board>::default();
         let meters = crate::meters::Meters::new(tessera_protocol::Fingerprint([0; 32]));
         let meters = Arc::new(meters);
+        let logs = crate::logs::Logs::open(&folder.logs()).unwrap();
         let around = Surroundings {
             clock,
             writer: writer.clone(),
             resolver: mpsc::unbounded_channel().0,
             publisher,
             live: live.clone(),
+            logs: logs.clone(),
             meters: meters.clone(),
             snapshot_records: 1000,
             log: Arc::new(crate::farm_log::FarmLog::new()),
@@ -91,6 +94,7 @@ impl Farm {
             askers: Askers::new(Counts { watchers: 100, requests: 100 }),
             meters,
             live,
+            logs,
             submitting: tokio::sync::RwLock::new(()),
         };
         Self { _root: root, _folder: folder, api: Api::new(Arc::new(context)) }
@@ -205,6 +209,10 @@ fn table(job: JobId) -> Vec<(Request, Role, bool)> {
         (Request::RotateAuthority { overlap_secs: Some(1 << 40) }, Role::Admin, true),
         (Request::Backup, Role::Admin, true),
         (Request::KernelText(job), Role::Viewer, false),
+        (Request::Logs(lines_of(LogTarget::Job(job))), Role::Viewer, false),
+        (Request::Logs(lines_of(LogTarget::Node("none".into()))), Role::Operator, false),
+        (Request::FollowLogs(lines_of(LogTarget::Job(job))), Role::Viewer, false),
+        (Request::FollowLogs(lines_of(LogTarget::Node("none".into()))), Role::Operator, false),
         (Request::Usage, Role::Viewer, false),
         (of_job(JobChange::Pause, job), Role::Artist, true),
         (of_job(JobChange::Resume, job), Role::Artist, true),
@@ -221,13 +229,17 @@ fn table(job: JobId) -> Vec<(Request, Role, bool)> {
     ]
 }
 
+fn lines_of(target: LogTarget) -> Box<LogQuery> {
+    Box::new(LogQuery::newest(target, 10))
+}
+
 fn drain(node: &str) -> Request {
     Request::Drain { node: node.to_owned(), drain: true, leave: false }
 }
 
 /// Number of kinds of requests. A new kind does not compile until it has a number. It then fails
 /// the test until it has a line in the table.
-const KINDS: usize = 32;
+const KINDS: usize = 34;
 
 fn kind(request: &Request) -> usize {
     match request {
@@ -263,6 +275,8 @@ fn kind(request: &Request) -> usize {
         Request::WebLink => 29,
         Request::Live(_) => 30,
         Request::Explain(_) => 31,
+        Request::Logs(_) => 32,
+        Request::FollowLogs(_) => 33,
     }
 }
 
@@ -319,6 +333,8 @@ async fn only_owners_and_operators_may_change_a_job() {
         of_job(cancel(), job),
         of_job(JobChange::Forget, job),
         Request::KernelText(job),
+        Request::Logs(lines_of(LogTarget::Job(job))),
+        Request::FollowLogs(lines_of(LogTarget::Job(job))),
         Request::EditJob { job, edit: Box::new(lower) },
         change(JobChange::Pause, of_owner("#294"), false),
     ];

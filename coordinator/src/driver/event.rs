@@ -125,6 +125,8 @@ pub(crate) enum Question {
     Frame { job: JobId, frame: FrameNumber },
     /// Text of a job's kernel, for its owner or an admin.
     KernelText { job: JobId, caller: Caller },
+    /// Details of one job, for its owner or an admin.
+    Owned { job: JobId, caller: Caller },
     /// Summaries of all nodes.
     Nodes,
     /// Why a job, a frame or a node stands as it does.

@@ -9,6 +9,7 @@ pub(crate) mod event;
 mod kernel_text;
 mod live;
 mod live_room;
+mod logs;
 mod news;
 mod not_durable;
 mod perform;
@@ -27,6 +28,7 @@ use crate::clock::Clock;
 use crate::farm_log::FarmLog;
 use crate::finish_inputs::InputsOrder;
 use crate::live::Board;
+use crate::logs::Logs;
 use crate::meters::Meters;
 use crate::resolve::orders::ResolveOrder;
 use crate::result_memory::ResultPermit;
@@ -36,7 +38,9 @@ use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tessera_core::{Action, Arrived, Core, Input, RequestId, SessionId, Step, Timing, UnitMove};
+use tessera_core::{
+    Action, Arrived, Core, Input, Record, RequestId, SessionId, Step, Timing, UnitMove,
+};
 use tessera_protocol::client::Response;
 use tessera_protocol::{BlobHash, JobId, Lease};
 use tokio::sync::{mpsc, oneshot};
@@ -86,6 +90,7 @@ pub(crate) struct Surroundings {
     pub(crate) resolver: mpsc::UnboundedSender<ResolveOrder>,
     pub(crate) publisher: Publisher,
     pub(crate) live: Arc<Board>,
+    pub(crate) logs: Logs,
     pub(crate) meters: Arc<Meters>,
     pub(crate) snapshot_records: u64,
     pub(crate) log: Arc<FarmLog>,
@@ -150,6 +155,7 @@ impl Driver {
     pub(crate) async fn run(mut self, mut events: mpsc::Receiver<Event>) -> Result<(), StoreError> {
         self.take_step()?;
         self.forget_ended_spools();
+        self.around.logs.retain(self.core.job_ids().collect());
         loop {
             let wakeup = self.core.next_wakeup().map(|moment| self.around.clock.instant(moment));
             tokio::select! {
@@ -287,19 +293,23 @@ impl Driver {
     /// Begins a node's session.
     fn on_joined(&mut self, handle: SessionHandle, input: Input) {
         let joined = match &input {
-            Input::NodeJoined { join, .. } => Some((join.node, join.process)),
+            Input::NodeJoined { join, .. } => Some((join.node, join.process, join.running.clone())),
             _ => None,
         };
         let (session, readable) = (handle.session, handle.readable.clone());
+        let sayable = handle.sayable.clone();
         self.sessions.insert(session, handle);
         self.news.note_nodes();
         self.core.handle(input, self.around.clock.now());
         self.greet_with_watched(session);
-        let Some((node, process)) = joined else { return };
-        let former = self.readable.insert(node, (process, readable.clone()));
-        if let Some((_, former)) = former.filter(|(before, _)| *before == process) {
-            readable.take_over(&former);
+        let Some((node, process, running)) = joined else { return };
+        let here = (process, readable.clone(), sayable.clone());
+        let former = self.readable.insert(node, here);
+        if let Some((_, read, said)) = former.filter(|(before, ..)| *before == process) {
+            readable.take_over(&read);
+            sayable.take_over(&said);
         }
+        self.readmit_lines(session, &running);
         // After a restart of the coordinator the node keeps its leases, and is not told of those
         // jobs again.
         for job in self.core.jobs_leased_to(node) {
@@ -338,8 +348,7 @@ impl Driver {
         for record in records {
             self.sequence += 1;
             told::tell(&self.around.log, &self.core, &record);
-            self.news.note(&record);
-            self.counted.note(&record);
+            self.note(&record);
             not_durable.note(&record, &self.core);
             let bytes = record.to_bytes().map_err(|error| StoreError::Record(error.to_string()))?;
             commit.records.push((self.sequence, bytes));
@@ -390,6 +399,13 @@ impl Driver {
             });
         }
         Ok(())
+    }
+
+    /// Notes a record for whoever is told of it.
+    fn note(&mut self, record: &Record) {
+        self.news.note(record);
+        self.counted.note(record);
+        self.drop_lines(record);
     }
 
     /// Makes a snapshot, if there are enough records since the last one.

@@ -30,6 +30,7 @@ impl Driver {
             Action::KeepResult { .. } | Action::DropResult { .. } => return,
             Action::Send { session, message } => {
                 if let Some(handle) = self.sessions.get(&session) {
+                    self.admit_lines(handle, &message);
                     handle.send(message);
                 }
             }
@@ -154,6 +155,13 @@ impl Driver {
                 Ok(()) => Response::KernelText(self.kernel_texts.of(job)),
                 Err(error) => Response::Error(error),
             },
+            Question::Owned { job, ref caller } => {
+                match (self.core.owned(job, caller), self.core.job(job)) {
+                    (Ok(()), Some(detail)) => Response::Job(Box::new(detail)),
+                    (Ok(()), None) => unknown(job),
+                    (Err(error), _) => Response::Error(error),
+                }
+            }
             Question::Nodes => Response::Nodes(self.core.nodes(self.around.clock.now())),
             Question::Explain(ref subject) => {
                 self.core.explain(subject).map_or_else(Response::Error, |explanation| {
@@ -162,9 +170,10 @@ impl Driver {
             }
         };
         let about = match question {
-            Question::Job(job) | Question::Frames { job, .. } | Question::Frame { job, .. } => {
-                Some(job)
-            }
+            Question::Job(job)
+            | Question::Owned { job, .. }
+            | Question::Frames { job, .. }
+            | Question::Frame { job, .. } => Some(job),
             // It has no fact that a crash would undo.
             Question::KernelText { .. } => None,
             Question::Explain(Subject::Job(job) | Subject::Frame { job, .. }) => Some(job),

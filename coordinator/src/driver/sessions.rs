@@ -2,6 +2,7 @@
 //! allowed to read.
 
 use crate::access::{LivePeer, Refusal};
+use crate::logs::Sayable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use tessera_core::SessionId;
@@ -26,6 +27,7 @@ pub(crate) struct SessionHandle {
     pub(crate) session: SessionId,
     pub(crate) outgoing: mpsc::Sender<Outgoing>,
     pub(crate) readable: Readable,
+    pub(crate) sayable: Sayable,
     pub(crate) peer: Arc<LivePeer>,
 }
 
@@ -108,5 +110,5 @@ impl Readable {
     }
 }
 
-/// Blobs that the newest process of each node can read, also between its sessions.
-pub(super) type ReadableByNode = BTreeMap<NodeId, (ProcessEpoch, Readable)>;
+/// What the newest process of each node can read, and say lines about, also between its sessions.
+pub(super) type ReadableByNode = BTreeMap<NodeId, (ProcessEpoch, Readable, Sayable)>;

@@ -7,6 +7,7 @@ mod enrol;
 mod inputs;
 pub(crate) mod limits;
 pub(crate) mod live;
+mod logs;
 mod node;
 mod renew;
 mod results;

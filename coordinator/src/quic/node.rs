@@ -5,11 +5,12 @@ use super::rivals::{self, Entry};
 use super::shared::Shared;
 use super::streams::{make_room, serve_streams};
 use super::trouble::{Closing, Trouble, settle, wrong_kind};
-use super::{inputs, live, renew, results};
+use super::{inputs, live, logs, renew, results};
 use crate::access::LivePeer;
 use crate::blobs::{BlobRead, GuardedBlobs};
 use crate::driver::{Event, Outgoing, Readable, SessionHandle};
 use crate::farm_log::FarmLog;
+use crate::logs::Sayable;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -129,10 +130,15 @@ async fn run(
             return Ok(());
         }
     };
-    let readable = Readable::default();
-    let sender_of_results = (session, join.node, join.name.clone());
-    let handle =
-        SessionHandle { session, outgoing, readable: readable.clone(), peer: live.clone() };
+    let (readable, sayable) = (Readable::default(), Sayable::default());
+    let said_by = (session, join.node, join.name.clone());
+    let handle = SessionHandle {
+        session,
+        outgoing,
+        readable: readable.clone(),
+        sayable: sayable.clone(),
+        peer: live.clone(),
+    };
     let input = Input::NodeJoined {
         session,
         join: Box::new(join),
@@ -148,7 +154,7 @@ async fn run(
     tasks.spawn(write_control(FrameSender::new(sender), queue, link.connection.clone()));
     tasks.spawn(serve_one_way(
         shared.clone(),
-        sender_of_results,
+        (said_by, sayable),
         (link.connection.clone(), link.timing),
         meter.clone(),
     ));
@@ -282,10 +288,10 @@ async fn write_control(
     }
 }
 
-/// Handles the node's one-way streams: results, live tiles and heartbeats.
+/// Handles the node's one-way streams: results, live tiles, lines and heartbeats.
 async fn serve_one_way(
     shared: Arc<Shared>,
-    (session, node, name): (SessionId, NodeId, String),
+    ((session, node, name), sayable): ((SessionId, NodeId, String), Sayable),
     (connection, timing): (quinn::Connection, tessera_transport::Timing),
     meter: Arc<Meter>,
 ) {
@@ -293,7 +299,7 @@ async fn serve_one_way(
     while let Ok(stream) = connection.accept_uni().await {
         make_room(&mut tasks).await;
         let (shared, connection, meter) = (shared.clone(), connection.clone(), meter.clone());
-        let name = name.clone();
+        let (name, sayable) = (name.clone(), sayable.clone());
         tasks.spawn(async move {
             let accepted = accept_kind(stream, timing.answer).await;
             let result = match accepted.map(|(kind, receiver)| (kind, receiver.metered(meter))) {
@@ -302,6 +308,9 @@ async fn serve_one_way(
                 }
                 Ok((StreamKind::LiveTile, receiver)) => {
                     live::take(&shared, session, receiver, timing).await
+                }
+                Ok((StreamKind::Log, receiver)) => {
+                    logs::take(&shared, (node, &name), &sayable, receiver).await
                 }
                 Ok((StreamKind::Telemetry, receiver)) => {
                     telemetry(&shared, session, receiver).await

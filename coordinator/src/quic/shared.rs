@@ -9,6 +9,7 @@ use crate::blobs::GuardedBlobs;
 use crate::driver::Event;
 use crate::farm_log::FarmLog;
 use crate::live::Board;
+use crate::logs::Logs;
 use crate::meters::Meters;
 use crate::result_memory::ResultMemory;
 use crate::spool::SpoolReader;
@@ -35,6 +36,7 @@ pub(crate) struct Shared {
     pub(crate) log: Arc<FarmLog>,
     pub(crate) meters: Arc<Meters>,
     pub(crate) live: Arc<Board>,
+    pub(crate) logs: Logs,
     /// Places for live tiles on their way to the driver.
     pub(crate) live_places: Arc<Semaphore>,
 }

@@ -6,6 +6,7 @@ mod devices;
 pub(crate) mod event;
 mod kernel_texts;
 mod live;
+mod logs;
 mod membership;
 mod opening;
 mod owners;

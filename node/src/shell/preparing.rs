@@ -2,6 +2,7 @@
 //! unless the preparation was abandoned before.
 
 use super::event::{AnyFrame, Event, Prepared};
+use super::logs::source_of;
 use super::preparation::Preparation;
 use crate::agent::FrameKey;
 use crate::compute::Preparations;
@@ -13,10 +14,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
+use tessera_protocol::logs::{LogSource, Severity};
 use tessera_protocol::node::{Failure, Task};
 use tessera_protocol::{BlobHash, JobKind};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
+use tracing::Instrument;
 
 /// What prepares frames. All preparations share it.
 struct Means {
@@ -62,7 +65,7 @@ impl Preparing {
     ) {
         self.last += 1;
         let (number, means, events) = (self.last, self.means.clone(), self.events.clone());
-        let task = tokio::spawn(async move {
+        let preparing = async move {
             let begun = Instant::now();
             let claim = means.memory.claim(beside);
             let prepared = means.prepare(frame, (&kind, task), &claim).await;
@@ -73,7 +76,10 @@ impl Preparing {
             });
             let took = ended.saturating_duration_since(begun);
             let _ = events.send(Event::Frame { frame, number, result, took });
-        });
+        };
+        // What is said meanwhile is about this frame.
+        let about = tracing::info_span!("frame", job = %frame.job(), frame = %frame.frame());
+        let task = tokio::spawn(preparing.instrument(about));
         if let Some((_, former)) = self.running.insert(frame, (number, task.abort_handle())) {
             former.abort();
         }
@@ -137,9 +143,13 @@ impl Means {
 /// with it, and the user reads it there.
 pub(super) fn log_unprepared(frame: FrameKey, reason: &NotPrepared) {
     let (job, is_piece, frame) = (frame.job(), frame.is_piece(), frame.frame());
+    // To the job, it is an error.
+    let severity = Severity::Error.name();
     match reason {
         NotPrepared::Failed(failure) if is_piece => {
-            tracing::warn!(%job, %frame, reason = failure.reason(), "frame not finished here");
+            let source = LogSource::Finishing.name();
+            let reason = failure.reason();
+            tracing::warn!(%job, %frame, source, severity, reason, "frame not finished here");
         }
         NotPrepared::Postponed(shortage) if is_piece => tracing::info!(
             %job, %frame, %shortage,
@@ -147,10 +157,12 @@ pub(super) fn log_unprepared(frame: FrameKey, reason: &NotPrepared) {
              present frames"
         ),
         NotPrepared::Failed(Failure::Scene(reason)) => {
-            tracing::info!(%job, %frame, reason, "frame not prepared");
+            let source = LogSource::Importer.name();
+            tracing::info!(%job, %frame, source, severity, reason, "frame not prepared");
         }
         NotPrepared::Failed(failure) => {
-            tracing::warn!(%job, %frame, reason = failure.reason(), "frame not prepared");
+            let (source, reason) = (source_of(failure).name(), failure.reason());
+            tracing::warn!(%job, %frame, source, severity, reason, "frame not prepared");
         }
         NotPrepared::Postponed(shortage) => tracing::info!(
             %job, %frame, %shortage,

@@ -2,9 +2,10 @@
 //! directions. Decides nothing about work.
 
 use super::event::{Event, Session};
-use super::live;
+use super::{live, logs};
 use crate::backoff::Backoff;
 use crate::config::Config;
+use crate::log::NodeLog;
 use crate::scene::chain;
 use crate::status::NodeError;
 use quinn::Connection;
@@ -62,6 +63,7 @@ pub(super) struct Dialler {
     events: mpsc::UnboundedSender<Event>,
     /// The present connection, for tasks that fetch blobs.
     connection: watch::Sender<Option<Connection>>,
+    log: NodeLog,
 }
 
 /// How a try to reach the coordinator failed.
@@ -105,6 +107,7 @@ impl Dialler {
             enrol_again: false,
             events,
             connection,
+            log: config.log.clone(),
         })
     }
 
@@ -322,6 +325,7 @@ impl Dialler {
         let renewing = self.keep_fresh(link);
         let (live, tiles) = mpsc::channel(live::WAITING_MAX);
         let showing = tokio::spawn(live::write_live(link.connection.clone(), tiles));
+        let telling = tokio::spawn(logs::write_lines(link.connection.clone(), self.log.clone()));
         let connection = link.connection.clone();
         let session = Session { number, connection, outgoing, heartbeats, live };
         if self.events.send(Event::Connected(session)).is_err() {
@@ -347,6 +351,7 @@ impl Dialler {
         writing.abort();
         beating.abort();
         showing.abort();
+        telling.abort();
         renewing.abort();
         if stopped.is_none() {
             tessera_transport::close::close(

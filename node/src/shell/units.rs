@@ -1,6 +1,7 @@
 //! The units on the devices: started and ended; and the scenes that are held for them.
 
 use super::event::{AnyFrame, Event, Prepared};
+use super::logs::source_of;
 use super::results::Attempt;
 use super::{Given, Shell};
 use crate::agent::Rendered;
@@ -9,6 +10,7 @@ use crate::job::unit_params;
 use crate::status::FirstUnit;
 use std::sync::Arc;
 use std::time::Instant;
+use tessera_protocol::logs::{LogSource, Severity};
 use tessera_protocol::node::{Assignment, Failure, MemoryShortage, NodeToCoordinator, Task};
 use tessera_protocol::{JobKind, Lease};
 
@@ -40,6 +42,9 @@ impl Shell {
         let now = Instant::now();
         let given = Given { device, cancel: cancel.clone(), tile, _claim: claim };
         self.given.insert(lease, given);
+        if let Some(info) = self.devices_told.get(device) {
+            self.config.log.given(&info.slot, lease, &cancel);
+        }
         self.pulse.given(device, now);
         let finish: Finish = Box::new(move |result| {
             let _ = events.send(Event::Rendered { device, lease, result });
@@ -77,6 +82,7 @@ impl Shell {
         result: Result<UnitOutput, DeviceError>,
     ) {
         let given = self.given.remove(&lease);
+        self.config.log.ended(lease);
         let tile = given.and_then(|given| given.tile);
         let samples = tile.map(|(_, samples)| samples);
         // Look at the devices first, so that a device that has just failed does not get its units
@@ -84,6 +90,7 @@ impl Shell {
         self.look_at_devices();
         self.pulse.ended(device, Instant::now());
         self.counted.rays += result.as_ref().map_or(0, |output| output.rays);
+        let is_piece = matches!(result, Err(DeviceError::Piece(_)));
         let (rendered, output) = match result {
             Ok(output) => (Rendered::Done(output.device_time), Some(output)),
             Err(DeviceError::Cancelled) => (Rendered::Cancelled, None),
@@ -107,7 +114,9 @@ impl Shell {
             }
         };
         if let Rendered::Failed(failure) = &rendered {
-            tracing::warn!(%lease, reason = failure.reason(), "unit failed");
+            let source = if is_piece { LogSource::Finishing } else { source_of(failure) }.name();
+            let (severity, reason) = (Severity::Error.name(), failure.reason());
+            tracing::warn!(%lease, source, severity, reason, "unit failed");
         }
         let wanted = self.agent.on_rendered(device, lease, rendered);
         if let (true, Some(output)) = (wanted, output) {

@@ -1,7 +1,7 @@
 //! Pinned bytes of every message. An accidental change of the layout fails here. An intended one
 //! gets a new protocol version (see `ProtocolVersion`) and, with it, new lines in `golden.txt`.
 
-use crate::{response_samples, samples};
+use crate::{log_samples, response_samples, samples};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -52,6 +52,7 @@ fn every_message_has_its_pinned_bytes() {
     pin(&mut found, vec![("inputs_request".to_owned(), samples::inputs_request())]);
     pin(&mut found, samples::inputs_replies());
     pin(&mut found, vec![("live_tile".to_owned(), samples::live_tile())]);
+    pin(&mut found, vec![("log_lines".to_owned(), log_samples::lines())]);
 
     let reading = ClockReading { unix_millis: 0x0102_0304_0506 };
     pin(&mut found, vec![("clock_reading".to_owned(), reading)]);
@@ -122,11 +123,12 @@ fn kinds_of_streams_are_frozen() {
         BlobRange,
         FinishInputs,
         LiveTile,
+        Log,
     ];
     for (index, kind) in kinds.into_iter().enumerate() {
         assert_eq!(StreamKind::from_byte(index as u8 + 1), Some(kind));
     }
-    assert_eq!((StreamKind::from_byte(0), StreamKind::from_byte(14)), (None, None));
+    assert_eq!((StreamKind::from_byte(0), StreamKind::from_byte(15)), (None, None));
 }
 
 #[test]

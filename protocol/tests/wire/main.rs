@@ -6,6 +6,7 @@ mod bounds;
 mod compute;
 mod described;
 mod golden;
+mod log_samples;
 mod options;
 mod response_samples;
 mod samples;

@@ -1,5 +1,6 @@
 //! A value of every answer to clients, for the tests of the encoding.
 
+use crate::log_samples;
 use crate::samples::*;
 use crate::spec_samples::*;
 use tessera_protocol::access::*;
@@ -174,6 +175,7 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         WebLink("http://127.0.0.1:7421/sign-in#c".into()),
         Live(Box::new(live_tile())),
         Explained(Box::new(explanation())),
+        Logs(Box::new(log_samples::page())),
         Jobs(JobPage { jobs: vec![summary(JobState::Paused)], next: None }),
     ];
     named(all, response_name)
@@ -206,6 +208,7 @@ fn response_name(response: &Response) -> &'static str {
         WebLink(_) => "response.web_link",
         Live(_) => "response.live",
         Explained(_) => "response.explained",
+        Logs(_) => "response.logs",
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn hash(byte: u8) -> BlobHash {
     BlobHash([byte; 32])
 }
 
-fn lease() -> Lease {
+pub(crate) fn lease() -> Lease {
     let unit = UnitKey { job: JobId(uuid(1)), frame: FrameNumber(2), unit: UnitIndex(300) };
     Lease { unit, epoch: Epoch(70_000) }
 }
@@ -214,7 +214,7 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
             }),
         },
     ];
-    all.extend(web_requests());
+    all.extend(web_requests().into_iter().chain(crate::log_samples::requests()));
     let others = compute_others()
         .into_iter()
         .map(|compute| Submit { job: JobId(uuid(1)), spec: Box::new(compute_job(compute).into()) });
@@ -308,6 +308,8 @@ fn request_name(request: &Request) -> &'static str {
         WebLink => "request.web_link",
         Live(_) => "request.live",
         Explain(_) => "request.explain",
+        Logs(_) => "request.logs",
+        FollowLogs(_) => "request.follow_logs",
     }
 }
 

@@ -10,6 +10,7 @@ mod files;
 mod inspect;
 pub(crate) mod jobs;
 mod live;
+pub(crate) mod logs;
 mod members;
 pub(crate) mod nodes;
 pub(crate) mod session;
@@ -65,6 +66,10 @@ fn all() -> OpenApiRouter<Shared> {
         .routes(routes!(jobs::kernel_text))
         .routes(routes!(files::frame_file))
         .routes(routes!(live::live))
+        .routes(routes!(logs::of_job))
+        .routes(routes!(logs::follow_job))
+        .routes(routes!(logs::of_node))
+        .routes(routes!(logs::follow_node))
         .routes(routes!(blobs::missing))
         .routes(routes!(blobs::get, blobs::put))
         .routes(routes!(blobs::held))

@@ -98,6 +98,12 @@ pub(super) fn doors(page: &mut Page<'_, '_>, figures: &Figures, process: &Proces
         ("tessera_live_tiles", "Live tiles that came from nodes, by what became of them."),
         by("outcome", figures.live_tiles.iter().copied()),
     )?;
+    page.counters(
+        ("tessera_log_lines", "Lines of logs that came from nodes, by what became of them."),
+        by("outcome", figures.log_lines.iter().copied()),
+    )?;
+    let kept = ("tessera_log_bytes", "Bytes of lines of logs that are kept.");
+    page.gauge(kept, figures.log_bytes as f64)?;
     let (watched, bytes) = figures.live;
     page.gauge(("tessera_live_watched", "Frames and jobs that are watched live."), watched as f64)?;
     page.gauge(("tessera_live_bytes", "Bytes of live tiles that are kept."), bytes as f64)?;

@@ -21,6 +21,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("tone.js", "text/javascript", include_str!("../../assets/tone.js")),
     ("tiles.js", "text/javascript", include_str!("../../assets/tiles.js")),
     ("viewer.js", "text/javascript", include_str!("../../assets/viewer.js")),
+    ("log.js", "text/javascript", include_str!("../../assets/log.js")),
     ("film.js", "text/javascript", include_str!("../../assets/film.js")),
     ("submit.js", "text/javascript", include_str!("../../assets/submit.js")),
     ("files.js", "text/javascript", include_str!("../../assets/files.js")),

@@ -3,6 +3,7 @@
 use super::assets::address;
 use super::jobs::bar;
 use super::layout::{self, may};
+use super::log::{self, Said};
 use super::visitor::{Failed, Visitor};
 use super::why::why;
 use super::words::{ago, bytes, changes, count, percent, state};
@@ -28,6 +29,8 @@ pub(super) struct Wanted {
     /// Position of the first.
     #[serde(default)]
     from: u32,
+    /// Least severity of the lines of its log.
+    level: Option<String>,
 }
 
 /// `/jobs/{job}`.
@@ -35,7 +38,7 @@ pub(super) async fn page(
     State(server): State<Shared>,
     visitor: Visitor,
     Path(job): Path<String>,
-    Asked(Wanted { from }): Asked<Wanted>,
+    Asked(Wanted { from, level }): Asked<Wanted>,
 ) -> Result<Markup, Failed> {
     let signed = &visitor.0;
     let detail = jobs::detail(&server, signed, &job).await.map_err(visitor.fails())?;
@@ -47,6 +50,12 @@ pub(super) async fn page(
     let summary = &detail.summary;
     let mine = signed.caller().number() == summary.owner_id && may(signed, Role::Artist);
     let changes_it = mine || may(signed, Role::Operator);
+    // What nodes said of a job is for those who may read it, also as a viewer.
+    let reads = signed.caller().number() == summary.owner_id || may(signed, Role::Operator);
+    let said = match reads {
+        true => Some(log::of_job(&server, signed, id, level).await.map_err(visitor.fails())?),
+        false => None,
+    };
     let body = html! {
         div data-job=(job) data-page="job" {
             div.title {
@@ -59,7 +68,8 @@ pub(super) async fn page(
             (facts(&detail))
             (film(&detail))
             (frame_list(&detail, &frames, from))
-            (failures(&detail))
+            (failures(&detail, said.as_ref()))
+            @if let Some(said) = &said { (log::section(said)) }
         }
     };
     Ok(layout::page(Some(signed), &summary.name, &body))
@@ -236,7 +246,7 @@ pub(super) fn standing(state: &FrameState) -> (&'static str, u64, String) {
     }
 }
 
-fn failures(detail: &JobDetail) -> Markup {
+fn failures(detail: &JobDetail, said: Option<&Said>) -> Markup {
     html! {
         @if !detail.failures.is_empty() {
             h2 { "Failed attempts" }
@@ -252,7 +262,10 @@ fn failures(detail: &JobDetail) -> Markup {
                                 td { (ago(failure.at)) }
                                 td { code { (failure.unit) } }
                                 td { bdi { (failure.node) } }
-                                td { bdi { (failure.reason) } }
+                                td {
+                                    bdi { (failure.reason) }
+                                    @if let Some(said) = said { (log::of_failure(said, failure)) }
+                                }
                             }
                         }
                     }

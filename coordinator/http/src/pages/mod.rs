@@ -8,6 +8,7 @@ mod frame;
 mod job;
 mod jobs;
 mod layout;
+mod log;
 mod nodes;
 mod session;
 mod submit;

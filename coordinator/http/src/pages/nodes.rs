@@ -1,19 +1,29 @@
 //! The nodes of the farm, and one of them with its devices.
 
 use super::layout::{self, may};
+use super::log;
 use super::visitor::{Failed, Visitor};
 use super::why::why;
 use super::words::{ago, bytes, count, span, state};
 use crate::api::{explain, nodes};
+use crate::forms::Asked;
 use crate::state::Shared;
 use crate::views::Node;
 use axum::extract::{Path, State};
 use maud::{Markup, html};
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use tessera_protocol::client::Role;
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState, DeviceTelemetry};
 use tessera_protocol::explain::Subject;
 use tessera_protocol::status::{NodeState, NodeSummary};
+
+/// What is shown of a node.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Wanted {
+    /// Least severity of the lines of its log.
+    level: Option<String>,
+}
 
 /// `/nodes`.
 pub(super) async fn page(State(server): State<Shared>, visitor: Visitor) -> Result<Markup, Failed> {
@@ -89,11 +99,19 @@ pub(super) async fn one(
     State(server): State<Shared>,
     visitor: Visitor,
     Path(id): Path<String>,
+    Asked(Wanted { level }): Asked<Wanted>,
 ) -> Result<Markup, Failed> {
     let node = nodes::find(&server, &visitor.0, &id).await.map_err(visitor.fails())?;
     let explanation = explain::of(&server, &visitor.0, Subject::Node(node.node.to_string())).await;
     let explanation = explanation.map_err(visitor.fails())?;
     let word = Node::from(&node).state;
+    let said = match may(&visitor.0, Role::Operator) {
+        true => {
+            let said = log::of_node(&server, &visitor.0, node.node, level).await;
+            Some(said.map_err(visitor.fails())?)
+        }
+        false => None,
+    };
     let body = html! {
         div data-node=(node.node) data-page="node" {
             div.title { h1 { bdi { (name(&node)) } } (state(&word)) a #news.news href="" hidden {} }
@@ -101,6 +119,7 @@ pub(super) async fn one(
             @if may(&visitor.0, Role::Operator) { (actions(&node)) }
             (facts(&node))
             (device_table(&node))
+            @if let Some(said) = &said { (log::section(said)) }
         }
     };
     Ok(layout::page(Some(&visitor.0), &name(&node), &body))

@@ -4,12 +4,14 @@
 mod explain;
 mod farm;
 mod jobs;
+mod logs;
 mod members;
 mod nodes;
 
 pub(crate) use explain::Explanation;
 pub(crate) use farm::{AuditReport, Authority, OwnerUsage, Swept};
 pub(crate) use jobs::{Changed, Frame, Job, JobDetail, JobName, JobPage};
+pub(crate) use logs::LogPage;
 pub(crate) use members::{Denied, LogReport, Me, Member, Token};
 pub(crate) use nodes::{Node, NodeLine};
 

@@ -9,21 +9,26 @@ use std::time::{Duration, Instant};
 use tessera_protocol::client::{Request, Role};
 
 /// One event: kind, id and data.
-type Event = (String, Option<String>, Value);
+pub(crate) type Event = (String, Option<String>, Value);
 
 /// A stream of events.
-struct Stream {
+pub(crate) struct Stream {
     events: mpsc::Receiver<Event>,
     connection: TcpStream,
 }
 
 impl Stream {
     fn open(farm: &Farm, token: &str, last: Option<&str>) -> Self {
+        Self::open_at(farm, "/api/v1/events", token, last)
+    }
+
+    /// The stream of another address.
+    pub(crate) fn open_at(farm: &Farm, path: &str, token: &str, last: Option<&str>) -> Self {
         let mut connection = TcpStream::connect(farm.address()).unwrap();
         let last = last.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
         write!(
             connection,
-            "GET /api/v1/events HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAuthorization: Bearer \
+            "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAuthorization: Bearer \
              {token}\r\n{last}\r\n",
             farm.address()
         )
@@ -34,7 +39,7 @@ impl Stream {
         Self { events, connection }
     }
 
-    fn next(&self, kind: &str) -> Event {
+    pub(crate) fn next(&self, kind: &str) -> Event {
         let until = Instant::now() + PATIENCE;
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -46,7 +51,7 @@ impl Stream {
     }
 
     /// Whether the server ends the stream.
-    fn ends(&self, within: Duration) -> bool {
+    pub(crate) fn ends(&self, within: Duration) -> bool {
         let until = Instant::now() + within;
         loop {
             let left = until.saturating_duration_since(Instant::now());

@@ -10,6 +10,7 @@ mod files;
 mod hostile;
 mod inspect;
 mod live;
+mod logs;
 mod metrics;
 mod pages;
 mod roles;

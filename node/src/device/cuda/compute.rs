@@ -362,7 +362,7 @@ impl Worker {
                 self.child.order_with(order, source.as_bytes().to_vec());
                 match self.wait(PREPARE, cancel)? {
                     (Report::Compiled { log }, ptx) => {
-                        self.output.keep(log.as_bytes());
+                        self.output.keep_log(&log);
                         String::from_utf8_lossy(&ptx).into()
                     }
                     (report, _) => return Err(refused(name, report)),

@@ -6,6 +6,8 @@ use std::io::{ErrorKind, Read};
 use std::os::fd::AsFd;
 use std::process::{ChildStderr, ChildStdout};
 use tessera_protocol::limits::UNIT_TEXT_BYTES_MAX;
+use tessera_protocol::logs::LogSource;
+use tessera_transport::close::cut;
 
 /// Most lines of a worker's standard error that are logged, and their length. A faulty worker
 /// cannot fill the disk.
@@ -72,6 +74,15 @@ impl Output {
         // One byte more than may be sent shows that the text is cut.
         let room = (UNIT_TEXT_BYTES_MAX + 1).saturating_sub(self.text.len());
         self.text.extend(&text[..text.len().min(room)]);
+    }
+
+    /// Adds what a compiler says of the unit's program, and logs it.
+    pub(super) fn keep_log(&mut self, log: &str) {
+        let (device, source) = (&self.label, LogSource::Compiler.name());
+        for line in log.lines().filter(|line| !line.is_empty()).take(LINES_MAX) {
+            tracing::info!(device, source, "{}", cut(line, LINE_BYTES_MAX as usize));
+        }
+        self.keep(log.as_bytes());
     }
 
     fn log_line(&mut self) {

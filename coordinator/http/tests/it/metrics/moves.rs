@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use tessera_protocol::Lease;
 use tessera_protocol::client::{Request, Role};
+use tessera_protocol::logs::{LogAbout, LogLines, Severity};
 use tessera_transport::FarmClient;
 
 /// Families that other tests move: they say the same as long as a coordinator runs, or the disk of
@@ -94,6 +95,14 @@ async fn waits(watched: &mut Watched, client: &FarmClient, folder: &std::path::P
     watched.until(&rows).await;
 }
 
+async fn says_a_line_of_its_log(watched: &mut Watched, node: &Node) {
+    let mut log = crate::logs::log_of(node).await;
+    let line = crate::logs::line(LogAbout::Node, Severity::Info, "here");
+    log.send(&LogLines(vec![line])).await.unwrap();
+    watched.until(&[("tessera_log_lines_total{outcome=\"kept\"}", 1.0)]).await;
+    watched.until_some("tessera_log_bytes").await;
+}
+
 /// A node that fails a unit, says how it is, and makes the units.
 async fn works(watched: &mut Watched) -> Node {
     let mut node = Node::join(&watched.farm, "rig-1").await;
@@ -109,6 +118,7 @@ async fn works(watched: &mut Watched) -> Node {
     ];
     watched.until(&rows).await;
     says_how_it_is(watched, &mut node, unit.lease()).await;
+    says_a_line_of_its_log(watched, &node).await;
     node.fail(unit.lease()).await;
     let rows = [
         ("tessera_failures_reported_total{kind=\"device\"}", 1.0),
