@@ -57,6 +57,7 @@ async fn list(args: ListArgs) -> Result<Status, CliError> {
 fn row(member: &MemberSummary, now: u64) -> Vec<String> {
     let left = match member.expires_at.saturating_sub(now) {
         0 => format!("ended {} ago", span(now.saturating_sub(member.expires_at))),
+        left if member.provider.is_some() => format!("signed in for {}", span(left)),
         left => format!("{} for {}", member.issued, span(left)),
     };
     let state = match (member.note.is_empty(), member.denied) {

@@ -106,7 +106,7 @@ pub struct MemberSummary {
     pub node: Option<NodeId>,
     /// When it was enrolled, or last replaced.
     pub enrolled_at: u64,
-    /// When its newest certificate ends.
+    /// When its newest certificate ends; or the role of one who signs in by a provider.
     pub expires_at: u64,
     /// Serial number of the newest certificate that was given.
     pub issued: u64,
@@ -116,6 +116,8 @@ pub struct MemberSummary {
     pub denied: bool,
     /// What an operator should know or decide; empty if there is nothing.
     pub note: String,
+    /// Identity provider by which a person signs in; None for one who has certificates.
+    pub provider: Option<String>,
 }
 
 /// Which of two copies of an identity an operator trusts.

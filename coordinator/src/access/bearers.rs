@@ -156,7 +156,14 @@ impl Bearers {
         let number = record.purpose.member()?;
         let (holder, name) = match number {
             ADMIN_NUMBER => (Role::Admin, ADMIN_NAME.to_owned()),
-            _ => members.of_number(number).map(|member| (member.role, member.name))?,
+            _ => {
+                let member = members.of_number(number)?;
+                // The groups that gave the role are looked up when the person signs in.
+                if member.login.is_some() && member.expires_at <= now_secs {
+                    return None;
+                }
+                (member.role, member.name)
+            }
         };
         let role = if holder.covers(record.role) { record.role } else { holder };
         let peer = PeerIdentity::new(role, &name, None).ok()?.numbered(number);

@@ -17,9 +17,9 @@ use tessera_transport::{
 use tokio::sync::oneshot;
 
 /// Most members of a farm.
-const MEMBERS_MAX: usize = 100_000;
+pub(super) const MEMBERS_MAX: usize = 100_000;
 
-type Table = BTreeMap<u64, MemberRecord>;
+pub(super) type Table = BTreeMap<u64, MemberRecord>;
 
 /// The table of members, in memory and in the store.
 #[derive(Debug)]
@@ -58,12 +58,12 @@ impl Members {
         Self { table: Mutex::new(table), store, lifetimes }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Table> {
         lock(&self.table)
     }
 
     /// Sends changed members to the store, in the order of the changes: the table is still locked.
-    fn keep_durably(
+    pub(super) fn keep_durably(
         &self,
         table: &Table,
         changed: impl IntoIterator<Item = u64>,
@@ -152,6 +152,15 @@ impl Members {
             let kind = if held.node.is_some() { "a node" } else { "a person" };
             return Err(format!("the name `{name}` belongs to {kind}; use another: --name NAME"));
         }
+        if let Some(login) = &held.login {
+            return Err(format!(
+                "the name `{name}` belongs to {}, who signs in at {}; use another name (--name), \
+                 or an admin frees it: `tessera members remove {}`",
+                held.who(),
+                login.issuer,
+                held.name
+            ));
+        }
         // Nobody holds a certificate that counts, and nobody can renew one.
         let ended = held.expires_at.saturating_add(self.grace_secs(held.role)) <= now_secs;
         let same_node = held.node.is_some() && held.node == peer.node;
@@ -179,11 +188,15 @@ impl Members {
     /// Forgets members whose name was taken away so long ago that no certificate of theirs can be
     /// valid. If the table is full, also nodes whose certificates have all ended. The highest
     /// number stays, so that no number is given twice.
-    fn forget_gone(&self, table: &mut Table, now_secs: u64) -> Vec<u64> {
+    pub(super) fn forget_gone(&self, table: &mut Table, now_secs: u64) -> Vec<u64> {
         let full = table.len() >= MEMBERS_MAX;
         let longest = self.lifetimes.longest().as_secs();
         let newest = table.last_key_value().map(|(number, _)| *number);
         let is_gone = |held: &MemberRecord| {
+            // Whoever signs in elsewhere can come back at any time, and is known then.
+            if held.login.is_some() {
+                return false;
+            }
             let removed = held.removed_at.is_some_and(|at| at.saturating_add(longest) <= now_secs);
             let ended = held.expires_at.saturating_add(longest) <= now_secs;
             removed || (full && ended && held.node.is_some())
@@ -219,7 +232,7 @@ impl Members {
         let Some(member) = table.get_mut(&peer.number) else {
             return Shown::Refused("the identity is not known".to_owned());
         };
-        if !member.is(peer) {
+        if !member.is(peer) || member.login.is_some() {
             let other = format!(
                 "identity #{} belongs to `{}` now; enrol again with a new token",
                 peer.number, member.name
@@ -342,7 +355,7 @@ impl Members {
 }
 
 /// Returns the members that hold their names.
-fn members(table: &Table) -> impl Iterator<Item = &MemberRecord> {
+pub(super) fn members(table: &Table) -> impl Iterator<Item = &MemberRecord> {
     table.values().filter(|held| held.removed_at.is_none())
 }
 
@@ -350,7 +363,7 @@ fn of_node(table: &Table, node: NodeId) -> Option<&MemberRecord> {
     members(table).find(|held| held.node == Some(node))
 }
 
-fn next_number(table: &Table) -> u64 {
+pub(super) fn next_number(table: &Table) -> u64 {
     table.last_key_value().map_or(ADMIN_NUMBER, |(number, _)| *number).max(ADMIN_NUMBER) + 1
 }
 
@@ -383,6 +396,7 @@ pub(crate) fn summary(member: &MemberRecord, denied: bool) -> MemberSummary {
         used: member.used,
         denied,
         note: note(member),
+        provider: member.login.as_ref().map(|login| login.issuer.clone()),
     }
 }
 

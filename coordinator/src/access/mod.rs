@@ -13,6 +13,7 @@ pub(crate) mod members;
 mod standing;
 pub(crate) mod tokens;
 mod upkeep;
+pub(crate) mod vouched;
 pub(crate) mod web;
 
 pub(crate) use audit_log::Log;

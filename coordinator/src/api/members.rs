@@ -2,12 +2,13 @@
 //! has been checked.
 
 use super::caller::Caller;
-use super::context::{Context, unavailable};
+use super::context::{Context, blocking, unavailable};
 use super::naming::find;
 use crate::access::members::summary;
 use crate::driver::Ask;
-use tessera_protocol::access::Keep;
+use tessera_protocol::access::{DeniedIdentity, Keep};
 use tessera_protocol::client::{RequestError, Response, Role};
+use tessera_transport::member::MemberRecord;
 use tessera_transport::validity::now_secs;
 use tokio::sync::oneshot;
 
@@ -44,6 +45,9 @@ pub(super) async fn remove(
     context.room()?;
     let member = find(context, text)?;
     let number = member.number;
+    if member.login.is_some() {
+        bar(context, caller, &member).await?;
+    }
     let before = summary(&member, context.access.denial_of(number).is_some());
     let removed =
         context.access.members.change(number, |member| member.removed_at = Some(now_secs()));
@@ -58,6 +62,26 @@ pub(super) async fn remove(
         context.ask(Ask::RetireNode { node, why }).await?;
     }
     Ok(Response::Members(vec![before]))
+}
+
+/// Denies somebody who signs in by a provider: without that, the next sign-in would bring them
+/// back.
+async fn bar(
+    context: &Context,
+    caller: &Caller,
+    member: &MemberRecord,
+) -> Result<(), RequestError> {
+    let entry = DeniedIdentity {
+        identity: format!("#{}", member.number),
+        number: member.number,
+        name: String::new(),
+        by: caller.to_string(),
+        at: now_secs(),
+        reason: format!("the name {} was taken away", member.name),
+    };
+    let (access, number) = (context.access.clone(), member.number);
+    let barred = blocking(move || access.deny(number, Some(entry))).await?;
+    barred.map(drop).map_err(unavailable)
 }
 
 /// Closes what no longer counts, and answers with the member once the change is durable.

@@ -27,9 +27,11 @@ mod sessions;
 mod shares;
 mod staged;
 mod tokens;
+mod vouching;
 mod watch;
 
 pub use crate::access::bearers::Bearer;
+pub use crate::access::vouched::Vouched;
 pub use crate::changes::{Changes, News};
 pub use crate::driver::{Counted, Named, Present};
 pub use crate::meters::Spread;

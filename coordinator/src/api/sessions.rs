@@ -107,10 +107,4 @@ impl Api {
             .enter(&caller.owner(), Kind::Watcher)
             .map(|entered| Watching { _entered: entered })
     }
-
-    /// Enters that somebody whom nobody knows was refused.
-    pub async fn refused_stranger(&self, from: &str, about: String) {
-        let cause = Cause::Stranger(from);
-        self.context.access.tell_refusal(cause, "request refused", about).await;
-    }
 }

@@ -104,6 +104,7 @@ fn member_summary() -> MemberSummary {
         used: 4,
         denied: true,
         note: "two copies".into(),
+        provider: Some("https://id".into()),
     }
 }
 

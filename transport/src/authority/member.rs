@@ -37,6 +37,15 @@ pub struct Conflict {
     pub newer_from: String,
 }
 
+/// A person as an identity provider knows them. Both texts together name one person for ever.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Login {
+    /// Address of the provider, as its tokens have it.
+    pub issuer: String,
+    /// The provider's own name of the person, which is given to nobody else.
+    pub subject: String,
+}
+
 /// A member: one holder of one name. Times are seconds since the Unix epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberRecord {
@@ -68,6 +77,9 @@ pub struct MemberRecord {
     pub conflict: Option<Conflict>,
     /// When the name was taken away. The record is kept until the last certificate is useless.
     pub removed_at: Option<u64>,
+    /// Who signs in by an identity provider instead of a certificate. Then `expires_at` is when the
+    /// role that the last sign-in gave ends.
+    pub login: Option<Login>,
 }
 
 /// What becomes of a certificate that is shown.
@@ -102,6 +114,7 @@ impl MemberRecord {
             kept: None,
             conflict: None,
             removed_at: None,
+            login: None,
         }
     }
 

@@ -188,7 +188,13 @@ fn member_table(members: &[MemberSummary], admin: bool) -> Markup {
                         td.number { (member.number) }
                         td { (member.role) }
                         td { (ago(member.enrolled_at)) }
-                        td { @if member.denied { "denied " } bdi { (member.note) } }
+                        td {
+                            @if member.denied { "denied " }
+                            bdi { (member.note) }
+                            @if let Some(provider) = &member.provider {
+                                "signs in at " bdi { (provider) }
+                            }
+                        }
                         @if admin { td { (member_forms(member)) } }
                     }
                 } }

@@ -87,7 +87,7 @@ pub(crate) struct Member {
     node: Option<String>,
     /// When it was enrolled, or last replaced.
     enrolled_at: u64,
-    /// When its newest certificate ends.
+    /// When its newest certificate ends; or the role of one who signs in by a provider.
     expires_at: u64,
     /// Serial number of the newest certificate that was given.
     issued: u64,
@@ -97,6 +97,8 @@ pub(crate) struct Member {
     denied: bool,
     /// What an operator should know or decide; empty if there is nothing.
     note: String,
+    /// Identity provider by which a person signs in; null for one who has certificates.
+    provider: Option<String>,
 }
 
 impl From<&access::MemberSummary> for Member {
@@ -112,6 +114,7 @@ impl From<&access::MemberSummary> for Member {
             used: member.used,
             denied: member.denied,
             note: member.note.clone(),
+            provider: member.provider.clone(),
         }
     }
 }
