@@ -1,6 +1,7 @@
 //! Options of `coordinator`.
 
 use super::http::HttpArgs;
+use super::oidc::OidcArgs;
 use super::time::{parse_grace, parse_ttl};
 use clap::Args;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -36,6 +37,9 @@ pub struct CoordinatorArgs {
     /// Where the API and the pages are.
     #[command(flatten)]
     pub http: HttpArgs,
+    /// By which provider people sign in.
+    #[command(flatten)]
+    pub oidc: OidcArgs,
     /// How certificates hold.
     #[command(flatten)]
     pub lives: LifeArgs,

@@ -32,6 +32,7 @@ pub mod man;
 pub mod members;
 pub mod node;
 pub mod nodes;
+pub mod oidc;
 pub mod picture;
 pub mod render;
 pub mod restore;
@@ -142,7 +143,7 @@ pub enum Command {
     /// Delete ended jobs and their frames
     Forget(change::ChangeArgs),
     /// Run a coordinator, which keeps jobs and assigns their tiles to nodes
-    Coordinator(coordinator::CoordinatorArgs),
+    Coordinator(Box<coordinator::CoordinatorArgs>),
     /// Open the farm's pages in a browser, signed in as this identity
     Web(web::WebArgs),
     /// Run a node, which renders for a coordinator

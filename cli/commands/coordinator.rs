@@ -2,6 +2,7 @@
 
 use crate::args::coordinator::{CoordinatorArgs, LifeArgs, LimitArgs};
 use crate::args::http::{HttpAddress, HttpArgs};
+use crate::args::oidc::OidcArgs;
 use crate::client::{self, Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::inspector::SceneInspector;
@@ -20,10 +21,10 @@ use tessera_coordinator::folder::FolderError;
 use tessera_coordinator::{
     AuditError, Census, Config, Coordinator, CoordinatorError, ExportError, Limits, PerUser, Probe,
 };
-use tessera_http::{HttpConfig, HttpError, HttpServer};
+use tessera_http::{HttpConfig, HttpError, HttpServer, OidcConfig};
 use tessera_protocol::client::{AuditReport, Request, Response};
 use tessera_transport::validity::{LIFE_MAX, LIFE_MIN};
-use tessera_transport::{Identity, Lifetimes, Rates};
+use tessera_transport::{Identity, Lifetimes, Rates, files};
 
 /// `tessera coordinator`.
 pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
@@ -58,7 +59,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
     for (user, weight) in &args.weights {
         config.settings.weights.set(user, *weight);
     }
-    let http = http_config(&args.http)?;
+    let http = http_config(&args.http, oidc_config(&args.oidc)?)?;
     let mut coordinator = Coordinator::start(config).await.map_err(not_started)?;
     let served = serve_http(http, coordinator.api());
     let served = match served {
@@ -88,20 +89,61 @@ pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
     Ok(Status::Done)
 }
 
+/// Longest file with a provider's secret, in bytes.
+const SECRET_BYTES_MAX: u64 = 4096;
 /// Address of the pages where none is given.
 const HTTP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7421);
 
 /// Where HTTP is served, and whether that was asked for; None where it is off.
-fn http_config(args: &HttpArgs) -> Result<Option<(HttpConfig, bool)>, CliError> {
+fn http_config(
+    args: &HttpArgs,
+    oidc: Option<OidcConfig>,
+) -> Result<Option<(HttpConfig, bool)>, CliError> {
     let listen = match args.http {
+        Some(HttpAddress::Off) if oidc.is_some() => {
+            let text = "--oidc signs in to pages, and --http off serves none";
+            return Err(CliError::new(Status::Usage, text));
+        }
         Some(HttpAddress::Off) => return Ok(None),
         Some(HttpAddress::At(address)) => Some(address),
         None => None,
     };
     let HttpArgs { http_tls, http_base, .. } = args.clone();
-    let config = HttpConfig { listen: listen.unwrap_or(HTTP), tls: http_tls, base: http_base };
+    let listens = listen.unwrap_or(HTTP);
+    let config = HttpConfig { listen: listens, tls: http_tls, base: http_base, oidc };
     config.check().map_err(|error| CliError::new(Status::Usage, error))?;
     Ok(Some((config, listen.is_some())))
+}
+
+/// By which provider people sign in; None where only links of `tessera web` do.
+fn oidc_config(args: &OidcArgs) -> Result<Option<OidcConfig>, CliError> {
+    let wrong = |text: &str| CliError::new(Status::Usage, text);
+    let OidcArgs { oidc, oidc_client_id, oidc_secret_file, oidc_groups, oidc_roles } = args.clone();
+    let Some(issuer) = oidc else {
+        return match oidc_client_id.is_some() || !oidc_roles.is_empty() {
+            true => Err(wrong("--oidc-client-id and --oidc-role need --oidc ISSUER")),
+            false => Ok(None),
+        };
+    };
+    let needs_client = || wrong("--oidc needs --oidc-client-id ID, which the provider gives");
+    let config = OidcConfig {
+        issuer,
+        client_id: oidc_client_id.ok_or_else(needs_client)?,
+        secret: oidc_secret_file.as_deref().map(read_line).transpose()?,
+        groups: oidc_groups,
+        roles: oidc_roles.into_iter().collect(),
+    };
+    config.check().map_err(|error| CliError::new(Status::Usage, error))?;
+    Ok(Some(config))
+}
+
+/// The secret in a file that others cannot read, without the end of its line.
+fn read_line(path: &Path) -> Result<String, CliError> {
+    let about =
+        |error: std::io::Error| CliError::from(error).context(format!("`{}`", path.display()));
+    let bytes = files::read_secret(path, SECRET_BYTES_MAX).map_err(about)?;
+    let text = String::from_utf8(bytes).map_err(|_| about(std::io::Error::other("no text")))?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
 /// Serves HTTP. Where nobody asked for it and the port is taken, as by a second coordinator of this

@@ -48,7 +48,7 @@ use tessera_protocol::selection::JobChange;
 pub(crate) async fn run(command: Command, told: NodeLog) -> Result<Status, CliError> {
     match command {
         Command::Render(args) => render::run(*args).await,
-        Command::Coordinator(args) => coordinator::run(args).await,
+        Command::Coordinator(args) => coordinator::run(*args).await,
         Command::Web(args) => web::run(args).await,
         Command::Node(args) => node::run(args, told).await,
         Command::Token(command) => token::run(command).await,

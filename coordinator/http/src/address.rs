@@ -1,6 +1,7 @@
 //! Where pages are served: the address to listen on, TLS, and the address that people type. Decides
 //! which combinations are safe.
 
+use crate::oidc::OidcConfig;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -13,6 +14,8 @@ pub struct HttpConfig {
     pub tls: Option<TlsChoice>,
     /// Address that people use, such as `https://farm.example`; None: the listening one.
     pub base: Option<String>,
+    /// Provider by which people sign in, beside the links of `tessera web`.
+    pub oidc: Option<OidcConfig>,
 }
 
 impl HttpConfig {
@@ -93,6 +96,12 @@ impl Place {
         Ok(Self { base: base.text(), is_secure: base.secure, hosts })
     }
 
+    /// Whether a Host header is that of the address that people use.
+    pub(crate) fn is_base(&self, host: &str) -> bool {
+        let is = |base: &Base| base.hosts().iter().any(|own| own.eq_ignore_ascii_case(host));
+        Base::parse(&self.base).is_ok_and(|base| is(&base))
+    }
+
     /// Returns the names of the pages' machine, for a certificate.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.hosts.iter().map(|host| without_port(host)).collect();
@@ -160,7 +169,7 @@ mod tests {
     fn place(listen: &str, tls: bool, base: Option<&str>) -> Result<Place, AddressError> {
         let listen = listen.parse().unwrap();
         let tls = tls.then_some(TlsChoice::Farm);
-        Place::of(&HttpConfig { listen, tls, base: base.map(str::to_owned) }, listen)
+        Place::of(&HttpConfig { listen, tls, base: base.map(str::to_owned), oidc: None }, listen)
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::address::{AddressError, HttpConfig, Place, TlsChoice};
 use crate::crowd::Crowd;
 use crate::inspect::Inspector;
+use crate::oidc::{Oidc, OidcError};
 use crate::stall::Unstalled;
 use crate::state::{Shared, State};
 use crate::tls::{self, TlsError};
@@ -58,6 +59,9 @@ pub enum HttpError {
     /// The certificate cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// The provider for sign-ins cannot be used.
+    #[error(transparent)]
+    Oidc(#[from] OidcError),
     /// The system has no threads.
     #[error("cannot start the threads of HTTP")]
     Threads(#[source] std::io::Error),
@@ -91,7 +95,9 @@ impl HttpServer {
             Some(choice) => Some(Certificate::new(choice.clone(), &place, &api)?),
             None => None,
         };
-        let state = Arc::new(State::new((api.clone(), inspector), place, address.port()));
+        let oidc = config.oidc.as_ref().map(|oidc| Oidc::new(oidc, &base)).transpose()?;
+        let asks = (api.clone(), inspector);
+        let state = Arc::new(State::new(asks, (place, oidc), address.port()));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("http")
@@ -175,6 +181,10 @@ async fn serve(
     };
     if let Some(certificate) = &certificate {
         tokio::spawn(certificate.clone().keep(state.clone()));
+    }
+    if let Some(oidc) = &state.oidc {
+        // The first page that is looked at can then say whether the provider answers.
+        oidc.look();
     }
     let router = router(state);
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));

@@ -4,6 +4,7 @@ use crate::address::Place;
 use crate::hub::Hub;
 use crate::inspect::{Inspector, Looks};
 use crate::metrics::counts::Counts;
+use crate::oidc::Oidc;
 use crate::rates::{Buckets, Rate};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -30,13 +31,15 @@ pub(crate) struct State {
     pub(crate) counts: Counts,
     /// Reads scenes before they are submitted.
     pub(crate) looks: Looks,
+    /// Signing in by a provider, where there is one.
+    pub(crate) oidc: Option<Oidc>,
 }
 
 impl State {
     /// State for pages at this place.
     pub(crate) fn new(
         (api, inspector): (Api, Option<Arc<dyn Inspector>>),
-        place: Place,
+        (place, oidc): (Place, Option<Oidc>),
         port: u16,
     ) -> Self {
         // Cookies do not know ports: two coordinators of one machine would share one.
@@ -53,6 +56,7 @@ impl State {
             cookie,
             counts: Counts::default(),
             looks: Looks::new(inspector),
+            oidc,
         }
     }
 }

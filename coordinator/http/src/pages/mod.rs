@@ -10,6 +10,7 @@ mod jobs;
 mod layout;
 mod log;
 mod nodes;
+mod oidc;
 mod session;
 mod submit;
 mod visitor;
@@ -29,6 +30,8 @@ pub(crate) fn router() -> Router<Shared> {
         .route("/", get(|| async { Redirect::to("/jobs") }))
         .route("/sign-in", get(session::sign_in))
         .route("/sign-out", post(session::sign_out))
+        .route("/oidc/begin", get(oidc::begin))
+        .route("/oidc/return", get(oidc::end))
         .route("/jobs", get(jobs::page))
         .route("/jobs/change", post(actions::change_jobs))
         .route("/jobs/{job}", get(job::page))

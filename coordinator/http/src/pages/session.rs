@@ -1,8 +1,8 @@
 //! Signing in and out, for people.
 
 use super::assets::address;
-use super::layout;
 use super::visitor::Visitor;
+use super::{layout, oidc};
 use crate::auth::session;
 use crate::state::Shared;
 use axum::extract::State;
@@ -12,12 +12,16 @@ use maud::{Markup, html};
 
 /// How to sign in. A link has its code behind `#`, where no server and no log sees it; a script
 /// takes it from there.
-pub(super) async fn sign_in() -> Markup {
+pub(super) async fn sign_in(State(state): State<Shared>) -> Markup {
     let body = html! {
         h1 { "Sign in" }
+        @if let Some(oidc) = &state.oidc { (oidc::button(oidc)) }
         form #sign-in.narrow method="post" action="/api/v1/sign-in" {
-            p { "Run this on a machine that has an identity of the farm, and open the link that it \
-                 prints:" }
+            p {
+                @if state.oidc.is_some() { "Or run" } @else { "Run" }
+                " this on a machine that has an identity of the farm, and open the link that it \
+                 prints:"
+            }
             pre { code { "tessera web" } }
             label for="code" { "Code of a link (what stands behind #)" }
             input #code name="code" autocomplete="off" spellcheck="false" required;

@@ -93,7 +93,7 @@ impl Farm {
         config.settings.check_wait = Duration::from_millis(100);
         settings(&mut config);
         let coordinator = Coordinator::start(config).await.unwrap();
-        let mut http = HttpConfig { listen: local, tls: None, base: None };
+        let mut http = HttpConfig { listen: local, tls: None, base: None, oidc: None };
         pages(&mut http);
         let http = HttpServer::start(&http, coordinator.api(), inspector).unwrap();
         Self { coordinator, http, _folder: None }

@@ -16,3 +16,4 @@ mod pages;
 mod roles;
 mod sessions;
 mod unslowed;
+mod vouched;
