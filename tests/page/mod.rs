@@ -1,6 +1,8 @@
 //! The pages in a real browser, in front of a farm of real processes: one path through all of them,
 //! by keyboard. Needs Node, Chromium, and a folder with playwright-core and axe-core.
 
+mod oidc;
+
 use crate::farm::bad_node::large_scene;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,7 +14,7 @@ const CHROMIUM: &str = "/usr/bin/chromium";
 /// The folder with the browser's tools; None where something is missing, which is told by name.
 fn tools() -> Option<PathBuf> {
     let folder = std::env::var_os("TESSERA_PAGE_TOOLS").map(PathBuf::from);
-    let folder = folder.filter(|folder| folder.join("node_modules/playwright-core").is_dir());
+    let folder = folder.filter(|folder| folder.join("node_modules/oidc-provider").is_dir());
     let has_node = Command::new("node").arg("--version").stdout(Stdio::null()).status().is_ok();
     match folder {
         Some(folder) if has_node && Path::new(CHROMIUM).exists() => Some(folder),
