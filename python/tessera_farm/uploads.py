@@ -84,13 +84,16 @@ def send_all(farm: Connections, sources: Sequence[Source], progress: Progress | 
     """
     by_hash = {source.hash: source for source in sources}
     wanted = [by_hash[hashed] for hashed in missing(farm, sorted(by_hash)) if hashed in by_hash]
-    total, before = sum(source.length for source in wanted), 0
+    total, before, shown = sum(source.length for source in wanted), 0, 0
     for source in wanted:
         base = before
 
         def told(held: int) -> None:
+            nonlocal shown
+            # While the farm still writes what came before a cut, it says that it holds nothing.
+            shown = max(shown, base + held)
             if progress is not None:
-                progress(base + held, total)
+                progress(shown, total)
 
         _send(farm, source, told)
         before += source.length
