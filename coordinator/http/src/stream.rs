@@ -1,6 +1,8 @@
 //! Bodies that are sent piece by piece, with bounded memory.
 
-use axum::body::HttpBody;
+use axum::body::{Body, HttpBody};
+use axum::http::header;
+use axum::response::IntoResponse;
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 use std::io;
@@ -26,6 +28,17 @@ impl Pieces {
     pub(crate) fn channel(length: Option<u64>) -> (Self, mpsc::Sender<io::Result<Bytes>>) {
         let (send, pieces) = mpsc::channel(WAITING_MAX);
         (Self { pieces, left: length }, send)
+    }
+
+    /// Answers with what comes as it comes: nothing on the way keeps it, or keeps it back.
+    pub(crate) fn live(self, kind: &'static str) -> impl IntoResponse + use<> {
+        let headers = [
+            (header::CONTENT_TYPE, kind),
+            (header::CACHE_CONTROL, "no-store"),
+            // Proxies that collect answers would take away what makes it live.
+            (header::HeaderName::from_static("x-accel-buffering"), "no"),
+        ];
+        (headers, Body::new(self))
     }
 
     /// Sends a range of a blob, which is read by a thread for blocking work.

@@ -4,9 +4,8 @@ use crate::auth::Signed;
 use crate::problem::Problem;
 use crate::state::Shared;
 use crate::stream::Pieces;
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use bytes::Bytes;
 use std::time::Duration;
@@ -59,6 +58,5 @@ pub(crate) async fn events(
             }
         }
     });
-    let kind = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
-    Ok((kind, Body::new(pieces)))
+    Ok(pieces.live("text/event-stream"))
 }

@@ -5,9 +5,7 @@ use crate::auth::Signed;
 use crate::problem::{Problem, stopping};
 use crate::state::Shared;
 use crate::stream::Pieces;
-use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::header;
 use axum::response::IntoResponse;
 use bytes::Bytes;
 use std::time::Duration;
@@ -55,13 +53,7 @@ pub(crate) async fn live(
     let (pieces, send) = Pieces::channel(None);
     let valid = move || server.api.is_valid(&signed.bearer);
     tokio::spawn(tell(live, render, send, valid));
-    let kind = [
-        (header::CONTENT_TYPE, "application/octet-stream"),
-        (header::CACHE_CONTROL, "no-store"),
-        // Proxies that keep answers back would keep back what makes it live.
-        (header::HeaderName::from_static("x-accel-buffering"), "no"),
-    ];
-    Ok((kind, Body::new(pieces)))
+    Ok(pieces.live("application/octet-stream"))
 }
 
 /// Sends what comes until the frame is over, the client is gone or has lost its rights.

@@ -8,9 +8,8 @@ use crate::problem::Problem;
 use crate::state::Shared;
 use crate::stream::Pieces;
 use crate::views::LogPage;
-use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use bytes::Bytes;
 use serde::Deserialize;
@@ -186,13 +185,7 @@ async fn follow(
     let (pieces, send) = Pieces::channel(None);
     let valid = move || server.api.is_valid(&signed.bearer);
     tokio::spawn(tell(answer, first, send, valid));
-    let kind = [
-        (header::CONTENT_TYPE, "text/event-stream"),
-        (header::CACHE_CONTROL, "no-store"),
-        // Proxies that keep answers back would keep back what makes it live.
-        (header::HeaderName::from_static("x-accel-buffering"), "no"),
-    ];
-    Ok((kind, Body::new(pieces)))
+    Ok(pieces.live("text/event-stream"))
 }
 
 /// Sends lines until there are no more, the client is gone or has lost its rights.
