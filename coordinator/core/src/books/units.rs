@@ -68,12 +68,16 @@ impl Books {
         }
     }
 
-    /// Offers a job that may have something to lease, unless it is paused.
+    /// Offers a job that may have something to lease, unless it is paused. Nodes are marked only
+    /// if it suits one: thousands of jobs may wait for a pool that has no node yet, and a node is
+    /// marked when it comes.
     pub(crate) fn offer_job(&mut self, job: JobId) {
-        if let Some(job) = self.farm.job(job).filter(|job| job.paused().is_none()) {
-            self.shares.insert(Party::of(job, &self.settings), self.wants_of(job));
+        let Some(job) = self.farm.job(job).filter(|job| job.paused().is_none()) else { return };
+        let wants = self.wants_of(job);
+        if self.roster.iter().any(|(_, node)| wants.are_met_by(node)) {
             self.dirty.mark_all();
         }
+        self.shares.insert(Party::of(job, &self.settings), wants);
     }
 
     /// Notes that an offered job may want something else of nodes than before.
