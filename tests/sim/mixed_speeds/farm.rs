@@ -78,7 +78,7 @@ impl Machine {
 pub(crate) struct Guess {
     /// Seconds that were said to be left; None if nothing was said.
     pub(crate) said: Option<u64>,
-    /// Seconds until its last unit was committed.
+    /// Seconds until it ended.
     pub(crate) was: f64,
 }
 
@@ -139,6 +139,7 @@ pub(crate) struct Farm {
     events: u64,
     now: u64,
     left: u64,
+    jobs_left: u64,
     done_at: u64,
     by_node: Vec<u32>,
     revoked: u32,
@@ -156,8 +157,10 @@ pub(crate) struct Farm {
 struct Asked {
     /// Units of a job.
     units: u64,
-    /// Units committed, and when the last one was.
-    committed: BTreeMap<JobId, (u64, u64)>,
+    /// Units committed.
+    committed: BTreeMap<JobId, u64>,
+    /// When a job ended.
+    ended: BTreeMap<JobId, u64>,
     /// When a fifth was committed, and what was said then.
     said: BTreeMap<JobId, (u64, Option<u64>)>,
 }
@@ -165,7 +168,7 @@ struct Asked {
 impl Asked {
     fn guesses(&self) -> Vec<Guess> {
         let of = |(job, (at, said)): (&JobId, &(u64, Option<u64>))| {
-            let end = self.committed.get(job).map_or(0, |(_, last)| *last);
+            let end = self.ended.get(job).copied().unwrap_or(0);
             Guess { said: *said, was: end.saturating_sub(*at) as f64 * 1e-6 }
         };
         self.said.iter().map(of).collect()
@@ -210,11 +213,14 @@ impl Farm {
         jobs: (&RenderSpec, u64),
         (per_pixel, seed): (f64, u64),
     ) -> Run {
-        Self::run_on(machines, jobs, (per_pixel, seed, 0.0))
+        let settings = Settings::default().without_checks();
+        Self::run_by(settings, machines, jobs, (per_pixel, seed, 0.0))
     }
 
-    /// The same, where the lowest tiles cost more than the highest: by this share of the mean.
-    pub(crate) fn run_on(
+    /// The same under other settings, where the lowest tiles cost more than the highest: by this
+    /// share of the mean.
+    pub(crate) fn run_by(
+        settings: Settings,
         machines: &[Machine],
         (render, jobs): (&RenderSpec, u64),
         (per_pixel, seed, slope): (f64, u64, f64),
@@ -226,7 +232,7 @@ impl Farm {
             Working { running, capacity: 2 * machine.devices as u32, ..Working::default() }
         });
         let mut farm = Self {
-            core: Core::new(Settings::default().without_checks(), Moment(START)),
+            core: Core::new(settings, Moment(START)),
             nodes: nodes.collect(),
             machines: machines.to_vec(),
             grid,
@@ -237,6 +243,7 @@ impl Farm {
             events: 0,
             now: 0,
             left: u64::from(units) * u64::from(render.frames.len()) * jobs,
+            jobs_left: jobs,
             done_at: 0,
             by_node: vec![0; machines.len()],
             revoked: 0,
@@ -261,7 +268,7 @@ impl Farm {
             first_frame: farm.frames.first_done.unwrap_or(farm.done_at) as f64 * 1e-6,
             by_node: farm.by_node,
             revoked: farm.revoked,
-            ended_well: farm.left == 0,
+            ended_well: farm.left == 0 && farm.jobs_left == 0,
             note: farm.note,
             guesses: farm.asked.guesses(),
         }
@@ -289,7 +296,7 @@ impl Farm {
     fn go_on(&mut self) {
         // A run that does not end is a failure of its judge's, not a hang.
         while let Some(((at, _), event)) = self.agenda.pop_first()
-            && self.left > 0
+            && self.jobs_left > 0
             && self.events < 20_000_000
         {
             self.now = at;
@@ -356,6 +363,10 @@ impl Farm {
                     })),
                 );
             }
+            Action::JobEnded { job } => {
+                self.asked.ended.insert(job, self.now);
+                self.jobs_left -= 1;
+            }
             Action::FrameFinished { job, frame } => {
                 self.frames.open.remove(&(job, frame));
                 self.frames.first_done.get_or_insert(self.now);
@@ -367,8 +378,8 @@ impl Farm {
     /// A unit of a job is committed: after a fifth of them, its end is asked for.
     fn note_commit(&mut self, job: JobId) {
         let now = self.now;
-        let (count, last) = self.asked.committed.entry(job).or_default();
-        (*count, *last) = (*count + 1, now);
+        let count = self.asked.committed.entry(job).or_default();
+        *count += 1;
         if *count * 5 >= self.asked.units && !self.asked.said.contains_key(&job) {
             let said = self.core.job_summary(job).and_then(|summary| summary.left_secs);
             self.asked.said.insert(job, (now, said));

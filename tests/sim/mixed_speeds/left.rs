@@ -4,6 +4,7 @@
 
 use crate::sim::mixed_speeds::farm::{Farm, Guess, Machine};
 use crate::sim::mixed_speeds::{SLOW, render};
+use tessera_core::Settings;
 use tessera_protocol::job::RenderSpec;
 
 /// First seed that counts.
@@ -40,6 +41,8 @@ struct Work {
     per_pixel: f64,
     /// By how much the lower tiles of a frame cost more than its upper ones.
     slope: f64,
+    /// Whether the nodes are new, so that their results are checked.
+    checked: bool,
 }
 
 /// A still, a short film, a denoised film, or three films side by side.
@@ -52,13 +55,14 @@ fn work(seed: u64) -> Work {
         3 => (RenderSpec { denoise: true, ..render(960, 540, 64, 30) }, 1, 15.0),
         _ => (render(640, 360, 64, 20), 3, 0.0),
     };
-    Work { render, jobs, per_pixel, slope }
+    Work { render, jobs, per_pixel, slope, checked: pick(seed, 102, 2) == 0 }
 }
 
 /// What was said on the farm of a seed, and whether it renders a still.
 fn guesses(seed: u64) -> (Vec<Guess>, bool) {
-    let Work { render, jobs, per_pixel, slope } = work(seed);
-    let run = Farm::run_on(&machines(seed), (&render, jobs), (per_pixel, seed, slope));
+    let Work { render, jobs, per_pixel, slope, checked } = work(seed);
+    let settings = if checked { Settings::default() } else { Settings::default().without_checks() };
+    let run = Farm::run_by(settings, &machines(seed), (&render, jobs), (per_pixel, seed, slope));
     assert!(run.ended_well, "seed {seed}: not all units were committed");
     (run.guesses, render.frames.len() == 1)
 }

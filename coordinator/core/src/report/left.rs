@@ -4,6 +4,7 @@
 
 use crate::books::Books;
 use crate::nodes::ready::is_ready;
+use crate::report::left_checks::{Worker, secs_with_checks};
 use crate::report::reason::wait::Wait;
 use crate::schedule::fair::{Turn, weight_of};
 use crate::schedule::forecast::Forecast;
@@ -162,26 +163,24 @@ fn shares(rivals: &[Rival], rests: &[Option<f64>]) -> Vec<f64> {
 /// units cost beyond that; None if it is not known.
 fn alone(books: &Books, job: &Job) -> Option<(f64, f64)> {
     let work = books.queue(job.id())?;
-    let (mut speeds, mut begun) = (Vec::new(), 0.0);
+    let (mut team, mut begun) = (Vec::new(), 0.0);
     let mean = job.mean_unit_samples();
     let mut last = f64::INFINITY;
     for id in work.estimates().rates().nodes() {
         let Some((per_sec, devices)) = steady_speed(books, id, job) else { continue };
         let unit = devices * mean / per_sec;
         last = last.min(unit);
-        speeds.push(per_sec);
+        team.push(Worker { id, per_sec });
         if let Some(node) = books.roster().get(id).filter(|_| books.leases().works_on(id, job.id()))
         {
             let running = busy_for(books, id, node).min(unit) * per_sec / devices;
             begun += running + (devices - 1.0) / 2.0 * mean;
         }
     }
-    speeds.sort_by(|one, other| other.total_cmp(one));
-    speeds.truncate(job.spec().max_nodes.map_or(usize::MAX, |most| most as usize));
-    let together: f64 = speeds.iter().sum();
-    let open = samples_left(books, job)? * checked(books, speeds.len());
-    let left = (open - begun.min(open)) / together;
-    (together > 0.0 && left.is_finite()).then_some((left, last * LAST_UNITS * frames_in_turn(job)))
+    team.sort_by(|one, other| other.per_sec.total_cmp(&one.per_sec));
+    team.truncate(job.spec().max_nodes.map_or(usize::MAX, |most| most as usize));
+    let left = secs_with_checks(books, job, &team, (samples_left(books, job)?, begun));
+    left.is_finite().then_some((left, last * LAST_UNITS * frames_in_turn(job)))
 }
 
 /// Returns how often a job waits for last units: at the end of each frame that others read.
@@ -190,14 +189,6 @@ fn frames_in_turn(job: &Job) -> f64 {
     match job.is_chained() {
         true => f64::from(job.frames().len() - counts.frames_done - counts.frames_failed),
         false => 1.0,
-    }
-}
-
-/// Returns by how much the checks of results add to the work.
-fn checked(books: &Books, nodes: usize) -> f64 {
-    match nodes {
-        0 | 1 => 1.0,
-        _ => 1.0 + f64::from(books.settings().check_share) / 1024.0,
     }
 }
 

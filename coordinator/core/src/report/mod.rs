@@ -2,6 +2,7 @@
 
 pub(crate) mod explain;
 mod left;
+mod left_checks;
 pub(crate) mod listing;
 pub(crate) mod pages;
 pub(crate) mod reason;

@@ -67,17 +67,60 @@ impl Trust {
 
     /// Of 1024 results of a node, so many are checked.
     pub(crate) fn share(&self, node: NodeId, settings: &Settings) -> u64 {
-        let least = u64::from(settings.check_share).min(WHOLE);
-        if settings.check_first == 0 || self.suspects.contains_key(&node) {
-            return if self.suspects.contains_key(&node) { WHOLE } else { least };
+        if self.suspects.contains_key(&node) {
+            return WHOLE;
         }
-        let passed = self.passed.get(&node).copied().unwrap_or(0);
-        let beyond = match passed.checked_sub(settings.check_first) {
-            None => return WHOLE,
-            Some(beyond) => beyond / (settings.check_first / 2).max(1),
-        };
-        (WHOLE >> (beyond + 1).min(63)).max(least)
+        share_after(self.passed.get(&node).copied().unwrap_or(0), settings)
     }
+
+    /// Returns how many of a node's next results are expected to be checked, if all pass.
+    pub(crate) fn checks_of(&self, node: NodeId, results: f64, settings: &Settings) -> f64 {
+        if self.suspects.contains_key(&node) {
+            return results;
+        }
+        let mut passed = self.passed.get(&node).copied().unwrap_or(0);
+        let (mut rest, mut checks) = (results, 0.0);
+        loop {
+            let share = share_after(passed, settings);
+            let part = share as f64 / WHOLE as f64;
+            let falls = share_falls_at(passed, settings).filter(|_| share > least(settings));
+            // Checks until so many have passed that fewer follow.
+            let window = falls.map(|at| f64::from(at - passed));
+            let Some((at, window)) = falls.zip(window).filter(|(_, most)| rest * part > *most)
+            else {
+                return checks + rest * part;
+            };
+            (checks, rest, passed) = (checks + window, rest - window / part, at);
+        }
+    }
+}
+
+/// Of 1024 results of a node that has passed so many checks, so many are checked.
+fn share_after(passed: u32, settings: &Settings) -> u64 {
+    if settings.check_first == 0 {
+        return least(settings);
+    }
+    match passed.checked_sub(settings.check_first) {
+        None => WHOLE,
+        Some(beyond) => (WHOLE >> (beyond / half(settings) + 1).min(63)).max(least(settings)),
+    }
+}
+
+/// Returns the number of passed checks, above this one, at which the share of a node falls; None if
+/// it does not.
+fn share_falls_at(passed: u32, settings: &Settings) -> Option<u32> {
+    match passed.checked_sub(settings.check_first) {
+        None => Some(settings.check_first),
+        Some(beyond) => passed.checked_add(half(settings) - beyond % half(settings)),
+    }
+}
+
+fn least(settings: &Settings) -> u64 {
+    u64::from(settings.check_share).min(WHOLE)
+}
+
+fn half(settings: &Settings) -> u32 {
+    (settings.check_first / 2).max(1)
 }
 
 #[cfg(test)]
@@ -105,5 +148,24 @@ mod tests {
         trust.suspects.clear();
         assert_eq!(trust.share(node, &settings), WHOLE);
         assert_eq!(trust.share(node, &settings.without_checks()), 0);
+    }
+
+    #[test]
+    fn expected_checks_follow_the_share() {
+        let node = NodeId(uuid::Uuid::from_u128(1));
+        let (mut trust, settings) = (Trust::default(), Settings::default());
+        // The first 200 results, half of the next 200, a quarter of the 400 after these.
+        for (results, checks) in [(0.0, 0.0), (50.0, 50.0), (300.0, 250.0), (800.0, 400.0)] {
+            assert_eq!(trust.checks_of(node, results, &settings), checks, "{results}");
+        }
+        let many = trust.checks_of(node, 1e6, &settings);
+        assert!((many / 1e6 - 10.0 / 1024.0).abs() < 2e-3, "{many}");
+        (0..250).for_each(|_| trust.note_passed(node));
+        assert_eq!(trust.checks_of(node, 200.0, &settings), 75.0);
+        assert_eq!(trust.checks_of(node, 200.0, &settings.clone().without_checks()), 0.0);
+        let suspect =
+            Suspect { name: String::new(), at: Moment(0), reason: String::new(), guilty: false };
+        trust.suspect(node, suspect);
+        assert_eq!(trust.checks_of(node, 200.0, &settings), 200.0);
     }
 }
