@@ -3,6 +3,8 @@
 use super::Books;
 use crate::input::{Arrived, SessionId};
 use crate::nodes::roster::{Node, Presence};
+use crate::schedule::cost_map::part_of;
+use crate::schedule::rates::Taken;
 use crate::state::job::Job;
 use tessera_protocol::ids::{NodeId, UnitKey};
 
@@ -73,9 +75,15 @@ impl Books {
             if job.grid().is_finishing(unit) {
                 estimates.note_finished(job.grid().finished_pixels(unit), result.device_micros);
             } else {
-                estimates.note_result(node, result.device, camera_samples, result.device_micros);
+                let taken = Taken {
+                    device: result.device,
+                    samples: camera_samples,
+                    micros: result.device_micros,
+                    part: part_of(unit.0, job.grid().units()),
+                    at: self.now,
+                };
+                estimates.note_result(node, &taken);
                 estimates.note_need(device_bytes);
-                estimates.note_cost(camera_samples, result.device_micros);
             }
             if estimates.measured().need(job.spec().device_bytes) != needed {
                 self.note_wants(id);

@@ -9,6 +9,7 @@ use crate::schedule::estimates::Estimates;
 use crate::schedule::fair::Party;
 use crate::schedule::queue::Queue;
 use crate::schedule::refusals::Refusals;
+use crate::schedule::scouts::Scouts;
 use crate::schedule::wants::Wants;
 use crate::state::job::{Job, Place};
 use crate::time::Moment;
@@ -52,8 +53,12 @@ impl Books {
 
     /// Creates the queue of a job, so that its open units may be leased.
     pub(crate) fn open_queue(&mut self, job: JobId) {
-        let units = self.farm.job(job).map_or(0, |job| job.grid().units());
-        self.queues.insert(job, Queue::new(units));
+        let (units, scouts) = self.farm.job(job).map_or_else(Default::default, |job| {
+            let units = job.grid().units();
+            // Rounds begin with few samples everywhere.
+            (units, if job.grid().has_rounds() { Scouts::default() } else { Scouts::of(units) })
+        });
+        self.queues.insert(job, Queue::new(units, scouts));
         self.offer_job(job);
     }
 

@@ -6,6 +6,7 @@ use crate::books::Books;
 use crate::nodes::ready::is_ready;
 use crate::report::left_checks::{Worker, secs_with_checks};
 use crate::report::reason::wait::Wait;
+use crate::schedule::cost_map::{CostMap, part_of};
 use crate::schedule::fair::{Turn, weight_of};
 use crate::schedule::forecast::Forecast;
 use crate::schedule::memory::usable;
@@ -14,14 +15,17 @@ use crate::schedule::withhold::{busy_for, expected, span, speed_at};
 use crate::state::job::Job;
 use crate::time::Moment;
 use std::collections::{BTreeMap, BTreeSet};
-use tessera_protocol::ids::{JobId, NodeId};
+use tessera_protocol::ids::{JobId, NodeId, UnitIndex};
 
 /// Most jobs that share the farm for which ends are forecast.
 const RIVALS_MAX: usize = 64;
+/// Units of a frame that are looked at, at most some more than that.
+const UNITS_SEEN_MAX: u32 = 2048;
 /// Least share of its time in which a node's devices are taken to work.
 const BUSY_LEAST: f64 = 0.1;
-/// A node whose newest units took so many times as long as its others has become slow.
-const SLOWER: f64 = 2.0;
+/// A node whose newest units took so many times as long as its others has become slow. Tiles beside
+/// each other differ by less.
+const SLOWER: f64 = 4.0;
 /// What the last units cost beyond an even end, in units of the fastest node.
 const LAST_UNITS: f64 = 0.5;
 
@@ -165,9 +169,10 @@ fn alone(books: &Books, job: &Job) -> Option<(f64, f64)> {
     let work = books.queue(job.id())?;
     let (mut team, mut begun) = (Vec::new(), 0.0);
     let mean = job.mean_unit_samples();
+    let costs = work.estimates().rates().cost_map();
     let mut last = f64::INFINITY;
     for id in work.estimates().rates().nodes() {
-        let Some((per_sec, devices)) = steady_speed(books, id, job) else { continue };
+        let Some((per_sec, devices)) = steady_speed(books, id, job, &costs) else { continue };
         let unit = devices * mean / per_sec;
         last = last.min(unit);
         team.push(Worker { id, per_sec });
@@ -179,7 +184,7 @@ fn alone(books: &Books, job: &Job) -> Option<(f64, f64)> {
     }
     team.sort_by(|one, other| other.per_sec.total_cmp(&one.per_sec));
     team.truncate(job.spec().max_nodes.map_or(usize::MAX, |most| most as usize));
-    let left = secs_with_checks(books, job, &team, (samples_left(books, job)?, begun));
+    let left = secs_with_checks(books, job, &team, (samples_left(books, job, &costs)?, begun));
     left.is_finite().then_some((left, last * LAST_UNITS * frames_in_turn(job)))
 }
 
@@ -192,24 +197,30 @@ fn frames_in_turn(job: &Job) -> f64 {
     }
 }
 
-/// Returns the samples per second of a node at a job over many units, and its usable devices. Its
-/// newest units alone count where it has become much slower.
-fn steady_speed(books: &Books, id: NodeId, job: &Job) -> Option<(f64, f64)> {
+/// Returns the samples of mean cost per second of a node at a job over many units, and its usable
+/// devices. Its newest units alone count where it has become much slower.
+fn steady_speed(books: &Books, id: NodeId, job: &Job, costs: &CostMap) -> Option<(f64, f64)> {
     let newest = speed_at(books, id, job)?;
     let node = books.roster().get(id)?;
     let rates = books.queue(job.id())?.estimates().rates();
-    let steady = rates.steady(id, usable(books, id, node, job)).unwrap_or(newest);
-    let per_sec = match newest.per_sec * SLOWER < steady.per_sec {
-        true => newest.per_sec,
+    // In a part that costs little, slow is slow all the same.
+    let now_per_sec = newest.per_sec * costs.at(rates.last_part(id)).max(1.0);
+    let steady = rates.steady(id, usable(books, id, node, job), costs).unwrap_or(newest);
+    let per_sec = match now_per_sec * SLOWER < steady.per_sec {
+        true => now_per_sec,
         false => steady.per_sec,
     };
-    let busy = node.busy().map_or(1.0, |busy| f64::from(busy).clamp(BUSY_LEAST, 1.0));
+    // A node says how busy its devices were in the last minute, in which it may have prepared the
+    // job; the results say what they did since. Neither is more than is true.
+    let said = node.busy().map(f64::from);
+    let seen = rates.busy(id, newest.devices, books.now());
+    let busy = said.map_or(1.0, |said| said.max(seen.unwrap_or(1.0)).clamp(BUSY_LEAST, 1.0));
     Some((per_sec * busy, newest.devices))
 }
 
-/// Returns the camera samples that a job has still to do, with what finishing its frames takes;
+/// Returns the samples of mean cost that a job has still to do, with what finishing its frames takes;
 /// None if it is not known how many.
-fn samples_left(books: &Books, job: &Job) -> Option<f64> {
+fn samples_left(books: &Books, job: &Job, costs: &CostMap) -> Option<f64> {
     let counts = job.counts();
     let open = match job.grid().has_rounds() || job.time().is_some() {
         true => {
@@ -222,9 +233,29 @@ fn samples_left(books: &Books, job: &Job) -> Option<f64> {
             let frames = f64::from(job.frames().len() - done - counts.frames_failed);
             (mean * frames - job.samples_of_unfinished() as f64).max(0.0)
         }
-        false => counts.samples_open as f64,
+        false => samples_open(job, costs),
     };
     Some(open + finishing_left(books, job)?)
+}
+
+/// Returns the samples that are open, by what they cost where they are. Of large frames, evenly
+/// spread units stand for all.
+fn samples_open(job: &Job, costs: &CostMap) -> f64 {
+    let (grid, units) = (job.grid(), job.grid().units());
+    let step = (units / UNITS_SEEN_MAX).max(1);
+    let (mut plain, mut weighed) = (0.0, 0.0);
+    for (position, _) in job.frames().unfinished().take(RIVALS_MAX) {
+        let Some(frame) = job.frames().get(position) else { continue };
+        let all = (0..units).step_by(step as usize).map(UnitIndex);
+        for unit in all.filter(|unit| frame.unit_is_open(*unit, &grid)) {
+            let samples = grid.unit_camera_samples(unit) as f64 * f64::from(step);
+            plain += samples;
+            weighed += samples * costs.at(part_of(unit.0, units));
+        }
+    }
+    // Frames that are untouched have all parts alike.
+    let all = job.counts().samples_open as f64;
+    (all - plain).max(0.0) + weighed * (all / plain).min(1.0)
 }
 
 /// Returns what nodes need to finish a job's frames, in camera samples; None if it is a part of the

@@ -4,7 +4,7 @@
 use crate::schedule::cost::Cost;
 use crate::schedule::measured::Measured;
 use crate::schedule::pace::Pace;
-use crate::schedule::rates::Rates;
+use crate::schedule::rates::{Rates, Taken};
 use crate::time::Moment;
 use tessera_protocol::ids::NodeId;
 
@@ -48,19 +48,15 @@ impl Estimates {
         self.passed_over_since
     }
 
-    /// Learns a device's speed from a result.
-    pub(crate) fn note_result(&mut self, node: NodeId, device: u8, samples: u64, micros: u64) {
-        self.rates.note(node, device, samples, micros);
+    /// Learns a device's speed and the device time of units from a result.
+    pub(crate) fn note_result(&mut self, node: NodeId, taken: &Taken) {
+        self.rates.note(node, taken);
+        self.cost.note(taken.samples, taken.micros);
     }
 
     /// Device time of the job's units.
     pub(crate) fn cost(&self) -> &Cost {
         &self.cost
-    }
-
-    /// Learns the device time of a unit from its result.
-    pub(crate) fn note_cost(&mut self, samples: u64, micros: u64) {
-        self.cost.note(samples, micros);
     }
 
     /// Learns the device time of a finishing unit from its result.

@@ -4,6 +4,7 @@
 use crate::lease::Leases;
 use crate::schedule::estimates::Estimates;
 use crate::schedule::refusals::Refusals;
+use crate::schedule::scouts::Scouts;
 use crate::schedule::shortages::Shortage;
 use crate::state::job::{Job, Place};
 use crate::state::kernel_votes::Blame;
@@ -61,9 +62,11 @@ pub(crate) struct Queue {
     /// Units of a frame that the cursor passes; those from here on finish it. They are ready once
     /// they may be leased, wherever the cursor is.
     units: u32,
-    /// Nothing from here on was leased by this process, except leases from before a restart that
-    /// nodes named.
+    /// Nothing from here on was leased by this process, except scouts, and leases from before a
+    /// restart that nodes named.
     cursor: (u32, u32),
+    /// Units of the first frame that go ahead.
+    scouts: Scouts,
     /// Ready units behind the cursor. Until the given time, preferably not for the node of the
     /// unit's last attempt.
     ready: BTreeMap<Place, Moment>,
@@ -90,8 +93,8 @@ pub(crate) struct Queue {
 
 impl Queue {
     /// Creates the queue of a job whose frames have so many units without finishing units.
-    pub(crate) fn new(units: u32) -> Self {
-        Self { units, ..Self::default() }
+    pub(crate) fn new(units: u32, scouts: Scouts) -> Self {
+        Self { units, scouts, ..Self::default() }
     }
 
     /// Whether a finishing unit is ready or waits.
@@ -190,7 +193,20 @@ impl Queue {
         if let Some((place, _)) = look.find(|(place, until)| !avoid(**place, **until)) {
             return Some(*place);
         }
-        self.advance(job, leases)
+        self.scout(job, leases).or_else(|| self.advance(job, leases))
+    }
+
+    /// Returns the next unit that goes ahead.
+    fn scout(&mut self, job: &Job, leases: &Leases) -> Option<Place> {
+        let frame = job.frames().get(0).filter(|_| !job.is_shut(0))?;
+        let place = |unit| Place { position: 0, unit: UnitIndex(unit) };
+        let waiting = &self.waiting;
+        let unit = self.scouts.next(|unit| {
+            frame.first_open_unit(unit, &job.grid()) == Some(unit)
+                && job.key(place(unit)).is_some_and(|key| !leases.is_leased(key))
+                && !waiting.contains_key(&place(unit))
+        });
+        unit.map(place)
     }
 
     /// Moves the cursor over everything that cannot be leased, and returns its place.

@@ -1,6 +1,8 @@
 //! Speeds of nodes at one job, measured from the device times of its results. Not durable; decides
 //! nothing.
 
+use crate::schedule::cost_map::{Cells, CostMap, PARTS};
+use crate::time::Moment;
 use std::collections::BTreeMap;
 use tessera_protocol::ids::NodeId;
 
@@ -9,20 +11,45 @@ use tessera_protocol::ids::NodeId;
 const KEEP: f64 = 0.75;
 
 /// The same for the steady rate: some hundred units, so that tiles of unequal cost even out.
-const KEEP_STEADY: f64 = 0.995;
+const KEEP_STEADY: f32 = 0.995;
 
-/// Work and time of a device's units: of the last few, and of many.
+/// What a result says about the speed of its device.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Taken {
+    /// Device of the node.
+    pub(crate) device: u8,
+    /// Camera samples.
+    pub(crate) samples: u64,
+    /// Device time in microseconds.
+    pub(crate) micros: u64,
+    /// Part of the frame, see `cost_map`.
+    pub(crate) part: usize,
+    /// When it came.
+    pub(crate) at: Moment,
+}
+
+/// Work and time of a device's units: of the last few, and of many by part of the frame.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rate {
     samples: f64,
     secs: f64,
-    steady_samples: f64,
-    steady_secs: f64,
+    steady: Cells,
+}
+
+/// The devices of a node that have made results of a job.
+#[derive(Debug, Default)]
+struct OfNode {
+    devices: BTreeMap<u8, Rate>,
+    /// When the first result came, and the device time of all after it.
+    first: Moment,
+    secs: f64,
+    /// Part of the frame of the last result.
+    part: usize,
 }
 
 /// Rates of the devices that have made results of a job, by node.
 #[derive(Debug, Default)]
-pub(crate) struct Rates(BTreeMap<NodeId, BTreeMap<u8, Rate>>);
+pub(crate) struct Rates(BTreeMap<NodeId, OfNode>);
 
 /// Speed of a node at a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,18 +85,34 @@ impl Speed {
 
 impl Rates {
     /// Adds a result. A result that took no time counts as a microsecond.
-    pub(crate) fn note(&mut self, node: NodeId, device: u8, samples: u64, micros: u64) {
-        let rate = self.0.entry(node).or_default().entry(device).or_default();
-        rate.samples = rate.samples * KEEP + samples as f64;
-        rate.secs = rate.secs * KEEP + micros.max(1) as f64 * 1e-6;
-        rate.steady_samples = rate.steady_samples * KEEP_STEADY + samples as f64;
-        rate.steady_secs = rate.steady_secs * KEEP_STEADY + micros.max(1) as f64 * 1e-6;
+    pub(crate) fn note(&mut self, node: NodeId, taken: &Taken) {
+        let secs = taken.micros.max(1) as f64 * 1e-6;
+        let of_node = self.0.entry(node).or_insert_with(|| OfNode {
+            first: taken.at,
+            // The first result itself lies before.
+            secs: -secs,
+            ..OfNode::default()
+        });
+        (of_node.secs, of_node.part) = (of_node.secs + secs, taken.part.min(PARTS - 1));
+        let rate = of_node.devices.entry(taken.device).or_default();
+        rate.samples = rate.samples * KEEP + taken.samples as f64;
+        rate.secs = rate.secs * KEEP + secs;
+        for cell in &mut rate.steady {
+            for sum in [&mut cell.units, &mut cell.samples, &mut cell.secs] {
+                *sum *= KEEP_STEADY;
+            }
+        }
+        let cell = &mut rate.steady[of_node.part];
+        cell.units += 1.0;
+        cell.samples += taken.samples as f32;
+        cell.secs += secs as f32;
     }
 
     /// Limits the speed of a node's devices to so many camera samples per second, in spite of
     /// former results.
     pub(crate) fn slow_down(&mut self, node: NodeId, per_sec: f64) {
-        for rate in self.0.get_mut(&node).into_iter().flat_map(BTreeMap::values_mut) {
+        let devices = self.0.get_mut(&node).into_iter().flat_map(|node| node.devices.values_mut());
+        for rate in devices {
             rate.secs = rate.secs.max(rate.samples / per_sec);
         }
     }
@@ -90,9 +133,33 @@ impl Rates {
         self.speed_by(node, devices, |rate| rate.samples / rate.secs)
     }
 
-    /// Returns the same speed over many units.
-    pub(crate) fn steady(&self, node: NodeId, devices: impl Iterator<Item = u8>) -> Option<Speed> {
-        self.speed_by(node, devices, |rate| rate.steady_samples / rate.steady_secs)
+    /// Returns what samples cost in the parts of a frame, by all results.
+    pub(crate) fn cost_map(&self) -> CostMap {
+        let rates = self.0.values().flat_map(|node| node.devices.values());
+        CostMap::of(rates.map(|rate| &rate.steady))
+    }
+
+    /// Returns the same speed over many units, in samples of mean cost.
+    pub(crate) fn steady(
+        &self,
+        node: NodeId,
+        devices: impl Iterator<Item = u8>,
+        costs: &CostMap,
+    ) -> Option<Speed> {
+        self.speed_by(node, devices, |rate| costs.speed(&rate.steady).unwrap_or(0.0))
+    }
+
+    /// Returns the part of the frame of a node's last result.
+    pub(crate) fn last_part(&self, node: NodeId) -> usize {
+        self.0.get(&node).map_or(0, |node| node.part)
+    }
+
+    /// Returns the share of the time since a node's first result in which so many devices made
+    /// further results of the job; None before there was one.
+    pub(crate) fn busy(&self, node: NodeId, devices: f64, now: Moment) -> Option<f64> {
+        let of_node = self.0.get(&node).filter(|node| node.secs > 0.0)?;
+        let share = of_node.secs / (now.since(of_node.first).as_secs_f64() * devices);
+        share.is_finite().then(|| share.min(1.0))
     }
 
     fn speed_by(
@@ -101,7 +168,7 @@ impl Rates {
         devices: impl Iterator<Item = u8>,
         per_sec: impl Fn(&Rate) -> f64,
     ) -> Option<Speed> {
-        let rates = self.0.get(&node)?;
+        let rates = &self.0.get(&node)?.devices;
         let (mut sum, mut slowest, mut measured, mut all) = (0.0, f64::INFINITY, 0.0, 0.0);
         for device in devices {
             all += 1.0;
@@ -126,21 +193,25 @@ mod tests {
         NodeId(uuid::Uuid::from_u128(number))
     }
 
+    fn note(rates: &mut Rates, number: u128, (device, samples, micros): (u8, u64, u64)) {
+        rates.note(node(number), &Taken { device, samples, micros, ..Taken::default() });
+    }
+
     #[test]
     fn a_device_that_slows_down_is_seen_after_a_few_units() {
         let mut rates = Rates::default();
-        (0..20).for_each(|_| rates.note(node(1), 0, 1000, 1_000_000));
+        (0..20).for_each(|_| note(&mut rates, 1, (0, 1000, 1_000_000)));
         assert!((rates.speed(node(1), 0..1).unwrap().per_sec - 1000.0).abs() < 1e-6);
-        (0..4).for_each(|_| rates.note(node(1), 0, 1000, 10_000_000));
+        (0..4).for_each(|_| note(&mut rates, 1, (0, 1000, 10_000_000)));
         assert!(rates.speed(node(1), 0..1).unwrap().per_sec < 150.0);
     }
 
     #[test]
     fn devices_without_results_count_as_the_slowest() {
         let mut rates = Rates::default();
-        rates.note(node(1), 0, 100, 1_000_000);
-        rates.note(node(1), 2, 300, 1_000_000);
-        rates.note(node(2), 0, 0, 0);
+        note(&mut rates, 1, (0, 100, 1_000_000));
+        note(&mut rates, 1, (2, 300, 1_000_000));
+        note(&mut rates, 2, (0, 0, 0));
         let speed = rates.speed(node(1), 0..4).unwrap();
         assert_eq!((speed.per_sec, speed.devices), (600.0, 4.0));
         assert_eq!(speed.alone(150.0), 1.0);
@@ -149,5 +220,17 @@ mod tests {
             (None, None, None)
         );
         assert_eq!(rates.nodes().collect::<Vec<_>>(), [node(1), node(2)]);
+    }
+
+    #[test]
+    fn waiting_before_the_first_result_does_not_count() {
+        let mut rates = Rates::default();
+        assert_eq!(rates.busy(node(1), 1.0, Moment(9000)), None);
+        for at in [9000, 10_000, 11_000] {
+            let taken = Taken { micros: 750_000, at: Moment(at), ..Taken::default() };
+            rates.note(node(1), &taken);
+        }
+        assert_eq!(rates.busy(node(1), 1.0, Moment(11_000)), Some(0.75));
+        assert_eq!(rates.busy(node(1), 2.0, Moment(11_000)), Some(0.375));
     }
 }

@@ -1,0 +1,78 @@
+//! Scouts: a few units spread over a job's first frame that are leased before the others, so that
+//! what the whole picture costs is known early. They are units like all others, only sooner. Pure.
+
+/// Units of a frame from which on some go ahead.
+const UNITS_LEAST: u32 = 32;
+/// One of so many units is a scout.
+const SHARE: u32 = 8;
+/// Most scouts of a job.
+const MOST: u32 = 64;
+/// The golden ratio's fraction times 2^16. Its multiples are spread evenly in any number, so that
+/// scouts do not all fall into one column of tiles.
+const GOLDEN: u64 = 40_503;
+
+/// Scouts that were not leased yet, the next one at the end.
+#[derive(Debug, Default)]
+pub(crate) struct Scouts(Vec<u32>);
+
+impl Scouts {
+    /// Chooses the scouts of a frame of so many units: one in each of equal parts. None in a frame
+    /// of few units.
+    pub(crate) fn of(units: u32) -> Self {
+        let count = if units < UNITS_LEAST { 0 } else { (units / SHARE).min(MOST) };
+        let place = |scout: u32| {
+            let (units, scout) = (u64::from(units), u64::from(scout));
+            let within = scout * GOLDEN % (1 << 16);
+            (((scout << 16) + within) * units / (u64::from(count) << 16)) as u32
+        };
+        Self((0..count).rev().map(place).collect())
+    }
+
+    /// Returns the next scout that is free. Forgets those before it for good: what becomes free
+    /// again later is found like any other unit.
+    pub(crate) fn next(&mut self, is_free: impl Fn(u32) -> bool) -> Option<u32> {
+        while let Some(unit) = self.0.last().copied() {
+            if is_free(unit) {
+                return Some(unit);
+            }
+            self.0.pop();
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn scouts_are_spread_over_the_frame() {
+        for units in [32, 60, 240, 510, 2040, 100_000] {
+            let all = Scouts::of(units).0;
+            assert_eq!(all.len() as u32, (units / 8).min(64), "{units}");
+            // One in each part, from the top.
+            let part = f64::from(units) / all.len() as f64;
+            for (index, unit) in all.iter().rev().enumerate() {
+                let (begin, end) = (part * index as f64, part * (index + 1) as f64);
+                let unit = f64::from(*unit);
+                assert!(begin < unit + 1.0 && unit < end, "{unit} of {units}: {begin} to {end}");
+            }
+            // In rows of 15 tiles: not in few columns.
+            let columns: BTreeSet<u32> = all.iter().map(|unit| unit % 15).collect();
+            assert!(columns.len() >= all.len().min(10) * 2 / 3, "{units}: {columns:?}");
+        }
+        assert!(Scouts::of(31).0.is_empty() && Scouts::of(0).0.is_empty());
+    }
+
+    #[test]
+    fn taken_scouts_are_passed_over() {
+        let mut scouts = Scouts::of(32);
+        let first = scouts.next(|_| true).expect("a scout");
+        assert_eq!(scouts.next(|_| true), Some(first), "it was not leased");
+        let second = scouts.next(|unit| unit != first).expect("a second");
+        assert!(second > first);
+        assert_eq!(scouts.next(|_| false), None);
+        assert_eq!(scouts.next(|_| true), None, "they are not looked at again");
+    }
+}
