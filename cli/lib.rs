@@ -45,9 +45,9 @@ pub use error::{CliError, Status};
 
 use args::{Cli, Command};
 use clap::FromArgMatches;
+use log::Telling;
 use std::ffi::OsString;
 use std::process::ExitCode;
-use tessera_node::log::NodeLog;
 
 /// Runs one command line, prints its output, and returns the exit status.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
@@ -72,11 +72,17 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         }
         Err(Refusal::Config(error)) => return report(&error),
     };
-    let told = log::init(&cli.command);
-    match run(cli, told) {
+    let (telemetry, notice) = log::telemetry(&cli.command);
+    let telling = log::init(&cli.command, &telemetry);
+    if let Some(notice) = notice {
+        tracing::warn!("{notice}");
+    }
+    let code = match run(cli, telling) {
         Ok(status) => status.into(),
         Err(error) => report(&error),
-    }
+    };
+    telemetry.finish();
+    code
 }
 
 enum Refusal {
@@ -91,13 +97,13 @@ fn parse(arguments: Vec<OsString>) -> Result<Cli, Refusal> {
         .map_err(|error| Refusal::Usage(error.format(&mut args::command())))
 }
 
-fn run(cli: Cli, told: NodeLog) -> Result<Status, CliError> {
+fn run(cli: Cli, telling: Telling) -> Result<Status, CliError> {
     process_limits::prepare(&cli.command)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
             CliError::new(Status::Failure, error).context("cannot start the runtime")
         })?;
-    let status = runtime.block_on(commands::run(cli.command, told));
+    let status = runtime.block_on(commands::run(cli.command, telling));
     // A blocking task that hangs (a dead disk, say) must not keep the process.
     runtime.shutdown_timeout(std::time::Duration::from_secs(2));
     status

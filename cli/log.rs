@@ -5,6 +5,7 @@ use crate::node_lines::NodeLines;
 use crate::table::printable_lines;
 use std::fmt;
 use tessera_node::log::NodeLog;
+use tessera_telemetry::{Lines, Service, Telemetry, Tracer};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::LevelFilter;
@@ -15,9 +16,32 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
+/// What others are told of what a command does.
+pub(crate) struct Telling {
+    /// A node's log, for its coordinator.
+    pub(crate) node: NodeLog,
+    /// Takes spans to a collector.
+    pub(crate) tracer: Tracer,
+    /// Takes lines to a collector.
+    pub(crate) lines: Lines,
+}
+
+/// Begins to send spans and lines of a service to a collector, if the environment names one. Also
+/// returns a sentence for the log, if what it asks for is not done.
+pub(crate) fn telemetry(command: &Command) -> (Telemetry, Option<String>) {
+    let name = match command {
+        Command::Coordinator(_) => "tessera-coordinator",
+        Command::Node(_) => "tessera-node",
+        _ => return (Telemetry::default(), None),
+    };
+    let service = Service { name, version: env!("CARGO_PKG_VERSION").to_owned() };
+    Telemetry::start(&service, |name| std::env::var(name).ok())
+}
+
 /// Starts the log: `TESSERA_LOG`, or what suits the command. Once a process; another logger that is
-/// there already stays. Returns what a node's coordinator is told of it.
-pub(crate) fn init(command: &Command) -> NodeLog {
+/// there already stays. Returns what others are told.
+pub(crate) fn init(command: &Command, telemetry: &Telemetry) -> Telling {
+    let lines = telemetry.lines.clone();
     let told = NodeLog::default();
     let usual = if command.is_service() { "info" } else { "warn" };
     let filter = EnvFilter::try_from_env("TESSERA_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
@@ -27,10 +51,13 @@ pub(crate) fn init(command: &Command) -> NodeLog {
         false => shown.event_format(Plain).with_filter(filter).boxed(),
     };
     let is_node = matches!(command, Command::Node(_));
-    let lines = is_node.then(|| NodeLines(told.clone()).with_filter(LevelFilter::INFO));
+    let is_told = is_node || lines.is_on();
+    let lines = NodeLines { told: is_node.then(|| told.clone()), lines };
+    let lines = is_told.then(|| lines.with_filter(LevelFilter::INFO));
     // Tests in one process share the first.
     drop(tracing_subscriber::registry().with(shown).with(lines).try_init());
-    told
+    let Telemetry { tracer, lines, .. } = telemetry;
+    Telling { node: told, tracer: tracer.clone(), lines: lines.clone() }
 }
 
 /// Escape sequences are welcome on standard error.

@@ -1,9 +1,12 @@
-//! What a node logs, for the coordinator: each event of its crates with what it is about.
+//! What a service logs, as lines with what they are about: a node's for its coordinator, and all for
+//! a collector.
 
 use std::fmt::{self, Write as _};
+use std::time::SystemTime;
 use tessera_node::log::{NodeLog, Said};
-use tessera_protocol::logs::{LogAbout, LogSource, Severity};
+use tessera_protocol::logs::{LogAbout, LogSource, LogText, Severity};
 use tessera_protocol::{Epoch, FrameNumber, JobId, Lease, UnitIndex, UnitKey};
+use tessera_telemetry::{Line, Lines};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -14,8 +17,13 @@ use tracing_subscriber::registry::LookupSpan;
 /// Events of these crates are told, and no others.
 const CRATES: &str = "tessera";
 
-/// Tells a node's log what its program logs.
-pub(crate) struct NodeLines(pub(crate) NodeLog);
+/// Tells what its program logs.
+pub(crate) struct NodeLines {
+    /// A node's log, for its coordinator.
+    pub(crate) told: Option<NodeLog>,
+    /// Lines for a collector.
+    pub(crate) lines: Lines,
+}
 
 impl<S> Layer<S> for NodeLines
 where
@@ -40,13 +48,21 @@ where
             LogAbout::Node => around(event, &context),
             about => about,
         };
-        self.0.say(&Said {
-            source: fields.source.unwrap_or_else(|| source_of(metadata)),
-            severity: fields.severity.unwrap_or_else(|| severity_of(metadata)),
+        let source = fields.source.unwrap_or_else(|| source_of(metadata));
+        let severity = fields.severity.unwrap_or_else(|| severity_of(metadata));
+        let text = format!("{}{}", fields.message, fields.rest);
+        self.lines.offer(|| Line {
+            at: SystemTime::now(),
+            severity,
+            text: LogText::new(&text).as_str().to_owned(),
             about,
-            device: fields.device.as_deref(),
-            text: &format!("{}{}", fields.message, fields.rest),
+            node: None,
+            source: self.told.is_some().then_some(source),
         });
+        if let Some(told) = &self.told {
+            let device = fields.device.as_deref();
+            told.say(&Said { source, severity, about, device, text: &text });
+        }
     }
 }
 
@@ -171,7 +187,8 @@ mod tests {
     /// What was told while `work` logged.
     fn told(work: impl FnOnce()) -> Vec<(LogSource, Severity, LogAbout, String)> {
         let log = NodeLog::default();
-        let subscriber = tracing_subscriber::registry().with(NodeLines(log.clone()));
+        let lines = NodeLines { told: Some(log.clone()), lines: Lines::default() };
+        let subscriber = tracing_subscriber::registry().with(lines);
         tracing::subscriber::with_default(subscriber, work);
         let lines = log.waiting();
         let line = |line: &tessera_protocol::logs::LogLine| {

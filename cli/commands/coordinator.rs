@@ -7,6 +7,7 @@ use crate::client::{self, Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::inspector::SceneInspector;
 use crate::json;
+use crate::log::Telling;
 use crate::service::Manager;
 use crate::signals::Stops;
 use crate::table::counted;
@@ -27,7 +28,7 @@ use tessera_transport::validity::{LIFE_MAX, LIFE_MIN};
 use tessera_transport::{Identity, Lifetimes, Rates, files};
 
 /// `tessera coordinator`.
-pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
+pub(crate) async fn run(args: CoordinatorArgs, telling: Telling) -> Result<Status, CliError> {
     if args.audit {
         return audit(&args).await;
     }
@@ -59,6 +60,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> Result<Status, CliError> {
     for (user, weight) in &args.weights {
         config.settings.weights.set(user, *weight);
     }
+    (config.tracer, config.lines) = (telling.tracer, telling.lines);
     let http = http_config(&args.http, oidc_config(&args.oidc)?)?;
     let mut coordinator = Coordinator::start(config).await.map_err(not_started)?;
     let served = serve_http(http, coordinator.api());

@@ -41,16 +41,16 @@ mod web;
 
 use crate::args::Command;
 use crate::error::{CliError, Status};
-use tessera_node::log::NodeLog;
+use crate::log::Telling;
 use tessera_protocol::selection::JobChange;
 
-/// Runs a command to its end. `told`: what a node tells its coordinator of its log.
-pub(crate) async fn run(command: Command, told: NodeLog) -> Result<Status, CliError> {
+/// Runs a command to its end. `telling`: who is told of it.
+pub(crate) async fn run(command: Command, telling: Telling) -> Result<Status, CliError> {
     match command {
         Command::Render(args) => render::run(*args).await,
-        Command::Coordinator(args) => coordinator::run(*args).await,
+        Command::Coordinator(args) => coordinator::run(*args, telling).await,
         Command::Web(args) => web::run(args).await,
-        Command::Node(args) => node::run(args, told).await,
+        Command::Node(args) => node::run(args, telling).await,
         Command::Token(command) => token::run(command).await,
         Command::Members(command) => members::run(command).await,
         Command::Enrol(args) => enrol::run(args).await,

@@ -6,13 +6,13 @@ use crate::args::node::NodeArgs;
 use crate::config;
 use crate::error::{CliError, Status};
 use crate::idle_exit::{IdleExit, Reason};
+use crate::log::Telling;
 use crate::notices::{Heard, Notices};
 use crate::service::{Manager, is_alive};
 use crate::signals::Stops;
 use crate::table::counted;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tessera_node::log::NodeLog;
 use tessera_node::{Config, Ended, Node, NodeError, NodeStatus, RunningNode};
 use tessera_protocol::job::is_label;
 use tessera_protocol::limits::NAME_MAX;
@@ -21,12 +21,13 @@ use tessera_transport::EnrolError;
 /// How long the service manager waits for a session before it hears that the node runs without one.
 const JOIN_WAIT: Duration = Duration::from_secs(30);
 
-/// `tessera node`. `lines`: what it tells its coordinator of its log.
-pub(crate) async fn run(args: NodeArgs, lines: NodeLog) -> Result<Status, CliError> {
+/// `tessera node`.
+pub(crate) async fn run(args: NodeArgs, telling: Telling) -> Result<Status, CliError> {
     let mut manager = Manager::find();
     manager.status("opening devices".into());
     let mut stops = Stops::listen()?;
-    let node = Node::start(Config { log: lines, ..node_config(&args)? })?;
+    let node =
+        Node::start(Config { log: telling.node, tracer: telling.tracer, ..node_config(&args)? })?;
     tracing::info!(node = %node.id(), coordinator = args.coordinator, "node started");
     let mut looks = tokio::time::interval(manager.interval());
     let max_idle = args.max_idle.map(Duration::from_secs);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tessera_core::Settings;
 use tessera_protocol::Fingerprint;
+use tessera_telemetry::{Lines, Tracer};
 use tessera_transport::{Lifetimes, Rates, Timing};
 
 /// Limits on the resources that peers can use.
@@ -91,6 +92,10 @@ pub struct Config {
     pub blob_grace: Duration,
     /// How long jobs are kept after their end, with their frames; None: until a user forgets them.
     pub keep_jobs: Option<Duration>,
+    /// Takes spans of frames, units and requests.
+    pub tracer: Tracer,
+    /// Takes the lines that nodes say of jobs.
+    pub lines: Lines,
 }
 
 impl Config {
@@ -114,6 +119,8 @@ impl Config {
             snapshot_records: 20_000,
             blob_grace: Duration::from_secs(86_400),
             keep_jobs: None,
+            tracer: Tracer::default(),
+            lines: Lines::default(),
         }
     }
 }

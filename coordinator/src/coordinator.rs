@@ -325,6 +325,7 @@ fn surroundings(
         meters,
         snapshot_records: config.snapshot_records.max(1),
         log: Arc::new(FarmLog::new()),
+        tracer: config.tracer.clone(),
     }
 }
 
@@ -339,7 +340,7 @@ impl Coordinator {
         let clock = Clock::start();
         let opened = open_aside(config.clone(), clock).await?;
         let uploads = open_uploads(&opened.folder)?;
-        let logs = open_logs(&opened.folder)?;
+        let logs = open_logs(&opened.folder, config.lines.clone())?;
         let blobs = DiskBlobs::open(&opened.folder, upload_reserve(&config)?);
         let blobs = GuardedBlobs::new(Arc::new(blobs));
         let spools = opened.spools.reader();
@@ -377,6 +378,7 @@ impl Coordinator {
             meters,
             live: live.clone(),
             logs,
+            tracer: config.tracer.clone(),
         });
         let shared = Arc::new(shared(&config, &context, (blobs.clone(), around.log.clone())));
         let keeping = Keeping { grace: config.blob_grace, jobs: config.keep_jobs };

@@ -6,6 +6,7 @@ use crate::folder::{DataFolder, FolderError};
 use crate::logs::Logs;
 use crate::uploads::{UploadLimit, Uploads};
 use std::sync::Arc;
+use tessera_telemetry::Lines;
 use tessera_transport::files;
 
 /// Returns the bytes of the disk that uploads leave free.
@@ -24,9 +25,9 @@ pub(crate) fn open_uploads(folder: &DataFolder) -> Result<Arc<Uploads>, FolderEr
     Uploads::open(&path).map_err(|source| FolderError::Io { path, source })
 }
 
-pub(crate) fn open_logs(folder: &DataFolder) -> Result<Logs, FolderError> {
+pub(crate) fn open_logs(folder: &DataFolder, lines: Lines) -> Result<Logs, FolderError> {
     let path = folder.logs();
-    Logs::open(&path).map_err(|source| FolderError::Io { path, source })
+    Logs::open(&path, lines).map_err(|source| FolderError::Io { path, source })
 }
 
 pub(crate) fn upload_limit(config: &Config) -> UploadLimit {

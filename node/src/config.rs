@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 use tessera_kernels::host::Isa;
+use tessera_telemetry::Tracer;
 use tessera_transport::Timing;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -113,6 +114,8 @@ pub struct Config {
     pub prepared: Option<UnboundedSender<FramePrepared>>,
     /// What the node and its children say, for the coordinator.
     pub log: NodeLog,
+    /// Takes spans of what the node does.
+    pub tracer: Tracer,
 }
 
 impl Config {
@@ -148,6 +151,7 @@ impl Config {
             finishes: true,
             prepared: None,
             log: NodeLog::default(),
+            tracer: Tracer::default(),
         }
     }
 }

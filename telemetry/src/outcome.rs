@@ -5,6 +5,8 @@
 pub enum Outcome {
     /// Its result counts, and is durable.
     Committed,
+    /// Its result was compared with one that counts.
+    Checked,
     /// It failed for this reason.
     Failed(String),
     /// Its node or its time was lost.
@@ -18,6 +20,7 @@ impl Outcome {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Committed => "committed",
+            Self::Checked => "checked",
             Self::Failed(_) => "failed",
             Self::Lost(_) => "lost",
             Self::Unused => "unused",
@@ -29,7 +32,7 @@ impl Outcome {
         match self {
             Self::Failed(reason) => Some(reason),
             Self::Lost(reason) => Some(reason),
-            Self::Committed | Self::Unused => None,
+            Self::Committed | Self::Checked | Self::Unused => None,
         }
     }
 }

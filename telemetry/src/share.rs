@@ -23,7 +23,8 @@ impl Share {
             "traceidratio" => {
                 let text = argument.unwrap_or("1");
                 let ratio = text.trim().parse().ok().filter(|ratio| (0.0..=1.0).contains(ratio));
-                let ratio: f64 = ratio.ok_or_else(|| format!("{text:?} is no share from 0 to 1"))?;
+                let ratio: f64 =
+                    ratio.ok_or_else(|| format!("{text:?} is no share from 0 to 1"))?;
                 Ok(Self { below: (ratio * Self::ALL.below as f64) as u64 })
             }
             _ => Err(format!(

@@ -19,6 +19,7 @@ mod pages;
 mod problem;
 mod rates;
 mod server;
+mod spans;
 mod stall;
 mod state;
 mod stream;

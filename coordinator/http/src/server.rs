@@ -7,7 +7,7 @@ use crate::oidc::{Oidc, OidcError};
 use crate::stall::Unstalled;
 use crate::state::{Shared, State};
 use crate::tls::{self, TlsError};
-use crate::{api, guard, metrics, pages};
+use crate::{api, guard, metrics, pages, spans};
 use axum::extract::ConnectInfo;
 use axum::{Router, middleware};
 use hyper::server::conn::http1;
@@ -267,5 +267,6 @@ fn router(state: Shared) -> Router {
         .fallback(pages::nothing_there)
         .layer(middleware::from_fn_with_state(state.clone(), guard::guard))
         .layer(middleware::from_fn_with_state(state.clone(), metrics::count))
+        .layer(middleware::from_fn_with_state(state.clone(), spans::follow))
         .with_state(state)
 }

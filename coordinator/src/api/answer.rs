@@ -20,6 +20,7 @@ use tessera_protocol::client::{
     AuditReport, EnrolReply, EnrolRequest, Request, RequestError, Response,
 };
 use tessera_protocol::limits::{FRAME_PAGE_MAX, NAME_MAX, REASON_MAX};
+use tessera_telemetry::Tracer;
 use tessera_transport::PeerIdentity;
 use tessera_transport::close::cut;
 use tessera_transport::validity::now_secs;
@@ -77,6 +78,11 @@ impl Answer {
 impl Api {
     pub(crate) fn new(context: Arc<Context>) -> Self {
         Self { context }
+    }
+
+    /// Returns what takes spans.
+    pub fn tracer(&self) -> &Tracer {
+        &self.context.tracer
     }
 
     /// Answers a request. Before the answer, its change is durable and in the audit log.

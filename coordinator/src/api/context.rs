@@ -18,6 +18,7 @@ use crate::store::{Commit, Loaded, StoreWriter};
 use crate::uploads::{UploadLimit, Uploads};
 use std::sync::Arc;
 use tessera_protocol::client::{RequestError, Response};
+use tessera_telemetry::Tracer;
 use tokio::sync::{RwLock, mpsc, oneshot};
 
 /// The parts of a running coordinator that requests use.
@@ -46,6 +47,8 @@ pub(crate) struct Context {
     pub(crate) live: Arc<Board>,
     /// Lines of jobs and nodes.
     pub(crate) logs: Logs,
+    /// Takes spans.
+    pub(crate) tracer: Tracer,
 }
 
 impl Context {

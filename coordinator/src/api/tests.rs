@@ -62,7 +62,8 @@ impl Farm {
         let live = Arc::<crate::live::Board>::default();
         let meters = crate::meters::Meters::new(tessera_protocol::Fingerprint([0; 32]));
         let meters = Arc::new(meters);
-        let logs = crate::logs::Logs::open(&folder.logs()).unwrap();
+        let logs =
+            crate::logs::Logs::open(&folder.logs(), tessera_telemetry::Lines::default()).unwrap();
         let around = Surroundings {
             clock,
             writer: writer.clone(),
@@ -70,6 +71,7 @@ impl Farm {
             publisher,
             live: live.clone(),
             logs: logs.clone(),
+            tracer: tessera_telemetry::Tracer::default(),
             meters: meters.clone(),
             snapshot_records: 1000,
             log: Arc::new(crate::farm_log::FarmLog::new()),

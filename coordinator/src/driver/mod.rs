@@ -15,6 +15,7 @@ mod not_durable;
 mod perform;
 mod present;
 mod sessions;
+mod spans;
 mod tell_news;
 mod told;
 
@@ -43,6 +44,7 @@ use tessera_core::{
 };
 use tessera_protocol::client::Response;
 use tessera_protocol::{BlobHash, JobId, Lease};
+use tessera_telemetry::Tracer;
 use tokio::sync::{mpsc, oneshot};
 
 /// Most events that are handled before their step is taken. They share one commit.
@@ -79,6 +81,8 @@ struct Pending {
     through: Sequence,
     after: Vec<After>,
     not_durable: not_durable::NotDurable,
+    /// What it ends, for whoever follows the farm by spans.
+    ended: Vec<spans::Ended>,
     /// Memory of the step's results. It is given back with the step.
     _permits: Vec<ResultPermit>,
 }
@@ -94,6 +98,7 @@ pub(crate) struct Surroundings {
     pub(crate) meters: Arc<Meters>,
     pub(crate) snapshot_records: u64,
     pub(crate) log: Arc<FarmLog>,
+    pub(crate) tracer: Tracer,
 }
 
 /// State of the driver's task.
@@ -118,6 +123,7 @@ pub(crate) struct Driver {
     named_files: Option<(Instant, Arc<BTreeSet<BlobHash>>)>,
     news: news::NewsRoom,
     live: live_room::LiveRoom,
+    spans: spans::SpanRoom,
     counted: Counted,
 }
 
@@ -133,6 +139,7 @@ impl Driver {
         Self {
             core,
             queue: around.writer.queue(),
+            spans: spans::SpanRoom::new(around.tracer.clone()),
             around,
             sequence,
             snapshot_at,
@@ -203,6 +210,7 @@ impl Driver {
             Event::Result { session, arrived, bytes, permit } => {
                 let waiting = Waiting { arrived, bytes, permit };
                 self.live.note_result(&self.core, session, arrived.lease);
+                self.spans.note_arrived(&self.core, &arrived);
                 self.results.entry((session, arrived.lease)).or_default().push_back(waiting);
                 self.core.handle(Input::ResultArrived { session, result: arrived }, now);
             }
@@ -345,10 +353,12 @@ impl Driver {
         let Step { records, actions, .. } = step;
         let (mut commit, told) = Commit::new();
         let mut not_durable = not_durable::NotDurable::default();
+        let mut ended = Vec::new();
         for record in records {
             self.sequence += 1;
             told::tell(&self.around.log, &self.core, &record);
             self.note(&record);
+            self.spans.note(&record, &mut ended);
             not_durable.note(&record, &self.core);
             let bytes = record.to_bytes().map_err(|error| StoreError::Record(error.to_string()))?;
             commit.records.push((self.sequence, bytes));
@@ -357,6 +367,7 @@ impl Driver {
         let mut after = Vec::new();
         for action in actions {
             self.news.note_action(&action);
+            self.spans.note_action(&self.core, &action);
             match (action.timing(), action) {
                 (_, Action::KeepResult { session, lease }) => {
                     if let Some((entry, permit)) = self.keep(session, lease) {
@@ -365,6 +376,7 @@ impl Driver {
                     }
                 }
                 (_, Action::DropResult { session, lease }) => {
+                    self.spans.note_dropped(lease, &mut ended);
                     drop(self.take_waiting(session, lease))
                 }
                 (Timing::AnyTime, action) => self.perform(After::Action(action)),
@@ -389,12 +401,14 @@ impl Driver {
         let told = durable.then_some(told);
         if told.is_none() && self.pending.is_empty() {
             after.into_iter().for_each(|after| self.perform(after));
+            self.end_spans(ended);
         } else {
             self.pending.push_back(Pending {
                 told,
                 through: self.sequence,
                 after,
                 not_durable,
+                ended,
                 _permits: permits,
             });
         }
@@ -463,6 +477,7 @@ impl Driver {
         if let Some(pending) = self.pending.pop_front() {
             tracing::debug!(through = pending.through, "step is durable, and acknowledged");
             pending.after.into_iter().for_each(|after| self.perform(after));
+            self.end_spans(pending.ended);
         }
         Ok(())
     }

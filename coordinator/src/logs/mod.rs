@@ -27,6 +27,7 @@ use tessera_protocol::logs::{
     LogAbout, LogLine, LogLines, LogPage, LogQuery, LogSource, LogText, Severity,
 };
 use tessera_protocol::{JobId, NodeId};
+use tessera_telemetry::{Line, Lines};
 use tokio::sync::watch;
 
 /// Most messages that wait to be written: 128 of 64 KiB are 8 MiB.
@@ -58,11 +59,13 @@ struct Inner {
     writer: Mutex<Option<JoinHandle<()>>>,
     grew: watch::Sender<u64>,
     meters: LogMeters,
+    /// Takes them to a collector, beside the files.
+    lines: Lines,
 }
 
 impl Logs {
     /// Opens the folder, and begins to write.
-    pub(crate) fn open(folder: &Path) -> io::Result<Self> {
+    pub(crate) fn open(folder: &Path, lines: Lines) -> io::Result<Self> {
         let (queue, orders) = sync_channel(WAITING_MAX);
         let this = Self(Arc::new(Inner {
             shelf: Mutex::new(Shelf::open(folder, shelf::Bounds::default())?),
@@ -72,6 +75,7 @@ impl Logs {
             writer: Mutex::default(),
             grew: watch::Sender::new(0),
             meters: LogMeters::default(),
+            lines,
         }));
         let inner = Arc::downgrade(&this.0);
         let write = move || write(&orders, || inner.upgrade());
@@ -96,6 +100,7 @@ impl Logs {
                 self.0.meters.note(Outcome::Foreign);
                 continue;
             };
+            self.0.lines.offer(|| said(node.1, &line));
             kept.push(addressed(node, owner, line, unix));
         }
         if let Some(count) = lock(&self.0.rates).due(node.0, elapsed) {
@@ -166,6 +171,18 @@ fn left_out(count: u64, unix: Duration) -> LogLine {
         severity: Severity::Warning,
         about: LogAbout::Node,
         text: LogText::new(&format!("{count} {lines} left out: the node says too much")),
+    }
+}
+
+/// Returns a line as a collector takes it.
+fn said(node: &str, line: &LogLine) -> Line {
+    Line {
+        at: UNIX_EPOCH + Duration::from_millis(line.at_millis),
+        severity: line.severity,
+        text: line.text.as_str().to_owned(),
+        about: line.about,
+        node: Some(node.to_owned()),
+        source: Some(line.source),
     }
 }
 

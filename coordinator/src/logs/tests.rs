@@ -11,6 +11,7 @@ use tessera_protocol::logs::{
     Severity,
 };
 use tessera_protocol::{Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
+use tessera_telemetry::Lines;
 use uuid::Uuid;
 
 fn node(number: u128) -> NodeId {
@@ -201,7 +202,7 @@ async fn next(follow: &mut Follow) -> LogPage {
 #[tokio::test]
 async fn a_node_cannot_write_into_the_log_of_anothers_job() {
     let root = tempfile::tempdir().unwrap();
-    let logs = Logs::open(root.path()).unwrap();
+    let logs = Logs::open(root.path(), Lines::default()).unwrap();
     let (mine, other) = (JobId::new(), JobId::new());
     let lease = |job, unit| {
         let unit = UnitKey { job, frame: FrameNumber(1), unit: UnitIndex(unit) };
@@ -242,7 +243,7 @@ async fn a_node_cannot_write_into_the_log_of_anothers_job() {
 #[tokio::test]
 async fn a_flood_is_cut_counted_and_leaves_others_their_lines() {
     let root = tempfile::tempdir().unwrap();
-    let logs = Logs::open(root.path()).unwrap();
+    let logs = Logs::open(root.path(), Lines::default()).unwrap();
     let sayable = Sayable::default();
     let flood = LogLines(vec![said(LogAbout::Node, &"x".repeat(1000)); 64]);
     for _ in 0..1000 {
@@ -260,7 +261,7 @@ async fn a_flood_is_cut_counted_and_leaves_others_their_lines() {
 #[tokio::test]
 async fn who_follows_gets_each_line_once() {
     let root = tempfile::tempdir().unwrap();
-    let logs = Logs::open(root.path()).unwrap();
+    let logs = Logs::open(root.path(), Lines::default()).unwrap();
     let sayable = Sayable::default();
     let say = |text: &str| {
         let lines = LogLines(vec![said(LogAbout::Node, text)]);

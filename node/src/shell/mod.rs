@@ -16,6 +16,7 @@ mod pulse;
 mod reports;
 mod results;
 mod session;
+mod spans;
 mod units;
 
 use crate::agent::{Action, Agent, FrameKey};
@@ -34,9 +35,10 @@ use preparing::{Preparing, log_unprepared};
 use pulse::Pulse;
 pub use pulse::Vitals;
 use results::Results;
+use spans::Spans;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use tessera_protocol::device::DeviceInfo;
 use tessera_protocol::node::{
     CoordinatorToNode, Failure, NodeToCoordinator, SampleRange, TileRect,
@@ -54,6 +56,8 @@ const TICK: Duration = Duration::from_millis(500);
 struct Given {
     device: usize,
     cancel: CancelToken,
+    /// When it was given.
+    at: SystemTime,
     /// Tile and samples to render; None for a compute or finishing unit.
     tile: Option<(TileRect, SampleRange)>,
     /// Memory of its frame. It is in use until the unit ends.
@@ -73,6 +77,7 @@ pub(crate) struct Shell {
     preparing: Preparing,
     outbox: Arc<Outbox>,
     results: Results,
+    spans: Spans,
     events: mpsc::UnboundedReceiver<Event>,
     sender: mpsc::UnboundedSender<Event>,
     session: Option<Session>,
@@ -181,6 +186,7 @@ impl Shell {
             }
             Event::Frame { frame, number, result, took } => {
                 self.counted.preparing += took;
+                self.spans.prepared(frame, &result, took);
                 if self.preparing.ends(frame, number) {
                     self.on_frame(frame, result, took);
                 }

@@ -11,6 +11,7 @@ use super::preparing::Preparing;
 use super::pulse::{Pulse, Vitals};
 use super::results::Results;
 use super::session::Dialler;
+use super::spans::Spans;
 use crate::agent::Agent;
 use crate::cache::BlobCache;
 use crate::compute::Preparations;
@@ -89,6 +90,7 @@ impl Shell {
         let inputs = InputsFetcher::new(folder.inputs(), connections.clone(), answer);
         let fetchers = (Fetcher::new(Arc::new(cache), connections, answer), inputs);
         let preparing = preparing_for(&config, (&folder, &devices), fetchers, sender.clone());
+        let spans = Spans::new(config.tracer.clone(), config.name.clone());
         let (hang_up, hung_up) = oneshot::channel();
         let mut agent = Agent::new(devices.len(), config.hold, outbox.leases());
         for (index, device) in devices.iter().enumerate() {
@@ -97,7 +99,8 @@ impl Shell {
         Ok(Self {
             agent,
             preparing,
-            results: Results::new(outbox.clone(), sender.clone()),
+            results: Results::new(outbox.clone(), sender.clone(), spans.clone()),
+            spans,
             outbox,
             events,
             session: None,

@@ -2,6 +2,7 @@
 
 use super::event::Event;
 use super::live::LiveOrder;
+use super::spans::Spans;
 use crate::device::UnitOutput;
 use crate::disk::is_full;
 use crate::outbox::{Outbox, OutboxError};
@@ -9,7 +10,7 @@ use crate::scene::chain;
 use bytes::Bytes;
 use quinn::Connection;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use tessera_protocol::node::{Failure, ResultHeader};
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{BlobHash, Lease};
@@ -55,10 +56,15 @@ pub(super) struct Results {
     offers: Arc<Semaphore>,
     /// KiB that may still be sent.
     offered: Arc<Semaphore>,
+    spans: Spans,
 }
 
 impl Results {
-    pub(super) fn new(outbox: Arc<Outbox>, events: mpsc::UnboundedSender<Event>) -> Self {
+    pub(super) fn new(
+        outbox: Arc<Outbox>,
+        events: mpsc::UnboundedSender<Event>,
+        spans: Spans,
+    ) -> Self {
         let permits = |count| Arc::new(Semaphore::new(count));
         Self {
             outbox,
@@ -66,6 +72,7 @@ impl Results {
             stores: permits(STORES_MAX),
             offers: permits(OFFERS_MAX),
             offered: permits(OFFERED_KIB_MAX as usize),
+            spans,
         }
     }
 
@@ -75,6 +82,7 @@ impl Results {
     pub(super) fn store(&self, attempt: Attempt, output: UnitOutput, live: Option<LiveOrder>) {
         let (this, lease) = (self.clone(), attempt.lease);
         tokio::spawn(async move {
+            let since = SystemTime::now();
             // The semaphore is never closed.
             let _permit = this.stores.acquire().await;
             let encoding = tokio::task::spawn_blocking(move || {
@@ -86,7 +94,11 @@ impl Results {
                     if let Some(live) = live {
                         live.make(sums);
                     }
-                    this.keep(lease, Arc::new(encoded)).await
+                    let bytes = u64::from(encoded.0.length);
+                    let kept = this.keep(lease, Arc::new(encoded)).await;
+                    let problem = kept.as_ref().err().map(|failure| failure.reason());
+                    this.spans.of_result(("store", lease), since, (bytes, problem));
+                    kept
                 }
                 Err(error) => Err(Failure::Asset(format!("encoding a result failed: {error}"))),
             };
@@ -145,8 +157,13 @@ impl Results {
                 Ok((header, bytes)) => {
                     let kib = header.length.div_ceil(1 << 10).min(OFFERED_KIB_MAX);
                     let _room = this.offered.acquire_many(kib).await;
-                    if let Err(error) = send(&connection, &header, bytes).await {
-                        tracing::debug!(%lease, error = chain(&error), "result not taken");
+                    let since = SystemTime::now();
+                    let sent = send(&connection, &header, bytes).await;
+                    let problem = sent.as_ref().err().map(|error| chain(error));
+                    let about = (header.length.into(), problem.as_deref());
+                    this.spans.of_result(("send", lease), since, about);
+                    if let Some(error) = problem {
+                        tracing::debug!(%lease, error, "result not taken");
                         let _ = this.events.send(Event::NotOffered { session, lease });
                     }
                 }

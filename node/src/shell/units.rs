@@ -9,7 +9,7 @@ use crate::device::{CancelToken, DeviceError, DeviceUnit, Finish, TextSink, Unit
 use crate::job::unit_params;
 use crate::status::FirstUnit;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 use tessera_protocol::logs::{LogSource, Severity};
 use tessera_protocol::node::{Assignment, Failure, MemoryShortage, NodeToCoordinator, Task};
 use tessera_protocol::{JobKind, Lease};
@@ -40,7 +40,8 @@ impl Shell {
         };
         let Prepared { frame, claim, preparation } = frame;
         let now = Instant::now();
-        let given = Given { device, cancel: cancel.clone(), tile, _claim: claim };
+        let at = SystemTime::now();
+        let given = Given { device, cancel: cancel.clone(), at, tile, _claim: claim };
         self.given.insert(lease, given);
         if let Some(info) = self.devices_told.get(device) {
             self.config.log.given(&info.slot, lease, &cancel);
@@ -83,6 +84,10 @@ impl Shell {
     ) {
         let given = self.given.remove(&lease);
         self.config.log.ended(lease);
+        if let Some(given) = &given {
+            let slot = self.devices_told.get(device).map_or("", |info| info.slot.as_str());
+            self.spans.rendered((lease, slot), given.at, &result);
+        }
         let tile = given.and_then(|given| given.tile);
         let samples = tile.map(|(_, samples)| samples);
         // Look at the devices first, so that a device that has just failed does not get its units

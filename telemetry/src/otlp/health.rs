@@ -2,8 +2,8 @@
 //! when a collector stops to take it, and once how much was left out.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::time::{Duration, Instant};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// How often it is said that more comes than is taken.
 const SAID_EVERY: Duration = Duration::from_secs(60);

@@ -15,5 +15,6 @@ mod metrics;
 mod pages;
 mod roles;
 mod sessions;
+mod spans;
 mod unslowed;
 mod vouched;
