@@ -6,6 +6,8 @@ mod compute;
 mod device;
 mod farm;
 mod hostile;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod page;
 mod ptx;
 mod python;

@@ -4,7 +4,7 @@
 # dpkg-dev for the dependencies. Prints the package's path.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-cargo build --release --locked >&2
+cargo build --release --locked --features otlp >&2
 tessera=target/release/tessera
 made=target/deploy
 rm -rf "$made"

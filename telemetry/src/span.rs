@@ -226,7 +226,7 @@ mod tests {
         let (trace, span) = (TraceId::of_frame(lease.unit.job, lease.unit.frame), lease);
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         // Traces that a collector holds are continued after an update.
-        assert_eq!(hex(&trace.0), "TRACE");
+        assert_eq!(hex(&trace.0), "a9c70993e08ace5deb64041eb4b7908b");
         assert_eq!(hex(&SpanId::of_attempt(span).0), "SPAN");
     }
 

@@ -55,7 +55,7 @@ impl Telemetry {
 
 #[cfg(feature = "otlp")]
 fn begin(settings: Settings, service: &Service) -> Result<Telemetry, String> {
-    let (tracer, lines, running) = otlp::start(settings, service)?;
+    let (tracer, lines, running) = otlp::start(settings, service, None)?;
     Ok(Telemetry { tracer, lines, running: Some(running) })
 }
 

@@ -1,21 +1,27 @@
 //! Environment variables: each `TESSERA_*` name in the sources is in docs/environment.md, and the
-//! other way round.
+//! other way round. So is each `OTEL_*` name, of which a library reads more than the sources name.
 
 use crate::{files, none, root, shown};
 use std::collections::{BTreeMap, BTreeSet};
 
 const PAGE: &str = "docs/environment.md";
 const PREFIX: &str = "TESSERA_";
+const OPEN_TELEMETRY: &str = "OTEL_";
 /// What kernels of users include. Its macros are no variables of the environment.
 const HEADER: &str = "kernels/source/compute/tessera.cuh";
 
 /// The `TESSERA_*` names in a text.
 fn names(text: &str) -> impl Iterator<Item = &str> {
-    text.match_indices(PREFIX).filter_map(|(at, _)| {
+    names_of(text, PREFIX)
+}
+
+/// The names in a text that begin like this.
+fn names_of<'a>(text: &'a str, prefix: &'static str) -> impl Iterator<Item = &'a str> {
+    text.match_indices(prefix).filter_map(move |(at, _)| {
         let rest = &text[at..];
         let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
         let name = &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())];
-        let is_whole = name.len() > PREFIX.len() && !text[..at].ends_with(is_name);
+        let is_whole = name.len() > prefix.len() && !text[..at].ends_with(is_name);
         is_whole.then_some(name)
     })
 }
@@ -24,8 +30,11 @@ fn names(text: &str) -> impl Iterator<Item = &str> {
 fn every_environment_variable_is_in_the_table() {
     let page = std::fs::read_to_string(root().join(PAGE)).expect("the page can be read");
     let rows = page.lines().filter(|line| line.starts_with("| `"));
-    let listed: BTreeSet<&str> =
-        rows.filter_map(|row| row.split(" | ").next()).flat_map(names).collect();
+    let cells: Vec<&str> = rows.filter_map(|row| row.split(" | ").next()).collect();
+    let listed: BTreeSet<&str> = cells.iter().copied().flat_map(names).collect();
+    let of_library: BTreeSet<&str> =
+        cells.iter().flat_map(|cell| names_of(cell, OPEN_TELEMETRY)).collect();
+    let mut unlisted: BTreeSet<String> = BTreeSet::new();
     let mut used: BTreeMap<String, String> = BTreeMap::new();
     for path in files(&["rs", "sh", "py", "service", "toml"]) {
         // Their TESSERA_* are macros of the C++ preprocessor.
@@ -33,6 +42,8 @@ fn every_environment_variable_is_in_the_table() {
             continue;
         }
         let text = std::fs::read_to_string(&path).expect("sources are text");
+        let others = names_of(&text, OPEN_TELEMETRY).filter(|name| !of_library.contains(name));
+        unlisted.extend(others.map(|name| format!("{name} is not in {PAGE}")));
         for name in names(&text) {
             used.entry(name.to_owned()).or_insert_with(|| shown(&path));
         }
@@ -48,7 +59,7 @@ fn every_environment_variable_is_in_the_table() {
         .iter()
         .filter(|name| !used.contains_key(**name))
         .map(|name| format!("{name} is in {PAGE}, and no source has it"));
-    none("environment variables", missing.chain(unused).collect());
+    none("environment variables", missing.chain(unused).chain(unlisted).collect());
 }
 
 #[test]

@@ -53,7 +53,9 @@ pub(crate) fn linked(workspace: &Path) -> Result<BTreeSet<Linked>, NoticesError>
 fn metadata(workspace: &Path) -> Result<Value, NoticesError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--locked", "--filter-platform", TARGET])
+        // The packages have this feature.
+        .args(["metadata", "--format-version", "1", "--features", "otlp"])
+        .args(["--locked", "--filter-platform", TARGET])
         .current_dir(workspace)
         .output()
         .map_err(NoticesError::Cargo)?;

@@ -75,6 +75,7 @@ mod tests {
     fn tree() -> BTreeSet<String> {
         let output = Command::new(env!("CARGO"))
             .args(["tree", "-p", "tessera", "-e", "normal,no-proc-macro", "--prefix", "none"])
+            .args(["--features", "otlp"])
             .args(["--locked", "--offline", "--target", graph::TARGET, "--format", "{p}"])
             .current_dir(workspace())
             .output()

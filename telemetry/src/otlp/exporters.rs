@@ -2,7 +2,7 @@
 
 use super::client::Client;
 use super::health::Health;
-use opentelemetry_otlp::{LogExporter, SpanExporter, WithHttpConfig};
+use opentelemetry_otlp::{LogExporter, SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::logs::LogBatch;
@@ -10,15 +10,27 @@ use opentelemetry_sdk::trace::SpanData;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Makes the exporter of spans, by the environment.
-pub(super) fn spans_exporter(client: &Arc<Client>) -> Result<SpanExporter, String> {
-    let builder = SpanExporter::builder().with_http().with_shared_http_client(client.clone());
+/// Makes the exporter of spans, by the environment or for a collector at this address.
+pub(super) fn spans_exporter(
+    client: &Arc<Client>,
+    collector: Option<&str>,
+) -> Result<SpanExporter, String> {
+    let mut builder = SpanExporter::builder().with_http().with_shared_http_client(client.clone());
+    if let Some(address) = collector {
+        builder = builder.with_endpoint(format!("{address}/v1/traces"));
+    }
     builder.build().map_err(|error| error.to_string())
 }
 
-/// Makes the exporter of lines, by the environment.
-pub(super) fn lines_exporter(client: &Arc<Client>) -> Result<LogExporter, String> {
-    let builder = LogExporter::builder().with_http().with_shared_http_client(client.clone());
+/// Makes the exporter of lines, by the environment or for a collector at this address.
+pub(super) fn lines_exporter(
+    client: &Arc<Client>,
+    collector: Option<&str>,
+) -> Result<LogExporter, String> {
+    let mut builder = LogExporter::builder().with_http().with_shared_http_client(client.clone());
+    if let Some(address) = collector {
+        builder = builder.with_endpoint(format!("{address}/v1/logs"));
+    }
     builder.build().map_err(|error| error.to_string())
 }
 

@@ -37,10 +37,11 @@ pub(crate) struct Running {
     runtime: Runtime,
 }
 
-/// Begins to send.
+/// Begins to send, to a collector at this address or, as usual, to those of the environment.
 pub(crate) fn start(
     settings: Settings,
     service: &Service,
+    collector: Option<&str>,
 ) -> Result<(Tracer, Lines, Running), String> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -54,7 +55,7 @@ pub(crate) fn start(
     let mut tracer = Tracer::default();
     if let Some(share) = settings.traces {
         let health = Arc::new(Health::new("spans"));
-        let exporter = spans_exporter(&client)?;
+        let exporter = spans_exporter(&client, collector)?;
         let exporter = Counted::new(exporter, health.clone(), client.clone());
         let config = trace::BatchConfigBuilder::default()
             .with_max_queue_size(WAITING_MAX)
@@ -70,7 +71,7 @@ pub(crate) fn start(
     let mut lines = Lines::default();
     if settings.logs {
         let health = Arc::new(Health::new("lines"));
-        let exporter = lines_exporter(&client)?;
+        let exporter = lines_exporter(&client, collector)?;
         let exporter = Counted::new(exporter, health.clone(), client);
         let config = logs::BatchConfigBuilder::default()
             .with_max_queue_size(WAITING_MAX)
