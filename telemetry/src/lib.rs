@@ -21,4 +21,4 @@ pub use settings::{Settings, Unusable};
 pub use share::Share;
 pub use span::{Span, SpanId, TraceId, Value};
 pub use telemetry::{Service, Telemetry};
-pub use tracer::{SPANS_BURST, SPANS_PER_SECOND, Sink, Tracer};
+pub use tracer::{ANSWERS_BURST, ANSWERS_PER_SECOND, SPANS_BURST, SPANS_PER_SECOND, Sink, Tracer};

@@ -4,7 +4,7 @@
 use crate::share::Share;
 use crate::span::{Span, TraceId};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tessera_protocol::{FrameNumber, JobId};
 
@@ -12,6 +12,12 @@ use tessera_protocol::{FrameNumber, JobId};
 pub const SPANS_PER_SECOND: u32 = 1000;
 /// Most that are taken at once.
 pub const SPANS_BURST: u32 = 2000;
+
+/// The same of answers to people and programs, which have a bound of their own: who asks much takes
+/// nothing from the frames.
+pub const ANSWERS_PER_SECOND: u32 = 100;
+/// Most answers that are taken at once.
+pub const ANSWERS_BURST: u32 = 200;
 
 /// Takes what is offered, without waiting.
 pub trait Sink<T>: Send + Sync {
@@ -26,21 +32,29 @@ pub struct Tracer(Option<Arc<Inner>>);
 struct Inner {
     share: Share,
     room: Mutex<Room>,
+    answers: Mutex<Room>,
     sink: Arc<dyn Sink<Span>>,
 }
 
 /// What may be taken now.
 struct Room {
+    per_second: f64,
+    burst: f64,
     left: f64,
     at: Instant,
 }
 
 impl Room {
+    fn new(per_second: u32, burst: u32, at: Instant) -> Self {
+        let burst = f64::from(burst);
+        Self { per_second: per_second.into(), burst, left: burst, at }
+    }
+
     /// Returns what may be taken at a time.
     fn look(&mut self, now: Instant) -> f64 {
         let passed = now.saturating_duration_since(self.at).as_secs_f64();
         self.at = now.max(self.at);
-        self.left = (self.left + passed * f64::from(SPANS_PER_SECOND)).min(SPANS_BURST.into());
+        self.left = (self.left + passed * self.per_second).min(self.burst);
         self.left
     }
 
@@ -56,8 +70,10 @@ impl Room {
 impl Tracer {
     /// Takes a share of all traces into a sink.
     pub fn into_sink(share: Share, sink: Arc<dyn Sink<Span>>) -> Self {
-        let room = Mutex::new(Room { left: SPANS_BURST.into(), at: Instant::now() });
-        Self(Some(Arc::new(Inner { share, room, sink })))
+        let now = Instant::now();
+        let room = Mutex::new(Room::new(SPANS_PER_SECOND, SPANS_BURST, now));
+        let answers = Mutex::new(Room::new(ANSWERS_PER_SECOND, ANSWERS_BURST, now));
+        Self(Some(Arc::new(Inner { share, room, answers, sink })))
     }
 
     /// Whether spans are wanted at all.
@@ -75,7 +91,7 @@ impl Tracer {
     /// taken at once, so that the frames that are followed already keep their spans.
     pub fn has_room(&self) -> bool {
         let half = f64::from(SPANS_BURST) / 2.0;
-        self.0.as_ref().is_some_and(|inner| inner.room().look(Instant::now()) >= half)
+        self.0.as_ref().is_some_and(|inner| locked(&inner.room).look(Instant::now()) >= half)
     }
 
     /// Offers a span. It never waits. Returns whether it was taken.
@@ -84,15 +100,14 @@ impl Tracer {
         if !inner.share.has(span.trace) {
             return false;
         }
-        let is_room = inner.room().take(Instant::now());
+        let room = if span.is_answer { &inner.answers } else { &inner.room };
+        let is_room = locked(room).take(Instant::now());
         is_room && inner.sink.offer(span)
     }
 }
 
-impl Inner {
-    fn room(&self) -> std::sync::MutexGuard<'_, Room> {
-        self.room.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn locked(room: &Mutex<Room>) -> MutexGuard<'_, Room> {
+    room.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for Tracer {
@@ -124,7 +139,7 @@ mod tests {
     #[test]
     fn spans_are_taken_up_to_a_bound_a_second() {
         let start = Instant::now();
-        let mut room = Room { left: SPANS_BURST.into(), at: start };
+        let mut room = Room::new(SPANS_PER_SECOND, SPANS_BURST, start);
         let mut take = |at: u64, count: u32| {
             let now = start + Duration::from_millis(at);
             (0..count).filter(|_| room.take(now)).count()
@@ -148,6 +163,18 @@ mod tests {
         // Half of the room comes back in a second.
         assert!(!tracer.has_room() && tracer.offer(span()));
         assert_eq!(taken.0.lock().unwrap().len() as u32, SPANS_BURST * 3 / 4 + 1);
+    }
+
+    // promise: P8
+    #[test]
+    fn who_asks_much_takes_no_spans_from_frames() {
+        let taken = Arc::new(Taken::default());
+        let tracer = Tracer::into_sink(Share::ALL, taken.clone());
+        let now = SystemTime::now();
+        let answers = (0..20_000).filter(|_| tracer.offer(Span::of_answer("GET", (now, now))));
+        let answers = answers.count() as u32;
+        assert!((ANSWERS_BURST..ANSWERS_BURST + ANSWERS_PER_SECOND).contains(&answers));
+        assert!((0..SPANS_BURST).all(|_| tracer.offer(span())));
     }
 
     #[test]

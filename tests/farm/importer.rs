@@ -72,7 +72,7 @@ async fn send(client: &FarmClient, folder: &Path, trap: &Trap) -> JobId {
 }
 
 /// Sends traps, and waits until all their jobs have ended; how each did, and what is told of it.
-pub(super) fn send_all(farm: &Farm, traps: &[Trap]) -> Vec<(JobState, String)> {
+pub(crate) fn send_all(farm: &Farm, traps: &[Trap]) -> Vec<(JobState, String)> {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let identity = Identity::load(&farm.data().join("admin")).expect("the admin's identity");

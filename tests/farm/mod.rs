@@ -16,7 +16,7 @@ mod filter;
 mod finishing;
 mod generations;
 mod hostile;
-mod importer;
+pub(crate) mod importer;
 mod job_set;
 mod kills;
 mod leaving;

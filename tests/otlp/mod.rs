@@ -3,6 +3,8 @@
 
 mod collector;
 
+use crate::farm::importer;
+use crate::hostile::traps::Trap;
 use collector::{Collector, attribute, free_port};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,7 +47,7 @@ fn check_trace(spans: &[&Value], job: JobId, frame: FrameNumber) {
     let named =
         |name: &str| -> Vec<&&Value> { spans.iter().filter(|span| span["name"] == name).collect() };
     let [whole] = named("frame")[..] else { panic!("one frame: {spans:#?}") };
-    assert_eq!((&whole["id"], &whole["parent"]), (&Value::from(root.clone()), &Value::from("")));
+    assert_eq!((whole["id"].as_str(), whole["parent"].as_str()), (Some(&*root), Some("")));
     assert_eq!(attribute(whole, "tessera.outcome"), "done");
     assert!(attribute(whole, "tessera.units").as_u64() >= Some(TILES), "{whole}");
     let done: Vec<_> = named("tile")
@@ -56,9 +58,8 @@ fn check_trace(spans: &[&Value], job: JobId, frame: FrameNumber) {
         done.iter().filter_map(|span| attribute(span, "tessera.unit").as_u64()).collect();
     assert_eq!((units, done.len() as u64), ((0..TILES).collect(), TILES), "{spans:#?}");
     for tile in done {
-        assert_eq!((&tile["parent"], tile["service"]["service.name"].as_str()), {
-            (&Value::from(root.clone()), Some("tessera-coordinator"))
-        });
+        assert_eq!(tile["parent"], root.as_str());
+        assert_eq!(service(tile), Some("tessera-coordinator"));
         assert_eq!(attribute(tile, "tessera.node"), "node-0");
         let parts: BTreeMap<&str, &str> = spans
             .iter()
@@ -82,21 +83,30 @@ fn service(span: &Value) -> Option<&str> {
     span["service"]["service.name"].as_str()
 }
 
+/// A job whose scene no node can prepare, once its node has said so.
+fn submit_broken(farm: &Farm) -> JobId {
+    // The head of a binary file, and nothing after it.
+    let head = &b"glTF\x02\0\0\0\x0c\0\0\0"[..];
+    let trap = Trap { main: "scene.glb", ..Trap::new("no chunk", head) };
+    importer::send_all(farm, &[trap]);
+    let jobs: Value = serde_json::from_str(&farm.text(&["jobs", "--json"])).expect("JSON");
+    let mut all = jobs.as_array().expect("a list").iter();
+    let broken = all.find(|job| job["state"] == "failed").expect("it has failed");
+    let broken = broken["job"].as_str().expect("an id");
+    farm.wait_for("the importer's words", |farm| {
+        !farm.text(&["logs", broken, "--source", "importer", "--json"]).is_empty()
+    });
+    broken.parse().expect("an id")
+}
+
 #[test]
 fn a_collector_has_a_trace_for_each_frame() {
     let Some(collector) = Collector::start() else { return };
     let mut farm = farm(&collector.address());
     let (job, _) = render(&farm);
-    // What a job's node says of it.
-    let scene = library("cornell-box.gltf");
-    let broken = farm.submit(&scene, &["--size", "32x32", "--spp", "1", "--camera", "nothing"]);
-    assert!(!farm.run(&["wait", &broken]).status.success());
-    farm.wait_for("the importer's words", |farm| {
-        !farm.text(&["logs", &broken, "--json"]).is_empty()
-    });
+    let broken = submit_broken(&farm);
     assert!(farm.drain_node(0) && farm.stop_coordinator(), "{}", farm.logs());
 
-    let broken: JobId = broken.parse().expect("an id");
     let last = hex(&SpanId::of_frame(broken, FrameNumber(0)).0);
     let all = collector.wait_for(&farm, |all| {
         let has = |name: &str, trace: FrameNumber| {
@@ -150,8 +160,22 @@ fn check_lines(all: &[Value], broken: JobId) {
     assert!(own("tessera-node", "node started"), "{lines:#?}");
 }
 
-/// Renders beside a collector that does not do its work, and ends. How often the log has a text.
-fn beside(collector: &str) -> (Vec<String>, impl Fn(&str) -> usize, Duration) {
+/// What was beside a collector that does not do its work.
+struct Beside {
+    hashes: Vec<String>,
+    log: String,
+    end_took: Duration,
+}
+
+impl Beside {
+    /// How often the coordinator's log has a text.
+    fn count(&self, text: &str) -> usize {
+        self.log.matches(text).count()
+    }
+}
+
+/// Renders beside such a collector, and ends.
+fn beside(collector: &str) -> Beside {
     let mut farm = farm(collector);
     let (job, hashes) = render(&farm);
     let detail = farm.text(&["job", &job.to_string(), "--json"]);
@@ -160,9 +184,9 @@ fn beside(collector: &str) -> (Vec<String>, impl Fn(&str) -> usize, Duration) {
     assert!(farm.drain_node(0), "{}", farm.logs());
     let began = Instant::now();
     assert!(farm.stop_coordinator(), "{}", farm.logs());
-    let took = began.elapsed();
+    let end_took = began.elapsed();
     let log = std::fs::read_to_string(farm.folder().join("coordinator.log")).expect("a log");
-    (hashes, move |text: &str| log.matches(text).count(), took)
+    Beside { hashes, log, end_took }
 }
 
 // promise: P1
@@ -171,12 +195,12 @@ fn a_dead_collector_costs_what_was_to_be_sent() {
     let mut plain = Farm::start(1, 1);
     let (_, expected) = render(&plain);
     assert!(plain.stop_coordinator());
-    let (hashes, count, _) = beside(&format!("http://127.0.0.1:{}", free_port()));
-    assert_eq!(hashes, expected);
-    assert_eq!(count("the collector takes no spans"), 1);
-    assert_eq!(count("the collector takes no lines"), 1);
-    assert_eq!(count("spans were left out"), 1);
-    assert_eq!(count("Connection refused"), 2);
+    let it = beside(&format!("http://127.0.0.1:{}", free_port()));
+    assert_eq!(it.hashes, expected);
+    assert_eq!(it.count("the collector takes no spans"), 1);
+    assert_eq!(it.count("the collector takes no lines"), 1);
+    assert_eq!(it.count("spans were left out"), 1);
+    assert_eq!(it.count("Connection refused"), 2);
 }
 
 // promise: P8
@@ -191,9 +215,10 @@ fn a_collector_that_never_answers_ends_with_the_farm() {
             held.push(stream);
         }
     });
-    let (hashes, count, took) = beside(&format!("http://{address}"));
-    assert_eq!(hashes.len(), 2);
-    assert_eq!(count("spans were left out"), 1);
+    let it = beside(&format!("http://{address}"));
+    assert_eq!(it.hashes.len(), 2);
+    assert_eq!(it.count("spans were left out"), 1);
+    let took = it.end_took;
     assert!(took < Duration::from_secs(15), "two seconds are for the collector: {took:?}");
     assert!(!holds.is_finished(), "the collector was there all the time");
 }

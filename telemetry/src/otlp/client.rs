@@ -73,7 +73,7 @@ impl HttpClient for Client {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let (tls, within) = (self.tls.clone(), self.within);
         let asked = async move {
-            let address = request.uri().to_string();
+            let address = address_of(request.uri());
             let answered = tokio::time::timeout(within, ask(&tls, request)).await;
             let answered = answered.unwrap_or_else(|_| {
                 Err(format!("no whole answer within {} ms", within.as_millis()))
@@ -88,6 +88,12 @@ impl HttpClient for Client {
             problem.into()
         })
     }
+}
+
+/// An address for the log: without what may be a secret, which are names and what is asked for.
+fn address_of(uri: &Uri) -> String {
+    let port = uri.port().map_or_else(String::new, |port| format!(":{port}"));
+    format!("{}{port}", uri.host().unwrap_or_default())
 }
 
 async fn ask(tls: &TlsConnector, request: Request<Bytes>) -> Result<Response<Bytes>, String> {
@@ -149,6 +155,13 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_secret_of_an_address_is_in_the_log() {
+        let uri: Uri = "https://ada:secret@id.example:4318/v1/traces?key=secret".parse().unwrap();
+        assert_eq!(address_of(&uri), "id.example:4318");
+        assert_eq!(address_of(&"http://[::1]/x".parse().unwrap()), "[::1]");
+    }
 
     #[test]
     fn the_time_for_an_answer_is_the_environments_up_to_a_bound() {

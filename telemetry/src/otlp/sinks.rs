@@ -4,6 +4,7 @@ use super::WAITING_MAX;
 use super::convert::{line_into, span_data};
 use super::health::Health;
 use crate::{Line, Sink, Span};
+use opentelemetry::Context;
 use opentelemetry::logs::{Logger as _, LoggerProvider as _};
 use opentelemetry_sdk::logs::{SdkLogger, SdkLoggerProvider};
 use opentelemetry_sdk::trace::{BatchSpanProcessor, SpanProcessor};
@@ -45,6 +46,10 @@ impl LineSink {
 
 impl Sink<Line> for LineSink {
     fn offer(&self, line: Line) -> bool {
+        // What the threads that send say of sending is not sent, or it would never end.
+        if Context::is_current_telemetry_suppressed() {
+            return false;
+        }
         let entered = self.health.enter(WAITING_MAX);
         if entered {
             let mut record = self.logger.create_log_record();
