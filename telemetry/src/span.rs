@@ -227,7 +227,7 @@ mod tests {
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         // Traces that a collector holds are continued after an update.
         assert_eq!(hex(&trace.0), "a9c70993e08ace5deb64041eb4b7908b");
-        assert_eq!(hex(&SpanId::of_attempt(span).0), "SPAN");
+        assert_eq!(hex(&SpanId::of_attempt(span).0), "cdbd9eddacd67495");
     }
 
     #[test]
