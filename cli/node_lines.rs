@@ -1,5 +1,5 @@
-//! What a service logs, as lines with what they are about: a node's for its coordinator, and all for
-//! a collector.
+//! What a service logs, as lines with what they are about: a node's for its coordinator, and all
+//! for a collector.
 
 use std::fmt::{self, Write as _};
 use std::time::SystemTime;

@@ -17,8 +17,8 @@ mod tracer;
 
 pub use line::{Line, Lines};
 pub use outcome::Outcome;
-pub use settings::{Settings, Unusable};
+pub use settings::{Service, Settings, Unusable};
 pub use share::Share;
 pub use span::{Span, SpanId, TraceId, Value};
-pub use telemetry::{Service, Telemetry};
+pub use telemetry::Telemetry;
 pub use tracer::{ANSWERS_BURST, ANSWERS_PER_SECOND, SPANS_BURST, SPANS_PER_SECOND, Sink, Tracer};

@@ -11,6 +11,15 @@ const LOGS_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT";
 /// The only way to send that is there.
 const PROTOCOL: &str = "http/protobuf";
 
+/// Who sends.
+#[derive(Clone, Debug)]
+pub struct Service {
+    /// `service.name`, where the environment has none.
+    pub name: &'static str,
+    /// `service.version`.
+    pub version: String,
+}
+
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {

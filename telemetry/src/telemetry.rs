@@ -2,16 +2,7 @@
 
 #[cfg(feature = "otlp")]
 use crate::otlp;
-use crate::{Lines, Settings, Tracer};
-
-/// Who sends.
-#[derive(Clone, Debug)]
-pub struct Service {
-    /// `service.name`, where the environment has none.
-    pub name: &'static str,
-    /// `service.version`.
-    pub version: String,
-}
+use crate::{Lines, Service, Settings, Tracer};
 
 /// What takes the spans and lines of this process.
 #[derive(Debug, Default)]

@@ -1,5 +1,5 @@
-//! A real collector and what stands behind it: Rotel takes OTLP and passes it on by its own OTLP, to
-//! a receiver that decodes it by OpenTelemetry's schema for Python.
+//! A real collector and what stands behind it: Rotel takes OTLP and passes it on by its own OTLP,
+//! to a receiver that decodes it by OpenTelemetry's schema for Python.
 
 use serde_json::Value;
 use std::net::{TcpListener, TcpStream};

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
 /// Crates, and how many of their files lie in circles at most. A bound only ever falls.
-const BOUNDS: [(&str, usize); 18] = [
+const BOUNDS: [(&str, usize); 19] = [
     ("cli", 0),
     ("coordinator", 0),
     ("coordinator/core", 0),
@@ -28,6 +28,7 @@ const BOUNDS: [(&str, usize); 18] = [
     ("node", 41),
     ("protocol", 0),
     ("scenes", 0),
+    ("telemetry", 0),
     // `driver` owns contexts, events and images, which find each other through it.
     ("tests/fake-cuda", 7),
     ("tests/history", 0),

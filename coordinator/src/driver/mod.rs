@@ -209,8 +209,7 @@ impl Driver {
             Event::Joined { handle, input } => self.on_joined(handle, *input),
             Event::Result { session, arrived, bytes, permit } => {
                 let waiting = Waiting { arrived, bytes, permit };
-                self.live.note_result(&self.core, session, arrived.lease);
-                self.spans.note_arrived(&self.core, &arrived);
+                self.note_arrived(session, &arrived);
                 self.results.entry((session, arrived.lease)).or_default().push_back(waiting);
                 self.core.handle(Input::ResultArrived { session, result: arrived }, now);
             }
@@ -353,21 +352,17 @@ impl Driver {
         let Step { records, actions, .. } = step;
         let (mut commit, told) = Commit::new();
         let mut not_durable = not_durable::NotDurable::default();
-        let mut ended = Vec::new();
         for record in records {
             self.sequence += 1;
             told::tell(&self.around.log, &self.core, &record);
             self.note(&record);
-            self.spans.note(&record, &mut ended);
             not_durable.note(&record, &self.core);
             let bytes = record.to_bytes().map_err(|error| StoreError::Record(error.to_string()))?;
             commit.records.push((self.sequence, bytes));
         }
-        let mut permits = Vec::new();
-        let mut after = Vec::new();
+        let (mut permits, mut after) = (Vec::new(), Vec::new());
         for action in actions {
-            self.news.note_action(&action);
-            self.spans.note_action(&self.core, &action);
+            self.note_action(&action);
             match (action.timing(), action) {
                 (_, Action::KeepResult { session, lease }) => {
                     if let Some((entry, permit)) = self.keep(session, lease) {
@@ -376,7 +371,6 @@ impl Driver {
                     }
                 }
                 (_, Action::DropResult { session, lease }) => {
-                    self.spans.note_dropped(lease, &mut ended);
                     drop(self.take_waiting(session, lease))
                 }
                 (Timing::AnyTime, action) => self.perform(After::Action(action)),
@@ -398,10 +392,9 @@ impl Driver {
             tracing::debug!(through = self.sequence, records, results, "step goes to the store");
             self.queue.send(commit)?;
         }
-        let told = durable.then_some(told);
+        let (told, ended) = (durable.then_some(told), self.spans.take_ended());
         if told.is_none() && self.pending.is_empty() {
-            after.into_iter().for_each(|after| self.perform(after));
-            self.end_spans(ended);
+            self.perform_all(after, ended);
         } else {
             self.pending.push_back(Pending {
                 told,
@@ -419,7 +412,26 @@ impl Driver {
     fn note(&mut self, record: &Record) {
         self.news.note(record);
         self.counted.note(record);
+        self.spans.note(record);
         self.drop_lines(record);
+    }
+
+    /// Notes an action for whoever is told of it.
+    fn note_action(&mut self, action: &Action) {
+        self.news.note_action(action);
+        self.spans.note_action(&self.core, action);
+    }
+
+    /// Notes a result that has arrived for whoever is told of it.
+    fn note_arrived(&mut self, session: SessionId, arrived: &Arrived) {
+        self.live.note_result(&self.core, session, arrived.lease);
+        self.spans.note_arrived(&self.core, arrived);
+    }
+
+    /// Does what was to be done once a step is durable.
+    fn perform_all(&mut self, after: Vec<After>, ended: Vec<spans::Ended>) {
+        after.into_iter().for_each(|after| self.perform(after));
+        self.spans.durable(ended);
     }
 
     /// Makes a snapshot, if there are enough records since the last one.
@@ -476,8 +488,7 @@ impl Driver {
         }
         if let Some(pending) = self.pending.pop_front() {
             tracing::debug!(through = pending.through, "step is durable, and acknowledged");
-            pending.after.into_iter().for_each(|after| self.perform(after));
-            self.end_spans(pending.ended);
+            self.perform_all(pending.after, pending.ended);
         }
         Ok(())
     }

@@ -2,7 +2,6 @@
 //! results as they arrive, records as they become durable. Decides nothing, and keeps nothing
 //! unless a collector wants spans.
 
-use super::Driver;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 use tessera_core::journal::{EndedAttempt, Ending};
@@ -55,6 +54,8 @@ pub(super) struct SpanRoom {
     /// Frames that are not followed, since there was no room when they began: no half of them is.
     passed_over: BTreeSet<(JobId, FrameNumber)>,
     attempts: usize,
+    /// What the present step ends.
+    ended: Vec<Ended>,
 }
 
 impl SpanRoom {
@@ -62,7 +63,7 @@ impl SpanRoom {
         Self { tracer, ..Self::default() }
     }
 
-    /// Notes leases that are granted, and frames whose files are ordered.
+    /// Notes leases that are granted, results that are not kept, and frames whose files are made.
     pub(super) fn note_action(&mut self, core: &Core, action: &Action) {
         if !self.tracer.is_on() {
             return;
@@ -75,6 +76,9 @@ impl SpanRoom {
                 if let Some(followed) = self.frames.get_mut(&(*job, *frame)) {
                     followed.resolving = Some(SystemTime::now());
                 }
+            }
+            Action::DropResult { lease, .. } => {
+                self.ended.push(Ended::Attempt(*lease, Outcome::Unused));
             }
             _ => {}
         }
@@ -152,18 +156,12 @@ impl SpanRoom {
         }
     }
 
-    /// Notes a result that is not kept.
-    pub(super) fn note_dropped(&mut self, lease: Lease, ended: &mut Vec<Ended>) {
-        if self.tracer.is_on() {
-            ended.push(Ended::Attempt(lease, Outcome::Unused));
-        }
-    }
-
     /// Notes what a record ends.
-    pub(super) fn note(&self, record: &Record, ended: &mut Vec<Ended>) {
+    pub(super) fn note(&mut self, record: &Record) {
         if !self.tracer.is_on() {
             return;
         }
+        let ended = &mut self.ended;
         match record {
             Record::UnitsCommitted { job, frame, commits } => {
                 let lease = |unit, epoch| {
@@ -196,6 +194,11 @@ impl SpanRoom {
             }
             _ => {}
         }
+    }
+
+    /// Takes what the present step ends, for when it is durable.
+    pub(super) fn take_ended(&mut self) -> Vec<Ended> {
+        std::mem::take(&mut self.ended)
     }
 
     /// Makes the spans of what has ended for good.
@@ -253,15 +256,6 @@ impl SpanRoom {
             _ => "its job has ended",
         };
         keys.into_iter().for_each(|key| self.end_frame(key, Some(problem), now));
-    }
-}
-
-impl Driver {
-    /// Makes the spans of what a step has ended.
-    pub(super) fn end_spans(&mut self, ended: Vec<Ended>) {
-        if !ended.is_empty() {
-            self.spans.durable(ended);
-        }
     }
 }
 

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+/// Most spans that wait to be sent, and most lines.
+pub(super) const WAITING_MAX: usize = 2048;
 /// How often it is said that more comes than is taken.
 const SAID_EVERY: Duration = Duration::from_secs(60);
 
@@ -39,11 +41,13 @@ impl Health {
         }
     }
 
-    /// Takes a place in the queue of this length, or counts that there was none.
-    pub(super) fn enter(&self, most: usize) -> bool {
+    /// Takes a place in the queue, or counts that there was none.
+    pub(super) fn enter(&self) -> bool {
         let entered = self
             .waiting
-            .fetch_update(Relaxed, Relaxed, |waiting| (waiting < most).then_some(waiting + 1))
+            .fetch_update(Relaxed, Relaxed, |waiting| {
+                (waiting < WAITING_MAX).then_some(waiting + 1)
+            })
             .is_ok();
         if !entered {
             self.left_out.fetch_add(1, Relaxed);

@@ -11,7 +11,7 @@ mod tests;
 use crate::{Lines, Service, Settings, Tracer};
 use client::Client;
 use exporters::{Counted, lines_exporter, spans_exporter};
-use health::Health;
+use health::{Health, WAITING_MAX};
 use opentelemetry::KeyValue;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::logs::{BatchLogProcessor, LogProcessor, SdkLoggerProvider};
@@ -22,8 +22,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// Most spans that wait to be sent, and most lines.
-pub(crate) const WAITING_MAX: usize = 2048;
 /// How long a batch is filled.
 const BATCH_WITHIN: Duration = Duration::from_secs(1);
 /// How long the end may take.

@@ -1,6 +1,5 @@
 //! Between who offers and who sends: queues that are never waited for.
 
-use super::WAITING_MAX;
 use super::convert::{line_into, span_data};
 use super::health::Health;
 use crate::{Line, Sink, Span};
@@ -24,7 +23,7 @@ impl SpanSink {
 
 impl Sink<Span> for SpanSink {
     fn offer(&self, span: Span) -> bool {
-        let entered = self.health.enter(WAITING_MAX);
+        let entered = self.health.enter();
         if entered {
             self.processor.on_end(span_data(span));
         }
@@ -50,7 +49,7 @@ impl Sink<Line> for LineSink {
         if Context::is_current_telemetry_suppressed() {
             return false;
         }
-        let entered = self.health.enter(WAITING_MAX);
+        let entered = self.health.enter();
         if entered {
             let mut record = self.logger.create_log_record();
             line_into(line, &mut record);

@@ -1,6 +1,7 @@
 //! What is sent to a collector, and what becomes of it when there is none: over real sockets.
 
-use super::{Running, WAITING_MAX, health::Health, start};
+use super::health::{Health, WAITING_MAX};
+use super::{Running, start};
 use crate::{Line, Lines, Service, Settings, Share, Span, Tracer};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
