@@ -97,6 +97,7 @@ impl Farm {
             meters,
             live,
             logs,
+            tracer: tessera_telemetry::Tracer::default(),
             submitting: tokio::sync::RwLock::new(()),
         };
         Self { _root: root, _folder: folder, api: Api::new(Arc::new(context)) }
