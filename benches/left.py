@@ -40,7 +40,8 @@ class Farm:
         self.tessera, self.folder, self.processes = tessera, folder, []
         self.env = dict(os.environ, TESSERA_COORDINATOR=ADDRESS, HOME=folder)
         self.env["TESSERA_IDENTITY"] = f"{folder}/c/admin"
-        self.start("c", "coordinator", "--data", f"{folder}/c", "--listen", ADDRESS, "--http", "off")
+        self.start("c", "coordinator", "--data", f"{folder}/c", "--listen", ADDRESS,
+                   "--http", "off")
         self.until(lambda: self.run("nodes").returncode == 0)
         for name, threads in ("slow", 1), ("fast", 2):
             token = f"{folder}/{name}.token"

@@ -218,8 +218,8 @@ fn steady_speed(books: &Books, id: NodeId, job: &Job, costs: &CostMap) -> Option
     Some((per_sec * busy, newest.devices))
 }
 
-/// Returns the samples of mean cost that a job has still to do, with what finishing its frames takes;
-/// None if it is not known how many.
+/// Returns the samples of mean cost that a job has still to do, with what finishing its frames
+/// takes; None if it is not known how many.
 fn samples_left(books: &Books, job: &Job, costs: &CostMap) -> Option<f64> {
     let counts = job.counts();
     let open = match job.grid().has_rounds() || job.time().is_some() {

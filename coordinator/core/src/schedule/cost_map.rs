@@ -3,8 +3,8 @@
 
 /// Parts of a frame, equal ranges of its units: bands of tiles from the top.
 pub(crate) const PARTS: usize = 8;
-/// Rounds of the fit. It settles within a few where devices have seen much of a frame, and the later
-/// the less they have in common.
+/// Rounds of the fit. It settles within a few where devices have seen much of a frame, and the
+/// later the less they have in common.
 const ROUNDS: usize = 24;
 
 /// Returns the part of a frame of `units` units in which a unit is.
