@@ -27,6 +27,7 @@ mod node_lines;
 mod notices;
 pub mod pattern;
 pub mod picture;
+mod place;
 mod process_limits;
 mod progress;
 mod rusage;

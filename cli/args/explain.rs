@@ -11,11 +11,9 @@ use clap::Args;
         same. A name that both a job and a node have means the job, unless --node is given."
 )]
 pub struct ExplainArgs {
-    /// Job, by its id, the beginning of one, or its name; or node, by its name or id
+    /// Job or JOB/FRAME, by the job's id, its beginning or its name; or node, by its name or id
+    #[arg(value_name = "JOB[/FRAME]|NODE")]
     pub what: String,
-    /// Explain this frame of the job
-    #[arg(long, value_name = "N", conflicts_with = "node")]
-    pub frame: Option<u32>,
     /// It is a node
     #[arg(long)]
     pub node: bool,

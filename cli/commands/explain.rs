@@ -3,6 +3,7 @@
 use crate::args::explain::ExplainArgs;
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
+use crate::place::{Place, neither};
 use crate::table::{printable, span};
 use crate::{job_id, json};
 use std::fmt::Write as _;
@@ -34,13 +35,18 @@ async fn explained(client: &FarmClient, args: &ExplainArgs) -> Result<Explanatio
     if args.node {
         return ask(client, node()).await;
     }
+    let place = Place::of(&args.what)?;
+    if place.unit.is_some() {
+        let text = format!("`{}` is a unit: it stands as its frame does", printable(&args.what));
+        return Err(CliError::new(Status::Usage, text).hint("ask for JOB/FRAME"));
+    }
     let is_unknown = |error: &CliError| error.status() == Status::NotFound;
-    let of_job = match job_id::find_on(client, &args.what).await {
-        Ok(job) => ask(client, subject(job, args.frame)).await,
+    let of_job = match job_id::find_on(client, place.job).await {
+        Ok(job) => ask(client, subject(job, place.frame)).await,
         Err(error) => Err(error),
     };
     match of_job {
-        Err(error) if is_unknown(&error) && args.frame.is_none() => {
+        Err(error) if is_unknown(&error) && place.frame.is_none() => {
             let of_node = ask(client, node()).await;
             of_node.map_err(|other| if is_unknown(&other) { neither(&args.what) } else { other })
         }
@@ -53,16 +59,11 @@ fn has_lines(word: &str) -> bool {
     ["failed", "frame_failed", "backoff", "barred"].contains(&word)
 }
 
-fn subject(job: JobId, frame: Option<u32>) -> Subject {
+fn subject(job: JobId, frame: Option<FrameNumber>) -> Subject {
     match frame {
-        Some(frame) => Subject::Frame { job, frame: FrameNumber(frame) },
+        Some(frame) => Subject::Frame { job, frame },
         None => Subject::Job(job),
     }
-}
-
-fn neither(what: &str) -> CliError {
-    let text = format!("there is no job and no node `{what}`");
-    CliError::new(Status::NotFound, text).hint("`tessera jobs` and `tessera nodes` list them")
 }
 
 async fn ask(client: &FarmClient, subject: Subject) -> Result<Explanation, CliError> {

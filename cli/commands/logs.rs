@@ -3,13 +3,14 @@
 use crate::args::logs::LogsArgs;
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
+use crate::place::{Place, neither};
 use crate::table::printable;
 use crate::{job_id, json};
 use std::time::{SystemTime, UNIX_EPOCH};
+use tessera_protocol::JobId;
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::logs::{KeptLine, LogPage, LogQuery, LogTarget, Severity};
 use tessera_protocol::utc::utc;
-use tessera_protocol::{FrameNumber, JobId, UnitIndex};
 use tessera_transport::FarmClient;
 
 /// Last lines of a failed job that are shown with it.
@@ -59,39 +60,6 @@ async fn asked(client: &FarmClient, args: &LogsArgs) -> Result<(LogQuery, LogPag
 async fn answered(client: &FarmClient, query: LogQuery) -> Result<(LogQuery, LogPage), CliError> {
     let page = page(client, &query).await?;
     Ok((query, page))
-}
-
-fn neither(what: &str) -> CliError {
-    let text = format!("there is no job and no node `{}`", printable(what));
-    CliError::new(Status::NotFound, text).hint("`tessera jobs` and `tessera nodes` list them")
-}
-
-/// Where in a farm: `JOB`, `JOB/f0007` or `JOB/7/12`.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Place<'a> {
-    job: &'a str,
-    frame: Option<FrameNumber>,
-    unit: Option<UnitIndex>,
-}
-
-impl<'a> Place<'a> {
-    fn of(text: &'a str) -> Result<Self, CliError> {
-        let wrong = || {
-            let text = format!("`{}` is no JOB, JOB/FRAME or JOB/FRAME/UNIT", printable(text));
-            CliError::new(Status::Usage, text).hint("`tessera job JOB` names the units that failed")
-        };
-        let number = |text: &str, sign: char| -> Result<u32, CliError> {
-            text.strip_prefix(sign).unwrap_or(text).parse().map_err(|_| wrong())
-        };
-        let mut parts = text.split('/');
-        let job = parts.next().unwrap_or_default();
-        let frame = parts.next().map(|part| number(part, 'f')).transpose()?;
-        let unit = parts.next().map(|part| number(part, 'u')).transpose()?;
-        match parts.next() {
-            Some(_) => Err(wrong()),
-            None => Ok(Self { job, frame: frame.map(FrameNumber), unit: unit.map(UnitIndex) }),
-        }
-    }
 }
 
 fn query_of(args: &LogsArgs, target: LogTarget, place: &Place<'_>) -> LogQuery {
@@ -182,28 +150,8 @@ pub(super) fn words(line: &KeptLine) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tessera_protocol::Epoch;
     use tessera_protocol::logs::{LogSource, LogText};
-
-    #[test]
-    fn a_place_is_a_job_a_frame_or_a_unit() {
-        let place = |job, frame: Option<u32>, unit: Option<u32>| Place {
-            job,
-            frame: frame.map(FrameNumber),
-            unit: unit.map(UnitIndex),
-        };
-        for (text, expected) in [
-            ("shot 1", place("shot 1", None, None)),
-            ("0a1b/f0007", place("0a1b", Some(7), None)),
-            ("0a1b/f0007/u00012", place("0a1b", Some(7), Some(12))),
-            ("0a1b/7/12", place("0a1b", Some(7), Some(12))),
-        ] {
-            assert_eq!(Place::of(text).unwrap(), expected, "{text}");
-        }
-        for text in ["a/b", "a/7/b", "a/7/12/1", "a/", "a/-1", "a/u7"] {
-            assert_eq!(Place::of(text).unwrap_err().status(), Status::Usage, "{text}");
-        }
-    }
+    use tessera_protocol::{Epoch, FrameNumber, UnitIndex};
 
     #[test]
     fn a_line_says_when_who_of_what_and_is_safe() {

@@ -18,18 +18,20 @@ use uuid::Uuid;
 const JOB: JobId = JobId(Uuid::from_u128(0x0199_0000_0000_7000_8000_0000_0000_0000));
 const HEAD: &str = "# Why something waits
 
-For users and operators. `tessera explain JOB [--frame N]` and `tessera explain NODE` say why a
-job, a frame or a node stands as it does, what would help, who is before it, and when it should
-begin and end. The pages and `GET /api/v1/jobs/{job}/explain`, `/jobs/{job}/frames/{frame}/explain`
-and `/nodes/{node}/explain` say the same words. Of other owners' jobs they say what every user may
-see in the list of jobs: the owner, how many units are in work, and the name of one job.
+For users and operators. `tessera explain JOB[/FRAME]` and `tessera explain NODE` say why a job, a
+frame or a node stands as it does, what would help, who is before it, and when it should begin and
+end. The pages and `GET /api/v1/jobs/{job}/explain`, `/jobs/{job}/frames/{frame}/explain` and
+`/nodes/{node}/explain` say the same words. Of other owners' jobs they say what every user may see
+in the list of jobs: the owner, how many units are in work, and the name of one job.
 
 **Time left** is what a job has still to do, over the speed of the nodes that work on it, while
 other jobs have their shares. Nothing is said before the first results, about a job that waits for
 something else than its turn, about rounds (`--noise`, `--time`) before a frame is done, about a
-film that is denoised by nodes before a frame is done, and beside a job of which nothing is known. A
-picture whose lower part costs more than its upper part takes longer than is said at first: tiles
-are rendered from the top.
+film that is denoised by nodes before a frame is done, and beside a job of which nothing is known.
+What makes it right ([0057](decisions/0057-time-left.md)): an eighth of the first frame's units,
+spread over the picture, are rendered first, so that a cheap sky at the top does not promise a cheap
+ground; and the results of nodes that are little known are counted twice, as they are rendered
+twice.
 
 All reasons, with made-up names and numbers. A test compares them with the code, and prints the page
 as it should be (`cargo test --release -p tessera-core reason`).
