@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -13,13 +14,9 @@ from .support import FarmTest, library
 EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "examples")
 
 
-def has_numpy() -> bool:
-    """Whether arrays can be used."""
-    try:
-        import numpy
-    except ImportError:
-        return False
-    return bool(numpy)
+def has(package: str) -> bool:
+    """Whether a package is there: NumPy for arrays, bpy where this is Blender's Python."""
+    return importlib.util.find_spec(package) is not None
 
 
 class ExamplesTest(FarmTest):
@@ -58,7 +55,14 @@ class ExamplesTest(FarmTest):
         lines = self.run_one("nodes.py")
         self.assertTrue(any(": ready, " in line for line in lines), lines)
 
-    @unittest.skipUnless(has_numpy(), "NumPy is not there")
+    @unittest.skipUnless(has("bpy"), "this is not Blender's Python")
+    def test_blender(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            lines = self.run_one("blender.py", "--", folder)
+            self.assertEqual(lines[-1], os.path.join(folder, "Scene.png"))
+            self.assertGreater(os.path.getsize(lines[-1]), 10_000)
+
+    @unittest.skipUnless(has("numpy"), "NumPy is not there")
     def test_compute(self) -> None:
         (line,) = self.run_one("compute.py")
         self.assertRegex(line, r"^\(32, 48, 3\) float32 52\.666")
@@ -66,5 +70,6 @@ class ExamplesTest(FarmTest):
     @classmethod
     def tearDownClass(cls) -> None:
         super().tearDownClass()
-        numpy_only = set() if has_numpy() else {"compute.py"}
-        assert cls.ran == set(os.listdir(EXAMPLES)) - numpy_only - {"__pycache__"}, cls.ran
+        needs = {"compute.py": "numpy", "blender.py": "bpy"}
+        missed = {name for name, package in needs.items() if not has(package)}
+        assert cls.ran == set(os.listdir(EXAMPLES)) - missed - {"__pycache__"}, cls.ran

@@ -13,3 +13,6 @@ cargo build --release --bin tessera
 # Cycles says every sample that it takes.
 "$venv/bin/python" tests/blender/compare.py target/release/tessera |
     grep --line-buffered -E 'Cycles|^test result'
+
+# The Python client and its examples, in Blender's own Python.
+TESSERA_PYTHON=$venv/bin/python cargo test --release --test integration python -- --nocapture

@@ -4,6 +4,7 @@ use crate::auth::Signed;
 use crate::problem::Problem;
 use crate::state::Shared;
 use crate::stream::Pieces;
+use crate::views::ServerSent;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::IntoResponse;
@@ -19,7 +20,7 @@ const BEAT: Duration = Duration::from_secs(15);
 /// frames must be read again, `nodes` with `nodes` and `gone`, and `through` with the sequence of
 /// the journal's newest record that was told. `Last-Event-ID` goes on after that event.
 #[utoipa::path(get, path = "/events", tag = "farm", responses(
-    (status = 200, content_type = "text/event-stream", body = String),
+    (status = 200, content_type = "text/event-stream", body = ServerSent),
     (status = 401, body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn events(
     State(server): State<Shared>,

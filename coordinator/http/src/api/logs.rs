@@ -7,7 +7,7 @@ use crate::forms::Asked;
 use crate::problem::Problem;
 use crate::state::Shared;
 use crate::stream::Pieces;
-use crate::views::LogPage;
+use crate::views::{LogPage, ServerSent};
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::IntoResponse;
@@ -135,7 +135,7 @@ pub(crate) async fn of_node(
 /// `Last-Event-ID` goes on after that event. It ends some seconds after the job.
 #[utoipa::path(get, path = "/jobs/{job}/logs/follow", operation_id = "follow_job_logs",
     tag = "jobs", params(("job" = String, Path), LogsAsked),
-    responses((status = 200, content_type = "text/event-stream", body = String),
+    responses((status = 200, content_type = "text/event-stream", body = ServerSent),
     (status = 400, body = Problem), (status = 401, body = Problem), (status = 403, body = Problem),
     (status = 404, body = Problem), (status = 422, body = Problem),
     (status = 503, body = Problem)))]
@@ -154,7 +154,7 @@ pub(crate) async fn follow_job(
 /// Server-sent events, as for a job.
 #[utoipa::path(get, path = "/nodes/{node}/logs/follow", operation_id = "follow_node_logs",
     tag = "nodes", params(("node" = String, Path, description = "Id or name"), LogsAsked),
-    responses((status = 200, content_type = "text/event-stream", body = String),
+    responses((status = 200, content_type = "text/event-stream", body = ServerSent),
     (status = 400, body = Problem), (status = 401, body = Problem), (status = 403, body = Problem),
     (status = 404, body = Problem), (status = 409, body = Problem),
     (status = 422, body = Problem), (status = 503, body = Problem)))]

@@ -1,6 +1,7 @@
 //! What the API says: the forms in JSON of what the coordinator answers. Field by field the same as
 //! the command line's `--json`, which tests compare.
 
+mod events;
 mod explain;
 mod farm;
 mod jobs;
@@ -8,6 +9,7 @@ mod logs;
 mod members;
 mod nodes;
 
+pub(crate) use events::ServerSent;
 pub(crate) use explain::Explanation;
 pub(crate) use farm::{AuditReport, Authority, OwnerUsage, Swept};
 pub(crate) use jobs::{Changed, Frame, Job, JobDetail, JobName, JobPage};
