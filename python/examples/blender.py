@@ -22,6 +22,8 @@ with tempfile.TemporaryDirectory() as exported, Farm() as farm:
             height=max(1, round(shown.resolution_y * percent)),
             spp=16,
             formats=["png"],
+            # The units of Blender's exporter, unless it is told otherwise.
+            options={"lights": "photometric"},
         )
     )
     farm.wait(job)

@@ -59,7 +59,7 @@ class ExamplesTest(FarmTest):
     def test_blender(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             lines = self.run_one("blender.py", "--", folder)
-            self.assertEqual(lines[-1], os.path.join(folder, "Scene.png"))
+            self.assertEqual(lines[-1], os.path.join(folder, "Scene.0000.png"))
             self.assertGreater(os.path.getsize(lines[-1]), 10_000)
 
     @unittest.skipUnless(has("numpy"), "NumPy is not there")
