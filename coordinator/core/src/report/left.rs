@@ -19,7 +19,9 @@ use tessera_protocol::ids::{JobId, NodeId, UnitIndex};
 
 /// Most jobs that share the farm for which ends are forecast.
 const RIVALS_MAX: usize = 64;
-/// Units of a frame that are looked at, at most some more than that.
+/// Most unfinished frames whose units are looked at; others count as if all parts were open alike.
+const FRAMES_SEEN_MAX: usize = 64;
+/// Units of a frame that are looked at, at most twice as many.
 const UNITS_SEEN_MAX: u32 = 2048;
 /// Least share of its time in which a node's devices are taken to work.
 const BUSY_LEAST: f64 = 0.1;
@@ -244,7 +246,7 @@ fn samples_open(job: &Job, costs: &CostMap) -> f64 {
     let (grid, units) = (job.grid(), job.grid().units());
     let step = (units / UNITS_SEEN_MAX).max(1);
     let (mut plain, mut weighed) = (0.0, 0.0);
-    for (position, _) in job.frames().unfinished().take(RIVALS_MAX) {
+    for (position, _) in job.frames().unfinished().take(FRAMES_SEEN_MAX) {
         let Some(frame) = job.frames().get(position) else { continue };
         let all = (0..units).step_by(step as usize).map(UnitIndex);
         for unit in all.filter(|unit| frame.unit_is_open(*unit, &grid)) {
