@@ -82,8 +82,11 @@ fn the_python_client_works_on_a_real_farm() {
         "tests.test_transfers",
     ];
     let said = run(&python, (&farm, &base), &modules);
-    let missed = said.lines().filter(|line| line.contains("skipped")).count();
-    assert!(missed == 0 || !has_numpy, "with a farm and NumPy nothing is left out:\n{said}");
+    // Blender's example runs in Blender's own Python alone.
+    let blender = has(&python, "bpy", "the example in Blender");
+    let may_miss = |line: &str| line.starts_with("test_blender ") && !blender;
+    let missed = said.lines().find(|line| line.contains(" ... skipped ") && !may_miss(line));
+    assert!(missed.is_none() || !has_numpy, "with a farm and NumPy nothing is left out:\n{said}");
 
     // The command line sends the same files of the same scene, and the same picture comes of it.
     let jobs: serde_json::Value = serde_json::from_str(&farm.text(&["jobs", "--json"])).unwrap();
