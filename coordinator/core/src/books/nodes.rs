@@ -3,7 +3,7 @@
 use super::Books;
 use crate::input::{Arrived, SessionId};
 use crate::nodes::roster::{Node, Presence};
-use crate::schedule::cost_map::part_of;
+use crate::schedule::cells::Layout;
 use crate::schedule::rates::Taken;
 use crate::state::job::Job;
 use tessera_protocol::ids::{NodeId, UnitKey};
@@ -79,7 +79,7 @@ impl Books {
                     device: result.device,
                     samples: camera_samples,
                     micros: result.device_micros,
-                    part: part_of(unit.0, job.grid().units()),
+                    cell: Layout::of(&job.grid()).cell_of(unit),
                     at: self.now,
                 };
                 estimates.note_result(node, &taken);

@@ -54,9 +54,10 @@ impl Books {
     /// Creates the queue of a job, so that its open units may be leased.
     pub(crate) fn open_queue(&mut self, job: JobId) {
         let (units, scouts) = self.farm.job(job).map_or_else(Default::default, |job| {
-            let units = job.grid().units();
+            let (units, tiles) = (job.grid().units(), job.grid().tiles());
             // Rounds begin with few samples everywhere.
-            (units, if job.grid().has_rounds() { Scouts::default() } else { Scouts::of(units) })
+            let has_scouts = !job.grid().has_rounds();
+            (units, if has_scouts { Scouts::of(units, tiles) } else { Scouts::default() })
         });
         self.queues.insert(job, Queue::new(units, scouts));
         self.offer_job(job);

@@ -6,7 +6,8 @@ use crate::books::Books;
 use crate::nodes::ready::is_ready;
 use crate::report::left_checks::{Worker, secs_with_checks};
 use crate::report::reason::wait::Wait;
-use crate::schedule::cost_map::{CostMap, part_of};
+use crate::schedule::cells::Layout;
+use crate::schedule::cost_map::CostMap;
 use crate::schedule::fair::{Turn, weight_of};
 use crate::schedule::forecast::Forecast;
 use crate::schedule::memory::usable;
@@ -19,7 +20,7 @@ use tessera_protocol::ids::{JobId, NodeId, UnitIndex};
 
 /// Most jobs that share the farm for which ends are forecast.
 const RIVALS_MAX: usize = 64;
-/// Most unfinished frames whose units are looked at; others count as if all parts were open alike.
+/// Most unfinished frames whose units are looked at; others count as if all cells were open alike.
 const FRAMES_SEEN_MAX: usize = 64;
 /// Units of a frame that are looked at, at most twice as many.
 const UNITS_SEEN_MAX: u32 = 2048;
@@ -171,7 +172,7 @@ fn alone(books: &Books, job: &Job) -> Option<(f64, f64)> {
     let work = books.queue(job.id())?;
     let (mut team, mut begun) = (Vec::new(), 0.0);
     let mean = job.mean_unit_samples();
-    let costs = work.estimates().rates().cost_map();
+    let costs = work.estimates().rates().cost_map(Layout::of(&job.grid()));
     let mut last = f64::INFINITY;
     for id in work.estimates().rates().nodes() {
         let Some((per_sec, devices)) = steady_speed(books, id, job, &costs) else { continue };
@@ -205,8 +206,8 @@ fn steady_speed(books: &Books, id: NodeId, job: &Job, costs: &CostMap) -> Option
     let newest = speed_at(books, id, job)?;
     let node = books.roster().get(id)?;
     let rates = books.queue(job.id())?.estimates().rates();
-    // In a part that costs little, slow is slow all the same.
-    let now_per_sec = newest.per_sec * costs.at(rates.last_part(id)).max(1.0);
+    // In a cell that costs little, slow is slow all the same.
+    let now_per_sec = newest.per_sec * costs.at(rates.last_cell(id)).max(1.0);
     let steady = rates.steady(id, usable(books, id, node, job), costs).unwrap_or(newest);
     let per_sec = match now_per_sec * SLOWER < steady.per_sec {
         true => now_per_sec,
@@ -244,7 +245,7 @@ fn samples_left(books: &Books, job: &Job, costs: &CostMap) -> Option<f64> {
 /// spread units stand for all.
 fn samples_open(job: &Job, costs: &CostMap) -> f64 {
     let (grid, units) = (job.grid(), job.grid().units());
-    let step = (units / UNITS_SEEN_MAX).max(1);
+    let (step, layout) = ((units / UNITS_SEEN_MAX).max(1), Layout::of(&grid));
     let (mut plain, mut weighed) = (0.0, 0.0);
     for (position, _) in job.frames().unfinished().take(FRAMES_SEEN_MAX) {
         let Some(frame) = job.frames().get(position) else { continue };
@@ -252,10 +253,10 @@ fn samples_open(job: &Job, costs: &CostMap) -> f64 {
         for unit in all.filter(|unit| frame.unit_is_open(*unit, &grid)) {
             let samples = grid.unit_camera_samples(unit) as f64 * f64::from(step);
             plain += samples;
-            weighed += samples * costs.at(part_of(unit.0, units));
+            weighed += samples * costs.at(layout.cell_of(unit));
         }
     }
-    // Frames that are untouched have all parts alike.
+    // Frames that are untouched have all cells alike.
     let all = job.counts().samples_open as f64;
     (all - plain).max(0.0) + weighed * (all / plain).min(1.0)
 }

@@ -8,6 +8,7 @@
 //! much device time. A job that has not begun is never passed over.
 
 mod bound;
+pub(crate) mod cells;
 mod copies;
 pub(crate) mod copy_looks;
 pub(crate) mod cost;

@@ -1,7 +1,8 @@
 //! Speeds of nodes at one job, measured from the device times of its results. Not durable; decides
 //! nothing.
 
-use crate::schedule::cost_map::{Cells, CostMap, PARTS};
+use crate::schedule::cells::{Cells, Layout};
+use crate::schedule::cost_map::CostMap;
 use crate::time::Moment;
 use std::collections::BTreeMap;
 use tessera_protocol::ids::NodeId;
@@ -9,9 +10,6 @@ use tessera_protocol::ids::NodeId;
 /// Weight of earlier units in a rate when a new one arrives: four units make up most of a rate, so
 /// that a device that slows down is noticed after a few.
 const KEEP: f64 = 0.75;
-
-/// The same for the steady rate: some hundred units, so that tiles of unequal cost even out.
-const KEEP_STEADY: f32 = 0.995;
 
 /// What a result says about the speed of its device.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,14 +20,14 @@ pub(crate) struct Taken {
     pub(crate) samples: u64,
     /// Device time in microseconds.
     pub(crate) micros: u64,
-    /// Part of the frame, see `cost_map`.
-    pub(crate) part: usize,
+    /// Cell of the frame, see `cells`.
+    pub(crate) cell: usize,
     /// When it came.
     pub(crate) at: Moment,
 }
 
-/// Work and time of a device's units: of the last few, and of many by part of the frame.
-#[derive(Clone, Copy, Debug, Default)]
+/// Work and time of a device's units: of the last few, and of many by cell of the frame.
+#[derive(Clone, Debug, Default)]
 struct Rate {
     samples: f64,
     secs: f64,
@@ -43,8 +41,8 @@ struct OfNode {
     /// When the first result came, and the device time of all after it.
     first: Moment,
     secs: f64,
-    /// Part of the frame of the last result.
-    part: usize,
+    /// Cell of the frame of the last result.
+    cell: usize,
 }
 
 /// Rates of the devices that have made results of a job, by node.
@@ -93,19 +91,11 @@ impl Rates {
             secs: -secs,
             ..OfNode::default()
         });
-        (of_node.secs, of_node.part) = (of_node.secs + secs, taken.part.min(PARTS - 1));
+        (of_node.secs, of_node.cell) = (of_node.secs + secs, taken.cell);
         let rate = of_node.devices.entry(taken.device).or_default();
         rate.samples = rate.samples * KEEP + taken.samples as f64;
         rate.secs = rate.secs * KEEP + secs;
-        for cell in &mut rate.steady {
-            for sum in [&mut cell.units, &mut cell.samples, &mut cell.secs] {
-                *sum *= KEEP_STEADY;
-            }
-        }
-        let cell = &mut rate.steady[of_node.part];
-        cell.units += 1.0;
-        cell.samples += taken.samples as f32;
-        cell.secs += secs as f32;
+        rate.steady.add(taken.cell, taken.samples, secs);
     }
 
     /// Limits the speed of a node's devices to so many camera samples per second, in spite of
@@ -133,10 +123,10 @@ impl Rates {
         self.speed_by(node, devices, |rate| rate.samples / rate.secs)
     }
 
-    /// Returns what samples cost in the parts of a frame, by all results.
-    pub(crate) fn cost_map(&self) -> CostMap {
+    /// Returns what samples cost in the cells of a frame, by all results.
+    pub(crate) fn cost_map(&self, layout: Layout) -> CostMap {
         let rates = self.0.values().flat_map(|node| node.devices.values());
-        CostMap::of(rates.map(|rate| &rate.steady))
+        CostMap::of(layout, rates.map(|rate| &rate.steady))
     }
 
     /// Returns the same speed over many units, in samples of mean cost.
@@ -149,9 +139,9 @@ impl Rates {
         self.speed_by(node, devices, |rate| costs.speed(&rate.steady).unwrap_or(0.0))
     }
 
-    /// Returns the part of the frame of a node's last result.
-    pub(crate) fn last_part(&self, node: NodeId) -> usize {
-        self.0.get(&node).map_or(0, |node| node.part)
+    /// Returns the cell of the frame of a node's last result.
+    pub(crate) fn last_cell(&self, node: NodeId) -> usize {
+        self.0.get(&node).map_or(0, |node| node.cell)
     }
 
     /// Returns the share of the time since a node's first result in which so many devices made

@@ -4,9 +4,9 @@
 /// Units of a frame from which on some go ahead.
 const UNITS_LEAST: u32 = 32;
 /// One of so many units is a scout.
-const SHARE: u32 = 8;
+const SHARE: u32 = 6;
 /// Most scouts of a job.
-const MOST: u32 = 64;
+const MOST: u32 = 256;
 /// The golden ratio's fraction times 2^16. Its multiples are spread evenly in any number, so that
 /// scouts do not all fall into one column of tiles.
 const GOLDEN: u64 = 40_503;
@@ -16,10 +16,10 @@ const GOLDEN: u64 = 40_503;
 pub(crate) struct Scouts(Vec<u32>);
 
 impl Scouts {
-    /// Chooses the scouts of a frame of so many units: one in each of equal parts. None in a frame
-    /// of few units.
-    pub(crate) fn of(units: u32) -> Self {
-        let count = if units < UNITS_LEAST { 0 } else { (units / SHARE).min(MOST) };
+    /// Chooses the scouts of a frame of so many units in so many tiles: one in each of equal parts,
+    /// and at most one a tile. None in a frame of few units.
+    pub(crate) fn of(units: u32, tiles: u32) -> Self {
+        let count = if units < UNITS_LEAST { 0 } else { (units / SHARE).min(MOST).min(tiles) };
         let place = |scout: u32| {
             let (units, scout) = (u64::from(units), u64::from(scout));
             let within = scout * GOLDEN % (1 << 16);
@@ -49,8 +49,8 @@ mod tests {
     #[test]
     fn scouts_are_spread_over_the_frame() {
         for units in [32, 60, 240, 510, 2040, 100_000] {
-            let all = Scouts::of(units).0;
-            assert_eq!(all.len() as u32, (units / 8).min(64), "{units}");
+            let all = Scouts::of(units, units).0;
+            assert_eq!(all.len() as u32, (units / 6).min(256), "{units}");
             // One in each part, from the top.
             let part = f64::from(units) / all.len() as f64;
             for (index, unit) in all.iter().rev().enumerate() {
@@ -62,12 +62,15 @@ mod tests {
             let columns: BTreeSet<u32> = all.iter().map(|unit| unit % 15).collect();
             assert!(columns.len() >= all.len().min(10) * 2 / 3, "{units}: {columns:?}");
         }
-        assert!(Scouts::of(31).0.is_empty() && Scouts::of(0).0.is_empty());
+        assert!(Scouts::of(31, 31).0.is_empty() && Scouts::of(0, 0).0.is_empty());
+        // Nine tiles of 28 passes: one of each.
+        let tiles: BTreeSet<u32> = Scouts::of(252, 9).0.iter().map(|unit| unit / 28).collect();
+        assert_eq!(tiles.len(), 9);
     }
 
     #[test]
     fn taken_scouts_are_passed_over() {
-        let mut scouts = Scouts::of(32);
+        let mut scouts = Scouts::of(32, 32);
         let first = scouts.next(|_| true).expect("a scout");
         assert_eq!(scouts.next(|_| true), Some(first), "it was not leased");
         let second = scouts.next(|unit| unit != first).expect("a second");

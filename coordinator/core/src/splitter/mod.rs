@@ -51,6 +51,14 @@ impl Split {
         }
     }
 
+    /// Returns the number of tiles of a frame; without tiles, of its units.
+    pub(crate) fn tiles(&self) -> u32 {
+        match self {
+            Self::Tiles(grid) => grid.tiles(),
+            Self::Chunks(chunks) => chunks.units(),
+        }
+    }
+
     /// Whether a unit of an untouched frame may be leased: with rounds, only units of the first
     /// round.
     pub(crate) fn begins_with(&self, unit: UnitIndex) -> bool {
