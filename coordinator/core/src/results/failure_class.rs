@@ -94,24 +94,6 @@ impl Class {
         TABLE.iter().map(|(class, _)| *class)
     }
 
-    /// Returns the class in a word, for programs.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Lost => "lost",
-            Self::Failed => "attempt_failed",
-            Self::OutOfMemory => "out_of_memory",
-            Self::TimedOut => "timed_out",
-            Self::Refused => "refused",
-            Self::Preempted => "preempted",
-            Self::Unable => "unable",
-            Self::SharedShortage => "shortage",
-            Self::Unprepared => "unprepared",
-            Self::Limited => "limited",
-            Self::Repeated => "repeated",
-            Self::Idle => "idle",
-        }
-    }
-
     /// Returns the class of a failure that a node reports.
     pub(crate) fn of_failure(failure: &Failure) -> Self {
         match failure {

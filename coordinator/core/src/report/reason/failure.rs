@@ -8,34 +8,44 @@ use tessera_protocol::status::FailureNote;
 /// Returns what a failed attempt means, and what helps.
 pub(crate) fn attempt(note: &FailureNote) -> (&'static str, Text) {
     let why = format!("{} on `{}`: {}", note.unit, note.node, note.reason);
-    match Class::named_in(&note.reason) {
-        Some(class) => (class.word(), brief(why, class_help(class))),
+    match Class::named_in(&note.reason).and_then(noted) {
+        Some((word, help)) => (word, brief(why, help)),
         None => ("noted", brief(why, "nothing: it was made again")),
     }
 }
 
-/// Returns what helps against a class of failures.
-pub(crate) fn class_help(class: Class) -> &'static str {
-    match class {
-        Class::Lost => "nothing: another node has it; look at the node's network if it repeats",
-        Class::Failed => {
-            "`tessera doctor` on that node; if every node fails it, what the job \
-            brings is at fault"
+/// Returns the word of a class of attempts, for programs, and what helps against it. None for one
+/// that is never noted with a job: the unit goes to another node, and what is wrong is said with
+/// that node, or by what the job waits for.
+pub(crate) fn noted(class: Class) -> Option<(&'static str, &'static str)> {
+    Some(match class {
+        Class::Failed => (
+            "attempt_failed",
+            "`tessera doctor` on that node; if every node fails it, what the job brings is at \
+             fault",
+        ),
+        Class::TimedOut => {
+            ("timed_out", "`tessera doctor` on that node, or smaller units (--unit-samples)")
         }
-        Class::OutOfMemory => "nothing: a device with more memory gets it",
-        Class::TimedOut => "`tessera doctor` on that node, or smaller units (--unit-samples)",
-        Class::Refused => "nothing: the node gave it back before it began",
-        Class::Preempted => "nothing: another node has it",
-        Class::Unable => "a newer build or driver on that node",
-        Class::SharedShortage => "put right what it names: a file that is missing, a full disk",
-        Class::Unprepared => {
-            "check the scene with `tessera inspect`; if others can prepare it, \
-            `tessera doctor` on that node"
+        Class::Unprepared => (
+            "unprepared",
+            "check the scene with `tessera inspect`; if others can prepare it, `tessera doctor` \
+             on that node",
+        ),
+        Class::Limited => {
+            ("limited", "raise the named limit on that node, or start a node with more")
         }
-        Class::Limited => "raise the named limit on that node, or start a node with more",
-        Class::Repeated => "`tessera doctor` on that node; others have the unit meanwhile",
-        Class::Idle => "restart that node: it is connected and begins nothing",
-    }
+        Class::Repeated => {
+            ("repeated", "`tessera doctor` on that node; others have the unit meanwhile")
+        }
+        Class::Lost
+        | Class::OutOfMemory
+        | Class::Refused
+        | Class::Preempted
+        | Class::Unable
+        | Class::SharedShortage
+        | Class::Idle => return None,
+    })
 }
 
 /// Why a job or frame has ended without being done.

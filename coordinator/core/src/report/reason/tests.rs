@@ -2,10 +2,11 @@
 //! it has a place here.
 
 use super::Text;
-use super::failure::{Ended, class_help};
+use super::failure::{self, Ended};
 use super::frame::Stage;
 use super::node::Standing;
 use super::wait::{Out, Wait};
+use crate::journal::Ending;
 use crate::results::failure_class::Class;
 use crate::schedule::memory::MemoryLack;
 use std::collections::BTreeSet;
@@ -233,9 +234,9 @@ fn page() -> String {
     table(&mut page, "A node", rows);
     let of_class = |class: Class| {
         let why = format!("f0007/u00012 on `rack-1`: {}: ...", class.rule().name);
-        (class.word().to_owned(), super::brief(why, class_help(class)))
+        failure::noted(class).map(|(word, help)| (word.to_owned(), super::brief(why, help)))
     };
-    table(&mut page, "An attempt failed", Class::all().map(of_class));
+    table(&mut page, "An attempt failed", Class::all().filter_map(of_class));
     page
 }
 
@@ -255,6 +256,20 @@ fn a_class_is_found_by_the_words_of_an_attempt() {
     for class in Class::all() {
         let words = format!("{}: it broke: twice", class.rule().name);
         assert_eq!(Class::named_in(&words), Some(class), "{words}");
+    }
+    let endings = [
+        Ending::Failed(String::new()),
+        Ending::TimedOut(String::new()),
+        Ending::Expired,
+        Ending::Lost,
+        Ending::Unprepared(String::new()),
+        Ending::Limited(String::new()),
+        Ending::Repeated(String::new()),
+        Ending::Idle(String::new()),
+    ];
+    for class in Class::all() {
+        let of_class = |ending: &&Ending| Class::of_ending(ending) == class && ending.has_failed();
+        assert_eq!(failure::noted(class).is_some(), endings.iter().any(|ending| of_class(&ending)));
     }
     assert_eq!(Class::named_in("its result is not what the others have"), None);
 }
