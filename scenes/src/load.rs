@@ -1,6 +1,7 @@
 //! Loads a scene: the order in which its parts are read, and the warnings about them.
 
 use crate::beyond;
+use crate::bvh::LastTree;
 use crate::document::Document;
 use crate::document::extension;
 use crate::document::source::Source;
@@ -92,6 +93,7 @@ pub fn load(dir: &Path, main: &str, options: &LoadOptions) -> Result<LoadedScene
         environment,
         still: None,
         hierarchy: HierarchyCache::default(),
+        moving_tree: LastTree::default(),
         film_bounds: Default::default(),
         report: Default::default(),
     };

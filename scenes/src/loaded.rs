@@ -1,6 +1,6 @@
 //! A scene in memory, and its flattening for one frame. Owns what frames share; `load` reads it.
 
-use crate::bvh::{self, BuilderKind, Placed};
+use crate::bvh::{self, BuilderKind, LastTree, Placed};
 use crate::camera;
 use crate::error::SceneError;
 use crate::flatten::flat_geometry::FlatGeometry;
@@ -46,6 +46,8 @@ pub struct LoadedScene {
     /// Geometry of every frame that has the triangles of the first, if none of them moves.
     pub(crate) still: Option<Arc<Moment>>,
     pub(crate) hierarchy: HierarchyCache,
+    /// The tree that was built last over triangles that move.
+    pub(crate) moving_tree: LastTree,
     /// Bounds over the animation, computed when they are first needed.
     pub(crate) film_bounds: OnceLock<(Vec3, Vec3)>,
     pub(crate) report: SceneReport,
@@ -145,13 +147,14 @@ impl LoadedScene {
             (center, radius),
         );
         let origin_bound = camera::origin_bound(&camera);
-        let build = || {
-            let placed = Placed { boxes: &geometry.boxes, depth: self.parts.instancing.depth };
-            Arc::new(bvh::build_with(&geometry.triangles, placed, options.builder, origin_bound))
-        };
-        let bvh = match is_still {
-            true => self.hierarchy.get((options.builder, origin_bound.to_bits()), build),
-            false => build(),
+        let placed = Placed { boxes: &geometry.boxes, depth: self.parts.instancing.depth };
+        let (triangles, kind) = (&geometry.triangles, options.builder);
+        let bvh = if is_still {
+            let build = || Arc::new(bvh::build_with(triangles, placed, kind, origin_bound));
+            self.hierarchy.get((kind, origin_bound.to_bits()), build)
+        } else {
+            let last = (&self.moving_tree, options.samples);
+            Arc::new(bvh::build_after(last, triangles, placed, (kind, origin_bound)))
         };
         Ok(FlatScene {
             triangles: geometry.triangles.clone(),

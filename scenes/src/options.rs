@@ -242,6 +242,9 @@ pub struct FlattenOptions {
     pub height: u32,
     /// Rule for building the hierarchy. Pictures do not depend on it.
     pub builder: BuilderKind,
+    /// Samples that the frame will have, as far as that is known; else 0. The more, the better the
+    /// hierarchy must be. Pictures do not depend on it.
+    pub samples: u64,
 }
 
 impl FlattenOptions {
@@ -258,6 +261,7 @@ impl FlattenOptions {
             width,
             height,
             builder: BuilderKind::default(),
+            samples: 0,
         }
     }
 }

@@ -80,7 +80,7 @@ impl Preparer {
             Some(frame) => frame,
             None => {
                 claim.expect(needed_for(&scene))?;
-                match self.flatten(&scene, (key, options), self.world_trees(spec)).await? {
+                match self.flatten(&scene, (key, options), samples_of(spec)).await? {
                     Some(frame) => frame,
                     // A new process has given no frame, so its end is told.
                     None => return Box::pin(self.prepare(spec, number, claim)).await,
@@ -99,24 +99,21 @@ impl Preparer {
         Ok((frame, asked))
     }
 
-    /// Returns for how many triangles of meshes that move a copied hierarchy pays. It takes as long
-    /// as a tenth of a sample for each triangle, and without it samples in such a mesh take up to
-    /// half as long again. Devices do not use it.
-    fn world_trees(&self, spec: &RenderSpec) -> u64 {
-        let samples = u64::from(spec.width) * u64::from(spec.height) * u64::from(spec.spp);
-        if self.lays_out { 0 } else { samples }
-    }
-
-    /// Makes a frame; None if the process that gave other frames of the scene is gone, which says
+    /// Makes a frame that is to have `samples` samples; None if the process that gave other frames of the scene is gone, which says
     /// nothing against the scene.
     async fn flatten(
         &self,
         scene: &Arc<ImportedScene>,
         (key, options): (SceneKey, FlattenOptions),
-        world_trees: u64,
+        samples: u64,
     ) -> Result<Option<Arc<PreparedFrame>>, Failure> {
+        // A copied hierarchy of a mesh that moves takes as long as a tenth of a sample for each
+        // triangle, and without it samples in such a mesh take up to half as long again. Devices
+        // do not use it.
+        let world_trees = if self.lays_out { 0 } else { samples };
         let flatten = {
-            let (scene, options) = (scene.clone(), options.clone());
+            // The frame is kept for jobs with other samples too.
+            let (scene, options) = (scene.clone(), FlattenOptions { samples, ..options.clone() });
             move || {
                 Ok(scene.flatten(&options).map(|flat| {
                     let last = scene.checked_meshes();
@@ -212,6 +209,12 @@ impl Preparer {
 fn needed_for(scene: &ImportedScene) -> u64 {
     let own = scene.frame_bytes();
     scene.own_bytes().saturating_add(own.saturating_mul(2))
+}
+
+/// Returns the number of samples of a frame.
+fn samples_of(spec: &RenderSpec) -> u64 {
+    let pixels = u64::from(spec.width) * u64::from(spec.height);
+    pixels.saturating_mul(u64::from(spec.spp))
 }
 
 /// Returns one time for all frames of a scene in which nothing moves, so that they share one

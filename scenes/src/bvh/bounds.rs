@@ -25,6 +25,14 @@ impl Bounds {
         self.add(&Bounds { lower: [x, y, z, 0.0], upper: [x, y, z, 0.0] });
     }
 
+    /// Moves every side outwards by `padding`.
+    pub(super) fn pad(&mut self, padding: f32) {
+        for axis in 0..3 {
+            self.lower[axis] -= padding;
+            self.upper[axis] += padding;
+        }
+    }
+
     /// Returns half the surface area in square metres; infinite if it overflows, and 0 for an empty
     /// box.
     pub(super) fn half_area(&self) -> f32 {

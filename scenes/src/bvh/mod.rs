@@ -7,11 +7,13 @@
 //!                                             nodes and triangle blocks ◄┘
 //! ```
 //!
-//! A tree depends only on the triangles and the builder, not on the number of threads.
+//! A tree depends only on the triangles and the builder, not on the number of threads; in a film in
+//! which triangles move, also on the frames before (`refit.rs`).
 
 mod binary;
 mod bounds;
 mod builder_kind;
+mod refit;
 mod split;
 mod wide;
 
@@ -19,11 +21,12 @@ use binary::Shape;
 use bounds::{Bounds, PrimitiveRef};
 pub use builder_kind::BuilderKind;
 use rayon::prelude::*;
+pub(crate) use refit::LastTree;
 use tessera_layout::{
     BVH_DEPTH_MAX, Bvh, BvhNode8, CHILD_EMPTY, CHILD_LEAF_FLAG, LEAF_TRIANGLES_MAX, Triangle,
     TriangleBlock, room_for,
 };
-use wide::Leaves;
+use wide::{Leaves, Trees};
 
 /// Padding in units of the largest coordinate: 2^-21, which is four units in the last place. A slab
 /// distance has an error of at most three roundings. So a ray that hits something in a box always
@@ -80,6 +83,26 @@ pub(crate) fn build_with(
     kind: BuilderKind,
     origin_max: f32,
 ) -> Bvh {
+    let padding = padding_for(triangles, instances, origin_max);
+    let of_triangles = tree_of_triangles(triangles, padding, Shape { kind, ..Shape::TRIANGLES });
+    above(of_triangles, instances, kind, padding)
+}
+
+/// Does the same for a frame of `samples` samples in which triangles may have moved since `last`
+/// was used: with its tree, if that is still good enough.
+pub(crate) fn build_after(
+    (last, samples): (&LastTree, u64),
+    triangles: &[Triangle],
+    instances: Placed<'_>,
+    (kind, origin_max): (BuilderKind, f32),
+) -> Bvh {
+    let padding = padding_for(triangles, instances, origin_max);
+    let build = || tree_of_triangles(triangles, padding, Shape { kind, ..Shape::TRIANGLES });
+    let of_triangles = last.tree(kind, (triangles, padding), samples, build);
+    above(of_triangles, instances, kind, padding)
+}
+
+fn padding_for(triangles: &[Triangle], instances: Placed<'_>, origin_max: f32) -> f32 {
     assert!(
         triangles.len() <= TRIANGLES_MAX,
         "{} triangles are more than a hierarchy can hold",
@@ -88,8 +111,11 @@ pub(crate) fn build_with(
     let of_triangles =
         triangles.par_iter().map(|t| reach([t.v0, t.v1, t.v2])).reduce(|| 0.0, f32::max);
     let of_instances = instances.boxes.iter().map(|&corners| reach(corners)).fold(0.0, f32::max);
-    let padding = origin_max.abs().max(of_triangles).max(of_instances) * PADDING_SCALE;
-    let of_triangles = tree_of_triangles(triangles, padding, Shape { kind, ..Shape::TRIANGLES });
+    origin_max.abs().max(of_triangles).max(of_instances) * PADDING_SCALE
+}
+
+/// Returns the hierarchy of a tree over triangles and of instances.
+fn above(of_triangles: Trees, instances: Placed<'_>, kind: BuilderKind, padding: f32) -> Bvh {
     let (nodes, blocks) = if instances.boxes.is_empty() {
         of_triangles
     } else {
@@ -108,11 +134,7 @@ fn reach<const N: usize>(corners: [[f32; 3]; N]) -> f32 {
 }
 
 /// Returns the nodes, the root first, and the blocks. Both are empty if there is no triangle.
-fn tree_of_triangles(
-    triangles: &[Triangle],
-    padding: f32,
-    shape: Shape,
-) -> (Vec<BvhNode8>, Vec<TriangleBlock>) {
+fn tree_of_triangles(triangles: &[Triangle], padding: f32, shape: Shape) -> Trees {
     if triangles.is_empty() {
         return (Vec::new(), Vec::new());
     }
@@ -221,10 +243,7 @@ fn padded_box(triangle: &Triangle, padding: f32) -> Bounds {
     for corner in [triangle.v0, triangle.v1, triangle.v2] {
         bounds.add_point(corner);
     }
-    for axis in 0..3 {
-        bounds.lower[axis] -= padding;
-        bounds.upper[axis] += padding;
-    }
+    bounds.pad(padding);
     bounds
 }
 

@@ -8,6 +8,9 @@ use tessera_layout::{
     TriangleBlock, room_for, triangle_flags,
 };
 
+/// Nodes of a tree, the root first, and its blocks.
+pub(super) type Trees = (Vec<BvhNode8>, Vec<TriangleBlock>);
+
 /// Content of leaves.
 #[derive(Clone, Copy)]
 pub(super) enum Leaves<'a> {
@@ -132,11 +135,7 @@ const EMPTY_BLOCK: TriangleBlock =
     TriangleBlock { corner: [[[f32::NAN; 4]; 3]; 3], triangle: [NONE; 4] };
 
 /// Makes the nodes (the root first) and the blocks. `ids` are in leaf order.
-pub(super) fn collapse(
-    tree: &Tree,
-    ids: &[u32],
-    leaves: Leaves<'_>,
-) -> (Vec<BvhNode8>, Vec<TriangleBlock>) {
+pub(super) fn collapse(tree: &Tree, ids: &[u32], leaves: Leaves<'_>) -> Trees {
     let work = Collapse { ids, leaves };
     let subtree = Subtree { place: tree.root(), first: 0, count: ids.len() };
     let mut nodes = repeated(EMPTY_NODE, subtree.place.node().wide_count.max(1) as usize);
@@ -236,16 +235,7 @@ impl Collapse<'_> {
         let ids = &self.ids[leaf.first..leaf.first + leaf.count];
         for (lane, id) in ids.iter().enumerate() {
             let triangle = &triangles[*id as usize];
-            for (corner, position) in
-                [triangle.v0, triangle.v1, triangle.v2].into_iter().enumerate()
-            {
-                for (axis, coordinate) in position.into_iter().enumerate() {
-                    block.corner[corner][axis][lane] = coordinate;
-                }
-            }
-            let alpha =
-                if triangle.flags & triangle_flags::ALPHA != 0 { BLOCK_ALPHA_FLAG } else { 0 };
-            block.triangle[lane] = id | alpha;
+            set_lane(block, lane, *id, triangle);
             area += area_of(triangle);
         }
         let hits = area / leaf.place.node().bounds().half_area();
@@ -262,6 +252,25 @@ fn prospect_of(children: &[Child], half_area: f32) -> Prospect {
         missed *= 1.0 - met * child.prospect.chance;
     }
     Prospect { chance: (1.0f32 - missed).min(Prospect::CHANCE_MAX), cost }
+}
+
+/// Returns the block of some triangles; [`NONE`] leaves a lane empty.
+pub(super) fn block_of(ids: &[u32; 4], triangles: &[Triangle]) -> TriangleBlock {
+    let mut block = EMPTY_BLOCK;
+    for (lane, id) in ids.iter().enumerate().filter(|(_, id)| **id != NONE) {
+        set_lane(&mut block, lane, *id, &triangles[*id as usize]);
+    }
+    block
+}
+
+fn set_lane(block: &mut TriangleBlock, lane: usize, id: u32, triangle: &Triangle) {
+    for (corner, position) in [triangle.v0, triangle.v1, triangle.v2].into_iter().enumerate() {
+        for (axis, coordinate) in position.into_iter().enumerate() {
+            block.corner[corner][axis][lane] = coordinate;
+        }
+    }
+    let alpha = if triangle.flags & triangle_flags::ALPHA != 0 { BLOCK_ALPHA_FLAG } else { 0 };
+    block.triangle[lane] = id | alpha;
 }
 
 fn area_of(triangle: &Triangle) -> f32 {
