@@ -2,6 +2,7 @@
 //! of a processor.
 
 use crate::device::bench::{Bench, expected_of, submit, unit};
+use crate::render::parts::{LATE_SECS, ways};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use tessera_fake_cuda::{Config, Device};
@@ -93,6 +94,25 @@ fn a_device_without_room_for_two_frames_is_sent_each_whole() {
         let sent = bench.rack.counts(0).uploaded_bytes - before;
         assert!(sent > whole / 2, "{number}: {sent} of {whole} bytes");
     }
+}
+
+/// Around the sheet and the cube, on the interpreter of the kernels that devices get.
+#[test]
+fn no_way_to_prepare_a_frame_in_parts_changes_a_bit_on_a_device() {
+    let bench = Bench::with(|_| {});
+    let opened = bench.open();
+    let mut wanted = Vec::new();
+    for (id, (name, scene)) in (2..).zip(ways(LATE_SECS)) {
+        let frame = Arc::new(PreparedFrame::new(scene, id));
+        for (number, part) in [26, 36].map(unit).into_iter().enumerate() {
+            let found = submit(&*opened.devices[0], &frame, part).end().expect("a unit");
+            if wanted.len() == number {
+                wanted.push(expected_of(&frame, &part));
+            }
+            assert_eq!(found.sums.values, wanted[number], "{name}");
+        }
+    }
+    assert_ne!(wanted[0], wanted[1]);
 }
 
 #[test]

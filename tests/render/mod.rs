@@ -8,5 +8,6 @@ mod hashes;
 mod hierarchies;
 mod imported;
 mod instances;
+pub(crate) mod parts;
 pub(crate) mod picture;
 mod references;

@@ -257,3 +257,94 @@ fn shadow_rays_visit_likely_blockers_first() {
     );
     assert_eq!(sliver, 0, "what is hardly ever hit is tried last");
 }
+
+/// Builds after `last` for a frame of `samples` samples.
+fn built_after(last: &LastTree, triangles: &[Triangle], samples: u64) -> Bvh {
+    let rule = (BuilderKind::SurfaceArea, 1.0);
+    build_after((last, samples), triangles, Placed::default(), rule)
+}
+
+/// Bends triangles a little, so that a tree over them still serves.
+fn bent(triangles: &[Triangle]) -> Vec<Triangle> {
+    let bend = |[x, y, z]: [f32; 3]| [x + 0.04 * y * y, y * 1.02, z - 0.1 * x];
+    let bent = triangles.iter().map(|it| Triangle {
+        v0: bend(it.v0),
+        v1: bend(it.v1),
+        v2: bend(it.v2),
+        ..*it
+    });
+    bent.collect()
+}
+
+/// Returns the children of all nodes, and the triangles of all blocks.
+fn topology(bvh: &Bvh) -> (Vec<[u32; 8]>, Vec<[u32; 4]>) {
+    let children = bvh.nodes.iter().map(|node| node.child).collect();
+    (children, bvh.blocks.iter().map(|block| block.triangle).collect())
+}
+
+#[test]
+fn refitting_to_the_same_places_gives_the_built_tree() {
+    for count in [1, 4, 5, 40, 3000, 50_000] {
+        let mut triangles = soup(count, 10.0);
+        for triangle in triangles.iter_mut().step_by(3) {
+            triangle.flags = triangle_flags::ALPHA;
+        }
+        let last = LastTree::default();
+        let built = built_after(&last, &triangles, 0);
+        assert!(bits(&built) == bits(&build(&triangles, BuilderKind::SurfaceArea, 1.0)));
+        assert!(bits(&built_after(&last, &triangles, 0)) == bits(&built), "{count}");
+    }
+}
+
+#[test]
+fn a_refitted_tree_holds_triangles_where_they_are_now() {
+    let triangles = soup(50_000, 10.0);
+    let moved = bent(&triangles);
+    let [one, four] = [1, 4].map(|threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+        pool.install(|| {
+            let last = LastTree::default();
+            let first = built_after(&last, &triangles, 0);
+            let refitted = built_after(&last, &moved, 0);
+            assert!(topology(&refitted) == topology(&first), "it was built again");
+            refitted
+        })
+    });
+    check(&one, &moved);
+    assert!(bits(&one) == bits(&four), "another tree from four threads");
+    let built = build(&moved, BuilderKind::SurfaceArea, 1.0);
+    assert!(topology(&one) != topology(&built), "both have one topology, which shows nothing");
+}
+
+/// Another order of triangles makes boxes large; another number makes another tree; and a frame of
+/// many samples bears no growth.
+#[test]
+fn a_tree_is_built_again_where_a_refitted_one_is_slow() {
+    let triangles = soup(20_000, 10.0);
+    let moved = bent(&triangles);
+    let mut shuffled = moved.clone();
+    shuffled.reverse();
+    let mut far = moved.clone();
+    far[77] = triangle([[1e6; 3], [1e6 + 1.0, 1e6, 1e6], [1e6, 1e6 + 1.0, 1e6]]);
+    // Smaller boxes than before, but not for the room that they are in.
+    let scale = |corner: [f32; 3]| corner.map(|at| 0.3 * at);
+    let gathered: Vec<Triangle> = shuffled
+        .iter()
+        .map(|it| Triangle { v0: scale(it.v0), v1: scale(it.v1), v2: scale(it.v2), ..*it })
+        .collect();
+    let cases = [
+        ("shuffled", &shuffled[..], 0),
+        ("one far away", &far, 0),
+        ("gathered", &gathered, 0),
+        ("fewer", &moved[1..], 0),
+        ("none", &[], 0),
+        ("many samples", &moved, 20_000_000),
+    ];
+    for (name, triangles_now, samples) in cases {
+        let last = LastTree::default();
+        built_after(&last, &triangles, 0);
+        let found = built_after(&last, triangles_now, samples);
+        let built = build(triangles_now, BuilderKind::SurfaceArea, 1.0);
+        assert!(bits(&found) == bits(&built), "{name}");
+    }
+}
