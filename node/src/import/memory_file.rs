@@ -25,11 +25,6 @@ const BYTE: u8 = 0;
 const NAME: &str = "tessera-scene";
 /// Size of huge pages, and what the addresses of mappings are multiples of.
 const HUGE: usize = 2 << 20;
-/// `MADV_COLLAPSE`, which not every C library names. Linux has it since 6.1.
-const COLLAPSE: i32 = 25;
-/// Bytes of a file whose pages are joined in one call: a twentieth of a second.
-const JOINED_AT_ONCE: usize = 16 * HUGE;
-
 /// A file in memory.
 #[derive(Debug)]
 pub(super) struct MemoryFile {
@@ -133,24 +128,6 @@ impl Drop for Mapping {
         // was mapped cannot fail in a way that matters.
         let _ = unsafe { munmap(self.room, self.room_bytes) };
     }
-}
-
-/// Has the kernel join the pages of a mapped file into huge ones, beside everything else: most
-/// systems make none for files in memory by themselves, and paths look up vertices and texels all
-/// over a scene. A hint, on which nothing depends.
-pub(super) fn join_pages(region: Region) {
-    let join = move || {
-        for piece in (*region).as_ref().chunks(JOINED_AT_ONCE) {
-            if Arc::strong_count(&region) == 1 {
-                return;
-            }
-            // SAFETY: the pages are mapped as long as there is the region, and this changes nothing
-            // of what they hold.
-            unsafe { libc::madvise(piece.as_ptr().cast_mut().cast(), piece.len(), COLLAPSE) };
-        }
-    };
-    // Without a thread for it, pages stay small.
-    let _ = std::thread::Builder::new().name("joins pages".into()).spawn(join);
 }
 
 /// Gives files to the process at the other end.

@@ -13,6 +13,7 @@
 mod arrays;
 mod child;
 mod error;
+mod huge_pages;
 mod memory_file;
 mod message;
 mod process;

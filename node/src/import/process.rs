@@ -2,6 +2,7 @@
 //! arrays of scenes.
 
 use super::arrays::{FrameHead, Layout, kept};
+use super::huge_pages::SmallPages;
 use super::memory_file::{self, MemoryFile};
 use super::message::{Answer, Order};
 use super::{ImportError, ImportLimits};
@@ -103,6 +104,7 @@ pub(super) struct Process {
     stopped: Arc<AtomicBool>,
     last: Option<FlatScene>,
     geometry_moves: bool,
+    small_pages: SmallPages,
 }
 
 impl Drop for Process {
@@ -117,8 +119,16 @@ impl Process {
     /// A process that has loaded a scene.
     #[cfg(test)]
     pub(super) fn loaded(child: Child, socket: UnixStream, limits: ImportLimits) -> Self {
-        let (words, stopped) = (Arc::default(), Arc::default());
-        Self { child, socket, words, limits, stopped, last: None, geometry_moves: false }
+        Self::new((child, socket), (limits, Arc::default()))
+    }
+
+    fn new(
+        (child, socket): (Child, UnixStream),
+        (limits, stopped): (ImportLimits, Arc<AtomicBool>),
+    ) -> Self {
+        let (words, small_pages) = (Arc::default(), SmallPages::default());
+        let (last, geometry_moves) = (None, false);
+        Self { child, socket, words, limits, stopped, last, geometry_moves, small_pages }
     }
 
     fn begin(
@@ -139,17 +149,8 @@ impl Process {
         // The command holds the other end of the socket too. Without this, the end of a process
         // before it is ready would not be noticed.
         drop(command);
-        let words = Arc::default();
         let errors = child.stderr.take();
-        let mut this = Self {
-            child,
-            socket,
-            words,
-            limits: limits.clone(),
-            stopped: stopped.clone(),
-            last: None,
-            geometry_moves: false,
-        };
+        let mut this = Self::new((child, socket), (limits.clone(), stopped.clone()));
         if let Some(errors) = errors {
             let words = Arc::clone(&this.words);
             let listening = std::thread::Builder::new().name("importer errors".into());
@@ -185,7 +186,12 @@ impl Process {
         let mut scene = None;
         match &answer {
             Answer::Loaded { report } => self.geometry_moves = report.geometry_animated,
-            Answer::Frame(head) => scene = Some(self.frame(head, what, until)?),
+            Answer::Frame(head) => {
+                scene = Some(self.frame(head, what, until)?);
+                if let Order::Flatten { options } = order {
+                    self.small_pages.note_frame(options.samples);
+                }
+            }
             other => return Err(refusal(other)),
         }
         Ok(Answered { answer, scene, own_bytes: own_bytes(self.child.id()) })
@@ -241,7 +247,7 @@ impl Process {
         }
         // Arrays of one frame are gone before it would pay.
         if let Some(film) = layout.of_film(&regions) {
-            memory_file::join_pages(Arc::clone(film));
+            self.small_pages.add(film);
         }
         let scene = head
             .receive(self.last.as_ref(), &layout, &regions)
