@@ -20,9 +20,12 @@ use std::path::Path;
 use std::process::Command;
 use tessera_support::farm::tessera;
 
-/// Films, and the most wall time and memory beside the first film.
+/// Films, and the most time of processors and memory beside the first film.
 const FILMS: [(Moves, f64, f64); 3] =
     [(Moves::Camera, 1.0, 1.0), (Moves::Triangle, 1.15, 1.3), (Moves::Ground, 1.6, 1.3)];
+/// Ticks of the kernel's clock for processes (`USER_HZ`).
+const TICKS_PER_SEC: f64 = 100.0;
+
 /// Most times that preparing a frame of a crowd may take over a ground.
 const CROWD_MAX: f64 = 3.0;
 
@@ -31,6 +34,8 @@ struct Taken {
     /// From the first unit to the last file, and all, in seconds.
     render_secs: f64,
     total_secs: f64,
+    /// Of processors, with those of child processes.
+    cpu_secs: f64,
     /// Median of the frames' preparation in seconds, but the first's.
     prepare_secs: f64,
     /// Most memory of the process, in MB.
@@ -63,18 +68,15 @@ fn main() {
         |film: usize, figure: fn(&Taken) -> f64| median(taken[film].iter().map(figure).collect());
     println!("{} triangles that could stand still, {frames} frames", 2 * edge * edge);
     for (index, (moves, time_max, memory_max)) in FILMS.into_iter().enumerate() {
-        let [total, rendered, memory] = [
-            of(index, |it| it.total_secs),
-            of(index, |it| it.render_secs),
-            of(index, |it| it.megabytes),
-        ];
+        let beside =
+            |figure: fn(&Taken) -> f64| (of(index, figure), of(index, figure) / of(0, figure));
+        let (cpu, total) = (beside(|it| it.cpu_secs), beside(|it| it.total_secs));
+        let (rendered, memory) = (beside(|it| it.render_secs), beside(|it| it.megabytes));
         println!(
-            "{moves:?} moves: {total:.2} s, {:.2} times the camera's (at most {time_max}); \
-                {rendered:.2} s from the first unit, {:.2} times; {memory:.0} MB, {:.2} times (at \
-                most {memory_max})",
-            total / of(0, |it| it.total_secs),
-            rendered / of(0, |it| it.render_secs),
-            memory / of(0, |it| it.megabytes),
+            "{moves:?} moves: {:.2} s of processors, {:.2} times the camera's (at most {time_max}); \
+                {:.2} s, {:.2} times; {:.2} s from the first unit, {:.2} times; {:.0} MB, {:.2} \
+                times (at most {memory_max})",
+            cpu.0, cpu.1, total.0, total.1, rendered.0, rendered.1, memory.0, memory.1,
         );
     }
     let [over, alone] = [3, 4].map(|film| of(film, |it| it.prepare_secs));
@@ -82,6 +84,15 @@ fn main() {
         "a crowd: {:.0} ms to prepare a frame over the ground, {:.2} times as alone (at most \
             {CROWD_MAX})",
         1e3 * over,
+        over / alone
+    );
+    let later = |film: usize| {
+        let few = median((0..rounds).map(|_| render(&files[film], 2).cpu_secs).collect());
+        1e3 * (of(film, |it| it.cpu_secs) - few) / (frames.max(3) - 2) as f64
+    };
+    let [over, alone] = [3, 4].map(later);
+    println!(
+        "  all of a frame but the first two: {over:.0} ms of processors, {:.2} times as alone",
         over / alone
     );
 }
@@ -93,6 +104,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 /// Renders a film.
 fn render(film: &Path, frames: usize) -> Taken {
+    let cpu_before = children_cpu_secs();
     let output = Command::new(tessera())
         .arg("render")
         .arg(film)
@@ -108,7 +120,17 @@ fn render(film: &Path, frames: usize) -> Taken {
     Taken {
         render_secs: seconds(&report["render_s"]),
         total_secs: seconds(&report["total_s"]),
+        cpu_secs: children_cpu_secs() - cpu_before,
         prepare_secs: median(prepared.map(|frame| seconds(&frame["prepare_s"])).collect()),
         megabytes: seconds(&report["peak_bytes"]) / 1e6,
     }
+}
+
+/// What processors did for child processes that have ended, and for theirs, in seconds.
+fn children_cpu_secs() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux has it");
+    // The name, in brackets, may contain anything.
+    let after_name = stat.rsplit(')').next().expect("a name");
+    let ticks = after_name.split_whitespace().skip(13).take(2);
+    ticks.map(|ticks| ticks.parse::<f64>().expect("ticks")).sum::<f64>() / TICKS_PER_SEC
 }
