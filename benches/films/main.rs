@@ -73,7 +73,7 @@ fn main() {
         let (cpu, total) = (beside(|it| it.cpu_secs), beside(|it| it.total_secs));
         let (rendered, memory) = (beside(|it| it.render_secs), beside(|it| it.megabytes));
         println!(
-            "{moves:?} moves: {:.2} s of processors, {:.2} times the camera's (at most {time_max}); \
+            "{moves:?} moves: {:.2} s of processors, {:.2} times the first's (at most {time_max}); \
                 {:.2} s, {:.2} times; {:.2} s from the first unit, {:.2} times; {:.0} MB, {:.2} \
                 times (at most {memory_max})",
             cpu.0, cpu.1, total.0, total.1, rendered.0, rendered.1, memory.0, memory.1,

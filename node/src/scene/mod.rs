@@ -99,8 +99,8 @@ impl Preparer {
         Ok((frame, asked))
     }
 
-    /// Makes a frame that is to have `samples` samples; None if the process that gave other frames of the scene is gone, which says
-    /// nothing against the scene.
+    /// Makes a frame that is to have `samples` samples; None if the process that gave other frames
+    /// of the scene is gone, which says nothing against the scene.
     async fn flatten(
         &self,
         scene: &Arc<ImportedScene>,
