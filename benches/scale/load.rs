@@ -7,7 +7,8 @@ use std::time::Duration;
 use tessera_protocol::client::Role;
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::node::{
-    Assignment, CoordinatorToNode, Heartbeat, Join, NodeToCoordinator, ResultHeader, Task,
+    Assignment, CoordinatorToNode, Heartbeat, Join, NodeToCoordinator, ResultHeader, ResultHeaders,
+    Task,
 };
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{BlobHash, ChunkValues, Fingerprint, Hello, NodeId, ProcessEpoch};
@@ -123,7 +124,7 @@ async fn give(link: &Link, assignment: &Assignment) -> Result<(), FrameError> {
         rays: 0,
     };
     let mut stream = open_one_way(&link.connection, StreamKind::Result).await?;
-    stream.send(&header).await?;
+    stream.send(&ResultHeaders::one(header)).await?;
     stream.send_raw(&bytes).await?;
     stream.finish();
     Ok(())

@@ -164,6 +164,16 @@ impl Outbox {
         self.held().keys().copied().collect()
     }
 
+    /// Returns whether a result is stored.
+    pub fn holds(&self, lease: Lease) -> bool {
+        self.held().contains_key(&lease)
+    }
+
+    /// Returns the number of bytes of a stored result; 0 if it is not there.
+    pub fn bytes_of(&self, lease: Lease) -> u64 {
+        self.held().get(&lease).copied().unwrap_or(0)
+    }
+
     fn held(&self) -> MutexGuard<'_, BTreeMap<Lease, u64>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }

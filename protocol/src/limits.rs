@@ -52,6 +52,10 @@ pub const SHIFT_MAX: f32 = 8.0;
 /// Largest result on the wire in bytes. Compression makes 64 MiB of sums (512 × 512 pixels, 32
 /// channels) at most a 16th larger; then comes the header.
 pub const RESULT_BYTES_MAX: usize = 68 << 20;
+/// Most results of one stream. A node that makes a thousand a second then sends sixteen streams.
+pub const RESULTS_MAX: usize = 64;
+/// Longest announcement of a stream's results in bytes: a header has at most 115.
+pub const RESULT_HEADERS_MAX: usize = RESULTS_MAX * 128;
 /// Longest name (job, node, pool, tag) in bytes.
 pub const NAME_MAX: usize = 128;
 /// Longest reason or error text in bytes. Longer texts are cut.

@@ -6,6 +6,7 @@ use crate::ids::{
     BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, ProcessEpoch, UnitIndex,
 };
 use crate::job::RawJobSpec;
+use crate::limits::{RESULT_BYTES_MAX, RESULTS_MAX};
 use crate::live::Watched;
 pub use crate::node_limit::{LimitReached, NodeLimit};
 pub use crate::rounds::SampleRange;
@@ -320,7 +321,40 @@ impl Assignment {
     }
 }
 
-/// Announces a result. Its bytes follow on the same stream: [`crate::film::TileSums::to_bytes`] or
+/// Announces the results of a stream. The bytes of each follow, in the order of the headers. Results
+/// that a node has at the same time go together, and share packets, a step and a sync.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResultHeaders {
+    /// Headers, at least one and at most [`RESULTS_MAX`]. Their results have together at most
+    /// [`RESULT_BYTES_MAX`] bytes.
+    pub headers: Vec<ResultHeader>,
+}
+
+impl ResultHeaders {
+    /// Announces a single result.
+    pub fn one(header: ResultHeader) -> Self {
+        Self { headers: vec![header] }
+    }
+
+    /// Returns the number of bytes that follow. An error says which limit is exceeded.
+    pub fn bytes(&self) -> Result<usize, String> {
+        let count = self.headers.len();
+        if count == 0 || count > RESULTS_MAX {
+            return Err(format!("a stream announces {count} results, not 1 to {RESULTS_MAX}"));
+        }
+        // Far below 2^64: each length is below 2^32.
+        let bytes: u64 = self.headers.iter().map(|header| u64::from(header.length)).sum();
+        match usize::try_from(bytes) {
+            Ok(bytes) if bytes <= RESULT_BYTES_MAX => Ok(bytes),
+            _ => Err(format!(
+                "results of {bytes} bytes on one stream are longer than the limit of \
+                 {RESULT_BYTES_MAX}"
+            )),
+        }
+    }
+}
+
+/// Announces a result. Its bytes are [`crate::film::TileSums::to_bytes`] or
 /// [`crate::compute::ChunkValues::to_bytes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultHeader {

@@ -12,8 +12,10 @@ pub enum StreamKind {
     /// Both ways, opened by a node, one per session: frames of [`crate::node::NodeToCoordinator`]
     /// and [`crate::node::CoordinatorToNode`].
     NodeControl = 2,
-    /// One way, opened by a node, one per result: a frame with [`crate::node::ResultHeader`], then
-    /// the bytes of the result, then the end of the stream.
+    /// One way, opened by a node for results that are ready together: a frame with
+    /// [`crate::node::ResultHeaders`], of at most [`crate::limits::RESULT_HEADERS_MAX`] bytes, then
+    /// the bytes of each result, then the end of the stream. Each result stands for itself: one
+    /// that is damaged, stale or cut short says nothing of the others.
     Result = 3,
     /// One way, opened by a node, one per session: frames of [`crate::node::Heartbeat`].
     Telemetry = 4,

@@ -14,7 +14,8 @@ use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::film::TileSums;
 use tessera_protocol::job::JobKind;
 use tessera_protocol::node::{
-    Assignment, CoordinatorToNode, Heartbeat, Join, NodeToCoordinator, ResultHeader, Task,
+    Assignment, CoordinatorToNode, Heartbeat, Join, NodeToCoordinator, ResultHeader, ResultHeaders,
+    Task,
 };
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{BlobHash, FrameNumber, Hello, NodeId, ProcessEpoch, RenderSpec};
@@ -146,7 +147,7 @@ impl Liar {
             first_sample: samples.first,
         };
         let mut stream = open_one_way(&self.link.connection, StreamKind::Result).await?;
-        stream.send(&header).await?;
+        stream.send(&ResultHeaders::one(header)).await?;
         stream.send_raw(&bytes).await?;
         stream.finish();
         Ok(())

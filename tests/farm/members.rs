@@ -11,7 +11,7 @@ use tessera_protocol::client::{Request, Role};
 use tessera_protocol::compute::{Domain, Program};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::ids::{Epoch, Lease, UnitIndex, UnitKey};
-use tessera_protocol::node::{Heartbeat, Join, NodeToCoordinator, ResultHeader};
+use tessera_protocol::node::{Heartbeat, Join, NodeToCoordinator, ResultHeader, ResultHeaders};
 use tessera_protocol::selection::{JobChange, JobsChange};
 use tessera_protocol::stream::{BlobOffer, BlobReply, StreamKind};
 use tessera_protocol::{
@@ -235,7 +235,7 @@ async fn hold_results(tried: Arc<Tried>, link: Link, node: NodeId) {
             }
             if held.len() < 8 {
                 let mut stream = open_one_way(&link.connection, StreamKind::Result).await?;
-                stream.send(&header(held.len() as u32)).await?;
+                stream.send(&ResultHeaders::one(header(held.len() as u32))).await?;
                 tried.sent.fetch_add(1, Relaxed);
                 held.push(stream);
             }

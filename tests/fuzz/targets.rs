@@ -27,7 +27,7 @@ pub(crate) fn all() -> Vec<Target> {
         fast("to-node", wire::to_node, messages("coordinator")),
         fast("blob-messages", wire::blobs, messages("blob")),
         fast("enrolment", wire::enrolment, messages("enrol")),
-        fast("result-header", wire::result_header, messages("result")),
+        fast("result-headers", wire::result_headers, messages("result")),
         fast("live-tile", wire::live_tile, messages("live_tile")),
         fast("log-lines", wire::log_lines, messages("log_lines")),
         fast("job-spec", wire::job_spec, wire::specs()),

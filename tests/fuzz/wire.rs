@@ -15,7 +15,7 @@ use tessera_protocol::job::described::{decode_job, encode_job};
 use tessera_protocol::live::{LIVE_BYTES_MAX, LiveTile};
 use tessera_protocol::logs::{LINE_BYTES_MAX, LogLines};
 use tessera_protocol::names::is_control;
-use tessera_protocol::node::{CoordinatorToNode, Heartbeat, NodeToCoordinator, ResultHeader};
+use tessera_protocol::node::{CoordinatorToNode, Heartbeat, NodeToCoordinator, ResultHeaders};
 use tessera_protocol::stream::{
     BlobOffer, BlobRange, BlobReceipt, BlobReply, BlobRequest, InputsReply, InputsRequest,
 };
@@ -110,8 +110,10 @@ pub(crate) fn enrolment(bytes: &[u8]) -> Result<(), String> {
     message::<EnrolRequest>(bytes).or_else(|_| message::<EnrolReply>(bytes))
 }
 
-pub(crate) fn result_header(bytes: &[u8]) -> Result<(), String> {
-    message::<ResultHeader>(bytes)
+pub(crate) fn result_headers(bytes: &[u8]) -> Result<(), String> {
+    message::<ResultHeaders>(bytes)?;
+    let headers: ResultHeaders = decode(bytes).map_err(|error| error.to_string())?;
+    headers.bytes().map(drop)
 }
 
 /// A live tile has as many values as its check allows, whatever it says.

@@ -129,9 +129,17 @@ impl Core {
 
     /// Handles one input. Never panics, whatever a peer sent.
     pub fn handle(&mut self, input: Input, now: Moment) {
+        self.handle_all([input], now);
+    }
+
+    /// Handles inputs that came together, in order. Units are handed out after the last one, so
+    /// that a node gets in one message what it may have for all of them.
+    pub fn handle_all(&mut self, inputs: impl IntoIterator<Item = Input>, now: Moment) {
         self.books.advance(now);
         self.on_time();
-        self.on_input(input);
+        for input in inputs {
+            self.on_input(input);
+        }
         schedule::schedule(&mut self.books);
     }
 

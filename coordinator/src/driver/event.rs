@@ -20,14 +20,22 @@ use tessera_protocol::status::JobSummary;
 use tessera_protocol::{BlobHash, FrameNumber, JobId, Lease, NodeId};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
+/// A result that has arrived.
+pub(crate) enum Taken {
+    /// Its bytes are what its header says.
+    Whole(Arrived, Bytes),
+    /// They are not, for this reason.
+    Damaged(Lease, String),
+}
+
 /// An event for the driver.
 pub(crate) enum Event {
     /// An input that is passed to the core unchanged.
     Input(Box<Input>),
     /// A node's session begins. Its input is the join.
     Joined { handle: SessionHandle, input: Box<Input> },
-    /// A result has arrived completely, and was checked.
-    Result { session: SessionId, arrived: Arrived, bytes: Bytes, permit: ResultPermit },
+    /// Results of one stream have arrived, and were checked.
+    Results { session: SessionId, results: Vec<Taken>, permit: ResultPermit },
     /// A unit of a compute job has printed something.
     KernelText { session: SessionId, lease: Lease, text: String },
     /// A live tile of a watched frame has arrived. The place is free again when it is dropped.

@@ -20,7 +20,7 @@ mod tell_news;
 mod told;
 
 pub use counted::{Counted, Named};
-pub(crate) use event::{Ask, Event, Question};
+pub(crate) use event::{Ask, Event, Question, Taken};
 pub use present::Present;
 pub(crate) use sessions::{Outgoing, Readable, SessionHandle};
 
@@ -60,7 +60,8 @@ const NAMED_FOR_COUNTS: u32 = 50;
 struct Waiting {
     arrived: Arrived,
     bytes: Bytes,
-    permit: ResultPermit,
+    /// It is that of all results of the stream.
+    permit: Arc<ResultPermit>,
 }
 
 /// Something to do once a step is durable.
@@ -84,7 +85,7 @@ struct Pending {
     /// What it ends, for whoever follows the farm by spans.
     ended: Vec<spans::Ended>,
     /// Memory of the step's results. It is given back with the step.
-    _permits: Vec<ResultPermit>,
+    _permits: Vec<Arc<ResultPermit>>,
 }
 
 /// Parts of the coordinator that the driver uses.
@@ -207,11 +208,8 @@ impl Driver {
         match event {
             Event::Input(input) => self.on_input(*input),
             Event::Joined { handle, input } => self.on_joined(handle, *input),
-            Event::Result { session, arrived, bytes, permit } => {
-                let waiting = Waiting { arrived, bytes, permit };
-                self.note_arrived(session, &arrived);
-                self.results.entry((session, arrived.lease)).or_default().push_back(waiting);
-                self.core.handle(Input::ResultArrived { session, result: arrived }, now);
+            Event::Results { session, results, permit } => {
+                self.on_results(session, results, &Arc::new(permit));
             }
             Event::KernelText { session, lease, text } => {
                 self.on_kernel_text(session, lease, &text)
@@ -271,6 +269,23 @@ impl Driver {
             }
             Event::Stop => {}
         }
+    }
+
+    /// Gives results that came together to the core, which then hands out units once.
+    fn on_results(&mut self, session: SessionId, taken: Vec<Taken>, permit: &Arc<ResultPermit>) {
+        let mut inputs = Vec::with_capacity(taken.len());
+        for one in taken {
+            inputs.push(match one {
+                Taken::Whole(arrived, bytes) => {
+                    let waiting = Waiting { arrived, bytes, permit: permit.clone() };
+                    self.note_arrived(session, &arrived);
+                    self.results.entry((session, arrived.lease)).or_default().push_back(waiting);
+                    Input::ResultArrived { session, result: arrived }
+                }
+                Taken::Damaged(lease, reason) => Input::ResultDamaged { session, lease, reason },
+            });
+        }
+        self.core.handle_all(inputs, self.around.clock.now());
     }
 
     fn on_input(&mut self, input: Input) {
@@ -459,7 +474,11 @@ impl Driver {
         waiting
     }
 
-    fn keep(&mut self, session: SessionId, lease: Lease) -> Option<(SpoolEntry, ResultPermit)> {
+    fn keep(
+        &mut self,
+        session: SessionId,
+        lease: Lease,
+    ) -> Option<(SpoolEntry, Arc<ResultPermit>)> {
         let waiting = self.take_waiting(session, lease)?;
         self.counted.note_result(&self.core, &waiting.arrived);
         let header = EntryHeader {

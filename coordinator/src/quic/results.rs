@@ -2,22 +2,24 @@
 
 use super::shared::Shared;
 use super::trouble::Trouble;
-use crate::driver::Event;
+use crate::driver::{Event, Taken};
 use crate::result_memory::ResultPermit;
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tessera_core::{Arrived, FilmShape, Input, ResultShape, SessionId};
+use tessera_core::{Arrived, FilmShape, ResultShape, SessionId};
 use tessera_finishing::{is_piece, piece_of};
 use tessera_protocol::film::FilmHead;
-use tessera_protocol::limits::RESULT_BYTES_MAX;
-use tessera_protocol::node::ResultHeader;
+use tessera_protocol::limits::RESULT_HEADERS_MAX;
+use tessera_protocol::node::{ResultHeader, ResultHeaders};
 use tessera_protocol::{BlobHash, ChunkValues, NodeId};
 use tessera_transport::frame::within;
-use tessera_transport::{FrameReceiver, Timing};
+use tessera_transport::{FrameError, FrameReceiver, Timing};
 
-/// Bytes that are read from a stream at once.
+/// Most bytes that are reserved for a result before they arrive.
 const STEP_BYTES: usize = 256 << 10;
+/// Pieces that are taken from QUIC at once.
+const PIECES: usize = 32;
 
 /// Results of at most so many bytes, also decompressed, are checked where they arrive. That takes a
 /// fifth of a millisecond at most, and passing them to another thread takes the better part of it.
@@ -25,14 +27,15 @@ const CHECKED_HERE_MAX: usize = 512 << 10;
 /// The same of chunks as they arrive. They may be a hundred times as long decompressed.
 const CHUNK_CHECKED_HERE_MAX: usize = 4 << 10;
 
-/// Time of a result's arrival before its rate counts.
+/// Time of the results' arrival before their rate counts.
 const RATE_GRACE: Duration = Duration::from_secs(30);
-/// Least bytes per second of the result that has the last of the memory, for which all others wait.
+/// Least bytes per second of the results that have the last of the memory, for which all others
+/// wait.
 const LAST_RATE: u64 = 1 << 20;
-/// Time of its arrival before that rate counts.
+/// Time of their arrival before that rate counts.
 const LAST_GRACE: Duration = Duration::from_secs(5);
 
-/// How fast a result arrives, not counting the time in which it waits for memory.
+/// How fast results arrive, not counting the time in which they wait for memory.
 struct Pace {
     grace: Duration,
     /// Least bytes per second after the grace.
@@ -62,27 +65,122 @@ impl Pace {
     }
 }
 
-/// Reads one result stream.
+/// Reads one stream of results. Those that came whole before the stream broke count.
 pub(super) async fn take(
     shared: &Arc<Shared>,
     (session, node, name): (SessionId, NodeId, &str),
-    mut receiver: FrameReceiver,
+    receiver: FrameReceiver,
     timing: Timing,
 ) -> Result<(), Trouble> {
-    let header: ResultHeader = receiver.expect(timing.answer).await?;
-    if header.length as usize > RESULT_BYTES_MAX {
-        let text = format!(
-            "a result of {} bytes is longer than the limit of {RESULT_BYTES_MAX}",
-            header.length
-        );
-        return Err(Trouble::Protocol(text));
-    }
+    let mut receiver = receiver.limited(RESULT_HEADERS_MAX);
+    let announced: ResultHeaders = receiver.expect(timing.answer).await?;
+    let bytes = announced.bytes().map_err(Trouble::Protocol)?;
     // Flow control makes the peer wait here while other results of it are being made durable.
-    let length = header.length as usize;
-    let permit = shared.result_memory.admit((node, name), length).await;
-    let mut permit = permit.map_err(|_| Trouble::Stopping)?;
-    let bytes = read(&mut receiver, length, &mut permit, (timing, shared.result_rate)).await?;
-    permit.arrived();
+    let permit = shared.result_memory.admit((node, name), bytes).await;
+    let permit = permit.map_err(|_| Trouble::Stopping)?;
+    let mut arriving = Arriving::new(receiver, (permit, bytes), (timing, shared.result_rate));
+    let mut results = Vec::with_capacity(announced.headers.len());
+    let ended = arriving.take_all(&announced.headers, &mut results).await;
+    arriving.permit.arrived();
+    if !results.is_empty() {
+        let event = Event::Results { session, results, permit: arriving.permit };
+        shared.events.send(event).await.map_err(|_| Trouble::Stopping)?;
+    }
+    ended
+}
+
+/// The results of a stream, as they arrive.
+struct Arriving {
+    receiver: FrameReceiver,
+    permit: ResultPermit,
+    timing: Timing,
+    /// Pieces from QUIC. Those from `next` on are not used yet.
+    pieces: [Bytes; PIECES],
+    next: usize,
+    /// Announced bytes that have not arrived.
+    left: usize,
+    usual: Pace,
+    /// The pace of what has the last of the memory.
+    last: Option<Pace>,
+}
+
+impl Arriving {
+    fn new(
+        receiver: FrameReceiver,
+        (permit, left): (ResultPermit, usize),
+        (timing, rate): (Timing, u64),
+    ) -> Self {
+        let usual = Pace::new(RATE_GRACE, rate);
+        let pieces = [const { Bytes::new() }; PIECES];
+        Self { receiver, permit, timing, pieces, next: PIECES, left, usual, last: None }
+    }
+
+    /// Reads and checks the announced results, and then the stream's end.
+    async fn take_all(
+        &mut self,
+        headers: &[ResultHeader],
+        results: &mut Vec<Taken>,
+    ) -> Result<(), Trouble> {
+        for header in headers {
+            let bytes = self.read(header.length as usize).await?;
+            results.push(checked(*header, bytes).await?);
+        }
+        match self.next_piece().await? {
+            None => Ok(()),
+            Some(_) => Err(Trouble::Protocol("results are longer than they announced".into())),
+        }
+    }
+
+    /// Reads the bytes of one result.
+    async fn read(&mut self, length: usize) -> Result<Bytes, Trouble> {
+        let mut bytes = Vec::with_capacity(length.min(STEP_BYTES));
+        while bytes.len() < length {
+            let piece = self.next_piece().await?.ok_or(FrameError::Cut)?;
+            let part = piece.split_to(piece.len().min(length - bytes.len()));
+            bytes.extend_from_slice(&part);
+        }
+        Ok(bytes.into())
+    }
+
+    /// Returns the piece whose bytes are next; None at the end of the stream.
+    async fn next_piece(&mut self) -> Result<Option<&mut Bytes>, Trouble> {
+        loop {
+            let next = self.pieces.get(self.next).map(Bytes::is_empty);
+            match next {
+                Some(false) => return Ok(self.pieces.get_mut(self.next)),
+                Some(true) if self.next + 1 < PIECES => self.next += 1,
+                _ if self.fetch().await? => self.next = 0,
+                _ => return Ok(None),
+            }
+        }
+    }
+
+    /// Takes what has arrived, and memory for it; waits for it, if nothing has. Returns whether
+    /// there was anything before the end of the stream. It must arrive at the least rate, not
+    /// counting the time in which it waits for memory.
+    async fn fetch(&mut self) -> Result<bool, Trouble> {
+        self.pieces.fill(Bytes::new());
+        let asked = Instant::now();
+        let pieces = self.receiver.receive_pieces(&mut self.pieces);
+        let count = within(self.timing.answer, pieces).await?;
+        let bytes = self.pieces.iter().map(Bytes::len).sum();
+        let took = asked.elapsed();
+        self.usual.add(took, bytes)?;
+        if self.permit.is_last() {
+            self.last.get_or_insert(Pace::new(LAST_GRACE, LAST_RATE)).add(took, bytes)?;
+        }
+        let left = self.left.checked_sub(bytes);
+        self.left =
+            left.ok_or_else(|| Trouble::Protocol("results are longer than they announced".into()))?;
+        if bytes > 0 {
+            self.permit.take(bytes).await.map_err(|_| Trouble::Stopping)?;
+        }
+        Ok(count.is_some())
+    }
+}
+
+/// Checks a result, small ones here and others on a thread for that.
+async fn checked(header: ResultHeader, bytes: Bytes) -> Result<Taken, Trouble> {
     let checked = match is_small(&bytes) {
         true => check(&header, bytes),
         false => {
@@ -90,7 +188,7 @@ pub(super) async fn take(
             checked.map_err(|_| Trouble::Stopping)?
         }
     };
-    let event = match checked {
+    Ok(match checked {
         Ok((shape, bytes)) => {
             let arrived = Arrived {
                 lease: header.lease,
@@ -101,47 +199,13 @@ pub(super) async fn take(
                 waited_micros: header.waited_micros,
                 device_bytes: header.device_bytes,
             };
-            Event::Result { session, arrived, bytes, permit }
+            Taken::Whole(arrived, bytes)
         }
         Err(reason) => {
             tracing::warn!(lease = %header.lease, reason, "result is damaged");
-            Event::Input(Box::new(Input::ResultDamaged { session, lease: header.lease, reason }))
+            Taken::Damaged(header.lease, reason)
         }
-    };
-    shared.events.send(event).await.map_err(|_| Trouble::Stopping)
-}
-
-/// Reads exactly `length` bytes, and then the stream's end. Takes memory for them as they arrive.
-/// They must arrive at the least rate, not counting the time in which they wait for memory.
-async fn read(
-    receiver: &mut FrameReceiver,
-    length: usize,
-    permit: &mut ResultPermit,
-    (timing, rate): (Timing, u64),
-) -> Result<Bytes, Trouble> {
-    let mut bytes = Vec::with_capacity(length.min(STEP_BYTES));
-    let (mut usual, mut last) = (Pace::new(RATE_GRACE, rate), None);
-    loop {
-        let wanted = (length - bytes.len()).clamp(1, STEP_BYTES);
-        let asked = Instant::now();
-        let chunk = within(timing.answer, receiver.receive_raw(wanted)).await?;
-        let (took, count) = (asked.elapsed(), chunk.as_ref().map_or(0, |chunk| chunk.len()));
-        usual.add(took, count)?;
-        if permit.is_last() {
-            last.get_or_insert(Pace::new(LAST_GRACE, LAST_RATE)).add(took, count)?;
-        }
-        match chunk {
-            Some(chunk) if bytes.len() + chunk.len() <= length => {
-                permit.take(chunk.len()).await.map_err(|_| Trouble::Stopping)?;
-                bytes.extend_from_slice(&chunk);
-            }
-            Some(_) => {
-                return Err(Trouble::Protocol("a result is longer than it announced".into()));
-            }
-            None if bytes.len() == length => return Ok(bytes.into()),
-            None => return Err(tessera_transport::FrameError::Cut.into()),
-        }
-    }
+    })
 }
 
 /// Whether a result is checked soon: by the bytes that it takes decompressed.

@@ -5,7 +5,7 @@ use crate::peers::{FakeNode, frame_file, submit};
 use std::time::Instant;
 use tessera_protocol::BlobHash;
 use tessera_protocol::client::{Request, Response, Role};
-use tessera_protocol::node::ResultHeader;
+use tessera_protocol::node::{ResultHeader, ResultHeaders};
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{Epoch, FrameNumber, JobId, Lease, UnitIndex, UnitKey};
 use tessera_transport::frame::open_one_way;
@@ -33,7 +33,7 @@ async fn hold(link: &Link) -> JoinSet<()> {
             rays: 1,
         };
         let mut sender = open_one_way(&link.connection, StreamKind::Result).await.unwrap();
-        sender.send(&header).await.unwrap();
+        sender.send(&ResultHeaders::one(header)).await.unwrap();
         streams.spawn(async move {
             while sender.send_raw(&[0]).await.is_ok() {
                 tokio::time::sleep(secs(2)).await;

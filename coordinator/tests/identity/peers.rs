@@ -8,7 +8,7 @@ use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::film::TileSums;
 use tessera_protocol::job::{AssetFile, FilterSpec, JobKind, JobSpec, RenderSpec};
 use tessera_protocol::node::{
-    Assignment, CoordinatorToNode, Join, NodeToCoordinator, ResultHeader,
+    Assignment, CoordinatorToNode, Join, NodeToCoordinator, ResultHeader, ResultHeaders,
 };
 use tessera_protocol::status::FrameState;
 use tessera_protocol::stream::StreamKind;
@@ -103,7 +103,7 @@ impl FakeNode {
             rays: 1,
         };
         let mut sender = open_one_way(&self.link.connection, StreamKind::Result).await.unwrap();
-        sender.send(&header).await.unwrap();
+        sender.send(&ResultHeaders::one(header)).await.unwrap();
         sender.send_raw(&bytes).await.unwrap();
         sender.finish();
     }

@@ -201,6 +201,11 @@ impl<F: Clone> Agent<F> {
         self.units.values().any(|unit| unit.state != UnitState::Storing)
     }
 
+    /// Returns whether units wait for a device.
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.units.values().any(|unit| unit.state == UnitState::Waiting)
+    }
+
     /// Returns the number of frames that are being fetched or prepared, and of units whose output
     /// is being stored.
     pub(crate) fn in_preparation(&self) -> usize {

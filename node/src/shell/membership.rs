@@ -2,6 +2,7 @@
 //! leaves.
 
 use super::Shell;
+use super::delivery::Delivery;
 use super::event::Session;
 use std::time::Instant;
 use tessera_protocol::node::{CoordinatorToNode, Join, NodeToCoordinator};
@@ -26,6 +27,8 @@ impl Shell {
         };
         self.heartbeats = 0;
         self.live.clear();
+        let connection = session.connection.clone();
+        self.delivery = Some(Delivery::new(&self.results, session.number, connection));
         self.session = Some(session);
         self.send(NodeToCoordinator::Join(join));
         self.agent.on_connected();
@@ -75,7 +78,7 @@ impl Shell {
             // The receiver is gone if the dialler has given up already.
             let _ = hang_up.send(why);
         }
-        self.session = None;
+        (self.session, self.delivery) = (None, None);
         if let Err(error) = self.dialling.await {
             tracing::warn!(%error, "the session's task failed");
         }

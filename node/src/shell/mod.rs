@@ -2,6 +2,7 @@
 //! Owns the tasks, clocks, files and connections of one node.
 
 mod busy;
+mod delivery;
 mod devices;
 pub(crate) mod event;
 mod kernel_texts;
@@ -27,6 +28,7 @@ use crate::frame_memory::{Claim, NotPrepared};
 use crate::outbox::Outbox;
 use crate::status::{Ended, NodeError, NodeStatus};
 use busy::Busy;
+use delivery::Delivery;
 use event::{Command, Event, Prepared, Session};
 use kernel_texts::KernelTexts;
 use live::Live;
@@ -81,6 +83,8 @@ pub(crate) struct Shell {
     events: mpsc::UnboundedReceiver<Event>,
     sender: mpsc::UnboundedSender<Event>,
     session: Option<Session>,
+    /// Results on their way over the session.
+    delivery: Option<Delivery>,
     /// Units that devices have.
     given: BTreeMap<Lease, Given>,
     texts: KernelTexts,
@@ -168,6 +172,7 @@ impl Shell {
             Event::Lost(number) => {
                 if self.session.as_ref().is_some_and(|session| session.number == number) {
                     self.session = None;
+                    self.delivery = None;
                     self.agent.on_disconnected();
                 }
             }
@@ -268,8 +273,8 @@ impl Shell {
                     }
                 }
                 Action::Offer(lease) => {
-                    if let Some(session) = &self.session {
-                        self.results.offer(session.number, session.connection.clone(), lease);
+                    if let Some(delivery) = &self.delivery {
+                        delivery.offer(lease, !self.agent.has_waiting());
                     }
                 }
                 Action::Remove(lease) => {

@@ -104,6 +104,7 @@ impl Shell {
             outbox,
             events,
             session: None,
+            delivery: None,
             given: BTreeMap::new(),
             texts: KernelTexts::default(),
             owners: Owners::default(),

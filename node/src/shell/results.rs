@@ -11,7 +11,7 @@ use bytes::Bytes;
 use quinn::Connection;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
-use tessera_protocol::node::{Failure, ResultHeader};
+use tessera_protocol::node::{Failure, ResultHeader, ResultHeaders};
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{BlobHash, Lease};
 use tessera_transport::FrameError;
@@ -21,9 +21,9 @@ use tokio::sync::{Semaphore, mpsc};
 /// Results that are written to disk at a time. Most of the time is waiting for the disk, and
 /// several writes share one flush.
 const STORES_MAX: usize = 4;
-/// Results that are sent to the coordinator at a time.
+/// Streams of results that are sent to the coordinator at a time.
 const OFFERS_MAX: usize = 8;
-/// Most KiB of results that are sent at a time, or one result. A coordinator takes that many of any
+/// Most KiB of results that are sent at a time, or one stream. A coordinator takes that many of any
 /// node; results beyond it would wait there, and hold up those before them on the same connection.
 const OFFERED_KIB_MAX: u32 = 64 << 10;
 /// Wait before the next try if the disk or the outbox is full.
@@ -48,7 +48,7 @@ pub(super) struct Attempt {
 }
 
 /// Stores and sends results in tasks of its own, and reports by events.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Results {
     outbox: Arc<Outbox>,
     events: mpsc::UnboundedSender<Event>,
@@ -143,37 +143,55 @@ impl Results {
         }
     }
 
-    /// Sends a result over a session. An event follows only if this fails.
-    pub(super) fn offer(&self, session: u64, connection: Connection, lease: Lease) {
+    /// Returns the number of bytes of a stored result.
+    pub(super) fn bytes_of(&self, lease: Lease) -> u64 {
+        self.outbox.bytes_of(lease)
+    }
+
+    /// Sends results over a session, on one stream. An event follows only for those that fail.
+    pub(super) fn send_together(&self, session: u64, connection: Connection, leases: Vec<Lease>) {
         let this = self.clone();
         tokio::spawn(async move {
             let _permit = this.offers.acquire().await;
-            let outbox = this.outbox.clone();
-            let read = match tokio::task::spawn_blocking(move || outbox.read(lease)).await {
-                Ok(read) => read,
-                Err(_) => return,
-            };
-            match read {
-                Ok((header, bytes)) => {
-                    let kib = header.length.div_ceil(1 << 10).min(OFFERED_KIB_MAX);
-                    let _room = this.offered.acquire_many(kib).await;
-                    let since = SystemTime::now();
-                    let sent = send(&connection, &header, bytes).await;
-                    let problem = sent.as_ref().err().map(|error| chain(error));
-                    let about = (header.length.into(), problem.as_deref());
-                    this.spans.of_result(("send", lease), since, about);
-                    if let Some(error) = problem {
-                        tracing::debug!(%lease, error, "result not taken");
-                        let _ = this.events.send(Event::NotOffered { session, lease });
-                    }
-                }
-                // The result was acknowledged and removed since the offer, so nothing is lost.
-                Err(_) if !this.outbox.leases().contains(&lease) => {}
-                Err(error) => {
-                    let _ = this.events.send(Event::ResultLost { lease, problem: chain(&error) });
+            let Some(results) = this.read(leases).await else { return };
+            let bytes: u64 = results.iter().map(|(header, _)| u64::from(header.length)).sum();
+            let kib = u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(OFFERED_KIB_MAX);
+            let _room = this.offered.acquire_many(kib.min(OFFERED_KIB_MAX)).await;
+            let since = SystemTime::now();
+            let (headers, bytes): (Vec<_>, Vec<_>) = results.into_iter().unzip();
+            let sent = send(&connection, headers.clone(), bytes).await;
+            let problem = sent.as_ref().err().map(|error| chain(error));
+            for ResultHeader { lease, length, .. } in headers {
+                let about = (length.into(), problem.as_deref());
+                this.spans.of_result(("send", lease), since, about);
+                if let Some(error) = &problem {
+                    tracing::debug!(%lease, error, "result not taken");
+                    let _ = this.events.send(Event::NotOffered { session, lease });
                 }
             }
         });
+    }
+
+    /// Reads results of the outbox, in order. An event follows for those that cannot be read. None
+    /// if none is left.
+    async fn read(&self, leases: Vec<Lease>) -> Option<Vec<(ResultHeader, Bytes)>> {
+        let outbox = self.outbox.clone();
+        let reading = tokio::task::spawn_blocking(move || {
+            let read = leases.into_iter().map(|lease| (lease, outbox.read(lease)));
+            read.collect::<Vec<_>>()
+        });
+        let mut results = Vec::new();
+        for (lease, read) in reading.await.ok()? {
+            match read {
+                Ok(result) => results.push(result),
+                // The result was acknowledged and removed since the offer, so nothing is lost.
+                Err(_) if !self.outbox.holds(lease) => {}
+                Err(error) => {
+                    let _ = self.events.send(Event::ResultLost { lease, problem: chain(&error) });
+                }
+            }
+        }
+        Some(results).filter(|results| !results.is_empty())
     }
 }
 
@@ -202,12 +220,14 @@ fn encode(attempt: Attempt, output: &mut UnitOutput) -> (ResultHeader, Vec<u8>) 
 
 async fn send(
     connection: &Connection,
-    header: &ResultHeader,
-    bytes: Bytes,
+    headers: Vec<ResultHeader>,
+    results: Vec<Bytes>,
 ) -> Result<(), FrameError> {
     let mut stream = open_one_way(connection, StreamKind::Result).await?;
-    stream.send(header).await?;
-    stream.send_bytes(bytes).await?;
+    stream.send(&ResultHeaders { headers }).await?;
+    for bytes in results {
+        stream.send_bytes(bytes).await?;
+    }
     stream.finish_and_deliver(OFFER_SECS_MAX).await
 }
 

@@ -44,7 +44,7 @@ fn every_message_has_its_pinned_bytes() {
     pin(&mut found, samples::renew_replies());
     pin(&mut found, vec![("renew_request".to_owned(), samples::renew_request())]);
     pin(&mut found, vec![("enrol_request".to_owned(), samples::enrol_request())]);
-    pin(&mut found, vec![("result_header".to_owned(), samples::result_header())]);
+    pin(&mut found, vec![("result_headers".to_owned(), samples::result_headers())]);
     pin(&mut found, vec![("heartbeat".to_owned(), samples::heartbeat())]);
     pin(&mut found, vec![("blob_request".to_owned(), samples::blob_request())]);
     pin(&mut found, vec![("blob_offer".to_owned(), samples::blob_offer())]);

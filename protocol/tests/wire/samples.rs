@@ -451,8 +451,8 @@ pub(crate) fn enrol_request() -> EnrolRequest {
     EnrolRequest { secret: vec![1, 2, 3], certificate_request: vec![4], node, name: "n1".into() }
 }
 
-pub(crate) fn result_header() -> ResultHeader {
-    ResultHeader {
+pub(crate) fn result_headers() -> ResultHeaders {
+    let first = ResultHeader {
         lease: lease(),
         hash: hash(1),
         length: 70_000,
@@ -462,7 +462,9 @@ pub(crate) fn result_header() -> ResultHeader {
         device_bytes: 1 << 32,
         rays: 1 << 40,
         first_sample: 300,
-    }
+    };
+    let second = ResultHeader { hash: hash(2), length: 300, ..first };
+    ResultHeaders { headers: vec![first, second] }
 }
 
 pub(crate) fn heartbeat() -> Heartbeat {

@@ -10,6 +10,7 @@ use tessera_protocol::film::TileSums;
 use tessera_protocol::job::{AssetFile, FilterSpec, JobKind, JobSpec, RenderSpec};
 use tessera_protocol::node::{
     Assignment, CoordinatorToNode, Failure, Heartbeat, Join, NodeToCoordinator, ResultHeader,
+    ResultHeaders,
 };
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{BlobHash, JobId, Lease, ProcessEpoch};
@@ -155,7 +156,7 @@ impl Node {
             rays: 1,
         };
         let mut sender = open_one_way(&self.link.connection, StreamKind::Result).await.unwrap();
-        sender.send(&header).await.unwrap();
+        sender.send(&ResultHeaders::one(header)).await.unwrap();
         sender.send_raw(&bytes).await.unwrap();
         sender.finish();
     }
