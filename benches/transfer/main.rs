@@ -12,6 +12,7 @@
 mod client;
 mod peers;
 
+use peers::Packets;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -67,6 +68,8 @@ fn main() {
 /// Everything of one round.
 struct Round {
     quinn: Cost,
+    /// The same with packets as large as ours.
+    quinn_packets: Cost,
     blake3: Cost,
     disk: Cost,
     put: Cost,
@@ -80,7 +83,8 @@ impl Round {
         let source = farm.folder().join("source");
         let (blake3, hash) = peers::write_source(&source, bytes, round);
         let disk = peers::disk(&farm.folder().join("disk"), &source);
-        let quinn = peers::quinn(bytes);
+        let quinn = peers::quinn(bytes, Packets::Own);
+        let quinn_packets = peers::quinn(bytes, Packets::AsOurs);
         let process = farm.coordinator_process();
         let mut transfers = Vec::new();
         let mut client_bytes = 0;
@@ -92,7 +96,8 @@ impl Round {
             client_bytes = client_bytes.max(report.peak_bytes);
         }
         let cost = |at: usize| transfers[at];
-        let this = Self { quinn, blake3, disk, put: cost(0), get: cost(1), client_bytes };
+        let (put, get) = (cost(0), cost(1));
+        let this = Self { quinn, quinn_packets, blake3, disk, put, get, client_bytes };
         let rate = |cost: Cost| bytes as f64 / 1e9 / cost.secs;
         println!(
             "round {round}: put {:.2}, get {:.2}, quinn {:.2}, BLAKE3 {:.2}, disk {:.2} GB/s",
@@ -123,6 +128,7 @@ fn print(rounds: &[Round], gb: f64) {
         ("put", (|round| round.put) as fn(&Round) -> Cost),
         ("get", |round| round.get),
         ("quinn", |round| round.quinn),
+        ("quinn, packets as ours", |round| round.quinn_packets),
         ("BLAKE3", |round| round.blake3),
         ("disk, written and read back", |round| round.disk),
     ] {
@@ -138,9 +144,11 @@ fn print(rounds: &[Round], gb: f64) {
         };
         let ratio = of(&|round| least(round) / cost(round).secs);
         let cpu = of(&|round| cost(round).cpu / round.quinn.cpu);
+        let packets = of(&|round| cost(round).cpu / round.quinn_packets.cpu);
         println!(
             "{name}: {ratio:.2} of the least of quinn / {OVER_QUINN:.2}, BLAKE3 and the disk \
-             (target 0.9); {cpu:.2} of quinn's CPU (target {OVER_QUINN:.2})"
+             (target 0.9); {cpu:.2} of quinn's CPU (target {OVER_QUINN:.2}), {packets:.2} of \
+             quinn's with packets as ours"
         );
     }
     let peak = rounds.iter().map(|round| round.client_bytes).max().unwrap_or(0);

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 use tessera_protocol::BlobHash;
+use tessera_transport::PACKET_BYTES_MAX;
 
 /// Bytes that are handed over at once.
 const STEP_BYTES: usize = 1 << 20;
@@ -57,11 +58,20 @@ pub(crate) fn disk(path: &Path, source: &Path) -> Cost {
     cost
 }
 
-/// Sends bytes over one bare stream of quinn with its own settings, both ends in this process.
-/// Nothing is read from a file, hashed or written.
-pub(crate) fn quinn(length: usize) -> Cost {
+/// Settings of a bare stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packets {
+    /// All of quinn's own.
+    Own,
+    /// Quinn's, with packets as large as Tessera's.
+    AsOurs,
+}
+
+/// Sends bytes over one bare stream of quinn, both ends in this process. Nothing is read from a
+/// file, hashed or written.
+pub(crate) fn quinn(length: usize, packets: Packets) -> Cost {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let (server, client) = runtime.block_on(async { endpoints() });
+    let (server, client) = runtime.block_on(async { endpoints(packets) });
     let address = server.local_addr().expect("an address");
     let (cost, ()) = measured(|| {
         runtime.block_on(async {
@@ -94,19 +104,35 @@ async fn receive(server: quinn::Endpoint) -> usize {
     length
 }
 
-fn endpoints() -> (quinn::Endpoint, quinn::Endpoint) {
+fn endpoints(packets: Packets) -> (quinn::Endpoint, quinn::Endpoint) {
     let signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]);
     let signed = signed.expect("a certificate");
     let certificate = signed.cert.der().clone();
     let key = rustls::pki_types::PrivatePkcs8KeyDer::from(signed.signing_key.serialize_der());
     let config = quinn::ServerConfig::with_single_cert(vec![certificate.clone()], key.into());
-    let here = "127.0.0.1:0".parse().expect("an address");
-    let server = quinn::Endpoint::server(config.expect("a configuration"), here).expect("a port");
+    let mut server_config = config.expect("a configuration");
     let mut roots = rustls::RootCertStore::empty();
     roots.add(certificate).expect("a certificate");
     let config = quinn::ClientConfig::with_root_certificates(Arc::new(roots));
-    let mut client = quinn::Endpoint::client(here).expect("a port");
-    client.set_default_client_config(config.expect("a configuration"));
+    let mut client_config = config.expect("a configuration");
+    let mut endpoint_config = quinn::EndpointConfig::default();
+    if packets == Packets::AsOurs {
+        let mut discovery = quinn::MtuDiscoveryConfig::default();
+        discovery.upper_bound(PACKET_BYTES_MAX);
+        let mut transport = quinn::TransportConfig::default();
+        transport.mtu_discovery_config(Some(discovery));
+        let transport = Arc::new(transport);
+        server_config.transport_config(transport.clone());
+        client_config.transport_config(transport);
+        endpoint_config.max_udp_payload_size(PACKET_BYTES_MAX).expect("a size in range");
+    }
+    let open = |server| {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let runtime = Arc::new(quinn::TokioRuntime);
+        quinn::Endpoint::new(endpoint_config.clone(), server, socket, runtime).expect("an endpoint")
+    };
+    let (server, mut client) = (open(Some(server_config)), open(None));
+    client.set_default_client_config(client_config);
     (server, client)
 }
 

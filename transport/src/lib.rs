@@ -36,6 +36,7 @@ pub use endpoint::address::{Address, AddressError};
 pub use endpoint::dial::connect;
 pub use endpoint::link::{Credential, Link};
 pub use endpoint::server::{AcceptError, Arriving, Server};
+pub use endpoint::socket::PACKET_BYTES_MAX;
 pub use error::{ConnectError, ConnectFailure};
 pub use identity::enrol::EnrolError;
 pub use identity::peer::PeerIdentity;

@@ -6,7 +6,7 @@ use crate::spool::extent::{Segment, SegmentName, SpoolExtent};
 use crate::spool::store::{SpoolEntry, SpoolError, SpoolKey, SpoolRead, SpoolReader, Spools};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +16,9 @@ use tessera_transport::files;
 /// Most spools that are kept open. Only few frames are in progress, and a closed file is opened
 /// again when it is needed.
 const OPEN_MAX: usize = 64;
+
+/// Most parts that are written with one call of the system, which takes 1,024 on Linux.
+const PARTS_MAX: usize = 1024;
 
 /// All spools of a coordinator. Only one thread owns them.
 #[derive(Debug)]
@@ -130,6 +133,8 @@ impl Spools for DiskSpools {
         group: &[SpoolEntry],
     ) -> Result<BTreeMap<SpoolKey, SpoolExtent>, SpoolError> {
         let mut extents: BTreeMap<SpoolKey, SpoolExtent> = BTreeMap::new();
+        // Where the new entries of each spool begin, and they.
+        let mut tails: BTreeMap<SpoolKey, (u64, Vec<_>)> = BTreeMap::new();
         self.appended.clear();
         for entry in group {
             debug_assert_eq!(entry.header.length as usize, entry.bytes.len());
@@ -141,13 +146,16 @@ impl Spools for DiskSpools {
             let mut name = self.name(key, &extent)?;
             name.add(&entry.header);
             self.appended.insert(key, name);
-            let start = extent.length;
-            let failed = |source| SpoolError::Io { path: path_of(&self.root, key), source };
-            let file = file(&mut self.open, &self.root, key).map_err(failed)?;
-            file.write_all_at(&entry.header.to_bytes(), start).map_err(failed)?;
-            file.write_all_at(&entry.bytes, start + HEADER_BYTES as u64).map_err(failed)?;
-            extent.length = start + HEADER_BYTES as u64 + u64::from(entry.header.length);
+            let tail = tails.entry(key).or_insert((extent.length, Vec::new()));
+            tail.1.push((entry.header.to_bytes(), &entry.bytes));
+            extent.length += HEADER_BYTES as u64 + u64::from(entry.header.length);
             extents.insert(key, extent);
+        }
+        for (key, (start, entries)) in &tails {
+            let failed = |source| SpoolError::Io { path: path_of(&self.root, *key), source };
+            let file = file(&mut self.open, &self.root, *key).map_err(failed)?;
+            let parts = entries.iter().flat_map(|(header, bytes)| [&header[..], bytes]);
+            write_at(file, parts.collect(), *start).map_err(failed)?;
         }
         if self.sync {
             self.sync(&extents)?;
@@ -279,6 +287,25 @@ fn file<'a>(
             Ok(entry.insert(file))
         }
     }
+}
+
+/// Writes parts one after the other, many with one call of the system.
+fn write_at(file: &File, parts: Vec<&[u8]>, mut offset: u64) -> io::Result<()> {
+    let mut slices: Vec<IoSlice<'_>> = parts.into_iter().map(IoSlice::new).collect();
+    let mut left = &mut slices[..];
+    while !left.is_empty() {
+        let most = left.len().min(PARTS_MAX);
+        match rustix::io::pwritev(file, &left[..most], offset) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => {
+                offset += count as u64;
+                IoSlice::advance_slices(&mut left, count);
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }
 
 /// Cuts the file to `length` if it is longer. Returns its former length.
