@@ -53,9 +53,9 @@ use tokio::task::JoinHandle;
 
 /// Most events that wait for the driver. Senders of more events wait.
 const EVENTS_WAITING_MAX: usize = 1024;
-/// Pause of the store between two groups of results. Two nodes that render small tiles have eight
-/// results in it.
-const RESULTS_PAUSE: Duration = Duration::from_millis(15);
+/// Pause of the store between two groups of results. Nodes that render small tiles send them every
+/// 40 ms, so that two of them have one group in it.
+const RESULTS_PAUSE: Duration = Duration::from_millis(30);
 
 /// Why a coordinator does not start, or why it has ended.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@ use crate::spool::{EntryHeader, SpoolError, SpoolExtent, SpoolIndex, SpoolKey, S
 use std::io;
 use std::path::PathBuf;
 use tessera_core::{FrameRounds, Grid, Split};
-use tessera_finishing::{FinishError, pixels_of, rows_read, write_part_head};
+use tessera_finishing::{FinishError, PIECE_HEAD_MAX, pixels_of, rows_read, write_part_head};
 use tessera_protocol::UnitIndex;
 use tessera_protocol::job::RenderSpec;
 use tessera_protocol::node::{Finish, Piece};
@@ -129,11 +129,14 @@ impl InputParts {
         let (grid, split) = (Grid::of(spec), Split::Tiles(Grid::of(spec)));
         for band in 0..grid.bands().count() {
             let unit = UnitIndex(split.units() + band);
-            let bytes = self.index.bytes(unit)?;
-            let pixels = pixels_of(&bytes).map_err(|source| InputsError::Piece { unit, source })?;
-            for entry in self.index.of_unit(unit)?.to_vec() {
-                self.add(band, entry, pixels.start as u64..pixels.end as u64);
-            }
+            let entry = *self.index.only(unit)?;
+            let length = entry.0.length as usize;
+            // All of the band is checked when its pixels are sent.
+            let mut head = vec![0; length.min(PIECE_HEAD_MAX)];
+            self.index.read_at(entry.1, &mut head)?;
+            let pixels = pixels_of(&head, length);
+            let pixels = pixels.map_err(|source| InputsError::Piece { unit, source })?;
+            self.add(band, entry, pixels.start as u64..pixels.end as u64);
         }
         Ok(())
     }
@@ -158,6 +161,12 @@ impl InputParts {
             let count = rest.len().min(buffer.len());
             buffer[..count].copy_from_slice(&rest[..count]);
             return Ok(count);
+        }
+        let length = u64::from(part.entry.0.length);
+        if at == HEAD && part.length == length && length <= buffer.len() as u64 {
+            // All of a result goes where it is sent from.
+            self.index.read_entry_into(&part.entry, &mut buffer[..length as usize])?;
+            return Ok(length as usize);
         }
         if self.last.as_ref().is_none_or(|(last, _)| *last != number) {
             let held = match part.entry.0.length <= HELD_BYTES {

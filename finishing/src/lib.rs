@@ -47,7 +47,7 @@ pub use join::{Pieces, join};
 pub use make::make_piece;
 pub use memory::{memory_of, rows_read};
 pub use meter::metered_exposure;
-pub use piece::{is_piece, piece_of, pixels_of};
+pub use piece::{PIECE_HEAD_MAX, is_piece, piece_of, pixels_of};
 pub use tessera_kernels::denoise::DenoiseError;
 pub use tone::screen_map;
 pub use values::{Chunks, Values, assemble};

@@ -17,6 +17,8 @@ const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 60;
 /// Most shown files of a frame, with room for formats to come.
 const FILES_MAX: usize = 16;
+/// Most bytes from a piece's beginning to the end of its lengths. A chunk has at least one row.
+pub const PIECE_HEAD_MAX: usize = HEADER_BYTES + 4 * (FRAME_EDGE_MAX as usize + FILES_MAX);
 
 /// Whether bytes are a piece of a finished frame, and not a film or a chunk.
 pub fn is_piece(bytes: &[u8]) -> bool {
@@ -29,9 +31,10 @@ pub fn piece_of(bytes: &[u8]) -> Result<Piece, FinishError> {
     Ok(Sections::of(bytes)?.piece)
 }
 
-/// Returns where the pixels are that the assembly reads of a band.
-pub fn pixels_of(bytes: &[u8]) -> Result<Range<usize>, FinishError> {
-    let sections = Sections::of(bytes)?;
+/// Returns where the pixels are that the assembly reads of a band of `length` bytes. Needs its
+/// first [`PIECE_HEAD_MAX`] bytes, or all.
+pub fn pixels_of(head: &[u8], length: usize) -> Result<Range<usize>, FinishError> {
+    let sections = Sections::of_head(head, length)?;
     match sections.piece {
         Piece::Band { .. } => Ok(sections.pixels),
         other => Err(damaged(format!("{other:?} is not a band"))),
@@ -56,7 +59,12 @@ pub(crate) struct Sections {
 impl Sections {
     /// Finds the sections. Allocates no more than the checked counts need.
     pub(crate) fn of(bytes: &[u8]) -> Result<Self, FinishError> {
-        if !is_piece(bytes) || bytes.len() > RESULT_BYTES_MAX {
+        Self::of_head(bytes, bytes.len())
+    }
+
+    /// Finds the sections of a piece of `length` bytes, of which those up to its lengths are here.
+    fn of_head(bytes: &[u8], length: usize) -> Result<Self, FinishError> {
+        if !is_piece(bytes) || length > RESULT_BYTES_MAX {
             return Err(damaged("not a piece of a frame"));
         }
         let header =
@@ -83,17 +91,18 @@ impl Sections {
         let lengths = bytes.get(HEADER_BYTES..start).ok_or_else(|| damaged("it is cut short"))?;
         let mut sections = Vec::with_capacity(chunks + files);
         for index in 0..chunks + files {
-            let length = number_at(lengths, 4 * index) as usize;
-            let end = start.checked_add(length).filter(|end| *end <= bytes.len() && length > 0);
+            let of_section = number_at(lengths, 4 * index) as usize;
+            let end = start.checked_add(of_section);
+            let end = end.filter(|end| *end <= length && of_section > 0);
             let end = end.ok_or_else(|| damaged(format!("its section {index} is cut short")))?;
             sections.push(start..end);
             start = end;
         }
-        if start.checked_add(pixels) != Some(bytes.len()) {
+        if start.checked_add(pixels) != Some(length) {
             return Err(damaged("its length is not that of its sections"));
         }
         let files = sections.split_off(chunks);
-        Ok(Self { piece, pixels_sha256, chunks: sections, files, pixels: start..bytes.len() })
+        Ok(Self { piece, pixels_sha256, chunks: sections, files, pixels: start..length })
     }
 }
 

@@ -62,9 +62,12 @@ impl Seek for Nowhere {
 pub(crate) fn piece(bytes: &[u8]) -> Result<(), String> {
     let piece = piece_of(bytes).map_err(|error| told(&error))?;
     assert!(is_piece(bytes));
-    let pixels = pixels_of(bytes);
+    let pixels = pixels_of(bytes, bytes.len());
     assert_eq!(pixels.is_ok(), matches!(piece, Piece::Band { .. }));
-    assert!(pixels.is_ok_and(|range| range.end <= bytes.len()) || pixels_of(bytes).is_err());
+    assert!(
+        pixels.is_ok_and(|range| range.end <= bytes.len())
+            || pixels_of(bytes, bytes.len()).is_err()
+    );
     let spec = spec();
     let frame = Frame {
         job: JobId(uuid::Uuid::from_u128(5)),

@@ -117,19 +117,23 @@ impl SpoolIndex {
     }
 
     /// Reads the bytes of an entry, and checks their hash.
-    pub(crate) fn read_entry(
+    pub(crate) fn read_entry(&self, entry: &(EntryHeader, u64)) -> Result<Vec<u8>, SpoolError> {
+        let mut bytes = vec![0; entry.0.length as usize];
+        self.read_entry_into(entry, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Reads the bytes of an entry into a buffer of their length, and checks their hash.
+    pub(crate) fn read_entry_into(
         &self,
         (header, start): &(EntryHeader, u64),
-    ) -> Result<Vec<u8>, SpoolError> {
-        let path = || self.path.clone();
-        let mut bytes = vec![0; header.length as usize];
-        self.spool
-            .read_exact_at(*start, &mut bytes)
-            .map_err(|source| SpoolError::Io { path: path(), source })?;
-        if BlobHash::of(&bytes) != header.hash {
-            return Err(SpoolError::Hash { path: path(), unit: header.unit });
+        bytes: &mut [u8],
+    ) -> Result<(), SpoolError> {
+        self.read_at(*start, bytes)?;
+        match BlobHash::of(bytes) == header.hash {
+            true => Ok(()),
+            false => Err(SpoolError::Hash { path: self.path.clone(), unit: header.unit }),
         }
-        Ok(bytes)
     }
 
     /// Checks the hash of an entry, without its bytes in memory at once.
@@ -160,8 +164,13 @@ impl SpoolIndex {
 
     /// Returns the bytes of a unit's only result, after a check of their hash.
     pub fn bytes(&self, unit: UnitIndex) -> Result<Vec<u8>, SpoolError> {
+        self.read_entry(self.only(unit)?)
+    }
+
+    /// Returns the place of a unit's only result.
+    pub(crate) fn only(&self, unit: UnitIndex) -> Result<&(EntryHeader, u64), SpoolError> {
         match self.of_unit(unit)? {
-            [entry] => self.read_entry(entry),
+            [entry] => Ok(entry),
             several => {
                 let count = several.len() as u32;
                 Err(SpoolError::Count { path: self.path.clone(), unit, count })

@@ -80,7 +80,7 @@ fn every_cut_and_changed_piece_is_an_error() {
             refused(&spec, &pieces)
         };
         for end in (0..70.min(piece.len())).chain([piece.len() - 1]) {
-            assert!(piece_of(&piece[..end]).is_err() && pixels_of(&piece[..end]).is_err());
+            assert!(piece_of(&piece[..end]).is_err() && pixels_of(&piece[..end], end).is_err());
             fails(&piece[..end]);
         }
         fails(&[&piece[..], &[0]].concat());

@@ -141,7 +141,7 @@ pub(crate) fn pieces_of(spec: &RenderSpec, rows: u32, split: u32) -> Vec<Vec<u8>
         made(spec, &finish, &inputs_of(&films_of(spec, &finish, split)))
     };
     let mut pieces: Vec<Vec<u8>> = (0..height).step_by(rows as usize).map(band).collect();
-    let pixels = |bytes: &Vec<u8>| bytes[pixels_of(bytes).unwrap()].to_vec();
+    let pixels = |bytes: &Vec<u8>| bytes[pixels_of(bytes, bytes.len()).unwrap()].to_vec();
     let mut pixels: Vec<_> = (0..).zip(pieces.iter().map(pixels)).collect();
     pixels.reverse();
     let finish = finish_of(spec, Piece::Assembly);

@@ -16,7 +16,7 @@ fn a_piece_survives_the_wire() {
     assert_eq!(found.piece, Piece::Band { first: 32, rows: 2 });
     let chunks: Vec<&[u8]> = found.chunks.iter().map(|chunk| &bytes[chunk.clone()]).collect();
     assert_eq!(chunks, [&[1, 2, 3][..], &[4]]);
-    assert_eq!(pixels_of(&bytes).unwrap(), found.pixels);
+    assert_eq!(pixels_of(&bytes, bytes.len()).unwrap(), found.pixels);
     assert_eq!(bytes[found.pixels], [7; 48]);
 
     let mut maker = PieceMaker { pixels_sha256: [9; 32], ..PieceMaker::default() };
@@ -25,7 +25,7 @@ fn a_piece_survives_the_wire() {
     let found = Sections::of(&bytes).unwrap();
     assert_eq!((found.piece, found.pixels_sha256), (Piece::Assembly, [9; 32]));
     assert_eq!(bytes[found.files[0].clone()], [5; 10]);
-    assert!(pixels_of(&bytes).is_err(), "an assembly hands on no pixels");
+    assert!(pixels_of(&bytes, bytes.len()).is_err(), "an assembly hands on no pixels");
 }
 
 #[test]

@@ -89,6 +89,14 @@ impl Reader<'_> {
             }
             "write" => self.write(argument(0), None, argument(1)),
             "pwrite64" => self.write(argument(0), argument(3).parse().ok(), argument(1)),
+            "pwritev" => {
+                let mut at = arguments.last().and_then(|at| at.parse().ok()).unwrap_or(0);
+                let parts = arguments.iter().filter_map(|part| part.split_once("iov_base="));
+                for (_, part) in parts {
+                    self.write(argument(0), Some(at), part);
+                    at += bytes(part).len() as u64;
+                }
+            }
             "mkdir" => self.here(text(argument(0)).into(), Event::Mkdir),
             "mkdirat" => self.here(path_of(argument(0), argument(1)), Event::Mkdir),
             "rename" => self.rename(text(argument(0)).into(), text(argument(1)).into()),
