@@ -15,3 +15,4 @@ mod roles;
 mod roster;
 mod rotation;
 mod shares;
+mod together;

@@ -86,22 +86,15 @@ impl FakeNode {
         tokio::time::timeout(PATIENCE, read).await.expect("work in time")
     }
 
+    /// The next message.
+    pub(crate) async fn next(&mut self) -> CoordinatorToNode {
+        let read = tokio::time::timeout(PATIENCE, self.incoming.receive()).await;
+        read.expect("a message in time").unwrap().unwrap()
+    }
+
     /// Delivers a black tile.
     pub(crate) async fn deliver(&self, lease: Lease) {
-        let mut film = TileSums::empty(EDGE as u16, EDGE as u16, 3);
-        film.samples = 1;
-        let bytes = film.to_bytes();
-        let header = ResultHeader {
-            lease,
-            hash: BlobHash::of(&bytes),
-            length: bytes.len() as u32,
-            device: 0,
-            device_micros: 1,
-            waited_micros: 0,
-            device_bytes: 1,
-            first_sample: 0,
-            rays: 1,
-        };
+        let (header, bytes) = black_tile(lease);
         let mut sender = open_one_way(&self.link.connection, StreamKind::Result).await.unwrap();
         sender.send(&ResultHeaders::one(header)).await.unwrap();
         sender.send_raw(&bytes).await.unwrap();
@@ -125,6 +118,25 @@ impl FakeNode {
             Err(other) => panic!("{other:?}"),
         }
     }
+}
+
+/// A black tile as the result of a lease.
+pub(crate) fn black_tile(lease: Lease) -> (ResultHeader, Vec<u8>) {
+    let mut film = TileSums::empty(EDGE as u16, EDGE as u16, 3);
+    film.samples = 1;
+    let bytes = film.to_bytes();
+    let header = ResultHeader {
+        lease,
+        hash: BlobHash::of(&bytes),
+        length: bytes.len() as u32,
+        device: 0,
+        device_micros: 1,
+        waited_micros: 0,
+        device_bytes: 1,
+        first_sample: 0,
+        rays: 1,
+    };
+    (header, bytes)
 }
 
 pub(crate) async fn submit(client: &FarmClient, folder: &Path, scene: &[u8]) -> (JobId, BlobHash) {

@@ -9,6 +9,7 @@ mod golden;
 mod log_samples;
 mod options;
 mod response_samples;
+mod results;
 mod samples;
 mod spec;
 mod spec_samples;
