@@ -321,8 +321,8 @@ impl Assignment {
     }
 }
 
-/// Announces the results of a stream. The bytes of each follow, in the order of the headers. Results
-/// that a node has at the same time go together, and share packets, a step and a sync.
+/// Announces the results of a stream. The bytes of each follow, in the order of the headers. What a
+/// node has at the same time goes together, and shares packets, a step and a sync.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultHeaders {
     /// Headers, at least one and at most [`RESULTS_MAX`]. Their results have together at most

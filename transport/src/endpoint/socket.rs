@@ -17,8 +17,8 @@ use std::time::Duration;
 /// loopback loses no packet. The system may give less.
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 /// Largest UDP payload in bytes, where the path takes it: loopback does, and networks with jumbo
-/// frames. A packet costs both ends more than its bytes do. quinn hands ten packets to the system at
-/// once, which takes at most 65,507 bytes.
+/// frames. A packet costs both ends more than its bytes do. quinn hands ten packets to the system
+/// at once, which takes at most 65,507 bytes.
 pub const PACKET_BYTES_MAX: u16 = 6500;
 /// Most streams of each kind that a peer can have open: a few dozen blobs and as many requests at
 /// the same time.
