@@ -6,12 +6,13 @@ use crate::json;
 use crate::table::{bytes, counted, printable};
 use std::fmt::Write as _;
 use tessera_coordinator::folder::FolderError;
+use tessera_coordinator::store::SledPlace;
 use tessera_coordinator::{AuditError, Depth, Finding, FsckReport, Severity};
 
 /// `tessera fsck`.
 pub(crate) fn run(args: FsckArgs) -> Result<Status, CliError> {
     let depth = if args.quick { Depth::Quick } else { Depth::Whole };
-    let report = tessera_coordinator::fsck(&args.data, depth).map_err(|error| match error {
+    let report = tessera_coordinator::fsck(&args.data, &SledPlace, depth).map_err(|error| match error {
         AuditError::Folder(FolderError::InUse { .. }) => CliError::from(error).hint(
             "stop the coordinator, or let it check itself: `tessera coordinator --data DIR \
                 --audit`",

@@ -1,7 +1,9 @@
 //! Settings with which a coordinator starts. Parses no file and reads no environment.
 
+use crate::store::{SledPlace, StorePlace};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use tessera_core::Settings;
 use tessera_protocol::Fingerprint;
@@ -56,6 +58,8 @@ impl Default for Limits {
 pub struct Config {
     /// Data folder. It is made if it is absent.
     pub data: PathBuf,
+    /// Place of the store.
+    pub store: Arc<dyn StorePlace>,
     /// UDP address to listen on. Port 0 takes a free one.
     pub listen: SocketAddr,
     /// Fingerprint of this build, which the hello contains.
@@ -104,6 +108,7 @@ impl Config {
     pub fn new(data: impl Into<PathBuf>, listen: SocketAddr, fingerprint: Fingerprint) -> Self {
         Self {
             data: data.into(),
+            store: Arc::new(SledPlace),
             listen,
             fingerprint,
             user_identity: None,

@@ -27,7 +27,7 @@ use crate::secret;
 use crate::shelf::FileShelf;
 use crate::spool::{DiskSpools, SpoolError, Spools};
 use crate::store::{
-    Journal, Loaded, Sequence, Store, StoreError, StoreQueue, StoreWriter, WriterLimits,
+    Loaded, Purpose, Sequence, Store, StoreError, StoreQueue, StoreWriter, WriterLimits,
 };
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -155,7 +155,7 @@ type Tokens = BTreeMap<[u8; 32], TokenRecord>;
 struct Opened {
     folder: DataFolder,
     authority: Authority,
-    journal: Journal,
+    journal: Box<dyn Store>,
     spools: DiskSpools,
     tokens: Tokens,
     members: BTreeMap<u64, MemberRecord>,
@@ -168,7 +168,7 @@ struct Opened {
 
 fn open(config: &Config, clock: Clock) -> Result<Opened, CoordinatorError> {
     let folder = DataFolder::open(&config.data)?;
-    let mut journal = Journal::open(&folder, true)?;
+    let mut journal = config.store.open(&folder, Purpose::Run)?;
     let loaded = journal.load()?;
     if !config.new_authority
         && !Authority::is_at(&folder.authority())

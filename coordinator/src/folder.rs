@@ -245,9 +245,19 @@ impl DataFolder {
         self.root.join("aside")
     }
 
+    /// Folder of the journals that were in the folder before their content went to another store.
+    pub fn former(&self) -> PathBuf {
+        self.root.join("former")
+    }
+
     /// File of the farm's generation.
     pub fn generation(&self) -> PathBuf {
         self.root.join("generation")
+    }
+
+    /// File that names the store that has the state, where it is not in the folder.
+    pub fn store_mark(&self) -> PathBuf {
+        self.root.join("store")
     }
 
     /// File that counts the durable commits of the journal.

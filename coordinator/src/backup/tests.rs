@@ -5,6 +5,7 @@ use super::*;
 use crate::access::Log;
 use crate::fsck::{Depth, fsck};
 use crate::stopped_farm;
+use crate::store::SledPlace;
 use std::path::PathBuf;
 
 /// Creates a farm with an audit log of two entries, and its backup.
@@ -33,7 +34,10 @@ fn a_restored_farm_is_complete_and_its_keys_are_private() {
     assert_eq!((summary.keys, summary.spools, summary.blobs, summary.log), (2, 1, 3, 2));
     let back = root.path().join("back");
     assert_eq!(restore(&file, &back).unwrap(), summary);
-    let (before, after) = (fsck(&data, Depth::Whole).unwrap(), fsck(&back, Depth::Whole).unwrap());
+    let (before, after) = (
+        fsck(&data, &SledPlace, Depth::Whole).unwrap(),
+        fsck(&back, &SledPlace, Depth::Whole).unwrap(),
+    );
     assert!(after.is_clean(), "{after:?}");
     assert_eq!(
         (after.jobs, after.units_committed, after.frames),

@@ -178,6 +178,9 @@ impl Driver {
                 }
                 () = sleep_until(wakeup) => self.core.handle(Input::Tick, self.around.clock.now()),
                 () = sleep_until(self.news.due()) => {}
+                () = self.around.writer.failed() => {
+                    return Err(self.around.writer.take_failure().unwrap_or(StoreError::Stopped));
+                }
             }
             self.tell_news();
             self.take_step()?;

@@ -16,7 +16,7 @@ use crate::access::audit_log;
 use crate::blobs::{Blobs, DiskBlobs};
 use crate::folder::{DataFolder, FolderError};
 use crate::spool::{DiskSpools, SpoolKey, SpoolReader};
-use crate::store::{JournalReader, Loaded, StoreError, Survey};
+use crate::store::{Loaded, SledPlace, StoreError, StorePlace, Survey};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -51,13 +51,13 @@ impl Places {
 
 /// Audits the data folder of a coordinator that is not running. Changes nothing.
 pub fn audit(data: &Path) -> Result<AuditReport, AuditError> {
-    fsck(data, Depth::Whole).map(|report| report.audit())
+    fsck(data, &SledPlace, Depth::Whole).map(|report| report.audit())
 }
 
-/// Checks the data folder of a coordinator that is not running.
-pub fn fsck(data: &Path, depth: Depth) -> Result<FsckReport, AuditError> {
+/// Checks the data folder of a coordinator that is not running, and its store.
+pub fn fsck(data: &Path, store: &dyn StorePlace, depth: Depth) -> Result<FsckReport, AuditError> {
     let folder = DataFolder::inspect(data)?;
-    let survey = JournalReader::inspect(&folder)?.survey();
+    let survey = store.survey(&folder)?;
     let places = Places::of(&folder);
     let mut report = FsckReport::default();
     take_survey(&mut report, &survey);

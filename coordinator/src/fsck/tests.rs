@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::stopped_farm::{self, member};
-use crate::store::Journal;
+use crate::store::{Journal, SledPlace};
 use std::fs;
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ impl Farm {
     }
 
     fn check(&self) -> FsckReport {
-        fsck(self.path(), Depth::Whole).unwrap()
+        fsck(self.path(), &SledPlace, Depth::Whole).unwrap()
     }
 
     fn kinds(&self) -> Vec<FindingKind> {
@@ -83,7 +83,7 @@ fn lost_and_damaged_blobs_are_reported_with_their_jobs() {
     assert!(report.findings[0].problem.contains("/f0000 needs it"), "{report:?}");
     assert!(!report.is_clean());
     // A quick check sees only names and lengths.
-    assert!(fsck(farm.path(), Depth::Quick).unwrap().is_clean());
+    assert!(fsck(farm.path(), &SledPlace, Depth::Quick).unwrap().is_clean());
     fs::remove_file(farm.largest_blob()).unwrap();
     assert_eq!(farm.kinds(), [FindingKind::LostBlob]);
 }
@@ -192,7 +192,7 @@ fn a_flipped_bit_in_the_journal_never_loses_data_silently() {
         let damaged = Farm(tempfile::tempdir().unwrap());
         copy(farm.path(), damaged.path());
         flip(&damaged.path().join("sled/db"), at);
-        match fsck(damaged.path(), Depth::Quick) {
+        match fsck(damaged.path(), &SledPlace, Depth::Quick) {
             Err(_) => {}
             Ok(report) if !report.is_clean() => {}
             Ok(report) => assert_eq!(report.records, before.records, "byte {at}: records are gone"),
@@ -222,7 +222,7 @@ fn blobs_and_spools_are_checked_without_an_authority() {
 fn a_folder_in_use_is_refused() {
     let farm = Farm::stopped();
     let _folder = DataFolder::open(farm.path()).unwrap();
-    let error = fsck(farm.path(), Depth::Whole).unwrap_err().to_string();
+    let error = fsck(farm.path(), &SledPlace, Depth::Whole).unwrap_err().to_string();
     assert!(error.contains("in use"), "{error}");
 }
 

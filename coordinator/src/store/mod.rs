@@ -5,14 +5,23 @@
 //! sync has returned.
 
 mod audit_head;
+pub mod envelope;
+pub mod keys;
+mod mark;
+mod migrate;
+mod place;
 mod sled;
 pub mod snapshot;
+mod survey;
 mod writer;
 
-pub use self::sled::{
-    ExportError, ExportSummary, Journal, JournalReader, Survey, export, values_of,
-};
+pub use self::sled::{ExportError, ExportSummary, Journal, JournalReader, export};
 pub use audit_head::AuditHead;
+pub use keys::values_of;
+pub use mark::StoreMark;
+pub use migrate::{Migration, MigrationError, migrate};
+pub use place::{Purpose, SledPlace, StorePlace};
+pub use survey::Survey;
 pub use writer::{Commit, StoreQueue, StoreWriter, WriterLimits};
 
 use crate::spool::{SpoolError, SpoolExtent, SpoolKey};
@@ -70,6 +79,36 @@ pub trait Store: Send + 'static {
     fn tidy(&mut self) -> Result<(), StoreError>;
     /// Makes a whole group durable. It is synced on return.
     fn commit(&mut self, changes: &Changes) -> Result<(), StoreError>;
+    /// Fails if the store can take no more commits. Asked every second while there is none.
+    fn check(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+    /// Lets the store go, after the last commit.
+    fn close(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+impl Store for Box<dyn Store> {
+    fn load(&self) -> Result<Loaded, StoreError> {
+        (**self).load()
+    }
+
+    fn tidy(&mut self) -> Result<(), StoreError> {
+        (**self).tidy()
+    }
+
+    fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
+        (**self).commit(changes)
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        (**self).check()
+    }
+
+    fn close(&mut self) -> Result<(), StoreError> {
+        (**self).close()
+    }
 }
 
 /// Why a store cannot be read or written.
@@ -150,6 +189,87 @@ pub enum StoreError {
          that was acknowledged is: start the coordinator again"
     )]
     Shelf,
+    /// A store elsewhere returned an error, or something that cannot be.
+    #[error("store `{store}` cannot be used: {problem}")]
+    Service {
+        /// Address of the store, without a password.
+        store: String,
+        /// What was tried.
+        problem: String,
+        /// Error of the service, if it has one.
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
+    /// A value of a store elsewhere differs from what was written.
+    #[error(
+        "{what} in `{store}` is damaged: {problem}; nothing was changed: `tessera fsck --store` \
+         lists the damage, and a backup of the database has what was there"
+    )]
+    DamagedElsewhere {
+        /// Address of the store, without a password.
+        store: String,
+        /// Part that is damaged.
+        what: String,
+        /// Description of the damage.
+        problem: String,
+    },
+    /// Another coordinator leads.
+    #[error(
+        "`{store}` has a leader: {leader}, until {secs:.0} s from now unless it goes on; stop that \
+         coordinator, or wait for its end with --stand-by"
+    )]
+    Led {
+        /// Address of the store, without a password.
+        store: String,
+        /// Who leads.
+        leader: String,
+        /// Seconds until the leader's term ends.
+        secs: f64,
+    },
+    /// The coordinator led, and does so no more.
+    #[error(
+        "this coordinator does not lead `{store}` any more: {why}; it has stopped, and nothing that \
+         was acknowledged is lost"
+    )]
+    NotLeader {
+        /// Address of the store, without a password.
+        store: String,
+        /// What ended its term, and who leads now.
+        why: String,
+    },
+    /// The coordinator was told to end while it waited to lead.
+    #[error("the wait to lead `{store}` was ended")]
+    Waited {
+        /// Address of the store, without a password.
+        store: String,
+    },
+    /// The folder's state is in another store.
+    #[error(
+        "the state of `{path}` is not in the folder but in `{store}`: give that address by --store; \
+         `tessera store migrate` brings it back"
+    )]
+    Elsewhere {
+        /// Path of the data folder.
+        path: PathBuf,
+        /// Address of the store, without a password.
+        store: String,
+    },
+    /// The data folder belongs to other state than the store has.
+    #[error("`{store}` and the data folder `{path}` do not belong together: {why}")]
+    OtherFarm {
+        /// Path of the data folder.
+        path: PathBuf,
+        /// Address of the store, without a password.
+        store: String,
+        /// What shows it, and what to do.
+        why: &'static str,
+    },
+    /// A store that must be empty is not.
+    #[error("`{store}` is not empty; state is copied to an empty store only")]
+    NotEmpty {
+        /// Where the store is.
+        store: String,
+    },
     /// The writer has stopped.
     #[error("the store has stopped")]
     Stopped,

@@ -15,7 +15,7 @@ use tessera_protocol::{FrameNumber, JobId};
 use tessera_transport::TokenRecord;
 use tessera_transport::files;
 use tessera_transport::member::MemberRecord;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 /// Most commits in one group. With more, sled holds too much memory.
 const GROUP_MAX: usize = 256;
@@ -24,6 +24,8 @@ const GROUP_MAX: usize = 256;
 const GROUP_BYTES_MAX: usize = 64 << 20;
 /// Pause before a group is tried again after the disk was full.
 const FULL_PAUSE: Duration = Duration::from_millis(500);
+/// How often a store without commits is asked whether it can still take one.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// Pause between two warnings about the same full disk.
 const WARN_PAUSE: Duration = Duration::from_secs(30);
 
@@ -131,6 +133,7 @@ struct Shared {
     /// Number of readers of spools. No spool is deleted while there is one.
     holds: AtomicUsize,
     failure: Mutex<Option<StoreError>>,
+    failed: Notify,
     audit_head: OnceLock<AuditHead>,
     meters: StoreMeters,
 }
@@ -244,6 +247,12 @@ impl StoreWriter {
         lock(&self.shared.failure).take()
     }
 
+    /// Waits until the thread has ended with an error, which [`Self::take_failure`] has. For one
+    /// who waits. Cancel-safe.
+    pub(crate) async fn failed(&self) {
+        self.shared.failed.notified().await;
+    }
+
     /// Writes the commits that were sent, unless the disk is full, and ends the thread. Blocks. A
     /// repeated call is harmless.
     pub fn stop(&self) {
@@ -274,20 +283,23 @@ struct Writer<S, P> {
 
 impl<S: Store, P: Spools> Writer<S, P> {
     fn run(&mut self) {
-        while !self.stopping
-            && let Ok(Message::Commit(first)) = self.receiver.recv()
-        {
-            let group = self.collect(*first);
-            if let Err(error) = self.write_when_possible(&group) {
-                if !matches!(error, StoreError::Stopped) {
-                    tracing::error!(
-                        error = &error as &dyn std::error::Error,
-                        "the store has failed"
-                    );
-                    *lock(&self.shared.failure) = Some(error);
-                }
-                return;
+        match self.write_all().and_then(|()| self.store.close()) {
+            Ok(()) | Err(StoreError::Stopped) => {}
+            Err(error) => {
+                tracing::error!(error = &error as &dyn std::error::Error, "the store has failed");
+                *lock(&self.shared.failure) = Some(error);
+                self.shared.failed.notify_one();
             }
+        }
+    }
+
+    /// Writes every commit, until the end.
+    fn write_all(&mut self) -> Result<(), StoreError> {
+        while !self.stopping
+            && let Some(first) = self.next()?
+        {
+            let group = self.collect(first);
+            self.write_when_possible(&group)?;
             let now = Instant::now();
             self.written = Some(now);
             self.shared.meters.note_group(group.iter().map(|commit| now - commit.made));
@@ -297,6 +309,18 @@ impl<S: Store, P: Spools> Writer<S, P> {
                 }
                 // The caller may no longer wait for the answer.
                 let _ = commit.done.send(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for a commit. None at the end. Fails if the store can take no more.
+    fn next(&self) -> Result<Option<Commit>, StoreError> {
+        loop {
+            match self.receiver.recv_timeout(CHECK_EVERY) {
+                Ok(Message::Commit(commit)) => return Ok(Some(*commit)),
+                Ok(Message::Stop) | Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(mpsc::RecvTimeoutError::Timeout) => self.store.check()?,
             }
         }
     }

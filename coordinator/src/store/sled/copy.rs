@@ -2,11 +2,11 @@
 //! torn end, and makes a snapshot. So a log is opened first as a copy, and only `opening` opens the
 //! log itself.
 
-use super::envelope;
-use super::keys::COUNT_KEY;
 use super::leftovers;
 use super::sled_open::{self, OpenFault};
 use crate::store::StoreError;
+use crate::store::envelope;
+use crate::store::keys::COUNT_KEY;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};

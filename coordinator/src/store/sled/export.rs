@@ -1,9 +1,9 @@
 //! Saves the intact values of a store that cannot be loaded, as JSON lines. Changes nothing.
 
-use super::keys::{Key, parse_key};
 use super::reader::JournalReader;
 use crate::folder::{DataFolder, FolderError};
 use crate::spool::{Segment, SpoolExtent};
+use crate::store::keys::{Key, parse_key};
 use crate::store::{StoreError, snapshot};
 use serde_json::{Value, json};
 use std::io::Write;

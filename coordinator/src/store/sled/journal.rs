@@ -5,15 +5,13 @@
 //! cut. The `fdatasync` makes the data survive both. The number of commits shows a lost end; see
 //! [`super::witness`].
 
-use super::envelope;
-use super::keys::{
-    AUDIT_HEAD_KEY, COUNT_KEY, SNAPSHOT_KEY, encode_member, encode_token, member_key, parse_key,
-    record_key, spool_key, token_key,
-};
 use super::opening;
 use super::reader::JournalReader;
 use super::witness::{self, Witness};
 use crate::folder::DataFolder;
+use crate::store::envelope;
+use crate::store::keys::{COUNT_KEY, SNAPSHOT_KEY, parse_key, record_key, snapshot_value};
+use crate::store::mark::StoreMark;
 use crate::store::{Changes, Loaded, Sequence, Store, StoreError};
 use std::fs::File;
 use tessera_transport::files;
@@ -35,6 +33,12 @@ impl Journal {
     /// Opens or makes the store of a data folder. If `sync` is false, the `fdatasync` is left out,
     /// for stores that end with their process.
     pub fn open(folder: &DataFolder, sync: bool) -> Result<Self, StoreError> {
+        StoreMark::refuse(folder)?;
+        Self::open_own(folder, sync)
+    }
+
+    /// Opens or makes the journal, also in a folder whose state is in another store.
+    pub(in crate::store) fn open_own(folder: &DataFolder, sync: bool) -> Result<Self, StoreError> {
         let witness_path = folder.witness();
         let witness_failed = |source| StoreError::Io { path: witness_path.clone(), source };
         let witnessed = witness::read(&witness_path).map_err(witness_failed)?;
@@ -128,34 +132,14 @@ impl Store for Journal {
         for (sequence, bytes) in &changes.records {
             self.insert(&mut batch, &record_key(*sequence), bytes)?;
         }
-        for (spool, extent) in &changes.spools {
-            let key = spool_key(*spool);
-            match extent {
-                Some(extent) => self.insert(&mut batch, &key, &extent.to_bytes())?,
-                None => batch.remove(&key[..]),
-            }
-        }
-        for (hash, state) in &changes.tokens {
-            let key = token_key(hash);
-            match state {
-                Some(state) => self.insert(&mut batch, &key, &encode_token(state))?,
-                None => batch.remove(&key[..]),
-            }
-        }
-        for (number, member) in &changes.members {
-            let key = member_key(*number);
-            match member {
-                Some(member) => self.insert(&mut batch, &key, &encode_member(member))?,
-                None => batch.remove(&key[..]),
+        for (key, value) in changes.values() {
+            match value {
+                Some(value) => self.insert(&mut batch, &key, &value)?,
+                None => batch.remove(key),
             }
         }
         if let Some((sequence, bytes)) = &changes.snapshot {
-            let mut value = sequence.to_le_bytes().to_vec();
-            value.extend_from_slice(bytes);
-            self.insert(&mut batch, SNAPSHOT_KEY, &value)?;
-        }
-        if let Some(head) = &changes.audit_head {
-            self.insert(&mut batch, AUDIT_HEAD_KEY, head)?;
+            self.insert(&mut batch, SNAPSHOT_KEY, &snapshot_value(*sequence, bytes))?;
         }
         self.finish(batch)?;
         match &changes.snapshot {

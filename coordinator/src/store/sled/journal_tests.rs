@@ -4,6 +4,7 @@
 use super::*;
 use crate::spool::{SpoolExtent, SpoolKey};
 use crate::store::export;
+use crate::store::keys::record_key;
 use tessera_core::Record;
 use tessera_protocol::Epoch;
 use tessera_protocol::client::Role;

@@ -4,8 +4,8 @@
 //! to 17 values before it splits. So values of at most [`INLINE_MAX`] bytes keep leaves well below
 //! that size. Larger values are stored here and synced.
 
-use super::envelope::Payload;
 use crate::store::StoreError;
+use crate::store::envelope::Payload;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;

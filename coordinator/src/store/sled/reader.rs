@@ -2,12 +2,13 @@
 //! running is read in a copy of its journal.
 
 use super::copy::{self, OpenCopy};
-use super::envelope::{self, Payload};
-use super::keys::{COUNT_KEY, SNAPSHOT_KEY, name_of, record_key};
 use super::large::LargeValues;
-use super::survey::Survey;
 use super::witness;
 use crate::folder::DataFolder;
+use crate::store::envelope::{self, Payload};
+use crate::store::keys::{COUNT_KEY, SNAPSHOT_KEY, name_of, record_key};
+use crate::store::mark::StoreMark;
+use crate::store::survey::Survey;
 use crate::store::{Loaded, Sequence, StoreError};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -37,6 +38,7 @@ impl JournalReader {
     /// Reads the journal of a coordinator that is not running. Its files are copied to the system's
     /// folder for temporary files, and nothing in the data folder changes.
     pub fn inspect(folder: &DataFolder) -> Result<Self, StoreError> {
+        StoreMark::refuse(folder)?;
         let path = folder.witness();
         let witnessed = witness::read(&path).map_err(|source| StoreError::Io { path, source })?;
         let copy = copy::open(&folder.sled(), witnessed, &std::env::temp_dir())?;

@@ -1,4 +1,4 @@
-//! The envelope of every value in the journal: version, kind and checksum.
+//! The envelope of every value in a store: version, kind and checksum.
 
 use tessera_protocol::VersionError;
 
@@ -12,7 +12,7 @@ const LARGE: u8 = 1;
 
 /// Place of a value's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Payload {
+pub(crate) enum Payload {
     /// The bytes are in the journal.
     Inline(Vec<u8>),
     /// The bytes are in a file of the records folder, named by this BLAKE3.
@@ -21,7 +21,7 @@ pub(super) enum Payload {
 
 impl Payload {
     /// Returns the number in an inline value of eight bytes.
-    pub(super) fn count(&self) -> Option<u64> {
+    pub(crate) fn count(&self) -> Option<u64> {
         match self {
             Self::Inline(bytes) => bytes.as_slice().try_into().ok().map(u64::from_le_bytes),
             Self::Large(_) => None,
@@ -31,7 +31,7 @@ impl Payload {
 
 /// Encodes the value of a key. The checksum includes the key, so a value under a wrong key counts
 /// as damaged.
-pub(super) fn seal(key: &[u8], payload: &Payload) -> Vec<u8> {
+pub(crate) fn seal(key: &[u8], payload: &Payload) -> Vec<u8> {
     let (kind, bytes) = match payload {
         Payload::Inline(bytes) => (INLINE, bytes.as_slice()),
         Payload::Large(hash) => (LARGE, hash.as_slice()),
@@ -44,7 +44,7 @@ pub(super) fn seal(key: &[u8], payload: &Payload) -> Vec<u8> {
 }
 
 /// Decodes the value of a key. The error describes the damage.
-pub(super) fn open(key: &[u8], sealed: &[u8]) -> Result<Payload, String> {
+pub(crate) fn open(key: &[u8], sealed: &[u8]) -> Result<Payload, String> {
     let Some((header, bytes)) = sealed.split_first_chunk::<HEADER_BYTES>() else {
         return Err(format!("{} bytes are too few", sealed.len()));
     };
@@ -61,6 +61,19 @@ pub(super) fn open(key: &[u8], sealed: &[u8]) -> Result<Payload, String> {
         (INLINE, _) => Ok(Payload::Inline(bytes.to_vec())),
         (LARGE, Ok(hash)) => Ok(Payload::Large(hash)),
         _ => Err(format!("kind {kind} is unknown")),
+    }
+}
+
+/// Encodes a value that is stored under its key, with a checksum of both.
+pub fn seal_value(key: &[u8], value: &[u8]) -> Vec<u8> {
+    seal(key, &Payload::Inline(value.to_vec()))
+}
+
+/// Decodes a value of [`seal_value`]. The error describes the damage.
+pub fn open_value(key: &[u8], sealed: &[u8]) -> Result<Vec<u8>, String> {
+    match open(key, sealed)? {
+        Payload::Inline(bytes) => Ok(bytes),
+        Payload::Large(_) => Err("it names a file, and this store has none".into()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is in a whole store, damaged or not, for `fsck`. Reads nothing itself.
 
-use super::keys::{name_of, record_key};
+use crate::store::keys::{name_of, record_key};
 use crate::store::{Loaded, Sequence};
 
 /// Content of a store, with a list of its damage.
@@ -22,7 +22,7 @@ pub struct Survey {
 
 impl Survey {
     /// Removes the records that the snapshot replaces, and finds the gaps between the others.
-    pub(super) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         let after = self.loaded.snapshot.as_ref().map_or(0, |(sequence, _)| *sequence);
         self.loaded.records.retain(|(sequence, _)| *sequence > after);
         let mut expected = after + 1;

@@ -1,20 +1,21 @@
-//! Keys of the sled store. `r` + sequence (big endian) is a record, `s` + job + frame a spool's
+//! Keys of what a store has. `r` + sequence (big endian) is a record, `s` + job + frame a spool's
 //! extent, `t` + hash a token, `i` + number a member, `m` the snapshot, `a` the head of the audit
 //! log, and `c` the number of commits. Does no I/O.
 
 use crate::spool::{SpoolExtent, SpoolKey};
-use crate::store::{Loaded, Sequence, TokenHash};
+use crate::store::{Changes, Loaded, Sequence, TokenHash};
 use tessera_protocol::{FrameNumber, JobId};
 use tessera_transport::TokenRecord;
 use tessera_transport::member::MemberRecord;
 
-pub(super) const SNAPSHOT_KEY: &[u8] = b"m";
-pub(super) const COUNT_KEY: &[u8] = b"c";
-pub(super) const AUDIT_HEAD_KEY: &[u8] = b"a";
+/// Key of the snapshot.
+pub const SNAPSHOT_KEY: &[u8] = b"m";
+pub(crate) const COUNT_KEY: &[u8] = b"c";
+const AUDIT_HEAD_KEY: &[u8] = b"a";
 
 /// Meaning of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Key {
+pub(crate) enum Key {
     /// A record of the journal, by its sequence number.
     Record(Sequence),
     /// A spool's durable extent.
@@ -31,7 +32,7 @@ pub(super) enum Key {
     AuditHead,
 }
 
-pub(super) fn parse_key(key: &[u8]) -> Option<Key> {
+pub(crate) fn parse_key(key: &[u8]) -> Option<Key> {
     let (kind, rest) = key.split_first()?;
     match kind {
         b'r' => Some(Key::Record(Sequence::from_be_bytes(rest.try_into().ok()?))),
@@ -49,44 +50,51 @@ pub(super) fn parse_key(key: &[u8]) -> Option<Key> {
     }
 }
 
-pub(super) fn record_key(sequence: Sequence) -> [u8; 9] {
+/// Returns the key of a record.
+pub fn record_key(sequence: Sequence) -> [u8; 9] {
     let mut key = [b'r'; 9];
     key[1..].copy_from_slice(&sequence.to_be_bytes());
     key
 }
 
-pub(super) fn spool_key(spool: SpoolKey) -> [u8; 21] {
+fn spool_key(spool: SpoolKey) -> [u8; 21] {
     let mut key = [b's'; 21];
     key[1..17].copy_from_slice(spool.job.0.as_bytes());
     key[17..].copy_from_slice(&spool.frame.0.to_be_bytes());
     key
 }
 
-pub(super) fn token_key(hash: &TokenHash) -> [u8; 33] {
+fn token_key(hash: &TokenHash) -> [u8; 33] {
     let mut key = [b't'; 33];
     key[1..].copy_from_slice(hash);
     key
 }
 
-pub(super) fn member_key(number: u64) -> [u8; 9] {
+fn member_key(number: u64) -> [u8; 9] {
     let mut key = [b'i'; 9];
     key[1..].copy_from_slice(&number.to_be_bytes());
     key
 }
 
-pub(super) fn encode_member(member: &MemberRecord) -> Vec<u8> {
+fn encode_member(member: &MemberRecord) -> Vec<u8> {
     tessera_protocol::encode(member).expect("a member's record is a few hundred bytes")
 }
 
-pub(super) fn encode_token(state: &TokenRecord) -> Vec<u8> {
+fn encode_token(state: &TokenRecord) -> Vec<u8> {
     tessera_protocol::encode(state).expect("a token's record is a few dozen bytes")
+}
+
+/// Returns the value of a snapshot of the state after a record.
+pub(crate) fn snapshot_value(sequence: Sequence, bytes: &[u8]) -> Vec<u8> {
+    [&sequence.to_le_bytes()[..], bytes].concat()
 }
 
 /// Returns the keys and values for a store's content, for `Journal::put`.
 pub fn values_of(loaded: &Loaded) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + '_ {
-    let snapshot = loaded.snapshot.iter().map(|(sequence, bytes)| {
-        (SNAPSHOT_KEY.to_vec(), [&sequence.to_le_bytes()[..], bytes].concat())
-    });
+    let snapshot = loaded
+        .snapshot
+        .iter()
+        .map(|(sequence, bytes)| (SNAPSHOT_KEY.to_vec(), snapshot_value(*sequence, bytes)));
     let records = loaded
         .records
         .iter()
@@ -104,7 +112,7 @@ pub fn values_of(loaded: &Loaded) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + 
 }
 
 /// Describes a key for people.
-pub(super) fn name_of(key: &[u8]) -> String {
+pub fn name_of(key: &[u8]) -> String {
     match parse_key(key) {
         Some(Key::Record(sequence)) => format!("record {sequence} of the journal"),
         Some(Key::Spool(spool)) => format!("the extent of spool {spool}"),
@@ -117,9 +125,28 @@ pub(super) fn name_of(key: &[u8]) -> String {
     }
 }
 
+impl Changes {
+    /// Returns what changes besides records and the snapshot: keys, each once, with their values;
+    /// None for a value that is removed.
+    pub fn values(&self) -> impl Iterator<Item = (Vec<u8>, Option<Vec<u8>>)> + '_ {
+        let spools = self.spools.iter().map(|(key, extent)| {
+            (spool_key(*key).to_vec(), extent.as_ref().map(SpoolExtent::to_bytes))
+        });
+        let tokens = self
+            .tokens
+            .iter()
+            .map(|(hash, token)| (token_key(hash).to_vec(), token.as_ref().map(encode_token)));
+        let members = self.members.iter().map(|(number, member)| {
+            (member_key(*number).to_vec(), member.as_ref().map(encode_member))
+        });
+        let head = self.audit_head.iter().map(|head| (AUDIT_HEAD_KEY.to_vec(), Some(head.clone())));
+        spools.chain(tokens).chain(members).chain(head)
+    }
+}
+
 impl Loaded {
     /// Adds the value of a key to the content.
-    pub(super) fn take(&mut self, key: &[u8], value: Vec<u8>) -> Result<(), String> {
+    pub fn take(&mut self, key: &[u8], value: Vec<u8>) -> Result<(), String> {
         match parse_key(key) {
             Some(Key::Record(sequence)) => self.records.push((sequence, value)),
             Some(Key::Spool(spool)) => {
