@@ -23,6 +23,8 @@ pub mod layers;
 pub mod library;
 #[cfg(feature = "scenes")]
 pub mod panes;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 #[cfg(feature = "scenes")]
 pub mod scenes;
 #[cfg(feature = "sheet")]

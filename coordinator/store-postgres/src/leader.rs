@@ -1,0 +1,224 @@
+//! Leadership: one coordinator at a time, for a term by the database's clock. Here the term is
+//! counted from before the attempt and by a clock that only grows, so it ends here first.
+
+use crate::address::StoreAddress;
+use crate::connection::{Link, LinkError};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+use uuid::Uuid;
+
+/// Attempts to renew in one term: every 10/3 s of 15 s.
+const RENEWALS: f64 = 4.5;
+/// Pause after an attempt that had no answer.
+const RETRY_PAUSE: Duration = Duration::from_millis(200);
+/// Time for a question about the leader.
+const ASK_TIME: Duration = Duration::from_secs(10);
+
+/// Reads the leader's row. The time left is by the database's clock.
+const LOOK: &str = "SELECT farm, epoch, head, commits, owner, \
+    extract(epoch FROM expires_at - now())::float8 FROM tessera.leader WHERE id = 1";
+/// Takes the lead if nobody has it.
+const TAKE: &str = "UPDATE tessera.leader SET epoch = epoch + 1, owner = $1, \
+    expires_at = now() + $2 * interval '1 second' WHERE id = 1 AND expires_at <= now() \
+    RETURNING farm, epoch, head, commits, owner, $2";
+const RENEW: &str = "UPDATE tessera.leader SET expires_at = now() + $2 * interval '1 second' \
+    WHERE id = 1 AND epoch = $1 AND expires_at > now() RETURNING 1";
+const GIVE_BACK: &str =
+    "UPDATE tessera.leader SET expires_at = now() WHERE id = 1 AND epoch = $1 RETURNING 1";
+/// Makes the row of a new store, once.
+const BEGIN: &str = "INSERT INTO tessera.leader (id, farm, epoch, head, commits, owner, \
+    expires_at) VALUES (1, $1, 0, 0, 0, 'nobody', now()) ON CONFLICT DO NOTHING RETURNING 1";
+
+/// The leader's row at a moment.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Leader {
+    /// Id of the farm's state.
+    pub(crate) farm: Uuid,
+    /// Number of takeovers.
+    pub(crate) epoch: i64,
+    /// Sequence of the newest record, or of the snapshot if there is none after it.
+    pub(crate) head: i64,
+    /// Number of commits.
+    pub(crate) commits: i64,
+    /// Who leads, in words.
+    pub(crate) owner: String,
+    /// Seconds until the term ends, by the database's clock; negative after that.
+    pub(crate) left: f64,
+}
+
+impl Leader {
+    fn of(row: &Row) -> Result<Self, LinkError> {
+        let farm: String = row.get(0);
+        let farm = Uuid::parse_str(&farm)
+            .map_err(|_| LinkError::Setup("the leader's row has no id of a farm".into()))?;
+        Ok(Self {
+            farm,
+            epoch: row.get(1),
+            head: row.get(2),
+            commits: row.get(3),
+            owner: row.get(4),
+            left: row.get(5),
+        })
+    }
+
+    /// Says who leads now, for one that led with `epoch`.
+    pub(crate) fn instead_of(&self, epoch: i64) -> String {
+        match self.epoch == epoch {
+            true => ended(),
+            false => format!("{} leads now, with epoch {}", self.owner, self.epoch),
+        }
+    }
+
+    /// Reads the row.
+    pub(crate) async fn look(link: &Link) -> Result<Self, LinkError> {
+        let rows = link.rows(LOOK, &[], ASK_TIME).await?;
+        match rows.first() {
+            Some(row) => Self::of(row),
+            None => Err(LinkError::Setup("the leader's row is missing".into())),
+        }
+    }
+
+    /// Makes the row of a new store, if there is none.
+    pub(crate) async fn begin(link: &Link) -> Result<(), LinkError> {
+        let farm = Uuid::new_v4().to_string();
+        link.rows(BEGIN, &[(&farm, Type::TEXT)], ASK_TIME).await.map(drop)
+    }
+
+    /// Takes the lead, if nobody has it.
+    pub(crate) async fn take(
+        link: &Link,
+        owner: &str,
+        term: Duration,
+    ) -> Result<Option<Self>, LinkError> {
+        let term = term.as_secs_f64();
+        let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 2] =
+            [(&owner, Type::TEXT), (&term, Type::FLOAT8)];
+        let rows = link.rows(TAKE, &parameters, ASK_TIME).await?;
+        rows.first().map(Self::of).transpose()
+    }
+}
+
+/// How the term stands.
+#[derive(Clone, Debug)]
+pub(crate) enum Standing {
+    /// It lasts until then, and longer if it is renewed.
+    Until(Instant),
+    /// Another one leads, or nobody does.
+    Lost(String),
+}
+
+/// A term that is renewed in the background until this value is dropped.
+pub(crate) struct Term {
+    pub(crate) epoch: i64,
+    standing: watch::Receiver<Standing>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Term {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Term {
+    /// Goes on with a term that was taken. `asked`: before the attempt.
+    pub(crate) fn keep(address: Arc<StoreAddress>, epoch: i64, asked: Instant) -> Self {
+        let (told, standing) = watch::channel(Standing::Until(asked + address.term));
+        let task = tokio::spawn(renew(address, epoch, told));
+        Self { epoch, standing, task }
+    }
+
+    /// Fails if the term has ended; says why.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match &*self.standing.borrow() {
+            Standing::Until(end) if Instant::now() < *end => Ok(()),
+            Standing::Until(_) => Err(ended()),
+            Standing::Lost(why) => Err(why.clone()),
+        }
+    }
+
+    /// Waits until the term has ended; says why.
+    pub(crate) async fn ended(&self) -> String {
+        let mut standing = self.standing.clone();
+        loop {
+            let end = match &*standing.borrow_and_update() {
+                Standing::Until(end) => *end,
+                Standing::Lost(why) => return why.clone(),
+            };
+            tokio::select! {
+                changed = standing.changed() => if changed.is_err() { return ended() },
+                () = tokio::time::sleep_until(end.into()) => {
+                    if let Err(why) = self.check() {
+                        return why;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives the lead back, so that another one need not wait.
+    pub(crate) async fn give_back(&self, link: &Link) -> Result<(), LinkError> {
+        link.rows(GIVE_BACK, &[(&self.epoch, Type::INT8)], ASK_TIME).await.map(drop)
+    }
+}
+
+fn ended() -> String {
+    "the database did not renew its term in time".into()
+}
+
+/// Renews a term until it is lost or has ended.
+async fn renew(address: Arc<StoreAddress>, epoch: i64, told: watch::Sender<Standing>) {
+    let every = address.term.div_f64(RENEWALS);
+    let term = address.term.as_secs_f64();
+    let mut link = None;
+    let mut next = tokio::time::Instant::now() + every;
+    loop {
+        tokio::time::sleep_until(next).await;
+        let asked = Instant::now();
+        match tokio::time::timeout(every, renew_once(&address, &mut link, epoch, term)).await {
+            Ok(Ok(None)) => {
+                told.send_replace(Standing::Until(asked + address.term));
+                next = tokio::time::Instant::now() + every;
+            }
+            Ok(Ok(Some(leader))) => {
+                told.send_replace(Standing::Lost(leader.instead_of(epoch)));
+                return;
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the term as the leader cannot be renewed; trying again");
+                link = None;
+                next = tokio::time::Instant::now() + RETRY_PAUSE;
+            }
+            Err(_) => {
+                tracing::warn!("the database does not renew the term as the leader; trying again");
+                link = None;
+                next = tokio::time::Instant::now();
+            }
+        }
+    }
+}
+
+/// Renews a term once. Returns the leader if that is another one.
+async fn renew_once(
+    address: &StoreAddress,
+    link: &mut Option<Link>,
+    epoch: i64,
+    term: f64,
+) -> Result<Option<Leader>, LinkError> {
+    let open = match link.take() {
+        Some(link) => link,
+        None => Link::open(address).await?,
+    };
+    let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 2] =
+        [(&epoch, Type::INT8), (&term, Type::FLOAT8)];
+    let renewed = !open.rows(RENEW, &parameters, ASK_TIME).await?.is_empty();
+    let leader = match renewed {
+        true => None,
+        false => Some(Leader::look(&open).await?),
+    };
+    *link = Some(open);
+    Ok(leader)
+}

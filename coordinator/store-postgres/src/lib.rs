@@ -1,0 +1,21 @@
+//! The coordinator's store on PostgreSQL. One coordinator leads at a time, by (epoch, head): each
+//! commit is one statement that compares and moves both. Decides nothing of the farm.
+//!
+//! Every statement is sent alone, without a transaction block, a session lock, a notification or a
+//! named prepared statement. So it works through a pooler, and a coordinator that stops in the
+//! middle holds nothing.
+
+mod address;
+mod connection;
+mod group;
+mod leader;
+mod passwords;
+mod place;
+mod reader;
+mod schema;
+mod store;
+mod tls;
+
+pub use address::{AddressError, StoreAddress};
+pub use passwords::{PasswordError, Passwords};
+pub use place::PostgresPlace;

@@ -1,0 +1,212 @@
+//! The store as a place that a coordinator opens: makes its tables, takes the lead, and sees that
+//! the data folder belongs to it.
+
+use crate::address::StoreAddress;
+use crate::connection::{Link, LinkError};
+use crate::leader::Leader;
+use crate::store::PostgresStore;
+use crate::{reader, schema};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tessera_coordinator::folder::DataFolder;
+use tessera_coordinator::store::{Purpose, Store, StoreError, StoreMark, StorePlace, Survey};
+use tokio::runtime::Runtime;
+
+/// Pause between two looks at the leader while one waits.
+const LOOK_PAUSE: Duration = Duration::from_millis(500);
+/// How often it is told who leads.
+const TELL_EVERY: Duration = Duration::from_secs(60);
+/// Settings without which an answer does not mean that a commit survives a power cut.
+const SETTINGS: &str = "SELECT current_setting('fsync'), current_setting('full_page_writes'), \
+    current_setting('synchronous_commit')";
+/// Time for a short question.
+const TIME: Duration = Duration::from_secs(10);
+
+/// A store on PostgreSQL.
+#[derive(Debug)]
+pub struct PostgresPlace {
+    address: Arc<StoreAddress>,
+    owner: String,
+    stand_by: bool,
+    ended: AtomicBool,
+}
+
+impl PostgresPlace {
+    /// A store at this address, which has its password. `owner` says to people who leads. With
+    /// `stand_by`, an open waits while another one leads.
+    pub fn new(address: StoreAddress, owner: String, stand_by: bool) -> Self {
+        Self { address: Arc::new(address), owner, stand_by, ended: AtomicBool::new(false) }
+    }
+
+    /// Ends the wait of an open.
+    pub fn stop_waiting(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+
+    fn store(&self) -> String {
+        self.address.to_string()
+    }
+
+    fn failed(&self, problem: &str, error: LinkError) -> StoreError {
+        let problem = problem.to_owned();
+        StoreError::Service { store: self.store(), problem, source: Some(Box::new(error)) }
+    }
+
+    fn runtime(&self) -> Result<Runtime, StoreError> {
+        let built = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("tessera-postgres")
+            .enable_all()
+            .build();
+        built.map_err(|error| self.failed("no thread", LinkError::Setup(error.to_string())))
+    }
+
+    fn other_farm(&self, folder: &DataFolder, why: &'static str) -> StoreError {
+        let path = folder.root().to_path_buf();
+        StoreError::OtherFarm { path, store: self.store(), why }
+    }
+
+    /// Fails unless the folder is of this store, or both are new.
+    fn check_folder(
+        &self,
+        folder: &DataFolder,
+        leader: &Leader,
+        purpose: Purpose,
+    ) -> Result<(), StoreError> {
+        let mark = StoreMark::read(folder)?;
+        let why = match mark {
+            Some(mark) if mark.id == leader.farm => return Ok(()),
+            Some(_) => "the folder is of another store; give that one",
+            None if purpose == Purpose::CopyTo => return Ok(()),
+            None if folder.sled().join("db").exists() => {
+                "the folder has a journal of its own; `tessera store migrate` copies it to a store"
+            }
+            None if leader.commits > 0 || purpose == Purpose::CopyFrom => {
+                "the store has the state of a farm with another folder, which has the farm's \
+                 authority and files; give that folder"
+            }
+            None => return Ok(()),
+        };
+        Err(self.other_farm(folder, why))
+    }
+
+    /// Connects, makes the tables, and takes the lead.
+    async fn take(
+        &self,
+        folder: &DataFolder,
+        purpose: Purpose,
+    ) -> Result<(Link, Leader, Instant), StoreError> {
+        let unusable = |error| self.failed("it cannot be opened", error);
+        let link = Link::open(&self.address).await.map_err(unusable)?;
+        self.check_settings(&link).await?;
+        schema::prepare(&link).await.map_err(unusable)?;
+        Leader::begin(&link).await.map_err(unusable)?;
+        let leader = Leader::look(&link).await.map_err(unusable)?;
+        self.check_folder(folder, &leader, purpose)?;
+        let mut told: Option<Instant> = None;
+        loop {
+            let asked = Instant::now();
+            let taken = Leader::take(&link, &self.owner, self.address.term).await;
+            if let Some(leader) = taken.map_err(unusable)? {
+                let (store, epoch) = (self.store(), leader.epoch);
+                tracing::info!(store, epoch, head = leader.head, "this coordinator leads");
+                return Ok((link, leader, asked));
+            }
+            let leader = Leader::look(&link).await.map_err(unusable)?;
+            if !self.stand_by {
+                let (leader, secs) = (leader.owner, leader.left.max(0.0));
+                return Err(StoreError::Led { store: self.store(), leader, secs });
+            }
+            if told.is_none_or(|at| at.elapsed() >= TELL_EVERY) {
+                tracing::info!(leader = leader.owner, "stands by: another coordinator leads");
+                told = Some(Instant::now());
+            }
+            if self.ended.load(Ordering::Relaxed) {
+                return Err(StoreError::Waited { store: self.store() });
+            }
+            tokio::time::sleep(LOOK_PAUSE).await;
+        }
+    }
+
+    async fn check_settings(&self, link: &Link) -> Result<(), StoreError> {
+        let rows = link.rows(SETTINGS, &[], TIME).await;
+        let rows = rows.map_err(|error| self.failed("it cannot be opened", error))?;
+        let names = ["fsync", "full_page_writes", "synchronous_commit"];
+        for (index, name) in names.into_iter().enumerate() {
+            if rows.first().is_some_and(|row| row.get::<_, &str>(index) == "off") {
+                let text = format!("`{name}` is off, so a power cut would lose what it has taken");
+                return Err(self.failed("it cannot keep promises", LinkError::Setup(text)));
+            }
+        }
+        Ok(())
+    }
+
+    async fn look(&self, folder: &DataFolder) -> Result<Survey, StoreError> {
+        let unreadable = |error| self.failed("it cannot be read", error);
+        let link = Link::open(&self.address).await.map_err(unreadable)?;
+        schema::expect(&link).await.map_err(unreadable)?;
+        let before = Leader::look(&link).await.map_err(unreadable)?;
+        self.check_folder(folder, &before, Purpose::CopyFrom)?;
+        let led = |leader: Leader| StoreError::Led {
+            store: self.store(),
+            secs: leader.left.max(0.0),
+            leader: leader.owner,
+        };
+        if before.left > 0.0 {
+            return Err(led(before));
+        }
+        let (_, survey) = reader::survey(&link).await.map_err(unreadable)?;
+        let after = Leader::look(&link).await.map_err(unreadable)?;
+        match after.epoch == before.epoch {
+            true => Ok(survey),
+            false => Err(led(after)),
+        }
+    }
+}
+
+impl StorePlace for PostgresPlace {
+    fn describe(&self, _: &DataFolder) -> String {
+        self.store()
+    }
+
+    fn open(&self, folder: &DataFolder, purpose: Purpose) -> Result<Box<dyn Store>, StoreError> {
+        let runtime = self.runtime()?;
+        let taken = runtime.block_on(self.take(folder, purpose));
+        let (link, leader, asked) = match taken {
+            Ok(taken) => taken,
+            Err(error) => {
+                runtime.shutdown_background();
+                return Err(error);
+            }
+        };
+        let mark = StoreMark { id: leader.farm, address: self.store() };
+        let store = PostgresStore::lead(self.address.clone(), runtime, link, (leader, asked));
+        if purpose == Purpose::Run && StoreMark::read(folder)? != Some(mark.clone()) {
+            mark.write(folder)?;
+        }
+        Ok(Box::new(store))
+    }
+
+    fn survey(&self, folder: &DataFolder) -> Result<Survey, StoreError> {
+        let runtime = self.runtime()?;
+        let survey = runtime.block_on(self.look(folder));
+        runtime.shutdown_background();
+        survey
+    }
+
+    fn adopt(&self, folder: &DataFolder) -> Result<(), StoreError> {
+        let runtime = self.runtime()?;
+        let farm = runtime.block_on(async {
+            let link = Link::open(&self.address).await?;
+            Leader::look(&link).await
+        });
+        runtime.shutdown_background();
+        let farm = farm.map_err(|error| self.failed("it cannot be read", error))?.farm;
+        StoreMark { id: farm, address: self.store() }.write(folder)
+    }
+
+    fn leave(&self, _: &DataFolder) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
