@@ -36,6 +36,7 @@ mod signals;
 mod small_file;
 mod srgb;
 mod standard;
+mod store_place;
 mod submission;
 mod table;
 mod tev;

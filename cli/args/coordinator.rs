@@ -2,6 +2,7 @@
 
 use super::http::HttpArgs;
 use super::oidc::OidcArgs;
+use super::store::StoreArgs;
 use super::time::{parse_grace, parse_ttl};
 use clap::Args;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -18,6 +19,13 @@ pub struct CoordinatorArgs {
     /// Data folder; created if absent
     #[arg(long, value_name = "DIR", env = "TESSERA_DATA")]
     pub data: PathBuf,
+    /// Where the farm's state is.
+    #[command(flatten)]
+    pub store: StoreArgs,
+    /// While another coordinator leads the store, wait until it ends, and lead then; nothing is
+    /// served meanwhile
+    #[arg(long, help_heading = "Store")]
+    pub stand_by: bool,
     /// UDP address to listen on
     #[arg(
         long,

@@ -1,5 +1,6 @@
 //! Options of `fsck`.
 
+use super::store::StoreArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -14,6 +15,9 @@ pub struct FsckArgs {
     /// Data folder of the coordinator
     #[arg(long, value_name = "DIR", env = "TESSERA_DATA")]
     pub data: PathBuf,
+    /// Where its state is.
+    #[command(flatten)]
+    pub store: StoreArgs,
     /// Check blobs only by name and length, without reading them
     #[arg(long)]
     pub quick: bool,

@@ -37,6 +37,7 @@ pub mod picture;
 pub mod render;
 pub mod restore;
 pub mod selection;
+pub mod store;
 pub mod submit;
 pub mod sweep;
 pub mod time;
@@ -101,7 +102,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("Identity", &["token", "enrol", "members", "deny", "allow", "authority", "audit"]),
-    ("Data of a coordinator", &["fsck", "backup", "restore"]),
+    ("Data of a coordinator", &["fsck", "backup", "restore", "store"]),
     ("This program", &["completions", "man"]),
 ];
 
@@ -185,6 +186,9 @@ pub enum Command {
     Backup(backup::BackupArgs),
     /// Create a data folder from a backup
     Restore(restore::RestoreArgs),
+    /// Bring a farm's state to another store: from sled to PostgreSQL, or back
+    #[command(subcommand)]
+    Store(store::StoreCommand),
     /// Print a script that completes commands in a shell
     Completions(completions::CompletionsArgs),
     /// Write manual pages, one for each command

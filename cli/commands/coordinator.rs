@@ -10,6 +10,7 @@ use crate::json;
 use crate::log::Telling;
 use crate::service::Manager;
 use crate::signals::Stops;
+use crate::store_place;
 use crate::table::counted;
 use std::fs::File;
 use std::io::BufWriter;
@@ -38,7 +39,9 @@ pub(crate) async fn run(args: CoordinatorArgs, telling: Telling) -> Result<Statu
     let mut manager = Manager::find();
     manager.status("opening the data folder".into());
     let mut stops = Stops::listen()?;
+    let store = store_place::chosen(&args.store, args.stand_by)?;
     let mut config = Config::new(&args.data, args.listen, tessera_node::fingerprint());
+    config.store = store.place;
     config.user_identity = client::default_identity();
     config.disk_reserve_bytes = args.disk_reserve.saturating_mul(1 << 20);
     config.frame_reserve_bytes = args.frame_reserve.map(|mib| mib.saturating_mul(1 << 20));
@@ -62,7 +65,13 @@ pub(crate) async fn run(args: CoordinatorArgs, telling: Telling) -> Result<Statu
     }
     (config.tracer, config.lines) = (telling.tracer, telling.lines);
     let http = http_config(&args.http, oidc_config(&args.oidc)?)?;
-    let mut coordinator = Coordinator::start(config).await.map_err(not_started)?;
+    let mut coordinator = tokio::select! {
+        started = Coordinator::start(config) => started.map_err(not_started)?,
+        () = stops.next(), if store.postgres.is_some() => {
+            store.postgres.inspect(|store| store.stop_waiting());
+            return Ok(Status::Done);
+        }
+    };
     let served = serve_http(http, coordinator.api());
     let served = match served {
         Ok(served) => served,
@@ -76,7 +85,7 @@ pub(crate) async fn run(args: CoordinatorArgs, telling: Telling) -> Result<Statu
         () = stops.next() => tracing::info!("stopping"),
         error = coordinator.failed() => {
             return Err(CliError::from(error)
-                .hint("what was acknowledged is safe; start the coordinator again once its disk \
+                .hint("what was acknowledged is safe; start the coordinator again once its store \
                     works again"));
         }
     }

@@ -3,23 +3,27 @@
 use crate::args::fsck::FsckArgs;
 use crate::error::{CliError, Status};
 use crate::json;
+use crate::store_place;
 use crate::table::{bytes, counted, printable};
 use std::fmt::Write as _;
 use tessera_coordinator::folder::FolderError;
-use tessera_coordinator::store::SledPlace;
 use tessera_coordinator::{AuditError, Depth, Finding, FsckReport, Severity};
 
 /// `tessera fsck`.
 pub(crate) fn run(args: FsckArgs) -> Result<Status, CliError> {
     let depth = if args.quick { Depth::Quick } else { Depth::Whole };
-    let report = tessera_coordinator::fsck(&args.data, &SledPlace, depth).map_err(|error| match error {
-        AuditError::Folder(FolderError::InUse { .. }) => CliError::from(error).hint(
-            "stop the coordinator, or let it check itself: `tessera coordinator --data DIR \
+    let store = store_place::chosen(&args.store, false)?.place;
+    let report =
+        tessera_coordinator::fsck(&args.data, &*store, depth).map_err(|error| match error {
+            AuditError::Folder(FolderError::InUse { .. }) => CliError::from(error).hint(
+                "stop the coordinator, or let it check itself: `tessera coordinator --data DIR \
                 --audit`",
-        ),
-        AuditError::Folder(FolderError::Absent { .. }) => CliError::new(Status::NotFound, error),
-        error => error.into(),
-    })?;
+            ),
+            AuditError::Folder(FolderError::Absent { .. }) => {
+                CliError::new(Status::NotFound, error)
+            }
+            error => error.into(),
+        })?;
     match args.json {
         true => {
             let mut value = json::value(&report)?;

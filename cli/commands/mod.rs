@@ -31,6 +31,7 @@ mod node_detail;
 mod nodes;
 mod render;
 mod restore;
+mod store;
 mod submit;
 mod sweep;
 mod token;
@@ -73,6 +74,7 @@ pub(crate) async fn run(command: Command, telling: Telling) -> Result<Status, Cl
         Command::Fsck(args) => fsck::run(args),
         Command::Backup(args) => backup::run(args).await,
         Command::Restore(args) => restore::run(args),
+        Command::Store(command) => store::run(command),
         Command::Nodes(args) => nodes::run(args).await,
         Command::Drain(args) => drain::drain(args).await,
         Command::Undrain(args) => drain::undrain(args).await,

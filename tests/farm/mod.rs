@@ -31,6 +31,7 @@ mod network;
 mod opening;
 mod pause;
 mod pools;
+mod postgres;
 mod power;
 mod preload;
 mod privacy;

@@ -6,9 +6,9 @@ use tessera_support::farm::{Farm, library};
 
 /// A job of a second or two on one thread, in 48 units.
 const OPTIONS: [&str; 8] = ["--size", "256x192", "--spp", "48", "--tile", "32", "--format", "exr"];
-const SMALL: [&str; 4] = ["--size", "32x32", "--spp", "4"];
+pub(crate) const SMALL: [&str; 4] = ["--size", "32x32", "--spp", "4"];
 
-fn utf8(path: &Path) -> &str {
+pub(crate) fn utf8(path: &Path) -> &str {
     path.to_str().expect("a UTF-8 path")
 }
 
