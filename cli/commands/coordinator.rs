@@ -27,6 +27,7 @@ use tessera_http::{HttpConfig, HttpError, HttpServer, OidcConfig};
 use tessera_protocol::client::{AuditReport, Request, Response};
 use tessera_transport::validity::{LIFE_MAX, LIFE_MIN};
 use tessera_transport::{Identity, Lifetimes, Rates, files};
+use tokio::task::block_in_place;
 
 /// `tessera coordinator`.
 pub(crate) async fn run(args: CoordinatorArgs, telling: Telling) -> Result<Status, CliError> {
@@ -34,6 +35,11 @@ pub(crate) async fn run(args: CoordinatorArgs, telling: Telling) -> Result<Statu
         return audit(&args).await;
     }
     if let Some(file) = &args.export {
+        if args.store.store != "sled" {
+            let text = "--export reads the journal in the data folder, and the state is in --store";
+            return Err(CliError::new(Status::Usage, text)
+                .hint("`tessera fsck --store` checks it, and PostgreSQL's own tools copy it"));
+        }
         return export(&args, file);
     }
     let mut manager = Manager::find();
@@ -238,7 +244,9 @@ async fn attend(mut manager: Manager, probe: Probe) {
 }
 
 async fn audit(args: &CoordinatorArgs) -> Result<Status, CliError> {
-    let report = match tessera_coordinator::audit(&args.data) {
+    let store = store_place::chosen(&args.store, false)?.place;
+    let audited = block_in_place(|| tessera_coordinator::audit(&args.data, &*store));
+    let report = match audited {
         Ok(report) => report,
         Err(AuditError::Folder(FolderError::InUse { .. })) => ask_for_audit(&args.data).await?,
         Err(error) => return Err(error.into()),

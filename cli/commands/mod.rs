@@ -44,6 +44,7 @@ use crate::args::Command;
 use crate::error::{CliError, Status};
 use crate::log::Telling;
 use tessera_protocol::selection::JobChange;
+use tokio::task::block_in_place;
 
 /// Runs a command to its end. `telling`: who is told of it.
 pub(crate) async fn run(command: Command, telling: Telling) -> Result<Status, CliError> {
@@ -71,10 +72,11 @@ pub(crate) async fn run(command: Command, telling: Telling) -> Result<Status, Cl
         Command::Forget(args) => change::run(args, JobChange::Forget).await,
         Command::Usage(args) => usage::run(args).await,
         Command::Sweep(args) => sweep::run(args).await,
-        Command::Fsck(args) => fsck::run(args),
+        // A store elsewhere is read by threads of its own, which are waited for here.
+        Command::Fsck(args) => block_in_place(|| fsck::run(args)),
         Command::Backup(args) => backup::run(args).await,
         Command::Restore(args) => restore::run(args),
-        Command::Store(command) => store::run(command),
+        Command::Store(command) => block_in_place(|| store::run(command)),
         Command::Nodes(args) => nodes::run(args).await,
         Command::Drain(args) => drain::drain(args).await,
         Command::Undrain(args) => drain::undrain(args).await,

@@ -16,7 +16,7 @@ use crate::access::audit_log;
 use crate::blobs::{Blobs, DiskBlobs};
 use crate::folder::{DataFolder, FolderError};
 use crate::spool::{DiskSpools, SpoolKey, SpoolReader};
-use crate::store::{Loaded, SledPlace, StoreError, StorePlace, Survey};
+use crate::store::{Loaded, StoreError, StorePlace, Survey};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -49,9 +49,9 @@ impl Places {
     }
 }
 
-/// Audits the data folder of a coordinator that is not running. Changes nothing.
-pub fn audit(data: &Path) -> Result<AuditReport, AuditError> {
-    fsck(data, &SledPlace, Depth::Whole).map(|report| report.audit())
+/// Audits the data folder of a coordinator that is not running, and its store. Changes nothing.
+pub fn audit(data: &Path, store: &dyn StorePlace) -> Result<AuditReport, AuditError> {
+    fsck(data, store, Depth::Whole).map(|report| report.audit())
 }
 
 /// Checks the data folder of a coordinator that is not running, and its store.

@@ -31,8 +31,8 @@ pub enum MigrationError {
     Store(#[from] StoreError),
     /// What was copied is something else.
     #[error(
-        "`{to}` has {found} values after the copy, and `{from}` has {wanted} with another hash; the \
-         farm is still in `{from}`: empty `{to}`, and try again"
+        "`{to}` has {found} values after the copy, and `{from}` has {wanted} with another hash; \
+         the farm is still in `{from}`: empty `{to}`, and try again"
     )]
     Differs {
         /// Where the state is.

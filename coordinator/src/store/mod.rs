@@ -228,8 +228,8 @@ pub enum StoreError {
     },
     /// The coordinator led, and does so no more.
     #[error(
-        "this coordinator does not lead `{store}` any more: {why}; it has stopped, and nothing that \
-         was acknowledged is lost"
+        "this coordinator does not lead `{store}` any more: {why}; it has stopped, and nothing \
+         that was acknowledged is lost"
     )]
     NotLeader {
         /// Address of the store, without a password.
@@ -245,8 +245,8 @@ pub enum StoreError {
     },
     /// The folder's state is in another store.
     #[error(
-        "the state of `{path}` is not in the folder but in `{store}`: give that address by --store; \
-         `tessera store migrate` brings it back"
+        "the state of `{path}` is not in the folder but in `{store}`: give that address by \
+         --store; `tessera store migrate` brings it back"
     )]
     Elsewhere {
         /// Path of the data folder.

@@ -2,7 +2,8 @@
 //! counted from before the attempt and by a clock that only grows, so it ends here first.
 
 use crate::address::StoreAddress;
-use crate::connection::{Link, LinkError};
+use crate::connection::Link;
+use crate::link_error::LinkError;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;

@@ -9,6 +9,7 @@ mod address;
 mod connection;
 mod group;
 mod leader;
+mod link_error;
 mod passwords;
 mod place;
 mod reader;

@@ -2,8 +2,9 @@
 //! the data folder belongs to it.
 
 use crate::address::StoreAddress;
-use crate::connection::{Link, LinkError};
+use crate::connection::Link;
 use crate::leader::Leader;
+use crate::link_error::LinkError;
 use crate::store::PostgresStore;
 use crate::{reader, schema};
 use std::sync::Arc;

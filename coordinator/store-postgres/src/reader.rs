@@ -1,8 +1,9 @@
 //! Reading of everything that a store has, damaged or not.
 
-use crate::connection::{Link, LinkError};
+use crate::connection::Link;
 use crate::group::{open_part, records_of};
 use crate::leader::Leader;
+use crate::link_error::LinkError;
 use std::time::Duration;
 use tessera_coordinator::store::envelope::open_value;
 use tessera_coordinator::store::keys::name_of;

@@ -1,6 +1,7 @@
 //! The tables: made and changed by numbered files, each sent as one message.
 
-use crate::connection::{Link, LinkError};
+use crate::connection::Link;
+use crate::link_error::LinkError;
 use std::time::Duration;
 use tokio_postgres::types::Type;
 

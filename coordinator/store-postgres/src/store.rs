@@ -2,9 +2,10 @@
 //! answer is lost, the leader's row is read to learn what happened.
 
 use crate::address::StoreAddress;
-use crate::connection::{Link, LinkError, Parameters};
+use crate::connection::{Link, Parameters};
 use crate::group::Group;
 use crate::leader::{Leader, Term};
+use crate::link_error::LinkError;
 use crate::reader;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -13,8 +14,9 @@ use tessera_coordinator::store::{Changes, Loaded, Store, StoreError, Survey};
 use tokio::runtime::Runtime;
 use tokio_postgres::types::Type;
 
-/// Time for a commit, and for each MiB of it on top.
+/// Time for a commit, for each MiB of it on top a second, and at most.
 const COMMIT_TIME: Duration = Duration::from_secs(30);
+const COMMIT_TIME_MAX: Duration = Duration::from_secs(240);
 /// A commit that takes longer is told.
 const SLOW: Duration = Duration::from_secs(2);
 /// Pause before a connection is made again.
@@ -363,6 +365,7 @@ async fn send(
         (&group.parts, Type::BYTEA_ARRAY),
     ];
     let mib = u32::try_from(group.bytes() >> 20).unwrap_or(u32::MAX);
-    let time = COMMIT_TIME + Duration::from_secs(1).saturating_mul(mib);
+    let time = COMMIT_TIME.saturating_add(Duration::from_secs(1).saturating_mul(mib));
+    let time = time.min(COMMIT_TIME_MAX);
     Ok(!link.rows(&statement, parameters, time).await?.is_empty())
 }

@@ -1,7 +1,7 @@
 //! TLS to the database: the server's certificate is always checked, with its name.
 
 use crate::address::Protection;
-use crate::connection::LinkError;
+use crate::link_error::LinkError;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};

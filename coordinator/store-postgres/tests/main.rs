@@ -6,4 +6,6 @@ mod both;
 mod cutter;
 mod fence;
 mod lost;
+mod pooler;
 mod support;
+mod tls;

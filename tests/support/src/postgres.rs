@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 pub const USER: &str = "tessera";
 /// How long a start may take.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// An unprivileged user (`nobody`): PostgreSQL refuses to run as root.
-const NOBODY: u32 = 65534;
+/// An unprivileged user (`nobody`): PostgreSQL and its poolers refuse to run as root.
+pub const NOBODY: u32 = 65534;
 
 /// A running PostgreSQL, which takes anybody of this machine for who they say they are.
 pub struct Postgres {
@@ -130,6 +130,16 @@ impl Postgres {
     /// Its port on loopback.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Writes a file in its folder, which only it can read.
+    pub fn write(&self, name: &str, text: &str) {
+        let path = self.data().join(name);
+        std::fs::write(&path, text).expect("a file");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("its mode");
+        if rustix::process::geteuid().is_root() {
+            chown(&path, Some(NOBODY), Some(NOBODY)).expect("its owner");
+        }
     }
 
     /// Runs a statement and returns what it prints: columns by `|`.
