@@ -22,9 +22,11 @@ use tessera_coordinator::api::Api;
 use tessera_coordinator::folder::FolderError;
 use tessera_coordinator::{
     AuditError, Census, Config, Coordinator, CoordinatorError, ExportError, Limits, PerUser, Probe,
+    RunningCoordinator,
 };
 use tessera_http::{HttpConfig, HttpError, HttpServer, OidcConfig};
 use tessera_protocol::client::{AuditReport, Request, Response};
+use tessera_store_postgres::PostgresPlace;
 use tessera_transport::validity::{LIFE_MAX, LIFE_MIN};
 use tessera_transport::{Identity, Lifetimes, Rates, files};
 use tokio::task::block_in_place;
@@ -71,12 +73,8 @@ pub(crate) async fn run(args: CoordinatorArgs, telling: Telling) -> Result<Statu
     }
     (config.tracer, config.lines) = (telling.tracer, telling.lines);
     let http = http_config(&args.http, oidc_config(&args.oidc)?)?;
-    let mut coordinator = tokio::select! {
-        started = Coordinator::start(config) => started.map_err(not_started)?,
-        () = stops.next(), if store.postgres.is_some() => {
-            store.postgres.inspect(|store| store.stop_waiting());
-            return Ok(Status::Done);
-        }
+    let Some(mut coordinator) = start(config, store.postgres, &mut stops).await? else {
+        return Ok(Status::Done);
     };
     let served = serve_http(http, coordinator.api());
     let served = match served {
@@ -104,6 +102,21 @@ pub(crate) async fn run(args: CoordinatorArgs, telling: Telling) -> Result<Statu
             acknowledged is lost"),
     }
     Ok(Status::Done)
+}
+
+/// Starts the coordinator. None if it was told to end while it waited to lead its store.
+async fn start(
+    config: Config,
+    store: Option<Arc<PostgresPlace>>,
+    stops: &mut Stops,
+) -> Result<Option<RunningCoordinator>, CliError> {
+    tokio::select! {
+        started = Coordinator::start(config) => started.map(Some).map_err(not_started),
+        () = stops.next(), if store.is_some() => {
+            store.inspect(|store| store.stop_waiting());
+            Ok(None)
+        }
+    }
 }
 
 /// Longest file with a provider's secret, in bytes.

@@ -16,6 +16,7 @@ const BOUNDS: [(&str, usize); 19] = [
     ("coordinator", 0),
     ("coordinator/core", 0),
     ("coordinator/http", 0),
+    ("coordinator/store-postgres", 0),
     ("deploy/notices", 0),
     ("finishing", 0),
     // `checked_scene` and `compute::host` share their errors with what they call.
