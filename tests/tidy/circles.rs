@@ -11,7 +11,7 @@ use std::path::PathBuf;
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
 /// Crates, and how many of their files lie in circles at most. A bound only ever falls.
-const BOUNDS: [(&str, usize); 19] = [
+const BOUNDS: [(&str, usize); 20] = [
     ("cli", 0),
     ("coordinator", 0),
     ("coordinator/core", 0),
