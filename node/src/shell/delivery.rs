@@ -135,60 +135,71 @@ mod tests {
         Offer { lease: Lease { unit, epoch: Epoch(1) }, bytes, urgent }
     }
 
-    /// Offers results at times in milliseconds. Returns how many each stream has, and when it was
-    /// begun.
-    async fn streams(offers: Vec<(u64, Offer)>) -> Vec<(usize, u64)> {
-        let (sender, mut queue) = mpsc::unbounded_channel();
-        let start = Instant::now();
-        tokio::spawn(async move {
-            for (millis, offer) in offers {
-                tokio::time::sleep_until(start + Duration::from_millis(millis)).await;
-                sender.send(offer).unwrap();
-            }
-        });
-        let (mut streams, mut sent) = (Streams::default(), Vec::new());
-        while let Some(leases) = streams.next(&mut queue).await {
-            sent.push((leases.len(), start.elapsed().as_millis() as u64));
+    /// A queue of results, and the streams that are made of it.
+    struct Line {
+        sender: mpsc::UnboundedSender<Offer>,
+        queue: mpsc::UnboundedReceiver<Offer>,
+        streams: Streams,
+    }
+
+    impl Line {
+        fn new() -> Self {
+            let (sender, queue) = mpsc::unbounded_channel();
+            Self { sender, queue, streams: Streams::default() }
         }
-        sent
+
+        /// Offers results. Returns how many the next stream has.
+        async fn next(&mut self, offers: impl IntoIterator<Item = Offer>) -> usize {
+            offers.into_iter().for_each(|offer| self.sender.send(offer).unwrap());
+            self.streams.next(&mut self.queue).await.expect("a stream").len()
+        }
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn results_that_come_slowly_go_at_once() {
-        let offers = (0..3).map(|number| (u64::from(number) * 41, offer(number, 99, false)));
-        assert_eq!(streams(offers.collect()).await, [(1, 0), (1, 41), (1, 82)]);
-    }
-
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn results_of_short_units_share_a_stream() {
-        let offers = (0..30).map(|number| (u64::from(number) * 5, offer(number, 99, false)));
-        let sent = streams(offers.collect()).await;
-        assert_eq!(sent[..3], [(1, 0), (8, 40), (8, 80)]);
-        assert_eq!(sent.iter().map(|(count, _)| count).sum::<usize>(), 30);
+        let mut line = Line::new();
+        let start = Instant::now();
+        assert_eq!(line.next([offer(0, 99, false)]).await, 1, "one alone goes at once");
+        let some = (1..9).map(|number| offer(number, 99, false));
+        assert_eq!(line.next(some).await, 8);
+        assert!(start.elapsed() >= PAUSE, "{:?}", start.elapsed());
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
+    async fn results_that_come_slowly_go_at_once() {
+        let mut line = Line::new();
+        for number in 0..3 {
+            assert_eq!(line.next([offer(number, 99, false)]).await, 1);
+            tokio::time::sleep(PAUSE + Duration::from_millis(1)).await;
+        }
+    }
+
+    #[tokio::test]
     async fn an_urgent_result_waits_for_none_and_takes_others_along() {
-        let offers = vec![
-            (0, offer(0, 9, false)),
-            (5, offer(1, 9, false)),
-            (7, offer(2, 9, true)),
-            (8, offer(3, 9, true)),
-        ];
-        assert_eq!(streams(offers).await, [(1, 0), (2, 7), (1, 8)]);
+        let mut line = Line::new();
+        assert_eq!(line.next([offer(0, 9, false)]).await, 1);
+        assert_eq!(line.next([offer(1, 9, false), offer(2, 9, true)]).await, 2);
+        assert_eq!(line.next([offer(3, 9, true)]).await, 1);
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn streams_are_bounded_in_count_and_bytes() {
-        let many = (0..200).map(|number| (0, offer(number, 9, false)));
-        let sent = streams(many.collect()).await;
-        assert!(sent.iter().all(|(count, _)| *count <= RESULTS_MAX), "{sent:?}");
-        assert_eq!(sent.iter().map(|(count, _)| count).sum::<usize>(), 200);
+        let mut line = Line::new();
+        let mut sent = line.next((0..200).map(|number| offer(number, 9, false))).await;
+        while sent < 200 {
+            let count = line.next([]).await;
+            assert!(count <= RESULTS_MAX, "{count}");
+            sent += count;
+        }
+        assert_eq!(sent, 200);
         // A result that is larger than the bound goes alone.
         let large = [9, TOGETHER_BYTES_MAX - 9, 1, 2 * TOGETHER_BYTES_MAX, 5];
-        let offers =
-            large.into_iter().zip(0..).map(|(bytes, number)| (0, offer(number, bytes, false)));
-        let counts: Vec<usize> = streams(offers.collect()).await.iter().map(|one| one.0).collect();
+        let mut line = Line::new();
+        let offers = large.into_iter().zip(0..).map(|(bytes, number)| offer(number, bytes, false));
+        let mut counts = vec![line.next(offers).await];
+        for _ in 0..3 {
+            counts.push(line.next([]).await);
+        }
         assert_eq!(counts, [2, 1, 1, 1]);
     }
 }
