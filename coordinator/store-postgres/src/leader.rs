@@ -29,6 +29,9 @@ const RENEW: &str = "UPDATE tessera.leader SET expires_at = now() + $2 * interva
     WHERE id = 1 AND epoch = $1 AND expires_at > now() RETURNING 1";
 const GIVE_BACK: &str =
     "UPDATE tessera.leader SET expires_at = now() WHERE id = 1 AND epoch = $1 RETURNING 1";
+/// Changes nothing. Its answer comes once everything before it is as durable as a commit is.
+const SETTLE: &str =
+    "UPDATE tessera.leader SET owner = owner WHERE id = 1 AND epoch = $1 RETURNING 1";
 /// Makes the row of a new store, once.
 const BEGIN: &str = "INSERT INTO tessera.leader (id, farm, epoch, head, commits, owner, \
     expires_at) VALUES (1, $1, 0, 0, 0, 'nobody', now()) ON CONFLICT DO NOTHING RETURNING 1";
@@ -80,6 +83,14 @@ impl Leader {
             Some(row) => Self::of(row),
             None => Err(LinkError::Setup("the leader's row is missing".into())),
         }
+    }
+
+    /// Waits until what was read is as durable as a commit: a commit whose connection ended while it
+    /// waited for a synchronous standby can be seen before the standby has it. False if another one
+    /// leads.
+    pub(crate) async fn settle(link: &Link, epoch: i64) -> Result<bool, LinkError> {
+        let rows = link.rows(SETTLE, &[(&epoch, Type::INT8)], ASK_TIME).await?;
+        Ok(!rows.is_empty())
     }
 
     /// Makes the row of a new store, if there is none.

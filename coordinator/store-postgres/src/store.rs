@@ -284,14 +284,14 @@ impl Inner {
     async fn read_back(&mut self, group: &Group) -> Result<Outcome, StoreError> {
         loop {
             let link = self.take_link().await?;
-            let leader = tokio::select! {
-                leader = Leader::look(&link) => leader,
+            let found = tokio::select! {
+                found = self.look_for(&link, group) => found,
                 why = self.term.ended() => return Ok(Outcome::NotLeader(why)),
             };
-            match leader {
-                Ok(leader) => {
+            match found {
+                Ok(outcome) => {
                     self.link = Some(link);
-                    return Ok(self.outcome(group, &leader));
+                    return Ok(outcome);
                 }
                 Err(LinkError::Unknown(why)) => {
                     tracing::warn!(why, "the store cannot be read; trying again");
@@ -299,6 +299,17 @@ impl Inner {
                 }
                 Err(error) => return Err(self.failed("it cannot be read", error)),
             }
+        }
+    }
+
+    /// Looks whether a commit happened; if so, waits until it is durable.
+    async fn look_for(&self, link: &Link, group: &Group) -> Result<Outcome, LinkError> {
+        let outcome = self.outcome(group, &Leader::look(link).await?);
+        let is_settled =
+            !matches!(outcome, Outcome::Done) || Leader::settle(link, self.term.epoch).await?;
+        match is_settled {
+            true => Ok(outcome),
+            false => Ok(self.outcome(group, &Leader::look(link).await?)),
         }
     }
 
