@@ -11,9 +11,12 @@ const JOINED_AT_ONCE: usize = 32 << 20;
 /// and saves at most a tenth of it.
 const BYTES_FOR_SAMPLE: u64 = 8;
 
+/// A file that frames may have.
+type SharedFile = Weak<dyn AsRef<[u8]> + Send + Sync>;
+
 /// Files whose pages are small, and the samples that frames with them are to have.
 #[derive(Debug, Default)]
-pub(super) struct SmallPages(Vec<(Weak<dyn AsRef<[u8]> + Send + Sync>, u64)>);
+pub(super) struct SmallPages(Vec<(SharedFile, u64)>);
 
 impl SmallPages {
     /// Adds a file.
