@@ -76,8 +76,7 @@ pub(crate) async fn run(args: CoordinatorArgs, telling: Telling) -> Result<Statu
     let Some(mut coordinator) = start(config, store.postgres, &mut stops).await? else {
         return Ok(Status::Done);
     };
-    let served = serve_http(http, coordinator.api());
-    let served = match served {
+    let served = match serve_http(http, coordinator.api()) {
         Ok(served) => served,
         Err(error) => {
             coordinator.shutdown().await?;

@@ -85,9 +85,9 @@ impl Leader {
         }
     }
 
-    /// Waits until what was read is as durable as a commit: a commit whose connection ended while it
-    /// waited for a synchronous standby can be seen before the standby has it. False if another one
-    /// leads.
+    /// Waits until what was read is as durable as a commit: one whose connection ended while it
+    /// waited for a synchronous standby can be seen before the standby has it. False if another
+    /// one leads.
     pub(crate) async fn settle(link: &Link, epoch: i64) -> Result<bool, LinkError> {
         let rows = link.rows(SETTLE, &[(&epoch, Type::INT8)], ASK_TIME).await?;
         Ok(!rows.is_empty())
