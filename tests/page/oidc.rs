@@ -8,10 +8,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 use tessera_support::farm::{Farm, Process};
 
 /// Secret of the client, with letters that a form writes otherwise.
 const SECRET: &str = "a+b c&d=%e";
+
+/// Time for the provider to start; then it is started again.
+const PROVIDER_STARTS: Duration = Duration::from_secs(60);
 
 /// How a provider is set up.
 #[derive(Clone, Copy)]
@@ -88,17 +92,26 @@ impl Place {
             "conforms": conforms,
             "tls": tls.then_some(serde_json::json!({ "cert": cert, "key": key })),
         });
-        let mut command = Command::new("node");
-        command.arg(script("provider.mjs")).arg(options.to_string());
-        command.env("TESSERA_PAGE_TOOLS", &self.tools);
-        let mut running = self.farm.spawn(command, "provider");
         let (port, log) = (self.provider, self.farm.folder().join("provider.log"));
-        self.farm.wait_for("the provider", |_| {
-            let said = std::fs::read_to_string(&log).unwrap_or_default();
-            assert!(running.is_running(), "the provider has ended: {said}");
-            TcpStream::connect(("127.0.0.1", port)).is_ok()
-        });
-        self.running = Some(running);
+        // It has been seen to run and listen to nobody for minutes, twice in some hundred starts.
+        for attempt in 1.. {
+            let mut command = Command::new("node");
+            command.arg(script("provider.mjs")).arg(options.to_string());
+            command.env("TESSERA_PAGE_TOOLS", &self.tools);
+            let mut running = self.farm.spawn(command, "provider");
+            let deadline = Instant::now() + PROVIDER_STARTS;
+            while Instant::now() < deadline {
+                let said = std::fs::read_to_string(&log).unwrap_or_default();
+                assert!(running.is_running(), "the provider has ended: {said}");
+                if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                    self.running = Some(running);
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(30));
+            }
+            assert!(attempt < 3, "the provider does not start");
+            running.kill();
+        }
     }
 
     fn start_farm(&mut self) {
