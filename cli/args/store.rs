@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Clone, Args)]
 pub struct StoreArgs {
     /// Where the farm's state is: sled, in the data folder, or
-    /// postgres://USER@HOST[:PORT]/DB[?OPTIONS]
+    /// postgres://USER@HOST:PORT/DB?OPTIONS
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -53,10 +53,10 @@ pub enum StoreCommand {
         the folder changes over. The old journal stays, in DIR/former or in the database."
 )]
 pub struct MigrateArgs {
-    /// Where the state is: sled:DIR or postgres://USER@HOST[:PORT]/DB
+    /// Where the state is: sled:DIR or postgres://USER@HOST:PORT/DB
     #[arg(long, value_name = "ADDRESS")]
     pub from: String,
-    /// Where it goes: postgres://USER@HOST[:PORT]/DB or sled:DIR
+    /// Where it goes: postgres://USER@HOST:PORT/DB or sled:DIR
     #[arg(long, value_name = "ADDRESS")]
     pub to: String,
     /// Where the password is.
