@@ -55,11 +55,21 @@ fn options() -> Options {
     options
 }
 
-/// Memory and processor time of a process.
+/// Memory and processor time of a process, and how much of that time HTTP's own threads took.
 #[derive(Clone, Copy)]
 struct Used {
     resident_kib: u64,
     cpu_secs: f64,
+    http_secs: f64,
+}
+
+/// Processor time by a `stat` file of a process or a thread.
+fn cpu_secs(stat: &str) -> f64 {
+    // Behind the name, which ends with a bracket: user and system time are the twelfth and
+    // thirteenth, in ticks of 10 ms.
+    let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
+    let ticks = behind.split_whitespace().skip(11).take(2);
+    ticks.filter_map(|text| text.parse::<u64>().ok()).sum::<u64>() as f64 / 100.0
 }
 
 fn used(process: u32) -> Used {
@@ -68,17 +78,14 @@ fn used(process: u32) -> Used {
     let status = text("status");
     let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let resident = resident.and_then(|line| line.split_whitespace().next()?.parse().ok());
-    let stat = text("stat");
-    // Behind the name, which ends with a bracket: user and system time are the twelfth and
-    // thirteenth, in ticks of 10 ms.
-    let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
-    let ticks: u64 = behind
-        .split_whitespace()
-        .skip(11)
-        .take(2)
-        .filter_map(|text| text.parse::<u64>().ok())
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten();
+    let http_secs = threads
+        .flatten()
+        .filter_map(|thread| std::fs::read_to_string(thread.path().join("stat")).ok())
+        .filter(|stat| stat.contains("(http)"))
+        .map(|stat| cpu_secs(&stat))
         .sum();
-    Used { resident_kib: resident.unwrap_or(0), cpu_secs: ticks as f64 / 100.0 }
+    Used { resident_kib: resident.unwrap_or(0), cpu_secs: cpu_secs(&text("stat")), http_secs }
 }
 
 /// A coordinator, and what is asked of it.
@@ -126,8 +133,8 @@ impl Stand {
     }
 
     /// Submits a job and waits until all its units are acknowledged to the nodes; prints how fast
-    /// that was. Returns the coordinator's processor seconds.
-    async fn run(&self, units: u32, done: &Done) -> f64 {
+    /// that was. Returns the coordinator's processor seconds, and those of HTTP's threads in them.
+    async fn run(&self, units: u32, done: &Done) -> (f64, f64) {
         let (before, committed) = (self.used(), done.committed.load(Relaxed));
         let ours = used(std::process::id());
         let begun = Instant::now();
@@ -139,7 +146,8 @@ impl Stand {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         let secs = begun.elapsed().as_secs_f64();
-        let cpu = self.used().cpu_secs - before.cpu_secs;
+        let after = self.used();
+        let (cpu, http) = (after.cpu_secs - before.cpu_secs, after.http_secs - before.http_secs);
         let ours = used(std::process::id()).cpu_secs - ours.cpu_secs;
         println!(
             "{units} units: {secs:.2} s, {:.0} committed units/s; coordinator {cpu:.2} s of \
@@ -151,7 +159,7 @@ impl Stand {
             f64::from(units) / cpu,
             (largest - before.resident_kib) as f64 / 1024.0
         );
-        cpu
+        (cpu, http)
     }
 }
 
@@ -281,7 +289,7 @@ async fn busy(http: &str, options: &Options) -> (Stand, Arc<Done>) {
 /// What HTTP costs the coordinator, in alternating rounds on farms beside each other; and how quick
 /// it is.
 async fn measure_pages(options: Options) {
-    const ROUNDS: usize = 5;
+    const ROUNDS: usize = 9;
     println!(
         "{} jobs wait; {} nodes; rounds of {} units",
         options.jobs, options.nodes, options.units
@@ -289,22 +297,28 @@ async fn measure_pages(options: Options) {
     let (plain, plain_done) = busy("off", &options).await;
     let (served, served_done) = busy("127.0.0.1:0", &options).await;
     let door = pages::Door::of(&served.farm);
-    let mut ratios: [Vec<f64>; 2] = Default::default();
+    let (mut ratios, mut shares): ([Vec<f64>; 2], [Vec<f64>; 2]) = Default::default();
     for _ in 0..ROUNDS {
-        let without = plain.run(options.units, &plain_done).await;
+        let (without, _) = plain.run(options.units, &plain_done).await;
         let silent = served.run(options.units, &served_done).await;
         let followers = door.follow(options.pages).await;
         let followed = served.run(options.units, &served_done).await;
         followers.close();
-        ratios[0].push(silent / without);
-        ratios[1].push(followed / without);
+        for (index, (cpu, http)) in [silent, followed].into_iter().enumerate() {
+            ratios[index].push(cpu / without);
+            shares[index].push(http / (cpu - http));
+        }
     }
-    for (what, ratios) in ["nobody follows", "followed"].into_iter().zip(&mut ratios) {
-        ratios.sort_by(f64::total_cmp);
+    for (index, what) in ["nobody follows", "followed"].into_iter().enumerate() {
+        ratios[index].sort_by(f64::total_cmp);
+        shares[index].sort_by(f64::total_cmp);
         println!(
-            "processor per commit, {what}: {:.3} of that without HTTP (rounds {:.3?})",
-            ratios[ROUNDS / 2],
-            ratios
+            "processor per commit, {what}: {:.3} of that without HTTP (rounds {:.3?}); HTTP's \
+             threads take {:.3} of what the others do (rounds {:.3?})",
+            ratios[index][ROUNDS / 2],
+            ratios[index],
+            shares[index][ROUNDS / 2],
+            shares[index],
         );
     }
     let mut followers = door.follow(options.pages).await;

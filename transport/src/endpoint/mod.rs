@@ -4,6 +4,7 @@ pub mod address;
 pub(crate) mod congestion;
 pub mod dial;
 pub(crate) mod hello;
+pub(crate) mod intake;
 pub mod link;
 pub(crate) mod seen_clock;
 pub mod server;

@@ -3,6 +3,7 @@
 
 use crate::authority::{Authority, SERVER_NAME};
 use crate::close::{CloseCode, close};
+use crate::endpoint::intake::{self, Intake};
 use crate::endpoint::link::{Credential, Link};
 use crate::endpoint::{hello, socket, tls};
 use crate::error::Ended;
@@ -62,20 +63,21 @@ pub enum AcceptError {
 #[derive(Debug)]
 pub struct Server {
     endpoint: quinn::Endpoint,
+    _intake: Intake,
     timing: Timing,
 }
 
 impl Server {
-    /// Listens on a UDP address; port 0 takes a free one. Must be called within a tokio runtime.
+    /// Listens on a UDP address, which a thread of its own reads; port 0 takes a free one.
     pub fn bind(
         address: SocketAddr,
         authority: &Authority,
         timing: Timing,
     ) -> Result<Self, ServeError> {
         let config = server_config(authority, &timing)?;
-        let endpoint = socket::endpoint(address, Some(config))
+        let (endpoint, intake) = intake::endpoint(move || socket::endpoint(address, Some(config)))
             .map_err(|source| ServeError::Bind { address, source })?;
-        Ok(Self { endpoint, timing })
+        Ok(Self { endpoint, _intake: intake, timing })
     }
 
     /// Uses this authority for new connections: they see a new certificate from it and are verified

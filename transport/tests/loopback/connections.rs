@@ -226,3 +226,45 @@ async fn a_close_returns_as_soon_as_the_peer_knows() {
     assert!(fastest < Duration::from_millis(50), "{fastest:?}");
     println!("a close takes {:.1} ms", fastest.as_secs_f64() * 1e3);
 }
+
+/// Datagrams for this UDP port that the system had no room for.
+fn dropped(port: u16) -> u64 {
+    let table = std::fs::read_to_string("/proc/net/udp").expect("Linux lists its sockets");
+    let ending = format!(":{port:04X}");
+    let mut lines = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let found = lines.find(|line| line.get(1).is_some_and(|local| local.ends_with(&ending)));
+    found.expect("the socket").last().expect("a column").parse().expect("a count")
+}
+
+#[tokio::test]
+async fn packets_are_read_while_all_else_is_busy() {
+    const DATAGRAMS: u64 = 10_000;
+    let farm = Farm::start(Timing::default());
+    let address = farm.server.local_address().unwrap();
+    let stranger = std::net::UdpSocket::bind(LOOPBACK).unwrap();
+    // This thread is the runtime's only one. Until it is done here, no task runs.
+    for _ in 0..DATAGRAMS / 10 {
+        for _ in 0..10 {
+            stranger.send_to(&[0; 1200], address).unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let dropped = dropped(address.port());
+    assert!(dropped < DATAGRAMS / 3, "{dropped} of {DATAGRAMS} found the socket's buffer full");
+}
+
+#[tokio::test]
+async fn a_dropped_server_serves_what_is_open_and_refuses_others() {
+    let farm = Farm::start(Timing::default());
+    let identity = farm.identity("ada");
+    let (served, dialled) = farm.pair(&identity).await;
+    let Farm { server, address, .. } = farm;
+    drop(server);
+    let mut sent = dialled.connection.open_uni().await.unwrap();
+    sent.write_all(b"still here").await.unwrap();
+    sent.finish().unwrap();
+    let mut received = served.connection.accept_uni().await.unwrap();
+    assert_eq!(received.read_to_end(100).await.unwrap(), b"still here");
+    let error = connect(&address, &identity, &hello(), short()).await.unwrap_err();
+    assert_eq!(error.failure(), ConnectFailure::Unreachable, "{error:?}");
+}
