@@ -4,7 +4,6 @@
 use crate::args::devices::DeviceArgs;
 use crate::client::Farm;
 use crate::commands::node::with_devices;
-use crate::doctor::chain;
 use crate::error::{CliError, Status};
 use crate::rusage::usage;
 use std::collections::BTreeMap;
@@ -21,6 +20,7 @@ use tessera_node::{
 use tessera_protocol::FrameNumber;
 use tessera_protocol::client::Role;
 use tessera_transport::Lifetimes;
+use tessera_transport::error::chain;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 )]
 pub struct DoctorArgs {
     /// Also check whether this coordinator can be reached
-    #[arg(long, value_name = "HOST:PORT", env = "TESSERA_COORDINATOR")]
+    #[arg(long, value_name = "HOST:PORT,...", env = "TESSERA_COORDINATOR")]
     pub coordinator: Option<String>,
     /// Data folder of the node [default: $XDG_DATA_HOME/tessera/node]
     #[arg(long, value_name = "DIR", env = "TESSERA_NODE_DATA")]

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 /// Which farm, and as whom.
 #[derive(Clone, Debug, Args)]
 pub struct FarmArgs {
-    /// Address of the coordinator [default: the one in the identity, else 127.0.0.1:7420]
-    #[arg(long, value_name = "HOST:PORT", env = "TESSERA_COORDINATOR", help_heading = "Farm")]
+    /// Address of the coordinator, or of several of which one leads [default: the one in the
+    /// identity, else 127.0.0.1:7420]
+    #[arg(long, value_name = "HOST:PORT,...", env = "TESSERA_COORDINATOR", help_heading = "Farm")]
     pub coordinator: Option<String>,
     /// Identity folder [default: $XDG_CONFIG_HOME/tessera/identity]
     #[arg(long, value_name = "DIR", env = "TESSERA_IDENTITY", help_heading = "Farm")]

@@ -14,10 +14,10 @@ use std::path::PathBuf;
         the node at once."
 )]
 pub struct NodeArgs {
-    /// Address of the coordinator
+    /// Address of the coordinator, or of several of which one leads
     #[arg(
         long,
-        value_name = "HOST:PORT",
+        value_name = "HOST:PORT,...",
         env = "TESSERA_COORDINATOR",
         default_value = "127.0.0.1:7420"
     )]

@@ -1,7 +1,6 @@
 //! Burn-in: loads every device for a while with frames whose films are known, and compares every
 //! film. Finds wrong results, not only crashes.
 
-use super::chain;
 use super::devices::{describe, is_gpu};
 use crate::error::{CliError, Status};
 use crate::standard::{Film, Frame, Look};
@@ -12,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tessera_node::device::{CpuDevice, Device};
 use tessera_protocol::device::DeviceTelemetry;
+use tessera_transport::error::chain;
 
 /// Frames that a device has at a time: one is computed while the other is compared.
 const FRAMES_AT_A_TIME: usize = 2;

@@ -1,6 +1,6 @@
 //! Checks the devices: they open, and they render the standard scenes to the known films.
 
-use super::{Finding, chain};
+use super::Finding;
 use crate::standard::Frame;
 use crate::table::{bytes, counted};
 use std::time::Instant;
@@ -9,6 +9,7 @@ use tessera_node::device::worker::Refusal;
 use tessera_node::device::{self, Device, Devices};
 use tessera_node::{Config, DeviceSpec};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
+use tessera_transport::error::chain;
 
 /// Checks the driver, and how far the processes that use it are confined. Returns nothing if no GPU
 /// is wanted.

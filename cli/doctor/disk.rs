@@ -1,12 +1,13 @@
 //! Checks the data folder: it is writable, has room, and is fast enough to keep results before they
 //! are sent.
 
-use super::{Finding, chain};
+use super::Finding;
 use crate::table::bytes;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tessera_transport::error::chain;
 
 /// Room below which a node soon stops for want of it: one large scene and its results.
 const ROOM_LEAST: u64 = 2 << 30;

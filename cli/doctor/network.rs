@@ -2,12 +2,13 @@
 //! QUIC versions, which it tells any peer (RFC 9000, section 6): this needs no identity and leaves
 //! nothing behind.
 
-use super::{Finding, chain, skew};
+use super::{Finding, skew};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tessera_protocol::Hello;
+use tessera_transport::error::chain;
 use tessera_transport::{Address, CloseCode, Identity, Timing};
 
 /// Wait for an answer, and how often one is asked for: datagrams may be lost.
@@ -42,7 +43,10 @@ pub(crate) fn listen(address: SocketAddr) -> Finding {
 pub(crate) async fn coordinator(text: &str, identity_folder: &Path) -> Vec<Finding> {
     let address: Address = match text.parse() {
         Ok(address) => address,
-        Err(error) => return vec![Finding::fail("coordinator", chain(&error), "write HOST:PORT")],
+        Err(error) => {
+            let hint = "write HOST:PORT, or several between commas";
+            return vec![Finding::fail("coordinator", chain(&error), hint)];
+        }
     };
     let found = match address.resolve().await {
         Ok(found) => found,
@@ -62,7 +66,8 @@ pub(crate) async fn coordinator(text: &str, identity_folder: &Path) -> Vec<Findi
     findings
 }
 
-/// The first of the addresses that answers.
+/// The first of the addresses that answers, and what those before it have said: of a farm's
+/// coordinators, only the one that leads has to answer.
 fn reach(addresses: &[SocketAddr]) -> Finding {
     let mut problems = Vec::new();
     for address in addresses {
@@ -71,16 +76,14 @@ fn reach(addresses: &[SocketAddr]) -> Finding {
                 let text = format!("{address}/udp answers after {} ms", took.as_millis());
                 return Finding::warn(
                     "coordinator",
-                    text,
+                    with(text, &problems),
                     "so far away, small units leave devices waiting",
                 );
             }
             Ok(took) => {
                 let millis = took.as_secs_f64() * 1e3;
-                return Finding::ok(
-                    "coordinator",
-                    format!("{address}/udp answers after {millis:.1} ms"),
-                );
+                let text = format!("{address}/udp answers after {millis:.1} ms");
+                return Finding::ok("coordinator", with(text, &problems));
             }
             Err(error) => problems.push(match error.kind() {
                 ErrorKind::ConnectionRefused => format!("nothing listens at {address}/udp"),
@@ -97,6 +100,11 @@ fn reach(addresses: &[SocketAddr]) -> Finding {
         "is `tessera coordinator` running there, and does every firewall on the way let UDP \
             through, both ways?",
     )
+}
+
+/// A text, and the problems of other addresses.
+fn with(text: String, problems: &[String]) -> String {
+    std::iter::once(text).chain(problems.iter().cloned()).collect::<Vec<_>>().join("; ")
 }
 
 /// Time to the answer of a QUIC server.

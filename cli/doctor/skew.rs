@@ -1,8 +1,9 @@
 //! Measures how far this machine's clock is from the coordinator's, over an open connection.
 
-use super::{Finding, chain};
+use super::Finding;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tessera_protocol::stream::{ClockReading, StreamKind};
+use tessera_transport::error::chain;
 use tessera_transport::frame::open_both;
 use tessera_transport::{FrameError, Link};
 

@@ -17,7 +17,7 @@ use tessera_scenes::LoadedScene;
 /// [`Failure::Scene`] as a node would report it.
 pub fn load(folder: &Path, spec: &RenderSpec) -> Result<LoadedScene, Failure> {
     let loaded = tessera_scenes::load(folder, &spec.scene, &job::load_options(spec));
-    loaded.map_err(|error| Failure::Scene(crate::scene::chain(&error)))
+    loaded.map_err(|error| Failure::Scene(tessera_transport::error::chain(&error)))
 }
 
 /// One frame of a loaded scene, ready for a device.
@@ -30,7 +30,7 @@ pub fn prepare(
     number: FrameNumber,
 ) -> Result<Arc<PreparedFrame>, Failure> {
     let flat = scene.flatten(&job::flatten_options(spec, number));
-    let flat = flat.map_err(|error| Failure::Scene(crate::scene::chain(&error)))?;
+    let flat = flat.map_err(|error| Failure::Scene(tessera_transport::error::chain(&error)))?;
     let scene =
         CheckedScene::new(Arc::new(flat)).map_err(|error| Failure::Scene(error.to_string()))?;
     // Ids distinguish what a device keeps. Those of a node's own frames count from 0.

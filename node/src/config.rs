@@ -60,7 +60,7 @@ impl fmt::Display for DeviceSpec {
 /// Settings of one node.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// `HOST:PORT` of the coordinator.
+    /// `HOST:PORT` of the coordinator, or of several, with commas between them.
     pub coordinator: String,
     /// The node's own folder: identity, id, cache, outbox. Only one node at a time can use it.
     pub data: PathBuf,

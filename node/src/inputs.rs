@@ -4,7 +4,6 @@
 use crate::disk::failure_of;
 use crate::frame_memory::{Claim, NotPrepared};
 use crate::piece::PreparedPiece;
-use crate::scene::chain;
 use bytes::Bytes;
 use quinn::Connection;
 use std::fs::File;
@@ -19,6 +18,7 @@ use tessera_protocol::node::{Failure, Finish, Piece};
 use tessera_protocol::stream::{InputsReply, InputsRequest, StreamKind};
 use tessera_protocol::{FrameNumber, JobKind, Lease, RenderSpec};
 use tessera_transport::close::cut;
+use tessera_transport::error::chain;
 use tessera_transport::frame::{open_both, within};
 use tessera_transport::{FrameError, FrameReceiver};
 use tokio::sync::{mpsc, watch};

@@ -9,12 +9,6 @@ const FILM: [&str; 8] = ["--size", "320x240", "--spp", "4", "--tile", "32", "--f
 /// Less than what is left of any certificate, and far more than any lease.
 const HOURS: i64 = 3 * 3600;
 
-fn committed(farm: &Farm, job: &str) -> u64 {
-    let detail: serde_json::Value =
-        serde_json::from_str(&farm.text(&["job", job, "--json"])).expect("JSON");
-    detail["summary"]["units_committed"].as_u64().expect("a number")
-}
-
 #[test]
 fn clocks_that_are_set_end_no_lease_and_change_no_bit() {
     if !takes_minutes("clocks that are set") {
@@ -33,7 +27,7 @@ fn clocks_that_are_set_end_no_lease_and_change_no_bit() {
     let want = farm.hashes(&farm.submit(&scene, &FILM));
     for (coordinator, node) in [(HOURS, 0), (HOURS, -HOURS), (-HOURS / 8, HOURS), (0, 0)] {
         let job = farm.submit(&scene, &FILM);
-        farm.wait_for("some commits", |farm| committed(farm, &job) > 5);
+        farm.wait_for("some commits", |farm| farm.units_committed(&job) > 5);
         coordinators.set_clock(coordinator);
         nodes.set_clock(node);
         assert_eq!(farm.hashes(&job), want, "{}", farm.logs());

@@ -30,6 +30,7 @@ mod namespaces;
 mod network;
 mod opening;
 mod pause;
+mod places;
 mod pools;
 mod postgres;
 mod power;

@@ -88,14 +88,10 @@ fn state(farm: &Farm, name: &str) -> String {
     node(farm, name)["state"].as_str().unwrap_or_default().to_owned()
 }
 
-fn committed(farm: &Farm, job: &str) -> u64 {
-    told(farm, &["job", job, "--json"])["summary"]["units_committed"].as_u64().unwrap_or_default()
-}
-
 /// Two more units are committed from now.
 fn wait_for_progress(farm: &Farm, job: &str, when: &str) {
-    let before = committed(farm, job);
-    farm.wait_for(&format!("progress {when}"), |farm| committed(farm, job) >= before + 2);
+    let before = farm.units_committed(job);
+    farm.wait_for(&format!("progress {when}"), |farm| farm.units_committed(job) >= before + 2);
 }
 
 // promise: P4, P5

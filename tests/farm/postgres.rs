@@ -26,12 +26,6 @@ fn start(farm: &mut Farm, postgres: &Postgres) {
     farm.run_coordinator(command);
 }
 
-fn committed(farm: &Farm, job: &str) -> u64 {
-    let job: serde_json::Value =
-        serde_json::from_str(&farm.text(&["job", job, "--json"])).expect("a job as JSON");
-    job["summary"]["units_committed"].as_u64().expect("a count")
-}
-
 /// What `fsck` says of the farm on PostgreSQL.
 fn fsck(farm: &Farm, postgres: &Postgres) -> serde_json::Value {
     let data = farm.data();
@@ -57,10 +51,10 @@ fn a_farm_on_postgresql_survives_kills_of_both() {
         farm.hashes(&undisturbed)
     };
     let open = farm.submit(&scene, &OPTIONS);
-    farm.wait_for("some commits", |farm| committed(farm, &open) >= 5);
+    farm.wait_for("some commits", |farm| farm.units_committed(&open) >= 5);
     farm.kill_coordinator();
     start(&mut farm, &postgres);
-    let before = committed(&farm, &open);
+    let before = farm.units_committed(&open);
     assert!(before >= 5, "{before}");
     postgres.crash_and_restart();
     assert_eq!(farm.hashes(&open), want, "{}", farm.logs());
@@ -118,7 +112,7 @@ fn a_farm_is_migrated_to_postgresql_and_back() {
     let finished = farm.submit(&scene, &SMALL);
     let small = farm.hashes(&finished);
     let open = farm.submit(&scene, &OPTIONS);
-    farm.wait_for("some commits", |farm| committed(farm, &open) >= 3);
+    farm.wait_for("some commits", |farm| farm.units_committed(&open) >= 3);
     farm.kill_coordinator();
     let data = farm.data();
     let here = format!("sled:{}", utf8(&data));
@@ -130,7 +124,7 @@ fn a_farm_is_migrated_to_postgresql_and_back() {
     let text = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && text.contains("give that address by --store"), "{text}");
     start(&mut farm, &postgres);
-    farm.wait_for("more commits", |farm| committed(farm, &open) >= 6);
+    farm.wait_for("more commits", |farm| farm.units_committed(&open) >= 6);
     assert!(farm.stop_coordinator(), "{}", farm.logs());
     farm.text(&["store", "migrate", "--from", &there, "--to", &here]);
     assert_eq!(super::store::fsck(&farm)["clean"], true);

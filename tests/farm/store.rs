@@ -35,12 +35,7 @@ fn a_backup_made_while_rendering_is_restored_and_rendered_on() {
         farm.hashes(&undisturbed)
     };
     let open = farm.submit(&scene, &OPTIONS);
-    let committed = |farm: &Farm| -> u64 {
-        let job: serde_json::Value =
-            serde_json::from_str(&farm.text(&["job", &open, "--json"])).expect("a job as JSON");
-        job["summary"]["units_committed"].as_u64().expect("a count")
-    };
-    farm.wait_for("some commits", |farm| committed(farm) >= 5);
+    farm.wait_for("some commits", |farm| farm.units_committed(&open) >= 5);
     let file = farm.folder().join("farm.backup");
     let busy = farm.run(&["fsck", "--data", utf8(&farm.data())]);
     let said = String::from_utf8_lossy(&busy.stderr).into_owned();
@@ -50,7 +45,7 @@ fn a_backup_made_while_rendering_is_restored_and_rendered_on() {
     );
     assert!(!said.contains("of its own"), "the advice for a second coordinator: {said}");
     farm.text(&["backup", "-o", utf8(&file), "--data", utf8(&farm.data())]);
-    let taken = committed(&farm);
+    let taken = farm.units_committed(&open);
 
     // The machine is gone; the node lives on, and may hold what the restored farm knows nothing of.
     farm.kill_coordinator();

@@ -61,6 +61,18 @@ fn printable(bytes: &[u8]) -> String {
     tessera_protocol::names::printable(cut(&text, CLOSE_REASON_MAX))
 }
 
+/// Returns an error and its causes in one line. A cause that the text ends with is not said again.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    for cause in std::iter::successors(error.source(), |cause| cause.source()) {
+        let part = cause.to_string();
+        if !text.ends_with(&part) {
+            text += &format!(": {part}");
+        }
+    }
+    text
+}
+
 /// Why there is no connection to a coordinator.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
@@ -89,6 +101,12 @@ pub enum ConnectError {
         address: Address,
         /// Time that was waited.
         within: Duration,
+    },
+    /// None of the places where a coordinator may be has one.
+    #[error("no coordinator is found: {each}")]
+    Nowhere {
+        /// What was found at each place.
+        each: String,
     },
     /// The machine answers, but nothing listens on the port.
     #[error("nothing listens at `{address}`")]
@@ -188,6 +206,7 @@ impl ConnectError {
             Self::Address(AddressError::Resolve { .. })
             | Self::NoRoute { .. }
             | Self::Unreachable { .. }
+            | Self::Nowhere { .. }
             | Self::Refused { .. } => ConnectFailure::Unreachable,
             Self::Ended { source, .. } => match source {
                 Ended::Closed { code: Some(code), .. } if code.turns_away() => {
@@ -217,6 +236,10 @@ impl ConnectError {
             Self::NoRoute { .. } => "check the network of this machine",
             Self::Unreachable { .. } => {
                 "check the address, and that UDP to this port passes the firewalls"
+            }
+            Self::Nowhere { .. } => {
+                "start a coordinator, or check the addresses, and that UDP to these ports passes \
+                 the firewalls"
             }
             Self::Refused { .. } => {
                 "start the coordinator, or give its address with --coordinator HOST:PORT"

@@ -6,12 +6,12 @@ use crate::driver::Event;
 use crate::finish_inputs::InputParts;
 use crate::spool::SpoolError;
 use quinn::Connection;
-use std::error::Error;
 use std::sync::Arc;
 use tessera_core::{Input, SessionId};
 use tessera_protocol::stream::{InputsReply, InputsRequest};
 use tessera_protocol::{Lease, UnitIndex};
 use tessera_transport::blob::send_all;
+use tessera_transport::error::chain;
 use tessera_transport::{BlobError, BlobRead, FrameReceiver, FrameSender, Timing};
 use tokio::sync::{Semaphore, oneshot};
 
@@ -89,15 +89,4 @@ async fn lose(
     let (job, frame, reason) = (lease.unit.job, lease.unit.frame, reason.to_owned());
     let input = Input::ResultsLost { job, frame, units: vec![unit], reason };
     shared.events.send(Event::Input(Box::new(input))).await.map_err(|_| Trouble::Stopping)
-}
-
-/// Returns an error with its sources.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
-    }
-    text
 }

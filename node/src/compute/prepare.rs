@@ -4,7 +4,6 @@ use super::values::builtin_numbers;
 use super::{Header, LoadedArray, PreparedCompute, Source};
 use crate::disk::failure_of;
 use crate::frame_memory::{Claim, Held, NotPrepared};
-use crate::scene::chain;
 use crate::scene::fetch::Fetcher;
 use std::collections::VecDeque;
 use std::fs::File;
@@ -17,6 +16,7 @@ use tessera_protocol::compute::{ComputeSpec, InputArray, Program, npy};
 use tessera_protocol::job::AssetFile;
 use tessera_protocol::node::{Failure, LimitReached, MemoryShortage, NodeLimit};
 use tessera_protocol::{BlobHash, FrameNumber};
+use tessera_transport::error::chain;
 
 /// Number of frames that are kept for their next units. Their inputs stay in memory.
 const RECENT_MAX: usize = 2;

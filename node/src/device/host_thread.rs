@@ -189,7 +189,7 @@ fn processor_time(pool: &ThreadPool) -> Duration {
 }
 
 fn error_of(error: FinishError) -> DeviceError {
-    let reason = crate::scene::chain(&error);
+    let reason = tessera_transport::error::chain(&error);
     match error {
         FinishError::Stopped => DeviceError::Cancelled,
         FinishError::Results(_)

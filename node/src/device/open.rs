@@ -120,7 +120,7 @@ fn open_until(config: &Config, until: Until) -> Result<Devices, DeviceOpenError>
         match (spec, added) {
             (DeviceSpec::Auto, Err(error)) => {
                 tracing::info!(
-                    reason = crate::scene::chain(&error),
+                    reason = tessera_transport::error::chain(&error),
                     "no CUDA device; rendering on the CPU"
                 );
                 opened.add_cpu()?;

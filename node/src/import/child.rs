@@ -30,7 +30,7 @@ pub fn main() -> ExitCode {
     match run(socket) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "{}", crate::scene::chain(&error));
+            let _ = writeln!(std::io::stderr(), "{}", tessera_transport::error::chain(&error));
             ExitCode::FAILURE
         }
     }
@@ -112,7 +112,7 @@ fn guarded<T>(import: impl FnOnce() -> Result<T, SceneError>) -> Result<T, Answe
     match catch_unwind(AssertUnwindSafe(import)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(Answer::Refused {
-            problem: super::error::cut(&crate::scene::chain(&error)),
+            problem: super::error::cut(&tessera_transport::error::chain(&error)),
             absent: is_absent(&error),
             memory: matches!(error, SceneError::Memory { .. }),
         }),

@@ -202,7 +202,7 @@ impl Process {
             Ok(()) => Ok(()),
             // The process has ended. Its exit status says how.
             Err(FrameError::Pipe(_)) => Err(self.end()),
-            Err(error) => Err(ImportError::Nonsense(crate::scene::chain(&error))),
+            Err(error) => Err(ImportError::Nonsense(tessera_transport::error::chain(&error))),
         }
     }
 
@@ -211,7 +211,7 @@ impl Process {
             Ok(Some((answer, _))) => Ok(answer),
             Ok(None) => Err(self.end()),
             Err(FrameError::Pipe(error)) => Err(self.failed(&error, what)),
-            Err(error) => Err(ImportError::Nonsense(crate::scene::chain(&error))),
+            Err(error) => Err(ImportError::Nonsense(tessera_transport::error::chain(&error))),
         }
     }
 
@@ -412,8 +412,10 @@ mod tests {
 
     #[test]
     fn an_importer_that_never_starts_is_not_the_scenes_fault() {
-        let text =
-            crate::scene::chain(&late(ImportError::Time { what: "starting", limit: START_TIME }));
+        let text = tessera_transport::error::chain(&late(ImportError::Time {
+            what: "starting",
+            limit: START_TIME,
+        }));
         assert_eq!(text, "cannot start the scene importer: it is not ready after 30 s");
     }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tessera_protocol::BlobHash;
 use tessera_protocol::node::Failure;
+use tessera_transport::error::chain;
 use tessera_transport::{BlobError, FrameError, Timing, blob};
 use tokio::sync::watch;
 
@@ -68,7 +69,7 @@ impl FetchError {
 
     /// Converts the error for the coordinator. `what`: the file, for people.
     pub(crate) fn into_failure(self, what: Option<&str>) -> Failure {
-        let reason = super::chain(&self);
+        let reason = chain(&self);
         let reason = what.map_or(reason.clone(), |what| format!("{what}: {reason}"));
         match &self {
             Self::Cache(CacheError::Disk { source, .. }) => failure_of(source, reason),
@@ -126,7 +127,7 @@ impl Fetcher {
                     if tries >= TRIES_MAX {
                         return Err(error);
                     }
-                    tracing::warn!(blob = %hash, error = super::chain(&error), "fetching again");
+                    tracing::warn!(blob = %hash, error = chain(&error), "fetching again");
                     tokio::time::sleep(TRY_AGAIN).await;
                 }
                 Err(error) => return Err(error),

@@ -226,18 +226,6 @@ fn moment(scene: &ImportedScene, options: FlattenOptions) -> FlattenOptions {
     FlattenOptions { time_secs: 0.0, frame_secs: 0.0, ..options }
 }
 
-/// Formats an error and its causes on one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
-}
-
 /// Runs long work away from the tasks that must answer soon. A panic in it is the scene's failure,
 /// since every node would have it.
 async fn heavy<T: Send + 'static>(

@@ -280,7 +280,7 @@ impl Shell {
                 Action::Remove(lease) => {
                     if let Err(error) = self.outbox.remove(lease) {
                         // The result is offered again after a restart, and is then found unwanted.
-                        tracing::warn!(%lease, error = crate::scene::chain(&error), "result not \
+                        tracing::warn!(%lease, error = tessera_transport::error::chain(&error), "result not \
                             removed");
                     }
                 }

@@ -6,7 +6,6 @@ use super::spans::Spans;
 use crate::device::UnitOutput;
 use crate::disk::is_full;
 use crate::outbox::{Outbox, OutboxError};
-use crate::scene::chain;
 use bytes::Bytes;
 use quinn::Connection;
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use tessera_protocol::node::{Failure, ResultHeader, ResultHeaders};
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{BlobHash, Lease};
 use tessera_transport::FrameError;
+use tessera_transport::error::chain;
 use tessera_transport::frame::open_one_way;
 use tokio::sync::{Semaphore, mpsc};
 

@@ -456,6 +456,13 @@ impl Farm {
         self.text(&arguments)
     }
 
+    /// How many units of a job are committed.
+    pub fn units_committed(&self, job: &str) -> u64 {
+        let job: serde_json::Value =
+            serde_json::from_str(&self.text(&["job", job, "--json"])).expect("JSON");
+        job["summary"]["units_committed"].as_u64().expect("a count")
+    }
+
     /// Waits for a job's end and fetches its frames; the pixel hash of each frame file, in order of
     /// its name.
     pub fn hashes(&self, job: &str) -> Vec<String> {

@@ -1,5 +1,5 @@
-//! Addresses of a coordinator as people write them: `HOST:PORT`, `HOST`, `[IPV6]:PORT`. Resolves
-//! names; opens no socket.
+//! Where a farm's coordinator is, as people write it: `HOST:PORT`, `HOST`, `[IPV6]:PORT`, or several
+//! of them between commas, of which one leads. Resolves names; opens no socket.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -9,10 +9,22 @@ use std::str::FromStr;
 pub const DEFAULT_PORT: u16 = 7420;
 /// Longest host name in bytes (RFC 1035 allows 253).
 const HOST_MAX: usize = 253;
+/// Most places that an address names.
+const PLACES_MAX: usize = 8;
+/// Longest address in bytes: its places, with a port and two brackets each.
+pub(crate) const ADDRESS_MAX: usize = PLACES_MAX * (HOST_MAX + 9);
+
+/// The places at which a farm's coordinator may be: one, or several in the order in which they are
+/// tried.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Address {
+    /// At least one.
+    places: Vec<Place>,
+}
 
 /// A host, by name or number, and a port.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Address {
+struct Place {
     host: String,
     port: u16,
 }
@@ -23,7 +35,7 @@ pub enum AddressError {
     /// The text does not have the form.
     #[error(
         "`{text}` is not an address ({problem}); write HOST:PORT, such as farm.example:7420 or \
-            [::1]:7420"
+            [::1]:7420, or several between commas"
     )]
     Form {
         /// Text that was given.
@@ -43,18 +55,31 @@ pub enum AddressError {
 }
 
 impl Address {
-    /// Returns the host without its port.
-    pub fn host(&self) -> &str {
-        &self.host
+    /// Returns the places one by one, at least one.
+    pub fn each(&self) -> impl ExactSizeIterator<Item = Self> + '_ {
+        self.places.iter().map(|place| Self { places: vec![place.clone()] })
     }
 
-    /// Returns the port.
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// Returns the socket addresses of this address, at least one, in the resolver's order.
+    /// Returns the socket addresses of this address, at least one, place by place and in the
+    /// resolver's order. Places whose names cannot be resolved are left out if there is another.
     pub async fn resolve(&self) -> Result<Vec<SocketAddr>, AddressError> {
+        let mut found = Vec::new();
+        let mut failed = None;
+        for place in &self.places {
+            match place.resolve().await {
+                Ok(addresses) => found.extend(addresses),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        match failed {
+            Some(error) if found.is_empty() => Err(error),
+            _ => Ok(found),
+        }
+    }
+}
+
+impl Place {
+    async fn resolve(&self) -> Result<Vec<SocketAddr>, AddressError> {
         let failed = |source| AddressError::Resolve { host: self.host.clone(), source };
         let found = tokio::net::lookup_host((self.host.as_str(), self.port)).await;
         let addresses: Vec<SocketAddr> = found.map_err(|error| failed(Some(error)))?.collect();
@@ -64,7 +89,7 @@ impl Address {
 
 impl From<SocketAddr> for Address {
     fn from(address: SocketAddr) -> Self {
-        Self { host: address.ip().to_string(), port: address.port() }
+        Self { places: vec![Place { host: address.ip().to_string(), port: address.port() }] }
     }
 }
 
@@ -73,28 +98,39 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
         let wrong = |problem| AddressError::Form { text: text.to_owned(), problem };
-        let (host, port) = split(text).map_err(wrong)?;
-        let port = match port {
-            None => DEFAULT_PORT,
-            Some(digits)
-                if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) =>
-            {
-                digits.parse().map_err(|_| wrong("the port is above 65535"))?
-            }
-            Some(_) => return Err(wrong("the port is not a number")),
-        };
-        if port == 0 {
-            return Err(wrong("port 0 cannot be dialled"));
+        if text.split(',').count() > PLACES_MAX {
+            return Err(wrong("it names more than eight places"));
         }
-        if host.is_empty() || host.len() > HOST_MAX {
-            return Err(wrong("the host is missing or too long"));
+        let places: Result<Vec<Place>, _> =
+            text.split(',').map(|part| place(part.trim())).collect();
+        let places = places.map_err(wrong)?;
+        match (1..places.len()).any(|index| places[..index].contains(&places[index])) {
+            true => Err(wrong("it names a place twice")),
+            false => Ok(Self { places }),
         }
-        let plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
-        if host.parse::<IpAddr>().is_err() && !host.chars().all(plain) {
-            return Err(wrong("the host holds a character that no host name has"));
-        }
-        Ok(Self { host: host.to_owned(), port })
     }
+}
+
+fn place(text: &str) -> Result<Place, &'static str> {
+    let (host, port) = split(text)?;
+    let port = match port {
+        None => DEFAULT_PORT,
+        Some(digits) if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            digits.parse().map_err(|_| "the port is above 65535")?
+        }
+        Some(_) => return Err("the port is not a number"),
+    };
+    if port == 0 {
+        return Err("port 0 cannot be dialled");
+    }
+    if host.is_empty() || host.len() > HOST_MAX {
+        return Err("the host is missing or too long");
+    }
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
+    if host.parse::<IpAddr>().is_err() && !host.chars().all(plain) {
+        return Err("the host holds a character that no host name has");
+    }
+    Ok(Place { host: host.to_owned(), port })
 }
 
 fn split(text: &str) -> Result<(&str, Option<&str>), &'static str> {
@@ -121,11 +157,14 @@ fn split(text: &str) -> Result<(&str, Option<&str>), &'static str> {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') {
-            write!(f, "[{}]:{}", self.host, self.port)
-        } else {
-            write!(f, "{}:{}", self.host, self.port)
+        for (index, Place { host, port }) in self.places.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            match host.contains(':') {
+                true => write!(f, "{comma}[{host}]:{port}")?,
+                false => write!(f, "{comma}{host}:{port}")?,
+            }
         }
+        Ok(())
     }
 }
 
@@ -142,6 +181,7 @@ mod tests {
             ("[::1]:7420", "[::1]:7420"),
             ("::1", "[::1]:7420"),
             ("[fe80::2]", "[fe80::2]:7420"),
+            ("a,b:1, [::1]:2", "a:7420,b:1,[::1]:2"),
         ] {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), shown);
         }
@@ -161,9 +201,21 @@ mod tests {
             ("[farm]:1", "no IPv6"),
             ("[::1]7", "follows the bracket"),
             ("http//farm:1", "no host name has"),
+            ("a,", "missing"),
+            ("a,b,a:7420", "twice"),
+            ("a,b,c,d,e,f,g,h,i", "more than eight"),
         ] {
             let error = text.parse::<Address>().unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_is_not_found_does_not_hide_the_others() {
+        let nobody = "nobody.invalid";
+        let both: Address = format!("{nobody},127.0.0.1:5").parse().unwrap();
+        assert_eq!(both.resolve().await.unwrap(), ["127.0.0.1:5".parse().unwrap()]);
+        let error = nobody.parse::<Address>().unwrap().resolve().await.unwrap_err();
+        assert!(matches!(error, AddressError::Resolve { host, .. } if host == nobody));
     }
 }

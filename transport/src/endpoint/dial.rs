@@ -5,7 +5,7 @@ use crate::authority::token::AuthorityPin;
 use crate::endpoint::address::Address;
 use crate::endpoint::hello::{self, HelloFailure};
 use crate::endpoint::link::Link;
-use crate::endpoint::{socket, tls};
+use crate::endpoint::{places, socket, tls};
 use crate::error::ConnectError;
 use crate::identity::Identity;
 use crate::stream::frame::FrameError;
@@ -23,8 +23,11 @@ use tokio::time::Instant;
 /// loses every fifth datagram this happens once in a few dozen handshakes.
 const TRIES: [f32; 3] = [0.0, 0.2, 0.5];
 
-/// Connects to the coordinator of the identity's farm. All addresses of the host are tried in turn,
-/// each for `timing.dial`.
+/// Time in shares of that to dial after which a place without an answer is not waited for alone.
+const PATIENCE: f32 = 0.1;
+
+/// Connects to the coordinator of the identity's farm. Its places are tried in turn, each for
+/// `timing.dial`, and the next one while an earlier one does not answer for a tenth of that.
 pub async fn connect(
     address: &Address,
     identity: &Identity,
@@ -58,27 +61,13 @@ async fn dial(
     let mut config = quinn::ClientConfig::new(Arc::new(crypto));
     // An answer may be late. Once there is a connection, the coordinator's idle time counts.
     config.transport_config(Arc::new(socket::transport(&timing, timing.dial.max(timing.idle))));
-    let dialling =
-        Arc::new(Dialling { address: address.clone(), config, hello: hello.clone(), timing });
-    let mut candidates = address.resolve().await?.into_iter();
-    loop {
-        // `resolve` returns at least one. The next one is tried only if the previous one cannot be
-        // reached.
-        let Some(candidate) = candidates.next() else {
-            return Err(ConnectError::Unreachable {
-                address: address.clone(),
-                within: timing.dial,
-            });
-        };
-        match dialling.reach(candidate).await {
-            Err(
-                ConnectError::Refused { .. }
-                | ConnectError::Unreachable { .. }
-                | ConnectError::NoRoute { .. },
-            ) if candidates.len() > 0 => {}
-            result => return result.map_err(|error| error.with_clocks(seen.apart())),
-        }
-    }
+    let reach = |address, at| {
+        let (config, hello) = (config.clone(), hello.clone());
+        let dialling = Arc::new(Dialling { address, config, hello, timing });
+        async move { dialling.reach(at).await }
+    };
+    let reached = places::first(address, timing.dial.mul_f32(PATIENCE), reach).await;
+    reached.map_err(|error| error.with_clocks(seen.apart()))
 }
 
 struct Dialling {

@@ -6,6 +6,7 @@ pub mod dial;
 pub(crate) mod hello;
 pub(crate) mod intake;
 pub mod link;
+pub(crate) mod places;
 pub(crate) mod seen_clock;
 pub mod server;
 pub(crate) mod socket;

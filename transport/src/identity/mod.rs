@@ -11,7 +11,7 @@ use crate::authority::certificate::{pem_text, public_key_info};
 use crate::authority::serial::numbers_of;
 use crate::authority::token::AuthorityPin;
 use crate::authority::validity::Validity;
-use crate::endpoint::address::Address;
+use crate::endpoint::address::{ADDRESS_MAX, Address};
 use crate::files::{self, Access};
 use crate::identity::peer::{PeerError, PeerIdentity};
 use rustls::pki_types::pem::PemObject;
@@ -171,6 +171,6 @@ impl std::fmt::Debug for Identity {
 
 /// The hint is optional: an unreadable one counts as absent.
 fn read_address(path: &Path) -> Option<Address> {
-    let bytes = files::read_bounded(path, 1024).ok()?;
+    let bytes = files::read_bounded(path, ADDRESS_MAX as u64).ok()?;
     std::str::from_utf8(&bytes).ok()?.trim().parse().ok()
 }

@@ -6,7 +6,8 @@ use tessera_protocol::HelloError;
 use tessera_transport::error::Ended;
 use tessera_transport::server::HelloFailure;
 use tessera_transport::{
-    AcceptError, Authority, CloseCode, ConnectError, ConnectFailure, Identity, Timing, connect,
+    AcceptError, Address, Authority, CloseCode, ConnectError, ConnectFailure, Identity, Timing,
+    connect,
 };
 
 #[tokio::test]
@@ -267,4 +268,67 @@ async fn a_dropped_server_serves_what_is_open_and_refuses_others() {
     assert_eq!(received.read_to_end(100).await.unwrap(), b"still here");
     let error = connect(&address, &identity, &hello(), short()).await.unwrap_err();
     assert_eq!(error.failure(), ConnectFailure::Unreachable, "{error:?}");
+}
+
+/// An address of these places, in this order.
+fn places(places: &[String]) -> Address {
+    places.join(",").parse().unwrap()
+}
+
+/// A place where a socket is that never answers.
+fn silent() -> (std::net::UdpSocket, String) {
+    let socket = std::net::UdpSocket::bind(LOOPBACK).unwrap();
+    let place = socket.local_addr().unwrap().to_string();
+    (socket, place)
+}
+
+#[tokio::test]
+async fn the_place_that_answers_is_found_among_others() {
+    let farm = Farm::start(Timing::default());
+    let foreign = Farm::start(Timing::default());
+    let (_silent, quiet) = silent();
+    let nobody = "127.0.0.1:1".to_owned();
+    let [ours, others] = [&farm, &foreign].map(|farm| farm.address.to_string());
+    let identity = farm.identity("ada");
+    let strangers = tokio::spawn(async move {
+        while let Ok(Err(_)) | Err(_) =
+            tokio::time::timeout(Duration::from_secs(30), foreign.next_peer(&hello())).await
+        {
+        }
+    });
+    for list in [vec![nobody.clone(), quiet, others.clone(), ours], vec![nobody, others]] {
+        let begun = Instant::now();
+        let greeting = hello();
+        let address = places(&list);
+        let dialled = connect(&address, &identity, &greeting, Timing::default());
+        if list.len() == 4 {
+            let (served, dialled) = tokio::join!(farm.next_peer(&greeting), dialled);
+            assert_eq!(served.unwrap().peer, Some(user("ada")));
+            dialled.unwrap();
+            assert!(begun.elapsed() < Timing::default().dial, "the silent place was waited for");
+        } else {
+            let error = dialled.await.unwrap_err();
+            assert!(matches!(error, ConnectError::Foreign { .. }), "{error:?}");
+        }
+    }
+    strangers.abort();
+}
+
+#[tokio::test]
+async fn places_without_a_coordinator_say_each_what_was_found() {
+    let farm = Farm::start(short());
+    let (_silent, quiet) = silent();
+    let list = ["127.0.0.1:1".to_owned(), quiet.clone(), "nobody.invalid".to_owned()];
+    let address = places(&list);
+    let failed = connect(&address, &farm.identity("ada"), &hello(), short()).await;
+    let error = failed.unwrap_err();
+    assert_eq!(error.failure(), ConnectFailure::Unreachable, "{error:?}");
+    let said = error.to_string();
+    for part in [
+        "nothing listens at `127.0.0.1:1`",
+        "`nobody.invalid`",
+        &format!("no answer from `{quiet}`"),
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
 }

@@ -183,7 +183,7 @@ fn hear(stream: UnixStream, mut heard: impl FnMut(Heard)) {
         match receive(&mut stream) {
             Ok(Some((report, payload))) => heard(Heard::Report(report, payload)),
             Ok(None) => return heard(Heard::Gone("the worker process ended".into())),
-            Err(error) => return heard(Heard::Gone(crate::scene::chain(&error))),
+            Err(error) => return heard(Heard::Gone(tessera_transport::error::chain(&error))),
         }
     }
 }

@@ -371,7 +371,10 @@ impl Worker {
         };
         let bound = bind(&ptx, &job.spec);
         let bound = bound.map_err(|error| {
-            DeviceError::Program(format!("kernel `{name}`: {}", crate::scene::chain(&error)))
+            DeviceError::Program(format!(
+                "kernel `{name}`: {}",
+                tessera_transport::error::chain(&error)
+            ))
         })?;
         let (Block { x, y, z }, shared_bytes) = (bound.block, bound.shared_bytes);
         let order = Order::Program { entry: bound.entry, block: [x, y, z], shared_bytes };

@@ -44,7 +44,11 @@ impl Outlet {
         let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = send(&mut *stream, report, payload) {
             // Standard error may be gone as well.
-            let _ = writeln!(std::io::stderr(), "cannot report: {}", crate::scene::chain(&error));
+            let _ = writeln!(
+                std::io::stderr(),
+                "cannot report: {}",
+                tessera_transport::error::chain(&error)
+            );
             std::process::exit(EXIT_ALONE);
         }
     }
@@ -96,7 +100,7 @@ fn run(mut orders: Orders, outlet: Outlet) -> ExitCode {
                         version: found.version(),
                         path: found.path().to_owned(),
                     })
-                    .map_err(|error| crate::scene::chain(&error));
+                    .map_err(|error| tessera_transport::error::chain(&error));
                 outlet.send(&Report::Compiler(found), &[]);
             }
             Order::Watch { period } => return monitor::watch(period, orders, &outlet),
@@ -117,8 +121,11 @@ fn next(orders: &mut Orders) -> Option<(Order, Vec<u8>)> {
     match receive(orders) {
         Ok(order) => order,
         Err(error) => {
-            let _ =
-                writeln!(std::io::stderr(), "cannot read orders: {}", crate::scene::chain(&error));
+            let _ = writeln!(
+                std::io::stderr(),
+                "cannot read orders: {}",
+                tessera_transport::error::chain(&error)
+            );
             None
         }
     }

@@ -40,8 +40,9 @@ const OWN_THREADS: &str = "/proc/self/task";
 
 /// Confines the calling thread and everything that it starts.
 pub(super) fn confine(asked: ABI, allowed: &Allowed) -> Result<FileConfinement, String> {
-    enforce(asked, allowed)
-        .map_err(|error| format!("cannot confine files: {}", crate::scene::chain(&error)))
+    enforce(asked, allowed).map_err(|error| {
+        format!("cannot confine files: {}", tessera_transport::error::chain(&error))
+    })
 }
 
 /// Confines the calling thread, reachable threads of its process and everything that it starts to
@@ -55,7 +56,7 @@ pub(super) fn confine_to(asked: ABI, readable: &[PathBuf]) -> Result<FileConfine
         enforced(rules)
     };
     enforced().map_err(|error: RulesetError| {
-        format!("cannot confine files: {}", crate::scene::chain(&error))
+        format!("cannot confine files: {}", tessera_transport::error::chain(&error))
     })
 }
 
