@@ -10,6 +10,7 @@ use tessera_kernels::CheckedScene;
 use tessera_protocol::node::{Failure, SampleRange, TileRect};
 use tessera_protocol::{FrameNumber, RenderSpec};
 use tessera_scenes::LoadedScene;
+use tessera_transport::error::chain;
 
 /// Loads the scene of a job from the folder that its paths are relative to.
 ///
@@ -17,7 +18,7 @@ use tessera_scenes::LoadedScene;
 /// [`Failure::Scene`] as a node would report it.
 pub fn load(folder: &Path, spec: &RenderSpec) -> Result<LoadedScene, Failure> {
     let loaded = tessera_scenes::load(folder, &spec.scene, &job::load_options(spec));
-    loaded.map_err(|error| Failure::Scene(tessera_transport::error::chain(&error)))
+    loaded.map_err(|error| Failure::Scene(chain(&error)))
 }
 
 /// One frame of a loaded scene, ready for a device.
@@ -30,7 +31,7 @@ pub fn prepare(
     number: FrameNumber,
 ) -> Result<Arc<PreparedFrame>, Failure> {
     let flat = scene.flatten(&job::flatten_options(spec, number));
-    let flat = flat.map_err(|error| Failure::Scene(tessera_transport::error::chain(&error)))?;
+    let flat = flat.map_err(|error| Failure::Scene(chain(&error)))?;
     let scene =
         CheckedScene::new(Arc::new(flat)).map_err(|error| Failure::Scene(error.to_string()))?;
     // Ids distinguish what a device keeps. Those of a node's own frames count from 0.

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use tessera_finishing::FinishError;
 use tessera_kernels::host::Isa;
 use tessera_protocol::limits::RESULT_BYTES_MAX;
+use tessera_transport::error::chain;
 
 /// Most threads: more than any machine has, but few enough that a typing error does no harm.
 const THREADS_MAX: usize = 4096;
@@ -189,7 +190,7 @@ fn processor_time(pool: &ThreadPool) -> Duration {
 }
 
 fn error_of(error: FinishError) -> DeviceError {
-    let reason = tessera_transport::error::chain(&error);
+    let reason = chain(&error);
     match error {
         FinishError::Stopped => DeviceError::Cancelled,
         FinishError::Results(_)

@@ -11,6 +11,7 @@ use super::{CpuDevice, Device};
 use crate::config::{Config, DeviceSpec};
 use std::sync::Arc;
 use tessera_kernels::host::{Isa, best_isa};
+use tessera_transport::error::chain;
 
 /// Why the wanted devices cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -119,10 +120,7 @@ fn open_until(config: &Config, until: Until) -> Result<Devices, DeviceOpenError>
         };
         match (spec, added) {
             (DeviceSpec::Auto, Err(error)) => {
-                tracing::info!(
-                    reason = tessera_transport::error::chain(&error),
-                    "no CUDA device; rendering on the CPU"
-                );
+                tracing::info!(reason = chain(&error), "no CUDA device; rendering on the CPU");
                 opened.add_cpu()?;
             }
             (_, added) => added?,

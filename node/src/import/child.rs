@@ -12,6 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use tessera_layout::FlatScene;
 use tessera_scenes::{FlattenOptions, LoadedScene, SceneError};
+use tessera_transport::error::chain;
 
 /// Argument with which a program becomes an importer.
 pub const COMMAND: &str = "scene-importer";
@@ -30,7 +31,7 @@ pub fn main() -> ExitCode {
     match run(socket) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "{}", tessera_transport::error::chain(&error));
+            let _ = writeln!(std::io::stderr(), "{}", chain(&error));
             ExitCode::FAILURE
         }
     }
@@ -112,7 +113,7 @@ fn guarded<T>(import: impl FnOnce() -> Result<T, SceneError>) -> Result<T, Answe
     match catch_unwind(AssertUnwindSafe(import)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(Answer::Refused {
-            problem: super::error::cut(&tessera_transport::error::chain(&error)),
+            problem: super::error::cut(&chain(&error)),
             absent: is_absent(&error),
             memory: matches!(error, SceneError::Memory { .. }),
         }),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 use tessera_protocol::names::printable;
 use tessera_protocol::node::{Failure, LimitReached, NodeLimit};
+use tessera_transport::error::chain;
 
 /// Why there is no scene.
 #[derive(Debug, thiserror::Error)]
@@ -88,7 +89,7 @@ impl ImportError {
     /// Converts the error for the coordinator. What this node has too little of is its own limit,
     /// and a fault that every node would find is the scene's.
     pub(crate) fn into_failure(self) -> Failure {
-        let text = cut(&tessera_transport::error::chain(&self));
+        let text = cut(&chain(&self));
         let limit = |limit, reason| Failure::Limit(LimitReached { limit, reason });
         match self {
             Self::Memory { .. } | Self::MemoryAt { .. } => limit(NodeLimit::SceneMemory, text),

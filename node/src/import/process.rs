@@ -19,6 +19,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tessera_layout::FlatScene;
+use tessera_transport::error::chain;
 
 /// Longest time for a process to start and confine itself.
 const START_TIME: Duration = Duration::from_secs(30);
@@ -202,7 +203,7 @@ impl Process {
             Ok(()) => Ok(()),
             // The process has ended. Its exit status says how.
             Err(FrameError::Pipe(_)) => Err(self.end()),
-            Err(error) => Err(ImportError::Nonsense(tessera_transport::error::chain(&error))),
+            Err(error) => Err(ImportError::Nonsense(chain(&error))),
         }
     }
 
@@ -211,7 +212,7 @@ impl Process {
             Ok(Some((answer, _))) => Ok(answer),
             Ok(None) => Err(self.end()),
             Err(FrameError::Pipe(error)) => Err(self.failed(&error, what)),
-            Err(error) => Err(ImportError::Nonsense(tessera_transport::error::chain(&error))),
+            Err(error) => Err(ImportError::Nonsense(chain(&error))),
         }
     }
 
@@ -412,10 +413,7 @@ mod tests {
 
     #[test]
     fn an_importer_that_never_starts_is_not_the_scenes_fault() {
-        let text = tessera_transport::error::chain(&late(ImportError::Time {
-            what: "starting",
-            limit: START_TIME,
-        }));
+        let text = chain(&late(ImportError::Time { what: "starting", limit: START_TIME }));
         assert_eq!(text, "cannot start the scene importer: it is not ready after 30 s");
     }
 

@@ -46,6 +46,7 @@ use tessera_protocol::node::{
     CoordinatorToNode, Failure, NodeToCoordinator, SampleRange, TileRect,
 };
 use tessera_protocol::{BlobHash, Lease};
+use tessera_transport::error::chain;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -280,7 +281,7 @@ impl Shell {
                 Action::Remove(lease) => {
                     if let Err(error) = self.outbox.remove(lease) {
                         // The result is offered again after a restart, and is then found unwanted.
-                        tracing::warn!(%lease, error = tessera_transport::error::chain(&error), "result not \
+                        tracing::warn!(%lease, error = chain(&error), "result not \
                             removed");
                     }
                 }

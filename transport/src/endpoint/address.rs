@@ -1,5 +1,5 @@
-//! Where a farm's coordinator is, as people write it: `HOST:PORT`, `HOST`, `[IPV6]:PORT`, or several
-//! of them between commas, of which one leads. Resolves names; opens no socket.
+//! Where a farm has its coordinator, as people write it: `HOST:PORT`, `HOST`, `[IPV6]:PORT`, or
+//! several of them between commas, of which one leads. Resolves names; opens no socket.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};

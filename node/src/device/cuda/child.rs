@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 use tessera_kernels::cuda::ImagePart;
+use tessera_transport::error::chain;
 
 /// Longest wait for the end of a process that has closed its pipe.
 const END_WAIT: Duration = Duration::from_secs(2);
@@ -183,7 +184,7 @@ fn hear(stream: UnixStream, mut heard: impl FnMut(Heard)) {
         match receive(&mut stream) {
             Ok(Some((report, payload))) => heard(Heard::Report(report, payload)),
             Ok(None) => return heard(Heard::Gone("the worker process ended".into())),
-            Err(error) => return heard(Heard::Gone(tessera_transport::error::chain(&error))),
+            Err(error) => return heard(Heard::Gone(chain(&error))),
         }
     }
 }

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use tessera_kernels::compute::ptx;
 use tessera_protocol::ComputeSpec;
 use tessera_protocol::compute::{Block, Layout, OutputArray};
+use tessera_transport::error::chain;
 
 /// Time between two checks for a cancel.
 const TICK: Duration = Duration::from_millis(20);
@@ -370,12 +371,8 @@ impl Worker {
             }
         };
         let bound = bind(&ptx, &job.spec);
-        let bound = bound.map_err(|error| {
-            DeviceError::Program(format!(
-                "kernel `{name}`: {}",
-                tessera_transport::error::chain(&error)
-            ))
-        })?;
+        let bound = bound
+            .map_err(|error| DeviceError::Program(format!("kernel `{name}`: {}", chain(&error))))?;
         let (Block { x, y, z }, shared_bytes) = (bound.block, bound.shared_bytes);
         let order = Order::Program { entry: bound.entry, block: [x, y, z], shared_bytes };
         self.child.order_with(order, ptx.as_bytes().to_vec());

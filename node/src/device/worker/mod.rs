@@ -25,6 +25,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
+use tessera_transport::error::chain;
 
 /// Argument with which the program of a node becomes a worker.
 pub const COMMAND: &str = "device-worker";
@@ -44,11 +45,7 @@ impl Outlet {
         let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = send(&mut *stream, report, payload) {
             // Standard error may be gone as well.
-            let _ = writeln!(
-                std::io::stderr(),
-                "cannot report: {}",
-                tessera_transport::error::chain(&error)
-            );
+            let _ = writeln!(std::io::stderr(), "cannot report: {}", chain(&error));
             std::process::exit(EXIT_ALONE);
         }
     }
@@ -100,7 +97,7 @@ fn run(mut orders: Orders, outlet: Outlet) -> ExitCode {
                         version: found.version(),
                         path: found.path().to_owned(),
                     })
-                    .map_err(|error| tessera_transport::error::chain(&error));
+                    .map_err(|error| chain(&error));
                 outlet.send(&Report::Compiler(found), &[]);
             }
             Order::Watch { period } => return monitor::watch(period, orders, &outlet),
@@ -121,11 +118,7 @@ fn next(orders: &mut Orders) -> Option<(Order, Vec<u8>)> {
     match receive(orders) {
         Ok(order) => order,
         Err(error) => {
-            let _ = writeln!(
-                std::io::stderr(),
-                "cannot read orders: {}",
-                tessera_transport::error::chain(&error)
-            );
+            let _ = writeln!(std::io::stderr(), "cannot read orders: {}", chain(&error));
             None
         }
     }

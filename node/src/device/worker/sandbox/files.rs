@@ -8,6 +8,7 @@ use landlock::{
 };
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use tessera_transport::error::chain;
 
 /// Version of Landlock that is requested. Older kernels enforce the rules that they know.
 pub(super) const ASKED: ABI = ABI::V6;
@@ -40,9 +41,7 @@ const OWN_THREADS: &str = "/proc/self/task";
 
 /// Confines the calling thread and everything that it starts.
 pub(super) fn confine(asked: ABI, allowed: &Allowed) -> Result<FileConfinement, String> {
-    enforce(asked, allowed).map_err(|error| {
-        format!("cannot confine files: {}", tessera_transport::error::chain(&error))
-    })
+    enforce(asked, allowed).map_err(|error| format!("cannot confine files: {}", chain(&error)))
 }
 
 /// Confines the calling thread, reachable threads of its process and everything that it starts to
@@ -55,9 +54,7 @@ pub(super) fn confine_to(asked: ABI, readable: &[PathBuf]) -> Result<FileConfine
         }
         enforced(rules)
     };
-    enforced().map_err(|error: RulesetError| {
-        format!("cannot confine files: {}", tessera_transport::error::chain(&error))
-    })
+    enforced().map_err(|error: RulesetError| format!("cannot confine files: {}", chain(&error)))
 }
 
 /// Returns rules that allow nothing.
