@@ -1,5 +1,7 @@
-//! Durable commits: how long a group of records takes until it is on the disk, in sled and in a
-//! PostgreSQL of this machine, in turn. `cargo bench --bench store [-- SECONDS]`.
+//! Durable commits: how long a group of records takes until it is on the disk, in sled, in a
+//! PostgreSQL of this machine, and in one with a synchronous standby beside it, in turn.
+//!
+//!     cargo bench --bench store [-- SECONDS]
 #![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
 
 use std::time::{Duration, Instant};
@@ -49,7 +51,7 @@ impl Candidate {
         let at = |share: usize| self.times[(self.times.len() - 1) * share / 100] as f64 / 1e3;
         let rate = self.times.len() as f64 / self.busy.as_secs_f64();
         println!(
-            "{:10} groups of {count:5}: {rate:8.0} commits/s, {:9.0} records/s, p50 {:6.2} ms, p99 \
+            "{:11} groups of {count:5}: {rate:8.0} commits/s, {:9.0} records/s, p50 {:6.2} ms, p99 \
              {:6.2} ms",
             self.name,
             rate * count as f64,
@@ -65,15 +67,23 @@ impl Candidate {
 fn main() {
     let secs = std::env::args().skip(1).find_map(|argument| argument.parse::<f64>().ok());
     let turn = Duration::from_secs_f64(secs.unwrap_or(6.0) / f64::from(ROUNDS));
-    let roots = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
-    let folders = [0, 1].map(|index| DataFolder::open(roots[index].path()).expect("a folder"));
+    let roots = [(); 3].map(|()| tempfile::tempdir().expect("a folder"));
+    let folders = [0, 1, 2].map(|index| DataFolder::open(roots[index].path()).expect("a folder"));
     let mut candidates = vec![Candidate::new("sled", &SledPlace, &folders[0])];
-    let postgres = Postgres::start("the half of the bench that is on PostgreSQL");
-    if let Some(postgres) = &postgres {
-        let address = format!("{}?term=600", postgres.address());
+    let what = "the part of the bench that is on PostgreSQL";
+    let databases = [Postgres::start(what), Postgres::start(what)];
+    let standby = databases[1].as_ref().map(|primary| {
+        let standby = primary.standby(primary.port());
+        primary.wait_for_standbys();
+        standby
+    });
+    for (index, database) in databases.iter().enumerate() {
+        let Some(database) = database else { continue };
+        let address = format!("{}?term=600", database.address());
         let address = StoreAddress::parse(&address).expect("an address");
         let place = PostgresPlace::new(address, "the bench".into(), false);
-        candidates.push(Candidate::new("PostgreSQL", &place, &folders[1]));
+        let name = ["PostgreSQL", "and standby"][index];
+        candidates.push(Candidate::new(name, &place, &folders[index + 1]));
     }
     for count in GROUPS {
         for _ in 0..ROUNDS {
@@ -86,4 +96,6 @@ fn main() {
         }
         candidates.iter_mut().for_each(|candidate| candidate.report(count));
     }
+    // It follows the primary until the end.
+    drop(standby);
 }

@@ -87,6 +87,14 @@ impl CliError {
         self
     }
 
+    /// Adds a hint where there is one.
+    pub(crate) fn hint_if(self, text: Option<&str>) -> Self {
+        match text {
+            Some(text) => self.hint(text),
+            None => self,
+        }
+    }
+
     /// Adds a hint, unless there is one already.
     pub fn hint(mut self, text: impl Into<String>) -> Self {
         self.hint.get_or_insert_with(|| text.into());
@@ -153,11 +161,7 @@ impl From<ConnectError> for CliError {
             ConnectFailure::Version | ConnectFailure::Local => Status::Failure,
         };
         let hint = error.hint();
-        let this = Self::new(status, error);
-        match hint {
-            Some(hint) => this.hint(hint),
-            None => this,
-        }
+        Self::new(status, error).hint_if(hint)
     }
 }
 
@@ -275,7 +279,11 @@ impl From<BlobError> for CliError {
 
 impl From<CoordinatorError> for CliError {
     fn from(error: CoordinatorError) -> Self {
-        Self::new(Status::Failure, error)
+        let hint = match &error {
+            CoordinatorError::Store(error) => error.hint(),
+            _ => None,
+        };
+        Self::new(Status::Failure, error).hint_if(hint)
     }
 }
 
@@ -287,7 +295,11 @@ impl From<HttpError> for CliError {
 
 impl From<AuditError> for CliError {
     fn from(error: AuditError) -> Self {
-        Self::new(Status::Failure, error)
+        let hint = match &error {
+            AuditError::Store(error) => error.hint(),
+            _ => None,
+        };
+        Self::new(Status::Failure, error).hint_if(hint)
     }
 }
 

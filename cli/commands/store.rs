@@ -61,11 +61,8 @@ fn told(error: MigrationError) -> CliError {
             "if what is there is not needed: DROP SCHEMA tessera CASCADE in the database, or move \
              DIR/sled away",
         ),
+        MigrationError::Store(error) => error.hint(),
         _ => None,
     };
-    let error = CliError::new(Status::Failure, error);
-    match hint {
-        Some(hint) => error.hint(hint),
-        None => error,
-    }
+    CliError::new(Status::Failure, error).hint_if(hint)
 }

@@ -155,3 +155,35 @@ fn a_password_is_never_shown() {
     let help = help.env("TESSERA_STORE", "postgres://ada:hush@h/farm").output().expect("it runs");
     assert!(!String::from_utf8_lossy(&help.stdout).contains("hush"));
 }
+
+#[test]
+fn a_database_that_cannot_be_used_is_said_with_what_to_do() {
+    let farm = Farm::prepare();
+    let data = farm.data();
+    let said = |address: &str| {
+        let output = farm.run(&["coordinator", "--data", utf8(&data), "--store", address]);
+        assert_eq!(output.status.code(), Some(1), "{address}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let nobody = said("postgres://ada@127.0.0.1:1/farm?connect_timeout=1");
+    assert!(nobody.contains("Connection refused"), "{nobody}");
+    assert!(nobody.contains("hint: is PostgreSQL running there"), "{nobody}");
+    let what = "a_database_that_cannot_be_used_is_said_with_what_to_do";
+    let Some(postgres) = Postgres::start(what) else { return };
+    let address = postgres.address();
+    let none = said(&format!("{}none", address.trim_end_matches("postgres")));
+    assert!(none.contains("3D000") && none.contains("hint: make the database"), "{none}");
+}
+
+#[test]
+fn standbys_that_may_lack_commits_are_said() {
+    let what = "standbys_that_may_lack_commits_are_said";
+    let Some(postgres) = Postgres::start(what) else { return };
+    let mut farm = Farm::prepare();
+    start(&mut farm, &postgres);
+    assert!(!farm.logs().contains("asynchronous"), "there is none: {}", farm.logs());
+    assert!(farm.stop_coordinator(), "{}", farm.logs());
+    let _standby = postgres.standby(postgres.port());
+    start(&mut farm, &postgres);
+    assert!(farm.logs().contains("standbys are asynchronous"), "{}", farm.logs());
+}

@@ -196,6 +196,8 @@ pub enum StoreError {
         store: String,
         /// What was tried.
         problem: String,
+        /// What to do about it, if that is known.
+        hint: Option<&'static str>,
         /// Error of the service, if it has one.
         #[source]
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
@@ -273,4 +275,14 @@ pub enum StoreError {
     /// The writer has stopped.
     #[error("the store has stopped")]
     Stopped,
+}
+
+impl StoreError {
+    /// Returns advice for a person, in one line.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Service { hint, .. } => *hint,
+            _ => None,
+        }
+    }
 }

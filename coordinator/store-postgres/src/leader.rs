@@ -5,6 +5,7 @@ use crate::address::StoreAddress;
 use crate::connection::Link;
 use crate::link_error::LinkError;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio_postgres::Row;
@@ -26,7 +27,7 @@ const TAKE: &str = "UPDATE tessera.leader SET epoch = epoch + 1, owner = $1, \
     expires_at = now() + $2 * interval '1 second' WHERE id = 1 AND expires_at <= now() \
     RETURNING farm, epoch, head, commits, owner, $2";
 const RENEW: &str = "UPDATE tessera.leader SET expires_at = now() + $2 * interval '1 second' \
-    WHERE id = 1 AND epoch = $1 AND expires_at > now() RETURNING 1";
+    WHERE id = 1 AND epoch = $1 AND expires_at > now() RETURNING commits";
 const GIVE_BACK: &str =
     "UPDATE tessera.leader SET expires_at = now() WHERE id = 1 AND epoch = $1 RETURNING 1";
 /// Changes nothing. Its answer comes once everything before it is as durable as a commit is.
@@ -122,10 +123,20 @@ pub(crate) enum Standing {
     Lost(String),
 }
 
+/// What renewals compare.
+#[derive(Debug)]
+struct Commits {
+    /// How many the database has taken.
+    taken: AtomicI64,
+    /// The last renewal found fewer than the database had taken before it.
+    is_behind: AtomicBool,
+}
+
 /// A term that is renewed in the background until this value is dropped.
 pub(crate) struct Term {
     pub(crate) epoch: i64,
     standing: watch::Receiver<Standing>,
+    commits: Arc<Commits>,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -137,10 +148,26 @@ impl Drop for Term {
 
 impl Term {
     /// Goes on with a term that was taken. `asked`: before the attempt.
-    pub(crate) fn keep(address: Arc<StoreAddress>, epoch: i64, asked: Instant) -> Self {
+    pub(crate) fn keep(
+        address: Arc<StoreAddress>,
+        (epoch, commits): (i64, i64),
+        asked: Instant,
+    ) -> Self {
         let (told, standing) = watch::channel(Standing::Until(asked + address.term));
-        let task = tokio::spawn(renew(address, epoch, told));
-        Self { epoch, standing, task }
+        let (taken, is_behind) = (AtomicI64::new(commits), AtomicBool::new(false));
+        let commits = Arc::new(Commits { taken, is_behind });
+        let task = tokio::spawn(renew(address, epoch, (told, commits.clone())));
+        Self { epoch, standing, commits, task }
+    }
+
+    /// Notes that the database has taken so many commits.
+    pub(crate) fn has_committed(&self, commits: i64) {
+        self.commits.taken.store(commits, Ordering::SeqCst);
+    }
+
+    /// Whether the last renewal found fewer commits than the database had taken before it.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.commits.is_behind.load(Ordering::SeqCst)
     }
 
     /// Fails if the term has ended; says why.
@@ -182,20 +209,25 @@ fn ended() -> String {
 }
 
 /// Renews a term until it is lost or has ended.
-async fn renew(address: Arc<StoreAddress>, epoch: i64, told: watch::Sender<Standing>) {
+async fn renew(
+    address: Arc<StoreAddress>,
+    epoch: i64,
+    (told, commits): (watch::Sender<Standing>, Arc<Commits>),
+) {
     let every = address.term.div_f64(RENEWALS);
     let term = address.term.as_secs_f64();
     let mut link = None;
     let mut next = tokio::time::Instant::now() + every;
     loop {
         tokio::time::sleep_until(next).await;
-        let asked = Instant::now();
+        let (asked, taken) = (Instant::now(), commits.taken.load(Ordering::SeqCst));
         match tokio::time::timeout(every, renew_once(&address, &mut link, epoch, term)).await {
-            Ok(Ok(None)) => {
+            Ok(Ok(Renewed::Has(found))) => {
+                commits.is_behind.store(found < taken, Ordering::SeqCst);
                 told.send_replace(Standing::Until(asked + address.term));
                 next = tokio::time::Instant::now() + every;
             }
-            Ok(Ok(Some(leader))) => {
+            Ok(Ok(Renewed::Lost(leader))) => {
                 told.send_replace(Standing::Lost(leader.instead_of(epoch)));
                 return;
             }
@@ -213,24 +245,32 @@ async fn renew(address: Arc<StoreAddress>, epoch: i64, told: watch::Sender<Stand
     }
 }
 
-/// Renews a term once. Returns the leader if that is another one.
+/// What an attempt to renew a term has found.
+enum Renewed {
+    /// The term goes on; the database has so many commits.
+    Has(i64),
+    /// It does not; the leader as it is now.
+    Lost(Leader),
+}
+
+/// Renews a term once.
 async fn renew_once(
     address: &StoreAddress,
     link: &mut Option<Link>,
     epoch: i64,
     term: f64,
-) -> Result<Option<Leader>, LinkError> {
+) -> Result<Renewed, LinkError> {
     let open = match link.take() {
         Some(link) => link,
         None => Link::open(address).await?,
     };
     let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 2] =
         [(&epoch, Type::INT8), (&term, Type::FLOAT8)];
-    let renewed = !open.rows(RENEW, &parameters, ASK_TIME).await?.is_empty();
-    let leader = match renewed {
-        true => None,
-        false => Some(Leader::look(&open).await?),
+    let renewed = open.rows(RENEW, &parameters, ASK_TIME).await?;
+    let renewed = match renewed.first() {
+        Some(row) => Renewed::Has(row.get(0)),
+        None => Renewed::Lost(Leader::look(&open).await?),
     };
     *link = Some(open);
-    Ok(leader)
+    Ok(renewed)
 }

@@ -13,6 +13,7 @@ mod link_error;
 mod passwords;
 mod place;
 mod reader;
+mod recent;
 mod schema;
 mod store;
 mod tls;

@@ -17,6 +17,29 @@ pub(crate) enum LinkError {
     Setup(String),
 }
 
+impl LinkError {
+    /// Returns advice for who gave the address.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        let refusal = match self {
+            Self::Unknown(_) => {
+                return Some(
+                    "is PostgreSQL running there, and can it be reached? `psql` with the same \
+                     address tries it",
+                );
+            }
+            Self::Setup(_) => return None,
+            Self::Refused(_, state) => state.code(),
+        };
+        match refusal {
+            "28P01" => Some("give the user's password: --store-password-file FILE"),
+            "28000" => Some("the server's pg_hba.conf does not let this user in from here"),
+            "3D000" => Some("make the database: `createdb --owner USER DB`"),
+            "42501" => Some("the user must own the database: `ALTER DATABASE DB OWNER TO USER`"),
+            _ => None,
+        }
+    }
+}
+
 /// Says what an error means. The database's own text is kept, without what was sent.
 pub(crate) fn understood(error: tokio_postgres::Error) -> LinkError {
     let Some(refusal) = error.as_db_error() else {

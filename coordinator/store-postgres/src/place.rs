@@ -21,6 +21,10 @@ const TELL_EVERY: Duration = Duration::from_secs(60);
 /// Settings without which an answer does not mean that a commit survives a power cut.
 const SETTINGS: &str = "SELECT current_setting('fsync'), current_setting('full_page_writes'), \
     current_setting('synchronous_commit')";
+/// Whether commits do not wait for standbys, and how many of these follow.
+const STANDBYS: &str = "SELECT current_setting('synchronous_standby_names') = '' \
+    OR current_setting('synchronous_commit') = 'local', \
+    (SELECT count(*) FROM pg_stat_replication)";
 /// Time for a short question.
 const TIME: Duration = Duration::from_secs(10);
 
@@ -50,8 +54,8 @@ impl PostgresPlace {
     }
 
     fn failed(&self, problem: &str, error: LinkError) -> StoreError {
-        let problem = problem.to_owned();
-        StoreError::Service { store: self.store(), problem, source: Some(Box::new(error)) }
+        let (problem, hint) = (problem.to_owned(), error.hint());
+        StoreError::Service { store: self.store(), problem, hint, source: Some(Box::new(error)) }
     }
 
     fn runtime(&self) -> Result<Runtime, StoreError> {
@@ -101,6 +105,7 @@ impl PostgresPlace {
         let unusable = |error| self.failed("it cannot be opened", error);
         let link = Link::open(&self.address).await.map_err(unusable)?;
         self.check_settings(&link).await?;
+        self.look_at_standbys(&link).await?;
         schema::prepare(&link).await.map_err(unusable)?;
         Leader::begin(&link).await.map_err(unusable)?;
         let leader = Leader::look(&link).await.map_err(unusable)?;
@@ -128,6 +133,22 @@ impl PostgresPlace {
             }
             tokio::time::sleep(LOOK_PAUSE).await;
         }
+    }
+
+    /// Says what the database cannot promise.
+    async fn look_at_standbys(&self, link: &Link) -> Result<(), StoreError> {
+        let rows = link.rows(STANDBYS, &[], TIME).await;
+        let rows = rows.map_err(|error| self.failed("it cannot be opened", error))?;
+        let standbys: i64 = rows.first().map_or(0, |row| row.get(1));
+        if standbys > 0 && rows.first().is_some_and(|row| row.get::<_, bool>(0)) {
+            tracing::warn!(
+                standbys,
+                "the database's standbys are asynchronous: one that takes over may lack the \
+                 newest commits, and only a coordinator that goes on can send them again; set \
+                 `synchronous_standby_names`"
+            );
+        }
+        Ok(())
     }
 
     async fn check_settings(&self, link: &Link) -> Result<(), StoreError> {

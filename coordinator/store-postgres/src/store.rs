@@ -7,6 +7,7 @@ use crate::group::Group;
 use crate::leader::{Leader, Term};
 use crate::link_error::LinkError;
 use crate::reader;
+use crate::recent::{Place, Recent};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -51,6 +52,8 @@ struct Inner {
     term: Term,
     head: i64,
     commits: i64,
+    /// What the database has taken last from this process.
+    recent: Recent,
     link: Option<Link>,
     /// Why this process leads no more, once it does not.
     ended: Option<String>,
@@ -65,11 +68,18 @@ impl PostgresStore {
         (leader, asked): (Leader, Instant),
     ) -> Self {
         let guard = runtime.enter();
-        let term = Term::keep(address.clone(), leader.epoch, asked);
+        let term = Term::keep(address.clone(), (leader.epoch, leader.commits), asked);
         drop(guard);
         let Leader { head, commits, .. } = leader;
-        let inner =
-            Inner { address: address.clone(), term, head, commits, link: Some(link), ended: None };
+        let inner = Inner {
+            address: address.clone(),
+            term,
+            head,
+            commits,
+            recent: Recent::default(),
+            link: Some(link),
+            ended: None,
+        };
         Self { address, runtime: Some(runtime), inner: Mutex::new(inner) }
     }
 
@@ -121,7 +131,13 @@ impl Store for PostgresStore {
     }
 
     fn check(&self) -> Result<(), StoreError> {
-        self.block(async |inner| inner.check())
+        self.block(async |inner| {
+            inner.check()?;
+            match inner.term.is_behind() {
+                true => inner.catch_up().await,
+                false => Ok(()),
+            }
+        })
     }
 
     fn close(&mut self) -> Result<(), StoreError> {
@@ -154,6 +170,8 @@ enum Outcome {
     Done,
     /// Nothing. It can be sent again.
     Nothing,
+    /// Nothing, because the database is where it was before earlier commits.
+    Behind(Place),
     /// Nothing, and this process is not the leader; why.
     NotLeader(String),
 }
@@ -174,8 +192,8 @@ impl Inner {
     }
 
     fn failed(&self, problem: &str, error: LinkError) -> StoreError {
-        let store = self.address.to_string();
-        StoreError::Service { store, problem: problem.into(), source: Some(Box::new(error)) }
+        let (store, hint) = (self.address.to_string(), error.hint());
+        StoreError::Service { store, problem: problem.into(), hint, source: Some(Box::new(error)) }
     }
 
     /// Reads everything. Tries again while the term lasts.
@@ -231,6 +249,7 @@ impl Inner {
         let group = Group::of(changes, self.head).map_err(|problem| StoreError::Service {
             store: self.address.to_string(),
             problem,
+            hint: None,
             source: None,
         })?;
         let began = Instant::now();
@@ -238,19 +257,77 @@ impl Inner {
             match self.try_commit(&group).await? {
                 Outcome::Done => break,
                 Outcome::Nothing => self.check()?,
-                Outcome::NotLeader(why) => {
-                    self.ended = Some(why);
-                    self.check()?;
-                }
+                Outcome::Behind(place) => self.send_again(place).await?,
+                Outcome::NotLeader(why) => self.end(why)?,
             }
         }
-        self.head = group.head;
-        self.commits += 1;
-        let took = began.elapsed();
+        let (took, bytes) = (began.elapsed(), group.bytes());
+        let before = (self.head, self.commits);
+        (self.head, self.commits) = (group.head, self.commits + 1);
+        self.recent.keep(before, group);
+        self.term.has_committed(self.commits);
         if took >= SLOW {
             let secs = took.as_secs_f64();
-            tracing::warn!(secs, bytes = group.bytes(), "the database was slow to take a commit");
+            tracing::warn!(secs, bytes, "the database was slow to take a commit");
         }
+        Ok(())
+    }
+
+    /// Ends this process's lead.
+    fn end(&mut self, why: String) -> Result<(), StoreError> {
+        self.ended = Some(why);
+        self.check()
+    }
+
+    /// Brings a database up to the newest commit again that a renewal of the term found behind.
+    async fn catch_up(&mut self) -> Result<(), StoreError> {
+        let link = self.take_link().await?;
+        match Leader::look(&link).await {
+            Ok(leader) => {
+                self.link = Some(link);
+                match self.standing(&leader) {
+                    Outcome::Behind(place) => self.send_again(place).await,
+                    Outcome::NotLeader(why) => self.end(why),
+                    Outcome::Nothing | Outcome::Done => Ok(()),
+                }
+            }
+            // The next look, in a second, learns more.
+            Err(LinkError::Unknown(_)) => Ok(()),
+            Err(error) => Err(self.failed("it cannot be read", error)),
+        }
+    }
+
+    /// Sends the commits again that a database at this place has lost. Where that fails, the caller
+    /// looks where the database stands now.
+    async fn send_again(&mut self, place: Place) -> Result<(), StoreError> {
+        self.check()?;
+        let lost = self.recent.since(place).unwrap_or_default();
+        tracing::error!(
+            commits = lost.len(),
+            "the database has lost its end, as after a takeover by an asynchronous standby: it \
+             gets those commits again"
+        );
+        for (before, group) in lost {
+            let link = self.take_link().await?;
+            let sent = tokio::select! {
+                sent = send(&link, &group, self.term.epoch, before) => sent,
+                why = self.term.ended() => return self.end(why),
+            };
+            match sent {
+                Ok(true) => self.link = Some(link),
+                Ok(false) => {
+                    self.link = Some(link);
+                    return Ok(());
+                }
+                Err(LinkError::Unknown(why)) => {
+                    tracing::warn!(why, "a commit that is sent again had no answer");
+                    tokio::time::sleep(PAUSE).await;
+                    return Ok(());
+                }
+                Err(error) => return Err(self.failed("a commit was refused", error)),
+            }
+        }
+        tracing::info!("the database has all commits again");
         Ok(())
     }
 
@@ -317,15 +394,26 @@ impl Inner {
         if leader.epoch != self.term.epoch {
             return Outcome::NotLeader(leader.instead_of(self.term.epoch));
         }
-        let found = (leader.head, leader.commits);
-        if found == (group.head, self.commits + 1) {
-            return Outcome::Done;
+        match (leader.head, leader.commits) == (group.head, self.commits + 1) {
+            true => Outcome::Done,
+            false => self.standing(leader),
         }
+    }
+
+    /// Where the database stands, if the present commit has not happened.
+    fn standing(&self, leader: &Leader) -> Outcome {
+        if leader.epoch != self.term.epoch {
+            return Outcome::NotLeader(leader.instead_of(self.term.epoch));
+        }
+        let found = (leader.head, leader.commits);
         if found == (self.head, self.commits) {
             return match leader.left > 0.0 {
                 true => Outcome::Nothing,
                 false => Outcome::NotLeader(leader.instead_of(self.term.epoch)),
             };
+        }
+        if self.recent.since(found).is_some() {
+            return Outcome::Behind(found);
         }
         Outcome::NotLeader(format!(
             "the database is at commit {}, record {}, and took commit {}, record {} before: it has \

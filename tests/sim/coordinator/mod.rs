@@ -6,6 +6,7 @@ pub(crate) mod crash;
 pub(crate) mod disk;
 mod resolver;
 mod steps;
+mod together;
 
 use crate::sim::checks::leases::{Seen, Watch};
 use crate::sim::checks::violation::{Checked, violated};
@@ -16,9 +17,7 @@ use crate::sim::model::film::Film;
 use crate::sim::world::World;
 use crate::sim::world::events::{Event, LinkId, Parcel};
 use std::collections::{BTreeMap, VecDeque};
-use tessera_core::{
-    Action, Arrived, Core, Input, Moment, Record, RequestId, SessionId, SnapshotPart,
-};
+use tessera_core::{Action, Core, Input, Moment, Record, RequestId, SessionId, SnapshotPart};
 use tessera_protocol::ids::Lease;
 use tessera_protocol::node::NodeToCoordinator;
 
@@ -46,6 +45,8 @@ pub(crate) struct Process {
     next_request: u64,
     /// Results that wait for the core's word.
     pub(crate) arrived: BTreeMap<(SessionId, Lease), VecDeque<Film>>,
+    /// Results of streams that are not whole yet.
+    together: BTreeMap<SessionId, Vec<Parcel>>,
     pub(crate) seen: Seen,
     /// A step is going to be taken, with what came of several inputs.
     pub(crate) step_planned: bool,
@@ -77,6 +78,7 @@ impl Process {
             asks: BTreeMap::new(),
             next_request: 1,
             arrived: BTreeMap::new(),
+            together: BTreeMap::new(),
             seen: Seen::default(),
             step_planned: false,
             pending: VecDeque::new(),
@@ -89,7 +91,7 @@ impl Process {
 impl Process {
     /// Something that the core has decided is not durable yet.
     pub(crate) fn is_behind(&self) -> bool {
-        self.step_planned || !self.pending.is_empty()
+        self.step_planned || !self.pending.is_empty() || !self.together.is_empty()
     }
 }
 
@@ -124,29 +126,8 @@ impl World {
         let input = match parcel {
             Parcel::Join(..) => return Ok(()),
             Parcel::Beat(heartbeat) => Input::Heartbeat { session, heartbeat },
-            Parcel::Damaged(lease) => {
-                Input::ResultDamaged { session, lease, reason: "other hash".to_owned() }
-            }
-            Parcel::Result(lease, film) => {
-                if let Some(process) = &mut self.shell.process {
-                    process.arrived.entry((session, lease)).or_default().push_back(film);
-                }
-                let node = self.links.links.get(&id).map(|link| link.node);
-                let micros = node.map_or(1, |node| self.nodes[node].plan.unit_millis * 1000);
-                let needs = self.needs(lease.unit.job);
-                // Half of the results tell of a wait: as long as a unit takes, or far longer.
-                let waited = match (lease.unit.frame.0 + lease.unit.unit.0) % 4 {
-                    0 => micros,
-                    1 => u64::MAX,
-                    _ => 0,
-                };
-                let measured = Arrived {
-                    device_micros: micros,
-                    waited_micros: waited,
-                    device_bytes: needs,
-                    ..film.arrived(lease)
-                };
-                Input::ResultArrived { session, result: measured }
+            Parcel::Result(..) | Parcel::Damaged(_) => {
+                return self.on_result((id, session), parcel);
             }
             Parcel::Control(message) => match message {
                 NodeToCoordinator::Join(_) => return violated("a join is no control message here"),
@@ -204,30 +185,41 @@ impl World {
 
     /// Hands an input to the core, and takes the step at once or with others.
     pub(crate) fn input(&mut self, input: Input) -> Checked {
+        self.inputs(vec![input])
+    }
+
+    /// Hands inputs to the core as one, and takes the step at once or with others.
+    fn inputs(&mut self, inputs: Vec<Input>) -> Checked {
         let now = self.clock();
         let Some(process) = &mut self.shell.process else { return Ok(()) };
-        let input = match &mut self.planted {
-            Some(planted) => planted.disguise(input, &self.ledger.believed),
-            None => input,
-        };
-        process.watch.on_input(&input, &mut process.seen, now.0);
-        let copied = match &input {
-            Input::ResultArrived { result, .. } => {
-                process.core.leases_of(result.lease.unit).count() > 1
+        let mut copied = false;
+        let mut passed = Vec::new();
+        for input in inputs {
+            let input = match &mut self.planted {
+                Some(planted) => planted.disguise(input, &self.ledger.believed),
+                None => input,
+            };
+            process.watch.on_input(&input, &mut process.seen, now.0);
+            copied |= match &input {
+                Input::ResultArrived { result, .. } => {
+                    process.core.leases_of(result.lease.unit).count() > 1
+                }
+                _ => false,
+            };
+            match &mut self.planted {
+                Some(planted) => {
+                    passed.extend(planted.on_input(input, process, &mut self.random));
+                }
+                None => passed.push(input),
             }
-            _ => false,
-        };
-        let passed = match &mut self.planted {
-            Some(planted) => planted.on_input(input, process, &mut self.random),
-            None => Some(input),
-        };
+        }
         if let Some(ghost) =
             self.planted.as_mut().and_then(|planted| planted.on_start(self.shell.incarnation))
         {
             process.core.handle(ghost, now);
         }
-        if let Some(input) = passed {
-            process.core.handle(input, now);
+        if !passed.is_empty() {
+            process.core.handle_all(passed, now);
         }
         if process.step_planned {
             return Ok(());

@@ -63,6 +63,8 @@ faults! {
     BeatLate 40 "a heartbeat is overtaken by later messages",
     ResultSlow 15 "a result takes longer than a lease",
     ResultRepeated 20 "a result is sent twice",
+    Together 150 "a result waits on its stream for others",
+    SharedStream 0 "several results of a stream are handled as one",
     ControlRepeated 20 "a control message is sent twice",
     // Attempts.
     FailScene 4 "an attempt fails: scene",

@@ -43,6 +43,8 @@ pub(crate) enum Event {
     NodeWakes(usize),
     /// What the coordinator (of this incarnation) has still to make of its inputs.
     TakeStep(u64),
+    /// A stream of results to this incarnation, of a connection and its session, is whole.
+    Together(u64, LinkId, SessionId),
     /// A sync of this incarnation is done.
     Synced(u64),
     /// This incarnation asked to be woken at this time of its clock.

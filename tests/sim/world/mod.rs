@@ -168,6 +168,9 @@ impl World {
             Event::Node(node, process, event) => self.on_node_event(node, process, event),
             Event::NodeWakes(node) => self.wake_node(node),
             Event::TakeStep(incarnation) => self.if_current(incarnation, Self::take_step),
+            Event::Together(incarnation, link, session) => {
+                self.if_current(incarnation, |world| world.on_together((link, session)))
+            }
             Event::Synced(incarnation) => self.if_current(incarnation, Self::on_synced),
             Event::Tick(incarnation, wakeup) => {
                 self.if_current(incarnation, |world| world.on_tick(wakeup))

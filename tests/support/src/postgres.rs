@@ -3,6 +3,7 @@
 
 use crate::farm::skipped;
 use rustix::process::{Pid, Signal, kill_process};
+use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
@@ -50,6 +51,21 @@ fn command(program: &Path) -> Command {
     command
 }
 
+/// A folder, and one for data in it that the unprivileged user owns.
+fn new_folder() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let anybody = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), anybody).expect("the folder's permissions");
+    let data = folder.path().join("data");
+    std::fs::create_dir(&data).expect("a folder");
+    let owned = std::fs::Permissions::from_mode(0o700);
+    std::fs::set_permissions(&data, owned).expect("the folder's permissions");
+    if rustix::process::geteuid().is_root() {
+        chown(&data, Some(NOBODY), Some(NOBODY)).expect("the folder's owner");
+    }
+    (folder, data)
+}
+
 fn succeed(command: &mut Command) -> Output {
     let output = command.output().expect("the program runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -60,26 +76,57 @@ impl Postgres {
     /// Starts one, if PostgreSQL is installed. `what`: what is left out otherwise.
     pub fn start(what: &str) -> Option<Self> {
         let programs = programs(what)?;
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let anybody = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(folder.path(), anybody).expect("the folder's permissions");
-        let data = folder.path().join("data");
-        std::fs::create_dir(&data).expect("a folder");
-        if rustix::process::geteuid().is_root() {
-            chown(&data, Some(NOBODY), Some(NOBODY)).expect("the folder's owner");
-        }
+        let (folder, data) = new_folder();
         let mut initdb = command(&programs.join("initdb"));
         initdb
             .args(["-U", USER, "-A", "trust", "-E", "UTF8", "--no-instructions", "-D"])
             .arg(&data);
         succeed(&mut initdb);
+        Some(Self::run(folder, programs))
+    }
+
+    /// Runs the database of a folder on a free port.
+    fn run(folder: tempfile::TempDir, programs: PathBuf) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let port = listener.local_addr().expect("an address").port();
         drop(listener);
-        let server = Self::spawn(&programs, &data, port);
+        let server = Self::spawn(&programs, &folder.path().join("data"), port);
         let mut postgres = Self { folder, programs, port, server };
         postgres.wait();
-        Some(postgres)
+        postgres
+    }
+
+    /// Starts a standby that follows it by way of another port, and that nobody waits for.
+    pub fn standby(&self, port: u16) -> Self {
+        let (folder, data) = new_folder();
+        let mut copy = command(&self.programs.join("pg_basebackup"));
+        copy.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-U", USER, "-c", "fast"]);
+        copy.args(["-X", "stream", "-R", "-D"]).arg(&data);
+        succeed(&mut copy);
+        // As the primary it has no standby of its own.
+        let settings = data.join("postgresql.auto.conf");
+        let settings = std::fs::File::options().append(true).open(settings);
+        settings
+            .and_then(|mut file| writeln!(file, "synchronous_standby_names = ''"))
+            .expect("its settings");
+        Self::run(folder, self.programs.clone())
+    }
+
+    /// From now on a commit waits until a standby has it on its disk.
+    pub fn wait_for_standbys(&self) {
+        self.sql("ALTER SYSTEM SET synchronous_standby_names = '*'");
+        self.sql("SELECT pg_reload_conf()");
+        let deadline = Instant::now() + PATIENCE;
+        let state = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
+        while self.sql(state) != "1" {
+            assert!(Instant::now() < deadline, "no standby is synchronous: {}", self.log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Makes a standby the primary.
+    pub fn promote(&self) {
+        assert_eq!(self.sql("SELECT pg_promote()"), "t", "{}", self.log());
     }
 
     fn data(&self) -> PathBuf {
@@ -196,6 +243,9 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
+        if matches!(self.server.try_wait(), Ok(Some(_))) {
+            return;
+        }
         // An immediate shutdown: it ends its processes itself.
         if let Some(process) = Pid::from_raw(self.server.id().cast_signed()) {
             let _ = kill_process(process, Signal::CONT);

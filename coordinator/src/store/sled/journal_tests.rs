@@ -1,16 +1,11 @@
-//! Tests of the sled store: committed values are there after a reopen, and damaged values are
-//! refused.
+//! Tests of the sled store alone: large values are files, and damaged values are refused. What it
+//! does like the store on PostgreSQL is tested there, on both.
 
 use super::*;
-use crate::spool::{SpoolExtent, SpoolKey};
 use crate::store::export;
 use crate::store::keys::record_key;
 use tessera_core::Record;
 use tessera_protocol::Epoch;
-use tessera_protocol::client::Role;
-use tessera_protocol::{FrameNumber, JobId};
-use tessera_transport::member::MemberRecord;
-use tessera_transport::{PeerIdentity, TokenRecord, TokenUse};
 
 struct Farm {
     root: tempfile::TempDir,
@@ -42,49 +37,6 @@ fn record(number: u64) -> (Sequence, Vec<u8>) {
 
 fn records(numbers: impl IntoIterator<Item = u64>) -> Changes {
     Changes { records: numbers.into_iter().map(record).collect(), ..Changes::default() }
-}
-
-fn spool(frame: u32) -> SpoolKey {
-    SpoolKey { job: JobId(uuid::Uuid::from_u128(7)), frame: FrameNumber(frame) }
-}
-
-#[test]
-fn committed_records_survive_a_reopen() {
-    let farm = Farm::new();
-    let token = TokenRecord {
-        name: None,
-        replace: false,
-        hash: [1; 32],
-        role: Role::Node,
-        uses_left: 3,
-        expires_at: 99,
-        pool: Some("gpu".into()),
-        uses: 4,
-        made_by: "admin ada".into(),
-        purpose: TokenUse::Api(3),
-    };
-    let mut changes = records(1..=300);
-    changes.records[7].1 = vec![7; 100_000];
-    changes.spools =
-        [(spool(1), Some(SpoolExtent::open(56))), (spool(2), Some(SpoolExtent::open(1 << 40)))]
-            .into();
-    let peer = PeerIdentity::new(Role::Artist, "ada", None).unwrap();
-    let member = |number| MemberRecord::new(number, &peer, 9);
-    changes.members = [(3, Some(member(3))), (4, Some(member(4)))].into();
-    changes.tokens = [([1; 32], Some(token.clone())), ([2; 32], Some(token.clone()))].into();
-    farm.commit(&changes);
-    let mut more = records(301..=301);
-    more.spools = [(spool(1), None), (spool(2), Some(SpoolExtent::open(77)))].into();
-    more.tokens = [([2; 32], None)].into();
-    more.members = [(3, None)].into();
-    farm.commit(&more);
-
-    let loaded = farm.load().unwrap();
-    assert_eq!(loaded.records, [changes.records, more.records].concat());
-    assert_eq!(loaded.spools, [(spool(2), SpoolExtent::open(77))].into());
-    assert_eq!(loaded.tokens, [([1; 32], token)].into());
-    assert_eq!(loaded.members, [(4, member(4))].into());
-    assert_eq!(loaded.snapshot, None);
 }
 
 #[test]

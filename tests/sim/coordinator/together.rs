@@ -1,0 +1,87 @@
+//! Results of a node that share a stream: they are held until the stream is whole, and handled as
+//! one.
+
+use crate::sim::checks::violation::Checked;
+use crate::sim::faults::Fault;
+use crate::sim::world::World;
+use crate::sim::world::events::{Event, LinkId, Parcel};
+use tessera_core::{Arrived, Input, SessionId};
+
+impl World {
+    /// A result arrives alone, or begins or joins a stream.
+    pub(super) fn on_result(
+        &mut self,
+        (id, session): (LinkId, SessionId),
+        parcel: Parcel,
+    ) -> Checked {
+        let Some(process) = &self.shell.process else { return Ok(()) };
+        let joins = process.together.contains_key(&session);
+        if !joins && !self.chance(Fault::Together) {
+            let input = self.result_input((id, session), parcel);
+            return self.inputs(input.into_iter().collect());
+        }
+        if !joins {
+            let delay = self.random.between(1, 60);
+            self.after(delay, Event::Together(self.shell.incarnation, id, session));
+        }
+        if let Some(process) = &mut self.shell.process {
+            process.together.entry(session).or_default().push(parcel);
+        }
+        // It is still on its way.
+        if let Some(link) = self.links.links.get_mut(&id) {
+            link.up += 1;
+        }
+        Ok(())
+    }
+
+    /// A stream of results is whole.
+    pub(crate) fn on_together(&mut self, (id, session): (LinkId, SessionId)) -> Checked {
+        let Some(process) = &mut self.shell.process else { return Ok(()) };
+        let parcels = process.together.remove(&session).unwrap_or_default();
+        if let Some(link) = self.links.links.get_mut(&id) {
+            link.up -= parcels.len() as u32;
+        }
+        if parcels.len() > 1 {
+            self.tally.count(Fault::SharedStream);
+        }
+        let mut inputs = Vec::new();
+        for parcel in parcels {
+            inputs.extend(self.result_input((id, session), parcel));
+        }
+        self.inputs(inputs)
+    }
+
+    /// A result as an input, with what its node measured; None for another parcel.
+    fn result_input(
+        &mut self,
+        (id, session): (LinkId, SessionId),
+        parcel: Parcel,
+    ) -> Option<Input> {
+        let (lease, film) = match parcel {
+            Parcel::Result(lease, film) => (lease, film),
+            Parcel::Damaged(lease) => {
+                let reason = "other hash".to_owned();
+                return Some(Input::ResultDamaged { session, lease, reason });
+            }
+            Parcel::Join(..) | Parcel::Control(_) | Parcel::Beat(_) => return None,
+        };
+        if let Some(process) = &mut self.shell.process {
+            process.arrived.entry((session, lease)).or_default().push_back(film);
+        }
+        let node = self.links.links.get(&id).map(|link| link.node);
+        let micros = node.map_or(1, |node| self.nodes[node].plan.unit_millis * 1000);
+        // Half of the results tell of a wait: as long as a unit takes, or far longer.
+        let waited = match (lease.unit.frame.0 + lease.unit.unit.0) % 4 {
+            0 => micros,
+            1 => u64::MAX,
+            _ => 0,
+        };
+        let measured = Arrived {
+            device_micros: micros,
+            waited_micros: waited,
+            device_bytes: self.needs(lease.unit.job),
+            ..film.arrived(lease)
+        };
+        Some(Input::ResultArrived { session, result: measured })
+    }
+}
