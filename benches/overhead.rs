@@ -1,8 +1,11 @@
 //! What the farm costs over the bare device, and what a second node brings. Prints ratios; fails on
 //! nothing but wrong bits.
 //!
-//!     cargo bench --bench overhead [-- --spp N --rounds R]
+//!     cargo bench --bench overhead [-- --spp N --rounds R | -- --bare FOLDER SCENE MAP|-]
 //!
+//! `--bare` renders a scene once on the bare device, 96 × 96 with 8 samples on one thread, and
+//! nothing else: its instructions can be counted, with `valgrind --tool=callgrind` before the
+//! program.
 //! The ceiling is the device itself: `tessera_node::bare` renders the same frame with the same
 //! threads and no farm. The farm is a coordinator (durable) and nodes as processes on loopback,
 //! from submit to the end of the job. What a second node can bring is what a second thread brings
@@ -10,11 +13,12 @@
 //! medians of ratios are printed, since machines are noisy.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 use tessera_node::device::CpuDevice;
 use tessera_protocol::client::{Request, Response};
-use tessera_protocol::job::RawJobSpec;
+use tessera_protocol::job::{EnvironmentSpec, RawJobSpec};
 use tessera_protocol::{Fingerprint, FrameNumber, Hello, JobId, RenderSpec};
 use tessera_support::farm::{Farm, library, tessera};
 use tessera_transport::{Address, FarmClient, Identity};
@@ -22,14 +26,20 @@ use tessera_transport::{Address, FarmClient, Identity};
 struct Options {
     spp: u32,
     rounds: usize,
+    /// Folder, scene, and map or `-`, if that is all.
+    bare: Option<[String; 3]>,
 }
 
 fn options() -> Options {
-    let mut options = Options { spp: 128, rounds: 3 };
+    let mut options = Options { spp: 128, rounds: 3, bare: None };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut number = || arguments.next().and_then(|text| text.parse().ok());
         match argument.as_str() {
+            "--bare" => {
+                let mut text = || arguments.next().expect("--bare takes FOLDER SCENE MAP|-");
+                options.bare = Some([text(), text(), text()]);
+            }
             "--spp" => options.spp = number().expect("--spp takes a number"),
             "--rounds" => options.rounds = number().expect("--rounds takes a number") as usize,
             _ => {}
@@ -40,6 +50,15 @@ fn options() -> Options {
 
 fn main() {
     let options = options();
+    if let Some([folder, scene, map]) = &options.bare {
+        let environment = match map.as_str() {
+            "-" => EnvironmentSpec::Auto,
+            path => EnvironmentSpec::Map { path: path.to_owned() },
+        };
+        let (width, height) = (96, 96);
+        let spec = RenderSpec { scene: scene.clone(), environment, width, height, ..spec(8) };
+        return bare(Path::new(folder), &spec, 1);
+    }
     println!("Cornell box, 512 x 512, {} spp, depth 8, {} rounds", options.spp, options.rounds);
     let farm = Farm::start(1, 2);
     let mut ratios = Vec::new();
@@ -174,12 +193,15 @@ fn start_seconds() -> f64 {
 /// Seconds that the device alone takes for the frame, from the scene's files to the whole film.
 fn bare_seconds(spp: u32, threads: usize) -> f64 {
     let start = Instant::now();
-    let device = CpuDevice::open(Some(threads), None).expect("a CPU");
-    let spec = spec(spp);
-    let scene = tessera_node::bare::load(&library(""), &spec).expect("the library's scene");
-    let frame = tessera_node::bare::prepare(&scene, &spec, FrameNumber(0)).expect("a frame");
-    tessera_node::bare::render_frame(&device, &frame, &spec, FrameNumber(0)).expect("a film");
+    bare(&library(""), &spec(spp), threads);
     start.elapsed().as_secs_f64()
+}
+
+fn bare(folder: &Path, spec: &RenderSpec, threads: usize) {
+    let device = CpuDevice::open(Some(threads), None).expect("a CPU");
+    let scene = tessera_node::bare::load(folder, spec).expect("a scene of the folder");
+    let frame = tessera_node::bare::prepare(&scene, spec, FrameNumber(0)).expect("a frame");
+    tessera_node::bare::render_frame(&device, &frame, spec, FrameNumber(0)).expect("a film");
 }
 
 fn spec(spp: u32) -> RenderSpec {
