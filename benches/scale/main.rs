@@ -286,25 +286,37 @@ async fn busy(http: &str, options: &Options) -> (Stand, Arc<Done>) {
     (stand, done)
 }
 
-/// What HTTP costs the coordinator, in alternating rounds on farms beside each other; and how quick
-/// it is.
+/// What HTTP costs the coordinator, in short rounds by turns on farms beside each other, so that
+/// what else the machine does falls on all of them; and how quick it is.
 async fn measure_pages(options: Options) {
-    const ROUNDS: usize = 9;
+    const ROUNDS: usize = 35;
+    let units = (options.units / 4).max(1);
     println!(
-        "{} jobs wait; {} nodes; rounds of {} units",
-        options.jobs, options.nodes, options.units
+        "{} jobs wait; {} nodes; {ROUNDS} rounds of {units} units",
+        options.jobs, options.nodes
     );
     let (plain, plain_done) = busy("off", &options).await;
     let (served, served_done) = busy("127.0.0.1:0", &options).await;
     let door = pages::Door::of(&served.farm);
     let (mut ratios, mut shares): ([Vec<f64>; 2], [Vec<f64>; 2]) = Default::default();
-    for _ in 0..ROUNDS {
-        let (without, _) = plain.run(options.units, &plain_done).await;
-        let silent = served.run(options.units, &served_done).await;
-        let followers = door.follow(options.pages).await;
-        let followed = served.run(options.units, &served_done).await;
-        followers.close();
-        for (index, (cpu, http)) in [silent, followed].into_iter().enumerate() {
+    for round in 0..ROUNDS {
+        // Without HTTP, nobody follows, followed: each comes first in a third of the rounds.
+        let mut used = [(0.0, 0.0); 3];
+        for turn in 0..used.len() {
+            let which = (round + turn) % used.len();
+            used[which] = match which {
+                0 => plain.run(units, &plain_done).await,
+                1 => served.run(units, &served_done).await,
+                _ => {
+                    let followers = door.follow(options.pages).await;
+                    let used = served.run(units, &served_done).await;
+                    followers.close();
+                    used
+                }
+            };
+        }
+        let [(without, _), rest @ ..] = used;
+        for (index, (cpu, http)) in rest.into_iter().enumerate() {
             ratios[index].push(cpu / without);
             shares[index].push(http / (cpu - http));
         }
@@ -312,13 +324,12 @@ async fn measure_pages(options: Options) {
     for (index, what) in ["nobody follows", "followed"].into_iter().enumerate() {
         ratios[index].sort_by(f64::total_cmp);
         shares[index].sort_by(f64::total_cmp);
+        let quarters = |of: &[f64]| [of[ROUNDS / 4], of[ROUNDS / 2], of[ROUNDS - 1 - ROUNDS / 4]];
         println!(
-            "processor per commit, {what}: {:.3} of that without HTTP (rounds {:.3?}); HTTP's \
-             threads take {:.3} of what the others do (rounds {:.3?})",
-            ratios[index][ROUNDS / 2],
-            ratios[index],
-            shares[index][ROUNDS / 2],
-            shares[index],
+            "processor per commit, {what}: {:.3?} of that without HTTP; HTTP's threads take \
+             {:.3?} of what the others do (quarter, median, three quarters of {ROUNDS} rounds)",
+            quarters(&ratios[index]),
+            quarters(&shares[index]),
         );
     }
     let mut followers = door.follow(options.pages).await;
