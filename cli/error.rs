@@ -281,6 +281,7 @@ impl From<CoordinatorError> for CliError {
     fn from(error: CoordinatorError) -> Self {
         let hint = match &error {
             CoordinatorError::Store(error) => error.hint(),
+            CoordinatorError::Blobs(error) => error.hint(),
             _ => None,
         };
         Self::new(Status::Failure, error).hint_if(hint)
@@ -297,6 +298,7 @@ impl From<AuditError> for CliError {
     fn from(error: AuditError) -> Self {
         let hint = match &error {
             AuditError::Store(error) => error.hint(),
+            AuditError::Blobs(error) => error.hint(),
             _ => None,
         };
         Self::new(Status::Failure, error).hint_if(hint)

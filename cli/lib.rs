@@ -8,6 +8,7 @@
 
 pub mod args;
 mod bench;
+mod blob_place;
 mod client;
 mod commands;
 mod config;

@@ -1,9 +1,10 @@
 //! Progress on standard error: bars with rate and time left on a terminal, occasional lines
 //! elsewhere, nothing when quiet.
 
-use crate::table::{count, printable};
+use crate::table::{bytes, count, printable};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tessera_protocol::JobKind;
 use tessera_protocol::client::Progress;
@@ -49,6 +50,7 @@ impl Audience {
 const UPLOAD: &str = "uploading  {bar:32} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
 const DOWNLOAD: &str =
     "fetching   {bar:32} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left  {msg}";
+const COPY: &str = "copying    {bar:32} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
 const JOB: &str = "{prefix:9}  {bar:32} {percent:>3} %  {msg}";
 
 /// Present activity of the farm for a job, for people.
@@ -150,6 +152,36 @@ impl Downloads {
     }
 }
 
+/// The copy of a farm's files to another place, by several threads.
+#[derive(Debug)]
+pub(crate) struct Copying {
+    audience: Audience,
+    bar: ProgressBar,
+    said_at: Mutex<Instant>,
+}
+
+impl Copying {
+    /// How much it is, is known with the first file.
+    pub(crate) fn begin(audience: Audience) -> Self {
+        Self { audience, bar: audience.bar(0, COPY), said_at: Mutex::new(Instant::now()) }
+    }
+
+    /// So many bytes of all are there.
+    pub(crate) fn update(&self, done: u64, all: u64) {
+        self.bar.set_length(all);
+        self.bar.set_position(done);
+        let mut said_at = self.said_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.audience == Audience::Log && said_at.elapsed() >= LINE_EVERY {
+            *said_at = Instant::now();
+            eprintln!("copying  {} of {}", bytes(done), bytes(all));
+        }
+    }
+
+    pub(crate) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// A job on its way.
 #[derive(Debug)]
 pub(crate) struct JobProgress {
@@ -238,7 +270,7 @@ mod tests {
 
     #[test]
     fn the_templates_are_sound() {
-        for template in [UPLOAD, DOWNLOAD, JOB] {
+        for template in [UPLOAD, DOWNLOAD, COPY, JOB] {
             assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
         }
     }

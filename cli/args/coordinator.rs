@@ -1,5 +1,6 @@
 //! Options of `coordinator`.
 
+use super::blobs::BlobArgs;
 use super::http::HttpArgs;
 use super::oidc::OidcArgs;
 use super::store::StoreArgs;
@@ -22,6 +23,9 @@ pub struct CoordinatorArgs {
     /// Where the farm's state is.
     #[command(flatten)]
     pub store: StoreArgs,
+    /// Where the farm's files are.
+    #[command(flatten)]
+    pub blobs: BlobArgs,
     /// While another coordinator leads the store, wait until it ends, and lead then; nothing is
     /// served meanwhile
     #[arg(long, help_heading = "Store")]

@@ -1,5 +1,6 @@
 //! Options of `fsck`.
 
+use super::blobs::BlobArgs;
 use super::store::StoreArgs;
 use clap::Args;
 use std::path::PathBuf;
@@ -18,6 +19,9 @@ pub struct FsckArgs {
     /// Where its state is.
     #[command(flatten)]
     pub store: StoreArgs,
+    /// Where its files are.
+    #[command(flatten)]
+    pub blobs: BlobArgs,
     /// Check blobs only by name and length, without reading them
     #[arg(long)]
     pub quick: bool,

@@ -5,6 +5,7 @@ pub mod audit;
 pub mod authority;
 pub mod backup;
 pub mod bench;
+pub mod blobs;
 pub mod cancel;
 pub mod change;
 pub mod completions;

@@ -1,5 +1,6 @@
 //! Options about the store of a coordinator, and those of `store migrate`.
 
+use super::blobs::BlobCredentialArgs;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -40,28 +41,34 @@ impl std::fmt::Debug for StoreArgs {
 /// What to do with a store.
 #[derive(Debug, Subcommand)]
 pub enum StoreCommand {
-    /// Copy the state of a stopped farm to another store, and use that from now on
+    /// Copy the state or the files of a stopped farm to another place, and use that from now on
     Migrate(MigrateArgs),
 }
 
 /// Options of `store migrate`.
 #[derive(Args)]
 #[command(
-    after_help = "The coordinator must be stopped, and the other store empty. One of the two is \
-        sled:DIR, the farm's data folder, which is needed with both stores: it has the farm's \
-        authority, files and results. Everything that was copied is read back and compared before \
-        the folder changes over. The old journal stays, in DIR/former or in the database."
+    after_help = "The coordinator must be stopped. DIR is the farm's data folder, which is needed \
+        with all places: it has the farm's authority and results.\n\nState goes between sled:DIR \
+        and postgres://USER@HOST:PORT/DB, which must be empty. Everything that was copied is read \
+        back and compared before the folder changes over.\n\nFiles go between disk:DIR and \
+        s3://BUCKET/PREFIX, which no farm uses. Each is checked by its hash. An interrupted copy \
+        goes on where it was.\n\nWhat was there before stays, in DIR/former, in the database or \
+        in the bucket."
 )]
 pub struct MigrateArgs {
-    /// Where the state is: sled:DIR or postgres://USER@HOST:PORT/DB
+    /// Where the state or the files are: sled:DIR, postgres://..., disk:DIR or s3://...
     #[arg(long, value_name = "ADDRESS")]
     pub from: String,
-    /// Where it goes: postgres://USER@HOST:PORT/DB or sled:DIR
+    /// Where they go
     #[arg(long, value_name = "ADDRESS")]
     pub to: String,
     /// Where the password is.
     #[command(flatten)]
     pub password: PasswordArgs,
+    /// Who asks the bucket.
+    #[command(flatten)]
+    pub credentials: BlobCredentialArgs,
     /// Print JSON on standard output
     #[arg(long)]
     pub json: bool,

@@ -66,6 +66,9 @@ async fn write(args: &BackupArgs, file: &mut std::fs::File) -> Result<(), CliErr
 fn told(error: BackupError, output: &Path) -> CliError {
     match error {
         BackupError::Write(source) => not_written(source, output),
+        BackupError::Source(AuditError::Blobs(_)) => {
+            CliError::from(error).hint("start the coordinator: it backs up what it has elsewhere")
+        }
         error => error.into(),
     }
 }

@@ -3,6 +3,7 @@
 use crate::args::coordinator::{CoordinatorArgs, LifeArgs, LimitArgs};
 use crate::args::http::{HttpAddress, HttpArgs};
 use crate::args::oidc::OidcArgs;
+use crate::blob_place;
 use crate::client::{self, Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::inspector::SceneInspector;
@@ -21,8 +22,8 @@ use std::time::Duration;
 use tessera_coordinator::api::Api;
 use tessera_coordinator::folder::FolderError;
 use tessera_coordinator::{
-    AuditError, Census, Config, Coordinator, CoordinatorError, ExportError, Limits, PerUser, Probe,
-    RunningCoordinator,
+    AuditError, Census, Config, Coordinator, CoordinatorError, ExportError, FarmAt, Limits,
+    PerUser, Probe, RunningCoordinator,
 };
 use tessera_http::{HttpConfig, HttpError, HttpServer, OidcConfig};
 use tessera_protocol::client::{AuditReport, Request, Response};
@@ -47,33 +48,9 @@ pub(crate) async fn run(args: CoordinatorArgs, telling: Telling) -> Result<Statu
     let mut manager = Manager::find();
     manager.status("opening the data folder".into());
     let mut stops = Stops::listen()?;
-    let store = store_place::chosen(&args.store, args.stand_by)?;
-    let mut config = Config::new(&args.data, args.listen, tessera_node::fingerprint());
-    config.store = store.place;
-    config.user_identity = client::default_identity();
-    config.disk_reserve_bytes = args.disk_reserve.saturating_mul(1 << 20);
-    config.frame_reserve_bytes = args.frame_reserve.map(|mib| mib.saturating_mul(1 << 20));
-    config.settings.per_user = PerUser {
-        jobs: args.limits.jobs_per_user,
-        frames: args.limits.frames_per_user,
-        units: args.limits.units_per_user,
-        spec_bytes: args.limits.job_mib_per_user.saturating_mul(1 << 20),
-    };
-    config.settings.absent_nodes = args.limits.absent_nodes as usize;
-    config.lifetimes = lifetimes(args.lives)?;
-    config.take_over = args.take_over;
-    config.new_authority = args.new_authority;
-    config.blob_grace = Duration::from_secs(args.blob_grace);
-    config.keep_jobs = args.keep_jobs.map(Duration::from_secs);
-    config.limits = limits(&args.limits);
-    config.settings.check_share = (args.check * 10.24).round() as u16;
-    config.settings.check_first = args.check_first;
-    for (user, weight) in &args.weights {
-        config.settings.weights.set(user, *weight);
-    }
-    (config.tracer, config.lines) = (telling.tracer, telling.lines);
+    let (config, postgres) = config(&args, telling)?;
     let http = http_config(&args.http, oidc_config(&args.oidc)?)?;
-    let Some(mut coordinator) = start(config, store.postgres, &mut stops).await? else {
+    let Some(mut coordinator) = start(config, postgres, &mut stops).await? else {
         return Ok(Status::Done);
     };
     let served = match serve_http(http, coordinator.api()) {
@@ -101,6 +78,40 @@ pub(crate) async fn run(args: CoordinatorArgs, telling: Telling) -> Result<Statu
             acknowledged is lost"),
     }
     Ok(Status::Done)
+}
+
+/// Returns the settings of a coordinator, and its store if that is on PostgreSQL.
+fn config(
+    args: &CoordinatorArgs,
+    telling: Telling,
+) -> Result<(Config, Option<Arc<PostgresPlace>>), CliError> {
+    let store = store_place::chosen(&args.store, args.stand_by)?;
+    let mut config = Config::new(&args.data, args.listen, tessera_node::fingerprint());
+    config.store = store.place;
+    config.blobs = blob_place::chosen(&args.blobs)?;
+    config.user_identity = client::default_identity();
+    config.disk_reserve_bytes = args.disk_reserve.saturating_mul(1 << 20);
+    config.frame_reserve_bytes = args.frame_reserve.map(|mib| mib.saturating_mul(1 << 20));
+    config.settings.per_user = PerUser {
+        jobs: args.limits.jobs_per_user,
+        frames: args.limits.frames_per_user,
+        units: args.limits.units_per_user,
+        spec_bytes: args.limits.job_mib_per_user.saturating_mul(1 << 20),
+    };
+    config.settings.absent_nodes = args.limits.absent_nodes as usize;
+    config.lifetimes = lifetimes(args.lives)?;
+    config.take_over = args.take_over;
+    config.new_authority = args.new_authority;
+    config.blob_grace = Duration::from_secs(args.blob_grace);
+    config.keep_jobs = args.keep_jobs.map(Duration::from_secs);
+    config.limits = limits(&args.limits);
+    config.settings.check_share = (args.check * 10.24).round() as u16;
+    config.settings.check_first = args.check_first;
+    for (user, weight) in &args.weights {
+        config.settings.weights.set(user, *weight);
+    }
+    (config.tracer, config.lines) = (telling.tracer, telling.lines);
+    Ok((config, store.postgres))
 }
 
 /// Starts the coordinator. None if it was told to end while it waited to lead its store.
@@ -257,7 +268,9 @@ async fn attend(mut manager: Manager, probe: Probe) {
 
 async fn audit(args: &CoordinatorArgs) -> Result<Status, CliError> {
     let store = store_place::chosen(&args.store, false)?.place;
-    let audited = block_in_place(|| tessera_coordinator::audit(&args.data, &*store));
+    let blobs = blob_place::chosen(&args.blobs)?;
+    let kept = FarmAt { data: &args.data, store: &*store, blobs: &*blobs };
+    let audited = block_in_place(|| tessera_coordinator::audit(kept));
     let report = match audited {
         Ok(report) => report,
         Err(AuditError::Folder(FolderError::InUse { .. })) => ask_for_audit(&args.data).await?,

@@ -1,29 +1,29 @@
 //! `fsck`: checks the data folder of a stopped coordinator.
 
 use crate::args::fsck::FsckArgs;
+use crate::blob_place;
 use crate::error::{CliError, Status};
 use crate::json;
 use crate::store_place;
 use crate::table::{bytes, counted, printable};
 use std::fmt::Write as _;
 use tessera_coordinator::folder::FolderError;
-use tessera_coordinator::{AuditError, Depth, Finding, FsckReport, Severity};
+use tessera_coordinator::{AuditError, Depth, FarmAt, Finding, FsckReport, Severity};
 
 /// `tessera fsck`.
 pub(crate) fn run(args: FsckArgs) -> Result<Status, CliError> {
     let depth = if args.quick { Depth::Quick } else { Depth::Whole };
     let store = store_place::chosen(&args.store, false)?.place;
-    let report =
-        tessera_coordinator::fsck(&args.data, &*store, depth).map_err(|error| match error {
-            AuditError::Folder(FolderError::InUse { .. }) => CliError::from(error).hint(
-                "stop the coordinator, or let it check itself: `tessera coordinator --data DIR \
+    let blobs = blob_place::chosen(&args.blobs)?;
+    let kept = FarmAt { data: &args.data, store: &*store, blobs: &*blobs };
+    let report = tessera_coordinator::fsck(kept, depth).map_err(|error| match error {
+        AuditError::Folder(FolderError::InUse { .. }) => CliError::from(error).hint(
+            "stop the coordinator, or let it check itself: `tessera coordinator --data DIR \
                 --audit`",
-            ),
-            AuditError::Folder(FolderError::Absent { .. }) => {
-                CliError::new(Status::NotFound, error)
-            }
-            error => error.into(),
-        })?;
+        ),
+        AuditError::Folder(FolderError::Absent { .. }) => CliError::new(Status::NotFound, error),
+        error => error.into(),
+    })?;
     match args.json {
         true => {
             let mut value = json::value(&report)?;

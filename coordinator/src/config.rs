@@ -1,5 +1,6 @@
 //! Settings with which a coordinator starts. Parses no file and reads no environment.
 
+use crate::blobs::{BlobPlace, DiskPlace};
 use crate::store::{SledPlace, StorePlace};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -60,6 +61,8 @@ pub struct Config {
     pub data: PathBuf,
     /// Place of the store.
     pub store: Arc<dyn StorePlace>,
+    /// Place of the blobs.
+    pub blobs: Arc<dyn BlobPlace>,
     /// UDP address to listen on. Port 0 takes a free one.
     pub listen: SocketAddr,
     /// Fingerprint of this build, which the hello contains.
@@ -109,6 +112,7 @@ impl Config {
         Self {
             data: data.into(),
             store: Arc::new(SledPlace),
+            blobs: Arc::new(DiskPlace),
             listen,
             fingerprint,
             user_identity: None,

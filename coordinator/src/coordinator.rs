@@ -7,7 +7,7 @@ use crate::access::{
     Access, Denied, DeniedError, Kept, KeptError, Log, Members, audit_upkeep, keep,
 };
 use crate::api::{Api, Askers, Context};
-use crate::blobs::{DiskBlobs, GuardedBlobs};
+use crate::blobs::{BlobPlaceError, Blobs, GuardedBlobs};
 use crate::changes::Publisher;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -69,6 +69,9 @@ pub enum CoordinatorError {
     /// The spools cannot be used.
     #[error(transparent)]
     Spool(#[from] SpoolError),
+    /// The blobs cannot be used.
+    #[error(transparent)]
+    Blobs(#[from] BlobPlaceError),
     /// The journal's values are intact but cannot be understood.
     #[error(
         "the journal in `{path}` cannot be read: {problem}; nothing was changed, and what is \
@@ -156,6 +159,7 @@ struct Opened {
     folder: DataFolder,
     authority: Authority,
     journal: Box<dyn Store>,
+    blobs: Arc<dyn Blobs>,
     spools: DiskSpools,
     tokens: Tokens,
     members: BTreeMap<u64, MemberRecord>,
@@ -170,6 +174,7 @@ fn open(config: &Config, clock: Clock) -> Result<Opened, CoordinatorError> {
     let folder = DataFolder::open(&config.data)?;
     let mut journal = config.store.open(&folder, Purpose::Run)?;
     let loaded = journal.load()?;
+    let blobs = config.blobs.open(&folder, Purpose::Run, upload_reserve(config)?)?;
     if !config.new_authority
         && !Authority::is_at(&folder.authority())
         && let Some(members) = members(&folder, &loaded)
@@ -193,7 +198,18 @@ fn open(config: &Config, clock: Clock) -> Result<Opened, CoordinatorError> {
         tracing::error!(error, "results that were kept are gone; the audit names them");
     }
     let (tokens, members, audit_head) = (loaded.tokens, loaded.members, loaded.audit_head);
-    Ok(Opened { folder, authority, journal, spools, tokens, members, core, sequences, audit_head })
+    Ok(Opened {
+        folder,
+        authority,
+        journal,
+        blobs,
+        spools,
+        tokens,
+        members,
+        core,
+        sequences,
+        audit_head,
+    })
 }
 
 /// Describes the members that a data folder has on record; None if it has none.
@@ -341,8 +357,7 @@ impl Coordinator {
         let opened = open_aside(config.clone(), clock).await?;
         let uploads = open_uploads(&opened.folder)?;
         let logs = open_logs(&opened.folder, config.lines.clone())?;
-        let blobs = DiskBlobs::open(&opened.folder, upload_reserve(&config)?);
-        let blobs = GuardedBlobs::new(Arc::new(blobs));
+        let blobs = GuardedBlobs::new(opened.blobs);
         let spools = opened.spools.reader();
         let writer =
             Arc::new(StoreWriter::start(opened.journal, opened.spools, writer_limits(&config))?);

@@ -260,6 +260,11 @@ impl DataFolder {
         self.root.join("store")
     }
 
+    /// File that names the store that has the blobs, where they are not in the folder.
+    pub fn blobs_mark(&self) -> PathBuf {
+        self.root.join("files")
+    }
+
     /// File that counts the durable commits of the journal.
     pub fn witness(&self) -> PathBuf {
         self.root.join("witness")

@@ -38,6 +38,7 @@ mod preload;
 mod privacy;
 mod roster;
 mod rounds;
+mod s3;
 mod scenes;
 mod selection;
 mod service;

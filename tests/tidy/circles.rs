@@ -11,9 +11,10 @@ use std::path::PathBuf;
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
 /// Crates, and how many of their files lie in circles at most. A bound only ever falls.
-const BOUNDS: [(&str, usize); 20] = [
+const BOUNDS: [(&str, usize); 21] = [
     ("cli", 0),
     ("coordinator", 0),
+    ("coordinator/blobs-s3", 0),
     ("coordinator/core", 0),
     ("coordinator/http", 0),
     ("coordinator/store-postgres", 0),

@@ -1,23 +1,35 @@
 //! One test of everything that a blob store must do. Each implementation runs it.
 
-use super::{Blobs, Listed};
 use std::collections::BTreeMap;
 use std::io::{Seek, SeekFrom, Write};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use tessera_coordinator::blobs::{Blobs, Listed, SinkError};
 use tessera_protocol::BlobHash;
-use tessera_transport::SinkError;
 
 /// Runs the contract. `make` opens the same store each time; it is empty at first.
-pub(crate) fn blobs_contract<B: Blobs>(make: impl Fn() -> B) {
+pub(crate) fn blobs_contract(make: impl Fn() -> Arc<dyn Blobs>) {
+    let make = || Own(make());
     a_blob_is_absent_until_it_is_whole(&make());
     ranges_are_what_was_put(&make());
     writers_may_seek_and_leave_nothing_when_dropped(&make());
-    uploads_go_on_and_wrong_bytes_are_refused(&make);
     what_is_listed_is_what_is_there(&make());
     deleted_blobs_are_gone_and_others_stay(&make());
+    uploads_go_on_and_wrong_bytes_are_refused(make);
 }
 
-fn read(blobs: &impl Blobs, hash: BlobHash, offset: u64, length: usize) -> Option<Vec<u8>> {
+/// A store that one test has alone.
+struct Own(Arc<dyn Blobs>);
+
+impl std::ops::Deref for Own {
+    type Target = dyn Blobs;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+fn read(blobs: &Own, hash: BlobHash, offset: u64, length: usize) -> Option<Vec<u8>> {
     let mut blob = blobs.open(hash).unwrap()?;
     let mut bytes = vec![0; length];
     let mut count = 0;
@@ -31,7 +43,7 @@ fn read(blobs: &impl Blobs, hash: BlobHash, offset: u64, length: usize) -> Optio
     Some(bytes)
 }
 
-fn list(blobs: &impl Blobs) -> BTreeMap<BlobHash, Listed> {
+fn list(blobs: &Own) -> BTreeMap<BlobHash, Listed> {
     let mut listed = BTreeMap::new();
     blobs
         .list(&mut |entry| {
@@ -42,7 +54,7 @@ fn list(blobs: &impl Blobs) -> BTreeMap<BlobHash, Listed> {
     listed
 }
 
-fn a_blob_is_absent_until_it_is_whole(blobs: &impl Blobs) {
+fn a_blob_is_absent_until_it_is_whole(blobs: &Own) {
     let hash = BlobHash::of(b"whole");
     let mut writer = blobs.writer().unwrap();
     writer.write_all(b"whole").unwrap();
@@ -56,7 +68,7 @@ fn a_blob_is_absent_until_it_is_whole(blobs: &impl Blobs) {
     assert_eq!(read(blobs, empty, 0, 9).unwrap(), b"");
 }
 
-fn ranges_are_what_was_put(blobs: &impl Blobs) {
+fn ranges_are_what_was_put(blobs: &Own) {
     let bytes: Vec<u8> = (0..3_000_001u32).map(|at| (at * 7 % 251) as u8).collect();
     let hash = blobs.put(&bytes).unwrap();
     for (offset, length) in [(0, 10), (1_234_567, 1 << 20), (2_999_999, 100), (3_000_001, 1)] {
@@ -69,7 +81,7 @@ fn ranges_are_what_was_put(blobs: &impl Blobs) {
     assert!(blobs.verify(BlobHash([9; 32]), 1).is_some());
 }
 
-fn writers_may_seek_and_leave_nothing_when_dropped(blobs: &impl Blobs) {
+fn writers_may_seek_and_leave_nothing_when_dropped(blobs: &Own) {
     let mut writer = blobs.writer().unwrap();
     writer.write_all(b"?bcd").unwrap();
     writer.seek(SeekFrom::Start(0)).unwrap();
@@ -81,7 +93,7 @@ fn writers_may_seek_and_leave_nothing_when_dropped(blobs: &impl Blobs) {
     assert_eq!(blobs.length(BlobHash::of(b"never finished")).unwrap(), None);
 }
 
-fn uploads_go_on_and_wrong_bytes_are_refused<B: Blobs>(make: impl Fn() -> B) {
+fn uploads_go_on_and_wrong_bytes_are_refused(make: impl Fn() -> Own) {
     let (bytes, hash) = (b"uploaded in two parts", BlobHash::of(b"uploaded in two parts"));
     let mut upload = make().upload(hash, bytes.len() as u64).unwrap();
     upload.write(&bytes[..8]).unwrap();
@@ -110,7 +122,7 @@ fn uploads_go_on_and_wrong_bytes_are_refused<B: Blobs>(make: impl Fn() -> B) {
     assert_eq!(blobs.delete_uploads(later), 0);
 }
 
-fn what_is_listed_is_what_is_there(blobs: &impl Blobs) {
+fn what_is_listed_is_what_is_there(blobs: &Own) {
     let hash = blobs.put(b"listed").unwrap();
     let entry = list(blobs).remove(&hash).unwrap();
     assert_eq!(entry.length, 6);
@@ -122,7 +134,7 @@ fn what_is_listed_is_what_is_there(blobs: &impl Blobs) {
     assert!(blobs.refresh(BlobHash([8; 32])).is_err());
 }
 
-fn deleted_blobs_are_gone_and_others_stay(blobs: &impl Blobs) {
+fn deleted_blobs_are_gone_and_others_stay(blobs: &Own) {
     let (gone, stays) = (blobs.put(b"gone").unwrap(), blobs.put(b"stays").unwrap());
     assert!(blobs.delete(gone).unwrap());
     assert!(!blobs.delete(gone).unwrap());

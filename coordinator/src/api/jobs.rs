@@ -23,8 +23,11 @@ pub(super) async fn missing_blobs(
         )));
     }
     let blobs = context.blobs.clone();
-    let missing = move || asked.into_iter().filter(|hash| blobs.claim(*hash).is_none()).collect();
-    Ok(Response::Blobs(blocking(missing).await?))
+    let missing = move || {
+        let found = blobs.claim_all(&asked);
+        asked.into_iter().zip(found).filter(|(_, length)| length.is_none()).map(|(hash, _)| hash)
+    };
+    Ok(Response::Blobs(blocking(move || missing().collect()).await?))
 }
 
 /// Changes what a job says of itself, for its owner or for a role that can change every job.
@@ -77,13 +80,15 @@ pub(super) async fn check_files_of(context: &Context, job: JobId) -> Result<(), 
 
 /// Returns the spec, if the coordinator has all its files with the right lengths.
 pub(super) fn check_files(blobs: &GuardedBlobs, spec: JobSpec) -> Result<JobSpec, RequestError> {
-    for (name, hash, expected) in spec.kind.files() {
-        let problem = match blobs.length(hash) {
-            Err(error) => return Err(RequestError::Unavailable(error.to_string())),
-            Ok(None) => "has not been uploaded".to_owned(),
-            Ok(Some(_)) => match blobs.claim(hash) {
-                Some(length) if length == expected => continue,
-                length => format!("has {} bytes, not {expected}", length.unwrap_or(0)),
+    let files = spec.kind.files();
+    let hashes: Vec<_> = files.iter().map(|(_, hash, _)| *hash).collect();
+    for ((name, hash, expected), claimed) in files.into_iter().zip(blobs.claim_all(&hashes)) {
+        let problem = match claimed {
+            Some(length) if length == expected => continue,
+            Some(length) => format!("has {length} bytes, not {expected}"),
+            None => match blobs.length(hash) {
+                Err(error) => return Err(RequestError::Unavailable(error.to_string())),
+                Ok(_) => "has not been uploaded".to_owned(),
             },
         };
         return Err(RequestError::Invalid(format!("file {name:?} of the job ({hash}) {problem}")));

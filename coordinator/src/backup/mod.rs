@@ -13,7 +13,7 @@ pub use archive::{ArchiveError, BackupSummary, verify};
 pub use restore::{RestoreError, restore};
 
 use crate::access::audit_log::{HEAD_FILE, Still};
-use crate::blobs::{BlobRead, Blobs};
+use crate::blobs::{BlobRead, Blobs, DiskPlace};
 use crate::folder::DataFolder;
 use crate::fsck::{AuditError, Places, decode};
 use crate::spool::{SpoolKey, SpoolRead};
@@ -100,7 +100,8 @@ pub fn backup_stopped(data: &Path, out: &mut impl Write) -> Result<(), BackupErr
     let folder = DataFolder::inspect(data)?;
     let loaded = JournalReader::inspect(&folder)?.load()?;
     let log = Still::of(&folder.audit_log()).map_err(|error| part(AUDIT_LOG, &error))?;
-    write(&loaded, &Places::of(&folder), log, out)
+    let places = Places::of(&folder, &DiskPlace).map_err(AuditError::Blobs)?;
+    write(&loaded, &places, log, out)
 }
 
 /// Writes everything except the keys.

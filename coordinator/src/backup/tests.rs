@@ -3,9 +3,8 @@
 
 use super::*;
 use crate::access::Log;
-use crate::fsck::{Depth, fsck};
+use crate::fsck::{Depth, FarmAt, fsck};
 use crate::stopped_farm;
-use crate::store::SledPlace;
 use std::path::PathBuf;
 
 /// Creates a farm with an audit log of two entries, and its backup.
@@ -35,8 +34,8 @@ fn a_restored_farm_is_complete_and_its_keys_are_private() {
     let back = root.path().join("back");
     assert_eq!(restore(&file, &back).unwrap(), summary);
     let (before, after) = (
-        fsck(&data, &SledPlace, Depth::Whole).unwrap(),
-        fsck(&back, &SledPlace, Depth::Whole).unwrap(),
+        fsck(FarmAt::plain(&data), Depth::Whole).unwrap(),
+        fsck(FarmAt::plain(&back), Depth::Whole).unwrap(),
     );
     assert!(after.is_clean(), "{after:?}");
     assert_eq!(

@@ -4,9 +4,9 @@
 use super::marks::Marks;
 use super::store::{BlobError, BlobWriter, Blobs, Listed, Upload, UploadError};
 use crate::sync::lock;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Seek, SeekFrom, Write};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 use tessera_protocol::BlobHash;
 use tessera_transport::{BlobRead, BlobSink, BlobStore, SinkError};
@@ -18,13 +18,76 @@ pub struct GuardedBlobs {
     guard: Arc<Guard>,
 }
 
+/// Blobs that are claimed at a time by one request that names many, so that a store far away does
+/// not take a round trip for each.
+const CLAIMS_AT_ONCE: usize = 16;
+
 #[derive(Debug, Default)]
 struct Guard {
-    /// Blobs that no job named when the sweeper looked. Its lock keeps claims and sweeps apart.
-    marks: Mutex<Marks>,
-    holds: AtomicUsize,
+    busy: Mutex<Busy>,
+    /// Tells that a blob is not being deleted any more.
+    deleted: Condvar,
     /// Number and bytes of all blobs when the sweeper listed them last.
     listed: Mutex<Option<(u64, u64)>>,
+}
+
+/// What is under way. Its lock is never held while the store works, which may be far away.
+#[derive(Debug, Default)]
+struct Busy {
+    /// Blobs that no job named when the sweeper looked.
+    marks: Marks,
+    /// Blobs that are being claimed, and how often. They are not deleted.
+    claiming: BTreeMap<BlobHash, usize>,
+    /// Blobs that are being deleted. A claim waits for the end of it, and finds nothing.
+    deleting: BTreeSet<BlobHash>,
+    /// While there are any, nothing is deleted.
+    holds: usize,
+}
+
+impl Guard {
+    fn busy(&self) -> MutexGuard<'_, Busy> {
+        lock(&self.busy)
+    }
+
+    fn wait<'a>(&'a self, busy: MutexGuard<'a, Busy>) -> MutexGuard<'a, Busy> {
+        self.deleted.wait(busy).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A blob that is being claimed, until this value is dropped.
+struct Claim<'a>(&'a Guard, BlobHash);
+
+impl<'a> Claim<'a> {
+    fn begin(guard: &'a Guard, hash: BlobHash) -> Self {
+        let mut busy = guard.busy();
+        while busy.deleting.contains(&hash) {
+            busy = guard.wait(busy);
+        }
+        busy.marks.remove(hash);
+        *busy.claiming.entry(hash).or_default() += 1;
+        Self(guard, hash)
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let mut busy = self.0.busy();
+        let left = busy.claiming.get(&self.1).copied().unwrap_or_default();
+        match left {
+            0 | 1 => drop(busy.claiming.remove(&self.1)),
+            left => drop(busy.claiming.insert(self.1, left - 1)),
+        }
+    }
+}
+
+/// A blob that is being deleted, until this value is dropped.
+pub(super) struct Deletion<'a>(&'a Guard, BlobHash);
+
+impl Drop for Deletion<'_> {
+    fn drop(&mut self) {
+        self.0.busy().deleting.remove(&self.1);
+        self.0.deleted.notify_all();
+    }
 }
 
 /// While this value exists, nothing is swept.
@@ -33,7 +96,7 @@ pub struct Hold(Arc<Guard>);
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        self.0.holds.fetch_sub(1, Ordering::SeqCst);
+        self.0.busy().holds -= 1;
     }
 }
 
@@ -48,11 +111,13 @@ impl GuardedBlobs {
         self.store.clone()
     }
 
-    /// Keeps every blob until the returned value is dropped.
+    /// Keeps every blob until the returned value is dropped. Waits for deletions that have begun.
     pub fn hold(&self) -> Hold {
-        self.guard.holds.fetch_add(1, Ordering::SeqCst);
-        // Once we have had the lock, a running sweep has seen the hold or has ended.
-        self.with_marks(|_| ());
+        let mut busy = self.guard.busy();
+        busy.holds += 1;
+        while !busy.deleting.is_empty() {
+            busy = self.guard.wait(busy);
+        }
         Hold(self.guard.clone())
     }
 
@@ -67,45 +132,77 @@ impl GuardedBlobs {
     }
 
     pub(super) fn is_held(&self) -> bool {
-        self.guard.holds.load(Ordering::SeqCst) > 0
+        self.guard.busy().holds > 0
     }
 
-    /// Runs a function while no claim and no sweep can happen.
+    /// Runs a short function on the marks.
     pub(super) fn with_marks<T>(&self, work: impl FnOnce(&mut Marks) -> T) -> T {
-        work(&mut lock(&self.guard.marks))
+        work(&mut self.guard.busy().marks)
+    }
+
+    /// Begins to delete a blob, if `may` agrees, nobody is claiming it and nothing is held. A claim
+    /// before it keeps the blob; a claim after it waits for its end, and finds no blob.
+    pub(super) fn begin_deletion(
+        &self,
+        hash: BlobHash,
+        may: impl FnOnce(&mut Marks) -> bool,
+    ) -> Option<Deletion<'_>> {
+        let mut busy = self.guard.busy();
+        let free =
+            busy.holds == 0 && !busy.claiming.contains_key(&hash) && !busy.deleting.contains(&hash);
+        if !(may(&mut busy.marks) && free) {
+            return None;
+        }
+        busy.deleting.insert(hash);
+        Some(Deletion(&self.guard, hash))
     }
 
     /// Returns the length of a complete blob in bytes. The blob then stays for the sweeper's grace,
     /// so the caller can name it in a job.
     pub fn claim(&self, hash: BlobHash) -> Option<u64> {
-        self.with_marks(|marks| {
-            let length = self.store.length(hash).ok().flatten()?;
-            marks.remove(hash);
-            if let Err(error) = self.store.refresh(hash) {
-                tracing::warn!(%hash, error = %error.source, "a blob's time cannot be set; its \
-                    grace goes by the last one");
-            }
-            Some(length)
+        let _claim = Claim::begin(&self.guard, hash);
+        let length = self.store.length(hash).ok().flatten()?;
+        if let Err(error) = self.store.refresh(hash) {
+            tracing::warn!(%hash, error = %error.source, "a blob's time cannot be set; its grace \
+                goes by the last one");
+        }
+        Some(length)
+    }
+
+    /// Claims many blobs as [`Self::claim`] does, in order.
+    pub fn claim_all(&self, hashes: &[BlobHash]) -> Vec<Option<u64>> {
+        let claim = |part: &[BlobHash]| part.iter().map(|hash| self.claim(*hash)).collect();
+        if hashes.len() < 3 {
+            return claim(hashes);
+        }
+        let each = hashes.len().div_ceil(CLAIMS_AT_ONCE);
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = hashes
+                .chunks(each)
+                .map(|part| (part.len(), scope.spawn(move || -> Vec<_> { claim(part) })))
+                .collect();
+            let lengths = threads.into_iter().map(|(count, thread)| {
+                // A claim that panicked found nothing.
+                thread.join().unwrap_or_else(|_| vec![None; count])
+            });
+            lengths.flatten().collect()
         })
     }
-}
 
-impl GuardedBlobs {
     /// Deletes a blob that no job names, or the upload of one, whenever it was last used. False if
-    /// nothing was there, or if the store is held.
+    /// nothing was there, or if it is claimed at this moment or the store is held.
     pub(crate) fn delete_now(&self, hash: BlobHash) -> bool {
-        self.with_marks(|marks| {
-            if self.is_held() {
-                return false;
-            }
+        let Some(_deletion) = self.begin_deletion(hash, |marks| {
             marks.remove(hash);
-            let whole = self.store.delete(hash).unwrap_or_else(|error| {
-                tracing::warn!(place = error.place, error = %error.source, "a blob cannot be \
-                    deleted");
-                false
-            });
-            self.store.delete_upload(hash) || whole
-        })
+            true
+        }) else {
+            return false;
+        };
+        let whole = self.store.delete(hash).unwrap_or_else(|error| {
+            tracing::warn!(place = error.place, error = %error.source, "a blob cannot be deleted");
+            false
+        });
+        self.store.delete_upload(hash) || whole
     }
 }
 
@@ -125,7 +222,8 @@ impl Blobs for GuardedBlobs {
     }
 
     fn upload(&self, hash: BlobHash, length: u64) -> Result<Box<Upload>, UploadError> {
-        let upload = self.with_marks(|_| self.store.upload(hash, length))?;
+        let _claim = Claim::begin(&self.guard, hash);
+        let upload = self.store.upload(hash, length)?;
         Ok(Box::new(Claiming { upload, hash, guard: self.guard.clone() }))
     }
 
@@ -147,6 +245,10 @@ impl Blobs for GuardedBlobs {
 
     fn is_kept(&self, hash: BlobHash) -> bool {
         self.store.is_kept(hash)
+    }
+
+    fn is_far(&self) -> bool {
+        self.store.is_far()
     }
 
     fn delete_upload(&self, hash: BlobHash) -> bool {
@@ -183,7 +285,7 @@ impl Seek for ClaimingWriter {
 impl BlobWriter for ClaimingWriter {
     fn finish(self: Box<Self>) -> Result<(BlobHash, u64), BlobError> {
         let finished = self.writer.finish()?;
-        lock(&self.guard.marks).remove(finished.0);
+        self.guard.busy().marks.remove(finished.0);
         Ok(finished)
     }
 }
@@ -205,7 +307,8 @@ impl BlobSink for Claiming {
     }
 
     fn finish(&mut self) -> Result<(), SinkError> {
-        lock(&self.guard.marks).remove(self.hash);
+        // A deletion of the same blob ends first, and none begins meanwhile.
+        let _claim = Claim::begin(&self.guard, self.hash);
         self.upload.finish()
     }
 }

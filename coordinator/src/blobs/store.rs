@@ -97,6 +97,11 @@ pub trait Blobs: Send + Sync + 'static {
     /// Deletes interrupted uploads that were last written before this time. Returns their number.
     fn delete_uploads(&self, before: SystemTime) -> u64;
 
+    /// Whether each byte that is read comes over a network.
+    fn is_far(&self) -> bool {
+        false
+    }
+
     /// Stores complete bytes. Returns their hash.
     fn put(&self, bytes: &[u8]) -> Result<BlobHash, BlobError> {
         let mut writer = self.writer()?;

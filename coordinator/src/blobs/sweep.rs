@@ -66,13 +66,8 @@ pub(crate) fn round(
     });
     let before = now.wall.checked_sub(grace).unwrap_or(SystemTime::UNIX_EPOCH);
     for (hash, length) in seen.into_iter().filter(|(hash, _)| !named.contains(hash)) {
-        // This holds the lock of claims. A claim before it keeps the blob; a claim after it finds
-        // no blob.
-        let gone = blobs.with_marks(|marks| {
-            marks.is_due(hash, now.steady, pause)
-                && !blobs.is_held()
-                && delete(&*store, hash, before)
-        });
+        let due = blobs.begin_deletion(hash, |marks| marks.is_due(hash, now.steady, pause));
+        let gone = due.is_some_and(|_deletion| delete(&*store, hash, before));
         if gone {
             tracing::info!(%hash, length, "blob that no job names is deleted");
             swept.blobs += 1;
@@ -83,10 +78,7 @@ pub(crate) fn round(
         }
     }
     blobs.note_listed(count - swept.blobs, bytes - swept.bytes);
-    swept.uploads = blobs.with_marks(|_| match blobs.is_held() {
-        true => 0,
-        false => store.delete_uploads(before),
-    });
+    swept.uploads = if blobs.is_held() { 0 } else { store.delete_uploads(before) };
     swept
 }
 

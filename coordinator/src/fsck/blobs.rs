@@ -94,10 +94,12 @@ impl Inputs {
         Self(needed)
     }
 
-    /// Reads every file, and logs the damaged and missing ones. Returns their number.
+    /// Reads every file, and logs the damaged and missing ones. Returns their number. Of files far
+    /// away only the lengths are asked for: whoever uses one checks it.
     pub(crate) fn check(&self, blobs: &dyn Blobs) -> usize {
         let mut report = FsckReport::default();
-        check_wanted(&mut report, &self.0, blobs, Depth::Whole);
+        let depth = if blobs.is_far() { Depth::Quick } else { Depth::Whole };
+        check_wanted(&mut report, &self.0, blobs, depth);
         for finding in report.errors() {
             let (place, problem, action) = (&finding.place, &finding.problem, finding.action);
             tracing::error!(place, problem, action, "a file of an open job is damaged");

@@ -13,10 +13,10 @@ pub use finding::{Finding, FindingKind, Severity};
 pub use report::{Depth, FsckReport};
 
 use crate::access::audit_log;
-use crate::blobs::{Blobs, DiskBlobs};
+use crate::blobs::{BlobPlace, BlobPlaceError, Blobs, DiskPlace};
 use crate::folder::{DataFolder, FolderError};
 use crate::spool::{DiskSpools, SpoolKey, SpoolReader};
-use crate::store::{Loaded, StoreError, StorePlace, Survey};
+use crate::store::{Loaded, SledPlace, StoreError, StorePlace, Survey};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -33,6 +33,9 @@ pub enum AuditError {
     /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The blobs cannot be read.
+    #[error(transparent)]
+    Blobs(#[from] BlobPlaceError),
 }
 
 /// Places where a coordinator stores data.
@@ -42,23 +45,42 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Returns the places of a data folder.
-    pub(crate) fn of(folder: &DataFolder) -> Self {
-        let blobs = Arc::new(DiskBlobs::open(folder, 0));
-        Self { blobs, spools: DiskSpools::reader_of(&folder.spool()) }
+    /// Returns the places of the data folder of a coordinator that is not running.
+    pub(crate) fn of(folder: &DataFolder, blobs: &dyn BlobPlace) -> Result<Self, BlobPlaceError> {
+        let blobs = blobs.inspect(folder)?;
+        Ok(Self { blobs, spools: DiskSpools::reader_of(&folder.spool()) })
     }
 }
 
-/// Audits the data folder of a coordinator that is not running, and its store. Changes nothing.
-pub fn audit(data: &Path, store: &dyn StorePlace) -> Result<AuditReport, AuditError> {
-    fsck(data, store, Depth::Whole).map(|report| report.audit())
+/// Where a coordinator keeps what is checked: its data folder, its store and its blobs.
+#[derive(Clone, Copy)]
+pub struct FarmAt<'a> {
+    /// Data folder.
+    pub data: &'a Path,
+    /// Place of the store.
+    pub store: &'a dyn StorePlace,
+    /// Place of the blobs.
+    pub blobs: &'a dyn BlobPlace,
 }
 
-/// Checks the data folder of a coordinator that is not running, and its store.
-pub fn fsck(data: &Path, store: &dyn StorePlace, depth: Depth) -> Result<FsckReport, AuditError> {
+impl<'a> FarmAt<'a> {
+    /// A data folder that has everything itself.
+    pub fn plain(data: &'a Path) -> Self {
+        Self { data, store: &SledPlace, blobs: &DiskPlace }
+    }
+}
+
+/// Audits what a coordinator keeps that is not running. Changes nothing.
+pub fn audit(kept: FarmAt<'_>) -> Result<AuditReport, AuditError> {
+    fsck(kept, Depth::Whole).map(|report| report.audit())
+}
+
+/// Checks what a coordinator keeps that is not running.
+pub fn fsck(kept: FarmAt<'_>, depth: Depth) -> Result<FsckReport, AuditError> {
+    let FarmAt { data, store, blobs } = kept;
     let folder = DataFolder::inspect(data)?;
     let survey = store.survey(&folder)?;
-    let places = Places::of(&folder);
+    let places = Places::of(&folder, blobs)?;
     let mut report = FsckReport::default();
     take_survey(&mut report, &survey);
     // The journal is whole. A missing key says nothing about it.

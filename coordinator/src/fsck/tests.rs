@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::stopped_farm::{self, member};
-use crate::store::{Journal, SledPlace};
+use crate::store::Journal;
 use std::fs;
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ impl Farm {
     }
 
     fn check(&self) -> FsckReport {
-        fsck(self.path(), &SledPlace, Depth::Whole).unwrap()
+        fsck(FarmAt::plain(self.path()), Depth::Whole).unwrap()
     }
 
     fn kinds(&self) -> Vec<FindingKind> {
@@ -83,7 +83,7 @@ fn lost_and_damaged_blobs_are_reported_with_their_jobs() {
     assert!(report.findings[0].problem.contains("/f0000 needs it"), "{report:?}");
     assert!(!report.is_clean());
     // A quick check sees only names and lengths.
-    assert!(fsck(farm.path(), &SledPlace, Depth::Quick).unwrap().is_clean());
+    assert!(fsck(FarmAt::plain(farm.path()), Depth::Quick).unwrap().is_clean());
     fs::remove_file(farm.largest_blob()).unwrap();
     assert_eq!(farm.kinds(), [FindingKind::LostBlob]);
 }
@@ -140,7 +140,7 @@ fn a_damaged_input_of_an_open_job_is_found_at_the_start() {
     let loaded = crate::store::Store::load(&Journal::open(&folder, true).unwrap()).unwrap();
     let (parts, records) = decode(&loaded).unwrap();
     let core = Core::replay(Settings::default(), parts, records, Moment(0)).unwrap();
-    let (inputs, places) = (Inputs::of(&core), Places::of(&folder));
+    let (inputs, places) = (Inputs::of(&core), Places::of(&folder, &DiskPlace).unwrap());
     assert_eq!(inputs.check(&*places.blobs), 0);
     let scene = tessera_protocol::BlobHash::of(&[b'{'; 2000]).to_string();
     let path = folder.blobs().join(&scene[..2]).join(&scene);
@@ -192,7 +192,7 @@ fn a_flipped_bit_in_the_journal_never_loses_data_silently() {
         let damaged = Farm(tempfile::tempdir().unwrap());
         copy(farm.path(), damaged.path());
         flip(&damaged.path().join("sled/db"), at);
-        match fsck(damaged.path(), &SledPlace, Depth::Quick) {
+        match fsck(FarmAt::plain(damaged.path()), Depth::Quick) {
             Err(_) => {}
             Ok(report) if !report.is_clean() => {}
             Ok(report) => assert_eq!(report.records, before.records, "byte {at}: records are gone"),
@@ -222,7 +222,7 @@ fn blobs_and_spools_are_checked_without_an_authority() {
 fn a_folder_in_use_is_refused() {
     let farm = Farm::stopped();
     let _folder = DataFolder::open(farm.path()).unwrap();
-    let error = fsck(farm.path(), &SledPlace, Depth::Whole).unwrap_err().to_string();
+    let error = fsck(FarmAt::plain(farm.path()), Depth::Whole).unwrap_err().to_string();
     assert!(error.contains("in use"), "{error}");
 }
 

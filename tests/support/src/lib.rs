@@ -27,6 +27,8 @@ pub mod panes;
 pub mod postgres;
 #[cfg(feature = "scenes")]
 pub mod scenes;
+#[cfg(feature = "seaweed")]
+pub mod seaweed;
 #[cfg(feature = "sheet")]
 pub mod sheet;
 #[cfg(feature = "scenes")]

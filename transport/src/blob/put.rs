@@ -232,7 +232,7 @@ async fn take(
 /// Describes an error for the other side: with its cause, but without paths of this side.
 fn words(error: &BlobError) -> String {
     let text = match error {
-        BlobError::File { source, .. } => format!("the receiving side's disk failed: {source}"),
+        BlobError::File { source, .. } => format!("the receiving side cannot store it: {source}"),
         BlobError::Refused { reason, .. } => reason.clone(),
         other => other.to_string(),
     };

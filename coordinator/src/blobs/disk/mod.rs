@@ -1,10 +1,10 @@
-//! Blobs as files of the data folder: their names, their durability, and uploads that continue
-//! after an interruption.
+//! Blobs as files of the data folder: their names and their durability.
 
+use super::staging::{Staging, hash_file, touch};
 use super::store::{BlobError, BlobWriter, Blobs, Listed, Upload, UploadError};
 use crate::folder::DataFolder;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use tempfile::NamedTempFile;
@@ -12,24 +12,18 @@ use tessera_protocol::BlobHash;
 use tessera_transport::files;
 use tessera_transport::{BlobRead, BlobSink, PartFile, SinkError};
 
-/// Bytes that are read at once when a file is hashed.
-const READ_BYTES: usize = 1 << 20;
-
 /// The blobs of a data folder. Clones share it.
 #[derive(Clone, Debug)]
 pub struct DiskBlobs {
     whole: PathBuf,
-    partial: PathBuf,
-    temporary: PathBuf,
-    reserve_bytes: u64,
+    staging: Staging,
 }
 
 impl DiskBlobs {
     /// Opens the blobs of a data folder. An upload is refused if it would leave fewer than
     /// `reserve_bytes` free.
     pub fn open(folder: &DataFolder, reserve_bytes: u64) -> Self {
-        let (whole, partial, temporary) = (folder.blobs(), folder.partial(), folder.temporary());
-        Self { whole, partial, temporary, reserve_bytes }
+        Self { whole: folder.blobs(), staging: Staging::of(folder, reserve_bytes) }
     }
 
     pub(crate) fn path(&self, hash: BlobHash) -> PathBuf {
@@ -72,24 +66,13 @@ impl Blobs for DiskBlobs {
     }
 
     fn writer(&self) -> Result<Box<dyn BlobWriter>, BlobError> {
-        let file = NamedTempFile::new_in(&self.temporary);
-        let file = file.map_err(BlobError::at(self.temporary.display()))?;
+        let file = self.staging.new_file();
+        let file = file.map_err(BlobError::at(self.staging.temporary().display()))?;
         Ok(Box::new(NewBlob { file, blobs: self.clone() }))
     }
 
     fn upload(&self, hash: BlobHash, length: u64) -> Result<Box<Upload>, UploadError> {
-        let path = self.partial.join(hash.to_string());
-        // Touch the file, so that a resumed upload does not count as an old one.
-        let held = touch(&path).and_then(|()| std::fs::metadata(&path));
-        let held = held.map_or(0, |metadata| metadata.len());
-        let needed = length.saturating_sub(held).saturating_add(self.reserve_bytes);
-        let unusable =
-            |error| UploadError(format!("the coordinator's disk cannot be used: {error}"));
-        if files::free_bytes(&self.partial).map_err(unusable)? < needed {
-            let text = format!("the coordinator's disk has no room for {length} bytes");
-            return Err(UploadError(text));
-        }
-        let part = PartFile::open(&path, hash, length).map_err(unusable)?;
+        let part = self.staging.begin(hash, length)?;
         Ok(Box::new(Part { part, hash, blobs: self.clone() }))
     }
 
@@ -131,21 +114,15 @@ impl Blobs for DiskBlobs {
     }
 
     fn is_kept(&self, hash: BlobHash) -> bool {
-        self.path(hash).exists() || self.partial.join(hash.to_string()).exists()
+        self.path(hash).exists() || self.staging.has(hash)
     }
 
     fn delete_upload(&self, hash: BlobHash) -> bool {
-        let path = self.partial.join(hash.to_string());
-        path.exists() && remove(&path)
+        self.staging.delete(hash)
     }
 
     fn delete_uploads(&self, before: SystemTime) -> u64 {
-        let parts = std::fs::read_dir(&self.partial).into_iter().flatten().flatten();
-        let old = parts.filter(|part| {
-            let modified = part.metadata().and_then(|metadata| metadata.modified());
-            modified.is_ok_and(|modified| modified <= before) && remove(&part.path())
-        });
-        old.count() as u64
+        self.staging.delete_older(before)
     }
 }
 
@@ -207,31 +184,6 @@ impl BlobSink for Part {
         self.blobs.install(self.part.path(), self.hash)?;
         self.part.forget();
         Ok(())
-    }
-}
-
-/// Sets the time of the last write to now.
-fn touch(path: &Path) -> io::Result<()> {
-    File::options().append(true).open(path)?.set_modified(SystemTime::now())
-}
-
-fn remove(path: &Path) -> bool {
-    let removed = std::fs::remove_file(path);
-    if let Err(error) = &removed {
-        tracing::warn!(path = %path.display(), %error, "an interrupted upload cannot be deleted");
-    }
-    removed.is_ok()
-}
-
-fn hash_file(path: &Path) -> io::Result<(BlobHash, u64)> {
-    let mut file = File::open(path)?;
-    let mut hasher = blake3::Hasher::new();
-    let mut buffer = vec![0; READ_BYTES];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok((BlobHash(*hasher.finalize().as_bytes()), hasher.count())),
-            count => hasher.update(&buffer[..count]),
-        };
     }
 }
 

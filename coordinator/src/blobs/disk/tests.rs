@@ -1,20 +1,13 @@
-//! Tests of blobs on the disk: the contract, and properties that only files have.
+//! Tests of blobs on the disk: properties that only files have. The contract of every place of
+//! blobs is tested in `coordinator/blobs-s3/tests`.
 
 use super::*;
-use crate::blobs::contract;
 
 fn blobs(reserve_bytes: u64) -> (tempfile::TempDir, DiskBlobs) {
     let root = tempfile::tempdir().unwrap();
     let folder = DataFolder::open(root.path()).unwrap();
     let blobs = DiskBlobs::open(&folder, reserve_bytes);
     (root, blobs)
-}
-
-#[test]
-fn the_disk_keeps_the_contract_of_blobs() {
-    let root = tempfile::tempdir().unwrap();
-    let folder = DataFolder::open(root.path()).unwrap();
-    contract::blobs_contract(|| DiskBlobs::open(&folder, 0));
 }
 
 // promise: P3

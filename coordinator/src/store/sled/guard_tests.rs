@@ -2,8 +2,8 @@
 
 use super::super::sled_open;
 use super::*;
-use crate::fsck::{Depth, fsck};
-use crate::store::{JournalReader, SledPlace, export};
+use crate::fsck::{Depth, FarmAt, fsck};
+use crate::store::{JournalReader, export};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tessera_core::Record;
@@ -65,7 +65,7 @@ fn a_half_made_snapshot_of_sled_is_set_aside() {
         let (root, sled) = farm();
         let left = sled.join("snap.FFFFFFFF.generating");
         std::fs::write(&left, content).unwrap();
-        assert!(fsck(root.path(), &SledPlace, Depth::Whole).unwrap().is_clean());
+        assert!(fsck(FarmAt::plain(root.path()), Depth::Whole).unwrap().is_clean());
         assert!(left.exists(), "fsck changes nothing");
         assert_eq!(open(root.path()).unwrap().records.len(), 300);
         assert!(!left.exists());
@@ -95,7 +95,10 @@ fn a_damaged_snapshot_of_sled_is_rebuilt_from_the_log() {
         let mut bytes = std::fs::read(&snapshot).unwrap();
         damage(&mut bytes);
         std::fs::write(&snapshot, bytes).unwrap();
-        assert!(fsck(root.path(), &SledPlace, Depth::Whole).unwrap().is_clean(), "damage {index}");
+        assert!(
+            fsck(FarmAt::plain(root.path()), Depth::Whole).unwrap().is_clean(),
+            "damage {index}"
+        );
         let mut lines = Vec::new();
         assert_eq!(export(root.path(), &mut lines).unwrap().intact, 300, "damage {index}");
         assert_eq!(open(root.path()).unwrap().records.len(), 300, "damage {index}");
@@ -120,7 +123,7 @@ fn a_damaged_log_is_refused_by_name_and_not_changed() {
         assert!(error.contains(&sled.display().to_string()), "{eighth}: {error}");
         assert!(error.contains("fsck") && error.contains("restore"), "{eighth}: {error}");
         assert_eq!(bytes_of(&sled), before, "{eighth}: it was changed");
-        let report = fsck(root.path(), &SledPlace, Depth::Whole).unwrap();
+        let report = fsck(FarmAt::plain(root.path()), Depth::Whole).unwrap();
         assert!(!report.is_clean(), "{eighth}");
         let mut lines = Vec::new();
         export(root.path(), &mut lines).unwrap();
@@ -134,7 +137,7 @@ fn a_damaged_log_is_refused_by_name_and_not_changed() {
 fn fsck_backup_and_export_write_nothing_to_the_folder() {
     let (root, _) = farm();
     let before = bytes_of(root.path());
-    assert!(fsck(root.path(), &SledPlace, Depth::Whole).unwrap().is_clean());
+    assert!(fsck(FarmAt::plain(root.path()), Depth::Whole).unwrap().is_clean());
     export(root.path(), &mut Vec::new()).unwrap();
     crate::backup::backup_stopped(root.path(), &mut Vec::new()).unwrap();
     assert_eq!(bytes_of(root.path()), before);

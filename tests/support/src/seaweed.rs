@@ -1,0 +1,240 @@
+//! A real S3 server (SeaweedFS) in a temporary folder, for one test: started, killed, stopped for a
+//! while, restarted; never left behind.
+
+use crate::farm::skipped;
+use rustix::process::{Pid, Signal, kill_process};
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Bucket that each has.
+pub const BUCKET: &str = "films";
+/// Id of the key that may read, write and list there, and nothing elsewhere.
+pub const KEY: &str = "farm";
+/// The key.
+pub const SECRET: &str = "hush-hush";
+/// Object by which it is seen that it has its objects.
+const READY: &str = "ready";
+/// How long a start may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Ports of its parts.
+const PORTS: usize = 8;
+
+/// A running S3 server on loopback.
+pub struct Seaweed {
+    folder: tempfile::TempDir,
+    program: PathBuf,
+    /// Of the master, the volumes, the filer and S3, each for HTTP and gRPC.
+    ports: [u16; PORTS],
+    server: Child,
+}
+
+/// Ports that are free now.
+fn free_ports() -> [u16; PORTS] {
+    let free = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    let mut listeners = Vec::new();
+    let mut ports = BTreeSet::new();
+    while ports.len() < PORTS {
+        let listener = free();
+        ports.insert(listener.local_addr().expect("an address").port());
+        listeners.push(listener);
+    }
+    let ports: Vec<u16> = ports.into_iter().collect();
+    ports.try_into().expect("as many")
+}
+
+impl Seaweed {
+    /// Starts one with a bucket, if it is installed (`TESSERA_WEED`). `what`: what is left out
+    /// otherwise.
+    pub fn start(what: &str) -> Option<Self> {
+        let named = std::env::var_os("TESSERA_WEED").map(PathBuf::from);
+        let Some(program) = named.filter(|program| program.is_file()) else {
+            skipped(&format!("{what}: SeaweedFS is not installed (TESSERA_WEED)"));
+            return None;
+        };
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let identities = format!(
+            r#"{{"identities":[{{"name":"farm","credentials":[{{"accessKey":"{KEY}",
+            "secretKey":"{SECRET}"}}],
+            "actions":["Read:{BUCKET}","Write:{BUCKET}","List:{BUCKET}"]}}]}}"#
+        );
+        std::fs::write(folder.path().join("s3.json"), identities).expect("a file");
+        std::fs::create_dir(folder.path().join("data")).expect("a folder");
+        let ports = free_ports();
+        let server = spawn(&program, folder.path(), &ports);
+        let mut seaweed = Self { folder, program, ports, server };
+        seaweed.wait();
+        seaweed.shell(&format!("s3.bucket.create -name {BUCKET}"));
+        seaweed.replace(READY, b"ready");
+        Some(seaweed)
+    }
+
+    fn wait(&mut self) {
+        let deadline = Instant::now() + PATIENCE;
+        let answers = |port| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
+        while !answers(self.port()) {
+            assert!(Instant::now() < deadline, "it does not start: {}", self.log());
+            assert!(matches!(self.server.try_wait(), Ok(None)), "it ended: {}", self.log());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Runs a command of its shell, and returns what it prints.
+    pub fn shell(&self, command: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let mut shell = Command::new(&self.program)
+                .current_dir(self.folder.path())
+                .args([
+                    "shell",
+                    "-master",
+                    &format!("127.0.0.1:{}.{}", self.ports[0], self.ports[1]),
+                ])
+                .args(["-filer", &format!("127.0.0.1:{}.{}", self.ports[4], self.ports[5])])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("its shell runs");
+            let mut input = shell.stdin.take().expect("a pipe");
+            writeln!(input, "lock\n{command}\nunlock\nexit").expect("a command");
+            drop(input);
+            let output = shell.wait_with_output().expect("its shell ends");
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            let complained = String::from_utf8_lossy(&output.stderr).into_owned();
+            if output.status.success() && !complained.contains("error:") {
+                return said;
+            }
+            // Its parts find each other a moment after they listen.
+            assert!(Instant::now() < deadline, "{command}: {said}{complained}\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(300));
+        }
+    }
+
+    /// The end of what it has logged.
+    pub fn log(&self) -> String {
+        let text = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(15)..].join("\n")
+    }
+
+    /// Its port on loopback for S3.
+    pub fn port(&self) -> u16 {
+        self.ports[6]
+    }
+
+    /// The address of blobs in its bucket, below a prefix.
+    pub fn address(&self, prefix: &str) -> String {
+        self.address_at(self.port(), prefix)
+    }
+
+    /// The address, by way of another port.
+    pub fn address_at(&self, port: u16, prefix: &str) -> String {
+        format!("s3://{BUCKET}/{prefix}?endpoint=http://127.0.0.1:{port}")
+    }
+
+    /// Replaces the bytes of an object, as a broken or hostile store would. Its filer takes a form.
+    pub fn replace(&self, name: &str, bytes: &[u8]) {
+        let about = "Content-Disposition: form-data; name=\"file\"; filename=\"x\"";
+        let head = format!("--x\r\n{about}\r\n\r\n");
+        let end = "\r\n--x--\r\n";
+        let length = head.len() + bytes.len() + end.len();
+        let request = format!(
+            "POST /buckets/{BUCKET}/{name} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\
+             Content-Type: multipart/form-data; boundary=x\r\n\
+             Content-Length: {length}\r\n\r\n{head}"
+        );
+        let answer = self.ask_filer(&[request.as_bytes(), bytes, end.as_bytes()].concat());
+        assert!(answer.starts_with("HTTP/1.1 201"), "{name}: {answer}");
+    }
+
+    /// Kills it, and starts it again with what it had.
+    pub fn crash_and_restart(&mut self) {
+        self.kill();
+        self.restart();
+    }
+
+    /// Kills it.
+    pub fn kill(&mut self) {
+        // It may have ended already.
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+
+    /// Starts it again after a kill, and waits until it has its objects again.
+    pub fn restart(&mut self) {
+        self.server = spawn(&self.program, self.folder.path(), &self.ports);
+        self.wait();
+        let deadline = Instant::now() + PATIENCE;
+        let request = format!(
+            "GET /buckets/{BUCKET}/{READY} HTTP/1.1\r\nHost: 127.0.0.1\r\n\
+             Connection: close\r\n\r\n"
+        );
+        while !self.ask_filer(request.as_bytes()).starts_with("HTTP/1.1 200") {
+            assert!(Instant::now() < deadline, "it does not come back: {}", self.log());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Sends a request to its filer, which asks nobody who they are. Returns the answer, or as much
+    /// of it as came.
+    fn ask_filer(&self, request: &[u8]) -> String {
+        let mut answer = Vec::new();
+        if let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, self.ports[4])) {
+            // A connection that breaks has no answer.
+            let _ = stream.write_all(request).and_then(|()| stream.read_to_end(&mut answer));
+        }
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(self.server.id() as i32).expect("a process");
+        kill_process(pid, signal).expect("a signal");
+    }
+
+    /// Stops it in the middle of what it does.
+    pub fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets it go on.
+    pub fn go_on(&self) {
+        self.signal(Signal::CONT);
+    }
+}
+
+impl Drop for Seaweed {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn spawn(program: &Path, folder: &Path, ports: &[u16; PORTS]) -> Child {
+    let log = std::fs::File::options().create(true).append(true).open(folder.join("log"));
+    let log = log.expect("a log");
+    let names = [
+        "-master.port",
+        "-master.port.grpc",
+        "-volume.port",
+        "-volume.port.grpc",
+        "-filer.port",
+        "-filer.port.grpc",
+        "-s3.port",
+        "-s3.port.grpc",
+    ];
+    let mut command = Command::new(program);
+    command
+        .current_dir(folder)
+        .args(["-logtostderr", "server", "-dir=data", "-ip=127.0.0.1", "-ip.bind=127.0.0.1"])
+        .args(["-filer", "-s3", "-s3.config=s3.json", "-s3.iam=false"])
+        .args(["-s3.port.iceberg=0", "-s3.port.lance=0"])
+        .args(["-master.volumeSizeLimitMB=64", "-volume.max=60", "-master.telemetry=false"]);
+    for (name, port) in names.iter().zip(ports) {
+        command.arg(format!("{name}={port}"));
+    }
+    command.stdin(Stdio::null()).stdout(log.try_clone().expect("a log")).stderr(log);
+    command.spawn().expect("SeaweedFS runs")
+}
