@@ -60,6 +60,8 @@ pub const RESULT_HEADERS_MAX: usize = RESULTS_MAX * 128;
 pub const NAME_MAX: usize = 128;
 /// Longest reason or error text in bytes. Longer texts are cut.
 pub const REASON_MAX: usize = 2048;
+/// Longest address for HTTP in bytes: a signed one with the token of a session has two thousand.
+pub const ADDRESS_MAX: usize = 8 << 10;
 /// Longest text that a chunk of a user's kernel prints, in bytes. More is cut.
 pub const UNIT_TEXT_BYTES_MAX: usize = 16 << 10;
 /// Longest text that all chunks of a job print, in bytes. More is not kept.

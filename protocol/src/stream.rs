@@ -96,6 +96,8 @@ pub struct BlobRequest {
     /// Position after the last byte that is wanted; None: all from the offset on. Over a line with
     /// a long round trip a blob is asked for in ranges, each on a stream of its own.
     pub end: Option<u64>,
+    /// Whether the answer may be where the blob is ([`BlobReply::Elsewhere`]).
+    pub direct: bool,
 }
 
 /// Offers a blob to the receiving side of a put.
@@ -144,6 +146,14 @@ pub enum BlobReply {
     Held,
     /// The blob cannot be given or taken, for this reason.
     Refused(String),
+    /// The whole blob can be got elsewhere, for a few minutes; who cannot reach it asks again.
+    /// Answers a request that allows it.
+    Elsewhere {
+        /// Address for HTTP, which is secret: at most [`crate::limits::ADDRESS_MAX`] bytes.
+        url: String,
+        /// Length of the whole blob in bytes.
+        length: u64,
+    },
 }
 
 /// Ends the upload of a blob.

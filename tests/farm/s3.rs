@@ -158,6 +158,35 @@ fn bytes_that_the_store_of_files_changed_are_in_no_picture() {
     assert_eq!(farm.hashes(&undisturbed), hashes, "{}", farm.logs());
 }
 
+#[test]
+fn files_and_frames_are_read_from_the_bucket_itself() {
+    let what = "files_and_frames_are_read_from_the_bucket_itself";
+    let Some(server) = Seaweed::start(what) else { return };
+    let scene = library("material-row.gltf");
+    let begin = |farm: &mut Farm, address: &str| {
+        let mut command = keyed(farm.coordinator_command());
+        command.args(["--blobs", address]).env("TESSERA_LOG", "info,tessera_blobs_s3=debug");
+        farm.run_coordinator(command);
+        farm.add_node("node-0", 1);
+    };
+    let passed = |farm: &Farm| farm.logs().matches("by way of the coordinator").count();
+    let mut farm = Farm::prepare();
+    begin(&mut farm, &server.address("direct"));
+    let job = farm.submit(&scene, &OPTIONS);
+    let want = farm.hashes(&job);
+    let folder = farm.folder().join("fetched");
+    farm.text(&["fetch", &job, "-o", utf8(&folder)]);
+    assert_eq!(passed(&farm), 0, "{}", farm.logs());
+    // Switched off, the same bytes come by way of the coordinator.
+    let mut farm = Farm::prepare();
+    begin(&mut farm, &format!("{}&direct=off", server.address("through")));
+    let job = farm.submit(&scene, &OPTIONS);
+    assert_eq!(farm.hashes(&job), want, "{}", farm.logs());
+    let folder = farm.folder().join("fetched");
+    farm.text(&["fetch", &job, "-o", utf8(&folder)]);
+    assert!(passed(&farm) >= 2, "{}", farm.logs());
+}
+
 // promise: P3
 #[test]
 fn a_farms_files_go_to_a_bucket_and_back() {

@@ -30,7 +30,8 @@ pub enum AddressError {
     Name(&'static str),
     /// An option is not known.
     #[error(
-        "the files' address has no option `{0}`; it has endpoint, region, root, style and patience"
+        "the files' address has no option `{0}`; it has endpoint, region, root, \
+         style, direct and patience"
     )]
     Unknown(String),
     /// An option has a value that is refused.
@@ -41,6 +42,17 @@ pub enum AddressError {
         /// What it can be.
         wanted: &'static str,
     },
+}
+
+/// Who may read blobs from the service itself, with an address that is signed for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direct {
+    /// Everybody who may read the blob.
+    On,
+    /// Who is on this machine: nobody else reaches the service.
+    Here,
+    /// Nobody: all bytes go through the coordinator.
+    Off,
 }
 
 /// Where blobs are, and how the service there is spoken to.
@@ -58,6 +70,7 @@ pub struct BlobAddress {
     pub(crate) is_virtual: bool,
     /// How long requests are tried again while the service is away or busy.
     pub(crate) patience: Duration,
+    pub(crate) direct: Direct,
 }
 
 impl BlobAddress {
@@ -90,8 +103,9 @@ impl BlobAddress {
             root: None,
             is_virtual: false,
             patience: PATIENCE,
+            direct: Direct::On,
         };
-        let mut style = None;
+        let (mut style, mut direct) = (None, true);
         for option in query.split('&').filter(|option| !option.is_empty()) {
             let (name, value) = option.split_once('=').unwrap_or((option, ""));
             match name {
@@ -106,6 +120,10 @@ impl BlobAddress {
                 "style" => {
                     return Err(AddressError::Option { name: "style", wanted: "path or host" });
                 }
+                "direct" if value == "on" || value == "off" => direct = value == "on",
+                "direct" => {
+                    return Err(AddressError::Option { name: "direct", wanted: "on or off" });
+                }
                 "patience" => address.patience = patience(value)?,
                 _ => return Err(AddressError::Unknown(name.chars().take(40).collect())),
             }
@@ -113,6 +131,12 @@ impl BlobAddress {
         // A bucket with a dot has no certificate of AWS as a part of the host's name.
         let usual = address.endpoint.is_none() && !address.bucket.contains('.');
         address.is_virtual = style.unwrap_or(usual);
+        let is_plain = address.endpoint.as_ref().is_some_and(|url| url.starts_with("http://"));
+        address.direct = match (direct, is_plain) {
+            (false, _) => Direct::Off,
+            (true, true) => Direct::Here,
+            (true, false) => Direct::On,
+        };
         Ok(address)
     }
 }
@@ -192,6 +216,10 @@ mod tests {
             assert!(BlobAddress::parse(&text).unwrap().is_virtual, "{here}");
         }
         assert!(!BlobAddress::parse("s3://a.film").unwrap().is_virtual);
+        let direct = |text| BlobAddress::parse(text).unwrap().direct;
+        assert_eq!(direct("s3://film"), Direct::On);
+        assert_eq!(direct("s3://film?direct=off"), Direct::Off);
+        assert_eq!(direct("s3://film?endpoint=http://127.0.0.1:1"), Direct::Here);
     }
 
     #[test]
@@ -215,6 +243,7 @@ mod tests {
             "s3://film?root=",
             "s3://film?style=x",
             "s3://film?patience=0",
+            "s3://film?direct=maybe",
             "s3://film?secret=x",
         ] {
             let error = BlobAddress::parse(text).unwrap_err().to_string();

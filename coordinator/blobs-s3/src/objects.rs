@@ -1,7 +1,7 @@
 //! The objects of a store, asked from threads that block: puts, heads, lists and deletes, with a
 //! limit on time, retries and memory.
 
-use crate::address::BlobAddress;
+use crate::address::{BlobAddress, Direct};
 use crate::connector::Connector;
 use crate::credentials::Credentials;
 use crate::failure::Failure;
@@ -10,6 +10,7 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::path::Path as Key;
+use object_store::signer::{Method, Signer};
 use object_store::{
     BackoffConfig, GetOptions, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode,
     PutOptions, PutPayload, RetryConfig,
@@ -30,6 +31,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(3);
 const TRIES: usize = 1000;
 /// Pause before a put is made again that broke in the middle.
 const PAUSE: Duration = Duration::from_millis(500);
+/// How long a signed address holds. A reader that is slower continues with another one.
+const SIGNED_FOR: Duration = Duration::from_secs(600);
 /// Longest time without any part of a list or a file.
 const SILENT: Duration = Duration::from_secs(30);
 /// Longest file that is put at once; others go in parts.
@@ -53,6 +56,7 @@ struct Shared {
     /// How long is tried, and the longest time for a question with a short answer.
     patience: Duration,
     short: Duration,
+    direct: Direct,
     /// None while it ends.
     runtime: Option<Runtime>,
 }
@@ -99,7 +103,8 @@ impl Objects {
         let s3 = builder.build().map_err(|error| error.to_string())?;
         let (prefix, puts) = (address.prefix.clone(), Semaphore::new(PUTS));
         let (patience, short) = (address.patience, SHORT + address.patience);
-        Ok(Self(Arc::new(Shared { s3, prefix, puts, patience, short, runtime: Some(runtime) })))
+        let (direct, runtime) = (address.direct, Some(runtime));
+        Ok(Self(Arc::new(Shared { s3, prefix, puts, patience, short, direct, runtime })))
     }
 
     /// Name of an object below the prefix.
@@ -240,6 +245,21 @@ impl Objects {
             }
             part.into_iter().for_each(&mut *visit);
         }
+    }
+
+    /// Returns an address by which whoever has it can read an object for a few minutes. None if
+    /// that is switched off, or if the peer is on another machine and the service only on this one.
+    pub(crate) fn signed(&self, key: Key, here: bool) -> Option<String> {
+        let direct = self.0.direct;
+        if direct == Direct::Off || direct == Direct::Here && !here {
+            return None;
+        }
+        let signed =
+            self.ask(
+                |own| async move { Ok(own.0.s3.signed_url(Method::GET, &key, SIGNED_FOR).await?) },
+            );
+        let signed = signed.inspect_err(|error| tracing::warn!(%error, "no address can be signed"));
+        signed.ok().map(String::from)
     }
 
     /// Begins to read an object from a byte on.

@@ -39,6 +39,7 @@ impl Blobs for S3Blobs {
 
     fn open(&self, hash: BlobHash) -> Result<Option<Box<dyn BlobRead>>, BlobError> {
         let Some(length) = self.length(hash)? else { return Ok(None) };
+        tracing::debug!(%hash, length, "a file is read by way of the coordinator");
         let held = self.held.clone();
         let what = (held.objects.clone(), held.key(BLOBS, hash), length);
         Ok(Some(Box::new(Reading::new(what, move || held.known().gone(hash)))))
@@ -113,6 +114,11 @@ impl Blobs for S3Blobs {
 
     fn is_far(&self) -> bool {
         true
+    }
+
+    fn elsewhere(&self, hash: BlobHash, here: bool) -> Option<(String, u64)> {
+        let length = self.held.length(hash).ok()??;
+        Some((self.held.objects.signed(self.held.key(BLOBS, hash), here)?, length))
     }
 
     fn delete_upload(&self, hash: BlobHash) -> bool {

@@ -251,6 +251,14 @@ impl Blobs for GuardedBlobs {
         self.store.is_far()
     }
 
+    fn elsewhere(&self, hash: BlobHash, here: bool) -> Option<(String, u64)> {
+        if !self.store.is_far() {
+            return None;
+        }
+        self.claim(hash);
+        self.store.elsewhere(hash, here)
+    }
+
     fn delete_upload(&self, hash: BlobHash) -> bool {
         self.store.delete_upload(hash)
     }
@@ -316,6 +324,10 @@ impl BlobSink for Claiming {
 impl BlobStore for GuardedBlobs {
     fn open(&self, hash: BlobHash) -> io::Result<Option<Box<dyn BlobRead>>> {
         Blobs::open(self, hash).map_err(|error| error.source)
+    }
+
+    fn elsewhere(&self, hash: BlobHash, here: bool) -> Option<(String, u64)> {
+        Blobs::elsewhere(self, hash, here)
     }
 
     fn begin(&self, hash: BlobHash, length: u64) -> Result<Box<dyn BlobSink>, String> {

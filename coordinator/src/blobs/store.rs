@@ -97,6 +97,12 @@ pub trait Blobs: Send + Sync + 'static {
     /// Deletes interrupted uploads that were last written before this time. Returns their number.
     fn delete_uploads(&self, before: SystemTime) -> u64;
 
+    /// Returns where a peer can read a blob itself for a few minutes, and its length in bytes; None
+    /// if it cannot. `here`: the peer is on this machine. The address is for HTTP, and a secret.
+    fn elsewhere(&self, _hash: BlobHash, _here: bool) -> Option<(String, u64)> {
+        None
+    }
+
     /// Whether each byte that is read comes over a network.
     fn is_far(&self) -> bool {
         false

@@ -392,6 +392,11 @@ impl BlobStore for ReadableBlobs {
         if self.readable.contains(hash) { BlobStore::open(&*self.blobs, hash) } else { Ok(None) }
     }
 
+    fn elsewhere(&self, hash: BlobHash, here: bool) -> Option<(String, u64)> {
+        let readable = self.readable.contains(hash);
+        if readable { BlobStore::elsewhere(&*self.blobs, hash, here) } else { None }
+    }
+
     fn begin(&self, _: BlobHash, _: u64) -> Result<Box<dyn BlobSink>, String> {
         Err("a node gives no blobs".into())
     }

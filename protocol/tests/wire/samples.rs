@@ -421,12 +421,14 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
 
 pub(crate) fn blob_replies() -> Vec<(String, BlobReply)> {
     use BlobReply::*;
-    let all = vec![From { offset: 1, length: 1 << 33 }, Absent, Held, Refused("r".into())];
-    named(all, |reply| match reply {
+    let elsewhere = Elsewhere { url: "https://s3.example/x?sign".into(), length: 1 << 33 };
+    let from = From { offset: 1, length: 1 << 33 };
+    named(vec![from, Absent, Held, Refused("r".into()), elsewhere], |reply| match reply {
         From { .. } => "blob_reply.from",
         Absent => "blob_reply.absent",
         Held => "blob_reply.held",
         Refused(_) => "blob_reply.refused",
+        Elsewhere { .. } => "blob_reply.elsewhere",
     })
 }
 
@@ -485,6 +487,7 @@ pub(crate) fn blob_request() -> BlobRequest {
         offset: 1 << 20,
         of: Some((JobId(uuid(1)), FrameNumber(2))),
         end: Some(2 << 20),
+        direct: true,
     }
 }
 

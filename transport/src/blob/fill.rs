@@ -56,7 +56,7 @@ impl<S: BlobSink + 'static> Filling<S> {
     /// written.
     pub(super) async fn fill(
         &self,
-        receiver: &mut FrameReceiver,
+        receiver: &mut impl Source,
         (length, path): (u64, &Path),
         timing: &Timing,
         progress: &mut (dyn FnMut(u64) + Send),
@@ -104,6 +104,22 @@ impl<S: BlobSink + 'static> Filling<S> {
     }
 }
 
+/// Where the bytes of a blob come from.
+pub(super) trait Source {
+    /// Takes pieces as they come, and returns their number; None at the end. Nothing is lost if the
+    /// returned future is dropped.
+    fn some(
+        &mut self,
+        pieces: &mut [Bytes],
+    ) -> impl Future<Output = Result<Option<usize>, FrameError>> + Send;
+}
+
+impl Source for FrameReceiver {
+    async fn some(&mut self, pieces: &mut [Bytes]) -> Result<Option<usize>, FrameError> {
+        self.receive_pieces(pieces).await
+    }
+}
+
 /// Bytes that are written at once.
 #[derive(Default)]
 struct Step {
@@ -132,7 +148,7 @@ async fn written(writing: JoinHandle<io::Result<Step>>) -> io::Result<Step> {
 /// a step if the last pieces are large. The step grows with what arrives. Leaves in it what came
 /// before an error.
 async fn gather(
-    receiver: &mut FrameReceiver,
+    receiver: &mut impl Source,
     step: &mut Step,
     left: u64,
     timing: &Timing,
@@ -146,7 +162,7 @@ async fn gather(
     while !step.is_full(left) {
         let read = tokio::select! {
             biased;
-            read = receiver.receive_pieces(&mut pieces) => read?,
+            read = receiver.some(&mut pieces) => read?,
             () = &mut timer => {
                 silent += pause;
                 match step.bytes.is_empty() {

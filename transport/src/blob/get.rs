@@ -1,5 +1,6 @@
 //! Downloads of blobs, on the fetching side and on the serving side.
 
+use super::direct::Direct;
 use super::fill::Filling;
 use super::part::{Durability, PartFile};
 use super::ranges::{RANGE_BYTES, priority, streams_for};
@@ -15,12 +16,14 @@ use std::collections::VecDeque;
 use std::io::{self, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tessera_protocol::limits::REASON_MAX;
+use tessera_protocol::limits::{ADDRESS_MAX, REASON_MAX};
 use tessera_protocol::stream::{BlobReply, BlobRequest, StreamKind};
 use tessera_protocol::{BlobHash, FrameNumber, JobId};
 
 /// Longest file name of common file systems in bytes.
 const FILE_NAME_BYTES: usize = 255;
+/// Shortest blob in bytes that is worth a connection to somewhere else.
+const DIRECT_FROM: u64 = 64 << 10;
 /// Digits of a blob's hash in the name of its part.
 const PART_HASH_DIGITS: usize = 8;
 
@@ -185,11 +188,24 @@ async fn fetch(
     let hash = wanted.hash;
     let streams = streams_for(connection, timing);
     let range = if streams > 1 { RANGE_BYTES } else { u64::MAX };
-    let mut first = ask(connection, wanted, part.held(), range).await?;
-    let (offset, length) = answered(&mut first, hash, timing).await?;
-    if length > length_max {
-        return Err(BlobError::TooLong { hash, length, limit: length_max });
-    }
+    let short = |length| match length > length_max {
+        true => Err(BlobError::TooLong { hash, length, limit: length_max }),
+        false => Ok(()),
+    };
+    let mut first = ask(connection, wanted, part.held(), range, true).await?;
+    let (offset, length) = match answered(&mut first, hash, timing).await? {
+        At::Here(offset, length) => (offset, length),
+        At::Elsewhere(url, length) => {
+            short(length)?;
+            if fetch_there((&url, length), (part, target), timing, progress).await? {
+                part.finish(hash, target).await?;
+                return Ok(length);
+            }
+            first = ask(connection, wanted, part.held(), range, false).await?;
+            here(&mut first, hash, timing).await?
+        }
+    };
+    short(length)?;
     if offset == 0 && part.held() > 0 {
         let restarted = part.with(PartFile::restart).await.and_then(|result| result);
         restarted.map_err(file_error(target))?;
@@ -205,14 +221,14 @@ async fn fetch(
     while let Some(mut receiver) = current.take() {
         // Those that are asked for now arrive while this one is read.
         while asked.len() + 1 < streams && next < length {
-            asked.push_back(ask(connection, wanted, next, range).await?);
+            asked.push_back(ask(connection, wanted, next, range, false).await?);
             next = end(next);
         }
         at = end(at);
         part.fill(&mut receiver, (at, target), timing, &mut progress).await?;
         current = asked.pop_front();
         if let Some(receiver) = &mut current
-            && answered(receiver, hash, timing).await? != (at, length)
+            && here(receiver, hash, timing).await? != (at, length)
         {
             return Err(elsewhere(hash));
         }
@@ -221,32 +237,80 @@ async fn fetch(
     Ok(length)
 }
 
-/// Asks for so many bytes of a blob from an offset on, or for all of them.
+/// Gets the rest of a blob where it is. Returns whether that worked; what came until it did not is
+/// kept.
+async fn fetch_there(
+    (url, length): (&str, u64),
+    (part, target): (&Filling<PartFile>, &Path),
+    timing: &Timing,
+    progress: &mut (dyn FnMut(u64, u64) + Send),
+) -> Result<bool, BlobError> {
+    if part.held() > length {
+        let restarted = part.with(PartFile::restart).await.and_then(|result| result);
+        restarted.map_err(file_error(target))?;
+    }
+    let Some(mut there) = Direct::open(url, part.held(), length).await else { return Ok(false) };
+    progress(part.held(), length);
+    let mut progress = |held| progress(held, length);
+    match part.fill(&mut there, (length, target), timing, &mut progress).await {
+        Ok(()) => Ok(true),
+        Err(BlobError::Frame(_)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Asks for so many bytes of a blob from an offset on, or for all of them. With `direct` the answer
+/// may be where it is.
 async fn ask(
     connection: &Connection,
     Wanted { hash, of }: Wanted,
     offset: u64,
     bytes: u64,
+    direct: bool,
 ) -> Result<FrameReceiver, BlobError> {
     let (mut sender, receiver) = open_both(connection, StreamKind::BlobGet).await?;
     let end = (bytes < u64::MAX).then(|| offset.saturating_add(bytes));
-    sender.send(&BlobRequest { hash, offset, of, end }).await?;
+    sender.send(&BlobRequest { hash, offset, of, end, direct }).await?;
     sender.finish();
     Ok(receiver)
 }
 
-/// Returns the offset of the bytes that follow, and the length of the whole blob.
+/// Where the bytes of a blob are.
+enum At {
+    /// They follow, from an offset on. With the length of the whole blob.
+    Here(u64, u64),
+    /// They can be got at an address. With the length of the whole blob.
+    Elsewhere(String, u64),
+}
+
+/// Returns where the bytes are that were asked for.
 async fn answered(
     receiver: &mut FrameReceiver,
     hash: BlobHash,
     timing: &Timing,
-) -> Result<(u64, u64), BlobError> {
+) -> Result<At, BlobError> {
     match receiver.expect(timing.answer).await? {
-        BlobReply::From { offset, length } => Ok((offset, length)),
+        BlobReply::From { offset, length } => Ok(At::Here(offset, length)),
+        BlobReply::Elsewhere { url, length } => Ok(At::Elsewhere(url, length)),
         BlobReply::Absent => Err(BlobError::Absent(hash)),
         BlobReply::Refused(reason) => Err(BlobError::Refused { hash, reason }),
         BlobReply::Held => {
             let problem = "a get was answered as if it were a put";
+            Err(BlobError::Protocol { hash, problem })
+        }
+    }
+}
+
+/// Returns the offset of the bytes that follow, and the length of the whole blob.
+async fn here(
+    receiver: &mut FrameReceiver,
+    hash: BlobHash,
+    timing: &Timing,
+) -> Result<(u64, u64), BlobError> {
+    match answered(receiver, hash, timing).await? {
+        At::Here(offset, length) => Ok((offset, length)),
+        At::Elsewhere(..) => {
+            let problem = "the answer names another place, which was not asked for";
             Err(BlobError::Protocol { hash, problem })
         }
     }
@@ -273,9 +337,14 @@ pub async fn serve_get<S: BlobStore>(
 pub async fn answer_get<S: BlobStore>(
     store: &Arc<S>,
     (connection, sender): (&Connection, &mut FrameSender),
-    BlobRequest { hash, offset, end, .. }: BlobRequest,
+    BlobRequest { hash, offset, end, direct, .. }: BlobRequest,
     timing: &Timing,
 ) -> Result<u64, BlobError> {
+    if direct && let Some((url, length)) = there(store, connection, hash).await {
+        sender.send(&BlobReply::Elsewhere { url, length }).await?;
+        sender.finish();
+        return Ok(0);
+    }
     sender.set_priority(end.map_or(PRIORITY, |_| priority(offset)));
     let blob = match open_held(store, hash).await {
         Ok(Some(held)) => held,
@@ -311,6 +380,17 @@ pub async fn answer_get<S: BlobStore>(
         }
     }
     Ok(bytes)
+}
+
+/// Returns where the peer can get a blob itself, if that is worth a connection.
+async fn there<S: BlobStore>(
+    store: &Arc<S>,
+    connection: &Connection,
+    hash: BlobHash,
+) -> Option<(String, u64)> {
+    let (shared, here) = (store.clone(), connection.remote_address().ip().is_loopback());
+    let found = blocking(move || shared.elsewhere(hash, here)).await.ok()??;
+    (found.1 >= DIRECT_FROM && found.0.len() <= ADDRESS_MAX).then_some(found)
 }
 
 async fn open_held<S: BlobStore>(

@@ -2,6 +2,7 @@
 //! checked against its hash before it gets a name. The [`BlobStore`] decides about access and
 //! storage.
 
+mod direct;
 mod fill;
 mod get;
 mod part;
@@ -29,6 +30,12 @@ const PRIORITY: i32 = -1;
 pub trait BlobStore: Send + Sync + 'static {
     /// Opens a complete blob; None if it is absent.
     fn open(&self, hash: BlobHash) -> io::Result<Option<Box<dyn BlobRead>>>;
+
+    /// Returns where a peer can get a complete blob itself for a few minutes, and its length in
+    /// bytes. `here`: the peer is on this machine. The address is for HTTP, and a secret.
+    fn elsewhere(&self, _hash: BlobHash, _here: bool) -> Option<(String, u64)> {
+        None
+    }
 
     /// Begins to receive a blob of this length in bytes, or continues an interrupted upload. `Err`
     /// says in words for the client why it is refused.

@@ -56,7 +56,7 @@ pub async fn put(
             return Ok(0);
         }
         BlobReply::Refused(reason) => return Err(BlobError::Refused { hash, reason }),
-        BlobReply::Absent => {
+        BlobReply::Absent | BlobReply::Elsewhere { .. } => {
             return Err(BlobError::Protocol {
                 hash,
                 problem: "a put was answered as if it were a get",

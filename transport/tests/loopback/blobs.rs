@@ -21,6 +21,8 @@ struct Shelf {
     whole: Whole,
     /// Streams that asked for a blob, and streams with later ranges of an upload.
     ranges: Mutex<(usize, usize)>,
+    /// Where each blob is as well, and its length.
+    elsewhere: Mutex<Option<(String, u64)>>,
 }
 
 type Whole = Arc<Mutex<BTreeMap<BlobHash, PathBuf>>>;
@@ -28,7 +30,8 @@ type Whole = Arc<Mutex<BTreeMap<BlobHash, PathBuf>>>;
 impl Shelf {
     fn new() -> Arc<Self> {
         let (folder, ranges) = (tempfile::tempdir().unwrap(), Mutex::default());
-        Arc::new(Self { folder, whole: Whole::default(), ranges })
+        let elsewhere = Mutex::default();
+        Arc::new(Self { folder, whole: Whole::default(), ranges, elsewhere })
     }
 
     fn add(&self, hash: BlobHash, bytes: &[u8]) {
@@ -54,6 +57,10 @@ impl BlobStore for Shelf {
     fn open(&self, hash: BlobHash) -> io::Result<Option<Box<dyn BlobRead>>> {
         let path = self.find(hash);
         path.map(|path| Ok(Box::new(std::fs::File::open(path)?) as Box<dyn BlobRead>)).transpose()
+    }
+
+    fn elsewhere(&self, _: BlobHash, here: bool) -> Option<(String, u64)> {
+        self.elsewhere.lock().unwrap().clone().filter(|_| here)
     }
 
     fn begin(&self, hash: BlobHash, length: u64) -> Result<Box<dyn BlobSink>, String> {
@@ -149,6 +156,11 @@ impl Bench {
         self.shelf.add(hash, bytes);
     }
 
+    /// From now on every blob is at this address as well, with this length.
+    pub(crate) fn is_elsewhere(&self, url: String, length: u64) {
+        *self.shelf.elsewhere.lock().unwrap() = Some((url, length));
+    }
+
     /// The bytes of a blob at the coordinator.
     pub(crate) fn stored(&self, hash: BlobHash) -> Vec<u8> {
         std::fs::read(self.shelf.find(hash).unwrap()).unwrap()
@@ -228,7 +240,7 @@ async fn an_interrupted_get_resumes() {
         let (sender, receiver) = served.connection.accept_bi().await.unwrap();
         let (_, mut receiver) = accept_kind(receiver, served.timing.answer).await.unwrap();
         let request: BlobRequest = receiver.expect(served.timing.answer).await.unwrap();
-        assert_eq!(request, BlobRequest { hash, offset: 0, of: None, end: None });
+        assert_eq!(request, BlobRequest { hash, offset: 0, of: None, end: None, direct: true });
         let mut sender = FrameSender::new(sender);
         sender.send(&BlobReply::From { offset: 0, length: 2_000_000 }).await.unwrap();
         sender.send_raw(&bytes[..700_000]).await.unwrap();

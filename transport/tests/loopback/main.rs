@@ -5,6 +5,7 @@
 
 mod blobs;
 mod connections;
+mod direct;
 mod enrolment;
 mod farm;
 mod ranges;

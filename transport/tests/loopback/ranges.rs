@@ -207,7 +207,7 @@ async fn a_get_that_nobody_reads_loses_only_its_stream() {
     let (bytes, hash) = bytes_of(48 << 20);
     bench.add(hash, &bytes);
     let (mut sender, mut receiver) = open_both(connection, StreamKind::BlobGet).await.unwrap();
-    sender.send(&BlobRequest { hash, offset: 0, of: None, end: None }).await.unwrap();
+    sender.send(&BlobRequest { hash, offset: 0, of: None, end: None, direct: true }).await.unwrap();
     tokio::time::sleep(Duration::from_secs(3)).await;
     let ended = loop {
         match receiver.receive_raw(1 << 20).await {
