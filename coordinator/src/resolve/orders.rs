@@ -15,6 +15,7 @@ use tessera_protocol::job::{JobKind, RenderSpec};
 use tessera_protocol::status::FrameFile;
 use tessera_protocol::{Fingerprint, FrameNumber, JobId};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 /// What the resolver makes for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,10 @@ pub(crate) struct ResolveOrder {
     pub(crate) extent: SpoolExtent,
 }
 
+/// Frames that are put together at a time where each of their files takes a while to be stored,
+/// because the store of blobs is far away.
+const JOINED_AT_ONCE_FAR: usize = 8;
+
 /// Handles orders until the driver ends, one at a time. Files that are put together from pieces
 /// take milliseconds, and do not wait for the others. Each outcome goes to the core.
 pub(crate) async fn run(
@@ -57,33 +62,47 @@ pub(crate) async fn run(
             }
         }
     };
-    let long = handle(long_orders, stores.clone(), events.clone());
-    tokio::join!(divide, long, handle(short_orders, stores, events));
+    let joined_at_once = if stores.0.is_far() { JOINED_AT_ONCE_FAR } else { 1 };
+    let long = handle(long_orders, stores.clone(), events.clone(), 1);
+    tokio::join!(divide, long, handle(short_orders, stores, events, joined_at_once));
 }
 
+/// Handles orders, so many at a time.
 async fn handle(
     mut orders: mpsc::UnboundedReceiver<ResolveOrder>,
     (blobs, spools): (GuardedBlobs, Arc<dyn SpoolReader>),
     events: mpsc::Sender<Event>,
+    at_once: usize,
 ) {
+    let mut under_way = JoinSet::new();
     while let Some(order) = orders.recv().await {
-        let (job, frame, wanted) = (order.job, order.frame, order.wanted);
-        let (blobs, spools) = (blobs.clone(), spools.clone());
-        let made = tokio::task::spawn_blocking(move || make(&order, &blobs, &*spools)).await;
-        let input = match made {
-            Ok(Ok(input)) => input,
-            Ok(Err(error)) => {
-                tracing::warn!(%job, %frame, error = &error as &dyn std::error::Error,
-                    "frame cannot be made");
-                Input::FrameResolveFailed { job, frame, failure: failure_of(wanted, &error) }
-            }
-            Err(error) => {
-                let failure = ResolveFailure::Fatal(format!("resolving the frame failed: {error}"));
-                Input::FrameResolveFailed { job, frame, failure }
-            }
-        };
-        if events.send(Event::Input(Box::new(input))).await.is_err() {
-            return;
+        if under_way.len() >= at_once {
+            under_way.join_next().await;
+        }
+        let (blobs, spools, events) = (blobs.clone(), spools.clone(), events.clone());
+        under_way.spawn(async move {
+            let input = outcome(order, blobs, spools).await;
+            // Without a driver, nobody wants to know.
+            let _ = events.send(Event::Input(Box::new(input))).await;
+        });
+    }
+    while under_way.join_next().await.is_some() {}
+}
+
+/// Carries one order out, and says to the core what came of it.
+async fn outcome(order: ResolveOrder, blobs: GuardedBlobs, spools: Arc<dyn SpoolReader>) -> Input {
+    let (job, frame, wanted) = (order.job, order.frame, order.wanted);
+    let made = tokio::task::spawn_blocking(move || make(&order, &blobs, &*spools)).await;
+    match made {
+        Ok(Ok(input)) => input,
+        Ok(Err(error)) => {
+            tracing::warn!(%job, %frame, error = &error as &dyn std::error::Error,
+                "frame cannot be made");
+            Input::FrameResolveFailed { job, frame, failure: failure_of(wanted, &error) }
+        }
+        Err(error) => {
+            let failure = ResolveFailure::Fatal(format!("resolving the frame failed: {error}"));
+            Input::FrameResolveFailed { job, frame, failure }
         }
     }
 }
