@@ -2,12 +2,14 @@
 //! job, and the time of a restart. Prints figures; fails on nothing but lost units.
 //!
 //!     cargo bench --bench scale [-- --nodes N --units U --capacity C --full --pages P --jobs J]
+//!     cargo bench --bench scale -- --postgres [--nodes N --units U --capacity C]
 //!
 //! The coordinator is the real binary in a process of its own, durable, on loopback. The nodes are
 //! light (see `load`) and in this process, so that both share the machine. `--full` adds a job of
 //! 500,000 units and a restart after 1,000,000. `--pages` measures instead what HTTP costs: rounds
 //! without it, with it, and with P followers of events, while J jobs wait; and how long lists and
-//! events take.
+//! events take. `--postgres` measures instead what the state on PostgreSQL costs the coordinator
+//! beside the state on sled; the database's own processor time is not in it.
 //!
 //! With `TESSERA_BENCH_HYPERQUEUE=PYTHON`, a Python with the package `hyperqueue`, HyperQueue's own
 //! figure for tasks that do nothing stands beside ours (see `peer.py`).
@@ -25,6 +27,7 @@ use tessera_protocol::compute::{ComputeSpec, Domain, Program};
 use tessera_protocol::job::{JobKind, JobSpec, RawJobSpec};
 use tessera_protocol::{Fingerprint, Hello, JobId};
 use tessera_support::farm::{Farm, Process};
+use tessera_support::postgres::Postgres;
 use tessera_transport::{Address, Authority, FarmClient, Identity};
 
 struct Options {
@@ -34,11 +37,19 @@ struct Options {
     full: bool,
     pages: usize,
     jobs: usize,
+    postgres: bool,
 }
 
 fn options() -> Options {
-    let mut options =
-        Options { nodes: 1000, units: 100_000, capacity: 32, full: false, pages: 0, jobs: 5000 };
+    let mut options = Options {
+        nodes: 1000,
+        units: 100_000,
+        capacity: 32,
+        full: false,
+        pages: 0,
+        jobs: 5000,
+        postgres: false,
+    };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut number = || arguments.next().and_then(|text| text.parse().ok()).expect("a number");
@@ -49,6 +60,7 @@ fn options() -> Options {
             "--pages" => options.pages = number() as usize,
             "--jobs" => options.jobs = number() as usize,
             "--full" => options.full = true,
+            "--postgres" => options.postgres = true,
             _ => {}
         }
     }
@@ -166,25 +178,26 @@ impl Stand {
 fn main() {
     let options = options();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    match options.pages {
-        0 => runtime.block_on(measure(options)),
+    match (options.pages, options.postgres) {
+        (0, false) => runtime.block_on(measure(options)),
+        (0, true) => runtime.block_on(measure_stores(options)),
         _ => runtime.block_on(measure_pages(options)),
     }
     runtime.shutdown_background();
 }
 
-async fn stand(http: &str) -> Stand {
+async fn stand(more: &[&str]) -> Stand {
     let farm = Farm::prepare();
-    let coordinator = start(&farm, http);
+    let coordinator = start(&farm, more);
     let client = client(&farm).await;
     Stand { farm, coordinator, client }
 }
 
 /// A coordinator that answers. Its limits of connections are above the nodes that a bench may ask
 /// for; all others are the defaults.
-fn start(farm: &Farm, http: &str) -> Process {
+fn start(farm: &Farm, more: &[&str]) -> Process {
     let mut command = farm.coordinator_command();
-    command.args(["--http", http, "--watchers-per-user", "1000", "--jobs-per-user", "20000"]);
+    command.args(more).args(["--watchers-per-user", "1000", "--jobs-per-user", "20000"]);
     command.args(["--connections", "20000", "--handshakes", "4096"]);
     // All its nodes are new: with checks, every unit would be done twice.
     command.args(["--check", "0", "--check-first", "0"]);
@@ -227,7 +240,7 @@ fn measure_peer() {
 }
 
 async fn measure(options: Options) {
-    let mut stand = stand("off").await;
+    let mut stand = stand(&[]).await;
     let authority =
         Authority::open(&stand.farm.data().join("authority")).expect("the farm's authority");
     let address: Address = stand.farm.address().parse().expect("an address");
@@ -263,7 +276,7 @@ async fn measure(options: Options) {
         stand.farm.logs()
     );
     let begun = Instant::now();
-    let _coordinator = start(&stand.farm, "off");
+    let _coordinator = start(&stand.farm, &[]);
     println!(
         "restart with {committed} committed units: {:.2} s until it answers",
         begun.elapsed().as_secs_f64()
@@ -272,8 +285,8 @@ async fn measure(options: Options) {
 }
 
 /// A farm with light nodes that work, and jobs that wait.
-async fn busy(http: &str, options: &Options) -> (Stand, Arc<Done>) {
-    let stand = stand(http).await;
+async fn busy(more: &[&str], options: &Options) -> (Stand, Arc<Done>) {
+    let stand = stand(more).await;
     let authority =
         Authority::open(&stand.farm.data().join("authority")).expect("the farm's authority");
     let address: Address = stand.farm.address().parse().expect("an address");
@@ -286,17 +299,54 @@ async fn busy(http: &str, options: &Options) -> (Stand, Arc<Done>) {
     (stand, done)
 }
 
+/// Rounds by turns, so that what else the machine does falls on all that is compared.
+const ROUNDS: usize = 35;
+
+/// Quarter, median and three quarters of the rounds.
+fn quarters(mut of: Vec<f64>) -> [f64; 3] {
+    of.sort_by(f64::total_cmp);
+    [of[ROUNDS / 4], of[ROUNDS / 2], of[ROUNDS - 1 - ROUNDS / 4]]
+}
+
+/// What the state on PostgreSQL costs the coordinator.
+async fn measure_stores(options: Options) {
+    let what = "the state on PostgreSQL";
+    let Some(postgres) = Postgres::start(what) else { return };
+    let options = Options { jobs: 0, ..options };
+    let units = (options.units / 4).max(1);
+    println!("{} nodes; {ROUNDS} rounds of {units} units; sled, PostgreSQL", options.nodes);
+    let (sled, sled_done) = busy(&[], &options).await;
+    let address = postgres.address();
+    let (other, other_done) = busy(&["--store", &address], &options).await;
+    let mut ratios = Vec::new();
+    for round in 0..ROUNDS {
+        let mut used = [0.0; 2];
+        for turn in 0..used.len() {
+            let which = (round + turn) % used.len();
+            used[which] = match which {
+                0 => sled.run(units, &sled_done).await.0,
+                _ => other.run(units, &other_done).await.0,
+            };
+        }
+        ratios.push(used[1] / used[0]);
+    }
+    println!(
+        "processor a unit with the state on PostgreSQL: {:.3?} of that with sled (quarter, median, \
+         three quarters)",
+        quarters(ratios)
+    );
+}
+
 /// What HTTP costs the coordinator, in short rounds by turns on farms beside each other, so that
 /// what else the machine does falls on all of them; and how quick it is.
 async fn measure_pages(options: Options) {
-    const ROUNDS: usize = 35;
     let units = (options.units / 4).max(1);
     println!(
         "{} jobs wait; {} nodes; {ROUNDS} rounds of {units} units",
         options.jobs, options.nodes
     );
-    let (plain, plain_done) = busy("off", &options).await;
-    let (served, served_done) = busy("127.0.0.1:0", &options).await;
+    let (plain, plain_done) = busy(&[], &options).await;
+    let (served, served_done) = busy(&["--http", "127.0.0.1:0"], &options).await;
     let door = pages::Door::of(&served.farm);
     let (mut ratios, mut shares): ([Vec<f64>; 2], [Vec<f64>; 2]) = Default::default();
     for round in 0..ROUNDS {
@@ -321,15 +371,13 @@ async fn measure_pages(options: Options) {
             shares[index].push(http / (cpu - http));
         }
     }
-    for (index, what) in ["nobody follows", "followed"].into_iter().enumerate() {
-        ratios[index].sort_by(f64::total_cmp);
-        shares[index].sort_by(f64::total_cmp);
-        let quarters = |of: &[f64]| [of[ROUNDS / 4], of[ROUNDS / 2], of[ROUNDS - 1 - ROUNDS / 4]];
+    let told = ["nobody follows", "followed"].into_iter().zip(ratios.into_iter().zip(shares));
+    for (what, (ratios, shares)) in told {
         println!(
             "processor per commit, {what}: {:.3?} of that without HTTP; HTTP's threads take \
-             {:.3?} of what the others do (quarter, median, three quarters of {ROUNDS} rounds)",
-            quarters(&ratios[index]),
-            quarters(&shares[index]),
+             {:.3?} of what the others do (quarter, median, three quarters)",
+            quarters(ratios),
+            quarters(shares),
         );
     }
     let mut followers = door.follow(options.pages).await;
