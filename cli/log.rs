@@ -43,7 +43,8 @@ pub(crate) fn telemetry(command: &Command) -> (Telemetry, Option<String>) {
 pub(crate) fn init(command: &Command, telemetry: &Telemetry) -> Telling {
     let lines = telemetry.lines.clone();
     let told = NodeLog::default();
-    let usual = if command.is_service() { "info" } else { "warn" };
+    // The client of S3 tells of each try; what is done is said once (`coordinator/blobs-s3`).
+    let usual = if command.is_service() { "info,object_store=warn" } else { "warn" };
     let filter = EnvFilter::try_from_env("TESSERA_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
     let shown = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let shown = match command.is_service() {

@@ -59,6 +59,12 @@ fn a_farm_waits_for_a_store_of_files_that_was_killed() {
     server.kill();
     farm.wait_for("all commits", |farm| farm.units_committed(&open) >= 48);
     farm.wait_for("a frame that waits", |farm| farm.logs().contains("frame cannot be made"));
+    let logs = farm.logs();
+    assert_eq!(logs.matches("the store of files fails").count(), 1, "{logs}");
+    let refused = farm.run(&["submit", utf8(&library("drink.gltf"))]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("the store of files"), "{said}");
+    assert!(said.contains("try again later"), "{said}");
     farm.kill_coordinator();
     server.restart();
     start(&mut farm, &address);

@@ -2,8 +2,11 @@
 //! limit on how long an answer may not begin.
 
 use crate::address::BlobAddress;
+use crate::failure::innermost;
 use async_trait::async_trait;
 use http_body_util::BodyExt;
+use hyper::Response;
+use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector as Tcp;
@@ -19,6 +22,7 @@ use rustls::{ClientConfig, RootCertStore};
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Longest wait for a connection.
@@ -34,7 +38,11 @@ const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)
 pub(crate) struct Connector(Service);
 
 #[derive(Clone)]
-struct Service(Client<HttpsConnector<Tcp>, HttpRequestBody>);
+struct Service {
+    client: Client<HttpsConnector<Tcp>, HttpRequestBody>,
+    /// Whether the last request failed.
+    fails: Arc<AtomicBool>,
+}
 
 impl std::fmt::Debug for Service {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -60,7 +68,8 @@ impl Connector {
             .https_or_http()
             .enable_http1()
             .wrap_connector(tcp);
-        Ok(Self(Service(Client::builder(TokioExecutor::new()).build(https))))
+        let client = Client::builder(TokioExecutor::new()).build(https);
+        Ok(Self(Service { client, fails: Arc::default() }))
     }
 }
 
@@ -106,6 +115,33 @@ fn other(kind: HttpErrorKind, text: &'static str) -> HttpError {
     HttpError::new(kind, std::io::Error::other(text))
 }
 
+impl Service {
+    async fn ask(&self, request: HttpRequest) -> Result<Response<Incoming>, HttpError> {
+        let answer = tokio::time::timeout(ANSWER_WITHIN, self.client.request(request)).await;
+        let answer = answer.map_err(|_| other(HttpErrorKind::Timeout, "no answer within 60 s"))?;
+        answer.map_err(|error| {
+            let kind = match error.is_connect() {
+                true => HttpErrorKind::Connect,
+                false => HttpErrorKind::Interrupted,
+            };
+            HttpError::new(kind, error)
+        })
+    }
+
+    /// Says when the service begins to fail, and when it answers again; not every try.
+    fn tell(&self, problem: Option<&str>) {
+        let failed = self.fails.swap(problem.is_some(), Relaxed);
+        match problem {
+            Some(error) if !failed => tracing::warn!(
+                error,
+                "the store of files fails; requests are tried again, and what needs it waits"
+            ),
+            None if failed => tracing::info!("the store of files answers again"),
+            _ => {}
+        }
+    }
+}
+
 #[async_trait]
 impl HttpService for Service {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
@@ -115,16 +151,15 @@ impl HttpService for Service {
             let text = "a redirection to another machine without TLS was refused";
             return Err(other(HttpErrorKind::Unknown, text));
         }
-        let answer = tokio::time::timeout(ANSWER_WITHIN, self.0.request(request)).await;
-        let answer = answer.map_err(|_| other(HttpErrorKind::Timeout, "no answer within 60 s"))?;
-        let answer = answer.map_err(|error| {
-            let kind = match error.is_connect() {
-                true => HttpErrorKind::Connect,
-                false => HttpErrorKind::Interrupted,
-            };
-            HttpError::new(kind, error)
-        })?;
-        let (head, body) = answer.into_parts();
+        let answer = self.ask(request).await;
+        match &answer {
+            Ok(answer) if answer.status().is_server_error() => {
+                self.tell(Some(&answer.status().to_string()));
+            }
+            Ok(_) => self.tell(None),
+            Err(error) => self.tell(Some(&innermost(error))),
+        }
+        let (head, body) = answer?.into_parts();
         let body = body.map_err(|error| HttpError::new(HttpErrorKind::Interrupted, error));
         Ok(HttpResponse::from_parts(head, HttpResponseBody::new(body)))
     }

@@ -7,14 +7,14 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// The service's error.
-    #[error("{what}")]
+    #[error("the store of files: {what}")]
     Store {
         /// What happened, for people.
         what: String,
         kind: io::ErrorKind,
     },
     /// No end of the answer in time.
-    #[error("it does not answer in time")]
+    #[error("the store of files does not answer in time")]
     Late,
     /// What runs the requests has ended.
     #[error("the process is ending")]
@@ -77,10 +77,9 @@ impl From<Error> for Failure {
     }
 }
 
-/// The first and the last of an error's causes: what was tried, and what the system said. Those
-/// between repeat both.
-fn innermost(error: &Error) -> String {
-    let mut last: &dyn std::error::Error = error;
+/// The last of an error's causes: what the system or the service said. Those before it repeat it.
+pub(crate) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut last = error;
     while let Some(source) = last.source() {
         last = source;
     }

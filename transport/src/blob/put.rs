@@ -232,7 +232,10 @@ async fn take(
 /// Describes an error for the other side: with its cause, but without paths of this side.
 fn words(error: &BlobError) -> String {
     let text = match error {
-        BlobError::File { source, .. } => format!("the receiving side cannot store it: {source}"),
+        BlobError::File { source, .. } => format!(
+            "the receiving side cannot store it: {source}; what has arrived is kept: try again \
+             later"
+        ),
         BlobError::Refused { reason, .. } => reason.clone(),
         other => other.to_string(),
     };
