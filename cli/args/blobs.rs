@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Args)]
 pub struct BlobArgs {
     /// Where scene files and frames are: disk, in the data folder, or
-    /// s3://BUCKET[/PREFIX][?OPTIONS]
+    /// s3://BUCKET/PREFIX?OPTIONS
     #[arg(
         long,
         value_name = "ADDRESS",
