@@ -69,6 +69,9 @@ impl Blobs for S3Blobs {
             let hash = hash_of(&object.location);
             let last = hash
                 .and_then(|hash| used.get(&hash).copied().max(self.held.known().last_use(hash)));
+            if let Some(hash) = hash {
+                self.held.known().listed(hash, object.size);
+            }
             visit(Listed {
                 name: object.location.to_string(),
                 hash,

@@ -33,6 +33,13 @@ impl Known {
         self.lengths.insert(hash, length);
     }
 
+    /// Notes that a list has a blob, if there is room for that.
+    pub(crate) fn listed(&mut self, hash: BlobHash, length: u64) {
+        if self.lengths.len() < LENGTHS_MAX {
+            self.lengths.insert(hash, length);
+        }
+    }
+
     /// Notes that a blob is not there.
     pub(crate) fn gone(&mut self, hash: BlobHash) {
         self.lengths.remove(&hash);

@@ -218,7 +218,7 @@ impl Blobs for GuardedBlobs {
     }
 
     fn writer(&self) -> Result<Box<dyn BlobWriter>, BlobError> {
-        Ok(Box::new(ClaimingWriter { writer: self.store.writer()?, guard: self.guard.clone() }))
+        Ok(Box::new(ClaimingWriter { writer: self.store.writer()?, blobs: self.clone() }))
     }
 
     fn upload(&self, hash: BlobHash, length: u64) -> Result<Box<Upload>, UploadError> {
@@ -271,7 +271,7 @@ impl Blobs for GuardedBlobs {
 /// A writer whose blob begins with a full grace.
 struct ClaimingWriter {
     writer: Box<dyn BlobWriter>,
-    guard: Arc<Guard>,
+    blobs: GuardedBlobs,
 }
 
 impl Write for ClaimingWriter {
@@ -293,7 +293,13 @@ impl Seek for ClaimingWriter {
 impl BlobWriter for ClaimingWriter {
     fn finish(self: Box<Self>) -> Result<(BlobHash, u64), BlobError> {
         let finished = self.writer.finish()?;
-        self.guard.busy().marks.remove(finished.0);
+        // The same bytes may have been there, unnamed and old, and on their way out: their hash was
+        // not known before.
+        let _claim = Claim::begin(&self.blobs.guard, finished.0);
+        if self.blobs.store.length(finished.0)?.is_none() {
+            let swept = io::Error::other("it was swept at the same moment, and is stored again");
+            return Err(BlobError::at(finished.0)(swept));
+        }
         Ok(finished)
     }
 }

@@ -128,3 +128,30 @@ fn interrupted_uploads_go_after_the_grace() {
     assert_eq!(bench.round(&[]).uploads, 1);
     assert_eq!(bench.blobs.upload(hash, 11).unwrap().held(), 0);
 }
+
+// promise: P3
+#[test]
+fn bytes_stored_while_they_are_swept_are_not_believed() {
+    let bench = Bench::new();
+    let hash = bench.put("frame");
+    let modified = || {
+        let mut time = None;
+        let mut see = |listed: crate::blobs::Listed| time = time.max(listed.modified);
+        bench.blobs.list(&mut see).unwrap();
+        time
+    };
+    let before = modified();
+    let deletion = bench.blobs.begin_deletion(hash, |_| true).unwrap();
+    std::thread::scope(|scope| {
+        let storing = scope.spawn(|| bench.blobs.put(b"frame"));
+        while modified() <= before {
+            std::thread::yield_now();
+        }
+        assert!(bench.blobs.delete(hash).unwrap());
+        drop(deletion);
+        let error = storing.join().unwrap().unwrap_err();
+        assert!(error.source.to_string().contains("swept"), "{error:?}");
+    });
+    assert_eq!(bench.blobs.put(b"frame").unwrap(), hash);
+    assert!(bench.has(hash));
+}
