@@ -57,7 +57,8 @@ pub enum StoreCommand {
         in the bucket."
 )]
 pub struct MigrateArgs {
-    /// Where the state or the files are: sled:DIR, postgres://..., disk:DIR or s3://...
+    /// Where the state or the files are: sled:DIR, postgres://USER@HOST:PORT/DB, disk:DIR or
+    /// s3://BUCKET/PREFIX
     #[arg(long, value_name = "ADDRESS")]
     pub from: String,
     /// Where they go
