@@ -195,7 +195,8 @@ fn an_upload_that_failed_is_stored_by_the_next_attempt() {
 // promise: P3
 #[test]
 fn bytes_that_the_service_changed_are_found() {
-    let Some(server) = Seaweed::start("bytes_that_the_service_changed_are_found") else { return };
+    let what = "bytes_that_the_service_changed_are_found";
+    let Some(mut server) = Seaweed::start(what) else { return };
     let (_root, folder) = folder();
     let blobs = run(&place(&server.address("x")), &folder).unwrap();
     let hash = blobs.put(b"scene").unwrap();

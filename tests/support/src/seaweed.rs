@@ -3,11 +3,12 @@
 
 use crate::farm::skipped;
 use rustix::process::{Pid, Signal, kill_process};
-use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// Bucket that each has.
@@ -20,29 +21,37 @@ pub const SECRET: &str = "hush-hush";
 const READY: &str = "ready";
 /// How long a start may take.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How often another one is tried.
+const TRIES: usize = 5;
+/// How long a command of its shell may take.
+const SHELL_TIME: Duration = Duration::from_secs(10);
 /// Ports of its parts.
 const PORTS: usize = 8;
 
 /// A running S3 server on loopback.
 pub struct Seaweed {
-    folder: tempfile::TempDir,
+    folder: Arc<tempfile::TempDir>,
     program: PathBuf,
+    data: PathBuf,
     /// Of the master, the volumes, the filer and S3, each for HTTP and gRPC.
     ports: [u16; PORTS],
     server: Child,
 }
 
-/// Ports that are free now.
+/// Ports that are free now, below those that the system gives to connections.
 fn free_ports() -> [u16; PORTS] {
-    let free = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    let mut listeners = Vec::new();
-    let mut ports = BTreeSet::new();
+    const FIRST: u32 = 20_000;
+    const COUNT: u32 = 12_000;
+    static TRIED: AtomicU32 = AtomicU32::new(0);
+    let mut ports = Vec::new();
     while ports.len() < PORTS {
-        let listener = free();
-        ports.insert(listener.local_addr().expect("an address").port());
-        listeners.push(listener);
+        // Test programs beside this one begin elsewhere.
+        let next = std::process::id().wrapping_mul(97) + TRIED.fetch_add(1, Relaxed);
+        let port = (FIRST + next % COUNT) as u16;
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            ports.push(port);
+        }
     }
-    let ports: Vec<u16> = ports.into_iter().collect();
     ports.try_into().expect("as many")
 }
 
@@ -51,66 +60,115 @@ impl Seaweed {
     /// otherwise.
     pub fn start(what: &str) -> Option<Self> {
         let named = std::env::var_os("TESSERA_WEED").map(PathBuf::from);
-        let Some(program) = named.filter(|program| program.is_file()) else {
+        let Some(mut program) = named.filter(|program| program.is_file()) else {
             skipped(&format!("{what}: SeaweedFS is not installed (TESSERA_WEED)"));
             return None;
         };
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut folder = Arc::new(tempfile::tempdir().expect("a temporary folder"));
         let identities = format!(
             r#"{{"identities":[{{"name":"farm","credentials":[{{"accessKey":"{KEY}",
             "secretKey":"{SECRET}"}}],
             "actions":["Read:{BUCKET}","Write:{BUCKET}","List:{BUCKET}"]}}]}}"#
         );
         std::fs::write(folder.path().join("s3.json"), identities).expect("a file");
-        std::fs::create_dir(folder.path().join("data")).expect("a folder");
-        let ports = free_ports();
-        let server = spawn(&program, folder.path(), &ports);
-        let mut seaweed = Self { folder, program, ports, server };
-        seaweed.wait();
-        seaweed.shell(&format!("s3.bucket.create -name {BUCKET}"));
-        seaweed.replace(READY, b"ready");
-        Some(seaweed)
-    }
-
-    fn wait(&mut self) {
-        let deadline = Instant::now() + PATIENCE;
-        let answers = |port| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
-        while !answers(self.port()) {
-            assert!(Instant::now() < deadline, "it does not start: {}", self.log());
-            assert!(matches!(self.server.try_wait(), Ok(None)), "it ended: {}", self.log());
-            std::thread::sleep(Duration::from_millis(100));
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let data = folder.path().join(format!("data-{tries}"));
+            std::fs::create_dir(&data).expect("a folder");
+            let ports = free_ports();
+            let server = spawn(&program, &data, &ports);
+            let mut seaweed = Self { folder, program, data, ports, server };
+            // Somebody else may have taken one of its ports meanwhile.
+            let problem = match seaweed.begin() {
+                Ok(()) => return Some(seaweed),
+                Err(problem) => problem,
+            };
+            assert!(tries < TRIES, "it does not start: {problem}\n{}", seaweed.log());
+            (folder, program) = seaweed.end();
         }
     }
 
+    /// Waits until it works, and makes its bucket.
+    fn begin(&mut self) -> Result<(), String> {
+        self.wait()?;
+        self.try_shell(&format!("s3.bucket.create -name {BUCKET}"))?;
+        self.replace(READY, b"ready");
+        Ok(())
+    }
+
+    /// Ends it, and gives back what another one needs.
+    fn end(mut self) -> (Arc<tempfile::TempDir>, PathBuf) {
+        self.kill();
+        (self.folder.clone(), self.program.clone())
+    }
+
+    /// Waits until it listens. Fails if it has ended.
+    fn wait(&mut self) -> Result<(), String> {
+        let deadline = Instant::now() + PATIENCE;
+        let answers = |port| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
+        while !answers(self.port()) {
+            if Instant::now() >= deadline {
+                return Err("it does not listen".to_owned());
+            }
+            std::thread::sleep(Duration::from_millis(100));
+            if !matches!(self.server.try_wait(), Ok(None)) {
+                return Err("it ended".to_owned());
+            }
+        }
+        Ok(())
+    }
+
     /// Runs a command of its shell, and returns what it prints.
-    pub fn shell(&self, command: &str) -> String {
+    pub fn shell(&mut self, command: &str) -> String {
+        let said = self.try_shell(command);
+        said.unwrap_or_else(|problem| panic!("{command}: {problem}\n{}", self.log()))
+    }
+
+    fn try_shell(&mut self, command: &str) -> Result<String, String> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let mut shell = Command::new(&self.program)
-                .current_dir(self.folder.path())
-                .args([
-                    "shell",
-                    "-master",
-                    &format!("127.0.0.1:{}.{}", self.ports[0], self.ports[1]),
-                ])
-                .args(["-filer", &format!("127.0.0.1:{}.{}", self.ports[4], self.ports[5])])
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()
-                .expect("its shell runs");
-            let mut input = shell.stdin.take().expect("a pipe");
-            writeln!(input, "lock\n{command}\nunlock\nexit").expect("a command");
-            drop(input);
-            let output = shell.wait_with_output().expect("its shell ends");
-            let said = String::from_utf8_lossy(&output.stdout).into_owned();
-            let complained = String::from_utf8_lossy(&output.stderr).into_owned();
-            if output.status.success() && !complained.contains("error:") {
+            let said = self.run_shell(command);
+            if said.is_ok() || Instant::now() >= deadline {
                 return said;
             }
+            if !matches!(self.server.try_wait(), Ok(None)) {
+                return Err("it ended".to_owned());
+            }
             // Its parts find each other a moment after they listen.
-            assert!(Instant::now() < deadline, "{command}: {said}{complained}\n{}", self.log());
             std::thread::sleep(Duration::from_millis(300));
+        }
+    }
+
+    /// Runs its shell once. One that hangs, because a part is not there, is ended.
+    fn run_shell(&self, command: &str) -> Result<String, String> {
+        let mut shell = Command::new(&self.program)
+            .current_dir(self.folder.path())
+            .args(["shell", "-master"])
+            .arg(format!("127.0.0.1:{}.{}", self.ports[0], self.ports[1]))
+            .args(["-filer", &format!("127.0.0.1:{}.{}", self.ports[4], self.ports[5])])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("its shell runs");
+        let mut input = shell.stdin.take().expect("a pipe");
+        writeln!(input, "lock\n{command}\nunlock\nexit").expect("a command");
+        drop(input);
+        let deadline = Instant::now() + SHELL_TIME;
+        while matches!(shell.try_wait(), Ok(None)) {
+            if Instant::now() >= deadline {
+                // It may have ended at this moment.
+                let _ = shell.kill();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let output = shell.wait_with_output().expect("its shell ends");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let complained = String::from_utf8_lossy(&output.stderr).into_owned();
+        match output.status.success() && !complained.contains("error:") {
+            true => Ok(said),
+            false => Err(format!("{said}{complained}")),
         }
     }
 
@@ -166,8 +224,8 @@ impl Seaweed {
 
     /// Starts it again after a kill, and waits until it has its objects again.
     pub fn restart(&mut self) {
-        self.server = spawn(&self.program, self.folder.path(), &self.ports);
-        self.wait();
+        self.server = spawn(&self.program, &self.data, &self.ports);
+        self.wait().unwrap_or_else(|problem| panic!("{problem}\n{}", self.log()));
         let deadline = Instant::now() + PATIENCE;
         let request = format!(
             "GET /buckets/{BUCKET}/{READY} HTTP/1.1\r\nHost: 127.0.0.1\r\n\
@@ -212,7 +270,8 @@ impl Drop for Seaweed {
     }
 }
 
-fn spawn(program: &Path, folder: &Path, ports: &[u16; PORTS]) -> Child {
+fn spawn(program: &Path, data: &Path, ports: &[u16; PORTS]) -> Child {
+    let folder = data.parent().expect("a folder");
     let log = std::fs::File::options().create(true).append(true).open(folder.join("log"));
     let log = log.expect("a log");
     let names = [
@@ -228,7 +287,8 @@ fn spawn(program: &Path, folder: &Path, ports: &[u16; PORTS]) -> Child {
     let mut command = Command::new(program);
     command
         .current_dir(folder)
-        .args(["-logtostderr", "server", "-dir=data", "-ip=127.0.0.1", "-ip.bind=127.0.0.1"])
+        .args(["-logtostderr", "server", "-ip=127.0.0.1", "-ip.bind=127.0.0.1"])
+        .arg(format!("-dir={}", data.display()))
         .args(["-filer", "-s3", "-s3.config=s3.json", "-s3.iam=false"])
         .args(["-s3.port.iceberg=0", "-s3.port.lance=0"])
         .args(["-master.volumeSizeLimitMB=64", "-volume.max=60", "-master.telemetry=false"]);
