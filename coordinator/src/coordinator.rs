@@ -19,21 +19,20 @@ use crate::housekeeping::{self, Keeping};
 use crate::live::{self, Board};
 use crate::logs::Logs;
 use crate::meters::Meters;
-use crate::openings::{asking_limits, open_logs, open_uploads, upload_limit, upload_reserve};
+use crate::openings::{
+    asking_limits, open_logs, open_uploads, upload_limit, upload_reserve, writer_limits,
+};
 use crate::quic::{self, Shared};
 use crate::resolve::orders;
 use crate::result_memory::ResultMemory;
 use crate::secret;
 use crate::shelf::FileShelf;
 use crate::spool::{DiskSpools, SpoolError, Spools};
-use crate::store::{
-    Loaded, Purpose, Sequence, Store, StoreError, StoreQueue, StoreWriter, WriterLimits,
-};
+use crate::store::{Loaded, Purpose, Sequence, Store, StoreError, StoreQueue, StoreWriter};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
 use tessera_core::{Census, Core, ReplayError, Secret, Settings};
 use tessera_protocol::access::TokenScope;
 use tessera_protocol::client::{AuditReport, RequestError, Role};
@@ -53,9 +52,6 @@ use tokio::task::JoinHandle;
 
 /// Most events that wait for the driver. Senders of more events wait.
 const EVENTS_WAITING_MAX: usize = 1024;
-/// Pause of the store between two groups of results. Nodes that render small tiles send them every
-/// 40 ms, so that two of them have one group in it.
-const RESULTS_PAUSE: Duration = Duration::from_millis(30);
 
 /// Why a coordinator does not start, or why it has ended.
 #[derive(Debug, thiserror::Error)]
@@ -246,14 +242,6 @@ fn replay(
 fn open_log(folder: &DataFolder, kept: Option<&[u8]>) -> Result<Log, CoordinatorError> {
     let path = folder.audit_log();
     Log::open(&path, kept).map_err(|source| CoordinatorError::AuditLog { path, source })
-}
-
-fn writer_limits(config: &Config) -> WriterLimits {
-    WriterLimits {
-        root: config.data.clone(),
-        reserve_bytes: config.disk_reserve_bytes,
-        results_pause: RESULTS_PAUSE,
-    }
 }
 
 /// Opens the folder on a thread for blocking work, because a large journal takes seconds.

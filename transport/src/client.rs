@@ -210,6 +210,6 @@ impl Backup {
 /// Returns hash and length of a file, which is read completely and in steps. Blocks.
 pub fn hash_file(path: &Path) -> std::io::Result<(BlobHash, u64)> {
     let mut hasher = blake3::Hasher::new();
-    let length = std::io::copy(&mut std::fs::File::open(path)?, &mut hasher)?;
-    Ok((BlobHash(*hasher.finalize().as_bytes()), length))
+    hasher.update_reader(std::fs::File::open(path)?)?;
+    Ok((BlobHash(*hasher.finalize().as_bytes()), hasher.count()))
 }

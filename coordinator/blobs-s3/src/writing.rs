@@ -4,9 +4,10 @@
 use crate::held::Held;
 use std::io::{self, Seek, SeekFrom, Write};
 use tempfile::NamedTempFile;
-use tessera_coordinator::blobs::{BlobError, BlobSink, BlobWriter, SinkError, hash_file};
+use tessera_coordinator::blobs::{BlobError, BlobSink, BlobWriter, SinkError};
 use tessera_protocol::BlobHash;
 use tessera_transport::PartFile;
+use tessera_transport::client::hash_file;
 
 /// A temporary file whose object gets its name from its bytes at the end.
 pub(crate) struct NewBlob {

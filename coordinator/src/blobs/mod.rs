@@ -18,6 +18,6 @@ pub use disk::DiskBlobs;
 pub use guard::{GuardedBlobs, Hold};
 pub use migrate::{BlobMigration, BlobMigrationError, migrate};
 pub use place::{BlobMark, BlobPlace, BlobPlaceError, DiskPlace};
-pub use staging::{Staging, hash_file};
+pub use staging::Staging;
 pub use store::{BlobError, BlobWriter, Blobs, Listed, Upload, UploadError};
 pub use tessera_transport::{BlobRead, BlobSink, SinkError};

@@ -13,9 +13,6 @@ use tempfile::NamedTempFile;
 use tessera_protocol::BlobHash;
 use tessera_transport::{PartFile, files};
 
-/// Bytes that are read at once when a file is hashed.
-const READ_BYTES: usize = 1 << 20;
-
 /// Folders of a data folder for what is not whole yet. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Staging {
@@ -100,18 +97,4 @@ fn remove(path: &Path) -> bool {
         tracing::warn!(path = %path.display(), %error, "an interrupted upload cannot be deleted");
     }
     removed.is_ok()
-}
-
-/// Reads a file, and returns its hash and length.
-pub fn hash_file(path: &Path) -> io::Result<(BlobHash, u64)> {
-    use io::Read;
-    let mut file = File::open(path)?;
-    let mut hasher = blake3::Hasher::new();
-    let mut buffer = vec![0; READ_BYTES];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok((BlobHash(*hasher.finalize().as_bytes()), hasher.count())),
-            count => hasher.update(&buffer[..count]),
-        };
-    }
 }

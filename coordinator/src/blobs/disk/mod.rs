@@ -1,6 +1,6 @@
 //! Blobs as files of the data folder: their names and their durability.
 
-use super::staging::{Staging, hash_file, touch};
+use super::staging::{Staging, touch};
 use super::store::{BlobError, BlobWriter, Blobs, Listed, Upload, UploadError};
 use crate::folder::DataFolder;
 use std::fs::File;
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use tempfile::NamedTempFile;
 use tessera_protocol::BlobHash;
+use tessera_transport::client::hash_file;
 use tessera_transport::files;
 use tessera_transport::{BlobRead, BlobSink, PartFile, SinkError};
 
