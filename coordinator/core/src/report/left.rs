@@ -206,8 +206,9 @@ fn steady_speed(books: &Books, id: NodeId, job: &Job, costs: &CostMap) -> Option
     let newest = speed_at(books, id, job)?;
     let node = books.roster().get(id)?;
     let rates = books.queue(job.id())?.estimates().rates();
-    // In a cell that costs little, slow is slow all the same.
-    let now_per_sec = newest.per_sec * costs.at(rates.last_cell(id)).max(1.0);
+    // Slow is slow where samples cost little, too.
+    let cost = rates.newest_cost(id, costs).max(cost_of_oldest(books, id, job, costs)).max(1.0);
+    let now_per_sec = newest.per_sec * cost;
     let steady = rates.steady(id, usable(books, id, node, job), costs).unwrap_or(newest);
     let per_sec = match now_per_sec * SLOWER < steady.per_sec {
         true => now_per_sec,
@@ -219,6 +220,13 @@ fn steady_speed(books: &Books, id: NodeId, job: &Job, costs: &CostMap) -> Option
     let seen = rates.busy(id, newest.devices, books.now());
     let busy = said.map_or(1.0, |said| said.max(seen.unwrap_or(1.0)).clamp(BUSY_LEAST, 1.0));
     Some((per_sec * busy, newest.devices))
+}
+
+/// Returns what a sample costs in the unit of a job for which a node has been at work the longest.
+fn cost_of_oldest(books: &Books, id: NodeId, job: &Job, costs: &CostMap) -> f64 {
+    let held = books.leases().of_node(id).filter(|(lease, _)| lease.unit.job == job.id());
+    let oldest = held.min_by_key(|(_, held)| held.granted).map(|(lease, _)| lease.unit.unit);
+    oldest.map_or(1.0, |unit| costs.at(Layout::of(&job.grid()).cell_of(unit)))
 }
 
 /// Returns the samples of mean cost that a job has still to do, with what finishing its frames

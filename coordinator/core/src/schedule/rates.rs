@@ -4,12 +4,14 @@
 use crate::schedule::cells::{Cells, Layout};
 use crate::schedule::cost_map::CostMap;
 use crate::time::Moment;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use tessera_protocol::ids::NodeId;
 
 /// Weight of earlier units in a rate when a new one arrives: four units make up most of a rate, so
 /// that a device that slows down is noticed after a few.
 const KEEP: f64 = 0.75;
+/// So many of a node's newest units make up nearly all of its rate, if it has one device.
+const NEWEST: usize = 8;
 
 /// What a result says about the speed of its device.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,8 +43,8 @@ struct OfNode {
     /// When the first result came, and the device time of all after it.
     first: Moment,
     secs: f64,
-    /// Cell of the frame of the last result.
-    cell: usize,
+    /// Camera samples of the last results and their cells of the frame, the newest first.
+    newest: VecDeque<(u64, usize)>,
 }
 
 /// Rates of the devices that have made results of a job, by node.
@@ -91,7 +93,9 @@ impl Rates {
             secs: -secs,
             ..OfNode::default()
         });
-        (of_node.secs, of_node.cell) = (of_node.secs + secs, taken.cell);
+        of_node.secs += secs;
+        of_node.newest.truncate(NEWEST - 1);
+        of_node.newest.push_front((taken.samples, taken.cell));
         let rate = of_node.devices.entry(taken.device).or_default();
         rate.samples = rate.samples * KEEP + taken.samples as f64;
         rate.secs = rate.secs * KEEP + secs;
@@ -139,9 +143,15 @@ impl Rates {
         self.speed_by(node, devices, |rate| costs.speed(&rate.steady).unwrap_or(0.0))
     }
 
-    /// Returns the cell of the frame of a node's last result.
-    pub(crate) fn last_cell(&self, node: NodeId) -> usize {
-        self.0.get(&node).map_or(0, |node| node.cell)
+    /// Returns what a sample cost where a node's newest results were, weighed as its rate does.
+    pub(crate) fn newest_cost(&self, node: NodeId, costs: &CostMap) -> f64 {
+        let (mut samples, mut work, mut weight) = (0.0, 0.0, 1.0);
+        for (of_unit, cell) in self.0.get(&node).into_iter().flat_map(|node| &node.newest) {
+            samples += *of_unit as f64 * weight;
+            work += *of_unit as f64 * weight * costs.at(*cell);
+            weight *= KEEP;
+        }
+        if samples > 0.0 { work / samples } else { 1.0 }
     }
 
     /// Returns the share of the time since a node's first result in which so many devices made
@@ -178,6 +188,9 @@ impl Rates {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::splitter::Split;
+    use tessera_protocol::compute::{ComputeSpec, Domain, Program};
+    use tessera_protocol::job::JobKind;
 
     fn node(number: u128) -> NodeId {
         NodeId(uuid::Uuid::from_u128(number))
@@ -210,6 +223,32 @@ mod tests {
             (None, None, None)
         );
         assert_eq!(rates.nodes().collect::<Vec<_>>(), [node(1), node(2)]);
+    }
+
+    #[test]
+    fn the_cost_of_the_newest_units_is_known() {
+        let split = Split::of(&JobKind::Compute(ComputeSpec {
+            chunk: 1,
+            ..ComputeSpec::new(
+                Program::Builtin("merge".into()),
+                Domain { width: 2, height: 1, depth: 1 },
+            )
+        }));
+        let layout = Layout::of(&split);
+        let mut rates = Rates::default();
+        let mut render = |cell, micros| {
+            rates.note(node(1), &Taken { samples: 1000, micros, cell, ..Taken::default() });
+        };
+        (0..20).for_each(|_| render(0, 1_000_000));
+        (0..2).for_each(|_| render(1, 3_000_000));
+        // Costs of 0.5 and 1.5, and 1.75 of 3.5995 parts are the two new ones.
+        let costs = rates.cost_map(layout);
+        let cost = rates.newest_cost(node(1), &costs);
+        assert!((cost - 0.986).abs() < 1e-3, "{cost}");
+        assert_eq!(rates.newest_cost(node(2), &costs), 1.0);
+        // So that samples of mean cost are rendered as fast as before.
+        let now = rates.speed(node(1), 0..1).unwrap().per_sec * cost;
+        assert!((now / rates.steady(node(1), 0..1, &costs).unwrap().per_sec - 1.0).abs() < 0.1);
     }
 
     #[test]
