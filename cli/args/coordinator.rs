@@ -94,6 +94,10 @@ pub struct CoordinatorArgs {
     /// again
     #[arg(long, help_heading = "Identity")]
     pub new_authority: bool,
+    /// File with the key under which a store elsewhere keeps the farm's authority and deny-list, so
+    /// that a coordinator with an empty folder can lead; TESSERA_FARM_KEY has the key itself
+    #[arg(long, value_name = "FILE", help_heading = "Identity")]
+    pub farm_key: Option<PathBuf>,
     /// Become the farm's coordinator before one that a backup was restored for: nodes then refuse
     /// that one
     #[arg(long, help_heading = "Identity")]

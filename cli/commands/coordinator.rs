@@ -22,8 +22,8 @@ use std::time::Duration;
 use tessera_coordinator::api::Api;
 use tessera_coordinator::folder::FolderError;
 use tessera_coordinator::{
-    AuditError, Census, Config, Coordinator, CoordinatorError, ExportError, FarmAt, Limits,
-    PerUser, Probe, RunningCoordinator,
+    AuditError, Census, Config, Coordinator, CoordinatorError, ExportError, FarmAt, FarmKey,
+    FarmKeyError, Limits, PerUser, Probe, RunningCoordinator,
 };
 use tessera_http::{HttpConfig, HttpError, HttpServer, OidcConfig};
 use tessera_protocol::client::{AuditReport, Request, Response};
@@ -102,6 +102,7 @@ fn config(
     config.lifetimes = lifetimes(args.lives)?;
     config.take_over = args.take_over;
     config.new_authority = args.new_authority;
+    config.farm_key = farm_key(args.farm_key.as_deref())?;
     config.blob_grace = Duration::from_secs(args.blob_grace);
     config.keep_jobs = args.keep_jobs.map(Duration::from_secs);
     config.limits = limits(&args.limits);
@@ -131,6 +132,8 @@ async fn start(
 
 /// Longest file with a provider's secret, in bytes.
 const SECRET_BYTES_MAX: u64 = 4096;
+/// Variable of the environment that has the farm's key.
+const FARM_KEY: &str = "TESSERA_FARM_KEY";
 /// Address of the pages where none is given.
 const HTTP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7421);
 
@@ -184,6 +187,17 @@ fn read_line(path: &Path) -> Result<String, CliError> {
     let bytes = files::read_secret(path, SECRET_BYTES_MAX).map_err(about)?;
     let text = String::from_utf8(bytes).map_err(|_| about(std::io::Error::other("no text")))?;
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+/// The farm's key of a file, or of the environment.
+fn farm_key(file: Option<&Path>) -> Result<Option<FarmKey>, CliError> {
+    let (text, from) = match (file, std::env::var(FARM_KEY)) {
+        (Some(path), _) => (read_line(path)?, format!("`{}`", path.display())),
+        (None, Ok(text)) if !text.is_empty() => (text, FARM_KEY.to_owned()),
+        (None, _) => return Ok(None),
+    };
+    let wrong = |error: FarmKeyError| CliError::new(Status::Usage, format!("{from}: {error}"));
+    FarmKey::of_text(&text).map(Some).map_err(wrong)
 }
 
 /// Serves HTTP. Where nobody asked for it and the port is taken, as by a second coordinator of this

@@ -1,6 +1,7 @@
 //! Settings with which a coordinator starts. Parses no file and reads no environment.
 
 use crate::blobs::{BlobPlace, DiskPlace};
+use crate::farm_files::FarmKey;
 use crate::store::{SledPlace, StorePlace};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -75,6 +76,9 @@ pub struct Config {
     pub timing: Timing,
     /// How long certificates are valid.
     pub lifetimes: Lifetimes,
+    /// Key under which a store elsewhere has the farm's authority and other small files; None: they
+    /// are in the data folder alone.
+    pub farm_key: Option<FarmKey>,
     /// Whether a data folder with members that has lost its authority gets a new one. Every member
     /// must then enrol again.
     pub new_authority: bool,
@@ -119,6 +123,7 @@ impl Config {
             settings: Settings::default(),
             timing: Timing::default(),
             lifetimes: Lifetimes::default(),
+            farm_key: None,
             new_authority: false,
             take_over: false,
             limits: Limits::default(),

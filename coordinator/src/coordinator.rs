@@ -3,15 +3,15 @@
 
 use crate::access::tokens::Ledger;
 use crate::access::web::WebAccess;
-use crate::access::{
-    Access, Denied, DeniedError, Kept, KeptError, Log, Members, audit_upkeep, keep,
-};
+use crate::access::{Access, DeniedError, Kept, KeptError, Members, audit_upkeep, keep};
 use crate::api::{Api, Askers, Context};
-use crate::blobs::{BlobPlaceError, Blobs, GuardedBlobs};
+use crate::blobs::{BlobPlaceError, GuardedBlobs};
 use crate::changes::Publisher;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::driver::{Driver, Event, Surroundings};
+use crate::entrance::{Entrance, reachable};
+use crate::farm_files::FarmFilesError;
 use crate::farm_log::FarmLog;
 use crate::folder::{DataFolder, FolderError};
 use crate::fsck;
@@ -19,34 +19,26 @@ use crate::housekeeping::{self, Keeping};
 use crate::live::{self, Board};
 use crate::logs::Logs;
 use crate::meters::Meters;
-use crate::openings::{
-    asking_limits, open_logs, open_uploads, upload_limit, upload_reserve, writer_limits,
-};
+use crate::opened::{Tokens, open_aside};
+use crate::openings::{asking_limits, open_logs, open_uploads, upload_limit, writer_limits};
 use crate::quic::{self, Shared};
 use crate::resolve::orders;
 use crate::result_memory::ResultMemory;
-use crate::secret;
-use crate::shelf::FileShelf;
-use crate::spool::{DiskSpools, SpoolError, Spools};
-use crate::store::{Loaded, Purpose, Sequence, Store, StoreError, StoreQueue, StoreWriter};
-use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use crate::spool::{SpoolError, Spools};
+use crate::store::{StoreError, StoreQueue, StoreWriter};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use tessera_core::{Census, Core, ReplayError, Secret, Settings};
+use tessera_core::{Census, Core, ReplayError};
 use tessera_protocol::access::TokenScope;
 use tessera_protocol::client::{AuditReport, RequestError, Role};
 use tessera_protocol::{Hello, NodeId};
 use tessera_transport::authority::AuthorityError;
-use tessera_transport::generation;
 use tessera_transport::identity::IdentityError;
-use tessera_transport::member::MemberRecord;
 use tessera_transport::peer::PeerError;
 use tessera_transport::server::ServeError;
 use tessera_transport::validity::now_secs;
-use tessera_transport::{
-    Authority, CloseCode, Identity, JoinToken, PeerIdentity, Server, TokenRecord, TokenUse,
-};
+use tessera_transport::{CloseCode, Identity, JoinToken, PeerIdentity, Server, TokenUse};
 use tokio::sync::{RwLock, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -106,6 +98,9 @@ pub enum CoordinatorError {
         /// What shows that there are members.
         members: String,
     },
+    /// The farm's files cannot be brought from a store elsewhere, or into it.
+    #[error(transparent)]
+    Files(#[from] FarmFilesError),
     /// The farm's authority cannot be used.
     #[error(transparent)]
     Authority(#[from] AuthorityError),
@@ -144,145 +139,6 @@ impl From<KeptError> for CoordinatorError {
             KeptError::Authority(error) => error.into(),
             KeptError::Identity(error) => error.into(),
         }
-    }
-}
-
-/// Tokens by their hashes.
-type Tokens = BTreeMap<[u8; 32], TokenRecord>;
-
-/// Content of a data folder, before anything runs.
-struct Opened {
-    folder: DataFolder,
-    authority: Authority,
-    journal: Box<dyn Store>,
-    blobs: Arc<dyn Blobs>,
-    spools: DiskSpools,
-    tokens: Tokens,
-    members: BTreeMap<u64, MemberRecord>,
-    core: Core,
-    /// Sequences of the newest record and of the newest snapshot.
-    sequences: (Sequence, Sequence),
-    /// Head of the audit log that the journal has.
-    audit_head: Option<Vec<u8>>,
-}
-
-fn open(config: &Config, clock: Clock) -> Result<Opened, CoordinatorError> {
-    let folder = DataFolder::open(&config.data)?;
-    let mut journal = config.store.open(&folder, Purpose::Run)?;
-    let loaded = journal.load()?;
-    let blobs = config.blobs.open(&folder, Purpose::Run, upload_reserve(config)?)?;
-    if !config.new_authority
-        && !Authority::is_at(&folder.authority())
-        && let Some(members) = members(&folder, &loaded)
-    {
-        return Err(CoordinatorError::NoAuthority { path: folder.authority(), members });
-    }
-    let generation = generation::raise(&folder.generation(), config.take_over)
-        .map_err(|source| FolderError::Io { path: folder.generation(), source })?;
-    let authority = Authority::open_or_create(&folder.authority())?
-        .with_lifetimes(config.lifetimes)
-        .with_generation(generation);
-    let secret = secret::open_or_create(&folder)?;
-    let temporary = folder.temporary();
-    let shelf = FileShelf::create(&temporary)
-        .map_err(|source| FolderError::Io { path: temporary, source })?;
-    let (core, sequences) = replay(config, (secret, Arc::new(shelf)), &loaded, clock)?;
-    journal.tidy()?;
-    let (spools, problems) = DiskSpools::open(&folder.spool(), loaded.spools, true)?;
-    for problem in problems {
-        let error = &problem as &dyn std::error::Error;
-        tracing::error!(error, "results that were kept are gone; the audit names them");
-    }
-    let (tokens, members, audit_head) = (loaded.tokens, loaded.members, loaded.audit_head);
-    Ok(Opened {
-        folder,
-        authority,
-        journal,
-        blobs,
-        spools,
-        tokens,
-        members,
-        core,
-        sequences,
-        audit_head,
-    })
-}
-
-/// Describes the members that a data folder has on record; None if it has none.
-fn members(folder: &DataFolder, loaded: &Loaded) -> Option<String> {
-    let admin = Identity::is_at(&folder.admin());
-    let (members, tokens) = (loaded.members.len(), loaded.tokens.len());
-    let records = loaded.records.len();
-    match (admin, members, tokens, records) {
-        (true, ..) => Some(format!("the admin identity in `{}`", folder.admin().display())),
-        (false, 1.., ..) => Some(format!("{members} holders of names")),
-        (false, 0, 1.., _) => Some(format!("{tokens} join tokens")),
-        (false, 0, 0, 1..) => Some(format!("{records} records of the journal")),
-        (false, 0, 0, 0) => loaded.snapshot.as_ref().map(|_| "the journal's snapshot".to_owned()),
-    }
-}
-
-fn replay(
-    config: &Config,
-    (secret, shelf): (Secret, Arc<FileShelf>),
-    loaded: &Loaded,
-    clock: Clock,
-) -> Result<(Core, (Sequence, Sequence)), CoordinatorError> {
-    let path = || config.data.clone();
-    let (parts, records) = fsck::decode(loaded)
-        .map_err(|problem| CoordinatorError::Journal { path: path(), problem })?;
-    let snapshot_at = loaded.snapshot.as_ref().map_or(0, |(sequence, _)| *sequence);
-    let newest = loaded.records.last().map_or(snapshot_at, |(sequence, _)| *sequence);
-    let settings = Settings { secret, ..config.settings.clone() };
-    let core = Core::replay_onto(shelf, settings, parts, records, clock.now())
-        .map_err(|source| CoordinatorError::Replay { path: path(), source })?;
-    Ok((core, (newest, snapshot_at)))
-}
-
-fn open_log(folder: &DataFolder, kept: Option<&[u8]>) -> Result<Log, CoordinatorError> {
-    let path = folder.audit_log();
-    Log::open(&path, kept).map_err(|source| CoordinatorError::AuditLog { path, source })
-}
-
-/// Opens the folder on a thread for blocking work, because a large journal takes seconds.
-async fn open_aside(config: Config, clock: Clock) -> Result<Opened, CoordinatorError> {
-    let opened = tokio::task::spawn_blocking(move || open(&config, clock)).await;
-    opened.map_err(|error| CoordinatorError::Task(error.to_string()))?
-}
-
-/// Where peers arrive, and what decides who is let in; nothing is served yet.
-struct Entrance {
-    server: Arc<Server>,
-    address: SocketAddr,
-    kept: Kept,
-    /// The farm's first admin.
-    admin: Identity,
-    access: Arc<Access>,
-}
-
-impl Entrance {
-    /// Listens, and makes or renews the identities that the coordinator keeps.
-    fn open(
-        config: &Config,
-        folder: &DataFolder,
-        (authority, audit_head): (Authority, Option<&[u8]>),
-        members: Arc<Members>,
-    ) -> Result<Self, CoordinatorError> {
-        let server = Arc::new(Server::bind(config.listen, &authority, config.timing)?);
-        let address = server.local_address().map_err(CoordinatorError::Socket)?;
-        let kept = Kept {
-            admin: folder.admin(),
-            user: config.user_identity.clone(),
-            address: reachable(address),
-        };
-        let admin = kept.refresh(&authority)?;
-        let denied = Denied::open(&folder.denied())?;
-        let log = open_log(folder, audit_head)?;
-        let listening = server.clone();
-        let doors = Box::new(move |authority: &Authority| listening.set_authority(authority));
-        let access =
-            Arc::new(Access::new((authority, folder.authority()), (denied, members), log, doors));
-        Ok(Self { server, address, kept, admin, access })
     }
 }
 
@@ -350,8 +206,8 @@ impl Coordinator {
         let writer =
             Arc::new(StoreWriter::start(opened.journal, opened.spools, writer_limits(&config))?);
         let members = Members::new(opened.members, writer.queue(), config.lifetimes);
-        let keys = (opened.authority, opened.audit_head.as_deref());
-        let entrance = Entrance::open(&config, &opened.folder, keys, Arc::new(members));
+        let lists = (Arc::new(members), writer.queue());
+        let entrance = Entrance::open(&config, &opened.folder, opened.keys, lists);
         let Entrance { server, address, kept, admin, access } =
             entrance.inspect_err(|_| writer.stop())?;
         opened.folder.sync().inspect_err(|_| writer.stop())?;
@@ -576,14 +432,4 @@ impl Drop for RunningCoordinator {
         self.context.logs.stop();
         self.context.writer.stop();
     }
-}
-
-/// Returns the address that a client on this machine dials.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    SocketAddr::new(ip, address.port())
 }

@@ -260,6 +260,11 @@ impl DataFolder {
         self.root.join("store")
     }
 
+    /// File with the last epoch in which this folder's coordinator led a store elsewhere.
+    pub fn led(&self) -> PathBuf {
+        self.root.join("led")
+    }
+
     /// File that names the store that has the blobs, where they are not in the folder.
     pub fn blobs_mark(&self) -> PathBuf {
         self.root.join("files")

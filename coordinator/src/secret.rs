@@ -3,6 +3,7 @@
 
 use crate::folder::{DataFolder, FolderError};
 use std::io;
+use std::path::PathBuf;
 use tessera_core::Secret;
 use tessera_transport::JoinToken;
 use tessera_transport::files;
@@ -12,9 +13,14 @@ use tessera_transport::token::AuthorityPin;
 /// process is known any more.
 const NAME: &str = "secret";
 
+/// Path of the secret in a data folder.
+pub(crate) fn path(folder: &DataFolder) -> PathBuf {
+    folder.root().join(NAME)
+}
+
 /// Reads the secret, or makes one.
 pub(crate) fn open_or_create(folder: &DataFolder) -> Result<Secret, FolderError> {
-    let path = folder.root().join(NAME);
+    let path = path(folder);
     let failed = |source| FolderError::Io { path: path.clone(), source };
     match std::fs::read(&path) {
         Ok(bytes) => {

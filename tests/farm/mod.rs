@@ -46,3 +46,4 @@ mod shares;
 mod spot;
 mod store;
 mod sync_order;
+mod takeover;

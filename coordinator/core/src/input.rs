@@ -253,8 +253,8 @@ pub enum Input {
         /// Client that asks; must be the owner or an admin.
         caller: Caller,
     },
-    /// Bytes of committed results were to be read for a node, and are damaged or missing. Units
-    /// that are not committed are ignored.
+    /// Bytes of committed results are damaged or missing. Of units that are not committed, parts
+    /// are void.
     ResultsLost {
         /// Job that the frame belongs to.
         job: JobId,

@@ -3,12 +3,13 @@
 //! `api/audit_entries.rs` decides what is reported.
 //!
 //! The head is a separate file with number and hash of the newest entry, and is replaced after each
-//! entry. The journal gets the head too. A log that ends before one of them has lost entries.
+//! entry. The journal gets the head too. A log that ends before one of them has lost entries. A
+//! store elsewhere gets the entries as well; `audit_level.rs` brings both together at a start.
 //!
 //! A backup copies the files as they are, even if they are damaged. Their readers judge what they
 //! prove.
 
-use crate::store::AuditHead;
+use crate::store::{AuditChain, AuditHead, AuditLine};
 use crate::sync::lock;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -32,13 +33,18 @@ const PROBLEMS_MAX: usize = 20;
 
 /// Number and hash of an entry. The next entry is chained to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Head {
-    after: u64,
-    hash: String,
+pub(super) struct Head {
+    pub(super) after: u64,
+    pub(super) hash: String,
 }
 
 impl Head {
-    fn origin() -> Self {
+    /// What the journal has kept of a head.
+    pub(super) fn kept(bytes: Option<&[u8]>) -> Option<Self> {
+        bytes.and_then(|bytes| serde_json::from_slice(bytes).ok())
+    }
+
+    pub(super) fn origin() -> Self {
         Self { after: 0, hash: "0".repeat(64) }
     }
 }
@@ -93,6 +99,8 @@ pub(crate) struct Log {
     state: Mutex<State>,
     /// The head on its way into the journal.
     head: AuditHead,
+    /// Whether entries go into a store elsewhere as well.
+    elsewhere: bool,
 }
 
 #[derive(Debug)]
@@ -108,16 +116,17 @@ struct State {
 
 impl Log {
     /// Opens the log of a folder, and makes the folder if it does not exist. `kept` is the head
-    /// that the journal has. Damage is reported by an entry and by every later reading, but does
+    /// that the journal has, and `elsewhere` says whether a store elsewhere gets entries. Damage is reported by an entry and by every later reading, but does
     /// not prevent new entries.
-    pub(crate) fn open(folder: &Path, kept: Option<&[u8]>) -> io::Result<Self> {
+    pub(crate) fn open(folder: &Path, kept: Option<&[u8]>, elsewhere: bool) -> io::Result<Self> {
         files::create_private_folder(folder)?;
-        let kept: Option<Head> = kept.and_then(|bytes| serde_json::from_slice(bytes).ok());
+        let kept = Head::kept(kept);
         let (report, end) = read(folder, 0, kept.as_ref())?;
         let log = Self {
             folder: folder.to_owned(),
             state: Mutex::new(State { head: end, file: None, bytes: 0, sound: true }),
             head: AuditHead::default(),
+            elsewhere,
         };
         if !report.problems.is_empty() {
             let text = report.problems.join("; ");
@@ -136,6 +145,8 @@ impl Log {
             LogEntry { n: state.head.after + 1, at, who, what, about, hash: String::new() };
         entry.hash = entry.chained_to(&state.head.hash);
         let mut line = serde_json::to_string(&entry)?;
+        let before = state.head.hash.clone();
+        let elsewhere = self.elsewhere.then(|| AuditLine { before, line: line.clone() });
         line.push('\n');
         if state.file.is_none() || state.bytes >= FILE_BYTES || !state.sound {
             self.begin_file(&mut state)?;
@@ -149,7 +160,7 @@ impl Log {
         state.head = Head { after: entry.n, hash: entry.hash };
         let head = serde_json::to_vec(&state.head)?;
         files::write_atomically(&self.folder.join(HEAD_FILE), &head, Access::Secret)?;
-        self.head.set(head);
+        self.head.set(head, elsewhere.map(|line| (state.head.after, line.to_bytes())));
         state.sound = true;
         Ok(())
     }
@@ -169,6 +180,11 @@ impl Log {
             std::fs::remove_file(old)?;
         }
         Ok(())
+    }
+
+    /// Whether a store elsewhere gets entries. They count as written when it has them.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.elsewhere
     }
 
     /// Returns the head on its way into the journal.
@@ -201,8 +217,14 @@ pub(crate) fn check(folder: &Path, kept: Option<&[u8]>) -> io::Result<Vec<String
     Ok(read(folder, 0, kept.as_ref())?.0.problems)
 }
 
+/// Checks the entries that a store elsewhere has against the head that it has. Returns the problems.
+pub(crate) fn check_chain(chain: AuditChain, kept: Option<&[u8]>) -> Vec<String> {
+    let kept = Head::kept(kept);
+    chain.conclude(kept.as_ref().map(|head| (head.after, head.hash.as_str())))
+}
+
 /// Lists the log's files by their number.
-fn names(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
+pub(super) fn names(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();

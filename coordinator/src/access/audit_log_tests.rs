@@ -4,7 +4,7 @@ use super::*;
 
 fn filled(entries: u64) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
-    let log = Log::open(folder.path(), None).unwrap();
+    let log = Log::open(folder.path(), None, false).unwrap();
     (1..=entries)
         .for_each(|n| log.append((n, "admin ada"), "job cancelled", &format!("job {n}")).unwrap());
     let file = folder.path().join("00000001.log");
@@ -18,7 +18,7 @@ fn problems(folder: &tempfile::TempDir) -> Vec<String> {
 #[test]
 fn a_log_continues_over_restarts_with_an_unbroken_chain() {
     let (folder, _) = filled(5);
-    let log = Log::open(folder.path(), None).unwrap();
+    let log = Log::open(folder.path(), None, false).unwrap();
     log.append((9, "admin ada"), "denied", "user:eve").unwrap();
     let report = log.report(2).unwrap();
     assert_eq!((report.first, report.entries, report.problems.len()), (1, 6, 0));
@@ -57,12 +57,15 @@ fn torn_audit_entries_are_tolerated_and_damage_is_reported() {
     let mut torn = OpenOptions::new().append(true).open(&file).unwrap();
     torn.write_all(b"{\"n\":4,\"at\"").unwrap();
     assert_eq!(problems(&folder), [""; 0]);
-    Log::open(folder.path(), None).unwrap().append((5, "admin ada"), "denied", "user:eve").unwrap();
+    Log::open(folder.path(), None, false)
+        .unwrap()
+        .append((5, "admin ada"), "denied", "user:eve")
+        .unwrap();
     assert_eq!(problems(&folder), [""; 0]);
 
     let text = std::fs::read_to_string(&file).unwrap().replace("job 2", "job 7");
     std::fs::write(&file, text).unwrap();
-    let log = Log::open(folder.path(), None).unwrap();
+    let log = Log::open(folder.path(), None, false).unwrap();
     let report = log.report(1).unwrap();
     assert!(report.newest[0].about.contains("entry 2 was changed"), "{report:?}");
     assert!(!report.problems.is_empty());
@@ -71,7 +74,7 @@ fn torn_audit_entries_are_tolerated_and_damage_is_reported() {
 #[test]
 fn files_are_followed_by_others_and_the_oldest_go() {
     let folder = tempfile::tempdir().unwrap();
-    let log = Log::open(folder.path(), None).unwrap();
+    let log = Log::open(folder.path(), None, false).unwrap();
     for n in 1..=(FILES_MAX as u64 + 3) {
         lock(&log.state).bytes = FILE_BYTES;
         log.append((n, "admin ada"), "denied", "user:eve").unwrap();
@@ -100,7 +103,7 @@ fn a_cut_tail_is_seen_without_the_head() {
     assert_eq!(problems(&folder), [""; 0]);
     assert_eq!(check(folder.path(), Some(&kept)).unwrap().len(), 1);
     // The numbers go on behind the lost entries.
-    let log = Log::open(folder.path(), Some(&kept)).unwrap();
+    let log = Log::open(folder.path(), Some(&kept), false).unwrap();
     let report = log.report(1).unwrap();
     assert_eq!(report.newest[0].n, 7, "{report:?}");
     assert!(report.newest[0].about.contains("entry 6 was written"), "{report:?}");
@@ -113,7 +116,7 @@ fn a_cut_tail_is_seen_without_the_head() {
 #[test]
 fn a_running_log_notices_that_its_folder_was_cut() {
     let (folder, file) = filled(0);
-    let log = Log::open(folder.path(), None).unwrap();
+    let log = Log::open(folder.path(), None, false).unwrap();
     (1..=5).for_each(|n| log.append((n, "admin ada"), "denied", "user:eve").unwrap());
     assert_eq!(log.report(0).unwrap().problems, [""; 0]);
     let whole = std::fs::read_to_string(&file).unwrap();

@@ -16,7 +16,7 @@ pub(crate) async fn run(access: Arc<Access>, queue: StoreQueue) {
     loop {
         tokio::time::sleep(PERIOD).await;
         enter_counts(&access, false).await;
-        if access.log.head().waiting().is_some() {
+        if access.log.head().waiting().head.is_some() {
             let (commit, done) = Commit::new();
             // If the writer has ended, the coordinator ends too.
             if queue.send(commit).is_err() || done.await.is_err() {

@@ -32,6 +32,9 @@ pub enum DeniedError {
         /// Description of the damage.
         problem: String,
     },
+    /// The list is changed on the disk, and not in the store that the next start reads it from.
+    #[error("the deny-list cannot be kept in the store: {0}")]
+    Elsewhere(String),
     /// The list has no room for another entry.
     #[error("{DENIED_MAX} identities are denied already; allow some that no longer exist")]
     Full,

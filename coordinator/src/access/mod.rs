@@ -1,6 +1,7 @@
 //! Access control: the authority in use, every live connection, and the upkeep of both. Serves no
 //! stream; the transports ask this module.
 
+mod audit_level;
 pub(crate) mod audit_limits;
 pub(crate) mod audit_log;
 pub(crate) mod audit_upkeep;
@@ -16,6 +17,7 @@ mod upkeep;
 pub(crate) mod vouched;
 pub(crate) mod web;
 
+pub(crate) use audit_level::{LevelError, level};
 pub(crate) use audit_log::Log;
 pub(crate) use denied::Denied;
 pub use denied::DeniedError;
@@ -26,6 +28,8 @@ pub(crate) use upkeep::{Kept, KeptError, keep};
 
 pub(crate) use audit_limits::Cause;
 
+use crate::farm_files::{FarmFile, FarmFiles};
+use crate::store::{Commit, StoreQueue};
 use crate::sync::lock;
 use audit_limits::{EntryLimits, Summary};
 use live::Live;
@@ -53,6 +57,10 @@ pub(crate) struct Access {
     doors: TellDoors,
     pub(crate) log: Arc<Log>,
     limits: Mutex<EntryLimits>,
+    /// To the writer of the store.
+    queue: StoreQueue,
+    /// The farm's files in a store elsewhere; None if they are in the data folder alone.
+    files: Option<FarmFiles>,
 }
 
 /// Announces a new authority to everything that listens for connections.
@@ -66,6 +74,7 @@ impl Access {
         (denied, members): (Denied, Arc<Members>),
         log: Log,
         doors: TellDoors,
+        (queue, files): (StoreQueue, Option<FarmFiles>),
     ) -> Self {
         Self {
             doors,
@@ -77,6 +86,8 @@ impl Access {
             folder,
             log: Arc::new(log),
             limits: Mutex::default(),
+            queue,
+            files,
         }
     }
 
@@ -104,6 +115,7 @@ impl Access {
         let there = self.denied.get(number).is_some();
         if entry.is_some() || there {
             self.denied.change(number, entry)?;
+            self.keep_file(FarmFile::DenyList).map_err(DeniedError::Elsewhere)?;
             self.sweep(now_secs());
         }
         Ok(there)
@@ -122,8 +134,18 @@ impl Access {
     ) -> Result<Arc<Authority>, AuthorityError> {
         let mut authority = self.authority.write().unwrap_or_else(PoisonError::into_inner);
         let overlap = overlap.unwrap_or_else(|| authority.lifetimes().longest());
-        *authority = Arc::new(authority.rotate(&self.folder, now_secs(), overlap)?);
+        let rotated = authority.rotate(&self.folder, now_secs(), overlap)?;
+        self.keep_file(FarmFile::Authority).map_err(AuthorityError::Elsewhere)?;
+        *authority = Arc::new(rotated);
         Ok(authority.clone())
+    }
+
+    /// Brings a file of the farm into the store, if that has them. Blocks until it is durable there.
+    fn keep_file(&self, file: FarmFile) -> Result<(), String> {
+        match &self.files {
+            Some(files) => files.keep(file, &self.queue).map_err(|error| error.to_string()),
+            None => Ok(()),
+        }
     }
 
     /// Announces an authority to everything that listens for connections.
@@ -138,11 +160,13 @@ impl Access {
         let Some(alone) = authority.past_overlap(&self.folder, now_secs())? else {
             return Ok(None);
         };
+        self.keep_file(FarmFile::Authority).map_err(AuthorityError::Elsewhere)?;
         *authority = Arc::new(alone);
         Ok(Some(authority.clone()))
     }
 
-    /// Adds an entry to the audit log, which is synced on return.
+    /// Adds an entry to the audit log, which is synced on return: on the disk, and in a store
+    /// elsewhere if that has entries.
     pub(crate) async fn tell(
         &self,
         who: String,
@@ -152,7 +176,15 @@ impl Access {
         let log = self.log.clone();
         let told =
             tokio::task::spawn_blocking(move || log.append((now_secs(), &who), what, &about)).await;
-        told.map_err(std::io::Error::other)?
+        told.map_err(std::io::Error::other)??;
+        if self.log.is_elsewhere() {
+            // A commit takes the entries that wait.
+            let (commit, done) = Commit::new();
+            let stopped = |_| std::io::Error::other("the store has stopped");
+            self.queue.send(commit).map_err(std::io::Error::other)?;
+            done.await.map_err(stopped)?;
+        }
+        Ok(())
     }
 
     /// Adds an entry, unless its cause has had too many: then it is counted.

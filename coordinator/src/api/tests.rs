@@ -42,7 +42,7 @@ impl Farm {
         let folder = DataFolder::open(root.path()).unwrap();
         let authority = Authority::open_or_create(&folder.authority()).unwrap();
         let denied = Denied::open(&folder.denied()).unwrap();
-        let log = Log::open(&folder.audit_log(), None).unwrap();
+        let log = Log::open(&folder.audit_log(), None, false).unwrap();
         let doors = Box::new(|_: &Authority| Ok(()));
         let journal = Journal::open(&folder, false).unwrap();
         let (spools, _) = DiskSpools::open(&folder.spool(), BTreeMap::new(), false).unwrap();
@@ -55,7 +55,8 @@ impl Farm {
         let writer = Arc::new(StoreWriter::start(journal, spools, limits).unwrap());
         let members = Arc::new(Members::new(BTreeMap::new(), writer.queue(), Lifetimes::default()));
         let lists = (denied, members);
-        let access = Arc::new(Access::new((authority, folder.authority()), lists, log, doors));
+        let (keys, store) = ((authority, folder.authority()), (writer.queue(), None));
+        let access = Arc::new(Access::new(keys, lists, log, doors, store));
         let core = Core::replay(Settings::default(), vec![], vec![], clock.now()).unwrap();
         let (events, receiver) = mpsc::channel(64);
         let (publisher, changes) = Publisher::new();

@@ -167,7 +167,7 @@ impl Target {
         generation::raise(&self.folder.generation(), true).map_err(RestoreError::Write)?;
         drop(self.journal);
         let kept = loaded.audit_head.as_deref();
-        let log = Log::open(&self.folder.audit_log(), kept).map_err(RestoreError::Write)?;
+        let log = Log::open(&self.folder.audit_log(), kept, false).map_err(RestoreError::Write)?;
         let about = format!("{} values of the journal, {} blobs", summary.values, summary.blobs);
         log.append((now_secs(), "owner of the folder"), "farm restored from a backup", &about)
             .map_err(RestoreError::Write)?;

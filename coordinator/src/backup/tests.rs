@@ -16,7 +16,7 @@ fn backed_up() -> (tempfile::TempDir, PathBuf, PathBuf) {
         std::fs::create_dir(data.join(name)).unwrap();
         std::fs::write(data.join(name).join(text), text).unwrap();
     }
-    let log = Log::open(&data.join("audit"), None).unwrap();
+    let log = Log::open(&data.join("audit"), None, false).unwrap();
     log.append((1, "admin ada"), "job submitted", "job 1").unwrap();
     log.append((2, "admin ada"), "job cancelled", "job 1").unwrap();
     let mut out = File::create(&file).unwrap();
@@ -59,7 +59,7 @@ fn a_restored_audit_log_continues_and_notes_the_restore() {
     let (root, data, file) = backed_up();
     let back = root.path().join("back");
     restore(&file, &back).unwrap();
-    let log = Log::open(&back.join("audit"), None).unwrap();
+    let log = Log::open(&back.join("audit"), None, false).unwrap();
     let report = log.report(9).unwrap();
     assert_eq!((report.first, report.problems.len()), (1, 0), "{report:?}");
     let told: Vec<_> = report.newest.iter().map(|entry| entry.what.as_str()).collect();
@@ -77,7 +77,7 @@ fn a_restored_audit_log_continues_and_notes_the_restore() {
     backup_stopped(&data, &mut out).unwrap();
     let back = root.path().join("damaged");
     restore(&file, &back).unwrap();
-    let report = Log::open(&back.join("audit"), None).unwrap().report(9).unwrap();
+    let report = Log::open(&back.join("audit"), None, false).unwrap().report(9).unwrap();
     assert!(report.problems[0].contains("entry 1 was changed"), "{report:?}");
 }
 

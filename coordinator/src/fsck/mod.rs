@@ -79,13 +79,13 @@ pub fn audit(kept: FarmAt<'_>) -> Result<AuditReport, AuditError> {
 pub fn fsck(kept: FarmAt<'_>, depth: Depth) -> Result<FsckReport, AuditError> {
     let FarmAt { data, store, blobs } = kept;
     let folder = DataFolder::inspect(data)?;
-    let survey = store.survey(&folder)?;
+    let mut survey = store.survey(&folder)?;
     let places = Places::of(&folder, blobs)?;
     let mut report = FsckReport::default();
     take_survey(&mut report, &survey);
     // The journal is whole. A missing key says nothing about it.
     let whole = report.is_clean();
-    if !folder.authority().join("authority.key").is_file() {
+    if !folder.authority().join("authority.key").is_file() && survey.loaded.files.is_empty() {
         report.find(FindingKind::NoAuthority, "authority", "there is no key");
     }
     let core = check_records(&mut report, &survey.loaded);
@@ -96,7 +96,15 @@ pub fn fsck(kept: FarmAt<'_>, depth: Depth) -> Result<FsckReport, AuditError> {
         blobs::check(&mut report, &core, &*places.blobs, depth);
     }
     blobs::check_uploads(&mut report, &folder);
-    check_audit_log(&mut report, &folder, survey.loaded.audit_head.as_deref());
+    let head = survey.loaded.audit_head.as_deref();
+    match survey.audit.is_empty() {
+        true => check_audit_log(&mut report, &folder, head),
+        false => {
+            for problem in audit_log::check_chain(std::mem::take(&mut survey.audit), head) {
+                report.find(FindingKind::AuditLog, "the audit log of the store", problem);
+            }
+        }
+    }
     Ok(report)
 }
 

@@ -407,10 +407,12 @@ mod tests {
         assert!(matches!(index.film(UnitIndex(1)), Err(SpoolError::Hash { .. })));
 
         std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
-        let (_, problems) = DiskSpools::open(root.path(), lengths.clone(), true).unwrap();
-        assert!(matches!(problems[..], [SpoolError::Short { .. }]));
         let short = read(root.path(), key, &lengths[&key]);
         assert!(matches!(short, Err(SpoolError::Short { .. })));
+        let (mut anew, problems) = DiskSpools::open(root.path(), lengths.clone(), true).unwrap();
+        assert!(matches!(problems[..], [SpoolError::Short { .. }]));
+        assert!(anew.extents().is_empty() && !path.exists());
+        assert_eq!(anew.append(&[entry(key, 0)]).unwrap().len(), 1);
 
         let mut foreign = whole;
         foreign[0] = b'X';

@@ -1,8 +1,10 @@
 //! Keys of what a store has. `r` + sequence (big endian) is a record, `s` + job + frame a spool's
 //! extent, `t` + hash a token, `i` + number a member, `m` the snapshot, `a` the head of the audit
-//! log, and `c` the number of commits. Does no I/O.
+//! log, and `c` the number of commits. A store elsewhere also has sealed files of the farm (`f` +
+//! name) and the entries of the audit log (`l` + number). Does no I/O.
 
 use crate::spool::{SpoolExtent, SpoolKey};
+use crate::store::audit_line::AUDIT_ENTRIES_MAX;
 use crate::store::{Changes, Loaded, Sequence, TokenHash};
 use tessera_protocol::{FrameNumber, JobId};
 use tessera_transport::TokenRecord;
@@ -12,9 +14,11 @@ use tessera_transport::member::MemberRecord;
 pub const SNAPSHOT_KEY: &[u8] = b"m";
 pub(crate) const COUNT_KEY: &[u8] = b"c";
 const AUDIT_HEAD_KEY: &[u8] = b"a";
+/// What keys of the audit log's entries begin with. They are read apart from everything else.
+pub const AUDIT_ENTRY: u8 = b'l';
 
 /// Meaning of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
     /// A record of the journal, by its sequence number.
     Record(Sequence),
@@ -30,6 +34,10 @@ pub(crate) enum Key {
     Count,
     /// The newest entry of the audit log.
     AuditHead,
+    /// A sealed file of the farm, by its name.
+    File(String),
+    /// An entry of the audit log, by its number.
+    AuditEntry(u64),
 }
 
 pub(crate) fn parse_key(key: &[u8]) -> Option<Key> {
@@ -46,6 +54,8 @@ pub(crate) fn parse_key(key: &[u8]) -> Option<Key> {
         b'm' if rest.is_empty() => Some(Key::Snapshot),
         b'c' if rest.is_empty() => Some(Key::Count),
         b'a' if rest.is_empty() => Some(Key::AuditHead),
+        b'f' => Some(Key::File(std::str::from_utf8(rest).ok()?.to_owned())),
+        &AUDIT_ENTRY => Some(Key::AuditEntry(u64::from_be_bytes(rest.try_into().ok()?))),
         _ => None,
     }
 }
@@ -76,6 +86,25 @@ fn member_key(number: u64) -> [u8; 9] {
     key
 }
 
+fn file_key(name: &str) -> Vec<u8> {
+    [b"f", name.as_bytes()].concat()
+}
+
+/// Returns the key of an entry of the audit log.
+pub fn audit_entry_key(number: u64) -> [u8; 9] {
+    let mut key = [AUDIT_ENTRY; 9];
+    key[1..].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+/// Returns the number of an entry of the audit log; None if the key is of something else.
+pub fn audit_entry_of(key: &[u8]) -> Option<u64> {
+    match parse_key(key) {
+        Some(Key::AuditEntry(number)) => Some(number),
+        _ => None,
+    }
+}
+
 fn encode_member(member: &MemberRecord) -> Vec<u8> {
     tessera_protocol::encode(member).expect("a member's record is a few hundred bytes")
 }
@@ -89,7 +118,8 @@ pub(crate) fn snapshot_value(sequence: Sequence, bytes: &[u8]) -> Vec<u8> {
     [&sequence.to_le_bytes()[..], bytes].concat()
 }
 
-/// Returns the keys and values for a store's content, for `Journal::put`.
+/// Returns the keys and values of a farm's state, for `Journal::put`. What only a store elsewhere
+/// has is not among them.
 pub fn values_of(loaded: &Loaded) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + '_ {
     let snapshot = loaded
         .snapshot
@@ -121,6 +151,8 @@ pub fn name_of(key: &[u8]) -> String {
         Some(Key::Snapshot) => "the snapshot".into(),
         Some(Key::Count) => "the number of commits".into(),
         Some(Key::AuditHead) => "the head of the audit log".into(),
+        Some(Key::File(name)) => format!("the farm's file `{name}`"),
+        Some(Key::AuditEntry(number)) => format!("entry {number} of the audit log"),
         None => format!("key {key:02x?}"),
     }
 }
@@ -140,7 +172,14 @@ impl Changes {
             (member_key(*number).to_vec(), member.as_ref().map(encode_member))
         });
         let head = self.audit_head.iter().map(|head| (AUDIT_HEAD_KEY.to_vec(), Some(head.clone())));
-        spools.chain(tokens).chain(members).chain(head)
+        let files = self.files.iter().map(|(name, file)| (file_key(name), Some(file.clone())));
+        let entries = self
+            .audit
+            .iter()
+            .map(|(number, bytes)| (audit_entry_key(*number).to_vec(), Some(bytes.clone())));
+        let old = self.audit.iter().filter_map(|(number, _)| number.checked_sub(AUDIT_ENTRIES_MAX));
+        let old = old.map(|number| (audit_entry_key(number).to_vec(), None));
+        spools.chain(tokens).chain(members).chain(head).chain(files).chain(entries).chain(old)
     }
 }
 
@@ -170,6 +209,8 @@ impl Loaded {
             }
             Some(Key::Count) => {}
             Some(Key::AuditHead) => self.audit_head = Some(value),
+            Some(Key::File(name)) => drop(self.files.insert(name, value)),
+            Some(Key::AuditEntry(_)) => return Err("it is read apart".into()),
             None => return Err("no such kind of key".into()),
         }
         Ok(())

@@ -110,6 +110,6 @@ fn summary(loaded: &Loaded) -> Migration {
 impl Loaded {
     /// Returns whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
-        values_of(self).next().is_none()
+        values_of(self).next().is_none() && self.files.is_empty()
     }
 }

@@ -5,8 +5,10 @@
 //! sync has returned.
 
 mod audit_head;
+mod audit_line;
 pub mod envelope;
 pub mod keys;
+mod led;
 mod mark;
 mod migrate;
 mod place;
@@ -16,8 +18,10 @@ mod survey;
 mod writer;
 
 pub use self::sled::{ExportError, ExportSummary, Journal, JournalReader, export};
-pub use audit_head::AuditHead;
+pub use audit_head::{AuditEntry, AuditHead, Waiting};
+pub use audit_line::{AUDIT_ENTRIES_MAX, AuditChain, AuditLine};
 pub use keys::values_of;
+pub use led::{last_lead, note_lead};
 pub use mark::StoreMark;
 pub use migrate::{Migration, MigrationError, migrate};
 pub use place::{Purpose, SledPlace, StorePlace};
@@ -52,6 +56,10 @@ pub struct Changes {
     pub snapshot: Option<(Sequence, Vec<u8>)>,
     /// Newest entry of the audit log, if it is another one.
     pub audit_head: Option<Vec<u8>>,
+    /// New entries of the audit log, for a store elsewhere.
+    pub audit: Vec<AuditEntry>,
+    /// New and changed files of the farm, sealed, for a store elsewhere.
+    pub files: BTreeMap<String, Vec<u8>>,
 }
 
 /// Complete content of a store.
@@ -69,6 +77,8 @@ pub struct Loaded {
     pub audit_head: Option<Vec<u8>>,
     /// Members, by the numbers of their identities.
     pub members: BTreeMap<u64, MemberRecord>,
+    /// Files of the farm, sealed, by their names; none where the store is in the data folder.
+    pub files: BTreeMap<String, Vec<u8>>,
 }
 
 /// Storage for groups of changes.
@@ -79,6 +89,17 @@ pub trait Store: Send + 'static {
     fn tidy(&mut self) -> Result<(), StoreError>;
     /// Makes a whole group durable. It is synced on return.
     fn commit(&mut self, changes: &Changes) -> Result<(), StoreError>;
+    /// Returns up to `most` entries of the audit log, those that follow the entry `after`, in
+    /// order. None if this store keeps none: they are in the data folder.
+    fn audit_after(&self, after: u64, most: usize) -> Result<Option<Vec<AuditEntry>>, StoreError> {
+        let _ = (after, most);
+        Ok(None)
+    }
+    /// Whether the data folder has the spools of everything that was committed: its own coordinator
+    /// was the last one that wrote to this store.
+    fn continues(&self) -> bool {
+        true
+    }
     /// Fails if the store can take no more commits. Asked every second while there is none.
     fn check(&self) -> Result<(), StoreError> {
         Ok(())
@@ -100,6 +121,14 @@ impl Store for Box<dyn Store> {
 
     fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
         (**self).commit(changes)
+    }
+
+    fn audit_after(&self, after: u64, most: usize) -> Result<Option<Vec<AuditEntry>>, StoreError> {
+        (**self).audit_after(after, most)
+    }
+
+    fn continues(&self) -> bool {
+        (**self).continues()
     }
 
     fn check(&self) -> Result<(), StoreError> {

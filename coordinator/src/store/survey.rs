@@ -1,7 +1,7 @@
 //! What is in a whole store, damaged or not, for `fsck`. Reads nothing itself.
 
 use crate::store::keys::{name_of, record_key};
-use crate::store::{Loaded, Sequence};
+use crate::store::{AuditChain, Loaded, Sequence};
 
 /// Content of a store, with a list of its damage.
 #[derive(Debug, Default)]
@@ -16,6 +16,8 @@ pub struct Survey {
     pub missing: Vec<(Sequence, Sequence)>,
     /// Description of the loss if the journal has lost its end.
     pub lost_end: Option<String>,
+    /// The audit log's chain, where the store has it; empty where the data folder does.
+    pub audit: AuditChain,
     /// Number of files that no value names. A crash left them, and the next start deletes them.
     pub unnamed: u64,
 }

@@ -45,6 +45,8 @@ pub struct Commit {
     pub token: Option<(TokenHash, Option<TokenRecord>)>,
     /// New and changed members; None for one that is forgotten.
     pub members: Vec<(u64, Option<MemberRecord>)>,
+    /// New and changed files of the farm, sealed.
+    pub files: Vec<(String, Vec<u8>)>,
     /// Snapshot of the state after the newest record sent so far.
     pub snapshot: Option<(Sequence, Vec<u8>)>,
     /// Gets the whole content of the store as it is after this commit.
@@ -66,6 +68,7 @@ impl Commit {
             finished: Vec::new(),
             token: None,
             members: Vec::new(),
+            files: Vec::new(),
             snapshot: None,
             inspect: None,
             done,
@@ -81,6 +84,7 @@ impl Commit {
             && self.finished.is_empty()
             && self.token.is_none()
             && self.members.is_empty()
+            && self.files.is_empty()
             && self.snapshot.is_none()
             && self.inspect.is_none()
     }
@@ -397,6 +401,7 @@ impl<S: Store, P: Spools> Writer<S, P> {
             results.extend(commit.results.iter().cloned());
             changes.tokens.extend(commit.token.clone());
             changes.members.extend(commit.members.iter().cloned());
+            changes.files.extend(commit.files.iter().cloned());
             changes.snapshot = commit.snapshot.clone().or(changes.snapshot);
         }
         let mut extents = self.spools.append(&results)?;
@@ -407,11 +412,10 @@ impl<S: Store, P: Spools> Writer<S, P> {
             group.iter().flat_map(|commit| commit.finished.clone()).collect();
         changes.spools.extend(finished.iter().map(|key| (*key, None)));
         let head = self.shared.audit_head.get();
-        changes.audit_head = head.and_then(AuditHead::waiting);
+        let waiting = head.map(AuditHead::waiting).unwrap_or_default();
+        (changes.audit_head, changes.audit) = (waiting.head.clone(), waiting.entries.clone());
         self.store.commit(&changes)?;
-        if let (Some(head), Some(kept)) = (head, &changes.audit_head) {
-            head.kept(kept);
-        }
+        head.inspect(|head| head.kept(&waiting));
         self.spools.accept(extents);
         self.spools.forget(&finished);
         self.later.extend(finished);

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tessera_coordinator::folder::DataFolder;
-use tessera_coordinator::store::{Purpose, Store, StoreError, StoreMark, StorePlace, Survey};
+use tessera_coordinator::store::{
+    Purpose, Store, StoreError, StoreMark, StorePlace, Survey, last_lead, note_lead,
+};
 use tokio::runtime::Runtime;
 
 /// Pause between two looks at the leader while one waits.
@@ -25,6 +27,9 @@ const SETTINGS: &str = "SELECT current_setting('fsync'), current_setting('full_p
 const STANDBYS: &str = "SELECT current_setting('synchronous_standby_names') = '' \
     OR current_setting('synchronous_commit') = 'local', \
     (SELECT count(*) FROM pg_stat_replication)";
+/// Whether the store has the farm's files.
+const FILES: &str = "SELECT EXISTS (SELECT 1 FROM tessera.value \
+    WHERE key >= 'f'::bytea AND key < 'g'::bytea)";
 /// Time for a short question.
 const TIME: Duration = Duration::from_secs(10);
 
@@ -72,24 +77,37 @@ impl PostgresPlace {
         StoreError::OtherFarm { path, store: self.store(), why }
     }
 
-    /// Fails unless the folder is of this store, or both are new.
-    fn check_folder(
+    /// Fails unless the folder is of this store, or both are new, or the folder is and the store
+    /// has what it lacks.
+    async fn check_folder(
         &self,
         folder: &DataFolder,
-        leader: &Leader,
+        (link, leader): (&Link, &Leader),
         purpose: Purpose,
     ) -> Result<(), StoreError> {
+        let rows = link.rows(FILES, &[], TIME).await;
+        let rows = rows.map_err(|error| self.failed("it cannot be read", error))?;
+        let has_files = rows.first().is_some_and(|row| row.get::<_, bool>(0));
         let mark = StoreMark::read(folder)?;
+        let led_last = last_lead(folder)?.is_none_or(|epoch| epoch == leader.epoch);
         let why = match mark {
+            Some(mark) if mark.id == leader.farm && purpose == Purpose::CopyFrom && !led_last => {
+                "another coordinator led it last, and has results of frames in work in its own \
+                 folder: give that, or start a coordinator on this one, and stop it"
+            }
             Some(mark) if mark.id == leader.farm => return Ok(()),
             Some(_) => "the folder is of another store; give that one",
             None if purpose == Purpose::CopyTo => return Ok(()),
             None if folder.sled().join("db").exists() => {
                 "the folder has a journal of its own; `tessera store migrate` copies it to a store"
             }
+            None if folder.authority().exists() && leader.commits > 0 => {
+                "the folder is of another farm, and has its authority; give an empty one"
+            }
+            None if has_files => return Ok(()),
             None if leader.commits > 0 || purpose == Purpose::CopyFrom => {
-                "the store has the state of a farm with another folder, which has the farm's \
-                 authority and files; give that folder"
+                "the store has the state of a farm with another folder, which alone has the farm's \
+                 authority; give that folder, or start its coordinator once with --farm-key"
             }
             None => return Ok(()),
         };
@@ -109,7 +127,7 @@ impl PostgresPlace {
         schema::prepare(&link).await.map_err(unusable)?;
         Leader::begin(&link).await.map_err(unusable)?;
         let leader = Leader::look(&link).await.map_err(unusable)?;
-        self.check_folder(folder, &leader, purpose)?;
+        self.check_folder(folder, (&link, &leader), purpose).await?;
         let mut told: Option<Instant> = None;
         loop {
             let asked = Instant::now();
@@ -169,7 +187,7 @@ impl PostgresPlace {
         let link = Link::open(&self.address).await.map_err(unreadable)?;
         schema::expect(&link).await.map_err(unreadable)?;
         let before = Leader::look(&link).await.map_err(unreadable)?;
-        self.check_folder(folder, &before, Purpose::CopyFrom)?;
+        self.check_folder(folder, (&link, &before), Purpose::CopyFrom).await?;
         let led = |leader: Leader| StoreError::Led {
             store: self.store(),
             secs: leader.left.max(0.0),
@@ -178,7 +196,8 @@ impl PostgresPlace {
         if before.left > 0.0 {
             return Err(led(before));
         }
-        let (_, survey) = reader::survey(&link).await.map_err(unreadable)?;
+        let (_, mut survey) = reader::survey(&link).await.map_err(unreadable)?;
+        reader::survey_audit(&link, &mut survey).await.map_err(unreadable)?;
         let after = Leader::look(&link).await.map_err(unreadable)?;
         match after.epoch == before.epoch {
             true => Ok(survey),
@@ -203,8 +222,11 @@ impl StorePlace for PostgresPlace {
             }
         };
         let mark = StoreMark { id: leader.farm, address: self.store() };
-        let store = PostgresStore::lead(self.address.clone(), runtime, link, (leader, asked));
-        if purpose == Purpose::Run && StoreMark::read(folder)? != Some(mark.clone()) {
+        let former = StoreMark::read(folder)?;
+        let continues = note_lead(folder, (leader.epoch, former.is_some()))?;
+        let lead = (leader, asked, continues);
+        let store = PostgresStore::lead(self.address.clone(), runtime, link, lead);
+        if purpose == Purpose::Run && former != Some(mark.clone()) {
             mark.write(folder)?;
         }
         Ok(Box::new(store))

@@ -6,10 +6,10 @@ use crate::leader::Leader;
 use crate::link_error::LinkError;
 use std::time::Duration;
 use tessera_coordinator::store::envelope::open_value;
-use tessera_coordinator::store::keys::name_of;
-use tessera_coordinator::store::{Sequence, Survey};
+use tessera_coordinator::store::keys::{AUDIT_ENTRY, audit_entry_key, audit_entry_of, name_of};
+use tessera_coordinator::store::{AuditEntry, Sequence, Survey};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 
 /// Time for one question. A row can have many MiB.
 const TIME: Duration = Duration::from_secs(50);
@@ -20,7 +20,10 @@ const JOURNAL: &str = "SELECT first_seq, n, bytes FROM tessera.journal WHERE fir
     ORDER BY first_seq LIMIT $2";
 const PARTS: &str = "SELECT at, part FROM tessera.snapshot ORDER BY at, part";
 const PART: &str = "SELECT seq, parts, bytes FROM tessera.snapshot WHERE at = $1 AND part = $2";
-const VALUES: &str = "SELECT key, bytes FROM tessera.value WHERE key > $1 ORDER BY key LIMIT $2";
+const VALUES: &str = "SELECT key, bytes FROM tessera.value WHERE key > $1 AND key < $2 \
+    ORDER BY key LIMIT $3";
+/// Entries of the audit log that are read at once by a check.
+const ENTRIES_AT_ONCE: usize = 2000;
 
 /// Reads every value. Whoever asks knows that nobody writes.
 pub(crate) async fn survey(link: &Link) -> Result<(Leader, Survey), LinkError> {
@@ -98,12 +101,20 @@ async fn read_snapshot(link: &Link, survey: &mut Survey) -> Result<(), LinkError
     Ok(())
 }
 
+/// Reads all values but the entries of the audit log, which can be a million.
 async fn read_values(link: &Link, survey: &mut Survey) -> Result<(), LinkError> {
-    let mut after: Vec<u8> = Vec::new();
+    read_values_between(link, survey, (&[], &[AUDIT_ENTRY])).await?;
+    read_values_between(link, survey, (&[AUDIT_ENTRY + 1], &[u8::MAX])).await
+}
+
+async fn read_values_between(
+    link: &Link,
+    survey: &mut Survey,
+    (after, end): (&[u8], &[u8]),
+) -> Result<(), LinkError> {
+    let mut after = after.to_vec();
     loop {
-        let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 2] =
-            [(&after, Type::BYTEA), (&ROWS_AT_ONCE, Type::INT8)];
-        let rows = link.rows(VALUES, &parameters, TIME).await?;
+        let rows = rows_between(link, (&after, end), ROWS_AT_ONCE).await?;
         for row in &rows {
             let key: &[u8] = row.get(0);
             survey.values += 1;
@@ -115,6 +126,55 @@ async fn read_values(link: &Link, survey: &mut Survey) -> Result<(), LinkError> 
         match rows.last() {
             Some(row) => after = row.get(0),
             None => return Ok(()),
+        }
+    }
+}
+
+async fn rows_between(
+    link: &Link,
+    (after, end): (&[u8], &[u8]),
+    most: i64,
+) -> Result<Vec<Row>, LinkError> {
+    let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+        [(&after, Type::BYTEA), (&end, Type::BYTEA), (&most, Type::INT8)];
+    link.rows(VALUES, &parameters, TIME).await
+}
+
+/// Reads entries of the audit log that follow an entry, in order. A damaged one is an error.
+pub(crate) async fn audit_after(
+    link: &Link,
+    after: u64,
+    most: usize,
+) -> Result<Result<Vec<AuditEntry>, (String, String)>, LinkError> {
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let rows = rows_between(link, (&audit_entry_key(after), &[AUDIT_ENTRY + 1]), most).await?;
+    Ok(rows.iter().map(opened).collect())
+}
+
+/// Opens an entry of the audit log. The error has its name and its damage.
+fn opened(row: &Row) -> Result<AuditEntry, (String, String)> {
+    let key: &[u8] = row.get(0);
+    let number = audit_entry_of(key).ok_or_else(|| "it is no number".to_owned());
+    let opened = number.and_then(|number| Ok((number, open_value(key, row.get(1))?)));
+    opened.map_err(|problem| (name_of(key), problem))
+}
+
+/// Checks the audit log's chain.
+pub(crate) async fn survey_audit(link: &Link, survey: &mut Survey) -> Result<(), LinkError> {
+    let mut after = 0;
+    loop {
+        match audit_after(link, after, ENTRIES_AT_ONCE).await? {
+            Ok(entries) if entries.is_empty() => return Ok(()),
+            Ok(entries) => {
+                for (number, bytes) in &entries {
+                    survey.audit.take(*number, bytes);
+                    after = *number;
+                }
+            }
+            Err(damaged) => {
+                survey.damaged.push(damaged);
+                return Ok(());
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::recent::{Place, Recent};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use tessera_coordinator::store::{Changes, Loaded, Store, StoreError, Survey};
+use tessera_coordinator::store::{AuditEntry, Changes, Loaded, Store, StoreError, Survey};
 use tokio::runtime::Runtime;
 use tokio_postgres::types::Type;
 
@@ -45,6 +45,7 @@ pub(crate) struct PostgresStore {
     /// Ended in `drop`.
     runtime: Option<Runtime>,
     inner: Mutex<Inner>,
+    continues: bool,
 }
 
 struct Inner {
@@ -60,12 +61,13 @@ struct Inner {
 }
 
 impl PostgresStore {
-    /// Goes on as the leader that `leader` describes. `asked`: before the lead was taken.
+    /// Goes on as the leader that `leader` describes. `asked`: before the lead was taken;
+    /// `continues`: nobody else led since this data folder's coordinator did.
     pub(crate) fn lead(
         address: Arc<StoreAddress>,
         runtime: Runtime,
         link: Link,
-        (leader, asked): (Leader, Instant),
+        (leader, asked, continues): (Leader, Instant, bool),
     ) -> Self {
         let guard = runtime.enter();
         let term = Term::keep(address.clone(), (leader.epoch, leader.commits), asked);
@@ -80,7 +82,7 @@ impl PostgresStore {
             link: Some(link),
             ended: None,
         };
-        Self { address, runtime: Some(runtime), inner: Mutex::new(inner) }
+        Self { address, runtime: Some(runtime), inner: Mutex::new(inner), continues }
     }
 
     /// Runs something on the store's own threads, and waits for it.
@@ -117,8 +119,19 @@ impl Drop for PostgresStore {
 impl Store for PostgresStore {
     fn load(&self) -> Result<Loaded, StoreError> {
         self.block(async |inner| {
-            let (_, survey) = inner.read().await?;
+            let (_, survey) = inner.read_by(async |link| reader::survey(link).await).await?;
             whole(&inner.address, survey)
+        })
+    }
+
+    fn continues(&self) -> bool {
+        self.continues
+    }
+
+    fn audit_after(&self, after: u64, most: usize) -> Result<Option<Vec<AuditEntry>>, StoreError> {
+        self.block(async |inner| {
+            let read = inner.read_by(async |link| reader::audit_after(link, after, most).await);
+            read.await?.map(Some).map_err(|damaged| inner.damaged(damaged))
         })
     }
 
@@ -196,15 +209,22 @@ impl Inner {
         StoreError::Service { store, problem: problem.into(), hint, source: Some(Box::new(error)) }
     }
 
-    /// Reads everything. Tries again while the term lasts.
-    async fn read(&mut self) -> Result<(Leader, Survey), StoreError> {
+    fn damaged(&self, (what, problem): (String, String)) -> StoreError {
+        StoreError::DamagedElsewhere { store: self.address.to_string(), what, problem }
+    }
+
+    /// Reads something. Tries again while the term lasts.
+    async fn read_by<T>(
+        &mut self,
+        read: impl AsyncFn(&Link) -> Result<T, LinkError>,
+    ) -> Result<T, StoreError> {
         loop {
             self.check()?;
             let link = match self.take_link().await {
                 Ok(link) => link,
                 Err(error) => return Err(error),
             };
-            match reader::survey(&link).await {
+            match read(&link).await {
                 Ok(read) => {
                     self.link = Some(link);
                     return Ok(read);

@@ -30,6 +30,9 @@ pub enum AuthorityError {
             again after that"
     )]
     Rotating(u64),
+    /// The authority is changed on the disk, and not in the store that the next start reads it from.
+    #[error("the authority cannot be kept in the store: {0}")]
+    Elsewhere(String),
     /// The request is malformed.
     #[error("the certificate request is malformed: {0}")]
     Request(&'static str),

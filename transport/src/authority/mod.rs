@@ -16,7 +16,7 @@ use crate::authority::certificate::{
     AUTHORITY_NAME, AUTHORITY_VALIDITY, CERTIFICATE_FILE, FILE_BYTES_MAX, GENERATION_PREFIX,
     KEY_FILE, as_authority, parameters, pem_text, public_key_info,
 };
-use crate::authority::former::Former;
+use crate::authority::former::{FORMER_FILE, Former, ROTATION_FILE};
 use crate::authority::serial::serial_number;
 use crate::authority::token::AuthorityPin;
 use crate::authority::validity::Lifetimes;
@@ -58,6 +58,9 @@ pub struct Authority {
 }
 
 impl Authority {
+    /// Names of all files that an authority's folder can have.
+    pub const FILES: [&str; 4] = [KEY_FILE, CERTIFICATE_FILE, FORMER_FILE, ROTATION_FILE];
+
     /// Creates a new authority that is not stored.
     pub fn generate() -> Result<Self, AuthorityError> {
         Self::from_key(

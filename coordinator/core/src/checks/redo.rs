@@ -35,7 +35,8 @@ pub(crate) fn redo_in(books: &mut Books, node: NodeId, id: JobId) {
     }
 }
 
-/// Opens units again whose bytes are gone, whoever made them. False if none of them is committed.
+/// Opens units again whose bytes are gone, whoever made them, and drops the parts of open ones.
+/// False if none of them is committed.
 pub(crate) fn lose_results(
     books: &mut Books,
     id: JobId,
@@ -46,9 +47,14 @@ pub(crate) fn lose_results(
     let job = books.farm().job(id).filter(|job| !job.is_final());
     let known = job.and_then(|job| Some((job.position(frame)?, job.frame(frame)?.unfinished()?)));
     let Some((position, open)) = known else { return false };
-    units.retain(|unit| open.committed().get(unit.0));
     units.sort_unstable();
     units.dedup();
+    let is_begun = |unit: &UnitIndex| open.parts().has(*unit) && !open.committed().get(unit.0);
+    let begun: Vec<UnitIndex> = units.iter().copied().filter(is_begun).collect();
+    units.retain(|unit| open.committed().get(unit.0));
+    if !begun.is_empty() {
+        drop_parts(books, id, frame, begun);
+    }
     if units.is_empty() {
         return false;
     }

@@ -35,22 +35,30 @@ pub struct DiskSpools {
 
 impl DiskSpools {
     /// Takes over the spools that the journal knows, with their extents. Cuts bytes beyond the
-    /// extents and deletes unknown files. Also returns the faults that it found; those spools stay
-    /// as they are. If `sync` is false, nothing is synced.
+    /// extents and deletes unknown files. Also returns the faults that it found: a spool that is
+    /// gone or cut short begins anew, and one that cannot be opened stays as it is. If `sync` is
+    /// false, nothing is synced.
     pub fn open(
         root: &Path,
-        extents: BTreeMap<SpoolKey, SpoolExtent>,
+        mut extents: BTreeMap<SpoolKey, SpoolExtent>,
         sync: bool,
     ) -> Result<(Self, Vec<SpoolError>), SpoolError> {
         let mut problems = Vec::new();
-        for (key, SpoolExtent { length, .. }) in &extents {
+        extents.retain(|key, SpoolExtent { length, .. }| {
             let path = path_of(root, *key);
             match cut(&path, *length) {
-                Ok(found) if found >= *length => {}
+                Ok(found) if found >= *length => return true,
                 Ok(found) => problems.push(SpoolError::Short { path, found, expected: *length }),
-                Err(source) => problems.push(SpoolError::Io { path, source }),
+                Err(source) if source.kind() == io::ErrorKind::NotFound => {
+                    problems.push(SpoolError::Io { path, source });
+                }
+                Err(source) => {
+                    problems.push(SpoolError::Io { path, source });
+                    return true;
+                }
             }
-        }
+            false
+        });
         let known: BTreeSet<PathBuf> = extents.keys().map(|key| path_of(root, *key)).collect();
         remove_unknown(root, &known)
             .map_err(|source| SpoolError::Io { path: root.to_path_buf(), source })?;

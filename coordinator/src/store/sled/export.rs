@@ -80,7 +80,9 @@ fn line(key: &[u8], value: Result<Vec<u8>, String>) -> Result<Option<Value>, Str
                 "sealed": extent.sealed.iter().map(segment_line).collect::<Vec<_>>(),
             })
         }
-        Some(Key::Token(_) | Key::Count | Key::AuditHead) => return Ok(None),
+        Some(Key::Token(_) | Key::Count | Key::AuditHead | Key::File(_) | Key::AuditEntry(_)) => {
+            return Ok(None);
+        }
         Some(Key::Member(_)) => {
             let member: MemberRecord =
                 tessera_protocol::decode(&value).map_err(|error| error.to_string())?;

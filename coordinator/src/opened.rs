@@ -1,0 +1,157 @@
+//! Opens a data folder and what it has, before anything runs: the store, the state from its records,
+//! the farm's keys, and the results that are not joined yet.
+
+use crate::access::{LevelError, level};
+use crate::blobs::Blobs;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::coordinator::CoordinatorError;
+use crate::farm_files::FarmFiles;
+use crate::folder::{DataFolder, FolderError};
+use crate::fsck;
+use crate::lost_spools;
+use crate::openings::upload_reserve;
+use crate::secret;
+use crate::shelf::FileShelf;
+use crate::spool::{DiskSpools, Spools};
+use crate::store::{Loaded, Purpose, Sequence, Store};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tessera_core::{Core, Secret, Settings};
+use tessera_transport::member::MemberRecord;
+use tessera_transport::{Authority, Identity, TokenRecord, generation};
+
+/// Tokens by their hashes.
+pub(crate) type Tokens = BTreeMap<[u8; 32], TokenRecord>;
+
+/// Content of a data folder, before anything runs.
+pub(crate) struct Opened {
+    pub(crate) folder: DataFolder,
+    pub(crate) keys: Keys,
+    pub(crate) journal: Box<dyn Store>,
+    pub(crate) blobs: Arc<dyn Blobs>,
+    pub(crate) spools: DiskSpools,
+    pub(crate) tokens: Tokens,
+    pub(crate) members: BTreeMap<u64, MemberRecord>,
+    pub(crate) core: Core,
+    /// Sequences of the newest record and of the newest snapshot.
+    pub(crate) sequences: (Sequence, Sequence),
+}
+
+/// What decides who is let in, and the account of it.
+pub(crate) struct Keys {
+    pub(crate) authority: Authority,
+    /// Head of the audit log that the journal has, and whether it keeps entries as well.
+    pub(crate) audit: (Option<Vec<u8>>, bool),
+    /// The farm's files in a store elsewhere.
+    pub(crate) files: Option<FarmFiles>,
+}
+
+fn open(config: &Config, clock: Clock) -> Result<Opened, CoordinatorError> {
+    let folder = DataFolder::open(&config.data)?;
+    let mut journal = config.store.open(&folder, Purpose::Run)?;
+    let mut loaded = journal.load()?;
+    let keeps_audit = keeps_audit(&folder, &mut *journal, &mut loaded)?;
+    let files = FarmFiles::bring(config.farm_key.clone(), &folder, (&loaded, keeps_audit))?;
+    let blobs = config.blobs.open(&folder, Purpose::Run, upload_reserve(config)?)?;
+    if !config.new_authority
+        && !Authority::is_at(&folder.authority())
+        && let Some(members) = members(&folder, &loaded)
+    {
+        return Err(CoordinatorError::NoAuthority { path: folder.authority(), members });
+    }
+    let generation = generation::raise(&folder.generation(), config.take_over)
+        .map_err(|source| FolderError::Io { path: folder.generation(), source })?;
+    let authority = Authority::open_or_create(&folder.authority())?
+        .with_lifetimes(config.lifetimes)
+        .with_generation(generation);
+    let secret = secret::open_or_create(&folder)?;
+    if let Some(files) = &files {
+        files.keep_all(&mut *journal)?;
+    }
+    let temporary = folder.temporary();
+    let shelf = FileShelf::create(&temporary)
+        .map_err(|source| FolderError::Io { path: temporary, source })?;
+    let (mut core, sequences) = replay(config, (secret, Arc::new(shelf)), &loaded, clock)?;
+    journal.tidy()?;
+    let extents = if journal.continues() { loaded.spools } else { BTreeMap::new() };
+    let (spools, problems) = DiskSpools::open(&folder.spool(), extents, true)?;
+    for problem in problems {
+        let error = &problem as &dyn std::error::Error;
+        tracing::error!(error, "results that were kept are gone");
+    }
+    let gone = lost_spools::reopen(&mut core, spools.extents(), clock.now());
+    if gone > 0 {
+        tracing::warn!(
+            results = gone,
+            "results of frames in work are not in this data folder: \
+            they are rendered again"
+        );
+    }
+    let (tokens, members) = (loaded.tokens, loaded.members);
+    let audit = (loaded.audit_head, keeps_audit);
+    Ok(Opened {
+        folder,
+        keys: Keys { authority, audit, files },
+        journal,
+        blobs,
+        spools,
+        tokens,
+        members,
+        core,
+        sequences,
+    })
+}
+
+/// Describes the members that a data folder has on record; None if it has none.
+fn members(folder: &DataFolder, loaded: &Loaded) -> Option<String> {
+    let admin = Identity::is_at(&folder.admin());
+    let (members, tokens) = (loaded.members.len(), loaded.tokens.len());
+    let records = loaded.records.len();
+    match (admin, members, tokens, records) {
+        (true, ..) => Some(format!("the admin identity in `{}`", folder.admin().display())),
+        (false, 1.., ..) => Some(format!("{members} holders of names")),
+        (false, 0, 1.., _) => Some(format!("{tokens} join tokens")),
+        (false, 0, 0, 1..) => Some(format!("{records} records of the journal")),
+        (false, 0, 0, 0) => loaded.snapshot.as_ref().map(|_| "the journal's snapshot".to_owned()),
+    }
+}
+
+fn replay(
+    config: &Config,
+    (secret, shelf): (Secret, Arc<FileShelf>),
+    loaded: &Loaded,
+    clock: Clock,
+) -> Result<(Core, (Sequence, Sequence)), CoordinatorError> {
+    let path = || config.data.clone();
+    let (parts, records) = fsck::decode(loaded)
+        .map_err(|problem| CoordinatorError::Journal { path: path(), problem })?;
+    let snapshot_at = loaded.snapshot.as_ref().map_or(0, |(sequence, _)| *sequence);
+    let newest = loaded.records.last().map_or(snapshot_at, |(sequence, _)| *sequence);
+    let settings = Settings { secret, ..config.settings.clone() };
+    let core = Core::replay_onto(shelf, settings, parts, records, clock.now())
+        .map_err(|source| CoordinatorError::Replay { path: path(), source })?;
+    Ok((core, (newest, snapshot_at)))
+}
+
+/// Brings the audit logs of the folder and of a store elsewhere together. Returns whether the store
+/// keeps one.
+fn keeps_audit(
+    folder: &DataFolder,
+    store: &mut dyn Store,
+    loaded: &mut Loaded,
+) -> Result<bool, CoordinatorError> {
+    let levelled = level(folder, store, loaded.audit_head.as_deref());
+    let (keeps, head) = levelled.map_err(|error| match error {
+        LevelError::Store(error) => error.into(),
+        LevelError::Io(source) => CoordinatorError::AuditLog { path: folder.audit_log(), source },
+    })?;
+    loaded.audit_head = head;
+    Ok(keeps)
+}
+
+/// Opens the folder on a thread for blocking work, because a large journal takes seconds.
+pub(crate) async fn open_aside(config: Config, clock: Clock) -> Result<Opened, CoordinatorError> {
+    let opened = tokio::task::spawn_blocking(move || open(&config, clock)).await;
+    opened.map_err(|error| CoordinatorError::Task(error.to_string()))?
+}
