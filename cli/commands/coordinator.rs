@@ -103,6 +103,12 @@ fn config(
     config.take_over = args.take_over;
     config.new_authority = args.new_authority;
     config.farm_key = farm_key(args.farm_key.as_deref())?;
+    if config.farm_key.is_some() && args.blobs.blobs == "disk" {
+        tracing::warn!(
+            "files and frames are on this machine's disk: a coordinator elsewhere goes on without \
+             them; --blobs keeps them in a bucket"
+        );
+    }
     config.blob_grace = Duration::from_secs(args.blob_grace);
     config.keep_jobs = args.keep_jobs.map(Duration::from_secs);
     config.limits = limits(&args.limits);

@@ -3,17 +3,17 @@
 
 use crate::access::tokens::Ledger;
 use crate::access::web::WebAccess;
-use crate::access::{Access, DeniedError, Kept, KeptError, Members, audit_upkeep, keep};
+use crate::access::{Access, Kept, Members, audit_upkeep, keep};
 use crate::api::{Api, Askers, Context};
-use crate::blobs::{BlobPlaceError, GuardedBlobs};
+use crate::blobs::GuardedBlobs;
 use crate::changes::Publisher;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::coordinator_error::CoordinatorError;
 use crate::driver::{Driver, Event, Surroundings};
 use crate::entrance::{Entrance, reachable};
-use crate::farm_files::FarmFilesError;
 use crate::farm_log::FarmLog;
-use crate::folder::{DataFolder, FolderError};
+use crate::folder::DataFolder;
 use crate::fsck;
 use crate::housekeeping::{self, Keeping};
 use crate::live::{self, Board};
@@ -24,19 +24,15 @@ use crate::openings::{asking_limits, open_logs, open_uploads, upload_limit, writ
 use crate::quic::{self, Shared};
 use crate::resolve::orders;
 use crate::result_memory::ResultMemory;
-use crate::spool::{SpoolError, Spools};
+use crate::spool::Spools;
 use crate::store::{StoreError, StoreQueue, StoreWriter};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use tessera_core::{Census, Core, ReplayError};
+use tessera_core::{Census, Core};
 use tessera_protocol::access::TokenScope;
 use tessera_protocol::client::{AuditReport, RequestError, Role};
 use tessera_protocol::{Hello, NodeId};
-use tessera_transport::authority::AuthorityError;
-use tessera_transport::identity::IdentityError;
-use tessera_transport::peer::PeerError;
-use tessera_transport::server::ServeError;
 use tessera_transport::validity::now_secs;
 use tessera_transport::{CloseCode, Identity, JoinToken, PeerIdentity, Server, TokenUse};
 use tokio::sync::{RwLock, mpsc, oneshot};
@@ -44,103 +40,6 @@ use tokio::task::JoinHandle;
 
 /// Most events that wait for the driver. Senders of more events wait.
 const EVENTS_WAITING_MAX: usize = 1024;
-
-/// Why a coordinator does not start, or why it has ended.
-#[derive(Debug, thiserror::Error)]
-pub enum CoordinatorError {
-    /// The data folder cannot be used.
-    #[error(transparent)]
-    Folder(#[from] FolderError),
-    /// The store cannot be read or written.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The spools cannot be used.
-    #[error(transparent)]
-    Spool(#[from] SpoolError),
-    /// The blobs cannot be used.
-    #[error(transparent)]
-    Blobs(#[from] BlobPlaceError),
-    /// The journal's values are intact but cannot be understood.
-    #[error(
-        "the journal in `{path}` cannot be read: {problem}; nothing was changed, and what is \
-         intact can be saved with \
-         `tessera coordinator --data DIR --export FILE`"
-    )]
-    Journal {
-        /// Path of the data folder.
-        path: std::path::PathBuf,
-        /// Description of the fault.
-        problem: String,
-    },
-    /// The records contradict each other.
-    #[error(
-        "the journal in `{path}` contradicts itself; nothing was changed, and what is intact can \
-         be saved with \
-         `tessera coordinator --data DIR --export FILE`"
-    )]
-    Replay {
-        /// Path of the data folder.
-        path: std::path::PathBuf,
-        /// The contradiction, and its place.
-        #[source]
-        source: ReplayError,
-    },
-    /// The farm's authority is gone, and there are members with certificates of it.
-    #[error(
-        "the farm's authority is missing from `{path}`, and there are members of it: {members}; \
-         a new one would lock all of them out: put the folder `authority` of a backup back; if \
-         there is none, --new-authority makes a new one, and every node and user must enrol again, \
-         with tokens that replace (`tessera token create --replace --name NAME`)"
-    )]
-    NoAuthority {
-        /// Folder of the authority.
-        path: std::path::PathBuf,
-        /// What shows that there are members.
-        members: String,
-    },
-    /// The farm's files cannot be brought from a store elsewhere, or into it.
-    #[error(transparent)]
-    Files(#[from] FarmFilesError),
-    /// The farm's authority cannot be used.
-    #[error(transparent)]
-    Authority(#[from] AuthorityError),
-    /// An identity cannot be stored.
-    #[error(transparent)]
-    Identity(#[from] IdentityError),
-    /// The audit log cannot be read or written.
-    #[error("the audit log in `{path}` cannot be used")]
-    AuditLog {
-        /// Folder of the log.
-        path: std::path::PathBuf,
-        /// Error of the file system.
-        #[source]
-        source: std::io::Error,
-    },
-    /// The deny-list cannot be read.
-    #[error(transparent)]
-    Denied(#[from] DeniedError),
-    /// A name cannot be an identity's name.
-    #[error(transparent)]
-    Peer(#[from] PeerError),
-    /// The coordinator cannot listen on the address.
-    #[error(transparent)]
-    Serve(#[from] ServeError),
-    /// The socket does not tell its address.
-    #[error("the socket does not say where it listens")]
-    Socket(#[source] std::io::Error),
-    /// A task has ended although it should not.
-    #[error("the coordinator's task has failed: {0}")]
-    Task(String),
-}
-
-impl From<KeptError> for CoordinatorError {
-    fn from(error: KeptError) -> Self {
-        match error {
-            KeptError::Authority(error) => error.into(),
-            KeptError::Identity(error) => error.into(),
-        }
-    }
-}
 
 /// What every connection needs.
 fn shared(

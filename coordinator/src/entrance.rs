@@ -3,7 +3,7 @@
 
 use crate::access::{Access, Denied, Kept, Log, Members};
 use crate::config::Config;
-use crate::coordinator::CoordinatorError;
+use crate::coordinator_error::CoordinatorError;
 use crate::folder::DataFolder;
 use crate::opened::Keys;
 use crate::store::StoreQueue;

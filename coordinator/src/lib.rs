@@ -13,6 +13,7 @@ mod changes;
 mod clock;
 pub mod config;
 pub mod coordinator;
+mod coordinator_error;
 mod driver;
 mod entrance;
 mod farm_files;
@@ -43,7 +44,8 @@ mod uploads;
 
 pub use access::DeniedError;
 pub use config::{Config, Limits};
-pub use coordinator::{Coordinator, CoordinatorError, Probe, RunningCoordinator};
+pub use coordinator::{Coordinator, Probe, RunningCoordinator};
+pub use coordinator_error::CoordinatorError;
 pub use farm_files::{FarmFilesError, FarmKey, FarmKeyError};
 pub use fsck::{AuditError, Depth, FarmAt, Finding, FsckReport, Severity, audit, fsck};
 pub use store::{ExportError, ExportSummary, export};

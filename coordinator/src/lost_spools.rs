@@ -1,5 +1,5 @@
-//! Results that the records have and no spool does: their units are rendered again. After a takeover
-//! by a machine with another data folder, these are the results of all frames in work.
+//! Results that the records have and no spool does: their units are rendered again. After a
+//! takeover by a machine with another data folder, these are the results of all frames in work.
 
 use crate::spool::{SpoolExtent, SpoolKey};
 use std::collections::BTreeMap;

@@ -1,11 +1,11 @@
-//! Opens a data folder and what it has, before anything runs: the store, the state from its records,
-//! the farm's keys, and the results that are not joined yet.
+//! Opens a data folder and what it has, before anything runs: the store, the state from its
+//! records, the farm's keys, and the results that are not joined yet.
 
 use crate::access::{LevelError, level};
 use crate::blobs::Blobs;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::coordinator::CoordinatorError;
+use crate::coordinator_error::CoordinatorError;
 use crate::farm_files::FarmFiles;
 use crate::folder::{DataFolder, FolderError};
 use crate::fsck;

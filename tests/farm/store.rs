@@ -23,6 +23,28 @@ pub(crate) fn fsck(farm: &Farm) -> serde_json::Value {
     report
 }
 
+// promise: P1, P3
+#[test]
+fn results_of_a_lost_spool_are_rendered_again() {
+    let mut farm = Farm::start(1, 1);
+    let scene = library("cornell-box.gltf");
+    let want = {
+        let undisturbed = farm.submit(&scene, &OPTIONS);
+        farm.hashes(&undisturbed)
+    };
+    let open = farm.submit(&scene, &OPTIONS);
+    farm.wait_for("some commits", |farm| farm.units_committed(&open) >= 5);
+    farm.kill_coordinator();
+    let spool = farm.data().join("spool").join(&open);
+    std::fs::remove_dir_all(spool).expect("the spool goes");
+    assert_eq!(fsck(&farm)["clean"], false);
+    farm.start_coordinator();
+    assert!(farm.logs().contains("they are rendered again"), "{}", farm.logs());
+    assert_eq!(farm.hashes(&open), want, "{}", farm.logs());
+    assert!(farm.stop_coordinator(), "{}", farm.logs());
+    assert_eq!(fsck(&farm)["clean"], true);
+}
+
 // promise: P1
 #[test]
 fn a_backup_made_while_rendering_is_restored_and_rendered_on() {

@@ -35,14 +35,13 @@ pub(crate) fn level(
     let same = head.map(<[u8]>::to_vec);
     let Some(oldest) = store.audit_after(0, 1)? else { return Ok((false, same)) };
     let kept = Head::kept(head).unwrap_or_else(Head::origin);
-    let path = folder.audit_log();
-    let (here, has_kept) = entries(&path, &kept)?;
+    // Without entries, it is a store of before that kept the head alone.
+    let from = if oldest.is_empty() { 0 } else { kept.after };
+    let (newer, has_kept) = newer(&folder.audit_log(), &kept, from)?;
     if kept.after > 0 && !oldest.is_empty() && !has_kept {
         fetch(folder, store, &kept)?;
     } else if kept.after == 0 || has_kept {
-        // Without entries, it is a store of before that kept the head alone.
-        let from = if oldest.is_empty() { 0 } else { kept.after };
-        let given = give(store, here.into_iter().filter(|(number, ..)| *number > from))?;
+        let given = give(store, newer.into_iter())?;
         return Ok((true, given.or(same)));
     }
     Ok((true, same))
@@ -51,8 +50,8 @@ pub(crate) fn level(
 /// An entry, and the head after it.
 type Entry = (u64, AuditLine, String);
 
-/// Returns the entries of a folder, and whether the one of this head is among them.
-fn entries(folder: &Path, kept: &Head) -> io::Result<(Vec<Entry>, bool)> {
+/// Returns the entries of a folder that are newer than one, and whether that of this head is there.
+fn newer(folder: &Path, kept: &Head, than: u64) -> io::Result<(Vec<Entry>, bool)> {
     let (mut found, mut has_kept) = (Vec::new(), false);
     let named = match names(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -70,7 +69,9 @@ fn entries(folder: &Path, kept: &Head) -> io::Result<(Vec<Entry>, bool)> {
             let Ok(entry) = serde_json::from_str::<LogEntry>(&line) else { break };
             has_kept |= entry.n == kept.after && entry.hash == kept.hash;
             before = Some(entry.hash.clone());
-            found.push((entry.n, AuditLine { before: hash, line }, entry.hash));
+            if entry.n > than {
+                found.push((entry.n, AuditLine { before: hash, line }, entry.hash));
+            }
         }
     }
     Ok((found, has_kept))

@@ -116,8 +116,8 @@ struct State {
 
 impl Log {
     /// Opens the log of a folder, and makes the folder if it does not exist. `kept` is the head
-    /// that the journal has, and `elsewhere` says whether a store elsewhere gets entries. Damage is reported by an entry and by every later reading, but does
-    /// not prevent new entries.
+    /// that the journal has, and `elsewhere` says whether a store elsewhere gets entries. Damage is
+    /// reported by an entry and by every later reading, but does not prevent new entries.
     pub(crate) fn open(folder: &Path, kept: Option<&[u8]>, elsewhere: bool) -> io::Result<Self> {
         files::create_private_folder(folder)?;
         let kept = Head::kept(kept);
@@ -217,7 +217,7 @@ pub(crate) fn check(folder: &Path, kept: Option<&[u8]>) -> io::Result<Vec<String
     Ok(read(folder, 0, kept.as_ref())?.0.problems)
 }
 
-/// Checks the entries that a store elsewhere has against the head that it has. Returns the problems.
+/// Checks the entries of a store elsewhere against the head that it has. Returns the problems.
 pub(crate) fn check_chain(chain: AuditChain, kept: Option<&[u8]>) -> Vec<String> {
     let kept = Head::kept(kept);
     chain.conclude(kept.as_ref().map(|head| (head.after, head.hash.as_str())))

@@ -140,7 +140,7 @@ impl Access {
         Ok(authority.clone())
     }
 
-    /// Brings a file of the farm into the store, if that has them. Blocks until it is durable there.
+    /// Brings a file of the farm into the store, if that has them, durably. Blocks.
     fn keep_file(&self, file: FarmFile) -> Result<(), String> {
         match &self.files {
             Some(files) => files.keep(file, &self.queue).map_err(|error| error.to_string()),

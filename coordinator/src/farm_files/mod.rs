@@ -1,8 +1,8 @@
 //! The farm's small files that every coordinator of it needs: its authority, its secret, its
-//! deny-list, its generation, and the name of the store of its blobs. They are in the data folder. Where the state is in a store
-//! elsewhere, that has them too, sealed, so that a coordinator with an empty folder can lead. Then
-//! the store's are the right ones: a start copies them here, and a change is made when the store
-//! has it.
+//! deny-list, its generation, and the name of the store of its blobs. They are in the data folder.
+//! Where the state is in a store elsewhere, that has them too, sealed, so that a coordinator with
+//! an empty folder can lead. Then the store's are the right ones: a start copies them here, and a
+//! change is made when the store has it.
 
 mod seal;
 
@@ -101,7 +101,7 @@ pub enum FarmFilesError {
 pub(crate) struct FarmFiles {
     key: FarmKey,
     places: Places,
-    /// What the store has of each, before it was sealed by the present key.
+    /// What the store has of each, sealed by the first key.
     kept: Mutex<BTreeMap<FarmFile, Vec<u8>>>,
 }
 

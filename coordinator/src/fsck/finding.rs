@@ -85,7 +85,10 @@ impl FindingKind {
                 "the coordinator will not start: a new authority would lock every node and user \
                     out"
             }
-            Self::LostSpool | Self::DamagedSpool => {
+            Self::LostSpool => {
+                "results that were acknowledged are gone: the next start renders them again"
+            }
+            Self::DamagedSpool => {
                 "results that were acknowledged are gone: the frame fails when it is resolved"
             }
             Self::SpoolDiffers => {
@@ -127,7 +130,8 @@ impl FindingKind {
                 "put the folder `authority` of a backup back; without one, start with \
                  --new-authority, and every node and user enrols again"
             }
-            Self::LostSpool | Self::DamagedSpool | Self::SpoolDiffers => {
+            Self::LostSpool => "nothing: the next start renders them again, to the same bits",
+            Self::DamagedSpool | Self::SpoolDiffers => {
                 "cancel the job and submit it again (finished frames stay), or `tessera restore` a \
                     backup"
             }

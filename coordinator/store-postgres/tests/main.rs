@@ -11,4 +11,5 @@ mod lost;
 mod pooler;
 mod relay;
 mod support;
+mod takeover;
 mod tls;

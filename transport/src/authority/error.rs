@@ -30,7 +30,7 @@ pub enum AuthorityError {
             again after that"
     )]
     Rotating(u64),
-    /// The authority is changed on the disk, and not in the store that the next start reads it from.
+    /// The authority is changed on the disk, and not in the store from which a start reads it.
     #[error("the authority cannot be kept in the store: {0}")]
     Elsewhere(String),
     /// The request is malformed.

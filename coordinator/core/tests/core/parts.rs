@@ -95,6 +95,22 @@ fn samples_of_a_leaving_node_count_and_another_adds_the_rest() {
     assert_eq!(counted(&farm), (32, 10));
 }
 
+// promise: P1
+#[test]
+fn parts_whose_bytes_are_lost_are_rendered_again() {
+    let mut farm = farm(trusting(), 2);
+    leave(&mut farm, 1, 7, 10);
+    assert_eq!((counted(&farm), samples(&farm, 2)), ((10, 10), Some((10, 22))));
+    let (job, frame) = (farm.job, tessera_protocol::ids::FrameNumber(1));
+    let units = vec![tessera_protocol::ids::UnitIndex(0)];
+    farm.step(Input::ResultsLost { job, frame, units, reason: "its disk is gone".into() });
+    assert!(farm.records.iter().any(|record| matches!(record, Record::PartsDropped { .. })));
+    assert_eq!((counted(&farm), samples(&farm, 2)), ((0, 0), Some((0, 32))));
+    finish(&mut farm, 2, 8);
+    assert!(farm.is_resolving());
+    assert_eq!((counted(&farm), farm.audit()), ((32, 0), 1));
+}
+
 // promise: P2
 #[test]
 fn a_repeated_part_counts_once_and_is_acknowledged_twice() {
