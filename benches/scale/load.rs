@@ -1,6 +1,7 @@
 //! Light nodes: sessions that speak the node's protocol and answer every unit at once, with
 //! nothing. Many fit in a process.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -35,14 +36,14 @@ fn hello() -> Hello {
     Hello::ours(Fingerprint([0x5c; 32]))
 }
 
-/// Connections of this many nodes, without a session on them.
+/// Connections of these nodes, without a session on them.
 pub(crate) async fn dial(
     address: &Address,
     authority: &Authority,
-    count: usize,
+    nodes: Range<usize>,
 ) -> Vec<(Link, NodeId)> {
     let gate = Arc::new(tokio::sync::Semaphore::new(DIALS));
-    let dials: Vec<_> = (0..count)
+    let dials: Vec<_> = nodes
         .map(|index| {
             let node = NodeId(uuid::Uuid::now_v7());
             let peer = PeerIdentity::new(Role::Node, &format!("light-{index}"), Some(node))

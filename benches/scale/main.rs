@@ -248,7 +248,7 @@ async fn measure(options: Options) {
         to.resident_kib.saturating_sub(from.resident_kib) as f64 / options.nodes as f64
     };
     let empty = stand.used();
-    let links = load::dial(&address, &authority, options.nodes).await;
+    let links = load::dial(&address, &authority, 0..options.nodes).await;
     let connected = stand.used();
     let done = Arc::new(Done::default());
     load::work(links, options.capacity, &done);
@@ -284,15 +284,21 @@ async fn measure(options: Options) {
     measure_peer();
 }
 
+/// Nodes that are connected before their sessions begin.
+const NODES_AT_ONCE: usize = 100;
+
 /// A farm with light nodes that work, and jobs that wait.
 async fn busy(more: &[&str], options: &Options) -> (Stand, Arc<Done>) {
     let stand = stand(more).await;
     let authority =
         Authority::open(&stand.farm.data().join("authority")).expect("the farm's authority");
     let address: Address = stand.farm.address().parse().expect("an address");
-    let links = load::dial(&address, &authority, options.nodes).await;
     let done = Arc::new(Done::default());
-    load::work(links, options.capacity, &done);
+    // Nodes without a session are silent, and lose their connections after ten seconds.
+    for from in (0..options.nodes).step_by(NODES_AT_ONCE) {
+        let nodes = from..options.nodes.min(from + NODES_AT_ONCE);
+        load::work(load::dial(&address, &authority, nodes).await, options.capacity, &done);
+    }
     for number in 0..options.jobs {
         stand.submit_waiting(number).await;
     }
@@ -300,12 +306,13 @@ async fn busy(more: &[&str], options: &Options) -> (Stand, Arc<Done>) {
 }
 
 /// Rounds by turns, so that what else the machine does falls on all that is compared.
-const ROUNDS: usize = 35;
+const ROUNDS: usize = 36;
 
 /// Quarter, median and three quarters of the rounds.
-fn quarters(mut of: Vec<f64>) -> [f64; 3] {
+fn quarters(of: &[f64]) -> [f64; 3] {
+    let mut of = of.to_vec();
     of.sort_by(f64::total_cmp);
-    [of[ROUNDS / 4], of[ROUNDS / 2], of[ROUNDS - 1 - ROUNDS / 4]]
+    [of[of.len() / 4], of[of.len() / 2], of[of.len() - 1 - of.len() / 4]]
 }
 
 /// What the state on PostgreSQL costs the coordinator.
@@ -333,53 +340,98 @@ async fn measure_stores(options: Options) {
     println!(
         "processor a unit with the state on PostgreSQL: {:.3?} of that with sled (quarter, median, \
          three quarters)",
-        quarters(ratios)
+        quarters(&ratios)
     );
 }
+
+/// Farms with HTTP and farms without, one of each at a time: what differs between two processes
+/// falls on both sides.
+const PAIRS: usize = 2;
+/// Time in which the connections to a pair that has ended are over.
+const PAIR_PAUSE: Duration = Duration::from_secs(12);
 
 /// What HTTP costs the coordinator, in short rounds by turns on farms beside each other, so that
 /// what else the machine does falls on all of them; and how quick it is.
 async fn measure_pages(options: Options) {
     let units = (options.units / 4).max(1);
     println!(
-        "{} jobs wait; {} nodes; {ROUNDS} rounds of {units} units",
-        options.jobs, options.nodes
+        "{} jobs wait; {} nodes; {PAIRS} pairs of farms; {} rounds of {units} units",
+        options.jobs,
+        options.nodes,
+        ROUNDS / PAIRS * PAIRS
     );
-    let (plain, plain_done) = busy(&[], &options).await;
-    let (served, served_done) = busy(&["--http", "127.0.0.1:0"], &options).await;
-    let door = pages::Door::of(&served.farm);
-    let (mut ratios, mut shares): ([Vec<f64>; 2], [Vec<f64>; 2]) = Default::default();
-    for round in 0..ROUNDS {
-        // Without HTTP, nobody follows, followed: each comes first in a third of the rounds.
-        let mut used = [(0.0, 0.0); 3];
-        for turn in 0..used.len() {
-            let which = (round + turn) % used.len();
-            used[which] = match which {
-                0 => plain.run(units, &plain_done).await,
-                1 => served.run(units, &served_done).await,
-                _ => {
-                    let followers = door.follow(options.pages).await;
-                    let used = served.run(units, &served_done).await;
-                    followers.close();
-                    used
-                }
-            };
+    let mut costs = Costs::default();
+    for pair in 0..PAIRS {
+        let (plain, plain_done) = busy(&[], &options).await;
+        let (served, served_done) = busy(&["--http", "127.0.0.1:0"], &options).await;
+        let door = pages::Door::of(&served.farm);
+        for round in 0..ROUNDS / PAIRS {
+            // Both farms do as much: twice without HTTP, nobody follows, followed.
+            let mut used = [(0.0, 0.0); 4];
+            for turn in 0..used.len() {
+                let which = (round + turn) % used.len();
+                used[which] = match which {
+                    0 | 2 => plain.run(units, &plain_done).await,
+                    1 => served.run(units, &served_done).await,
+                    _ => {
+                        let followers = door.follow(options.pages).await;
+                        let used = served.run(units, &served_done).await;
+                        followers.close();
+                        used
+                    }
+                };
+            }
+            costs.add(used);
         }
-        let [(without, _), rest @ ..] = used;
-        for (index, (cpu, http)) in rest.into_iter().enumerate() {
-            ratios[index].push(cpu / without);
-            shares[index].push(http / (cpu - http));
+        costs.print(&format!("after pair {}", pair + 1));
+        if pair + 1 == PAIRS {
+            answers(&served, &door, &options).await;
+        }
+        for (mut stand, done) in [(plain, plain_done), (served, served_done)] {
+            done.stop.store(true, Relaxed);
+            assert!(stand.coordinator.terminate(), "it did not end by itself");
+        }
+        tokio::time::sleep(PAIR_PAUSE).await;
+    }
+}
+
+/// Ratios of processor time beside the same work without HTTP.
+#[derive(Default)]
+struct Costs {
+    /// The second run without HTTP beside the first: how much of a ratio is noise.
+    noise: Vec<f64>,
+    /// Nobody follows, followed: all of the process, and HTTP's threads beside the others.
+    ratios: [Vec<f64>; 2],
+    shares: [Vec<f64>; 2],
+}
+
+impl Costs {
+    fn add(&mut self, used: [(f64, f64); 4]) {
+        let [first, nobody, second, followed] = used;
+        let without = (first.0 + second.0) / 2.0;
+        self.noise.push(second.0 / first.0);
+        for (index, (cpu, http)) in [nobody, followed].into_iter().enumerate() {
+            self.ratios[index].push(cpu / without);
+            self.shares[index].push(http / (cpu - http));
         }
     }
-    let told = ["nobody follows", "followed"].into_iter().zip(ratios.into_iter().zip(shares));
-    for (what, (ratios, shares)) in told {
-        println!(
-            "processor per commit, {what}: {:.3?} of that without HTTP; HTTP's threads take \
-             {:.3?} of what the others do (quarter, median, three quarters)",
-            quarters(ratios),
-            quarters(shares),
-        );
+
+    fn print(&self, when: &str) {
+        println!("{when}: a run without HTTP beside another one: {:.3?}", quarters(&self.noise));
+        let told = ["nobody follows", "followed"].into_iter();
+        for (what, (ratios, shares)) in told.zip(self.ratios.iter().zip(&self.shares)) {
+            println!(
+                "{when}: processor per commit, {what}: {:.3?} of that without HTTP; HTTP's \
+                 threads take {:.3?} of what the others do (quarter, median, three quarters)",
+                quarters(ratios),
+                quarters(shares),
+            );
+        }
     }
+}
+
+/// How quick HTTP is on a farm at work.
+async fn answers(served: &Stand, door: &pages::Door, options: &Options) {
     let mut followers = door.follow(options.pages).await;
     for _ in 0..3 {
         let job = JobId::new();
@@ -395,7 +447,4 @@ async fn measure_pages(options: Options) {
         );
     }
     door.lists().await;
-    for done in [plain_done, served_done] {
-        done.stop.store(true, Relaxed);
-    }
 }
