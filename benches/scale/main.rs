@@ -306,7 +306,7 @@ async fn busy(more: &[&str], options: &Options) -> (Stand, Arc<Done>) {
 }
 
 /// Rounds by turns, so that what else the machine does falls on all that is compared.
-const ROUNDS: usize = 36;
+const ROUNDS: usize = 35;
 
 /// Quarter, median and three quarters of the rounds.
 fn quarters(of: &[f64]) -> [f64; 3] {
@@ -346,9 +346,9 @@ async fn measure_stores(options: Options) {
 
 /// Farms with HTTP and farms without, one of each at a time: what differs between two processes
 /// falls on both sides.
-const PAIRS: usize = 2;
+const PAIRS: usize = 5;
 /// Time in which the connections to a pair that has ended are over.
-const PAIR_PAUSE: Duration = Duration::from_secs(12);
+const PAIR_PAUSE: Duration = Duration::from_secs(5);
 
 /// What HTTP costs the coordinator, in short rounds by turns on farms beside each other, so that
 /// what else the machine does falls on all of them; and how quick it is.
@@ -403,6 +403,8 @@ struct Costs {
     /// Nobody follows, followed: all of the process, and HTTP's threads beside the others.
     ratios: [Vec<f64>; 2],
     shares: [Vec<f64>; 2],
+    /// Seconds of all rounds: without HTTP (the mean of both), nobody follows, followed.
+    sums: [f64; 3],
 }
 
 impl Costs {
@@ -410,6 +412,9 @@ impl Costs {
         let [first, nobody, second, followed] = used;
         let without = (first.0 + second.0) / 2.0;
         self.noise.push(second.0 / first.0);
+        for (sum, secs) in self.sums.iter_mut().zip([without, nobody.0, followed.0]) {
+            *sum += secs;
+        }
         for (index, (cpu, http)) in [nobody, followed].into_iter().enumerate() {
             self.ratios[index].push(cpu / without);
             self.shares[index].push(http / (cpu - http));
@@ -418,6 +423,13 @@ impl Costs {
 
     fn print(&self, when: &str) {
         println!("{when}: a run without HTTP beside another one: {:.3?}", quarters(&self.noise));
+        let [without, nobody, followed] = self.sums;
+        println!(
+            "{when}: processor per commit over all rounds: nobody follows {:.3}, followed {:.3} of \
+             that without HTTP",
+            nobody / without,
+            followed / without
+        );
         let told = ["nobody follows", "followed"].into_iter();
         for (what, (ratios, shares)) in told.zip(self.ratios.iter().zip(&self.shares)) {
             println!(
