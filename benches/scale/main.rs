@@ -306,7 +306,7 @@ async fn busy(more: &[&str], options: &Options) -> (Stand, Arc<Done>) {
 }
 
 /// Rounds by turns, so that what else the machine does falls on all that is compared.
-const ROUNDS: usize = 35;
+const ROUNDS: usize = 36;
 
 /// Quarter, median and three quarters of the rounds.
 fn quarters(of: &[f64]) -> [f64; 3] {
@@ -346,7 +346,7 @@ async fn measure_stores(options: Options) {
 
 /// Farms with HTTP and farms without, one of each at a time: what differs between two processes
 /// falls on both sides.
-const PAIRS: usize = 5;
+const PAIRS: usize = 2;
 /// Time in which the connections to a pair that has ended are over.
 const PAIR_PAUSE: Duration = Duration::from_secs(5);
 
