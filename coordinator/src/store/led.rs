@@ -1,7 +1,8 @@
 //! The note in a data folder of when its coordinator last led a store elsewhere.
 
-use super::StoreError;
+use super::{Purpose, StoreError};
 use crate::folder::DataFolder;
+use std::path::Path;
 use tessera_transport::files;
 
 /// Longest note, in bytes.
@@ -20,14 +21,39 @@ pub fn last_lead(folder: &DataFolder) -> Result<Option<i64>, StoreError> {
 }
 
 /// Notes in the folder that its coordinator leads with this epoch. Returns whether nobody else led
-/// since it last did. A folder of before the note was there has only ever been the one of its farm:
-/// one that is marked as the store's.
-pub fn note_lead(folder: &DataFolder, (epoch, is_marked): (i64, bool)) -> Result<bool, StoreError> {
-    let continues = last_lead(folder)?.map_or(is_marked, |last| last == epoch - 1);
+/// since it last did; if somebody did, the folder's spools are void, and are removed before the
+/// note is there: a start that is killed after it finds none.
+///
+/// A folder of before the note was there has only ever been the one of its farm: one that is marked
+/// as the store's. A store that is filled from the folder gets what that has.
+pub fn note_lead(
+    folder: &DataFolder,
+    (epoch, is_marked): (i64, bool),
+    purpose: Purpose,
+) -> Result<bool, StoreError> {
+    let continues = purpose == Purpose::CopyTo
+        || last_lead(folder)?.map_or(is_marked, |last| last == epoch - 1);
+    if !continues {
+        clear(&folder.spool())?;
+    }
     let (path, text) = (folder.led(), format!("{epoch}\n"));
     files::write_atomically(&path, text.as_bytes(), files::Access::Secret)
         .map_err(|source| StoreError::Io { path, source })?;
     Ok(continues)
+}
+
+/// Removes everything in a folder, durably.
+fn clear(folder: &Path) -> Result<(), StoreError> {
+    let failed = |source| StoreError::Io { path: folder.to_path_buf(), source };
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let removed = match path.is_dir() {
+            true => std::fs::remove_dir_all(&path),
+            false => std::fs::remove_file(&path),
+        };
+        removed.map_err(failed)?;
+    }
+    files::sync_folder(folder).map_err(failed)
 }
 
 #[cfg(test)]
@@ -38,11 +64,16 @@ mod tests {
     fn a_folder_continues_if_nobody_led_between() {
         let root = tempfile::tempdir().unwrap();
         let folder = DataFolder::open(root.path()).unwrap();
-        let lead = |epoch, is_marked| note_lead(&folder, (epoch, is_marked)).unwrap();
+        let lead = |epoch, is_marked| note_lead(&folder, (epoch, is_marked), Purpose::Run).unwrap();
         assert!(!lead(4, false), "a new folder of a farm with a past");
-        assert!(lead(5, true));
+        let spool = folder.spool().join("job");
+        std::fs::create_dir(&spool).unwrap();
+        assert!(lead(5, true) && spool.exists());
         assert_eq!(last_lead(&folder).unwrap(), Some(5));
-        assert!(!lead(7, true), "another one led with epoch 6");
+        assert!(note_lead(&folder, (1, false), Purpose::CopyTo).unwrap() && spool.exists());
+        assert!(lead(2, true) && spool.exists());
+        assert!(!lead(7, true), "another one led with epochs 3 to 6");
+        assert!(!spool.exists(), "it is void");
         assert!(lead(8, true));
         std::fs::remove_file(folder.led()).unwrap();
         assert!(lead(20, true), "a folder of before the note");

@@ -223,7 +223,7 @@ impl StorePlace for PostgresPlace {
         };
         let mark = StoreMark { id: leader.farm, address: self.store() };
         let former = StoreMark::read(folder)?;
-        let continues = note_lead(folder, (leader.epoch, former.is_some()))?;
+        let continues = note_lead(folder, (leader.epoch, former.is_some()), purpose)?;
         let lead = (leader, asked, continues);
         let store = PostgresStore::lead(self.address.clone(), runtime, link, lead);
         if purpose == Purpose::Run && former != Some(mark.clone()) {
