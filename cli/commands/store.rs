@@ -82,12 +82,16 @@ fn migrate_files(args: &MigrateArgs) -> Result<Status, CliError> {
     let copying = Copying::begin(Audience::of_stderr(args.json));
     let migrated = blobs::migrate(&data, (&*from, &*to), &|done, all| copying.update(done, all));
     copying.end();
-    let BlobMigration { blobs, bytes: length } = migrated.map_err(told_of_files)?;
+    let BlobMigration { blobs, bytes: length, results } = migrated.map_err(told_of_files)?;
     if args.json {
-        json::print(&serde_json::json!({ "blobs": blobs, "bytes": length }))?;
+        let moved = serde_json::json!({ "blobs": blobs, "bytes": length, "results": results });
+        json::print(&moved)?;
         return Ok(Status::Done);
     }
     json::line(&format!("{}, {}", counted(blobs, "file"), bytes(length)))?;
+    if results > 0 {
+        json::line(&format!("{} with results of frames in work", counted(results, "object")))?;
+    }
     say_start(&data, disk(&args.to).is_none().then_some("--blobs"));
     Ok(Status::Done)
 }

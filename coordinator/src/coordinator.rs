@@ -53,6 +53,7 @@ fn shared(
         access: context.access.clone(),
         blobs: Arc::new(blobs),
         spools: context.spools.clone(),
+        store_rests: quic::Rest::default(),
         events: context.events.clone(),
         result_memory: context.result_memory.clone(),
         result_rate: config.limits.result_rate,

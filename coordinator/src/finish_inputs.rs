@@ -56,13 +56,55 @@ impl InputsError {
     }
 }
 
+/// A result, and where its bytes are in the spool.
+type Entry = (EntryHeader, u64);
+
+/// Returns the results that an order reads, each with its tile or band.
+fn chosen(order: &InputsOrder, index: &SpoolIndex) -> Result<Vec<(u32, Entry)>, InputsError> {
+    match order.finish.piece {
+        Piece::Assembly => bands(&order.spec, index),
+        Piece::Band { .. } | Piece::Frame { .. } => films(order, index),
+    }
+}
+
+fn films(order: &InputsOrder, index: &SpoolIndex) -> Result<Vec<(u32, Entry)>, InputsError> {
+    let (grid, rounds) = (Grid::of(&order.spec), order.rounds.as_ref());
+    match rounds {
+        Some(rounds) => index.check_rounds(rounds)?,
+        None => {
+            let split = Split::Tiles(grid);
+            index.check_complete(split.units(), split.all_units())?;
+        }
+    }
+    let (window, rows) = (order.spec.rendered_window(), rows_read(&order.spec, &order.finish));
+    let below = |row: u32| window.top.saturating_add_unsigned(row);
+    let touches = |tile: &u32| {
+        let tile = grid.tile_window(*tile);
+        tile.is_some_and(|tile| tile.top < below(rows.end) && tile.bottom > below(rows.start))
+    };
+    let mut found = Vec::new();
+    for tile in (0..grid.tiles()).filter(touches) {
+        let passes = rounds.map_or(grid.passes(), |rounds| rounds.passes(tile));
+        for unit in (0..passes).filter_map(|pass| grid.unit_of(tile, pass)) {
+            found.extend(index.of_unit(unit)?.iter().map(|entry| (tile, *entry)));
+        }
+    }
+    Ok(found)
+}
+
+fn bands(spec: &RenderSpec, index: &SpoolIndex) -> Result<Vec<(u32, Entry)>, InputsError> {
+    let (grid, split) = (Grid::of(spec), Split::Tiles(Grid::of(spec)));
+    let of_band = |band| Ok((band, *index.only(UnitIndex(split.units() + band))?));
+    (0..grid.bands().count()).map(of_band).collect()
+}
+
 /// A part: bytes of one result in the spool.
 struct Part {
     /// Tile or band.
     place: u32,
     /// Position of its head among all bytes that are sent.
     at: u64,
-    entry: (EntryHeader, u64),
+    entry: Entry,
     /// Bytes of the result that are left out before those of the part.
     skipped: u64,
     length: u64,
@@ -81,10 +123,15 @@ impl InputParts {
     /// Looks up the parts of an order. Reads only headers, and the pixels' places of bands.
     pub(crate) fn of(order: &InputsOrder, spools: &dyn SpoolReader) -> Result<Self, InputsError> {
         let index = SpoolIndex::read(spools, order.key, &order.extent)?;
+        let chosen = chosen(order, &index)?;
         let mut this = Self { index, parts: Vec::new(), length: 0, last: None };
-        match order.finish.piece {
-            Piece::Assembly => this.add_bands(&order.spec)?,
-            Piece::Band { .. } | Piece::Frame { .. } => this.add_films(order)?,
+        for (place, entry) in chosen {
+            match order.finish.piece {
+                Piece::Assembly => this.add_pixels((place, entry))?,
+                Piece::Band { .. } | Piece::Frame { .. } => {
+                    this.add(place, entry, 0..u64::from(entry.0.length));
+                }
+            }
         }
         Ok(this)
     }
@@ -99,49 +146,18 @@ impl InputParts {
         self.index.place()
     }
 
-    fn add_films(&mut self, order: &InputsOrder) -> Result<(), InputsError> {
-        let (grid, rounds) = (Grid::of(&order.spec), order.rounds.as_ref());
-        match rounds {
-            Some(rounds) => self.index.check_rounds(rounds)?,
-            None => {
-                let split = Split::Tiles(grid);
-                self.index.check_complete(split.units(), split.all_units())?;
-            }
-        }
-        let (window, rows) = (order.spec.rendered_window(), rows_read(&order.spec, &order.finish));
-        let below = |row: u32| window.top.saturating_add_unsigned(row);
-        let touches = |tile: &u32| {
-            let tile = grid.tile_window(*tile);
-            tile.is_some_and(|tile| tile.top < below(rows.end) && tile.bottom > below(rows.start))
-        };
-        for tile in (0..grid.tiles()).filter(touches) {
-            let passes = rounds.map_or(grid.passes(), |rounds| rounds.passes(tile));
-            for unit in (0..passes).filter_map(|pass| grid.unit_of(tile, pass)) {
-                for entry in self.index.of_unit(unit)?.to_vec() {
-                    self.add(tile, entry, 0..u64::from(entry.0.length));
-                }
-            }
-        }
+    /// Adds the pixels of a band. All of the band is checked when they are sent.
+    fn add_pixels(&mut self, (band, entry): (u32, Entry)) -> Result<(), InputsError> {
+        let (unit, length) = (entry.0.unit, entry.0.length as usize);
+        let mut head = vec![0; length.min(PIECE_HEAD_MAX)];
+        self.index.read_at(entry.1, &mut head)?;
+        let pixels = pixels_of(&head, length);
+        let pixels = pixels.map_err(|source| InputsError::Piece { unit, source })?;
+        self.add(band, entry, pixels.start as u64..pixels.end as u64);
         Ok(())
     }
 
-    fn add_bands(&mut self, spec: &RenderSpec) -> Result<(), InputsError> {
-        let (grid, split) = (Grid::of(spec), Split::Tiles(Grid::of(spec)));
-        for band in 0..grid.bands().count() {
-            let unit = UnitIndex(split.units() + band);
-            let entry = *self.index.only(unit)?;
-            let length = entry.0.length as usize;
-            // All of the band is checked when its pixels are sent.
-            let mut head = vec![0; length.min(PIECE_HEAD_MAX)];
-            self.index.read_at(entry.1, &mut head)?;
-            let pixels = pixels_of(&head, length);
-            let pixels = pixels.map_err(|source| InputsError::Piece { unit, source })?;
-            self.add(band, entry, pixels.start as u64..pixels.end as u64);
-        }
-        Ok(())
-    }
-
-    fn add(&mut self, place: u32, entry: (EntryHeader, u64), bytes: std::ops::Range<u64>) {
+    fn add(&mut self, place: u32, entry: Entry, bytes: std::ops::Range<u64>) {
         let length = bytes.end - bytes.start;
         self.parts.push(Part { place, at: self.length, entry, skipped: bytes.start, length });
         self.length += HEAD + length;
@@ -208,6 +224,8 @@ impl BlobRead for InputParts {
         Ok(filled)
     }
 }
+
+pub(crate) mod elsewhere;
 
 #[cfg(test)]
 #[path = "finish_inputs_tests.rs"]

@@ -63,7 +63,7 @@ fn entry(key: SpoolKey, unit: u32, bytes: Vec<u8>) -> SpoolEntry {
         length: bytes.len() as u32,
         hash: BlobHash::of(&bytes),
     };
-    SpoolEntry { key, header, bytes: Bytes::from(bytes) }
+    SpoolEntry { key, header, body: Bytes::from(bytes).into() }
 }
 
 fn band(first: u32, rows: u32) -> Finish {

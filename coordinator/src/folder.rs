@@ -295,6 +295,11 @@ impl DataFolder {
         self.root.join("partial")
     }
 
+    /// Objects of results that came back from a store elsewhere. It is made with the first one.
+    pub fn results(&self) -> PathBuf {
+        self.root.join("results")
+    }
+
     /// Folder of results of frames that are not resolved yet.
     pub fn spool(&self) -> PathBuf {
         self.root.join("spool")

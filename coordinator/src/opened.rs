@@ -13,8 +13,8 @@ use crate::lost_spools;
 use crate::openings::upload_reserve;
 use crate::secret;
 use crate::shelf::FileShelf;
-use crate::spool::{DiskSpools, Spools};
-use crate::store::{Loaded, Purpose, Sequence, Store};
+use crate::spool::{FarmSpools, SpoolExtent, SpoolKey, Spools};
+use crate::store::{Changes, Loaded, Purpose, Sequence, Store};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tessera_core::{Core, Secret, Settings};
@@ -30,7 +30,7 @@ pub(crate) struct Opened {
     pub(crate) keys: Keys,
     pub(crate) journal: Box<dyn Store>,
     pub(crate) blobs: Arc<dyn Blobs>,
-    pub(crate) spools: DiskSpools,
+    pub(crate) spools: FarmSpools,
     pub(crate) tokens: Tokens,
     pub(crate) members: BTreeMap<u64, MemberRecord>,
     pub(crate) core: Core,
@@ -74,8 +74,14 @@ fn open(config: &Config, clock: Clock) -> Result<Opened, CoordinatorError> {
         .map_err(|source| FolderError::Io { path: temporary, source })?;
     let (mut core, sequences) = replay(config, (secret, Arc::new(shelf)), &loaded, clock)?;
     journal.tidy()?;
-    let extents = if journal.continues() { loaded.spools } else { BTreeMap::new() };
-    let (spools, problems) = DiskSpools::open(&folder.spool(), extents, true)?;
+    let mut extents = loaded.spools;
+    let stored = numbers_of(&extents);
+    if !journal.continues() {
+        // What is on the disk is of an older lead, and a frame without it begins anew.
+        extents.retain(|_, extent| extent.length == 0);
+    }
+    let (spools, problems) = FarmSpools::open(&folder.spool(), extents, blobs.results())?;
+    forget_dropped(&mut *journal, &stored, spools.extents())?;
     for problem in problems {
         let error = &problem as &dyn std::error::Error;
         tracing::error!(error, "results that were kept are gone");
@@ -101,6 +107,30 @@ fn open(config: &Config, clock: Clock) -> Result<Opened, CoordinatorError> {
         core,
         sequences,
     })
+}
+
+/// Returns the numbers of the objects of each spool.
+fn numbers_of(extents: &BTreeMap<SpoolKey, SpoolExtent>) -> Vec<(SpoolKey, u32)> {
+    let of_one = |(key, extent): (&SpoolKey, &SpoolExtent)| {
+        let key = *key;
+        extent.stored.iter().map(move |stored| (key, stored.number)).collect::<Vec<_>>()
+    };
+    extents.iter().flat_map(of_one).collect()
+}
+
+/// Removes the objects of spools that begin anew, so that they are never taken for those after
+/// them.
+fn forget_dropped(
+    journal: &mut dyn Store,
+    stored: &[(SpoolKey, u32)],
+    kept: &BTreeMap<SpoolKey, SpoolExtent>,
+) -> Result<(), CoordinatorError> {
+    let dropped = stored.iter().filter(|(key, _)| !kept.contains_key(key));
+    let stored: BTreeMap<_, _> = dropped.map(|place| (*place, None)).collect();
+    if stored.is_empty() {
+        return Ok(());
+    }
+    Ok(journal.commit(&Changes { stored, ..Changes::default() })?)
 }
 
 /// Describes the members that a data folder has on record; None if it has none.

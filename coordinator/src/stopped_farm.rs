@@ -136,7 +136,7 @@ fn entry(key: SpoolKey, unit: u32) -> SpoolEntry {
     let (bytes, Commit { unit, epoch, hash, .. }) = film(200, unit);
     let length = bytes.len() as u32;
     let header = EntryHeader { unit, epoch, first: 0, samples: 1, length, hash };
-    SpoolEntry { key, header, bytes }
+    SpoolEntry { key, header, body: bytes.into() }
 }
 
 /// Returns the member of this number; no two hold the same name.

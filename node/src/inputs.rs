@@ -1,6 +1,7 @@
 //! Fetches what finishing units read, each under its lease, into files that are gone once the unit
 //! ends. Waits while there is no session. Owns the files; knows no device.
 
+use self::elsewhere::There;
 use crate::disk::failure_of;
 use crate::frame_memory::{Claim, NotPrepared};
 use crate::piece::PreparedPiece;
@@ -62,6 +63,9 @@ enum InputsError {
     /// Their form is wrong.
     #[error("what came is damaged")]
     Damaged(#[source] FinishError),
+    /// They cannot be got where they are.
+    #[error("they cannot be got from the farm's store")]
+    NotThere,
     /// The node stops.
     #[error("the node stops")]
     Stopping,
@@ -73,7 +77,9 @@ impl InputsError {
         let reason = format!("{what} not fetched: {}", chain(&self));
         match &self {
             Self::Disk { source, .. } => failure_of(source, reason),
-            Self::Refused(_) | Self::Stream(_) | Self::Stopping => Failure::Asset(reason),
+            Self::Refused(_) | Self::Stream(_) | Self::NotThere | Self::Stopping => {
+                Failure::Asset(reason)
+            }
             // No wait helps, and the node is well: after some attempts, the coordinator looks at
             // them itself.
             Self::TooMuch { .. } | Self::Length { .. } | Self::Damaged(_) => {
@@ -88,6 +94,8 @@ impl InputsError {
 struct Most {
     parts: u64,
     part_bytes: u64,
+    /// Whether the parts are pixels of bands.
+    is_bands: bool,
 }
 
 impl Most {
@@ -96,7 +104,8 @@ impl Most {
     fn of(spec: &RenderSpec, finish: &Finish) -> Self {
         match finish.piece {
             Piece::Assembly => {
-                Self { parts: Bands::of(spec).count().into(), part_bytes: RESULT_BYTES_MAX as u64 }
+                let parts = Bands::of(spec).count().into();
+                Self { parts, part_bytes: RESULT_BYTES_MAX as u64, is_bands: true }
             }
             Piece::Band { .. } | Piece::Frame { .. } => {
                 let tiles = spec.tiles();
@@ -107,6 +116,7 @@ impl Most {
                 Self {
                     parts: parts.min(FRAME_UNITS_MAX),
                     part_bytes: film.min(RESULT_BYTES_MAX as u64),
+                    is_bands: false,
                 }
             }
         }
@@ -171,12 +181,18 @@ impl InputsFetcher {
 
     async fn fetch(&self, lease: Lease, most: Most) -> Result<Inputs, InputsError> {
         let (mut sessions, mut tries, mut was_lost) = (self.connection.clone(), 0, false);
+        let mut direct = true;
         loop {
             let present = sessions.wait_for(Option::is_some).await;
             let present = present.map_err(|_| InputsError::Stopping)?.clone();
             let Some(connection) = present else { return Err(InputsError::Stopping) };
-            let error = match self.fetch_once(&connection, lease, most).await {
+            let error = match self.fetch_once(&connection, (lease, direct), most).await {
                 Ok(inputs) => return Ok(inputs),
+                Err(InputsError::NotThere) => {
+                    // The coordinator sends them, and sees what is wrong with them.
+                    direct = false;
+                    continue;
+                }
                 Err(error) => error,
             };
             let may_help = match &error {
@@ -195,9 +211,10 @@ impl InputsFetcher {
                 InputsError::Stream(_) | InputsError::Length { .. } | InputsError::Damaged(_) => {
                     true
                 }
-                InputsError::TooMuch { .. } | InputsError::Disk { .. } | InputsError::Stopping => {
-                    false
-                }
+                InputsError::TooMuch { .. }
+                | InputsError::Disk { .. }
+                | InputsError::NotThere
+                | InputsError::Stopping => false,
             };
             tries += 1;
             if !may_help || tries >= TRIES_MAX {
@@ -211,17 +228,26 @@ impl InputsFetcher {
     async fn fetch_once(
         &self,
         connection: &Connection,
-        lease: Lease,
+        (lease, direct): (Lease, bool),
         most: Most,
     ) -> Result<Inputs, InputsError> {
         let (mut sender, mut receiver) =
             within(self.answer, open_both(connection, StreamKind::FinishInputs)).await?;
-        within(self.answer, sender.send(&InputsRequest { lease })).await?;
+        within(self.answer, sender.send(&InputsRequest { lease, direct })).await?;
         sender.finish();
         let (parts, bytes) = match receiver.expect(self.answer).await? {
             InputsReply::Inputs { parts, bytes } => (parts, bytes),
             InputsReply::Refused(reason) => {
                 return Err(InputsError::Refused(cut(&reason, REASON_MAX).to_owned()));
+            }
+            InputsReply::Elsewhere { address, objects, parts } => {
+                let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+                let bytes = parts.iter().map(|part| u64::from(part.length) + PART_HEAD_BYTES).sum();
+                if !most.allows(count, bytes) {
+                    return Err(InputsError::TooMuch { parts: count, bytes });
+                }
+                let there = There { address, objects, parts, is_bands: most.is_bands };
+                return elsewhere::fetch(&self.folder, there).await;
             }
         };
         if !most.allows(parts, bytes) {
@@ -283,6 +309,8 @@ fn write(folder: &std::path::Path, mut arriving: mpsc::Receiver<Vec<Bytes>>) -> 
     }
     Ok(file)
 }
+
+mod elsewhere;
 
 #[cfg(test)]
 #[path = "inputs_tests.rs"]

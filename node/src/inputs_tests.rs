@@ -105,7 +105,7 @@ impl Farm {
     }
 }
 
-const MOST: Most = Most { parts: 4, part_bytes: 1 << 20 };
+const MOST: Most = Most { parts: 4, part_bytes: 1 << 20, is_bands: false };
 
 /// Answers the next request. Returns the stream if it stays open.
 async fn answer_next(served: &Link, answer: Answer) -> Option<FrameSender> {
@@ -281,11 +281,13 @@ fn no_unit_reads_more_than_its_frame_has() {
     let band = Most::of(&spec, &finish(Piece::Band { first: 96, rows: 96 }));
     // 80 × 13 tiles with four samples, of 256 pixels each.
     let planes = 256 * u64::from(spec.channels()) * 8;
-    assert_eq!(band, Most { parts: 80 * 13 * 4, part_bytes: planes * 17 / 16 + 1024 });
+    let part_bytes = planes * 17 / 16 + 1024;
+    assert_eq!(band, Most { parts: 80 * 13 * 4, part_bytes, is_bands: false });
     assert!(band.allows(4160, 4160 * (band.part_bytes + 8)));
     assert!(!band.allows(4160, 4160 * (band.part_bytes + 8) + 1) && !band.allows(4161, 0));
     let assembly = Most::of(&spec, &finish(Piece::Assembly));
-    assert_eq!(assembly, Most { parts: 3, part_bytes: RESULT_BYTES_MAX as u64 });
+    let part_bytes = RESULT_BYTES_MAX as u64;
+    assert_eq!(assembly, Most { parts: 3, part_bytes, is_bands: true });
     let long = RenderSpec { spp: 1 << 20, ..spec };
     assert_eq!(Most::of(&long, &finish(Piece::Frame { rows: 200 })).parts, FRAME_UNITS_MAX);
 }

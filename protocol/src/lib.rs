@@ -27,6 +27,7 @@ pub mod role;
 pub mod rounds;
 pub mod selection;
 pub mod status;
+pub mod stored;
 pub mod stream;
 mod tile;
 pub mod usage;

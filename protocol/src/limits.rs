@@ -56,6 +56,9 @@ pub const RESULT_BYTES_MAX: usize = 68 << 20;
 pub const RESULTS_MAX: usize = 64;
 /// Longest announcement of a stream's results in bytes: a header has at most 115.
 pub const RESULT_HEADERS_MAX: usize = RESULTS_MAX * 128;
+/// Longest offer of results that a node can store itself, in bytes: a header and a shape have at
+/// most 150.
+pub const STORE_OFFER_MAX: usize = RESULTS_MAX * 192;
 /// Longest name (job, node, pool, tag) in bytes.
 pub const NAME_MAX: usize = 128;
 /// Longest reason or error text in bytes. Longer texts are cut.

@@ -244,6 +244,10 @@ pub enum CoordinatorToNode {
         /// Frames and jobs, at most [`crate::live::WATCHED_MAX`].
         watched: Vec<Watched>,
     },
+    /// Results are kept in a store that nodes may reach by themselves: the node asks for an address
+    /// ([`crate::stream::StreamKind::StoreResults`]), and sends their bytes only where that does
+    /// not work. Sent at the beginning of a session.
+    StoreResults,
 }
 
 /// A unit that is leased to a node.

@@ -53,6 +53,12 @@ pub enum StreamKind {
     /// One way, opened by a node, one per session: frames of [`crate::logs::LogLines`], of at most
     /// [`crate::logs::LINES_MESSAGE_MAX`] bytes.
     Log = 14,
+    /// Both ways, opened by a node after [`crate::node::CoordinatorToNode::StoreResults`] for
+    /// results of one frame that are ready together: a frame with [`crate::stored::StoreOffer`], of
+    /// at most [`crate::limits::STORE_OFFER_MAX`] bytes. The answer is a frame with
+    /// [`crate::stored::StoreReply`]. If it has an address, the node puts the results there and
+    /// ends with a frame with [`crate::stored::StoreReceipt`].
+    StoreResults = 15,
 }
 
 impl StreamKind {
@@ -74,6 +80,7 @@ impl StreamKind {
             FinishInputs,
             LiveTile,
             Log,
+            StoreResults,
         ]
         .into_iter()
         .find(|kind| *kind as u8 == byte)
@@ -170,6 +177,8 @@ pub enum BlobReceipt {
 pub struct InputsRequest {
     /// Lease of the unit, which the asking node holds.
     pub lease: Lease,
+    /// Whether the answer may be where the results are ([`InputsReply::Elsewhere`]).
+    pub direct: bool,
 }
 
 /// Answers an [`InputsRequest`].
@@ -185,6 +194,31 @@ pub enum InputsReply {
     },
     /// The node does not hold the lease any more, or the results cannot be read, for this reason.
     Refused(String),
+    /// What the unit reads is in objects of the farm's store, which can be got for a few minutes;
+    /// who cannot reach them asks again. Answers a request that allows it.
+    Elsewhere {
+        /// What the addresses of all objects begin with. Addresses are for HTTP, and secret.
+        address: String,
+        /// What each object's address ends with.
+        objects: Vec<String>,
+        /// The parts, in the order in which the unit reads them.
+        parts: Vec<StoredPart>,
+    },
+}
+
+/// A result in an object, which a finishing unit reads. Of a band's result it reads the pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredPart {
+    /// Tile or band of the part.
+    pub place: u32,
+    /// Position of the object in the list of them.
+    pub object: u32,
+    /// Position of the result's first byte in the object.
+    pub offset: u32,
+    /// Number of the result's bytes.
+    pub length: u32,
+    /// BLAKE3 of these bytes.
+    pub hash: BlobHash,
 }
 
 /// Time of the coordinator's clock.

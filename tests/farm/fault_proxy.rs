@@ -50,6 +50,8 @@ impl Weather {
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) passed: AtomicU64,
+    /// Bytes of those that passed.
+    pub(crate) bytes: AtomicU64,
     pub(crate) lost: AtomicU64,
     pub(crate) doubled: AtomicU64,
     pub(crate) overtaken: AtomicU64,
@@ -233,6 +235,7 @@ impl Shared {
             self.seen.lost.fetch_add(1, Relaxed);
         } else {
             self.seen.passed.fetch_add(1, Relaxed);
+            self.seen.bytes.fetch_add(bytes.len() as u64, Relaxed);
             self.fly(bytes, from, to, weather);
             if self.below(1000) < weather.doubled {
                 self.seen.doubled.fetch_add(1, Relaxed);

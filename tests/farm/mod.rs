@@ -45,5 +45,6 @@ mod service;
 mod shares;
 mod spot;
 mod store;
+mod stored;
 mod sync_order;
 mod takeover;

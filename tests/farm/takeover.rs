@@ -140,6 +140,9 @@ fn a_coordinator_with_an_empty_folder_takes_over() {
     std::fs::rename(&first, &former).expect("the folder is moved");
     farm.wait_for("it to lead", |farm| said_in(farm, "second").contains("coordinator listens"));
     assert_eq!(ada.hash(&open), want, "{}", said_in(&farm, "second"));
+    // Its results are in the bucket, so that none was lost.
+    let said = said_in(&farm, "second");
+    assert!(!said.contains("rendered again"), "{said}");
     assert_eq!(ada.hash(&ada.submit(&scene)), want);
     // Who was shut out still is, and the account of it has no gap.
     let refused = bob.run(&["jobs"]);

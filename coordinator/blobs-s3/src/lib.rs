@@ -12,6 +12,7 @@ mod held;
 mod objects;
 mod place;
 mod reading;
+mod results;
 mod store;
 mod used;
 mod writing;

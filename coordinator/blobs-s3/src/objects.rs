@@ -16,6 +16,7 @@ use object_store::{
     PutOptions, PutPayload, RetryConfig,
 };
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -41,6 +42,8 @@ const AT_ONCE: u64 = 16 << 20;
 const PART: u64 = 8 << 20;
 /// Parts of one file that are under way.
 const PARTS: usize = 3;
+/// Longest time for results to be put, beside a second for each MiB: they can go to a disk as well.
+const PUT_WITHIN: Duration = Duration::from_secs(5);
 /// Files that are put at a time, so that at most 200 MB of them are in memory.
 const PUTS: usize = 8;
 
@@ -225,6 +228,43 @@ impl Objects {
         }
     }
 
+    /// Puts pieces as an object, if none is there. Gives up soon.
+    pub(crate) fn put_pieces(&self, key: Key, pieces: Vec<Bytes>) -> Result<(), Failure> {
+        let own = self.clone();
+        let bytes: usize = pieces.iter().map(Bytes::len).sum();
+        let within = PUT_WITHIN + Duration::from_secs((bytes >> 20) as u64);
+        self.wait(async move {
+            let _place = own.0.puts.acquire().await.map_err(|_| Failure::Ending)?;
+            let options = PutOptions::from(PutMode::Create);
+            let put = own.0.s3.put_opts(&key, PutPayload::from_iter(pieces), options);
+            let put = tokio::time::timeout(within, put).await.map_err(|_| Failure::Late)?;
+            match put.map_err(Failure::from) {
+                Err(failure) if !failure.is_there() => Err(failure),
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// Returns a range of an object.
+    pub(crate) fn range(&self, key: Key, range: Range<u64>) -> Result<Bytes, Failure> {
+        self.ask(|own| async move { Ok(own.0.s3.get_range(&key, range).await?) })
+    }
+
+    /// Deletes all objects below a name, without waiting for it. What stays behind is found later.
+    pub(crate) fn forget(&self, below: String) {
+        let Some(runtime) = self.0.runtime.as_ref() else { return };
+        let own = self.clone();
+        runtime.spawn(async move {
+            let prefix = own.key(&below);
+            let mut list = own.0.s3.list(Some(&prefix)).fuse();
+            while let Some(Ok(object)) = list.next().await {
+                if let Err(error) = own.0.s3.delete(&object.location).await {
+                    tracing::debug!(%error, "an object of results is not deleted yet");
+                }
+            }
+        });
+    }
+
     /// Visits all objects below a name.
     pub(crate) fn list(
         &self,
@@ -247,27 +287,21 @@ impl Objects {
         }
     }
 
-    /// Returns an address by which whoever has it can read an object for a few minutes. None if
+    /// Returns an address by which whoever has it can get or put an object for a few minutes. None if
     /// that is switched off, or if the peer is on another machine and the service only on this one.
-    pub(crate) fn signed(&self, key: Key, here: bool) -> Option<String> {
+    pub(crate) fn signed(&self, method: Method, key: Key, here: bool) -> Option<String> {
         let direct = self.0.direct;
         if direct == Direct::Off || direct == Direct::Here && !here {
             return None;
         }
         let signed =
-            self.ask(
-                |own| async move { Ok(own.0.s3.signed_url(Method::GET, &key, SIGNED_FOR).await?) },
-            );
+            self.ask(|own| async move { Ok(own.0.s3.signed_url(method, &key, SIGNED_FOR).await?) });
         let signed = signed.inspect_err(|error| tracing::warn!(%error, "no address can be signed"));
         signed.ok().map(String::from)
     }
 
     /// Begins to read an object from a byte on.
-    pub(crate) async fn stream(
-        &self,
-        key: &Key,
-        bytes: std::ops::Range<u64>,
-    ) -> Result<Pieces, Failure> {
+    pub(crate) async fn stream(&self, key: &Key, bytes: Range<u64>) -> Result<Pieces, Failure> {
         let options = GetOptions::new().with_range(Some(bytes));
         let got = tokio::time::timeout(self.0.short, self.0.s3.get_opts(key, options)).await;
         Ok(Pieces(got.map_err(|_| Failure::Late)??.into_stream()))

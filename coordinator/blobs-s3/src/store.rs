@@ -4,13 +4,17 @@ use crate::failure::Failure;
 use crate::held::{BLOBS, Held, USED, modified};
 use crate::objects::Objects;
 use crate::reading::Reading;
+use crate::results::S3Results;
 use crate::writing::{NewBlob, Part};
 use object_store::path::Path as Key;
+use object_store::signer::Method;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::SystemTime;
 use tessera_coordinator::blobs::{
     BlobError, BlobRead, BlobWriter, Blobs, Listed, Staging, Upload, UploadError,
 };
+use tessera_coordinator::spool::ResultStore;
 use tessera_protocol::BlobHash;
 
 /// The blobs of a bucket. Clones share them.
@@ -115,13 +119,17 @@ impl Blobs for S3Blobs {
         self.length(hash).is_ok_and(|length| length.is_some()) || self.staging.has(hash)
     }
 
+    fn results(&self) -> Arc<dyn ResultStore> {
+        Arc::new(S3Results::new(self.held.objects.clone()))
+    }
+
     fn is_far(&self) -> bool {
         true
     }
 
     fn elsewhere(&self, hash: BlobHash, here: bool) -> Option<(String, u64)> {
         let length = self.held.length(hash).ok()??;
-        Some((self.held.objects.signed(self.held.key(BLOBS, hash), here)?, length))
+        Some((self.held.objects.signed(Method::GET, self.held.key(BLOBS, hash), here)?, length))
     }
 
     fn delete_upload(&self, hash: BlobHash) -> bool {

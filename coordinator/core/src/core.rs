@@ -222,6 +222,7 @@ impl Core {
             Input::FrameResolved { .. }
             | Input::RoundMeasured { .. }
             | Input::FrameResolveFailed { .. }
+            | Input::StoredWrong { .. }
             | Input::ResultsLost { .. } => on_frame(books, input),
             Input::NodeLeft { session, why } => sessions::on_node_left(books, session, &why),
             Input::Tick => {}
@@ -571,6 +572,9 @@ fn on_frame(books: &mut Books, input: Input) {
         }
         Input::FrameResolveFailed { job, frame, failure } => {
             resolve::on_resolve_failed(books, job, frame, failure)
+        }
+        Input::StoredWrong { node, job } if books.roster().get(node).is_some() => {
+            results::failed::doubt(books, node, job);
         }
         Input::ResultsLost { job, frame, units, reason } => {
             checks::redo::lose_results(books, job, frame, units, &reason);

@@ -253,6 +253,14 @@ pub enum Input {
         /// Client that asks; must be the owner or an admin.
         caller: Caller,
     },
+    /// What a node has put into a store elsewhere is not what it said, or not there. `ResultsLost`
+    /// says which results these are. It costs the node as a failed attempt does.
+    StoredWrong {
+        /// Node that made the results.
+        node: NodeId,
+        /// Job that they are of.
+        job: JobId,
+    },
     /// Bytes of committed results are damaged or missing. Of units that are not committed, parts
     /// are void.
     ResultsLost {

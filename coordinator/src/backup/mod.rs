@@ -16,7 +16,8 @@ use crate::access::audit_log::{HEAD_FILE, Still};
 use crate::blobs::{BlobRead, Blobs, DiskPlace};
 use crate::folder::DataFolder;
 use crate::fsck::{AuditError, Places, decode};
-use crate::spool::{SpoolKey, SpoolRead};
+use crate::spool::{SpoolExtent, SpoolKey, SpoolRead};
+use crate::store::keys::is_stored;
 use crate::store::{JournalReader, Loaded, StoreError, values_of};
 use archive::{ArchiveWriter, Kind};
 use std::collections::BTreeSet;
@@ -115,13 +116,15 @@ pub(crate) fn write(
     let core = Core::replay(Settings::default(), parts, records, Moment(0))
         .map_err(|error| BackupError::Farm(error.to_string()))?;
     let mut archive = ArchiveWriter::go_on(out);
-    for (key, value) in values_of(loaded) {
+    for (key, value) in values_of(loaded).filter(|(key, _)| !is_stored(key)) {
         let name: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
         archive.bytes(Kind::Value, &name, &value).map_err(BackupError::Write)?;
     }
-    for (key, extent) in loaded.spools.iter().filter(|(key, _)| is_needed(&core, **key)) {
+    let on_disk = loaded.spools.iter().filter(|(_, extent)| extent.length > 0);
+    for (key, extent) in on_disk.filter(|(key, _)| is_needed(&core, **key)) {
         let what = format!("spool {key}");
-        let spool = places.spools.open(*key, extent).map_err(|error| part(&what, &error))?;
+        let extent = SpoolExtent { stored: Vec::new(), ..extent.clone() };
+        let spool = places.spools.open(*key, &extent).map_err(|error| part(&what, &error))?;
         let mut bytes = SpoolBytes { spool, at: 0, length: extent.length };
         let name = format!("{}/{}", key.job, key.frame.0);
         archive

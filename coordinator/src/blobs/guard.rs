@@ -3,6 +3,7 @@
 
 use super::marks::Marks;
 use super::store::{BlobError, BlobWriter, Blobs, Listed, Upload, UploadError};
+use crate::spool::ResultStore;
 use crate::sync::lock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -257,6 +258,10 @@ impl Blobs for GuardedBlobs {
         }
         self.claim(hash);
         self.store.elsewhere(hash, here)
+    }
+
+    fn results(&self) -> Arc<dyn ResultStore> {
+        self.store.results()
     }
 
     fn delete_upload(&self, hash: BlobHash) -> bool {

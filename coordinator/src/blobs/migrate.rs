@@ -22,6 +22,8 @@ pub struct BlobMigration {
     pub blobs: u64,
     /// Bytes of all of them.
     pub bytes: u64,
+    /// Number of objects of results of frames in work.
+    pub results: u64,
 }
 
 /// Why blobs were not copied. The place that they were in is as it was.
@@ -65,6 +67,7 @@ pub fn migrate(
     let moved = BlobMigration {
         blobs: found.len() as u64,
         bytes: found.iter().map(|(_, length)| length).sum(),
+        results: 0,
     };
     let (left, done) = (Mutex::new(found), AtomicU64::new(0));
     let work = || -> Result<(), BlobMigrationError> {
@@ -87,10 +90,24 @@ pub fn migrate(
             Err(panic) => std::panic::resume_unwind(panic),
         })
     })?;
+    let moved = BlobMigration { results: copy_results(&*source, &*target)?, ..moved };
     drop((source, target));
     to.adopt(&folder)?;
     from.leave(&folder)?;
     Ok(moved)
+}
+
+/// Copies the objects of results. Whoever reads them checks them. Returns their number.
+fn copy_results(source: &dyn Blobs, target: &dyn Blobs) -> Result<u64, BlobError> {
+    let (from, to) = (source.results(), target.results());
+    let objects = from.objects()?;
+    for (frame, object) in &objects {
+        let mut bytes = vec![0; object.length as usize];
+        let read = from.read_exact_at(*frame, *object, (0, &mut bytes));
+        read.map_err(BlobError::at(object))?;
+        to.put(*frame, *object, vec![bytes.into()])?;
+    }
+    Ok(objects.len() as u64)
 }
 
 fn copy(

@@ -5,6 +5,7 @@ use super::disk::DiskBlobs;
 use super::store::Blobs;
 use crate::folder::DataFolder;
 use crate::mark::Mark;
+use crate::spool::FolderResults;
 use crate::store::Purpose;
 use std::fmt::Debug;
 use std::io;
@@ -129,6 +130,7 @@ impl BlobPlace for DiskPlace {
         let failed = |source| BlobPlaceError::Io { path: to.clone(), source };
         std::fs::create_dir_all(folder.former()).map_err(failed)?;
         std::fs::rename(folder.blobs(), &to).map_err(failed)?;
+        FolderResults::new(folder.results()).put_aside(&to).map_err(failed)?;
         files::create_private_folder(&folder.blobs()).map_err(failed)?;
         tracing::info!(kept = %to.display(), "the files of before were put aside");
         folder.sync().map_err(|error| failed(io::Error::other(error)))

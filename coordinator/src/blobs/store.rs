@@ -1,6 +1,8 @@
 //! The contract of a blob store: put whole blobs, get ranges, list, and delete, all by hash.
 
+use crate::spool::ResultStore;
 use std::io::{self, Seek, Write};
+use std::sync::Arc;
 use std::time::SystemTime;
 use tessera_protocol::BlobHash;
 use tessera_transport::{BlobRead, BlobSink};
@@ -102,6 +104,9 @@ pub trait Blobs: Send + Sync + 'static {
     fn elsewhere(&self, _hash: BlobHash, _here: bool) -> Option<(String, u64)> {
         None
     }
+
+    /// Returns the objects of results beside the blobs.
+    fn results(&self) -> Arc<dyn ResultStore>;
 
     /// Whether each byte that is read comes over a network.
     fn is_far(&self) -> bool {

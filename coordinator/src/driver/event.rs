@@ -4,6 +4,7 @@ use super::present::Present;
 use super::sessions::SessionHandle;
 use crate::finish_inputs::InputsOrder;
 use crate::result_memory::ResultPermit;
+use crate::spool::ResultObject;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,6 +25,9 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 pub(crate) enum Taken {
     /// Its bytes are what its header says.
     Whole(Arrived, Bytes),
+    /// So many bytes of it are in an object elsewhere, from a position on. Whoever reads them checks
+    /// them.
+    Stored(Arrived, u32, (ResultObject, u32)),
     /// They are not, for this reason.
     Damaged(Lease, String),
 }

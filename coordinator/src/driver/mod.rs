@@ -33,9 +33,8 @@ use crate::logs::Logs;
 use crate::meters::Meters;
 use crate::resolve::orders::ResolveOrder;
 use crate::result_memory::ResultPermit;
-use crate::spool::{EntryHeader, SpoolEntry, SpoolKey};
+use crate::spool::{EntryHeader, SpoolBody, SpoolEntry, SpoolKey};
 use crate::store::{Commit, Sequence, StoreError, StoreQueue, StoreWriter, snapshot};
-use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -59,7 +58,8 @@ const NAMED_FOR_COUNTS: u32 = 50;
 /// A result that waits for the core's decision.
 struct Waiting {
     arrived: Arrived,
-    bytes: Bytes,
+    length: u32,
+    body: SpoolBody,
     /// It is that of all results of the stream.
     permit: Arc<ResultPermit>,
 }
@@ -278,15 +278,22 @@ impl Driver {
     fn on_results(&mut self, session: SessionId, taken: Vec<Taken>, permit: &Arc<ResultPermit>) {
         let mut inputs = Vec::with_capacity(taken.len());
         for one in taken {
-            inputs.push(match one {
+            let (arrived, length, body) = match one {
                 Taken::Whole(arrived, bytes) => {
-                    let waiting = Waiting { arrived, bytes, permit: permit.clone() };
-                    self.note_arrived(session, &arrived);
-                    self.results.entry((session, arrived.lease)).or_default().push_back(waiting);
-                    Input::ResultArrived { session, result: arrived }
+                    (arrived, bytes.len() as u32, SpoolBody::Bytes(bytes))
                 }
-                Taken::Damaged(lease, reason) => Input::ResultDamaged { session, lease, reason },
-            });
+                Taken::Stored(arrived, length, (object, offset)) => {
+                    (arrived, length, SpoolBody::Stored(object, offset))
+                }
+                Taken::Damaged(lease, reason) => {
+                    inputs.push(Input::ResultDamaged { session, lease, reason });
+                    continue;
+                }
+            };
+            let waiting = Waiting { arrived, length, body, permit: permit.clone() };
+            self.note_arrived(session, &arrived);
+            self.results.entry((session, arrived.lease)).or_default().push_back(waiting);
+            inputs.push(Input::ResultArrived { session, result: arrived });
         }
         self.core.handle_all(inputs, self.around.clock.now());
     }
@@ -489,11 +496,11 @@ impl Driver {
             epoch: lease.epoch,
             first: waiting.arrived.shape.first().saturating_sub(self.core.first_sample(lease.unit)),
             samples: waiting.arrived.shape.size(),
-            length: waiting.bytes.len() as u32,
+            length: waiting.length,
             hash: waiting.arrived.hash,
         };
         let key = SpoolKey { job: lease.unit.job, frame: lease.unit.frame };
-        Some((SpoolEntry { key, header, bytes: waiting.bytes }, waiting.permit))
+        Some((SpoolEntry { key, header, body: waiting.body }, waiting.permit))
     }
 
     /// Does something once all decisions of the core so far are durable, including those of the

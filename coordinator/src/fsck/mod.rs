@@ -15,7 +15,7 @@ pub use report::{Depth, FsckReport};
 use crate::access::audit_log;
 use crate::blobs::{BlobPlace, BlobPlaceError, Blobs, DiskPlace};
 use crate::folder::{DataFolder, FolderError};
-use crate::spool::{DiskSpools, SpoolKey, SpoolReader};
+use crate::spool::{FarmSpools, SpoolKey, SpoolReader};
 use crate::store::{Loaded, SledPlace, StoreError, StorePlace, Survey};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -48,7 +48,8 @@ impl Places {
     /// Returns the places of the data folder of a coordinator that is not running.
     pub(crate) fn of(folder: &DataFolder, blobs: &dyn BlobPlace) -> Result<Self, BlobPlaceError> {
         let blobs = blobs.inspect(folder)?;
-        Ok(Self { blobs, spools: DiskSpools::reader_of(&folder.spool()) })
+        let spools = FarmSpools::reader_of(&folder.spool(), blobs.results());
+        Ok(Self { blobs, spools })
     }
 }
 

@@ -13,6 +13,7 @@ mod renew;
 mod results;
 mod rivals;
 mod shared;
+mod stored;
 mod streams;
 mod trouble;
 
@@ -23,6 +24,7 @@ use quinn::Connection;
 pub(crate) use rivals::Rivals;
 pub(crate) use shared::Shared;
 use std::sync::Arc;
+pub(crate) use stored::Rest;
 use tessera_protocol::client::Role;
 use tessera_transport::close::close;
 use tessera_transport::{Arriving, CloseCode, Server};

@@ -5,7 +5,7 @@ use super::rivals::{self, Entry};
 use super::shared::Shared;
 use super::streams::{make_room, serve_streams};
 use super::trouble::{Closing, Trouble, settle, wrong_kind};
-use super::{inputs, live, logs, renew, results};
+use super::{inputs, live, logs, renew, results, stored};
 use crate::access::LivePeer;
 use crate::blobs::{BlobRead, GuardedBlobs};
 use crate::driver::{Event, Outgoing, Readable, SessionHandle};
@@ -41,6 +41,9 @@ const FINISHED_MAX: usize = 1 << 16;
 const GOODBYE: Duration = Duration::from_secs(2);
 /// Most prepared scenes that a node can name.
 const SCENES_MAX: usize = 4096;
+
+/// Whose session it is: its number, the node and its name.
+type SaidBy = (SessionId, NodeId, String);
 
 /// Serves a node until its connection ends.
 pub(super) async fn serve(
@@ -131,7 +134,11 @@ async fn run(
         }
     };
     let (readable, sayable) = (Readable::default(), Sayable::default());
-    let said_by = (session, join.node, join.name.clone());
+    if shared.spools.elsewhere().is_some() {
+        let message = Outgoing::Message(Box::new(CoordinatorToNode::StoreResults));
+        outgoing.send(message).await.map_err(|_| Trouble::Stopping)?;
+    }
+    let said_by: SaidBy = (session, join.node, join.name.clone());
     let handle = SessionHandle {
         session,
         outgoing,
@@ -154,13 +161,13 @@ async fn run(
     tasks.spawn(write_control(FrameSender::new(sender), queue, link.connection.clone()));
     tasks.spawn(serve_one_way(
         shared.clone(),
-        (said_by, sayable),
+        (said_by.clone(), sayable),
         (link.connection.clone(), link.timing),
         meter.clone(),
     ));
     tasks.spawn(serve_blobs(
         shared.clone(),
-        (session, readable, live),
+        (said_by, readable, live),
         (link.connection.clone(), link.timing),
         meter,
     ));
@@ -291,7 +298,7 @@ async fn write_control(
 /// Handles the node's one-way streams: results, live tiles, lines and heartbeats.
 async fn serve_one_way(
     shared: Arc<Shared>,
-    ((session, node, name), sayable): ((SessionId, NodeId, String), Sayable),
+    ((session, node, name), sayable): (SaidBy, Sayable),
     (connection, timing): (quinn::Connection, tessera_transport::Timing),
     meter: Arc<Meter>,
 ) {
@@ -348,7 +355,7 @@ async fn telemetry(
 /// Serves the blobs of the node's jobs, and its next certificates.
 async fn serve_blobs(
     shared: Arc<Shared>,
-    (session, readable, live): (SessionId, Readable, Arc<LivePeer>),
+    ((session, node, name), readable, live): (SaidBy, Readable, Arc<LivePeer>),
     (connection, timing): (quinn::Connection, tessera_transport::Timing),
     meter: Arc<Meter>,
 ) {
@@ -358,7 +365,7 @@ async fn serve_blobs(
         let store =
             Arc::new(ReadableBlobs { blobs: shared.blobs.clone(), readable: readable.clone() });
         let (shared, live, served) = (shared.clone(), live.clone(), served.clone());
-        let turns = turns.clone();
+        let (turns, name) = (turns.clone(), name.clone());
         async move {
             if kind == StreamKind::Renew {
                 return renew::serve(&shared, &live, (sender, receiver), (timing, from)).await;
@@ -373,6 +380,11 @@ async fn serve_blobs(
                 }
                 StreamKind::FinishInputs => {
                     inputs::serve(&shared, (session, turns), ends, (&served, timing)).await
+                }
+                StreamKind::StoreResults => {
+                    let here = served.remote_address().ip().is_loopback();
+                    let ends = (&mut sender, receiver);
+                    stored::take(&shared, (session, node, &name), ends, (here, timing)).await
                 }
                 kind => Err(wrong_kind(kind)),
             }

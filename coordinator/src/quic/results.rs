@@ -1,6 +1,7 @@
 //! A node's results: read within a memory budget, checked, and passed to the driver.
 
 use super::shared::Shared;
+use super::stored::store_here;
 use super::trouble::Trouble;
 use crate::driver::{Event, Taken};
 use crate::result_memory::ResultPermit;
@@ -83,6 +84,7 @@ pub(super) async fn take(
     let ended = arriving.take_all(&announced.headers, &mut results).await;
     arriving.permit.arrived();
     if !results.is_empty() {
+        let results = store_here(shared, node, results).await;
         let event = Event::Results { session, results, permit: arriving.permit };
         shared.events.send(event).await.map_err(|_| Trouble::Stopping)?;
     }
@@ -189,23 +191,25 @@ async fn checked(header: ResultHeader, bytes: Bytes) -> Result<Taken, Trouble> {
         }
     };
     Ok(match checked {
-        Ok((shape, bytes)) => {
-            let arrived = Arrived {
-                lease: header.lease,
-                hash: header.hash,
-                shape,
-                device: header.device,
-                device_micros: header.device_micros,
-                waited_micros: header.waited_micros,
-                device_bytes: header.device_bytes,
-            };
-            Taken::Whole(arrived, bytes)
-        }
+        Ok((shape, bytes)) => Taken::Whole(arrived(&header, shape), bytes),
         Err(reason) => {
             tracing::warn!(lease = %header.lease, reason, "result is damaged");
             Taken::Damaged(header.lease, reason)
         }
     })
+}
+
+/// Describes a result of this shape for the core.
+pub(super) fn arrived(header: &ResultHeader, shape: ResultShape) -> Arrived {
+    Arrived {
+        lease: header.lease,
+        hash: header.hash,
+        shape,
+        device: header.device,
+        device_micros: header.device_micros,
+        waited_micros: header.waited_micros,
+        device_bytes: header.device_bytes,
+    }
 }
 
 /// Whether a result is checked soon: by the bytes that it takes decompressed.

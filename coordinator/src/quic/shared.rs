@@ -2,6 +2,7 @@
 
 use super::limits::Gate;
 use super::rivals::Rivals;
+use super::stored::Rest;
 use super::trouble::{Trouble, settle};
 use crate::access::{Access, Cause};
 use crate::api::Api;
@@ -26,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) access: Arc<Access>,
     pub(crate) blobs: Arc<GuardedBlobs>,
     pub(crate) spools: Arc<dyn SpoolReader>,
+    /// Whether a store of results elsewhere is left alone for a while.
+    pub(crate) store_rests: Rest,
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) result_memory: Arc<ResultMemory>,
     /// Least bytes per second of a result.

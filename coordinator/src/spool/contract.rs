@@ -20,7 +20,7 @@ pub(crate) fn entry(key: SpoolKey, unit: u32) -> SpoolEntry {
         length: bytes.len() as u32,
         hash: BlobHash::of(&bytes),
     };
-    SpoolEntry { key, header, bytes }
+    SpoolEntry { key, header, body: bytes.into() }
 }
 
 /// Returns the key of a frame of a new job.

@@ -1,9 +1,12 @@
-//! The durable length of a spool, and its sealed part. The journal stores it.
+//! The durable part of a spool: what is on the disk, and what is in a store elsewhere. The journal
+//! has it.
 
 use super::entry::EntryHeader;
+use super::stored::StoredResults;
+use std::sync::Arc;
 use tessera_protocol::BlobHash;
 
-/// Size in bytes at which the open part of a spool is sealed. An object store gets it in one piece.
+/// Size in bytes at which the open part of a spool is sealed.
 pub const SEGMENT_BYTES: u64 = 64 << 20;
 /// Bytes of a segment's length and hash.
 const SEGMENT_FORM_BYTES: usize = 8 + 32;
@@ -19,19 +22,38 @@ pub struct Segment {
     pub length: u64,
 }
 
-/// The durable part of a spool: consecutive sealed segments, then the open part.
+/// The durable part of a spool: on the disk, consecutive sealed segments and then the open part;
+/// elsewhere, objects. A frame has both only where the place of results was changed meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpoolExtent {
-    /// Length of everything in bytes.
+    /// Length of everything on the disk, in bytes.
     pub length: u64,
-    /// Segments at the beginning of the spool.
+    /// Segments at the beginning of that.
     pub sealed: Vec<Segment>,
+    /// Results in objects elsewhere, by number. The journal has a value for each.
+    pub stored: Vec<Arc<StoredResults>>,
 }
 
 impl SpoolExtent {
     /// Creates an extent without sealed segments.
     pub fn open(length: u64) -> Self {
-        Self { length, sealed: Vec::new() }
+        Self { length, ..Self::default() }
+    }
+
+    /// Whether it has nothing.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0 && self.stored.is_empty()
+    }
+
+    /// Number of the next object.
+    pub(crate) fn next_number(&self) -> u32 {
+        self.stored.last().map_or(0, |last| last.number + 1)
+    }
+
+    /// Adds an object at its place among the others.
+    pub(crate) fn add_stored(&mut self, stored: Arc<StoredResults>) {
+        let at = self.stored.partition_point(|other| other.number < stored.number);
+        self.stored.insert(at, stored);
     }
 
     /// Returns the number of sealed bytes.
@@ -44,8 +66,8 @@ impl SpoolExtent {
         self.length.saturating_sub(self.sealed_length())
     }
 
-    /// Encodes the extent for the journal: the length, then each segment's length and hash, little
-    /// endian.
+    /// Encodes what is on the disk, for the journal: the length, then each segment's length and
+    /// hash, little endian.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.length.to_le_bytes().to_vec();
         for segment in &self.sealed {
@@ -71,6 +93,7 @@ impl SpoolExtent {
         let extent = Self {
             length: u64::from_le_bytes(*length),
             sealed: segments.iter().map(read).collect(),
+            stored: Vec::new(),
         };
         let sealed = extent.sealed.iter().try_fold(0u64, |sum, one| sum.checked_add(one.length));
         match sealed {
@@ -103,17 +126,18 @@ mod tests {
     #[test]
     fn an_extent_survives_its_bytes_and_impossible_ones_are_refused() {
         let segment = Segment { hash: BlobHash::of(b"headers"), length: 100 };
-        let extent = SpoolExtent { length: 250, sealed: vec![segment, segment] };
+        let sealed = vec![segment, segment];
+        let extent = SpoolExtent { length: 250, sealed, ..SpoolExtent::default() };
         assert_eq!((extent.sealed_length(), extent.open_length()), (200, 50));
         let bytes = extent.to_bytes();
         assert_eq!(SpoolExtent::from_bytes(&bytes).unwrap(), extent);
         assert_eq!(SpoolExtent::from_bytes(&bytes[..8]).unwrap(), SpoolExtent::open(250));
         assert!(SpoolExtent::from_bytes(&bytes[..7]).is_err());
         assert!(SpoolExtent::from_bytes(&bytes[..bytes.len() - 1]).is_err());
-        let short = SpoolExtent { length: 199, ..extent };
+        let short = SpoolExtent { length: 199, ..extent.clone() };
         assert!(SpoolExtent::from_bytes(&short.to_bytes()).is_err());
         let huge = Segment { length: u64::MAX, ..segment };
-        let huge = SpoolExtent { length: 9, sealed: vec![huge, segment] };
+        let huge = SpoolExtent { length: 9, sealed: vec![huge, segment], ..extent };
         assert!(SpoolExtent::from_bytes(&huge.to_bytes()).is_err());
     }
 }

@@ -4,6 +4,7 @@
 use super::entry::{EntryError, EntryHeader, HEADER_BYTES};
 use super::extent::{SegmentName, SpoolExtent};
 use super::store::{SpoolError, SpoolKey, SpoolRead, SpoolReader};
+use std::io;
 use std::path::PathBuf;
 use tessera_core::{FrameRounds, Split};
 use tessera_protocol::{BlobHash, TileSums, UnitIndex};
@@ -17,6 +18,8 @@ pub struct SpoolIndex {
     path: PathBuf,
     spool: Box<dyn SpoolRead>,
     entries: Vec<(EntryHeader, u64)>,
+    /// Position from which on results are elsewhere.
+    elsewhere_from: u64,
 }
 
 impl std::fmt::Debug for SpoolIndex {
@@ -43,8 +46,15 @@ impl SpoolIndex {
             start = end;
         }
         reading.headers(start, extent.length)?;
+        let mut start = extent.length;
+        for stored in &extent.stored {
+            let place =
+                |(header, offset): &(EntryHeader, u32)| (*header, start + u64::from(*offset));
+            reading.entries.extend(stored.entries.iter().map(place));
+            start += u64::from(stored.object.length);
+        }
         let Reading { path, spool, entries } = reading;
-        Ok(Self { path, spool, entries: newest(entries) })
+        Ok(Self { path, spool, entries: newest(entries), elsewhere_from: extent.length })
     }
 
     /// Returns the headers, by unit and then by sample.
@@ -129,7 +139,7 @@ impl SpoolIndex {
         (header, start): &(EntryHeader, u64),
         bytes: &mut [u8],
     ) -> Result<(), SpoolError> {
-        self.read_at(*start, bytes)?;
+        self.read_of(header, *start, bytes)?;
         match BlobHash::of(bytes) == header.hash {
             true => Ok(()),
             false => Err(SpoolError::Hash { path: self.path.clone(), unit: header.unit }),
@@ -146,7 +156,7 @@ impl SpoolIndex {
         let (mut at, end) = (*start, start + u64::from(header.length));
         while at < end {
             let count = (end - at).min(buffer.len() as u64) as usize;
-            self.read_at(at, &mut buffer[..count])?;
+            self.read_of(header, at, &mut buffer[..count])?;
             hasher.update(&buffer[..count]);
             at += count as u64;
         }
@@ -154,6 +164,22 @@ impl SpoolIndex {
             true => Ok(()),
             false => Err(SpoolError::Hash { path: self.path.clone(), unit: header.unit }),
         }
+    }
+
+    /// Reads bytes of a result. One that is elsewhere may be gone, which is its own fault.
+    fn read_of(&self, header: &EntryHeader, at: u64, buffer: &mut [u8]) -> Result<(), SpoolError> {
+        self.read_at(at, buffer).map_err(|error| match error {
+            SpoolError::Io { path, source }
+                if at >= self.elsewhere_from
+                    && matches!(
+                        source.kind(),
+                        io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof
+                    ) =>
+            {
+                SpoolError::Gone { path, unit: header.unit, source }
+            }
+            error => error,
+        })
     }
 
     /// Reads bytes of the spool from a position on, and checks nothing.
@@ -328,7 +354,7 @@ mod tests {
                 length,
                 hash,
             };
-            SpoolEntry { key, header, bytes }
+            SpoolEntry { key, header, body: bytes.into() }
         };
         // The first two were dropped. Then come a part of five, one of three, and the rest.
         let group = [

@@ -2,21 +2,29 @@
 //!
 //! The journal says how much of a spool counts, as its extent. Bytes beyond the extent were never
 //! acknowledged, and are overwritten. A sealed segment never changes again. Its name is a hash that
-//! the journal stores.
+//! the journal stores. Where the farm's files are in a store elsewhere, results are objects there,
+//! and the journal says which objects have them.
 
 mod disk;
 mod entry;
 mod extent;
+mod farm;
+mod folder;
 mod index;
+mod reading;
 mod store;
+mod stored;
 
 pub use disk::DiskSpools;
 #[cfg(test)]
 pub(crate) use disk::path_of;
 pub use entry::{EntryError, EntryHeader, HEADER_BYTES};
 pub use extent::{SEGMENT_BYTES, Segment, SpoolExtent};
+pub use farm::FarmSpools;
+pub use folder::FolderResults;
 pub use index::SpoolIndex;
-pub use store::{SpoolEntry, SpoolError, SpoolKey, SpoolRead, SpoolReader, Spools};
+pub use store::{SpoolBody, SpoolEntry, SpoolError, SpoolKey, SpoolRead, SpoolReader, Spools};
+pub use stored::{AddressFor, ResultObject, ResultStore, StoredResults};
 
 #[cfg(test)]
 pub(crate) mod contract;

@@ -3,6 +3,7 @@
 
 use super::entry::EntryHeader;
 use super::extent::SpoolExtent;
+use super::stored::{ResultObject, ResultStore};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::io;
@@ -22,7 +23,7 @@ pub trait Spools: Send + 'static {
     ) -> Result<BTreeMap<SpoolKey, SpoolExtent>, SpoolError>;
 
     /// Seals the open part of a spool with this extent. Returns the extent with one more segment,
-    /// or unchanged if nothing is open. An object store stores the segment under its hash here.
+    /// or unchanged if nothing is open.
     fn seal(&mut self, key: SpoolKey, extent: SpoolExtent) -> Result<SpoolExtent, SpoolError>;
 
     /// Records that the journal has these extents.
@@ -48,6 +49,11 @@ pub trait SpoolReader: Send + Sync + 'static {
 
     /// Lists every item of the store: its name, and its spool if it is one.
     fn list(&self) -> Result<Vec<(String, Option<SpoolKey>)>, SpoolError>;
+
+    /// Returns the store elsewhere, if new results go to one.
+    fn elsewhere(&self) -> Option<Arc<dyn ResultStore>> {
+        None
+    }
 }
 
 /// A spool that is open for reading. Methods may block.
@@ -81,8 +87,33 @@ pub struct SpoolEntry {
     pub key: SpoolKey,
     /// Header of the result.
     pub header: EntryHeader,
+    /// Its bytes, or where they are.
+    pub body: SpoolBody,
+}
+
+/// The bytes of a result.
+#[derive(Clone, Debug)]
+pub enum SpoolBody {
     /// Wire form of the film, `header.length` bytes.
-    pub bytes: Bytes,
+    Bytes(Bytes),
+    /// They are stored already, from this position of the object on.
+    Stored(ResultObject, u32),
+}
+
+impl From<Bytes> for SpoolBody {
+    fn from(bytes: Bytes) -> Self {
+        Self::Bytes(bytes)
+    }
+}
+
+impl SpoolBody {
+    /// Number of bytes that are to be written.
+    pub(crate) fn length(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Stored(..) => 0,
+        }
+    }
 }
 
 /// Why a spool cannot be read or written.
@@ -134,6 +165,17 @@ pub enum SpoolError {
         /// Unit of the result.
         unit: UnitIndex,
     },
+    /// The bytes of a result that is elsewhere are gone.
+    #[error("unit {} in spool `{path}` is gone", unit.0)]
+    Gone {
+        /// Address of the object.
+        path: PathBuf,
+        /// Unit of the result.
+        unit: UnitIndex,
+        /// Error of the store.
+        #[source]
+        source: io::Error,
+    },
     /// The bytes of an entry are not a film.
     #[error("unit {} in spool `{path}` is not a film", unit.0)]
     Film {
@@ -183,6 +225,7 @@ impl SpoolError {
     pub fn lost_unit(&self) -> Option<UnitIndex> {
         match self {
             Self::Hash { unit, .. }
+            | Self::Gone { unit, .. }
             | Self::Film { unit, .. }
             | Self::Gap { unit, .. }
             | Self::Count { unit, count: 0, .. } => Some(*unit),

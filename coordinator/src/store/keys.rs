@@ -1,11 +1,12 @@
 //! Keys of what a store has. `r` + sequence (big endian) is a record, `s` + job + frame a spool's
-//! extent, `t` + hash a token, `i` + number a member, `m` the snapshot, `a` the head of the audit
+//! extent, `o` + job + frame + number an object of results elsewhere, `t` + hash a token, `i` + number a member, `m` the snapshot, `a` the head of the audit
 //! log, and `c` the number of commits. A store elsewhere also has sealed files of the farm (`f` +
 //! name) and the entries of the audit log (`l` + number). Does no I/O.
 
-use crate::spool::{SpoolExtent, SpoolKey};
+use crate::spool::{SpoolExtent, SpoolKey, StoredResults};
 use crate::store::audit_line::AUDIT_ENTRIES_MAX;
 use crate::store::{Changes, Loaded, Sequence, TokenHash};
+use std::sync::Arc;
 use tessera_protocol::{FrameNumber, JobId};
 use tessera_transport::TokenRecord;
 use tessera_transport::member::MemberRecord;
@@ -22,8 +23,10 @@ pub const AUDIT_ENTRY: u8 = b'l';
 pub(crate) enum Key {
     /// A record of the journal, by its sequence number.
     Record(Sequence),
-    /// A spool's durable extent.
+    /// A spool's durable extent on the disk.
     Spool(SpoolKey),
+    /// Results in an object elsewhere, by the number of the object in the spool.
+    Stored(SpoolKey, u32),
     /// A join token, by the hash of its secret.
     Token(TokenHash),
     /// A member, by the number of its identity.
@@ -49,6 +52,13 @@ pub(crate) fn parse_key(key: &[u8]) -> Option<Key> {
             let frame = FrameNumber(u32::from_be_bytes(frame.try_into().ok()?));
             Some(Key::Spool(SpoolKey { job: JobId(uuid::Uuid::from_bytes(*job)), frame }))
         }
+        b'o' => {
+            let (spool, number) = rest.split_first_chunk::<20>()?;
+            let Some(Key::Spool(spool)) = parse_key(&[b"s", &spool[..]].concat()) else {
+                return None;
+            };
+            Some(Key::Stored(spool, u32::from_be_bytes(number.try_into().ok()?)))
+        }
         b't' => Some(Key::Token(rest.try_into().ok()?)),
         b'i' => Some(Key::Member(u64::from_be_bytes(rest.try_into().ok()?))),
         b'm' if rest.is_empty() => Some(Key::Snapshot),
@@ -72,6 +82,10 @@ fn spool_key(spool: SpoolKey) -> [u8; 21] {
     key[1..17].copy_from_slice(spool.job.0.as_bytes());
     key[17..].copy_from_slice(&spool.frame.0.to_be_bytes());
     key
+}
+
+fn stored_key((spool, number): (SpoolKey, u32)) -> Vec<u8> {
+    [b"o", &spool_key(spool)[1..], &number.to_be_bytes()].concat()
 }
 
 fn token_key(hash: &TokenHash) -> [u8; 33] {
@@ -129,8 +143,11 @@ pub fn values_of(loaded: &Loaded) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + 
         .records
         .iter()
         .map(|(sequence, bytes)| (record_key(*sequence).to_vec(), bytes.clone()));
-    let spools =
-        loaded.spools.iter().map(|(key, extent)| (spool_key(*key).to_vec(), extent.to_bytes()));
+    let on_disk = loaded.spools.iter().filter(|(_, extent)| extent.length > 0);
+    let spools = on_disk.map(|(key, extent)| (spool_key(*key).to_vec(), extent.to_bytes()));
+    let stored = loaded.spools.iter().flat_map(|(key, extent)| {
+        extent.stored.iter().map(|one| (stored_key((*key, one.number)), one.to_bytes()))
+    });
     let tokens =
         loaded.tokens.iter().map(|(hash, token)| (token_key(hash).to_vec(), encode_token(token)));
     let head = loaded.audit_head.iter().map(|head| (AUDIT_HEAD_KEY.to_vec(), head.clone()));
@@ -138,7 +155,12 @@ pub fn values_of(loaded: &Loaded) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + 
         .members
         .iter()
         .map(|(number, member)| (member_key(*number).to_vec(), encode_member(member)));
-    snapshot.chain(records).chain(spools).chain(tokens).chain(members).chain(head)
+    snapshot.chain(records).chain(spools).chain(stored).chain(tokens).chain(members).chain(head)
+}
+
+/// Whether a key is that of results in an object elsewhere.
+pub(crate) fn is_stored(key: &[u8]) -> bool {
+    matches!(parse_key(key), Some(Key::Stored(..)))
 }
 
 /// Describes a key for people.
@@ -146,6 +168,7 @@ pub fn name_of(key: &[u8]) -> String {
     match parse_key(key) {
         Some(Key::Record(sequence)) => format!("record {sequence} of the journal"),
         Some(Key::Spool(spool)) => format!("the extent of spool {spool}"),
+        Some(Key::Stored(spool, number)) => format!("object {number} of spool {spool}"),
         Some(Key::Token(_)) => "a token".into(),
         Some(Key::Member(number)) => format!("member {number}"),
         Some(Key::Snapshot) => "the snapshot".into(),
@@ -164,6 +187,9 @@ impl Changes {
         let spools = self.spools.iter().map(|(key, extent)| {
             (spool_key(*key).to_vec(), extent.as_ref().map(SpoolExtent::to_bytes))
         });
+        let stored = self.stored.iter().map(|(place, stored)| {
+            (stored_key(*place), stored.as_ref().map(|stored| stored.to_bytes()))
+        });
         let tokens = self
             .tokens
             .iter()
@@ -179,7 +205,8 @@ impl Changes {
             .map(|(number, bytes)| (audit_entry_key(*number).to_vec(), Some(bytes.clone())));
         let old = self.audit.iter().filter_map(|(number, _)| number.checked_sub(AUDIT_ENTRIES_MAX));
         let old = old.map(|number| (audit_entry_key(number).to_vec(), None));
-        spools.chain(tokens).chain(members).chain(head).chain(files).chain(entries).chain(old)
+        let of_frames = spools.chain(stored);
+        of_frames.chain(tokens).chain(members).chain(head).chain(files).chain(entries).chain(old)
     }
 }
 
@@ -189,7 +216,13 @@ impl Loaded {
         match parse_key(key) {
             Some(Key::Record(sequence)) => self.records.push((sequence, value)),
             Some(Key::Spool(spool)) => {
-                self.spools.insert(spool, SpoolExtent::from_bytes(&value)?);
+                let SpoolExtent { length, sealed, .. } = SpoolExtent::from_bytes(&value)?;
+                let extent = self.spools.entry(spool).or_default();
+                (extent.length, extent.sealed) = (length, sealed);
+            }
+            Some(Key::Stored(spool, number)) => {
+                let stored = StoredResults::from_bytes(number, &value)?;
+                self.spools.entry(spool).or_default().add_stored(Arc::new(stored));
             }
             Some(Key::Token(hash)) => {
                 let token = tessera_protocol::decode(&value).map_err(|error| error.to_string())?;

@@ -80,9 +80,14 @@ pub fn migrate(
 
 /// Returns the commits that fill an empty store.
 fn pieces(loaded: &Loaded) -> impl Iterator<Item = Changes> + '_ {
+    let on_disk = loaded.spools.iter().filter(|(_, extent)| extent.length > 0);
+    let stored = loaded.spools.iter().flat_map(|(key, extent)| {
+        extent.stored.iter().map(|one| ((*key, one.number), Some(one.clone())))
+    });
     let first = Changes {
         snapshot: loaded.snapshot.clone(),
-        spools: loaded.spools.iter().map(|(key, value)| (*key, Some(value.clone()))).collect(),
+        spools: on_disk.map(|(key, value)| (*key, Some(value.clone()))).collect(),
+        stored: stored.collect(),
         tokens: loaded.tokens.iter().map(|(key, value)| (*key, Some(value.clone()))).collect(),
         members: loaded.members.iter().map(|(key, value)| (*key, Some(value.clone()))).collect(),
         audit_head: loaded.audit_head.clone(),

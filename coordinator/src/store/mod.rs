@@ -14,6 +14,7 @@ mod migrate;
 mod place;
 mod sled;
 pub mod snapshot;
+pub(crate) mod spool_changes;
 mod survey;
 mod writer;
 
@@ -28,10 +29,11 @@ pub use place::{Purpose, SledPlace, StorePlace};
 pub use survey::Survey;
 pub use writer::{Commit, StoreQueue, StoreWriter, WriterLimits};
 
-use crate::spool::{SpoolError, SpoolExtent, SpoolKey};
+use crate::spool::{SpoolError, SpoolExtent, SpoolKey, StoredResults};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use tessera_transport::TokenRecord;
 use tessera_transport::member::MemberRecord;
 
@@ -48,6 +50,8 @@ pub struct Changes {
     pub records: Vec<(Sequence, Vec<u8>)>,
     /// Durable extents of spools; None for a spool that is no longer needed.
     pub spools: BTreeMap<SpoolKey, Option<SpoolExtent>>,
+    /// New objects of results elsewhere, by spool and number; None for one that is not needed.
+    pub stored: BTreeMap<(SpoolKey, u32), Option<Arc<StoredResults>>>,
     /// New and changed tokens; None for a token that is removed.
     pub tokens: BTreeMap<TokenHash, Option<TokenRecord>>,
     /// New and changed members, by the numbers of their identities; None for one that is forgotten.

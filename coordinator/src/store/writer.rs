@@ -1,6 +1,7 @@
 //! The only thread that writes to the store. It collects a group of commits, appends results,
 //! syncs, commits, and then answers the callers.
 
+use super::spool_changes;
 use super::{AuditHead, Changes, Loaded, Sequence, Store, StoreError, TokenHash};
 use crate::meters::StoreMeters;
 use crate::spool::{SEGMENT_BYTES, SpoolEntry, SpoolExtent, SpoolKey, Spools};
@@ -338,7 +339,7 @@ impl<S: Store, P: Spools> Writer<S, P> {
         let mut group = vec![first];
         let mut bytes = 0;
         while let Some(last) = group.last() {
-            bytes += last.results.iter().map(|entry| entry.bytes.len()).sum::<usize>();
+            bytes += last.results.iter().map(|entry| entry.body.length()).sum::<usize>();
             let ends =
                 !last.finished.is_empty() || last.snapshot.is_some() || last.inspect.is_some();
             if ends || group.len() >= GROUP_MAX || bytes >= GROUP_BYTES_MAX {
@@ -406,11 +407,9 @@ impl<S: Store, P: Spools> Writer<S, P> {
         }
         let mut extents = self.spools.append(&results)?;
         self.seal(group, &mut extents)?;
-        let touched = extents.iter().map(|(key, extent)| (*key, Some(extent.clone())));
-        changes.spools.extend(touched);
         let finished: Vec<SpoolKey> =
             group.iter().flat_map(|commit| commit.finished.clone()).collect();
-        changes.spools.extend(finished.iter().map(|key| (*key, None)));
+        spool_changes::add(&mut changes, self.spools.extents(), (&extents, &finished));
         let head = self.shared.audit_head.get();
         let waiting = head.map(AuditHead::waiting).unwrap_or_default();
         (changes.audit_head, changes.audit) = (waiting.head.clone(), waiting.entries.clone());
@@ -451,7 +450,7 @@ impl<S: Store, P: Spools> Writer<S, P> {
             .map_err(|source| StoreError::Io { path: path.clone(), source })?;
         let bytes = |commit: &Commit| {
             let records: usize = commit.records.iter().map(|(_, bytes)| bytes.len()).sum();
-            let results: usize = commit.results.iter().map(|entry| entry.bytes.len()).sum();
+            let results: usize = commit.results.iter().map(|entry| entry.body.length()).sum();
             records + results + commit.snapshot.as_ref().map_or(0, |(_, bytes)| bytes.len())
         };
         let group: usize = group.iter().map(bytes).sum();

@@ -69,7 +69,7 @@ fn entry() -> SpoolEntry {
     let hash = BlobHash::of(&bytes);
     let header =
         EntryHeader { unit: UnitIndex(0), epoch: Epoch(1), first: 0, samples: 1, length: 4, hash };
-    SpoolEntry { key: key(), header, bytes }
+    SpoolEntry { key: key(), header, body: bytes.into() }
 }
 
 // promise: P1

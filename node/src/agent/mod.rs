@@ -263,6 +263,7 @@ impl<F: Clone> Agent<F> {
             CoordinatorToNode::Owner { .. }
             | CoordinatorToNode::Watched { .. }
             | CoordinatorToNode::Refused { .. }
+            | CoordinatorToNode::StoreResults
             | CoordinatorToNode::Notice { .. } => {}
         }
         self.pump();

@@ -18,6 +18,7 @@ mod reports;
 mod results;
 mod session;
 mod spans;
+mod storing;
 mod units;
 
 use crate::agent::{Action, Agent, FrameKey};
@@ -186,6 +187,9 @@ impl Shell {
                     }
                     self.owners.note(&message);
                     self.live.note(&message);
+                    if message == CoordinatorToNode::StoreResults {
+                        self.results.store_elsewhere(session);
+                    }
                     self.note_wishes(&message);
                     self.agent.on_message(message);
                 }

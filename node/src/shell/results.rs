@@ -3,6 +3,7 @@
 use super::event::Event;
 use super::live::LiveOrder;
 use super::spans::Spans;
+use super::storing::Elsewhere;
 use crate::device::UnitOutput;
 use crate::disk::is_full;
 use crate::outbox::{Outbox, OutboxError};
@@ -56,6 +57,8 @@ pub(super) struct Results {
     offers: Arc<Semaphore>,
     /// KiB that may still be sent.
     offered: Arc<Semaphore>,
+    /// Whether results go to a store that the node reaches by itself.
+    elsewhere: Arc<Elsewhere>,
     spans: Spans,
 }
 
@@ -72,6 +75,7 @@ impl Results {
             stores: permits(STORES_MAX),
             offers: permits(OFFERS_MAX),
             offered: permits(OFFERED_KIB_MAX as usize),
+            elsewhere: Arc::default(),
             spans,
         }
     }
@@ -143,6 +147,11 @@ impl Results {
         }
     }
 
+    /// Puts the results of a session into the farm's store, from now on.
+    pub(super) fn store_elsewhere(&self, session: u64) {
+        self.elsewhere.begin(session);
+    }
+
     /// Returns the number of bytes of a stored result.
     pub(super) fn bytes_of(&self, lease: Lease) -> u64 {
         self.outbox.bytes_of(lease)
@@ -158,7 +167,11 @@ impl Results {
             let kib = u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(OFFERED_KIB_MAX);
             let _room = this.offered.acquire_many(kib.min(OFFERED_KIB_MAX)).await;
             let since = SystemTime::now();
-            let (headers, bytes): (Vec<_>, Vec<_>) = results.into_iter().unzip();
+            let (headers, bytes): (Vec<_>, Vec<_>) =
+                this.elsewhere.store(session, &connection, results).await.into_iter().unzip();
+            if headers.is_empty() {
+                return;
+            }
             let sent = send(&connection, headers.clone(), bytes).await;
             let problem = sent.as_ref().err().map(|error| chain(error));
             for ResultHeader { lease, length, .. } in headers {

@@ -6,6 +6,7 @@
 
 use crate::VersionError;
 use crate::limits::{RESULT_BYTES_MAX, STEPPED_BYTES_MAX};
+use serde::{Deserialize, Serialize};
 use std::io::Read;
 
 const MAGIC: [u8; 4] = *b"TCHK";
@@ -25,7 +26,7 @@ pub struct ChunkValues {
 }
 
 /// Size that a chunk's result must have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChunkShape {
     /// Number of indices in the chunk.
     pub count: u32,

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use tessera_protocol::stored::StoreReceipt;
 use tessera_protocol::stream::{ClockReading, StreamKind};
 use tessera_protocol::{ChunkValues, Fingerprint, Hello, HelloError, TileSums, decode, encode};
 
@@ -51,6 +52,9 @@ fn every_message_has_its_pinned_bytes() {
     pin(&mut found, vec![("blob_range".to_owned(), samples::blob_range())]);
     pin(&mut found, vec![("inputs_request".to_owned(), samples::inputs_request())]);
     pin(&mut found, samples::inputs_replies());
+    pin(&mut found, vec![("store_offer".to_owned(), samples::store_offer())]);
+    pin(&mut found, samples::store_replies());
+    pin(&mut found, vec![("store_receipt".to_owned(), StoreReceipt { bytes: 1 << 20 })]);
     pin(&mut found, vec![("live_tile".to_owned(), samples::live_tile())]);
     pin(&mut found, vec![("log_lines".to_owned(), log_samples::lines())]);
 
@@ -124,11 +128,12 @@ fn kinds_of_streams_are_frozen() {
         FinishInputs,
         LiveTile,
         Log,
+        StoreResults,
     ];
     for (index, kind) in kinds.into_iter().enumerate() {
         assert_eq!(StreamKind::from_byte(index as u8 + 1), Some(kind));
     }
-    assert_eq!((StreamKind::from_byte(0), StreamKind::from_byte(15)), (None, None));
+    assert_eq!((StreamKind::from_byte(0), StreamKind::from_byte(16)), (None, None));
 }
 
 #[test]

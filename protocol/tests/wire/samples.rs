@@ -12,9 +12,10 @@ use tessera_protocol::node::*;
 use tessera_protocol::renewal::*;
 use tessera_protocol::selection::*;
 use tessera_protocol::status::*;
+use tessera_protocol::stored::*;
 use tessera_protocol::stream::{
     BlobOffer, BlobRange, BlobRanges, BlobReceipt, BlobReply, BlobRequest, InputsReply,
-    InputsRequest,
+    InputsRequest, StoredPart,
 };
 use tessera_protocol::*;
 
@@ -401,6 +402,7 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
         GiveBack { leases: vec![lease()] },
         Watched { watched: vec![] },
         Watched { watched: watched().to_vec() },
+        StoreResults,
     ];
     named(all, |message| match message {
         Job { .. } => "coordinator.job",
@@ -416,6 +418,7 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
         Drained { .. } => "coordinator.drained",
         GiveBack { .. } => "coordinator.give_back",
         Watched { .. } => "coordinator.watched",
+        StoreResults => "coordinator.store_results",
     })
 }
 
@@ -500,15 +503,39 @@ pub(crate) fn blob_offer() -> BlobOffer {
     BlobOffer { hash: hash(1), length: 1 << 20, ranges }
 }
 
+pub(crate) fn store_offer() -> StoreOffer {
+    let header = result_headers().headers[0];
+    let film = StoredShape::Film { width: 64, height: 32, channels: 3, samples: 8 };
+    let chunk = StoredShape::Chunk(compute::ChunkShape { count: 5, bytes: 20 });
+    let piece = StoredShape::Finished(Piece::Band { first: 3, rows: 4 });
+    let shapes = [film, chunk, piece];
+    StoreOffer { results: shapes.map(|shape| StoredResult { header, shape }).to_vec() }
+}
+
+pub(crate) fn store_replies() -> Vec<(String, StoreReply)> {
+    let put = StoreReply::Put { url: "https://s3.example/x?sign".into() };
+    named(vec![put, StoreReply::SendThem], |reply| match reply {
+        StoreReply::Put { .. } => "store_reply.put",
+        StoreReply::SendThem => "store_reply.send_them",
+    })
+}
+
 pub(crate) fn inputs_request() -> InputsRequest {
-    InputsRequest { lease: lease() }
+    InputsRequest { lease: lease(), direct: true }
 }
 
 pub(crate) fn inputs_replies() -> Vec<(String, InputsReply)> {
     let inputs = InputsReply::Inputs { parts: 510, bytes: 48 << 20 };
-    named(vec![inputs, InputsReply::Refused("r".into())], |reply| match reply {
+    let part = StoredPart { place: 1, object: 0, offset: 7, length: 99, hash: hash(1) };
+    let elsewhere = InputsReply::Elsewhere {
+        address: "https://s3.example/".into(),
+        objects: vec!["x?sign".into()],
+        parts: vec![part],
+    };
+    named(vec![inputs, InputsReply::Refused("r".into()), elsewhere], |reply| match reply {
         InputsReply::Inputs { .. } => "inputs_reply.inputs",
         InputsReply::Refused(_) => "inputs_reply.refused",
+        InputsReply::Elsewhere { .. } => "inputs_reply.elsewhere",
     })
 }
 

@@ -66,6 +66,10 @@ impl World {
                     watched.len()
                 ));
             }
+            // Of where results are kept, of which the core knows nothing either.
+            CoordinatorToNode::StoreResults => {
+                return violated("the core says where results are kept");
+            }
             // Of second processes of a node, which the shell keeps from the core.
             CoordinatorToNode::Notice { text } => {
                 return violated(format!("{} is told: {text}", self.nodes[node].plan.name));

@@ -209,6 +209,43 @@ impl Seaweed {
         assert!(answer.starts_with("HTTP/1.1 201"), "{name}: {answer}");
     }
 
+    /// Names of what is in a folder of its bucket, in order.
+    pub fn names(&self, folder: &str) -> Vec<String> {
+        let request = format!(
+            "GET /buckets/{BUCKET}/{folder}/?limit=10000 HTTP/1.1\r\nHost: 127.0.0.1\r\n\
+             Accept: application/json\r\nConnection: close\r\n\r\n"
+        );
+        let answer = self.ask_filer(request.as_bytes());
+        let path = format!("/buckets/{BUCKET}/{folder}/");
+        let names = answer
+            .split("\"FullPath\":\"")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next()?.strip_prefix(&path).map(str::to_owned));
+        names.collect()
+    }
+
+    /// Reads an object, past the key.
+    pub fn read(&self, name: &str) -> Vec<u8> {
+        let request = format!("GET /buckets/{BUCKET}/{name} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n");
+        let mut answer = Vec::new();
+        let address = (Ipv4Addr::LOCALHOST, self.ports[4]);
+        let mut stream = TcpStream::connect(address).expect("its filer listens");
+        stream.write_all(request.as_bytes()).expect("a request");
+        stream.read_to_end(&mut answer).expect("an answer");
+        let head = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
+        answer.split_off(head + 4)
+    }
+
+    /// Deletes an object, past the key.
+    pub fn delete(&self, name: &str) {
+        let request = format!(
+            "DELETE /buckets/{BUCKET}/{name} HTTP/1.1\r\nHost: 127.0.0.1\r\n\
+             Connection: close\r\n\r\n"
+        );
+        let answer = self.ask_filer(request.as_bytes());
+        assert!(answer.starts_with("HTTP/1.1 204"), "{name}: {answer}");
+    }
+
     /// Kills it, and starts it again with what it had.
     pub fn crash_and_restart(&mut self) {
         self.kill();

@@ -1,161 +1,93 @@
-//! Blobs that are got where they are, by HTTP: one request over one connection, for the bytes from
-//! a place on. Follows no redirection. What does not work is asked for in the usual way.
+//! Bytes that are got or put where they are kept, by HTTP: a range of an object, or a whole one.
+//! What does not work is done in the usual way.
 
 use super::fill::Source;
+use super::http::{Answer, CONNECT_WITHIN, Pieces, ask, give_up};
 use crate::stream::frame::FrameError;
 use bytes::Bytes;
-use http_body_util::{BodyExt, Empty};
-use hyper::body::Incoming;
-use hyper::client::conn::http1;
-use hyper::{Request, StatusCode, Uri, header};
-use hyper_util::rt::TokioIo;
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore};
-use std::collections::BTreeMap;
-use std::net::IpAddr;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
-use tokio::task::AbortHandle;
-use tokio_rustls::TlsConnector;
+use hyper::{Method, Request, StatusCode, header};
+use std::ops::Range;
+use std::time::Duration;
 
-/// Longest wait for a connection, and for the head of the answer after it.
-const CONNECT_WITHIN: Duration = Duration::from_secs(4);
-/// How long the usual way is taken after the other one did not work.
-const PAUSE: Duration = Duration::from_secs(60);
-
-/// Most places that are remembered.
-const PLACES_MAX: usize = 64;
-
-/// Places that could not be reached, and until when they are not tried again.
-static UNREACHED: Mutex<BTreeMap<String, Instant>> = Mutex::new(BTreeMap::new());
-
-fn unreached() -> MutexGuard<'static, BTreeMap<String, Instant>> {
-    UNREACHED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Whether a place is worth a try. Not for a while after it could not be reached, so that a line
-/// that lets no HTTP through costs little.
-fn is_tried(place: &str) -> bool {
-    unreached().get(place).is_none_or(|until| *until <= Instant::now())
-}
-
-fn could_not_reach(place: &str) {
-    let mut places = unreached();
-    if places.len() >= PLACES_MAX {
-        places.clear();
-    }
-    places.insert(place.to_owned(), Instant::now() + PAUSE);
-}
+/// Time for an object to be put, and for its answer, beside what its bytes take at the least rate.
+const PUT_WITHIN: Duration = Duration::from_secs(30);
+/// Least rate of a put in bytes per second.
+const PUT_RATE: u64 = 64 << 10;
+/// Longest time without any bytes of an answer.
+const SILENT: Duration = Duration::from_secs(10);
 
 /// The bytes of an answer.
-pub(super) struct Direct {
-    body: Incoming,
-    /// Ends the connection with this value.
-    connection: AbortHandle,
-}
-
-impl Drop for Direct {
-    fn drop(&mut self) {
-        self.connection.abort();
-    }
-}
+pub(super) struct Direct(Answer);
 
 impl Direct {
     /// Asks for the bytes of a blob of this length from a place on. None if that does not work.
     pub(super) async fn open(url: &str, from: u64, length: u64) -> Option<Self> {
-        let uri: Uri = url.parse().ok()?;
-        let (host, place) = (uri.host()?, uri.authority()?.as_str());
-        if !is_tried(place) {
+        Self::range(url, (format!("bytes={from}-"), from == 0), length - from).await
+    }
+
+    /// Asks for a range, of so many bytes. `whole`: it may be everything that is there.
+    async fn range(url: &str, (range, whole): (String, bool), length: u64) -> Option<Self> {
+        let get = || Request::get("/").header(header::RANGE, &range);
+        let answer = ask((url, CONNECT_WITHIN), get, Pieces::default()).await?;
+        let is_it = answer.status == StatusCode::PARTIAL_CONTENT
+            || answer.status == StatusCode::OK && whole;
+        if !is_it || answer.length != Some(length) {
+            give_up_unless_gone(url, answer.status);
             return None;
         }
-        let bare = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        let is_tls = match uri.scheme_str()? {
-            "https" => true,
-            "http" if is_here(&bare) => false,
-            _ => return None,
-        };
-        let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
-        let opened = async {
-            let stream = TcpStream::connect((bare.as_str(), port)).await.ok()?;
-            // Without it the last packet of a request would wait.
-            stream.set_nodelay(true).ok()?;
-            if !is_tls {
-                return ask(stream, &uri, from, length).await;
-            }
-            let name = ServerName::try_from(bare.clone()).ok()?;
-            let stream = TLS.as_ref()?.connect(name, stream).await.ok()?;
-            ask(stream, &uri, from, length).await
-        };
-        let opened = tokio::time::timeout(CONNECT_WITHIN, opened).await.ok().flatten();
-        if opened.is_none() {
-            could_not_reach(place);
-        }
-        opened
+        Some(Self(answer))
     }
 }
 
-/// Whether a host is this machine.
-fn is_here(host: &str) -> bool {
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-/// TLS with the authorities of this machine; None if it has none.
-static TLS: LazyLock<Option<TlsConnector>> = LazyLock::new(|| {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() {
-        return None;
+/// A place that answers something else than what it has is not asked for a while.
+fn give_up_unless_gone(url: &str, status: StatusCode) {
+    if status != StatusCode::NOT_FOUND {
+        give_up(url);
     }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .ok()?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Some(TlsConnector::from(Arc::new(config)))
-});
-
-async fn ask<T>(stream: T, uri: &Uri, from: u64, length: u64) -> Option<Direct>
-where
-    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let request = Request::get(uri.path_and_query()?.as_str())
-        .header(header::HOST, uri.authority()?.as_str())
-        .header(header::USER_AGENT, concat!("tessera/", env!("CARGO_PKG_VERSION")))
-        .header(header::RANGE, format!("bytes={from}-"))
-        .body(Empty::<Bytes>::new())
-        .ok()?;
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.ok()?;
-    // An error of the connection is one of the answer as well.
-    let connection = tokio::spawn(async { drop(connection.await) }).abort_handle();
-    let answer = sender.send_request(request).await;
-    let direct = answer.map(|answer| {
-        let (head, body) = answer.into_parts();
-        (head, Direct { body, connection: connection.clone() })
-    });
-    let Ok((head, direct)) = direct else {
-        connection.abort();
-        return None;
-    };
-    let told = head.headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse::<u64>().ok()?;
-    let is_part =
-        head.status == StatusCode::PARTIAL_CONTENT || head.status == StatusCode::OK && from == 0;
-    (is_part && told == length - from).then_some(direct)
 }
 
 impl Source for Direct {
     async fn some(&mut self, pieces: &mut [Bytes]) -> Result<Option<usize>, FrameError> {
-        loop {
-            let Some(frame) = self.body.frame().await else { return Ok(None) };
-            let frame = frame.map_err(|_| FrameError::Cut)?;
-            if let (Ok(bytes), Some(first)) = (frame.into_data(), pieces.first_mut()) {
-                *first = bytes;
-                return Ok(Some(1));
-            }
+        let next = self.0.next().await.map_err(|_| FrameError::Cut)?;
+        Ok(next.and_then(|bytes| {
+            pieces.first_mut().map(|first| *first = bytes)?;
+            Some(1)
+        }))
+    }
+}
+
+/// Gets a range of an object, which is not empty, by an address. None if that does not work.
+pub async fn get_range(url: &str, range: Range<u64>) -> Option<Vec<u8>> {
+    let length = range.end.checked_sub(range.start)?;
+    let asked = format!("bytes={}-{}", range.start, range.end.checked_sub(1)?);
+    let mut direct = Direct::range(url, (asked, range.start == 0), length).await?;
+    let mut bytes = Vec::with_capacity(usize::try_from(length).ok()?);
+    loop {
+        match tokio::time::timeout(SILENT, direct.0.next()).await.ok()?.ok()? {
+            Some(piece) => bytes.extend_from_slice(&piece),
+            None => return (bytes.len() as u64 == length).then_some(bytes),
         }
     }
+}
+
+/// Puts an object at an address, if none is there. Returns whether there is one now.
+pub async fn put_object(url: &str, pieces: Vec<Bytes>) -> bool {
+    let bytes: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
+    let within = PUT_WITHIN + Duration::from_secs(bytes / PUT_RATE);
+    let put = || {
+        let put = Request::builder().method(Method::PUT).header(header::IF_NONE_MATCH, "*");
+        put.header(header::CONTENT_LENGTH, bytes)
+    };
+    let Some(mut answer) = ask((url, within), put, Pieces(pieces.into())).await else {
+        return false;
+    };
+    let is_there = answer.status.is_success() || answer.status == StatusCode::PRECONDITION_FAILED;
+    if !is_there {
+        give_up(url);
+    }
+    // The rest of the answer is read so that the connection can be used again.
+    while let Ok(Ok(Some(_))) = tokio::time::timeout(SILENT, answer.next()).await {}
+    is_there
 }
 
 #[cfg(test)]
@@ -172,7 +104,8 @@ mod tests {
             let (mut stream, _) = listener.accept().unwrap();
             let mut asked = [0; 4096];
             let count = stream.read(&mut asked).unwrap();
-            assert!(String::from_utf8_lossy(&asked[..count]).contains("range: bytes="));
+            let asked = String::from_utf8_lossy(&asked[..count]);
+            assert!(asked.contains("range: bytes=") || asked.contains("if-none-match: *"));
             let _ = stream.write_all(answer);
         });
         format!("http://{address}/x?secret")
@@ -185,6 +118,34 @@ mod tests {
             pieces[..count].iter().for_each(|piece| bytes.extend_from_slice(piece));
         }
         Some(bytes)
+    }
+
+    #[tokio::test]
+    async fn an_object_that_is_there_counts_as_put() {
+        let put = |answer| async move { put_object(&answering(answer), vec!["ab".into()]).await };
+        assert!(put(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await);
+        assert!(put(b"HTTP/1.1 412 There\r\nContent-Length: 0\r\n\r\n").await);
+        assert!(!put(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n").await);
+        assert!(!put(b"HTTP/1.1 307 X\r\nLocation: http://127.0.0.1/\r\n\r\n").await);
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_used_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/x", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            for _ in 0..3 {
+                let mut asked = [0; 4096];
+                let count = stream.read(&mut asked).unwrap();
+                assert!(String::from_utf8_lossy(&asked[..count]).contains("range: bytes=2-3"));
+                let part = b"HTTP/1.1 206 Partial Content\r\nContent-Length: 2\r\n\r\nod";
+                stream.write_all(part).unwrap();
+            }
+        });
+        for _ in 0..3 {
+            assert_eq!(get_range(&url, 2..4).await.as_deref(), Some(&b"od"[..]));
+        }
     }
 
     #[tokio::test]

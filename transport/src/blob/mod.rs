@@ -5,11 +5,13 @@
 mod direct;
 mod fill;
 mod get;
+mod http;
 mod part;
 mod put;
 mod ranges;
 mod send;
 
+pub use direct::{get_range, put_object};
 pub use get::{Existing, Target, Wanted, answer_get, get, get_cached, serve_get};
 pub use part::PartFile;
 pub use put::{put, serve_put};

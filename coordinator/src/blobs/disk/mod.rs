@@ -3,9 +3,11 @@
 use super::staging::{Staging, touch};
 use super::store::{BlobError, BlobWriter, Blobs, Listed, Upload, UploadError};
 use crate::folder::DataFolder;
+use crate::spool::{FolderResults, ResultStore};
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 use tempfile::NamedTempFile;
 use tessera_protocol::BlobHash;
@@ -17,6 +19,7 @@ use tessera_transport::{BlobRead, BlobSink, PartFile, SinkError};
 #[derive(Clone, Debug)]
 pub struct DiskBlobs {
     whole: PathBuf,
+    results: PathBuf,
     staging: Staging,
 }
 
@@ -24,7 +27,8 @@ impl DiskBlobs {
     /// Opens the blobs of a data folder. An upload is refused if it would leave fewer than
     /// `reserve_bytes` free.
     pub fn open(folder: &DataFolder, reserve_bytes: u64) -> Self {
-        Self { whole: folder.blobs(), staging: Staging::of(folder, reserve_bytes) }
+        let staging = Staging::of(folder, reserve_bytes);
+        Self { whole: folder.blobs(), results: folder.results(), staging }
     }
 
     pub(crate) fn path(&self, hash: BlobHash) -> PathBuf {
@@ -120,6 +124,10 @@ impl Blobs for DiskBlobs {
 
     fn delete_upload(&self, hash: BlobHash) -> bool {
         self.staging.delete(hash)
+    }
+
+    fn results(&self) -> Arc<dyn ResultStore> {
+        Arc::new(FolderResults::new(self.results.clone()))
     }
 
     fn delete_uploads(&self, before: SystemTime) -> u64 {

@@ -140,7 +140,7 @@ fn entry(key: SpoolKey, unit: u32, film: &TileSums) -> SpoolEntry {
         length: bytes.len() as u32,
         hash: BlobHash::of(&bytes),
     };
-    SpoolEntry { key, header, bytes }
+    SpoolEntry { key, header, body: bytes.into() }
 }
 
 /// Returns a pixel by the film's definition, without tiles, rows or threads.

@@ -76,7 +76,7 @@ impl Bench {
                     length: bytes.len() as u32,
                     hash: BlobHash::of(&bytes),
                 };
-                SpoolEntry { key, header, bytes }
+                SpoolEntry { key, header, body: bytes.into() }
             })
             .collect();
         let extent = files.append(&entries).unwrap()[&key].clone();

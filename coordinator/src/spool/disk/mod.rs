@@ -3,7 +3,9 @@
 
 use crate::spool::entry::{EntryHeader, HEADER_BYTES};
 use crate::spool::extent::{Segment, SegmentName, SpoolExtent};
-use crate::spool::store::{SpoolEntry, SpoolError, SpoolKey, SpoolRead, SpoolReader, Spools};
+use crate::spool::store::{
+    SpoolBody, SpoolEntry, SpoolError, SpoolKey, SpoolRead, SpoolReader, Spools,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice};
@@ -45,6 +47,9 @@ impl DiskSpools {
     ) -> Result<(Self, Vec<SpoolError>), SpoolError> {
         let mut problems = Vec::new();
         extents.retain(|key, SpoolExtent { length, .. }| {
+            if *length == 0 {
+                return true;
+            }
             let path = path_of(root, *key);
             match cut(&path, *length) {
                 Ok(found) if found >= *length => return true,
@@ -59,7 +64,8 @@ impl DiskSpools {
             }
             false
         });
-        let known: BTreeSet<PathBuf> = extents.keys().map(|key| path_of(root, *key)).collect();
+        let on_disk = extents.iter().filter(|(_, extent)| extent.length > 0);
+        let known: BTreeSet<PathBuf> = on_disk.map(|(key, _)| path_of(root, *key)).collect();
         remove_unknown(root, &known)
             .map_err(|source| SpoolError::Io { path: root.to_path_buf(), source })?;
         let spools = Self {
@@ -99,7 +105,7 @@ impl DiskSpools {
             file(&mut self.open, &self.root, *key)
                 .and_then(|file| file.sync_data())
                 .map_err(failed)?;
-            if !self.extents.contains_key(key) {
+            if self.extents.get(key).is_none_or(|extent| extent.length == 0) {
                 // A new file: its name and its folder's name must be durable too.
                 let folder = self.root.join(key.job.to_string());
                 files::sync_folder(&folder).map_err(failed)?;
@@ -145,7 +151,9 @@ impl Spools for DiskSpools {
         let mut tails: BTreeMap<SpoolKey, (u64, Vec<_>)> = BTreeMap::new();
         self.appended.clear();
         for entry in group {
-            debug_assert_eq!(entry.header.length as usize, entry.bytes.len());
+            // What is stored elsewhere is not for the disk.
+            let SpoolBody::Bytes(bytes) = &entry.body else { continue };
+            debug_assert_eq!(entry.header.length as usize, bytes.len());
             let key = entry.key;
             let mut extent = match extents.remove(&key) {
                 Some(extent) => extent,
@@ -155,7 +163,7 @@ impl Spools for DiskSpools {
             name.add(&entry.header);
             self.appended.insert(key, name);
             let tail = tails.entry(key).or_insert((extent.length, Vec::new()));
-            tail.1.push((entry.header.to_bytes(), &entry.bytes));
+            tail.1.push((entry.header.to_bytes(), bytes));
             extent.length += HEADER_BYTES as u64 + u64::from(entry.header.length);
             extents.insert(key, extent);
         }

@@ -2,7 +2,7 @@
 
 use super::reader::JournalReader;
 use crate::folder::{DataFolder, FolderError};
-use crate::spool::{Segment, SpoolExtent};
+use crate::spool::{Segment, SpoolExtent, StoredResults};
 use crate::store::keys::{Key, parse_key};
 use crate::store::{StoreError, snapshot};
 use serde_json::{Value, json};
@@ -78,6 +78,16 @@ fn line(key: &[u8], value: Result<Vec<u8>, String>) -> Result<Option<Value>, Str
                 "frame": spool.frame.0,
                 "length": extent.length,
                 "sealed": extent.sealed.iter().map(segment_line).collect::<Vec<_>>(),
+            })
+        }
+        Some(Key::Stored(spool, number)) => {
+            let stored = StoredResults::from_bytes(number, &value)?;
+            json!({
+                "kind": "object",
+                "job": spool.job.to_string(),
+                "frame": spool.frame.0,
+                "object": stored.object.to_string(),
+                "results": stored.entries.len(),
             })
         }
         Some(Key::Token(_) | Key::Count | Key::AuditHead | Key::File(_) | Key::AuditEntry(_)) => {

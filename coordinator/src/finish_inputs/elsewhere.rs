@@ -1,0 +1,110 @@
+//! Where a node gets what a finishing unit reads, if all of it is in a store that the node can
+//! reach: addresses of objects, and the places of the results in them.
+
+use super::{InputsError, InputsOrder, chosen};
+use crate::spool::{AddressFor, ResultObject, SpoolIndex, SpoolReader, StoredResults};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tessera_protocol::stream::{InputsReply, StoredPart};
+
+/// Most objects whose addresses are given. What has more comes from the coordinator.
+const OBJECTS_MAX: usize = 4096;
+/// Most parts of an answer: 60 bytes each, in a message of at most 8 MiB.
+const PARTS_MAX: usize = 64 << 10;
+
+/// Returns the answer for an order; None if something is on the disk, or the node cannot reach the
+/// store.
+pub(crate) fn of(
+    order: &InputsOrder,
+    spools: &dyn SpoolReader,
+    here: bool,
+) -> Result<Option<InputsReply>, InputsError> {
+    let Some(store) = spools.elsewhere().filter(|_| order.extent.length == 0) else {
+        return Ok(None);
+    };
+    let index = SpoolIndex::read(spools, order.key, &order.extent)?;
+    let chosen = chosen(order, &index)?;
+    if chosen.len() > PARTS_MAX {
+        return Ok(None);
+    }
+    let mut objects = Objects::new(&order.extent.stored);
+    let mut parts = Vec::with_capacity(chosen.len());
+    for (place, (header, at)) in chosen {
+        let Some((object, offset)) = objects.at(at) else { return Ok(None) };
+        let (length, hash) = (header.length, header.hash);
+        parts.push(StoredPart { place, object, offset, length, hash });
+    }
+    if objects.used.len() > OBJECTS_MAX {
+        return Ok(None);
+    }
+    let signed = objects
+        .used
+        .iter()
+        .map(|object| store.address(order.key, *object, (AddressFor::Reading, here)));
+    let Some(addresses) = signed.collect::<Option<Vec<String>>>() else { return Ok(None) };
+    let (address, objects) = shared_start(addresses);
+    Ok(Some(InputsReply::Elsewhere { address, objects, parts }))
+}
+
+/// Objects of a spool, by the positions of their first bytes, and those that are read.
+struct Objects {
+    starts: Vec<(u64, ResultObject)>,
+    used: Vec<ResultObject>,
+    numbers: BTreeMap<usize, u32>,
+}
+
+impl Objects {
+    fn new(stored: &[Arc<StoredResults>]) -> Self {
+        let mut start = 0;
+        let starts = stored.iter().map(|one| {
+            let at = start;
+            start += u64::from(one.object.length);
+            (at, one.object)
+        });
+        Self { starts: starts.collect(), used: Vec::new(), numbers: BTreeMap::new() }
+    }
+
+    /// Returns the number of the object that has this byte of the spool, and its place in it.
+    fn at(&mut self, at: u64) -> Option<(u32, u32)> {
+        let index = self.starts.partition_point(|(start, _)| *start <= at).checked_sub(1)?;
+        let (start, object) = *self.starts.get(index)?;
+        let used = &mut self.used;
+        let number = *self.numbers.entry(index).or_insert_with(|| {
+            used.push(object);
+            used.len() as u32 - 1
+        });
+        Some((number, u32::try_from(at - start).ok()?))
+    }
+}
+
+/// Parts addresses into what all begin with, and what each ends with.
+fn shared_start(addresses: Vec<String>) -> (String, Vec<String>) {
+    let Some(first) = addresses.first() else { return (String::new(), addresses) };
+    let same = |other: &String| {
+        first.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count()
+    };
+    let shared = addresses.iter().map(same).min().unwrap_or(0);
+    // An address is ASCII.
+    let start = first.get(..shared).unwrap_or_default().to_owned();
+    let end = |address: &String| address.get(start.len()..).unwrap_or_default().to_owned();
+    let ends = addresses.iter().map(end).collect();
+    (start, ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_parted_and_put_together_again() {
+        let addresses = ["https://x/a/1?s=1", "https://x/a/2?s=2"].map(String::from).to_vec();
+        let (start, ends) = shared_start(addresses.clone());
+        assert_eq!(start, "https://x/a/");
+        assert!(ends.iter().zip(&addresses).all(|(end, whole)| format!("{start}{end}") == *whole));
+        assert_eq!(
+            shared_start(vec!["https://x/a".into()]),
+            ("https://x/a".into(), vec!["".into()])
+        );
+        assert_eq!(shared_start(Vec::new()), (String::new(), Vec::new()));
+    }
+}
