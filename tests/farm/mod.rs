@@ -47,3 +47,4 @@ mod spot;
 mod store;
 mod sync_order;
 mod takeover;
+mod takeovers;
