@@ -232,7 +232,7 @@ pub(crate) fn first_address(args: &FarmArgs) -> Result<Address, CliError> {
     parse(args.coordinator.as_deref().unwrap_or(DEFAULT_COORDINATOR))
 }
 
-fn address(args: &FarmArgs, identity: &Identity) -> Result<Address, CliError> {
+pub(crate) fn address(args: &FarmArgs, identity: &Identity) -> Result<Address, CliError> {
     match (&args.coordinator, &identity.coordinator) {
         (Some(text), _) => parse(text),
         (None, Some(address)) => Ok(address.clone()),

@@ -36,6 +36,7 @@ mod postgres;
 mod power;
 mod preload;
 mod privacy;
+mod regions;
 mod roster;
 mod rounds;
 mod s3;
