@@ -16,7 +16,7 @@ use tessera_support::seaweed::{KEY, SECRET, Seaweed};
 /// A key for the farm's files.
 const FARM_KEY: &str = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=";
 /// Term of a leader, in seconds.
-pub(crate) const TERM_SECS: u64 = 3;
+pub(crate) const TERM_SECS: u64 = 2;
 /// Coordinators, and nodes.
 const PLACES: usize = 3;
 pub(crate) const NODES: usize = 2;
