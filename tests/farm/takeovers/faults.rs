@@ -8,7 +8,7 @@ use crate::farm::kills::Chance;
 use std::time::Duration;
 
 /// Records between a fault and what follows, so that work was done.
-const SOME: i64 = 6;
+const SOME: i64 = 4;
 
 /// What a leader is cut off from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -195,8 +195,12 @@ impl Stand {
     /// Ends all coordinators, and checks what they have left.
     pub(crate) fn end(&mut self) {
         let leader = self.wait_for_leader(0);
-        for place in &mut self.places {
-            place.process.take().expect("a process").terminate();
+        // Those that stand by end first, so that none of them takes over.
+        let mut order: Vec<usize> = (0..PLACES).filter(|index| *index != leader.place).collect();
+        order.push(leader.place);
+        for index in order {
+            let ended = self.places[index].process.take().is_some_and(|mut it| it.terminate());
+            assert!(ended || index != leader.place, "{}", self.logs());
         }
         let data = &self.places[leader.place].data;
         let (store, blobs) = (self.postgres.address(), self.bucket.address("farm"));
