@@ -10,6 +10,7 @@ use std::time::Duration;
 use tessera_protocol::client::{Progress, Request, Response};
 use tessera_protocol::status::JobSummary;
 use tessera_protocol::{Hello, JobId};
+use tessera_transport::generation::{self, GenerationError};
 use tessera_transport::renew::{self, Renewal};
 use tessera_transport::validity::now_secs;
 use tessera_transport::{Address, ClientError, CloseCode, FarmClient, Identity, Timing};
@@ -23,6 +24,10 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::fro
 /// Age at which a connection no longer belongs to a short command. From then on its identity is
 /// renewed.
 const FRESH_AFTER: Duration = Duration::from_secs(1);
+
+/// Name of the file with the largest generation of a coordinator that was seen, in an identity's
+/// folder.
+const GENERATION_FILE: &str = "generation";
 
 /// How a command gets connections to its farm.
 pub(crate) struct Farm {
@@ -90,6 +95,7 @@ impl Farm {
         let hello = Hello::ours(tessera_node::fingerprint());
         let identity = self.identity();
         let client = FarmClient::connect(&self.address, &identity, &hello).await?;
+        self.check_generation(&client, &identity)?;
         if let Some(folder) = &self.folder
             && renew::is_due(&client.link().connection, &identity)
         {
@@ -107,6 +113,24 @@ impl Farm {
             }
         }
         Ok(Connected { renewing: self.keep_fresh(&client), client })
+    }
+
+    /// Refuses a coordinator that is older than one that this identity has been used with: that of
+    /// a farm that was restored elsewhere.
+    fn check_generation(&self, client: &FarmClient, identity: &Identity) -> Result<(), CliError> {
+        let found = generation::of(&client.link().connection);
+        let (Some(found), Some(farm), Some(folder)) =
+            (found, identity.authority_pin(), &self.folder)
+        else {
+            return Ok(());
+        };
+        match generation::check(&folder.join(GENERATION_FILE), farm, found) {
+            Err(error @ GenerationError::Older { .. }) => {
+                Err(CliError::new(Status::Failure, error))
+            }
+            // Where it cannot be noted, as in a folder that is only read, nothing is noticed.
+            Ok(()) | Err(GenerationError::Note { .. }) => Ok(()),
+        }
     }
 
     /// Renews the identity over this connection as long as it exists. Commands that follow a job

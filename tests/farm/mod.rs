@@ -9,6 +9,7 @@ mod clocks;
 mod crops;
 mod disk;
 mod doctor;
+mod embedded;
 mod fault_proxy;
 mod fetching;
 mod film;

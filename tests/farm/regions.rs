@@ -142,8 +142,9 @@ fn a_backup_of_one_region_is_restored_in_another() {
     farm.wait_for("the node to refuse the old one", |_| {
         std::fs::read_to_string(&log).is_ok_and(|said| said.contains("was seen before"))
     });
-    let nodes = old.text(&farm, &["nodes", "--json"]);
-    assert!(!nodes.contains("\"ready\""), "{nodes}");
+    let refused = old.asked(&farm, &["jobs"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("was seen before"), "{said}");
     assert!(back.terminate());
     // Another machine of the new region needs nothing of the first one.
     let empty = farm.folder().join("empty");

@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tessera_support::farm::{library, pixels_sha256, rendered, tessera};
 
-/// A frame of a third of a second on one thread.
-const PICTURE: [&str; 4] = ["--size", "96x96", "--spp", "48"];
+/// A frame of four units, each of a few milliseconds.
+const PICTURE: [&str; 4] = ["--size", "64x64", "--spp", "16"];
 const UNITS: [&str; 4] = ["--tile", "32", "--format", "exr"];
 /// Pictures that jobs are of, which differ by their seeds.
 const SEEDS: [&str; 3] = ["1", "2", "3"];
 /// Jobs that are open at least.
-const OPEN: usize = 4;
+const OPEN: usize = 6;
 /// Jobs whose details are asked for at a time, the newest.
 const NEWEST: usize = 4;
 /// How long an answer may take, over all attempts.
