@@ -15,12 +15,16 @@ const PICTURE: [&str; 4] = ["--size", "64x64", "--spp", "16"];
 const UNITS: [&str; 4] = ["--tile", "32", "--format", "exr"];
 /// Pictures that jobs are of, which differ by their seeds.
 const SEEDS: [&str; 3] = ["1", "2", "3"];
+/// A job that always has work for nodes, after all others.
+const REST: [&str; 6] = ["--frames", "1-100000", "--priority", "1", "--name", "rest"];
 /// Jobs that are open at least.
 const OPEN: usize = 6;
 /// Jobs whose details are asked for at a time, the newest.
 const NEWEST: usize = 4;
 /// How long an answer may take, over all attempts.
 const PATIENCE: Duration = Duration::from_secs(240);
+/// A command that takes longer is told.
+const SLOW: Duration = Duration::from_secs(6);
 /// Exit status of a command that reached no coordinator.
 const UNREACHABLE: i32 = 6;
 
@@ -57,7 +61,12 @@ impl Commands {
     fn ask(&self, arguments: &[&str]) -> String {
         let deadline = Instant::now() + PATIENCE;
         loop {
+            let begun = Instant::now();
             let output = self.command(arguments).output().expect("it runs");
+            if begun.elapsed() >= SLOW {
+                let secs = begun.elapsed().as_secs_f64();
+                println!("  `{}` took {secs:.1} s: {}", arguments.join(" "), output.status);
+            }
             if output.status.success() {
                 return String::from_utf8_lossy(&output.stdout).trim().to_owned();
             }
@@ -90,12 +99,16 @@ pub(crate) fn work(commands: &Commands, (stop, abandon): (&AtomicBool, &AtomicBo
     let mut witness = Witness::default();
     let mut jobs = Jobs::new();
     let ask = |arguments: &[&str]| commands.ask(arguments);
+    let rest = [&["submit", utf8(&scene)], &PICTURE[..], &UNITS[..], &REST[..]].concat();
+    let rest = ask(&rest);
+    witness.accepted(&rest, 0);
     loop {
         let is_last = stop.load(Relaxed);
         let rows = witness.list(ask, || 0);
         let state = |row: &serde_json::Value| row["state"].as_str().unwrap_or("?").to_owned();
         let of = |row: &serde_json::Value| row["job"].as_str().expect("an id").to_owned();
-        let open = rows.iter().filter(|row| state(row) != "done").count();
+        let is_open = |row: &&serde_json::Value| of(row) != rest && state(row) != "done";
+        let open = rows.iter().filter(is_open).count();
         for row in rows.iter().filter(|row| state(row) == "done") {
             let job = of(row);
             // One whose acceptance was not heard is nobody's.
@@ -121,6 +134,7 @@ pub(crate) fn work(commands: &Commands, (stop, abandon): (&AtomicBool, &AtomicBo
         }
         std::thread::sleep(Duration::from_millis(200));
     }
+    ask(&["cancel", &rest]);
     let all = jobs.values().all(|(_, compared)| *compared);
     assert!(all || abandon.load(Relaxed), "{jobs:?}");
     let unanswered = commands.unanswered.load(Relaxed);
