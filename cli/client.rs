@@ -21,6 +21,11 @@ const DEFAULT_COORDINATOR: &str = "127.0.0.1:7420";
 /// First and longest wait between two attempts to reach a coordinator that was there before.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
+/// Attempts to find a newer coordinator in another place, and the pause between them. One that leads
+/// no more notices it within a second.
+const OLDER_TRIES: u32 = 5;
+const OLDER_PAUSE: Duration = Duration::from_millis(500);
+
 /// Age at which a connection no longer belongs to a short command. From then on its identity is
 /// renewed.
 const FRESH_AFTER: Duration = Duration::from_secs(1);
@@ -94,8 +99,17 @@ impl Farm {
     pub(crate) async fn connect(&self) -> Result<Connected, CliError> {
         let hello = Hello::ours(tessera_node::fingerprint());
         let identity = self.identity();
-        let client = FarmClient::connect(&self.address, &identity, &hello).await?;
-        self.check_generation(&client, &identity)?;
+        let mut tries = if self.address.each().len() > 1 { OLDER_TRIES } else { 1 };
+        let client = loop {
+            let client = FarmClient::connect(&self.address, &identity, &hello).await?;
+            tries -= 1;
+            match self.check_generation(&client, &identity) {
+                Ok(()) => break client,
+                Err(error) if tries == 0 => return Err(error),
+                // A leader that was stopped, and does not know yet that another one leads.
+                Err(_) => tokio::time::sleep(OLDER_PAUSE).await,
+            }
+        };
         if let Some(folder) = &self.folder
             && renew::is_due(&client.link().connection, &identity)
         {

@@ -90,7 +90,7 @@ impl Region {
     }
 }
 
-// promise: P1, P3, P8
+// promise: P1, P3
 #[test]
 fn a_backup_of_one_region_is_restored_in_another() {
     let mut farm = Farm::prepare();

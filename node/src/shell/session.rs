@@ -208,7 +208,10 @@ impl Dialler {
             Err(error @ GenerationError::Older { .. }) => {
                 let reason = error.to_string();
                 close(&link.connection, CloseCode::Failed, &reason);
-                self.backoff.slow();
+                // In another place there may be the one that leads.
+                if self.address.each().len() == 1 {
+                    self.backoff.slow();
+                }
                 Err(Failed::ForNow(reason))
             }
             Err(error) => {
