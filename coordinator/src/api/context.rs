@@ -129,3 +129,17 @@ pub(super) fn unlogged(error: &std::io::Error) -> RequestError {
         _ => RequestError::Unavailable(format!("the audit log cannot be written: {error}")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_waits_for_a_store_that_has_stopped_says_so() {
+        let said = |error: &std::io::Error| unlogged(error).to_string();
+        let stopped = std::io::Error::other(StoreError::Stopped);
+        assert_eq!(said(&stopped), "the coordinator is stopping");
+        let broken = std::io::Error::other("broken");
+        assert_eq!(said(&broken), "the audit log cannot be written: broken");
+    }
+}
