@@ -21,8 +21,8 @@ const DEFAULT_COORDINATOR: &str = "127.0.0.1:7420";
 /// First and longest wait between two attempts to reach a coordinator that was there before.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
-/// Attempts to find a newer coordinator in another place, and the pause between them. One that leads
-/// no more notices it within a second.
+/// Attempts to find a newer coordinator in another place, and the pause between them. One that
+/// leads no more notices it within a second.
 const OLDER_TRIES: u32 = 5;
 const OLDER_PAUSE: Duration = Duration::from_millis(500);
 
