@@ -10,6 +10,7 @@ use std::time::Duration;
 use tessera_protocol::client::{Progress, Request, Response};
 use tessera_protocol::status::JobSummary;
 use tessera_protocol::{Hello, JobId};
+use tessera_transport::generation::{self, GenerationError};
 use tessera_transport::renew::{self, Renewal};
 use tessera_transport::validity::now_secs;
 use tessera_transport::{Address, ClientError, CloseCode, FarmClient, Identity, Timing};
@@ -20,9 +21,18 @@ const DEFAULT_COORDINATOR: &str = "127.0.0.1:7420";
 /// First and longest wait between two attempts to reach a coordinator that was there before.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
+/// Attempts to find a newer coordinator in another place, and the pause between them. One that
+/// leads no more notices it within a second.
+const OLDER_TRIES: u32 = 5;
+const OLDER_PAUSE: Duration = Duration::from_millis(500);
+
 /// Age at which a connection no longer belongs to a short command. From then on its identity is
 /// renewed.
 const FRESH_AFTER: Duration = Duration::from_secs(1);
+
+/// Name of the file with the largest generation of a coordinator that was seen, in an identity's
+/// folder.
+const GENERATION_FILE: &str = "generation";
 
 /// How a command gets connections to its farm.
 pub(crate) struct Farm {
@@ -89,7 +99,17 @@ impl Farm {
     pub(crate) async fn connect(&self) -> Result<Connected, CliError> {
         let hello = Hello::ours(tessera_node::fingerprint());
         let identity = self.identity();
-        let client = FarmClient::connect(&self.address, &identity, &hello).await?;
+        let mut tries = if self.address.each().len() > 1 { OLDER_TRIES } else { 1 };
+        let client = loop {
+            let client = FarmClient::connect(&self.address, &identity, &hello).await?;
+            tries -= 1;
+            match self.check_generation(&client, &identity) {
+                Ok(()) => break client,
+                Err(error) if tries == 0 => return Err(error),
+                // A leader that was stopped, and does not know yet that another one leads.
+                Err(_) => tokio::time::sleep(OLDER_PAUSE).await,
+            }
+        };
         if let Some(folder) = &self.folder
             && renew::is_due(&client.link().connection, &identity)
         {
@@ -107,6 +127,24 @@ impl Farm {
             }
         }
         Ok(Connected { renewing: self.keep_fresh(&client), client })
+    }
+
+    /// Refuses a coordinator that is older than one that this identity has been used with: that of
+    /// a farm that was restored elsewhere.
+    fn check_generation(&self, client: &FarmClient, identity: &Identity) -> Result<(), CliError> {
+        let found = generation::of(&client.link().connection);
+        let (Some(found), Some(farm), Some(folder)) =
+            (found, identity.authority_pin(), &self.folder)
+        else {
+            return Ok(());
+        };
+        match generation::check(&folder.join(GENERATION_FILE), farm, found) {
+            Err(error @ GenerationError::Older { .. }) => {
+                Err(CliError::new(Status::Failure, error))
+            }
+            // Where it cannot be noted, as in a folder that is only read, nothing is noticed.
+            Ok(()) | Err(GenerationError::Note { .. }) => Ok(()),
+        }
     }
 
     /// Renews the identity over this connection as long as it exists. Commands that follow a job
@@ -232,7 +270,7 @@ pub(crate) fn first_address(args: &FarmArgs) -> Result<Address, CliError> {
     parse(args.coordinator.as_deref().unwrap_or(DEFAULT_COORDINATOR))
 }
 
-fn address(args: &FarmArgs, identity: &Identity) -> Result<Address, CliError> {
+pub(crate) fn address(args: &FarmArgs, identity: &Identity) -> Result<Address, CliError> {
     match (&args.coordinator, &identity.coordinator) {
         (Some(text), _) => parse(text),
         (None, Some(address)) => Ok(address.clone()),

@@ -1,6 +1,7 @@
 //! Light nodes: sessions that speak the node's protocol and answer every unit at once, with
 //! nothing. Many fit in a process.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -12,7 +13,7 @@ use tessera_protocol::node::{
     Task,
 };
 use tessera_protocol::stream::StreamKind;
-use tessera_protocol::{BlobHash, ChunkValues, Fingerprint, Hello, NodeId, ProcessEpoch};
+use tessera_protocol::{BlobHash, ChunkValues, Fingerprint, Hello, Lease, NodeId, ProcessEpoch};
 use tessera_transport::frame::{open_both, open_one_way};
 use tessera_transport::{Address, Authority, FrameError, Link, PeerIdentity, Timing, connect};
 
@@ -30,6 +31,10 @@ pub(crate) struct Done {
     pub(crate) lost: AtomicU64,
     /// The sessions are to end.
     pub(crate) stop: AtomicBool,
+    /// Units are kept in hand instead of answered, as those are that take a while.
+    pub(crate) holds: AtomicBool,
+    /// Nodes that have units in their hands, of those that hold them.
+    pub(crate) holding: AtomicU64,
 }
 
 fn hello() -> Hello {
@@ -84,14 +89,24 @@ async fn session(link: &Link, node: NodeId, capacity: u32, done: &Done) -> Resul
     let mut telemetry = open_one_way(&link.connection, StreamKind::Telemetry).await?;
     control.send(&NodeToCoordinator::Join(join(node, capacity))).await?;
     let mut beat = tokio::time::interval(HEARTBEAT);
-    let mut sequence = 0;
+    let (mut sequence, mut held) = (0, BTreeSet::new());
     while !done.stop.load(Relaxed) {
         tokio::select! {
             message = incoming.receive::<CoordinatorToNode>() => match message? {
                 Some(CoordinatorToNode::Work(assignments)) => {
+                    if done.holds.load(Relaxed) {
+                        let was_idle = held.is_empty();
+                        held.extend(assignments.iter().map(Assignment::lease));
+                        done.holding.fetch_add(u64::from(was_idle && !held.is_empty()), Relaxed);
+                        continue;
+                    }
                     for assignment in assignments {
                         give(link, &assignment).await?;
                     }
+                }
+                Some(CoordinatorToNode::Forget { .. }) => drop_all(&mut held, done, |_| false),
+                Some(CoordinatorToNode::Revoke { leases }) => {
+                    drop_all(&mut held, done, |lease| !leases.contains(lease));
                 }
                 Some(CoordinatorToNode::Committed { .. }) => drop(done.committed.fetch_add(1,
                     Relaxed)),
@@ -100,13 +115,21 @@ async fn session(link: &Link, node: NodeId, capacity: u32, done: &Done) -> Resul
             },
             _ = beat.tick() => {
                 sequence += 1;
-                let (leases, devices, busy) = (Vec::new(), Vec::new(), Some(1.0));
+                let leases = held.iter().copied().collect();
+                let (devices, busy) = (Vec::new(), Some(1.0));
                 telemetry.send(&Heartbeat { sequence, leases, outbox: 0, working: 1, busy,
                     devices, progress: Vec::new() }).await?;
             }
         }
     }
     Ok(())
+}
+
+/// Drops units from a node's hands, but those that it keeps.
+fn drop_all(held: &mut BTreeSet<Lease>, done: &Done, keeps: impl Fn(&Lease) -> bool) {
+    let was_idle = held.is_empty();
+    held.retain(keeps);
+    done.holding.fetch_sub(u64::from(!was_idle && held.is_empty()), Relaxed);
 }
 
 /// A unit's result: its indices, all zero.

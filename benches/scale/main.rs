@@ -3,18 +3,21 @@
 //!
 //!     cargo bench --bench scale [-- --nodes N --units U --capacity C --full --pages P --jobs J]
 //!     cargo bench --bench scale -- --postgres [--nodes N --units U --capacity C]
+//!     cargo bench --bench scale -- --fill [--postgres --nodes N --units U --capacity C]
 //!
 //! The coordinator is the real binary in a process of its own, durable, on loopback. The nodes are
 //! light (see `load`) and in this process, so that both share the machine. `--full` adds a job of
 //! 500,000 units and a restart after 1,000,000. `--pages` measures instead what HTTP costs: rounds
 //! without it, with it, and with P followers of events, while J jobs wait; and how long lists and
 //! events take. `--postgres` measures instead what the state on PostgreSQL costs the coordinator
-//! beside the state on sled; the database's own processor time is not in it.
+//! beside the state on sled; the database's own processor time is not in it. `--fill` measures how
+//! soon idle nodes all have a unit of one large job (see `fill`).
 //!
 //! With `TESSERA_BENCH_HYPERQUEUE=PYTHON`, a Python with the package `hyperqueue`, HyperQueue's own
 //! figure for tasks that do nothing stands beside ours (see `peer.py`).
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
+mod fill;
 mod load;
 mod pages;
 
@@ -38,6 +41,7 @@ struct Options {
     pages: usize,
     jobs: usize,
     postgres: bool,
+    fill: bool,
 }
 
 fn options() -> Options {
@@ -49,6 +53,7 @@ fn options() -> Options {
         pages: 0,
         jobs: 5000,
         postgres: false,
+        fill: false,
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -61,6 +66,7 @@ fn options() -> Options {
             "--jobs" => options.jobs = number() as usize,
             "--full" => options.full = true,
             "--postgres" => options.postgres = true,
+            "--fill" => options.fill = true,
             _ => {}
         }
     }
@@ -179,6 +185,7 @@ fn main() {
     let options = options();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     match (options.pages, options.postgres) {
+        _ if options.fill => runtime.block_on(fill::measure(options)),
         (0, false) => runtime.block_on(measure(options)),
         (0, true) => runtime.block_on(measure_stores(options)),
         _ => runtime.block_on(measure_pages(options)),

@@ -1,7 +1,8 @@
 //! `backup`: writes what a coordinator keeps to one file.
 
 use crate::args::backup::BackupArgs;
-use crate::client::Farm;
+use crate::args::farm::FarmArgs;
+use crate::client::{Farm, address};
 use crate::error::{CliError, Status};
 use crate::json;
 use crate::table::{bytes, counted};
@@ -48,7 +49,7 @@ async fn write(args: &BackupArgs, file: &mut std::fs::File) -> Result<(), CliErr
         Some(data) => match backup::backup_stopped(data, file) {
             Ok(()) => return Ok(()),
             Err(BackupError::Source(AuditError::Folder(FolderError::InUse { .. }))) => {
-                running_at(data)?
+                running_at(data, &args.farm)?
             }
             Err(error) => return Err(told(error)),
         },
@@ -77,9 +78,13 @@ fn not_written(source: std::io::Error, output: &Path) -> CliError {
     CliError::from(source).context(format!("cannot write the backup `{}`", output.display()))
 }
 
-/// The coordinator that runs on a data folder, asked as its admin.
-fn running_at(data: &Path) -> Result<Farm, CliError> {
+/// The coordinator that runs on a data folder, asked as its admin. If that only stands by, options
+/// say where the one is that leads.
+fn running_at(data: &Path, args: &FarmArgs) -> Result<Farm, CliError> {
     let identity = Identity::load(&data.join("admin"))?;
+    if args.coordinator.is_some() {
+        return Ok(Farm::new(address(args, &identity)?, identity));
+    }
     let address = identity.coordinator.clone().ok_or_else(|| {
         CliError::new(
             Status::Failure,

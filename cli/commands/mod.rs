@@ -75,7 +75,7 @@ pub(crate) async fn run(command: Command, telling: Telling) -> Result<Status, Cl
         // A store elsewhere is read by threads of its own, which are waited for here.
         Command::Fsck(args) => block_in_place(|| fsck::run(args)),
         Command::Backup(args) => backup::run(args).await,
-        Command::Restore(args) => restore::run(args),
+        Command::Restore(args) => block_in_place(|| restore::run(args)),
         Command::Store(command) => block_in_place(|| store::run(command)),
         Command::Nodes(args) => nodes::run(args).await,
         Command::Drain(args) => drain::drain(args).await,

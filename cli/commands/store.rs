@@ -101,7 +101,8 @@ fn say_start(data: &Path, option: Option<&str>) {
     eprintln!("start it with `tessera coordinator --data {}{more}`", data.display());
 }
 
-fn told_of_state(error: MigrationError) -> CliError {
+/// A failed copy of the state.
+pub(super) fn told_of_state(error: MigrationError) -> CliError {
     let hint = match &error {
         MigrationError::Folder(FolderError::InUse { .. }) => Some("stop the coordinator first"),
         MigrationError::Store(StoreError::NotEmpty { .. }) => Some(
@@ -114,7 +115,8 @@ fn told_of_state(error: MigrationError) -> CliError {
     CliError::new(Status::Failure, error).hint_if(hint)
 }
 
-fn told_of_files(error: BlobMigrationError) -> CliError {
+/// A failed copy of files.
+pub(super) fn told_of_files(error: BlobMigrationError) -> CliError {
     let hint = match &error {
         BlobMigrationError::Folder(FolderError::InUse { .. }) => Some("stop the coordinator first"),
         BlobMigrationError::Place(error) => error.hint(),

@@ -32,22 +32,40 @@ impl Witness {
     /// Asks the farm for everything, and checks it against what was told before. `acknowledged` is
     /// asked after each answer.
     pub(crate) fn look(&mut self, farm: &Farm, acknowledged: impl Fn() -> u64) {
+        let ask = |arguments: &[&str]| farm.text(arguments);
+        for row in self.list(ask, &acknowledged) {
+            self.detail(ask, row["job"].as_str().expect("an id"), &acknowledged);
+        }
+    }
+
+    /// Asks which jobs there are; their rows.
+    pub(crate) fn list(
+        &mut self,
+        ask: impl Fn(&[&str]) -> String,
+        acknowledged: impl Fn() -> u64,
+    ) -> Vec<Value> {
         let asked = self.history.ask();
-        let listed: Value = serde_json::from_str(&farm.text(&["jobs", "--json"])).expect("JSON");
+        let listed: Value = serde_json::from_str(&ask(&["jobs", "--json"])).expect("JSON");
         let rows = listed.as_array().expect("a list").clone();
         let jobs = rows.iter().map(|row| id(row["job"].as_str().expect("an id"))).collect();
         self.saw(acknowledged(), asked, Seen::Listed(jobs));
-        for row in &rows {
-            let asked = self.history.ask();
-            let job = row["job"].as_str().expect("an id");
-            let detail: Value =
-                serde_json::from_str(&farm.text(&["job", job, "--frames", "--json"]))
-                    .expect("JSON");
-            let acknowledged = acknowledged();
-            self.saw(acknowledged, asked, Seen::Job(job_seen(&detail["summary"])));
-            for frame in detail["frames"].as_array().expect("frames") {
-                self.saw(acknowledged, asked, frame_seen(id(job), frame));
-            }
+        rows
+    }
+
+    /// Asks for a job and its frames.
+    pub(crate) fn detail(
+        &mut self,
+        ask: impl Fn(&[&str]) -> String,
+        job: &str,
+        acknowledged: impl Fn() -> u64,
+    ) {
+        let asked = self.history.ask();
+        let detail: Value =
+            serde_json::from_str(&ask(&["job", job, "--frames", "--json"])).expect("JSON");
+        let acknowledged = acknowledged();
+        self.saw(acknowledged, asked, Seen::Job(job_seen(&detail["summary"])));
+        for frame in detail["frames"].as_array().expect("frames") {
+            self.saw(acknowledged, asked, frame_seen(id(job), frame));
         }
     }
 

@@ -124,6 +124,7 @@ fn a_farm_is_migrated_to_postgresql_and_back() {
     let text = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && text.contains("give that address by --store"), "{text}");
     start(&mut farm, &postgres);
+    assert_eq!(farm.hashes(&finished), small);
     farm.wait_for("more commits", |farm| farm.units_committed(&open) >= 6);
     assert!(farm.stop_coordinator(), "{}", farm.logs());
     farm.text(&["store", "migrate", "--from", &there, "--to", &here]);

@@ -29,7 +29,7 @@ pub(crate) use upkeep::{Kept, KeptError, keep};
 pub(crate) use audit_limits::Cause;
 
 use crate::farm_files::{FarmFile, FarmFiles};
-use crate::store::{Commit, StoreQueue};
+use crate::store::{Commit, StoreError, StoreQueue};
 use crate::sync::lock;
 use audit_limits::{EntryLimits, Summary};
 use live::Live;
@@ -180,7 +180,7 @@ impl Access {
         if self.log.is_elsewhere() {
             // A commit takes the entries that wait.
             let (commit, done) = Commit::new();
-            let stopped = |_| std::io::Error::other("the store has stopped");
+            let stopped = |_| std::io::Error::other(StoreError::Stopped);
             self.queue.send(commit).map_err(std::io::Error::other)?;
             done.await.map_err(stopped)?;
         }

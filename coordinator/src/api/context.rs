@@ -14,7 +14,7 @@ use crate::logs::Logs;
 use crate::meters::Meters;
 use crate::result_memory::ResultMemory;
 use crate::spool::SpoolReader;
-use crate::store::{Commit, Loaded, StoreWriter};
+use crate::store::{Commit, Loaded, StoreError, StoreWriter};
 use crate::uploads::{UploadLimit, Uploads};
 use std::sync::Arc;
 use tessera_protocol::client::{RequestError, Response};
@@ -121,8 +121,25 @@ fn stopping() -> RequestError {
 /// executed.
 pub(super) fn unlogged(error: &std::io::Error) -> RequestError {
     use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    let source = error.get_ref().and_then(|source| source.downcast_ref());
     match error.kind() {
+        // As one does that leads no more.
+        _ if matches!(source, Some(StoreError::Stopped)) => stopping(),
         StorageFull | QuotaExceeded => full(),
         _ => RequestError::Unavailable(format!("the audit log cannot be written: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_waits_for_a_store_that_has_stopped_says_so() {
+        let said = |error: &std::io::Error| unlogged(error).to_string();
+        let stopped = std::io::Error::other(StoreError::Stopped);
+        assert_eq!(said(&stopped), "the coordinator is stopping");
+        let broken = std::io::Error::other("broken");
+        assert_eq!(said(&broken), "the audit log cannot be written: broken");
     }
 }

@@ -83,7 +83,7 @@ impl Dialler {
         events: mpsc::UnboundedSender<Event>,
         connection: watch::Sender<Option<Connection>>,
     ) -> Result<Self, NodeError> {
-        let address = config.coordinator.parse().map_err(NodeError::Address)?;
+        let address: Address = config.coordinator.parse().map_err(NodeError::Address)?;
         let token =
             config.token.as_deref().map(str::parse).transpose().map_err(NodeError::Token)?;
         if !tessera_transport::peer::is_name(&config.name) {
@@ -92,6 +92,7 @@ impl Dialler {
         if token.is_none() && !Identity::is_at(&identity_folder) {
             return Err(NodeError::NoToken(identity_folder));
         }
+        let backoff = Backoff::among(*node.0.as_bytes(), address.each().len());
         Ok(Self {
             address,
             identity_folder,
@@ -102,7 +103,7 @@ impl Dialler {
             node,
             hello: Hello::ours(fingerprint),
             timing: config.timing,
-            backoff: Backoff::new(*node.0.as_bytes()),
+            backoff,
             renew_first: false,
             enrol_again: false,
             events,
@@ -207,7 +208,10 @@ impl Dialler {
             Err(error @ GenerationError::Older { .. }) => {
                 let reason = error.to_string();
                 close(&link.connection, CloseCode::Failed, &reason);
-                self.backoff.slow();
+                // In another place there may be the one that leads.
+                if self.address.each().len() == 1 {
+                    self.backoff.slow();
+                }
                 Err(Failed::ForNow(reason))
             }
             Err(error) => {
