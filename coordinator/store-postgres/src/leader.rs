@@ -4,6 +4,7 @@
 use crate::address::StoreAddress;
 use crate::connection::Link;
 use crate::link_error::LinkError;
+use crate::rules::{Row as RuledRow, Standing, Stop, is_behind, renew_every};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -12,8 +13,6 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-/// Attempts to renew in one term: every 10/3 s of 15 s.
-const RENEWALS: f64 = 4.5;
 /// Pause after an attempt that had no answer.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
 /// Time for a question about the leader.
@@ -69,11 +68,13 @@ impl Leader {
         })
     }
 
-    /// Says who leads now, for one that led with `epoch`.
-    pub(crate) fn instead_of(&self, epoch: i64) -> String {
-        match self.epoch == epoch {
-            true => ended(),
-            false => format!("{} leads now, with epoch {}", self.owner, self.epoch),
+    /// The row, as far as the rules look at it.
+    pub(crate) fn row(&self) -> RuledRow {
+        RuledRow {
+            epoch: self.epoch,
+            place: (self.head, self.commits),
+            lasts: self.left > 0.0,
+            owner: self.owner.clone(),
         }
     }
 
@@ -114,15 +115,6 @@ impl Leader {
     }
 }
 
-/// How the term stands.
-#[derive(Clone, Debug)]
-pub(crate) enum Standing {
-    /// It lasts until then, and longer if it is renewed.
-    Until(Instant),
-    /// Another one leads, or nobody does.
-    Lost(String),
-}
-
 /// What renewals compare.
 #[derive(Debug)]
 struct Commits {
@@ -135,7 +127,7 @@ struct Commits {
 /// A term that is renewed in the background until this value is dropped.
 pub(crate) struct Term {
     pub(crate) epoch: i64,
-    standing: watch::Receiver<Standing>,
+    standing: watch::Receiver<Standing<Instant>>,
     commits: Arc<Commits>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -153,7 +145,7 @@ impl Term {
         (epoch, commits): (i64, i64),
         asked: Instant,
     ) -> Self {
-        let (told, standing) = watch::channel(Standing::Until(asked + address.term));
+        let (told, standing) = watch::channel(Standing::counted(asked, address.term));
         let (taken, is_behind) = (AtomicI64::new(commits), AtomicBool::new(false));
         let commits = Arc::new(Commits { taken, is_behind });
         let task = tokio::spawn(renew(address, epoch, (told, commits.clone())));
@@ -171,16 +163,12 @@ impl Term {
     }
 
     /// Fails if the term has ended; says why.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        match &*self.standing.borrow() {
-            Standing::Until(end) if Instant::now() < *end => Ok(()),
-            Standing::Until(_) => Err(ended()),
-            Standing::Lost(why) => Err(why.clone()),
-        }
+    pub(crate) fn check(&self) -> Result<(), Stop> {
+        self.standing.borrow().check(Instant::now())
     }
 
     /// Waits until the term has ended; says why.
-    pub(crate) async fn ended(&self) -> String {
+    pub(crate) async fn ended(&self) -> Stop {
         let mut standing = self.standing.clone();
         loop {
             let end = match &*standing.borrow_and_update() {
@@ -188,7 +176,7 @@ impl Term {
                 Standing::Lost(why) => return why.clone(),
             };
             tokio::select! {
-                changed = standing.changed() => if changed.is_err() { return ended() },
+                changed = standing.changed() => if changed.is_err() { return Stop::TermOver },
                 () = tokio::time::sleep_until(end.into()) => {
                     if let Err(why) = self.check() {
                         return why;
@@ -204,17 +192,13 @@ impl Term {
     }
 }
 
-fn ended() -> String {
-    "the database did not renew its term in time".into()
-}
-
 /// Renews a term until it is lost or has ended.
 async fn renew(
     address: Arc<StoreAddress>,
     epoch: i64,
-    (told, commits): (watch::Sender<Standing>, Arc<Commits>),
+    (told, commits): (watch::Sender<Standing<Instant>>, Arc<Commits>),
 ) {
-    let every = address.term.div_f64(RENEWALS);
+    let every = renew_every(address.term);
     let term = address.term.as_secs_f64();
     let mut link = None;
     let mut next = tokio::time::Instant::now() + every;
@@ -223,12 +207,12 @@ async fn renew(
         let (asked, taken) = (Instant::now(), commits.taken.load(Ordering::SeqCst));
         match tokio::time::timeout(every, renew_once(&address, &mut link, epoch, term)).await {
             Ok(Ok(Renewed::Has(found))) => {
-                commits.is_behind.store(found < taken, Ordering::SeqCst);
-                told.send_replace(Standing::Until(asked + address.term));
+                commits.is_behind.store(is_behind(found, taken), Ordering::SeqCst);
+                told.send_replace(Standing::counted(asked, address.term));
                 next = tokio::time::Instant::now() + every;
             }
             Ok(Ok(Renewed::Lost(leader))) => {
-                told.send_replace(Standing::Lost(leader.instead_of(epoch)));
+                told.send_replace(Standing::Lost(leader.row().instead_of(epoch)));
                 return;
             }
             Ok(Err(error)) => {
