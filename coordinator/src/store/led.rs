@@ -8,6 +8,29 @@ use tessera_transport::files;
 /// Longest note, in bytes.
 const LED_BYTES_MAX: u64 = 64;
 
+/// What a data folder knows of its coordinator's last lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Witness {
+    /// Number of the lead.
+    pub epoch: i64,
+    /// Commits that the store had when it answered this coordinator last.
+    pub commits: i64,
+}
+
+/// Whether nobody led between a folder's coordinator and now, so that the folder's spools are the
+/// right ones: it led last in the lead before this one. A folder of before the note was there has
+/// only ever been the one of its farm: one that is marked as the store's.
+pub fn leads_on(last: Option<i64>, before: i64, is_marked: bool) -> bool {
+    last.map_or(is_marked, |last| last == before)
+}
+
+/// Returns how many commits a folder's coordinator had an answer for that the store has lost: the
+/// lead after that of this number began where there were fewer. None if it lost none.
+pub fn acknowledged_after(led: Option<Witness>, (before, commits): (i64, i64)) -> Option<i64> {
+    let led = led.filter(|led| led.epoch == before && led.commits > commits)?;
+    Some(led.commits - commits)
+}
+
 /// Returns the epoch in which the folder's coordinator last led; None if it never did, or an older
 /// build did not note it.
 pub fn last_lead(folder: &DataFolder) -> Result<Option<i64>, StoreError> {

@@ -21,7 +21,7 @@ pub use self::sled::{ExportError, ExportSummary, Journal, JournalReader, export}
 pub use audit_head::{AuditEntry, AuditHead, Waiting};
 pub use audit_line::{AUDIT_ENTRIES_MAX, AuditChain, AuditLine};
 pub use keys::values_of;
-pub use led::{last_lead, note_lead};
+pub use led::{Witness, acknowledged_after, last_lead, leads_on, note_lead};
 pub use mark::StoreMark;
 pub use migrate::{Migration, MigrationError, migrate};
 pub use place::{Purpose, SledPlace, StorePlace};

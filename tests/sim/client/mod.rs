@@ -105,9 +105,14 @@ impl World {
             let patience = self.random.between(3_000, 9_000);
             self.after(patience, Event::Ask(ask));
         }
-        if self.shell.process.is_none() {
-            return Ok(());
-        }
+        let Some(place) = self.find_coordinator() else {
+            return self.ask_standby(ask);
+        };
+        self.as_process(place, |world| world.ask_now(ask))
+    }
+
+    /// A client asks a coordinator that listens.
+    fn ask_now(&mut self, ask: Ask) -> Checked {
         match ask {
             Ask::Submit(index) => {
                 self.begin_submit(index);
@@ -290,7 +295,8 @@ impl World {
                 "a file of job {id} was swept between its upload and the submit"
             ));
         }
-        self.ask_submit(Ask::Submit(index), id, spec, user(owner))
+        let Some(place) = self.find_coordinator() else { return Ok(()) };
+        self.as_process(place, |world| world.ask_submit(Ask::Submit(index), id, spec, user(owner)))
     }
 
     fn is_wanted(&self, ask: Ask) -> bool {

@@ -137,6 +137,11 @@ impl<G: Sent> Lead<G> {
         self.place
     }
 
+    /// The commit that is being made.
+    pub fn present(&self) -> Option<&Arc<G>> {
+        self.present.as_ref()
+    }
+
     /// Begins a commit. There is none before it that is not done.
     pub fn begin(&mut self, group: G) {
         debug_assert!(self.present.is_none());
