@@ -2,12 +2,13 @@
 //! counted from before the attempt and by a clock that only grows, so it ends here first.
 
 use crate::address::StoreAddress;
-use crate::connection::Link;
+use crate::connection::{Link, Parameters};
 use crate::link_error::LinkError;
-use crate::rules::{Row as RuledRow, Standing, Stop, is_behind, renew_every};
+use crate::rules::{Row as RuledRow, Standing, Stop, is_behind, next_epoch, renew_every};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
+use tessera_coordinator::store::Witness;
 use tokio::sync::watch;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -22,9 +23,17 @@ const ASK_TIME: Duration = Duration::from_secs(10);
 const LOOK: &str = "SELECT farm, epoch, head, commits, owner, \
     extract(epoch FROM expires_at - now())::float8 FROM tessera.leader WHERE id = 1";
 /// Takes the lead if nobody has it.
-const TAKE: &str = "UPDATE tessera.leader SET epoch = epoch + 1, owner = $1, \
-    expires_at = now() + $2 * interval '1 second' WHERE id = 1 AND expires_at <= now() \
-    RETURNING farm, epoch, head, commits, owner, $2";
+const TAKE: &str = "WITH t AS (UPDATE tessera.leader SET epoch = $3, owner = $1, \
+    expires_at = now() + $2 * interval '1 second' \
+    WHERE id = 1 AND epoch = $4 AND expires_at <= now() \
+    RETURNING farm, epoch, head, commits, owner), \
+    l AS (INSERT INTO tessera.lead (epoch, before, commits, owner) \
+    SELECT epoch, $4, commits, owner FROM t) \
+    SELECT farm, epoch, head, commits, owner, $2 FROM t";
+/// Reads how many commits there were when the lead began that followed this one, or that took its
+/// place because it was lost.
+const BEGAN: &str = "SELECT min(commits) FROM tessera.lead \
+    WHERE before = $1 OR (before = $2 AND epoch <> $1)";
 const RENEW: &str = "UPDATE tessera.leader SET expires_at = now() + $2 * interval '1 second' \
     WHERE id = 1 AND epoch = $1 AND expires_at > now() RETURNING commits";
 const GIVE_BACK: &str =
@@ -41,7 +50,7 @@ const BEGIN: &str = "INSERT INTO tessera.leader (id, farm, epoch, head, commits,
 pub(crate) struct Leader {
     /// Id of the farm's state.
     pub(crate) farm: Uuid,
-    /// Number of takeovers.
+    /// Number of the lead.
     pub(crate) epoch: i64,
     /// Sequence of the newest record, or of the snapshot if there is none after it.
     pub(crate) head: i64,
@@ -101,17 +110,30 @@ impl Leader {
         link.rows(BEGIN, &[(&farm, Type::TEXT)], ASK_TIME).await.map(drop)
     }
 
-    /// Takes the lead, if nobody has it.
+    /// Takes the lead, if nobody has it and this one was the last to have it.
     pub(crate) async fn take(
         link: &Link,
         owner: &str,
         term: Duration,
+        before: i64,
     ) -> Result<Option<Self>, LinkError> {
-        let term = term.as_secs_f64();
-        let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 2] =
-            [(&owner, Type::TEXT), (&term, Type::FLOAT8)];
-        let rows = link.rows(TAKE, &parameters, ASK_TIME).await?;
+        let (term, epoch) = (term.as_secs_f64(), next_epoch(before, Uuid::new_v4().as_u128()));
+        let parameters: &Parameters<'_> = &[
+            (&owner, Type::TEXT),
+            (&term, Type::FLOAT8),
+            (&epoch, Type::INT8),
+            (&before, Type::INT8),
+        ];
+        let rows = link.rows(TAKE, parameters, ASK_TIME).await?;
         rows.first().map(Self::of).transpose()
+    }
+
+    /// Returns how many commits there were when the lead began that followed this one, or took its
+    /// place; None if the database knows of none.
+    pub(crate) async fn began_after(link: &Link, led: Witness) -> Result<Option<i64>, LinkError> {
+        let parameters: &Parameters<'_> = &[(&led.epoch, Type::INT8), (&led.before, Type::INT8)];
+        let rows = link.rows(BEGAN, parameters, ASK_TIME).await?;
+        Ok(rows.first().and_then(|row| row.get(0)))
     }
 }
 

@@ -11,7 +11,9 @@ use crate::rules::{Answer, Ask, Lead, Place, Sent, Stop};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use tessera_coordinator::store::{AuditEntry, Changes, Loaded, Store, StoreError, Survey};
+use tessera_coordinator::store::{
+    Acknowledged, AuditEntry, Changes, Loaded, Store, StoreError, Survey,
+};
 use tokio::runtime::Runtime;
 use tokio_postgres::types::Type;
 
@@ -52,6 +54,7 @@ struct Inner {
     address: Arc<StoreAddress>,
     term: Term,
     lead: Lead<Group>,
+    acknowledged: Acknowledged,
     link: Option<Link>,
     /// Why this process leads no more, once it does not.
     ended: Option<String>,
@@ -59,18 +62,26 @@ struct Inner {
 
 impl PostgresStore {
     /// Goes on as the leader that `leader` describes. `asked`: before the lead was taken;
-    /// `continues`: nobody else led since this data folder's coordinator did.
+    /// `continues`: nobody else led since this data folder's coordinator did; `acknowledged`: the
+    /// folder's note of what the database has taken.
     pub(crate) fn lead(
         address: Arc<StoreAddress>,
         runtime: Runtime,
         link: Link,
-        (leader, asked, continues): (Leader, Instant, bool),
+        (leader, asked, continues, acknowledged): (Leader, Instant, bool, Acknowledged),
     ) -> Self {
         let guard = runtime.enter();
         let term = Term::keep(address.clone(), (leader.epoch, leader.commits), asked);
         drop(guard);
         let lead = Lead::new(leader.epoch, leader.row().place);
-        let inner = Inner { address: address.clone(), term, lead, link: Some(link), ended: None };
+        let inner = Inner {
+            address: address.clone(),
+            term,
+            lead,
+            acknowledged,
+            link: Some(link),
+            ended: None,
+        };
         Self { address, runtime: Some(runtime), inner: Mutex::new(inner), continues }
     }
 
@@ -255,6 +266,7 @@ impl Inner {
         self.ask_all().await?;
         let took = began.elapsed();
         self.term.has_committed(self.lead.place().1);
+        self.acknowledged.note(self.lead.place().1);
         if took >= SLOW {
             let secs = took.as_secs_f64();
             tracing::warn!(secs, bytes, "the database was slow to take a commit");

@@ -1,7 +1,7 @@
 //! The database of farms with several coordinators: the leader's row, and statements that take
 //! their time, get lost on their way or lose their answers. Nothing else of PostgreSQL.
 
-use crate::sim::checks::violation::{Checked, violated};
+use crate::sim::checks::violation::{Checked, Violation, violated};
 use crate::sim::coordinator::Pending;
 use crate::sim::faults::Fault;
 use crate::sim::faults::planted::Planted;
@@ -11,8 +11,9 @@ use crate::sim::world::events::Event;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use tessera_coordinator::store::Witness;
 use tessera_core::{Record, SnapshotPart};
-use tessera_store_postgres::rules::{Answer, Place, Row, Sent};
+use tessera_store_postgres::rules::{Answer, Place, Row, Sent, next_epoch};
 
 /// Former rows are kept for so long, milliseconds.
 const PAST: u64 = 10_000;
@@ -60,6 +61,8 @@ pub(crate) struct Database {
     /// Nobody can reach it until then.
     pub(crate) away_until: u64,
     statements: u64,
+    /// Leads: the number of each, of the one before it, and the commits when it began.
+    leads: Vec<(i64, i64, i64)>,
     /// Rows of before, and when each was written.
     past: VecDeque<(u64, LeaderRow)>,
     /// The newest commits, and where it stood after each.
@@ -112,6 +115,13 @@ impl Database {
         }
     }
 
+    /// Commits when the lead began that followed this one, or took its place.
+    pub(super) fn began_after(&self, led: &Witness) -> Option<i64> {
+        let after =
+            self.leads.iter().filter(|(epoch, before, _)| led.is_followed_by((*epoch, *before)));
+        after.map(|(.., commits)| *commits).min()
+    }
+
     fn row(&self, now: u64) -> Row {
         let LeaderRow { epoch, place, expires_at, owner } = self.row;
         Row { epoch, place, lasts: now < expires_at, owner: format!("coordinator {owner}") }
@@ -126,6 +136,7 @@ impl Database {
         }
         self.past.retain(|(at, _)| at + lag <= now);
         self.row = row;
+        self.leads.retain(|(epoch, ..)| *epoch <= row.epoch);
         self.lost.len()
     }
 }
@@ -195,7 +206,7 @@ impl World {
     }
 
     fn execute(&mut self, machine: usize, kind: Kind) -> Said {
-        let now = self.now;
+        let (now, drawn) = (self.now, u128::from(self.random.next()));
         let blind = self.planted.as_ref().is_some_and(Planted::forgets_term);
         let Some(leaders) = &mut self.leaders else { return Said::Unknown };
         let (term, database) = (leaders.plan.term, &mut leaders.database);
@@ -203,7 +214,8 @@ impl World {
         let said = match kind {
             Kind::Take if !lasts => {
                 let before = database.row.epoch;
-                database.row.epoch += 1;
+                database.row.epoch = next_epoch(before, drawn);
+                database.leads.push((database.row.epoch, before, database.row.place.1));
                 (database.row.expires_at, database.row.owner) = (now + term, machine);
                 Said::Took { before, lead: (database.row.epoch, database.row.place) }
             }
@@ -226,7 +238,7 @@ impl World {
         epoch: i64,
         place: Place,
         group: Arc<Group>,
-    ) -> Result<Said, crate::sim::checks::violation::Violation> {
+    ) -> Result<Said, Violation> {
         let now = self.now;
         let (no_term, no_head) = self
             .planted

@@ -1,6 +1,6 @@
 //! What a process does that leads: it commits, renews its term, and stops where that is over.
 
-use crate::sim::checks::violation::{Checked, violated};
+use crate::sim::checks::violation::{Checked, Violation, violated};
 use crate::sim::coordinator::Process;
 use crate::sim::faults::Fault;
 use crate::sim::faults::planted::Planted;
@@ -9,7 +9,7 @@ use crate::sim::situations::sometimes;
 use crate::sim::world::World;
 use crate::sim::world::events::Event;
 use std::time::Duration;
-use tessera_coordinator::store::{Witness, acknowledged_after};
+use tessera_coordinator::store::Witness;
 use tessera_store_postgres::rules::{
     Answer, Ask, Lead, Place, Recent, Standing, Stop, is_behind, renew_every,
 };
@@ -138,27 +138,22 @@ impl World {
         Ok(())
     }
 
-    /// One that takes the lead of a database that has lost its end: gives whether the run is over.
-    /// A folder whose coordinator had acknowledged more than there is says so.
-    pub(crate) fn lost_end_is_over(
-        &mut self,
-        before: i64,
-        place: Place,
-    ) -> Result<bool, crate::sim::checks::violation::Violation> {
+    /// One takes the lead of a database that has lost its end: gives whether the run is over. The
+    /// folder whose coordinator had answers for more says so when it is there again.
+    pub(crate) fn lost_end_is_over(&mut self) -> Result<bool, Violation> {
         let silent = self.planted.as_ref().is_some_and(Planted::hides_lost_end);
         let Some(leaders) = &self.leaders else { return Ok(false) };
-        let mut missed = leaders.machines.iter().filter_map(|machine| {
-            acknowledged_after(machine.led, (before, place.1)).filter(|_| !silent)
-        });
-        let named = missed.next().is_some();
-        if leaders.database.lost.is_empty() {
+        let (database, led) = (&leaders.database, leaders.machines.iter());
+        let led: Vec<Witness> = led.filter_map(|machine| machine.led).collect();
+        let has_lost = |led: &&Witness| led.has_lost(database.began_after(led));
+        let named = !silent && led.iter().any(|led| has_lost(&led));
+        if database.lost.is_empty() {
             return match named {
                 true => violated("a folder says that commits were lost, and none was"),
                 false => Ok(false),
             };
         }
-        let told = leaders.machines.iter().filter_map(|machine| machine.led);
-        let promised = told.filter(|led| led.commits > place.1).count() > 0;
+        let promised = led.iter().any(|led| led.commits > database.row.place.1);
         if promised && !named {
             return violated("the database has lost commits that were acknowledged, in silence");
         }
@@ -218,12 +213,10 @@ impl World {
             return self.ask_database();
         }
         let machine = self.shell.machine;
-        let led = self.leading().map(|leading| Witness {
-            epoch: leading.lead.epoch(),
-            commits: leading.lead.place().1,
-        });
-        if let Some(leaders) = &mut self.leaders {
-            leaders.machines[machine].led = led;
+        let commits = self.leading().map(|leading| leading.lead.place().1);
+        let led = self.leaders.as_mut().and_then(|all| all.machines[machine].led.as_mut());
+        if let (Some(led), Some(commits)) = (led, commits) {
+            led.commits = commits;
         }
         match self.shell.process.as_ref().is_some_and(|process| process.syncing > 0) {
             true => self.on_synced(),

@@ -224,7 +224,7 @@ impl World {
         before: i64,
         ((epoch, place), asked): ((i64, (i64, i64)), Duration),
     ) -> Checked {
-        if self.lost_end_is_over(before, place)? {
+        if self.lost_end_is_over()? {
             return Ok(());
         }
         self.park();
@@ -239,7 +239,7 @@ impl World {
         let last = taken.led.map(|led| led.epoch);
         let continues = leads_on(last, before, true);
         self.shell = Shell { machine, clock_offset: taken.clock_offset, ..Shell::default() };
-        taken.led = Some(Witness { epoch, commits: place.1 });
+        taken.led = Some(Witness { epoch, before, commits: place.1 });
         taken.doing = Doing::Leading(self.incarnations + 1);
         let term = Duration::from_millis(leaders.plan.term);
         let leading = Leading::new(epoch, place, Standing::counted(asked, term), leaders.plan.kept);

@@ -8,4 +8,4 @@ mod term;
 
 pub use lead::{Answer, Ask, Lead, Row, Stop};
 pub use recent::{Kept, Place, Recent, Sent};
-pub use term::{Standing, is_behind, renew_every};
+pub use term::{Standing, is_behind, next_epoch, renew_every};

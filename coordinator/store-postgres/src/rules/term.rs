@@ -8,6 +8,16 @@ use std::time::Duration;
 /// Attempts to renew in one term: every 10/3 s of 15 s.
 const RENEWALS: f64 = 4.5;
 
+/// A lead's number is one of so many after that of the lead before.
+const EPOCHS: u128 = 1 << 20;
+
+/// Returns the number of the lead after one, drawn with a random number. A takeover may be lost with
+/// the database's end; the one that takes its place must not have the same number.
+pub fn next_epoch(before: i64, drawn: u128) -> i64 {
+    let step = i64::try_from(drawn % EPOCHS).unwrap_or(0);
+    before.saturating_add(1 + step)
+}
+
 /// Returns the time from one renewal of a term to the next.
 pub fn renew_every(term: Duration) -> Duration {
     term.div_f64(RENEWALS)
@@ -46,6 +56,12 @@ impl<T: Copy + PartialOrd + Add<Duration, Output = T>> Standing<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lead_has_a_number_after_the_one_before() {
+        assert_eq!((next_epoch(0, 0), next_epoch(7, EPOCHS - 1)), (1, 7 + (1 << 20)));
+        assert!(next_epoch(7, u128::MAX) > 7);
+    }
 
     #[test]
     fn a_term_ends_by_the_time_of_its_attempt() {
