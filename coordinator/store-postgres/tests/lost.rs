@@ -165,8 +165,9 @@ fn a_lost_end_is_named_by_whoever_had_its_answers() {
     let said = said_at_start(&first);
     assert!(said.len() == 1 && said[0].contains("acknowledged=2 kept=1 "), "{said:?}");
     assert_eq!(said_at_start(&first), Vec::<String>::new());
+    // Where the leads in between are lost as well, it knows less.
     first.commit(&records(4..=5));
     lose();
     let said = said_at_start(&first);
-    assert!(said.len() == 1 && said[0].contains("acknowledged=2 kept=1 "), "{said:?}");
+    assert!(said.len() == 1 && said[0].contains("acknowledged=2 "), "{said:?}");
 }
