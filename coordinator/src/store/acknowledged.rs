@@ -81,7 +81,7 @@ impl Acknowledged {
         if let Err(error) = &written
             && !self.has_failed
         {
-            tracing::warn!(%error, "what the database has taken cannot be noted in the data folder");
+            tracing::warn!(%error, "what the store has taken cannot be noted in the folder");
         }
         self.has_failed = written.is_err();
     }

@@ -27,9 +27,10 @@ pub fn last_lead(folder: &DataFolder) -> Result<Option<i64>, StoreError> {
     }
 }
 
-/// Notes in the folder that its coordinator leads with this epoch, after the lead `before`. Returns whether nobody else led
-/// since it last did; if somebody did, the folder's spools are void, and are removed before the
-/// note is there: a start that is killed after it finds none.
+/// Notes in the folder that its coordinator leads with this epoch, after the lead `before`. Returns
+/// whether nobody else led since it last did; if somebody did, the folder's spools are void, and
+/// are removed before the note is there: a start that is killed after it finds none.
+///
 /// A store that is filled from the folder gets what that has.
 pub fn note_lead(
     folder: &DataFolder,

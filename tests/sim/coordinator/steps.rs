@@ -202,15 +202,7 @@ impl World {
         };
         let node =
             link.and_then(|id| self.links.links.get(&id)).map(|link| self.nodes[link.node].plan.id);
-        self.ledger.stale = self.is_stale();
-        let told = matches!(
-            action,
-            Action::Send { message: CoordinatorToNode::Committed { .. }, .. }
-                | Action::Reply { .. }
-        );
-        if told {
-            self.check_lead()?;
-        }
+        self.check_lead(&action)?;
         self.ledger.on_performed(&action, node, &self.disk)?;
         sometimes!(self, ThirdLease, self.ledger.leased_thrice(&action));
         if let Action::Send { message: CoordinatorToNode::Committed { lease }, .. } = &action {

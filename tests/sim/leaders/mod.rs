@@ -21,6 +21,8 @@ use crate::sim::world::random::Random;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tessera_coordinator::store::{Witness, leads_on};
+use tessera_core::Action;
+use tessera_protocol::node::CoordinatorToNode;
 use tessera_store_postgres::rules::Standing;
 
 /// Pause between two attempts of one that stands by, milliseconds.
@@ -41,7 +43,7 @@ pub(crate) struct LedPlan {
 }
 
 impl LedPlan {
-    /// Draws a plan; of some seeds there is none, and the state is in the coordinator's own journal.
+    /// Draws a plan; of some seeds there is none, and the coordinator has a journal of its own.
     pub(crate) fn of(mut random: Random, heal_at: u64) -> Option<Self> {
         random.permille(400).then(|| Self {
             machines: random.between(2, 3) as usize,
@@ -311,8 +313,14 @@ impl World {
 
     /// What a leader tells of its commits is told in its term. One that stood still, or whose clock
     /// did, may tell late what is durable.
-    pub(crate) fn check_lead(&mut self) -> Checked {
-        let Some(leaders) = self.leaders.as_ref().filter(|_| self.is_stale()) else {
+    pub(crate) fn check_lead(&mut self, action: &Action) -> Checked {
+        self.ledger.stale = self.is_stale();
+        let tells = match action {
+            Action::Send { message, .. } => matches!(message, CoordinatorToNode::Committed { .. }),
+            action => matches!(action, Action::Reply { .. }),
+        };
+        let told_late = tells && self.ledger.stale;
+        let Some(leaders) = self.leaders.as_ref().filter(|_| told_late) else {
             return Ok(());
         };
         let known = &leaders.machines[self.shell.machine];

@@ -1,3 +1,5 @@
+//! Commits of a leader: answers that are lost, ends that are, and leads that are over.
+
 use super::*;
 
 #[derive(Debug)]

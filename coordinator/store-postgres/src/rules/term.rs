@@ -11,8 +11,8 @@ const RENEWALS: f64 = 4.5;
 /// A lead's number is one of so many after that of the lead before.
 const EPOCHS: u128 = 1 << 20;
 
-/// Returns the number of the lead after one, drawn with a random number. A takeover may be lost with
-/// the database's end; the one that takes its place must not have the same number.
+/// Returns the number of the lead after one, drawn with a random number. A takeover may be lost
+/// with the database's end; the one that takes its place must not have the same number.
 pub fn next_epoch(before: i64, drawn: u128) -> i64 {
     let step = i64::try_from(drawn % EPOCHS).unwrap_or(0);
     before.saturating_add(1 + step)
