@@ -52,6 +52,12 @@ impl World {
         Ok(())
     }
 
+    pub(super) fn stop_past_term(&mut self, machine: usize) {
+        let term = self.leaders.as_ref().map_or(1, |leaders| leaders.plan.term);
+        let millis = self.random.between(term, 2 * term);
+        self.stop_machine(machine, millis, false);
+    }
+
     fn stands_by(&self, machine: usize) -> bool {
         let leaders = self.leaders.as_deref();
         leaders.is_some_and(|all| matches!(all.machines[machine].doing, Doing::StandingBy { .. }))

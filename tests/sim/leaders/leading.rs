@@ -100,6 +100,10 @@ impl World {
         if let Some(leading) = self.leading() {
             leading.asked = Some(number);
         }
+        // There are hundreds of opportunities in a run.
+        if self.random.permille(200) && self.chance(Fault::StopsInCommit) {
+            self.stop_past_term(self.shell.machine);
+        }
         Ok(())
     }
 
@@ -158,7 +162,6 @@ impl World {
             return violated("the database has lost commits that were acknowledged, in silence");
         }
         sometimes!(self, LostEndNamed, named);
-        sometimes!(self, LostUnpromised, !promised);
         self.over = true;
         Ok(true)
     }

@@ -163,7 +163,6 @@ situations! {
     LostEndFound "a leader finds that the database has lost its end",
     LostEndRepaired "a database that has lost its end has it again",
     LostEndNamed "a lost end is not to be had again, and is named",
-    LostUnpromised "a database has lost commits of which nobody was told",
 }
 
 /// How often each situation was met.
