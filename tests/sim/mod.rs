@@ -185,7 +185,7 @@ fn a_frame_without_one_of_its_bands_is_caught() {
 // promise: P1
 #[test]
 fn a_commit_that_compares_too_little_is_caught() {
-    assert_caught_from(26, Bug::TermNotCompared);
+    assert_caught_from(18, Bug::TermNotCompared);
     assert_caught(Bug::HeadNotCompared);
 }
 

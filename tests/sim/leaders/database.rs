@@ -254,8 +254,11 @@ impl World {
             sometimes!(self, CommitTwice, leads && !follows);
             return Ok(Said::Answer(Answer::Refused));
         }
-        if !leads {
-            return violated(format!("a commit of lead {epoch} is taken, and another one leads"));
+        if !in_term {
+            let leader = database.row.epoch;
+            return violated(format!(
+                "a commit of lead {epoch} is taken without a term; lead {leader} is the newest"
+            ));
         }
         let after = (group.head, database.row.place.1 + 1);
         if let Some(first) = database.lost.pop_front() {
