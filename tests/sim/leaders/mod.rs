@@ -226,6 +226,10 @@ impl World {
         before: i64,
         ((epoch, place), asked): ((i64, (i64, i64)), Duration),
     ) -> Checked {
+        if self.leaders.as_ref().is_some_and(|all| all.database.row.epoch != epoch) {
+            self.lead_in_vain(machine, Witness { epoch, before, commits: place.1 });
+            return Ok(());
+        }
         if self.lost_end_is_over()? {
             return Ok(());
         }
@@ -252,6 +256,19 @@ impl World {
         sometimes!(self, LedAgain, last == Some(before));
         self.ledger.believed = self.ledger.durable.clone();
         self.restart_as(Some(leading))
+    }
+
+    /// A takeover was lost with the database's end, or its answer came after another one's: the
+    /// folder is that of a new lead, whose first commit is refused.
+    fn lead_in_vain(&mut self, machine: usize, led: Witness) {
+        let Some(leaders) = &mut self.leaders else { return };
+        let known = &mut leaders.machines[machine];
+        if !leads_on(known.led.map(|led| led.epoch), led.before, true) {
+            known.spools = Spools::default();
+        }
+        known.led = Some(led);
+        let away = self.random.between(100, 3_000);
+        self.end_machine(machine, away);
     }
 
     /// A process that has not noticed its end is put aside.
