@@ -265,6 +265,11 @@ impl DataFolder {
         self.root.join("led")
     }
 
+    /// File with what a store elsewhere has said to be durable.
+    pub fn acknowledged(&self) -> PathBuf {
+        self.root.join("acknowledged")
+    }
+
     /// File that names the store that has the blobs, where they are not in the folder.
     pub fn blobs_mark(&self) -> PathBuf {
         self.root.join("files")

@@ -24,7 +24,7 @@ pub mod fsck;
 mod housekeeping;
 mod live;
 mod logs;
-mod lost_spools;
+pub mod lost_spools;
 mod mark;
 pub mod measure;
 mod meters;

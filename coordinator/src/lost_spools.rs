@@ -1,7 +1,7 @@
 //! Results that the records have and no spool does: their units are rendered again. After a
 //! takeover by a machine with another data folder, these are the results of all frames in work.
 
-use crate::spool::{SpoolExtent, SpoolKey};
+use crate::spool::SpoolKey;
 use std::collections::BTreeMap;
 use tessera_core::{Core, Input, Moment};
 use tessera_protocol::UnitIndex;
@@ -12,11 +12,7 @@ const REASON: &str = "the coordinator that had these results is gone with its di
 
 /// Opens the units again whose results are in no spool, before anything else is done. Returns how
 /// many results are gone.
-pub(crate) fn reopen(
-    core: &mut Core,
-    extents: &BTreeMap<SpoolKey, SpoolExtent>,
-    now: Moment,
-) -> usize {
+pub fn reopen<E>(core: &mut Core, extents: &BTreeMap<SpoolKey, E>, now: Moment) -> usize {
     let mut gone = 0;
     for (key, units) in lost(core, extents) {
         gone += units.len();
@@ -26,7 +22,7 @@ pub(crate) fn reopen(
     gone
 }
 
-fn lost(core: &Core, extents: &BTreeMap<SpoolKey, SpoolExtent>) -> Vec<(SpoolKey, Vec<UnitIndex>)> {
+fn lost<E>(core: &Core, extents: &BTreeMap<SpoolKey, E>) -> Vec<(SpoolKey, Vec<UnitIndex>)> {
     let mut found = Vec::new();
     for job in core.job_ids() {
         if core.job_summary(job).is_none_or(|summary| summary.state.is_final()) {

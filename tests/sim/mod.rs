@@ -18,6 +18,7 @@ mod coordinator;
 mod fair;
 mod faults;
 mod forger;
+mod leaders;
 mod lies_in_rounds;
 mod mixed_speeds;
 mod model;
@@ -179,6 +180,25 @@ fn a_band_that_counts_twice_is_caught() {
 #[test]
 fn a_frame_without_one_of_its_bands_is_caught() {
     assert_caught(Bug::BandMissing);
+}
+
+// promise: P1
+#[test]
+fn a_commit_that_compares_too_little_is_caught() {
+    assert_caught_from(18, Bug::TermNotCompared);
+    assert_caught(Bug::HeadNotCompared);
+}
+
+// promise: P1
+#[test]
+fn a_standby_that_answers_is_caught() {
+    assert_caught(Bug::StandbyAnswers);
+}
+
+// promise: P1
+#[test]
+fn an_end_lost_in_silence_is_caught() {
+    assert_caught(Bug::LostEndHidden);
 }
 
 // promise: P7

@@ -8,6 +8,13 @@ use tessera_transport::files;
 /// Longest note, in bytes.
 const LED_BYTES_MAX: u64 = 64;
 
+/// Whether nobody led between a folder's coordinator and now, so that the folder's spools are the
+/// right ones: it led last in the lead before this one. A folder of before the note was there has
+/// only ever been the one of its farm: one that is marked as the store's.
+pub fn leads_on(last: Option<i64>, before: i64, is_marked: bool) -> bool {
+    last.map_or(is_marked, |last| last == before)
+}
+
 /// Returns the epoch in which the folder's coordinator last led; None if it never did, or an older
 /// build did not note it.
 pub fn last_lead(folder: &DataFolder) -> Result<Option<i64>, StoreError> {
@@ -20,19 +27,17 @@ pub fn last_lead(folder: &DataFolder) -> Result<Option<i64>, StoreError> {
     }
 }
 
-/// Notes in the folder that its coordinator leads with this epoch. Returns whether nobody else led
-/// since it last did; if somebody did, the folder's spools are void, and are removed before the
-/// note is there: a start that is killed after it finds none.
+/// Notes in the folder that its coordinator leads with this epoch, after the lead `before`. Returns
+/// whether nobody else led since it last did; if somebody did, the folder's spools are void, and
+/// are removed before the note is there: a start that is killed after it finds none.
 ///
-/// A folder of before the note was there has only ever been the one of its farm: one that is marked
-/// as the store's. A store that is filled from the folder gets what that has.
+/// A store that is filled from the folder gets what that has.
 pub fn note_lead(
     folder: &DataFolder,
-    (epoch, is_marked): (i64, bool),
+    (epoch, before, is_marked): (i64, i64, bool),
     purpose: Purpose,
 ) -> Result<bool, StoreError> {
-    let continues = purpose == Purpose::CopyTo
-        || last_lead(folder)?.map_or(is_marked, |last| last == epoch - 1);
+    let continues = purpose == Purpose::CopyTo || leads_on(last_lead(folder)?, before, is_marked);
     if !continues {
         clear(&folder.spool())?;
     }
@@ -64,13 +69,15 @@ mod tests {
     fn a_folder_continues_if_nobody_led_between() {
         let root = tempfile::tempdir().unwrap();
         let folder = DataFolder::open(root.path()).unwrap();
-        let lead = |epoch, is_marked| note_lead(&folder, (epoch, is_marked), Purpose::Run).unwrap();
+        let lead = |epoch: i64, is_marked| {
+            note_lead(&folder, (epoch, epoch - 1, is_marked), Purpose::Run).unwrap()
+        };
         assert!(!lead(4, false), "a new folder of a farm with a past");
         let spool = folder.spool().join("job");
         std::fs::create_dir(&spool).unwrap();
         assert!(lead(5, true) && spool.exists());
         assert_eq!(last_lead(&folder).unwrap(), Some(5));
-        assert!(note_lead(&folder, (1, false), Purpose::CopyTo).unwrap() && spool.exists());
+        assert!(note_lead(&folder, (1, 0, false), Purpose::CopyTo).unwrap() && spool.exists());
         assert!(lead(2, true) && spool.exists());
         assert!(!lead(7, true), "another one led with epochs 3 to 6");
         assert!(!spool.exists(), "it is void");

@@ -4,6 +4,7 @@
 //! A group of changes is durable as a whole or not at all. The caller gets its answer after the
 //! sync has returned.
 
+mod acknowledged;
 mod audit_head;
 mod audit_line;
 pub mod envelope;
@@ -19,10 +20,11 @@ mod survey;
 mod writer;
 
 pub use self::sled::{ExportError, ExportSummary, Journal, JournalReader, export};
+pub use acknowledged::{Acknowledged, Witness};
 pub use audit_head::{AuditEntry, AuditHead, Waiting};
 pub use audit_line::{AUDIT_ENTRIES_MAX, AuditChain, AuditLine};
 pub use keys::values_of;
-pub use led::{last_lead, note_lead};
+pub use led::{last_lead, leads_on, note_lead};
 pub use mark::StoreMark;
 pub use migrate::{Migration, MigrationError, migrate};
 pub use place::{Purpose, SledPlace, StorePlace};

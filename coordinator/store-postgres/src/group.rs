@@ -1,6 +1,7 @@
 //! A commit as rows: the records of a group in one, the snapshot in parts, other values by their
 //! keys. Each has a checksum with its key.
 
+use crate::rules::Sent;
 use tessera_coordinator::store::envelope::{open_value, seal_value};
 use tessera_coordinator::store::keys::{SNAPSHOT_KEY, record_key};
 use tessera_coordinator::store::{Changes, Sequence};
@@ -61,9 +62,14 @@ impl Group {
         }
         Ok(group)
     }
+}
 
-    /// Bytes that are sent, about.
-    pub(crate) fn bytes(&self) -> usize {
+impl Sent for Group {
+    fn head(&self) -> i64 {
+        self.head
+    }
+
+    fn bytes(&self) -> usize {
         let all = self.keys.iter().chain(&self.values).chain(&self.removed).chain(&self.parts);
         self.records.len() + all.map(Vec::len).sum::<usize>()
     }

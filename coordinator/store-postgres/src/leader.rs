@@ -2,18 +2,18 @@
 //! counted from before the attempt and by a clock that only grows, so it ends here first.
 
 use crate::address::StoreAddress;
-use crate::connection::Link;
+use crate::connection::{Link, Parameters};
 use crate::link_error::LinkError;
+use crate::rules::{Row as RuledRow, Standing, Stop, is_behind, next_epoch, renew_every};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
+use tessera_coordinator::store::Witness;
 use tokio::sync::watch;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-/// Attempts to renew in one term: every 10/3 s of 15 s.
-const RENEWALS: f64 = 4.5;
 /// Pause after an attempt that had no answer.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
 /// Time for a question about the leader.
@@ -23,9 +23,17 @@ const ASK_TIME: Duration = Duration::from_secs(10);
 const LOOK: &str = "SELECT farm, epoch, head, commits, owner, \
     extract(epoch FROM expires_at - now())::float8 FROM tessera.leader WHERE id = 1";
 /// Takes the lead if nobody has it.
-const TAKE: &str = "UPDATE tessera.leader SET epoch = epoch + 1, owner = $1, \
-    expires_at = now() + $2 * interval '1 second' WHERE id = 1 AND expires_at <= now() \
-    RETURNING farm, epoch, head, commits, owner, $2";
+const TAKE: &str = "WITH t AS (UPDATE tessera.leader SET epoch = $3, owner = $1, \
+    expires_at = now() + $2 * interval '1 second' \
+    WHERE id = 1 AND epoch = $4 AND expires_at <= now() \
+    RETURNING farm, epoch, head, commits, owner), \
+    l AS (INSERT INTO tessera.lead (epoch, before, commits, owner) \
+    SELECT epoch, $4, commits, owner FROM t) \
+    SELECT farm, epoch, head, commits, owner, $2 FROM t";
+/// Reads how many commits there were when the lead began that followed this one, or that took its
+/// place because it was lost.
+const BEGAN: &str = "SELECT min(commits) FROM tessera.lead \
+    WHERE before = $1 OR (before = $2 AND epoch <> $1)";
 const RENEW: &str = "UPDATE tessera.leader SET expires_at = now() + $2 * interval '1 second' \
     WHERE id = 1 AND epoch = $1 AND expires_at > now() RETURNING commits";
 const GIVE_BACK: &str =
@@ -42,7 +50,7 @@ const BEGIN: &str = "INSERT INTO tessera.leader (id, farm, epoch, head, commits,
 pub(crate) struct Leader {
     /// Id of the farm's state.
     pub(crate) farm: Uuid,
-    /// Number of takeovers.
+    /// Number of the lead.
     pub(crate) epoch: i64,
     /// Sequence of the newest record, or of the snapshot if there is none after it.
     pub(crate) head: i64,
@@ -69,11 +77,13 @@ impl Leader {
         })
     }
 
-    /// Says who leads now, for one that led with `epoch`.
-    pub(crate) fn instead_of(&self, epoch: i64) -> String {
-        match self.epoch == epoch {
-            true => ended(),
-            false => format!("{} leads now, with epoch {}", self.owner, self.epoch),
+    /// The row, as far as the rules look at it.
+    pub(crate) fn row(&self) -> RuledRow {
+        RuledRow {
+            epoch: self.epoch,
+            place: (self.head, self.commits),
+            lasts: self.left > 0.0,
+            owner: self.owner.clone(),
         }
     }
 
@@ -100,27 +110,31 @@ impl Leader {
         link.rows(BEGIN, &[(&farm, Type::TEXT)], ASK_TIME).await.map(drop)
     }
 
-    /// Takes the lead, if nobody has it.
+    /// Takes the lead, if nobody has it and this one was the last to have it.
     pub(crate) async fn take(
         link: &Link,
         owner: &str,
         term: Duration,
+        before: i64,
     ) -> Result<Option<Self>, LinkError> {
-        let term = term.as_secs_f64();
-        let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 2] =
-            [(&owner, Type::TEXT), (&term, Type::FLOAT8)];
-        let rows = link.rows(TAKE, &parameters, ASK_TIME).await?;
+        let (term, epoch) = (term.as_secs_f64(), next_epoch(before, Uuid::new_v4().as_u128()));
+        let parameters: &Parameters<'_> = &[
+            (&owner, Type::TEXT),
+            (&term, Type::FLOAT8),
+            (&epoch, Type::INT8),
+            (&before, Type::INT8),
+        ];
+        let rows = link.rows(TAKE, parameters, ASK_TIME).await?;
         rows.first().map(Self::of).transpose()
     }
-}
 
-/// How the term stands.
-#[derive(Clone, Debug)]
-pub(crate) enum Standing {
-    /// It lasts until then, and longer if it is renewed.
-    Until(Instant),
-    /// Another one leads, or nobody does.
-    Lost(String),
+    /// Returns how many commits there were when the lead began that followed this one, or took its
+    /// place; None if the database knows of none.
+    pub(crate) async fn began_after(link: &Link, led: Witness) -> Result<Option<i64>, LinkError> {
+        let parameters: &Parameters<'_> = &[(&led.epoch, Type::INT8), (&led.before, Type::INT8)];
+        let rows = link.rows(BEGAN, parameters, ASK_TIME).await?;
+        Ok(rows.first().and_then(|row| row.get(0)))
+    }
 }
 
 /// What renewals compare.
@@ -135,7 +149,7 @@ struct Commits {
 /// A term that is renewed in the background until this value is dropped.
 pub(crate) struct Term {
     pub(crate) epoch: i64,
-    standing: watch::Receiver<Standing>,
+    standing: watch::Receiver<Standing<Instant>>,
     commits: Arc<Commits>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -153,7 +167,7 @@ impl Term {
         (epoch, commits): (i64, i64),
         asked: Instant,
     ) -> Self {
-        let (told, standing) = watch::channel(Standing::Until(asked + address.term));
+        let (told, standing) = watch::channel(Standing::counted(asked, address.term));
         let (taken, is_behind) = (AtomicI64::new(commits), AtomicBool::new(false));
         let commits = Arc::new(Commits { taken, is_behind });
         let task = tokio::spawn(renew(address, epoch, (told, commits.clone())));
@@ -171,16 +185,12 @@ impl Term {
     }
 
     /// Fails if the term has ended; says why.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        match &*self.standing.borrow() {
-            Standing::Until(end) if Instant::now() < *end => Ok(()),
-            Standing::Until(_) => Err(ended()),
-            Standing::Lost(why) => Err(why.clone()),
-        }
+    pub(crate) fn check(&self) -> Result<(), Stop> {
+        self.standing.borrow().check(Instant::now())
     }
 
     /// Waits until the term has ended; says why.
-    pub(crate) async fn ended(&self) -> String {
+    pub(crate) async fn ended(&self) -> Stop {
         let mut standing = self.standing.clone();
         loop {
             let end = match &*standing.borrow_and_update() {
@@ -188,7 +198,7 @@ impl Term {
                 Standing::Lost(why) => return why.clone(),
             };
             tokio::select! {
-                changed = standing.changed() => if changed.is_err() { return ended() },
+                changed = standing.changed() => if changed.is_err() { return Stop::TermOver },
                 () = tokio::time::sleep_until(end.into()) => {
                     if let Err(why) = self.check() {
                         return why;
@@ -204,17 +214,13 @@ impl Term {
     }
 }
 
-fn ended() -> String {
-    "the database did not renew its term in time".into()
-}
-
 /// Renews a term until it is lost or has ended.
 async fn renew(
     address: Arc<StoreAddress>,
     epoch: i64,
-    (told, commits): (watch::Sender<Standing>, Arc<Commits>),
+    (told, commits): (watch::Sender<Standing<Instant>>, Arc<Commits>),
 ) {
-    let every = address.term.div_f64(RENEWALS);
+    let every = renew_every(address.term);
     let term = address.term.as_secs_f64();
     let mut link = None;
     let mut next = tokio::time::Instant::now() + every;
@@ -223,12 +229,12 @@ async fn renew(
         let (asked, taken) = (Instant::now(), commits.taken.load(Ordering::SeqCst));
         match tokio::time::timeout(every, renew_once(&address, &mut link, epoch, term)).await {
             Ok(Ok(Renewed::Has(found))) => {
-                commits.is_behind.store(found < taken, Ordering::SeqCst);
-                told.send_replace(Standing::Until(asked + address.term));
+                commits.is_behind.store(is_behind(found, taken), Ordering::SeqCst);
+                told.send_replace(Standing::counted(asked, address.term));
                 next = tokio::time::Instant::now() + every;
             }
             Ok(Ok(Renewed::Lost(leader))) => {
-                told.send_replace(Standing::Lost(leader.instead_of(epoch)));
+                told.send_replace(Standing::Lost(leader.row().instead_of(epoch)));
                 return;
             }
             Ok(Err(error)) => {

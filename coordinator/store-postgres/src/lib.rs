@@ -13,7 +13,7 @@ mod link_error;
 mod passwords;
 mod place;
 mod reader;
-mod recent;
+pub mod rules;
 mod schema;
 mod store;
 mod tls;

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tessera_coordinator::folder::DataFolder;
 use tessera_coordinator::store::{
-    Purpose, Store, StoreError, StoreMark, StorePlace, Survey, last_lead, note_lead,
+    Acknowledged, Purpose, Store, StoreError, StoreMark, StorePlace, Survey, Witness, last_lead,
+    note_lead,
 };
 use tokio::runtime::Runtime;
 
@@ -119,31 +120,32 @@ impl PostgresPlace {
         &self,
         folder: &DataFolder,
         purpose: Purpose,
-    ) -> Result<(Link, Leader, Instant), StoreError> {
+    ) -> Result<(Link, (i64, Leader), Instant), StoreError> {
         let unusable = |error| self.failed("it cannot be opened", error);
         let link = Link::open(&self.address).await.map_err(unusable)?;
         self.check_settings(&link).await?;
         self.look_at_standbys(&link).await?;
         schema::prepare(&link).await.map_err(unusable)?;
         Leader::begin(&link).await.map_err(unusable)?;
-        let leader = Leader::look(&link).await.map_err(unusable)?;
+        let mut leader = Leader::look(&link).await.map_err(unusable)?;
         self.check_folder(folder, (&link, &leader), purpose).await?;
         let mut told: Option<Instant> = None;
         loop {
             let asked = Instant::now();
-            let taken = Leader::take(&link, &self.owner, self.address.term).await;
+            let before = leader.epoch;
+            let taken = Leader::take(&link, &self.owner, self.address.term, before).await;
             if let Some(leader) = taken.map_err(unusable)? {
                 let (store, epoch) = (self.store(), leader.epoch);
                 tracing::info!(store, epoch, head = leader.head, "this coordinator leads");
-                return Ok((link, leader, asked));
+                return Ok((link, (before, leader), asked));
             }
-            let leader = Leader::look(&link).await.map_err(unusable)?;
+            leader = Leader::look(&link).await.map_err(unusable)?;
             if !self.stand_by {
                 let (leader, secs) = (leader.owner, leader.left.max(0.0));
                 return Err(StoreError::Led { store: self.store(), leader, secs });
             }
             if told.is_none_or(|at| at.elapsed() >= TELL_EVERY) {
-                tracing::info!(leader = leader.owner, "stands by: another coordinator leads");
+                tracing::info!(leader = &leader.owner, "stands by: another coordinator leads");
                 told = Some(Instant::now());
             }
             if self.ended.load(Ordering::Relaxed) {
@@ -151,6 +153,24 @@ impl PostgresPlace {
             }
             tokio::time::sleep(LOOK_PAUSE).await;
         }
+    }
+
+    /// Says that the database has lost commits that this folder's coordinator had answers for, if
+    /// it has: a standby took over that lacked them, and no leader was there to send them again.
+    async fn name_lost_end(&self, link: &Link, led: Witness) -> Result<(), StoreError> {
+        let began = Leader::began_after(link, led).await;
+        let began = began.map_err(|error| self.failed("it cannot be read", error))?;
+        if led.has_lost(began) {
+            tracing::error!(
+                acknowledged = led.commits,
+                kept = began,
+                "the database has lost its end: it had said of more commits than it has now that \
+                 they are durable, as before a takeover by an asynchronous standby. What these \
+                 commits said is gone: jobs that were accepted, results and changes of the last \
+                 moments before; set `synchronous_standby_names`"
+            );
+        }
+        Ok(())
     }
 
     /// Says what the database cannot promise.
@@ -214,7 +234,7 @@ impl StorePlace for PostgresPlace {
     fn open(&self, folder: &DataFolder, purpose: Purpose) -> Result<Box<dyn Store>, StoreError> {
         let runtime = self.runtime()?;
         let taken = runtime.block_on(self.take(folder, purpose));
-        let (link, leader, asked) = match taken {
+        let (link, (before, leader), asked) = match taken {
             Ok(taken) => taken,
             Err(error) => {
                 runtime.shutdown_background();
@@ -223,8 +243,13 @@ impl StorePlace for PostgresPlace {
         };
         let mark = StoreMark { id: leader.farm, address: self.store() };
         let former = StoreMark::read(folder)?;
-        let continues = note_lead(folder, (leader.epoch, former.is_some()), purpose)?;
-        let lead = (leader, asked, continues);
+        if let Some(led) = Acknowledged::read(folder, leader.farm) {
+            runtime.block_on(self.name_lost_end(&link, led))?;
+        }
+        let continues = note_lead(folder, (leader.epoch, before, former.is_some()), purpose)?;
+        let led = Witness { epoch: leader.epoch, before, commits: leader.commits };
+        let acknowledged = Acknowledged::begin(folder, leader.farm, led)?;
+        let lead = (leader, asked, continues, acknowledged);
         let store = PostgresStore::lead(self.address.clone(), runtime, link, lead);
         if purpose == Purpose::Run && former != Some(mark.clone()) {
             mark.write(folder)?;

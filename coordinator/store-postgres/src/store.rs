@@ -1,5 +1,5 @@
-//! The store of a leader. A commit is one statement that compares and moves (epoch, head). If its
-//! answer is lost, the leader's row is read to learn what happened.
+//! The store of a leader. A commit is one statement that compares and moves (epoch, head). What is
+//! asked of the database, and what its answers mean, is decided by [`rules`](crate::rules).
 
 use crate::address::StoreAddress;
 use crate::connection::{Link, Parameters};
@@ -7,11 +7,13 @@ use crate::group::Group;
 use crate::leader::{Leader, Term};
 use crate::link_error::LinkError;
 use crate::reader;
-use crate::recent::{Place, Recent};
+use crate::rules::{Answer, Ask, Lead, Place, Sent, Stop};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use tessera_coordinator::store::{AuditEntry, Changes, Loaded, Store, StoreError, Survey};
+use tessera_coordinator::store::{
+    Acknowledged, AuditEntry, Changes, Loaded, Store, StoreError, Survey,
+};
 use tokio::runtime::Runtime;
 use tokio_postgres::types::Type;
 
@@ -51,10 +53,8 @@ pub(crate) struct PostgresStore {
 struct Inner {
     address: Arc<StoreAddress>,
     term: Term,
-    head: i64,
-    commits: i64,
-    /// What the database has taken last from this process.
-    recent: Recent,
+    lead: Lead<Group>,
+    acknowledged: Acknowledged,
     link: Option<Link>,
     /// Why this process leads no more, once it does not.
     ended: Option<String>,
@@ -62,23 +62,23 @@ struct Inner {
 
 impl PostgresStore {
     /// Goes on as the leader that `leader` describes. `asked`: before the lead was taken;
-    /// `continues`: nobody else led since this data folder's coordinator did.
+    /// `continues`: nobody else led since this data folder's coordinator did; `acknowledged`: the
+    /// folder's note of what the database has taken.
     pub(crate) fn lead(
         address: Arc<StoreAddress>,
         runtime: Runtime,
         link: Link,
-        (leader, asked, continues): (Leader, Instant, bool),
+        (leader, asked, continues, acknowledged): (Leader, Instant, bool, Acknowledged),
     ) -> Self {
         let guard = runtime.enter();
         let term = Term::keep(address.clone(), (leader.epoch, leader.commits), asked);
         drop(guard);
-        let Leader { head, commits, .. } = leader;
+        let lead = Lead::new(leader.epoch, leader.row().place);
         let inner = Inner {
             address: address.clone(),
             term,
-            head,
-            commits,
-            recent: Recent::default(),
+            lead,
+            acknowledged,
             link: Some(link),
             ended: None,
         };
@@ -178,21 +178,10 @@ fn whole(address: &StoreAddress, survey: Survey) -> Result<Loaded, StoreError> {
     }
 }
 
-/// What a commit's statement did.
-enum Outcome {
-    Done,
-    /// Nothing. It can be sent again.
-    Nothing,
-    /// Nothing, because the database is where it was before earlier commits.
-    Behind(Place),
-    /// Nothing, and this process is not the leader; why.
-    NotLeader(String),
-}
-
 impl Inner {
     fn check(&mut self) -> Result<(), StoreError> {
         if self.ended.is_none() {
-            self.ended = self.term.check().err();
+            self.ended = self.term.check().err().map(|why| why.to_string());
         }
         match &self.ended {
             Some(why) => Err(self.not_leader(why)),
@@ -247,8 +236,7 @@ impl Inner {
             let opened = tokio::select! {
                 opened = Link::open(&self.address) => opened,
                 why = self.term.ended() => {
-                    self.ended = Some(why);
-                    self.check()?;
+                    self.end(&why)?;
                     continue;
                 }
             };
@@ -266,26 +254,19 @@ impl Inner {
 
     async fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
         self.check()?;
-        let group = Group::of(changes, self.head).map_err(|problem| StoreError::Service {
-            store: self.address.to_string(),
-            problem,
-            hint: None,
-            source: None,
-        })?;
-        let began = Instant::now();
-        loop {
-            match self.try_commit(&group).await? {
-                Outcome::Done => break,
-                Outcome::Nothing => self.check()?,
-                Outcome::Behind(place) => self.send_again(place).await?,
-                Outcome::NotLeader(why) => self.end(why)?,
-            }
-        }
-        let (took, bytes) = (began.elapsed(), group.bytes());
-        let before = (self.head, self.commits);
-        (self.head, self.commits) = (group.head, self.commits + 1);
-        self.recent.keep(before, group);
-        self.term.has_committed(self.commits);
+        let group =
+            Group::of(changes, self.lead.place().0).map_err(|problem| StoreError::Service {
+                store: self.address.to_string(),
+                problem,
+                hint: None,
+                source: None,
+            })?;
+        let (began, bytes) = (Instant::now(), group.bytes());
+        self.lead.begin(group);
+        self.ask_all().await?;
+        let took = began.elapsed();
+        self.term.has_committed(self.lead.place().1);
+        self.acknowledged.note(self.lead.place().1);
         if took >= SLOW {
             let secs = took.as_secs_f64();
             tracing::warn!(secs, bytes, "the database was slow to take a commit");
@@ -294,152 +275,83 @@ impl Inner {
     }
 
     /// Ends this process's lead.
-    fn end(&mut self, why: String) -> Result<(), StoreError> {
-        self.ended = Some(why);
+    fn end(&mut self, why: &Stop) -> Result<(), StoreError> {
+        self.ended = Some(why.to_string());
         self.check()
     }
 
     /// Brings a database up to the newest commit again that a renewal of the term found behind.
     async fn catch_up(&mut self) -> Result<(), StoreError> {
-        let link = self.take_link().await?;
-        match Leader::look(&link).await {
-            Ok(leader) => {
-                self.link = Some(link);
-                match self.standing(&leader) {
-                    Outcome::Behind(place) => self.send_again(place).await,
-                    Outcome::NotLeader(why) => self.end(why),
-                    Outcome::Nothing | Outcome::Done => Ok(()),
-                }
-            }
-            // The next look, in a second, learns more.
-            Err(LinkError::Unknown(_)) => Ok(()),
-            Err(error) => Err(self.failed("it cannot be read", error)),
-        }
+        self.lead.look();
+        self.ask_all().await
     }
 
-    /// Sends the commits again that a database at this place has lost. Where that fails, the caller
-    /// looks where the database stands now.
-    async fn send_again(&mut self, place: Place) -> Result<(), StoreError> {
-        self.check()?;
-        let lost = self.recent.since(place).unwrap_or_default();
-        tracing::error!(
-            commits = lost.len(),
-            "the database has lost its end, as after a takeover by an asynchronous standby: it \
-             gets those commits again"
-        );
-        for (before, group) in lost {
-            let link = self.take_link().await?;
-            let sent = tokio::select! {
-                sent = send(&link, &group, self.term.epoch, before) => sent,
-                why = self.term.ended() => return self.end(why),
-            };
-            match sent {
-                Ok(true) => self.link = Some(link),
-                Ok(false) => {
-                    self.link = Some(link);
-                    return Ok(());
-                }
-                Err(LinkError::Unknown(why)) => {
-                    tracing::warn!(why, "a commit that is sent again had no answer");
-                    tokio::time::sleep(PAUSE).await;
-                    return Ok(());
-                }
-                Err(error) => return Err(self.failed("a commit was refused", error)),
+    /// Asks the database what the rules want to know, until they know it.
+    async fn ask_all(&mut self) -> Result<(), StoreError> {
+        let mut told = false;
+        while let Some(ask) = self.lead.ask() {
+            self.check()?;
+            let lost = self.lead.lost();
+            if lost > 0 && !told {
+                tracing::error!(
+                    commits = lost,
+                    "the database has lost its end, as after a takeover by an asynchronous \
+                     standby: it gets those commits again"
+                );
+                told = true;
+            }
+            let answer = self.ask(&ask).await?;
+            if let Err(why) = self.lead.answer(answer) {
+                self.end(&why)?;
             }
         }
-        tracing::info!("the database has all commits again");
+        if told {
+            tracing::info!("the database has all commits again");
+        }
         Ok(())
     }
 
-    /// Sends the statement, and learns what it did.
-    async fn try_commit(&mut self, group: &Group) -> Result<Outcome, StoreError> {
+    /// Asks the database one thing.
+    async fn ask(&mut self, ask: &Ask<Group>) -> Result<Answer, StoreError> {
         let link = self.take_link().await?;
-        let sent = tokio::select! {
-            sent = send(&link, group, self.term.epoch, (self.head, self.commits)) => sent,
-            why = self.term.ended() => return Ok(Outcome::NotLeader(why)),
+        let epoch = self.lead.epoch();
+        let asked = async {
+            Ok(match ask {
+                Ask::Send(place, group) => match send(&link, group, epoch, *place).await? {
+                    true => Answer::Taken,
+                    false => Answer::Refused,
+                },
+                Ask::Look => Answer::Row(Leader::look(&link).await?.row()),
+                Ask::Settle => Answer::Settled(Leader::settle(&link, epoch).await?),
+            })
         };
-        match sent {
-            Ok(true) => {
-                self.link = Some(link);
-                Ok(Outcome::Done)
+        let answered = tokio::select! {
+            answered = asked => answered,
+            why = self.term.ended() => {
+                self.end(&why)?;
+                return Ok(Answer::Unknown);
             }
-            Ok(false) => {
+        };
+        match (answered, ask) {
+            (Ok(answer), _) => {
                 self.link = Some(link);
-                self.read_back(group).await
+                Ok(answer)
             }
-            Err(LinkError::Unknown(why)) => {
-                tracing::warn!(why, "a commit had no answer; reading back whether it happened");
+            (Err(LinkError::Unknown(why)), _) => {
+                match ask {
+                    Ask::Send(..) => tracing::warn!(
+                        why,
+                        "a commit had no answer; reading back whether it happened"
+                    ),
+                    _ => tracing::warn!(why, "the store cannot be read; trying again"),
+                }
                 drop(link);
                 tokio::time::sleep(PAUSE).await;
-                self.read_back(group).await
+                Ok(Answer::Unknown)
             }
-            Err(error) => Err(self.failed("a commit was refused", error)),
+            (Err(error), Ask::Send(..)) => Err(self.failed("a commit was refused", error)),
+            (Err(error), _) => Err(self.failed("it cannot be read", error)),
         }
-    }
-
-    /// Learns from the leader's row whether a commit happened.
-    async fn read_back(&mut self, group: &Group) -> Result<Outcome, StoreError> {
-        loop {
-            let link = self.take_link().await?;
-            let found = tokio::select! {
-                found = self.look_for(&link, group) => found,
-                why = self.term.ended() => return Ok(Outcome::NotLeader(why)),
-            };
-            match found {
-                Ok(outcome) => {
-                    self.link = Some(link);
-                    return Ok(outcome);
-                }
-                Err(LinkError::Unknown(why)) => {
-                    tracing::warn!(why, "the store cannot be read; trying again");
-                    tokio::time::sleep(PAUSE).await;
-                }
-                Err(error) => return Err(self.failed("it cannot be read", error)),
-            }
-        }
-    }
-
-    /// Looks whether a commit happened; if so, waits until it is durable.
-    async fn look_for(&self, link: &Link, group: &Group) -> Result<Outcome, LinkError> {
-        let outcome = self.outcome(group, &Leader::look(link).await?);
-        let is_settled =
-            !matches!(outcome, Outcome::Done) || Leader::settle(link, self.term.epoch).await?;
-        match is_settled {
-            true => Ok(outcome),
-            false => Ok(self.outcome(group, &Leader::look(link).await?)),
-        }
-    }
-
-    fn outcome(&self, group: &Group, leader: &Leader) -> Outcome {
-        if leader.epoch != self.term.epoch {
-            return Outcome::NotLeader(leader.instead_of(self.term.epoch));
-        }
-        match (leader.head, leader.commits) == (group.head, self.commits + 1) {
-            true => Outcome::Done,
-            false => self.standing(leader),
-        }
-    }
-
-    /// Where the database stands, if the present commit has not happened.
-    fn standing(&self, leader: &Leader) -> Outcome {
-        if leader.epoch != self.term.epoch {
-            return Outcome::NotLeader(leader.instead_of(self.term.epoch));
-        }
-        let found = (leader.head, leader.commits);
-        if found == (self.head, self.commits) {
-            return match leader.left > 0.0 {
-                true => Outcome::Nothing,
-                false => Outcome::NotLeader(leader.instead_of(self.term.epoch)),
-            };
-        }
-        if self.recent.since(found).is_some() {
-            return Outcome::Behind(found);
-        }
-        Outcome::NotLeader(format!(
-            "the database is at commit {}, record {}, and took commit {}, record {} before: it has \
-             lost its end, as after a takeover by an asynchronous standby",
-            leader.commits, leader.head, self.commits, self.head
-        ))
     }
 
     async fn give_back(&mut self) -> Result<(), LinkError> {
@@ -455,7 +367,7 @@ async fn send(
     link: &Link,
     group: &Group,
     epoch: i64,
-    (head, commits): (i64, i64),
+    (head, commits): Place,
 ) -> Result<bool, LinkError> {
     let mut statement = MOVE.to_owned();
     for (part, wanted) in [

@@ -26,6 +26,7 @@ impl World {
             let capacity = self.nodes[node].plan.capacity;
             self.set_capacity(node, capacity);
         }
+        self.heal_leaders()?;
         self.plan_calm_pauses();
         self.after(1_000, Event::Look);
         Ok(())

@@ -52,7 +52,11 @@ impl World {
     fn check_no_clone_of(&self, own: &Link) -> Checked {
         let lives = own.node_open && own.coordinator_open && self.now <= own.dead_from;
         let served = |link: &Link| {
-            link.cloned && link.node == own.node && link.coordinator_open && link.session.is_some()
+            link.cloned
+                && link.node == own.node
+                && link.incarnation == own.incarnation
+                && link.coordinator_open
+                && link.session.is_some()
         };
         match lives && !own.cloned && self.links.links.values().any(served) {
             true => {
@@ -137,7 +141,8 @@ impl World {
         else {
             return Ok(());
         };
-        for link in self.links.links.values().filter(|link| link.is_quiet()) {
+        let own = |link: &&Link| link.incarnation == self.shell.incarnation && link.is_quiet();
+        for link in self.links.links.values().filter(own) {
             let node = &self.nodes[link.node];
             let Some(running) = node.process.as_ref().filter(|known| known.number == link.process)
             else {

@@ -66,7 +66,8 @@ impl World {
                 self.nodes[link.node].process.as_ref().filter(|process| process.link == Some(*id));
             let leases = working.into_iter().flat_map(|process| process.units.keys());
             let mut of_job = leases.filter(|lease| lease.unit.job == halt.job);
-            let was_there = link.session.is_some_and(|session| session < halt.before);
+            let was_there = link.incarnation == halt.incarnation
+                && link.session.is_some_and(|session| session < halt.before);
             if let Some(lease) = of_job.next().filter(|_| was_there) {
                 let name = &self.nodes[link.node].plan.name;
                 return violated(format!(

@@ -3,10 +3,10 @@
 
 mod changes;
 pub(crate) mod questions;
+mod submits;
 
 use crate::sim::checks::violation::{Checked, Violation, violated};
 use crate::sim::client::changes::{Changed, RAISED};
-use crate::sim::coordinator::blobs::inputs;
 use crate::sim::faults::Fault;
 use crate::sim::situations::sometimes;
 use crate::sim::world::World;
@@ -105,9 +105,14 @@ impl World {
             let patience = self.random.between(3_000, 9_000);
             self.after(patience, Event::Ask(ask));
         }
-        if self.shell.process.is_none() {
-            return Ok(());
-        }
+        let Some(place) = self.find_coordinator() else {
+            return self.ask_standby(ask);
+        };
+        self.as_process(place, |world| world.ask_now(ask))
+    }
+
+    /// A client asks a coordinator that listens.
+    fn ask_now(&mut self, ask: Ask) -> Checked {
         match ask {
             Ask::Submit(index) => {
                 self.begin_submit(index);
@@ -251,46 +256,6 @@ impl World {
     fn ask_submit(&mut self, ask: Ask, job: JobId, spec: JobSpec, caller: Caller) -> Checked {
         let spec = Box::new(spec);
         self.ask_core(ask, |request| Input::Submit { request, job, spec, caller })
-    }
-
-    /// Uploads the files of a job; its submit follows.
-    fn begin_submit(&mut self, index: usize) {
-        if std::mem::replace(&mut self.clients.jobs[index].asked, true) {
-            self.tally.count(Fault::SubmitRepeated);
-        }
-        // One that fits nowhere would wait for its client.
-        if self.clients.jobs[index].plan.spec.device_bytes <= LARGEST
-            && self.chance(Fault::ClientVanishes)
-        {
-            self.clients.jobs[index].vanished = true;
-        }
-        self.upload(index);
-        let delay = self.random.between(1, 2_500);
-        self.after(delay, Event::Submit(index));
-    }
-
-    /// Asks for a retry as the shell does: it refuses where a file of the job is gone, and begins
-    /// the grace of those that are there anew.
-    fn ask_retry(&mut self, index: usize) -> Checked {
-        let JobPlan { id, spec, owner, .. } = self.planned(index);
-        let files = inputs(&spec.kind);
-        if !files.iter().all(|hash| self.blobs.has(*hash)) {
-            return Ok(());
-        }
-        files.into_iter().for_each(|hash| self.blobs.put(hash, self.now));
-        let caller = user(owner);
-        self.change_one(Ask::Retry(index), JobChange::Retry, id, caller)
-    }
-
-    /// The files of a job are uploaded: it is submitted, if they are there.
-    pub(crate) fn submit(&mut self, index: usize) -> Checked {
-        let JobPlan { id, spec, owner, .. } = self.planned(index);
-        if inputs(&spec.kind).into_iter().any(|hash| !self.blobs.has(hash)) {
-            return violated(format!(
-                "a file of job {id} was swept between its upload and the submit"
-            ));
-        }
-        self.ask_submit(Ask::Submit(index), id, spec, user(owner))
     }
 
     fn is_wanted(&self, ask: Ask) -> bool {

@@ -40,12 +40,19 @@ impl World {
             let next = self.random.between(300, 12_000);
             self.after(next, Event::Question(index, before + 1));
         }
-        if self.shell.process.is_none() {
-            return Ok(());
-        }
+        let Some(place) = self.find_coordinator() else { return Ok(()) };
+        self.as_process(place, |world| world.answer_question(index))
+    }
+
+    fn answer_question(&mut self, index: usize) -> Checked {
         // An answer tells what has been decided so far: whatever that is goes to the disk before
         // it.
         self.take_step()?;
+        if self.is_stale() {
+            // One that stood still shows what it knew, until it looks at its term.
+            sometimes!(self, StaleAnswer);
+            return Ok(());
+        }
         let asked = self.history.ask();
         let job = self.clients.jobs[index].plan.id;
         let Some(process) = &mut self.shell.process else { return Ok(()) };

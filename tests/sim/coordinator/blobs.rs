@@ -76,6 +76,9 @@ impl World {
     pub(crate) fn sweep_blobs(&mut self) {
         self.after(ROUND, Event::Sweep);
         let Some(process) = &self.shell.process else { return };
+        if self.is_stopped() || self.is_stale() {
+            return;
+        }
         // What a job has named may go once its end is durable: a crash before that opens the job
         // again.
         if process.is_behind() {

@@ -6,9 +6,11 @@ use crate::sim::checks::violation::{Checked, Violation, violated};
 use crate::sim::coordinator::{Pending, Process};
 use crate::sim::faults::Fault;
 use crate::sim::faults::planted::Planted;
+use crate::sim::leaders::leading::Leading;
 use crate::sim::situations::sometimes;
 use crate::sim::world::World;
 use crate::sim::world::events::{Event, LinkId};
+use tessera_coordinator::lost_spools;
 use tessera_core::journal::Gone;
 use tessera_core::{Core, Record, SnapshotPart};
 
@@ -23,7 +25,7 @@ impl World {
         (0..lost).for_each(|_| self.tally.count(Fault::SnapshotLost));
         if group.is_empty() {
             self.tally.count(Fault::CrashIdle);
-        } else {
+        } else if self.leaders.is_none() {
             self.half_write(group)?;
         }
         self.end_process()
@@ -114,7 +116,7 @@ impl World {
             .links
             .links
             .iter()
-            .filter(|(_, link)| link.coordinator_open)
+            .filter(|(_, link)| link.coordinator_open && link.incarnation == self.shell.incarnation)
             .map(|(id, _)| *id)
             .collect();
         for id in open {
@@ -124,6 +126,10 @@ impl World {
         let long = self.chance(Fault::LongOutage);
         let away =
             if long { self.random.between(20_000, 60_000) } else { self.random.between(50, 4_000) };
+        if self.leaders.is_some() {
+            self.end_machine(self.shell.machine, away);
+            return Ok(());
+        }
         self.note(|| format!("the coordinator ends, for {away} ms"));
         self.after(away, Event::Restart);
         Ok(())
@@ -132,10 +138,16 @@ impl World {
     /// A new process reads the disk: it must know exactly what is durable, whether from a snapshot
     /// or from the beginning.
     pub(crate) fn restart(&mut self) -> Checked {
-        if self.shell.process.is_some() {
-            return Ok(());
+        match self.shell.process.is_some() {
+            true => Ok(()),
+            false => self.restart_as(None),
         }
-        self.shell.incarnation += 1;
+    }
+
+    /// The same, for one that leads where the state is in a database.
+    pub(crate) fn restart_as(&mut self, leading: Option<Leading>) -> Checked {
+        self.incarnations += 1;
+        self.shell.incarnation = self.incarnations;
         let (parts, mut records) = self.disk.load()?;
         sometimes!(self, RestartFromSnapshot, !parts.is_empty() && !records.is_empty());
         sometimes!(self, RestartOfLongJournal, records.len() >= 500);
@@ -151,7 +163,7 @@ impl World {
             planted.on_replay(&mut records, &mut self.random);
         }
         let (settings, now) = (self.plan.settings.clone(), self.clock());
-        let core = Core::replay(settings.clone(), parts, records, now)
+        let mut core = Core::replay(settings.clone(), parts, records, now)
             .map_err(|error| Violation(format!("the journal is refused: {error}")))?;
         let history = self.disk.history.iter().cloned();
         let reference = Core::replay(settings.clone(), [], history, now)
@@ -180,7 +192,12 @@ impl World {
         let durable = &self.ledger.durable;
         self.disk.cut_spools(|lease| durable.keeps_result(lease));
         let watch = Watch::new(settings, self.ledger.durable.reserved, now.0);
-        self.shell.process = Some(Process::new(core, watch));
+        if leading.is_some() {
+            let gone = lost_spools::reopen(&mut core, &self.disk.spool_keys(), now);
+            sometimes!(self, SpoolsVoid, gone > 0);
+            self.begin_lead();
+        }
+        self.shell.process = Some(Process { leading, ..Process::new(core, watch) });
         self.take_step()?;
         if let Some(process) = &self.shell.process {
             self.ledger.believed.compare(&process.core)?;

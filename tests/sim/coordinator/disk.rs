@@ -4,6 +4,7 @@
 use crate::sim::checks::violation::{Checked, Violation, violated};
 use crate::sim::model::film::Film;
 use std::collections::BTreeMap;
+use tessera_coordinator::spool::SpoolKey;
 use tessera_core::{Record, SnapshotPart};
 use tessera_protocol::ids::{Epoch, FrameNumber, JobId, Lease, UnitIndex, UnitKey};
 
@@ -15,6 +16,9 @@ pub(crate) struct Spooled {
     pub(crate) film: Film,
 }
 
+/// Results of frames in work, of one data folder.
+pub(crate) type Spools = BTreeMap<(JobId, FrameNumber), Vec<Spooled>>;
+
 /// Everything durable.
 #[derive(Debug, Default)]
 pub(crate) struct Disk {
@@ -23,7 +27,7 @@ pub(crate) struct Disk {
     records: Vec<Vec<u8>>,
     /// All records ever, to check snapshots against; a farm has no such thing.
     pub(crate) history: Vec<Record>,
-    spools: BTreeMap<(JobId, FrameNumber), Vec<Spooled>>,
+    spools: Spools,
 }
 
 impl Disk {
@@ -84,6 +88,17 @@ impl Disk {
             spool.retain(|entry| is_known(lease(entry)));
             !spool.is_empty()
         });
+    }
+
+    /// Looks at another folder's spools; gives those of before.
+    pub(crate) fn change_spools(&mut self, other: Spools) -> Spools {
+        std::mem::replace(&mut self.spools, other)
+    }
+
+    /// The frames that have a spool, as a store tells them.
+    pub(crate) fn spool_keys(&self) -> BTreeMap<SpoolKey, ()> {
+        let key = |(job, frame): &(JobId, FrameNumber)| SpoolKey { job: *job, frame: *frame };
+        self.spools.keys().map(|of| (key(of), ())).collect()
     }
 
     pub(crate) fn spools(&self) -> usize {

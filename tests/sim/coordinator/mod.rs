@@ -13,6 +13,7 @@ use crate::sim::checks::violation::{Checked, violated};
 use crate::sim::client::Ask;
 use crate::sim::client::questions::Answers;
 use crate::sim::faults::Fault;
+use crate::sim::leaders::leading::Leading;
 use crate::sim::model::film::Film;
 use crate::sim::world::World;
 use crate::sim::world::events::{Event, LinkId, Parcel};
@@ -30,6 +31,8 @@ pub(crate) struct Shell {
     /// Counts the processes.
     pub(crate) incarnation: u64,
     pub(crate) process: Option<Process>,
+    /// Which of several machines it is.
+    pub(crate) machine: usize,
     /// Where the clock was set to, milliseconds beside the true time.
     pub(crate) clock_offset: i64,
 }
@@ -55,6 +58,8 @@ pub(crate) struct Process {
     pub(crate) syncing: usize,
     /// What the core is going to be woken for.
     pub(crate) wakeup: Option<Moment>,
+    /// Where the state is in a database.
+    pub(crate) leading: Option<Leading>,
 }
 
 /// A step on its way to the disk.
@@ -84,6 +89,7 @@ impl Process {
             pending: VecDeque::new(),
             syncing: 0,
             wakeup: None,
+            leading: None,
         }
     }
 }

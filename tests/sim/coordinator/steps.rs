@@ -49,7 +49,7 @@ impl World {
         let Some(process) = &mut self.shell.process else { return Ok(()) };
         if needs_sync || !process.pending.is_empty() {
             process.pending.push_back(pending);
-            self.start_sync();
+            self.start_sync()?;
         } else {
             self.perform(pending.actions)?;
         }
@@ -104,10 +104,13 @@ impl World {
     }
 
     /// Writes all that is pending, unless something is being written already.
-    fn start_sync(&mut self) {
+    fn start_sync(&mut self) -> Checked {
+        if self.leaders.is_some() {
+            return self.begin_commit();
+        }
         let incarnation = self.shell.incarnation;
         let idle = |process: &&mut Process| process.syncing == 0 && !process.pending.is_empty();
-        let Some(process) = self.shell.process.as_mut().filter(idle) else { return };
+        let Some(process) = self.shell.process.as_mut().filter(idle) else { return Ok(()) };
         process.syncing = process.pending.len();
         let (slow, full) = (self.chance(Fault::SlowDisk), self.chance(Fault::DiskFull));
         let delay = match (slow, full) {
@@ -120,6 +123,7 @@ impl World {
             let end = self.random.between(0, delay);
             self.after(end, Event::Crash(incarnation));
         }
+        Ok(())
     }
 
     /// What was being written is durable: now it may be told.
@@ -141,8 +145,7 @@ impl World {
                 self.send_answers(answers);
             }
         }
-        self.start_sync();
-        Ok(())
+        self.start_sync()
     }
 
     /// Makes a step durable: its results, then its records, then the snapshot after them.
@@ -199,6 +202,7 @@ impl World {
         };
         let node =
             link.and_then(|id| self.links.links.get(&id)).map(|link| self.nodes[link.node].plan.id);
+        self.check_lead(&action)?;
         self.ledger.on_performed(&action, node, &self.disk)?;
         sometimes!(self, ThirdLease, self.ledger.leased_thrice(&action));
         if let Action::Send { message: CoordinatorToNode::Committed { lease }, .. } = &action {

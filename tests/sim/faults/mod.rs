@@ -172,6 +172,23 @@ faults! {
     ResultsLost 60 "bytes of a frame that nodes finish are lost",
     ResolveLost 120 "the resolver finds bytes of results lost",
     PoisonPiece 150 "a piece of a frame takes down every worker process for a while",
+    // Several coordinators, and their database.
+    LeaderKilled 8 "the coordinator that leads ends at once",
+    StandbyKilled 8 "a coordinator that stands by ends at once",
+    LeaderStopped 8 "the coordinator that leads stands still, and goes on",
+    LeaderSleeps 4 "the coordinator that leads stands still, and its clock as well",
+    NoDatabase 6 "the coordinator that leads cannot reach the database",
+    NoNodes 5 "nodes and clients cannot reach the coordinator that leads",
+    NoBoth 4 "the coordinator that leads is cut off from everything",
+    DatabaseAway 5 "the database is away",
+    DatabaseFailsOver 8 "a standby of the database takes over",
+    EndLost 0 "a standby of the database lacks the newest commits",
+    StatementSlow 12 "a statement takes seconds",
+    StatementLost 8 "a statement is lost on its way",
+    StatementLate 6 "a statement happens after it was given up",
+    AnswerLost 12 "a statement happens, and its answer is lost",
+    StopsInCommit 2 "a leader stands still past its term while the database takes its commit",
+    Takeover 0 "a coordinator takes the lead",
 }
 
 /// How often each kind was met.

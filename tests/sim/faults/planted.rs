@@ -63,6 +63,14 @@ pub(crate) enum Bug {
     BandMissing,
     /// Nobody compares what two nodes made of a piece of a finished frame.
     LiarInBandNotVerified,
+    /// Commits do not compare the lead and its term, and nobody looks at its own.
+    TermNotCompared,
+    /// Commits do not compare where the database stands.
+    HeadNotCompared,
+    /// A coordinator that stands by answers who submits.
+    StandbyAnswers,
+    /// A database that has lost its end is written to as if nothing had happened.
+    LostEndHidden,
 }
 
 /// A bug and what it remembers.
@@ -88,6 +96,22 @@ impl Planted {
     /// nodes, are to show it.
     pub(crate) fn is_left_to_others(&self) -> bool {
         matches!(self.bug, Bug::EpochReused | Bug::RosterForgets)
+    }
+
+    pub(crate) fn forgets_term(&self) -> bool {
+        self.bug == Bug::TermNotCompared
+    }
+
+    pub(crate) fn forgets_head(&self) -> bool {
+        self.bug == Bug::HeadNotCompared
+    }
+
+    pub(crate) fn hides_lost_end(&self) -> bool {
+        self.bug == Bug::LostEndHidden
+    }
+
+    pub(crate) fn answers_standing_by(&self) -> bool {
+        self.bug == Bug::StandbyAnswers
     }
 
     /// Nobody refuses a second process of a node.

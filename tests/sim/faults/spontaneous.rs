@@ -20,6 +20,7 @@ impl World {
         self.roll_node_faults();
         self.roll_link_faults();
         self.roll_operator_faults()?;
+        self.roll_leader_faults()?;
         if self.chance(Fault::FilesGone) {
             let jobs: Vec<JobId> = self.plan.jobs.iter().map(|job| job.id).collect();
             let until = self.now + self.random.between(1_000, 25_000);
@@ -63,7 +64,7 @@ impl World {
         });
         let frames: Vec<(JobId, FrameNumber)> = frames.collect();
         let Some((job, frame)) = self.random.pick(&frames) else { return Ok(()) };
-        if self.shell.process.is_none() || !self.chance(Fault::ResultsLost) {
+        if self.shell.process.is_none() || self.is_stopped() || !self.chance(Fault::ResultsLost) {
             return Ok(());
         }
         let units = self.some_committed(job, frame);

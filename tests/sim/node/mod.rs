@@ -247,14 +247,15 @@ impl World {
     }
 
     fn dial(&mut self, node: usize, number: u64) {
-        if self.shell.process.is_none() || self.now < self.nodes[node].cut_off_until {
+        let reaches = self.now >= self.nodes[node].cut_off_until;
+        let Some(incarnation) = self.find_coordinator().filter(|_| reaches) else {
             let delay = self.random.between(200, 2_000);
             return self.node_after(node, delay, NodeEvent::Dial);
-        }
+        };
         if self.nodes[node].process.as_ref().is_none_or(|process| process.link.is_some()) {
             return;
         }
-        let link = self.open_link(node, number);
+        let link = self.open_link(node, number, incarnation);
         let join = self.join_of(node);
         let fingerprint = self.nodes[node].fingerprint;
         if fingerprint != crate::sim::world::plan::fingerprint(1) {

@@ -146,6 +146,23 @@ situations! {
     FinishingPaused "a job is paused while nodes finish one of its frames",
     StoppedInTime "no node works on a job as long after its pause or cancel as messages take at \
         most",
+    LedAgain "a coordinator takes the lead again that led last, and has the results",
+    SpoolsVoid "a coordinator leads that lacks results of before: they are rendered again",
+    TwoBelieve "a coordinator takes the lead, and the one before has not noticed",
+    GoesOnAfterTerm "a coordinator that led goes on, and another one leads",
+    GoesOnInTerm "a coordinator that leads goes on within its term",
+    FormerLeaderFound "a node or a client finds a coordinator that leads no more",
+    StaleAnswer "a coordinator that leads no more, and does not know, is asked",
+    ToldLate "one that stood still tells of a commit, and another one leads",
+    TermOver "a leader ends, because its term was not renewed",
+    LeadTaken "a leader ends, because another one leads",
+    CommitFenced "a commit of a former leader is refused",
+    CommitTwice "a commit is sent again that has happened, and is refused",
+    HappenedUnanswered "a commit without an answer is found in the leader's row",
+    EndLostUnled "the database loses its end, and no coordinator leads",
+    LostEndFound "a leader finds that the database has lost its end",
+    LostEndRepaired "a database that has lost its end has it again",
+    LostEndNamed "a lost end is not to be had again, and is named",
 }
 
 /// How often each situation was met.

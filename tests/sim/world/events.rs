@@ -3,6 +3,7 @@
 
 use crate::sim::client::Ask;
 use crate::sim::client::questions::Answers;
+use crate::sim::leaders::database::{Said, Statement};
 use crate::sim::model::film::Film;
 use std::collections::BTreeMap;
 use tessera_core::{Moment, SessionId, TileSet};
@@ -59,6 +60,22 @@ pub(crate) enum Event {
     Crash(u64),
     /// The coordinator starts.
     Restart,
+    /// A process of a coordinator begins, and stands by.
+    MachineStarts(usize),
+    /// This process of a coordinator (its number), which stands by, asks for the lead.
+    StandBy(usize, u64),
+    /// A coordinator goes on after standing still.
+    MachineWakes(usize),
+    /// A statement reaches the database.
+    Statement(Box<Statement>),
+    /// A process of a coordinator hears of a statement, by its number.
+    Said((usize, u64), u64, Box<Said>),
+    /// This incarnation asks the database again.
+    AskAgain(u64),
+    /// This incarnation renews its term.
+    Renew(u64),
+    /// This incarnation looks at its term.
+    CheckTerm(u64),
     /// A client asks.
     Ask(Ask),
     /// A job whose files are uploaded (its position in the plan) is submitted.

@@ -12,6 +12,7 @@ use crate::sim::coordinator::blobs::Blobs;
 use crate::sim::coordinator::disk::Disk;
 use crate::sim::faults::planted::Planted;
 use crate::sim::faults::{Fault, Tally};
+use crate::sim::leaders::Leaders;
 use crate::sim::model::ledger::Ledger;
 use crate::sim::node::SimNode;
 use crate::sim::situations::Met;
@@ -55,6 +56,10 @@ pub(crate) struct World {
     pub(crate) links: Links,
     pub(crate) nodes: Vec<SimNode>,
     pub(crate) shell: Shell,
+    /// Where the state is in a database.
+    pub(crate) leaders: Option<Box<Leaders>>,
+    /// Counts the processes of coordinators that led.
+    pub(crate) incarnations: u64,
     pub(crate) disk: Disk,
     pub(crate) blobs: Blobs,
     pub(crate) clients: Clients,
@@ -82,6 +87,7 @@ impl World {
     pub(crate) fn new(seed: u64, planted: Option<Planted>, keep_diary: bool) -> Self {
         let mut random = Random::new(seed);
         let plan = Plan::of(&mut random);
+        let leaders = plan.led.map(|led| Box::new(Leaders::new(led, &mut random)));
         let nodes = plan.nodes.iter().map(|plan| SimNode::new(plan.clone())).collect();
         let clients = Clients::new(&plan);
         let forgers = plan.nodes.iter().filter(|node| node.forger).map(|node| node.id).collect();
@@ -100,6 +106,8 @@ impl World {
             links: Links::default(),
             nodes,
             shell: Shell::default(),
+            leaders,
+            incarnations: 0,
             disk: Disk::default(),
             blobs: Blobs::default(),
             clients,
@@ -119,7 +127,10 @@ impl World {
 
     /// Runs to the end. An error names the invariant that broke.
     pub(crate) fn run(&mut self) -> Checked {
-        self.events.plan(0, Event::Restart);
+        match self.leaders.is_some() {
+            true => self.start_machines(),
+            false => self.events.plan(0, Event::Restart),
+        }
         for index in 0..self.nodes.len() {
             self.events.plan(self.nodes[index].plan.starts_at, Event::NodeStarts(index));
         }
@@ -146,7 +157,8 @@ impl World {
         if let Some(diary) = &mut self.diary {
             diary.push(format!("{:>9} {event:?}", self.now));
         }
-        if let Some(event) = self.defer(event) {
+        let event = self.defer(event).and_then(|event| self.defer_at_coordinator(event));
+        if let Some(event) = event {
             return self.dispatch(event);
         }
         Ok(())
@@ -167,25 +179,39 @@ impl World {
             }
             Event::Node(node, process, event) => self.on_node_event(node, process, event),
             Event::NodeWakes(node) => self.wake_node(node),
-            Event::TakeStep(incarnation) => self.if_current(incarnation, Self::take_step),
+            Event::TakeStep(incarnation) => self.as_process(incarnation, Self::take_step),
             Event::Together(incarnation, link, session) => {
-                self.if_current(incarnation, |world| world.on_together((link, session)))
+                self.as_process(incarnation, |world| world.on_together((link, session)))
             }
-            Event::Synced(incarnation) => self.if_current(incarnation, Self::on_synced),
+            Event::Synced(incarnation) => self.as_process(incarnation, Self::on_synced),
             Event::Tick(incarnation, wakeup) => {
-                self.if_current(incarnation, |world| world.on_tick(wakeup))
+                self.as_process(incarnation, |world| world.on_tick(wakeup))
             }
             Event::LateLoss(incarnation, session) => {
-                self.if_current(incarnation, |world| world.on_session_lost(session))
+                self.as_process(incarnation, |world| world.on_session_lost(session))
             }
             Event::Measured(incarnation, job, frame, measured) => {
-                self.if_current(incarnation, |world| world.on_measured(job, frame, measured))
+                self.as_process(incarnation, |world| world.on_measured(job, frame, measured))
             }
             Event::Resolved(incarnation, job, frame) => {
-                self.if_current(incarnation, |world| world.on_resolved(job, frame))
+                self.as_process(incarnation, |world| world.on_resolved(job, frame))
             }
-            Event::Crash(incarnation) => self.if_current(incarnation, Self::crash),
+            Event::Crash(incarnation) => self.as_process(incarnation, Self::crash),
             Event::Restart => self.restart(),
+            Event::MachineStarts(machine) => {
+                self.start_machine(machine);
+                Ok(())
+            }
+            Event::StandBy(machine, process) => {
+                self.stand_by(machine, process);
+                Ok(())
+            }
+            Event::MachineWakes(machine) => self.wake_machine(machine),
+            Event::Statement(statement) => self.on_statement(*statement),
+            Event::Said(process, number, said) => self.on_said(process, number, *said),
+            Event::AskAgain(incarnation) => self.as_process(incarnation, Self::ask_database),
+            Event::Renew(incarnation) => self.as_process(incarnation, Self::renew),
+            Event::CheckTerm(incarnation) => self.as_process(incarnation, Self::check_term),
             Event::Ask(ask) => self.on_ask(ask),
             Event::Submit(index) => self.submit(index),
             Event::Stopped(halt) => self.check_halt(&halt),
@@ -199,15 +225,6 @@ impl World {
             Event::RollFaults => self.roll_faults(),
             Event::Heal => self.heal(),
             Event::Look => self.look(),
-        }
-    }
-
-    /// Does something unless it was meant for a process of the coordinator that is no more.
-    fn if_current(&mut self, incarnation: u64, act: impl FnOnce(&mut Self) -> Checked) -> Checked {
-        if self.shell.process.is_some() && self.shell.incarnation == incarnation {
-            act(self)
-        } else {
-            Ok(())
         }
     }
 

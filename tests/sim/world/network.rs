@@ -59,13 +59,13 @@ pub(crate) struct Links {
 }
 
 impl World {
-    pub(crate) fn open_link(&mut self, node: usize, process: u64) -> LinkId {
+    pub(crate) fn open_link(&mut self, node: usize, process: u64, incarnation: u64) -> LinkId {
         let id = self.links.next;
         self.links.next += 1;
         let link = Link {
             node,
             process,
-            incarnation: self.shell.incarnation,
+            incarnation,
             session: None,
             node_open: true,
             coordinator_open: true,
@@ -187,6 +187,7 @@ impl World {
             *other != id
                 && open
                 && link.session.is_some()
+                && link.incarnation == own.incarnation
                 && link.node == own.node
                 && link.process != own.process
         })
@@ -219,7 +220,7 @@ impl World {
             nvrtc: plan.compiles.then_some((12, 0)),
             ..Join::new(plan.id, plan.name.clone(), ProcessEpoch(copy))
         };
-        let id = self.open_link(node, copy);
+        let id = self.open_link(node, copy, self.shell.incarnation);
         if let Some(link) = self.links.links.get_mut(&id) {
             link.cloned = true;
         }
@@ -237,12 +238,14 @@ impl World {
     }
 
     pub(crate) fn on_up(&mut self, id: LinkId, parcel: Parcel) -> Checked {
-        let incarnation = self.shell.incarnation;
         let Some(link) = self.links.links.get_mut(&id) else { return Ok(()) };
         link.up -= 1;
         let alive = self.now <= link.dead_from && !link.deaf_up;
-        let arrives = link.coordinator_open && alive && link.incarnation == incarnation;
-        if arrives && self.shell.process.is_some() { self.on_parcel(id, parcel) } else { Ok(()) }
+        let (arrives, incarnation) = (link.coordinator_open && alive, link.incarnation);
+        match arrives {
+            true => self.as_process(incarnation, |world| world.on_parcel(id, parcel)),
+            false => Ok(()),
+        }
     }
 
     pub(crate) fn on_down(&mut self, id: LinkId, message: CoordinatorToNode) -> Checked {
@@ -260,13 +263,13 @@ impl World {
             return Ok(());
         };
         link.coordinator_open = false;
-        let (session, left) = (link.session, link.left);
+        let (session, left, incarnation) = (link.session, link.left, link.incarnation);
         self.forget_link(id);
-        match session {
-            Some(session) if left => self.on_node_left(session),
-            Some(session) => self.on_session_lost(session),
+        self.as_process(incarnation, |world| match session {
+            Some(session) if left => world.on_node_left(session),
+            Some(session) => world.on_session_lost(session),
             None => Ok(()),
-        }
+        })
     }
 
     pub(crate) fn on_node_notices(&mut self, id: LinkId) {

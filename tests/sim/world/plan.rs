@@ -2,6 +2,7 @@
 //! here happens yet.
 
 use crate::sim::faults::Fault;
+use crate::sim::leaders::LedPlan;
 use crate::sim::model::rounds::adapt;
 use crate::sim::world::random::{Random, mix};
 use std::time::Duration;
@@ -44,6 +45,8 @@ pub(crate) struct Plan {
     pub(crate) mixed: bool,
     pub(crate) nodes: Vec<NodePlan>,
     pub(crate) jobs: Vec<JobPlan>,
+    /// Where the state is in a database.
+    pub(crate) led: Option<LedPlan>,
 }
 
 /// One node.
@@ -135,10 +138,11 @@ impl Plan {
         Self {
             settings,
             heal_at,
-            rates: rates(random, severity.divisor),
+            rates: rates(random, &mut Random::new(number), severity.divisor),
             mixed: herd.mixed,
             nodes,
             jobs,
+            led: LedPlan::of(Random::new(mix(number)), heal_at),
         }
     }
 
@@ -186,8 +190,10 @@ impl Severity {
 
 /// Draws how often each fault occurs in a run: a third of them not at all, others more often than
 /// in the mean.
-fn rates(random: &mut Random, divisor: u32) -> Vec<u32> {
-    let rate = |fault: &Fault| {
+/// Those of several coordinators have a chance of their own: where there is one, nothing changes.
+fn rates(random: &mut Random, of_leaders: &mut Random, divisor: u32) -> Vec<u32> {
+    let mut rate = |fault: &Fault| {
+        let random = if *fault < Fault::LeaderKilled { &mut *random } else { &mut *of_leaders };
         let factor = [0, 0, 1, 1, 1, 3][random.index(6)];
         match fault {
             // There is one forger at most, and it has few results.
@@ -195,7 +201,7 @@ fn rates(random: &mut Random, divisor: u32) -> Vec<u32> {
             _ => (fault.permille() * factor).div_ceil(divisor).min(900),
         }
     };
-    Fault::ALL.iter().map(rate).collect()
+    Fault::ALL.iter().map(&mut rate).collect()
 }
 
 fn settings(random: &mut Random, forged: bool) -> Settings {
