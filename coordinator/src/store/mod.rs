@@ -7,6 +7,7 @@
 mod audit_head;
 mod audit_line;
 pub mod envelope;
+mod follow;
 pub mod keys;
 mod led;
 mod mark;
@@ -20,6 +21,7 @@ mod writer;
 pub use self::sled::{ExportError, ExportSummary, Journal, JournalReader, export};
 pub use audit_head::{AuditEntry, AuditHead, Waiting};
 pub use audit_line::{AUDIT_ENTRIES_MAX, AuditChain, AuditLine};
+pub use follow::{Follow, Followable, Followed, Leading, Look};
 pub use keys::values_of;
 pub use led::{last_lead, note_lead};
 pub use mark::StoreMark;
@@ -85,6 +87,12 @@ pub struct Loaded {
 pub trait Store: Send + 'static {
     /// Reads the complete content. Fails at the first damaged value. Changes nothing.
     fn load(&self) -> Result<Loaded, StoreError>;
+    /// Reads what is after a place that was followed to, and all values that are no records. None
+    /// if the journal does not go on from there, or that cannot be shown.
+    fn load_after(&self, at: &Followed) -> Result<Option<Loaded>, StoreError> {
+        let _ = at;
+        Ok(None)
+    }
     /// Removes files that a crash left behind and that no value names.
     fn tidy(&mut self) -> Result<(), StoreError>;
     /// Makes a whole group durable. It is synced on return.
@@ -113,6 +121,10 @@ pub trait Store: Send + 'static {
 impl Store for Box<dyn Store> {
     fn load(&self) -> Result<Loaded, StoreError> {
         (**self).load()
+    }
+
+    fn load_after(&self, at: &Followed) -> Result<Option<Loaded>, StoreError> {
+        (**self).load_after(at)
     }
 
     fn tidy(&mut self) -> Result<(), StoreError> {

@@ -72,7 +72,7 @@ fn take_group(survey: &mut Survey, first: i64, row: &Row) {
 }
 
 /// Reads the newest snapshot. A commit removes those before it.
-async fn read_snapshot(link: &Link, survey: &mut Survey) -> Result<(), LinkError> {
+pub(crate) async fn read_snapshot(link: &Link, survey: &mut Survey) -> Result<(), LinkError> {
     let places = link.rows(PARTS, &[], TIME).await?;
     let Some(newest) = places.iter().map(|row| row.get::<_, i64>(0)).max() else { return Ok(()) };
     let (mut bytes, mut about, mut found) = (Vec::new(), None, 0);
@@ -102,7 +102,7 @@ async fn read_snapshot(link: &Link, survey: &mut Survey) -> Result<(), LinkError
 }
 
 /// Reads all values but the entries of the audit log, which can be a million.
-async fn read_values(link: &Link, survey: &mut Survey) -> Result<(), LinkError> {
+pub(crate) async fn read_values(link: &Link, survey: &mut Survey) -> Result<(), LinkError> {
     read_values_between(link, survey, (&[], &[AUDIT_ENTRY])).await?;
     read_values_between(link, survey, (&[AUDIT_ENTRY + 1], &[u8::MAX])).await
 }

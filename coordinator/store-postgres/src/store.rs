@@ -3,15 +3,18 @@
 
 use crate::address::StoreAddress;
 use crate::connection::{Link, Parameters};
+use crate::follower;
 use crate::group::Group;
-use crate::leader::{Leader, Term};
+use crate::leader::{Leader, Name, Term};
 use crate::link_error::LinkError;
 use crate::reader;
 use crate::recent::{Place, Recent};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use tessera_coordinator::store::{AuditEntry, Changes, Loaded, Store, StoreError, Survey};
+use tessera_coordinator::store::{
+    AuditEntry, Changes, Followed, Loaded, Store, StoreError, Survey,
+};
 use tokio::runtime::Runtime;
 use tokio_postgres::types::Type;
 
@@ -36,8 +39,8 @@ const SNAPSHOT: &str = ", s AS (INSERT INTO tessera.snapshot (at, part, parts, s
     SELECT $3 + 1, u.place - 1, cardinality($12), $11, u.bytes \
     FROM l, unnest($12) WITH ORDINALITY AS u(bytes, place)), \
     o AS (DELETE FROM tessera.snapshot p USING l WHERE p.at <= $3), \
-    c AS (DELETE FROM tessera.journal g USING l \
-    WHERE g.first_seq <= $11 AND g.first_seq + g.n - 1 <= $11)";
+    c AS (DELETE FROM tessera.journal g USING l WHERE g.first_seq + g.n - 1 <= \
+    (SELECT coalesce(max(p.seq), 0) FROM tessera.snapshot p))";
 
 /// A store that this process leads. Its background work runs on a thread of its own.
 pub(crate) struct PostgresStore {
@@ -64,13 +67,14 @@ impl PostgresStore {
     /// Goes on as the leader that `leader` describes. `asked`: before the lead was taken;
     /// `continues`: nobody else led since this data folder's coordinator did.
     pub(crate) fn lead(
-        address: Arc<StoreAddress>,
+        (address, name): (Arc<StoreAddress>, Arc<Name>),
         runtime: Runtime,
         link: Link,
         (leader, asked, continues): (Leader, Instant, bool),
     ) -> Self {
         let guard = runtime.enter();
-        let term = Term::keep(address.clone(), (leader.epoch, leader.commits), asked);
+        let standing = (leader.epoch, leader.commits);
+        let term = Term::keep(address.clone(), standing, (asked, name));
         drop(guard);
         let Leader { head, commits, .. } = leader;
         let inner = Inner {
@@ -124,6 +128,17 @@ impl Store for PostgresStore {
         })
     }
 
+    fn load_after(&self, at: &Followed) -> Result<Option<Loaded>, StoreError> {
+        self.block(async |inner| {
+            let place = (inner.term.epoch, inner.head, inner.commits);
+            let read = async |link: &Link| follower::load_after(link, at, place).await;
+            match inner.read_by(read).await? {
+                Some(survey) => whole(&inner.address, survey).map(Some),
+                None => Ok(None),
+            }
+        })
+    }
+
     fn continues(&self) -> bool {
         self.continues
     }
@@ -166,7 +181,7 @@ impl Store for PostgresStore {
 }
 
 /// Returns what a survey found, if nothing in it is damaged or missing.
-fn whole(address: &StoreAddress, survey: Survey) -> Result<Loaded, StoreError> {
+pub(crate) fn whole(address: &StoreAddress, survey: Survey) -> Result<Loaded, StoreError> {
     let damaged = survey.damaged.first().cloned();
     let missing = || survey.missing_names().next().map(|what| (what, "it is missing".into()));
     let end = || survey.lost_end.clone().map(|problem| ("the journal".into(), problem));
