@@ -19,7 +19,7 @@ use crate::housekeeping::{self, Keeping};
 use crate::live::{self, Board};
 use crate::logs::Logs;
 use crate::meters::Meters;
-use crate::opened::{Tokens, open_aside};
+use crate::opened::{Begin, Tokens, open_aside};
 use crate::openings::{asking_limits, open_logs, open_uploads, upload_limit, writer_limits};
 use crate::quic::{self, Shared};
 use crate::resolve::orders;
@@ -96,8 +96,16 @@ impl Coordinator {
     /// Opens the data folder (and makes it if it is absent), continues its open jobs, and listens.
     /// Must be called within a tokio runtime.
     pub async fn start(config: Config) -> Result<RunningCoordinator, CoordinatorError> {
+        Self::start_with(config, None).await
+    }
+
+    /// Starts with what is open already; None opens it.
+    pub(crate) async fn start_with(
+        config: Config,
+        begin: Option<Begin>,
+    ) -> Result<RunningCoordinator, CoordinatorError> {
         let clock = Clock::start();
-        let opened = open_aside(config.clone(), clock).await?;
+        let opened = open_aside(config.clone(), clock, begin).await?;
         let uploads = open_uploads(&opened.folder)?;
         let logs = open_logs(&opened.folder, config.lines.clone())?;
         let blobs = GuardedBlobs::new(opened.blobs);
@@ -137,6 +145,8 @@ impl Coordinator {
             live: live.clone(),
             logs,
             tracer: config.tracer.clone(),
+            standing: None,
+            term_key: config.store.term_key(),
         });
         let shared = Arc::new(shared(&config, &context, (blobs.clone(), around.log.clone())));
         let keeping = Keeping { grace: config.blob_grace, jobs: config.keep_jobs };
@@ -173,7 +183,7 @@ async fn keep_access(access: Arc<Access>, kept: Kept, queue: StoreQueue) {
 }
 
 /// Parts the join tokens from those that HTTP requests are made with.
-fn by_use(tokens: Tokens) -> (Tokens, Tokens) {
+pub(crate) fn by_use(tokens: Tokens) -> (Tokens, Tokens) {
     tokens.into_iter().partition(|(_, record)| record.purpose == TokenUse::Join)
 }
 

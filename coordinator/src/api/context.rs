@@ -2,6 +2,7 @@
 //! the ways to ask them.
 
 use super::askers::Askers;
+use super::standing::Standing;
 use crate::access::Access;
 use crate::access::tokens::Ledger;
 use crate::access::web::WebAccess;
@@ -19,7 +20,7 @@ use crate::uploads::{UploadLimit, Uploads};
 use std::sync::Arc;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_telemetry::Tracer;
-use tokio::sync::{RwLock, mpsc, oneshot};
+use tokio::sync::{RwLock, mpsc, oneshot, watch};
 
 /// The parts of a running coordinator that requests use.
 pub(crate) struct Context {
@@ -49,6 +50,10 @@ pub(crate) struct Context {
     pub(crate) logs: Logs,
     /// Takes spans.
     pub(crate) tracer: Tracer,
+    /// Who leads, where another coordinator does; None for the one that leads.
+    pub(crate) standing: Option<watch::Receiver<Standing>>,
+    /// Secret of the term in which this coordinator leads; empty where there is nobody else.
+    pub(crate) term_key: Vec<u8>,
 }
 
 impl Context {

@@ -26,6 +26,7 @@ mod selected;
 mod sessions;
 mod shares;
 mod staged;
+mod standing;
 mod tokens;
 mod vouching;
 mod watch;
@@ -46,6 +47,7 @@ pub use live::Live;
 pub use logs::LogFollow;
 pub use sessions::{SignedIn, Watching};
 pub use staged::Staged;
+pub use standing::Standing;
 pub use tessera_transport::peer::PeerError;
 pub use watch::Watch;
 

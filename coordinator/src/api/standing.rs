@@ -1,0 +1,35 @@
+//! Whether this coordinator leads, and who does otherwise, for transports that pass requests on.
+
+use super::answer::Api;
+use crate::store::Leading;
+use rustls::pki_types::CertificateDer;
+use std::time::Instant;
+
+/// How a coordinator stands that another one leads.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// Who leads.
+    pub leader: Leading,
+    /// When the store was read last: what is shown is as it was then.
+    pub seen: Instant,
+    /// Whether files of finished frames can be read here.
+    pub reads_files: bool,
+}
+
+impl Api {
+    /// Returns who leads, where another coordinator does; None for the one that leads.
+    pub fn standing(&self) -> Option<Standing> {
+        self.context.standing.as_ref().map(|standing| standing.borrow().clone())
+    }
+
+    /// Returns the certificate of the farm's authority, which signs those of pages (`farm`).
+    pub fn authority_certificate(&self) -> CertificateDer<'static> {
+        self.context.access.authority().certificate().clone().into_owned()
+    }
+
+    /// Returns the secret of the term in which this coordinator leads, which only the farm's
+    /// coordinators know; None where nobody stands by.
+    pub fn term_key(&self) -> Option<&[u8]> {
+        Some(self.context.term_key.as_slice()).filter(|key| !key.is_empty())
+    }
+}
