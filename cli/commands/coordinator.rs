@@ -69,12 +69,12 @@ pub(crate) async fn run(args: CoordinatorArgs, telling: Telling) -> Result<Statu
         },
         Some(Begun::StandsBy(standby)) => {
             let served = serve_http(http, standby.api(), &*store)?;
-            manager.ready();
-            manager.status("stands by".into());
+            let attending = tokio::spawn(attend_standby(standby.probe()));
             let led = tokio::select! {
                 led = standby.lead() => led.map_err(not_started)?,
                 () = stops.next() => return Ok(Status::Done),
             };
+            attending.abort();
             served.iter().for_each(|served| served.go_on_with(&led.api()));
             (led, served)
         }
@@ -289,6 +289,17 @@ fn limits(args: &LimitArgs) -> Limits {
         uploads_per_user: args.uploads_per_user.map(|mib| mib.saturating_mul(1 << 20)),
         watchers_per_user: args.watchers_per_user,
         requests_per_user: args.requests_per_user,
+    }
+}
+
+/// Tells the service manager that a coordinator stands by, and that its loop turns.
+async fn attend_standby(probe: Probe) {
+    let mut manager = Manager::find();
+    manager.status("stands by, and follows the leader".into());
+    while manager.listens() && probe.census().await.is_some() {
+        manager.ready();
+        manager.alive();
+        tokio::time::sleep(manager.interval()).await;
     }
 }
 

@@ -198,6 +198,11 @@ fn check_inputs(core: &Core, blobs: &GuardedBlobs) {
 pub struct Probe(mpsc::Sender<Event>);
 
 impl Probe {
+    /// Asks by these events.
+    pub(crate) fn of(events: mpsc::Sender<Event>) -> Self {
+        Self(events)
+    }
+
     /// Asks the driver, so that the answer shows that its loop runs. None if the driver has ended.
     pub async fn census(&self) -> Option<Census> {
         let (reply, answer) = oneshot::channel();

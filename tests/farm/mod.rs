@@ -44,6 +44,8 @@ mod selection;
 mod service;
 mod shares;
 mod spot;
+mod standby;
+mod standby_client;
 mod store;
 mod sync_order;
 mod takeover;

@@ -9,12 +9,12 @@ use crate::api::{Api, Standing};
 use crate::changes::Publisher;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::coordinator::{Coordinator, RunningCoordinator};
+use crate::coordinator::{Coordinator, Probe, RunningCoordinator};
 use crate::coordinator_error::CoordinatorError;
 use crate::driver::{Event, ReplicaDesk};
 use crate::folder::DataFolder;
 use crate::opened::Begin;
-use crate::store::{Leading, StoreError};
+use crate::store::{Leading, StoreError, StoreMark, note_no_lead};
 use following::{Follower, Following};
 use rooms::Rooms;
 use std::sync::Arc;
@@ -113,6 +113,11 @@ impl Standby {
         Api::new(self.rooms.context.clone())
     }
 
+    /// Returns a view for a supervisor.
+    pub fn probe(&self) -> Probe {
+        Probe::of(self.rooms.context.events.clone())
+    }
+
     /// Waits until it leads, and goes on as the one that does.
     pub async fn lead(mut self) -> Result<RunningCoordinator, CoordinatorError> {
         let begin = (&mut self.task).await;
@@ -143,11 +148,16 @@ fn first(config: &Config, folder: Option<DataFolder>) -> Result<First, Coordinat
         Err(error) => return Err(error.into()),
     }
     let start = following::load(&mut *follower, (config, &folder))?;
-    match start.1.files.is_empty() {
+    if start.1.files.is_empty() {
         // The first leader is only beginning.
-        true => Ok(First::Later(folder)),
-        false => Ok(First::Follows(Box::new((folder, follower, start)))),
+        return Ok(First::Later(folder));
     }
+    if StoreMark::read(&folder)?.is_none() {
+        // It gets copies of the farm's files, and must still be known as a folder of this store.
+        note_no_lead(&folder)?;
+        config.store.adopt(&folder)?;
+    }
+    Ok(First::Follows(Box::new((folder, follower, start))))
 }
 
 async fn blocking<T: Send + 'static>(

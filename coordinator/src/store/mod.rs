@@ -23,6 +23,7 @@ pub use audit_head::{AuditEntry, AuditHead, Waiting};
 pub use audit_line::{AUDIT_ENTRIES_MAX, AuditChain, AuditLine};
 pub use follow::{Follow, Followable, Followed, Leading, Look};
 pub use keys::values_of;
+pub(crate) use led::note_no_lead;
 pub use led::{last_lead, note_lead};
 pub use mark::StoreMark;
 pub use migrate::{Migration, MigrationError, migrate};
