@@ -5,7 +5,6 @@ use super::standby_client::{Answer, Events, ask};
 use super::takeover::{Elsewhere, said_in};
 use serde_json::json;
 use std::net::TcpListener;
-use std::path::Path;
 use tessera_protocol::BlobHash;
 use tessera_support::farm::{Farm, Process, library};
 
@@ -82,6 +81,22 @@ impl Pair {
 
     fn submit(&self) -> String {
         self.farm.submit(&library("cornell-box.gltf"), &OPTIONS)
+    }
+
+    /// Submits a job that stays as it is.
+    fn submit_paused(&self) -> String {
+        let job = self.submit();
+        self.farm.text(&["pause", &job]);
+        self.wait("the paused job", |pair| pair.shown(&job)["summary"]["state"] == "paused");
+        job
+    }
+
+    /// Waits until a change of a job that has not ended is made, at the standby's address.
+    fn wait_for_change(&self, job: &str) {
+        let change = ("PATCH", format!("/api/v1/jobs/{job}"));
+        self.wait("changes to be taken", |pair| {
+            pair.ask(1, (change.0, &change.1), r#"{"priority":9}"#).status == 200
+        });
     }
 
     /// The job as the standby shows it.
@@ -222,6 +237,7 @@ fn a_browser_signs_in_at_a_standby_and_nobody_speaks_for_it() {
 fn a_standby_writes_nothing_and_goes_on_at_its_address() {
     let what = "a_standby_writes_nothing_and_goes_on_at_its_address";
     let Some(mut pair) = Pair::start(what, 20) else { return };
+    let held = pair.submit_paused();
     let job = pair.submit();
     pair.wait("some commits", |pair| {
         pair.shown(&job)["summary"]["units_committed"].as_u64() >= Some(3)
@@ -231,7 +247,7 @@ fn a_standby_writes_nothing_and_goes_on_at_its_address() {
     pair.farm.kill_coordinator();
     let before = pair.state();
     let writes = [
-        ("PATCH", format!("/api/v1/jobs/{job}"), r#"{"priority":9}"#),
+        ("PATCH", format!("/api/v1/jobs/{held}"), r#"{"priority":9}"#),
         ("POST", "/api/v1/jobs/change".to_owned(), r#"{"change":"cancel"}"#),
         ("POST", "/api/v1/tokens/api".to_owned(), r#"{"ttl_secs":600}"#),
         ("POST", "/api/v1/sign-out".to_owned(), ""),
@@ -251,9 +267,7 @@ fn a_standby_writes_nothing_and_goes_on_at_its_address() {
     // The stream ends as the lead is taken, and a browser asks again at the same address.
     pair.wait("it to lead", Pair::leads);
     while events.until("event: ") {}
-    pair.wait("changes to be taken", |pair| {
-        pair.ask(1, ("PATCH", &format!("/api/v1/jobs/{job}")), r#"{"priority":9}"#).status == 200
-    });
+    pair.wait_for_change(&held);
     let said = said_in(&pair.farm, "second");
     assert!(said.contains("is_warm=true"), "{said}");
     let mut events = Events::follow(&pair.pages[1], &[pair.bearer()]);
@@ -267,8 +281,7 @@ fn a_standby_writes_nothing_and_goes_on_at_its_address() {
 fn a_standby_without_its_database_says_how_old_it_is() {
     let what = "a_standby_without_its_database_says_how_old_it_is";
     let Some(mut pair) = Pair::start(what, 3) else { return };
-    let job = pair.submit();
-    pair.wait("the job", |pair| pair.shown(&job)["summary"]["priority"].is_u64());
+    let job = pair.submit_paused();
     pair.elsewhere.postgres.kill();
     pair.wait("it to be old", |pair| {
         let answer = pair.standby("/api/v1/jobs");
@@ -278,9 +291,6 @@ fn a_standby_without_its_database_says_how_old_it_is() {
     // The leader has ended with its term by now or soon, and the standby leads once it can.
     pair.elsewhere.postgres.crash_and_restart();
     pair.wait("it to lead", Pair::leads);
-    pair.wait("changes to be taken", |pair| {
-        pair.ask(1, ("PATCH", &format!("/api/v1/jobs/{job}")), r#"{"priority":9}"#).status == 200
-    });
-    let path: &Path = pair.farm.folder();
-    assert!(path.join("second/led").exists());
+    pair.wait_for_change(&job);
+    assert!(pair.standby.terminate(), "{}", said_in(&pair.farm, "second"));
 }

@@ -89,7 +89,9 @@ impl Events {
     /// Begins to follow; `lines` are of its head.
     pub(super) fn follow(address: &str, lines: &[String]) -> Self {
         let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
-        let sent = format!("GET /api/v1/events HTTP/1.1\r\nHost: {address}\r\n{lines}\r\n");
+        let sent = format!(
+            "GET /api/v1/events HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{lines}\r\n"
+        );
         let mut stream = connect(address);
         stream.write_all(sent.as_bytes()).expect("the request is sent");
         Self(stream, String::new())
