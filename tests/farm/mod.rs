@@ -46,6 +46,7 @@ mod shares;
 mod spot;
 mod standby;
 mod standby_client;
+mod standby_journal;
 mod store;
 mod sync_order;
 mod takeover;

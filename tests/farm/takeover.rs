@@ -33,7 +33,7 @@ impl Elsewhere {
         Some(Self { postgres, bucket, places, term: 3 })
     }
 
-    fn store(&self) -> String {
+    pub(super) fn store(&self) -> String {
         format!("{}?term={}", self.postgres.address(), self.term)
     }
 

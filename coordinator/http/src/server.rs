@@ -19,7 +19,7 @@ use rustls::ServerConfig;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tessera_coordinator::api::Api;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -40,6 +40,9 @@ const HEADERS_MAX: usize = 64;
 const RENEW_EVERY: Duration = Duration::from_secs(3600);
 /// How long answers may take to end when the server stops.
 const END_WITHIN: Duration = Duration::from_secs(2);
+/// How long requests wait while a coordinator that stood by begins to lead, and how often they look.
+const LEAD_WITHIN: Duration = Duration::from_secs(20);
+const LEAD_LOOK: Duration = Duration::from_millis(10);
 /// Pause after a failed accept, which is a lack of descriptors.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
@@ -105,7 +108,12 @@ impl Serving {
         self.0.read().unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 
-    fn router(&self) -> Router {
+    /// Returns what takes requests. Waits while a coordinator that stood by begins to lead.
+    async fn router(&self) -> Router {
+        let begun = Instant::now();
+        while self.state().api.has_stood_by() && begun.elapsed() < LEAD_WITHIN {
+            tokio::time::sleep(LEAD_LOOK).await;
+        }
         self.0.read().unwrap_or_else(PoisonError::into_inner).1.clone()
     }
 }
@@ -300,7 +308,8 @@ async fn talk<T>(
     let stream = TokioIo::new(Unstalled::new(stream));
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(ConnectInfo(from));
-        TowerToHyperService::new(serving.router()).call(request)
+        let serving = serving.clone();
+        async move { TowerToHyperService::new(serving.router().await).call(request).await }
     });
     let connection = http.serve_connection(stream, service);
     let mut connection = std::pin::pin!(connection);

@@ -22,6 +22,12 @@ impl Api {
         self.context.standing.as_ref().map(|standing| standing.borrow().clone())
     }
 
+    /// Whether this coordinator stood by and does no more: another handle has its requests, or will
+    /// soon.
+    pub fn has_stood_by(&self) -> bool {
+        self.context.standing.as_ref().is_some_and(|standing| standing.has_changed().is_err())
+    }
+
     /// Returns the certificate of the farm's authority, which signs those of pages (`farm`).
     pub fn authority_certificate(&self) -> CertificateDer<'static> {
         self.context.access.authority().certificate().clone().into_owned()

@@ -182,3 +182,77 @@ impl ReplicaDesk {
 fn is_open(core: &Core, job: JobId) -> bool {
     core.job_summary(job).is_some_and(|summary| !summary.state.is_final())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::folder::DataFolder;
+    use crate::fsck;
+    use crate::stopped_farm;
+    use crate::store::{Journal, Store};
+    use tessera_core::{MemoryShelf, Moment, Replica, Settings};
+    use tokio::sync::oneshot;
+
+    fn records() -> Vec<Record> {
+        let root = tempfile::tempdir().unwrap();
+        stopped_farm::make(root.path());
+        let folder = DataFolder::open(root.path()).unwrap();
+        let loaded = Journal::open(&folder, false).unwrap().load().unwrap();
+        fsck::decode(&loaded).unwrap().1
+    }
+
+    fn state(records: &[Record]) -> FollowedState {
+        let records = records.iter().cloned();
+        let replica =
+            Replica::replay_onto(MemoryShelf::new(), Settings::default(), [], records, Moment(1));
+        FollowedState { replica: replica.unwrap(), at: Followed::default(), snapshot_at: 0 }
+    }
+
+    fn at(head: Sequence) -> Followed {
+        Followed { head, ..Followed::default() }
+    }
+
+    #[tokio::test]
+    async fn what_is_applied_is_told_and_answered() {
+        let (records, (publisher, changes)) = (records(), Publisher::new());
+        let mut desk = ReplicaDesk::new(state(&records[..1]), publisher, Clock::start());
+        let mut news = changes.follow();
+        desk.apply(&records[1..], at(records.len() as u64)).unwrap();
+        let told = news.try_recv().unwrap();
+        assert_eq!((told.sequence, told.jobs.len()), (records.len() as u64, 3), "{told:?}");
+        let (reply, mut answer) = oneshot::channel();
+        let question = Question::Job(stopped_farm::open_job());
+        desk.on_event(Event::Question { question, reply });
+        let Ok(Response::Job(detail)) = answer.try_recv() else { panic!("no job") };
+        assert_eq!((detail.summary.units_committed, detail.summary.waits), (7, None));
+        // Nobody gets an answer that only the leader has.
+        let (reply, mut answer) = oneshot::channel();
+        desk.on_event(Event::Question { question: Question::Nodes, reply });
+        assert!(matches!(answer.try_recv(), Ok(Response::Error(RequestError::Unavailable(_)))));
+        let (reply, mut answer) = oneshot::channel();
+        desk.on_event(Event::NamedBlobs(reply));
+        assert!(answer.try_recv().is_err());
+    }
+
+    #[test]
+    fn another_state_is_told_by_what_differs() {
+        let (records, (publisher, changes)) = (records(), Publisher::new());
+        let all = records.len();
+        let mut desk = ReplicaDesk::new(state(&records), publisher, Clock::start());
+        let mut news = changes.follow();
+        desk.replace(state(&records));
+        assert!(news.try_recv().is_err(), "nothing differs");
+        desk.replace(state(&records[..all - 1]));
+        let told = news.try_recv().unwrap();
+        assert_eq!(told.more_frames, [stopped_farm::open_job()]);
+        desk.replace(state(&[]));
+        assert_eq!(news.try_recv().unwrap().jobs_gone.len(), 3);
+    }
+
+    #[test]
+    fn records_that_contradict_are_an_error() {
+        let (records, (publisher, _)) = (records(), Publisher::new());
+        let mut desk = ReplicaDesk::new(state(&records), publisher, Clock::start());
+        assert!(desk.apply(&records[1..2], at(99)).is_err());
+    }
+}

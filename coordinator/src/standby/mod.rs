@@ -24,8 +24,10 @@ use tokio::task::JoinHandle;
 
 /// Most events that wait for an answer.
 const EVENTS_WAITING_MAX: usize = 1024;
-/// Pause before a store is tried again that has nothing to follow yet.
+/// Pause before a store is tried again that has nothing to follow yet, and how often: a leader that
+/// begins has the farm's files there within a second.
 const PAUSE: Duration = Duration::from_millis(500);
+const TRIES: usize = 10;
 
 /// How a start has begun.
 #[derive(Debug)]
@@ -68,9 +70,11 @@ impl Standby {
     /// of the farm's files it cannot know who may see anything: then it waits for the lead.
     pub async fn begin(config: Config) -> Result<Begun, CoordinatorError> {
         let mut folder = None;
+        let mut tries = 0..TRIES;
         loop {
             let (opened, shared) = (folder.take(), config.clone());
-            let first = blocking(move || first(&shared, opened)).await?;
+            let is_warm = config.farm_key.is_some() && tries.next().is_some();
+            let first = blocking(move || first(&shared, opened, is_warm)).await?;
             match first {
                 First::Leads(begin) => {
                     let leads = Coordinator::start_with(config, Some(*begin)).await?;
@@ -127,15 +131,16 @@ impl Standby {
 }
 
 /// Tries to lead, and loads the state of whoever does otherwise. Blocks.
-fn first(config: &Config, folder: Option<DataFolder>) -> Result<First, CoordinatorError> {
+fn first(
+    config: &Config,
+    folder: Option<DataFolder>,
+    is_warm: bool,
+) -> Result<First, CoordinatorError> {
     let folder = match folder {
         Some(folder) => folder,
         None => DataFolder::open(&config.data)?,
     };
-    let follower = match config.farm_key {
-        Some(_) => config.store.follow(&folder)?,
-        None => None,
-    };
+    let follower = if is_warm { config.store.follow(&folder)? } else { None };
     let Some(mut follower) = follower else {
         let journal = config.store.open(&folder, crate::store::Purpose::Run)?;
         return Ok(First::Leads(Box::new(Begin { folder, journal, followed: None })));

@@ -51,7 +51,7 @@ pub enum Followable {
 }
 
 /// Who leads a store.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 pub struct Leading {
     /// Who leads, in words.
     pub owner: String,
@@ -61,4 +61,11 @@ pub struct Leading {
     pub key: Vec<u8>,
     /// Seconds until its term ends unless it goes on; negative after that.
     pub left: f64,
+}
+
+impl std::fmt::Debug for Leading {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Without the secret.
+        write!(f, "Leading({:?}, {:?}, {})", self.owner, self.http, self.left)
+    }
 }
