@@ -88,6 +88,9 @@ fn surroundings(
     }
 }
 
+/// Outcome of a start.
+type Started = Result<RunningCoordinator, CoordinatorError>;
+
 /// Entry point that starts a coordinator.
 #[derive(Debug)]
 pub struct Coordinator;
@@ -100,10 +103,7 @@ impl Coordinator {
     }
 
     /// Starts with what is open already; None opens it.
-    pub(crate) async fn start_with(
-        config: Config,
-        begin: Option<Begin>,
-    ) -> Result<RunningCoordinator, CoordinatorError> {
+    pub(crate) async fn start_with(config: Config, begin: Option<Begin>) -> Started {
         let clock = Clock::start();
         let opened = open_aside(config.clone(), clock, begin).await?;
         let uploads = open_uploads(&opened.folder)?;
@@ -151,12 +151,11 @@ impl Coordinator {
         let shared = Arc::new(shared(&config, &context, (blobs.clone(), around.log.clone())));
         let keeping = Keeping { grace: config.blob_grace, jobs: config.keep_jobs };
         let sweeping = housekeeping::run(keeping, (blobs.clone(), uploads), clock, events.clone());
-        let housekeeping = tokio::spawn(sweeping);
         check_inputs(&opened.core, &blobs);
         let showing = live::keep(live, events.clone());
         let resolver = tokio::spawn(orders::run(orders_receiver, (blobs, spools), events));
-        let driver = Driver::new(opened.core, opened.sequences, around);
-        let driver = tokio::spawn(driver.run(events_receiver));
+        let driver = Driver::new(opened.core, opened.sequences, around).run(events_receiver);
+        let driver = tokio::spawn(driver);
         let serving = tokio::spawn(quic::serve(server.clone(), shared));
         let keeping = keep_access(access, kept, context.writer.queue());
         let keeping = tokio::spawn(async move { tokio::join!(keeping, showing).0 });
@@ -168,7 +167,7 @@ impl Coordinator {
             server,
             driver: Some(driver),
             resolver,
-            housekeeping,
+            housekeeping: tokio::spawn(sweeping),
             serving,
             keeping,
             _folder: opened.folder,

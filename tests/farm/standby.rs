@@ -11,7 +11,7 @@ use tessera_support::farm::{Farm, Process, library};
 /// A job of a second or two on one thread, in 48 units.
 const OPTIONS: [&str; 8] = ["--size", "256x192", "--spp", "48", "--tile", "32", "--format", "exr"];
 
-/// A leader and one that stands by, with pages, a node, and the token of an administrator's program.
+/// A leader and one that stands by, with pages, a node, and a token of the administrator.
 struct Pair {
     farm: Farm,
     elsewhere: Elsewhere,

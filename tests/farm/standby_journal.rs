@@ -96,9 +96,8 @@ fn a_takeover_of_a_large_journal_reads_its_end_alone() {
     assert!(farm.stop_coordinator(), "{}", farm.logs());
     write(&elsewhere.store(), &first);
     let mut leads = farm.spawn(elsewhere.coordinator(&farm, (&first, 0)), "cold");
-    let listens = |log: &'static str| {
-        move |farm: &Farm| said_in(farm, log).contains("coordinator listens")
-    };
+    let listens =
+        |log: &'static str| move |farm: &Farm| said_in(farm, log).contains("coordinator listens");
     farm.wait_for("it to lead", listens("cold"));
     let pages = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
     let pages = pages.expect("a free port").to_string();

@@ -40,7 +40,8 @@ const HEADERS_MAX: usize = 64;
 const RENEW_EVERY: Duration = Duration::from_secs(3600);
 /// How long answers may take to end when the server stops.
 const END_WITHIN: Duration = Duration::from_secs(2);
-/// How long requests wait while a coordinator that stood by begins to lead, and how often they look.
+/// How long requests wait while a coordinator that stood by begins to lead, and how often they
+/// look.
 const LEAD_WITHIN: Duration = Duration::from_secs(20);
 const LEAD_LOOK: Duration = Duration::from_millis(10);
 /// Pause after a failed accept, which is a lack of descriptors.

@@ -66,9 +66,9 @@ fn stands_by(standing: &Standing) -> Markup {
     let secs = standing.seen.elapsed().as_secs();
     html! {
         p.stands-by role="note" {
-            "This coordinator stands by; the leader is " bdi { (standing.leader.owner) } ". What is \
-             shown is " (secs) " s old, without what only the leader knows: why jobs wait, and how \
-             long they take. Changes are passed on to it."
+            "This coordinator stands by; the leader is " bdi { (standing.leader.owner) }
+            ". What is shown is " (secs) " s old, without what only the leader knows: why jobs \
+             wait, and how long they take. Changes are passed on to it."
         }
     }
 }
