@@ -37,6 +37,7 @@ mod secret;
 mod shelf;
 pub mod spool;
 pub mod standby;
+mod standing;
 #[cfg(test)]
 mod stopped_farm;
 pub mod store;

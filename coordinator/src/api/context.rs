@@ -2,7 +2,6 @@
 //! the ways to ask them.
 
 use super::askers::Askers;
-use super::standing::Standing;
 use crate::access::Access;
 use crate::access::tokens::Ledger;
 use crate::access::web::WebAccess;
@@ -15,6 +14,7 @@ use crate::logs::Logs;
 use crate::meters::Meters;
 use crate::result_memory::ResultMemory;
 use crate::spool::SpoolReader;
+use crate::standing::Standing;
 use crate::store::{Commit, Loaded, StoreWriter};
 use crate::uploads::{UploadLimit, Uploads};
 use std::sync::Arc;

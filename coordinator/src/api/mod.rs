@@ -36,6 +36,7 @@ pub use crate::access::vouched::Vouched;
 pub use crate::changes::{Changes, News};
 pub use crate::driver::{Counted, Named, Present};
 pub use crate::meters::Spread;
+pub use crate::standing::Standing;
 pub use answer::{Answer, Api};
 pub(crate) use askers::{Askers, Counts};
 pub use backup::BackupPieces;
@@ -47,7 +48,6 @@ pub use live::Live;
 pub use logs::LogFollow;
 pub use sessions::{SignedIn, Watching};
 pub use staged::Staged;
-pub use standing::Standing;
 pub use tessera_transport::peer::PeerError;
 pub use watch::Watch;
 

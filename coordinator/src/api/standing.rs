@@ -1,20 +1,8 @@
 //! Whether this coordinator leads, and who does otherwise, for transports that pass requests on.
 
 use super::answer::Api;
-use crate::store::Leading;
+use crate::standing::Standing;
 use rustls::pki_types::CertificateDer;
-use std::time::Instant;
-
-/// How a coordinator stands that another one leads.
-#[derive(Clone, Debug)]
-pub struct Standing {
-    /// Who leads.
-    pub leader: Leading,
-    /// When the store was read last: what is shown is as it was then.
-    pub seen: Instant,
-    /// Whether files of finished frames can be read here.
-    pub reads_files: bool,
-}
 
 impl Api {
     /// Returns who leads, where another coordinator does; None for the one that leads.
