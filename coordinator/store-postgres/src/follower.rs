@@ -7,8 +7,7 @@ use crate::connection::Link;
 use crate::group::records_of;
 use crate::leader::Leader;
 use crate::link_error::LinkError;
-use crate::reader::{read_snapshot, read_values};
-use crate::store::whole;
+use crate::reader::{read_snapshot, read_values, whole};
 use std::sync::Arc;
 use std::time::Duration;
 use tessera_coordinator::store::{

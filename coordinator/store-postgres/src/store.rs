@@ -7,14 +7,12 @@ use crate::follower;
 use crate::group::Group;
 use crate::leader::{Leader, Name, Term};
 use crate::link_error::LinkError;
-use crate::reader;
+use crate::reader::{self, whole};
 use crate::recent::{Place, Recent};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use tessera_coordinator::store::{
-    AuditEntry, Changes, Followed, Loaded, Store, StoreError, Survey,
-};
+use tessera_coordinator::store::{AuditEntry, Changes, Followed, Loaded, Store, StoreError};
 use tokio::runtime::Runtime;
 use tokio_postgres::types::Type;
 
@@ -177,19 +175,6 @@ impl Store for PostgresStore {
             inner.ended = Some("it has stopped".into());
             Ok(())
         })
-    }
-}
-
-/// Returns what a survey found, if nothing in it is damaged or missing.
-pub(crate) fn whole(address: &StoreAddress, survey: Survey) -> Result<Loaded, StoreError> {
-    let damaged = survey.damaged.first().cloned();
-    let missing = || survey.missing_names().next().map(|what| (what, "it is missing".into()));
-    let end = || survey.lost_end.clone().map(|problem| ("the journal".into(), problem));
-    match damaged.or_else(missing).or_else(end) {
-        Some((what, problem)) => {
-            Err(StoreError::DamagedElsewhere { store: address.to_string(), what, problem })
-        }
-        None => Ok(survey.loaded),
     }
 }
 
