@@ -26,8 +26,8 @@ pub struct CoordinatorArgs {
     /// Where the farm's files are.
     #[command(flatten)]
     pub blobs: BlobArgs,
-    /// While another coordinator leads the store, wait until it ends, and lead then; nothing is
-    /// served meanwhile
+    /// While another coordinator leads the store, stand by: follow it, show the pages, pass changes
+    /// on to it, and lead once it has ended; without --farm-key, only wait
     #[arg(long, help_heading = "Store")]
     pub stand_by: bool,
     /// UDP address to listen on

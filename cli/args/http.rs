@@ -31,6 +31,10 @@ pub struct HttpArgs {
     /// Address that people type: https:// and a name, with a port or without [default: --http]
     #[arg(long, value_name = "URL", env = "TESSERA_HTTP_BASE", help_heading = "HTTP")]
     pub http_base: Option<String>,
+    /// Own address of this coordinator, where others that stand by pass requests on while it leads;
+    /// for several behind one address that people type [default: --http-base]
+    #[arg(long, value_name = "URL", env = "TESSERA_ADVERTISE_HTTP", help_heading = "HTTP")]
+    pub advertise_http: Option<String>,
 }
 
 /// Value of `--http`.

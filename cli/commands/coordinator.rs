@@ -21,9 +21,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tessera_coordinator::api::Api;
 use tessera_coordinator::folder::FolderError;
+use tessera_coordinator::store::StorePlace;
 use tessera_coordinator::{
-    AuditError, Census, Config, Coordinator, CoordinatorError, ExportError, FarmAt, FarmKey,
-    FarmKeyError, Limits, PerUser, Probe, RunningCoordinator,
+    AuditError, Begun, Census, Config, Coordinator, CoordinatorError, ExportError, FarmAt, FarmKey,
+    FarmKeyError, Limits, PerUser, Probe, Standby,
 };
 use tessera_http::{HttpConfig, HttpError, HttpServer, OidcConfig};
 use tessera_protocol::client::{AuditReport, Request, Response};
@@ -50,14 +51,32 @@ pub(crate) async fn run(args: CoordinatorArgs, telling: Telling) -> Result<Statu
     let mut stops = Stops::listen()?;
     let (config, postgres) = config(&args, telling)?;
     let http = http_config(&args.http, oidc_config(&args.oidc)?)?;
-    let Some(mut coordinator) = start(config, postgres, &mut stops).await? else {
-        return Ok(Status::Done);
+    let store = config.store.clone();
+    let begun = match args.stand_by {
+        true => begin(config, postgres, &mut stops).await?,
+        false => {
+            Some(Begun::Leads(Box::new(Coordinator::start(config).await.map_err(not_started)?)))
+        }
     };
-    let served = match serve_http(http, coordinator.api()) {
-        Ok(served) => served,
-        Err(error) => {
-            coordinator.shutdown().await?;
-            return Err(error);
+    let (mut coordinator, served) = match begun {
+        None => return Ok(Status::Done),
+        Some(Begun::Leads(coordinator)) => match serve_http(http, coordinator.api(), &*store) {
+            Ok(served) => (*coordinator, served),
+            Err(error) => {
+                coordinator.shutdown().await?;
+                return Err(error);
+            }
+        },
+        Some(Begun::StandsBy(standby)) => {
+            let served = serve_http(http, standby.api(), &*store)?;
+            let attending = tokio::spawn(attend_standby(standby.probe()));
+            let led = tokio::select! {
+                led = standby.lead() => led.map_err(not_started)?,
+                () = stops.next() => return Ok(Status::Done),
+            };
+            attending.abort();
+            served.iter().for_each(|served| served.go_on_with(&led.api()));
+            (led, served)
         }
     };
     let attending = tokio::spawn(attend(manager, coordinator.probe()));
@@ -121,14 +140,14 @@ fn config(
     Ok((config, store.postgres))
 }
 
-/// Starts the coordinator. None if it was told to end while it waited to lead its store.
-async fn start(
+/// Begins to lead or to stand by. None if it was told to end while it waited for its store.
+async fn begin(
     config: Config,
     store: Option<Arc<PostgresPlace>>,
     stops: &mut Stops,
-) -> Result<Option<RunningCoordinator>, CliError> {
+) -> Result<Option<Begun>, CliError> {
     tokio::select! {
-        started = Coordinator::start(config) => started.map(Some).map_err(not_started),
+        begun = Standby::begin(config) => begun.map(Some).map_err(not_started),
         () = stops.next(), if store.is_some() => {
             store.inspect(|store| store.stop_waiting());
             Ok(None)
@@ -157,9 +176,10 @@ fn http_config(
         Some(HttpAddress::At(address)) => Some(address),
         None => None,
     };
-    let HttpArgs { http_tls, http_base, .. } = args.clone();
+    let HttpArgs { http_tls, http_base, advertise_http, .. } = args.clone();
     let listens = listen.unwrap_or(HTTP);
-    let config = HttpConfig { listen: listens, tls: http_tls, base: http_base, oidc };
+    let (tls, base, advertise) = (http_tls, http_base, advertise_http);
+    let config = HttpConfig { listen: listens, tls, base, advertise, oidc };
     config.check().map_err(|error| CliError::new(Status::Usage, error))?;
     Ok(Some((config, listen.is_some())))
 }
@@ -211,10 +231,12 @@ fn farm_key(file: Option<&Path>) -> Result<Option<FarmKey>, CliError> {
 fn serve_http(
     config: Option<(HttpConfig, bool)>,
     api: Api,
+    store: &dyn StorePlace,
 ) -> Result<Option<HttpServer>, CliError> {
     let Some((config, asked)) = config else { return Ok(None) };
     match HttpServer::start(&config, api, Some(Arc::new(SceneInspector::new()))) {
         Ok(server) => {
+            store.serves_http_at(server.advertised());
             tracing::info!(address = server.base(), "pages and API; `tessera web` signs in");
             Ok(Some(server))
         }
@@ -267,6 +289,17 @@ fn limits(args: &LimitArgs) -> Limits {
         uploads_per_user: args.uploads_per_user.map(|mib| mib.saturating_mul(1 << 20)),
         watchers_per_user: args.watchers_per_user,
         requests_per_user: args.requests_per_user,
+    }
+}
+
+/// Tells the service manager that a coordinator stands by, and that its loop turns.
+async fn attend_standby(probe: Probe) {
+    let mut manager = Manager::find();
+    manager.status("stands by, and follows the leader".into());
+    while manager.listens() && probe.census().await.is_some() {
+        manager.ready();
+        manager.alive();
+        tokio::time::sleep(manager.interval()).await;
     }
 }
 

@@ -19,7 +19,7 @@ use crate::housekeeping::{self, Keeping};
 use crate::live::{self, Board};
 use crate::logs::Logs;
 use crate::meters::Meters;
-use crate::opened::{Tokens, open_aside};
+use crate::opened::{Begin, Tokens, open_aside};
 use crate::openings::{asking_limits, open_logs, open_uploads, upload_limit, writer_limits};
 use crate::quic::{self, Shared};
 use crate::resolve::orders;
@@ -89,6 +89,9 @@ fn surroundings(
     }
 }
 
+/// Outcome of a start.
+type Started = Result<RunningCoordinator, CoordinatorError>;
+
 /// Entry point that starts a coordinator.
 #[derive(Debug)]
 pub struct Coordinator;
@@ -97,8 +100,13 @@ impl Coordinator {
     /// Opens the data folder (and makes it if it is absent), continues its open jobs, and listens.
     /// Must be called within a tokio runtime.
     pub async fn start(config: Config) -> Result<RunningCoordinator, CoordinatorError> {
+        Self::start_with(config, None).await
+    }
+
+    /// Starts with what is open already; None opens it.
+    pub(crate) async fn start_with(config: Config, begin: Option<Begin>) -> Started {
         let clock = Clock::start();
-        let opened = open_aside(config.clone(), clock).await?;
+        let opened = open_aside(config.clone(), clock, begin).await?;
         let uploads = open_uploads(&opened.folder)?;
         let logs = open_logs(&opened.folder, config.lines.clone())?;
         let blobs = GuardedBlobs::new(opened.blobs);
@@ -138,16 +146,17 @@ impl Coordinator {
             live: live.clone(),
             logs,
             tracer: config.tracer.clone(),
+            standing: None,
+            term_key: config.store.term_key(),
         });
         let shared = Arc::new(shared(&config, &context, (blobs.clone(), around.log.clone())));
         let keeping = Keeping { grace: config.blob_grace, jobs: config.keep_jobs };
         let sweeping = housekeeping::run(keeping, (blobs.clone(), uploads), clock, events.clone());
-        let housekeeping = tokio::spawn(sweeping);
         check_inputs(&opened.core, &blobs);
         let showing = live::keep(live, events.clone());
         let resolver = tokio::spawn(orders::run(orders_receiver, (blobs, spools), events));
-        let driver = Driver::new(opened.core, opened.sequences, around);
-        let driver = tokio::spawn(driver.run(events_receiver));
+        let driver = Driver::new(opened.core, opened.sequences, around).run(events_receiver);
+        let driver = tokio::spawn(driver);
         let serving = tokio::spawn(quic::serve(server.clone(), shared));
         let keeping = keep_access(access, kept, context.writer.queue());
         let keeping = tokio::spawn(async move { tokio::join!(keeping, showing).0 });
@@ -159,7 +168,7 @@ impl Coordinator {
             server,
             driver: Some(driver),
             resolver,
-            housekeeping,
+            housekeeping: tokio::spawn(sweeping),
             serving,
             keeping,
             _folder: opened.folder,
@@ -174,7 +183,7 @@ async fn keep_access(access: Arc<Access>, kept: Kept, queue: StoreQueue) {
 }
 
 /// Parts the join tokens from those that HTTP requests are made with.
-fn by_use(tokens: Tokens) -> (Tokens, Tokens) {
+pub(crate) fn by_use(tokens: Tokens) -> (Tokens, Tokens) {
     tokens.into_iter().partition(|(_, record)| record.purpose == TokenUse::Join)
 }
 
@@ -189,6 +198,11 @@ fn check_inputs(core: &Core, blobs: &GuardedBlobs) {
 pub struct Probe(mpsc::Sender<Event>);
 
 impl Probe {
+    /// Asks by these events.
+    pub(crate) fn of(events: mpsc::Sender<Event>) -> Self {
+        Self(events)
+    }
+
     /// Asks the driver, so that the answer shows that its loop runs. None if the driver has ended.
     pub async fn census(&self) -> Option<Census> {
         let (reply, answer) = oneshot::channel();

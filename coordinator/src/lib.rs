@@ -36,6 +36,8 @@ mod result_memory;
 mod secret;
 mod shelf;
 pub mod spool;
+pub mod standby;
+mod standing;
 #[cfg(test)]
 mod stopped_farm;
 pub mod store;
@@ -48,6 +50,7 @@ pub use coordinator::{Coordinator, Probe, RunningCoordinator};
 pub use coordinator_error::CoordinatorError;
 pub use farm_files::{FarmFilesError, FarmKey, FarmKeyError};
 pub use fsck::{AuditError, Depth, FarmAt, Finding, FsckReport, Severity, audit, fsck};
+pub use standby::{Begun, Standby};
 pub use store::{ExportError, ExportSummary, export};
 pub use tessera_core::{Census, JobsTally, PerUser, Settings, Weights};
 pub use tessera_finishing::screen_map;

@@ -14,10 +14,11 @@ use crate::openings::upload_reserve;
 use crate::secret;
 use crate::shelf::FileShelf;
 use crate::spool::{FarmSpools, SpoolExtent, SpoolKey, Spools};
-use crate::store::{Changes, Loaded, Purpose, Sequence, Store};
+use crate::store::{Changes, Followed, Loaded, Purpose, Sequence, Store};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tessera_core::{Core, Secret, Settings};
+use std::time::Instant;
+use tessera_core::{Core, Replica, Settings};
 use tessera_transport::member::MemberRecord;
 use tessera_transport::{Authority, Identity, TokenRecord, generation};
 
@@ -47,10 +48,36 @@ pub(crate) struct Keys {
     pub(crate) files: Option<FarmFiles>,
 }
 
-fn open(config: &Config, clock: Clock) -> Result<Opened, CoordinatorError> {
-    let folder = DataFolder::open(&config.data)?;
-    let mut journal = config.store.open(&folder, Purpose::Run)?;
-    let mut loaded = journal.load()?;
+/// What a start begins with.
+pub(crate) struct Begin {
+    pub(crate) folder: DataFolder,
+    /// The store that it leads.
+    pub(crate) journal: Box<dyn Store>,
+    /// The state as it was followed before, and how far.
+    pub(crate) followed: Option<FollowedState>,
+}
+
+/// A state that was followed.
+pub(crate) struct FollowedState {
+    pub(crate) replica: Replica,
+    pub(crate) at: Followed,
+    /// Sequence of a snapshot that the store has, the newest one or one before it.
+    pub(crate) snapshot_at: Sequence,
+}
+
+impl Begin {
+    /// Opens the folder and its store, and waits for the lead of one that is shared.
+    pub(crate) fn open(config: &Config) -> Result<Self, CoordinatorError> {
+        let folder = DataFolder::open(&config.data)?;
+        let journal = config.store.open(&folder, Purpose::Run)?;
+        Ok(Self { folder, journal, followed: None })
+    }
+}
+
+fn open(config: &Config, clock: Clock, begin: Begin) -> Result<Opened, CoordinatorError> {
+    let Begin { folder, mut journal, followed } = begin;
+    let began = Instant::now();
+    let (mut loaded, followed) = load(&*journal, followed)?;
     let keeps_audit = keeps_audit(&folder, &mut *journal, &mut loaded)?;
     let files = FarmFiles::bring(config.farm_key.clone(), &folder, (&loaded, keeps_audit))?;
     let blobs = config.blobs.open(&folder, Purpose::Run, upload_reserve(config)?)?;
@@ -65,14 +92,19 @@ fn open(config: &Config, clock: Clock) -> Result<Opened, CoordinatorError> {
     let authority = Authority::open_or_create(&folder.authority())?
         .with_lifetimes(config.lifetimes)
         .with_generation(generation);
-    let secret = secret::open_or_create(&folder)?;
+    let settings = Settings { secret: secret::open_or_create(&folder)?, ..config.settings.clone() };
     if let Some(files) = &files {
         files.keep_all(&mut *journal)?;
     }
-    let temporary = folder.temporary();
-    let shelf = FileShelf::create(&temporary)
-        .map_err(|source| FolderError::Io { path: temporary, source })?;
-    let (mut core, sequences) = replay(config, (secret, Arc::new(shelf)), &loaded, clock)?;
+    let is_warm = followed.is_some();
+    let (mut core, sequences) = match followed {
+        Some(FollowedState { replica, at, snapshot_at }) => {
+            (replica.lead(settings, clock.now()), (at.head, snapshot_at))
+        }
+        None => replay(config, (settings, new_shelf(&folder)?), &loaded, clock)?,
+    };
+    let (millis, read) = (began.elapsed().as_millis() as u64, loaded.records.len());
+    tracing::info!(millis, read, is_warm, "the state is there");
     journal.tidy()?;
     let mut extents = loaded.spools;
     let stored = numbers_of(&extents);
@@ -147,20 +179,56 @@ fn members(folder: &DataFolder, loaded: &Loaded) -> Option<String> {
     }
 }
 
+impl FollowedState {
+    /// Applies the records of a tail. None if they do not go on from the state: it is dropped.
+    fn with(mut self, tail: &Loaded) -> Option<Self> {
+        let doubted = |problem: String| {
+            tracing::warn!(problem, "what was followed is in doubt, and is read again");
+        };
+        let (_, records) = fsck::decode(tail).map_err(doubted).ok()?;
+        for record in &records {
+            self.replica.apply(record).map_err(doubted).ok()?;
+        }
+        self.at.head = tail.records.last().map_or(self.at.head, |(sequence, _)| *sequence);
+        Some(self)
+    }
+}
+
+/// Reads what a store has: what is after the state that was followed, or everything where there is
+/// none or it cannot be shown to be right.
+fn load(
+    journal: &dyn Store,
+    followed: Option<FollowedState>,
+) -> Result<(Loaded, Option<FollowedState>), CoordinatorError> {
+    if let Some(followed) = followed
+        && let Some(tail) = journal.load_after(&followed.at)?
+        && let Some(followed) = followed.with(&tail)
+    {
+        return Ok((tail, Some(followed)));
+    }
+    Ok((journal.load()?, None))
+}
+
+/// Makes an empty shelf in a folder.
+pub(crate) fn new_shelf(folder: &DataFolder) -> Result<Arc<FileShelf>, FolderError> {
+    let path = folder.temporary();
+    let shelf = FileShelf::create(&path).map_err(|source| FolderError::Io { path, source })?;
+    Ok(Arc::new(shelf))
+}
+
 fn replay(
     config: &Config,
-    (secret, shelf): (Secret, Arc<FileShelf>),
+    (settings, shelf): (Settings, Arc<FileShelf>),
     loaded: &Loaded,
     clock: Clock,
 ) -> Result<(Core, (Sequence, Sequence)), CoordinatorError> {
     let path = || config.data.clone();
     let (parts, records) = fsck::decode(loaded)
         .map_err(|problem| CoordinatorError::Journal { path: path(), problem })?;
-    let snapshot_at = loaded.snapshot.as_ref().map_or(0, |(sequence, _)| *sequence);
-    let newest = loaded.records.last().map_or(snapshot_at, |(sequence, _)| *sequence);
-    let settings = Settings { secret, ..config.settings.clone() };
     let core = Core::replay_onto(shelf, settings, parts, records, clock.now())
         .map_err(|source| CoordinatorError::Replay { path: path(), source })?;
+    let snapshot_at = loaded.snapshot.as_ref().map_or(0, |(sequence, _)| *sequence);
+    let newest = loaded.records.last().map_or(snapshot_at, |(sequence, _)| *sequence);
     Ok((core, (newest, snapshot_at)))
 }
 
@@ -181,7 +249,15 @@ fn keeps_audit(
 }
 
 /// Opens the folder on a thread for blocking work, because a large journal takes seconds.
-pub(crate) async fn open_aside(config: Config, clock: Clock) -> Result<Opened, CoordinatorError> {
-    let opened = tokio::task::spawn_blocking(move || open(&config, clock)).await;
+pub(crate) async fn open_aside(
+    config: Config,
+    clock: Clock,
+    begin: Option<Begin>,
+) -> Result<Opened, CoordinatorError> {
+    let opened = tokio::task::spawn_blocking(move || {
+        let begin = begin.map_or_else(|| Begin::open(&config), Ok)?;
+        open(&config, clock, begin)
+    });
+    let opened = opened.await;
     opened.map_err(|error| CoordinatorError::Task(error.to_string()))?
 }

@@ -1,5 +1,5 @@
-//! Results in a bucket: nodes put them there and finish frames from there, and what the bucket loses
-//! or changes is rendered again. A real S3 server.
+//! Results in a bucket: nodes put them there and finish frames from there, and what the bucket
+//! loses or changes is rendered again. A real S3 server.
 
 use super::fault_proxy::{Proxy, Weather};
 use super::s3::{assert_clean, keyed, start};

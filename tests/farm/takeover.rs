@@ -16,27 +16,29 @@ const FARM_KEY: &str = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=";
 const OTHER_KEY: &str = "YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXphYmNkZWY=";
 
 /// Places of a farm that are not the coordinators' own.
-struct Elsewhere {
-    postgres: Postgres,
+pub(super) struct Elsewhere {
+    pub(super) postgres: Postgres,
     bucket: Seaweed,
     /// Where coordinators listen, in order.
     places: [String; 2],
+    /// Seconds of a leader's term.
+    pub(super) term: u32,
 }
 
 impl Elsewhere {
-    fn start(what: &str, farm: &Farm) -> Option<Self> {
+    pub(super) fn start(what: &str, farm: &Farm) -> Option<Self> {
         let (postgres, bucket) = (Postgres::start(what)?, Seaweed::start(what)?);
         let other = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
         let places = [farm.address(), other.expect("a free port").to_string()];
-        Some(Self { postgres, bucket, places })
+        Some(Self { postgres, bucket, places, term: 3 })
     }
 
-    fn store(&self) -> String {
-        format!("{}?term=3", self.postgres.address())
+    pub(super) fn store(&self) -> String {
+        format!("{}?term={}", self.postgres.address(), self.term)
     }
 
     /// A coordinator's command, with a folder of its own.
-    fn coordinator(&self, farm: &Farm, (data, place): (&Path, usize)) -> Command {
+    pub(super) fn coordinator(&self, farm: &Farm, (data, place): (&Path, usize)) -> Command {
         let listen = self.places[place].as_str();
         let mut command = farm.command(&["coordinator", "--data", utf8(data), "--listen", listen]);
         command.args(["--store", &self.store(), "--blobs", &self.bucket.address("farm")]);
@@ -54,13 +56,13 @@ impl Elsewhere {
     }
 
     /// Both places, as nodes and commands name them.
-    fn both(&self) -> String {
+    pub(super) fn both(&self) -> String {
         self.places.join(",")
     }
 }
 
 /// What a process has said.
-fn said_in(farm: &Farm, log: &str) -> String {
+pub(super) fn said_in(farm: &Farm, log: &str) -> String {
     std::fs::read_to_string(farm.folder().join(format!("{log}.log"))).unwrap_or_default()
 }
 

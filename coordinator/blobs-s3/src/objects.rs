@@ -287,8 +287,9 @@ impl Objects {
         }
     }
 
-    /// Returns an address by which whoever has it can get or put an object for a few minutes. None if
-    /// that is switched off, or if the peer is on another machine and the service only on this one.
+    /// Returns an address by which whoever has it can get or put an object for a few minutes. None
+    /// if that is switched off, or if the peer is on another machine and the service only on this
+    /// one.
     pub(crate) fn signed(&self, method: Method, key: Key, here: bool) -> Option<String> {
         let direct = self.0.direct;
         if direct == Direct::Off || direct == Direct::Here && !here {

@@ -1,11 +1,11 @@
 //! Results of frames in work as objects of the bucket, those of a frame below its job and number.
 
+use crate::failure::Failure;
 use crate::objects::Objects;
 use bytes::Bytes;
 use object_store::path::Path as Key;
 use object_store::signer::Method;
 use std::io;
-use tessera_coordinator::blobs::BlobError;
 use tessera_coordinator::spool::{AddressFor, ResultObject, ResultStore, SpoolKey};
 use tessera_protocol::FrameNumber;
 
@@ -40,16 +40,8 @@ fn frame_of(key: &Key) -> Option<SpoolKey> {
 }
 
 impl ResultStore for S3Results {
-    fn put(
-        &self,
-        frame: SpoolKey,
-        object: ResultObject,
-        bytes: Vec<Bytes>,
-    ) -> Result<(), BlobError> {
-        let key = self.key(frame, object);
-        let place = key.to_string();
-        let put = self.0.put_pieces(key, bytes);
-        put.map_err(|failure| BlobError { place, source: failure.into_io() })
+    fn put(&self, frame: SpoolKey, object: ResultObject, bytes: Vec<Bytes>) -> io::Result<()> {
+        self.0.put_pieces(self.key(frame, object), bytes).map_err(Failure::into_io)
     }
 
     fn read_exact_at(
@@ -92,14 +84,14 @@ impl ResultStore for S3Results {
         }
     }
 
-    fn objects(&self) -> Result<Vec<(SpoolKey, ResultObject)>, BlobError> {
+    fn objects(&self) -> io::Result<Vec<(SpoolKey, ResultObject)>> {
         let mut found = Vec::new();
         let listed = self.0.list(RESULTS, &mut |listed| {
             let name = listed.location.filename().unwrap_or_default();
             let object = ResultObject::parse(name, listed.size);
             found.extend(frame_of(&listed.location).zip(object));
         });
-        listed.map_err(|failure| BlobError { place: RESULTS.into(), source: failure.into_io() })?;
+        listed.map_err(Failure::into_io)?;
         Ok(found)
     }
 }

@@ -1,6 +1,10 @@
 //! The core itself: takes inputs in, gives each to the room that decides on it, and answers what it
 //! is asked. Keeps nothing but the books; decides nothing itself.
 
+mod replica;
+
+pub use replica::Replica;
+
 use crate::action::Step;
 use crate::audit::invariants;
 use crate::books::Books;
@@ -78,18 +82,7 @@ impl Core {
         records: impl IntoIterator<Item = Record>,
         now: Moment,
     ) -> Result<Self, ReplayError> {
-        let mut position = 0;
-        let mut farm = Farm::new(shelf);
-        for part in snapshot {
-            let restored = snapshot::restore(&mut farm, part);
-            restored.map_err(|problem| ReplayError { position, problem })?;
-            position += 1;
-        }
-        farm.recount();
-        for record in records {
-            farm.apply(&record).map_err(|problem| ReplayError { position, problem })?;
-            position += 1;
-        }
+        let farm = restored(shelf, snapshot, records)?;
         let mut core = Self { books: Books::new(settings, farm, now) };
         core.take_up();
         Ok(core)
@@ -245,6 +238,27 @@ impl Core {
     pub fn next_wakeup(&self) -> Option<Moment> {
         self.books.next_wakeup()
     }
+}
+
+/// Restores the durable state from a snapshot and the records after it.
+fn restored(
+    shelf: Arc<dyn Shelf>,
+    snapshot: impl IntoIterator<Item = SnapshotPart>,
+    records: impl IntoIterator<Item = Record>,
+) -> Result<Farm, ReplayError> {
+    let mut position = 0;
+    let mut farm = Farm::new(shelf);
+    for part in snapshot {
+        let restored = snapshot::restore(&mut farm, part);
+        restored.map_err(|problem| ReplayError { position, problem })?;
+        position += 1;
+    }
+    farm.recount();
+    for record in records {
+        farm.apply(&record).map_err(|problem| ReplayError { position, problem })?;
+        position += 1;
+    }
+    Ok(farm)
 }
 
 /// Queries, which change nothing.

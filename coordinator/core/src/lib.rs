@@ -40,7 +40,7 @@ mod unit_state;
 mod weights;
 
 pub use action::{Action, Step, Timing};
-pub use core::{Core, ReplayError};
+pub use core::{Core, ReplayError, Replica};
 pub use input::{
     Arrived, Caller, FilmShape, Input, RequestId, ResolveFailure, ResultShape, SessionId,
 };

@@ -14,6 +14,8 @@ pub struct HttpConfig {
     pub tls: Option<TlsChoice>,
     /// Address that people use, such as `https://farm.example`; None: the listening one.
     pub base: Option<String>,
+    /// Address of this coordinator alone, for others of the farm that stand by; None: the base.
+    pub advertise: Option<String>,
     /// Provider by which people sign in, beside the links of `tessera web`.
     pub oidc: Option<OidcConfig>,
 }
@@ -54,6 +56,12 @@ pub enum AddressError {
     /// The base is not an address.
     #[error("--http-base {0:?} is not http:// or https:// and a name, with a port or without")]
     Base(String),
+    /// Other coordinators would send what they pass on over plain HTTP, or nowhere.
+    #[error(
+        "--advertise-http {0:?} is not https:// and a name, with a port or without (http:// is for \
+            this machine alone)"
+    )]
+    Advertised(String),
     /// Cookies and links would go over plain HTTP.
     #[error("--http-base {0:?} is plain HTTP, which is for this machine alone: give https://")]
     PlainBase(String),
@@ -68,6 +76,8 @@ pub(crate) struct Place {
     pub(crate) is_secure: bool,
     /// What the Host header may say.
     pub(crate) hosts: Vec<String>,
+    /// Where other coordinators of the farm reach this one.
+    pub(crate) advertised: String,
 }
 
 impl Place {
@@ -93,7 +103,15 @@ impl Place {
             hosts.extend(["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}")));
             hosts.push(listening.to_string());
         }
-        Ok(Self { base: base.text(), is_secure: base.secure, hosts })
+        let advertised = match &config.advertise {
+            Some(url) => Base::parse(url).map_err(|_| AddressError::Advertised(url.clone()))?,
+            None => Base::parse(&base.text())?,
+        };
+        if !advertised.secure && !advertised.is_local() {
+            return Err(AddressError::Advertised(advertised.text()));
+        }
+        let advertised = advertised.text();
+        Ok(Self { base: base.text(), is_secure: base.secure, hosts, advertised })
     }
 
     /// Whether a Host header is that of the address that people use.
@@ -104,7 +122,9 @@ impl Place {
 
     /// Returns the names of the pages' machine, for a certificate.
     pub(crate) fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.hosts.iter().map(|host| without_port(host)).collect();
+        let advertised = self.advertised.split_once("://").map(|(_, host)| host.to_owned());
+        let hosts = self.hosts.iter().chain(&advertised);
+        let mut names: Vec<String> = hosts.map(|host| without_port(host)).collect();
         names.sort();
         names.dedup();
         names
@@ -169,7 +189,8 @@ mod tests {
     fn place(listen: &str, tls: bool, base: Option<&str>) -> Result<Place, AddressError> {
         let listen = listen.parse().unwrap();
         let tls = tls.then_some(TlsChoice::Farm);
-        Place::of(&HttpConfig { listen, tls, base: base.map(str::to_owned), oidc: None }, listen)
+        let base = base.map(str::to_owned);
+        Place::of(&HttpConfig { listen, tls, base, advertise: None, oidc: None }, listen)
     }
 
     #[test]

@@ -8,12 +8,14 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use std::net::SocketAddr;
 use std::time::Instant;
-use tessera_coordinator::api::{Bearer, Caller};
+use tessera_coordinator::api::{Bearer, Caller, Standing};
 
 /// Somebody who is signed in.
 #[derive(Clone, Debug)]
 pub(crate) struct Signed {
     pub(crate) bearer: Bearer,
+    /// Who leads, where this coordinator stands by.
+    pub(crate) standing: Option<Standing>,
 }
 
 impl Signed {
@@ -49,7 +51,7 @@ impl FromRequestParts<Shared> for Signed {
         };
         let number = bearer.caller.number();
         match state.requests.take(number, Instant::now()) {
-            true => Ok(Self { bearer }),
+            true => Ok(Self { bearer, standing: state.api.standing() }),
             false => Err(Problem::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 format!("{} asks too often; wait a second", bearer.caller),

@@ -16,6 +16,7 @@ mod inspect;
 mod metrics;
 mod oidc;
 mod pages;
+mod passing;
 mod problem;
 mod rates;
 mod server;

@@ -7,17 +7,19 @@ use crate::oidc::{Oidc, OidcError};
 use crate::stall::Unstalled;
 use crate::state::{Shared, State};
 use crate::tls::{self, TlsError};
-use crate::{api, guard, metrics, pages, spans};
+use crate::{api, guard, metrics, pages, passing, spans};
 use axum::extract::ConnectInfo;
 use axum::{Router, middleware};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tessera_coordinator::api::Api;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -38,6 +40,10 @@ const HEADERS_MAX: usize = 64;
 const RENEW_EVERY: Duration = Duration::from_secs(3600);
 /// How long answers may take to end when the server stops.
 const END_WITHIN: Duration = Duration::from_secs(2);
+/// How long requests wait while a coordinator that stood by begins to lead, and how often they
+/// look.
+const LEAD_WITHIN: Duration = Duration::from_secs(20);
+const LEAD_LOOK: Duration = Duration::from_millis(10);
 /// Pause after a failed accept, which is a lack of descriptors.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
@@ -68,12 +74,49 @@ pub enum HttpError {
 }
 
 /// A running server of HTTP. It ends when it is dropped.
-#[derive(Debug)]
 pub struct HttpServer {
     address: SocketAddr,
-    base: String,
+    place: Place,
+    inspector: Option<Arc<dyn Inspector>>,
+    oidc: Option<Arc<Oidc>>,
+    serving: Serving,
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// What is served now. Connections stay while it changes.
+#[derive(Clone)]
+struct Serving(Arc<RwLock<(Shared, Router)>>);
+
+impl std::fmt::Debug for HttpServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "HttpServer({})", self.address)
+    }
+}
+
+impl Serving {
+    fn of(state: Shared) -> Self {
+        let router = router(state.clone());
+        Self(Arc::new(RwLock::new((state, router))))
+    }
+
+    fn change(&self, state: Shared) {
+        let router = router(state.clone());
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = (state, router);
+    }
+
+    fn state(&self) -> Shared {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).0.clone()
+    }
+
+    /// Returns what takes requests. Waits while a coordinator that stood by begins to lead.
+    async fn router(&self) -> Router {
+        let begun = Instant::now();
+        while self.state().api.has_stood_by() && begun.elapsed() < LEAD_WITHIN {
+            tokio::time::sleep(LEAD_LOOK).await;
+        }
+        self.0.read().unwrap_or_else(PoisonError::into_inner).1.clone()
+    }
 }
 
 impl HttpServer {
@@ -90,14 +133,15 @@ impl HttpServer {
         listener.set_nonblocking(true).map_err(bind)?;
         let address = listener.local_addr().map_err(bind)?;
         let place = Place::of(config, address)?;
-        let base = place.base.clone();
         let tls = match &config.tls {
             Some(choice) => Some(Certificate::new(choice.clone(), &place, &api)?),
             None => None,
         };
-        let oidc = config.oidc.as_ref().map(|oidc| Oidc::new(oidc, &base)).transpose()?;
-        let asks = (api.clone(), inspector);
-        let state = Arc::new(State::new(asks, (place, oidc), address.port()));
+        let oidc = config.oidc.as_ref().map(|oidc| Oidc::new(oidc, &place.base));
+        let oidc = oidc.transpose()?.map(Arc::new);
+        let asks = (api.clone(), inspector.clone());
+        let state = State::new(asks, (place.clone(), oidc.clone()), address.port());
+        let serving = Serving::of(Arc::new(state));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("http")
@@ -105,14 +149,29 @@ impl HttpServer {
             .build()
             .map_err(HttpError::Threads)?;
         let (stop, stopped) = watch::channel(false);
+        let served = serving.clone();
         let serve = move || {
-            runtime.block_on(serve(listener, (state, tls), stopped));
+            runtime.block_on(serve(listener, (served, tls), stopped));
             runtime.shutdown_timeout(END_WITHIN);
         };
         let thread = std::thread::Builder::new().name("http".into()).spawn(serve);
         let thread = Some(thread.map_err(HttpError::Threads)?);
-        api.serve_web_at(base.clone());
-        Ok(Self { address, base, stop, thread })
+        api.serve_web_at(place.base.clone());
+        Ok(Self { address, place, inspector, oidc, serving, stop, thread })
+    }
+
+    /// Goes on with the requests of another coordinator of this process, at the same address: the
+    /// one that leads after it stood by. Streams of the former one end by themselves.
+    pub fn go_on_with(&self, api: &Api) {
+        api.serve_web_at(self.place.base.clone());
+        let asks = (api.clone(), self.inspector.clone());
+        let of = (self.place.clone(), self.oidc.clone());
+        self.serving.change(Arc::new(State::new(asks, of, self.address.port())));
+    }
+
+    /// Returns the address at which other coordinators of the farm reach this one.
+    pub fn advertised(&self) -> &str {
+        &self.place.advertised
     }
 
     /// Returns the address that it listens on.
@@ -122,7 +181,7 @@ impl HttpServer {
 
     /// Returns the address that people use.
     pub fn base(&self) -> &str {
-        &self.base
+        &self.place.base
     }
 }
 
@@ -155,9 +214,10 @@ impl Certificate {
     }
 
     /// Makes or reads the certificate again, for as long as the server runs.
-    async fn keep(self: Arc<Self>, state: Shared) {
+    async fn keep(self: Arc<Self>, serving: Serving) {
         loop {
             tokio::time::sleep(RENEW_EVERY).await;
+            let state = serving.state();
             match tls::settings(&self.choice, (&state.place, &state.api)) {
                 Ok(new) => {
                     *self.settings.write().unwrap_or_else(PoisonError::into_inner) = new;
@@ -172,7 +232,7 @@ impl Certificate {
 
 async fn serve(
     listener: TcpListener,
-    (state, certificate): (Shared, Option<Arc<Certificate>>),
+    (serving, certificate): (Serving, Option<Arc<Certificate>>),
     mut stopped: watch::Receiver<bool>,
 ) {
     let listener = match tokio::net::TcpListener::from_std(listener) {
@@ -180,13 +240,12 @@ async fn serve(
         Err(error) => return tracing::error!(%error, "HTTP is not served"),
     };
     if let Some(certificate) = &certificate {
-        tokio::spawn(certificate.clone().keep(state.clone()));
+        tokio::spawn(certificate.clone().keep(serving.clone()));
     }
-    if let Some(oidc) = &state.oidc {
+    if let Some(oidc) = &serving.state().oidc {
         // The first page that is looked at can then say whether the provider answers.
         oidc.look();
     }
-    let router = router(state);
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let crowd = Crowd::new(CONNECTIONS_MAX / 8);
     loop {
@@ -203,17 +262,17 @@ async fn serve(
             }
         };
         let Some(place) = crowd.enter(from.ip()) else { continue };
-        let router = router.clone().layer(axum::Extension(ConnectInfo(from)));
+        let serving = (serving.clone(), from);
         let (certificate, stopped) = (certificate.clone(), stopped.clone());
         tokio::spawn(async move {
             // A browser may be gone at any time.
             let _held: (OwnedSemaphorePermit, _) = (permit, place);
             match certificate {
-                None => talk(stream, router, stopped).await,
+                None => talk(stream, serving, stopped).await,
                 Some(certificate) => {
                     let handshake = certificate.acceptor().accept(stream);
                     if let Ok(Ok(stream)) = tokio::time::timeout(HEAD_WITHIN, handshake).await {
-                        talk(stream, router, stopped).await;
+                        talk(stream, serving, stopped).await;
                     }
                 }
             }
@@ -235,8 +294,11 @@ async fn accept(
 }
 
 /// Serves the requests of one connection.
-async fn talk<T>(stream: T, router: Router, mut stopped: watch::Receiver<bool>)
-where
+async fn talk<T>(
+    stream: T,
+    (serving, from): (Serving, SocketAddr),
+    mut stopped: watch::Receiver<bool>,
+) where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let mut http = http1::Builder::new();
@@ -245,7 +307,12 @@ where
         .max_buf_size(HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX);
     let stream = TokioIo::new(Unstalled::new(stream));
-    let connection = http.serve_connection(stream, TowerToHyperService::new(router));
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(ConnectInfo(from));
+        let serving = serving.clone();
+        async move { TowerToHyperService::new(serving.router().await).call(request).await }
+    });
+    let connection = http.serve_connection(stream, service);
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
@@ -263,9 +330,12 @@ fn router(state: Shared) -> Router {
     Router::new()
         .merge(pages::router())
         .merge(metrics::router())
+        .merge(passing::router())
         .nest("/api/v1", api::router())
         .fallback(pages::nothing_there)
+        .layer(middleware::from_fn_with_state(state.clone(), passing::pass_on))
         .layer(middleware::from_fn_with_state(state.clone(), guard::guard))
+        .layer(middleware::from_fn_with_state(state.clone(), passing::take))
         .layer(middleware::from_fn_with_state(state.clone(), metrics::count))
         .layer(middleware::from_fn_with_state(state.clone(), spans::follow))
         .with_state(state)

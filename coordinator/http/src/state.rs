@@ -32,14 +32,14 @@ pub(crate) struct State {
     /// Reads scenes before they are submitted.
     pub(crate) looks: Looks,
     /// Signing in by a provider, where there is one.
-    pub(crate) oidc: Option<Oidc>,
+    pub(crate) oidc: Option<Arc<Oidc>>,
 }
 
 impl State {
     /// State for pages at this place.
     pub(crate) fn new(
         (api, inspector): (Api, Option<Arc<dyn Inspector>>),
-        (place, oidc): (Place, Option<Oidc>),
+        (place, oidc): (Place, Option<Arc<Oidc>>),
         port: u16,
     ) -> Self {
         // Cookies do not know ports: two coordinators of one machine would share one.

@@ -62,6 +62,11 @@ impl Bearers {
         Self { table: Mutex::new(records.into_iter().collect()), store }
     }
 
+    /// Takes over the tokens of the coordinator that leads.
+    pub(crate) fn follow(&self, records: impl IntoIterator<Item = (TokenHash, TokenRecord)>) {
+        *lock(&self.table) = records.into_iter().collect();
+    }
+
     /// Creates a token, which is durable on return.
     pub(crate) async fn create(
         &self,

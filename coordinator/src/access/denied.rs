@@ -78,6 +78,12 @@ impl Denied {
         lock(&self.entries).values().cloned().collect()
     }
 
+    /// Takes over another list, in memory.
+    pub(crate) fn follow(&self, other: &Self) {
+        let entries = lock(&other.entries).clone();
+        *lock(&self.entries) = entries;
+    }
+
     /// Adds or removes an entry, durably. Blocks.
     pub(crate) fn change(
         &self,

@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 /// Most members of a farm.
 pub(super) const MEMBERS_MAX: usize = 100_000;
 
-pub(super) type Table = BTreeMap<u64, MemberRecord>;
+pub(crate) type Table = BTreeMap<u64, MemberRecord>;
 
 /// The table of members, in memory and in the store.
 #[derive(Debug)]
@@ -56,6 +56,11 @@ impl Members {
     /// Creates the table from the store's content. Changes go to `store`.
     pub(crate) fn new(table: Table, store: StoreQueue, lifetimes: Lifetimes) -> Self {
         Self { table: Mutex::new(table), store, lifetimes }
+    }
+
+    /// Takes over the table of the coordinator that leads.
+    pub(crate) fn follow(&self, table: Table) {
+        *self.lock() = table;
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Table> {

@@ -148,6 +148,12 @@ impl Access {
         }
     }
 
+    /// Takes over the authority and the deny-list of the coordinator that leads.
+    pub(crate) fn follow(&self, authority: Authority, denied: &Denied) {
+        *self.authority.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(authority);
+        self.denied.follow(denied);
+    }
+
     /// Announces an authority to everything that listens for connections.
     pub(crate) fn tell_doors(&self, authority: &Authority) -> Result<(), ServeError> {
         (self.doors)(authority)

@@ -14,12 +14,13 @@ use crate::logs::Logs;
 use crate::meters::Meters;
 use crate::result_memory::ResultMemory;
 use crate::spool::SpoolReader;
+use crate::standing::Standing;
 use crate::store::{Commit, Loaded, StoreError, StoreWriter};
 use crate::uploads::{UploadLimit, Uploads};
 use std::sync::Arc;
 use tessera_protocol::client::{RequestError, Response};
 use tessera_telemetry::Tracer;
-use tokio::sync::{RwLock, mpsc, oneshot};
+use tokio::sync::{RwLock, mpsc, oneshot, watch};
 
 /// The parts of a running coordinator that requests use.
 pub(crate) struct Context {
@@ -49,6 +50,10 @@ pub(crate) struct Context {
     pub(crate) logs: Logs,
     /// Takes spans.
     pub(crate) tracer: Tracer,
+    /// Who leads, where another coordinator does; None for the one that leads.
+    pub(crate) standing: Option<watch::Receiver<Standing>>,
+    /// Secret of the term in which this coordinator leads; empty where there is nobody else.
+    pub(crate) term_key: Vec<u8>,
 }
 
 impl Context {

@@ -100,6 +100,8 @@ impl Farm {
             logs,
             tracer: tessera_telemetry::Tracer::default(),
             submitting: tokio::sync::RwLock::new(()),
+            standing: None,
+            term_key: Vec::new(),
         };
         Self { _root: root, _folder: folder, api: Api::new(Arc::new(context)) }
     }

@@ -100,12 +100,12 @@ pub fn migrate(
 /// Copies the objects of results. Whoever reads them checks them. Returns their number.
 fn copy_results(source: &dyn Blobs, target: &dyn Blobs) -> Result<u64, BlobError> {
     let (from, to) = (source.results(), target.results());
-    let objects = from.objects()?;
+    let objects = from.objects().map_err(BlobError::at("results"))?;
     for (frame, object) in &objects {
         let mut bytes = vec![0; object.length as usize];
         let read = from.read_exact_at(*frame, *object, (0, &mut bytes));
         read.map_err(BlobError::at(object))?;
-        to.put(*frame, *object, vec![bytes.into()])?;
+        to.put(*frame, *object, vec![bytes.into()]).map_err(BlobError::at(object))?;
     }
     Ok(objects.len() as u64)
 }

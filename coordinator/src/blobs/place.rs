@@ -78,6 +78,10 @@ impl BlobPlaceError {
 pub trait BlobPlace: Debug + Send + Sync {
     /// Describes the place for messages, without secrets.
     fn describe(&self, folder: &DataFolder) -> String;
+    /// Whether other machines have the same blobs in this place.
+    fn is_elsewhere(&self) -> bool {
+        true
+    }
     /// Opens or makes the store for the only coordinator that writes to it. Blobs are put together
     /// on the disk of the folder, of which uploads leave `reserve_bytes` free. Blocks.
     fn open(
@@ -101,6 +105,10 @@ pub struct DiskPlace;
 impl BlobPlace for DiskPlace {
     fn describe(&self, folder: &DataFolder) -> String {
         format!("disk:{}", folder.root().display())
+    }
+
+    fn is_elsewhere(&self) -> bool {
+        false
     }
 
     fn open(

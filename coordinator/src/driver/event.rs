@@ -25,7 +25,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 pub(crate) enum Taken {
     /// Its bytes are what its header says.
     Whole(Arrived, Bytes),
-    /// So many bytes of it are in an object elsewhere, from a position on. Whoever reads them checks
+    /// So many bytes of it are in an object elsewhere, from a position on. Who reads them checks
     /// them.
     Stored(Arrived, u32, (ResultObject, u32)),
     /// They are not, for this reason.

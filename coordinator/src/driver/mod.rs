@@ -14,6 +14,7 @@ mod news;
 mod not_durable;
 mod perform;
 mod present;
+mod replica_desk;
 mod sessions;
 mod spans;
 mod tell_news;
@@ -22,6 +23,7 @@ mod told;
 pub use counted::{Counted, Named};
 pub(crate) use event::{Ask, Event, Question, Taken};
 pub use present::Present;
+pub(crate) use replica_desk::ReplicaDesk;
 pub(crate) use sessions::{Outgoing, Readable, SessionHandle};
 
 use crate::changes::Publisher;

@@ -1,6 +1,7 @@
 //! QUIC transport: accepts connections, authenticates peers, and passes each stream to the handler
 //! of its kind. Decides nothing.
 
+mod arrived;
 mod client;
 mod clock;
 mod enrol;
@@ -10,9 +11,11 @@ pub(crate) mod live;
 mod logs;
 mod node;
 mod renew;
+mod rest;
 mod results;
 mod rivals;
 mod shared;
+mod store_here;
 mod stored;
 mod streams;
 mod trouble;
@@ -21,10 +24,10 @@ use crate::access::{Cause, PeerConnection};
 use crate::meters::Refused;
 use limits::{Guest, Verdict};
 use quinn::Connection;
+pub(crate) use rest::Rest;
 pub(crate) use rivals::Rivals;
 pub(crate) use shared::Shared;
 use std::sync::Arc;
-pub(crate) use stored::Rest;
 use tessera_protocol::client::Role;
 use tessera_transport::close::close;
 use tessera_transport::{Arriving, CloseCode, Server};

@@ -134,10 +134,7 @@ async fn run(
         }
     };
     let (readable, sayable) = (Readable::default(), Sayable::default());
-    if shared.spools.elsewhere().is_some() {
-        let message = Outgoing::Message(Box::new(CoordinatorToNode::StoreResults));
-        outgoing.send(message).await.map_err(|_| Trouble::Stopping)?;
-    }
+    tell_store(shared, &outgoing).await?;
     let said_by: SaidBy = (session, join.node, join.name.clone());
     let handle = SessionHandle {
         session,
@@ -159,23 +156,24 @@ async fn run(
 
     let mut tasks = JoinSet::new();
     tasks.spawn(write_control(FrameSender::new(sender), queue, link.connection.clone()));
-    tasks.spawn(serve_one_way(
-        shared.clone(),
-        (said_by.clone(), sayable),
-        (link.connection.clone(), link.timing),
-        meter.clone(),
-    ));
-    tasks.spawn(serve_blobs(
-        shared.clone(),
-        (said_by, readable, live),
-        (link.connection.clone(), link.timing),
-        meter,
-    ));
+    let to = || (link.connection.clone(), link.timing);
+    let said = (said_by.clone(), sayable);
+    tasks.spawn(serve_one_way(shared.clone(), said, to(), meter.clone()));
+    tasks.spawn(serve_blobs(shared.clone(), (said_by, readable, live), to(), meter));
     // The tasks end with the connection or with this function.
     read_control(shared, session, &mut control).await?;
     // A node that leaves says so with the connection's end, which follows.
-    let _ = tokio::time::timeout(GOODBYE, link.connection.closed()).await;
+    drop(tokio::time::timeout(GOODBYE, link.connection.closed()).await);
     Ok(())
+}
+
+/// Tells a node that results go to a store elsewhere, if they do.
+async fn tell_store(shared: &Shared, outgoing: &mpsc::Sender<Outgoing>) -> Result<(), Trouble> {
+    if shared.spools.elsewhere().is_none() {
+        return Ok(());
+    }
+    let message = Outgoing::Message(Box::new(CoordinatorToNode::StoreResults));
+    outgoing.send(message).await.map_err(|_| Trouble::Stopping)
 }
 
 fn log_begin(shared: &Shared, link: &Link, peer: &PeerIdentity) {

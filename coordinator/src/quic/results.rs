@@ -1,14 +1,15 @@
 //! A node's results: read within a memory budget, checked, and passed to the driver.
 
+use super::arrived::describe;
 use super::shared::Shared;
-use super::stored::store_here;
+use super::store_here::store_here;
 use super::trouble::Trouble;
 use crate::driver::{Event, Taken};
 use crate::result_memory::ResultPermit;
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tessera_core::{Arrived, FilmShape, ResultShape, SessionId};
+use tessera_core::{FilmShape, ResultShape, SessionId};
 use tessera_finishing::{is_piece, piece_of};
 use tessera_protocol::film::FilmHead;
 use tessera_protocol::limits::RESULT_HEADERS_MAX;
@@ -191,25 +192,12 @@ async fn checked(header: ResultHeader, bytes: Bytes) -> Result<Taken, Trouble> {
         }
     };
     Ok(match checked {
-        Ok((shape, bytes)) => Taken::Whole(arrived(&header, shape), bytes),
+        Ok((shape, bytes)) => Taken::Whole(describe(&header, shape), bytes),
         Err(reason) => {
             tracing::warn!(lease = %header.lease, reason, "result is damaged");
             Taken::Damaged(header.lease, reason)
         }
     })
-}
-
-/// Describes a result of this shape for the core.
-pub(super) fn arrived(header: &ResultHeader, shape: ResultShape) -> Arrived {
-    Arrived {
-        lease: header.lease,
-        hash: header.hash,
-        shape,
-        device: header.device,
-        device_micros: header.device_micros,
-        waited_micros: header.waited_micros,
-        device_bytes: header.device_bytes,
-    }
 }
 
 /// Whether a result is checked soon: by the bytes that it takes decompressed.

@@ -1,8 +1,8 @@
 //! Parts of the coordinator that the handlers of all connections share.
 
 use super::limits::Gate;
+use super::rest::Rest;
 use super::rivals::Rivals;
-use super::stored::Rest;
 use super::trouble::{Trouble, settle};
 use crate::access::{Access, Cause};
 use crate::api::Api;

@@ -2,8 +2,9 @@
 
 use super::disk::DiskSpools;
 use super::extent::SpoolExtent;
+use super::key::SpoolKey;
 use super::reading::FarmReader;
-use super::store::{SpoolBody, SpoolEntry, SpoolError, SpoolKey, SpoolReader, Spools};
+use super::store::{SpoolBody, SpoolEntry, SpoolError, SpoolReader, Spools};
 use super::stored::{ResultObject, ResultStore, StoredResults};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,3 +1,5 @@
+//! Tests of spools with results on the disk and in objects.
+
 use super::*;
 use crate::spool::contract::{entry, key, spools_contract};
 use crate::spool::{EntryHeader, FolderResults, SpoolIndex};

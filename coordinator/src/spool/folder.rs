@@ -1,9 +1,8 @@
-//! Objects of results in a folder: those of a farm whose files came back from a store elsewhere. They
-//! are read until their frames are finished; new results go to the spools.
+//! Objects of results in a folder: those of a farm whose files came back from a store elsewhere.
+//! They are read until their frames are finished; new results go to the spools.
 
-use super::store::SpoolKey;
+use super::key::SpoolKey;
 use super::stored::{AddressFor, ResultObject, ResultStore};
-use crate::blobs::BlobError;
 use bytes::Bytes;
 use std::fs::File;
 use std::io;
@@ -81,14 +80,8 @@ impl ResultStore for FolderResults {
         false
     }
 
-    fn put(
-        &self,
-        frame: SpoolKey,
-        object: ResultObject,
-        bytes: Vec<Bytes>,
-    ) -> Result<(), BlobError> {
-        let path = self.path(frame, object);
-        self.write(&path, &bytes).map_err(BlobError::at(path.display()))
+    fn put(&self, frame: SpoolKey, object: ResultObject, bytes: Vec<Bytes>) -> io::Result<()> {
+        self.write(&self.path(frame, object), &bytes)
     }
 
     fn read_exact_at(
@@ -117,9 +110,9 @@ impl ResultStore for FolderResults {
         }
     }
 
-    fn objects(&self) -> Result<Vec<(SpoolKey, ResultObject)>, BlobError> {
+    fn objects(&self) -> io::Result<Vec<(SpoolKey, ResultObject)>> {
         let mut found = Vec::new();
-        self.visit(&mut found).map_err(BlobError::at(self.0.display()))?;
+        self.visit(&mut found)?;
         Ok(found)
     }
 }

@@ -3,7 +3,8 @@
 
 use super::entry::{EntryError, EntryHeader, HEADER_BYTES};
 use super::extent::{SegmentName, SpoolExtent};
-use super::store::{SpoolError, SpoolKey, SpoolRead, SpoolReader};
+use super::key::SpoolKey;
+use super::store::{SpoolError, SpoolRead, SpoolReader};
 use std::io;
 use std::path::PathBuf;
 use tessera_core::{FrameRounds, Split};

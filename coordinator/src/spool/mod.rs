@@ -11,6 +11,7 @@ mod extent;
 mod farm;
 mod folder;
 mod index;
+mod key;
 mod reading;
 mod store;
 mod stored;
@@ -23,7 +24,8 @@ pub use extent::{SEGMENT_BYTES, Segment, SpoolExtent};
 pub use farm::FarmSpools;
 pub use folder::FolderResults;
 pub use index::SpoolIndex;
-pub use store::{SpoolBody, SpoolEntry, SpoolError, SpoolKey, SpoolRead, SpoolReader, Spools};
+pub use key::SpoolKey;
+pub use store::{SpoolBody, SpoolEntry, SpoolError, SpoolRead, SpoolReader, Spools};
 pub use stored::{AddressFor, ResultObject, ResultStore, StoredResults};
 
 #[cfg(test)]

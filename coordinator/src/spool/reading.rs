@@ -2,7 +2,8 @@
 //! the other, as if they were one file.
 
 use super::extent::SpoolExtent;
-use super::store::{SpoolError, SpoolKey, SpoolRead, SpoolReader};
+use super::key::SpoolKey;
+use super::store::{SpoolError, SpoolRead, SpoolReader};
 use super::stored::{ResultStore, StoredResults};
 use std::io;
 use std::path::PathBuf;
@@ -36,10 +37,10 @@ impl SpoolReader for FarmReader {
 
     fn list(&self) -> Result<Vec<(String, Option<SpoolKey>)>, SpoolError> {
         let mut listed = self.disk.list()?;
-        let objects = self.elsewhere.objects().map_err(|error| {
-            let (path, source) = (PathBuf::from(error.place), error.source);
-            SpoolError::Io { path, source }
-        })?;
+        let objects = self
+            .elsewhere
+            .objects()
+            .map_err(|source| SpoolError::Io { path: "results".into(), source })?;
         let named = objects.into_iter().map(|(key, object)| (object.to_string(), Some(key)));
         listed.extend(named);
         Ok(listed)

@@ -3,13 +3,14 @@
 
 use super::entry::EntryHeader;
 use super::extent::SpoolExtent;
+use super::key::SpoolKey;
 use super::stored::{ResultObject, ResultStore};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tessera_protocol::{BlobHash, FilmError, FrameNumber, JobId, UnitIndex, VersionError};
+use tessera_protocol::{BlobHash, FilmError, UnitIndex, VersionError};
 
 /// The writing side of a spool store. Only one thread owns it. All methods may block.
 ///
@@ -63,21 +64,6 @@ pub trait SpoolRead: Send + Sync {
 
     /// Reads bytes from `offset` on until the buffer is full.
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
-}
-
-/// Names a spool: a frame of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SpoolKey {
-    /// Job that the frame belongs to.
-    pub job: JobId,
-    /// The frame of the job.
-    pub frame: FrameNumber,
-}
-
-impl std::fmt::Display for SpoolKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.job, self.frame)
-    }
 }
 
 /// An accepted result that is being written.

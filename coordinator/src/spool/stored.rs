@@ -2,8 +2,7 @@
 //! in it, and the contract of such a store.
 
 use super::entry::{EntryHeader, HEADER_BYTES};
-use super::store::SpoolKey;
-use crate::blobs::BlobError;
+use super::key::SpoolKey;
 use bytes::Bytes;
 use std::fmt::Debug;
 use std::io;
@@ -115,12 +114,7 @@ pub trait ResultStore: Debug + Send + Sync {
     }
 
     /// Puts an object, if none is there. One that is there counts.
-    fn put(
-        &self,
-        frame: SpoolKey,
-        object: ResultObject,
-        bytes: Vec<Bytes>,
-    ) -> Result<(), BlobError>;
+    fn put(&self, frame: SpoolKey, object: ResultObject, bytes: Vec<Bytes>) -> io::Result<()>;
 
     /// Reads bytes of an object until the buffer is full.
     fn read_exact_at(
@@ -143,7 +137,7 @@ pub trait ResultStore: Debug + Send + Sync {
     fn forget(&self, frames: &[SpoolKey]);
 
     /// Returns all objects, and the frames that they are of.
-    fn objects(&self) -> Result<Vec<(SpoolKey, ResultObject)>, BlobError>;
+    fn objects(&self) -> io::Result<Vec<(SpoolKey, ResultObject)>>;
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Keys of what a store has. `r` + sequence (big endian) is a record, `s` + job + frame a spool's
-//! extent, `o` + job + frame + number an object of results elsewhere, `t` + hash a token, `i` + number a member, `m` the snapshot, `a` the head of the audit
-//! log, and `c` the number of commits. A store elsewhere also has sealed files of the farm (`f` +
-//! name) and the entries of the audit log (`l` + number). Does no I/O.
+//! extent, `o` + job + frame + number an object of results elsewhere, `t` + hash a token, `i` +
+//! number a member, `m` the snapshot, `a` the head of the audit log, and `c` the number of commits.
+//! A store elsewhere also has sealed files of the farm (`f` + name) and the entries of the audit
+//! log (`l` + number). Does no I/O.
 
 use crate::spool::{SpoolExtent, SpoolKey, StoredResults};
 use crate::store::audit_line::AUDIT_ENTRIES_MAX;

@@ -47,6 +47,13 @@ pub fn note_lead(
     Ok(continues)
 }
 
+/// Notes in a folder without a mark that its coordinator has never led the store.
+pub(crate) fn note_no_lead(folder: &DataFolder) -> Result<(), StoreError> {
+    let path = folder.led();
+    files::write_atomically(&path, b"-1\n", files::Access::Secret)
+        .map_err(|source| StoreError::Io { path, source })
+}
+
 /// Removes everything in a folder, durably.
 fn clear(folder: &Path) -> Result<(), StoreError> {
     let failed = |source| StoreError::Io { path: folder.to_path_buf(), source };
@@ -86,5 +93,7 @@ mod tests {
         assert!(lead(20, true), "a folder of before the note");
         std::fs::write(folder.led(), "x").unwrap();
         assert!(!lead(21, true));
+        note_no_lead(&folder).unwrap();
+        assert!(!lead(1, true), "it has only followed");
     }
 }

@@ -8,6 +8,8 @@ mod acknowledged;
 mod audit_head;
 mod audit_line;
 pub mod envelope;
+mod follow;
+mod followed;
 pub mod keys;
 mod led;
 mod mark;
@@ -23,7 +25,10 @@ pub use self::sled::{ExportError, ExportSummary, Journal, JournalReader, export}
 pub use acknowledged::{Acknowledged, Witness};
 pub use audit_head::{AuditEntry, AuditHead, Waiting};
 pub use audit_line::{AUDIT_ENTRIES_MAX, AuditChain, AuditLine};
+pub use follow::{Follow, Followable, Look};
+pub use followed::{Followed, Leading};
 pub use keys::values_of;
+pub(crate) use led::note_no_lead;
 pub use led::{last_lead, leads_on, note_lead};
 pub use mark::StoreMark;
 pub use migrate::{Migration, MigrationError, migrate};
@@ -91,6 +96,12 @@ pub struct Loaded {
 pub trait Store: Send + 'static {
     /// Reads the complete content. Fails at the first damaged value. Changes nothing.
     fn load(&self) -> Result<Loaded, StoreError>;
+    /// Reads what is after a place that was followed to, and all values that are no records. None
+    /// if the journal does not go on from there, or that cannot be shown.
+    fn load_after(&self, at: &Followed) -> Result<Option<Loaded>, StoreError> {
+        let _ = at;
+        Ok(None)
+    }
     /// Removes files that a crash left behind and that no value names.
     fn tidy(&mut self) -> Result<(), StoreError>;
     /// Makes a whole group durable. It is synced on return.
@@ -119,6 +130,10 @@ pub trait Store: Send + 'static {
 impl Store for Box<dyn Store> {
     fn load(&self) -> Result<Loaded, StoreError> {
         (**self).load()
+    }
+
+    fn load_after(&self, at: &Followed) -> Result<Option<Loaded>, StoreError> {
+        (**self).load_after(at)
     }
 
     fn tidy(&mut self) -> Result<(), StoreError> {

@@ -2,7 +2,7 @@
 //! names. Opens stores, and owns none.
 
 use super::mark::StoreMark;
-use super::{Journal, JournalReader, Store, StoreError, Survey};
+use super::{Follow, Journal, JournalReader, Store, StoreError, Survey};
 use crate::folder::DataFolder;
 use std::fmt::Debug;
 use tessera_transport::validity::now_secs;
@@ -24,6 +24,24 @@ pub trait StorePlace: Debug + Send + Sync {
     fn describe(&self, folder: &DataFolder) -> String;
     /// Opens or makes the store, as the only one that writes to it. Blocks.
     fn open(&self, folder: &DataFolder, purpose: Purpose) -> Result<Box<dyn Store>, StoreError>;
+    /// Opens the store to lead it, and does not wait while another one does. Blocks.
+    fn lead(&self, folder: &DataFolder) -> Result<Box<dyn Store>, StoreError> {
+        self.open(folder, Purpose::Run)
+    }
+    /// Opens the store to follow its leader, if a start is to wait for its lead. Refuses a folder
+    /// that could not lead it. Blocks.
+    fn follow(&self, folder: &DataFolder) -> Result<Option<Box<dyn Follow>>, StoreError> {
+        let _ = folder;
+        Ok(None)
+    }
+    /// Says where this coordinator serves HTTP, so that others find it while it leads.
+    fn serves_http_at(&self, url: &str) {
+        let _ = url;
+    }
+    /// Secret of the term in which this coordinator leads; empty where there is nobody else.
+    fn term_key(&self) -> Vec<u8> {
+        Vec::new()
+    }
     /// Reads every value, damaged or not, of a store that nobody writes to. Changes nothing.
     fn survey(&self, folder: &DataFolder) -> Result<Survey, StoreError>;
     /// Makes the folder one of this store, after a migration.

@@ -21,21 +21,21 @@ const ASK_TIME: Duration = Duration::from_secs(10);
 
 /// Reads the leader's row. The time left is by the database's clock.
 const LOOK: &str = "SELECT farm, epoch, head, commits, owner, \
-    extract(epoch FROM expires_at - now())::float8 FROM tessera.leader WHERE id = 1";
+    extract(epoch FROM expires_at - now())::float8, http, key FROM tessera.leader WHERE id = 1";
 /// Takes the lead if nobody has it.
 const TAKE: &str = "WITH t AS (UPDATE tessera.leader SET epoch = $3, owner = $1, \
-    expires_at = now() + $2 * interval '1 second' \
+    expires_at = now() + $2 * interval '1 second', http = $5, key = $6 \
     WHERE id = 1 AND epoch = $4 AND expires_at <= now() \
-    RETURNING farm, epoch, head, commits, owner), \
+    RETURNING farm, epoch, head, commits, owner, http, key), \
     l AS (INSERT INTO tessera.lead (epoch, before, commits, owner) \
     SELECT epoch, $4, commits, owner FROM t) \
-    SELECT farm, epoch, head, commits, owner, $2 FROM t";
+    SELECT farm, epoch, head, commits, owner, $2, http, key FROM t";
 /// Reads how many commits there were when the lead began that followed this one, or that took its
 /// place because it was lost.
 const BEGAN: &str = "SELECT min(commits) FROM tessera.lead \
     WHERE before = $1 OR (before = $2 AND epoch <> $1)";
-const RENEW: &str = "UPDATE tessera.leader SET expires_at = now() + $2 * interval '1 second' \
-    WHERE id = 1 AND epoch = $1 AND expires_at > now() RETURNING commits";
+const RENEW: &str = "UPDATE tessera.leader SET expires_at = now() + $2 * interval '1 second', \
+    http = $3 WHERE id = 1 AND epoch = $1 AND expires_at > now() RETURNING commits";
 const GIVE_BACK: &str =
     "UPDATE tessera.leader SET expires_at = now() WHERE id = 1 AND epoch = $1 RETURNING 1";
 /// Changes nothing. Its answer comes once everything before it is as durable as a commit is.
@@ -60,6 +60,31 @@ pub(crate) struct Leader {
     pub(crate) owner: String,
     /// Seconds until the term ends, by the database's clock; negative after that.
     pub(crate) left: f64,
+    /// Where it serves HTTP; empty if it does not.
+    pub(crate) http: String,
+    /// Secret of its term.
+    pub(crate) key: Vec<u8>,
+}
+
+/// How a leader introduces itself.
+#[derive(Debug)]
+pub(crate) struct Name {
+    /// Who it is, in words.
+    pub(crate) owner: String,
+    /// Where it serves HTTP; empty if it does not.
+    http: watch::Sender<String>,
+}
+
+impl Name {
+    /// Nothing is served yet.
+    pub(crate) fn new(owner: String) -> Arc<Self> {
+        Arc::new(Self { owner, http: watch::Sender::new(String::new()) })
+    }
+
+    /// Notes where HTTP is served.
+    pub(crate) fn serves_http_at(&self, url: &str) {
+        self.http.send_replace(url.to_owned());
+    }
 }
 
 impl Leader {
@@ -74,6 +99,8 @@ impl Leader {
             commits: row.get(3),
             owner: row.get(4),
             left: row.get(5),
+            http: row.get(6),
+            key: row.get(7),
         })
     }
 
@@ -113,16 +140,20 @@ impl Leader {
     /// Takes the lead, if nobody has it and this one was the last to have it.
     pub(crate) async fn take(
         link: &Link,
-        owner: &str,
+        name: &Name,
         term: Duration,
         before: i64,
     ) -> Result<Option<Self>, LinkError> {
         let (term, epoch) = (term.as_secs_f64(), next_epoch(before, Uuid::new_v4().as_u128()));
+        let http = name.http.borrow().clone();
+        let key = [Uuid::new_v4(), Uuid::new_v4()].map(Uuid::into_bytes).concat();
         let parameters: &Parameters<'_> = &[
-            (&owner, Type::TEXT),
+            (&name.owner, Type::TEXT),
             (&term, Type::FLOAT8),
             (&epoch, Type::INT8),
             (&before, Type::INT8),
+            (&http, Type::TEXT),
+            (&key, Type::BYTEA),
         ];
         let rows = link.rows(TAKE, parameters, ASK_TIME).await?;
         rows.first().map(Self::of).transpose()
@@ -165,12 +196,12 @@ impl Term {
     pub(crate) fn keep(
         address: Arc<StoreAddress>,
         (epoch, commits): (i64, i64),
-        asked: Instant,
+        (asked, name): (Instant, Arc<Name>),
     ) -> Self {
         let (told, standing) = watch::channel(Standing::counted(asked, address.term));
         let (taken, is_behind) = (AtomicI64::new(commits), AtomicBool::new(false));
         let commits = Arc::new(Commits { taken, is_behind });
-        let task = tokio::spawn(renew(address, epoch, (told, commits.clone())));
+        let task = tokio::spawn(renew(address, (epoch, name), (told, commits.clone())));
         Self { epoch, standing, commits, task }
     }
 
@@ -217,17 +248,24 @@ impl Term {
 /// Renews a term until it is lost or has ended.
 async fn renew(
     address: Arc<StoreAddress>,
-    epoch: i64,
+    (epoch, name): (i64, Arc<Name>),
     (told, commits): (watch::Sender<Standing<Instant>>, Arc<Commits>),
 ) {
     let every = renew_every(address.term);
     let term = address.term.as_secs_f64();
     let mut link = None;
     let mut next = tokio::time::Instant::now() + every;
+    let mut http = name.http.subscribe();
     loop {
-        tokio::time::sleep_until(next).await;
+        tokio::select! {
+            () = tokio::time::sleep_until(next) => {}
+            // Others learn at once where this one serves HTTP. The sender is in `name`.
+            _ = http.changed() => {}
+        }
         let (asked, taken) = (Instant::now(), commits.taken.load(Ordering::SeqCst));
-        match tokio::time::timeout(every, renew_once(&address, &mut link, epoch, term)).await {
+        let url = http.borrow_and_update().clone();
+        let renewing = renew_once(&address, &mut link, epoch, (term, &url));
+        match tokio::time::timeout(every, renewing).await {
             Ok(Ok(Renewed::Has(found))) => {
                 commits.is_behind.store(is_behind(found, taken), Ordering::SeqCst);
                 told.send_replace(Standing::counted(asked, address.term));
@@ -264,14 +302,14 @@ async fn renew_once(
     address: &StoreAddress,
     link: &mut Option<Link>,
     epoch: i64,
-    term: f64,
+    (term, http): (f64, &str),
 ) -> Result<Renewed, LinkError> {
     let open = match link.take() {
         Some(link) => link,
         None => Link::open(address).await?,
     };
-    let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 2] =
-        [(&epoch, Type::INT8), (&term, Type::FLOAT8)];
+    let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] =
+        [(&epoch, Type::INT8), (&term, Type::FLOAT8), (&http, Type::TEXT)];
     let renewed = open.rows(RENEW, &parameters, ASK_TIME).await?;
     let renewed = match renewed.first() {
         Some(row) => Renewed::Has(row.get(0)),

@@ -7,6 +7,7 @@
 
 mod address;
 mod connection;
+mod follower;
 mod group;
 mod leader;
 mod link_error;

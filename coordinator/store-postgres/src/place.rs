@@ -3,17 +3,18 @@
 
 use crate::address::StoreAddress;
 use crate::connection::Link;
-use crate::leader::Leader;
+use crate::follower::PostgresFollower;
+use crate::leader::{Leader, Name};
 use crate::link_error::LinkError;
 use crate::store::PostgresStore;
 use crate::{reader, schema};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tessera_coordinator::folder::DataFolder;
 use tessera_coordinator::store::{
-    Acknowledged, Purpose, Store, StoreError, StoreMark, StorePlace, Survey, Witness, last_lead,
-    note_lead,
+    Acknowledged, Follow, Purpose, Store, StoreError, StoreMark, StorePlace, Survey, Witness,
+    last_lead, note_lead,
 };
 use tokio::runtime::Runtime;
 
@@ -38,16 +39,20 @@ const TIME: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct PostgresPlace {
     address: Arc<StoreAddress>,
-    owner: String,
+    name: Arc<Name>,
     stand_by: bool,
     ended: AtomicBool,
+    /// Secret of the newest term that was taken.
+    key: Mutex<Vec<u8>>,
 }
 
 impl PostgresPlace {
     /// A store at this address, which has its password. `owner` says to people who leads. With
     /// `stand_by`, an open waits while another one leads.
     pub fn new(address: StoreAddress, owner: String, stand_by: bool) -> Self {
-        Self { address: Arc::new(address), owner, stand_by, ended: AtomicBool::new(false) }
+        let (address, name) = (Arc::new(address), Name::new(owner));
+        let (ended, key) = (AtomicBool::new(false), Mutex::default());
+        Self { address, name, stand_by, ended, key }
     }
 
     /// Ends the wait of an open.
@@ -115,32 +120,43 @@ impl PostgresPlace {
         Err(self.other_farm(folder, why))
     }
 
-    /// Connects, makes the tables, and takes the lead.
-    async fn take(
+    /// Connects, makes the tables, and checks that the folder is of the store.
+    async fn connect(
         &self,
         folder: &DataFolder,
         purpose: Purpose,
-    ) -> Result<(Link, (i64, Leader), Instant), StoreError> {
+    ) -> Result<(Link, Leader), StoreError> {
         let unusable = |error| self.failed("it cannot be opened", error);
         let link = Link::open(&self.address).await.map_err(unusable)?;
         self.check_settings(&link).await?;
         self.look_at_standbys(&link).await?;
         schema::prepare(&link).await.map_err(unusable)?;
         Leader::begin(&link).await.map_err(unusable)?;
-        let mut leader = Leader::look(&link).await.map_err(unusable)?;
+        let leader = Leader::look(&link).await.map_err(unusable)?;
         self.check_folder(folder, (&link, &leader), purpose).await?;
+        Ok((link, leader))
+    }
+
+    /// Connects, and takes the lead. With `waits`, it is waited for.
+    async fn take(
+        &self,
+        folder: &DataFolder,
+        (purpose, waits): (Purpose, bool),
+    ) -> Result<(Link, (i64, Leader), Instant), StoreError> {
+        let unusable = |error| self.failed("it cannot be opened", error);
+        let (link, mut leader) = self.connect(folder, purpose).await?;
         let mut told: Option<Instant> = None;
         loop {
             let asked = Instant::now();
             let before = leader.epoch;
-            let taken = Leader::take(&link, &self.owner, self.address.term, before).await;
+            let taken = Leader::take(&link, &self.name, self.address.term, before).await;
             if let Some(leader) = taken.map_err(unusable)? {
                 let (store, epoch) = (self.store(), leader.epoch);
                 tracing::info!(store, epoch, head = leader.head, "this coordinator leads");
                 return Ok((link, (before, leader), asked));
             }
             leader = Leader::look(&link).await.map_err(unusable)?;
-            if !self.stand_by {
+            if !waits {
                 let (leader, secs) = (leader.owner, leader.left.max(0.0));
                 return Err(StoreError::Led { store: self.store(), leader, secs });
             }
@@ -171,6 +187,38 @@ impl PostgresPlace {
             );
         }
         Ok(())
+    }
+
+    fn open_as(
+        &self,
+        folder: &DataFolder,
+        (purpose, waits): (Purpose, bool),
+    ) -> Result<Box<dyn Store>, StoreError> {
+        let runtime = self.runtime()?;
+        let taken = runtime.block_on(self.take(folder, (purpose, waits)));
+        let (link, (before, leader), asked) = match taken {
+            Ok(taken) => taken,
+            Err(error) => {
+                runtime.shutdown_background();
+                return Err(error);
+            }
+        };
+        self.key.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&leader.key);
+        let mark = StoreMark { id: leader.farm, address: self.store() };
+        let former = StoreMark::read(folder)?;
+        if let Some(led) = Acknowledged::read(folder, leader.farm) {
+            runtime.block_on(self.name_lost_end(&link, led))?;
+        }
+        let continues = note_lead(folder, (leader.epoch, before, former.is_some()), purpose)?;
+        let led = Witness { epoch: leader.epoch, before, commits: leader.commits };
+        let acknowledged = Acknowledged::begin(folder, leader.farm, led)?;
+        let lead = ((before, leader), asked, continues, acknowledged);
+        let name = self.name.clone();
+        let store = PostgresStore::lead((self.address.clone(), name), runtime, link, lead);
+        if purpose == Purpose::Run && former != Some(mark.clone()) {
+            mark.write(folder)?;
+        }
+        Ok(Box::new(store))
     }
 
     /// Says what the database cannot promise.
@@ -232,29 +280,36 @@ impl StorePlace for PostgresPlace {
     }
 
     fn open(&self, folder: &DataFolder, purpose: Purpose) -> Result<Box<dyn Store>, StoreError> {
+        self.open_as(folder, (purpose, self.stand_by))
+    }
+
+    fn lead(&self, folder: &DataFolder) -> Result<Box<dyn Store>, StoreError> {
+        self.open_as(folder, (Purpose::Run, false))
+    }
+
+    fn follow(&self, folder: &DataFolder) -> Result<Option<Box<dyn Follow>>, StoreError> {
+        if !self.stand_by {
+            return Ok(None);
+        }
         let runtime = self.runtime()?;
-        let taken = runtime.block_on(self.take(folder, purpose));
-        let (link, (before, leader), asked) = match taken {
-            Ok(taken) => taken,
+        match runtime.block_on(self.connect(folder, Purpose::Run)) {
+            Ok((link, _)) => {
+                let address = self.address.clone();
+                Ok(Some(Box::new(PostgresFollower::new(address, runtime, link))))
+            }
             Err(error) => {
                 runtime.shutdown_background();
-                return Err(error);
+                Err(error)
             }
-        };
-        let mark = StoreMark { id: leader.farm, address: self.store() };
-        let former = StoreMark::read(folder)?;
-        if let Some(led) = Acknowledged::read(folder, leader.farm) {
-            runtime.block_on(self.name_lost_end(&link, led))?;
         }
-        let continues = note_lead(folder, (leader.epoch, before, former.is_some()), purpose)?;
-        let led = Witness { epoch: leader.epoch, before, commits: leader.commits };
-        let acknowledged = Acknowledged::begin(folder, leader.farm, led)?;
-        let lead = (leader, asked, continues, acknowledged);
-        let store = PostgresStore::lead(self.address.clone(), runtime, link, lead);
-        if purpose == Purpose::Run && former != Some(mark.clone()) {
-            mark.write(folder)?;
-        }
-        Ok(Box::new(store))
+    }
+
+    fn serves_http_at(&self, url: &str) {
+        self.name.serves_http_at(url);
+    }
+
+    fn term_key(&self) -> Vec<u8> {
+        self.key.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn survey(&self, folder: &DataFolder) -> Result<Survey, StoreError> {

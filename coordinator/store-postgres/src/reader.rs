@@ -1,5 +1,6 @@
 //! Reading of everything that a store has, damaged or not.
 
+use crate::address::StoreAddress;
 use crate::connection::Link;
 use crate::group::{open_part, records_of};
 use crate::leader::Leader;
@@ -7,7 +8,7 @@ use crate::link_error::LinkError;
 use std::time::Duration;
 use tessera_coordinator::store::envelope::open_value;
 use tessera_coordinator::store::keys::{AUDIT_ENTRY, audit_entry_key, audit_entry_of, name_of};
-use tessera_coordinator::store::{AuditEntry, Sequence, Survey};
+use tessera_coordinator::store::{AuditEntry, Loaded, Sequence, StoreError, Survey};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -42,6 +43,19 @@ pub(crate) async fn survey(link: &Link) -> Result<(Leader, Survey), LinkError> {
     Ok((leader, survey))
 }
 
+/// Returns what a survey found, if nothing in it is damaged or missing.
+pub(crate) fn whole(address: &StoreAddress, survey: Survey) -> Result<Loaded, StoreError> {
+    let damaged = survey.damaged.first().cloned();
+    let missing = || survey.missing_names().next().map(|what| (what, "it is missing".into()));
+    let end = || survey.lost_end.clone().map(|problem| ("the journal".into(), problem));
+    match damaged.or_else(missing).or_else(end) {
+        Some((what, problem)) => {
+            Err(StoreError::DamagedElsewhere { store: address.to_string(), what, problem })
+        }
+        None => Ok(survey.loaded),
+    }
+}
+
 async fn read_journal(link: &Link, survey: &mut Survey) -> Result<(), LinkError> {
     let mut after: i64 = 0;
     loop {
@@ -72,7 +86,7 @@ fn take_group(survey: &mut Survey, first: i64, row: &Row) {
 }
 
 /// Reads the newest snapshot. A commit removes those before it.
-async fn read_snapshot(link: &Link, survey: &mut Survey) -> Result<(), LinkError> {
+pub(crate) async fn read_snapshot(link: &Link, survey: &mut Survey) -> Result<(), LinkError> {
     let places = link.rows(PARTS, &[], TIME).await?;
     let Some(newest) = places.iter().map(|row| row.get::<_, i64>(0)).max() else { return Ok(()) };
     let (mut bytes, mut about, mut found) = (Vec::new(), None, 0);
@@ -102,7 +116,7 @@ async fn read_snapshot(link: &Link, survey: &mut Survey) -> Result<(), LinkError
 }
 
 /// Reads all values but the entries of the audit log, which can be a million.
-async fn read_values(link: &Link, survey: &mut Survey) -> Result<(), LinkError> {
+pub(crate) async fn read_values(link: &Link, survey: &mut Survey) -> Result<(), LinkError> {
     read_values_between(link, survey, (&[], &[AUDIT_ENTRY])).await?;
     read_values_between(link, survey, (&[AUDIT_ENTRY + 1], &[u8::MAX])).await
 }

@@ -6,8 +6,11 @@ use std::time::Duration;
 use tokio_postgres::types::Type;
 
 /// The files, from number 1.
-const MIGRATIONS: [&str; 2] =
-    [include_str!("../migrations/0001_state.sql"), include_str!("../migrations/0002_leads.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("../migrations/0001_state.sql"),
+    include_str!("../migrations/0002_leads.sql"),
+    include_str!("../migrations/0003_standbys.sql"),
+];
 /// Time for one of them. A later one may rewrite a table.
 const TIME: Duration = Duration::from_secs(50);
 /// Tries when two coordinators make the tables at once.

@@ -3,16 +3,17 @@
 
 use crate::address::StoreAddress;
 use crate::connection::{Link, Parameters};
+use crate::follower;
 use crate::group::Group;
-use crate::leader::{Leader, Term};
+use crate::leader::{Leader, Name, Term};
 use crate::link_error::LinkError;
-use crate::reader;
+use crate::reader::{self, whole};
 use crate::rules::{Answer, Ask, Lead, Place, Sent, Stop};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tessera_coordinator::store::{
-    Acknowledged, AuditEntry, Changes, Loaded, Store, StoreError, Survey,
+    Acknowledged, AuditEntry, Changes, Followed, Loaded, Store, StoreError,
 };
 use tokio::runtime::Runtime;
 use tokio_postgres::types::Type;
@@ -38,8 +39,8 @@ const SNAPSHOT: &str = ", s AS (INSERT INTO tessera.snapshot (at, part, parts, s
     SELECT $3 + 1, u.place - 1, cardinality($12), $11, u.bytes \
     FROM l, unnest($12) WITH ORDINALITY AS u(bytes, place)), \
     o AS (DELETE FROM tessera.snapshot p USING l WHERE p.at <= $3), \
-    c AS (DELETE FROM tessera.journal g USING l \
-    WHERE g.first_seq <= $11 AND g.first_seq + g.n - 1 <= $11)";
+    c AS (DELETE FROM tessera.journal g USING l WHERE g.first_seq + g.n - 1 <= \
+    (SELECT coalesce(max(p.seq), 0) FROM tessera.snapshot p))";
 
 /// A store that this process leads. Its background work runs on a thread of its own.
 pub(crate) struct PostgresStore {
@@ -53,6 +54,8 @@ pub(crate) struct PostgresStore {
 struct Inner {
     address: Arc<StoreAddress>,
     term: Term,
+    /// The lead before this one.
+    before: i64,
     lead: Lead<Group>,
     acknowledged: Acknowledged,
     link: Option<Link>,
@@ -61,22 +64,29 @@ struct Inner {
 }
 
 impl PostgresStore {
-    /// Goes on as the leader that `leader` describes. `asked`: before the lead was taken;
-    /// `continues`: nobody else led since this data folder's coordinator did; `acknowledged`: the
-    /// folder's note of what the database has taken.
+    /// Goes on as the leader that `leader` describes, after the lead `before`. `asked`: before the
+    /// lead was taken; `continues`: nobody else led since this data folder's coordinator did;
+    /// `acknowledged`: the folder's note of what the database has taken.
     pub(crate) fn lead(
-        address: Arc<StoreAddress>,
+        (address, name): (Arc<StoreAddress>, Arc<Name>),
         runtime: Runtime,
         link: Link,
-        (leader, asked, continues, acknowledged): (Leader, Instant, bool, Acknowledged),
+        ((before, leader), asked, continues, acknowledged): (
+            (i64, Leader),
+            Instant,
+            bool,
+            Acknowledged,
+        ),
     ) -> Self {
         let guard = runtime.enter();
-        let term = Term::keep(address.clone(), (leader.epoch, leader.commits), asked);
+        let standing = (leader.epoch, leader.commits);
+        let term = Term::keep(address.clone(), standing, (asked, name));
         drop(guard);
         let lead = Lead::new(leader.epoch, leader.row().place);
         let inner = Inner {
             address: address.clone(),
             term,
+            before,
             lead,
             acknowledged,
             link: Some(link),
@@ -124,6 +134,18 @@ impl Store for PostgresStore {
         })
     }
 
+    fn load_after(&self, at: &Followed) -> Result<Option<Loaded>, StoreError> {
+        self.block(async |inner| {
+            let (head, commits) = inner.lead.place();
+            let lead = (inner.before, head, commits);
+            let read = async |link: &Link| follower::load_after(link, at, lead).await;
+            match inner.read_by(read).await? {
+                Some(survey) => whole(&inner.address, survey).map(Some),
+                None => Ok(None),
+            }
+        })
+    }
+
     fn continues(&self) -> bool {
         self.continues
     }
@@ -162,19 +184,6 @@ impl Store for PostgresStore {
             inner.ended = Some("it has stopped".into());
             Ok(())
         })
-    }
-}
-
-/// Returns what a survey found, if nothing in it is damaged or missing.
-fn whole(address: &StoreAddress, survey: Survey) -> Result<Loaded, StoreError> {
-    let damaged = survey.damaged.first().cloned();
-    let missing = || survey.missing_names().next().map(|what| (what, "it is missing".into()));
-    let end = || survey.lost_end.clone().map(|problem| ("the journal".into(), problem));
-    match damaged.or_else(missing).or_else(end) {
-        Some((what, problem)) => {
-            Err(StoreError::DamagedElsewhere { store: address.to_string(), what, problem })
-        }
-        None => Ok(survey.loaded),
     }
 }
 

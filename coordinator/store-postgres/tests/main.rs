@@ -7,6 +7,7 @@ mod both;
 mod cutter;
 mod failover;
 mod fence;
+mod follow;
 mod lost;
 mod pooler;
 mod relay;

@@ -1,5 +1,5 @@
-//! Gets what a finishing unit reads from the farm's store: ranges of objects, several at a time, each
-//! result checked by its hash, into the same file that the coordinator would have filled.
+//! Gets what a finishing unit reads from the farm's store: ranges of objects, several at a time,
+//! each result checked by its hash, into the same file that the coordinator would have filled.
 
 use super::InputsError;
 use std::collections::VecDeque;

@@ -1,5 +1,6 @@
-//! Puts results into the farm's store, one object for those of a frame that are ready together. What
-//! cannot be put there is sent to the coordinator, and the store is not tried again for a while.
+//! Puts results into the farm's store, one object for those of a frame that are ready together.
+//! What cannot be put there is sent to the coordinator, and the store is not tried again for a
+//! while.
 
 use bytes::Bytes;
 use quinn::Connection;

@@ -69,6 +69,8 @@ pub(crate) struct Books {
     /// Actions of the current step.
     actions: Vec<Action>,
     watched: Watched,
+    /// Another process leads, and knows what is not in the journal: nodes, leases, queues.
+    is_following: bool,
 }
 
 impl Books {
@@ -96,7 +98,28 @@ impl Books {
             forecast: OnceCell::new(),
             actions: Vec::new(),
             watched: Watched::default(),
+            is_following: false,
         }
+    }
+
+    /// Creates books over the durable state of another process, which leads.
+    pub(crate) fn following(settings: Settings, farm: Farm, now: Moment) -> Self {
+        Self { is_following: true, ..Self::new(settings, farm, now) }
+    }
+
+    /// Takes over a record of the process that leads.
+    pub(crate) fn follow(&mut self, record: &Record) -> Result<(), String> {
+        self.farm.follow(record)
+    }
+
+    /// Whether another process leads.
+    pub(crate) fn is_following(&self) -> bool {
+        self.is_following
+    }
+
+    /// Returns the durable state.
+    pub(crate) fn into_farm(self) -> Farm {
+        self.farm.into_farm()
     }
 
     // Read access.

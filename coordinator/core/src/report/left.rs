@@ -66,7 +66,7 @@ impl Rival {
 /// Returns the seconds until a job should end; None while it waits for something else than others.
 pub(crate) fn left_of(books: &Books, job: &Job, wait: Option<&Wait>) -> Option<u64> {
     let goes_on = matches!(wait, None | Some(Wait::Turn { .. } | Wait::Feed { .. }));
-    (goes_on && !job.is_final()).then(|| left(books, job)).flatten()
+    (goes_on && !job.is_final() && !books.is_following()).then(|| left(books, job)).flatten()
 }
 
 fn left(books: &Books, job: &Job) -> Option<u64> {

@@ -59,13 +59,16 @@ fn cannot_do<'a>(job: &Job, nodes: impl Iterator<Item = &'a Node>) -> Wait {
 }
 
 /// Returns why no unit of a job is being worked on. None if a unit is leased, if all units are
-/// committed, and if the job has ended.
+/// committed, and if the job has ended; where another process leads, only that it is paused.
 pub(crate) fn waiting(books: &Books, job: &Job, units_leased: u64) -> Option<Wait> {
     if job.is_final() {
         return None;
     }
     if let Some(pause) = job.paused() {
         return Some(Wait::Paused { by: pause.by.clone(), job: job.id() });
+    }
+    if books.is_following() {
+        return None;
     }
     if let Some((frame, reason)) = books.orders().failure_of(job.id()) {
         return Some(Wait::Disk { frame, reason: reason.to_owned() });

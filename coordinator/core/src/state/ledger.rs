@@ -34,6 +34,16 @@ impl Ledger {
         Self { farm, records: Vec::new(), commits: BTreeMap::new() }
     }
 
+    /// Takes a record over that another process has made.
+    pub(crate) fn follow(&mut self, record: &Record) -> Result<(), String> {
+        self.farm.apply(record)
+    }
+
+    /// Returns the state.
+    pub(crate) fn into_farm(self) -> Farm {
+        self.farm
+    }
+
     /// Records a fact: it is true from now on, here and after a restart.
     pub(crate) fn record(&mut self, record: Record) {
         self.flush_commits();

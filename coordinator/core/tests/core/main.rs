@@ -20,6 +20,7 @@ mod moves;
 mod nodes;
 mod parts;
 mod pause;
+mod replica;
 mod retry;
 mod rounds;
 mod selected;

@@ -21,7 +21,7 @@ use process::Process;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, prometheus_text, text};
 use prometheus_client::registry::Registry;
-use tessera_coordinator::api::Figures;
+use tessera_coordinator::api::{Figures, Standing};
 
 /// OpenMetrics, which Prometheus asks for first.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -43,12 +43,14 @@ pub(crate) async fn count(State(server): State<Shared>, request: Request, next: 
 struct Scrape {
     figures: Figures,
     process: Process,
+    standing: Option<Standing>,
 }
 
 impl Collector for Scrape {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
         let mut page = Page::new(&mut encoder);
         process::about(&mut page, &self.figures)?;
+        process::standing(&mut page, self.standing.as_ref())?;
         farm::jobs(&mut page, &self.figures)?;
         farm::failures(&mut page, &self.figures)?;
         nodes::nodes(&mut page, &self.figures.present.nodes)?;
@@ -67,8 +69,9 @@ async fn metrics(
     let figures = server.api.figures(signed.caller()).await?;
     let process =
         Process { requests: server.counts.requests(), event_streams: server.hub.listeners() };
+    let standing = server.api.standing();
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Scrape { figures, process }));
+    registry.register_collector(Box::new(Scrape { figures, process, standing }));
     let mut body = String::new();
     let (kind, encoded) = match takes_open_metrics(&headers) {
         true => (OPEN_METRICS, text::encode(&mut body, &registry)),

@@ -2,7 +2,7 @@
 
 use super::page::{Page, by};
 use std::fmt;
-use tessera_coordinator::api::Figures;
+use tessera_coordinator::api::{Figures, Standing};
 
 /// What the server of HTTP knows of itself.
 #[derive(Debug)]
@@ -21,6 +21,18 @@ pub(super) fn about(page: &mut Page<'_, '_>, figures: &Figures) -> fmt::Result {
     page.gauge(
         ("tessera_start_time_seconds", "When the coordinator began to run, as a Unix time."),
         figures.started_at as f64,
+    )
+}
+
+/// Writes whether another coordinator leads, and how old what is shown is then.
+pub(super) fn standing(page: &mut Page<'_, '_>, standing: Option<&Standing>) -> fmt::Result {
+    page.gauge(
+        ("tessera_standing_by", "Whether this coordinator stands by: 0 for the one that leads."),
+        f64::from(u8::from(standing.is_some())),
+    )?;
+    page.gauge(
+        ("tessera_standing_by_age_seconds", "How old what a coordinator that stands by shows is."),
+        standing.map(|standing| standing.seen.elapsed().as_secs_f64()),
     )
 }
 

@@ -3,6 +3,7 @@
 use super::assets;
 use crate::auth::Signed;
 use maud::{DOCTYPE, Markup, html};
+use tessera_coordinator::api::Standing;
 use tessera_protocol::client::Role;
 
 /// A whole page.
@@ -24,6 +25,9 @@ pub(super) fn page(signed: Option<&Signed>, title: &str, body: &Markup) -> Marku
             body {
                 a.skip href="#main" { "To the content" }
                 (header(signed, title))
+                @if let Some(standing) = signed.and_then(|signed| signed.standing.as_ref()) {
+                    (stands_by(standing))
+                }
                 main #main tabindex="-1" { (body) }
                 div #told.visually-hidden role="status" {}
             }
@@ -53,6 +57,18 @@ fn header(signed: Option<&Signed>, title: &str) -> Markup {
                 span { bdi { (caller.name()) } " (" (caller.role()) ")" }
                 button.quiet { "Sign out" }
             }
+        }
+    }
+}
+
+/// Says that another coordinator leads, and how old the page is.
+fn stands_by(standing: &Standing) -> Markup {
+    let secs = standing.seen.elapsed().as_secs();
+    html! {
+        p.stands-by role="note" {
+            "This coordinator stands by; the leader is " bdi { (standing.leader.owner) }
+            ". What is shown is " (secs) " s old, without what only the leader knows: why jobs \
+             wait, and how long they take. Changes are passed on to it."
         }
     }
 }

@@ -20,7 +20,7 @@ mod words;
 use crate::problem::Problem;
 use crate::state::Shared;
 use axum::Router;
-use axum::http::Uri;
+use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::{Redirect, Response};
 use axum::routing::{get, post};
 
@@ -54,4 +54,13 @@ pub(crate) fn router() -> Router<Shared> {
 pub(crate) async fn nothing_there(uri: Uri) -> Response {
     let about = format!("There is nothing at {}.", uri.path());
     visitor::wrong(None, &Problem::not_found(about))
+}
+
+/// The answer to a page that cannot be shown now.
+pub(crate) fn trouble(problem: &Problem) -> Response {
+    let mut response = visitor::wrong(None, problem);
+    if problem.status() == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+    }
+    response
 }

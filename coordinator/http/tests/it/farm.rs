@@ -93,7 +93,8 @@ impl Farm {
         config.settings.check_wait = Duration::from_millis(100);
         settings(&mut config);
         let coordinator = Coordinator::start(config).await.unwrap();
-        let mut http = HttpConfig { listen: local, tls: None, base: None, oidc: None };
+        let (tls, base, advertise, oidc) = (None, None, None, None);
+        let mut http = HttpConfig { listen: local, tls, base, advertise, oidc };
         pages(&mut http);
         let http = HttpServer::start(&http, coordinator.api(), inspector).unwrap();
         Self { coordinator, http, _folder: None }

@@ -114,7 +114,8 @@ async fn addresses_that_are_not_safe_are_not_served() {
     let farm = Farm::start().await;
     let start = |listen: &str, base: Option<&str>| {
         let listen = listen.parse().unwrap();
-        let config = HttpConfig { listen, tls: None, base: base.map(str::to_owned), oidc: None };
+        let base = base.map(str::to_owned);
+        let config = HttpConfig { listen, tls: None, base, advertise: None, oidc: None };
         HttpServer::start(&config, farm.coordinator.api(), None)
     };
     for (listen, base) in [("0.0.0.0:0", None), ("0.0.0.0:0", Some("http://farm.example"))] {

@@ -3,9 +3,8 @@
 
 use crate::spool::entry::{EntryHeader, HEADER_BYTES};
 use crate::spool::extent::{Segment, SegmentName, SpoolExtent};
-use crate::spool::store::{
-    SpoolBody, SpoolEntry, SpoolError, SpoolKey, SpoolRead, SpoolReader, Spools,
-};
+use crate::spool::key::SpoolKey;
+use crate::spool::store::{SpoolBody, SpoolEntry, SpoolError, SpoolRead, SpoolReader, Spools};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice};

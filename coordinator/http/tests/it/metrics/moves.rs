@@ -12,11 +12,14 @@ use tessera_transport::FarmClient;
 
 /// Families that other tests move: they say the same as long as a coordinator runs, or the disk of
 /// the machine moves them (`store.rs`), or somebody who watches does (`live.rs`).
-const ELSEWHERE: [&str; 11] = [
+const ELSEWHERE: [&str; 13] = [
     "tessera_build_info",
     "tessera_start_time_seconds",
     "tessera_disk_free_bytes",
     "tessera_disk_size_bytes",
+    // Of a coordinator that another one leads: `tests/farm/standby.rs`.
+    "tessera_standing_by",
+    "tessera_standing_by_age_seconds",
     "tessera_store_full",
     "tessera_store_steps_waiting",
     "tessera_blob_bytes",
