@@ -8,6 +8,7 @@
 
 mod archive;
 mod restore;
+mod stored;
 
 pub use archive::{ArchiveError, BackupSummary, verify};
 pub use restore::{RestoreError, restore};
@@ -16,14 +17,15 @@ use crate::access::audit_log::{HEAD_FILE, Still};
 use crate::blobs::{BlobRead, Blobs, DiskPlace};
 use crate::folder::DataFolder;
 use crate::fsck::{AuditError, Places, decode};
-use crate::spool::{SpoolExtent, SpoolKey, SpoolRead};
-use crate::store::keys::is_stored;
+use crate::spool::{SpoolKey, SpoolRead};
+use crate::store::keys::{extent_value, spool_of};
 use crate::store::{JournalReader, Loaded, StoreError, values_of};
 use archive::{ArchiveWriter, Kind};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
+use stored::StoredSpool;
 use tessera_core::{Core, Moment, Settings};
 use tessera_protocol::BlobHash;
 
@@ -116,19 +118,36 @@ pub(crate) fn write(
     let core = Core::replay(Settings::default(), parts, records, Moment(0))
         .map_err(|error| BackupError::Farm(error.to_string()))?;
     let mut archive = ArchiveWriter::go_on(out);
-    for (key, value) in values_of(loaded).filter(|(key, _)| !is_stored(key)) {
+    let is_stored =
+        |key: &SpoolKey| loaded.spools.get(key).is_some_and(|extent| !extent.stored.is_empty());
+    let stored: Vec<SpoolKey> = loaded.spools.keys().copied().filter(is_stored).collect();
+    let stored = stored.into_iter().filter(|key| is_needed(&core, *key));
+    let opened = stored.map(|key| {
+        let opened = StoredSpool::of(loaded, &*places.spools, key);
+        opened.map_err(|error| part(&format!("spool {key}"), &error))
+    });
+    let stored = opened.collect::<Result<Vec<StoredSpool>, BackupError>>()?;
+    let values = values_of(loaded)
+        .filter(|(key, _)| spool_of(key).is_none_or(|spool| !is_stored(&spool)))
+        .chain(stored.iter().map(|spool| extent_value(spool.key, spool.length)));
+    for (key, value) in values {
         let name: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
         archive.bytes(Kind::Value, &name, &value).map_err(BackupError::Write)?;
     }
-    let on_disk = loaded.spools.iter().filter(|(_, extent)| extent.length > 0);
+    let on_disk = loaded.spools.iter().filter(|(key, _)| !is_stored(key));
     for (key, extent) in on_disk.filter(|(key, _)| is_needed(&core, **key)) {
         let what = format!("spool {key}");
-        let extent = SpoolExtent { stored: Vec::new(), ..extent.clone() };
-        let spool = places.spools.open(*key, &extent).map_err(|error| part(&what, &error))?;
+        let spool = places.spools.open(*key, extent).map_err(|error| part(&what, &error))?;
         let mut bytes = SpoolBytes { spool, at: 0, length: extent.length };
-        let name = format!("{}/{}", key.job, key.frame.0);
         archive
-            .file(Kind::Spool, &name, extent.length, &mut bytes)
+            .file(Kind::Spool, &spool_name(*key), extent.length, &mut bytes)
+            .map_err(|error| broken(&what, error))?;
+    }
+    for mut spool in stored {
+        let (name, length) = (spool_name(spool.key), spool.length);
+        let what = format!("spool {}", spool.key);
+        archive
+            .file(Kind::Spool, &name, length, &mut spool)
             .map_err(|error| broken(&what, error))?;
     }
     let named: BTreeSet<BlobHash> = core.named_blobs().into_iter().collect();
@@ -137,6 +156,11 @@ pub(crate) fn write(
     }
     write_log(&mut archive, log)?;
     archive.end().map_err(BackupError::Write)
+}
+
+/// Returns the name of a spool in a backup.
+fn spool_name(key: SpoolKey) -> String {
+    format!("{}/{}", key.job, key.frame.0)
 }
 
 fn write_log<W: Write>(archive: &mut ArchiveWriter<W>, log: Still) -> Result<(), BackupError> {

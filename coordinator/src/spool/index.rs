@@ -189,6 +189,18 @@ impl SpoolIndex {
         self.spool.read_exact_at(position, buffer).map_err(failed)
     }
 
+    /// Returns the bytes of a result, after a check of their hash.
+    pub(crate) fn bytes_of(&self, header: &EntryHeader) -> Result<Vec<u8>, SpoolError> {
+        let entries = self.of_unit(header.unit)?;
+        match entries.iter().find(|(other, _)| other == header) {
+            Some(entry) => self.read_entry(entry),
+            None => {
+                let (path, unit) = (self.path.clone(), header.unit);
+                Err(SpoolError::Count { path, unit, count: 0 })
+            }
+        }
+    }
+
     /// Returns the bytes of a unit's only result, after a check of their hash.
     pub fn bytes(&self, unit: UnitIndex) -> Result<Vec<u8>, SpoolError> {
         self.read_entry(self.only(unit)?)

@@ -159,9 +159,17 @@ pub fn values_of(loaded: &Loaded) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + 
     snapshot.chain(records).chain(spools).chain(stored).chain(tokens).chain(members).chain(head)
 }
 
-/// Whether a key is that of results in an object elsewhere.
-pub(crate) fn is_stored(key: &[u8]) -> bool {
-    matches!(parse_key(key), Some(Key::Stored(..)))
+/// Returns the spool that a key is about.
+pub(crate) fn spool_of(key: &[u8]) -> Option<SpoolKey> {
+    match parse_key(key) {
+        Some(Key::Spool(spool) | Key::Stored(spool, _)) => Some(spool),
+        _ => None,
+    }
+}
+
+/// Returns the key and the value of a spool that is all on the disk.
+pub(crate) fn extent_value(spool: SpoolKey, length: u64) -> (Vec<u8>, Vec<u8>) {
+    (spool_key(spool).to_vec(), SpoolExtent::open(length).to_bytes())
 }
 
 /// Describes a key for people.
