@@ -57,6 +57,8 @@ pub enum StoreReply {
     /// The node cannot reach the store: the bytes are to be sent
     /// ([`crate::stream::StreamKind::Result`]).
     SendThem,
+    /// None of the results is wanted; the control stream says so of each.
+    NotWanted,
 }
 
 /// Says that the object of a [`StoreOffer`] is stored.

@@ -1,6 +1,7 @@
 //! The core itself: takes inputs in, gives each to the room that decides on it, and answers what it
 //! is asked. Keeps nothing but the books; decides nothing itself.
 
+mod handing_in;
 mod replica;
 
 pub use replica::Replica;

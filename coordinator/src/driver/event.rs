@@ -83,6 +83,8 @@ pub(crate) enum Event {
         caller: Caller,
         reply: oneshot::Sender<bool>,
     },
+    /// A session asks whether its node may hand in results of any of these leases.
+    MayHandIn { session: SessionId, leases: Vec<Lease>, reply: oneshot::Sender<bool> },
     /// A node asks for what a finishing unit reads. None if it does not hold the lease.
     Inputs { session: SessionId, lease: Lease, reply: oneshot::Sender<Option<InputsOrder>> },
     /// Stops the driver, because the coordinator stops.

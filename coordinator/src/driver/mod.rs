@@ -269,6 +269,9 @@ impl Driver {
                 // A caller that is gone needs no answer.
                 let _ = reply.send(self.core.may_read(hash, of, &caller));
             }
+            Event::MayHandIn { session, leases, reply } => {
+                let _ = reply.send(self.core.may_hand_in(session, &leases));
+            }
             Event::Inputs { session, lease, reply } => {
                 self.after_pending(After::Inputs(session, lease, reply));
             }

@@ -359,11 +359,12 @@ async fn serve_blobs(
 ) {
     let (from, served) = (connection.remote_address(), connection.clone());
     let turns = Arc::new(Semaphore::new(inputs::SERVED_MAX));
+    let given = Arc::new(stored::Given::default());
     serve_streams(connection, timing, meter, move |kind, sender, mut receiver| {
         let store =
             Arc::new(ReadableBlobs { blobs: shared.blobs.clone(), readable: readable.clone() });
         let (shared, live, served) = (shared.clone(), live.clone(), served.clone());
-        let (turns, name) = (turns.clone(), name.clone());
+        let (turns, name, given) = (turns.clone(), name.clone(), given.clone());
         async move {
             if kind == StreamKind::Renew {
                 return renew::serve(&shared, &live, (sender, receiver), (timing, from)).await;
@@ -382,7 +383,8 @@ async fn serve_blobs(
                 StreamKind::StoreResults => {
                     let here = served.remote_address().ip().is_loopback();
                     let ends = (&mut sender, receiver);
-                    stored::take(&shared, (session, node, &name), ends, (here, timing)).await
+                    let how = (&*given, here, timing);
+                    stored::take(&shared, (session, node, &name), ends, how).await
                 }
                 kind => Err(wrong_kind(kind)),
             }

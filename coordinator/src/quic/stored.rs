@@ -6,30 +6,69 @@ use super::shared::Shared;
 use super::trouble::Trouble;
 use crate::driver::{Event, Taken};
 use crate::spool::{AddressFor, ResultObject};
-use std::sync::Arc;
+use crate::sync::lock;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tessera_core::{Arrived, FilmShape, ResultShape, SessionId};
-use tessera_protocol::NodeId;
 use tessera_protocol::limits::STORE_OFFER_MAX;
 use tessera_protocol::stored::{StoreOffer, StoreReceipt, StoreReply, StoredResult, StoredShape};
+use tessera_protocol::{Epoch, NodeId};
 use tessera_transport::{FrameReceiver, FrameSender, Timing};
+use tokio::sync::oneshot;
 
 /// Longest time in which a node puts an object at its address: an object of 64 MiB over 1 Mbit/s,
 /// and as long as an address holds.
 const PUT_WITHIN: Duration = Duration::from_secs(600);
+
+/// Addresses that a node gets for one lease. More are of no use: a put that broke is offered again.
+const GIVEN_MAX: u8 = 8;
+/// Leases that are remembered. One that is forgotten is counted anew.
+const LEASES_MAX: usize = 1 << 14;
+
+/// The leases for which a session's node got addresses, and how often: each is room in the store.
+#[derive(Debug, Default)]
+pub(super) struct Given(Mutex<BTreeMap<Epoch, u8>>);
+
+impl Given {
+    /// Counts an address for an offer. False if there were enough for all of its leases.
+    fn count(&self, offer: &StoreOffer) -> bool {
+        let mut given = lock(&self.0);
+        if given.len() >= LEASES_MAX {
+            given.clear();
+        }
+        let mut may = false;
+        for result in &offer.results {
+            let count = given.entry(result.header.lease.epoch).or_default();
+            may |= *count < GIVEN_MAX;
+            *count = count.saturating_add(1);
+        }
+        may
+    }
+}
 
 /// Serves one offer. Without a store, or if the node cannot reach it, the node sends the bytes.
 pub(super) async fn take(
     shared: &Arc<Shared>,
     (session, node, name): (SessionId, NodeId, &str),
     (sender, receiver): (&mut FrameSender, FrameReceiver),
-    (here, timing): (bool, Timing),
+    (given, here, timing): (&Given, bool, Timing),
 ) -> Result<(), Trouble> {
     let mut receiver = receiver.limited(STORE_OFFER_MAX);
     let offer: StoreOffer = receiver.expect(timing.answer).await?;
     let bytes = offer.bytes().map_err(Trouble::Protocol)?;
     let object = ResultObject { node, name: offer.name(), length: bytes as u32 };
-    let Some(url) = address(shared, (&offer, object), here).await? else {
+    if !is_wanted(shared, session, &offer).await? {
+        sender.send(&StoreReply::NotWanted).await?;
+        sender.finish();
+        // The core says so of each.
+        return hand_on(shared, (session, node, name), (&offer, object)).await;
+    }
+    let url = match given.count(&offer) {
+        true => address(shared, (&offer, object), here).await?,
+        false => None,
+    };
+    let Some(url) = url else {
         sender.send(&StoreReply::SendThem).await?;
         sender.finish();
         return Ok(());
@@ -42,6 +81,28 @@ pub(super) async fn take(
     if receipt.bytes != bytes {
         return Err(Trouble::Protocol(format!("{} bytes stored of {bytes}", receipt.bytes)));
     }
+    hand_on(shared, (session, node, name), (&offer, object)).await
+}
+
+/// Whether the node may hand in any of the results.
+async fn is_wanted(
+    shared: &Shared,
+    session: SessionId,
+    offer: &StoreOffer,
+) -> Result<bool, Trouble> {
+    let leases = offer.results.iter().map(|result| result.header.lease).collect();
+    let (reply, answer) = oneshot::channel();
+    let asked = Event::MayHandIn { session, leases, reply };
+    shared.events.send(asked).await.map_err(|_| Trouble::Stopping)?;
+    answer.await.map_err(|_| Trouble::Stopping)
+}
+
+/// Gives the results of an object to the driver.
+async fn hand_on(
+    shared: &Shared,
+    (session, node, name): (SessionId, NodeId, &str),
+    (offer, object): (&StoreOffer, ResultObject),
+) -> Result<(), Trouble> {
     // What is stored needs no memory, but its node has its turn as with any other.
     let permit = shared.result_memory.admit((node, name), 0).await;
     let permit = permit.map_err(|_| Trouble::Stopping)?;
@@ -85,4 +146,37 @@ fn arrived(result: &StoredResult) -> Arrived {
         StoredShape::Finished(piece) => ResultShape::Finished(piece),
     };
     describe(&result.header, shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tessera_protocol::node::{Piece, ResultHeader};
+    use tessera_protocol::{BlobHash, FrameNumber, JobId, Lease, UnitIndex, UnitKey};
+
+    // promise: P8
+    #[test]
+    fn a_lease_gets_few_addresses() {
+        let result = |epoch| {
+            let job = JobId(uuid::Uuid::from_u128(5));
+            let unit = UnitKey { job, frame: FrameNumber(1), unit: UnitIndex(1) };
+            let header = ResultHeader {
+                lease: Lease { unit, epoch: Epoch(epoch) },
+                hash: BlobHash([1; 32]),
+                length: 5,
+                device: 0,
+                device_micros: 0,
+                waited_micros: 0,
+                device_bytes: 0,
+                rays: 0,
+                first_sample: 0,
+            };
+            StoredResult { header, shape: StoredShape::Finished(Piece::Assembly) }
+        };
+        let given = Given::default();
+        let one = StoreOffer { results: vec![result(1)] };
+        assert_eq!((0..20).filter(|_| given.count(&one)).count(), usize::from(GIVEN_MAX));
+        let two = StoreOffer { results: vec![result(1), result(2)] };
+        assert!(given.count(&two), "the other lease has none yet");
+    }
 }

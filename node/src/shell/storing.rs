@@ -101,6 +101,7 @@ async fn store(connection: &Connection, results: &[Ready]) -> Result<bool, Frame
     let url = match receiver.expect(ANSWER).await? {
         StoreReply::Put { url } => url,
         StoreReply::SendThem => return Ok(false),
+        StoreReply::NotWanted => return Ok(true),
     };
     let pieces: Vec<Bytes> = results.iter().map(|(_, bytes)| bytes.clone()).collect();
     let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();

@@ -514,9 +514,10 @@ pub(crate) fn store_offer() -> StoreOffer {
 
 pub(crate) fn store_replies() -> Vec<(String, StoreReply)> {
     let put = StoreReply::Put { url: "https://s3.example/x?sign".into() };
-    named(vec![put, StoreReply::SendThem], |reply| match reply {
+    named(vec![put, StoreReply::SendThem, StoreReply::NotWanted], |reply| match reply {
         StoreReply::Put { .. } => "store_reply.put",
         StoreReply::SendThem => "store_reply.send_them",
+        StoreReply::NotWanted => "store_reply.not_wanted",
     })
 }
 

@@ -88,6 +88,13 @@ pub(crate) struct Planted {
 }
 
 impl Planted {
+    /// Whether the bug is one of several coordinators. Others are looked for with one alone, where
+    /// fewer seeds meet them.
+    pub(crate) fn is_of_leaders(&self) -> bool {
+        use Bug::*;
+        matches!(self.bug, TermNotCompared | HeadNotCompared | StandbyAnswers | LostEndHidden)
+    }
+
     pub(crate) fn new(bug: Bug) -> Self {
         Self { bug, forged: BTreeMap::new(), victim: None, passed_over: Vec::new(), haunted: 0 }
     }

@@ -87,7 +87,9 @@ impl World {
     pub(crate) fn new(seed: u64, planted: Option<Planted>, keep_diary: bool) -> Self {
         let mut random = Random::new(seed);
         let plan = Plan::of(&mut random);
-        let leaders = plan.led.map(|led| Box::new(Leaders::new(led, &mut random)));
+        let has_leaders = planted.as_ref().is_none_or(Planted::is_of_leaders);
+        let led = plan.led.filter(|_| has_leaders);
+        let leaders = led.map(|led| Box::new(Leaders::new(led, &mut random)));
         let nodes = plan.nodes.iter().map(|plan| SimNode::new(plan.clone())).collect();
         let clients = Clients::new(&plan);
         let forgers = plan.nodes.iter().filter(|node| node.forger).map(|node| node.id).collect();
