@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Where the files are.
 #[derive(Clone, Debug, Args)]
 pub struct BlobArgs {
-    /// Where scene files and frames are: disk, in the data folder, or
+    /// Where scene files, results and frames are: disk, in the data folder, or
     /// s3://BUCKET/PREFIX?OPTIONS
     #[arg(
         long,

@@ -1,7 +1,7 @@
 //! The core itself: takes inputs in, gives each to the room that decides on it, and answers what it
 //! is asked. Keeps nothing but the books; decides nothing itself.
 
-mod handing_in;
+mod leased;
 mod replica;
 
 pub use replica::Replica;
@@ -35,7 +35,6 @@ use tessera_protocol::explain::{Explanation, Subject};
 use tessera_protocol::ids::{
     BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey,
 };
-use tessera_protocol::node::{Finish, SampleRange, Task, TileRect};
 use tessera_protocol::selection::JobPage;
 use tessera_protocol::status::{FrameStatus, JobDetail, JobSummary, NodeSummary};
 
@@ -353,37 +352,6 @@ impl Core {
     /// Whether a unit finishes a frame, and has no samples of its own.
     pub fn is_finishing(&self, unit: UnitKey) -> bool {
         self.books.farm().job(unit.job).is_some_and(|job| job.grid().piece(unit.unit).is_some())
-    }
-
-    /// Returns what the unit of a lease finishes; None unless the node of this session holds the
-    /// lease.
-    pub fn finish_of(&self, session: SessionId, lease: Lease) -> Option<Finish> {
-        match self.task_of(session, lease)? {
-            Task::Finish(finish) => Some(finish),
-            Task::Tile { .. } | Task::Chunk { .. } => None,
-        }
-    }
-
-    /// Returns the tile and the samples of a lease; None unless the node of this session holds the
-    /// lease, and its unit renders a tile.
-    pub fn tile_of(&self, session: SessionId, lease: Lease) -> Option<(TileRect, SampleRange)> {
-        match self.task_of(session, lease)? {
-            Task::Tile { tile, samples } => Some((tile, samples)),
-            Task::Chunk { .. } | Task::Finish(_) => None,
-        }
-    }
-
-    /// Returns whether the node of this session holds a lease.
-    pub fn holds(&self, session: SessionId, lease: Lease) -> bool {
-        self.task_of(session, lease).is_some()
-    }
-
-    /// Returns the task of a lease that the node of this session holds.
-    fn task_of(&self, session: SessionId, lease: Lease) -> Option<Task> {
-        let held = self.books.leases().get(lease)?;
-        let asks = self.books.roster().node_of(session)?;
-        let job = self.books.farm().job(lease.unit.job).filter(|_| held.node == asks)?;
-        job.task(job.place(lease.unit)?)
     }
 
     /// Returns the committed units of a complete frame that waits for its files; None otherwise.
