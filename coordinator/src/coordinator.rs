@@ -22,6 +22,7 @@ use crate::meters::Meters;
 use crate::opened::{Begin, Tokens, open_aside};
 use crate::openings::{asking_limits, open_logs, open_uploads, upload_limit, writer_limits};
 use crate::quic::{self, Shared};
+use crate::resolve::desk::FilesDesk;
 use crate::resolve::orders;
 use crate::result_memory::ResultMemory;
 use crate::spool::Spools;
@@ -46,6 +47,7 @@ fn shared(
     config: &Config,
     context: &Arc<Context>,
     (blobs, log): (GuardedBlobs, Arc<FarmLog>),
+    files: Arc<FilesDesk>,
 ) -> Shared {
     Shared {
         hello: Hello::ours(config.fingerprint),
@@ -53,6 +55,7 @@ fn shared(
         access: context.access.clone(),
         blobs: Arc::new(blobs),
         spools: context.spools.clone(),
+        files,
         store_rests: quic::Rest::default(),
         events: context.events.clone(),
         result_memory: context.result_memory.clone(),
@@ -149,12 +152,14 @@ impl Coordinator {
             standing: None,
             term_key: config.store.term_key(),
         });
-        let shared = Arc::new(shared(&config, &context, (blobs.clone(), around.log.clone())));
+        let desk = Arc::new(FilesDesk::default());
+        let (with, files) = ((blobs.clone(), around.log.clone()), desk.clone());
+        let shared = Arc::new(shared(&config, &context, with, files));
         let keeping = Keeping { grace: config.blob_grace, jobs: config.keep_jobs };
         let sweeping = housekeeping::run(keeping, (blobs.clone(), uploads), clock, events.clone());
         check_inputs(&opened.core, &blobs);
         let showing = live::keep(live, events.clone());
-        let resolver = tokio::spawn(orders::run(orders_receiver, (blobs, spools), events));
+        let resolver = tokio::spawn(orders::run(orders_receiver, (blobs, spools), (desk, events)));
         let driver = Driver::new(opened.core, opened.sequences, around).run(events_receiver);
         let driver = tokio::spawn(driver);
         let serving = tokio::spawn(quic::serve(server.clone(), shared));

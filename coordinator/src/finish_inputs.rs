@@ -57,7 +57,7 @@ impl InputsError {
 }
 
 /// A result, and where its bytes are in the spool.
-type Entry = (EntryHeader, u64);
+pub(crate) type Entry = (EntryHeader, u64);
 
 /// Returns the results that an order reads, each with its tile or band.
 fn chosen(order: &InputsOrder, index: &SpoolIndex) -> Result<Vec<(u32, Entry)>, InputsError> {

@@ -113,6 +113,15 @@ impl Inputs {
         &self.parts
     }
 
+    /// Returns the bytes of all parts, by place, each read when it is asked for.
+    pub fn in_order(&self) -> impl Iterator<Item = Result<Vec<u8>, FinishError>> {
+        self.parts.iter().map(|part| {
+            let mut bytes = vec![0; part.length as usize];
+            self.read(part, 0, &mut bytes)?;
+            Ok(bytes)
+        })
+    }
+
     /// Reads some bytes of a part into `bytes`, from `offset` on.
     pub(crate) fn read(
         &self,

@@ -40,7 +40,7 @@ const FILM_HEAD_BYTES: u64 = 1 << 10;
 
 /// Why the inputs of a unit could not be fetched.
 #[derive(Debug, thiserror::Error)]
-enum InputsError {
+pub(crate) enum InputsError {
     /// The coordinator does not give them.
     #[error("the coordinator refuses them: {0}")]
     Refused(String),
@@ -310,7 +310,7 @@ fn write(folder: &std::path::Path, mut arriving: mpsc::Receiver<Vec<Bytes>>) -> 
     Ok(file)
 }
 
-mod elsewhere;
+pub(crate) mod elsewhere;
 
 #[cfg(test)]
 #[path = "inputs_tests.rs"]

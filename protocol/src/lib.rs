@@ -11,6 +11,7 @@ pub mod compute;
 pub mod device;
 pub mod explain;
 pub mod film;
+pub mod frame_files;
 pub mod frames;
 pub mod hello;
 pub mod ids;

@@ -59,6 +59,8 @@ pub const RESULT_HEADERS_MAX: usize = RESULTS_MAX * 128;
 /// Longest offer of results that a node can store itself, in bytes: a header and a shape have at
 /// most 150.
 pub const STORE_OFFER_MAX: usize = RESULTS_MAX * 192;
+/// Longest report about the files of a frame, in bytes: each has a hundred.
+pub const FILES_REPORT_MAX: usize = 16 << 10;
 /// Longest name (job, node, pool, tag) in bytes.
 pub const NAME_MAX: usize = 128;
 /// Longest reason or error text in bytes. Longer texts are cut.

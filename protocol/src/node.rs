@@ -248,6 +248,13 @@ pub enum CoordinatorToNode {
     /// ([`crate::stream::StreamKind::StoreResults`]), and sends their bytes only where that does
     /// not work. Sent at the beginning of a session.
     StoreResults,
+    /// Asks the node to put the files of a finished frame together, or to compare them with what
+    /// another node has put ([`crate::stream::StreamKind::FrameFiles`]). Not sent to one without
+    /// [`Join::finishing`].
+    MakeFiles {
+        /// Number of the order, which the node asks for.
+        order: u64,
+    },
 }
 
 /// A unit that is leased to a node.

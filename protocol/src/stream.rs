@@ -59,6 +59,11 @@ pub enum StreamKind {
     /// [`crate::stored::StoreReply`]. If it has an address, the node puts the results there and
     /// ends with a frame with [`crate::stored::StoreReceipt`].
     StoreResults = 15,
+    /// Both ways, opened by a node after [`crate::node::CoordinatorToNode::MakeFiles`]: a frame
+    /// with [`crate::frame_files::FilesRequest`]. The answer is a frame with
+    /// [`crate::frame_files::FilesReply`]. If it has an order, the node ends with a frame with
+    /// [`crate::frame_files::FilesReport`], of at most [`crate::limits::FILES_REPORT_MAX`] bytes.
+    FrameFiles = 16,
 }
 
 impl StreamKind {
@@ -81,6 +86,7 @@ impl StreamKind {
             LiveTile,
             Log,
             StoreResults,
+            FrameFiles,
         ]
         .into_iter()
         .find(|kind| *kind as u8 == byte)

@@ -15,6 +15,7 @@ mod fetching;
 mod film;
 mod filter;
 mod finishing;
+mod frame_files;
 mod generations;
 mod hostile;
 pub(crate) mod importer;

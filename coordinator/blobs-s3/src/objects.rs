@@ -245,6 +245,11 @@ impl Objects {
         })
     }
 
+    /// Makes an object like another one. The service does it.
+    pub(crate) fn copy(&self, from: Key, to: Key) -> Result<(), Failure> {
+        self.ask(|own| async move { Ok(own.0.s3.copy(&from, &to).await?) })
+    }
+
     /// Returns a range of an object.
     pub(crate) fn range(&self, key: Key, range: Range<u64>) -> Result<Bytes, Failure> {
         self.ask(|own| async move { Ok(own.0.s3.get_range(&key, range).await?) })

@@ -22,8 +22,13 @@ impl S3Results {
     }
 
     fn key(&self, frame: SpoolKey, object: ResultObject) -> Key {
-        self.0.key(&format!("{}/{object}", below(frame)))
+        key_of(&self.0, frame, object)
     }
+}
+
+/// Returns the name of an object of results.
+pub(crate) fn key_of(objects: &Objects, frame: SpoolKey, object: ResultObject) -> Key {
+    objects.key(&format!("{}/{object}", below(frame)))
 }
 
 /// What the names of a frame's objects begin with.
@@ -76,6 +81,10 @@ impl ResultStore for S3Results {
             AddressFor::Writing => Method::PUT,
         };
         self.0.signed(method, self.key(frame, object), here)
+    }
+
+    fn copy(&self, frame: SpoolKey, from: ResultObject, to: ResultObject) -> io::Result<()> {
+        self.0.copy(self.key(frame, from), self.key(frame, to)).map_err(Failure::into_io)
     }
 
     fn forget(&self, frames: &[SpoolKey]) {

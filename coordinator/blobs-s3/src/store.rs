@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::held::{BLOBS, Held, USED, modified};
 use crate::objects::Objects;
 use crate::reading::Reading;
-use crate::results::S3Results;
+use crate::results::{S3Results, key_of};
 use crate::writing::{NewBlob, Part};
 use object_store::path::Path as Key;
 use object_store::signer::Method;
@@ -14,7 +14,7 @@ use std::time::SystemTime;
 use tessera_coordinator::blobs::{
     BlobError, BlobRead, BlobWriter, Blobs, Listed, Staging, Upload, UploadError,
 };
-use tessera_coordinator::spool::ResultStore;
+use tessera_coordinator::spool::{ResultObject, ResultStore, SpoolKey};
 use tessera_protocol::BlobHash;
 
 /// The blobs of a bucket. Clones share them.
@@ -117,6 +117,19 @@ impl Blobs for S3Blobs {
 
     fn is_kept(&self, hash: BlobHash) -> bool {
         self.length(hash).is_ok_and(|length| length.is_some()) || self.staging.has(hash)
+    }
+
+    fn adopt(
+        &self,
+        (frame, object): (SpoolKey, ResultObject),
+        (hash, length): (BlobHash, u64),
+    ) -> Result<(), BlobError> {
+        let from = key_of(&self.held.objects, frame, object);
+        let copied = self.held.objects.copy(from, self.held.key(BLOBS, hash));
+        copied.map_err(self.held.failed(hash))?;
+        self.held.known().there(hash, length);
+        self.held.known().wrote_use(hash, SystemTime::now());
+        Ok(())
     }
 
     fn results(&self) -> Arc<dyn ResultStore> {

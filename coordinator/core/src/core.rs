@@ -1,6 +1,7 @@
 //! The core itself: takes inputs in, gives each to the room that decides on it, and answers what it
 //! is asked. Keeps nothing but the books; decides nothing itself.
 
+mod finished;
 mod leased;
 mod replica;
 
@@ -340,18 +341,6 @@ impl Core {
         now: Moment,
     ) -> Result<JobPage, RequestError> {
         pages::page(&self.books, selection, page, now)
-    }
-
-    /// Whether nodes have finished a complete frame, or finish it now: its files are put together
-    /// from the results of its finishing units.
-    pub fn is_finished_by_nodes(&self, id: JobId, frame: FrameNumber) -> bool {
-        let frame = self.books.farm().job(id).and_then(|job| job.frame(frame)?.unfinished());
-        frame.is_some_and(|open| open.is_finished_by_nodes())
-    }
-
-    /// Whether a unit finishes a frame, and has no samples of its own.
-    pub fn is_finishing(&self, unit: UnitKey) -> bool {
-        self.books.farm().job(unit.job).is_some_and(|job| job.grid().piece(unit.unit).is_some())
     }
 
     /// Returns the committed units of a complete frame that waits for its files; None otherwise.

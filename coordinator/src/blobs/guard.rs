@@ -3,7 +3,7 @@
 
 use super::marks::Marks;
 use super::store::{BlobError, BlobWriter, Blobs, Listed, Upload, UploadError};
-use crate::spool::ResultStore;
+use crate::spool::{ResultObject, ResultStore, SpoolKey};
 use crate::sync::lock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -258,6 +258,16 @@ impl Blobs for GuardedBlobs {
         }
         self.claim(hash);
         self.store.elsewhere(hash, here)
+    }
+
+    fn adopt(
+        &self,
+        from: (SpoolKey, ResultObject),
+        (hash, length): (BlobHash, u64),
+    ) -> Result<(), BlobError> {
+        // A deletion of the same blob ends first, and none begins meanwhile.
+        let _claim = Claim::begin(&self.guard, hash);
+        self.store.adopt(from, (hash, length))
     }
 
     fn results(&self) -> Arc<dyn ResultStore> {

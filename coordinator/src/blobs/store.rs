@@ -1,6 +1,6 @@
 //! The contract of a blob store: put whole blobs, get ranges, list, and delete, all by hash.
 
-use crate::spool::ResultStore;
+use crate::spool::{ResultObject, ResultStore, SpoolKey};
 use std::io::{self, Seek, Write};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -104,6 +104,11 @@ pub trait Blobs: Send + Sync + 'static {
     fn elsewhere(&self, _hash: BlobHash, _here: bool) -> Option<(String, u64)> {
         None
     }
+
+    /// Makes a blob of an object of results, whose bytes have this hash and length and will not
+    /// change, without its bytes passing here.
+    fn adopt(&self, from: (SpoolKey, ResultObject), blob: (BlobHash, u64))
+    -> Result<(), BlobError>;
 
     /// Returns the objects of results beside the blobs.
     fn results(&self) -> Arc<dyn ResultStore>;

@@ -87,6 +87,8 @@ pub(crate) enum Event {
     MayHandIn { session: SessionId, leases: Vec<Lease>, reply: oneshot::Sender<bool> },
     /// A node asks for what a finishing unit reads. None if it does not hold the lease.
     Inputs { session: SessionId, lease: Lease, reply: oneshot::Sender<Option<InputsOrder>> },
+    /// The node of a session is to ask for an order for the files of a frame.
+    MakeFiles { session: SessionId, order: u64 },
     /// Stops the driver, because the coordinator stops.
     Stop,
 }

@@ -44,6 +44,7 @@ use tessera_core::{
     Action, Arrived, Core, Input, Record, RequestId, SessionId, Step, Timing, UnitMove,
 };
 use tessera_protocol::client::Response;
+use tessera_protocol::node::CoordinatorToNode;
 use tessera_protocol::{BlobHash, JobId, Lease};
 use tessera_telemetry::Tracer;
 use tokio::sync::{mpsc, oneshot};
@@ -274,6 +275,12 @@ impl Driver {
             }
             Event::Inputs { session, lease, reply } => {
                 self.after_pending(After::Inputs(session, lease, reply));
+            }
+            Event::MakeFiles { session, order } => {
+                // Nobody waits long for a session that is gone.
+                if let Some(handle) = self.sessions.get(&session) {
+                    handle.send(CoordinatorToNode::MakeFiles { order });
+                }
             }
             Event::Stop => {}
         }

@@ -92,7 +92,11 @@ impl Driver {
             Wanted::Files if self.core.is_finished_by_nodes(job, frame) => Wanted::Joined,
             wanted => wanted,
         };
-        let order = ResolveOrder { wanted, job, frame, kind, fingerprint, rounds, extent };
+        let by = match wanted {
+            Wanted::Joined => self.core.joiners(job, frame),
+            Wanted::Files | Wanted::Noise => Vec::new(),
+        };
+        let order = ResolveOrder { wanted, job, frame, kind, fingerprint, rounds, extent, by };
         // If the resolver has ended, the coordinator is stopping. After a restart the core asks
         // again.
         drop(self.around.resolver.send(order));

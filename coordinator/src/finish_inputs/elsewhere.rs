@@ -1,8 +1,11 @@
 //! Where a node gets what a finishing unit reads, if all of it is in a store that the node can
 //! reach: addresses of objects, and the places of the results in them.
 
-use super::{InputsError, InputsOrder, chosen};
-use crate::spool::{AddressFor, ResultObject, SpoolIndex, SpoolReader, StoredResults};
+use super::{Entry, InputsError, InputsOrder, chosen};
+use crate::spool::{
+    AddressFor, ResultObject, ResultStore, SpoolExtent, SpoolIndex, SpoolKey, SpoolReader,
+    StoredResults,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tessera_protocol::stream::{InputsReply, StoredPart};
@@ -24,26 +27,48 @@ pub(crate) fn of(
     };
     let index = SpoolIndex::read(spools, order.key, &order.extent)?;
     let chosen = chosen(order, &index)?;
-    if chosen.len() > PARTS_MAX {
-        return Ok(None);
+    let placed = Placed::of((order.key, &order.extent), chosen, (&*store, here));
+    Ok(placed.map(|Placed { address, objects, parts }| InputsReply::Elsewhere {
+        address,
+        objects,
+        parts,
+    }))
+}
+
+/// Results in a store, and the addresses of their objects.
+pub(crate) struct Placed {
+    pub(crate) address: String,
+    pub(crate) objects: Vec<String>,
+    pub(crate) parts: Vec<StoredPart>,
+}
+
+impl Placed {
+    /// Finds results, each with its place. None if they are too many, if one is on the disk, or if
+    /// the node cannot reach the store.
+    pub(crate) fn of(
+        (key, extent): (SpoolKey, &SpoolExtent),
+        chosen: Vec<(u32, Entry)>,
+        (store, here): (&dyn ResultStore, bool),
+    ) -> Option<Self> {
+        if chosen.len() > PARTS_MAX {
+            return None;
+        }
+        let mut objects = Objects::new(&extent.stored);
+        let mut parts = Vec::with_capacity(chosen.len());
+        for (place, (header, at)) in chosen {
+            let (object, offset) = objects.at(at)?;
+            let (length, hash) = (header.length, header.hash);
+            parts.push(StoredPart { place, object, offset, length, hash });
+        }
+        if objects.used.len() > OBJECTS_MAX {
+            return None;
+        }
+        let signed =
+            |object: &ResultObject| store.address(key, *object, (AddressFor::Reading, here));
+        let addresses = objects.used.iter().map(signed).collect::<Option<Vec<String>>>()?;
+        let (address, objects) = shared_start(addresses);
+        Some(Self { address, objects, parts })
     }
-    let mut objects = Objects::new(&order.extent.stored);
-    let mut parts = Vec::with_capacity(chosen.len());
-    for (place, (header, at)) in chosen {
-        let Some((object, offset)) = objects.at(at) else { return Ok(None) };
-        let (length, hash) = (header.length, header.hash);
-        parts.push(StoredPart { place, object, offset, length, hash });
-    }
-    if objects.used.len() > OBJECTS_MAX {
-        return Ok(None);
-    }
-    let signed = objects
-        .used
-        .iter()
-        .map(|object| store.address(order.key, *object, (AddressFor::Reading, here)));
-    let Some(addresses) = signed.collect::<Option<Vec<String>>>() else { return Ok(None) };
-    let (address, objects) = shared_start(addresses);
-    Ok(Some(InputsReply::Elsewhere { address, objects, parts }))
 }
 
 /// Objects of a spool, by the positions of their first bytes, and those that are read.

@@ -5,6 +5,7 @@ mod arrived;
 mod client;
 mod clock;
 mod enrol;
+mod frame_files;
 mod inputs;
 pub(crate) mod limits;
 pub(crate) mod live;

@@ -5,7 +5,7 @@ use super::rivals::{self, Entry};
 use super::shared::Shared;
 use super::streams::{make_room, serve_streams};
 use super::trouble::{Closing, Trouble, settle, wrong_kind};
-use super::{inputs, live, logs, renew, results, stored};
+use super::{frame_files, inputs, live, logs, renew, results, stored};
 use crate::access::LivePeer;
 use crate::blobs::{BlobRead, GuardedBlobs};
 use crate::driver::{Event, Outgoing, Readable, SessionHandle};
@@ -385,6 +385,11 @@ async fn serve_blobs(
                     let ends = (&mut sender, receiver);
                     let how = (&*given, here, timing);
                     stored::take(&shared, (session, node, &name), ends, how).await
+                }
+                StreamKind::FrameFiles => {
+                    let here = served.remote_address().ip().is_loopback();
+                    frame_files::serve(&shared, session, (&mut sender, receiver), (here, timing))
+                        .await
                 }
                 kind => Err(wrong_kind(kind)),
             }

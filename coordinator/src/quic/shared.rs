@@ -12,6 +12,7 @@ use crate::farm_log::FarmLog;
 use crate::live::Board;
 use crate::logs::Logs;
 use crate::meters::Meters;
+use crate::resolve::desk::FilesDesk;
 use crate::result_memory::ResultMemory;
 use crate::spool::SpoolReader;
 use quinn::Connection;
@@ -27,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) access: Arc<Access>,
     pub(crate) blobs: Arc<GuardedBlobs>,
     pub(crate) spools: Arc<dyn SpoolReader>,
+    /// Orders for nodes that put the files of frames together.
+    pub(crate) files: Arc<FilesDesk>,
     /// Whether a store of results elsewhere is left alone for a while.
     pub(crate) store_rests: Rest,
     pub(crate) events: mpsc::Sender<Event>,

@@ -2,6 +2,8 @@
 //! arithmetic and the form of the files; this module owns where films come from and where files go.
 //! Only one frame is resolved at a time.
 
+mod by_nodes;
+pub(crate) mod desk;
 pub(crate) mod error;
 mod films;
 mod frame;

@@ -1,6 +1,8 @@
 //! The resolver task: makes the files of one frame after another, and measures rounds, outside the
 //! driver's task.
 
+use super::by_nodes::{self, ByNodes, Joiner, Means};
+use super::desk::FilesDesk;
 use super::error::ResolveError;
 use super::frame::Frame;
 use super::values::{Values, assemble};
@@ -39,6 +41,8 @@ pub(crate) struct ResolveOrder {
     pub(crate) rounds: Option<FrameRounds>,
     /// The durable part of the frame's spool.
     pub(crate) extent: SpoolExtent,
+    /// Nodes that may put the files together.
+    pub(crate) by: Vec<Joiner>,
 }
 
 /// Frames that are put together at a time where each of their files takes a while to be stored,
@@ -50,8 +54,10 @@ const JOINED_AT_ONCE_FAR: usize = 8;
 pub(crate) async fn run(
     mut orders: mpsc::UnboundedReceiver<ResolveOrder>,
     stores: (GuardedBlobs, Arc<dyn SpoolReader>),
-    events: mpsc::Sender<Event>,
+    (desk, events): (Arc<FilesDesk>, mpsc::Sender<Event>),
 ) {
+    let (blobs, spools) = stores;
+    let means = Means { blobs, spools, desk, events };
     let (long, long_orders) = mpsc::unbounded_channel();
     let (short, short_orders) = mpsc::unbounded_channel();
     let divide = async move {
@@ -62,36 +68,52 @@ pub(crate) async fn run(
             }
         }
     };
-    let joined_at_once = if stores.0.is_far() { JOINED_AT_ONCE_FAR } else { 1 };
-    let long = handle(long_orders, stores.clone(), events.clone(), 1);
-    tokio::join!(divide, long, handle(short_orders, stores, events, joined_at_once));
+    let joined_at_once = if means.blobs.is_far() { JOINED_AT_ONCE_FAR } else { 1 };
+    let long = handle(long_orders, means.clone(), 1);
+    tokio::join!(divide, long, handle(short_orders, means, joined_at_once));
 }
 
 /// Handles orders, so many at a time.
-async fn handle(
-    mut orders: mpsc::UnboundedReceiver<ResolveOrder>,
-    (blobs, spools): (GuardedBlobs, Arc<dyn SpoolReader>),
-    events: mpsc::Sender<Event>,
-    at_once: usize,
-) {
+async fn handle(mut orders: mpsc::UnboundedReceiver<ResolveOrder>, means: Means, at_once: usize) {
     let mut under_way = JoinSet::new();
     while let Some(order) = orders.recv().await {
         if under_way.len() >= at_once {
             under_way.join_next().await;
         }
-        let (blobs, spools, events) = (blobs.clone(), spools.clone(), events.clone());
+        let means = means.clone();
         under_way.spawn(async move {
-            let input = outcome(order, blobs, spools).await;
+            let input = outcome(order, &means).await;
             // Without a driver, nobody wants to know.
-            let _ = events.send(Event::Input(Box::new(input))).await;
+            let _ = means.events.send(Event::Input(Box::new(input))).await;
         });
     }
     while under_way.join_next().await.is_some() {}
 }
 
 /// Carries one order out, and says to the core what came of it.
-async fn outcome(order: ResolveOrder, blobs: GuardedBlobs, spools: Arc<dyn SpoolReader>) -> Input {
+async fn outcome(order: ResolveOrder, means: &Means) -> Input {
+    let (job, frame) = (order.job, order.frame);
+    let joined = match order.wanted {
+        Wanted::Joined => by_nodes::join(&order, means).await,
+        Wanted::Files | Wanted::Noise => ByNodes::Not,
+    };
+    match joined {
+        ByNodes::Made(files) => Input::FrameResolved { job, frame, files, exposure: None },
+        ByNodes::Not => here(order, means).await,
+        ByNodes::Disputed(dispute) => {
+            let input = here(order, means).await;
+            if let Input::FrameResolved { files, .. } = &input {
+                dispute.settle(files.clone(), means).await;
+            }
+            input
+        }
+    }
+}
+
+/// Carries one order out in this process.
+async fn here(order: ResolveOrder, means: &Means) -> Input {
     let (job, frame, wanted) = (order.job, order.frame, order.wanted);
+    let (blobs, spools) = (means.blobs.clone(), means.spools.clone());
     let made = tokio::task::spawn_blocking(move || make(&order, &blobs, &*spools)).await;
     match made {
         Ok(Ok(input)) => input,

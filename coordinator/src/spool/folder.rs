@@ -97,6 +97,10 @@ impl ResultStore for FolderResults {
         None
     }
 
+    fn copy(&self, _: SpoolKey, _: ResultObject, _: ResultObject) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     fn forget(&self, frames: &[SpoolKey]) {
         for frame in frames {
             let folder = self.of_frame(*frame);

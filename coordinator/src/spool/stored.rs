@@ -133,6 +133,9 @@ pub trait ResultStore: Debug + Send + Sync {
         purpose: (AddressFor, bool),
     ) -> Option<String>;
 
+    /// Makes an object like another one of the frame, without its bytes passing here.
+    fn copy(&self, frame: SpoolKey, from: ResultObject, to: ResultObject) -> io::Result<()>;
+
     /// Deletes all objects of frames, without waiting for it.
     fn forget(&self, frames: &[SpoolKey]);
 

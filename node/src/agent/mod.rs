@@ -259,11 +259,12 @@ impl<F: Clone> Agent<F> {
             CoordinatorToNode::Leave => self.drain(),
             CoordinatorToNode::Drained { drained } => self.on_drained(drained),
             CoordinatorToNode::GiveBack { leases } => self.on_wanted_back(leases),
-            // The shell keeps owners and what is watched, and logs notices.
+            // The shell keeps owners and what is watched, makes files, and logs notices.
             CoordinatorToNode::Owner { .. }
             | CoordinatorToNode::Watched { .. }
             | CoordinatorToNode::Refused { .. }
             | CoordinatorToNode::StoreResults
+            | CoordinatorToNode::MakeFiles { .. }
             | CoordinatorToNode::Notice { .. } => {}
         }
         self.pump();

@@ -21,13 +21,13 @@ const BYTES_AT_ONCE: u64 = 64 << 20;
 const RANGE_BYTES: u64 = 8 << 20;
 
 /// What a unit reads, and where it is.
-pub(super) struct There {
+pub(crate) struct There {
     /// What the addresses of all objects begin with, and what each ends with.
-    pub(super) address: String,
-    pub(super) objects: Vec<String>,
-    pub(super) parts: Vec<StoredPart>,
+    pub(crate) address: String,
+    pub(crate) objects: Vec<String>,
+    pub(crate) parts: Vec<StoredPart>,
     /// Whether only the pixels of each result are read.
-    pub(super) is_bands: bool,
+    pub(crate) is_bands: bool,
 }
 
 /// Parts that follow each other in one object.
@@ -51,7 +51,7 @@ impl Drop for UnderWay {
 }
 
 /// Gets everything into a file without a name in the folder.
-pub(super) async fn fetch(folder: &Path, there: There) -> Result<Inputs, InputsError> {
+pub(crate) async fn fetch(folder: &Path, there: There) -> Result<Inputs, InputsError> {
     let disk = |source| InputsError::Disk { path: folder.to_owned(), source };
     let mut file = tempfile::tempfile_in(folder).map_err(disk)?;
     let mut runs: VecDeque<Run> = runs(&there.parts).into();

@@ -5,6 +5,7 @@ mod busy;
 mod delivery;
 mod devices;
 pub(crate) mod event;
+mod frame_files;
 mod kernel_texts;
 mod live;
 mod logs;
@@ -31,6 +32,7 @@ use crate::status::{Ended, NodeError, NodeStatus};
 use busy::Busy;
 use delivery::Delivery;
 use event::{Command, Event, Prepared, Session};
+use frame_files::FrameFiles;
 use kernel_texts::KernelTexts;
 use live::Live;
 use owners::Owners;
@@ -81,6 +83,7 @@ pub(crate) struct Shell {
     preparing: Preparing,
     outbox: Arc<Outbox>,
     results: Results,
+    frame_files: FrameFiles,
     spans: Spans,
     events: mpsc::UnboundedReceiver<Event>,
     sender: mpsc::UnboundedSender<Event>,
@@ -179,7 +182,9 @@ impl Shell {
                 }
             }
             Event::Message { session, message } => {
-                if self.session.as_ref().is_some_and(|current| current.number == session) {
+                if let Some(current) =
+                    self.session.as_ref().filter(|current| current.number == session)
+                {
                     self.counted.committed +=
                         u64::from(matches!(message, CoordinatorToNode::Committed { .. }));
                     if let CoordinatorToNode::Forget { job } = &message {
@@ -187,8 +192,12 @@ impl Shell {
                     }
                     self.owners.note(&message);
                     self.live.note(&message);
-                    if message == CoordinatorToNode::StoreResults {
-                        self.results.store_elsewhere(session);
+                    match &message {
+                        CoordinatorToNode::StoreResults => self.results.store_elsewhere(session),
+                        CoordinatorToNode::MakeFiles { order } => {
+                            self.frame_files.begin(current.connection.clone(), *order);
+                        }
+                        _ => {}
                     }
                     self.note_wishes(&message);
                     self.agent.on_message(message);

@@ -4,6 +4,7 @@
 use super::Shell;
 use super::busy::Busy;
 use super::event::Event;
+use super::frame_files::FrameFiles;
 use super::kernel_texts::KernelTexts;
 use super::live::Live;
 use super::owners::Owners;
@@ -99,6 +100,7 @@ impl Shell {
         Ok(Self {
             agent,
             preparing,
+            frame_files: FrameFiles::new(folder.inputs()),
             results: Results::new(outbox.clone(), sender.clone(), spans.clone()),
             spans,
             outbox,

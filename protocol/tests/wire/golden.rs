@@ -54,6 +54,9 @@ fn every_message_has_its_pinned_bytes() {
     pin(&mut found, samples::inputs_replies());
     pin(&mut found, vec![("store_offer".to_owned(), samples::store_offer())]);
     pin(&mut found, samples::store_replies());
+    pin(&mut found, vec![("files_request".to_owned(), samples::files_request())]);
+    pin(&mut found, samples::files_replies());
+    pin(&mut found, samples::files_reports());
     pin(&mut found, vec![("store_receipt".to_owned(), StoreReceipt { bytes: 1 << 20 })]);
     pin(&mut found, vec![("live_tile".to_owned(), samples::live_tile())]);
     pin(&mut found, vec![("log_lines".to_owned(), log_samples::lines())]);
@@ -129,11 +132,12 @@ fn kinds_of_streams_are_frozen() {
         LiveTile,
         Log,
         StoreResults,
+        FrameFiles,
     ];
     for (index, kind) in kinds.into_iter().enumerate() {
         assert_eq!(StreamKind::from_byte(index as u8 + 1), Some(kind));
     }
-    assert_eq!((StreamKind::from_byte(0), StreamKind::from_byte(16)), (None, None));
+    assert_eq!((StreamKind::from_byte(0), StreamKind::from_byte(17)), (None, None));
 }
 
 #[test]

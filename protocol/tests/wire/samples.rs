@@ -6,6 +6,7 @@ use tessera_protocol::access::*;
 use tessera_protocol::client::*;
 use tessera_protocol::device::*;
 use tessera_protocol::explain::Subject;
+use tessera_protocol::frame_files::*;
 use tessera_protocol::job::*;
 use tessera_protocol::live::*;
 use tessera_protocol::node::*;
@@ -403,6 +404,7 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
         Watched { watched: vec![] },
         Watched { watched: watched().to_vec() },
         StoreResults,
+        MakeFiles { order: 3 },
     ];
     named(all, |message| match message {
         Job { .. } => "coordinator.job",
@@ -419,6 +421,7 @@ pub(crate) fn to_nodes() -> Vec<(String, CoordinatorToNode)> {
         GiveBack { .. } => "coordinator.give_back",
         Watched { .. } => "coordinator.watched",
         StoreResults => "coordinator.store_results",
+        MakeFiles { .. } => "coordinator.make_files",
     })
 }
 
@@ -518,6 +521,50 @@ pub(crate) fn store_replies() -> Vec<(String, StoreReply)> {
         StoreReply::Put { .. } => "store_reply.put",
         StoreReply::SendThem => "store_reply.send_them",
         StoreReply::NotWanted => "store_reply.not_wanted",
+    })
+}
+
+pub(crate) fn files_request() -> FilesRequest {
+    FilesRequest { order: 3 }
+}
+
+pub(crate) fn files_replies() -> Vec<(String, FilesReply)> {
+    let addresses = vec!["https://s3.example/x?sign".to_owned()];
+    let order = |purpose| {
+        FilesReply::Order(Box::new(FilesOrder {
+            job: JobId(uuid(1)),
+            frame: FrameNumber(2),
+            spec: Box::new(RawJobSpec::from(&JobKind::Render(RenderSpec::default()))),
+            fingerprint: None,
+            samples: 64,
+            samples_mean: Some(1.5),
+            address: "https://s3.example/".into(),
+            objects: vec!["y?sign".into()],
+            pieces: vec![StoredPart { place: 0, object: 0, offset: 7, length: 99, hash: hash(1) }],
+            purpose,
+        }))
+    };
+    let put = order(FilesPurpose::Put(addresses.clone()));
+    let all = vec![put, order(FilesPurpose::Compare(addresses)), FilesReply::Over];
+    named(all, |reply| match reply {
+        FilesReply::Order(_) => "files_reply.order",
+        FilesReply::Over => "files_reply.over",
+    })
+}
+
+pub(crate) fn files_reports() -> Vec<(String, FilesReport)> {
+    let file =
+        FrameFile { format: "exr".into(), hash: hash(1), length: 1 << 33, pixels_sha256: [2; 32] };
+    let files = vec![file];
+    let all = vec![
+        FilesReport::Made(files.clone()),
+        FilesReport::Differs(files),
+        FilesReport::Failed("r".into()),
+    ];
+    named(all, |report| match report {
+        FilesReport::Made(_) => "files_report.made",
+        FilesReport::Differs(_) => "files_report.differs",
+        FilesReport::Failed(_) => "files_report.failed",
     })
 }
 

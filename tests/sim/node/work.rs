@@ -66,8 +66,8 @@ impl World {
                     watched.len()
                 ));
             }
-            // Of where results are kept, of which the core knows nothing either.
-            CoordinatorToNode::StoreResults => {
+            // Of where results and files are kept, of which the core knows nothing either.
+            CoordinatorToNode::StoreResults | CoordinatorToNode::MakeFiles { .. } => {
                 return violated("the core says where results are kept");
             }
             // Of second processes of a node, which the shell keeps from the core.

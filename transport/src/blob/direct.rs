@@ -2,12 +2,15 @@
 //! What does not work is done in the usual way.
 
 use super::fill::Source;
-use super::http::{Answer, CONNECT_WITHIN, Pieces, ask, give_up};
+use super::http::{Answer, CONNECT_WITHIN, ask, give_up};
+use super::sent::Sent;
 use crate::stream::frame::FrameError;
 use bytes::Bytes;
 use hyper::{Method, Request, StatusCode, header};
+use std::fs::File;
 use std::ops::Range;
 use std::time::Duration;
+use tessera_protocol::BlobHash;
 
 /// Time for an object to be put, and for its answer, beside what its bytes take at the least rate.
 const PUT_WITHIN: Duration = Duration::from_secs(30);
@@ -28,7 +31,7 @@ impl Direct {
     /// Asks for a range, of so many bytes. `whole`: it may be everything that is there.
     async fn range(url: &str, (range, whole): (String, bool), length: u64) -> Option<Self> {
         let get = || Request::get("/").header(header::RANGE, &range);
-        let answer = ask((url, CONNECT_WITHIN), get, Pieces::default()).await?;
+        let answer = ask((url, CONNECT_WITHIN), get, Sent::default()).await?;
         let is_it = answer.status == StatusCode::PARTIAL_CONTENT
             || answer.status == StatusCode::OK && whole;
         if !is_it || answer.length != Some(length) {
@@ -70,15 +73,43 @@ pub async fn get_range(url: &str, range: Range<u64>) -> Option<Vec<u8>> {
     }
 }
 
-/// Puts an object at an address, if none is there. Returns whether there is one now.
+/// Returns the BLAKE3 and the length of an object, by an address. Ends after `most` bytes, so that
+/// a longer one has another length. None if it cannot be read.
+pub async fn hash_object(url: &str, most: u64) -> Option<(BlobHash, u64)> {
+    let get = || Request::get("/");
+    let mut answer = ask((url, CONNECT_WITHIN), get, Sent::default()).await?;
+    if answer.status != StatusCode::OK {
+        give_up_unless_gone(url, answer.status);
+        return None;
+    }
+    let mut hasher = blake3::Hasher::new();
+    while let Some(piece) = tokio::time::timeout(SILENT, answer.next()).await.ok()?.ok()? {
+        hasher.update(&piece);
+        if hasher.count() > most {
+            break;
+        }
+    }
+    Some((BlobHash(*hasher.finalize().as_bytes()), hasher.count()))
+}
+
+/// Puts pieces as an object at an address, if none is there. Returns whether there is one now.
 pub async fn put_object(url: &str, pieces: Vec<Bytes>) -> bool {
-    let bytes: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
+    put(url, Sent::pieces(pieces)).await
+}
+
+/// Puts a file of this length as an object, as [`put_object`] does.
+pub async fn put_file(url: &str, file: File, length: u64) -> bool {
+    put(url, Sent::file(file, length)).await
+}
+
+async fn put(url: &str, sent: Sent) -> bool {
+    let bytes = sent.length();
     let within = PUT_WITHIN + Duration::from_secs(bytes / PUT_RATE);
     let put = || {
         let put = Request::builder().method(Method::PUT).header(header::IF_NONE_MATCH, "*");
         put.header(header::CONTENT_LENGTH, bytes)
     };
-    let Some(mut answer) = ask((url, within), put, Pieces(pieces.into())).await else {
+    let Some(mut answer) = ask((url, within), put, sent).await else {
         return false;
     };
     let is_there = answer.status.is_success() || answer.status == StatusCode::PRECONDITION_FAILED;

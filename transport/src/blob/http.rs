@@ -1,21 +1,19 @@
 //! Requests by HTTP to a store of objects, by addresses that a coordinator has signed. Connections
 //! are kept for the next request to the same place. Follows no redirection.
 
+use super::sent::Sent;
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::http::request::Builder;
 use hyper::{Request, StatusCode, Uri, header};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
-use std::collections::{BTreeMap, VecDeque};
-use std::convert::Infallible;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::pin::Pin;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -37,7 +35,7 @@ static UNREACHED: Mutex<BTreeMap<String, Instant>> = Mutex::new(BTreeMap::new())
 static KEPT: Mutex<BTreeMap<String, Vec<Kept>>> = Mutex::new(BTreeMap::new());
 
 /// A connection, and the time of its last request.
-type Kept = (Instant, SendRequest<Pieces>);
+type Kept = (Instant, SendRequest<Sent>);
 
 fn lock<T>(what: &'static Mutex<T>) -> MutexGuard<'static, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
@@ -55,30 +53,6 @@ fn could_not_reach(place: &str) {
         places.clear();
     }
     places.insert(place.to_owned(), Instant::now() + PAUSE);
-}
-
-/// What a request sends.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Pieces(pub(super) VecDeque<Bytes>);
-
-impl Body for Pieces {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.0.pop_front().map(|piece| Ok(Frame::data(piece))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.0.iter().map(|piece| piece.len() as u64).sum())
-    }
 }
 
 /// Where a request goes.
@@ -104,7 +78,7 @@ impl Place {
         Some(Self { uri, host, name, is_tls })
     }
 
-    async fn dial(&self) -> Option<SendRequest<Pieces>> {
+    async fn dial(&self) -> Option<SendRequest<Sent>> {
         let port = self.uri.port_u16().unwrap_or(if self.is_tls { 443 } else { 80 });
         let stream = TcpStream::connect((self.host.as_str(), port)).await.ok()?;
         // Without it the last packet of a request would wait.
@@ -117,14 +91,14 @@ impl Place {
     }
 
     /// Returns a connection that was kept.
-    fn kept(&self) -> Option<SendRequest<Pieces>> {
+    fn kept(&self) -> Option<SendRequest<Sent>> {
         let mut kept = lock(&KEPT);
         let lines = kept.get_mut(&self.name)?;
         lines.retain(|(since, line)| since.elapsed() < KEPT_FOR && !line.is_closed());
         lines.pop().map(|(_, line)| line)
     }
 
-    fn request(&self, builder: Builder, body: Pieces) -> Option<Request<Pieces>> {
+    fn request(&self, builder: Builder, body: Sent) -> Option<Request<Sent>> {
         let path = self.uri.path_and_query()?.as_str();
         let builder = builder
             .uri(path)
@@ -134,7 +108,7 @@ impl Place {
     }
 }
 
-async fn begin<T>(stream: T) -> Option<SendRequest<Pieces>>
+async fn begin<T>(stream: T) -> Option<SendRequest<Sent>>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -150,7 +124,7 @@ pub(super) struct Answer {
     /// Announced number of bytes.
     pub(super) length: Option<u64>,
     body: Incoming,
-    line: Option<(String, SendRequest<Pieces>)>,
+    line: Option<(String, SendRequest<Sent>)>,
 }
 
 impl Answer {
@@ -187,7 +161,7 @@ impl Answer {
 pub(super) async fn ask(
     (url, within): (&str, Duration),
     builder: impl Fn() -> Builder,
-    body: Pieces,
+    body: Sent,
 ) -> Option<Answer> {
     let place = Place::of(url)?;
     if !is_tried(&place.name) {
@@ -211,8 +185,8 @@ pub(super) async fn ask(
 
 async fn exchange(
     place: &Place,
-    mut line: SendRequest<Pieces>,
-    (builder, body): (Builder, Pieces),
+    mut line: SendRequest<Sent>,
+    (builder, body): (Builder, Sent),
     within: Duration,
 ) -> Option<Answer> {
     let request = place.request(builder, body)?;

@@ -10,8 +10,9 @@ mod part;
 mod put;
 mod ranges;
 mod send;
+mod sent;
 
-pub use direct::{get_range, put_object};
+pub use direct::{get_range, hash_object, put_file, put_object};
 pub use get::{Existing, Target, Wanted, answer_get, get, get_cached, serve_get};
 pub use part::PartFile;
 pub use put::{put, serve_put};

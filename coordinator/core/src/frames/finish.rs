@@ -11,6 +11,7 @@
 //! costs time; what it finishes wrongly is found as a wrong tile is (see `checks`).
 
 use crate::books::Books;
+use crate::input::SessionId;
 use crate::journal::Record;
 use crate::schedule::memory::may_work_at;
 use crate::state::finishing::Finishing;
@@ -39,6 +40,20 @@ pub(crate) fn can_be_finished(books: &Books, job: JobId) -> bool {
     let Some(job) = books.farm().job(job) else { return false };
     let mut nodes = books.roster().iter();
     nodes.any(|(id, node)| node.finishes() && may_work_at(books, *id, node, job))
+}
+
+/// Returns the nodes that may put the files of a frame together, with another one first for each
+/// frame.
+pub(crate) fn joiners(books: &Books, id: JobId, frame: FrameNumber) -> Vec<(SessionId, NodeId)> {
+    let Some(job) = books.farm().job(id) else { return Vec::new() };
+    let able = books
+        .roster()
+        .iter()
+        .filter(|(id, node)| node.finishes() && may_work_at(books, **id, node, job));
+    let mut able: Vec<_> = able.filter_map(|(id, node)| Some((node.session()?, *id))).collect();
+    let first = (frame.0 as usize).checked_rem(able.len()).unwrap_or(0);
+    able.rotate_left(first);
+    able
 }
 
 /// Whether nodes that were here before a restart may come back.

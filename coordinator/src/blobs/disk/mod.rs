@@ -3,7 +3,7 @@
 use super::staging::{Staging, touch};
 use super::store::{BlobError, BlobWriter, Blobs, Listed, Upload, UploadError};
 use crate::folder::DataFolder;
-use crate::spool::{FolderResults, ResultStore};
+use crate::spool::{FolderResults, ResultObject, ResultStore, SpoolKey};
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -124,6 +124,14 @@ impl Blobs for DiskBlobs {
 
     fn delete_upload(&self, hash: BlobHash) -> bool {
         self.staging.delete(hash)
+    }
+
+    fn adopt(
+        &self,
+        (_, object): (SpoolKey, ResultObject),
+        _: (BlobHash, u64),
+    ) -> Result<(), BlobError> {
+        Err(BlobError::at(object)(io::ErrorKind::Unsupported.into()))
     }
 
     fn results(&self) -> Arc<dyn ResultStore> {
