@@ -22,7 +22,7 @@ use crate::meters::Meters;
 use crate::opened::{Begin, Tokens, open_aside};
 use crate::openings::{asking_limits, open_logs, open_uploads, upload_limit, writer_limits};
 use crate::quic::{self, Shared};
-use crate::resolve::desk::FilesDesk;
+use crate::resolve::order::ResolveOrder;
 use crate::resolve::orders;
 use crate::result_memory::ResultMemory;
 use crate::spool::Spools;
@@ -47,7 +47,6 @@ fn shared(
     config: &Config,
     context: &Arc<Context>,
     (blobs, log): (GuardedBlobs, Arc<FarmLog>),
-    files: Arc<FilesDesk>,
 ) -> Shared {
     Shared {
         hello: Hello::ours(config.fingerprint),
@@ -55,7 +54,7 @@ fn shared(
         access: context.access.clone(),
         blobs: Arc::new(blobs),
         spools: context.spools.clone(),
-        files,
+        files: Arc::default(),
         store_rests: quic::Rest::default(),
         events: context.events.clone(),
         result_memory: context.result_memory.clone(),
@@ -74,7 +73,7 @@ fn shared(
 fn surroundings(
     config: &Config,
     clock: Clock,
-    (writer, resolver): (Arc<StoreWriter>, mpsc::UnboundedSender<orders::ResolveOrder>),
+    (writer, resolver): (Arc<StoreWriter>, mpsc::UnboundedSender<ResolveOrder>),
     publisher: Publisher,
     (live, logs, meters): (Arc<Board>, Logs, Arc<Meters>),
 ) -> Surroundings {
@@ -152,19 +151,17 @@ impl Coordinator {
             standing: None,
             term_key: config.store.term_key(),
         });
-        let desk = Arc::new(FilesDesk::default());
-        let (with, files) = ((blobs.clone(), around.log.clone()), desk.clone());
-        let shared = Arc::new(shared(&config, &context, with, files));
+        let shared = Arc::new(shared(&config, &context, (blobs.clone(), around.log.clone())));
         let keeping = Keeping { grace: config.blob_grace, jobs: config.keep_jobs };
         let sweeping = housekeeping::run(keeping, (blobs.clone(), uploads), clock, events.clone());
         check_inputs(&opened.core, &blobs);
         let showing = live::keep(live, events.clone());
-        let resolver = tokio::spawn(orders::run(orders_receiver, (blobs, spools), (desk, events)));
+        let asked = (shared.files.clone(), events);
+        let resolver = tokio::spawn(orders::run(orders_receiver, (blobs, spools), asked));
         let driver = Driver::new(opened.core, opened.sequences, around).run(events_receiver);
         let driver = tokio::spawn(driver);
         let serving = tokio::spawn(quic::serve(server.clone(), shared));
-        let keeping = keep_access(access, kept, context.writer.queue());
-        let keeping = tokio::spawn(async move { tokio::join!(keeping, showing).0 });
+        let keeping = keep_access(access, kept, context.writer.queue(), showing);
         tracing::info!(%address, data = %config.data.display(), "coordinator listens");
         Ok(RunningCoordinator {
             address,
@@ -175,16 +172,22 @@ impl Coordinator {
             resolver,
             housekeeping: tokio::spawn(sweeping),
             serving,
-            keeping,
+            keeping: tokio::spawn(keeping),
             _folder: opened.folder,
         })
     }
 }
 
-/// Keeps identities and the audit log in order, for as long as the coordinator runs.
-async fn keep_access(access: Arc<Access>, kept: Kept, queue: StoreQueue) {
+/// Keeps identities and the audit log in order, and shows what is live, for as long as the
+/// coordinator runs.
+async fn keep_access(
+    access: Arc<Access>,
+    kept: Kept,
+    queue: StoreQueue,
+    showing: impl Future<Output = ()>,
+) {
     let audit = audit_upkeep::run(access.clone(), queue);
-    tokio::join!(keep(access, kept), audit);
+    tokio::join!(keep(access, kept), audit, showing);
 }
 
 /// Parts the join tokens from those that HTTP requests are made with.

@@ -4,7 +4,7 @@
 use crate::blobs::sweep::{self, Now, PAUSE, Swept};
 use crate::blobs::{Blobs, GuardedBlobs};
 use crate::clock::Clock;
-use crate::driver::Event;
+use crate::driver::{BlobQuestion, Event};
 use crate::uploads::Uploads;
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,7 +66,7 @@ async fn round(
     events: &mpsc::Sender<Event>,
 ) -> Option<Swept> {
     let (reply, named) = oneshot::channel();
-    events.send(Event::NamedBlobs(reply)).await.ok()?;
+    events.send(Event::AboutBlobs(BlobQuestion::Named(reply))).await.ok()?;
     let named = named.await.ok()?;
     let (blobs, uploads) = (blobs.clone(), uploads.clone());
     let swept = tokio::task::spawn_blocking(move || {

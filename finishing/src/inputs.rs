@@ -1,7 +1,7 @@
 //! What a finishing unit reads, as it arrives: parts in a file, with their places. Owns the form of
 //! a part: its place (a tile, or a band) and its length, u32 each, little endian, and its bytes.
 
-use crate::{Films, FinishError};
+use crate::{ChunkResults, Films, FinishError};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -115,11 +115,13 @@ impl Inputs {
 
     /// Returns the bytes of all parts, by place, each read when it is asked for.
     pub fn in_order(&self) -> impl Iterator<Item = Result<Vec<u8>, FinishError>> {
-        self.parts.iter().map(|part| {
-            let mut bytes = vec![0; part.length as usize];
-            self.read(part, 0, &mut bytes)?;
-            Ok(bytes)
-        })
+        self.parts.iter().map(|part| self.whole(part))
+    }
+
+    fn whole(&self, part: &InputPart) -> Result<Vec<u8>, FinishError> {
+        let mut bytes = vec![0; part.length as usize];
+        self.read(part, 0, &mut bytes)?;
+        Ok(bytes)
     }
 
     /// Reads some bytes of a part into `bytes`, from `offset` on.
@@ -137,6 +139,14 @@ impl Inputs {
     }
 }
 
+impl ChunkResults for Inputs {
+    fn bytes(&self, unit: u32) -> Result<Vec<u8>, FinishError> {
+        let place = self.parts.partition_point(|part| part.place < unit);
+        let part = self.parts.get(place).filter(|part| part.place == unit);
+        self.whole(part.ok_or(InputsError::Missing(unit))?)
+    }
+}
+
 impl Films for Inputs {
     fn sums(&self, tile: u32) -> Result<TileSums, FinishError> {
         let start = self.parts.partition_point(|part| part.place < tile);
@@ -144,8 +154,7 @@ impl Films for Inputs {
         let failed = |source| InputsError::Film { place: tile, source };
         let mut whole: Option<TileSums> = None;
         for part in &self.parts[start..end] {
-            let mut bytes = vec![0; part.length as usize];
-            self.read(part, 0, &mut bytes)?;
+            let bytes = self.whole(part)?;
             let film = TileSums::from_bytes(&bytes).map_err(failed)?;
             match &mut whole {
                 None => whole = Some(film),

@@ -50,7 +50,7 @@ pub use meter::metered_exposure;
 pub use piece::{PIECE_HEAD_MAX, is_piece, piece_of, pixels_of};
 pub use tessera_kernels::denoise::DenoiseError;
 pub use tone::screen_map;
-pub use values::{Chunks, Values, assemble};
+pub use values::{ChunkResults, Values, assemble};
 pub use whole::finish;
 
 #[cfg(test)]

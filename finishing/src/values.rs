@@ -16,10 +16,10 @@ use crate::png_file::PngRows;
 use crate::tone::Display;
 use sha2::{Digest, Sha256};
 use std::io::Write;
-use tessera_protocol::compute::{ComputeFormat, Layout, OutputArray, Partial, npy};
+use tessera_protocol::compute::{Chunks, ComputeFormat, Layout, OutputArray, Partial, npy};
 use tessera_protocol::job::{ExrCompressionSpec, ExrDepthSpec, Window};
 use tessera_protocol::status::FrameFile;
-use tessera_protocol::{ComputeSpec, Fingerprint, FrameNumber, JobId};
+use tessera_protocol::{ChunkValues, ComputeSpec, Fingerprint, FrameNumber, JobId, UnitIndex};
 
 /// Fewest rows of a picture that go to its encoders at once.
 const ROWS: usize = 16;
@@ -35,16 +35,14 @@ pub struct Values<'a> {
     pub spec: &'a ComputeSpec,
     /// Fingerprint of the results.
     pub fingerprint: Option<Fingerprint>,
-    /// Number of units of a frame.
-    pub units: u32,
     /// Results of the frame.
-    pub chunks: &'a dyn Chunks,
+    pub results: &'a dyn ChunkResults,
 }
 
 /// The results of a compute job's frame.
-pub trait Chunks {
-    /// Returns the checked values or partial results of a unit, and where those of each output are.
-    fn chunk(&self, unit: u32) -> Result<(Vec<u8>, Layout), FinishError>;
+pub trait ChunkResults {
+    /// Returns the bytes of a unit's result.
+    fn bytes(&self, unit: u32) -> Result<Vec<u8>, FinishError>;
 }
 
 /// Makes the files of a frame: for each output one for each format of the spec, in the order of
@@ -71,11 +69,30 @@ impl Values<'_> {
         &self,
         mut each: impl FnMut(u32, &[u8], &Layout, bool) -> Result<(), FinishError>,
     ) -> Result<(), FinishError> {
-        for unit in 0..self.units {
-            let (bytes, layout) = self.chunks.chunk(unit)?;
-            each(unit, &bytes, &layout, unit + 1 == self.units)?;
+        let units = Chunks::of(self.spec).units();
+        for unit in 0..units {
+            let (bytes, layout) = self.checked(unit)?;
+            each(unit, &bytes, &layout, unit + 1 == units)?;
         }
         Ok(())
+    }
+
+    /// Returns the values or partial results of a unit, and where those of each output are.
+    fn checked(&self, unit: u32) -> Result<(Vec<u8>, Layout), FinishError> {
+        let wrong = |problem: String| FinishError::Chunk { unit, problem };
+        let bytes = self.results.bytes(unit)?;
+        let chunk = ChunkValues::from_bytes(&bytes).map_err(|error| wrong(error.to_string()))?;
+        let (_, count) = Chunks::of(self.spec)
+            .range(UnitIndex(unit))
+            .ok_or_else(|| wrong("there is no such unit".into()))?;
+        match (chunk.shape(), self.spec.chunk_shape(count)) {
+            (found, expected) if found == expected => {
+                Ok((chunk.bytes, self.spec.result_layout(count)))
+            }
+            (found, expected) => {
+                Err(wrong(format!("it has the shape {found:?}, not {expected:?}")))
+            }
+        }
     }
 
     fn exr(&self, channels: u8) -> ExrFile {

@@ -23,7 +23,8 @@ pub enum FilesReply {
     Over,
 }
 
-/// The files of a frame are to be put together from its pieces.
+/// The files of a frame are to be put together from its pieces, or from the chunks of a compute
+/// job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FilesOrder {
     /// Job of the frame.
@@ -34,7 +35,8 @@ pub struct FilesOrder {
     pub spec: Box<RawJobSpec>,
     /// Fingerprint of the frame's results, which the files name.
     pub fingerprint: Option<Fingerprint>,
-    /// Samples per pixel, which the files name. With a noise, it is the most that a pixel has.
+    /// Samples per pixel, which the files of a picture name. With a noise, it is the most that a
+    /// pixel has.
     pub samples: u32,
     /// Mean of the samples per pixel, in frames that are sampled to a noise.
     pub samples_mean: Option<f64>,
@@ -50,7 +52,7 @@ pub struct FilesOrder {
 }
 
 /// What is to be done with the files of a frame. There is an address for each of them, in the order
-/// of the job's formats.
+/// in which they are made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FilesPurpose {
     /// They are put there, if nothing is there.

@@ -69,6 +69,11 @@ fn end(child: &mut Child) {
 impl Farm {
     /// A coordinator, and so many nodes with a fake GPU each.
     pub(crate) fn start(gpu_nodes: usize) -> Self {
+        Self::start_with(gpu_nodes, |_| ())
+    }
+
+    /// The same with a coordinator whose command is changed.
+    pub(crate) fn start_with(gpu_nodes: usize, change: impl FnOnce(&mut Command)) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let port = socket.local_addr().unwrap().port();
         drop(socket);
@@ -77,6 +82,7 @@ impl Farm {
         let data = farm.path("coordinator");
         let listen = format!("127.0.0.1:{port}");
         let mut command = farm.command(&["coordinator", "--data", &data, "--listen", &listen]);
+        change(&mut command);
         farm.coordinator = Some(farm.spawn(&mut command, "coordinator"));
         farm.wait_for("the coordinator to answer", |farm| farm.run(&["jobs"]).status.success());
         for index in 0..gpu_nodes {

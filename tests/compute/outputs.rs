@@ -6,6 +6,7 @@ use crate::compute::fixture::{Farm, example, kernel, not_run};
 use crate::compute::local;
 use tessera_fake_cuda::{Config, Device, Rack};
 use tessera_protocol::compute::npy;
+use tessera_support::seaweed::{KEY, SECRET, Seaweed};
 
 const SEVERAL: &str = "--domain 13x9 --output parity=u8 --output total=f64:sum \
     --output place=u32x2 --output wave=complex64";
@@ -160,4 +161,22 @@ fn outputs_that_do_not_fit_the_kernel_are_refused() {
     refused(&farm, &ptx, &picture, &["exr takes two axes of f32", "`parity` is another"]);
     let count = with(&|text| text.replace("parity=u8", "parity=u8:count"));
     refused(&farm, &ptx, &count, &["`parity`: count needs a number of keys, parity=TYPE:count:N"]);
+}
+
+/// With the farm's files in a bucket, nodes make the files of compute jobs too.
+#[test]
+fn outputs_are_put_into_a_bucket_by_nodes() {
+    let what = "outputs_are_put_into_a_bucket_by_nodes";
+    let Some(server) = Seaweed::start(what) else { return };
+    let farm = Farm::start_with(2, |command| {
+        command.args(["--blobs", &server.address("farm")]);
+        command.env("AWS_ACCESS_KEY_ID", KEY).env("AWS_SECRET_ACCESS_KEY", SECRET);
+        command.env("TESSERA_LOG", "info,tessera_coordinator=debug");
+    });
+    let ptx = kernel("outputs.ptx");
+    let told = run(&farm, &ptx, &format!("{SEVERAL} --chunk 20 --out run.{{output}}.npy"));
+    assert_eq!(told, "total 3393");
+    check(&farm, |name| format!("run.{name}.npy"));
+    let log = String::from_utf8(farm.read("coordinator.log")).unwrap();
+    assert!(log.contains("files of a frame were put by nodes"), "{log}");
 }

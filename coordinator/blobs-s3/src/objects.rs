@@ -6,8 +6,8 @@ use crate::connector::Connector;
 use crate::credentials::Credentials;
 use crate::failure::Failure;
 use bytes::Bytes;
-use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
+use futures_util::{StreamExt, TryStreamExt};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::path::Path as Key;
 use object_store::signer::{Method, Signer};
@@ -261,9 +261,19 @@ impl Objects {
         let own = self.clone();
         runtime.spawn(async move {
             let prefix = own.key(&below);
-            let mut list = own.0.s3.list(Some(&prefix)).fuse();
-            while let Some(Ok(object)) = list.next().await {
-                if let Err(error) = own.0.s3.delete(&object.location).await {
+            let all = || own.0.s3.list(Some(&prefix)).map_ok(|object| object.location);
+            // Many with one request, which not every service takes.
+            let mut deleted = own.0.s3.delete_stream(all().boxed());
+            let mut gone = true;
+            while let Some(one) = deleted.next().await {
+                gone &= one.is_ok();
+            }
+            if gone {
+                return;
+            }
+            let mut left = all().boxed();
+            while let Some(Ok(object)) = left.next().await {
+                if let Err(error) = own.0.s3.delete(&object).await {
                     tracing::debug!(%error, "an object of results is not deleted yet");
                 }
             }

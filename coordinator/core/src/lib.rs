@@ -52,7 +52,6 @@ pub use report::pages::JobsPage;
 pub use report::tally::JobsTally;
 pub use selection::Selection;
 pub use settings::{PerUser, Settings};
-pub use splitter::chunks::Chunks;
 pub use splitter::{Grid, Split};
 pub use state::rounds::{FrameRounds, TileSet};
 pub use state::shelf::{MemoryShelf, Shelf, Slot};

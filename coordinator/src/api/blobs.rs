@@ -6,7 +6,7 @@ use super::context::blocking;
 use super::roles::{self, BLOB_GET, BLOB_PUT};
 use super::shares::OwnBlobs;
 use crate::blobs::{BlobRead, Blobs, GuardedBlobs, Upload, UploadError};
-use crate::driver::Event;
+use crate::driver::{BlobQuestion, Event};
 use tessera_protocol::client::RequestError;
 use tessera_protocol::{BlobHash, FrameNumber, JobId};
 
@@ -86,7 +86,11 @@ impl Api {
     ) -> Result<(), RequestError> {
         self.blobs_for(caller, BLOB_GET)?;
         let caller = roles::owner(caller);
-        match self.context.send(|reply| Event::MayRead { hash, of, caller, reply }).await? {
+        match self
+            .context
+            .send(|reply| Event::AboutBlobs(BlobQuestion::MayRead { hash, of, caller, reply }))
+            .await?
+        {
             true => Ok(()),
             false => Err(RequestError::NotAllowed(NOT_YOURS.to_owned())),
         }

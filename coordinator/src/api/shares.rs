@@ -5,7 +5,7 @@ use super::context::{Context, blocking};
 use super::naming::find_owner;
 use super::roles;
 use crate::blobs::{BlobRead, BlobSink, Blobs, GuardedBlobs, SinkError};
-use crate::driver::{Ask, Event};
+use crate::driver::{Ask, BlobQuestion, Event};
 use crate::uploads::{UploadLimit, Uploads, Writing};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -65,7 +65,9 @@ impl OwnBlobs {
     fn named(&self) -> Result<Arc<BTreeSet<BlobHash>>, String> {
         let (reply, named) = oneshot::channel();
         let stopping = "the coordinator is stopping";
-        self.events.blocking_send(Event::NamedFiles(reply)).map_err(|_| stopping)?;
+        self.events
+            .blocking_send(Event::AboutBlobs(BlobQuestion::NamedFiles(reply)))
+            .map_err(|_| stopping)?;
         Ok(named.blocking_recv().map_err(|_| stopping)?)
     }
 
@@ -120,7 +122,7 @@ impl BlobSink for OwnUpload {
 /// Returns what each owner has: to operators of all owners, to others of themselves.
 pub(super) async fn usage(context: &Context, caller: &Caller) -> Result<Response, RequestError> {
     let jobs = context.send(Event::Usage).await?;
-    let named = context.send(Event::NamedFiles).await?;
+    let named = context.send(|reply| Event::AboutBlobs(BlobQuestion::NamedFiles(reply))).await?;
     let mut rows: BTreeMap<Owner, OwnerUsage> = BTreeMap::new();
     fn row<'a>(rows: &'a mut BTreeMap<Owner, OwnerUsage>, owner: &Owner) -> &'a mut OwnerUsage {
         let new = || OwnerUsage {
@@ -175,7 +177,9 @@ pub(super) async fn sweep(
         if let Response::Swept(swept) = &mut answer {
             let _still = context.submitting.write().await;
             let without = Some(owner.clone());
-            let known = context.send(|reply| Event::KnownBlobs { without, reply }).await?;
+            let known = context
+                .send(|reply| Event::AboutBlobs(BlobQuestion::Known { without, reply }))
+                .await?;
             let files = context.uploads.files_of(&owner).into_iter();
             for (_, length) in files.filter(|(hash, _)| !known.contains(hash)) {
                 swept.files += 1;
@@ -187,7 +191,8 @@ pub(super) async fn sweep(
     // First what needs no record, so that it is done also when the disk is full.
     let before = sweep_files(context, &owner, Vec::new()).await?;
     let of = owner.clone();
-    let frames = context.send(|reply| Event::FrameFiles { of, reply }).await?;
+    let frames =
+        context.send(|reply| Event::AboutBlobs(BlobQuestion::FrameFiles { of, reply })).await?;
     let mut answer = context.durably(ask(Sweep::Forget)).await?;
     if let Response::Swept(swept) = &mut answer {
         let after = sweep_files(context, &owner, frames).await?;
@@ -205,7 +210,9 @@ pub(super) async fn sweep_files(
 ) -> Result<Swept, RequestError> {
     // A job that is being accepted has its files, and is not among those of the core yet.
     let _still = context.submitting.write().await;
-    let known = context.send(|reply| Event::KnownBlobs { without: None, reply }).await?;
+    let known = context
+        .send(|reply| Event::AboutBlobs(BlobQuestion::Known { without: None, reply }))
+        .await?;
     let (blobs, uploads, owner) = (context.blobs.clone(), context.uploads.clone(), owner.clone());
     blocking(move || {
         let mut swept = Swept::default();

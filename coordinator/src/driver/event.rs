@@ -65,15 +65,29 @@ pub(crate) enum Event {
     Present(oneshot::Sender<Box<Present>>),
     /// An audit asks for a check of the core's invariants, for example that every counter is right.
     Verify(oneshot::Sender<Result<(), String>>),
-    /// The sweeper asks which blobs are named by jobs.
-    NamedBlobs(oneshot::Sender<Vec<BlobHash>>),
     /// Somebody asks what the jobs of every owner have.
     Usage(oneshot::Sender<BTreeMap<Owner, JobUsage>>),
+    /// Somebody asks about blobs.
+    AboutBlobs(BlobQuestion),
+    /// A session asks whether its node may hand in results of any of these leases.
+    MayHandIn { session: SessionId, leases: Vec<Lease>, reply: oneshot::Sender<bool> },
+    /// A node asks for what a finishing unit reads. None if it does not hold the lease.
+    Inputs { session: SessionId, lease: Lease, reply: oneshot::Sender<Option<InputsOrder>> },
+    /// The node of a session is to ask for an order for the files of a frame.
+    MakeFiles { session: SessionId, order: u64 },
+    /// Stops the driver, because the coordinator stops.
+    Stop,
+}
+
+/// A question about blobs.
+pub(crate) enum BlobQuestion {
+    /// The sweeper asks which blobs are named by jobs.
+    Named(oneshot::Sender<Vec<BlobHash>>),
     /// A check of uploads asks which files open jobs name. The answer comes at once.
     NamedFiles(oneshot::Sender<Arc<BTreeSet<BlobHash>>>),
     /// A sweep asks for the files and frames of all jobs, also of those that have ended, but not
     /// for those of one owner. The answer comes at once.
-    KnownBlobs { without: Option<Owner>, reply: oneshot::Sender<BTreeSet<BlobHash>> },
+    Known { without: Option<Owner>, reply: oneshot::Sender<BTreeSet<BlobHash>> },
     /// A sweep asks for the files of the finished frames of an owner's jobs.
     FrameFiles { of: Owner, reply: oneshot::Sender<Vec<BlobHash>> },
     /// A transport asks whether a caller is allowed to read a blob, as a file of this frame.
@@ -83,14 +97,6 @@ pub(crate) enum Event {
         caller: Caller,
         reply: oneshot::Sender<bool>,
     },
-    /// A session asks whether its node may hand in results of any of these leases.
-    MayHandIn { session: SessionId, leases: Vec<Lease>, reply: oneshot::Sender<bool> },
-    /// A node asks for what a finishing unit reads. None if it does not hold the lease.
-    Inputs { session: SessionId, lease: Lease, reply: oneshot::Sender<Option<InputsOrder>> },
-    /// The node of a session is to ask for an order for the files of a frame.
-    MakeFiles { session: SessionId, order: u64 },
-    /// Stops the driver, because the coordinator stops.
-    Stop,
 }
 
 /// A change that a client asks the core for.

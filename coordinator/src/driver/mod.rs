@@ -4,6 +4,7 @@
 //! The core continues while a step is being synced. Steps are performed in order, each after its
 //! own sync.
 
+mod about_blobs;
 mod counted;
 pub(crate) mod event;
 mod kernel_text;
@@ -21,7 +22,7 @@ mod tell_news;
 mod told;
 
 pub use counted::{Counted, Named};
-pub(crate) use event::{Ask, Event, Question, Taken};
+pub(crate) use event::{Ask, BlobQuestion, Event, Question, Taken};
 pub use present::Present;
 pub(crate) use replica_desk::ReplicaDesk;
 pub(crate) use sessions::{Outgoing, Readable, SessionHandle};
@@ -33,13 +34,13 @@ use crate::finish_inputs::InputsOrder;
 use crate::live::Board;
 use crate::logs::Logs;
 use crate::meters::Meters;
-use crate::resolve::orders::ResolveOrder;
+use crate::resolve::order::ResolveOrder;
 use crate::result_memory::ResultPermit;
 use crate::spool::{EntryHeader, SpoolBody, SpoolEntry, SpoolKey};
 use crate::store::{Commit, Sequence, StoreError, StoreQueue, StoreWriter, snapshot};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tessera_core::{
     Action, Arrived, Core, Input, Record, RequestId, SessionId, Step, Timing, UnitMove,
 };
@@ -51,12 +52,6 @@ use tokio::sync::{mpsc, oneshot};
 
 /// Most events that are handled before their step is taken. They share one commit.
 const EVENTS_MAX: usize = 256;
-
-/// How long the files that open jobs name are not counted again, at least.
-const NAMED_FOR: Duration = Duration::from_millis(200);
-/// The same in times that a count takes, so that counting takes at most a fiftieth of the driver's
-/// time.
-const NAMED_FOR_COUNTS: u32 = 50;
 
 /// A result that waits for the core's decision.
 struct Waiting {
@@ -245,43 +240,18 @@ impl Driver {
             Event::Tally { after, reply } => drop(reply.send(self.core.tally(after))),
             Event::Present(reply) => drop(reply.send(Box::new(self.present()))),
             Event::Verify(reply) => drop(reply.send(self.core.verify())),
-            Event::NamedBlobs(reply) => {
-                // Wait until the end of an ended job is durable. A crash before that opens the job
-                // again, and it needs its blobs.
-                let named = self.core.named_blobs();
-                if self.core.has_lost_files() {
-                    return;
-                }
-                self.after_pending(After::Tell(Box::new(move || drop(reply.send(named)))));
-            }
             Event::Usage(reply) => {
                 let usage = self.core.usage();
                 self.after_pending(After::Tell(Box::new(move || drop(reply.send(usage)))));
             }
-            Event::NamedFiles(reply) => drop(reply.send(self.named_files())),
-            Event::KnownBlobs { without, reply } => {
-                let known = self.core.known_blobs(without.as_ref());
-                if !self.core.has_lost_files() {
-                    drop(reply.send(known));
-                }
-            }
-            Event::FrameFiles { of, reply } => drop(reply.send(self.core.frame_files_of(&of))),
-            Event::MayRead { hash, of, caller, reply } => {
-                // A caller that is gone needs no answer.
-                let _ = reply.send(self.core.may_read(hash, of, &caller));
-            }
+            Event::AboutBlobs(question) => self.on_blob_question(question),
             Event::MayHandIn { session, leases, reply } => {
                 let _ = reply.send(self.core.may_hand_in(session, &leases));
             }
             Event::Inputs { session, lease, reply } => {
                 self.after_pending(After::Inputs(session, lease, reply));
             }
-            Event::MakeFiles { session, order } => {
-                // Nobody waits long for a session that is gone.
-                if let Some(handle) = self.sessions.get(&session) {
-                    handle.send(CoordinatorToNode::MakeFiles { order });
-                }
-            }
+            Event::MakeFiles { session, order } => self.call_for_files(session, order),
             Event::Stop => {}
         }
     }
@@ -310,6 +280,13 @@ impl Driver {
         self.core.handle_all(inputs, self.around.clock.now());
     }
 
+    /// Calls a session's node for the files of a frame. Nobody waits long for one that is gone.
+    fn call_for_files(&self, session: SessionId, order: u64) {
+        if let Some(handle) = self.sessions.get(&session) {
+            handle.send(CoordinatorToNode::MakeFiles { order });
+        }
+    }
+
     fn on_input(&mut self, input: Input) {
         if let Input::SessionLost { session } | Input::NodeLeft { session, .. } = &input {
             self.sessions.remove(session);
@@ -319,19 +296,6 @@ impl Driver {
             self.counted.note_failure(failure);
         }
         self.core.handle(input, self.around.clock.now());
-    }
-
-    /// Returns the files that open jobs name, as they were a moment ago at most: who is at the
-    /// limit must not make the driver count again for every upload.
-    fn named_files(&mut self) -> Arc<BTreeSet<BlobHash>> {
-        let now = Instant::now();
-        if let Some((_, named)) = self.named_files.as_ref().filter(|(until, _)| now < *until) {
-            return named.clone();
-        }
-        let named = Arc::new(self.core.named_files());
-        let fresh = NAMED_FOR.max(now.elapsed().saturating_mul(NAMED_FOR_COUNTS));
-        self.named_files = Some((now + fresh, named.clone()));
-        named
     }
 
     /// Begins a node's session.

@@ -2,7 +2,7 @@
 
 use super::{After, Driver, Present, Question};
 use crate::finish_inputs::InputsOrder;
-use crate::resolve::orders::{ResolveOrder, Wanted};
+use crate::resolve::order::{ResolveOrder, Wanted};
 use crate::spool::SpoolKey;
 use crate::store::Commit;
 use tessera_core::{Action, SessionId};
@@ -92,10 +92,7 @@ impl Driver {
             Wanted::Files if self.core.is_finished_by_nodes(job, frame) => Wanted::Joined,
             wanted => wanted,
         };
-        let by = match wanted {
-            Wanted::Joined => self.core.joiners(job, frame),
-            Wanted::Files | Wanted::Noise => Vec::new(),
-        };
+        let by = self.core.joiners(job, frame);
         let order = ResolveOrder { wanted, job, frame, kind, fingerprint, rounds, extent, by };
         // If the resolver has ended, the coordinator is stopping. After a restart the core asks
         // again.

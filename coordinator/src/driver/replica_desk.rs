@@ -2,7 +2,7 @@
 //! Takes no request for a change, and writes nothing.
 
 use super::news::NewsRoom;
-use super::{Event, Present, Question};
+use super::{BlobQuestion, Event, Present, Question};
 use crate::changes::{News, Publisher};
 use crate::clock::Clock;
 use crate::opened::FollowedState;
@@ -130,7 +130,7 @@ impl ReplicaDesk {
             }
             Event::Tally { after, reply } => drop(reply.send(core.tally(after))),
             Event::Present(reply) => drop(reply.send(Box::new(self.present()))),
-            Event::MayRead { hash, of, caller, reply } => {
+            Event::AboutBlobs(BlobQuestion::MayRead { hash, of, caller, reply }) => {
                 let _ = reply.send(core.may_read(hash, of, &caller));
             }
             _ => {}
@@ -230,7 +230,7 @@ mod tests {
         desk.on_event(Event::Question { question: Question::Nodes, reply });
         assert!(matches!(answer.try_recv(), Ok(Response::Error(RequestError::Unavailable(_)))));
         let (reply, mut answer) = oneshot::channel();
-        desk.on_event(Event::NamedBlobs(reply));
+        desk.on_event(Event::AboutBlobs(BlobQuestion::Named(reply)));
         assert!(answer.try_recv().is_err());
     }
 

@@ -9,13 +9,13 @@
 
 use super::desk::{FilesDesk, FilesWanted, Purpose};
 use super::frame::Frame;
-use super::orders::ResolveOrder;
+use super::order::{Joiner, ResolveOrder};
 use crate::blobs::{Blobs, GuardedBlobs};
 use crate::driver::event::Event;
 use crate::spool::{ResultObject, SpoolIndex, SpoolKey, SpoolReader};
 use std::sync::Arc;
 use std::time::Duration;
-use tessera_core::{Grid, Input, SessionId, Split};
+use tessera_core::{Input, SessionId, Split};
 use tessera_protocol::frame_files::FilesReport;
 use tessera_protocol::job::JobKind;
 use tessera_protocol::status::FrameFile;
@@ -32,9 +32,6 @@ const DONE_WITHIN: Duration = Duration::from_secs(600);
 const COPIED_MAX: u64 = u32::MAX as u64;
 /// Bytes that are read at once when two nodes contradict each other.
 const READ_BYTES: usize = 1 << 20;
-
-/// A node of a session.
-pub(crate) type Joiner = (SessionId, NodeId);
 
 /// What this process has that takes part.
 #[derive(Clone)]
@@ -121,24 +118,29 @@ async fn wanted(order: &ResolveOrder, means: &Means) -> Option<FilesWanted> {
     let looking = tokio::task::spawn_blocking(move || {
         let (job, frame) = (order.job, order.frame);
         let key = SpoolKey { job, frame };
-        let JobKind::Render(spec) = &order.kind else { return None };
         spools.elsewhere().filter(|_| order.extent.length == 0)?;
         let spool = SpoolIndex::read(&*spools, key, &order.extent).ok()?;
-        let rounds = order.rounds.as_ref();
-        let described =
-            Frame { job, frame, spec, fingerprint: order.fingerprint, spool: &spool, rounds };
-        let described = described.described();
-        let split = Split::Tiles(Grid::of(spec));
+        let split = Split::of(&order.kind);
+        let (fingerprint, rounds) = (order.fingerprint, order.rounds.as_ref());
+        let (units, (samples, samples_mean), count) = match &order.kind {
+            JobKind::Render(spec) => {
+                let frame = Frame { job, frame, spec, fingerprint, spool: &spool, rounds };
+                let about = frame.described();
+                let units = split.units()..split.all_units();
+                (units, (about.samples, about.samples_mean), spec.formats.len())
+            }
+            JobKind::Compute(spec) => (0..split.units(), (0, None), spec.extensions().len()),
+        };
         let piece = |(place, unit)| Some((place, *spool.only(UnitIndex(unit)).ok()?));
-        let pieces = (0..).zip(split.units()..split.all_units()).map(piece);
+        let pieces = (0..).zip(units).map(piece);
         Some(FilesWanted {
             key,
             spec: RawJobSpec::from(&order.kind),
-            fingerprint: order.fingerprint,
-            samples: described.samples,
-            samples_mean: described.samples_mean,
+            fingerprint,
+            samples,
+            samples_mean,
             pieces: pieces.collect::<Option<_>>()?,
-            purpose: Purpose::Put(new_objects(spec.formats.len())),
+            purpose: Purpose::Put(new_objects(count)),
             extent: order.extent,
         })
     });
@@ -246,4 +248,26 @@ fn hash_of(read: impl Fn(u64, &mut [u8]) -> bool, length: u64) -> Option<BlobHas
         hasher.update(&buffer[..count]);
     }
     Some(BlobHash(*hasher.finalize().as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_nodes_are_not_two_sessions_of_one() {
+        let node = |number| NodeId(Uuid::from_u128(number));
+        let at = |session, number| (SessionId(session), node(number));
+        assert_eq!(pair(&[]), None);
+        assert_eq!(pair(&[at(1, 5), at(2, 5)]), None);
+        assert_eq!(pair(&[at(1, 5), at(2, 5), at(3, 6)]), Some((at(1, 5), at(3, 6))));
+    }
+
+    #[test]
+    fn names_of_files_are_never_used_again() {
+        let names = [new_objects(2), new_objects(2)].concat();
+        let different: std::collections::BTreeSet<_> = names.iter().map(|one| one.name).collect();
+        assert_eq!(different.len(), 4);
+        assert!(names.iter().all(|one| one.node == NOBODY));
+    }
 }

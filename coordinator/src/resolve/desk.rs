@@ -120,3 +120,40 @@ impl FilesDesk {
         Some((wanted, tell))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spool::contract::key;
+    use tessera_protocol::{JobKind, RenderSpec};
+
+    fn wanted() -> FilesWanted {
+        FilesWanted {
+            key: key(3),
+            extent: SpoolExtent::default(),
+            spec: RawJobSpec::from(&JobKind::Render(RenderSpec::default())),
+            fingerprint: None,
+            samples: 1,
+            samples_mean: None,
+            pieces: Vec::new(),
+            purpose: Purpose::Put(Vec::new()),
+        }
+    }
+
+    // promise: P8
+    #[test]
+    fn an_order_is_for_its_session_and_once() {
+        let desk = FilesDesk::default();
+        let mut placed = desk.place(SessionId(7), wanted());
+        assert!(desk.take(placed.number, SessionId(8)).is_none(), "another node");
+        assert!(desk.take(placed.number + 1, SessionId(7)).is_none(), "another order");
+        let (_, tell) = desk.take(placed.number, SessionId(7)).unwrap();
+        assert!(desk.take(placed.number, SessionId(7)).is_none(), "it is taken");
+        let mut report = placed.taken.try_recv().unwrap();
+        tell.send(FilesReport::Failed("x".into())).unwrap();
+        assert_eq!(report.try_recv().unwrap(), FilesReport::Failed("x".into()));
+        // One that nobody waits for any more is not given out.
+        let number = desk.place(SessionId(7), wanted()).number;
+        assert!(desk.take(number, SessionId(7)).is_none());
+    }
+}

@@ -7,6 +7,7 @@ pub(crate) mod desk;
 pub(crate) mod error;
 mod films;
 mod frame;
+pub(crate) mod order;
 pub(crate) mod orders;
 mod values;
 

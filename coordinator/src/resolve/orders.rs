@@ -1,49 +1,23 @@
 //! The resolver task: makes the files of one frame after another, and measures rounds, outside the
 //! driver's task.
 
-use super::by_nodes::{self, ByNodes, Joiner, Means};
+use super::by_nodes::{self, ByNodes, Means};
 use super::desk::FilesDesk;
 use super::error::ResolveError;
 use super::frame::Frame;
+use super::order::{ResolveOrder, Wanted};
 use super::values::{Values, assemble};
 use super::{join, metered_exposure, resolve};
 use crate::blobs::{Blobs, GuardedBlobs};
 use crate::driver::event::Event;
 use crate::measure::noisy_tiles;
-use crate::spool::{SpoolExtent, SpoolIndex, SpoolKey, SpoolReader};
+use crate::spool::{SpoolIndex, SpoolKey, SpoolReader};
 use std::sync::Arc;
 use tessera_core::{FrameRounds, Input, ResolveFailure, TileSet};
 use tessera_protocol::job::{JobKind, RenderSpec};
 use tessera_protocol::status::FrameFile;
-use tessera_protocol::{Fingerprint, FrameNumber, JobId};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-
-/// What the resolver makes for a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    Files,
-    /// The files, put together from the pieces that nodes made.
-    Joined,
-    /// The tiles that are too noisy after the newest round.
-    Noise,
-}
-
-/// An order for one frame.
-#[derive(Clone, Debug)]
-pub(crate) struct ResolveOrder {
-    pub(crate) wanted: Wanted,
-    pub(crate) job: JobId,
-    pub(crate) frame: FrameNumber,
-    pub(crate) kind: JobKind,
-    pub(crate) fingerprint: Option<Fingerprint>,
-    /// Rounds of the frame, if it is sampled in rounds.
-    pub(crate) rounds: Option<FrameRounds>,
-    /// The durable part of the frame's spool.
-    pub(crate) extent: SpoolExtent,
-    /// Nodes that may put the files together.
-    pub(crate) by: Vec<Joiner>,
-}
 
 /// Frames that are put together at a time where each of their files takes a while to be stored,
 /// because the store of blobs is far away.
@@ -58,17 +32,18 @@ pub(crate) async fn run(
 ) {
     let (blobs, spools) = stores;
     let means = Means { blobs, spools, desk, events };
+    let is_far = means.blobs.is_far();
     let (long, long_orders) = mpsc::unbounded_channel();
     let (short, short_orders) = mpsc::unbounded_channel();
     let divide = async move {
         while let Some(order) = orders.recv().await {
-            let queue = if order.wanted == Wanted::Joined { &short } else { &long };
+            let queue = if order.is_by_nodes(is_far) { &short } else { &long };
             if queue.send(order).is_err() {
                 return;
             }
         }
     };
-    let joined_at_once = if means.blobs.is_far() { JOINED_AT_ONCE_FAR } else { 1 };
+    let joined_at_once = if is_far { JOINED_AT_ONCE_FAR } else { 1 };
     let long = handle(long_orders, means.clone(), 1);
     tokio::join!(divide, long, handle(short_orders, means, joined_at_once));
 }
@@ -93,9 +68,9 @@ async fn handle(mut orders: mpsc::UnboundedReceiver<ResolveOrder>, means: Means,
 /// Carries one order out, and says to the core what came of it.
 async fn outcome(order: ResolveOrder, means: &Means) -> Input {
     let (job, frame) = (order.job, order.frame);
-    let joined = match order.wanted {
-        Wanted::Joined => by_nodes::join(&order, means).await,
-        Wanted::Files | Wanted::Noise => ByNodes::Not,
+    let joined = match order.is_by_nodes(means.blobs.is_far()) {
+        true => by_nodes::join(&order, means).await,
+        false => ByNodes::Not,
     };
     match joined {
         ByNodes::Made(files) => Input::FrameResolved { job, frame, files, exposure: None },

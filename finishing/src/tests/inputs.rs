@@ -25,6 +25,15 @@ fn parts_of_a_tile_are_added_in_any_order() {
 }
 
 #[test]
+fn parts_are_read_by_place() {
+    let inputs = inputs_of(&[(3, vec![1, 2]), (0, vec![5]), (1, vec![4; 9])]);
+    let all: Vec<Vec<u8>> = inputs.in_order().map(Result::unwrap).collect();
+    assert_eq!(all, [vec![5], vec![4; 9], vec![1, 2]]);
+    assert_eq!(inputs.bytes(3).unwrap(), [1, 2]);
+    assert!(inputs.bytes(2).is_err() && inputs.bytes(4).is_err());
+}
+
+#[test]
 fn films_of_a_tile_that_do_not_fit_are_an_error() {
     let other = TileSums::empty(3, 4, 3);
     let inputs = inputs_of(&[(0, film(1, 1).to_bytes()), (0, other.to_bytes()), (1, vec![1])]);

@@ -9,15 +9,16 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tessera_finishing::{FinishError, Inputs, Output, Outputs, join};
+use tessera_finishing::{FinishError, Frame, Inputs, Output, Outputs, Values, assemble, join};
+use tessera_protocol::compute::Chunks;
 use tessera_protocol::frame_files::{
     FilesOrder, FilesPurpose, FilesReply, FilesReport, FilesRequest,
 };
 use tessera_protocol::job::Bands;
 use tessera_protocol::limits::{REASON_MAX, RESULT_BYTES_MAX};
 use tessera_protocol::status::FrameFile;
-use tessera_protocol::stream::StreamKind;
-use tessera_protocol::{BlobHash, RenderSpec};
+use tessera_protocol::stream::{StoredPart, StreamKind};
+use tessera_protocol::{BlobHash, Fingerprint, FrameNumber, JobId, JobKind};
 use tessera_transport::FrameError;
 use tessera_transport::blob::{hash_object, put_file};
 use tessera_transport::close::cut;
@@ -94,28 +95,24 @@ impl FrameFiles {
 }
 
 async fn carry_out(folder: &Path, order: FilesOrder) -> Result<FilesReport, FilesError> {
-    let spec = checked(&order)?;
+    let kind = checked(&order)?;
     let FilesOrder { address, objects, pieces, purpose, .. } = order;
     let there = There { address, objects, parts: pieces, is_bands: false };
     let inputs = fetch(folder, there).await.map_err(|_| FilesError::Pieces)?;
-    let (frame, outputs) = (order.frame, TemporaryFiles::new(folder));
-    let making = tokio::task::spawn_blocking(move || {
-        let frame = tessera_finishing::Frame {
-            job: order.job,
-            frame,
-            spec: &spec,
-            fingerprint: order.fingerprint,
-            samples: order.samples,
-            samples_mean: order.samples_mean,
-        };
-        make(&frame, &inputs, outputs)
-    });
+    let outputs = TemporaryFiles::new(folder);
+    let about = About {
+        job: order.job,
+        frame: order.frame,
+        fingerprint: order.fingerprint,
+        samples: (order.samples, order.samples_mean),
+    };
+    let making = tokio::task::spawn_blocking(move || about.make(&kind, &inputs, outputs));
     let made = making.await.map_err(|_| FilesError::Stopping)?.map_err(FilesError::Make)?;
     let files: Vec<FrameFile> = made.iter().map(|(file, _)| file.clone()).collect();
     if made.len() != purpose.addresses().len() {
         return Err(FilesError::Order(format!("{} files have other addresses", made.len())));
     }
-    tracing::debug!(job = %order.job, %frame, "files of a frame put together");
+    tracing::debug!(job = %order.job, frame = %order.frame, "files of a frame put together");
     match purpose {
         FilesPurpose::Put(addresses) => {
             for (address, (file, bytes)) in addresses.iter().zip(made) {
@@ -138,39 +135,61 @@ async fn carry_out(folder: &Path, order: FilesOrder) -> Result<FilesReport, File
     }
 }
 
-/// Returns the spec of an order, after a check of what it names.
-fn checked(order: &FilesOrder) -> Result<RenderSpec, FilesError> {
+/// Returns what the job of an order is, after a check of what it names.
+fn checked(order: &FilesOrder) -> Result<JobKind, FilesError> {
     let spec = order.spec.as_ref().clone().check();
     let spec = spec.map_err(|error| FilesError::Order(error.to_string()))?;
-    let Some(render) = spec.kind.render() else {
-        return Err(FilesError::Order("it is of a compute job".into()));
+    let due = match &spec.kind {
+        JobKind::Render(spec) => Bands::of(spec).units(),
+        JobKind::Compute(spec) => Chunks::of(spec).units(),
     };
-    let (found, due) = (order.pieces.len(), Bands::of(render).units() as usize);
-    let fit = |piece: &tessera_protocol::stream::StoredPart| {
-        piece.length > 0 && piece.length as usize <= RESULT_BYTES_MAX
-    };
-    match found == due && order.pieces.iter().all(fit) {
-        true => Ok(render.clone()),
-        false => Err(FilesError::Order(format!("{found} pieces where {due} are due"))),
+    let fit = |piece: &StoredPart| piece.length > 0 && piece.length as usize <= RESULT_BYTES_MAX;
+    match order.pieces.len() == due as usize && order.pieces.iter().all(fit) {
+        true => Ok(spec.kind),
+        false => {
+            let found = order.pieces.len();
+            Err(FilesError::Order(format!("{found} pieces where {due} are due")))
+        }
     }
 }
 
 type Made = Vec<(FrameFile, File)>;
 
-/// Makes the files of a frame from its pieces.
-fn make(
-    frame: &tessera_finishing::Frame<'_>,
-    inputs: &Inputs,
-    outputs: TemporaryFiles,
-) -> Result<Made, FinishError> {
-    let files = join(frame, &mut inputs.in_order(), &outputs)?;
-    let mut finished = outputs.take();
-    let with_bytes = files.into_iter().map(|file| {
-        let place = finished.iter().position(|(hash, _)| *hash == file.hash);
-        let (_, bytes) = finished.swap_remove(place.ok_or_else(no_such_file)?);
-        Ok((file, bytes))
-    });
-    with_bytes.collect()
+/// What files say of a frame.
+struct About {
+    job: JobId,
+    frame: FrameNumber,
+    fingerprint: Option<Fingerprint>,
+    /// Samples per pixel, and their mean.
+    samples: (u32, Option<f64>),
+}
+
+impl About {
+    /// Makes the files of a frame from its pieces.
+    fn make(
+        &self,
+        kind: &JobKind,
+        inputs: &Inputs,
+        outputs: TemporaryFiles,
+    ) -> Result<Made, FinishError> {
+        let Self { job, frame, fingerprint, samples: (samples, samples_mean) } = *self;
+        let files = match kind {
+            JobKind::Render(spec) => {
+                let described = Frame { job, frame, spec, fingerprint, samples, samples_mean };
+                join(&described, &mut inputs.in_order(), &outputs)?
+            }
+            JobKind::Compute(spec) => {
+                assemble(&Values { job, frame, spec, fingerprint, results: inputs }, &outputs)?
+            }
+        };
+        let mut finished = outputs.take();
+        let with_bytes = files.into_iter().map(|file| {
+            let place = finished.iter().position(|(hash, _)| *hash == file.hash);
+            let (_, bytes) = finished.swap_remove(place.ok_or_else(no_such_file)?);
+            Ok((file, bytes))
+        });
+        with_bytes.collect()
+    }
 }
 
 fn no_such_file() -> FinishError {

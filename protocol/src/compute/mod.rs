@@ -10,6 +10,7 @@
 mod array;
 mod block;
 mod chunk;
+mod chunks;
 mod exact_sum;
 mod frame_input;
 mod half;
@@ -24,6 +25,7 @@ mod spec;
 pub use array::{Domain, Element};
 pub use block::Block;
 pub use chunk::{ChunkError, ChunkShape, ChunkValues};
+pub use chunks::Chunks;
 pub use exact_sum::ExactSum;
 pub use half::{half_of_f64, half_to_f64};
 pub use output::{Layout, OutputArray};

@@ -1,10 +1,9 @@
 //! Spec to units: which pixels and samples each unit of a frame has. Total and pure; chooses no
 //! order of work.
 
-pub mod chunks;
 mod finishing;
 
-use crate::splitter::chunks::Chunks;
+use tessera_protocol::compute::Chunks;
 use tessera_protocol::ids::{BlobHash, UnitIndex};
 use tessera_protocol::job::{Bands, JobKind, RenderSpec, TileGrid, Window};
 use tessera_protocol::limits::{FRAME_UNITS_MAX, JOB_UNITS_MAX};

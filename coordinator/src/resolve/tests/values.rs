@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use tessera_protocol::compute::{
     ComputeFormat, Domain, Element, OutputArray, Partial, Program, Reduction, npy,
 };
-use tessera_protocol::{BlobHash, Epoch};
+use tessera_protocol::{BlobHash, ChunkValues, Epoch};
 
 fn spec(domain: &str, channels: u8, formats: &[ComputeFormat]) -> ComputeSpec {
     let domain = domain.parse::<Domain>().unwrap();

@@ -1,8 +1,8 @@
 //! How every frame of a compute job is cut: ranges of indices, all as long as the first but the
 //! last. Total and pure.
 
-use tessera_protocol::compute::ComputeSpec;
-use tessera_protocol::ids::UnitIndex;
+use crate::compute::ComputeSpec;
+use crate::ids::UnitIndex;
 
 /// The chunks of a frame. The index of a unit is that of its chunk, in the order of indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Chunks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tessera_protocol::compute::{Domain, Element, Program};
+    use crate::compute::{Domain, Element, Program};
 
     fn spec(domain: &str) -> ComputeSpec {
         let domain: Domain = domain.parse().unwrap();
