@@ -169,6 +169,8 @@ impl Driver {
                 told = front(&mut self.pending), if !self.pending.is_empty() => self.durable(told)?,
                 event = events.recv() => {
                     let Some(event) = event else { return Ok(()) };
+                    // One that stood still does not say what it knew before.
+                    self.around.writer.check_lead()?;
                     if self.on_events(event, &mut events) {
                         self.take_step()?;
                         return self.finish().await;

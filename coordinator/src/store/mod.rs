@@ -11,6 +11,7 @@ pub mod envelope;
 mod follow;
 mod followed;
 pub mod keys;
+mod lead_check;
 mod led;
 mod mark;
 mod migrate;
@@ -28,6 +29,7 @@ pub use audit_line::{AUDIT_ENTRIES_MAX, AuditChain, AuditLine};
 pub use follow::{Follow, Followable, Look};
 pub use followed::{Followed, Leading};
 pub use keys::values_of;
+pub use lead_check::LeadCheck;
 pub(crate) use led::note_no_lead;
 pub use led::{last_lead, leads_on, note_lead};
 pub use mark::StoreMark;
@@ -121,6 +123,11 @@ pub trait Store: Send + 'static {
     fn check(&self) -> Result<(), StoreError> {
         Ok(())
     }
+    /// Returns what tells any thread, at no cost, whether this process still leads the store. None
+    /// if nobody else can lead it.
+    fn leading(&self) -> Option<LeadCheck> {
+        None
+    }
     /// Lets the store go, after the last commit.
     fn close(&mut self) -> Result<(), StoreError> {
         Ok(())
@@ -154,6 +161,10 @@ impl Store for Box<dyn Store> {
 
     fn check(&self) -> Result<(), StoreError> {
         (**self).check()
+    }
+
+    fn leading(&self) -> Option<LeadCheck> {
+        (**self).leading()
     }
 
     fn close(&mut self) -> Result<(), StoreError> {

@@ -2,7 +2,7 @@
 //! syncs, commits, and then answers the callers.
 
 use super::spool_changes;
-use super::{AuditHead, Changes, Loaded, Sequence, Store, StoreError, TokenHash};
+use super::{AuditHead, Changes, LeadCheck, Loaded, Sequence, Store, StoreError, TokenHash};
 use crate::meters::StoreMeters;
 use crate::spool::{SEGMENT_BYTES, SpoolEntry, SpoolExtent, SpoolKey, Spools};
 use crate::sync::lock;
@@ -127,6 +127,7 @@ pub struct StoreWriter {
     queue: StoreQueue,
     shared: Arc<Shared>,
     limits: WriterLimits,
+    leading: Option<LeadCheck>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -168,6 +169,7 @@ impl StoreWriter {
         limits: WriterLimits,
     ) -> Result<Self, StoreError> {
         let (queue, receiver) = mpsc::channel();
+        let leading = store.leading();
         let shared = Arc::new(Shared::default());
         *lock(&shared.extents) = spools.extents().clone();
         let path = limits.root.clone();
@@ -191,6 +193,7 @@ impl StoreWriter {
             queue: StoreQueue(queue),
             shared,
             limits: watched,
+            leading,
             thread: Mutex::new(Some(thread)),
         })
     }
@@ -204,6 +207,11 @@ impl StoreWriter {
     /// Returns the queue for commits.
     pub fn queue(&self) -> StoreQueue {
         self.queue.clone()
+    }
+
+    /// Fails if this process leads the store no more: what it knows may be old.
+    pub(crate) fn check_lead(&self) -> Result<(), StoreError> {
+        self.leading.as_ref().map_or(Ok(()), LeadCheck::check)
     }
 
     /// Returns whether the disk is full: commits wait, and the coordinator should accept nothing

@@ -220,6 +220,12 @@ impl Term {
         self.standing.borrow().check(Instant::now())
     }
 
+    /// Returns what does as [`Self::check`], for other threads.
+    pub(crate) fn checked(&self) -> impl Fn() -> Result<(), Stop> + Send + Sync + 'static {
+        let standing = self.standing.clone();
+        move || standing.borrow().check(Instant::now())
+    }
+
     /// Waits until the term has ended; says why.
     pub(crate) async fn ended(&self) -> Stop {
         let mut standing = self.standing.clone();

@@ -9,11 +9,10 @@ use crate::leader::{Leader, Name, Term};
 use crate::link_error::LinkError;
 use crate::reader::{self, whole};
 use crate::rules::{Answer, Ask, Lead, Place, Sent, Stop};
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tessera_coordinator::store::{
-    Acknowledged, AuditEntry, Changes, Followed, Loaded, Store, StoreError,
+    Acknowledged, AuditEntry, Changes, Followed, LeadCheck, Loaded, Store, StoreError,
 };
 use tokio::runtime::Runtime;
 use tokio_postgres::types::Type;
@@ -100,10 +99,7 @@ impl PostgresStore {
         &self,
         work: impl AsyncFnOnce(&mut Inner) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let mut inner = match self.inner.lock() {
-            Ok(inner) => inner,
-            Err(poisoned) => poisoned.into_inner(),
-        };
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         match &self.runtime {
             Some(runtime) => runtime.block_on(work(&mut inner)),
             None => Err(StoreError::Stopped),
@@ -165,6 +161,13 @@ impl Store for PostgresStore {
         self.block(async |inner| inner.commit(changes).await)
     }
 
+    fn leading(&self) -> Option<LeadCheck> {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let (checked, address) = (inner.term.checked(), inner.address.clone());
+        let check = move || checked().map_err(|why| not_leader(&address, why.to_string()));
+        Some(LeadCheck::new(check))
+    }
+
     fn check(&self) -> Result<(), StoreError> {
         self.block(async |inner| {
             inner.check()?;
@@ -187,6 +190,10 @@ impl Store for PostgresStore {
     }
 }
 
+fn not_leader(address: &StoreAddress, why: String) -> StoreError {
+    StoreError::NotLeader { store: address.to_string(), why }
+}
+
 impl Inner {
     fn check(&mut self) -> Result<(), StoreError> {
         if self.ended.is_none() {
@@ -199,7 +206,7 @@ impl Inner {
     }
 
     fn not_leader(&self, why: &str) -> StoreError {
-        StoreError::NotLeader { store: self.address.to_string(), why: why.to_owned() }
+        not_leader(&self.address, why.to_owned())
     }
 
     fn failed(&self, problem: &str, error: LinkError) -> StoreError {

@@ -99,6 +99,8 @@ fn a_leader_without_a_database_ends_with_its_term() {
     let farm = Farm::on(&postgres);
     let mut store = farm.open();
     store.commit(&records(1..=1)).unwrap();
+    let lead = store.leading().expect("others can lead it");
+    lead.check().unwrap();
     postgres.pause(true);
     let begun = Instant::now();
     let error = store.commit(&records(2..=2)).unwrap_err();
@@ -106,6 +108,8 @@ fn a_leader_without_a_database_ends_with_its_term() {
     postgres.pause(false);
     assert!(took < Duration::from_secs(4), "a term is two seconds: {took:?}");
     assert!(error.to_string().contains("did not renew its term"), "{error}");
+    let error = lead.check().unwrap_err();
+    assert!(matches!(error, StoreError::NotLeader { .. }), "{error}");
     assert!(store.commit(&records(3..=3)).is_err());
     drop(store);
     // What was sent when the database stopped may have happened or not; nothing came after it.
