@@ -240,13 +240,13 @@ impl InputsFetcher {
             InputsReply::Refused(reason) => {
                 return Err(InputsError::Refused(cut(&reason, REASON_MAX).to_owned()));
             }
-            InputsReply::Elsewhere { address, objects, parts } => {
+            InputsReply::Elsewhere { addresses, parts } => {
                 let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
                 let bytes = parts.iter().map(|part| u64::from(part.length) + PART_HEAD_BYTES).sum();
                 if !most.allows(count, bytes) {
                     return Err(InputsError::TooMuch { parts: count, bytes });
                 }
-                let there = There { address, objects, parts, is_bands: most.is_bands };
+                let there = There { addresses, parts, is_bands: most.is_bands };
                 return elsewhere::fetch(&self.folder, there).await;
             }
         };

@@ -1,6 +1,7 @@
 //! Files of finished frames that nodes put into the farm's store, so that their bytes do not pass
 //! the coordinator: one node puts them together, and another one looks at what is there.
 
+use crate::addresses::Addresses;
 use crate::ids::{Fingerprint, FrameNumber, JobId};
 use crate::job::RawJobSpec;
 use crate::status::FrameFile;
@@ -40,11 +41,8 @@ pub struct FilesOrder {
     pub samples: u32,
     /// Mean of the samples per pixel, in frames that are sampled to a noise.
     pub samples_mean: Option<f64>,
-    /// What the addresses of all objects with pieces begin with. Addresses are for HTTP, and
-    /// secret.
-    pub address: String,
-    /// What each object's address ends with.
-    pub objects: Vec<String>,
+    /// Addresses of the objects with pieces.
+    pub addresses: Addresses,
     /// The pieces in the order of their units, each with its position as place.
     pub pieces: Vec<StoredPart>,
     /// What is to be done with the files.

@@ -5,6 +5,7 @@
 //! other values are valid.
 
 pub mod access;
+mod addresses;
 pub mod client;
 pub mod codec;
 pub mod compute;
@@ -35,6 +36,7 @@ pub mod usage;
 pub mod utc;
 pub mod version;
 
+pub use addresses::Addresses;
 pub use codec::{CodecError, decode, encode};
 pub use compute::{ChunkValues, ComputeSpec};
 pub use film::{CHANNELS_MAX, FilmError, TileSums};

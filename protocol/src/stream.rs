@@ -93,6 +93,7 @@ impl StreamKind {
     }
 }
 
+use crate::addresses::Addresses;
 use crate::ids::{BlobHash, FrameNumber, JobId, Lease};
 use serde::{Deserialize, Serialize};
 
@@ -203,10 +204,8 @@ pub enum InputsReply {
     /// What the unit reads is in objects of the farm's store, which can be got for a few minutes;
     /// who cannot reach them asks again. Answers a request that allows it.
     Elsewhere {
-        /// What the addresses of all objects begin with. Addresses are for HTTP, and secret.
-        address: String,
-        /// What each object's address ends with.
-        objects: Vec<String>,
+        /// Addresses of the objects.
+        addresses: Addresses,
         /// The parts, in the order in which the unit reads them.
         parts: Vec<StoredPart>,
     },

@@ -105,6 +105,31 @@ fn results_go_to_the_disk_while_the_bucket_is_away() {
     assert_eq!(farm.hashes(&open), want, "{}", farm.logs());
 }
 
+// promise: P1, P3
+#[test]
+fn a_full_bucket_loses_nothing_and_is_said() {
+    let Some(mut server) = Seaweed::start("a_full_bucket_loses_nothing_and_is_said") else {
+        return;
+    };
+    let mut farm = Farm::prepare();
+    start(&mut farm, &format!("{}&patience=1", server.address("farm")));
+    farm.add_node("node-0", 1);
+    let scene = library("cornell-box.gltf");
+    let want = {
+        let undisturbed = farm.submit(&scene, &OPTIONS);
+        farm.hashes(&undisturbed)
+    };
+    server.fill();
+    let open = farm.submit(&scene, &OPTIONS);
+    farm.wait_for("all commits", |farm| farm.units_committed(&open) >= 192);
+    let said = |farm: &Farm, what: &str| farm.logs().contains(what);
+    assert!(said(&farm, "they go to the disk of this coordinator"), "{}", farm.logs());
+    // Its frame waits for room.
+    farm.wait_for("word of the frame", |farm| said(farm, "frame cannot be made"));
+    server.make_room();
+    assert_eq!(farm.hashes(&open), want, "{}", farm.logs());
+}
+
 /// Bytes of control for each unit, both ways, beside those of a session.
 const CONTROL_BYTES: u64 = 1024;
 /// Bytes of a session for its handshake, its join, the job and heartbeats.

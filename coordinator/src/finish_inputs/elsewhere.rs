@@ -8,6 +8,7 @@ use crate::spool::{
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tessera_protocol::Addresses;
 use tessera_protocol::stream::{InputsReply, StoredPart};
 
 /// Most objects whose addresses are given. What has more comes from the coordinator.
@@ -28,17 +29,12 @@ pub(crate) fn of(
     let index = SpoolIndex::read(spools, order.key, &order.extent)?;
     let chosen = chosen(order, &index)?;
     let placed = Placed::of((order.key, &order.extent), chosen, (&*store, here));
-    Ok(placed.map(|Placed { address, objects, parts }| InputsReply::Elsewhere {
-        address,
-        objects,
-        parts,
-    }))
+    Ok(placed.map(|Placed { addresses, parts }| InputsReply::Elsewhere { addresses, parts }))
 }
 
 /// Results in a store, and the addresses of their objects.
 pub(crate) struct Placed {
-    pub(crate) address: String,
-    pub(crate) objects: Vec<String>,
+    pub(crate) addresses: Addresses,
     pub(crate) parts: Vec<StoredPart>,
 }
 
@@ -66,8 +62,7 @@ impl Placed {
         let signed =
             |object: &ResultObject| store.address(key, *object, (AddressFor::Reading, here));
         let addresses = objects.used.iter().map(signed).collect::<Option<Vec<String>>>()?;
-        let (address, objects) = shared_start(addresses);
-        Some(Self { address, objects, parts })
+        Some(Self { addresses: Addresses::new(&addresses), parts })
     }
 }
 
@@ -99,37 +94,5 @@ impl Objects {
             used.len() as u32 - 1
         });
         Some((number, u32::try_from(at - start).ok()?))
-    }
-}
-
-/// Parts addresses into what all begin with, and what each ends with.
-fn shared_start(addresses: Vec<String>) -> (String, Vec<String>) {
-    let Some(first) = addresses.first() else { return (String::new(), addresses) };
-    let same = |other: &String| {
-        first.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count()
-    };
-    let shared = addresses.iter().map(same).min().unwrap_or(0);
-    // An address is ASCII.
-    let start = first.get(..shared).unwrap_or_default().to_owned();
-    let end = |address: &String| address.get(start.len()..).unwrap_or_default().to_owned();
-    let ends = addresses.iter().map(end).collect();
-    (start, ends)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_are_parted_and_put_together_again() {
-        let addresses = ["https://x/a/1?s=1", "https://x/a/2?s=2"].map(String::from).to_vec();
-        let (start, ends) = shared_start(addresses.clone());
-        assert_eq!(start, "https://x/a/");
-        assert!(ends.iter().zip(&addresses).all(|(end, whole)| format!("{start}{end}") == *whole));
-        assert_eq!(
-            shared_start(vec!["https://x/a".into()]),
-            ("https://x/a".into(), vec!["".into()])
-        );
-        assert_eq!(shared_start(Vec::new()), (String::new(), Vec::new()));
     }
 }

@@ -54,8 +54,7 @@ impl FilesWanted {
             fingerprint: self.fingerprint,
             samples: self.samples,
             samples_mean: self.samples_mean,
-            address: placed.address,
-            objects: placed.objects,
+            addresses: placed.addresses,
             pieces: placed.parts,
             purpose,
         })

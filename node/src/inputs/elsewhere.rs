@@ -8,8 +8,8 @@ use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 use tessera_finishing::{Inputs, pixels_of, write_part_head};
-use tessera_protocol::BlobHash;
 use tessera_protocol::stream::StoredPart;
+use tessera_protocol::{Addresses, BlobHash};
 use tessera_transport::blob::get_range;
 use tokio::task::{AbortHandle, JoinHandle};
 
@@ -22,9 +22,7 @@ const RANGE_BYTES: u64 = 8 << 20;
 
 /// What a unit reads, and where it is.
 pub(crate) struct There {
-    /// What the addresses of all objects begin with, and what each ends with.
-    pub(crate) address: String,
-    pub(crate) objects: Vec<String>,
+    pub(crate) addresses: Addresses,
     pub(crate) parts: Vec<StoredPart>,
     /// Whether only the pixels of each result are read.
     pub(crate) is_bands: bool,
@@ -90,8 +88,8 @@ pub(crate) async fn fetch(folder: &Path, there: There) -> Result<Inputs, InputsE
 }
 
 fn begin(there: &There, run: Run) -> Result<UnderWay, InputsError> {
-    let end = there.objects.get(run.object as usize).ok_or(InputsError::NotThere)?;
-    let (url, range) = (format!("{}{end}", there.address), run.bytes.clone());
+    let url = there.addresses.get(run.object as usize).ok_or(InputsError::NotThere)?;
+    let range = run.bytes.clone();
     let task = tokio::spawn(async move {
         match range.is_empty() {
             true => Some(Vec::new()),

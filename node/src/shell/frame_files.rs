@@ -96,8 +96,8 @@ impl FrameFiles {
 
 async fn carry_out(folder: &Path, order: FilesOrder) -> Result<FilesReport, FilesError> {
     let kind = checked(&order)?;
-    let FilesOrder { address, objects, pieces, purpose, .. } = order;
-    let there = There { address, objects, parts: pieces, is_bands: false };
+    let FilesOrder { addresses, pieces, purpose, .. } = order;
+    let there = There { addresses, parts: pieces, is_bands: false };
     let inputs = fetch(folder, there).await.map_err(|_| FilesError::Pieces)?;
     let outputs = TemporaryFiles::new(folder);
     let about = About {

@@ -538,8 +538,7 @@ pub(crate) fn files_replies() -> Vec<(String, FilesReply)> {
             fingerprint: None,
             samples: 64,
             samples_mean: Some(1.5),
-            address: "https://s3.example/".into(),
-            objects: vec!["y?sign".into()],
+            addresses: Addresses::new(&["https://s3.example/y?sign".to_owned()]),
             pieces: vec![StoredPart { place: 0, object: 0, offset: 7, length: 99, hash: hash(1) }],
             purpose,
         }))
@@ -576,8 +575,7 @@ pub(crate) fn inputs_replies() -> Vec<(String, InputsReply)> {
     let inputs = InputsReply::Inputs { parts: 510, bytes: 48 << 20 };
     let part = StoredPart { place: 1, object: 0, offset: 7, length: 99, hash: hash(1) };
     let elsewhere = InputsReply::Elsewhere {
-        address: "https://s3.example/".into(),
-        objects: vec!["x?sign".into()],
+        addresses: Addresses::new(&["https://s3.example/x?sign".to_owned()]),
         parts: vec![part],
     };
     named(vec![inputs, InputsReply::Refused("r".into()), elsewhere], |reply| match reply {

@@ -172,6 +172,27 @@ impl Seaweed {
         }
     }
 
+    /// Lets it take nothing more: its bucket has a quota, and more bytes than that.
+    pub fn fill(&mut self) {
+        // It compresses what can be.
+        let bytes =
+            (0u32..3 << 20).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8 ^ at as u8);
+        self.replace("filler", &bytes.collect::<Vec<u8>>());
+        self.shell(&format!("s3.bucket.quota -name {BUCKET} -op=set -sizeMB=1"));
+        let deadline = Instant::now() + PATIENCE;
+        // Its master hears of new bytes every few seconds.
+        while !self.shell("s3.bucket.quota.enforce -apply").contains("read only") {
+            assert!(Instant::now() < deadline, "it is not full\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    }
+
+    /// Ends that.
+    pub fn make_room(&mut self) {
+        self.shell(&format!("s3.bucket.quota -name {BUCKET} -op=remove"));
+        self.shell("s3.bucket.quota.enforce -apply");
+    }
+
     /// The end of what it has logged.
     pub fn log(&self) -> String {
         let text = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
