@@ -39,13 +39,10 @@ impl FarmSpools {
     }
 
     fn forget_unknown(&self) {
-        let known = self.disk.extents();
         match self.elsewhere.objects() {
             Ok(objects) => {
-                let mut frames: Vec<SpoolKey> = objects.into_iter().map(|(key, _)| key).collect();
-                frames.dedup();
-                frames.retain(|key| known.get(key).is_none_or(|one| one.stored.is_empty()));
-                self.elsewhere.forget(&frames);
+                let frames = objects.into_iter().map(|(key, _)| key);
+                self.elsewhere.forget(&unknown_frames(frames, self.disk.extents()));
             }
             // They are found at the next start.
             Err(error) => tracing::warn!(
@@ -62,12 +59,7 @@ impl Spools for FarmSpools {
         group: &[SpoolEntry],
     ) -> Result<BTreeMap<SpoolKey, SpoolExtent>, SpoolError> {
         let mut extents = self.disk.append(group)?;
-        for (key, (object, entries)) in objects_of(group) {
-            let known = self.disk.extents().get(&key);
-            let extent = extents.entry(key).or_insert_with(|| known.cloned().unwrap_or_default());
-            let number = extent.next_number();
-            extent.stored.push(Arc::new(StoredResults { number, object, entries }));
-        }
+        add_objects(&mut extents, self.disk.extents(), group);
         Ok(extents)
     }
 
@@ -94,6 +86,31 @@ impl Spools for FarmSpools {
 
     fn reader(&self) -> Arc<dyn SpoolReader> {
         Self::reader_of(&self.root, self.elsewhere.clone())
+    }
+}
+
+/// Returns the frames of objects, in order, of which the journal knows none.
+pub fn unknown_frames(
+    of_objects: impl IntoIterator<Item = SpoolKey>,
+    known: &BTreeMap<SpoolKey, SpoolExtent>,
+) -> Vec<SpoolKey> {
+    let mut frames: Vec<SpoolKey> = of_objects.into_iter().collect();
+    frames.dedup();
+    frames.retain(|key| known.get(key).is_none_or(|one| one.stored.is_empty()));
+    frames
+}
+
+/// Adds the objects of a group to the extents that it changes. `known`: the extents before it.
+pub fn add_objects(
+    extents: &mut BTreeMap<SpoolKey, SpoolExtent>,
+    known: &BTreeMap<SpoolKey, SpoolExtent>,
+    group: &[SpoolEntry],
+) {
+    for (key, (object, entries)) in objects_of(group) {
+        let before = || known.get(&key).cloned().unwrap_or_default();
+        let extent = extents.entry(key).or_insert_with(before);
+        let number = extent.next_number();
+        extent.stored.push(Arc::new(StoredResults { number, object, entries }));
     }
 }
 

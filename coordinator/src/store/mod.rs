@@ -17,7 +17,7 @@ mod migrate;
 mod place;
 mod sled;
 pub mod snapshot;
-pub(crate) mod spool_changes;
+pub mod spool_changes;
 mod survey;
 mod writer;
 
