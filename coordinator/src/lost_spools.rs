@@ -11,13 +11,21 @@ use tessera_protocol::status::FrameState;
 /// Why the results are gone, for people.
 const REASON: &str = "the coordinator that had these results is gone with its disk, or lost them";
 
-/// A spool that the journal has, and the numbers of its objects.
-pub type Places = Vec<(SpoolKey, Vec<u32>)>;
+/// What the journal has of a spool.
+pub struct Place {
+    key: SpoolKey,
+    on_disk: bool,
+    /// Numbers of its objects.
+    objects: Vec<u32>,
+}
 
 /// Returns what the journal has of each spool.
-pub fn places_of(extents: &BTreeMap<SpoolKey, SpoolExtent>) -> Places {
-    let numbers = |extent: &SpoolExtent| extent.stored.iter().map(|stored| stored.number).collect();
-    extents.iter().map(|(key, extent)| (*key, numbers(extent))).collect()
+pub fn places_of(extents: &BTreeMap<SpoolKey, SpoolExtent>) -> Vec<Place> {
+    let place = |(key, extent): (&SpoolKey, &SpoolExtent)| {
+        let objects = extent.stored.iter().map(|stored| stored.number).collect();
+        Place { key: *key, on_disk: extent.length > 0, objects }
+    };
+    extents.iter().map(place).collect()
 }
 
 /// Leaves the spools that a start goes on with. `continues`: nobody led since the folder's
@@ -29,13 +37,26 @@ pub fn keep(extents: &mut BTreeMap<SpoolKey, SpoolExtent>, continues: bool) {
     }
 }
 
-/// Removes the objects of spools that begin anew, so that they are never taken for those after
-/// them. None if there are none.
-pub fn dropped(before: &Places, kept: &BTreeMap<SpoolKey, SpoolExtent>) -> Option<Changes> {
-    let dropped = before.iter().filter(|(key, _)| !kept.contains_key(key));
-    let numbers = dropped.flat_map(|(key, numbers)| numbers.iter().map(|number| (*key, *number)));
-    let stored: BTreeMap<_, _> = numbers.map(|place| (place, None)).collect();
-    (!stored.is_empty()).then(|| Changes { stored, ..Changes::default() })
+/// Removes spools that begin anew, so that they are never taken for those after them: neither
+/// their objects, nor what was on a disk. None if there are none.
+pub fn dropped(before: &[Place], kept: &BTreeMap<SpoolKey, SpoolExtent>) -> Option<Changes> {
+    let mut changes = Changes::default();
+    for place in before.iter().filter(|place| !kept.contains_key(&place.key)) {
+        let numbers = place.objects.iter();
+        changes.stored.extend(numbers.map(|number| ((place.key, *number), None)));
+        if place.on_disk {
+            changes.spools.insert(place.key, None);
+        }
+    }
+    (!changes.stored.is_empty() || !changes.spools.is_empty()).then_some(changes)
+}
+
+/// Whether nothing more is made of a frame, unless it is opened again.
+pub fn is_over(core: &Core, key: SpoolKey) -> bool {
+    match core.job_summary(key.job) {
+        None => true,
+        Some(summary) => summary.state.is_final() || core.is_frame_over(key.job, key.frame),
+    }
 }
 
 /// Opens the units again whose results are in no spool, before anything else is done. Returns how
@@ -74,4 +95,43 @@ fn lost<E>(core: &Core, extents: &BTreeMap<SpoolKey, E>) -> Vec<(SpoolKey, Vec<U
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spool::{ResultObject, StoredResults};
+    use std::sync::Arc;
+    use tessera_protocol::{BlobHash, FrameNumber, JobId, NodeId};
+    use uuid::Uuid;
+
+    // promise: P1
+    #[test]
+    fn nothing_stays_in_the_journal_of_a_disk_that_is_void() {
+        let key = |frame| SpoolKey { job: JobId(Uuid::from_u128(1)), frame: FrameNumber(frame) };
+        let stored = |number| {
+            let node = NodeId(Uuid::from_u128(2));
+            let object = ResultObject { node, name: BlobHash([number as u8; 32]), length: 1 };
+            Arc::new(StoredResults { number, object, entries: Vec::new() })
+        };
+        let extent = |length, numbers: &[u32]| {
+            let stored = numbers.iter().map(|number| stored(*number)).collect();
+            SpoolExtent { stored, ..SpoolExtent::open(length) }
+        };
+        let all = BTreeMap::from([
+            (key(1), extent(64, &[])),
+            (key(2), extent(64, &[0, 3])),
+            (key(3), extent(0, &[5])),
+        ]);
+        let before = places_of(&all);
+        let mut kept = all.clone();
+        keep(&mut kept, true);
+        assert!(kept == all && dropped(&before, &kept).is_none());
+        keep(&mut kept, false);
+        assert_eq!(kept.keys().collect::<Vec<_>>(), [&key(3)]);
+        let changes = dropped(&before, &kept).expect("two begin anew");
+        assert_eq!(changes.spools, BTreeMap::from([(key(1), None), (key(2), None)]));
+        let gone: Vec<_> = changes.stored.into_iter().collect();
+        assert_eq!(gone, [((key(2), 0), None), ((key(2), 3), None)]);
+    }
 }

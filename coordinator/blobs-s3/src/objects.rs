@@ -250,15 +250,13 @@ impl Objects {
         self.ask(|own| async move { Ok(own.0.s3.get_range(&key, range).await?) })
     }
 
-    /// Deletes all objects below a name, without waiting for it. What stays behind is found later.
-    pub(crate) fn forget(&self, below: String) {
-        let Some(runtime) = self.0.runtime.as_ref() else { return };
+    /// Deletes objects, without waiting for it. What stays behind is found later.
+    pub(crate) fn forget(&self, keys: Vec<Key>) {
+        let Some(runtime) = self.0.runtime.as_ref().filter(|_| !keys.is_empty()) else { return };
         let own = self.clone();
         runtime.spawn(async move {
-            let prefix = own.key(&below);
-            let mut list = own.0.s3.list(Some(&prefix)).fuse();
-            while let Some(Ok(object)) = list.next().await {
-                if let Err(error) = own.0.s3.delete(&object.location).await {
+            for key in keys {
+                if let Err(error) = own.0.s3.delete(&key).await {
                     tracing::debug!(%error, "an object of results is not deleted yet");
                 }
             }

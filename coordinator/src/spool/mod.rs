@@ -21,7 +21,7 @@ pub use disk::DiskSpools;
 pub(crate) use disk::path_of;
 pub use entry::{EntryError, EntryHeader, HEADER_BYTES};
 pub use extent::{SEGMENT_BYTES, Segment, SpoolExtent};
-pub use farm::{FarmSpools, add_objects, unknown_frames};
+pub use farm::{FarmSpools, FrameObject, add_objects, objects_in, unknown_objects};
 pub use folder::FolderResults;
 pub use index::SpoolIndex;
 pub use key::SpoolKey;

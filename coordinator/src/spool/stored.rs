@@ -141,8 +141,9 @@ pub trait ResultStore: Debug + Send + Sync {
         purpose: (AddressFor, bool),
     ) -> Option<String>;
 
-    /// Deletes all objects of frames, without waiting for it.
-    fn forget(&self, frames: &[SpoolKey]);
+    /// Deletes objects, without waiting for it. By their names: others of the same frame may have
+    /// been put since.
+    fn forget(&self, objects: &[(SpoolKey, ResultObject)]);
 
     /// Returns all objects, and the frames that they are of.
     fn objects(&self) -> io::Result<Vec<(SpoolKey, ResultObject)>>;
