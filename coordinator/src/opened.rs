@@ -13,8 +13,8 @@ use crate::lost_spools;
 use crate::openings::upload_reserve;
 use crate::secret;
 use crate::shelf::FileShelf;
-use crate::spool::{FarmSpools, SpoolExtent, SpoolKey, Spools};
-use crate::store::{Changes, Followed, Loaded, Purpose, Sequence, Store};
+use crate::spool::{FarmSpools, Spools};
+use crate::store::{Followed, Loaded, Purpose, Sequence, Store};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -107,13 +107,13 @@ fn open(config: &Config, clock: Clock, begin: Begin) -> Result<Opened, Coordinat
     tracing::info!(millis, read, is_warm, "the state is there");
     journal.tidy()?;
     let mut extents = loaded.spools;
-    let stored = numbers_of(&extents);
-    if !journal.continues() {
-        // What is on the disk is of an older lead, and a frame without it begins anew.
-        extents.retain(|_, extent| extent.length == 0);
+    let before = lost_spools::places_of(&extents);
+    lost_spools::keep(&mut extents, journal.continues());
+    let in_work = |key| !lost_spools::is_over(&core, key);
+    let (spools, problems) = FarmSpools::open(&folder.spool(), extents, blobs.results(), in_work)?;
+    if let Some(changes) = lost_spools::dropped(&before, spools.extents()) {
+        journal.commit(&changes)?;
     }
-    let (spools, problems) = FarmSpools::open(&folder.spool(), extents, blobs.results())?;
-    forget_dropped(&mut *journal, &stored, spools.extents())?;
     for problem in problems {
         let error = &problem as &dyn std::error::Error;
         tracing::error!(error, "results that were kept are gone");
@@ -139,30 +139,6 @@ fn open(config: &Config, clock: Clock, begin: Begin) -> Result<Opened, Coordinat
         core,
         sequences,
     })
-}
-
-/// Returns the numbers of the objects of each spool.
-fn numbers_of(extents: &BTreeMap<SpoolKey, SpoolExtent>) -> Vec<(SpoolKey, u32)> {
-    let of_one = |(key, extent): (&SpoolKey, &SpoolExtent)| {
-        let key = *key;
-        extent.stored.iter().map(move |stored| (key, stored.number)).collect::<Vec<_>>()
-    };
-    extents.iter().flat_map(of_one).collect()
-}
-
-/// Removes the objects of spools that begin anew, so that they are never taken for those after
-/// them.
-fn forget_dropped(
-    journal: &mut dyn Store,
-    stored: &[(SpoolKey, u32)],
-    kept: &BTreeMap<SpoolKey, SpoolExtent>,
-) -> Result<(), CoordinatorError> {
-    let dropped = stored.iter().filter(|(key, _)| !kept.contains_key(key));
-    let stored: BTreeMap<_, _> = dropped.map(|place| (*place, None)).collect();
-    if stored.is_empty() {
-        return Ok(());
-    }
-    Ok(journal.commit(&Changes { stored, ..Changes::default() })?)
 }
 
 /// Describes the members that a data folder has on record; None if it has none.

@@ -137,13 +137,13 @@ fn a_result_that_counts_twice_is_caught() {
 // promise: P4
 #[test]
 fn a_starved_job_is_caught() {
-    assert_caught(Bug::JobStarved);
+    assert_caught_from(290, Bug::JobStarved);
 }
 
 // promise: P4
 #[test]
 fn a_quarantined_last_node_is_caught() {
-    assert_caught_from(216, Bug::LastNodeQuarantined);
+    assert_caught_from(264, Bug::LastNodeQuarantined);
 }
 
 // promise: P7
@@ -199,6 +199,12 @@ fn a_standby_that_answers_is_caught() {
 #[test]
 fn an_end_lost_in_silence_is_caught() {
     assert_caught(Bug::LostEndHidden);
+}
+
+// promise: P1
+#[test]
+fn an_acknowledgement_before_the_put_is_caught() {
+    assert_caught(Bug::AcknowledgedBeforeStored);
 }
 
 // promise: P7

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tessera_protocol::status::JobState;
 
@@ -49,23 +49,24 @@ pub(crate) struct Outcome {
 /// Runs seeds on all threads until the first that fails.
 pub(crate) fn run_seeds(seeds: Range<u64>, bug: Option<Bug>) -> Outcome {
     let started = Instant::now();
-    let (next, stop) = (AtomicU64::new(seeds.start), AtomicBool::new(false));
+    let (next, failed) = (AtomicU64::new(seeds.start), AtomicU64::new(u64::MAX));
     let outcome = Mutex::new(Outcome { report: Report::default(), failure: None });
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                while !stop.load(Ordering::Relaxed) {
+                while failed.load(Ordering::Relaxed) == u64::MAX {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     if seed >= seeds.end {
                         break;
                     }
-                    let (world, found) = run_seed(seed, bug, Look::Far);
+                    let is_idle = || failed.load(Ordering::Relaxed) < seed;
+                    let (world, found) = run_seed(seed, bug, (Look::Far, &is_idle));
                     let mut outcome = outcome.lock().expect("no thread panics with the lock");
                     outcome.report.add(&world);
                     if let Some(violation) = found {
-                        stop.store(true, Ordering::Relaxed);
-                        // Of several, the lowest.
+                        // Of several, the lowest: whoever runs a higher one need not go on.
+                        failed.fetch_min(seed, Ordering::Relaxed);
                         if outcome.failure.as_ref().is_none_or(|other| seed < other.seed) {
                             outcome.failure = Some(Failure { seed, violation });
                         }
@@ -91,12 +92,17 @@ enum Look {
 }
 
 /// One run. A panic of the core is a violation like others.
-fn run_seed(seed: u64, bug: Option<Bug>, look: Look) -> (World, Option<Violation>) {
+/// Goes on until it is idle to.
+fn run_seed(
+    seed: u64,
+    bug: Option<Bug>,
+    (look, is_idle): (Look, &dyn Fn() -> bool),
+) -> (World, Option<Violation>) {
     let mut world = World::new(seed, bug.map(Planted::new), look != Look::Far);
     if look == Look::Close {
         world.whole_every = 1;
     }
-    let found = match catch_unwind(AssertUnwindSafe(|| world.run())) {
+    let found = match catch_unwind(AssertUnwindSafe(|| world.run(is_idle))) {
         Ok(checked) => checked.err(),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -188,8 +194,8 @@ impl Failure {
     /// diary is and how to do it again.
     pub(crate) fn explain(&self) -> String {
         let Self { seed, violation } = self;
-        let (far, again) = run_seed(*seed, None, Look::Diary);
-        let (close, first) = run_seed(*seed, None, Look::Close);
+        let (far, again) = run_seed(*seed, None, (Look::Diary, &|| false));
+        let (close, first) = run_seed(*seed, None, (Look::Close, &|| false));
         let sooner = close.steps < far.steps;
         let mut diary = if sooner { close.diary } else { far.diary }.unwrap_or_default();
         diary.push(format!("violation: {}", violation.0));

@@ -6,8 +6,8 @@ use crate::connector::Connector;
 use crate::credentials::Credentials;
 use crate::failure::Failure;
 use bytes::Bytes;
-use futures_util::stream::BoxStream;
-use futures_util::{StreamExt, TryStreamExt};
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::path::Path as Key;
 use object_store::signer::{Method, Signer};
@@ -255,25 +255,21 @@ impl Objects {
         self.ask(|own| async move { Ok(own.0.s3.get_range(&key, range).await?) })
     }
 
-    /// Deletes all objects below a name, without waiting for it. What stays behind is found later.
-    pub(crate) fn forget(&self, below: String) {
-        let Some(runtime) = self.0.runtime.as_ref() else { return };
+    /// Deletes objects, without waiting for it. What stays behind is found later.
+    pub(crate) fn forget(&self, keys: Vec<Key>) {
+        let Some(runtime) = self.0.runtime.as_ref().filter(|_| !keys.is_empty()) else { return };
         let own = self.clone();
         runtime.spawn(async move {
-            let prefix = own.key(&below);
-            let all = || own.0.s3.list(Some(&prefix)).map_ok(|object| object.location);
             // Many with one request, which not every service takes.
-            let mut deleted = own.0.s3.delete_stream(all().boxed());
+            let all = stream::iter(keys.clone().into_iter().map(Ok));
+            let mut deleted = own.0.s3.delete_stream(all.boxed());
             let mut gone = true;
             while let Some(one) = deleted.next().await {
                 gone &= one.is_ok();
             }
-            if gone {
-                return;
-            }
-            let mut left = all().boxed();
-            while let Some(Ok(object)) = left.next().await {
-                if let Err(error) = own.0.s3.delete(&object).await {
+            let left = if gone { Vec::new() } else { keys };
+            for key in left {
+                if let Err(error) = own.0.s3.delete(&key).await {
                     tracing::debug!(%error, "an object of results is not deleted yet");
                 }
             }

@@ -87,17 +87,18 @@ impl ResultStore for S3Results {
         self.0.copy(self.key(frame, from), self.key(frame, to)).map_err(Failure::into_io)
     }
 
-    fn forget(&self, frames: &[SpoolKey]) {
-        for frame in frames {
-            self.0.forget(below(*frame));
-        }
+    fn forget(&self, objects: &[(SpoolKey, ResultObject)]) {
+        let keys = objects.iter().map(|(frame, object)| self.key(*frame, *object));
+        self.0.forget(keys.collect());
     }
 
     fn objects(&self) -> io::Result<Vec<(SpoolKey, ResultObject)>> {
         let mut found = Vec::new();
         let listed = self.0.list(RESULTS, &mut |listed| {
             let name = listed.location.filename().unwrap_or_default();
-            let object = ResultObject::parse(name, listed.size);
+            // One that is too long was never taken, and is to be deleted all the same.
+            let length = listed.size.min(u32::MAX.into());
+            let object = ResultObject::parse(name, length);
             found.extend(frame_of(&listed.location).zip(object));
         });
         listed.map_err(Failure::into_io)?;

@@ -2,6 +2,7 @@
 
 use super::{After, Driver, Present, Question};
 use crate::finish_inputs::InputsOrder;
+use crate::lost_spools;
 use crate::resolve::order::{ResolveOrder, Wanted};
 use crate::spool::SpoolKey;
 use crate::store::Commit;
@@ -112,11 +113,7 @@ impl Driver {
 
     /// Deletes the spools that a crash prevented from being deleted.
     pub(super) fn forget_ended_spools(&self) {
-        let ended = |key: &SpoolKey| match self.core.job_summary(key.job) {
-            None => true,
-            Some(summary) if summary.state.is_final() => true,
-            Some(_) => self.core.is_frame_over(key.job, key.frame),
-        };
+        let ended = |key: &SpoolKey| lost_spools::is_over(&self.core, *key);
         self.forget_spools(self.around.writer.spools().into_iter().filter(ended).collect());
     }
 

@@ -4,12 +4,12 @@ use super::shared::Shared;
 use super::trouble::Trouble;
 use crate::driver::Event;
 use crate::finish_inputs::{InputParts, InputsError, InputsOrder, elsewhere};
-use crate::spool::{SpoolError, SpoolReader, StoredResults};
+use crate::spool::{SpoolError, SpoolReader, StoredResults, maker_of};
 use quinn::Connection;
 use std::sync::Arc;
 use tessera_core::{Input, SessionId};
 use tessera_protocol::stream::{InputsReply, InputsRequest};
-use tessera_protocol::{Lease, NodeId, UnitIndex};
+use tessera_protocol::{Lease, UnitIndex};
 use tessera_transport::blob::send_all;
 use tessera_transport::error::chain;
 use tessera_transport::{BlobError, BlobRead, FrameReceiver, FrameSender, Timing};
@@ -126,11 +126,4 @@ async fn lose(
         shared.events.send(event).await.map_err(|_| Trouble::Stopping)?;
     }
     Ok(())
-}
-
-/// Returns the node that has put the newest result of a unit into a store elsewhere.
-fn maker_of(stored: &[Arc<StoredResults>], unit: UnitIndex) -> Option<NodeId> {
-    let has =
-        |stored: &&Arc<StoredResults>| stored.entries.iter().any(|(header, _)| header.unit == unit);
-    stored.iter().rev().find(has).map(|stored| stored.object.node)
 }

@@ -12,7 +12,7 @@ use super::frame::Frame;
 use super::order::{Joiner, ResolveOrder};
 use crate::blobs::{Blobs, GuardedBlobs};
 use crate::driver::event::Event;
-use crate::spool::{ResultObject, SpoolIndex, SpoolKey, SpoolReader};
+use crate::spool::{ResultObject, ResultStore, SpoolIndex, SpoolKey, SpoolReader};
 use std::sync::Arc;
 use std::time::Duration;
 use tessera_core::{Input, SessionId, Split};
@@ -54,10 +54,9 @@ pub(super) enum ByNodes {
 
 /// What two nodes said.
 pub(super) struct Dispute {
-    job: SpoolKey,
-    /// The one that put the files, and what the objects are.
+    /// The one that put the files, and where they were copied to.
     maker: (NodeId, Vec<FrameFile>),
-    objects: Vec<ResultObject>,
+    objects: Objects,
     checker: (NodeId, Vec<FrameFile>),
 }
 
@@ -65,9 +64,41 @@ pub(super) struct Dispute {
 pub(super) async fn join(order: &ResolveOrder, means: &Means) -> ByNodes {
     let Some((maker, checker)) = pair(&order.by) else { return ByNodes::Not };
     let Some(wanted) = wanted(order, means).await else { return ByNodes::Not };
-    let key = wanted.key;
-    let (Purpose::Put(own) | Purpose::Compare(own)) = wanted.purpose.clone();
-    let own: Vec<ResultObject> = own.iter().map(|object| of_node(object, maker.1)).collect();
+    let (Purpose::Put(new) | Purpose::Compare(new)) = &wanted.purpose;
+    let of = |node| new.iter().map(|object| of_node(object, node)).collect::<Vec<_>>();
+    // A node can still write to its own object, but not to the copy.
+    let objects = Objects { key: wanted.key, own: of(maker.1), copies: of(NOBODY) };
+    let made = join_to(&objects, wanted, (maker, checker), means).await;
+    if !matches!(made, ByNodes::Disputed(_)) {
+        objects.forget(means).await;
+    }
+    made
+}
+
+/// The objects of a frame's files, until they are blobs.
+#[derive(Clone)]
+struct Objects {
+    key: SpoolKey,
+    own: Vec<ResultObject>,
+    copies: Vec<ResultObject>,
+}
+
+impl Objects {
+    /// Deletes them. After a crash, the next start does.
+    async fn forget(&self, means: &Means) {
+        let all = self.own.iter().chain(&self.copies).map(|object| (self.key, *object));
+        let (all, results): (Vec<_>, _) = (all.collect(), means.blobs.results());
+        drop(tokio::task::spawn_blocking(move || results.forget(&all)).await);
+    }
+}
+
+async fn join_to(
+    objects: &Objects,
+    wanted: FilesWanted,
+    (maker, checker): (Joiner, Joiner),
+    means: &Means,
+) -> ByNodes {
+    let Objects { key, own, copies } = objects.clone();
     let put = FilesWanted { purpose: Purpose::Put(own.clone()), ..wanted.clone() };
     let Some(FilesReport::Made(files)) = ask(means, maker.0, put).await else {
         return ByNodes::Not;
@@ -75,8 +106,6 @@ pub(super) async fn join(order: &ResolveOrder, means: &Means) -> ByNodes {
     if files.len() != own.len() || files.iter().any(|file| file.length > COPIED_MAX) {
         return ByNodes::Not;
     }
-    // A node can still write to its own object, but not to the copy.
-    let copies: Vec<ResultObject> = own.iter().map(|object| of_node(object, NOBODY)).collect();
     if !copied(means, key, own, copies.clone()).await {
         return ByNodes::Not;
     }
@@ -92,7 +121,7 @@ pub(super) async fn join(order: &ResolveOrder, means: &Means) -> ByNodes {
         }
         Some(FilesReport::Made(others) | FilesReport::Differs(others)) => {
             let (maker, checker) = ((maker.1, files), (checker.1, others));
-            ByNodes::Disputed(Dispute { job: key, maker, objects: copies, checker })
+            ByNodes::Disputed(Dispute { maker, objects: objects.clone(), checker })
         }
         _ => ByNodes::Not,
     }
@@ -207,33 +236,37 @@ async fn adopted(
 }
 
 impl Dispute {
-    /// Says which of the two nodes were wrong, now that the files are known.
-    pub(super) async fn settle(self, right: Vec<FrameFile>, means: &Means) {
-        let results = means.blobs.results();
-        let finding = tokio::task::spawn_blocking(move || {
-            let key = self.job;
-            let there = |(object, file): (&ResultObject, &FrameFile)| {
-                let found = hash_of(
-                    |at, buffer| results.read_exact_at(key, *object, (at, buffer)).is_ok(),
-                    file.length,
-                );
-                found == Some(file.hash)
-            };
-            let as_said = self.maker.1 == right && self.objects.iter().zip(&right).all(there);
-            // Who says that something is wrong is right if it is.
-            let checker_is_right = self.checker.1 == right && !as_said;
-            let wrong = [(!as_said, self.maker.0), (!checker_is_right, self.checker.0)];
-            (key, wrong.into_iter().filter(|(wrong, _)| *wrong).map(|(_, node)| node).collect())
+    /// Says which of the two nodes were wrong, if the files are known now. Deletes what was put.
+    pub(super) async fn settle(self, right: Option<Vec<FrameFile>>, means: &Means) {
+        let (objects, results) = (self.objects.clone(), means.blobs.results());
+        let finding = tokio::task::spawn_blocking(move || match right {
+            Some(right) => self.wrong(&right, &*results),
+            None => Vec::new(),
         });
-        let Ok((key, wrong)) = finding.await else { return };
-        let wrong: Vec<NodeId> = wrong;
+        let wrong = finding.await.unwrap_or_default();
+        objects.forget(means).await;
+        let SpoolKey { job, frame } = objects.key;
         for node in wrong {
-            tracing::warn!(%node, job = %key.job, frame = %key.frame,
+            tracing::warn!(%node, %job, %frame,
                 "a node said something wrong about the files of a frame");
-            let input = Box::new(Input::StoredWrong { node, job: key.job });
+            let input = Box::new(Input::StoredWrong { node, job });
             // Without a driver, nobody wants to know.
             let _ = means.events.send(Event::Input(input)).await;
         }
+    }
+
+    fn wrong(&self, right: &[FrameFile], results: &dyn ResultStore) -> Vec<NodeId> {
+        let there = |(object, file): (&ResultObject, &FrameFile)| {
+            let read = |at, buffer: &mut [u8]| {
+                results.read_exact_at(self.objects.key, *object, (at, buffer)).is_ok()
+            };
+            hash_of(read, file.length) == Some(file.hash)
+        };
+        let as_said = self.maker.1 == right && self.objects.copies.iter().zip(right).all(there);
+        // Who says that something is wrong is right if it is.
+        let checker_is_right = self.checker.1 == right && !as_said;
+        let all = [(as_said, self.maker.0), (checker_is_right, self.checker.0)];
+        all.into_iter().filter(|(is_right, _)| !is_right).map(|(_, node)| node).collect()
     }
 }
 
@@ -253,6 +286,8 @@ fn hash_of(read: impl Fn(u64, &mut [u8]) -> bool, length: u64) -> Option<BlobHas
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spool::FolderResults;
+    use crate::spool::contract::key;
 
     #[test]
     fn two_nodes_are_not_two_sessions_of_one() {
@@ -261,6 +296,34 @@ mod tests {
         assert_eq!(pair(&[]), None);
         assert_eq!(pair(&[at(1, 5), at(2, 5)]), None);
         assert_eq!(pair(&[at(1, 5), at(2, 5), at(3, 6)]), Some((at(1, 5), at(3, 6))));
+    }
+
+    // promise: P7
+    #[test]
+    fn whoever_was_wrong_about_a_file_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let (key, results) = (key(1), FolderResults::new(folder.path().to_path_buf()));
+        let (maker, checker) = (NodeId(Uuid::from_u128(1)), NodeId(Uuid::from_u128(2)));
+        let file = |bytes: &[u8]| FrameFile {
+            format: "exr".into(),
+            hash: BlobHash::of(bytes),
+            length: bytes.len() as u64,
+            pixels_sha256: [0; 32],
+        };
+        let wrong = |there: &'static [u8], said: [&[u8]; 2]| {
+            let copies = new_objects(1);
+            results.put(key, copies[0], vec![there.into()]).unwrap();
+            let objects = Objects { key, own: Vec::new(), copies };
+            let [by_maker, by_checker] = said.map(|bytes| vec![file(bytes)]);
+            let (maker, checker) = ((maker, by_maker), (checker, by_checker));
+            Dispute { maker, objects, checker }.wrong(&[file(b"right")], &results)
+        };
+        assert_eq!(wrong(b"right", [b"right", b"other"]), [checker], "it names another file");
+        assert_eq!(wrong(b"right", [b"right", b"right"]), [checker], "it denies what is there");
+        assert_eq!(wrong(b"other", [b"right", b"right"]), [maker], "it put something else");
+        assert_eq!(wrong(b"other", [b"other", b"right"]), [maker], "it made something else");
+        assert_eq!(wrong(b"r", [b"right", b"right"]), [maker], "it put too little");
+        assert_eq!(wrong(b"other", [b"other", b"third"]), [maker, checker]);
     }
 
     #[test]

@@ -77,9 +77,11 @@ async fn outcome(order: ResolveOrder, means: &Means) -> Input {
         ByNodes::Not => here(order, means).await,
         ByNodes::Disputed(dispute) => {
             let input = here(order, means).await;
-            if let Input::FrameResolved { files, .. } = &input {
-                dispute.settle(files.clone(), means).await;
-            }
+            let files = match &input {
+                Input::FrameResolved { files, .. } => Some(files.clone()),
+                _ => None,
+            };
+            dispute.settle(files, means).await;
             input
         }
     }

@@ -17,19 +17,22 @@ pub struct FarmSpools {
     disk: DiskSpools,
     root: PathBuf,
     elsewhere: Arc<dyn ResultStore>,
+    /// Objects of spools that were forgotten, until they are deleted.
+    leaving: Vec<FrameObject>,
 }
 
 impl FarmSpools {
     /// Takes over the spools that the journal knows, with their extents, as [`DiskSpools::open`].
-    /// The objects of frames that it does not know are deleted.
+    /// Objects that it does not know are deleted, unless their frame is in work.
     pub fn open(
         root: &Path,
         extents: BTreeMap<SpoolKey, SpoolExtent>,
         elsewhere: Arc<dyn ResultStore>,
+        in_work: impl Fn(SpoolKey) -> bool,
     ) -> Result<(Self, Vec<SpoolError>), SpoolError> {
         let (disk, problems) = DiskSpools::open(root, extents, true)?;
-        let this = Self { disk, root: root.to_path_buf(), elsewhere };
-        this.forget_unknown();
+        let this = Self { disk, root: root.to_path_buf(), elsewhere, leaving: Vec::new() };
+        this.forget_unknown(in_work);
         Ok((this, problems))
     }
 
@@ -38,14 +41,10 @@ impl FarmSpools {
         Arc::new(FarmReader::new(DiskSpools::reader_of(root), elsewhere))
     }
 
-    fn forget_unknown(&self) {
-        let known = self.disk.extents();
+    fn forget_unknown(&self, in_work: impl Fn(SpoolKey) -> bool) {
         match self.elsewhere.objects() {
             Ok(objects) => {
-                let mut frames: Vec<SpoolKey> = objects.into_iter().map(|(key, _)| key).collect();
-                frames.dedup();
-                frames.retain(|key| known.get(key).is_none_or(|one| one.stored.is_empty()));
-                self.elsewhere.forget(&frames);
+                self.elsewhere.forget(&unknown_objects(objects, self.disk.extents(), in_work));
             }
             // They are found at the next start.
             Err(error) => tracing::warn!(
@@ -62,12 +61,7 @@ impl Spools for FarmSpools {
         group: &[SpoolEntry],
     ) -> Result<BTreeMap<SpoolKey, SpoolExtent>, SpoolError> {
         let mut extents = self.disk.append(group)?;
-        for (key, (object, entries)) in objects_of(group) {
-            let known = self.disk.extents().get(&key);
-            let extent = extents.entry(key).or_insert_with(|| known.cloned().unwrap_or_default());
-            let number = extent.next_number();
-            extent.stored.push(Arc::new(StoredResults { number, object, entries }));
-        }
+        add_objects(&mut extents, self.disk.extents(), group);
         Ok(extents)
     }
 
@@ -80,12 +74,15 @@ impl Spools for FarmSpools {
     }
 
     fn forget(&mut self, keys: &[SpoolKey]) {
+        self.leaving.extend(objects_in(keys, self.disk.extents()));
         self.disk.forget(keys);
     }
 
     fn delete(&mut self, keys: &[SpoolKey]) {
         self.disk.delete(keys);
-        self.elsewhere.forget(keys);
+        let is_of = |(key, _): &mut FrameObject| keys.contains(key);
+        let gone: Vec<FrameObject> = self.leaving.extract_if(.., is_of).collect();
+        self.elsewhere.forget(&gone);
     }
 
     fn extents(&self) -> &BTreeMap<SpoolKey, SpoolExtent> {
@@ -94,6 +91,50 @@ impl Spools for FarmSpools {
 
     fn reader(&self) -> Arc<dyn SpoolReader> {
         Self::reader_of(&self.root, self.elsewhere.clone())
+    }
+}
+
+/// An object of a frame.
+pub type FrameObject = (SpoolKey, ResultObject);
+
+/// Returns the objects that the journal knows of frames.
+pub fn objects_in(keys: &[SpoolKey], known: &BTreeMap<SpoolKey, SpoolExtent>) -> Vec<FrameObject> {
+    let of_frame = |key: &SpoolKey| {
+        let stored = known.get(key).map_or(&[][..], |extent| &extent.stored);
+        stored.iter().map(|stored| (*key, stored.object)).collect::<Vec<_>>()
+    };
+    keys.iter().flat_map(of_frame).collect()
+}
+
+/// Returns the objects that the journal does not know, of frames that are not in work. Of one in
+/// work, a node may be saying this moment that the object is there.
+pub fn unknown_objects(
+    mut objects: Vec<FrameObject>,
+    known: &BTreeMap<SpoolKey, SpoolExtent>,
+    in_work: impl Fn(SpoolKey) -> bool,
+) -> Vec<FrameObject> {
+    let is_known = |(key, object): &FrameObject| {
+        let names = |extent: &SpoolExtent| {
+            let same = |of: &ResultObject| (of.node, of.name) == (object.node, object.name);
+            extent.stored.iter().any(|stored| same(&stored.object))
+        };
+        known.get(key).is_some_and(names)
+    };
+    objects.retain(|of| !in_work(of.0) && !is_known(of));
+    objects
+}
+
+/// Adds the objects of a group to the extents that it changes. `known`: the extents before it.
+pub fn add_objects(
+    extents: &mut BTreeMap<SpoolKey, SpoolExtent>,
+    known: &BTreeMap<SpoolKey, SpoolExtent>,
+    group: &[SpoolEntry],
+) {
+    for (key, (object, entries)) in objects_of(group) {
+        let before = || known.get(&key).cloned().unwrap_or_default();
+        let extent = extents.entry(key).or_insert_with(before);
+        let number = extent.next_number();
+        extent.stored.push(Arc::new(StoredResults { number, object, entries }));
     }
 }
 

@@ -22,7 +22,7 @@ impl Folders {
     fn open(&self, extents: BTreeMap<SpoolKey, SpoolExtent>) -> (FarmSpools, Vec<SpoolError>) {
         let spools = self.0.path().join("spool");
         std::fs::create_dir_all(&spools).unwrap();
-        FarmSpools::open(&spools, extents, Arc::new(self.objects())).unwrap()
+        FarmSpools::open(&spools, extents, Arc::new(self.objects()), |of| of.frame.0 == 7).unwrap()
     }
 
     /// The files of all objects, in order.
@@ -95,12 +95,18 @@ fn results_on_the_disk_and_elsewhere_are_read_as_one() {
     assert_eq!((numbers(a), numbers(b)), (vec![0, 1], vec![0]));
     drop(spools);
     stored(&store, key(3), &[0]);
+    let in_work = key(7);
+    stored(&store, in_work, &[0]);
     let mut spools = folders.open(extents.clone()).0;
-    assert_eq!(folders.files().len(), 3, "what no frame has is deleted");
+    assert_eq!(folders.files().len(), 4, "what no frame has is deleted, unless it is in work");
     assert_eq!(units(&spools, a), [0, 1, 2, 3]);
     spools.forget(&[a]);
+    // It is opened again before its old objects are deleted.
+    stored(&store, a, &[8]);
     spools.delete(&[a]);
-    assert_eq!(folders.files().len(), 1);
+    let left = store.objects().unwrap();
+    let of = |key| left.iter().filter(|(of, _)| *of == key).count();
+    assert_eq!((of(a), of(b), of(in_work)), (1, 1, 1));
     drop(spools);
     // A frame that has lost a part of its results begins anew.
     std::fs::remove_dir_all(folders.0.path().join("spool")).unwrap();

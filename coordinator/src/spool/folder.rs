@@ -101,15 +101,16 @@ impl ResultStore for FolderResults {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    fn forget(&self, frames: &[SpoolKey]) {
-        for frame in frames {
-            let folder = self.of_frame(*frame);
-            if let Err(error) = std::fs::remove_dir_all(&folder)
+    fn forget(&self, objects: &[(SpoolKey, ResultObject)]) {
+        for (frame, object) in objects {
+            let path = self.path(*frame, *object);
+            if let Err(error) = std::fs::remove_file(&path)
                 && error.kind() != io::ErrorKind::NotFound
             {
-                tracing::warn!(path = %folder.display(), %error, "results cannot be deleted");
+                tracing::warn!(path = %path.display(), %error, "results cannot be deleted");
             }
-            // This fails while other frames of the job have objects, or none had.
+            // These fail while there are other objects, or none was there.
+            drop(std::fs::remove_dir(self.of_frame(*frame)));
             drop(std::fs::remove_dir(self.0.join(frame.job.to_string())));
         }
     }

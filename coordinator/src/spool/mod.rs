@@ -21,12 +21,12 @@ pub use disk::DiskSpools;
 pub(crate) use disk::path_of;
 pub use entry::{EntryError, EntryHeader, HEADER_BYTES};
 pub use extent::{SEGMENT_BYTES, Segment, SpoolExtent};
-pub use farm::FarmSpools;
+pub use farm::{FarmSpools, FrameObject, add_objects, objects_in, unknown_objects};
 pub use folder::FolderResults;
 pub use index::SpoolIndex;
 pub use key::SpoolKey;
 pub use store::{SpoolBody, SpoolEntry, SpoolError, SpoolRead, SpoolReader, Spools};
-pub use stored::{AddressFor, ResultObject, ResultStore, StoredResults};
+pub use stored::{AddressFor, ResultObject, ResultStore, StoredResults, maker_of};
 
 #[cfg(test)]
 pub(crate) mod contract;

@@ -6,8 +6,9 @@ use super::key::SpoolKey;
 use bytes::Bytes;
 use std::fmt::Debug;
 use std::io;
+use std::sync::Arc;
 use tessera_protocol::limits::{RESULT_BYTES_MAX, RESULTS_MAX};
-use tessera_protocol::{BlobHash, NodeId};
+use tessera_protocol::{BlobHash, NodeId, UnitIndex};
 use uuid::Uuid;
 
 /// Bytes of an object's node, name and length.
@@ -97,6 +98,13 @@ impl StoredResults {
     }
 }
 
+/// Returns the node that has put the newest result of a unit into a store elsewhere.
+pub fn maker_of(stored: &[Arc<StoredResults>], unit: UnitIndex) -> Option<NodeId> {
+    let has =
+        |stored: &&Arc<StoredResults>| stored.entries.iter().any(|(header, _)| header.unit == unit);
+    stored.iter().rev().find(has).map(|stored| stored.object.node)
+}
+
 /// What an address of an object is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressFor {
@@ -136,8 +144,9 @@ pub trait ResultStore: Debug + Send + Sync {
     /// Makes an object like another one of the frame, without its bytes passing here.
     fn copy(&self, frame: SpoolKey, from: ResultObject, to: ResultObject) -> io::Result<()>;
 
-    /// Deletes all objects of frames, without waiting for it.
-    fn forget(&self, frames: &[SpoolKey]);
+    /// Deletes objects, without waiting for it. By their names: others of the same frame may have
+    /// been put since.
+    fn forget(&self, objects: &[(SpoolKey, ResultObject)]);
 
     /// Returns all objects, and the frames that they are of.
     fn objects(&self) -> io::Result<Vec<(SpoolKey, ResultObject)>>;
@@ -146,7 +155,7 @@ pub trait ResultStore: Debug + Send + Sync {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tessera_protocol::{Epoch, UnitIndex};
+    use tessera_protocol::Epoch;
 
     #[test]
     fn stored_results_survive_their_bytes() {

@@ -18,7 +18,7 @@ mod migrate;
 mod place;
 mod sled;
 pub mod snapshot;
-pub(crate) mod spool_changes;
+pub mod spool_changes;
 mod survey;
 mod writer;
 

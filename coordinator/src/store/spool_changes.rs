@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// Adds the changes from the `known` extents to those after the group, and the end of the finished
 /// spools.
-pub(crate) fn add(
+pub fn add(
     changes: &mut Changes,
     known: &BTreeMap<SpoolKey, SpoolExtent>,
     (extents, finished): (&BTreeMap<SpoolKey, SpoolExtent>, &[SpoolKey]),

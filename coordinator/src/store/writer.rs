@@ -426,6 +426,9 @@ impl<S: Store, P: Spools> Writer<S, P> {
         self.spools.accept(extents);
         self.spools.forget(&finished);
         self.later.extend(finished);
+        // A frame that was opened again while somebody read has results of its own there by now.
+        let known = self.spools.extents();
+        self.later.retain(|key| !known.contains_key(key));
         if self.shared.holds.load(Ordering::SeqCst) == 0 {
             self.spools.delete(&std::mem::take(&mut self.later));
         }

@@ -24,8 +24,9 @@ impl Store for Slow {
     fn commit(&mut self, changes: &Changes) -> Result<(), StoreError> {
         // The results that the journal will name must already be in the spool.
         for (key, extent) in &changes.spools {
+            let Some(extent) = extent else { continue };
             let found = std::fs::metadata(path_of(&self.spool, *key)).unwrap().len();
-            assert_eq!(Some(found), extent.as_ref().map(|extent| extent.length));
+            assert_eq!(found, extent.length);
         }
         self.seen.send(changes.records.iter().map(|(sequence, _)| *sequence).collect()).unwrap();
         self.go_on.recv().unwrap_or(Ok(()))
@@ -138,6 +139,31 @@ fn a_spool_that_is_done_with_ends_its_group() {
     told.blocking_recv().unwrap();
     assert_eq!(bench.seen.iter().take(2).collect::<Vec<_>>(), [vec![2], vec![3]]);
     bench.writer.stop();
+}
+
+// promise: P1
+#[test]
+fn a_spool_that_has_results_again_is_not_deleted() {
+    let bench = bench(0);
+    let send = |sequence, change: &dyn Fn(&mut Commit)| {
+        let (mut commit, told) = commit(sequence);
+        change(&mut commit);
+        bench.writer.queue().send(commit).unwrap();
+        bench.go_on.send(Ok(())).unwrap();
+        told.blocking_recv().unwrap();
+    };
+    let hold = bench.writer.hold_spools();
+    send(1, &|commit| commit.results.push(entry()));
+    // The frame has failed, is opened again, and has a result.
+    send(2, &|commit| commit.finished.push(key()));
+    send(3, &|commit| commit.results.push(entry()));
+    drop(hold);
+    send(4, &|_| ());
+    assert_eq!(bench.writer.spool_extent(key()), Some(SpoolExtent::open(64)));
+    assert!(path_of(bench.root.path(), key()).exists());
+    send(5, &|commit| commit.finished.push(key()));
+    bench.writer.stop();
+    assert!(!path_of(bench.root.path(), key()).exists());
 }
 
 // promise: P1

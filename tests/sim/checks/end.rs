@@ -18,6 +18,7 @@ impl World {
         for node in 0..self.nodes.len() {
             let healed = &mut self.nodes[node];
             (healed.cut_off_until, healed.fails_until, healed.lag, healed.slowness) = (0, 0, 0, 1);
+            healed.no_bucket_until = 0;
             self.nodes[node].stalled_until = self.now;
             self.wake_node(node)?;
             if let Some(process) = &mut self.nodes[node].process {
@@ -25,6 +26,9 @@ impl World {
             }
             let capacity = self.nodes[node].plan.capacity;
             self.set_capacity(node, capacity);
+        }
+        if let Some(bucket) = &mut self.bucket {
+            bucket.away_until = self.now;
         }
         self.heal_leaders()?;
         self.plan_calm_pauses();
@@ -94,6 +98,7 @@ impl World {
         if self.disk.spools() > 0 {
             return violated(format!("{} spools are left", self.disk.spools()));
         }
+        self.check_swept()?;
         let Some(process) = &self.shell.process else { return Ok(()) };
         process.core.verify().map_err(Violation)?;
         process.watch.compare(&process.core, &self.ledger.believed, false)?;

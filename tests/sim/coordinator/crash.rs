@@ -3,6 +3,8 @@
 
 use crate::sim::checks::leases::Watch;
 use crate::sim::checks::violation::{Checked, Violation, violated};
+use crate::sim::coordinator::bucket::Kept;
+use crate::sim::coordinator::places::Extents;
 use crate::sim::coordinator::{Pending, Process};
 use crate::sim::faults::Fault;
 use crate::sim::faults::planted::Planted;
@@ -23,6 +25,8 @@ impl World {
             process.pending.iter().skip(count).filter(|pending| pending.snapshot.is_some()).count();
         let group: Vec<Pending> = process.pending.drain(..count).collect();
         (0..lost).for_each(|_| self.tally.count(Fault::SnapshotLost));
+        let put = |pending: &Pending| pending.results.iter().any(|of| of.sent.stored.is_some());
+        sometimes!(self, PutNotCommitted, group.iter().any(put));
         if group.is_empty() {
             self.tally.count(Fault::CrashIdle);
         } else if self.leaders.is_none() {
@@ -34,15 +38,15 @@ impl World {
     /// Results come first, then records in their order, then nothing else: a crash may cut this
     /// anywhere.
     fn half_write(&mut self, mut group: Vec<Pending>) -> Checked {
-        let results: usize = group.iter().map(|pending| pending.results.len()).sum();
+        let here = |kept: &&Kept| kept.sent.stored.is_none();
+        let results = group.iter().flat_map(|pending| &pending.results).filter(here).count();
         let records: usize = group.iter().map(|pending| pending.records.len()).sum();
         match self.random.between(0, 4) {
             1 if results > 0 => {
                 self.tally.count(Fault::CrashSpooled);
                 let kept = self.random.between(1, results as u64) as usize;
-                for (lease, film) in group.iter().flat_map(|pending| &pending.results).take(kept) {
-                    self.disk.keep(*lease, *film);
-                }
+                let all = group.iter().flat_map(|pending| &pending.results).filter(here);
+                all.take(kept).for_each(|kept| self.disk.keep(kept));
             }
             2 | 3 if records > 1 => {
                 self.tally.count(Fault::CrashHalfSynced);
@@ -56,6 +60,10 @@ impl World {
                             ));
                         }
                         self.tally.count(Fault::TornRecord);
+                    }
+                    // With what it says of objects, a step is there or not.
+                    if pending.records.len() > kept && self.bucket.is_some() {
+                        break;
                     }
                     pending.records.truncate(kept);
                     kept -= pending.records.len();
@@ -109,6 +117,8 @@ impl World {
 
     /// Everything that is not on the disk is gone.
     pub(crate) fn end_process(&mut self) -> Checked {
+        let put = self.shell.process.as_ref().is_some_and(Process::has_put);
+        sometimes!(self, PutNotCommitted, put);
         self.shell.process = None;
         self.ended_at = self.now;
         self.ledger.believed = self.ledger.durable.clone();
@@ -189,20 +199,48 @@ impl World {
         sometimes!(self, LostRestart, lost);
         sometimes!(self, DrainedRestart, drained);
         self.ledger.check_promises()?;
-        let durable = &self.ledger.durable;
-        self.disk.cut_spools(|lease| durable.keeps_result(lease));
         let watch = Watch::new(settings, self.ledger.durable.reserved, now.0);
+        let (known, finished) = self.find_results(&mut core, leading.as_ref())?;
         if leading.is_some() {
-            let gone = lost_spools::reopen(&mut core, &self.disk.spool_keys(), now);
-            sometimes!(self, SpoolsVoid, gone > 0);
             self.begin_lead();
         }
-        self.shell.process = Some(Process { leading, ..Process::new(core, watch) });
+        let mut process = Process { leading, known, ..Process::new(core, watch) };
+        process.pending.extend(finished);
+        self.shell.process = Some(process);
         self.take_step()?;
+        self.start_sync()?;
         if let Some(process) = &self.shell.process {
             self.ledger.believed.compare(&process.core)?;
         }
         if self.chance(Fault::CrashAgain) { self.crash() } else { Ok(()) }
+    }
+}
+
+impl World {
+    /// Finds what is left of the results of frames in work; the others are rendered again. Gives
+    /// what a process knows of their places, and what it has to remove.
+    fn find_results(
+        &mut self,
+        core: &mut Core,
+        leading: Option<&Leading>,
+    ) -> Result<(Extents, Option<Pending>), Violation> {
+        let now = self.clock();
+        if self.bucket.is_none() {
+            let durable = &self.ledger.durable;
+            self.disk.cut_spools(|lease| durable.keeps_result(lease));
+            if leading.is_some() {
+                let gone = lost_spools::reopen(core, &self.disk.spool_keys(), now);
+                sometimes!(self, SpoolsVoid, gone > 0);
+            }
+            return Ok((Extents::new(), None));
+        }
+        let known = self.open_places(core, leading.is_none_or(|leading| leading.continues))?;
+        let gone = lost_spools::reopen(core, &known, now);
+        sometimes!(self, SpoolsVoid, gone > 0);
+        self.check_begun_anew(&known, leading.map(|leading| &leading.former))?;
+        let finished = Self::ended_places(core, &known);
+        let pending = Pending { finished, ..Pending::default() };
+        Ok((known, (!pending.finished.is_empty()).then_some(pending)))
     }
 }
 

@@ -2,11 +2,13 @@
 //! spools.
 
 use crate::sim::checks::violation::{Checked, Violation, violated};
+use crate::sim::coordinator::bucket::{Kept, Sent};
+use crate::sim::coordinator::places::{Extents, Places};
 use crate::sim::model::film::Film;
-use std::collections::BTreeMap;
-use tessera_coordinator::spool::SpoolKey;
+use std::collections::{BTreeMap, BTreeSet};
+use tessera_coordinator::spool::{ResultObject, SpoolKey};
 use tessera_core::{Record, SnapshotPart};
-use tessera_protocol::ids::{Epoch, FrameNumber, JobId, Lease, UnitIndex, UnitKey};
+use tessera_protocol::ids::{BlobHash, Epoch, FrameNumber, JobId, Lease, UnitIndex, UnitKey};
 
 /// A result in a spool.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +16,15 @@ pub(crate) struct Spooled {
     pub(crate) unit: UnitIndex,
     pub(crate) epoch: Epoch,
     pub(crate) film: Film,
+    /// What has it in the bucket; None if it is on the disk.
+    pub(crate) object: Option<ResultObject>,
+}
+
+impl Spooled {
+    pub(crate) fn lease(&self, frame: SpoolKey) -> Lease {
+        let unit = UnitKey { job: frame.job, frame: frame.frame, unit: self.unit };
+        Lease { unit, epoch: self.epoch }
+    }
 }
 
 /// Results of frames in work, of one data folder.
@@ -28,6 +39,12 @@ pub(crate) struct Disk {
     /// All records ever, to check snapshots against; a farm has no such thing.
     pub(crate) history: Vec<Record>,
     spools: Spools,
+    /// Results in the bucket, as the journal has them.
+    objects: Spools,
+    /// Names of all objects that the journal ever had.
+    were_objects: BTreeSet<BlobHash>,
+    /// Where results lie, for the journal, if the farm has a bucket.
+    pub(crate) places: Places,
 }
 
 impl Disk {
@@ -60,17 +77,62 @@ impl Disk {
         }
     }
 
-    pub(crate) fn keep(&mut self, lease: Lease, film: Film) {
-        let spooled = Spooled { unit: lease.unit.unit, epoch: lease.epoch, film };
-        self.spools.entry((lease.unit.job, lease.unit.frame)).or_default().push(spooled);
+    pub(crate) fn keep(&mut self, kept: &Kept) {
+        let Kept { lease, sent: Sent { film, stored } } = *kept;
+        let object = stored.map(|(object, _)| object);
+        let spools = match object {
+            Some(_) => &mut self.objects,
+            None => &mut self.spools,
+        };
+        self.were_objects.extend(object.map(|object| object.name));
+        let spooled = Spooled { unit: lease.unit.unit, epoch: lease.epoch, film, object };
+        spools.entry((lease.unit.job, lease.unit.frame)).or_default().push(spooled);
     }
 
-    pub(crate) fn spool(&self, job: JobId, frame: FrameNumber) -> &[Spooled] {
-        self.spools.get(&(job, frame)).map_or(&[], Vec::as_slice)
+    /// Results of a frame, on the disk and in the bucket.
+    pub(crate) fn spool(
+        &self,
+        job: JobId,
+        frame: FrameNumber,
+    ) -> impl Iterator<Item = &Spooled> + Clone {
+        let here = self.spools.get(&(job, frame)).map_or(&[][..], Vec::as_slice);
+        here.iter().chain(self.objects_of(job, frame))
+    }
+
+    /// Results of a frame in the bucket.
+    pub(crate) fn objects_of(&self, job: JobId, frame: FrameNumber) -> &[Spooled] {
+        self.objects.get(&(job, frame)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The journal has, or had, an object of this name.
+    pub(crate) fn was_object(&self, name: BlobHash) -> bool {
+        self.were_objects.contains(&name)
     }
 
     pub(crate) fn drop_spool(&mut self, job: JobId, frame: FrameNumber) {
         self.spools.remove(&(job, frame));
+    }
+
+    /// The journal has no object of a frame any more.
+    pub(crate) fn drop_objects(&mut self, key: SpoolKey) {
+        self.objects.remove(&(key.job, key.frame));
+    }
+
+    /// Number of a frame's results on the disk.
+    pub(crate) fn on_disk(&self, key: SpoolKey) -> usize {
+        self.spools.get(&(key.job, key.frame)).map_or(0, Vec::len)
+    }
+
+    /// A start cuts off what the journal does not have.
+    pub(crate) fn cut_to(&mut self, extents: &Extents) {
+        let extent = |(job, frame): &(JobId, FrameNumber)| {
+            extents.get(&SpoolKey { job: *job, frame: *frame })
+        };
+        self.spools.retain(|of, spool| {
+            spool.truncate(extent(of).map_or(0, |extent| extent.length) as usize);
+            !spool.is_empty()
+        });
+        self.objects.retain(|of, _| extent(of).is_some());
     }
 
     pub(crate) fn drop_spools(&mut self, job: JobId) {
@@ -102,6 +164,6 @@ impl Disk {
     }
 
     pub(crate) fn spools(&self) -> usize {
-        self.spools.len()
+        self.spools.len() + self.objects.len() + self.places.count()
     }
 }

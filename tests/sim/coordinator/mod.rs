@@ -2,8 +2,11 @@
 //! What comes of them is in `steps`.
 
 pub(crate) mod blobs;
+pub(crate) mod bucket;
 pub(crate) mod crash;
 pub(crate) mod disk;
+pub(crate) mod places;
+pub(crate) mod reading;
 mod resolver;
 mod steps;
 mod together;
@@ -12,12 +15,14 @@ use crate::sim::checks::leases::{Seen, Watch};
 use crate::sim::checks::violation::{Checked, violated};
 use crate::sim::client::Ask;
 use crate::sim::client::questions::Answers;
+use crate::sim::coordinator::bucket::{Kept, Sent, in_object};
+use crate::sim::coordinator::places::{Extents, Values};
 use crate::sim::faults::Fault;
 use crate::sim::leaders::leading::Leading;
-use crate::sim::model::film::Film;
 use crate::sim::world::World;
 use crate::sim::world::events::{Event, LinkId, Parcel};
 use std::collections::{BTreeMap, VecDeque};
+use tessera_coordinator::spool::{FrameObject, SpoolKey};
 use tessera_core::{Action, Core, Input, Moment, Record, RequestId, SessionId, SnapshotPart};
 use tessera_protocol::ids::Lease;
 use tessera_protocol::node::NodeToCoordinator;
@@ -47,7 +52,7 @@ pub(crate) struct Process {
     asks: BTreeMap<RequestId, Ask>,
     next_request: u64,
     /// Results that wait for the core's word.
-    pub(crate) arrived: BTreeMap<(SessionId, Lease), VecDeque<Film>>,
+    pub(crate) arrived: BTreeMap<(SessionId, Lease), VecDeque<Sent>>,
     /// Results of streams that are not whole yet.
     together: BTreeMap<SessionId, Vec<Parcel>>,
     pub(crate) seen: Seen,
@@ -60,17 +65,27 @@ pub(crate) struct Process {
     pub(crate) wakeup: Option<Moment>,
     /// Where the state is in a database.
     pub(crate) leading: Option<Leading>,
+    /// Where results lie, with a bucket: what is being committed included.
+    pub(crate) known: Extents,
+    /// It puts nothing into the bucket until then.
+    pub(crate) rests_until: u64,
 }
 
 /// A step on its way to the disk.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
-    pub(crate) results: Vec<(Lease, Film)>,
+    pub(crate) results: Vec<Kept>,
     pub(crate) records: Vec<Record>,
     pub(crate) actions: Vec<Action>,
     /// For clients who asked how things are.
     pub(crate) answers: Vec<Answers>,
     pub(crate) snapshot: Option<Vec<SnapshotPart>>,
+    /// Frames whose results are not needed any more.
+    pub(crate) finished: Vec<SpoolKey>,
+    /// The objects of these.
+    pub(crate) leaving: Vec<FrameObject>,
+    /// What changes of where results lie.
+    pub(crate) places: Values,
 }
 
 impl Process {
@@ -90,6 +105,8 @@ impl Process {
             syncing: 0,
             wakeup: None,
             leading: None,
+            known: Extents::new(),
+            rests_until: 0,
         }
     }
 }
@@ -98,6 +115,13 @@ impl Process {
     /// Something that the core has decided is not durable yet.
     pub(crate) fn is_behind(&self) -> bool {
         self.step_planned || !self.pending.is_empty() || !self.together.is_empty()
+    }
+
+    /// Results were put that it has not committed.
+    fn has_put(&self) -> bool {
+        let mut results = self.pending.iter().flat_map(|pending| &pending.results);
+        results.any(|kept| kept.sent.stored.is_some())
+            || self.leading.as_ref().is_some_and(Leading::has_put)
     }
 }
 
@@ -134,6 +158,10 @@ impl World {
             Parcel::Beat(heartbeat) => Input::Heartbeat { session, heartbeat },
             Parcel::Result(..) | Parcel::Damaged(_) => {
                 return self.on_result((id, session), parcel);
+            }
+            Parcel::Stored(results, object) => {
+                let results = in_object(object, results).collect();
+                return self.on_stored_results((id, session), results);
             }
             Parcel::Control(message) => match message {
                 NodeToCoordinator::Join(_) => return violated("a join is no control message here"),

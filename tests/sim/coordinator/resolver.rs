@@ -28,6 +28,9 @@ impl World {
                 ResolveFailure::Lost(self.some_committed(job, frame), "it is torn".to_owned());
             return self.input(Input::FrameResolveFailed { job, frame, failure });
         }
+        if let Some(failure) = self.unreadable(job, frame) {
+            return self.input(Input::FrameResolveFailed { job, frame, failure });
+        }
         let Some(book) = self.ledger.believed.jobs.get(&job) else { return Ok(()) };
         let file = |extension: String| FrameFile {
             format: extension,
@@ -56,6 +59,9 @@ impl World {
     ) -> Checked {
         if self.chance(Fault::ResolveRetry) {
             let failure = ResolveFailure::Retry("the disk does not answer".to_owned());
+            return self.input(Input::FrameResolveFailed { job, frame, failure });
+        }
+        if let Some(failure) = self.unreadable(job, frame) {
             return self.input(Input::FrameResolveFailed { job, frame, failure });
         }
         if self.chance(Fault::ResolveRepeated) {

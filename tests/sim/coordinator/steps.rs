@@ -1,9 +1,10 @@
 //! Steps of the core: taken, checked, written and performed in the documented order.
 
 use crate::sim::checks::violation::{Checked, Violation, violated};
+use crate::sim::coordinator::bucket::{Kept, Sent};
+use crate::sim::coordinator::places::place;
 use crate::sim::coordinator::{Pending, Process};
 use crate::sim::faults::Fault;
-use crate::sim::model::film::Film;
 use crate::sim::situations::sometimes;
 use crate::sim::world::World;
 use crate::sim::world::events::Event;
@@ -52,6 +53,7 @@ impl World {
             self.start_sync()?;
         } else {
             self.perform(pending.actions)?;
+            self.start_sync()?;
         }
         self.plan_tick();
         if whole { self.check_running() } else { Ok(()) }
@@ -75,7 +77,8 @@ impl World {
         for action in step.actions {
             match action {
                 Action::KeepResult { session, lease } => {
-                    pending.results.push((lease, take_arrived(process, session, lease)?));
+                    let sent = take_arrived(process, session, lease)?;
+                    pending.results.push(Kept { lease, sent });
                 }
                 Action::DropResult { session, lease } => {
                     take_arrived(process, session, lease)?;
@@ -104,14 +107,18 @@ impl World {
     }
 
     /// Writes all that is pending, unless something is being written already.
-    fn start_sync(&mut self) -> Checked {
+    pub(super) fn start_sync(&mut self) -> Checked {
         if self.leaders.is_some() {
             return self.begin_commit();
         }
         let incarnation = self.shell.incarnation;
         let idle = |process: &&mut Process| process.syncing == 0 && !process.pending.is_empty();
+        let has_bucket = self.bucket.is_some();
         let Some(process) = self.shell.process.as_mut().filter(idle) else { return Ok(()) };
         process.syncing = process.pending.len();
+        for pending in process.pending.iter_mut().filter(|_| has_bucket) {
+            place(&mut process.known, pending);
+        }
         let (slow, full) = (self.chance(Fault::SlowDisk), self.chance(Fault::DiskFull));
         let delay = match (slow, full) {
             (_, true) => self.random.between(5_000, 20_000),
@@ -135,7 +142,8 @@ impl World {
             self.write(pending)?;
         }
         sometimes!(self, LongQueue, count >= 20);
-        for pending in group {
+        for mut pending in group {
+            self.delete_places(&mut pending);
             self.perform(pending.actions)?;
             if self.shell.process.is_none() {
                 return Ok(());
@@ -150,9 +158,12 @@ impl World {
 
     /// Makes a step durable: its results, then its records, then the snapshot after them.
     pub(crate) fn write(&mut self, pending: &mut Pending) -> Checked {
-        for (lease, film) in pending.results.drain(..) {
-            self.disk.keep(lease, film);
+        for kept in pending.results.drain(..) {
+            self.check_put(&kept)?;
+            self.disk.keep(&kept);
         }
+        self.disk.places.apply(std::mem::take(&mut pending.places));
+        pending.finished.iter().for_each(|key| self.disk.drop_objects(*key));
         for record in pending.records.drain(..) {
             if let Record::JobRetried { job, .. } = &record {
                 self.saw_retry(*job)?;
@@ -207,6 +218,7 @@ impl World {
         sometimes!(self, ThirdLease, self.ledger.leased_thrice(&action));
         if let Action::Send { message: CoordinatorToNode::Committed { lease }, .. } = &action {
             self.acknowledged_at = self.now;
+            self.check_is_kept(*lease)?;
             // A later step of the same sync may have taken it back.
             if self.ledger.durable.part_leases.contains(lease) {
                 self.saw(self.history.ask(), &tessera_history::Seen::PartCommitted(*lease))?;
@@ -252,9 +264,9 @@ impl World {
                 self.after(delay, Event::Measured(incarnation, job, frame, measured));
             }
             Action::FrameFinished { job, frame } | Action::FrameFailed { job, frame } => {
-                self.disk.drop_spool(job, frame);
+                self.drop_results(job, Some(frame));
             }
-            Action::JobEnded { job } => self.disk.drop_spools(job),
+            Action::JobEnded { job } => self.drop_results(job, None),
             Action::KeepResult { .. } | Action::DropResult { .. } => {}
         }
         Ok(())
@@ -266,7 +278,7 @@ fn take_arrived(
     process: &mut Process,
     session: SessionId,
     lease: Lease,
-) -> Result<Film, Violation> {
+) -> Result<Sent, Violation> {
     let films = process.arrived.get_mut(&(session, lease));
     let film = films.and_then(VecDeque::pop_front);
     if process.arrived.get(&(session, lease)).is_some_and(VecDeque::is_empty) {

@@ -2,10 +2,12 @@
 //! one.
 
 use crate::sim::checks::violation::Checked;
+use crate::sim::coordinator::bucket::Sent;
 use crate::sim::faults::Fault;
 use crate::sim::world::World;
 use crate::sim::world::events::{Event, LinkId, Parcel};
 use tessera_core::{Arrived, Input, SessionId};
+use tessera_protocol::ids::Lease;
 
 impl World {
     /// A result arrives alone, or begins or joins a stream.
@@ -17,8 +19,7 @@ impl World {
         let Some(process) = &self.shell.process else { return Ok(()) };
         let joins = process.together.contains_key(&session);
         if !joins && !self.chance(Fault::Together) {
-            let input = self.result_input((id, session), parcel);
-            return self.inputs(input.into_iter().collect());
+            return self.on_parcels((id, session), vec![parcel]);
         }
         if !joins {
             let delay = self.random.between(1, 60);
@@ -44,29 +45,49 @@ impl World {
         if parcels.len() > 1 {
             self.tally.count(Fault::SharedStream);
         }
-        let mut inputs = Vec::new();
+        self.on_parcels((id, session), parcels)
+    }
+
+    /// Results that share a stream, or one alone.
+    fn on_parcels(&mut self, (id, session): (LinkId, SessionId), parcels: Vec<Parcel>) -> Checked {
+        let (mut inputs, mut whole) = (Vec::new(), Vec::new());
         for parcel in parcels {
-            inputs.extend(self.result_input((id, session), parcel));
+            match parcel {
+                Parcel::Result(lease, film) => whole.push((lease, film)),
+                Parcel::Damaged(lease) => {
+                    let reason = "other hash".to_owned();
+                    inputs.push(Input::ResultDamaged { session, lease, reason });
+                }
+                _ => {}
+            }
+        }
+        for (lease, sent) in self.store_here(id, whole)? {
+            inputs.push(self.result_input((id, session), lease, sent));
         }
         self.inputs(inputs)
     }
 
-    /// A result as an input, with what its node measured; None for another parcel.
+    /// A node says that it has stored results.
+    pub(super) fn on_stored_results(
+        &mut self,
+        (id, session): (LinkId, SessionId),
+        results: Vec<(Lease, Sent)>,
+    ) -> Checked {
+        let input = |(lease, sent)| self.result_input((id, session), lease, sent);
+        let inputs = results.into_iter().map(input).collect();
+        self.inputs(inputs)
+    }
+
+    /// A result as an input, with what its node measured.
     fn result_input(
         &mut self,
         (id, session): (LinkId, SessionId),
-        parcel: Parcel,
-    ) -> Option<Input> {
-        let (lease, film) = match parcel {
-            Parcel::Result(lease, film) => (lease, film),
-            Parcel::Damaged(lease) => {
-                let reason = "other hash".to_owned();
-                return Some(Input::ResultDamaged { session, lease, reason });
-            }
-            Parcel::Join(..) | Parcel::Control(_) | Parcel::Beat(_) => return None,
-        };
+        lease: Lease,
+        sent: Sent,
+    ) -> Input {
+        let film = sent.film;
         if let Some(process) = &mut self.shell.process {
-            process.arrived.entry((session, lease)).or_default().push_back(film);
+            process.arrived.entry((session, lease)).or_default().push_back(sent);
         }
         let node = self.links.links.get(&id).map(|link| link.node);
         let micros = node.map_or(1, |node| self.nodes[node].plan.unit_millis * 1000);
@@ -82,6 +103,6 @@ impl World {
             device_bytes: self.needs(lease.unit.job),
             ..film.arrived(lease)
         };
-        Some(Input::ResultArrived { session, result: measured })
+        Input::ResultArrived { session, result: measured }
     }
 }

@@ -171,7 +171,7 @@ faults! {
     // Finishing.
     ResultsLost 60 "bytes of a frame that nodes finish are lost",
     ResolveLost 120 "the resolver finds bytes of results lost",
-    PoisonPiece 150 "a piece of a frame takes down every worker process for a while",
+    PoisonPiece 300 "a piece of a frame takes down every worker process for a while",
     // Several coordinators, and their database.
     LeaderKilled 8 "the coordinator that leads ends at once",
     StandbyKilled 8 "a coordinator that stands by ends at once",
@@ -189,6 +189,14 @@ faults! {
     AnswerLost 12 "a statement happens, and its answer is lost",
     StopsInCommit 2 "a leader stands still past its term while the database takes its commit",
     Takeover 0 "a coordinator takes the lead",
+    // The bucket with the results of frames in work.
+    BucketAway 8 "the bucket is away",
+    NoBucket 60 "a node cannot reach the bucket",
+    ObjectLost 15 "the bucket loses an object",
+    ObjectChanged 15 "a bit of an object flips in the bucket",
+    PutSlow 20 "a put takes seconds, or longer than a lease",
+    PutUnanswered 20 "a put happens, and its answer is lost",
+    ForgetSlow 200 "objects of a frame that is over are deleted seconds later",
 }
 
 /// How often each kind was met.

@@ -71,6 +71,8 @@ pub(crate) enum Bug {
     StandbyAnswers,
     /// A database that has lost its end is written to as if nothing had happened.
     LostEndHidden,
+    /// Nodes say that results are in the bucket before they are.
+    AcknowledgedBeforeStored,
 }
 
 /// A bug and what it remembers.
@@ -93,6 +95,15 @@ impl Planted {
     pub(crate) fn is_of_leaders(&self) -> bool {
         use Bug::*;
         matches!(self.bug, TermNotCompared | HeadNotCompared | StandbyAnswers | LostEndHidden)
+    }
+
+    /// Whether the bug is one of results in a bucket. Others are looked for without one.
+    pub(crate) fn is_of_bucket(&self) -> bool {
+        self.bug == Bug::AcknowledgedBeforeStored
+    }
+
+    pub(crate) fn says_stored_early(&self) -> bool {
+        self.bug == Bug::AcknowledgedBeforeStored
     }
 
     pub(crate) fn new(bug: Bug) -> Self {

@@ -21,6 +21,7 @@ impl World {
         self.roll_link_faults();
         self.roll_operator_faults()?;
         self.roll_leader_faults()?;
+        self.roll_bucket_faults();
         if self.chance(Fault::FilesGone) {
             let jobs: Vec<JobId> = self.plan.jobs.iter().map(|job| job.id).collect();
             let until = self.now + self.random.between(1_000, 25_000);

@@ -3,6 +3,8 @@
 
 use crate::sim::checks::violation::{Checked, Violation, violated};
 use crate::sim::coordinator::Pending;
+use crate::sim::coordinator::bucket::Kept;
+use crate::sim::coordinator::places::Values;
 use crate::sim::faults::Fault;
 use crate::sim::faults::planted::Planted;
 use crate::sim::situations::sometimes;
@@ -11,6 +13,7 @@ use crate::sim::world::events::Event;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use tessera_coordinator::spool::SpoolKey;
 use tessera_coordinator::store::Witness;
 use tessera_core::{Record, SnapshotPart};
 use tessera_store_postgres::rules::{Answer, Place, Row, Sent, next_epoch};
@@ -20,10 +23,22 @@ const PAST: u64 = 10_000;
 /// Commits that a standby may lack at most.
 const APPLIED_MAX: usize = 400;
 
-/// A commit: the records of some steps, each with the snapshot after it, if one was taken.
+/// What is written of a step.
+#[derive(Clone, Default)]
+pub(crate) struct Written {
+    pub(crate) records: Vec<Record>,
+    /// The state after it, if that was taken.
+    pub(crate) snapshot: Option<Vec<SnapshotPart>>,
+    /// Results in the bucket, and what changes of where results lie.
+    pub(crate) stored: Vec<Kept>,
+    pub(crate) places: Values,
+    pub(crate) finished: Vec<SpoolKey>,
+}
+
+/// A commit, of some steps.
 #[derive(Clone, Default)]
 pub(crate) struct Group {
-    pub(crate) steps: Vec<(Vec<Record>, Option<Vec<SnapshotPart>>)>,
+    pub(crate) steps: Vec<Written>,
     pub(crate) head: i64,
 }
 
@@ -282,9 +297,10 @@ impl World {
     }
 
     fn write_group(&mut self, group: &Group) -> Checked {
-        for (records, snapshot) in &group.steps {
-            let (records, snapshot) = (records.clone(), snapshot.clone());
-            self.write(&mut Pending { records, snapshot, ..Pending::default() })?;
+        for step in &group.steps {
+            let Written { records, snapshot, stored, places, finished } = step.clone();
+            let pending = Pending { records, snapshot, places, finished, ..Pending::default() };
+            self.write(&mut Pending { results: stored, ..pending })?;
         }
         Ok(())
     }

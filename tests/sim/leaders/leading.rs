@@ -2,13 +2,17 @@
 
 use crate::sim::checks::violation::{Checked, Violation, violated};
 use crate::sim::coordinator::Process;
+use crate::sim::coordinator::bucket::Kept;
+use crate::sim::coordinator::places::place;
 use crate::sim::faults::Fault;
 use crate::sim::faults::planted::Planted;
-use crate::sim::leaders::database::{Group, Kind, Said};
+use crate::sim::leaders::database::{Group, Kind, Said, Written};
 use crate::sim::situations::sometimes;
 use crate::sim::world::World;
 use crate::sim::world::events::Event;
+use std::collections::BTreeSet;
 use std::time::Duration;
+use tessera_coordinator::spool::SpoolKey;
 use tessera_coordinator::store::Witness;
 use tessera_store_postgres::rules::{
     Answer, Ask, Lead, Place, Recent, Standing, Stop, is_behind, renew_every,
@@ -26,6 +30,10 @@ const CHECK_EVERY: u64 = 1_000;
 pub(crate) struct Leading {
     pub(crate) lead: Lead<Group>,
     standing: Standing<Duration>,
+    /// The newest results went to its own disk.
+    pub(crate) continues: bool,
+    /// Frames with results on the disk of the coordinator that led before.
+    pub(crate) former: BTreeSet<SpoolKey>,
     is_behind: bool,
     /// The statement that it waits for.
     asked: Option<u64>,
@@ -34,9 +42,20 @@ pub(crate) struct Leading {
 }
 
 impl Leading {
-    pub(crate) fn new(epoch: i64, place: Place, standing: Standing<Duration>, kept: usize) -> Self {
+    pub(crate) fn new(
+        (epoch, place): (i64, Place),
+        standing: Standing<Duration>,
+        kept: usize,
+        (continues, former): (bool, BTreeSet<SpoolKey>),
+    ) -> Self {
         let lead = Lead::keeping(epoch, place, Recent::with_most(kept));
-        Self { lead, standing, is_behind: false, asked: None, renewing: None }
+        Self { lead, standing, continues, former, is_behind: false, asked: None, renewing: None }
+    }
+
+    /// What is being committed has results that were put.
+    pub(crate) fn has_put(&self) -> bool {
+        let group = self.lead.present();
+        group.is_some_and(|group| group.steps.iter().any(|of| !of.stored.is_empty()))
     }
 }
 
@@ -61,19 +80,27 @@ impl World {
     /// Commits all that is pending, unless something is being committed.
     pub(crate) fn begin_commit(&mut self) -> Checked {
         let Some(process) = &mut self.shell.process else { return Ok(()) };
-        let Process { leading: Some(leading), pending, syncing, .. } = process else {
+        let Process { leading: Some(leading), pending, syncing, known, .. } = process else {
             return violated("a process writes, and does not lead");
         };
         if *syncing > 0 || pending.is_empty() || leading.lead.ask().is_some() {
             return Ok(());
         }
         *syncing = pending.len();
+        if self.bucket.is_some() {
+            pending.iter_mut().for_each(|of| place(known, of));
+        }
         let mut group = Group { head: leading.lead.place().0, ..Group::default() };
         for pending in pending.iter_mut() {
-            pending.results.drain(..).for_each(|(lease, film)| self.disk.keep(lease, film));
+            let results = std::mem::take(&mut pending.results);
+            let (stored, here): (Vec<Kept>, Vec<Kept>) =
+                results.into_iter().partition(|kept| kept.sent.stored.is_some());
+            here.iter().for_each(|kept| self.disk.keep(kept));
             let records = std::mem::take(&mut pending.records);
             group.head += records.len() as i64;
-            group.steps.push((records, pending.snapshot.take()));
+            let (snapshot, places) = (pending.snapshot.take(), std::mem::take(&mut pending.places));
+            let finished = pending.finished.clone();
+            group.steps.push(Written { records, snapshot, stored, places, finished });
         }
         leading.lead.begin(group);
         if self.chance(Fault::CrashInSync) {
@@ -293,7 +320,7 @@ impl World {
         // As if this were where it had been.
         let mut lead = Lead::new(leading.lead.epoch(), place);
         if let Some(group) = leading.lead.present() {
-            let head = place.0 + group.steps.iter().map(|(of, _)| of.len() as i64).sum::<i64>();
+            let head = place.0 + group.steps.iter().map(|of| of.records.len() as i64).sum::<i64>();
             lead.begin(Group { head, ..Group::clone(group) });
         }
         leading.lead = lead;

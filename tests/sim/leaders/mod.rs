@@ -21,12 +21,14 @@ use crate::sim::world::random::Random;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tessera_coordinator::store::{Witness, leads_on};
-use tessera_core::Action;
+use tessera_core::{Action, Core};
 use tessera_protocol::node::CoordinatorToNode;
 use tessera_store_postgres::rules::Standing;
 
 /// Pause between two attempts of one that stands by, milliseconds.
 const STAND_BY_PAUSE: u64 = 500;
+/// What a folder notes whose coordinator has never led.
+const NEVER_LED: i64 = -1;
 /// A machine's monotonic clock when a run begins.
 const UPTIME: u64 = 1_000_000;
 
@@ -234,6 +236,7 @@ impl World {
             return Ok(());
         }
         self.park();
+        let former = self.disk.spool_keys().into_keys().collect();
         let Some(leaders) = &mut self.leaders else { return Ok(()) };
         let from = self.shell.machine;
         if from != machine {
@@ -242,18 +245,19 @@ impl World {
             self.disk.change_spools(own);
         }
         let taken = &mut leaders.machines[machine];
-        let last = taken.led.map(|led| led.epoch);
-        let continues = leads_on(last, before, true);
+        let last = taken.led.map_or(NEVER_LED, |led| led.epoch);
+        let continues = leads_on(Some(last), before, true);
         self.shell = Shell { machine, clock_offset: taken.clock_offset, ..Shell::default() };
         taken.led = Some(Witness { epoch, before, commits: place.1 });
         taken.doing = Doing::Leading(self.incarnations + 1);
         let term = Duration::from_millis(leaders.plan.term);
-        let leading = Leading::new(epoch, place, Standing::counted(asked, term), leaders.plan.kept);
+        let (counted, kept) = (Standing::counted(asked, term), leaders.plan.kept);
+        let leading = Leading::new((epoch, place), counted, kept, (continues, former));
         if !continues {
             self.disk.change_spools(Spools::default());
         }
         self.tally.count(Fault::Takeover);
-        sometimes!(self, LedAgain, last == Some(before));
+        sometimes!(self, LedAgain, last == before);
         self.ledger.believed = self.ledger.durable.clone();
         self.restart_as(Some(leading))
     }
@@ -263,7 +267,7 @@ impl World {
     fn lead_in_vain(&mut self, machine: usize, led: Witness) {
         let Some(leaders) = &mut self.leaders else { return };
         let known = &mut leaders.machines[machine];
-        if !leads_on(known.led.map(|led| led.epoch), led.before, true) {
+        if !leads_on(Some(known.led.map_or(NEVER_LED, |led| led.epoch)), led.before, true) {
             known.spools = Spools::default();
         }
         known.led = Some(led);
@@ -319,6 +323,15 @@ impl World {
         Parked { shell, believed }
     }
 
+    /// The core of a process of a coordinator, if it is there.
+    pub(crate) fn core_of(&self, incarnation: u64) -> Option<&Core> {
+        let shell = match self.shell.incarnation == incarnation {
+            true => Some(&self.shell),
+            false => self.leaders.as_ref()?.parked.get(&incarnation).map(|parked| &parked.shell),
+        };
+        Some(&shell?.process.as_ref()?.core)
+    }
+
     /// Another one has taken the lead from the process that is looked at.
     pub(crate) fn is_stale(&self) -> bool {
         let lead = self.shell.process.as_ref().and_then(|process| process.leading.as_ref());
@@ -341,6 +354,10 @@ impl World {
             return Ok(());
         };
         let known = &leaders.machines[self.shell.machine];
+        // A standby of the database that lacks its takeover is where the lead before it was.
+        if known.led.is_some_and(|led| led.before == leaders.database.row.epoch) {
+            return Ok(());
+        }
         if !known.was_stopped && known.drift >= 0 {
             let machine = self.shell.machine;
             return violated(format!("coordinator {machine} acknowledges, and another one leads"));

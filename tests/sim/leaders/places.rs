@@ -53,7 +53,9 @@ impl World {
             | Event::Measured(of, ..)
             | Event::AskAgain(of)
             | Event::Renew(of)
-            | Event::CheckTerm(of) => Some(*of),
+            | Event::CheckTerm(of)
+            | Event::Forget(of, _)
+            | Event::FoundWrong(of, _) => Some(*of),
             _ => None,
         };
         let machine = match (&event, incarnation) {

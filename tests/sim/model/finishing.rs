@@ -182,7 +182,7 @@ impl Ledger {
             true => (book.units..book.units + book.pieces - 1).collect(),
             false => book.committed.range(..book.units).map(|(unit, _)| *unit).collect(),
         };
-        read.into_iter().map(|unit| spooled(book, unit, spool)).fold(0, u64::wrapping_add)
+        read.into_iter().map(|unit| spooled(book, unit, spool.clone())).fold(0, u64::wrapping_add)
     }
 
     /// Every piece of a frame is in the spool, and made of what is there now.
@@ -198,7 +198,7 @@ impl Ledger {
             let Some((epoch, node)) = book.committed.get(&unit) else {
                 return violated(format!("{key} finishes its frame, and is not committed"));
             };
-            let mut entries = disk.spool(job, frame).iter();
+            let mut entries = disk.spool(job, frame);
             let Some(entry) = entries.find(|of| of.unit.0 == unit && of.epoch == *epoch) else {
                 return violated(format!("{key}@{epoch} is committed, and not in the spool"));
             };

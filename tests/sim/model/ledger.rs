@@ -241,7 +241,7 @@ impl Ledger {
         let (mut sum, mut first) = (0u64, 0);
         for part in frame_book.parts.get(&unit).map_or(own.as_slice(), Vec::as_slice) {
             let epoch = part.epoch;
-            let mut entries = disk.spool(job, frame).iter();
+            let mut entries = disk.spool(job, frame);
             let Some(entry) = entries.find(|entry| entry.unit.0 == unit && entry.epoch == epoch)
             else {
                 return violated(format!(

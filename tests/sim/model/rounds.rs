@@ -3,7 +3,7 @@
 //! results add up to, so that one that was made of wrong results is another one.
 
 use crate::sim::checks::violation::{Checked, violated};
-use crate::sim::coordinator::disk::Disk;
+use crate::sim::coordinator::disk::{Disk, Spooled};
 use crate::sim::model::books::{FrameBook, JobBook};
 use crate::sim::model::film::{shape_of, sum_of};
 use crate::sim::model::ledger::Ledger;
@@ -253,15 +253,16 @@ impl Ledger {
 }
 
 /// What the results of a unit in the spool add up to; 0 where they have been taken back meanwhile.
-pub(super) fn spooled(
+pub(super) fn spooled<'a>(
     book: &FrameBook,
     unit: u32,
-    spool: &[crate::sim::coordinator::disk::Spooled],
+    mut spool: impl Iterator<Item = &'a Spooled>,
 ) -> u64 {
     let whole = book.committed.get(&unit).map(|(epoch, _)| *epoch);
     let parts = book.parts.get(&unit).into_iter().flatten().map(|part| part.epoch);
     let epochs: Vec<_> =
         if book.parts.contains_key(&unit) { parts.collect() } else { whole.into_iter().collect() };
-    let films = spool.iter().filter(|entry| entry.unit.0 == unit && epochs.contains(&entry.epoch));
+    let films =
+        spool.by_ref().filter(|entry| entry.unit.0 == unit && epochs.contains(&entry.epoch));
     films.map(|entry| entry.film.sum).fold(0, u64::wrapping_add)
 }

@@ -3,6 +3,7 @@
 
 mod leaving;
 pub(crate) mod lies;
+mod putting;
 pub(crate) mod work;
 
 use crate::sim::checks::violation::Checked;
@@ -29,6 +30,8 @@ pub(crate) struct SimNode {
     pub(crate) outbox: BTreeMap<Lease, Film>,
     /// Leases that it had; liars come back to them.
     pub(crate) past: Vec<Lease>,
+    /// It puts nothing into the bucket until then.
+    pub(crate) no_bucket_until: u64,
     /// It cannot dial before.
     pub(crate) cut_off_until: u64,
     /// Everything fails on it until then.
@@ -101,6 +104,7 @@ impl SimNode {
             process: None,
             outbox: BTreeMap::new(),
             past: Vec::new(),
+            no_bucket_until: 0,
             cut_off_until: 0,
             fails_until: 0,
             lag: 0,
@@ -232,10 +236,12 @@ impl World {
             return Ok(());
         }
         match event {
-            NodeEvent::Dial => self.dial(node, process),
+            NodeEvent::Dial => return self.dial(node, process),
             NodeEvent::Beat => self.beat(node),
             NodeEvent::Rendered(run) => self.on_rendered(node, run),
-            NodeEvent::Stored(lease) => self.on_stored(node, lease),
+            NodeEvent::Stored(lease) => return self.on_stored(node, lease),
+            NodeEvent::Put(link, leases) => return self.on_put(node, (link, leases), false),
+            NodeEvent::PutAgain(link, leases) => return self.on_put(node, (link, leases), true),
             NodeEvent::DeviceOn(device) => self.on_device_on(node, device),
             NodeEvent::Cut => self.cut_units(node),
             NodeEvent::Preempted => {
@@ -246,14 +252,15 @@ impl World {
         Ok(())
     }
 
-    fn dial(&mut self, node: usize, number: u64) {
+    fn dial(&mut self, node: usize, number: u64) -> Checked {
         let reaches = self.now >= self.nodes[node].cut_off_until;
         let Some(incarnation) = self.find_coordinator().filter(|_| reaches) else {
             let delay = self.random.between(200, 2_000);
-            return self.node_after(node, delay, NodeEvent::Dial);
+            self.node_after(node, delay, NodeEvent::Dial);
+            return Ok(());
         };
         if self.nodes[node].process.as_ref().is_none_or(|process| process.link.is_some()) {
-            return;
+            return Ok(());
         }
         let link = self.open_link(node, number, incarnation);
         let join = self.join_of(node);
@@ -265,7 +272,7 @@ impl World {
             self.tally.count(Fault::GraceKept);
         }
         self.send_up(link, Parcel::Join(Box::new(join), fingerprint), 0);
-        let Some(process) = &mut self.nodes[node].process else { return };
+        let Some(process) = &mut self.nodes[node].process else { return Ok(()) };
         process.link = Some(link);
         let untold = std::mem::take(&mut process.untold);
         let draining = process.draining;
@@ -275,11 +282,9 @@ impl World {
         if draining {
             self.control(node, NodeToCoordinator::Draining);
         }
-        let outbox: Vec<Lease> = self.nodes[node].outbox.keys().copied().collect();
-        for lease in outbox {
-            self.offer(node, lease);
-        }
+        self.offer_all(node)?;
         self.leave_if_done(node);
+        Ok(())
     }
 
     fn join_of(&mut self, index: usize) -> Join {
@@ -400,17 +405,18 @@ impl World {
         self.send_up(link, Parcel::Control(message), 0);
     }
 
-    /// Sends a result of the outbox.
-    pub(crate) fn offer(&mut self, node: usize, lease: Lease) {
+    /// Sends the bytes of a result of the outbox.
+    pub(crate) fn offer(&mut self, node: usize, lease: Lease) -> Checked {
         let Some(link) = self.nodes[node].process.as_ref().and_then(|process| process.link) else {
-            return;
+            return Ok(());
         };
-        let Some(mut film) = self.nodes[node].outbox.get(&lease).copied() else { return };
+        let Some(mut film) = self.nodes[node].outbox.get(&lease).copied() else { return Ok(()) };
         let lease_millis = self.plan.settings.lease.as_millis() as u64;
         let slow = if self.chance(Fault::ResultSlow) { lease_millis } else { 0 };
         let slow = slow + self.random.between(1, 300);
         if self.chance(Fault::ResultDamaged) {
-            return self.send_up(link, Parcel::Damaged(lease), slow);
+            self.send_up(link, Parcel::Damaged(lease), slow);
+            return Ok(());
         }
         if self.chance(Fault::WrongShape) {
             film.shape = other_shape(film.shape);
@@ -421,6 +427,7 @@ impl World {
             self.send_up(link, Parcel::Result(lease, film), again);
         }
         self.send_up(link, Parcel::Result(lease, film), slow);
+        Ok(())
     }
 }
 

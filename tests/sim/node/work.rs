@@ -246,7 +246,12 @@ impl World {
             unit.state = UnitState::Running(run);
             if matches!(unit.assignment.task, Task::Finish(_)) {
                 unit.read = self.ledger.read_for(lease.unit, &self.disk);
+                if let Some(problem) = self.read_problem(node, lease) {
+                    self.fail_unit(node, lease, Failure::Asset(problem));
+                    continue;
+                }
             }
+            let Some(process) = &mut self.nodes[node].process else { return };
             process.running.insert(run, lease);
             let scene = process.jobs.get(&lease.unit.job).map(|kind| kind.data_hash());
             let fresh = scene.filter(|scene| process.scenes.insert(*scene));
@@ -379,14 +384,14 @@ impl World {
         }
     }
 
-    pub(crate) fn on_stored(&mut self, node: usize, lease: Lease) {
+    pub(crate) fn on_stored(&mut self, node: usize, lease: Lease) -> Checked {
         let fingerprint = self.nodes[node].fingerprint;
-        let Some(process) = &mut self.nodes[node].process else { return };
+        let Some(process) = &mut self.nodes[node].process else { return Ok(()) };
         // One that was taken away meanwhile is not wanted.
-        let Some(unit) = process.units.remove(&lease) else { return };
-        let Some(kind) = process.jobs.get(&lease.unit.job) else { return };
+        let Some(unit) = process.units.remove(&lease) else { return Ok(()) };
+        let Some(kind) = process.jobs.get(&lease.unit.job) else { return Ok(()) };
         let Some(mut film) = Film::of(lease.unit, fingerprint, kind, unit.assignment.task) else {
-            return;
+            return Ok(());
         };
         let is_piece = matches!(unit.assignment.task, Task::Finish(_));
         if is_piece {
@@ -409,8 +414,12 @@ impl World {
             film.sum = film.sum.wrapping_add(self.random.between(0, 2));
         }
         self.nodes[node].outbox.insert(lease, film);
-        self.offer(node, lease);
+        match self.stores(node) {
+            true => self.store(node, &[lease])?,
+            false => self.offer(node, lease)?,
+        }
         self.leave_if_done(node);
+        Ok(())
     }
 
     /// Rolls for a lie. Much is rendered only after the healing, so it goes on for a while then.

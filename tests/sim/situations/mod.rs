@@ -163,6 +163,18 @@ situations! {
     LostEndFound "a leader finds that the database has lost its end",
     LostEndRepaired "a database that has lost its end has it again",
     LostEndNamed "a lost end is not to be had again, and is named",
+    PutForNode "a coordinator puts results for a node that cannot",
+    PutInVain "a node finds the bucket away, and sends the bytes",
+    PutAgain "an object is put that is there",
+    PutNotCommitted "a coordinator ends, and results were put that it has not committed",
+    StoredOnDisk "the bucket is away, and results go to a coordinator's disk",
+    ReadFromBoth "a frame is finished from results in the bucket and on the disk",
+    ReadFromBucket "a frame is finished from results in the bucket alone",
+    StoredWrong "a reader finds a result wrong: it is rendered again, and its node doubted",
+    ResolvedWrong "the resolver finds a result of the bucket wrong",
+    BucketUnread "a reader finds the bucket away",
+    TakeoverFromBucket "a coordinator takes the lead, and finds all results in the bucket",
+    ObjectSwept "an object is deleted that was put and never committed",
 }
 
 /// How often each situation was met.

@@ -6,6 +6,7 @@ use crate::sim::client::questions::Answers;
 use crate::sim::leaders::database::{Said, Statement};
 use crate::sim::model::film::Film;
 use std::collections::BTreeMap;
+use tessera_coordinator::spool::{FrameObject, ResultObject};
 use tessera_core::{Moment, SessionId, TileSet};
 use tessera_protocol::client::Response;
 use tessera_protocol::ids::{Fingerprint, FrameNumber, JobId, Lease};
@@ -21,6 +22,8 @@ pub(crate) enum Parcel {
     Control(NodeToCoordinator),
     Beat(Heartbeat),
     Result(Lease, Film),
+    /// Word of results that are in an object.
+    Stored(Vec<(Lease, Film)>, ResultObject),
     /// A result whose bytes do not have its hash.
     Damaged(Lease),
 }
@@ -56,6 +59,10 @@ pub(crate) enum Event {
     Resolved(u64, JobId, FrameNumber),
     /// It has measured a round.
     Measured(u64, JobId, FrameNumber, (u32, TileSet)),
+    /// A node finds that a result which this lease's unit reads is not what it was.
+    FoundWrong(u64, Lease),
+    /// This incarnation deletes objects.
+    Forget(u64, Vec<FrameObject>),
     /// This incarnation ends.
     Crash(u64),
     /// The coordinator starts.
@@ -108,6 +115,10 @@ pub(crate) enum NodeEvent {
     Rendered(u64),
     /// A result is on the node's disk.
     Stored(Lease),
+    /// Results are put into the bucket, for a session of this connection.
+    Put(LinkId, Vec<Lease>),
+    /// Nothing was heard of a put: they are put again.
+    PutAgain(LinkId, Vec<Lease>),
     DeviceOn(u32),
     /// Its machine is going to be taken away, or it must have left soon.
     Cut,

@@ -9,6 +9,7 @@ use crate::sim::checks::violation::{Checked, violated};
 use crate::sim::client::Clients;
 use crate::sim::coordinator::Shell;
 use crate::sim::coordinator::blobs::Blobs;
+use crate::sim::coordinator::bucket::Bucket;
 use crate::sim::coordinator::disk::Disk;
 use crate::sim::faults::planted::Planted;
 use crate::sim::faults::{Fault, Tally};
@@ -62,6 +63,8 @@ pub(crate) struct World {
     pub(crate) incarnations: u64,
     pub(crate) disk: Disk,
     pub(crate) blobs: Blobs,
+    /// Where the results of frames in work are in one.
+    pub(crate) bucket: Option<Box<Bucket>>,
     pub(crate) clients: Clients,
     pub(crate) ledger: Ledger,
     pub(crate) planted: Option<Planted>,
@@ -90,6 +93,8 @@ impl World {
         let has_leaders = planted.as_ref().is_none_or(Planted::is_of_leaders);
         let led = plan.led.filter(|_| has_leaders);
         let leaders = led.map(|led| Box::new(Leaders::new(led, &mut random)));
+        let has_bucket = planted.as_ref().is_none_or(Planted::is_of_bucket);
+        let bucket = (plan.stored && has_bucket).then(Box::default);
         let nodes = plan.nodes.iter().map(|plan| SimNode::new(plan.clone())).collect();
         let clients = Clients::new(&plan);
         let forgers = plan.nodes.iter().filter(|node| node.forger).map(|node| node.id).collect();
@@ -112,6 +117,7 @@ impl World {
             incarnations: 0,
             disk: Disk::default(),
             blobs: Blobs::default(),
+            bucket,
             clients,
             ledger: Ledger::new(forgers, unsteady),
             planted,
@@ -127,8 +133,8 @@ impl World {
         }
     }
 
-    /// Runs to the end. An error names the invariant that broke.
-    pub(crate) fn run(&mut self) -> Checked {
+    /// Runs to the end, or until it is idle to. An error names the invariant that broke.
+    pub(crate) fn run(&mut self, is_idle: &dyn Fn() -> bool) -> Checked {
         match self.leaders.is_some() {
             true => self.start_machines(),
             false => self.events.plan(0, Event::Restart),
@@ -141,7 +147,7 @@ impl World {
         self.events.plan(1_000, Event::Sweep);
         self.events.plan(self.plan.heal_at, Event::Heal);
         let mut events = 0;
-        while !self.over {
+        while !self.over && !is_idle() {
             let Some((at, event)) = self.events.next() else {
                 return violated("nothing is to happen any more");
             };
@@ -197,6 +203,12 @@ impl World {
             }
             Event::Resolved(incarnation, job, frame) => {
                 self.as_process(incarnation, |world| world.on_resolved(job, frame))
+            }
+            Event::FoundWrong(incarnation, lease) => {
+                self.as_process(incarnation, |world| world.on_found_wrong(lease))
+            }
+            Event::Forget(incarnation, objects) => {
+                self.as_process(incarnation, |world| world.on_forget(&objects))
             }
             Event::Crash(incarnation) => self.as_process(incarnation, Self::crash),
             Event::Restart => self.restart(),

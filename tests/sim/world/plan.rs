@@ -47,6 +47,8 @@ pub(crate) struct Plan {
     pub(crate) jobs: Vec<JobPlan>,
     /// Where the state is in a database.
     pub(crate) led: Option<LedPlan>,
+    /// The results of frames in work are in a bucket.
+    pub(crate) stored: bool,
 }
 
 /// One node.
@@ -135,6 +137,8 @@ impl Plan {
             let drawn = mix(number ^ index as u64) % 1000 < share;
             node.finishes = drawn || forged && (node.anchored || node.forger);
         }
+        let led = LedPlan::of(Random::new(mix(number)), heal_at);
+        let share = if led.is_some() { 700 } else { 250 };
         Self {
             settings,
             heal_at,
@@ -142,7 +146,8 @@ impl Plan {
             mixed: herd.mixed,
             nodes,
             jobs,
-            led: LedPlan::of(Random::new(mix(number)), heal_at),
+            led,
+            stored: mix(number ^ 0x0b7e) % 1000 < share,
         }
     }
 

@@ -12,6 +12,7 @@ use crate::sim::model::rounds::RoundBook;
 use crate::sim::model::tasks::frame_before;
 use nodes::NodeBooks;
 use std::collections::{BTreeMap, BTreeSet};
+use tessera_coordinator::spool::SpoolKey;
 use tessera_core::journal::Commit;
 use tessera_protocol::ids::{
     BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey,
@@ -202,6 +203,32 @@ impl Books {
         let mut parts = frame.parts.get(&unit).into_iter().flatten();
         frame.committed.get(&unit).is_some_and(|(epoch, _)| *epoch == lease.epoch)
             || parts.any(|part| part.epoch == lease.epoch)
+    }
+
+    /// Open frames of which something is committed.
+    pub(crate) fn with_results(&self) -> Vec<SpoolKey> {
+        let going = self.jobs.iter().filter(|(_, job)| job.ended.is_none());
+        let frames = going.flat_map(|(job, book)| {
+            book.frames.iter().map(|(number, frame)| (*job, *number, frame))
+        });
+        let some = frames.filter(|(.., frame)| {
+            let begun = frame.parts.values().any(|parts| !parts.is_empty());
+            frame.end == FrameEnd::Open && (!frame.committed.is_empty() || begun)
+        });
+        some.map(|(job, frame, _)| SpoolKey { job, frame }).collect()
+    }
+
+    /// The results that a frame has: those of its units, and parts.
+    pub(crate) fn results_of(&self, key: SpoolKey) -> BTreeSet<(UnitIndex, Epoch)> {
+        let book = self.jobs.get(&key.job).and_then(|job| job.frames.get(&key.frame));
+        let Some(book) = book else { return BTreeSet::new() };
+        let whole = book.committed.iter().map(|(unit, (epoch, _))| (*unit, *epoch));
+        let whole = whole.filter(|(unit, _)| !book.parts.contains_key(unit));
+        let parts = book
+            .parts
+            .iter()
+            .flat_map(|(unit, parts)| parts.iter().map(|part| (*unit, part.epoch)));
+        whole.chain(parts).map(|(unit, epoch)| (UnitIndex(unit), epoch)).collect()
     }
 
     /// The unit is committed, and its frame waits for its check.
