@@ -1,5 +1,5 @@
 //! The integration tests of the product: the command line, farms of real processes, fake GPUs,
-//! pictures, the proof of bits, the simulator. Each folder says what it owns.
+//! pictures, the proof of bits. Each folder says what it owns.
 
 mod cli;
 mod compute;
@@ -13,4 +13,3 @@ mod ptx;
 mod python;
 mod rack;
 mod render;
-mod sim;

@@ -1,5 +1,5 @@
-//! Addresses of objects in one store, which have much in common: signed ones have 400 bytes, of which
-//! an object's own are 150.
+//! Addresses of objects in one store, which have much in common: signed ones have 400 bytes, of
+//! which an object's own are 150.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
 //! One bad node among nine: how much longer the jobs of others take than without it, in virtual
 //! time, and that operators see which node it is.
 
-use crate::sim::mixed_speeds::farm::{Farm, Machine, Run, Trouble};
-use crate::sim::mixed_speeds::render;
+use crate::mixed_speeds::farm::{Farm, Machine, Run, Trouble};
+use crate::mixed_speeds::render;
 
 /// What a bad node may cost: the makespan with it over that without it.
 const RATIO_MAX: f64 = 1.2;

@@ -1,9 +1,9 @@
 //! One node of ten flips a bit in one of each hundred of its results: when it is found, and whether
 //! the pictures are right.
 
-use crate::sim::mixed_speeds::render;
-use crate::sim::model::film::film_of;
-use crate::sim::world::random::mix;
+use crate::mixed_speeds::render;
+use crate::model::film::film_of;
+use crate::world::random::mix;
 use std::collections::BTreeMap;
 use tessera_core::{Action, Arrived, Core, Grid, Input, Moment, Record, SessionId, Settings};
 use tessera_protocol::ids::{BlobHash, JobId, Lease, UnitKey};

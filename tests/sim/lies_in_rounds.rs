@@ -2,10 +2,10 @@
 //! at, and a coordinator that ends now and then: what was decided of lies is decided again, and
 //! every frame has the rounds that the truth gives it.
 
-use crate::sim::mixed_speeds::render;
-use crate::sim::model::film::film_of;
-use crate::sim::model::rounds::is_noisy;
-use crate::sim::world::random::mix;
+use crate::mixed_speeds::render;
+use crate::model::film::film_of;
+use crate::model::rounds::is_noisy;
+use crate::world::random::mix;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::{
     Action, Arrived, Core, FrameRounds, Input, Moment, Record, SessionId, Settings, SnapshotPart,

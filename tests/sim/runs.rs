@@ -1,10 +1,10 @@
 //! Many seeds on all threads, what they met, and what to do about one that failed.
 
-use crate::sim::checks::violation::Violation;
-use crate::sim::faults::Tally;
-use crate::sim::faults::planted::{Bug, Planted};
-use crate::sim::situations::Met;
-use crate::sim::world::World;
+use crate::checks::violation::Violation;
+use crate::faults::Tally;
+use crate::faults::planted::{Bug, Planted};
+use crate::situations::Met;
+use crate::world::World;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -146,7 +146,7 @@ impl Report {
                 "{} seeds x {nodes:.0} nodes (at least {}) in {wall:.1} s, {hours:.1} hours of \
                     virtual time",
                 self.runs,
-                crate::sim::world::plan::NODES
+                crate::world::plan::NODES
             ),
             format!(
                 "{} steps, {} records, {} units committed, {} answers seen by clients and nodes",
@@ -219,7 +219,7 @@ impl Failure {
         format!(
             "seed {seed:#x} at commit {}: {}{first}\n{events}{same}\n\
              again: TESSERA_SIM_SEED={seed:#x} cargo test \
-             --release --test integration sim::no_seed -- --nocapture",
+             --release -p tessera-sim no_seed -- --nocapture",
             commit(),
             violation.0
         )

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
 /// Crates, and how many of their files lie in circles at most. A bound only ever falls.
-const BOUNDS: [(&str, usize); 21] = [
+const BOUNDS: [(&str, usize); 22] = [
     ("cli", 0),
     ("coordinator", 0),
     ("coordinator/blobs-s3", 0),
@@ -34,6 +34,8 @@ const BOUNDS: [(&str, usize); 21] = [
     // `driver` owns contexts, events and images, which find each other through it.
     ("tests/fake-cuda", 7),
     ("tests/history", 0),
+    // Everything that happens is a method of `World`, wherever it is told.
+    ("tests/sim", 25),
     ("tests/support", 0),
     ("tests/tidy", 0),
     ("transport", 0),

@@ -11,7 +11,6 @@ pub mod envelope;
 mod follow;
 mod followed;
 pub mod keys;
-mod lead_check;
 mod led;
 mod mark;
 mod migrate;
@@ -29,7 +28,6 @@ pub use audit_line::{AUDIT_ENTRIES_MAX, AuditChain, AuditLine};
 pub use follow::{Follow, Followable, Look};
 pub use followed::{Followed, Leading};
 pub use keys::values_of;
-pub use lead_check::LeadCheck;
 pub(crate) use led::note_no_lead;
 pub use led::{last_lead, leads_on, note_lead};
 pub use mark::StoreMark;
@@ -92,6 +90,28 @@ pub struct Loaded {
     pub members: BTreeMap<u64, MemberRecord>,
     /// Files of the farm, sealed, by their names; none where the store is in the data folder.
     pub files: BTreeMap<String, Vec<u8>>,
+}
+
+/// Whether this process still leads its store: a question that any thread can ask at no cost.
+#[derive(Clone)]
+pub struct LeadCheck(Arc<dyn Fn() -> Result<(), StoreError> + Send + Sync>);
+
+impl LeadCheck {
+    /// `check` must not wait. It fails if this process leads no more, and says why.
+    pub fn new(check: impl Fn() -> Result<(), StoreError> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(check))
+    }
+
+    /// Fails if this process leads its store no more: what it knows may be old.
+    pub fn check(&self) -> Result<(), StoreError> {
+        (self.0)()
+    }
+}
+
+impl std::fmt::Debug for LeadCheck {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "LeadCheck({:?})", self.check().is_ok())
+    }
 }
 
 /// Storage for groups of changes.

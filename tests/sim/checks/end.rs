@@ -1,10 +1,10 @@
 //! The end of a run: once nothing goes wrong any more, everything must come to its end, and every
 //! promise must have been kept.
 
-use crate::sim::checks::violation::{Checked, Violation, violated};
-use crate::sim::client::Ask;
-use crate::sim::world::World;
-use crate::sim::world::events::Event;
+use crate::checks::violation::{Checked, Violation, violated};
+use crate::client::Ask;
+use crate::world::World;
+use crate::world::events::Event;
 use tessera_core::Core;
 use tessera_protocol::status::{NodeState, NodeSummary};
 
@@ -40,11 +40,11 @@ impl World {
     pub(crate) fn unfinished(&mut self) -> Option<String> {
         let drained: Vec<_> = self.ledger.believed.drained.keys().copied().collect();
         for node in drained {
-            self.after(1, Event::Ask(Ask::Undrain(crate::sim::world::plan::index_of(node))));
+            self.after(1, Event::Ask(Ask::Undrain(crate::world::plan::index_of(node))));
         }
         let suspects: Vec<_> = self.ledger.believed.suspects.iter().copied().collect();
         for node in suspects {
-            self.after(1, Event::Ask(Ask::Undrain(crate::sim::world::plan::index_of(node))));
+            self.after(1, Event::Ask(Ask::Undrain(crate::world::plan::index_of(node))));
         }
         let paused: Vec<usize> = (0..self.clients.jobs.len())
             .filter(|index| self.ledger.believed.is_paused(self.clients.jobs[*index].plan.id))
@@ -54,11 +54,11 @@ impl World {
             return Some("the coordinator is away".to_owned());
         };
         let waits =
-            |job: &&crate::sim::client::ClientJob| !job.accepted && !job.refused && !job.vanished;
+            |job: &&crate::client::ClientJob| !job.accepted && !job.refused && !job.vanished;
         if let Some(job) = self.clients.jobs.iter().find(waits) {
             return Some(format!("job {} is not accepted", job.plan.id));
         }
-        let going = |job: &&crate::sim::client::ClientJob| {
+        let going = |job: &&crate::client::ClientJob| {
             let book = self.ledger.durable.jobs.get(&job.plan.id);
             // A refusal may have been overtaken by the acceptance of the same job, asked for twice.
             book.map_or(!job.refused && !job.vanished, |book| book.ended.is_none())

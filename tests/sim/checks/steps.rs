@@ -1,12 +1,12 @@
 //! What must hold after a step, besides its leases: where commits come from, that the last node is
 //! kept, and that nodes run what the core says.
 
-use crate::sim::checks::leases::Seen;
-use crate::sim::checks::violation::{Checked, violated};
-use crate::sim::situations::sometimes;
-use crate::sim::world::World;
-use crate::sim::world::events::LinkId;
-use crate::sim::world::network::Link;
+use crate::checks::leases::Seen;
+use crate::checks::violation::{Checked, violated};
+use crate::situations::sometimes;
+use crate::world::World;
+use crate::world::events::LinkId;
+use crate::world::network::Link;
 use std::collections::BTreeSet;
 use tessera_core::{Record, Step};
 use tessera_protocol::ids::{Lease, NodeId, UnitKey};

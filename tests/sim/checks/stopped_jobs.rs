@@ -2,11 +2,11 @@
 //! more than messages take to arrive. Looked at when nothing goes wrong any more; the bound is then
 //! the longest time of a message.
 
-use crate::sim::checks::violation::{Checked, violated};
-use crate::sim::client::Ask;
-use crate::sim::situations::sometimes;
-use crate::sim::world::World;
-use crate::sim::world::events::Event;
+use crate::checks::violation::{Checked, violated};
+use crate::client::Ask;
+use crate::situations::sometimes;
+use crate::world::World;
+use crate::world::events::Event;
 use tessera_core::SessionId;
 use tessera_protocol::ids::JobId;
 

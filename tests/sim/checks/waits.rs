@@ -1,7 +1,7 @@
 //! A job of which nothing is leased says why.
 
-use crate::sim::checks::violation::{Checked, violated};
-use crate::sim::world::World;
+use crate::checks::violation::{Checked, violated};
+use crate::world::World;
 use tessera_core::Selection;
 use tessera_protocol::status::JobSummary;
 

@@ -1,12 +1,12 @@
 //! Users who ask how things are, and nodes that are told of commits: what they are answered goes to
 //! the history checker, which knows nothing else of the farm.
 
-use crate::sim::checks::violation::{Checked, Violation};
-use crate::sim::faults::Fault;
-use crate::sim::model::books::FrameEnd;
-use crate::sim::situations::sometimes;
-use crate::sim::world::World;
-use crate::sim::world::events::Event;
+use crate::checks::violation::{Checked, Violation};
+use crate::faults::Fault;
+use crate::model::books::FrameEnd;
+use crate::situations::sometimes;
+use crate::world::World;
+use crate::world::events::Event;
 use tessera_core::{Core, Moment, Selection};
 use tessera_history::{Asked, JobSeen, Seen};
 use tessera_protocol::ids::{BlobHash, JobId, UnitIndex, UnitKey};
@@ -44,15 +44,18 @@ impl World {
         self.as_process(place, |world| world.answer_question(index))
     }
 
-    fn answer_question(&mut self, index: usize) -> Checked {
+    pub(crate) fn answer_question(&mut self, index: usize) -> Checked {
+        let is_stale = self.is_stale();
+        sometimes!(self, StaleAsked, is_stale);
+        // Nobody answers after its term.
+        self.check_own_term()?;
+        if is_stale {
+            // One whose clock stood still as well shows what it knew.
+            return Ok(());
+        }
         // An answer tells what has been decided so far: whatever that is goes to the disk before
         // it.
         self.take_step()?;
-        if self.is_stale() {
-            // One that stood still shows what it knew, until it looks at its term.
-            sometimes!(self, StaleAnswer);
-            return Ok(());
-        }
         let asked = self.history.ask();
         let job = self.clients.jobs[index].plan.id;
         let Some(process) = &mut self.shell.process else { return Ok(()) };

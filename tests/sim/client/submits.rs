@@ -1,12 +1,12 @@
 //! Submits, with what comes before them: the upload of a job's files, which a retry needs as well.
 
 use super::{Ask, user};
-use crate::sim::checks::violation::{Checked, violated};
-use crate::sim::coordinator::blobs::inputs;
-use crate::sim::faults::Fault;
-use crate::sim::world::World;
-use crate::sim::world::events::Event;
-use crate::sim::world::plan::{JobPlan, LARGEST};
+use crate::checks::violation::{Checked, violated};
+use crate::coordinator::blobs::inputs;
+use crate::faults::Fault;
+use crate::world::World;
+use crate::world::events::Event;
+use crate::world::plan::{JobPlan, LARGEST};
 use tessera_protocol::selection::JobChange;
 
 impl World {

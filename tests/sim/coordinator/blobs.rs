@@ -1,11 +1,11 @@
 //! The coordinator's blobs, by name and age: what clients upload, what frames are written to, and
 //! the sweep that removes what no job names. Blobs survive crashes. No bytes are kept.
 
-use crate::sim::checks::violation::{Checked, violated};
-use crate::sim::model::tasks::file_hash;
-use crate::sim::situations::sometimes;
-use crate::sim::world::World;
-use crate::sim::world::events::Event;
+use crate::checks::violation::{Checked, violated};
+use crate::model::tasks::file_hash;
+use crate::situations::sometimes;
+use crate::world::World;
+use crate::world::events::Event;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::compute::Program;
 use tessera_protocol::ids::{BlobHash, FrameNumber, JobId};

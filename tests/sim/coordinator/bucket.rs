@@ -2,14 +2,14 @@
 //! outlive every coordinator. Who puts them is in `node/putting` and here, what the journal says of
 //! them in `places`.
 
-use crate::sim::checks::violation::{Checked, Violation, violated};
-use crate::sim::coordinator::disk::Spooled;
-use crate::sim::faults::Fault;
-use crate::sim::model::film::{Film, hash_of};
-use crate::sim::situations::sometimes;
-use crate::sim::world::World;
-use crate::sim::world::events::{Event, LinkId};
-use crate::sim::world::random::mix;
+use crate::checks::violation::{Checked, Violation, violated};
+use crate::coordinator::disk::Spooled;
+use crate::faults::Fault;
+use crate::model::film::{Film, hash_of};
+use crate::situations::sometimes;
+use crate::world::World;
+use crate::world::events::{Event, LinkId};
+use crate::world::random::mix;
 use std::collections::BTreeMap;
 use tessera_coordinator::spool::{EntryHeader, FrameObject, ResultObject, SpoolKey};
 use tessera_core::ResultShape;

@@ -1,17 +1,17 @@
 //! The coordinator ends, at any point of its way to the disk, and starts again from what the disk
 //! has.
 
-use crate::sim::checks::leases::Watch;
-use crate::sim::checks::violation::{Checked, Violation, violated};
-use crate::sim::coordinator::bucket::Kept;
-use crate::sim::coordinator::places::Extents;
-use crate::sim::coordinator::{Pending, Process};
-use crate::sim::faults::Fault;
-use crate::sim::faults::planted::Planted;
-use crate::sim::leaders::leading::Leading;
-use crate::sim::situations::sometimes;
-use crate::sim::world::World;
-use crate::sim::world::events::{Event, LinkId};
+use crate::checks::leases::Watch;
+use crate::checks::violation::{Checked, Violation, violated};
+use crate::coordinator::bucket::Kept;
+use crate::coordinator::places::Extents;
+use crate::coordinator::{Pending, Process};
+use crate::faults::Fault;
+use crate::faults::planted::Planted;
+use crate::leaders::leading::Leading;
+use crate::situations::sometimes;
+use crate::world::World;
+use crate::world::events::{Event, LinkId};
 use tessera_coordinator::lost_spools;
 use tessera_core::journal::Gone;
 use tessera_core::{Core, Record, SnapshotPart};

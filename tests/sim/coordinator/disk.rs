@@ -1,10 +1,10 @@
 //! The coordinator's disk: what survives a crash. Snapshot and records as bytes, and the frames'
 //! spools.
 
-use crate::sim::checks::violation::{Checked, Violation, violated};
-use crate::sim::coordinator::bucket::{Kept, Sent};
-use crate::sim::coordinator::places::{Extents, Places};
-use crate::sim::model::film::Film;
+use crate::checks::violation::{Checked, Violation, violated};
+use crate::coordinator::bucket::{Kept, Sent};
+use crate::coordinator::places::{Extents, Places};
+use crate::model::film::Film;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_coordinator::spool::{ResultObject, SpoolKey};
 use tessera_core::{Record, SnapshotPart};

@@ -1,11 +1,11 @@
 //! What the journal says of where results lie, and what a process knows of it: decided by the
 //! coordinator's own rules (`spool`, `store::spool_changes`, `lost_spools`), in its own bytes.
 
-use crate::sim::checks::violation::{Checked, Violation, violated};
-use crate::sim::coordinator::Pending;
-use crate::sim::coordinator::bucket::{Kept, frame_of, header_of};
-use crate::sim::situations::sometimes;
-use crate::sim::world::World;
+use crate::checks::violation::{Checked, Violation, violated};
+use crate::coordinator::Pending;
+use crate::coordinator::bucket::{Kept, frame_of, header_of};
+use crate::situations::sometimes;
+use crate::world::World;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_coordinator::lost_spools;
 use tessera_coordinator::spool::{

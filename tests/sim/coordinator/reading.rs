@@ -1,11 +1,11 @@
 //! Who reads results in the bucket checks them: a node that finishes a frame, or the coordinator.
 
-use crate::sim::checks::violation::{Checked, violated};
-use crate::sim::coordinator::bucket::frame_of;
-use crate::sim::model::books::FrameBook;
-use crate::sim::situations::sometimes;
-use crate::sim::world::World;
-use crate::sim::world::events::Event;
+use crate::checks::violation::{Checked, violated};
+use crate::coordinator::bucket::frame_of;
+use crate::model::books::FrameBook;
+use crate::situations::sometimes;
+use crate::world::World;
+use crate::world::events::Event;
 use tessera_coordinator::lost_spools;
 use tessera_coordinator::spool::{maker_of, unknown_objects};
 use tessera_core::{Input, ResolveFailure};

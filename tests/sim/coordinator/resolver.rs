@@ -1,9 +1,9 @@
 //! The coordinator's resolver: makes a frame's files or measures a round, or fails to.
 
-use crate::sim::checks::violation::Checked;
-use crate::sim::faults::Fault;
-use crate::sim::model::tasks::file_hash;
-use crate::sim::world::World;
+use crate::checks::violation::Checked;
+use crate::faults::Fault;
+use crate::model::tasks::file_hash;
+use crate::world::World;
 use tessera_core::{Input, ResolveFailure, TileSet};
 use tessera_protocol::ids::{FrameNumber, JobId};
 use tessera_protocol::status::FrameFile;

@@ -1,13 +1,13 @@
 //! Steps of the core: taken, checked, written and performed in the documented order.
 
-use crate::sim::checks::violation::{Checked, Violation, violated};
-use crate::sim::coordinator::bucket::{Kept, Sent};
-use crate::sim::coordinator::places::place;
-use crate::sim::coordinator::{Pending, Process};
-use crate::sim::faults::Fault;
-use crate::sim::situations::sometimes;
-use crate::sim::world::World;
-use crate::sim::world::events::Event;
+use crate::checks::violation::{Checked, Violation, violated};
+use crate::coordinator::bucket::{Kept, Sent};
+use crate::coordinator::places::place;
+use crate::coordinator::{Pending, Process};
+use crate::faults::Fault;
+use crate::situations::sometimes;
+use crate::world::World;
+use crate::world::events::Event;
 use std::collections::VecDeque;
 use tessera_core::{Action, Record, SessionId, Step};
 use tessera_protocol::ids::{Lease, UnitKey};

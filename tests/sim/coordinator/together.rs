@@ -1,11 +1,11 @@
 //! Results of a node that share a stream: they are held until the stream is whole, and handled as
 //! one.
 
-use crate::sim::checks::violation::Checked;
-use crate::sim::coordinator::bucket::Sent;
-use crate::sim::faults::Fault;
-use crate::sim::world::World;
-use crate::sim::world::events::{Event, LinkId, Parcel};
+use crate::checks::violation::Checked;
+use crate::coordinator::bucket::Sent;
+use crate::faults::Fault;
+use crate::world::World;
+use crate::world::events::{Event, LinkId, Parcel};
 use tessera_core::{Arrived, Input, SessionId};
 use tessera_protocol::ids::Lease;
 

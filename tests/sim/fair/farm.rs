@@ -1,7 +1,7 @@
 //! A farm without faults, in virtual time, that owners share: what device time each gets, and when
 //! each job begins. Drives the core alone; what it finds is judged in `fair`.
 
-use crate::sim::model::film::film_of;
+use crate::model::film::film_of;
 use std::collections::{BTreeMap, VecDeque};
 use tessera_core::{
     Action, Arrived, Caller, Core, Grid, Input, Moment, RequestId, SessionId, Settings, Weights,

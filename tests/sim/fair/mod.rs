@@ -3,7 +3,7 @@
 
 pub(crate) mod farm;
 
-use crate::sim::fair::farm::{Bug, Farm, Plan};
+use crate::fair::farm::{Bug, Farm, Plan};
 
 /// Most by which the part of an owner may differ from what its weight says.
 const AWAY_MAX: f64 = 0.05;

@@ -1,11 +1,11 @@
 //! Bugs planted between the simulator and the core, to see that they are caught. The core itself
 //! stays whole.
 
-use crate::sim::coordinator::Process;
-use crate::sim::model::books::Books;
-use crate::sim::model::film::{hash_of, shape_of, sum_of};
-use crate::sim::model::tasks::task_of;
-use crate::sim::world::random::Random;
+use crate::coordinator::Process;
+use crate::model::books::Books;
+use crate::model::film::{hash_of, shape_of, sum_of};
+use crate::model::tasks::task_of;
+use crate::world::random::Random;
 use std::collections::BTreeMap;
 use tessera_core::{Action, Arrived, Input, Record, ResultShape, SessionId, Step};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
@@ -415,7 +415,7 @@ fn ghost() -> Input {
     Input::NodeJoined {
         session: SessionId(u64::MAX),
         join: Box::new(join),
-        fingerprint: crate::sim::world::plan::fingerprint(1),
+        fingerprint: crate::world::plan::fingerprint(1),
         build: "sim".to_owned(),
     }
 }

@@ -1,11 +1,11 @@
 //! Faults that happen by themselves until the run heals. Each has a chance every tenth of a second.
 
-use crate::sim::checks::violation::Checked;
-use crate::sim::client::Ask;
-use crate::sim::faults::Fault;
-use crate::sim::model::books::FrameEnd;
-use crate::sim::world::World;
-use crate::sim::world::events::{Event, LinkId, NodeEvent};
+use crate::checks::violation::Checked;
+use crate::client::Ask;
+use crate::faults::Fault;
+use crate::model::books::FrameEnd;
+use crate::world::World;
+use crate::world::events::{Event, LinkId, NodeEvent};
 use tessera_core::Input;
 use tessera_protocol::ids::{FrameNumber, JobId, UnitIndex};
 

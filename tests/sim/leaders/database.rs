@@ -1,15 +1,15 @@
 //! The database of farms with several coordinators: the leader's row, and statements that take
 //! their time, get lost on their way or lose their answers. Nothing else of PostgreSQL.
 
-use crate::sim::checks::violation::{Checked, Violation, violated};
-use crate::sim::coordinator::Pending;
-use crate::sim::coordinator::bucket::Kept;
-use crate::sim::coordinator::places::Values;
-use crate::sim::faults::Fault;
-use crate::sim::faults::planted::Planted;
-use crate::sim::situations::sometimes;
-use crate::sim::world::World;
-use crate::sim::world::events::Event;
+use crate::checks::violation::{Checked, Violation, violated};
+use crate::coordinator::Pending;
+use crate::coordinator::bucket::Kept;
+use crate::coordinator::places::Values;
+use crate::faults::Fault;
+use crate::faults::planted::Planted;
+use crate::situations::sometimes;
+use crate::world::World;
+use crate::world::events::Event;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;

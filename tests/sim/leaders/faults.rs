@@ -1,11 +1,11 @@
 //! What goes wrong with coordinators and their database, by itself, until the run heals.
 
-use crate::sim::checks::violation::Checked;
-use crate::sim::faults::Fault;
-use crate::sim::leaders::Doing;
-use crate::sim::situations::sometimes;
-use crate::sim::world::World;
-use crate::sim::world::events::{Event, LinkId};
+use crate::checks::violation::Checked;
+use crate::faults::Fault;
+use crate::leaders::Doing;
+use crate::situations::sometimes;
+use crate::world::World;
+use crate::world::events::{Event, LinkId};
 
 impl World {
     /// An opportunity for everything that happens to coordinators and to the database.

@@ -1,15 +1,15 @@
 //! What a process does that leads: it commits, renews its term, and stops where that is over.
 
-use crate::sim::checks::violation::{Checked, Violation, violated};
-use crate::sim::coordinator::Process;
-use crate::sim::coordinator::bucket::Kept;
-use crate::sim::coordinator::places::place;
-use crate::sim::faults::Fault;
-use crate::sim::faults::planted::Planted;
-use crate::sim::leaders::database::{Group, Kind, Said, Written};
-use crate::sim::situations::sometimes;
-use crate::sim::world::World;
-use crate::sim::world::events::Event;
+use crate::checks::violation::{Checked, Violation, violated};
+use crate::coordinator::Process;
+use crate::coordinator::bucket::Kept;
+use crate::coordinator::places::place;
+use crate::faults::Fault;
+use crate::faults::planted::Planted;
+use crate::leaders::database::{Group, Kind, Said, Written};
+use crate::situations::sometimes;
+use crate::world::World;
+use crate::world::events::Event;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tessera_coordinator::spool::SpoolKey;
@@ -135,7 +135,7 @@ impl World {
     }
 
     /// The process ends where its term is over by its own clock.
-    fn check_own_term(&mut self) -> Checked {
+    pub(crate) fn check_own_term(&mut self) -> Checked {
         let blind = self.planted.as_ref().is_some_and(Planted::forgets_term);
         let (machine, now) = (self.shell.machine, self.now);
         let Some(now) = self.leaders.as_ref().map(|leaders| leaders.local(machine, now)) else {

@@ -1,12 +1,12 @@
 //! Where nodes and clients find a coordinator: each knows the places of all.
 
-use crate::sim::checks::violation::Checked;
-use crate::sim::client::Ask;
-use crate::sim::faults::planted::Planted;
-use crate::sim::leaders::{Doing, Machine};
-use crate::sim::situations::sometimes;
-use crate::sim::world::World;
-use crate::sim::world::events::Event;
+use crate::checks::violation::Checked;
+use crate::client::Ask;
+use crate::faults::planted::Planted;
+use crate::leaders::{Doing, Machine};
+use crate::situations::sometimes;
+use crate::world::World;
+use crate::world::events::Event;
 use tessera_protocol::client::Response;
 
 impl World {
@@ -32,9 +32,8 @@ impl World {
 
     /// The process that is looked at stands still.
     pub(crate) fn is_stopped(&self) -> bool {
-        let stopped = |of: &crate::sim::leaders::Leaders| {
-            self.now < of.machines[self.shell.machine].stopped_until
-        };
+        let stopped =
+            |of: &crate::leaders::Leaders| self.now < of.machines[self.shell.machine].stopped_until;
         self.leaders.as_deref().is_some_and(stopped)
     }
 
@@ -89,6 +88,11 @@ impl World {
         let stale = incarnation > 0 && incarnation != self.shell.incarnation;
         sometimes!(self, GoesOnAfterTerm, stale);
         sometimes!(self, GoesOnInTerm, incarnation > 0 && !stale);
+        if stale {
+            // Somebody has asked it meanwhile.
+            let index = self.now as usize % self.clients.jobs.len().max(1);
+            self.as_process(incarnation, |world| world.answer_question(index))?;
+        }
         deferred.into_iter().try_for_each(|event| self.dispatch(event))
     }
 }

@@ -1,7 +1,7 @@
 //! A small farm without faults, in virtual time: nodes of given speeds, one job, and when its last
 //! unit was committed. Drives the core alone; what it finds is judged in `mixed_speeds`.
 
-use crate::sim::model::film::film_of;
+use crate::model::film::film_of;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tessera_core::{
     Action, Arrived, Core, Grid, Input, Moment, ResultShape, SessionId, Settings, Split,

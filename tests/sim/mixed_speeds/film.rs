@@ -1,8 +1,8 @@
 //! A film whose frames nodes finish: how much longer it takes than all devices at work until the
 //! end, and how many frames wait for their files meanwhile.
 
-use crate::sim::mixed_speeds::farm::{Farm, Machine};
-use crate::sim::mixed_speeds::{SLOW, render};
+use crate::mixed_speeds::farm::{Farm, Machine};
+use crate::mixed_speeds::{SLOW, render};
 use tessera_protocol::job::RenderSpec;
 
 /// Makespan over the lower bound.

@@ -2,8 +2,8 @@
 //! took, on farms of unequal nodes. The constants of the estimate were chosen on the seeds below
 //! `FIRST`; the test counts others.
 
-use crate::sim::mixed_speeds::farm::{Farm, Guess, Machine};
-use crate::sim::mixed_speeds::{SLOW, render};
+use crate::mixed_speeds::farm::{Farm, Guess, Machine};
+use crate::mixed_speeds::{SLOW, render};
 use tessera_core::Settings;
 use tessera_protocol::job::RenderSpec;
 

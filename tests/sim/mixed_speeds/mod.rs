@@ -5,7 +5,7 @@ pub(crate) mod farm;
 mod film;
 mod left;
 
-use crate::sim::mixed_speeds::farm::{Farm, Machine, Run};
+use crate::mixed_speeds::farm::{Farm, Machine, Run};
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::ids::FrameNumber;
 use tessera_protocol::job::RenderSpec;

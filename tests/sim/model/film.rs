@@ -1,7 +1,7 @@
 //! Results without pixels: a number that depends on unit and fingerprint alone, as the same-bits
 //! law says, and adds up as films do.
 
-use crate::sim::world::random::mix;
+use crate::world::random::mix;
 use tessera_core::{Arrived, FilmShape, ResultShape};
 use tessera_protocol::ids::{BlobHash, Fingerprint, Lease, UnitKey};
 use tessera_protocol::job::JobKind;

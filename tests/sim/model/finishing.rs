@@ -1,12 +1,12 @@
 //! Finishing of frames by nodes, in the books: which units there are for it, what depends on what,
 //! and what each makes. Worked out anew from the decision on finishing units.
 
-use crate::sim::checks::violation::{Checked, violated};
-use crate::sim::coordinator::disk::Disk;
-use crate::sim::model::books::{Books, FrameBook};
-use crate::sim::model::ledger::Ledger;
-use crate::sim::model::rounds::spooled;
-use crate::sim::world::random::mix;
+use crate::checks::violation::{Checked, violated};
+use crate::coordinator::disk::Disk;
+use crate::model::books::{Books, FrameBook};
+use crate::model::ledger::Ledger;
+use crate::model::rounds::spooled;
+use crate::world::random::mix;
 use tessera_core::ResultShape;
 use tessera_protocol::ids::{Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
 use tessera_protocol::job::{JobKind, RenderSpec};

@@ -1,13 +1,13 @@
 //! What outlives a process of the coordinator, from outside: what was made durable, and what was
 //! promised to whom.
 
-use crate::sim::checks::violation::{Checked, Violation, violated};
-use crate::sim::coordinator::disk::Disk;
-use crate::sim::model::books::{Books, FrameBook, FrameEnd, JobBook};
-use crate::sim::model::film::{shape_of, sum_of};
-use crate::sim::model::finishing::pieces_of;
-use crate::sim::model::parts::{PartBook, cut, size_of};
-use crate::sim::model::tasks::task_of;
+use crate::checks::violation::{Checked, Violation, violated};
+use crate::coordinator::disk::Disk;
+use crate::model::books::{Books, FrameBook, FrameEnd, JobBook};
+use crate::model::film::{shape_of, sum_of};
+use crate::model::finishing::pieces_of;
+use crate::model::parts::{PartBook, cut, size_of};
+use crate::model::tasks::task_of;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::Action;
 use tessera_protocol::client::Response;

@@ -1,8 +1,8 @@
 //! Units in parts, in the books: what is there, and what is missing.
 
-use crate::sim::checks::violation::{Checked, violated};
-use crate::sim::model::books::{Books, FrameBook};
-use crate::sim::model::tasks::task_of;
+use crate::checks::violation::{Checked, violated};
+use crate::model::books::{Books, FrameBook};
+use crate::model::tasks::task_of;
 use tessera_core::journal::Commit;
 use tessera_protocol::ids::{
     BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey,

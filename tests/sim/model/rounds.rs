@@ -2,13 +2,13 @@
 //! has, and what is decided after it. A decision is a number that depends on what the tile's
 //! results add up to, so that one that was made of wrong results is another one.
 
-use crate::sim::checks::violation::{Checked, violated};
-use crate::sim::coordinator::disk::{Disk, Spooled};
-use crate::sim::model::books::{FrameBook, JobBook};
-use crate::sim::model::film::{shape_of, sum_of};
-use crate::sim::model::ledger::Ledger;
-use crate::sim::model::tasks::task_of;
-use crate::sim::world::random::mix;
+use crate::checks::violation::{Checked, violated};
+use crate::coordinator::disk::{Disk, Spooled};
+use crate::model::books::{FrameBook, JobBook};
+use crate::model::film::{shape_of, sum_of};
+use crate::model::ledger::Ledger;
+use crate::model::tasks::task_of;
+use crate::world::random::mix;
 use tessera_core::TileSet;
 use tessera_protocol::ids::{FrameNumber, JobId, UnitIndex, UnitKey};
 use tessera_protocol::job::{CropSpec, JobKind, JobSpec, RenderSpec};

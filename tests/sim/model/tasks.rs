@@ -1,7 +1,7 @@
 //! What the units of a job are, worked out anew from the description of the splitter.
 
-use crate::sim::model::finishing::pieces_of;
-use crate::sim::model::rounds::{is_in_rounds, pass_of, passes_of};
+use crate::model::finishing::pieces_of;
+use crate::model::rounds::{is_in_rounds, pass_of, passes_of};
 use tessera_protocol::compute::ComputeSpec;
 use tessera_protocol::ids::{BlobHash, FrameNumber, JobId, UnitIndex, UnitKey};
 use tessera_protocol::job::{JobKind, RenderSpec};

@@ -1,9 +1,9 @@
 //! Nodes that have to leave: which one does, and what it hands in of its units.
 
-use crate::sim::model::parts::{cut, size_of};
-use crate::sim::node::UnitState;
-use crate::sim::world::World;
-use crate::sim::world::events::NodeEvent;
+use crate::model::parts::{cut, size_of};
+use crate::node::UnitState;
+use crate::world::World;
+use crate::world::events::NodeEvent;
 use tessera_protocol::ids::Lease;
 use tessera_protocol::node::{NodeToCoordinator, Task};
 

@@ -1,12 +1,12 @@
 //! What a node may say that is not true: of old epochs, of epochs never issued, of leases that are
 //! not its own.
 
-use crate::sim::faults::Fault;
-use crate::sim::model::film::{Film, sum_of};
-use crate::sim::model::finishing::piece_sum;
-use crate::sim::model::parts::{cut, size_of};
-use crate::sim::world::World;
-use crate::sim::world::events::Parcel;
+use crate::faults::Fault;
+use crate::model::film::{Film, sum_of};
+use crate::model::finishing::piece_sum;
+use crate::model::parts::{cut, size_of};
+use crate::world::World;
+use crate::world::events::Parcel;
 use tessera_core::{FilmShape, ResultShape};
 use tessera_protocol::ids::{Epoch, JobId, Lease, UnitIndex};
 use tessera_protocol::node::{Failure, Heartbeat, NodeToCoordinator};
@@ -97,7 +97,7 @@ impl World {
         let kind = self.ledger.durable.jobs.get(&lease.unit.job).map(|job| job.kind().clone());
         let claimed = change(lease);
         let film = kind.and_then(|kind| {
-            let task = crate::sim::model::tasks::task_of(&kind, lease.unit)?;
+            let task = crate::model::tasks::task_of(&kind, lease.unit)?;
             let some = self.random.permille(200) && size_of(task) > 1;
             let task = if some { cut(task, 0, 1) } else { task };
             Film::of(claimed.unit, fingerprint, &kind, task)

@@ -6,13 +6,13 @@ pub(crate) mod lies;
 mod putting;
 pub(crate) mod work;
 
-use crate::sim::checks::violation::Checked;
-use crate::sim::client::Ask;
-use crate::sim::faults::Fault;
-use crate::sim::model::film::{Film, other_shape};
-use crate::sim::world::World;
-use crate::sim::world::events::{Event, LinkId, NodeEvent, Parcel};
-use crate::sim::world::plan::{NodePlan, fingerprint, reinstalled};
+use crate::checks::violation::Checked;
+use crate::client::Ask;
+use crate::faults::Fault;
+use crate::model::film::{Film, other_shape};
+use crate::world::World;
+use crate::world::events::{Event, LinkId, NodeEvent, Parcel};
+use crate::world::plan::{NodePlan, fingerprint, reinstalled};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::ids::{BlobHash, Fingerprint, JobId, Lease, ProcessEpoch};
@@ -265,7 +265,7 @@ impl World {
         let link = self.open_link(node, number, incarnation);
         let join = self.join_of(node);
         let fingerprint = self.nodes[node].fingerprint;
-        if fingerprint != crate::sim::world::plan::fingerprint(1) {
+        if fingerprint != crate::world::plan::fingerprint(1) {
             self.tally.count(Fault::ForeignFingerprint);
         }
         if !join.running.is_empty() {

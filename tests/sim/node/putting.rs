@@ -1,14 +1,14 @@
 //! What a node does with results where they are kept in a bucket: it puts them, those of a frame
 //! together, and then says so. Where it cannot, it sends the bytes.
 
-use crate::sim::checks::violation::Checked;
-use crate::sim::coordinator::bucket::{frame_of, object_of};
-use crate::sim::faults::Fault;
-use crate::sim::faults::planted::Planted;
-use crate::sim::model::film::Film;
-use crate::sim::situations::sometimes;
-use crate::sim::world::World;
-use crate::sim::world::events::{LinkId, NodeEvent, Parcel};
+use crate::checks::violation::Checked;
+use crate::coordinator::bucket::{frame_of, object_of};
+use crate::faults::Fault;
+use crate::faults::planted::Planted;
+use crate::model::film::Film;
+use crate::situations::sometimes;
+use crate::world::World;
+use crate::world::events::{LinkId, NodeEvent, Parcel};
 use tessera_protocol::ids::Lease;
 
 /// A node that could not put an object tries none for so long, milliseconds.

@@ -1,18 +1,18 @@
 //! What a node does about its leases, as the node's own agent does: hold, render, store, offer,
 //! forget.
 
-use crate::sim::checks::violation::{Checked, violated};
-use crate::sim::faults::Fault;
-use crate::sim::model::film::Film;
-use crate::sim::model::finishing::piece_sum;
-use crate::sim::model::parts::is_within;
-use crate::sim::model::tasks::task_of;
-use crate::sim::node::{NodeProcess, Unit, UnitState};
-use crate::sim::situations::sometimes;
-use crate::sim::world::World;
-use crate::sim::world::events::NodeEvent;
-use crate::sim::world::plan::NodePlan;
-use crate::sim::world::random::mix;
+use crate::checks::violation::{Checked, violated};
+use crate::faults::Fault;
+use crate::model::film::Film;
+use crate::model::finishing::piece_sum;
+use crate::model::parts::is_within;
+use crate::model::tasks::task_of;
+use crate::node::{NodeProcess, Unit, UnitState};
+use crate::situations::sometimes;
+use crate::world::World;
+use crate::world::events::NodeEvent;
+use crate::world::plan::NodePlan;
+use crate::world::random::mix;
 use tessera_protocol::compute::ComputeSpec;
 use tessera_protocol::ids::{JobId, Lease, UnitKey};
 use tessera_protocol::job::JobKind;

@@ -2,7 +2,7 @@
 //! a heartbeat every two. Measures the core's time on the processor for each kind of input; what it
 //! finds is judged in `scale`.
 
-use crate::sim::model::film::film_of;
+use crate::model::film::film_of;
 use std::collections::VecDeque;
 use std::time::Instant;
 use tessera_core::{Action, Arrived, Core, Grid, Input, Moment, SessionId, Settings};

@@ -4,12 +4,12 @@
 //!
 //! ```text
 //! # Up to 10,000 nodes and 10 million units:
-//! TESSERA_SIM_SCALE=1 cargo test --release --test integration sim::scale -- --nocapture
+//! TESSERA_SIM_SCALE=1 cargo test --release -p tessera-sim scale -- --nocapture
 //! ```
 
 pub(crate) mod farm;
 
-use crate::sim::scale::farm::{Cost, Farm};
+use crate::scale::farm::{Cost, Farm};
 
 fn print(name: &str, nodes: usize, units: u64, cost: &Cost) {
     eprintln!(

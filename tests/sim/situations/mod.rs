@@ -25,10 +25,10 @@ macro_rules! situations {
 /// Notes that a situation was met, where it was: a seed set that never meets it fails by its name.
 macro_rules! sometimes {
     ($world:expr, $name:ident) => {
-        $world.met.note($crate::sim::situations::Situation::$name, true)
+        $world.met.note($crate::situations::Situation::$name, true)
     };
     ($world:expr, $name:ident, $condition:expr) => {
-        $world.met.note($crate::sim::situations::Situation::$name, $condition)
+        $world.met.note($crate::situations::Situation::$name, $condition)
     };
 }
 pub(crate) use sometimes;
@@ -152,7 +152,7 @@ situations! {
     GoesOnAfterTerm "a coordinator that led goes on, and another one leads",
     GoesOnInTerm "a coordinator that leads goes on within its term",
     FormerLeaderFound "a node or a client finds a coordinator that leads no more",
-    StaleAnswer "a coordinator that leads no more, and does not know, is asked",
+    StaleAsked "a coordinator that leads no more, and does not know, is asked",
     ToldLate "one that stood still tells of a commit, and another one leads",
     TermOver "a leader ends, because its term was not renewed",
     LeadTaken "a leader ends, because another one leads",

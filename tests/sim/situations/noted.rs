@@ -1,11 +1,11 @@
 //! What the farm made of what happened: notes the situations from steps and from the
 //! state. Checks nothing.
 
-use crate::sim::checks::leases::Seen;
-use crate::sim::faults::Fault;
-use crate::sim::model::books::JobBook;
-use crate::sim::situations::sometimes;
-use crate::sim::world::World;
+use crate::checks::leases::Seen;
+use crate::faults::Fault;
+use crate::model::books::JobBook;
+use crate::situations::sometimes;
+use crate::world::World;
 use std::collections::BTreeSet;
 use tessera_core::journal::{Commit, EndedAttempt, Ending, Gone, Redone};
 use tessera_core::{Action, Record, Selection, Step, TileSet};

@@ -1,10 +1,10 @@
 //! Virtual time: what is to happen, and when. Events of one moment happen in the order in which
 //! they were planned.
 
-use crate::sim::client::Ask;
-use crate::sim::client::questions::Answers;
-use crate::sim::leaders::database::{Said, Statement};
-use crate::sim::model::film::Film;
+use crate::client::Ask;
+use crate::client::questions::Answers;
+use crate::leaders::database::{Said, Statement};
+use crate::model::film::Film;
 use std::collections::BTreeMap;
 use tessera_coordinator::spool::{FrameObject, ResultObject};
 use tessera_core::{Moment, SessionId, TileSet};
@@ -89,7 +89,7 @@ pub(crate) enum Event {
     Submit(usize),
     /// Nobody may work any more on a job whose pause or end was told: by then every message has
     /// arrived.
-    Stopped(crate::sim::checks::stopped_jobs::Halt),
+    Stopped(crate::checks::stopped_jobs::Halt),
     /// The coordinator looks for blobs that no job names.
     Sweep,
     /// A client is answered.

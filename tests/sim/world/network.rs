@@ -1,12 +1,12 @@
 //! Connections: control messages in order, results and heartbeats out of order, everything with a
 //! delay, and nothing after the end.
 
-use crate::sim::checks::violation::Checked;
-use crate::sim::faults::Fault;
-use crate::sim::faults::planted::Planted;
-use crate::sim::node::SimNode;
-use crate::sim::world::World;
-use crate::sim::world::events::{Event, LinkId, NodeEvent, Parcel};
+use crate::checks::violation::Checked;
+use crate::faults::Fault;
+use crate::faults::planted::Planted;
+use crate::node::SimNode;
+use crate::world::World;
+use crate::world::events::{Event, LinkId, NodeEvent, Parcel};
 use std::collections::BTreeMap;
 use tessera_core::SessionId;
 use tessera_protocol::ids::ProcessEpoch;

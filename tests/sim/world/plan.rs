@@ -1,10 +1,10 @@
 //! What a seed stands for: the settings, the faults, the nodes and the jobs of one run. Nothing
 //! here happens yet.
 
-use crate::sim::faults::Fault;
-use crate::sim::leaders::LedPlan;
-use crate::sim::model::rounds::adapt;
-use crate::sim::world::random::{Random, mix};
+use crate::faults::Fault;
+use crate::leaders::LedPlan;
+use crate::model::rounds::adapt;
+use crate::world::random::{Random, mix};
 use std::time::Duration;
 use tessera_core::{PerUser, Secret, Settings, Weights};
 use tessera_protocol::compute::{

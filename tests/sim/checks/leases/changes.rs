@@ -2,8 +2,8 @@
 //! or is overdue. What steps and inputs say of leases is noted in `mod.rs`.
 
 use super::{Changes, Held, Known, Seen, Watch};
-use crate::sim::checks::violation::{Checked, Violation, violated};
-use crate::sim::model::books::Books;
+use crate::checks::violation::{Checked, Violation, violated};
+use crate::model::books::Books;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::Core;
 use tessera_protocol::ids::{Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};

@@ -2,8 +2,8 @@
 //! view of the leases.
 
 use super::{Held, Seen, Watch};
-use crate::sim::checks::violation::{Checked, violated};
-use crate::sim::model::books::Books;
+use crate::checks::violation::{Checked, violated};
+use crate::model::books::Books;
 use tessera_protocol::ids::{Lease, NodeId};
 
 impl Watch {

@@ -1,10 +1,10 @@
 //! What messages to nodes do to leases: who is given which, and which are revoked.
 
 use super::{Changes, Seen, Watch};
-use crate::sim::checks::violation::{Checked, violated};
-use crate::sim::model::books::Books;
-use crate::sim::model::parts::is_within;
-use crate::sim::model::tasks::task_of;
+use crate::checks::violation::{Checked, violated};
+use crate::model::books::Books;
+use crate::model::parts::is_within;
+use crate::model::tasks::task_of;
 use tessera_core::SessionId;
 use tessera_protocol::ids::{Epoch, Lease, NodeId};
 use tessera_protocol::node::{Assignment, CoordinatorToNode};

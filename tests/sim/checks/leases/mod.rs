@@ -8,8 +8,8 @@ mod inputs;
 mod messages;
 mod records;
 
-use crate::sim::checks::violation::Checked;
-use crate::sim::model::books::Books;
+use crate::checks::violation::Checked;
+use crate::model::books::Books;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::{Action, Core, SessionId, Settings, Step};
 use tessera_protocol::ids::{Epoch, Fingerprint, JobId, Lease, NodeId, ProcessEpoch, UnitKey};

@@ -1,8 +1,8 @@
 //! What records do to leases: which end, and why.
 
 use super::{Changes, Seen, Watch};
-use crate::sim::checks::violation::{Checked, violated};
-use crate::sim::model::books::Books;
+use crate::checks::violation::{Checked, violated};
+use crate::model::books::Books;
 use std::collections::BTreeSet;
 use tessera_core::journal::{Commit, Gone};
 use tessera_core::{Action, Record, Step};

@@ -1,7 +1,7 @@
 //! What the core says, compared with the books.
 
 use super::{Books, FrameBook, FrameEnd, JobBook};
-use crate::sim::checks::violation::{Checked, Violation, violated};
+use crate::checks::violation::{Checked, Violation, violated};
 use tessera_core::{Core, Moment, Selection, UnitState};
 use tessera_protocol::ids::{FrameNumber, JobId, UnitIndex, UnitKey};
 use tessera_protocol::status::{CopyCount, FrameState, JobState};

@@ -5,11 +5,11 @@ mod compare;
 mod nodes;
 mod records;
 
-use crate::sim::checks::violation::{Checked, Violation, violated};
-use crate::sim::model::finishing::FinishedBy;
-use crate::sim::model::parts::PartBook;
-use crate::sim::model::rounds::RoundBook;
-use crate::sim::model::tasks::frame_before;
+use crate::checks::violation::{Checked, Violation, violated};
+use crate::model::finishing::FinishedBy;
+use crate::model::parts::PartBook;
+use crate::model::rounds::RoundBook;
+use crate::model::tasks::frame_before;
 use nodes::NodeBooks;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_coordinator::spool::SpoolKey;

@@ -1,7 +1,7 @@
 //! The nodes of the present and the past, as records tell of them.
 
 use super::Books;
-use crate::sim::checks::violation::{Checked, violated};
+use crate::checks::violation::{Checked, violated};
 use std::collections::BTreeMap;
 use tessera_core::journal::Gone;
 use tessera_core::{Core, Moment};

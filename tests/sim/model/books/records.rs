@@ -1,11 +1,11 @@
 //! Takes records into the books, each if it may follow those before it.
 
 use super::{Books, FrameBook, FrameEnd, JobBook};
-use crate::sim::checks::violation::{Checked, violated};
-use crate::sim::model::finishing::{FinishedBy, pieces_of};
-use crate::sim::model::parts::size_of;
-use crate::sim::model::rounds::RoundBook;
-use crate::sim::model::tasks::{task_of, units_of};
+use crate::checks::violation::{Checked, violated};
+use crate::model::finishing::{FinishedBy, pieces_of};
+use crate::model::parts::size_of;
+use crate::model::rounds::RoundBook;
+use crate::model::tasks::{task_of, units_of};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::journal::{Commit, EndedAttempt, Redone};
 use tessera_core::{Record, TileSet};

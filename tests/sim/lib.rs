@@ -3,13 +3,14 @@
 //! after it, and everything now and then; a failure is a seed.
 //!
 //! ```text
-//! cargo test --release --test integration sim::no_seed -- --nocapture
+//! cargo test --release -p tessera-sim no_seed -- --nocapture
 //! with TESSERA_SIM_SEEDS=100000                           many seeds
 //!      TESSERA_SIM_FIRST=5000 TESSERA_SIM_SEEDS=5000     a piece of them
 //!      TESSERA_SIM_SEED=0x5eed                           one seed again
-//! cargo test --release --test integration caught -- --nocapture
+//! cargo test --release -p tessera-sim caught -- --nocapture
 //! with TESSERA_SIM_PLANTED=2000                           the seed that finds each planted bug
 //! ```
+#![cfg(test)]
 
 mod bad_node;
 mod checks;
