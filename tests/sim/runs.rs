@@ -199,7 +199,7 @@ impl Failure {
         let sooner = close.steps < far.steps;
         let mut diary = if sooner { close.diary } else { far.diary }.unwrap_or_default();
         diary.push(format!("violation: {}", violation.0));
-        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/sim");
+        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/sim");
         let path = folder.join(format!("{seed:#x}.events"));
         let written =
             std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&path, diary.join("\n")));

@@ -69,8 +69,9 @@ pub(crate) enum Event {
     Usage(oneshot::Sender<BTreeMap<Owner, JobUsage>>),
     /// Somebody asks about blobs.
     AboutBlobs(BlobQuestion),
-    /// A session asks whether its node may hand in results of any of these leases.
-    MayHandIn { session: SessionId, leases: Vec<Lease>, reply: oneshot::Sender<bool> },
+    /// A node offers results that it can store. The answer is whether it should; if not, the core
+    /// has said so of each.
+    Offered { session: SessionId, results: Vec<Arrived>, reply: oneshot::Sender<bool> },
     /// A node asks for what a finishing unit reads. None if it does not hold the lease.
     Inputs { session: SessionId, lease: Lease, reply: oneshot::Sender<Option<InputsOrder>> },
     /// The node of a session is to ask for an order for the files of a frame.

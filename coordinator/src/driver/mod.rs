@@ -247,8 +247,8 @@ impl Driver {
                 self.after_pending(After::Tell(Box::new(move || drop(reply.send(usage)))));
             }
             Event::AboutBlobs(question) => self.on_blob_question(question),
-            Event::MayHandIn { session, leases, reply } => {
-                let _ = reply.send(self.core.may_hand_in(session, &leases));
+            Event::Offered { session, results, reply } => {
+                let _ = reply.send(self.on_offer(session, results));
             }
             Event::Inputs { session, lease, reply } => {
                 self.after_pending(After::Inputs(session, lease, reply));
@@ -280,6 +280,19 @@ impl Driver {
             inputs.push(Input::ResultArrived { session, result: arrived });
         }
         self.core.handle_all(inputs, self.around.clock.now());
+    }
+
+    /// Whether any of the results that a node offers to store would be taken. If none would, the
+    /// core says so of each at once: a moment later one might be, and it is stored nowhere.
+    fn on_offer(&mut self, session: SessionId, results: Vec<Arrived>) -> bool {
+        let leases: Vec<Lease> = results.iter().map(|result| result.lease).collect();
+        let is_wanted = self.core.may_hand_in(session, &leases);
+        if !is_wanted {
+            let arrived = |result| Input::ResultArrived { session, result };
+            let inputs: Vec<Input> = results.into_iter().map(arrived).collect();
+            self.core.handle_all(inputs, self.around.clock.now());
+        }
+        is_wanted
     }
 
     /// Calls a session's node for the files of a frame. Nobody waits long for one that is gone.

@@ -61,8 +61,7 @@ pub(super) async fn take(
     if !is_wanted(shared, session, &offer).await? {
         sender.send(&StoreReply::NotWanted).await?;
         sender.finish();
-        // The core says so of each.
-        return hand_on(shared, (session, node, name), (&offer, object)).await;
+        return Ok(());
     }
     let url = match given.count(&offer) {
         true => address(shared, (&offer, object), here).await?,
@@ -84,15 +83,15 @@ pub(super) async fn take(
     hand_on(shared, (session, node, name), (&offer, object)).await
 }
 
-/// Whether the node may hand in any of the results.
+/// Whether any of the results would be taken. If none would, the core has told the node so of each.
 async fn is_wanted(
     shared: &Shared,
     session: SessionId,
     offer: &StoreOffer,
 ) -> Result<bool, Trouble> {
-    let leases = offer.results.iter().map(|result| result.header.lease).collect();
+    let results = offer.results.iter().map(arrived).collect();
     let (reply, answer) = oneshot::channel();
-    let asked = Event::MayHandIn { session, leases, reply };
+    let asked = Event::Offered { session, results, reply };
     shared.events.send(asked).await.map_err(|_| Trouble::Stopping)?;
     answer.await.map_err(|_| Trouble::Stopping)
 }

@@ -1,9 +1,11 @@
 //! Results of a node that share a stream: they are held until the stream is whole, and handled as
 //! one.
 
-use crate::checks::violation::Checked;
+use crate::checks::violation::{Checked, Violation};
 use crate::coordinator::bucket::Sent;
 use crate::faults::Fault;
+use crate::model::film::Film;
+use crate::situations::sometimes;
 use crate::world::World;
 use crate::world::events::{Event, LinkId, Parcel};
 use tessera_core::{Arrived, Input, SessionId};
@@ -76,6 +78,31 @@ impl World {
         let input = |(lease, sent)| self.result_input((id, session), lease, sent);
         let inputs = results.into_iter().map(input).collect();
         self.inputs(inputs)
+    }
+
+    /// A node has offered results that would not be taken, and nothing is stored of them. False if
+    /// the coordinator stands still, and says nothing.
+    pub(crate) fn refuse_offer(
+        &mut self,
+        id: LinkId,
+        results: Vec<(Lease, Film)>,
+    ) -> Result<bool, Violation> {
+        let Some(link) = self.links.links.get(&id) else { return Ok(true) };
+        let (incarnation, Some(session)) = (link.incarnation, link.session) else {
+            return Ok(true);
+        };
+        let mut answers = true;
+        self.as_process(incarnation, |world| {
+            answers = !world.is_stopped();
+            if !answers {
+                return Ok(());
+            }
+            sometimes!(world, OfferRefused);
+            let input = |(lease, film)| world.result_input((id, session), lease, Sent::from(film));
+            let inputs = results.into_iter().map(input).collect();
+            world.inputs(inputs)
+        })?;
+        Ok(answers)
     }
 
     /// A result as an input, with what its node measured.

@@ -55,10 +55,19 @@ impl World {
                 self.wait_for_put(node, link, soon, NodeEvent::PutAgain(link, leases.to_vec()));
                 return Ok(());
             }
-            // It is told so of each.
+            // It is told so of each, before anything else happens.
             Some(false) => {
                 let results = self.in_outbox(node, leases);
-                return self.say_stored(node, link, results);
+                if !self.refuse_offer(link, results)? {
+                    let later = self.random.between(500, 5_000);
+                    self.wait_for_put(
+                        node,
+                        link,
+                        later,
+                        NodeEvent::PutAgain(link, leases.to_vec()),
+                    );
+                }
+                return Ok(());
             }
             Some(true) => {}
         }

@@ -34,6 +34,7 @@ macro_rules! sometimes {
 pub(crate) use sometimes;
 
 situations! {
+    OfferRefused "a node offers results to the bucket, and none is wanted",
     ResultRefused "a result comes too late, and is refused",
     AcknowledgedAgain "a commit is acknowledged that was acknowledged before",
     CommitAfterRestart "a result of a lease from before a restart is committed",
