@@ -171,7 +171,7 @@ faults! {
     // Finishing.
     ResultsLost 60 "bytes of a frame that nodes finish are lost",
     ResolveLost 120 "the resolver finds bytes of results lost",
-    PoisonPiece 300 "a piece of a frame takes down every worker process for a while",
+    PoisonPiece 800 "a piece of a frame takes down every worker process for a while",
     // Several coordinators, and their database.
     LeaderKilled 8 "the coordinator that leads ends at once",
     StandbyKilled 8 "a coordinator that stands by ends at once",
