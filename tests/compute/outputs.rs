@@ -173,6 +173,12 @@ fn outputs_are_put_into_a_bucket_by_nodes() {
         command.env("AWS_ACCESS_KEY_ID", KEY).env("AWS_SECRET_ACCESS_KEY", SECRET);
         command.env("TESSERA_LOG", "info,tessera_coordinator=debug");
     });
+    // One alone has nobody who looks.
+    farm.wait_for("two nodes", |farm| {
+        let nodes: serde_json::Value =
+            serde_json::from_str(&farm.text(&["nodes", "--json"])).unwrap();
+        nodes.as_array().is_some_and(|nodes| nodes.len() == 2)
+    });
     let ptx = kernel("outputs.ptx");
     let told = run(&farm, &ptx, &format!("{SEVERAL} --chunk 20 --out run.{{output}}.npy"));
     assert_eq!(told, "total 3393");

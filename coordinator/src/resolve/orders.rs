@@ -11,11 +11,13 @@ use super::{join, metered_exposure, resolve};
 use crate::blobs::{Blobs, GuardedBlobs};
 use crate::driver::event::Event;
 use crate::measure::noisy_tiles;
-use crate::spool::{SpoolIndex, SpoolKey, SpoolReader};
+use crate::spool::{SpoolIndex, SpoolKey, SpoolReader, StoredResults, maker_of};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tessera_core::{FrameRounds, Input, ResolveFailure, TileSet};
 use tessera_protocol::job::{JobKind, RenderSpec};
 use tessera_protocol::status::FrameFile;
+use tessera_protocol::{JobId, NodeId};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -91,18 +93,37 @@ async fn outcome(order: ResolveOrder, means: &Means) -> Input {
 async fn here(order: ResolveOrder, means: &Means) -> Input {
     let (job, frame, wanted) = (order.job, order.frame, order.wanted);
     let (blobs, spools) = (means.blobs.clone(), means.spools.clone());
+    let stored = order.extent.stored.clone();
     let made = tokio::task::spawn_blocking(move || make(&order, &blobs, &*spools)).await;
     match made {
         Ok(Ok(input)) => input,
         Ok(Err(error)) => {
             tracing::warn!(%job, %frame, error = &error as &dyn std::error::Error,
                 "frame cannot be made");
-            Input::FrameResolveFailed { job, frame, failure: failure_of(wanted, &error) }
+            let failure = failure_of(wanted, &error);
+            doubt(job, (&stored, &failure), means).await;
+            Input::FrameResolveFailed { job, frame, failure }
         }
         Err(error) => {
             let failure = ResolveFailure::Fatal(format!("resolving the frame failed: {error}"));
             Input::FrameResolveFailed { job, frame, failure }
         }
+    }
+}
+
+/// Says whose results in a store elsewhere were not what their nodes had said.
+async fn doubt(
+    job: JobId,
+    (stored, failure): (&[Arc<StoredResults>], &ResolveFailure),
+    means: &Means,
+) {
+    let ResolveFailure::Lost(units, _) = failure else { return };
+    let makers: BTreeSet<NodeId> =
+        units.iter().filter_map(|unit| maker_of(stored, *unit)).collect();
+    for node in makers {
+        let input = Box::new(Input::StoredWrong { node, job });
+        // Without a driver, nobody wants to know.
+        let _ = means.events.send(Event::Input(input)).await;
     }
 }
 

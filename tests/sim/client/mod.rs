@@ -108,7 +108,11 @@ impl World {
         let Some(place) = self.find_coordinator() else {
             return self.ask_standby(ask);
         };
-        self.as_process(place, |world| world.ask_now(ask))
+        self.as_process(place, |world| {
+            // Nobody answers after its term.
+            world.check_own_term()?;
+            if world.shell.process.is_some() { world.ask_now(ask) } else { Ok(()) }
+        })
     }
 
     /// A client asks a coordinator that listens.

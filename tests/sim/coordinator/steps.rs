@@ -10,6 +10,7 @@ use crate::world::World;
 use crate::world::events::Event;
 use std::collections::VecDeque;
 use tessera_core::{Action, Record, SessionId, Step};
+use tessera_protocol::client::Response;
 use tessera_protocol::ids::{Lease, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
 
@@ -252,7 +253,11 @@ impl World {
                     return violated(format!("{request:?} is answered and waits for no answer"));
                 };
                 self.ledger.on_reply(&response)?;
-                return self.answer(ask, response);
+                // One whose clock stood still as well refuses by what it knew.
+                return match self.is_stale() && is_refusal(&response) {
+                    true => Ok(()),
+                    false => self.answer(ask, response),
+                };
             }
             Action::ResolveFrame { job, frame } => {
                 let delay = self.random.between(20, 3_000);
@@ -285,4 +290,13 @@ fn take_arrived(
         process.arrived.remove(&(session, lease));
     }
     film.ok_or_else(|| Violation(format!("{session:?} is said to have sent a result of {lease}")))
+}
+
+/// Whether an answer needs no commit: something is refused.
+fn is_refusal(response: &Response) -> bool {
+    match response {
+        Response::Error(_) => true,
+        Response::Changed(changed) => changed.refused > 0,
+        _ => false,
+    }
 }
