@@ -1,6 +1,7 @@
 //! Steps of the core: taken, checked, written and performed in the documented order.
 
 use crate::checks::violation::{Checked, Violation, violated};
+use crate::client::Ask;
 use crate::coordinator::bucket::{Kept, Sent};
 use crate::coordinator::places::place;
 use crate::coordinator::{Pending, Process};
@@ -252,12 +253,7 @@ impl World {
                 let Some(ask) = process.asks.remove(&request) else {
                     return violated(format!("{request:?} is answered and waits for no answer"));
                 };
-                self.ledger.on_reply(&response)?;
-                // One whose clock stood still as well refuses by what it knew.
-                return match self.is_stale() && is_refusal(&response) {
-                    true => Ok(()),
-                    false => self.answer(ask, response),
-                };
+                return self.tell_client(ask, response);
             }
             Action::ResolveFrame { job, frame } => {
                 let delay = self.random.between(20, 3_000);
@@ -290,6 +286,18 @@ fn take_arrived(
         process.arrived.remove(&(session, lease));
     }
     film.ok_or_else(|| Violation(format!("{session:?} is said to have sent a result of {lease}")))
+}
+
+impl World {
+    /// A client is answered. One whose clock stood still past its term refuses by what it knew,
+    /// which nobody judges.
+    fn tell_client(&mut self, ask: Ask, response: Response) -> Checked {
+        self.ledger.on_reply(&response)?;
+        match self.is_stale() && is_refusal(&response) {
+            true => Ok(()),
+            false => self.answer(ask, response),
+        }
+    }
 }
 
 /// Whether an answer needs no commit: something is refused.
