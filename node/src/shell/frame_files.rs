@@ -5,7 +5,7 @@
 use crate::inputs::elsewhere::{There, fetch};
 use quinn::Connection;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -32,8 +32,6 @@ const AT_ONCE: usize = 2;
 const ANSWER: Duration = Duration::from_secs(10);
 /// Time for the report to arrive.
 const DELIVERED: Duration = Duration::from_secs(60);
-/// Bytes that are read at once for a hash.
-const READ_BYTES: usize = 1 << 18;
 
 /// Why an order is not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -235,15 +233,12 @@ impl Output for TemporaryFile {
     }
 }
 
+/// Returns the hash and the length of a whole file.
 fn hash_of(file: &mut File) -> io::Result<(BlobHash, u64)> {
     file.seek(SeekFrom::Start(0))?;
-    let (mut hasher, mut buffer) = (blake3::Hasher::new(), vec![0; READ_BYTES]);
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok((BlobHash(*hasher.finalize().as_bytes()), hasher.count())),
-            count => hasher.update(&buffer[..count]),
-        };
-    }
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(file)?;
+    Ok((BlobHash(*hasher.finalize().as_bytes()), hasher.count()))
 }
 
 impl Write for TemporaryFile {

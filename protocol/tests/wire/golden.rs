@@ -1,7 +1,7 @@
 //! Pinned bytes of every message. An accidental change of the layout fails here. An intended one
 //! gets a new protocol version (see `ProtocolVersion`) and, with it, new lines in `golden.txt`.
 
-use crate::{log_samples, response_samples, samples};
+use crate::{log_samples, response_samples, samples, stored_samples};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -50,13 +50,13 @@ fn every_message_has_its_pinned_bytes() {
     pin(&mut found, vec![("blob_request".to_owned(), samples::blob_request())]);
     pin(&mut found, vec![("blob_offer".to_owned(), samples::blob_offer())]);
     pin(&mut found, vec![("blob_range".to_owned(), samples::blob_range())]);
-    pin(&mut found, vec![("inputs_request".to_owned(), samples::inputs_request())]);
-    pin(&mut found, samples::inputs_replies());
-    pin(&mut found, vec![("store_offer".to_owned(), samples::store_offer())]);
-    pin(&mut found, samples::store_replies());
-    pin(&mut found, vec![("files_request".to_owned(), samples::files_request())]);
-    pin(&mut found, samples::files_replies());
-    pin(&mut found, samples::files_reports());
+    pin(&mut found, vec![("inputs_request".to_owned(), stored_samples::inputs_request())]);
+    pin(&mut found, stored_samples::inputs_replies());
+    pin(&mut found, vec![("store_offer".to_owned(), stored_samples::store_offer())]);
+    pin(&mut found, stored_samples::store_replies());
+    pin(&mut found, vec![("files_request".to_owned(), stored_samples::files_request())]);
+    pin(&mut found, stored_samples::files_replies());
+    pin(&mut found, stored_samples::files_reports());
     pin(&mut found, vec![("store_receipt".to_owned(), StoreReceipt { bytes: 1 << 20 })]);
     pin(&mut found, vec![("live_tile".to_owned(), samples::live_tile())]);
     pin(&mut found, vec![("log_lines".to_owned(), log_samples::lines())]);

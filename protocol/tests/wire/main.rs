@@ -13,3 +13,4 @@ mod results;
 mod samples;
 mod spec;
 mod spec_samples;
+mod stored_samples;
