@@ -482,6 +482,11 @@ impl Core {
         listing::nodes(&self.books, now)
     }
 
+    /// Returns a node of the present or the past.
+    pub fn node(&self, id: NodeId, now: Moment) -> NodeSummary {
+        listing::node_row(&self.books, id, now)
+    }
+
     /// Returns the rounds of a frame that has begun and has not ended; None if it is not sampled in
     /// rounds.
     pub fn frame_rounds(&self, id: JobId, frame: FrameNumber) -> Option<FrameRounds> {

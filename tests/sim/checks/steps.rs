@@ -28,19 +28,20 @@ impl World {
         if failed.is_empty() {
             return Ok(());
         }
-        let rows = process.core.nodes(now);
-        let known = |row: &&NodeSummary| process.watch.session_of(row.node).is_some();
+        let core = &process.core;
         let takes =
-            |row: &&NodeSummary| row.state == NodeState::Ready || row.note.contains("fingerprint");
-        let taking: BTreeSet<NodeId> =
-            rows.iter().filter(known).filter(takes).map(|row| row.node).collect();
-        let out =
-            rows.iter().filter(|row| row.note.contains("in a row")).map(|row| row.node).collect();
-        let fresh = process.watch.note_out(&out, &taking);
-        sometimes!(self, LastNodeFails, taking.is_subset(&failed));
+            |row: &NodeSummary| row.state == NodeState::Ready || row.note.contains("fingerprint");
+        let rows: Vec<NodeSummary> = failed.iter().map(|node| core.node(*node, now)).collect();
+        let other_takes = |node| !failed.contains(&node) && takes(&core.node(node, now));
+        let others_take = process.watch.here().any(other_takes);
+        let here = |row: &&NodeSummary| process.watch.session_of(row.node).is_some();
+        let any_takes = others_take || rows.iter().filter(here).any(takes);
+        let out = rows.iter().filter(|row| row.note.contains("in a row")).map(|row| row.node);
+        let fresh: Vec<NodeId> = out.filter(|node| process.watch.note_out(*node)).collect();
+        sometimes!(self, LastNodeFails, !others_take);
         // Of several inputs one may have put it out of work, and another have taken the others
         // away.
-        match fresh.intersection(&failed).next().filter(|_| taking.is_empty() && seen.inputs == 1) {
+        match fresh.first().filter(|_| !any_takes && seen.inputs == 1) {
             Some(node) => {
                 violated(format!("{node} is put out of work, and no other node takes any"))
             }

@@ -91,7 +91,7 @@ pub(crate) struct Watch {
     short: BTreeSet<UnitKey>,
     /// The newest lease of each unit that this process has given.
     given: BTreeMap<UnitKey, (Epoch, NodeId)>,
-    /// Nodes that were out of work for their failures when nodes were looked at last.
+    /// Nodes that were out of work for their failures and have had no lease since.
     out: BTreeSet<NodeId>,
     /// Nodes of which a lease has ended in this step whose end no record tells of.
     ended_quietly: BTreeSet<NodeId>,
@@ -182,6 +182,9 @@ impl Watch {
         }
         self.newest_epoch = changes.epochs.last().copied().unwrap_or(self.newest_epoch);
         self.follow(seen, &changes, core, books)?;
+        for (node, _) in &changes.given {
+            self.out.remove(node);
+        }
         if seen.inputs != 1 {
             return Ok(());
         }
@@ -195,17 +198,14 @@ impl Watch {
         self.ended_quietly.iter().copied()
     }
 
-    /// Takes over which nodes are out of work for their failures, and which have work; those that
-    /// were not out of it before.
-    pub(crate) fn note_out(
-        &mut self,
-        out: &BTreeSet<NodeId>,
-        taking: &BTreeSet<NodeId>,
-    ) -> BTreeSet<NodeId> {
-        let fresh = out.difference(&self.out).copied().collect();
-        self.out.retain(|node| !taking.contains(node));
-        self.out.extend(out);
-        fresh
+    /// Takes over that a node is out of work for its failures; whether it had work before.
+    pub(crate) fn note_out(&mut self, node: NodeId) -> bool {
+        self.out.insert(node)
+    }
+
+    /// Nodes that are here.
+    pub(crate) fn here(&self) -> impl Iterator<Item = NodeId> {
+        self.known.iter().filter(|(_, known)| known.away_since.is_none()).map(|(node, _)| *node)
     }
 
     /// Some unit of a job is leased.

@@ -39,26 +39,20 @@ impl Watch {
 
     /// A node that leaves is said to have left, and one that is here is not said to be gone.
     pub(super) fn check_gone(&self, step: &Step, seen: &Seen, books: &Books) -> Checked {
-        let gone = |node: NodeId, step: &Step| {
-            step.records.iter().find_map(|record| match record {
-                Record::NodeGone { node: of, how, .. } if *of == node => Some(*how),
-                _ => None,
-            })
-        };
         if seen.inputs != 1 {
             return Ok(());
         }
+        let gone: Vec<(NodeId, Gone)> = step.records.iter().filter_map(gone_in).collect();
         if let Some(node) = seen.left
             && books.is_here(node)
-            && gone(node, step) != Some(Gone::Left)
+            && !gone.contains(&(node, Gone::Left))
         {
             return violated(format!("{node} leaves, and is not said to have left"));
         }
         // Whoever joins may have been gone up to now.
-        let here = |node: &NodeId| self.session_of(*node).is_some() && !seen.joined.contains(node);
-        let mut known = self.known.keys().copied().filter(here);
-        match known.find(|node| gone(*node, step).is_some()) {
-            Some(node) => violated(format!("{node} is here, and is said to be gone")),
+        let here = |node: NodeId| self.session_of(node).is_some() && !seen.joined.contains(&node);
+        match gone.iter().find(|(node, _)| here(*node)) {
+            Some((node, _)) => violated(format!("{node} is here, and is said to be gone")),
             None => Ok(()),
         }
     }
@@ -190,4 +184,12 @@ impl Watch {
 
 fn lease_of(job: JobId, frame: FrameNumber, commit: &Commit) -> Lease {
     Lease { unit: UnitKey { job, frame, unit: commit.unit }, epoch: commit.epoch }
+}
+
+/// Which node a record says is gone, and how.
+fn gone_in(record: &Record) -> Option<(NodeId, Gone)> {
+    match record {
+        Record::NodeGone { node, how, .. } => Some((*node, *how)),
+        _ => None,
+    }
 }
