@@ -32,6 +32,7 @@ mod machine;
 mod memory;
 mod module;
 mod parse;
+pub mod profile;
 mod run;
 mod text;
 pub mod whitelist;

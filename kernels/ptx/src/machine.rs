@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicBool;
 use crate::memory::Memory;
 use crate::module::{Kernel, Module};
 use crate::parse::SHARED_BYTES_MAX;
-use crate::run::{Core, Launch, Output, Stopped, grid};
+use crate::profile::{Counters, Profile};
+use crate::run::{Core, Launch, Output, Stopped, Tracer, grid};
 use crate::{Fault, MemoryError};
 
 /// Blocks of a grid at most, per axis.
@@ -27,12 +28,20 @@ pub struct Settings {
     pub approximate: bool,
     /// Notes which instructions run ([`Machine::executed_lines`]).
     pub coverage: bool,
+    /// Counts what warps do ([`Machine::take_profile`]). Much slower.
+    pub profile: bool,
 }
 
 impl Default for Settings {
     /// 1 GiB, and nothing whose bits are not the host's.
     fn default() -> Settings {
-        Settings { memory_bytes: 1 << 30, doubles: false, approximate: false, coverage: false }
+        Settings {
+            memory_bytes: 1 << 30,
+            doubles: false,
+            approximate: false,
+            coverage: false,
+            profile: false,
+        }
     }
 }
 
@@ -97,6 +106,8 @@ pub struct Machine {
     settings: Settings,
     loaded: u64,
     executed: BTreeMap<u64, Vec<Vec<bool>>>,
+    /// By module and kernel.
+    counters: BTreeMap<(u64, String), Counters>,
     output: Output,
 }
 
@@ -108,6 +119,7 @@ impl Machine {
             settings,
             loaded: 0,
             executed: BTreeMap::new(),
+            counters: BTreeMap::new(),
             output: Output::default(),
         }
     }
@@ -223,6 +235,7 @@ impl Machine {
     /// [`MemoryError::NotAllocated`] where another machine loaded it.
     pub fn unload(&mut self, loaded: LoadedModule) -> Result<(), MemoryError> {
         self.executed.remove(&loaded.number);
+        self.counters.retain(|(number, _), _| *number != loaded.number);
         loaded.addresses.iter().try_for_each(|address| self.memory.free(*address))
     }
 
@@ -256,6 +269,10 @@ impl Machine {
             shared_dynamic,
             parameters,
         };
+        let counters = self.settings.profile.then(|| {
+            let key = (loaded.number, kernel.to_owned());
+            self.counters.entry(key).or_insert_with(|| Counters::new(&loaded.module))
+        });
         let mut core = Core {
             memory: &mut self.memory,
             shared: Vec::new(),
@@ -270,8 +287,12 @@ impl Machine {
                 .get_mut(&loaded.number)
                 .map(Vec::as_mut_slice)
                 .unwrap_or_default(),
+            tracer: counters.map(Tracer::new),
         };
         let outcome = grid(&mut core, &launch);
+        if let Some(tracer) = &mut core.tracer {
+            tracer.counters.end_launch();
+        }
         let threads =
             [grid_size, block_size].iter().flatten().map(|count| u64::from(*count)).product();
         let stats = Stats { steps: core.steps, threads };
@@ -286,6 +307,13 @@ impl Machine {
     /// Takes the text of the first assertion that failed since the last call: where, and which.
     pub fn take_assertion(&mut self) -> Option<String> {
         self.output.assertion.take()
+    }
+
+    /// Takes what the launches of each kernel of a module did since the last call, where
+    /// [`Settings::profile`] asks for it.
+    pub fn take_profile(&mut self, loaded: &LoadedModule) -> BTreeMap<String, Profile> {
+        let of_module = self.counters.extract_if(.., |(number, _), _| *number == loaded.number);
+        of_module.map(|((_, name), of)| (name, of.told(&loaded.module))).collect()
     }
 
     /// Lines of the module's text whose instructions ran, where [`Settings::coverage`] asks for it.

@@ -69,6 +69,9 @@ fn apart(
     for number in 0..count {
         thread.start(launch, position(launch, block, number));
         thread.run(core, launch).map_err(|cause| Stopped::new(thread, cause))?;
+        if number % 32 == 31 || number + 1 == count {
+            core.end_warp();
+        }
     }
     Ok(())
 }
@@ -90,6 +93,7 @@ fn together(
         for (lanes, status) in threads.chunks_mut(32).zip(status.chunks_mut(32)) {
             loop {
                 moved |= run_ready(core, launch, lanes, status)?;
+                core.end_warp();
                 if !warp::operate(launch, lanes, status) {
                     break;
                 }

@@ -10,15 +10,18 @@ mod integer;
 mod rare;
 mod straight;
 mod thread;
+mod trace;
 mod warp;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::instruction::Instruction;
 use crate::memory::Memory;
 use crate::{Cause, LoadedModule, Settings};
 
 pub(crate) use block::{Stopped, grid};
 pub(crate) use calls::Output;
+pub(crate) use trace::{Access, Space, Trace, Tracer, space_of};
 
 /// Steps between two looks at the cancel flag.
 const STEPS_BETWEEN_CHECKS: u64 = 1 << 16;
@@ -54,9 +57,35 @@ pub(crate) struct Core<'a> {
     pub(crate) cancel: Option<&'a AtomicBool>,
     /// For each function, which instructions ran; empty where nobody asks.
     pub(crate) executed: &'a mut [Vec<bool>],
+    /// Where somebody asks what warps do.
+    pub(crate) tracer: Option<Tracer<'a>>,
 }
 
 impl Core<'_> {
+    /// Notes an instruction that is about to run.
+    fn watch(&mut self, i: &Instruction, function: usize, at: usize, r: &[u64]) {
+        if let Some(executed) = self.executed.get_mut(function) {
+            executed[at] = true;
+        }
+        if let Some(tracer) = &mut self.tracer {
+            tracer.touches(i, r);
+        }
+    }
+
+    /// Notes instructions that ran one after the other.
+    fn note_run(&mut self, function: usize, from: usize, to: usize) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.ran(function, from, to);
+        }
+    }
+
+    /// The threads of one warp have ended, or all of them wait.
+    fn end_warp(&mut self) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.merge();
+        }
+    }
+
     /// Ends a launch that is cancelled or has used up its steps; else lets it run on for a while.
     pub(crate) fn check(&mut self) -> Result<(), Cause> {
         if self.steps >= self.steps_max {

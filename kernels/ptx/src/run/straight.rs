@@ -9,11 +9,12 @@ use super::{Core, Next, Pause};
 use crate::Cause;
 use crate::instruction::{Function, Op};
 
-/// Runs one frame from `at`, which afterwards is the next instruction. `r` are its slots.
+/// Runs one frame from `at`, which afterwards is the next instruction. `r` are its slots. Only
+/// `WATCHED` it notes what ran, and what it touched.
 ///
 /// # Errors
 /// The [`Cause`] of a fault in the instruction before `at`.
-pub(super) fn straight<const COVER: bool>(
+pub(super) fn straight<const WATCHED: bool>(
     core: &mut Core<'_>,
     function: &Function,
     index: usize,
@@ -23,11 +24,13 @@ pub(super) fn straight<const COVER: bool>(
 ) -> Result<Pause, Cause> {
     let mut next = *at;
     let mut steps = core.steps;
+    // Where the run of instructions without a jump has begun.
+    let mut from = next;
     // The loop ends in this value, so that both counters are put back in one place.
     let outcome = loop {
         let Some(i) = function.code.get(next) else { break Ok(Pause::Return) };
-        if COVER && let Some(executed) = core.executed.get_mut(index) {
-            executed[next] = true;
+        if WATCHED {
+            core.watch(i, index, next, r);
         }
         next += 1;
         steps += 1;
@@ -44,6 +47,10 @@ pub(super) fn straight<const COVER: bool>(
         macro_rules! jump {
             ($condition:expr) => {{
                 if $condition {
+                    if WATCHED {
+                        core.note_run(index, from, next);
+                        from = i.imm as usize;
+                    }
                     next = i.imm as usize;
                     if steps >= core.pause_at {
                         break Ok(Pause::Check);
@@ -119,6 +126,9 @@ pub(super) fn straight<const COVER: bool>(
         };
         r[i.d as usize] = result;
     };
+    if WATCHED {
+        core.note_run(index, from, next);
+    }
     core.steps = steps;
     *at = next;
     outcome

@@ -89,11 +89,17 @@ impl Thread {
         if core.steps >= core.pause_at {
             core.check()?;
         }
-        while let Some(frame) = self.frames.last_mut() {
+        loop {
+            let depth = self.frames.len();
+            let Some(frame) = self.frames.last_mut() else { break };
             let index = frame.function as usize;
             let function = &launch.loaded.module.functions[index];
             let slots = &mut self.slots[frame.slots..];
-            let run = if core.executed.is_empty() { straight::<false> } else { straight::<true> };
+            let is_watched = !core.executed.is_empty() || core.tracer.is_some();
+            let run = if is_watched { straight::<true> } else { straight::<false> };
+            if let Some(tracer) = &mut core.tracer {
+                tracer.follow(self.position.number, depth);
+            }
             match run(core, function, index, slots, &mut self.stack, &mut frame.at)? {
                 Pause::Check => core.check()?,
                 Pause::Table => {

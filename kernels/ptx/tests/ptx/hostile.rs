@@ -12,7 +12,7 @@ fn survive(text: &str) {
     let Ok(module) = Module::parse(text) else { return };
     let module = Arc::new(module);
     let settings =
-        Settings { memory_bytes: 1 << 20, doubles: true, approximate: true, coverage: false };
+        Settings { memory_bytes: 1 << 20, doubles: true, approximate: true, ..Settings::default() };
     let mut machine = Machine::new(settings);
     let Ok(loaded) = machine.load(&module) else { return };
     for kernel in module.kernels() {

@@ -5,6 +5,7 @@ mod bench;
 mod faults;
 mod hostile;
 mod printing;
+mod profile;
 mod reading;
 mod threads;
 

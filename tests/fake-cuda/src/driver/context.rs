@@ -46,7 +46,8 @@ impl Context {
         }
         // The holder counts the bytes: the machine must only not be the first to say no.
         let memory_bytes = memory.saturating_mul(2);
-        let settings = Settings { memory_bytes, doubles: true, approximate: true, coverage: false };
+        let settings =
+            Settings { memory_bytes, doubles: true, approximate: true, ..Settings::default() };
         let context = Arc::new(Context {
             target,
             machine: Mutex::new(Machine::new(settings)),
