@@ -35,6 +35,7 @@ mod parse;
 pub mod profile;
 mod run;
 mod text;
+mod trace;
 pub mod whitelist;
 
 pub use error::{Cause, Fault, MemoryError, ParseError};

@@ -9,7 +9,7 @@
 
 use crate::instruction::Instruction;
 use crate::module::Module;
-use crate::run::{Access, Space, Trace, space_of};
+use crate::trace::{Access, Space, Trace, space_of};
 use std::collections::{BTreeMap, HashSet};
 
 /// Bytes that one transaction moves.
@@ -90,7 +90,16 @@ struct Cursor {
     access: usize,
 }
 
-/// Instructions of a function by their number.
+/// What must be known of an instruction to count it.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    /// Memory that it accesses, if any.
+    space: Option<Space>,
+    /// It is the first of its statement: one line of text may be decoded to several.
+    begins: bool,
+}
+
+/// Instructions of a function by their number: all of each, and its traffic by kind of memory.
 type Counts = Vec<(LineProfile, [Traffic; 3])>;
 
 /// Counts of one kernel of a module while launches are under way.
@@ -98,8 +107,8 @@ type Counts = Vec<(LineProfile, [Traffic; 3])>;
 pub(crate) struct Counters {
     launches: u64,
     functions: Vec<Counts>,
-    /// What instructions of each function access, and which begin a statement of the text.
-    begins: Vec<Vec<(Option<Space>, bool)>>,
+    /// Of the instructions of each function.
+    kinds: Vec<Vec<Kind>>,
     /// Of the instruction that is being counted.
     access: WarpAccess,
     touched: HashSet<u64>,
@@ -110,13 +119,14 @@ impl Counters {
     pub(crate) fn new(module: &Module) -> Counters {
         let counts = |code: &[Instruction]| vec![Default::default(); code.len()];
         let functions = module.functions.iter().map(|function| counts(&function.code)).collect();
-        let begins = module.functions.iter().map(|function| {
-            let ops = function.code.iter().map(|i| space_of(i.op));
+        let kinds = module.functions.iter().map(|function| {
             let first = |at: usize| at == 0 || function.lines[at] != function.lines[at - 1];
-            ops.enumerate().map(|(at, space)| (space, first(at))).collect()
+            let kind =
+                |(at, i): (usize, &Instruction)| Kind { space: space_of(i.op), begins: first(at) };
+            function.code.iter().enumerate().map(kind).collect()
         });
-        let begins = begins.collect();
-        Counters { functions, begins, ..Counters::default() }
+        let kinds = kinds.collect();
+        Counters { functions, kinds, ..Counters::default() }
     }
 
     /// A launch has ended.
@@ -158,13 +168,13 @@ impl Counters {
         together: &[usize],
     ) {
         let (function, at) = (function as usize, at as usize);
-        let (accesses, begins) = self.begins[function][at];
+        let kind = self.kinds[function][at];
         let (counts, traffic) = &mut self.functions[function][at];
-        if begins {
+        if kind.begins {
             counts.warp_instructions += 1;
             counts.thread_instructions += together.len() as u64;
         }
-        if accesses.is_none() {
+        if kind.space.is_none() {
             return;
         }
         let warp = &mut self.access;

@@ -10,7 +10,7 @@ mod integer;
 mod rare;
 mod straight;
 mod thread;
-mod trace;
+mod tracer;
 mod warp;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ use crate::{Cause, LoadedModule, Settings};
 
 pub(crate) use block::{Stopped, grid};
 pub(crate) use calls::Output;
-pub(crate) use trace::{Access, Space, Trace, Tracer, space_of};
+pub(crate) use tracer::Tracer;
 
 /// Steps between two looks at the cancel flag.
 const STEPS_BETWEEN_CHECKS: u64 = 1 << 16;

@@ -1,42 +1,9 @@
-//! What threads did, for the profile: which instructions ran and which memory they touched, thread
-//! by thread. What their warp makes of it is `profile`'s.
+//! Follows the threads of a warp while they run, for the profile.
 
 use crate::instruction::{Instruction, Op};
 use crate::memory::{SHARED_WINDOW, STACK_WINDOW, offset, window};
 use crate::profile::Counters;
-
-/// Instructions that ran one after the other, without a jump between them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
-    /// Calls that the thread is in.
-    pub(crate) depth: u32,
-    pub(crate) function: u32,
-    pub(crate) from: u32,
-    /// The first instruction behind.
-    pub(crate) to: u32,
-}
-
-/// Memory that an access can be to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Space {
-    Global,
-    Stack,
-    Shared,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Access {
-    pub(crate) space: Space,
-    pub(crate) address: u64,
-    pub(crate) bytes: u32,
-}
-
-/// What one thread did since its warp was looked at.
-#[derive(Debug, Default)]
-pub(crate) struct Trace {
-    pub(crate) runs: Vec<Run>,
-    pub(crate) accesses: Vec<Access>,
-}
+use crate::trace::{Access, Run, Space, Trace, space_of};
 
 /// The threads of one warp, and what is known of all warps before.
 pub(crate) struct Tracer<'a> {
@@ -90,19 +57,5 @@ impl<'a> Tracer<'a> {
             lane.runs.clear();
             lane.accesses.clear();
         }
-    }
-}
-
-/// Whether an instruction accesses memory, and which; generic ones by their address.
-pub(crate) fn space_of(op: Op) -> Option<Space> {
-    match op {
-        Op::Load | Op::LoadMany | Op::Store | Op::StoreMany | Op::Atomic => Some(Space::Global),
-        Op::LoadStack | Op::LoadStackMany | Op::StoreStack | Op::StoreStackMany => {
-            Some(Space::Stack)
-        }
-        Op::LoadShared | Op::LoadSharedMany | Op::StoreShared | Op::StoreSharedMany => {
-            Some(Space::Shared)
-        }
-        _ => None,
     }
 }
