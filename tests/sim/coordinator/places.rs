@@ -95,6 +95,11 @@ impl World {
         }
         self.disk.cut_to(&extents);
         if let Some(changes) = lost_spools::dropped(&before, &extents) {
+            if let Some(leaders) = &mut self.leaders {
+                let results = &self.ledger.durable;
+                let gone = changes.spools.keys().map(|key| (*key, results.results_of(*key)));
+                leaders.dropped.extend(gone);
+            }
             self.disk.places.apply(changes.values().collect());
         }
         if let Some(bucket) = self.bucket.as_ref().filter(|_| self.is_bucket_there()) {
@@ -125,7 +130,9 @@ impl World {
                 continue;
             }
             anew += 1;
-            if former.is_none_or(|former| !former.contains(&key)) {
+            let dropped = self.leaders.as_ref().and_then(|all| all.dropped.get(&key));
+            let noted = dropped.is_some_and(|gone| *gone == self.ledger.durable.results_of(key));
+            if !noted && former.is_none_or(|former| !former.contains(&key)) {
                 return violated(format!(
                     "{key} is rendered again, and its results were in the bucket"
                 ));

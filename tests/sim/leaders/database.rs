@@ -78,6 +78,8 @@ pub(crate) struct Database {
     statements: u64,
     /// Leads: the number of each, of the one before it, and the commits when it began.
     leads: Vec<(i64, i64, i64)>,
+    /// The newest lead that was ever taken, lost or not.
+    pub(super) newest: i64,
     /// Rows of before, and when each was written.
     past: VecDeque<(u64, LeaderRow)>,
     /// The newest commits, and where it stood after each.
@@ -135,6 +137,11 @@ impl Database {
         let after =
             self.leads.iter().filter(|(epoch, before, _)| led.is_followed_by((*epoch, *before)));
         after.map(|(.., commits)| *commits).min()
+    }
+
+    /// Whether a lead was taken, and is not lost.
+    pub(super) fn knows(&self, lead: i64) -> bool {
+        self.leads.iter().any(|(epoch, ..)| *epoch == lead)
     }
 
     fn row(&self, now: u64) -> Row {
@@ -230,6 +237,7 @@ impl World {
             Kind::Take if !lasts => {
                 let before = database.row.epoch;
                 database.row.epoch = next_epoch(before, drawn);
+                database.newest = database.row.epoch;
                 database.leads.push((database.row.epoch, before, database.row.place.1));
                 (database.row.expires_at, database.row.owner) = (now + term, machine);
                 Said::Took { before, lead: (database.row.epoch, database.row.place) }

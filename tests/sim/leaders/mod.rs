@@ -18,10 +18,12 @@ use crate::situations::sometimes;
 use crate::world::World;
 use crate::world::events::Event;
 use crate::world::random::Random;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+use tessera_coordinator::spool::SpoolKey;
 use tessera_coordinator::store::{Witness, leads_on};
 use tessera_core::{Action, Core};
+use tessera_protocol::ids::{Epoch, UnitIndex};
 use tessera_protocol::node::CoordinatorToNode;
 use tessera_store_postgres::rules::Standing;
 
@@ -62,6 +64,9 @@ pub(crate) struct Leaders {
     pub(crate) plan: LedPlan,
     pub(crate) database: Database,
     pub(crate) machines: Vec<Machine>,
+    /// Results that a start found lost with a disk, and dropped from the journal, by their frames.
+    /// The record of it is the first commit of a lead, and may never come.
+    pub(crate) dropped: BTreeMap<SpoolKey, BTreeSet<(UnitIndex, Epoch)>>,
     /// Processes that led before the present one and have not noticed their end.
     parked: BTreeMap<u64, Parked>,
 }
@@ -130,6 +135,7 @@ impl Leaders {
             plan,
             database: Database::default(),
             machines: (0..plan.machines).map(|_| machine(random)).collect(),
+            dropped: BTreeMap::new(),
             parked: BTreeMap::new(),
         }
     }
@@ -332,21 +338,25 @@ impl World {
         Some(&shell?.process.as_ref()?.core)
     }
 
-    /// Another one has taken the lead from the process that is looked at.
+    /// Another one has taken the lead from the process that is looked at, even if the database has
+    /// lost that again.
     pub(crate) fn is_stale(&self) -> bool {
         let lead = self.shell.process.as_ref().and_then(|process| process.leading.as_ref());
         match (&self.leaders, lead) {
-            (Some(leaders), Some(leading)) => leaders.database.row.epoch != leading.lead.epoch(),
+            (Some(leaders), Some(leading)) => leaders.database.newest != leading.lead.epoch(),
             _ => false,
         }
     }
 
     /// What a leader tells of its commits is told in its term. One that stood still, or whose clock
-    /// did, may tell late what is durable.
+    /// did, may tell late what it knew.
     pub(crate) fn check_lead(&mut self, action: &Action) -> Checked {
         self.ledger.stale = self.is_stale();
         let tells = match action {
-            Action::Send { message, .. } => matches!(message, CoordinatorToNode::Committed { .. }),
+            Action::Send { message, .. } => {
+                use CoordinatorToNode::{Committed, Forget};
+                matches!(message, Committed { .. } | Forget { .. })
+            }
             action => matches!(action, Action::Reply { .. }),
         };
         let told_late = tells && self.ledger.stale;
@@ -354,8 +364,8 @@ impl World {
             return Ok(());
         };
         let known = &leaders.machines[self.shell.machine];
-        // A standby of the database that lacks its takeover is where the lead before it was.
-        if known.led.is_some_and(|led| led.before == leaders.database.row.epoch) {
+        // Where the database has lost its takeover, its term binds nobody.
+        if known.led.is_some_and(|led| !leaders.database.knows(led.epoch)) {
             return Ok(());
         }
         if !known.was_stopped && known.drift >= 0 {

@@ -94,6 +94,7 @@ impl Ledger {
                 self.acknowledged.insert(*lease);
                 self.must(durable, || format!("{lease} is acknowledged"))
             }
+            CoordinatorToNode::Forget { .. } if self.stale => Ok(()),
             CoordinatorToNode::Forget { job } => {
                 let never_ended = self.durable.jobs.get(job).is_some_and(|book| book.ends == 0);
                 self.must(!never_ended, || format!("nodes are told to forget {job}"))

@@ -260,9 +260,10 @@ impl Watch {
         books: &Books,
     ) -> bool {
         let node = held.node;
+        let checked = books.is_to_be_checked(lease.unit) || changes.checked.contains(&lease.unit);
         changes.ended.contains(&lease)
             // The end of a check is no attempt of its unit, so that no record tells of it.
-            || (books.is_to_be_checked(lease.unit) && self.has_ended(lease, held, seen))
+            || (checked && self.has_ended(lease, held, seen))
             || (books.takes_no_part(lease.unit) && seen.failed.contains(&lease))
             || books.suspects.contains(&node)
             || !books.is_wanted(lease.unit)

@@ -113,6 +113,8 @@ struct Changes {
     /// Jobs that ended or were paused, or of which a frame ended.
     shut: BTreeSet<JobId>,
     paused: BTreeSet<JobId>,
+    /// Units that were to be checked when the step began, and are taken back in it.
+    checked: BTreeSet<UnitKey>,
 }
 
 impl Watch {

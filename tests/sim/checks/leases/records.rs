@@ -88,6 +88,9 @@ impl Watch {
                 changes.ended.extend(self.of_pieces(*job, *frame, Some(units), books));
                 changes.ended.extend(self.of_later_rounds(*job, *frame, units, books));
                 changes.ended.extend(self.of_parts(*job, *frame, units, books));
+                let key = |unit: &UnitIndex| UnitKey { job: *job, frame: *frame, unit: *unit };
+                let checked = units.iter().map(key).filter(|unit| books.is_to_be_checked(*unit));
+                changes.checked.extend(checked);
             }
             Record::AttemptsEnded { attempts, .. } => {
                 changes.ended.extend(attempts.iter().map(|attempt| attempt.lease));
