@@ -1,13 +1,15 @@
 //! Leadership: one coordinator at a time, for a term by the database's clock. Here the term is
-//! counted from before the attempt and by a clock that only grows, so it ends here first.
+//! counted from before the attempt and by a clock that only grows, in sleep as well, so it ends here
+//! first.
 
 use crate::address::StoreAddress;
+use crate::clock::uptime;
 use crate::connection::{Link, Parameters};
 use crate::link_error::LinkError;
 use crate::rules::{Row as RuledRow, Standing, Stop, is_behind, next_epoch, renew_every};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tessera_coordinator::store::Witness;
 use tokio::sync::watch;
 use tokio_postgres::Row;
@@ -16,6 +18,8 @@ use uuid::Uuid;
 
 /// Pause after an attempt that had no answer.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
+/// How often a leader that waits for the end of its term looks at the clock.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Time for a question about the leader.
 const ASK_TIME: Duration = Duration::from_secs(10);
 
@@ -180,7 +184,7 @@ struct Commits {
 /// A term that is renewed in the background until this value is dropped.
 pub(crate) struct Term {
     pub(crate) epoch: i64,
-    standing: watch::Receiver<Standing<Instant>>,
+    standing: watch::Receiver<Standing>,
     commits: Arc<Commits>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -196,7 +200,7 @@ impl Term {
     pub(crate) fn keep(
         address: Arc<StoreAddress>,
         (epoch, commits): (i64, i64),
-        (asked, name): (Instant, Arc<Name>),
+        (asked, name): (Duration, Arc<Name>),
     ) -> Self {
         let (told, standing) = watch::channel(Standing::counted(asked, address.term));
         let (taken, is_behind) = (AtomicI64::new(commits), AtomicBool::new(false));
@@ -217,13 +221,13 @@ impl Term {
 
     /// Fails if the term has ended; says why.
     pub(crate) fn check(&self) -> Result<(), Stop> {
-        self.standing.borrow().check(Instant::now())
+        self.standing.borrow().check(uptime())
     }
 
     /// Returns what does as [`Self::check`], for other threads.
     pub(crate) fn checked(&self) -> impl Fn() -> Result<(), Stop> + Send + Sync + 'static {
         let standing = self.standing.clone();
-        move || standing.borrow().check(Instant::now())
+        move || standing.borrow().check(uptime())
     }
 
     /// Waits until the term has ended; says why.
@@ -236,7 +240,8 @@ impl Term {
             };
             tokio::select! {
                 changed = standing.changed() => if changed.is_err() { return Stop::TermOver },
-                () = tokio::time::sleep_until(end.into()) => {
+                // Timers stand still while the machine sleeps.
+                () = tokio::time::sleep(end.saturating_sub(uptime()).min(LOOK_EVERY)) => {
                     if let Err(why) = self.check() {
                         return why;
                     }
@@ -255,7 +260,7 @@ impl Term {
 async fn renew(
     address: Arc<StoreAddress>,
     (epoch, name): (i64, Arc<Name>),
-    (told, commits): (watch::Sender<Standing<Instant>>, Arc<Commits>),
+    (told, commits): (watch::Sender<Standing>, Arc<Commits>),
 ) {
     let every = renew_every(address.term);
     let term = address.term.as_secs_f64();
@@ -268,7 +273,7 @@ async fn renew(
             // Others learn at once where this one serves HTTP. The sender is in `name`.
             _ = http.changed() => {}
         }
-        let (asked, taken) = (Instant::now(), commits.taken.load(Ordering::SeqCst));
+        let (asked, taken) = (uptime(), commits.taken.load(Ordering::SeqCst));
         let url = http.borrow_and_update().clone();
         let renewing = renew_once(&address, &mut link, epoch, (term, &url));
         match tokio::time::timeout(every, renewing).await {

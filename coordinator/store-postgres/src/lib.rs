@@ -6,6 +6,7 @@
 //! middle holds nothing.
 
 mod address;
+mod clock;
 mod connection;
 mod follower;
 mod group;

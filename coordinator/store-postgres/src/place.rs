@@ -2,6 +2,7 @@
 //! the data folder belongs to it.
 
 use crate::address::StoreAddress;
+use crate::clock::uptime;
 use crate::connection::Link;
 use crate::follower::PostgresFollower;
 use crate::leader::{Leader, Name};
@@ -142,12 +143,12 @@ impl PostgresPlace {
         &self,
         folder: &DataFolder,
         (purpose, waits): (Purpose, bool),
-    ) -> Result<(Link, (i64, Leader), Instant), StoreError> {
+    ) -> Result<(Link, (i64, Leader), Duration), StoreError> {
         let unusable = |error| self.failed("it cannot be opened", error);
         let (link, mut leader) = self.connect(folder, purpose).await?;
         let mut told: Option<Instant> = None;
         loop {
-            let asked = Instant::now();
+            let asked = uptime();
             let before = leader.epoch;
             let taken = Leader::take(&link, &self.name, self.address.term, before).await;
             if let Some(leader) = taken.map_err(unusable)? {

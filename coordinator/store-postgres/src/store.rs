@@ -72,7 +72,7 @@ impl PostgresStore {
         link: Link,
         ((before, leader), asked, continues, acknowledged): (
             (i64, Leader),
-            Instant,
+            Duration,
             bool,
             Acknowledged,
         ),

@@ -52,10 +52,12 @@ impl World {
         Ok(())
     }
 
+    /// A process stands still until its term is over. One whose virtual machine was paused does not
+    /// know it when it goes on.
     pub(super) fn stop_past_term(&mut self, machine: usize) {
         let term = self.leaders.as_ref().map_or(1, |leaders| leaders.plan.term);
         let millis = self.random.between(term, 2 * term);
-        self.stop_machine(machine, millis, false);
+        self.stop_machine(machine, millis, millis.is_multiple_of(2));
     }
 
     fn stands_by(&self, machine: usize) -> bool {
@@ -63,8 +65,8 @@ impl World {
         leaders.is_some_and(|all| matches!(all.machines[machine].doing, Doing::StandingBy { .. }))
     }
 
-    /// A process stands still for a while; asleep, its machine's monotonic clock does as well.
-    fn stop_machine(&mut self, machine: usize, millis: u64, asleep: bool) {
+    /// A process stands still for a while; paused, its machine's clock does as well.
+    fn stop_machine(&mut self, machine: usize, millis: u64, paused: bool) {
         let Some(leaders) = &mut self.leaders else { return };
         let known = &mut leaders.machines[machine];
         let Doing::Leading(incarnation) = known.doing else { return };
@@ -72,7 +74,7 @@ impl World {
             return;
         }
         (known.stopped_until, known.was_stopped) = (self.now + millis, true);
-        known.slept += if asleep { millis } else { 0 };
+        known.paused += if paused { millis } else { 0 };
         self.note(|| format!("coordinator {machine} stands still for {millis} ms"));
         self.after(millis, Event::MachineWakes(machine));
         // The transport gives up on a silent peer.

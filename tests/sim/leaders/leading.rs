@@ -29,7 +29,7 @@ const CHECK_EVERY: u64 = 1_000;
 #[derive(Debug)]
 pub(crate) struct Leading {
     pub(crate) lead: Lead<Group>,
-    standing: Standing<Duration>,
+    standing: Standing,
     /// The newest results went to its own disk.
     pub(crate) continues: bool,
     /// Frames with results on the disk of the coordinator that led before.
@@ -44,7 +44,7 @@ pub(crate) struct Leading {
 impl Leading {
     pub(crate) fn new(
         (epoch, place): (i64, Place),
-        standing: Standing<Duration>,
+        standing: Standing,
         kept: usize,
         (continues, former): (bool, BTreeSet<SpoolKey>),
     ) -> Self {

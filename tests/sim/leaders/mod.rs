@@ -83,7 +83,7 @@ pub(crate) struct Machine {
     /// Its monotonic clock is so much too fast, of a hundred thousand.
     drift: i64,
     /// Its monotonic clock stood still for so long, milliseconds.
-    pub(crate) slept: u64,
+    pub(crate) paused: u64,
     /// Counts the processes.
     pub(crate) process: u64,
     pub(crate) doing: Doing,
@@ -122,7 +122,7 @@ impl Leaders {
             led: None,
             clock_offset: random.between(0, 4_000) as i64 - 2_000,
             drift: [0, 0, 30, -30, -2_000][random.index(5)],
-            slept: 0,
+            paused: 0,
             process: 0,
             doing: Doing::Nothing,
             stopped_until: 0,
@@ -142,8 +142,8 @@ impl Leaders {
 
     /// The time by a machine's monotonic clock.
     pub(crate) fn local(&self, machine: usize, now: u64) -> Duration {
-        let Machine { drift, slept, .. } = self.machines[machine];
-        let beside = (now as i64 * drift / 100_000) - slept as i64;
+        let Machine { drift, paused, .. } = self.machines[machine];
+        let beside = (now as i64 * drift / 100_000) - paused as i64;
         Duration::from_millis((UPTIME + now).saturating_add_signed(beside))
     }
 }

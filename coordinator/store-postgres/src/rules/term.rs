@@ -2,7 +2,6 @@
 //! only grows, so that it ends here before it ends by the database's clock.
 
 use super::Stop;
-use std::ops::Add;
 use std::time::Duration;
 
 /// Attempts to renew in one term: every 10/3 s of 15 s.
@@ -30,21 +29,21 @@ pub fn is_behind(found: i64, taken_before: i64) -> bool {
 
 /// How the term stands.
 #[derive(Clone, Debug)]
-pub enum Standing<T> {
-    /// It lasts until then, and longer if it is renewed.
-    Until(T),
+pub enum Standing {
+    /// It lasts until then, by the leader's own clock, and longer if it is renewed.
+    Until(Duration),
     /// Another one leads, or nobody does.
     Lost(Stop),
 }
 
-impl<T: Copy + PartialOrd + Add<Duration, Output = T>> Standing<T> {
+impl Standing {
     /// A term that was taken or renewed by an attempt that began at `asked`.
-    pub fn counted(asked: T, term: Duration) -> Self {
+    pub fn counted(asked: Duration, term: Duration) -> Self {
         Self::Until(asked + term)
     }
 
     /// Fails if the term has ended; says why.
-    pub fn check(&self, now: T) -> Result<(), Stop> {
+    pub fn check(&self, now: Duration) -> Result<(), Stop> {
         match self {
             Self::Until(end) if now < *end => Ok(()),
             Self::Until(_) => Err(Stop::TermOver),
