@@ -6,29 +6,18 @@ use super::s3::{assert_clean, delayed, keyed, start};
 use super::store::utf8;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use tessera_support::farm::{Farm, library};
+use tessera_support::farm::{Farm, library, takes_minutes};
 use tessera_support::seaweed::Seaweed;
 
-/// Two frames of two bands and their assembly each.
-const FILM: [&str; 11] = [
-    "--size",
-    "512x384",
-    "--spp",
-    "2",
-    "--tile",
-    "16",
-    "--frames",
-    "1-2",
-    "--format",
-    "exr",
-    "--aov=albedo",
-];
+/// Frames of two bands and their assembly each.
+const FILM: [&str; 9] =
+    ["--size", "512x384", "--spp", "2", "--tile", "16", "--format", "exr", "--aov=albedo"];
 
 /// A coordinator that says how files of frames were made.
 fn start_telling(farm: &mut Farm, address: &str) {
@@ -114,10 +103,19 @@ const UNIT_BYTES: u64 = 1024;
 /// Bytes for a session or a start: handshakes, the scene, heartbeats, the description of a job.
 const BEGIN_BYTES: u64 = 128 << 10;
 
-// promise: P1
-#[test]
-fn no_byte_of_a_frame_passes_the_coordinator() {
-    let Some(server) = Seaweed::start("no_byte_of_a_frame_passes_the_coordinator") else { return };
+/// What passed for a film.
+struct Passed {
+    units: u64,
+    of_files: u64,
+    /// Between the coordinator and each node, and its client.
+    by_quic: u64,
+    /// Between the coordinator and the bucket.
+    by_http: u64,
+}
+
+/// A film is rendered by two nodes, and fetched; counts what passes meanwhile. Then it is rendered
+/// again with all bytes through the coordinator, which makes the same files.
+fn count_film(server: &Seaweed, frames: usize) -> Passed {
     let counted = Counted::start(server.port());
     let mut farm = Farm::prepare();
     let bucket = server.address_at(counted.port, "farm");
@@ -130,35 +128,60 @@ fn no_byte_of_a_frame_passes_the_coordinator() {
         farm.add_node_with(&format!("node-{index}"), &["--threads", "1"], through);
     }
     wait_for_both(&farm);
-    let job = farm.submit(&library("cornell-box.gltf"), &FILM);
+    let range = format!("--frames=1-{frames}");
+    let film: Vec<&str> = FILM.into_iter().chain([range.as_str()]).collect();
+    let job = farm.submit(&library("cornell-box.gltf"), &film);
     farm.text(&["wait", &job]);
-    assert_eq!(by_nodes(&farm), 2, "{}", said(&farm));
+    assert_eq!(by_nodes(&farm), frames, "{}", said(&farm));
     let folder = farm.folder().join("fetched");
     let arguments = ["fetch", &job, "-o", utf8(&folder), "--coordinator", &proxies[2].address()];
     farm.text(&arguments);
-    let files =
-        std::fs::read_dir(&folder).expect("a folder").map(|file| file.expect("a file").path());
-    let is_picture = |path: &PathBuf| path.extension().is_some_and(|end| end == "exr");
-    let length = |path: PathBuf| path.metadata().expect("a length").len();
-    let lengths: Vec<u64> = files.filter(is_picture).map(length).collect();
+    let lengths = lengths_of_pictures(&folder);
+    assert_eq!(lengths.len(), frames, "{lengths:?}");
     let (of_files, units) = (lengths.iter().sum::<u64>(), farm.units_committed(&job));
-    assert_eq!(lengths.len(), 2, "{lengths:?}");
-    let by_quic: u64 = proxies.iter().map(|proxy| proxy.seen().bytes.load(Relaxed)).sum();
-    let by_http = counted.bytes.load(Relaxed);
     let each: Vec<u64> = proxies.iter().map(|proxy| proxy.seen().bytes.load(Relaxed)).collect();
+    let by_http = counted.bytes.load(Relaxed);
     println!("{of_files} bytes of files, {units} units; {each:?} by QUIC, {by_http} by HTTP");
+    let hashes = farm.hashes(&job);
+    assert!(farm.stop_coordinator(), "{}", farm.logs());
+    start_telling(&mut farm, &format!("{bucket}&direct=off"));
+    let through = farm.submit(&library("cornell-box.gltf"), &film);
+    assert_eq!(farm.hashes(&through), hashes);
+    assert_eq!(by_nodes(&farm), frames, "{}", said(&farm));
+    assert!(farm.stop_coordinator(), "{}", farm.logs());
+    assert_clean(&farm, &bucket);
+    Passed { units, of_files, by_quic: each.iter().sum(), by_http }
+}
+
+fn lengths_of_pictures(folder: &Path) -> Vec<u64> {
+    let files =
+        std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").path());
+    let pictures = files.filter(|path| path.extension().is_some_and(|end| end == "exr"));
+    pictures.map(|path| path.metadata().expect("a length").len()).collect()
+}
+
+// promise: P1
+#[test]
+fn no_byte_of_a_frame_passes_the_coordinator() {
+    let Some(server) = Seaweed::start("no_byte_of_a_frame_passes_the_coordinator") else { return };
+    let Passed { units, of_files, by_quic, by_http } = count_film(&server, 2);
     assert!(by_quic <= 3 * BEGIN_BYTES + units * UNIT_BYTES, "{by_quic}");
     assert!(by_http <= BEGIN_BYTES + units * UNIT_BYTES, "{by_http}");
     assert!(of_files > by_quic + by_http, "{of_files}");
-    let hashes = farm.hashes(&job);
-    // The same files as one process makes.
-    assert!(farm.stop_coordinator(), "{}", farm.logs());
-    start_telling(&mut farm, &format!("{bucket}&direct=off"));
-    let through = farm.submit(&library("cornell-box.gltf"), &FILM);
-    assert_eq!(farm.hashes(&through), hashes);
-    assert_eq!(by_nodes(&farm), 2, "{}", said(&farm));
-    assert!(farm.stop_coordinator(), "{}", farm.logs());
-    assert_clean(&farm, &bucket);
+}
+
+/// The sessions of nodes and client and the coordinator's start are paid by thousands of units.
+#[test]
+fn control_of_a_unit_costs_less_than_a_kibibyte() {
+    let name = "control_of_a_unit_costs_less_than_a_kibibyte";
+    if !takes_minutes(name) {
+        return;
+    }
+    let Some(server) = Seaweed::start(name) else { return };
+    let Passed { units, by_quic, by_http, .. } = count_film(&server, 8);
+    let each = (by_quic + by_http) / units;
+    println!("{each} bytes of control for each of {units} units");
+    assert!(each < UNIT_BYTES, "{each}");
 }
 
 /// One frame of one band.
