@@ -1,8 +1,8 @@
 //! Specs that are right: a minimal one, and one for every other variant of their parts.
 
 use crate::samples::{hash, uuid};
-use tessera_protocol::compute::*;
 use tessera_protocol::JobId;
+use tessera_protocol::compute::*;
 use tessera_protocol::job::*;
 
 /// Returns a minimal spec that is right.

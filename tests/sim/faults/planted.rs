@@ -9,8 +9,8 @@ use crate::world::random::Random;
 use std::collections::BTreeMap;
 use tessera_core::{Action, Arrived, Input, Record, ResultShape, SessionId, Step};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
-use tessera_protocol::job::After;
 use tessera_protocol::ids::{JobId, Lease, NodeId, ProcessEpoch, UnitIndex, UnitKey};
+use tessera_protocol::job::After;
 use tessera_protocol::node::{CoordinatorToNode, Join, Piece};
 use uuid::Uuid;
 
@@ -212,8 +212,15 @@ impl Planted {
                 Some(Input::ResultArrived { session: holder, result })
             }
             (Bug::LeasedBeforeWaitEnds, Input::Submit { request, job, mut spec, caller }) => {
-                self.untold.entry(job).or_insert_with(|| spec.after.clone());
-                spec.after.clear();
+                // Those that the core would refuse are to be refused.
+                let goes_on = |after: &After| {
+                    let summary = process.core.job_summary(after.job);
+                    summary.is_some_and(|summary| !summary.state.is_final())
+                };
+                if spec.after.iter().all(goes_on) || self.untold.contains_key(&job) {
+                    self.untold.entry(job).or_insert_with(|| spec.after.clone());
+                    spec.after.clear();
+                }
                 Some(Input::Submit { request, job, spec, caller })
             }
             (Bug::BandMissing, Input::ResultArrived { session, result }) => {
@@ -290,9 +297,9 @@ impl Planted {
         self.pass_over(step);
         for record in &mut step.records {
             if let Record::JobAccepted { job, spec, .. } = record
-                && let Some(after) = self.untold.remove(job)
+                && let Some(after) = self.untold.get(job)
             {
-                spec.after = after;
+                spec.after.clone_from(after);
             }
         }
         if self.bug == Bug::RetryLost {

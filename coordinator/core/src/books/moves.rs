@@ -91,11 +91,10 @@ impl Books {
             Record::FrameFinished { job, frame, .. } => self.waiting_for(*job, *frame),
             Record::JobEnded { job, .. }
             | Record::JobRetried { job, .. }
-            | Record::WaitEnded { job, .. } => job_of(*job)
-                .map_or_else(Vec::new, |job| {
-                    let all = 0..job.frames().len();
-                    units_of(job, all.filter(|position| !job.frames().done().contains(*position)))
-                }),
+            | Record::WaitEnded { job, .. } => job_of(*job).map_or_else(Vec::new, |job| {
+                let all = 0..job.frames().len();
+                units_of(job, all.filter(|position| !job.frames().done().contains(*position)))
+            }),
             _ => Vec::new(),
         }
     }

@@ -79,11 +79,7 @@ pub(crate) fn awaited_by(books: &Books, job: &Job) -> (Vec<AfterStatus>, u64) {
 }
 
 /// Returns a wait, with the job at the end of it that is to be named.
-fn status(
-    books: &Books,
-    (job, after): (&Job, &After),
-    named: JobId,
-) -> AfterStatus {
+fn status(books: &Books, (job, after): (&Job, &After), named: JobId) -> AfterStatus {
     let other = books.farm().job(named);
     let (frames_done, frames) = progress(books, job, after);
     AfterStatus {

@@ -62,8 +62,7 @@ fn lost(books: &Books, after: &After, on: &Job, planned: &Job) -> String {
 pub(crate) fn check_waits_again(books: &Books, job: &Job) -> Result<(), RequestError> {
     for after in job.waits().iter().map(|wait| wait.after) {
         let on = books.farm().job(after.job);
-        let verdict =
-            on.map_or(Verdict::Lost, |on| verdict_of_new(books, job, &after, on));
+        let verdict = on.map_or(Verdict::Lost, |on| verdict_of_new(books, job, &after, on));
         if verdict != Verdict::Lost {
             continue;
         }
@@ -72,7 +71,9 @@ pub(crate) fn check_waits_again(books: &Books, job: &Job) -> Result<(), RequestE
             Some(on) => format!("retry that one first: `tessera retry {}`", on.id()),
             None => "submit this one again".to_owned(),
         };
-        return Err(RequestError::Invalid(format!("job {id} waits for {name}, which {how}; {help}")));
+        return Err(RequestError::Invalid(format!(
+            "job {id} waits for {name}, which {how}; {help}"
+        )));
     }
     Ok(())
 }

@@ -44,8 +44,17 @@ pub(crate) struct Farm {
 // Not where the files of finished frames are, but what they are.
 impl PartialEq for Farm {
     fn eq(&self, other: &Self) -> bool {
-        let Self { shelf: _, usage: _, awaited: _, epochs_reserved, jobs, order, register, recent, trust } =
-            self;
+        let Self {
+            shelf: _,
+            usage: _,
+            awaited: _,
+            epochs_reserved,
+            jobs,
+            order,
+            register,
+            recent,
+            trust,
+        } = self;
         *epochs_reserved == other.epochs_reserved
             && *jobs == other.jobs
             && *order == other.order

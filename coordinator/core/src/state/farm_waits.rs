@@ -88,11 +88,8 @@ impl Farm {
 
     /// Whether a frame is finished in every job whose frames a job waits for.
     fn is_free(&self, job: &Job, number: FrameNumber) -> bool {
-        let mut by_frames =
-            job.waits().iter().filter(|wait| wait.after.until == Until::Frames);
-        by_frames.all(|wait| {
-            self.job(wait.after.job).is_some_and(|other| other.has_done(number))
-        })
+        let mut by_frames = job.waits().iter().filter(|wait| wait.after.until == Until::Frames);
+        by_frames.all(|wait| self.job(wait.after.job).is_some_and(|other| other.has_done(number)))
     }
 
     /// Finds out anew what all jobs wait for, after a snapshot.

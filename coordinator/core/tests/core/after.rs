@@ -80,7 +80,8 @@ fn state(farm: &SmallFarm, number: u128) -> JobState {
 }
 
 fn ends_of_waits(farm: &SmallFarm, number: u128) -> usize {
-    let of = |record: &&Record| matches!(record, Record::WaitEnded { job, .. } if *job == id(number));
+    let of =
+        |record: &&Record| matches!(record, Record::WaitEnded { job, .. } if *job == id(number));
     farm.records.iter().filter(of).count()
 }
 
@@ -327,7 +328,8 @@ fn an_end_that_was_not_noted_is_noted_at_the_start() {
             false => render(&mut farm, 2, 1),
         }
         // What followed from the end of the second job was not durable yet.
-        let ended = |record: &Record| matches!(record, Record::JobEnded { job, .. } if *job == id(2));
+        let ended =
+            |record: &Record| matches!(record, Record::JobEnded { job, .. } if *job == id(2));
         let end = farm.records.iter().position(ended).expect("it has ended");
         farm.records.truncate(end + 1);
         let core = Core::replay(settings(), [], farm.records.clone(), farm.now);

@@ -9,7 +9,8 @@ use tessera_protocol::{BlobHash, JobId};
 
 /// The form of a small job that waits for others. Its scene has been uploaded before.
 fn form(name: &str, after: Value) -> Value {
-    let file = json!({ "path": "scene.gltf", "hash": BlobHash::of(b"{}").to_string(), "length": 2 });
+    let file =
+        json!({ "path": "scene.gltf", "hash": BlobHash::of(b"{}").to_string(), "length": 2 });
     json!({ "name": name, "after": after, "render": { "scene": "scene.gltf", "files": [file],
         "width": 64, "height": 64, "spp": 1 } })
 }

@@ -86,7 +86,10 @@ impl Job {
         let before = self.waits.pending.len();
         self.waits.pending.retain(|wait| wait.after.job != on);
         if self.waits.pending.len() == before {
-            return Err(format!("the wait of job {} for job {on} ends, and there is none", self.id));
+            return Err(format!(
+                "the wait of job {} for job {on} ends, and there is none",
+                self.id
+            ));
         }
         if !self.waits.pending.iter().any(|wait| wait.after.until == Until::Frames) {
             self.waits.opened.clear();
