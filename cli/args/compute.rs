@@ -1,5 +1,6 @@
 //! Options of `compute`.
 
+use super::after::AfterArgs;
 use super::devices::DeviceArgs;
 use super::farm::FarmArgs;
 use super::tries::TriesArgs;
@@ -130,8 +131,11 @@ pub struct ComputeArgs {
     /// Most nodes that work on the job at a time [default: no bound]
     #[arg(long, value_name = "N", help_heading = "Job")]
     pub max_nodes: Option<u32>,
+    /// What the job waits for.
+    #[command(flatten)]
+    pub after: AfterArgs,
     /// Run on this machine, in this process, as render does; needs no farm
-    #[arg(long, conflicts_with = "detach", help_heading = "Work")]
+    #[arg(long, conflicts_with_all = ["detach", "after", "after_any"], help_heading = "Work")]
     pub local: bool,
     /// With --local: which devices, and how.
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! The command line: commands, their options, and the help that `tessera help` prints. A command's
 //! options are in the file of its name; what it does is in the file of that name in `commands`.
 
+pub mod after;
 pub mod audit;
 pub mod authority;
 pub mod backup;

@@ -1,5 +1,6 @@
 //! Options of `submit`.
 
+use super::after::AfterArgs;
 use super::farm::FarmArgs;
 use super::import::ImportArgs;
 use super::picture::{FormatArg, PictureArgs};
@@ -36,6 +37,9 @@ pub struct SubmitArgs {
     /// Most nodes that work on the job at a time [default: no bound]
     #[arg(long, value_name = "N", help_heading = "Job")]
     pub max_nodes: Option<u32>,
+    /// What the job waits for.
+    #[command(flatten)]
+    pub after: AfterArgs,
     /// Wait until the job ends; the exit status says how it ended
     #[arg(long, conflicts_with = "watch", help_heading = "Job")]
     pub wait: bool,

@@ -11,7 +11,7 @@ use crate::json;
 use crate::local_farm::{LocalFarm, node_failed};
 use crate::progress::{Audience, Doing, Uploads};
 use crate::submission::compute::{self, Prepared};
-use crate::submission::{outputs, send};
+use crate::submission::{after, outputs, send};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,11 +37,13 @@ pub(crate) async fn run(args: ComputeArgs) -> Result<Status, CliError> {
     }
     let args = Arc::new(args);
     let destination = destination(&args)?;
+    let after = after::find(&args.farm, &args.after).await?;
     let prepared = {
         let args = args.clone();
         tokio::task::spawn_blocking(move || compute::prepare(&args)).await
     };
-    let prepared = prepared.map_err(|error| CliError::new(Status::Failure, error))??;
+    let mut prepared = prepared.map_err(|error| CliError::new(Status::Failure, error))??;
+    prepared.spec.after = after;
     if args.local {
         return on_this_machine(&args, &prepared, destination).await;
     }

@@ -4,6 +4,7 @@ use super::{job_set, logs};
 use crate::args::job::{JobArgs, JobCommand};
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
+use crate::submission::after::words;
 use crate::table::{bytes, count, counted, printable, span};
 use crate::{job_id, json, kernel_text};
 use serde_json::Value;
@@ -74,7 +75,8 @@ pub(crate) async fn frames(client: &FarmClient, job: JobId) -> Result<Vec<FrameS
 }
 
 fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
-    let JobDetail { summary, spec, fingerprint, failures, copies, devices_waited_millis } = detail;
+    let JobDetail { summary, spec, fingerprint, failures, copies, devices_waited_millis, .. } =
+        detail;
     let mut text = String::new();
     let mut field = |name: &str, value: String| {
         // Writing to a string does not fail.
@@ -99,6 +101,9 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     }
     if let Some(nodes) = spec.max_nodes {
         field("nodes", format!("at most {nodes} at a time"));
+    }
+    for (name, value) in waits(detail) {
+        field(name, value);
     }
     for (name, value) in subject(&spec.kind, metered(detail)) {
         field(name, value);
@@ -148,6 +153,16 @@ pub(crate) fn metered(detail: &JobDetail) -> Option<String> {
     // No other frame is finished before it.
     let frame = render.metered_frame().filter(|_| detail.summary.frames_done > 0)?;
     Some(format!("{} stops, metered in frame {}", render.exposure, frame.0))
+}
+
+/// Returns the fields that name the jobs that this one waits for, and those that wait for it.
+fn waits(detail: &JobDetail) -> Vec<(&'static str, String)> {
+    let named = detail.awaited_by.len() as u64;
+    let more = (detail.awaited_count > named)
+        .then(|| ("before", format!("{} more", detail.awaited_count - named)));
+    let after = detail.after.iter().map(|after| ("after", words(after)));
+    let before = detail.awaited_by.iter().map(|before| ("before", words(before)));
+    after.chain(before).chain(more).collect()
 }
 
 /// Returns the fields that describe what a job makes, and from which files.

@@ -7,6 +7,7 @@ use crate::client::Farm;
 use crate::error::{CliError, Status};
 use crate::json;
 use crate::progress::{Audience, Doing, Uploads};
+use crate::submission::after;
 use crate::submission::render::{self, JobOptions, SceneFiles};
 use crate::submission::send;
 use crate::table::{bytes, printable, span};
@@ -22,16 +23,19 @@ use tessera_scenes::{CameraChoice, FlattenOptions};
 /// `tessera submit`.
 pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
     let args = Arc::new(args);
+    // Before the scene is read, which takes longer.
+    let after = after::find(&args.farm, &args.after).await?;
     let checked = {
         let args = args.clone();
         tokio::task::spawn_blocking(move || check(&args)).await
     };
-    let (spec, files) = checked.map_err(|error| {
+    let (mut spec, files) = checked.map_err(|error| {
         // An importer that panics is a fault of ours; it must still be told as an error about this
         // scene.
         CliError::new(Status::Failure, error)
             .context(format!("`{}` cannot be read", args.picture.scene.display()))
     })??;
+    spec.after = after;
     if args.dry_run {
         return dry_run(&args, &spec, &files);
     }
@@ -116,6 +120,9 @@ fn dry_run(args: &SubmitArgs, spec: &JobSpec, files: &SceneFiles) -> Result<Stat
     let pool = spec.pool.as_ref().map(|pool| format!(", pool {pool}")).unwrap_or_default();
     let nodes = spec.max_nodes.map(|nodes| format!(", at most {nodes} nodes")).unwrap_or_default();
     json::line(&format!("job     {}, priority {}{pool}{nodes}", spec.name, spec.priority))?;
+    for after in &spec.after {
+        json::line(&format!("after   {}, {}", after.job, after.until.words()))?;
+    }
     json::line(&format!("files   {}, {}", files.assets.len(), bytes(total)))?;
     let spp = args.picture.spp();
     let time =

@@ -7,6 +7,7 @@
 //!        headers.rs, arguments.rs, outputs.rs
 //! ```
 
+pub(crate) mod after;
 mod arguments;
 pub(crate) mod compute;
 mod compute_files;

@@ -86,6 +86,12 @@ pub const JOB_TEXTS_MAX: usize = OPEN_JOBS_MAX;
 /// Most jobs that one request changes: as many as can be open. Their names in the answer are at
 /// most 10,000 × 0.3 KiB.
 pub const JOBS_CHANGED_MAX: usize = OPEN_JOBS_MAX;
+/// Most jobs that one job waits for.
+pub const AFTER_MAX: usize = 64;
+/// Most jobs that wait for the same job: what one frame of it may make ready.
+pub const AWAITED_MAX: usize = 1024;
+/// Most jobs that the details of a job name of those that wait for it; the others are counted.
+pub const AWAITED_NAMED_MAX: usize = 64;
 /// Most refusals that the answer to a change of many jobs names; the others are counted.
 pub const REFUSALS_NAMED_MAX: usize = 100;
 /// Most jobs that are named where a text means several.

@@ -2,7 +2,7 @@
 
 use crate::device::{DeviceInfo, DeviceTelemetry};
 use crate::ids::{BlobHash, Fingerprint, FrameNumber, JobId, NodeId};
-use crate::job::{JobSpec, described};
+use crate::job::{JobSpec, Until, described};
 use serde::{Deserialize, Serialize};
 
 /// State of a job.
@@ -84,11 +84,13 @@ pub enum Waits {
     Driver,
     /// Every node that may have the job has reached a limit of its own, such as `--scene-memory`.
     Limits,
+    /// Another job, or a frame of it, is not finished yet.
+    After,
 }
 
 impl Waits {
     /// Every reason.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Paused,
         Self::Disk,
         Self::Start,
@@ -106,6 +108,7 @@ impl Waits {
         Self::Shortage,
         Self::Driver,
         Self::Limits,
+        Self::After,
     ];
 
     /// Returns the name, as in JSON.
@@ -128,6 +131,7 @@ impl Waits {
             Self::Shortage => "shortage",
             Self::Driver => "driver",
             Self::Limits => "limits",
+            Self::After => "after",
         }
     }
 
@@ -151,6 +155,7 @@ impl Waits {
             Self::Turn => "other jobs are served first",
             Self::Shortage => "a node lacks a file, or room",
             Self::Limits => "no node has the memory, time or disk for it",
+            Self::After => "waits for another job",
         }
     }
 }
@@ -249,6 +254,33 @@ pub struct JobDetail {
     /// For how long devices had nothing to do because a frame was still being prepared, in
     /// milliseconds: the sum over all devices, as their nodes tell with results.
     pub devices_waited_millis: u64,
+    /// Jobs that this one waits for or has waited for, in the order of its spec.
+    pub after: Vec<AfterStatus>,
+    /// Jobs that wait for this one or have waited for it, by id, at most
+    /// [`crate::limits::AWAITED_NAMED_MAX`].
+    pub awaited_by: Vec<AfterStatus>,
+    /// Number of all jobs that wait for this one or have waited for it.
+    pub awaited_count: u64,
+}
+
+/// One job that waits for another: how far the wait is, and the job at its other end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AfterStatus {
+    /// Job at the other end.
+    pub job: JobId,
+    /// Name of that job; empty if it was forgotten.
+    pub name: String,
+    /// State of that job; None if it was forgotten.
+    pub state: Option<JobState>,
+    /// What is waited for.
+    pub until: Until,
+    /// Number of frames that are waited for: all of a job, or those of the job that waits frame by
+    /// frame.
+    pub frames: u32,
+    /// Number of those that are finished.
+    pub frames_done: u32,
+    /// Whether the wait is over.
+    pub over: bool,
 }
 
 /// Counts units that got a second lease (a copy), for an idle node beside the first node.
@@ -450,7 +482,7 @@ mod tests {
     fn names_of_waits_and_nodes_are_those_of_json() {
         let in_json = |value: serde_json::Result<String>| value.map(|text| text.replace('"', ""));
         let waits: BTreeSet<&str> = Waits::ALL.into_iter().map(Waits::name).collect();
-        assert_eq!(waits.len(), Waits::Limits as usize + 1, "one is missing, or comes twice");
+        assert_eq!(waits.len(), Waits::After as usize + 1, "one is missing, or comes twice");
         for waits in Waits::ALL {
             assert_eq!(in_json(serde_json::to_string(&waits)).ok().as_deref(), Some(waits.name()));
         }

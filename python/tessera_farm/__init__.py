@@ -29,7 +29,7 @@ from .errors import (
 )
 from .events import Event, Update
 from .farm import Farm
-from .models import Changed, Frame, FrameFile, Job, JobDetail, Me, Node
+from .models import Changed, Frame, FrameFile, Job, JobDetail, Me, Node, Wait
 from .render import LookAt, Render
 
 __version__ = "0.1.0"
@@ -65,4 +65,5 @@ __all__ = [
     "Unavailable",
     "Unreachable",
     "Update",
+    "Wait",
 ]

@@ -90,6 +90,8 @@ class Farm:
         priority: int = 50,
         pool: str | None = None,
         max_nodes: int | None = None,
+        after: str | Iterable[str] = (),
+        after_any: str | Iterable[str] = (),
         job: str | None = None,
         progress: uploads.Progress | None = None,
     ) -> str:
@@ -101,6 +103,9 @@ class Farm:
             priority: 0 to 100.
             pool: Only nodes of this pool work on it.
             max_nodes: Most nodes that work on it at a time.
+            after: Ids of jobs that have to succeed first; if one does not, this job ends too. With
+                `:frames` after an id, each frame waits for the frame of its number.
+            after_any: Ids of jobs that have to end first, whichever way.
             job: Its id, a UUID: the same submit again, also after a crash, makes no second job.
             progress: Called with the bytes that are sent, and all that have to be.
 
@@ -109,6 +114,7 @@ class Farm:
         """
         job = str(uuid.UUID(job)) if job else _new_id()
         form: dict[str, Any] = {"priority": priority, "pool": pool, "max_nodes": max_nodes}
+        form["after"] = _after(after, after_any)
         if isinstance(work, render.Render):
             spec, sources = render.prepare(work)
             form.update(name=name or render.name_of(work.scene), render=spec)
@@ -436,6 +442,21 @@ def _id(job: str) -> str:
         ValueError: It is no UUID.
     """
     return str(uuid.UUID(job))
+
+
+def _after(after: str | Iterable[str], after_any: str | Iterable[str]) -> list[dict[str, str]]:
+    """What a job waits for, as it is submitted.
+
+    Raises:
+        ValueError: An id is no UUID.
+    """
+    waits = []
+    for one in [after] if isinstance(after, str) else after:
+        job = one.removesuffix(":frames")
+        waits.append({"job": _id(job), "until": "success" if job == one else "frames"})
+    for one in [after_any] if isinstance(after_any, str) else after_any:
+        waits.append({"job": _id(one), "until": "end"})
+    return waits
 
 
 def _new_id() -> str:

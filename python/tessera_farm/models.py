@@ -102,6 +102,40 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Wait:
+    """One job that waits for another, as seen from one of them."""
+
+    job: str
+    """Id of the job at the other end."""
+    name: str
+    """Name of that job; empty if it was forgotten."""
+    state: str | None
+    """State of that job; None if it was forgotten."""
+    until: str
+    """`success`, `end` or `frames`: what has to happen to the job that is waited for."""
+    frames: int
+    """Frames that are waited for."""
+    frames_done: int
+    """How many of them are finished."""
+    over: bool
+    """Whether the wait is over."""
+
+    @classmethod
+    def read(cls, value: Any) -> Wait:
+        """Reads it from JSON."""
+        of = mapping(value, "a wait")
+        return cls(
+            job=field(of, "job", str),
+            name=field(of, "name", str),
+            state=optional(of, "state", str),
+            until=field(of, "until", str),
+            frames=field(of, "frames", int),
+            frames_done=field(of, "frames_done", int),
+            over=field(of, "over", bool),
+        )
+
+
+@dataclass(frozen=True)
 class JobDetail:
     """Everything about one job."""
 
@@ -112,6 +146,10 @@ class JobDetail:
     """Version of what computes its results; None before the first result."""
     failures: list[dict[str, Any]]
     """Failed attempts, newest last: `at`, `unit`, `node`, `reason`."""
+    after: list[Wait]
+    """Jobs that it waits for or has waited for."""
+    awaited_by: list[Wait]
+    """Jobs that wait for it or have waited for it; the first 64."""
 
     @classmethod
     def read(cls, value: Any) -> JobDetail:
@@ -123,6 +161,8 @@ class JobDetail:
             spec=mapping(of.get("spec"), "a spec"),
             fingerprint=optional(of, "fingerprint", str),
             failures=[mapping(failure, "a failure") for failure in failures],
+            after=[Wait.read(one) for one in field(of, "after", list)],
+            awaited_by=[Wait.read(one) for one in field(of, "awaited_by", list)],
         )
 
 

@@ -88,6 +88,35 @@ class SubmitTest(FarmTest):
         self.assertEqual(spec["camera"]["LookAt"]["eye"], [0.0, 1.0, 3.0])
         self.assertEqual(self.farm.wait(job, timeout=120).frames_done, 1)
 
+    def test_a_job_waits_for_others(self) -> None:
+        first = self.farm.submit(SMALL)
+        second = self.farm.submit(SMALL, after=[f"{first}:frames"])
+        third = self.farm.submit(SMALL, after=second, after_any=first)
+        detail = self.farm.detail(third)
+        self.assertEqual(
+            [(one.job, one.until) for one in detail.after], [(second, "success"), (first, "end")]
+        )
+        by = [(one.job, one.until) for one in self.farm.detail(second).awaited_by]
+        self.assertEqual(by, [(third, "success")])
+        self.assertEqual(self.farm.wait(third, timeout=240).state, "done")
+        detail = self.farm.detail(third)
+        self.assertEqual([(one.over, one.state) for one in detail.after], [(True, "done")] * 2)
+        self.assertEqual(self.farm.job(second).frames_done, 3)
+
+    def test_what_cannot_be_waited_for_is_refused(self) -> None:
+        unknown = str(uuid.uuid4())
+        with self.assertRaisesRegex(NotFound, unknown):
+            self.farm.submit(SMALL, after=unknown)
+        self.assertRaises(ValueError, self.farm.submit, SMALL, after="film")
+        self.assertRaises(ValueError, self.farm.submit, SMALL, after_any=f"{unknown}:frames")
+        long = self.farm.submit(LONG)
+        waits = self.farm.submit(SMALL, after=long)
+        self.farm.cancel(long)
+        with self.assertRaisesRegex(JobFailed, long):
+            self.farm.wait(waits, timeout=60)
+        with self.assertRaisesRegex(Malformed, "was cancelled"):
+            self.farm.submit(SMALL, after=long)
+
     def test_what_the_farm_refuses_says_why(self) -> None:
         with self.assertRaisesRegex(Malformed, "spp"):
             self.farm.submit(Render(CORNELL, spp=0))

@@ -2,6 +2,7 @@
 //! kills, syncs, hostile peers.
 #![expect(clippy::print_stdout, reason = "tests say what they skip and saw")]
 
+mod after;
 pub(crate) mod bad_node;
 mod bits;
 mod client_history;

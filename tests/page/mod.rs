@@ -123,6 +123,9 @@ fn all_views(farm: &mut Farm) -> Vec<String> {
         farm.text(&["jobs", "--state", "running"]).contains("long")
     });
     farm.text(&["cancel", &job(farm, "cornell-box.gltf", "given-up", &["--spp", "4"])]);
+    let after = ["--spp", "4", "--after", &long, "--after-any", &done];
+    let after = job(farm, "cornell-box.gltf", "after", &after);
+    job(farm, "cornell-box.gltf", "last", &["--spp", "4", "--after", &after]);
     [
         "jobs=/jobs".to_owned(),
         "nothing=/jobs?name=no-such-job".to_owned(),
@@ -130,6 +133,7 @@ fn all_views(farm: &mut Farm) -> Vec<String> {
         format!("film-later=/jobs/{film}?from=6"),
         format!("failed=/jobs/{failed}"),
         format!("waits=/jobs/{waits}"),
+        format!("graph=/jobs/{after}"),
         format!("frame=/jobs/{done}/frames/0"),
         format!("live=/jobs/{long}/frames/0"),
         "nodes=/nodes".to_owned(),

@@ -24,7 +24,21 @@ const complete = {
   film: ".frames img",
   jobs: "#jobs tr",
   nodes: "#nodes tr",
+  graph: ".graph .self",
 };
+
+// The graph leads to each job that is waited for, or waits, by the keyboard, and says each state.
+async function linked(page, name) {
+  const links = await page.locator(".graph li a").count();
+  if (links !== 3) faults.push(`${name}: ${links} of 3 jobs of the graph are linked`);
+  for (let at = 0; at < links; at += 1) {
+    const item = page.locator(".graph li").nth(at);
+    await item.locator("a").focus();
+    const said = await item.innerText();
+    if (!/running|done|queued/.test(said)) faults.push(`${name}: no state is in ${said}`);
+    if (!/until|frame by frame/.test(said)) faults.push(`${name}: no wait is in ${said}`);
+  }
+}
 
 // Whatever has the focus can be seen to have it, in each of the first stops of the Tab key.
 async function seenFocus(page, name) {
@@ -74,6 +88,7 @@ async function visit(page, [name, at], kind, size) {
   // The page's own scripts have run, and what they asked for has come.
   await page.waitForTimeout(300);
   if (name.startsWith("film")) await scrubbed(page, name);
+  if (name === "graph") await linked(page, name);
   await looked(page, `${name}-${kind}`, size);
   if (kind === "light") await seenFocus(page, name);
 }

@@ -208,6 +208,18 @@ fn an_acknowledgement_before_the_put_is_caught() {
     assert_caught(Bug::AcknowledgedBeforeStored);
 }
 
+// promise: P4
+#[test]
+fn a_lease_of_a_job_that_waits_is_caught() {
+    assert_caught(Bug::LeasedBeforeWaitEnds);
+}
+
+// promise: P1
+#[test]
+fn a_wait_whose_end_is_forgotten_is_caught() {
+    assert_caught(Bug::WaitEndForgotten);
+}
+
 // promise: P7
 #[test]
 fn an_unverified_liar_in_a_band_is_caught() {

@@ -95,8 +95,12 @@ impl Core {
         nodes::absent::take_up(books);
         let order = books.farm().order();
         let open: Vec<JobId> = order.filter(|job| books.is_open(*job)).collect();
+        open.iter().for_each(|id| books.open_queue(*id));
         for id in open {
-            books.open_queue(id);
+            // One before it may have ended, for which it waited.
+            if !books.is_open(id) {
+                continue;
+            }
             let Some(job) = books.farm().job(id) else {
                 books.fault("an open job is unknown");
                 continue;
@@ -109,6 +113,7 @@ impl Core {
             checks::take_up_checks(books, id);
             // The process may have ended between a job's last frame and its end.
             ends::end_if_over(books, id);
+            ends::settle_waits(books, id);
         }
         if books.farm().epochs_reserved().0 > 0 && !books.queues().is_empty() {
             books.settle_first();

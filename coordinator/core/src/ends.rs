@@ -3,6 +3,8 @@
 use crate::action::Action;
 use crate::books::Books;
 use crate::journal::Record;
+use crate::waits;
+use std::collections::VecDeque;
 use tessera_protocol::ids::{Epoch, FrameNumber, JobId, NodeId, UnitKey};
 use tessera_protocol::node::CoordinatorToNode;
 use tessera_protocol::status::JobState;
@@ -33,8 +35,29 @@ pub(crate) fn end_if_over(books: &mut Books, id: JobId) {
     end_job(books, id, JobState::Failed, &note);
 }
 
-/// Ends a job: its leases, its data on nodes, and its own state.
+/// Ends a job, and those that wait for it in vain from now on: one after another, as chains may be
+/// long.
 pub(crate) fn end_job(books: &mut Books, id: JobId, state: JobState, note: &str) {
+    let mut ending = VecDeque::from([(id, state, note.to_owned())]);
+    while let Some((id, state, note)) = ending.pop_front() {
+        // It may wait in vain for two of them.
+        if books.is_open(id) {
+            end_one(books, id, state, &note);
+            let lost = waits::after_end(books, id).into_iter();
+            ending.extend(lost.map(|(id, note)| (id, JobState::Failed, note)));
+        }
+    }
+}
+
+/// Ends the waits of a job that are over, or the job, if it waits in vain.
+pub(crate) fn settle_waits(books: &mut Books, id: JobId) {
+    if let Some(note) = waits::end_waits(books, id) {
+        end_job(books, id, JobState::Failed, &note);
+    }
+}
+
+/// Ends one job: its leases, its data on nodes, and its own state.
+fn end_one(books: &mut Books, id: JobId, state: JobState, note: &str) {
     let leases: Vec<(UnitKey, Epoch)> = books.leases().of_job(id).collect();
     for (_, epoch) in leases {
         books.release(epoch);

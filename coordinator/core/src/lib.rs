@@ -37,6 +37,7 @@ mod sweep;
 mod text;
 mod timers;
 mod unit_state;
+mod waits;
 mod weights;
 
 pub use action::{Action, Step, Timing};

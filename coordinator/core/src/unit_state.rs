@@ -111,6 +111,7 @@ impl<'a> JobUnits<'a> {
             (Some(node), _) => UnitState::Leased { node, copy },
             (None, Some(until)) => UnitState::Waiting { until },
             (None, None) if ready => UnitState::Open,
+            (None, None) if job.waits_at(place.position) => UnitState::NotDue,
             (None, None) if behind => {
                 return Err(format!("{key} is lost: open, and neither leased nor to be leased"));
             }

@@ -73,6 +73,7 @@ impl NewsRoom {
             | Record::JobForgotten { job }
             | Record::JobPaused { job, .. }
             | Record::DeviceWaited { job, .. }
+            | Record::WaitEnded { job, .. }
             | Record::JobResumed { job }
             | Record::JobRetried { job, .. }
             | Record::ExposureMetered { job, .. }

@@ -7,7 +7,7 @@
 //! [`RawJobSpec::check`](super::RawJobSpec::check) refuses.
 
 use super::error::SpecError;
-use super::{JobKind, JobSpec, PRIORITY_DEFAULT, RenderSpec, RetryPolicy};
+use super::{After, JobKind, JobSpec, PRIORITY_DEFAULT, RenderSpec, RetryPolicy};
 use crate::compute::ComputeSpec;
 use crate::limits::MESSAGE_BYTES_MAX;
 use cbor4ii::core::dec::{Decode, IgnoredAny, Read};
@@ -30,6 +30,7 @@ struct Head {
     pool: Option<String>,
     retry: RetryPolicy,
     max_nodes: Option<u32>,
+    after: Vec<After>,
 }
 
 impl Default for Head {
@@ -41,6 +42,7 @@ impl Default for Head {
             pool: None,
             retry: RetryPolicy::default(),
             max_nodes: None,
+            after: Vec::new(),
         }
     }
 }
@@ -53,7 +55,7 @@ const COMPUTE: &str = "compute";
 
 /// Encodes a job as CBOR with named fields.
 pub fn encode_job(spec: &JobSpec) -> Vec<u8> {
-    let JobSpec { name, priority, kind, device_bytes, pool, retry, max_nodes } = spec;
+    let JobSpec { name, priority, kind, device_bytes, pool, retry, max_nodes, after } = spec;
     let head = Head {
         name: name.clone(),
         priority: *priority,
@@ -61,6 +63,7 @@ pub fn encode_job(spec: &JobSpec) -> Vec<u8> {
         pool: pool.clone(),
         retry: *retry,
         max_nodes: *max_nodes,
+        after: after.clone(),
     };
     let head = fields_away(&head, &Head::default());
     let (kind, options) = match kind {
@@ -99,10 +102,10 @@ pub fn decode_job(bytes: &[u8]) -> Result<JobSpec, SpecError> {
             return Err(malformed("it is of two kinds"));
         }
     }
-    let Head { name, priority, device_bytes, pool, retry, max_nodes } =
+    let Head { name, priority, device_bytes, pool, retry, max_nodes, after } =
         read(&map_of_fields(&head))?;
     let kind = kind.ok_or_else(|| malformed("it is of no kind"))?;
-    Ok(JobSpec { name, priority, kind, device_bytes, pool, retry, max_nodes })
+    Ok(JobSpec { name, priority, kind, device_bytes, pool, retry, max_nodes, after })
 }
 
 /// Decodes the value that a map encodes. The error names the field at fault.

@@ -1,5 +1,6 @@
 //! The request for a job: raw when it arrives, checked once, valid from then on.
 
+mod after;
 pub(crate) mod asset;
 mod bands;
 mod camera;
@@ -20,6 +21,7 @@ mod space;
 mod tiles;
 mod window;
 
+pub use after::{After, AfterText, Until};
 pub use asset::{AssetFile, is_confined_path};
 pub use bands::{Bands, FINISH_PIXELS_MIN};
 pub use camera::{ApertureSpec, BladesSpec, CameraSpec, FocusSpec, LensSpec, LookAtSpec};
@@ -69,6 +71,8 @@ pub struct JobSpec {
     /// Most nodes that work on the job at a time, 1 to [`NODES_MAX`]; None is no bound. Nodes that
     /// check results come beside them.
     pub max_nodes: Option<u32>,
+    /// Jobs that this one waits for, at most [`AFTER_MAX`], each once.
+    pub after: Vec<After>,
 }
 
 /// Kind of a job, with its options.
@@ -91,6 +95,7 @@ impl JobSpec {
             pool: None,
             retry: RetryPolicy::default(),
             max_nodes: None,
+            after: Vec::new(),
         }
     }
 }
@@ -157,6 +162,7 @@ fn check(spec: &JobSpec) -> Result<(), SpecError> {
     check_name(&spec.name)?;
     check_place(spec.priority, spec.pool.as_deref(), spec.max_nodes)?;
     spec.retry.check()?;
+    after::check(&spec.after)?;
     match &spec.kind {
         JobKind::Render(render) => render::check(render),
         JobKind::Compute(compute) => crate::compute::check(compute),

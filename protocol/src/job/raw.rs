@@ -2,7 +2,7 @@
 
 use super::described;
 use super::error::SpecError;
-use super::{JobKind, JobSpec, RenderSpec};
+use super::{After, JobKind, JobSpec, RenderSpec};
 use crate::compute::ComputeSpec;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,8 @@ pub struct JobForm {
     pub max_nodes: Option<u32>,
     /// Memory that a device needs for the job, in bytes.
     pub device_bytes: u64,
+    /// Jobs that the job waits for.
+    pub after: Vec<After>,
     /// What to render.
     pub render: Option<RenderSpec>,
     /// What to compute.
@@ -46,7 +48,7 @@ pub struct JobForm {
 impl JobForm {
     /// Returns the spec, of which nothing has been checked but that it is of one kind.
     pub fn spec(self) -> Result<RawJobSpec, SpecError> {
-        let Self { name, priority, pool, max_nodes, device_bytes, render, compute } = self;
+        let Self { name, priority, pool, max_nodes, device_bytes, after, render, compute } = self;
         let kind = match (render, compute) {
             (Some(render), None) => JobKind::Render(render),
             (None, Some(compute)) => JobKind::Compute(compute),
@@ -60,7 +62,7 @@ impl JobForm {
         };
         let plain = JobSpec::new(&name, kind);
         let priority = priority.unwrap_or(plain.priority);
-        Ok(JobSpec { priority, pool, max_nodes, device_bytes, ..plain }.into())
+        Ok(JobSpec { priority, pool, max_nodes, device_bytes, after, ..plain }.into())
     }
 }
 

@@ -160,7 +160,7 @@ fn an_unknown_field_or_value_is_refused_by_its_name() {
         ("stamp", with_options(&[("width", &[7]), ("stamp", &text("hello"))])),
         ("filter", with_options(&[("filter", &text("mitchell"))])),
         ("lens", with_options(&[("lens", &map(&[("squeeze", &[2])]))])),
-        ("after", map(&[("name", &text("a")), ("after", &[1]), ("render", &map(&[]))])),
+        ("later", map(&[("name", &text("a")), ("later", &[1]), ("render", &map(&[]))])),
         ("dream", map(&[("name", &text("a")), ("dream", &map(&[]))])),
     ] {
         let (text, is_unknown) = refusal(&bytes);

@@ -6,6 +6,7 @@ use crate::spec_samples::*;
 use tessera_protocol::access::*;
 use tessera_protocol::client::*;
 use tessera_protocol::explain::{Ahead, Explanation, Reason};
+use tessera_protocol::job::Until;
 use tessera_protocol::selection::*;
 use tessera_protocol::status::*;
 use tessera_protocol::usage::{OwnerUsage, Swept as SweptReport};
@@ -24,6 +25,21 @@ fn job_detail() -> JobDetail {
         }],
         copies: CopyCount { running: 1, won: 2, lost: 3, wasted_millis: 4000 },
         devices_waited_millis: 12_000,
+        after: vec![after_status(2, Until::Frames), after_status(3, Until::Success)],
+        awaited_by: vec![AfterStatus { state: None, ..after_status(4, Until::End) }],
+        awaited_count: 70,
+    }
+}
+
+fn after_status(number: u8, until: Until) -> AfterStatus {
+    AfterStatus {
+        job: JobId(uuid(number)),
+        name: "film".into(),
+        state: Some(JobState::Running),
+        until,
+        frames: 40,
+        frames_done: 12,
+        over: until == Until::End,
     }
 }
 

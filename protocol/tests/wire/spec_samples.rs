@@ -1,6 +1,7 @@
 //! Specs that are right: a minimal one, and one for every other variant of their parts.
 
-use crate::samples::hash;
+use crate::samples::{hash, uuid};
+use tessera_protocol::JobId;
 use tessera_protocol::compute::*;
 use tessera_protocol::job::*;
 
@@ -167,6 +168,10 @@ pub(crate) fn compute_job(compute: ComputeSpec) -> JobSpec {
     JobSpec {
         device_bytes: 1 << 20,
         pool: Some("gpu".into()),
+        after: vec![
+            After { job: JobId(uuid(5)), until: Until::Frames },
+            After { job: JobId(uuid(6)), until: Until::End },
+        ],
         ..JobSpec::new("blur", JobKind::Compute(compute))
     }
 }

@@ -347,6 +347,10 @@ impl World {
     pub(crate) fn on_answer(&mut self, ask: Ask, response: &Response) -> Checked {
         let right = match (ask, response) {
             (Ask::Submit(index), Response::Accepted(job)) => self.on_accepted(index, *job)?,
+            (
+                Ask::Submit(index),
+                Response::Error(RequestError::Invalid(text) | RequestError::NotFound(text)),
+            ) if text.starts_with("after: ") => self.on_refused_wait(index, text),
             (Ask::Submit(index), Response::Error(RequestError::Invalid(text))) => {
                 self.on_refused(index, text)
             }
@@ -388,7 +392,9 @@ impl World {
             (Ask::Retry(_), Response::Error(RequestError::Invalid(text))) => {
                 let nothing = text.contains("nothing to retry");
                 sometimes!(self, RetryNothing, nothing);
-                nothing || text.contains("largest device known has")
+                let vain = text.contains(" waits for job ");
+                sometimes!(self, AfterRetriedInVain, vain);
+                nothing || vain || text.contains("largest device known has")
             }
             (Ask::RetryForeign(_), Response::Error(RequestError::NotAllowed(_))) => true,
             (

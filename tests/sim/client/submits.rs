@@ -4,6 +4,7 @@ use super::{Ask, user};
 use crate::checks::violation::{Checked, violated};
 use crate::coordinator::blobs::inputs;
 use crate::faults::Fault;
+use crate::situations::sometimes;
 use crate::world::World;
 use crate::world::events::Event;
 use crate::world::plan::{JobPlan, LARGEST};
@@ -37,6 +38,21 @@ impl World {
         files.into_iter().for_each(|hash| self.blobs.put(hash, self.now));
         let caller = user(owner);
         self.change_one(Ask::Retry(index), JobChange::Retry, id, caller)
+    }
+
+    /// The answer is right: a job that is named was not accepted, or it has ended otherwise. Whoever
+    /// waits for a job that is still to come asks again.
+    pub(super) fn on_refused_wait(&mut self, index: usize, text: &str) -> bool {
+        let after = self.clients.jobs[index].plan.spec.after.clone();
+        let unknown = text.contains("there is no job");
+        let mut named = after.iter().filter(|after| text.contains(&after.job.to_string()));
+        let Some(after) = named.next() else { return false };
+        let on = self.clients.jobs.iter().find(|job| job.plan.id == after.job);
+        let comes = on.is_some_and(|on| !on.refused && !on.vanished);
+        self.clients.jobs[index].refused = !unknown || !comes;
+        sometimes!(self, AfterUnknown, unknown);
+        sometimes!(self, AfterRefused, !unknown);
+        unknown || text.contains("has failed") || text.contains("was cancelled")
     }
 
     /// The files of a job are uploaded: it is submitted, if they are there.

@@ -192,6 +192,7 @@ impl World {
         let finishing = self.ledger.durable.jobs.values().any(|book| book.is_finishing());
         sometimes!(self, FinishingRestart, finishing);
         sometimes!(self, PausedRestart, self.ledger.durable.jobs.values().any(|book| book.paused));
+        self.note_waits_at_start();
         let durable = &self.ledger.durable;
         let (left, lost) = (durable.some_gone(Gone::Left), durable.some_gone(Gone::Lost));
         let drained = !durable.drained.is_empty();

@@ -41,6 +41,7 @@ impl World {
             process.core.verify().map_err(Violation)?;
             process.watch.compare(&process.core, &self.ledger.believed, seen.inputs > 0)?;
         }
+        self.ledger.believed.check_waits()?;
         self.check_origins(&step)?;
         self.steps += 1;
         self.check_last_node(&step, &seen)?;

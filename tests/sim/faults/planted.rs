@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use tessera_core::{Action, Arrived, Input, Record, ResultShape, SessionId, Step};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
 use tessera_protocol::ids::{JobId, Lease, NodeId, ProcessEpoch, UnitIndex, UnitKey};
+use tessera_protocol::job::After;
 use tessera_protocol::node::{CoordinatorToNode, Join, Piece};
 use uuid::Uuid;
 
@@ -73,6 +74,10 @@ pub(crate) enum Bug {
     LostEndHidden,
     /// Nodes say that results are in the bucket before they are.
     AcknowledgedBeforeStored,
+    /// Jobs are worked on although they wait for others: the core does not know what for.
+    LeasedBeforeWaitEnds,
+    /// After a restart, nobody knows that waits of jobs were over.
+    WaitEndForgotten,
 }
 
 /// A bug and what it remembers.
@@ -87,9 +92,17 @@ pub(crate) struct Planted {
     passed_over: Vec<(SessionId, Lease)>,
     /// The process that believes in a node that does not exist.
     haunted: u64,
+    /// What jobs wait for of which the core was not told.
+    untold: BTreeMap<JobId, Vec<After>>,
 }
 
 impl Planted {
+    /// Whether the bug is one of jobs that wait for others. Others are looked for without such
+    /// jobs.
+    pub(crate) fn is_of_waits(&self) -> bool {
+        matches!(self.bug, Bug::LeasedBeforeWaitEnds | Bug::WaitEndForgotten)
+    }
+
     /// Whether the bug is one of several coordinators. Others are looked for with one alone, where
     /// fewer seeds meet them.
     pub(crate) fn is_of_leaders(&self) -> bool {
@@ -107,13 +120,20 @@ impl Planted {
     }
 
     pub(crate) fn new(bug: Bug) -> Self {
-        Self { bug, forged: BTreeMap::new(), victim: None, passed_over: Vec::new(), haunted: 0 }
+        Self {
+            bug,
+            forged: BTreeMap::new(),
+            victim: None,
+            passed_over: Vec::new(),
+            haunted: 0,
+            untold: BTreeMap::new(),
+        }
     }
 
     /// A start could tell the bug by reading everything twice; the epochs alone, or the list of
     /// nodes, are to show it.
     pub(crate) fn is_left_to_others(&self) -> bool {
-        matches!(self.bug, Bug::EpochReused | Bug::RosterForgets)
+        matches!(self.bug, Bug::EpochReused | Bug::RosterForgets) || self.is_of_waits()
     }
 
     pub(crate) fn forgets_term(&self) -> bool {
@@ -191,6 +211,18 @@ impl Planted {
                 result.lease = lease;
                 Some(Input::ResultArrived { session: holder, result })
             }
+            (Bug::LeasedBeforeWaitEnds, Input::Submit { request, job, mut spec, caller }) => {
+                // Those that the core would refuse are to be refused.
+                let goes_on = |after: &After| {
+                    let summary = process.core.job_summary(after.job);
+                    summary.is_some_and(|summary| !summary.state.is_final())
+                };
+                if spec.after.iter().all(goes_on) || self.untold.contains_key(&job) {
+                    self.untold.entry(job).or_insert_with(|| spec.after.clone());
+                    spec.after.clear();
+                }
+                Some(Input::Submit { request, job, spec, caller })
+            }
             (Bug::BandMissing, Input::ResultArrived { session, result }) => {
                 Some(self.pass_for_another(session, result, process))
             }
@@ -263,6 +295,13 @@ impl Planted {
             }
         }
         self.pass_over(step);
+        for record in &mut step.records {
+            if let Record::JobAccepted { job, spec, .. } = record
+                && let Some(after) = self.untold.get(job)
+            {
+                spec.after.clone_from(after);
+            }
+        }
         if self.bug == Bug::RetryLost {
             lose_retries(step, books);
         }
@@ -330,6 +369,9 @@ impl Planted {
                 records.insert(position, records[position].clone());
             }
             Bug::RosterForgets => forget_absent(records),
+            Bug::WaitEndForgotten => {
+                records.retain(|record| !matches!(record, Record::WaitEnded { .. }));
+            }
             _ => {}
         }
     }

@@ -122,6 +122,9 @@ impl Ledger {
         if self.stale {
             return Ok(());
         }
+        self.must(!self.durable.holds_back(unit.job, unit.frame), || {
+            format!("{lease} is sent after the end of a wait")
+        })?;
         if let Some(newest) = self.newest.insert(unit, epoch.0).filter(|newest| *newest >= epoch.0)
         {
             return violated(format!("{lease} follows e{newest}"));

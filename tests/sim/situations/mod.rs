@@ -2,6 +2,7 @@
 //! about them. Faults are counted in `faults`; these are what the farm made of them.
 
 pub(crate) mod noted;
+mod waits;
 
 use std::fmt::Write;
 
@@ -175,6 +176,20 @@ situations! {
     ResolvedWrong "the resolver finds a result of the bucket wrong",
     BucketUnread "a reader finds the bucket away",
     TakeoverFromBucket "a coordinator takes the lead, and finds all results in the bucket",
+    AfterWaits "a job waits for another, and says so",
+    AfterSuccess "a job goes on, because another has succeeded",
+    AfterAnyEnd "a job goes on after one that has failed or was cancelled, whose end it waited for",
+    AfterFrame "a frame is leased that waited for a frame of a job that goes on",
+    AfterFailed "a job ends, because one that it waits for has failed",
+    AfterCancelled "a job ends, because one that it waits for was cancelled",
+    AfterChain "a job ends with one that has ended with another",
+    AfterWaitRestart "the coordinator starts again, and a job waits for another",
+    AfterEndRestart "the coordinator starts again, and a job has waited for another",
+    AfterPaused "a job that waits for another is paused",
+    AfterRetried "a job that ended with another is opened again, and waits again",
+    AfterRetriedInVain "a retry is refused, because the job would wait in vain",
+    AfterRefused "a job is refused, because one that it names has ended otherwise",
+    AfterUnknown "a job is refused, because one that it names is not there",
     ObjectSwept "an object is deleted that was put and never committed",
 }
 

@@ -5,6 +5,7 @@ use crate::checks::leases::Seen;
 use crate::faults::Fault;
 use crate::model::books::JobBook;
 use crate::situations::sometimes;
+use crate::situations::waits::waits_for_frames;
 use crate::world::World;
 use std::collections::BTreeSet;
 use tessera_core::journal::{Commit, EndedAttempt, Ending, Gone, Redone};
@@ -76,7 +77,9 @@ impl World {
             Record::UnitsCommitted { job, frame, commits } => {
                 commits.iter().for_each(|commit| self.note_commit(*job, *frame, commit));
             }
+            Record::WaitEnded { job, on } => self.note_wait_ended(*job, *on),
             Record::JobRetried { job, .. } => {
+                self.note_waits_again(*job);
                 let ended = self.ledger.believed.jobs.get(job).and_then(|book| book.ended);
                 sometimes!(self, RetriedEnded, ended == Some(JobState::Failed));
                 sometimes!(self, RetriedCancelled, ended == Some(JobState::Cancelled));
@@ -91,6 +94,7 @@ impl World {
                 sometimes!(self, BandsAssembled, pieces > 1);
             }
             Record::JobPaused { job, .. } => {
+                sometimes!(self, AfterPaused, self.ledger.believed.holds_all_back(*job));
                 let Some(process) = &self.shell.process else { return };
                 sometimes!(self, PauseUnderWay, process.watch.holds_any(*job));
                 let book = self.ledger.believed.jobs.get(job);
@@ -226,6 +230,7 @@ impl World {
     }
 
     fn note_end(&mut self, job: JobId, state: JobState, note: &str) {
+        self.note_ended_with(job, note);
         let given_up = note.starts_with("given up");
         if !given_up && (note.contains("memory") || note.contains("fits no device")) {
             self.tally.count(Fault::JobFitsNowhere);
@@ -273,6 +278,7 @@ impl World {
             CoordinatorToNode::Work(work) => {
                 for assignment in work {
                     let book = self.ledger.believed.jobs.get(&assignment.job);
+                    sometimes!(self, AfterFrame, book.is_some_and(waits_for_frames));
                     let feeds = book.is_some_and(|book| book.reads_before(assignment.frame));
                     sometimes!(self, FedFrame, feeds);
                     sometimes!(self, ResumedLeased, book.is_some_and(|book| book.resumed > 0));
@@ -361,6 +367,7 @@ impl World {
         }
         let waits: BTreeSet<Waits> = rows.iter().filter_map(|row| row.waits).collect();
         sometimes!(self, WaitsForLimits, waits.contains(&Waits::Limits));
+        sometimes!(self, AfterWaits, waits.contains(&Waits::After));
         sometimes!(self, WaitsForNodes, waits.contains(&Waits::Nodes));
         sometimes!(self, WaitsForPool, waits.contains(&Waits::Pool));
         sometimes!(self, WaitsForCheck, waits.contains(&Waits::Check));

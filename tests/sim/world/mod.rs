@@ -4,6 +4,7 @@ pub(crate) mod events;
 pub(crate) mod network;
 pub(crate) mod plan;
 pub(crate) mod random;
+pub(crate) mod waiting;
 
 use crate::checks::violation::{Checked, violated};
 use crate::client::Clients;
@@ -89,7 +90,10 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(seed: u64, planted: Option<Planted>, keep_diary: bool) -> Self {
         let mut random = Random::new(seed);
-        let plan = Plan::of(&mut random);
+        let mut plan = Plan::of(&mut random);
+        if planted.as_ref().is_none_or(Planted::is_of_waits) {
+            plan.add_waits();
+        }
         let has_leaders = planted.as_ref().is_none_or(Planted::is_of_leaders);
         let led = plan.led.filter(|_| has_leaders);
         let leaders = led.map(|led| Box::new(Leaders::new(led, &mut random)));

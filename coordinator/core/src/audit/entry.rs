@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::compute::ComputeSpec;
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::ids::{Fingerprint, FrameNumber, UnitIndex};
-use tessera_protocol::job::JobSpec;
+use tessera_protocol::job::{After, JobSpec};
 
 /// Samples of a part, and its result if it is still to be checked.
 pub(super) type PartEntry = (u32, Option<Vote>);
@@ -35,6 +35,8 @@ pub(super) struct Entry {
     pub(super) fingerprint: Option<Fingerprint>,
     pub(super) ended: bool,
     pub(super) paused: bool,
+    /// What the job still waits for.
+    pub(super) waits: Vec<After>,
     /// Number of units committed of frames that had failed when the snapshot was made.
     pub(super) units_of_failed: u64,
     /// Number of units of frames that were finished when the snapshot was made.
@@ -65,6 +67,7 @@ impl Entry {
             fingerprint: None,
             ended: false,
             paused: false,
+            waits: spec.after.clone(),
             units_of_failed: 0,
             units_of_done: 0,
         }

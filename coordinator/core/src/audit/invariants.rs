@@ -5,6 +5,7 @@ use crate::books::Books;
 use crate::nodes::roster::Presence;
 use crate::schedule::queue::Queue;
 use crate::state::farm::Farm;
+use crate::state::farm_waits::Verdict;
 use crate::state::frame::Frame;
 use crate::state::job::{Job, Place};
 use crate::state::register::Entry;
@@ -21,6 +22,7 @@ pub(crate) fn verify(books: &Books) -> Result<(), String> {
     books.roster().check()?;
     check_nodes(books)?;
     books.farm().check_usage()?;
+    check_waits(books)?;
     check_leases(books)?;
     check_shares(books)?;
     let open = books.farm().jobs().filter(|job| !job.is_final()).count();
@@ -66,6 +68,19 @@ fn check_nodes(books: &Books) -> Result<(), String> {
     }
 }
 
+/// Checks that every wait that is not over may still end, and that both jobs of it are known.
+fn check_waits(books: &Books) -> Result<(), String> {
+    books.farm().check_waits()?;
+    for (on, id) in books.farm().awaited().waits() {
+        let wait = books.farm().job(id).and_then(|job| job.wait_for(on));
+        let verdict = wait.map(|wait| books.farm().verdict(&wait.after, wait.missing));
+        if verdict != Some(Verdict::Waits) {
+            return Err(format!("the wait of job {id} for job {on} goes on, and is {verdict:?}"));
+        }
+    }
+    Ok(())
+}
+
 fn check_leases(books: &Books) -> Result<(), String> {
     for (lease, held) in books.leases().iter() {
         let job = books.farm().job(lease.unit.job).filter(|job| !job.is_final());
@@ -78,6 +93,10 @@ fn check_leases(books: &Books) -> Result<(), String> {
         }
         if job.is_some_and(|job| job.paused().is_some()) {
             return Err(format!("{lease} is held, and its job is paused"));
+        }
+        let position = job.and_then(|job| Some((job, job.position(lease.unit.frame)?)));
+        if position.is_some_and(|(job, position)| job.waits_at(position)) {
+            return Err(format!("{lease} is held, and its frame waits for another job"));
         }
         if lease.epoch >= books.epochs().next() || lease.epoch >= books.farm().epochs_reserved() {
             return Err(format!("{lease} is held, and its epoch was never reserved"));
@@ -171,6 +190,8 @@ fn positions_to_check(books: &Books, job: &Job, work: &Queue) -> BTreeSet<u32> {
     };
     let other = (0..frames.len()).skip(reached as usize).find(is_other);
     some.extend(other);
+    // Of frames that may go ahead of others, one stands for all.
+    some.extend(job.next_free(reached).filter(|position| *position < frames.len()));
     some
 }
 
@@ -198,9 +219,9 @@ fn check_units(books: &Books, job: &Job, work: &Queue) -> Result<(), String> {
             }
         }
     }
-    if job.paused().is_some() {
+    if job.paused().is_some() || job.is_waiting() {
         return match books.is_offered(job) {
-            true => Err(format!("job {} is paused and offered", job.id())),
+            true => Err(format!("job {} is paused or waits, and is offered", job.id())),
             false => Ok(()),
         };
     }

@@ -9,6 +9,7 @@ mod ledger;
 mod rounds;
 mod snapshot;
 mod units;
+mod waits;
 
 use crate::journal::Record;
 use crate::state::snapshot::SnapshotPart;
@@ -43,7 +44,11 @@ impl Ledger {
                 self.problem(format!("epochs are reserved up to {up_to} after {}", self.reserved));
             }
             Record::EpochsReserved { up_to } => self.reserved = up_to,
-            Record::JobAccepted { job, spec, .. } => self.accept(job, &spec),
+            Record::JobAccepted { job, spec, .. } => {
+                self.begin_waits(job, &spec.after);
+                self.accept(job, &spec)
+            }
+            Record::WaitEnded { job, on } => self.end_wait(job, on),
             Record::JobPinned { job, fingerprint } => self.pin(job, fingerprint),
             Record::UnitsCommitted { job, frame, commits } => {
                 commits.iter().for_each(|commit| self.commit(job, frame, commit));

@@ -25,6 +25,11 @@ impl Ledger {
                 }
             }
             Part::Paused { job, .. } => self.pause(job, true),
+            Part::WaitsEnded { job, on } => {
+                if !on.iter().all(|on| self.forget_wait(job, *on).is_some()) {
+                    self.problem(format!("job {job} has waited for what it does not name"));
+                }
+            }
             Part::CommittedBy { .. }
             | Part::Trust { .. }
             | Part::Copies { .. }

@@ -28,6 +28,7 @@ impl Ledger {
     ) {
         let SampleRange { first, count: samples } = range;
         self.take_epoch(id, frame, commit.epoch);
+        self.check_free(id, frame);
         let unit = commit.unit;
         let Some(entry) = self.open(id, "a part") else { return };
         let whole = entry.grid.unit_size(unit);
@@ -64,6 +65,7 @@ impl Ledger {
 
     pub(super) fn commit(&mut self, id: JobId, frame: FrameNumber, commit: &Commit) {
         self.take_epoch(id, frame, commit.epoch);
+        self.check_free(id, frame);
         let unit = commit.unit.0;
         let Some(entry) = self.open(id, "a result") else { return };
         let (units, sampled) = (entry.grid.all_units(), !entry.grid.is_finishing(commit.unit));

@@ -9,7 +9,7 @@ use super::watched::Watched;
 use crate::journal::Record;
 use crate::state::job::{Job, Place};
 use crate::unit_state::UnitMove;
-use tessera_protocol::ids::{UnitIndex, UnitKey};
+use tessera_protocol::ids::{FrameNumber, JobId, UnitIndex, UnitKey};
 
 /// Most units of one record that are looked at: those of more frames move without a line in the
 /// log, so that a job of very many frames can be watched too.
@@ -88,18 +88,25 @@ impl Books {
             | Record::RoundMeasured { job, frame, .. }
             | Record::FrameFailed { job, frame, .. } => job_of(*job)
                 .map_or_else(Vec::new, |job| units_of(job, job.position(*frame).into_iter())),
-            // The next frame may have waited for this one.
-            Record::FrameFinished { job, frame, .. } => job_of(*job).map_or_else(Vec::new, |job| {
-                let next = job.position(*frame).map(|position| position + 1);
-                units_of(job, next.filter(|_| job.is_chained()).into_iter())
+            Record::FrameFinished { job, frame, .. } => self.waiting_for(*job, *frame),
+            Record::JobEnded { job, .. }
+            | Record::JobRetried { job, .. }
+            | Record::WaitEnded { job, .. } => job_of(*job).map_or_else(Vec::new, |job| {
+                let all = 0..job.frames().len();
+                units_of(job, all.filter(|position| !job.frames().done().contains(*position)))
             }),
-            Record::JobEnded { job, .. } | Record::JobRetried { job, .. } => job_of(*job)
-                .map_or_else(Vec::new, |job| {
-                    let all = 0..job.frames().len();
-                    units_of(job, all.filter(|position| !job.frames().done().contains(*position)))
-                }),
             _ => Vec::new(),
         }
+    }
+
+    /// The units that may have waited for a frame: those of the next one, and in other jobs.
+    fn waiting_for(&self, job: JobId, frame: FrameNumber) -> Vec<UnitKey> {
+        let next = self.farm.job(job).filter(|job| job.is_chained());
+        let next = next.and_then(|job| Some((job, job.position(frame)? + 1)));
+        let others = self.farm.awaited().waiting_for(job).filter_map(|id| self.farm.job(id));
+        let others = others.filter_map(|other| Some((other, other.position(frame)?)));
+        let all = next.into_iter().chain(others);
+        all.flat_map(|(job, position)| units_of(job, std::iter::once(position))).collect()
     }
 
     /// Takes the units that have moved since the last call, in their order.

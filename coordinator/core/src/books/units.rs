@@ -2,6 +2,7 @@
 //! The queue of a job and its place among the shares change only here and in `leasing`.
 
 use super::Books;
+use crate::journal::Record;
 use crate::lease::backoff;
 use crate::nodes::roster::Roster;
 use crate::schedule::dirty::Dirty;
@@ -74,11 +75,20 @@ impl Books {
         }
     }
 
-    /// Offers a job that may have something to lease, unless it is paused. Nodes are marked only
-    /// if it suits one: thousands of jobs may wait for a pool that has no node yet, and a node is
-    /// marked when it comes.
+    /// Ends the wait of an open job for another one, and offers its units if it waits for no other.
+    pub(crate) fn end_wait_for(&mut self, job: JobId, on: JobId) {
+        self.record(Record::WaitEnded { job, on });
+        if self.farm.job(job).is_some_and(|job| !job.is_waiting()) {
+            self.rewind(job, 0);
+        }
+    }
+
+    /// Offers a job that may have something to lease, unless it is paused or waits for another job.
+    /// Nodes are marked only if it suits one: thousands of jobs may wait for a pool that has no node
+    /// yet, and a node is marked when it comes.
     pub(crate) fn offer_job(&mut self, job: JobId) {
-        let Some(job) = self.farm.job(job).filter(|job| job.paused().is_none()) else { return };
+        let may = |job: &&Job| job.paused().is_none() && !job.is_waiting();
+        let Some(job) = self.farm.job(job).filter(may) else { return };
         let wants = self.wants_of(job);
         if self.roster.iter().any(|(_, node)| wants.are_met_by(node)) {
             self.dirty.mark_all();

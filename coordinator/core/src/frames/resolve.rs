@@ -12,6 +12,7 @@ use crate::journal::Record;
 use crate::state::frame::Frame;
 use crate::state::rounds::TileSet;
 use crate::text::cut;
+use crate::waits;
 use tessera_protocol::ids::{FrameNumber, JobId};
 use tessera_protocol::limits::REASON_MAX;
 use tessera_protocol::status::FrameFile;
@@ -107,6 +108,7 @@ pub(crate) fn on_resolved(
     books.record(Record::FrameFinished { job, frame, files });
     books.orders_mut().forget_failures(job, frame);
     books.act(Action::FrameFinished { job, frame });
+    waits::after_frame(books, job, frame);
     if meters {
         ask_for_others(books, job);
     }

@@ -366,6 +366,14 @@ pub enum Record {
         /// held.
         millis: u64,
     },
+    /// A job does not wait for another one any more: what it waited for has happened. This stays
+    /// so, whatever becomes of the other job.
+    WaitEnded {
+        /// Job that waited.
+        job: JobId,
+        /// Job that it waited for.
+        on: JobId,
+    },
 }
 
 /// How a node went.
@@ -489,6 +497,7 @@ impl Record {
             | Self::FinishingBegun { job, .. }
             | Self::FinishingClosed { job, .. }
             | Self::ResultsLost { job, .. }
+            | Self::WaitEnded { job, .. }
             | Self::DeviceWaited { job, .. } => Some(*job),
             Self::EpochsReserved { .. }
             | Self::AttemptsEnded { .. }

@@ -4,6 +4,7 @@
 use crate::books::Books;
 use crate::nodes::absent::find_any;
 use crate::nodes::roster::Node;
+use crate::report::after::frame_waits_for;
 use crate::report::left::{begins, left_of};
 use crate::report::listing::job_state;
 use crate::report::reason::failure::{Ended, attempt};
@@ -118,12 +119,17 @@ fn of_frame(books: &Books, job: &Job, number: FrameNumber) -> Result<Explanation
             explanation.reasons.push(ended.text(noted, job.id()).reason(ended.word()));
         }
     }
+    let after = frame_waits_for(books, job, number);
+    if let Some(wait) = &after {
+        explanation.reasons.push(wait.text().reason(wait.word()));
+    }
     let in_work = books.leases().of_frame(job.id(), number).next().is_some();
     if !frame.is_final() && !in_work {
         let mut whole = Explanation::default();
         tell_of_job(books, job, &mut whole);
         // What is said of the frame already is not said of its job again.
-        whole.reasons.retain(|reason| !explanation.reasons.contains(reason));
+        let said = |reason: &Reason| after.as_ref().is_some_and(|wait| wait.word() == reason.word);
+        whole.reasons.retain(|reason| !explanation.reasons.contains(reason) && !said(reason));
         explanation.reasons.append(&mut whole.reasons);
         (explanation.ahead, explanation.begins_secs) = (whole.ahead, whole.begins_secs);
     }

@@ -66,6 +66,8 @@ impl Rival {
 /// Returns the seconds until a job should end; None while it waits for something else than others.
 pub(crate) fn left_of(books: &Books, job: &Job, wait: Option<&Wait>) -> Option<u64> {
     let goes_on = matches!(wait, None | Some(Wait::Turn { .. } | Wait::Feed { .. }));
+    // When the rest of a job that waits for another may begin is not known.
+    let goes_on = goes_on && job.waits().is_empty();
     (goes_on && !job.is_final() && !books.is_following()).then(|| left(books, job)).flatten()
 }
 

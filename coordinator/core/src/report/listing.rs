@@ -3,6 +3,7 @@
 use crate::books::Books;
 use crate::input::Caller;
 use crate::nodes::roster::Node;
+use crate::report::after;
 use crate::report::left::left_of;
 use crate::report::standing::{Pins, absent_standing, note, standing};
 use crate::report::waiting::waiting;
@@ -184,6 +185,7 @@ pub(crate) fn job_state(books: &Books, job: &Job) -> JobState {
 /// Returns all details of one job.
 pub(crate) fn job(books: &Books, id: JobId) -> Option<JobDetail> {
     let job = books.farm().job(id)?;
+    let (awaited_by, awaited_count) = after::awaited_by(books, job);
     Some(JobDetail {
         summary: job_summary(books, id)?,
         spec: job.spec().clone(),
@@ -196,6 +198,9 @@ pub(crate) fn job(books: &Books, id: JobId) -> Option<JobDetail> {
             wasted_millis: job.copies().wasted_millis,
         },
         devices_waited_millis: job.devices_waited_millis(),
+        after: after::after(books, job),
+        awaited_by,
+        awaited_count,
     })
 }
 

@@ -1,5 +1,6 @@
 //! What the core tells people and programs about jobs, frames and nodes. Decides nothing.
 
+pub(crate) mod after;
 pub(crate) mod explain;
 mod left;
 mod left_checks;

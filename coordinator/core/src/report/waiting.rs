@@ -6,6 +6,7 @@ use crate::nodes::devices::none_usable;
 use crate::nodes::passed::Cause;
 use crate::nodes::ready::{is_barred, is_ready};
 use crate::nodes::roster::Node;
+use crate::report::after::waits_for;
 use crate::report::reason::some_of;
 use crate::report::reason::wait::{Out, Wait};
 use crate::report::standing::{Pins, standing};
@@ -66,6 +67,9 @@ pub(crate) fn waiting(books: &Books, job: &Job, units_leased: u64) -> Option<Wai
     }
     if let Some(pause) = job.paused() {
         return Some(Wait::Paused { by: pause.by.clone(), job: job.id() });
+    }
+    if job.is_waiting() {
+        return Some(waits_for(books, job));
     }
     if books.is_following() {
         return None;
@@ -180,6 +184,12 @@ fn later(books: &Books, job: &Job, checks: usize) -> Wait {
         && let Some(frame) = job.number(position)
     {
         return Wait::Feed { frame };
+    }
+    let complete =
+        job.frames().begun().filter(|(_, begun)| matches!(begun.view(), Frame::Complete(_)));
+    let free = job.free_frames();
+    if free.is_some_and(|free| free == job.frames().done().len() as usize + complete.count()) {
+        return waits_for(books, job);
     }
     let soonest = work.and_then(|work| work.waiting().values().min().copied());
     let nothing_else = work.is_some_and(|work| {

@@ -43,6 +43,9 @@ fn changed(
         true => by_conditions(books, change, selection, caller, &mut report),
         false => by_texts(books, selection, caller, &mut report)?,
     };
+    // A job is newer than those that it waits for. It is cancelled before it ends with one.
+    let newest_first = matches!(change, JobChange::Cancel { .. });
+    let chosen = if newest_first { chosen.into_iter().rev().collect() } else { chosen };
     for id in chosen {
         let planned = job_of(books, id, caller)
             .and_then(|job| Ok(applies(books, change, job)?.then(|| name_of(books, job))));
@@ -54,6 +57,9 @@ fn changed(
             }
             Ok(Some(name)) => report.jobs.push(name),
         }
+    }
+    if newest_first {
+        report.jobs.reverse();
     }
     Ok(report)
 }

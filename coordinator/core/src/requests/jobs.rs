@@ -1,9 +1,10 @@
 //! Submitting and cancelling jobs.
 
 use crate::books::Books;
-use crate::ends::{end_if_over, end_job};
+use crate::ends::{end_if_over, end_job, settle_waits};
 use crate::input::{Caller, RequestId};
 use crate::journal::Record;
+use crate::requests::after::check_after;
 use crate::requests::edit::check_priority;
 use crate::requests::shares::check_share;
 use crate::requests::{check_room_for_jobs, job_of};
@@ -24,6 +25,7 @@ pub(crate) fn on_submit(
 ) {
     let answer = accept(books, job, spec, caller);
     books.reply(request, answer);
+    settle_waits(books, job);
     end_if_over(books, job);
 }
 
@@ -44,6 +46,7 @@ fn accept(
     let (owner, owner_id) = (caller.name, caller.id);
     let planned = books.farm().planned(job, &spec, (&owner, owner_id), books.now());
     check_share(books, &planned, false)?;
+    check_after(books, &planned)?;
     if let Some(problem) = fits_nowhere(books, spec.device_bytes, spec.pool.as_deref()) {
         return Err(RequestError::Invalid(problem));
     }

@@ -1,6 +1,7 @@
 //! What users and operators ask for: submit and edit a job, and cancel, pause, resume, retry and
 //! forget one or many at once.
 
+pub(crate) mod after;
 pub(crate) mod change;
 pub(crate) mod edit;
 pub(crate) mod forget;

@@ -3,8 +3,10 @@
 //! units are in `results::failed`.
 
 use crate::books::Books;
+use crate::ends::settle_waits;
 use crate::input::Caller;
 use crate::journal::Record;
+use crate::requests::after::check_waits_again;
 use crate::requests::shares::check_share;
 use crate::requests::{check_room_for_jobs, job_of};
 use crate::schedule::memory::fits_nowhere;
@@ -21,6 +23,7 @@ pub(crate) fn retry_job(books: &mut Books, id: JobId, caller: &Caller) -> Result
     books.record(Record::JobRetried { job: id, below, by: caller.name.clone(), at: books.now() });
     if ended {
         books.open_queue(id);
+        settle_waits(books, id);
         return Ok(());
     }
     let first = books.farm().job(id).and_then(|job| job.first_untouched());
@@ -41,6 +44,7 @@ pub(crate) fn retries(books: &Books, job: &Job) -> Result<(), RequestError> {
     if job.is_final() {
         check_room_for_jobs(books)?;
         check_share(books, job, true)?;
+        check_waits_again(books, job)?;
     }
     match fits_nowhere(books, job.spec().device_bytes, job.spec().pool.as_deref()) {
         Some(problem) => Err(RequestError::Invalid(problem)),

@@ -35,11 +35,11 @@ fn swept(
     }
     let usage = books.farm().usage().of_owner(owner);
     let own = books.farm().jobs().filter(|job| owner.id() == job.owner_id());
-    let own: Vec<(JobId, bool)> = own.map(|job| (job.id(), job.is_final())).collect();
+    let own: Vec<JobId> = own.map(|job| job.id()).collect();
     let report = Swept {
         jobs_cancelled: usage.jobs,
         jobs_forgotten: own.len() as u64,
-        frames: own.iter().map(|(id, _)| done_of(books, *id)).sum(),
+        frames: own.iter().map(|id| done_of(books, *id)).sum(),
         frame_bytes: usage.frame_bytes,
         ..Swept::default()
     };
@@ -47,11 +47,13 @@ fn swept(
         return Ok(report);
     }
     let note = format!("cancelled by `{}`, with all jobs of `{owner}`", caller.name);
-    for (id, ended) in own {
-        if !ended {
-            end_job(books, id, JobState::Cancelled, &note);
+    for id in &own {
+        if books.is_open(*id) {
+            end_job(books, *id, JobState::Cancelled, &note);
         }
-        books.record(Record::JobForgotten { job: id });
+    }
+    for job in own {
+        books.record(Record::JobForgotten { job });
     }
     Ok(report)
 }

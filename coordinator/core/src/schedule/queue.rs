@@ -212,8 +212,14 @@ impl Queue {
     /// Moves the cursor over everything that cannot be leased, and returns its place.
     fn advance(&mut self, job: &Job, leases: &Leases) -> Option<Place> {
         while let Some(frame) = job.frames().get(self.cursor.0) {
-            if job.is_shut(self.cursor.0) {
+            if job.lacks_feed(self.cursor.0) {
                 return None;
+            }
+            // Frames that wait for another job are passed over, and looked for again later.
+            let free = job.next_free(self.cursor.0)?;
+            if free > self.cursor.0 {
+                self.cursor = (free, 0);
+                continue;
             }
             match frame.first_open_unit(self.cursor.1, &job.grid()) {
                 None => self.cursor = (self.cursor.0 + 1, 0),

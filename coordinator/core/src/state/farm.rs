@@ -2,6 +2,7 @@
 //! normal operation share one path.
 
 use crate::journal::{Commit, EndedAttempt, Record, Redone};
+use crate::state::awaited::Awaited;
 use crate::state::job::{Job, Pause};
 use crate::state::register::{Drain, Register};
 use crate::state::shelf::Shelf;
@@ -32,6 +33,8 @@ pub(crate) struct Farm {
     pub(in crate::state) order: BTreeMap<u64, JobId>,
     /// What the jobs of each owner have together; follows from the jobs.
     usage: Usage,
+    /// Which jobs wait for which; follows from the jobs.
+    pub(in crate::state) awaited: Awaited,
     /// Nodes of the present and the past.
     pub(in crate::state) register: Register,
     pub(in crate::state) recent: BTreeMap<Epoch, UnitKey>,
@@ -41,8 +44,17 @@ pub(crate) struct Farm {
 // Not where the files of finished frames are, but what they are.
 impl PartialEq for Farm {
     fn eq(&self, other: &Self) -> bool {
-        let Self { shelf: _, usage: _, epochs_reserved, jobs, order, register, recent, trust } =
-            self;
+        let Self {
+            shelf: _,
+            usage: _,
+            awaited: _,
+            epochs_reserved,
+            jobs,
+            order,
+            register,
+            recent,
+            trust,
+        } = self;
         *epochs_reserved == other.epochs_reserved
             && *jobs == other.jobs
             && *order == other.order
@@ -61,6 +73,7 @@ impl Farm {
             jobs: BTreeMap::new(),
             order: BTreeMap::new(),
             usage: Usage::default(),
+            awaited: Awaited::default(),
             register: Register::default(),
             recent: BTreeMap::new(),
             trust: Trust::default(),
@@ -108,9 +121,10 @@ impl Farm {
         &self.usage
     }
 
-    /// Counts anew what the jobs of each owner have.
+    /// Counts anew what the jobs of each owner have, and who waits for whom.
     pub(crate) fn recount(&mut self) {
         self.usage = Usage::of(self.jobs.values());
+        self.recount_waits();
     }
 
     /// Checks what is counted of each owner against the jobs.
@@ -170,7 +184,8 @@ impl Farm {
         match record {
             Record::EpochsReserved { up_to } => self.reserve(*up_to),
             Record::JobAccepted { job, spec, owner, owner_id, at } => {
-                self.insert(self.planned(*job, spec, (owner, *owner_id), *at))
+                self.insert(self.planned(*job, spec, (owner, *owner_id), *at))?;
+                self.begin_waits(*job)
             }
             Record::JobPinned { job, fingerprint } => self.job_mut(*job)?.pin(*fingerprint),
             Record::UnitsCommitted { job, frame, commits } => self.commit(*job, *frame, commits),
@@ -178,13 +193,16 @@ impl Farm {
                 attempts.iter().try_for_each(|attempt| self.end_attempt(*at, *node, name, attempt))
             }
             Record::FrameFinished { job, frame, files } => {
-                self.job_mut(*job)?.finish_frame(*frame, files)
+                self.job_mut(*job)?.finish_frame(*frame, files)?;
+                self.note_ready(*job, *frame);
+                Ok(())
             }
             Record::FrameFailed { job, frame, reason } => {
                 self.job_mut(*job)?.fail_frame(*frame, reason)
             }
             Record::JobEnded { job, state, at, note } => {
-                self.job_mut(*job)?.end_as(*state, *at, note)
+                self.job_mut(*job)?.end_as(*state, *at, note)?;
+                self.rest_waits(*job)
             }
             Record::JobForgotten { job } => self.forget(*job),
             Record::UnitChecked { job, frame, redone } => self.compare(*job, *frame, redone),
@@ -212,7 +230,8 @@ impl Farm {
                 self.job_mut(*job)?.stop_copy(*epoch, *winner, *millis)
             }
             Record::DeviceWaited { job, millis } => self.job_mut(*job)?.note_waited(*millis),
-            Record::JobRetried { job, below, .. } => self.job_mut(*job)?.retry(*below),
+            Record::JobRetried { job, below, .. } => self.retry(*job, *below),
+            Record::WaitEnded { job, on } => self.end_wait(*job, *on),
             Record::PartCommitted { job, frame, commit, first, samples } => {
                 let samples = SampleRange { first: *first, count: *samples };
                 self.commit_part(*job, *frame, commit, samples)
@@ -235,6 +254,14 @@ impl Farm {
             | Record::NodesForgotten { .. } => self.register.change(record),
             Record::JobChanged { job, change, .. } => self.job_mut(*job)?.change(change.clone()),
         }
+    }
+
+    /// Opens the failed frames of a job again, and the waits of one that had ended.
+    fn retry(&mut self, id: JobId, below: Epoch) -> Result<(), String> {
+        let job = self.job_mut(id)?;
+        let had_ended = job.is_final();
+        job.retry(below)?;
+        if had_ended { self.begin_waits(id) } else { Ok(()) }
     }
 
     /// Changes who finishes a frame, or what of it is lost, and says so.
@@ -388,6 +415,10 @@ impl Farm {
             None => Err(format!("job {id} is forgotten, and was never accepted")),
             Some(job) if !job.is_final() => Err(format!("job {id} is forgotten before its end")),
             Some(job) => {
+                if let Some(waiting) = self.awaited.waiting_for(id).next() {
+                    return Err(format!("job {id} is forgotten, and job {waiting} waits for it"));
+                }
+                self.awaited.forget(job);
                 self.order.remove(&job.order);
                 self.jobs.remove(&id);
                 Ok(())

@@ -1,10 +1,12 @@
 //! The durable state: what the journal says of jobs, frames and nodes. Only records change it, so
 //! that a replay and a running farm take the same path.
 
+pub(crate) mod awaited;
 pub(crate) mod bitmap;
 pub(crate) mod committed_by;
 pub(crate) mod done;
 pub(crate) mod farm;
+pub(crate) mod farm_waits;
 pub(crate) mod finishing;
 pub(crate) mod frame;
 pub(crate) mod job;

@@ -117,6 +117,11 @@ pub(crate) enum Part {
         job: JobId,
         millis: u64,
     },
+    /// Jobs for which a job has waited, and does not any more.
+    WaitsEnded {
+        job: JobId,
+        on: Vec<JobId>,
+    },
 }
 
 /// What is of no job.
@@ -201,6 +206,10 @@ pub(crate) fn parts(farm: &Farm) -> Vec<SnapshotPart> {
         }
         if !job.undo.is_empty() {
             parts.push(SnapshotPart(Part::Changed { job: job.id, undo: job.undo.clone() }));
+        }
+        let on: Vec<JobId> = job.waits_over().collect();
+        if !on.is_empty() {
+            parts.push(SnapshotPart(Part::WaitsEnded { job: job.id, on }));
         }
         push_frames(&mut parts, job);
     }
@@ -339,6 +348,10 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
         Part::Barred { job, nodes } => {
             farm.job_mut(job)?.barred = nodes.into_iter().collect();
             Ok(())
+        }
+        Part::WaitsEnded { job, on } => {
+            let job = farm.job_mut(job)?;
+            on.into_iter().try_for_each(|on| job.end_wait(on))
         }
         Part::Changed { job, undo } => farm.job_mut(job)?.restore_undo(undo),
         Part::UnitParts { job, position, units } => {

@@ -28,6 +28,7 @@ fn records_have_their_pinned_bytes() {
         max_nodes: Some(Some(3)),
     };
     let (maker, bytes) = (format!("10{}", "22".repeat(16)), "33".repeat(32));
+    let waited = format!("0121{id}10{}", "33".repeat(16));
     let pinned = [
         (part, format!("0113{id}070509{maker}{bytes}0110fb2c01")),
         (dropped, format!("0114{id}0701050a")),
@@ -46,6 +47,7 @@ fn records_have_their_pinned_bytes() {
             format!("011c{id}01016201140001010303616461fb2c01"),
         ),
         (Record::DeviceWaited { job, millis: 3000 }, format!("0120{id}fbb80b")),
+        (Record::WaitEnded { job, on: JobId(Uuid::from_bytes([0x33; 16])) }, waited),
     ];
     for (record, expected) in pinned {
         let bytes = record.to_bytes().unwrap();

@@ -1,6 +1,7 @@
 //! The core from outside: inputs and the time go in; steps and what it then says are judged. Whole
 //! farms are in the simulator.
 
+mod after;
 mod allocations;
 mod bad_node;
 mod copies;

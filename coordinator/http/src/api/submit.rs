@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tessera_protocol::BlobHash;
 use tessera_protocol::client::{Request, Response};
-use tessera_protocol::job::JobForm;
+use tessera_protocol::job::{After, JobForm, Until};
 use utoipa::ToSchema;
 
 /// A job to render or to compute.
@@ -31,6 +31,9 @@ pub(crate) struct SubmitForm {
     /// Memory that a device needs for the job, in bytes.
     #[serde(default)]
     device_bytes: u64,
+    /// Jobs that the job waits for, at most 64.
+    #[serde(default)]
+    after: Vec<AfterForm>,
     /// What to render: `scene`, `files` with `path`, `hash` and `length`, `width`, `height`, `spp`,
     /// `frames` and the other options of `tessera submit`. Each option that is left out has its
     /// default.
@@ -39,6 +42,31 @@ pub(crate) struct SubmitForm {
     /// What to compute. Either this or `render` is there.
     #[schema(value_type = Option<Object>)]
     compute: Option<Value>,
+}
+
+/// A job that another one waits for.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AfterForm {
+    /// Id of the job.
+    job: String,
+    /// `success` (the default): until all its frames are finished. `end`: until it has ended,
+    /// whichever way. `frames`: each frame waits until the frame of its number is finished.
+    until: Option<String>,
+}
+
+impl AfterForm {
+    fn after(self) -> Result<After, Problem> {
+        let Self { job, until } = self;
+        let wrong = |text| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("after: {text}"));
+        let known = |word: &str| Until::ALL.into_iter().find(|until| until.name() == word);
+        let until = until.map_or(Ok(Until::Success), |word| {
+            let words = Until::ALL.map(Until::name).join(", ");
+            known(&word).ok_or_else(|| wrong(format!("until is {word:?}; it can be {words}")))
+        })?;
+        let job = job.parse().map_err(|_| wrong(format!("{job:?} is not the id of a job")))?;
+        Ok(After { job, until })
+    }
 }
 
 /// A job that was accepted.
@@ -55,8 +83,8 @@ pub(crate) struct Accepted {
 #[utoipa::path(put, path = "/jobs/{job}", tag = "jobs", params(("job" = String, Path)),
     request_body = SubmitForm, responses((status = 201, body = Accepted),
     (status = 400, body = Problem), (status = 401, body = Problem),
-    (status = 403, body = Problem), (status = 422, body = Problem),
-    (status = 503, body = Problem)))]
+    (status = 403, body = Problem), (status = 404, body = Problem),
+    (status = 422, body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn submit(
     State(server): State<Shared>,
     signed: Signed,
@@ -74,7 +102,7 @@ pub(crate) async fn submit(
 }
 
 pub(super) fn spec(form: SubmitForm) -> Result<tessera_protocol::job::RawJobSpec, Problem> {
-    let SubmitForm { name, priority, pool, max_nodes, device_bytes, render, compute } = form;
+    let SubmitForm { name, priority, pool, max_nodes, device_bytes, after, render, compute } = form;
     let wrong = |what: &str, error: serde_json::Error| {
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("{what}: {error}"))
     };
@@ -84,6 +112,7 @@ pub(super) fn spec(form: SubmitForm) -> Result<tessera_protocol::job::RawJobSpec
         pool,
         max_nodes,
         device_bytes,
+        after: after.into_iter().map(AfterForm::after).collect::<Result<_, _>>()?,
         render: render
             .map(|value| serde_json::from_value(with_bytes(value)))
             .transpose()

@@ -1,5 +1,6 @@
 //! One job: how far it is, why it waits, what it makes, its frames and its failures.
 
+use super::after::graph;
 use super::assets::address;
 use super::jobs::bar;
 use super::layout::{self, may};
@@ -65,6 +66,7 @@ pub(super) async fn page(
             }
             (why(&explanation))
             @if changes_it { (actions(&detail)) }
+            (graph(&detail))
             (facts(&detail))
             (film(&detail))
             (frame_list(&detail, &frames, from))

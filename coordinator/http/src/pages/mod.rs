@@ -3,6 +3,7 @@
 
 mod access;
 mod actions;
+mod after;
 mod assets;
 mod frame;
 mod job;

@@ -143,6 +143,45 @@ pub(crate) struct JobDetail {
     pub(crate) copies: CopyCount,
     /// For how long devices had nothing to do because a frame was not prepared, in all, in seconds.
     pub(crate) devices_waited_s: f64,
+    /// Jobs that this one waits for or has waited for.
+    pub(crate) after: Vec<AfterStatus>,
+    /// Jobs that wait for this one or have waited for it: the first 64.
+    pub(crate) awaited_by: Vec<AfterStatus>,
+    /// Number of all jobs that wait for this one or have waited for it.
+    pub(crate) awaited_count: u64,
+}
+
+/// One job that waits for another: how far the wait is, and the job at its other end.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct AfterStatus {
+    /// Id of the job at the other end.
+    pub(crate) job: String,
+    /// Name of that job; empty if it was forgotten.
+    pub(crate) name: String,
+    /// State of that job; null if it was forgotten.
+    pub(crate) state: Option<String>,
+    /// `success`, `end` or `frames`.
+    pub(crate) until: String,
+    /// Number of frames that are waited for.
+    pub(crate) frames: u32,
+    /// Number of those that are finished.
+    pub(crate) frames_done: u32,
+    /// Whether the wait is over.
+    pub(crate) over: bool,
+}
+
+impl From<&status::AfterStatus> for AfterStatus {
+    fn from(after: &status::AfterStatus) -> Self {
+        Self {
+            job: after.job.to_string(),
+            name: after.name.clone(),
+            state: after.state.map(|state| state.name().to_owned()),
+            until: after.until.name().to_owned(),
+            frames: after.frames,
+            frames_done: after.frames_done,
+            over: after.over,
+        }
+    }
 }
 
 impl From<&status::JobDetail> for JobDetail {
@@ -154,6 +193,9 @@ impl From<&status::JobDetail> for JobDetail {
             failures: detail.failures.iter().map(FailureNote::from).collect(),
             copies: CopyCount::from(&detail.copies),
             devices_waited_s: detail.devices_waited_millis as f64 / 1e3,
+            after: detail.after.iter().map(AfterStatus::from).collect(),
+            awaited_by: detail.awaited_by.iter().map(AfterStatus::from).collect(),
+            awaited_count: detail.awaited_count,
         }
     }
 }

@@ -111,6 +111,9 @@ impl Watch {
         if seen.inputs == 1 && books.is_paused(lease.unit.job) {
             return violated(format!("{lease} is given, and its job is paused"));
         }
+        if books.holds_back(lease.unit.job, lease.unit.frame) {
+            return violated(format!("{lease} is given, and waits for another job"));
+        }
         if book.is_some_and(|job| job.lacks_feed(lease.unit.frame)) {
             return violated(format!(
                 "{lease} is given before the frame that it reads is finished"

@@ -73,6 +73,7 @@ impl Books {
                     row.job
                 ));
             }
+            self.compare_waits(row, core)?;
             compare_frames(row.job, book, core)?;
         }
         Ok(())

@@ -4,6 +4,7 @@
 mod compare;
 mod nodes;
 mod records;
+pub(crate) mod waits;
 
 use crate::checks::violation::{Checked, Violation, violated};
 use crate::model::finishing::FinishedBy;
@@ -17,7 +18,7 @@ use tessera_core::journal::Commit;
 use tessera_protocol::ids::{
     BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey,
 };
-use tessera_protocol::job::{JobKind, JobSpec};
+use tessera_protocol::job::{After, JobKind, JobSpec};
 use tessera_protocol::status::{CopyCount, JobState};
 
 /// All facts up to some record.
@@ -51,6 +52,8 @@ pub(crate) struct JobBook {
     pub(crate) ended: Option<JobState>,
     /// Nothing of it may be leased.
     pub(crate) paused: bool,
+    /// What it still waits for.
+    pub(crate) waits: Vec<After>,
     /// It is not as it was submitted, or was not for a while.
     pub(crate) changed: bool,
     /// Nodes that were wrong about the user's kernel.
@@ -253,9 +256,10 @@ impl Books {
     /// Units of a job that are open, and may be leased, and of which no attempt has ended.
     pub(crate) fn fresh_units(&self, job: JobId) -> impl Iterator<Item = UnitKey> + '_ {
         let book = self.jobs.get(&job).filter(|book| book.ended.is_none());
-        let frames = book.into_iter().flat_map(|book| {
+        let frames = book.into_iter().flat_map(move |book| {
             let open = book.frames.iter().filter(|(_, frame)| frame.end == FrameEnd::Open);
             open.filter(|(number, _)| !book.lacks_feed(**number))
+                .filter(move |(number, _)| !self.holds_back(job, **number))
         });
         frames.flat_map(move |(number, frame)| {
             let units = (0..frame.units).filter(|unit| {

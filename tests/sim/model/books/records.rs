@@ -34,7 +34,11 @@ impl Books {
             Record::FrameFailed { job, frame, .. } => {
                 self.end_frame(*job, *frame, FrameEnd::Failed)
             }
-            Record::JobEnded { job, state, .. } => self.end(*job, *state),
+            Record::JobEnded { job, state, note, .. } => {
+                self.check_end_with(*job, note)?;
+                self.end(*job, *state)
+            }
+            Record::WaitEnded { job, on } => self.end_wait(*job, *on),
             Record::JobForgotten { .. } | Record::ExposureMetered { .. } => Ok(()),
             Record::JobPaused { job, .. } => self.pause(*job, true),
             Record::JobResumed { job } => self.pause(*job, false),
@@ -290,6 +294,7 @@ impl Books {
     }
 
     fn accept(&mut self, job: JobId, spec: &JobSpec, owner: &str) -> Checked {
+        self.check_known(job, spec)?;
         let units = units_of(job, &spec.kind);
         let rounds = RoundBook::of(&spec.kind);
         let pieces = pieces_of(&spec.kind).len() as u32;
@@ -314,6 +319,7 @@ impl Books {
             frames: spec.kind.frames().iter().map(|number| (number, frame())).collect(),
             ended: None,
             paused: false,
+            waits: spec.after.clone(),
             changed: false,
             barred: BTreeSet::new(),
             resumed: 0,
@@ -377,6 +383,9 @@ impl Books {
     fn commit(&mut self, job: JobId, frame: FrameNumber, commit: &Commit) -> Checked {
         let unit = UnitKey { job, frame, unit: commit.unit };
         self.check_commit(unit, commit)?;
+        if self.holds_back(job, frame) {
+            return violated(format!("{unit} is committed, and waits for another job"));
+        }
         let whole =
             self.jobs.get(&job).and_then(|book| task_of(book.kind(), unit)).map_or(0, size_of);
         let book = self.open_frame(job, frame)?;

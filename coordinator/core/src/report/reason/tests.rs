@@ -59,6 +59,7 @@ fn number_of_wait(wait: &Wait) -> usize {
         Wait::Feed { .. } => 16,
         Wait::Backoff { .. } => 17,
         Wait::Turn { .. } => 18,
+        Wait::After { .. } => 19,
     }
 }
 
@@ -102,6 +103,7 @@ fn waits() -> Vec<Wait> {
         }),
         Wait::Check { results: 2 },
         Wait::Feed { frame },
+        Wait::After { on: vec![text("job `film` (12 of 40 frames, running)")], job: JOB },
         Wait::Backoff { secs: 4, job: JOB },
         Wait::Turn {
             ahead: vec![Ahead { owner: text("`bob`"), units: 12, job: text("film") }],
@@ -242,7 +244,7 @@ fn page() -> String {
 
 #[test]
 fn the_page_lists_every_reason_with_its_words() {
-    whole(waits().iter().map(number_of_wait), 19);
+    whole(waits().iter().map(number_of_wait), 20);
     whole(standings().iter().map(number_of_standing), 23);
     whole(stages().iter().map(number_of_stage), 7);
     let (written, page) = (include_str!("../../../../../docs/explain.md"), page());

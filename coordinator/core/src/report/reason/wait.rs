@@ -45,6 +45,8 @@ pub(crate) enum Wait {
     Feed { frame: FrameNumber },
     /// Its open units have failed, and are tried again.
     Backoff { secs: u64, job: JobId },
+    /// Other jobs, or frames of them, are not finished yet.
+    After { on: Vec<String>, job: JobId },
     /// Other jobs are served first.
     Turn { ahead: Vec<Ahead>, more: usize, job: JobId },
 }
@@ -100,6 +102,7 @@ impl Wait {
             Self::Check { .. } => Waits::Check,
             Self::Feed { .. } => Waits::Feed,
             Self::Backoff { .. } => Waits::Backoff,
+            Self::After { .. } => Waits::After,
             Self::Turn { .. } => Waits::Turn,
         }
     }
@@ -173,6 +176,10 @@ impl Wait {
                 let why = format!("its open units have failed, and are tried again in {secs} s");
                 text(why, format!("`tessera job {job}` says why")).ends_in(*secs)
             }
+            Self::After { on, job } => brief(
+                format!("waits for {}", some_of(on)),
+                format!("what it waits for: `tessera job {job}`"),
+            ),
             Self::Turn { ahead, more, job } => turn(ahead, *more, *job),
         }
     }

@@ -1,5 +1,6 @@
 //! The durable state of one job. Its leases and its queue are not durable and are kept elsewhere.
 
+mod after;
 mod barred;
 mod changed;
 mod check;
@@ -17,6 +18,7 @@ use crate::splitter::Split;
 use crate::state::frame::Frame;
 use crate::state::shelf::Shelf;
 use crate::time::Moment;
+pub(crate) use after::{OpenWait, Waits};
 pub(crate) use counts::Counts;
 pub(crate) use frames::Frames;
 use serde::{Deserialize, Serialize};
@@ -94,6 +96,8 @@ pub(crate) struct Job {
     pub(in crate::state) barred: BTreeSet<NodeId>,
     /// What undoes all changes since the job was submitted.
     pub(in crate::state) undo: JobEdit,
+    /// What the job still waits for.
+    waits: Waits,
     /// Bytes of the description.
     spec_bytes: u64,
     frames: Frames,
@@ -201,7 +205,7 @@ impl Job {
     ) -> Self {
         let (grid, scene) = (Split::of(&spec.kind), spec.kind.data_hash());
         let frames = Frames::new(spec.kind.frames().len(), shelf);
-        let spec_bytes = bytes_of(&spec);
+        let (spec_bytes, waits) = (bytes_of(&spec), Waits::of(&spec.after));
         let (units, samples) = grid.first_work();
         let count = u64::from(frames.len());
         let counts = Counts {
@@ -228,6 +232,7 @@ impl Job {
             samples_kept: 0,
             barred: BTreeSet::new(),
             undo: JobEdit::default(),
+            waits,
             spec_bytes,
             counts,
             frames,
@@ -283,6 +288,15 @@ impl Job {
             return Err(format!("job {} has ended", self.id));
         }
         self.position(number).ok_or_else(|| format!("job {} has no frame {number}", self.id))
+    }
+
+    /// Returns the position of a frame of which a result is recorded.
+    fn free_position_of(&self, number: FrameNumber) -> Result<u32, String> {
+        let position = self.position_of(number)?;
+        match self.waits_at(position) {
+            true => Err(format!("{}/{number} has a result, and waits for another job", self.id)),
+            false => Ok(position),
+        }
     }
 
     pub(crate) fn pin(&mut self, fingerprint: Fingerprint) -> Result<(), String> {

@@ -13,7 +13,7 @@ impl Job {
     /// Commits results of units.
     pub(crate) fn commit(&mut self, number: FrameNumber, commits: &[Commit]) -> Result<(), String> {
         let (grid, id) = (self.grid, self.id);
-        let position = self.position_of(number)?;
+        let position = self.free_position_of(number)?;
         let open = self.frames.open_mut(position, &grid);
         let open = open.ok_or_else(|| format!("{id}/{number} takes no results any more"))?;
         let (mut sampled, mut samples, mut whole) = (0, 0, 0);
@@ -144,7 +144,7 @@ impl Job {
     ) -> Result<(), String> {
         let SampleRange { first, count: samples } = range;
         let (grid, unit, id) = (self.grid, commit.unit, self.id);
-        let position = self.position_of(number)?;
+        let position = self.free_position_of(number)?;
         let open = self.frames.open_mut(position, &grid);
         let open = open.filter(|open| unit.0 < grid.units() && open.has(unit, &grid));
         let open = open.ok_or_else(|| format!("{id}/{number} takes no part of unit {}", unit.0))?;

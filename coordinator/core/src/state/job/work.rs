@@ -41,8 +41,13 @@ impl Job {
     }
 
     /// Whether no unit of the frame at this position may be leased yet, because it needs an
-    /// unfinished frame.
+    /// unfinished frame or waits for another job.
     pub(crate) fn is_shut(&self, position: u32) -> bool {
+        self.lacks_feed(position) || self.waits_at(position)
+    }
+
+    /// Whether the frame at this position reads a frame of the job that is not finished.
+    pub(crate) fn lacks_feed(&self, position: u32) -> bool {
         self.is_chained() && self.feeder(position).is_none() && position > 0
     }
 

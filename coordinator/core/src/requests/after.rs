@@ -1,0 +1,79 @@
+//! Whether a job may wait for the jobs that it names, when it is submitted or opened again.
+//!
+//! A job can name only jobs that were accepted before it, so that no two wait for each other.
+
+use crate::books::Books;
+use crate::state::farm_waits::Verdict;
+use crate::state::job::Job;
+use crate::waits::{end_words, first_missing, named};
+use tessera_protocol::client::RequestError;
+use tessera_protocol::job::{After, Until};
+use tessera_protocol::limits::AWAITED_MAX;
+
+/// Checks what a new job waits for. Every job of the farm may be named: everybody who may submit
+/// one sees them all.
+pub(crate) fn check_after(books: &Books, planned: &Job) -> Result<(), RequestError> {
+    planned.spec().after.iter().try_for_each(|after| check_one(books, planned, after))
+}
+
+fn check_one(books: &Books, planned: &Job, after: &After) -> Result<(), RequestError> {
+    let Some(on) = books.farm().job(after.job) else {
+        return Err(RequestError::NotFound(format!("after: there is no job {}", after.job)));
+    };
+    let name = named(books, after.job);
+    if books.farm().awaited().waiting_for(after.job).count() >= AWAITED_MAX {
+        return Err(RequestError::Unavailable(format!(
+            "after: {AWAITED_MAX} jobs wait for {name} already, and no more may; wait until it \
+             has ended"
+        )));
+    }
+    let by_frames = after.until == Until::Frames;
+    let mut frames = planned.kind().frames().iter();
+    if let Some(number) = frames.find(|number| by_frames && on.position(*number).is_none()) {
+        let (number, known) = (number.0, on.kind().frames());
+        return Err(RequestError::Invalid(format!(
+            "after: {name} has no frame {number}; its frames are {known}, and each frame of this \
+             job waits for the one of its number"
+        )));
+    }
+    match verdict_of_new(books, planned, after, on) {
+        Verdict::Lost => Err(RequestError::Invalid(lost(books, after, on, planned))),
+        Verdict::Waits | Verdict::Over => Ok(()),
+    }
+}
+
+/// Returns whether the wait of a job that is not accepted yet, or has ended, may go on.
+fn verdict_of_new(books: &Books, job: &Job, after: &After, on: &Job) -> Verdict {
+    let is_missing = on.is_final() && first_missing(job, on).is_some();
+    books.farm().verdict(after, u32::from(is_missing || !on.is_final()))
+}
+
+fn lost(books: &Books, after: &After, on: &Job, planned: &Job) -> String {
+    let (name, how, id) = (named(books, after.job), end_words(Some(on)), after.job);
+    let without = first_missing(planned, on).filter(|_| after.until == Until::Frames);
+    let without = without.map(|number| format!(" without frame {}", number.0)).unwrap_or_default();
+    format!(
+        "after: {name} {how}{without}; `tessera retry {id}` lets it run again, and --after-any \
+         waits for its end whichever way"
+    )
+}
+
+/// Checks that a job that has ended may wait again for what it waited for.
+pub(crate) fn check_waits_again(books: &Books, job: &Job) -> Result<(), RequestError> {
+    for after in job.waits().iter().map(|wait| wait.after) {
+        let on = books.farm().job(after.job);
+        let verdict = on.map_or(Verdict::Lost, |on| verdict_of_new(books, job, &after, on));
+        if verdict != Verdict::Lost {
+            continue;
+        }
+        let (id, name, how) = (job.id(), named(books, after.job), end_words(on));
+        let help = match on {
+            Some(on) => format!("retry that one first: `tessera retry {}`", on.id()),
+            None => "submit this one again".to_owned(),
+        };
+        return Err(RequestError::Invalid(format!(
+            "job {id} waits for {name}, which {how}; {help}"
+        )));
+    }
+    Ok(())
+}
