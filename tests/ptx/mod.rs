@@ -8,6 +8,7 @@ mod features;
 mod functions;
 mod instances;
 mod library_scenes;
+mod model;
 mod mutants;
 mod pictures;
 mod whitelist;

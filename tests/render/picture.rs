@@ -41,6 +41,16 @@ pub(crate) type Sky<'a> = Option<&'a Path>;
 /// Loads a scene and flattens one frame of it. The scene's files and its sky are gathered in one
 /// folder first, since an importer reads nothing outside a scene's own.
 pub(crate) fn flatten(scene: &Path, sky: Sky<'_>, view: &FlattenOptions) -> FlatScene {
+    flatten_with(scene, sky, LoadOptions::default(), view)
+}
+
+/// The same with other options. A sky counts more than their environment.
+pub(crate) fn flatten_with(
+    scene: &Path,
+    sky: Sky<'_>,
+    mut options: LoadOptions,
+    view: &FlattenOptions,
+) -> FlatScene {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let files = tessera_scenes::files_of(scene)
         .unwrap_or_else(|error| panic!("{}: {error}", scene.display()));
@@ -50,7 +60,6 @@ pub(crate) fn flatten(scene: &Path, sky: Sky<'_>, view: &FlattenOptions) -> Flat
             .expect("a folder");
         std::fs::copy(source, target).expect("a scene's file can be copied");
     }
-    let mut options = LoadOptions::default();
     if let Some(sky) = sky {
         std::fs::copy(sky, folder.path().join("sky.hdr")).expect("the sky can be copied");
         options.environment = EnvironmentSource::Map { path: "sky.hdr".into() };

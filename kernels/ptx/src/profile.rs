@@ -73,6 +73,23 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// Adds what other launches of the same kernel did.
+    pub fn add(&mut self, other: &Profile) {
+        self.launches += other.launches;
+        self.warp_instructions += other.warp_instructions;
+        self.thread_instructions += other.thread_instructions;
+        self.global.add(&other.global);
+        self.local.add(&other.local);
+        self.shared.add(&other.shared);
+        self.lines_touched += other.lines_touched;
+        for (line, of) in &other.by_line {
+            let sum = self.by_line.entry(*line).or_default();
+            sum.warp_instructions += of.warp_instructions;
+            sum.thread_instructions += of.thread_instructions;
+            sum.traffic.add(&of.traffic);
+        }
+    }
+
     /// Threads of the 32 that instructions were issued for, on average; 0 where nothing ran.
     pub fn live_lanes(&self) -> f64 {
         match self.warp_instructions {
