@@ -102,10 +102,8 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     if let Some(nodes) = spec.max_nodes {
         field("nodes", format!("at most {nodes} at a time"));
     }
-    for (name, value) in waits(detail) {
-        field(name, value);
-    }
-    for (name, value) in subject(&spec.kind, metered(detail)) {
+    let subject = subject(&spec.kind, metered(detail));
+    for (name, value) in waits(detail).into_iter().chain(subject) {
         field(name, value);
     }
     let frames_wanted = spec.kind.frames();

@@ -350,10 +350,7 @@ impl World {
             (
                 Ask::Submit(index),
                 Response::Error(RequestError::Invalid(text) | RequestError::NotFound(text)),
-            ) if text.starts_with("after: ") => self.on_refused_wait(index, text),
-            (Ask::Submit(index), Response::Error(RequestError::Invalid(text))) => {
-                self.on_refused(index, text)
-            }
+            ) => self.on_refused(index, text),
             (Ask::Conflict(_) | Ask::Foreign(_), Response::Error(RequestError::Invalid(_))) => true,
             (Ask::Submit(_) | Ask::Retry(_), Response::Error(RequestError::Unavailable(text))) => {
                 sometimes!(self, ShareReached);
@@ -390,11 +387,7 @@ impl World {
             }
             (Ask::Retry(_) | Ask::CalmPause(_) | Ask::Resume(_), Response::Done) => true,
             (Ask::Retry(_), Response::Error(RequestError::Invalid(text))) => {
-                let nothing = text.contains("nothing to retry");
-                sometimes!(self, RetryNothing, nothing);
-                let vain = text.contains(" waits for job ");
-                sometimes!(self, AfterRetriedInVain, vain);
-                nothing || vain || text.contains("largest device known has")
+                self.is_right_of_retry(text)
             }
             (Ask::RetryForeign(_), Response::Error(RequestError::NotAllowed(_))) => true,
             (
@@ -419,6 +412,15 @@ impl World {
             _ => self.is_right_of_change(ask, response),
         };
         if right { Ok(()) } else { violated(format!("{ask:?} is answered {response:?}")) }
+    }
+
+    /// A retry is refused where nothing has failed, where no device is large enough, and where the
+    /// job would wait in vain.
+    fn is_right_of_retry(&mut self, text: &str) -> bool {
+        let (nothing, vain) = (text.contains("nothing to retry"), text.contains(" waits for job "));
+        sometimes!(self, RetryNothing, nothing);
+        sometimes!(self, AfterRetriedInVain, vain);
+        nothing || vain || text.contains("largest device known has")
     }
 
     fn is_right_of_change(&self, ask: Ask, response: &Response) -> bool {
@@ -450,8 +452,11 @@ impl World {
         Ok(self.clients.jobs[index].plan.id == job)
     }
 
-    /// The answer is right: it says that no device is large enough.
+    /// The answer is right: it says that no device is large enough, or for what it cannot wait.
     fn on_refused(&mut self, index: usize, text: &str) -> bool {
+        if text.starts_with("after: ") {
+            return self.on_refused_wait(index, text);
+        }
         let job = &mut self.clients.jobs[index];
         job.refused = true;
         let too_large = job.plan.spec.device_bytes > LARGEST;

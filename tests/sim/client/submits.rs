@@ -40,8 +40,8 @@ impl World {
         self.change_one(Ask::Retry(index), JobChange::Retry, id, caller)
     }
 
-    /// The answer is right: a job that is named was not accepted, or it has ended otherwise. Whoever
-    /// waits for a job that is still to come asks again.
+    /// The answer is right: a job that is named was not accepted, or it has ended otherwise.
+    /// Whoever waits for a job that is still to come asks again.
     pub(super) fn on_refused_wait(&mut self, index: usize, text: &str) -> bool {
         let after = self.clients.jobs[index].plan.spec.after.clone();
         let unknown = text.contains("there is no job");

@@ -84,8 +84,8 @@ impl Books {
     }
 
     /// Offers a job that may have something to lease, unless it is paused or waits for another job.
-    /// Nodes are marked only if it suits one: thousands of jobs may wait for a pool that has no node
-    /// yet, and a node is marked when it comes.
+    /// Nodes are marked only if it suits one: thousands of jobs may wait for a pool that has no
+    /// node yet, and a node is marked when it comes.
     pub(crate) fn offer_job(&mut self, job: JobId) {
         let may = |job: &&Job| job.paused().is_none() && !job.is_waiting();
         let Some(job) = self.farm.job(job).filter(may) else { return };

@@ -183,28 +183,20 @@ impl Farm {
     fn change(&mut self, record: &Record) -> Result<(), String> {
         match record {
             Record::EpochsReserved { up_to } => self.reserve(*up_to),
-            Record::JobAccepted { job, spec, owner, owner_id, at } => {
-                self.insert(self.planned(*job, spec, (owner, *owner_id), *at))?;
-                self.begin_waits(*job)
-            }
+            Record::JobAccepted { .. }
+            | Record::FrameFinished { .. }
+            | Record::JobEnded { .. }
+            | Record::JobForgotten { .. }
+            | Record::JobRetried { .. }
+            | Record::WaitEnded { .. } => self.change_awaited(record),
             Record::JobPinned { job, fingerprint } => self.job_mut(*job)?.pin(*fingerprint),
             Record::UnitsCommitted { job, frame, commits } => self.commit(*job, *frame, commits),
             Record::AttemptsEnded { at, node, name, attempts } => {
                 attempts.iter().try_for_each(|attempt| self.end_attempt(*at, *node, name, attempt))
             }
-            Record::FrameFinished { job, frame, files } => {
-                self.job_mut(*job)?.finish_frame(*frame, files)?;
-                self.note_ready(*job, *frame);
-                Ok(())
-            }
             Record::FrameFailed { job, frame, reason } => {
                 self.job_mut(*job)?.fail_frame(*frame, reason)
             }
-            Record::JobEnded { job, state, at, note } => {
-                self.job_mut(*job)?.end_as(*state, *at, note)?;
-                self.rest_waits(*job)
-            }
-            Record::JobForgotten { job } => self.forget(*job),
             Record::UnitChecked { job, frame, redone } => self.compare(*job, *frame, redone),
             Record::CheckWaived { job, frame, unit } => self.job_mut(*job)?.waive(*frame, *unit),
             Record::UnitsTakenBack { job, frame, units, below } => {
@@ -230,8 +222,6 @@ impl Farm {
                 self.job_mut(*job)?.stop_copy(*epoch, *winner, *millis)
             }
             Record::DeviceWaited { job, millis } => self.job_mut(*job)?.note_waited(*millis),
-            Record::JobRetried { job, below, .. } => self.retry(*job, *below),
-            Record::WaitEnded { job, on } => self.end_wait(*job, *on),
             Record::PartCommitted { job, frame, commit, first, samples } => {
                 let samples = SampleRange { first: *first, count: *samples };
                 self.commit_part(*job, *frame, commit, samples)
@@ -253,6 +243,29 @@ impl Farm {
             | Record::NodeReplaced { .. }
             | Record::NodesForgotten { .. } => self.register.change(record),
             Record::JobChanged { job, change, .. } => self.job_mut(*job)?.change(change.clone()),
+        }
+    }
+
+    /// Changes a job in a way that matters to those that wait for it, or for which it waits.
+    fn change_awaited(&mut self, record: &Record) -> Result<(), String> {
+        match record {
+            Record::JobAccepted { job, spec, owner, owner_id, at } => {
+                self.insert(self.planned(*job, spec, (owner, *owner_id), *at))?;
+                self.begin_waits(*job)
+            }
+            Record::FrameFinished { job, frame, files } => {
+                self.job_mut(*job)?.finish_frame(*frame, files)?;
+                self.note_ready(*job, *frame);
+                Ok(())
+            }
+            Record::JobEnded { job, state, at, note } => {
+                self.job_mut(*job)?.end_as(*state, *at, note)?;
+                self.rest_waits(*job)
+            }
+            Record::JobForgotten { job } => self.forget(*job),
+            Record::JobRetried { job, below, .. } => self.retry(*job, *below),
+            Record::WaitEnded { job, on } => self.end_wait(*job, *on),
+            _ => Ok(()),
         }
     }
 
