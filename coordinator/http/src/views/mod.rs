@@ -92,6 +92,9 @@ mod tests {
             }],
             copies: CopyCount::default(),
             devices_waited_millis: 1500,
+            after: Vec::new(),
+            awaited_by: Vec::new(),
+            awaited_count: 0,
         };
         same(Job::from(&detail.summary), &detail.summary);
         let shown = json!(JobDetail::from(&detail));
