@@ -9,7 +9,7 @@ use tessera_ptx::profile::{LINE_BYTES, SECTOR_BYTES};
 const ISSUES: f64 = 4.0;
 /// Clocks from one instruction of a warp to its next, if nothing else holds it up: assumed, such
 /// that the first `extend` of the hall takes on an H200 what it was measured to take.
-const CLOCKS_PER_INSTRUCTION: f64 = 17.0;
+const CLOCKS_PER_INSTRUCTION: f64 = 10.3;
 /// Registers of a multiprocessor, and those that a warp is given at a time.
 const REGISTERS: u32 = 65_536;
 const REGISTERS_AT_ONCE: u32 = 256;
