@@ -121,13 +121,13 @@ fn entries(kernel: Kernel, params: &[u8], workspace: &[u8], started: u64) -> u64
     }
 }
 
-/// Four tiles of a frame, one in each quarter.
+/// Four tiles about the middle of a frame.
 fn tiles(depth: u32) -> Vec<UnitParams> {
     let frame = whole_frame(FRAME.0, FRAME.1, 1, depth);
-    let places = [(1, 1), (3, 1), (1, 3), (3, 3)];
+    let places = [(3, 3), (5, 3), (3, 5), (5, 5)];
     let tile = |(x, y): (u32, u32)| UnitParams {
-        x: (FRAME.0 * x / 4 / TILE * TILE) as i32,
-        y: (FRAME.1 * y / 4 / TILE * TILE) as i32,
+        x: (FRAME.0 * x / 8 / TILE * TILE) as i32,
+        y: (FRAME.1 * y / 8 / TILE * TILE) as i32,
         width: TILE,
         height: TILE,
         ..frame
