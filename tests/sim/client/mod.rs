@@ -502,6 +502,21 @@ impl World {
         }
     }
 
+    /// Whoever sees that a job has ended with others lets those run again, and then the job.
+    pub(crate) fn retry_with(&mut self, job: JobId, others: &[JobId]) {
+        if !self.chance(Fault::RetryOwn) {
+            return;
+        }
+        let mut delay = self.random.between(1, 3_000);
+        for id in others.iter().chain([&job]) {
+            let index = self.clients.jobs.iter().position(|known| known.plan.id == *id);
+            if let Some(index) = index {
+                self.after(delay, Event::Ask(Ask::Retry(index)));
+            }
+            delay += self.random.between(1_000, 6_000);
+        }
+    }
+
     fn is_recorded(&self, is_it: impl Fn(&Record) -> bool) -> bool {
         self.disk.history.iter().any(is_it)
     }

@@ -42,6 +42,7 @@ impl World {
             process.watch.compare(&process.core, &self.ledger.believed, seen.inputs > 0)?;
         }
         self.ledger.believed.check_waits()?;
+        self.note_waits(&step);
         self.check_origins(&step)?;
         self.steps += 1;
         self.check_last_node(&step, &seen)?;

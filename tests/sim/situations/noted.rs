@@ -77,7 +77,6 @@ impl World {
             Record::UnitsCommitted { job, frame, commits } => {
                 commits.iter().for_each(|commit| self.note_commit(*job, *frame, commit));
             }
-            Record::WaitEnded { job, on } => self.note_wait_ended(*job, *on),
             Record::JobRetried { job, .. } => {
                 self.note_waits_again(*job);
                 let ended = self.ledger.believed.jobs.get(job).and_then(|book| book.ended);
@@ -230,7 +229,6 @@ impl World {
     }
 
     fn note_end(&mut self, job: JobId, state: JobState, note: &str) {
-        self.note_ended_with(job, note);
         let given_up = note.starts_with("given up");
         if !given_up && (note.contains("memory") || note.contains("fits no device")) {
             self.tally.count(Fault::JobFitsNowhere);

@@ -4,6 +4,7 @@ use crate::model::books::JobBook;
 use crate::model::books::waits::{ENDED_WITH, Wait};
 use crate::situations::sometimes;
 use crate::world::World;
+use tessera_core::{Record, Step};
 use tessera_protocol::ids::JobId;
 use tessera_protocol::job::Until;
 use tessera_protocol::status::JobState;
@@ -14,31 +15,43 @@ pub(super) fn waits_for_frames(book: &JobBook) -> bool {
 }
 
 impl World {
-    pub(super) fn note_wait_ended(&mut self, job: JobId, on: JobId) {
+    /// Looks at a step after the books have taken it in: what was waited for may have ended in it.
+    pub(crate) fn note_waits(&mut self, step: &Step) {
+        for record in &step.records {
+            match record {
+                Record::WaitEnded { job, on } => self.note_wait_ended(*job, *on),
+                Record::JobEnded { job, note, .. } => self.note_ended_with(*job, note),
+                _ => {}
+            }
+        }
+    }
+
+    fn note_wait_ended(&mut self, job: JobId, on: JobId) {
         let jobs = &self.ledger.believed.jobs;
-        let after = jobs.get(&job).and_then(|book| book.waits.iter().find(|after| after.job == on));
-        let (until, end) =
-            (after.map(|after| after.until), jobs.get(&on).and_then(|book| book.ended));
+        let mut named = jobs.get(&job).into_iter().flat_map(|book| &book.spec.after);
+        let until = named.find(|after| after.job == on).map(|after| after.until);
+        let end = jobs.get(&on).and_then(|book| book.ended);
         let unlucky = matches!(end, Some(JobState::Failed | JobState::Cancelled));
         sometimes!(self, AfterSuccess, until == Some(Until::Success));
         sometimes!(self, AfterAnyEnd, until == Some(Until::End) && unlucky);
     }
 
-    pub(super) fn note_ended_with(&mut self, job: JobId, note: &str) {
+    fn note_ended_with(&mut self, job: JobId, note: &str) {
         if !note.contains(ENDED_WITH) {
             return;
         }
         sometimes!(self, AfterFailed, note.contains("has failed"));
         sometimes!(self, AfterCancelled, note.contains("was cancelled"));
         let books = &self.ledger.believed;
-        let lost = books.jobs.get(&job).into_iter().flat_map(|book| {
-            let lost = book.waits.iter().filter(|after| books.wait(book, after) == Wait::Lost);
-            lost.filter_map(|after| books.jobs.get(&after.job))
+        let waits = books.jobs.get(&job).into_iter().flat_map(|book| {
+            book.waits.iter().filter(|after| books.wait(book, after) == Wait::Lost)
         });
+        let lost: Vec<JobId> = waits.map(|after| after.job).collect();
         // It would have gone on by itself.
-        let chain = lost.filter(|on| !on.waits.is_empty()).count() > 0;
+        let waited = |on: &JobId| books.jobs.get(on).is_some_and(|on| !on.waits.is_empty());
+        let chain = lost.iter().any(waited);
         sometimes!(self, AfterChain, chain);
-        self.retry_soon(job);
+        self.retry_with(job, &lost);
     }
 
     /// A job is about to be opened again.

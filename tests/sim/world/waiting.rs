@@ -14,13 +14,13 @@ impl Plan {
     /// everything else is as it would be without.
     pub(crate) fn add_waits(&mut self) {
         let mut random = Random::new(mix(mix(self.heal_at) ^ self.nodes.len() as u64 ^ 0xaf7e));
-        if !random.permille(600) {
+        if !random.permille(400) {
             return;
         }
         let mut order: Vec<usize> = (0..self.jobs.len()).collect();
         order.sort_by_key(|index| (self.jobs[*index].submit_at, *index));
         for place in 1..order.len() {
-            if random.permille(450) {
+            if random.permille(600) {
                 let before = order[random.index(place)];
                 self.let_wait(order[place], before, &mut random);
             }
