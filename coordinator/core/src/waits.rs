@@ -3,7 +3,8 @@
 
 use crate::books::Books;
 use crate::state::farm_waits::Verdict;
-use crate::state::job::{Job, OpenWait};
+use crate::state::job::Job;
+use crate::state::waits::OpenWait;
 use tessera_protocol::ids::{FrameNumber, JobId};
 use tessera_protocol::job::{After, Until};
 use tessera_protocol::status::JobState;

@@ -2,9 +2,10 @@
 //! nothing.
 
 use crate::books::Books;
-use crate::report::listing::job_state;
+use crate::report::job_state::job_state;
 use crate::report::reason::wait::Wait;
-use crate::state::job::{Job, OpenWait};
+use crate::state::job::Job;
+use crate::state::waits::OpenWait;
 use crate::waits::named;
 use tessera_protocol::ids::{FrameNumber, JobId};
 use tessera_protocol::job::{After, Until};

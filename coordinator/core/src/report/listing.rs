@@ -4,6 +4,7 @@ use crate::books::Books;
 use crate::input::Caller;
 use crate::nodes::roster::Node;
 use crate::report::after;
+use crate::report::job_state::job_state;
 use crate::report::left::left_of;
 use crate::report::standing::{Pins, absent_standing, note, standing};
 use crate::report::waiting::waiting;
@@ -14,9 +15,7 @@ use crate::time::Moment;
 use tessera_protocol::ids::{BlobHash, Epoch, FrameNumber, JobId, NodeId, UnitIndex, UnitKey};
 use tessera_protocol::limits::{FRAME_PAGE_MAX, ROWS_MAX};
 use tessera_protocol::node::Task;
-use tessera_protocol::status::{
-    CopyCount, FrameStatus, JobDetail, JobState, JobSummary, NodeSummary,
-};
+use tessera_protocol::status::{CopyCount, FrameStatus, JobDetail, JobSummary, NodeSummary};
 
 /// Size of the farm in three numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -166,20 +165,6 @@ pub(crate) fn job_summary(books: &Books, id: JobId) -> Option<JobSummary> {
         samples_kept: job.samples_kept(),
         pool: job.spec().pool.clone(),
     })
-}
-
-/// Returns the state of a job.
-pub(crate) fn job_state(books: &Books, job: &Job) -> JobState {
-    let begun = || {
-        let counts = job.counts();
-        books.queue(job.id()).is_some_and(|work| work.begun()) || counts.units_committed > 0
-    };
-    match job.end() {
-        Some(end) => end.state,
-        None if job.paused().is_some() => JobState::Paused,
-        None if begun() => JobState::Running,
-        None => JobState::Queued,
-    }
 }
 
 /// Returns all details of one job.

@@ -2,6 +2,7 @@
 
 pub(crate) mod after;
 pub(crate) mod explain;
+mod job_state;
 mod left;
 mod left_checks;
 pub(crate) mod listing;

@@ -1,7 +1,8 @@
 //! Pages of the listing of jobs.
 
 use crate::books::Books;
-use crate::report::listing::{job_state, job_summary};
+use crate::report::job_state::job_state;
+use crate::report::listing::job_summary;
 use crate::report::selected::{Meanings, meets};
 use crate::selection::Selection;
 use crate::state::job::Job;

@@ -2,7 +2,7 @@
 //! Changes nothing.
 
 use crate::books::Books;
-use crate::report::listing::job_state;
+use crate::report::job_state::job_state;
 use crate::selection::Selection;
 use crate::state::job::Job;
 use crate::time::Moment;

@@ -2,7 +2,7 @@
 //! of the jobs at a time. Decides nothing.
 
 use crate::books::Books;
-use crate::report::listing::job_state;
+use crate::report::job_state::job_state;
 use crate::report::waiting::waiting;
 use crate::state::job::Job;
 use std::ops::Bound;

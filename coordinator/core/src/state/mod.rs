@@ -21,3 +21,4 @@ pub(crate) mod snapshot;
 pub(crate) mod trust;
 pub(crate) mod usage;
 pub(crate) mod votes;
+pub(crate) mod waits;

@@ -1,39 +1,10 @@
 //! What a job waits for: which of its waits are not over, and which of its frames may go ahead.
 
 use super::Job;
+use crate::state::waits::{OpenWait, Waits};
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::ids::{FrameNumber, JobId};
 use tessera_protocol::job::{After, Until};
-
-/// A wait that is not over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct OpenWait {
-    pub(crate) after: After,
-    /// Number of the job's frames that are not finished in the other job, where frames are waited
-    /// for; 0 otherwise, and once the job has ended.
-    pub(crate) missing: u32,
-}
-
-/// What a job still waits for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Waits {
-    pending: Vec<OpenWait>,
-    /// Positions of the frames that every wait for frames lets go ahead; empty if there is none,
-    /// and once the job has ended.
-    opened: BTreeSet<u32>,
-}
-
-impl Waits {
-    pub(super) fn of(after: &[After]) -> Self {
-        let pending = after.iter().map(|after| OpenWait { after: *after, missing: 0 }).collect();
-        Self { pending, opened: BTreeSet::new() }
-    }
-
-    /// Whether something else than single frames is waited for.
-    fn holds_all(&self) -> bool {
-        self.pending.iter().any(|wait| wait.after.until != Until::Frames)
-    }
-}
 
 impl Job {
     /// Returns the waits that are not over, in the order of the spec.
