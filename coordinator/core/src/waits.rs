@@ -12,7 +12,7 @@ use tessera_protocol::status::JobState;
 /// Ends the waits of a job that are over. Returns why the job cannot go on, if one of them cannot
 /// end well any more.
 pub(crate) fn end_waits(books: &mut Books, id: JobId) -> Option<String> {
-    let Some(job) = books.farm().job(id).filter(|job| !job.is_final()) else { return None };
+    let job = books.farm().job(id).filter(|job| !job.is_final())?;
     let waits: Vec<OpenWait> = job.waits().to_vec();
     let mut lost = None;
     for OpenWait { after, missing } in waits {

@@ -27,7 +27,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
     use std::collections::BTreeSet;
-    use tessera_protocol::job::{AssetFile, JobKind};
+    use tessera_protocol::job::{AssetFile, JobKind, Until};
     use tessera_protocol::status::{
         CopyCount, FailureNote, FrameState, FrameStatus, JobDetail as Detail, JobState, JobSummary,
         NodeState, NodeSummary, Waits,
@@ -76,6 +76,18 @@ mod tests {
         }
     }
 
+    fn wait() -> status::AfterStatus {
+        status::AfterStatus {
+            job: JobId("01a21dce-1497-75cf-9611-93b840893c85".parse().expect("a UUID")),
+            name: "film".into(),
+            state: Some(JobState::Done),
+            until: Until::Frames,
+            frames: 40,
+            frames_done: 12,
+            over: false,
+        }
+    }
+
     #[test]
     fn jobs_have_the_fields_of_the_command_line() {
         let file = AssetFile { path: "a.gltf".into(), hash: BlobHash([0xab; 32]), length: 3 };
@@ -92,15 +104,17 @@ mod tests {
             }],
             copies: CopyCount::default(),
             devices_waited_millis: 1500,
-            after: Vec::new(),
-            awaited_by: Vec::new(),
-            awaited_count: 0,
+            after: vec![wait()],
+            awaited_by: vec![status::AfterStatus { state: None, ..wait() }],
+            awaited_count: 1,
         };
         same(Job::from(&detail.summary), &detail.summary);
         let shown = json!(JobDetail::from(&detail));
         assert_eq!(shown["devices_waited_s"], 1.5);
         assert_eq!(shown["fingerprint"], "09".repeat(32));
         assert_eq!(shown["spec"]["kind"]["Render"]["files"][0]["hash"], "ab".repeat(32));
+        assert_eq!(shown["after"], json!(detail.after));
+        assert_eq!(shown["awaited_by"], json!(detail.awaited_by));
         let name = status::JobName::from(&detail.summary);
         same(JobName::from(&name), &name);
     }
