@@ -6,7 +6,7 @@ use tessera_protocol::job::AfterText;
 /// Jobs that a new job waits for.
 #[derive(Clone, Debug, Default, Args)]
 pub struct AfterArgs {
-    /// Wait until JOB has succeeded; with `:frames`, each frame waits for the frame of its number.
+    /// Wait until JOB has succeeded; with :frames, each frame waits for the frame of its number.
     /// If JOB fails or is cancelled, this job ends too. By comma, or more than once
     #[arg(long, value_name = "JOB[:frames]", value_delimiter = ',', help_heading = "Job")]
     pub after: Vec<AfterText>,

@@ -1,5 +1,5 @@
 //! Leadership: one coordinator at a time, for a term by the database's clock. Here the term is
-//! counted from before the attempt and by a clock that only grows, in sleep as well, so it ends here
+//! counted from before the attempt and by a clock that only grows, in sleep too, so it ends here
 //! first.
 
 use crate::address::StoreAddress;

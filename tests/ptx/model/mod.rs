@@ -222,24 +222,22 @@ fn print_beside_measured() {
     let Some(scene) = scene("Sponza.glb") else { return };
     let tile = UnitParams { x: 64, y: 0, width: 64, height: 64, ..tiles(5)[0] };
     let stages = count(&scene, &[tile]);
-    println!(
-        "\n| stage, depth | live lanes, measured | counted | µs, measured | by the model | ratio |"
-    );
+    println!("\n| stage, depth | live lanes | counted | µs | by the model | ratio |");
     println!("|---|---|---|---|---|---|");
-    for (kernel, depth, lanes, micros) in MEASURED_LAUNCHES {
+    for (kernel, depth, lanes, us) in MEASURED_LAUNCHES {
         let of = |stage: &&Stage| (stage.kernel, stage.depth) == (kernel, depth);
         let Some(stage) = stages.iter().find(of) else { continue };
         let (least, counted) = (least(stage, &MEASURED).0, stage.profile.live_lanes());
-        let ratio = least / micros;
+        let ratio = least / us;
         println!(
-            "| {kernel:?}, {depth} | {lanes} | {counted:.1} | {micros:.0} | {least:.0} | {ratio:.2} |"
+            "| {kernel:?}, {depth} | {lanes} | {counted:.1} | {us:.0} | {least:.0} | {ratio:.2} |"
         );
     }
 }
 
 fn print_stages(stages: &[Stage]) {
     println!(
-        "| stage, depth | entries of 100 | instructions an entry | live lanes | sectors an entry | H200 at least, µs |"
+        "| stage, depth | entries, % | instructions each | live lanes | sectors each | H200, µs |"
     );
     println!("|---|---|---|---|---|---|");
     for stage in stages {
@@ -258,9 +256,7 @@ fn print_stages(stages: &[Stage]) {
 
 /// Of the time of all launches together, what holds each card up.
 fn print_cards(stages: &[Stage]) {
-    println!(
-        "\n| card | µs a batch, not measured | Msamples/s, not measured | limits, share of the time |"
-    );
+    println!("\n| card | µs a batch | Msamples/s, not measured | limits, share of the time |");
     println!("|---|---|---|---|");
     for card in &CARDS {
         let (all, shares) = together(stages, card);

@@ -57,6 +57,21 @@ impl Watch {
         }
     }
 
+    /// Units are to be done again: what was held of them ends, and checks of them.
+    fn note_taken_back(
+        &self,
+        (job, frame): (JobId, FrameNumber),
+        units: &[UnitIndex],
+        books: &Books,
+        changes: &mut Changes,
+    ) {
+        changes.ended.extend(self.of_pieces(job, frame, Some(units), books));
+        changes.ended.extend(self.of_later_rounds(job, frame, units, books));
+        changes.ended.extend(self.of_parts(job, frame, units, books));
+        let units = units.iter().map(|unit| UnitKey { job, frame, unit: *unit });
+        changes.checked.extend(units.filter(|unit| books.is_to_be_checked(*unit)));
+    }
+
     pub(super) fn note_record(
         &self,
         record: &Record,
@@ -85,12 +100,7 @@ impl Watch {
             }
             Record::UnitsTakenBack { job, frame, units, .. }
             | Record::ResultsLost { job, frame, units, .. } => {
-                changes.ended.extend(self.of_pieces(*job, *frame, Some(units), books));
-                changes.ended.extend(self.of_later_rounds(*job, *frame, units, books));
-                changes.ended.extend(self.of_parts(*job, *frame, units, books));
-                let key = |unit: &UnitIndex| UnitKey { job: *job, frame: *frame, unit: *unit };
-                let checked = units.iter().map(key).filter(|unit| books.is_to_be_checked(*unit));
-                changes.checked.extend(checked);
+                self.note_taken_back((*job, *frame), units, books, changes);
             }
             Record::AttemptsEnded { attempts, .. } => {
                 changes.ended.extend(attempts.iter().map(|attempt| attempt.lease));
