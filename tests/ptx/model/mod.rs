@@ -3,6 +3,7 @@
 //!
 //! `TESSERA_MODEL=1 cargo test --release --test integration ptx::model -- --nocapture` prints the
 //! tables of `docs/measurements/model.md`.
+#![expect(clippy::print_stdout, reason = "its tables are for people")]
 
 mod cards;
 
