@@ -217,7 +217,8 @@ impl Planted {
                     let summary = process.core.job_summary(after.job);
                     summary.is_some_and(|summary| !summary.state.is_final())
                 };
-                if spec.after.iter().all(goes_on) || self.untold.contains_key(&job) {
+                let is_known = process.core.job_summary(job).is_some();
+                if spec.after.iter().all(goes_on) || is_known {
                     self.untold.entry(job).or_insert_with(|| spec.after.clone());
                     spec.after.clear();
                 }
