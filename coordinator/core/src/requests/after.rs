@@ -7,6 +7,7 @@ use crate::state::farm_waits::Verdict;
 use crate::state::job::Job;
 use crate::waits::{end_words, first_missing, named};
 use tessera_protocol::client::RequestError;
+use tessera_protocol::ids::JobId;
 use tessera_protocol::job::{After, Until};
 use tessera_protocol::limits::AWAITED_MAX;
 
@@ -58,9 +59,14 @@ fn lost(books: &Books, after: &After, on: &Job, planned: &Job) -> String {
     )
 }
 
-/// Checks that a job that has ended may wait again for what it waited for.
-pub(crate) fn check_waits_again(books: &Books, job: &Job) -> Result<(), RequestError> {
-    for after in job.waits().iter().map(|wait| wait.after) {
+/// Checks that a job that has ended may wait again for what it waited for. `opens`: whether another
+/// job is opened again before this one.
+pub(crate) fn check_waits_again(
+    books: &Books,
+    job: &Job,
+    opens: impl Fn(JobId) -> bool,
+) -> Result<(), RequestError> {
+    for after in job.waits().iter().map(|wait| wait.after).filter(|after| !opens(after.job)) {
         let on = books.farm().job(after.job);
         let verdict = on.map_or(Verdict::Lost, |on| verdict_of_new(books, job, &after, on));
         if verdict != Verdict::Lost {

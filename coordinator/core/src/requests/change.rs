@@ -4,11 +4,12 @@
 use crate::books::Books;
 use crate::input::{Caller, RequestId};
 use crate::report::selected::{Meanings, ambiguous, meets, name_of};
+use crate::requests::after::check_waits_again;
 use crate::requests::{forget, job_of, jobs, pause, retry_frames};
 use crate::selection::Selection;
 use crate::state::job::Job;
 use crate::text::cut;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::ids::JobId;
 use tessera_protocol::limits::{JOBS_CHANGED_MAX, NAME_MAX};
@@ -46,8 +47,10 @@ fn changed(
     // A job is newer than those that it waits for. It is cancelled before it ends with one.
     let newest_first = matches!(change, JobChange::Cancel { .. });
     let chosen = if newest_first { chosen.into_iter().rev().collect() } else { chosen };
+    let mut changed = BTreeSet::new();
     for id in chosen {
         let planned = job_of(books, id, caller)
+            .and_then(|job| check_others(books, change, job, &changed).map(|()| job))
             .and_then(|job| Ok(applies(books, change, job)?.then(|| name_of(books, job))));
         match planned {
             Err(why) => report.refuse(id.to_string(), why),
@@ -55,7 +58,10 @@ fn changed(
             Ok(Some(_)) if !dry_run && let Err(why) = apply(books, change, id, caller) => {
                 report.refuse(id.to_string(), why);
             }
-            Ok(Some(name)) => report.jobs.push(name),
+            Ok(Some(name)) => {
+                changed.insert(id);
+                report.jobs.push(name);
+            }
         }
     }
     if newest_first {
@@ -117,6 +123,22 @@ fn by_texts(
     let limit = selection.jobs.limit.map_or(usize::MAX, |limit| limit as usize);
     let over = chosen.len().saturating_sub(limit.min(JOBS_CHANGED_MAX));
     Ok(chosen.into_values().skip(over).collect())
+}
+
+/// Checks what a change asks of other jobs. Those that are to be changed before this one count as
+/// changed, as nothing is in a dry run.
+fn check_others(
+    books: &Books,
+    change: &JobChange,
+    job: &Job,
+    changed: &BTreeSet<JobId>,
+) -> Result<(), RequestError> {
+    match change {
+        JobChange::Retry if job.is_final() => {
+            check_waits_again(books, job, |on| changed.contains(&on))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns whether a change has something to do with a job: false if the job is like this already.

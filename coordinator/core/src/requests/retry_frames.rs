@@ -19,6 +19,9 @@ pub(crate) fn retry_job(books: &mut Books, id: JobId, caller: &Caller) -> Result
     let job = job_of(books, id, caller)?;
     retries(books, job)?;
     let ended = job.is_final();
+    if ended {
+        check_waits_again(books, job, |_| false)?;
+    }
     let below = books.epochs().next();
     books.record(Record::JobRetried { job: id, below, by: caller.name.clone(), at: books.now() });
     if ended {
@@ -34,7 +37,8 @@ pub(crate) fn retry_job(books: &mut Books, id: JobId, caller: &Caller) -> Result
     Ok(())
 }
 
-/// Checks that a job has frames to render again, and that there is room for them.
+/// Checks that a job has frames to render again, and that there is room for them; not what it waits
+/// for.
 pub(crate) fn retries(books: &Books, job: &Job) -> Result<(), RequestError> {
     if job.counts().frames_failed == 0 {
         let id = job.id();
@@ -44,7 +48,6 @@ pub(crate) fn retries(books: &Books, job: &Job) -> Result<(), RequestError> {
     if job.is_final() {
         check_room_for_jobs(books)?;
         check_share(books, job, true)?;
-        check_waits_again(books, job)?;
     }
     match fits_nowhere(books, job.spec().device_bytes, job.spec().pool.as_deref()) {
         Some(problem) => Err(RequestError::Invalid(problem)),

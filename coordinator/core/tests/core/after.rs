@@ -8,7 +8,7 @@ use tessera_protocol::explain::Subject;
 use tessera_protocol::ids::{BlobHash, FrameNumber, JobId};
 use tessera_protocol::job::{After, JobSpec, RenderSpec, Until};
 use tessera_protocol::node::Failure;
-use tessera_protocol::selection::{JobChange, JobSelection};
+use tessera_protocol::selection::{JobChange, JobSelection, JobsChanged};
 use tessera_protocol::status::{FrameFile, JobState, Waits};
 use tessera_support::inputs::{self, joined};
 use uuid::Uuid;
@@ -89,6 +89,23 @@ fn change(farm: &mut SmallFarm, change: JobChange, number: u128) -> Response {
     farm.change(change, id(number), ada())
 }
 
+/// The same for several jobs in one request.
+fn change_all(
+    farm: &mut SmallFarm,
+    change: JobChange,
+    jobs: &[u128],
+    dry_run: bool,
+) -> JobsChanged {
+    let jobs = jobs.iter().map(|number| id(*number).to_string()).collect();
+    let selection = Box::new(JobSelection { jobs, ..JobSelection::default() }.into());
+    let request = tessera_core::RequestId(1);
+    let caller = Caller { admin: true, ..ada() };
+    match farm.ask(Input::ChangeJobs { request, change, selection, dry_run, caller }) {
+        Response::Changed(changed) => changed,
+        other => panic!("{other:?} is no answer to a change"),
+    }
+}
+
 /// The text of a refusal.
 fn refused(response: Response) -> String {
     match response {
@@ -164,11 +181,7 @@ fn all_jobs_of_a_chain_are_cancelled_at_once() {
     let mut farm = farm();
     accept(&mut farm, 2, "1", &[]);
     accept(&mut farm, 3, "1", &[(2, Until::Success)]);
-    let selection = Box::new(JobSelection::default().into());
-    let (change, request) = (inputs::cancel(), tessera_core::RequestId(1));
-    let caller = Caller { admin: true, ..ada() };
-    let input = Input::ChangeJobs { request, change, selection, dry_run: false, caller };
-    let Response::Changed(changed) = farm.ask(input) else { panic!("no answer to a change") };
+    let changed = change_all(&mut farm, inputs::cancel(), &[], false);
     let cancelled: Vec<JobId> = changed.jobs.iter().map(|job| job.job).collect();
     assert_eq!((cancelled, changed.refused), (vec![id(2), id(3)], 0));
     assert_eq!(state(&farm, 3), JobState::Cancelled);
@@ -360,6 +373,24 @@ fn a_retry_makes_jobs_wait_again() {
     farm.step(joined(1, inputs::join(1, 1)));
     (2..=4).for_each(|job| render(&mut farm, job, 1));
     assert_eq!([2, 3, 4].map(|job| state(&farm, job)), [JobState::Done; 3]);
+    farm.audit();
+}
+
+// promise: P4
+#[test]
+fn a_chain_is_retried_by_one_request() {
+    let mut farm = farm();
+    accept(&mut farm, 2, "1-2", &[]);
+    accept(&mut farm, 3, "1-2", &[(2, Until::Frames)]);
+    accept(&mut farm, 4, "1", &[(3, Until::Success)]);
+    change(&mut farm, inputs::cancel(), 2);
+    assert_eq!([3, 4].map(|job| state(&farm, job)), [JobState::Failed; 2]);
+    for dry_run in [true, false] {
+        let changed = change_all(&mut farm, JobChange::Retry, &[4, 3, 2], dry_run);
+        assert_eq!((changed.jobs.len(), changed.refused), (3, 0), "{changed:?}");
+    }
+    let states = [JobState::Running, JobState::Queued, JobState::Queued];
+    assert_eq!([2, 3, 4].map(|job| state(&farm, job)), states);
     farm.audit();
 }
 
