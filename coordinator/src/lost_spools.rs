@@ -6,7 +6,6 @@ use crate::store::Changes;
 use std::collections::BTreeMap;
 use tessera_core::{Core, Input, Moment};
 use tessera_protocol::UnitIndex;
-use tessera_protocol::status::FrameState;
 
 /// Why the results are gone, for people.
 const REASON: &str = "the coordinator that had these results is gone with its disk, or lost them";
@@ -77,20 +76,12 @@ fn lost<E>(core: &Core, extents: &BTreeMap<SpoolKey, E>) -> Vec<(SpoolKey, Vec<U
         if core.job_summary(job).is_none_or(|summary| summary.state.is_final()) {
             continue;
         }
-        let mut from = 0;
-        while let Some(page) = core.frames(job, from).filter(|page| !page.is_empty()) {
-            from += page.len() as u32;
-            let open = page.iter().filter(|status| {
-                use FrameState::*;
-                matches!(status.state, Open { .. } | Resolving | Finishing { .. })
-            });
-            let keys = open.map(|status| SpoolKey { job, frame: status.frame });
-            for key in keys.filter(|key| !extents.contains_key(key)) {
-                let mut units = core.committed_units(job, key.frame).unwrap_or_default();
-                units.extend(core.parts(job, key.frame).iter().map(|part| part.unit));
-                if !units.is_empty() {
-                    found.push((key, units));
-                }
+        let keys = core.frames_in_work(job).into_iter().map(|frame| SpoolKey { job, frame });
+        for key in keys.filter(|key| !extents.contains_key(key)) {
+            let mut units = core.committed_units(job, key.frame).unwrap_or_default();
+            units.extend(core.parts(job, key.frame).iter().map(|part| part.unit));
+            if !units.is_empty() {
+                found.push((key, units));
             }
         }
     }

@@ -465,6 +465,11 @@ impl Core {
         listing::frames_done(&self.books, id)
     }
 
+    /// Returns the frames of a job that have begun and are not finished, in order.
+    pub fn frames_in_work(&self, id: JobId) -> Vec<FrameNumber> {
+        listing::frames_in_work(&self.books, id)
+    }
+
     /// Returns whether a frame is done or has failed, or does not exist.
     pub fn is_frame_over(&self, id: JobId, frame: FrameNumber) -> bool {
         let known = self.books.farm().job(id).and_then(|job| job.frame(frame));

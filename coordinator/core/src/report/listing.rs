@@ -218,6 +218,15 @@ pub(crate) fn frames_done(books: &Books, id: JobId) -> Vec<FrameNumber> {
     done.collect()
 }
 
+/// Returns the frames of a job that have begun and are not finished, in order.
+pub(crate) fn frames_in_work(books: &Books, id: JobId) -> Vec<FrameNumber> {
+    let job = books.farm().job(id);
+    let unfinished = job
+        .iter()
+        .flat_map(|job| job.frames().unfinished().filter_map(|(position, _)| job.number(position)));
+    unfinished.collect()
+}
+
 /// Returns nodes of the present and the past by name, at most [`ROWS_MAX`]; beyond, absent ones are
 /// left out first.
 pub(crate) fn nodes(books: &Books, now: Moment) -> Vec<NodeSummary> {
