@@ -66,7 +66,8 @@ pub struct Device {
     /// A launch of more instructions never ends, and takes none of the host's processors for it; 0
     /// where any number is executed.
     pub steps_max: u64,
-    /// Each launch begins with another of its blocks, as a GPU is free to.
+    /// Each launch begins with another of its blocks, and the same launch with another on each
+    /// device, as GPUs are free to.
     pub varies_block_order: bool,
     /// A pause before each copy of a stream, microseconds: a host that reads too early reads old
     /// bytes.
