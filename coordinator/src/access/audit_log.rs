@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, OnceLock};
 use tessera_protocol::access::{LogEntry, LogReport};
 use tessera_transport::files::{self, Access};
 
@@ -97,11 +97,16 @@ fn file_name(number: u64) -> String {
 pub(crate) struct Log {
     folder: PathBuf,
     state: Mutex<State>,
+    /// Entries that the next one to have the file writes.
+    waiting: Mutex<Vec<(LogEntry, Written)>>,
     /// The head on its way into the journal.
     head: AuditHead,
     /// Whether entries go into a store elsewhere as well.
     elsewhere: bool,
 }
+
+/// Set once an entry has been written and synced, or could not be.
+type Written = Arc<OnceLock<Result<(), (io::ErrorKind, String)>>>;
 
 #[derive(Debug)]
 struct State {
@@ -125,6 +130,7 @@ impl Log {
         let log = Self {
             folder: folder.to_owned(),
             state: Mutex::new(State { head: end, file: None, bytes: 0, sound: true }),
+            waiting: Mutex::default(),
             head: AuditHead::default(),
             elsewhere,
         };
@@ -136,31 +142,59 @@ impl Log {
         Ok(log)
     }
 
-    /// Adds an entry, which is synced on return. Blocks.
+    /// Adds an entry, which is synced on return. Entries of several threads are written and synced
+    /// together. Blocks.
     pub(crate) fn append(&self, (at, who): (u64, &str), what: &str, about: &str) -> io::Result<()> {
-        let mut state = lock(&self.state);
         let cut = |text: &str| tessera_transport::close::cut(text, 1024).to_owned();
         let (who, what, about) = (cut(who), cut(what), cut(about));
-        let mut entry =
-            LogEntry { n: state.head.after + 1, at, who, what, about, hash: String::new() };
-        entry.hash = entry.chained_to(&state.head.hash);
-        let mut line = serde_json::to_string(&entry)?;
-        let before = state.head.hash.clone();
-        let elsewhere = self.elsewhere.then(|| AuditLine { before, line: line.clone() });
-        line.push('\n');
+        let entry = LogEntry { n: 0, at, who, what, about, hash: String::new() };
+        let written = Written::default();
+        lock(&self.waiting).push((entry, written.clone()));
+        let mut state = lock(&self.state);
+        if let Some(outcome) = written.get() {
+            // By the thread that had the file before.
+            return outcome.clone().map_err(|(kind, text)| io::Error::new(kind, text));
+        }
+        let (entries, waiting): (Vec<LogEntry>, Vec<Written>) =
+            std::mem::take(&mut *lock(&self.waiting)).into_iter().unzip();
+        let outcome = self.write(&mut state, entries);
+        for written in waiting {
+            // Each is set once: here.
+            let copy = outcome.as_ref().map_err(|error| (error.kind(), error.to_string()));
+            let _ = written.set(copy.copied());
+        }
+        outcome
+    }
+
+    /// Writes entries and syncs them, and then the head.
+    fn write(&self, state: &mut State, entries: Vec<LogEntry>) -> io::Result<()> {
+        let mut head = state.head.clone();
+        let (mut text, mut elsewhere) = (String::new(), Vec::new());
+        for mut entry in entries {
+            entry.n = head.after + 1;
+            entry.hash = entry.chained_to(&head.hash);
+            let line = serde_json::to_string(&entry)?;
+            text += &line;
+            text.push('\n');
+            let before = std::mem::replace(&mut head.hash, entry.hash);
+            head.after = entry.n;
+            if self.elsewhere {
+                elsewhere.push((entry.n, AuditLine { before, line }.to_bytes()));
+            }
+        }
         if state.file.is_none() || state.bytes >= FILE_BYTES || !state.sound {
-            self.begin_file(&mut state)?;
+            self.begin_file(state)?;
         }
         state.sound = false;
         if let Some(file) = &mut state.file {
-            file.write_all(line.as_bytes())?;
+            file.write_all(text.as_bytes())?;
             file.sync_data()?;
         }
-        state.bytes += line.len() as u64;
-        state.head = Head { after: entry.n, hash: entry.hash };
+        state.bytes += text.len() as u64;
+        state.head = head;
         let head = serde_json::to_vec(&state.head)?;
         files::write_atomically(&self.folder.join(HEAD_FILE), &head, Access::Secret)?;
-        self.head.set(head, elsewhere.map(|line| (state.head.after, line.to_bytes())));
+        self.head.set(head, elsewhere);
         state.sound = true;
         Ok(())
     }

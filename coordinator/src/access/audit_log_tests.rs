@@ -27,6 +27,54 @@ fn a_log_continues_over_restarts_with_an_unbroken_chain() {
     assert_eq!(report.head, report.newest[1].hash);
 }
 
+#[test]
+fn entries_of_many_threads_are_written_together_and_chained() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = Log::open(folder.path(), None, true).unwrap();
+    // Whoever has the file writes what waits by then.
+    let held = lock(&log.state);
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let log = &log;
+            scope.spawn(move || log.append((thread, "ada"), "job submitted", "job").unwrap());
+        }
+        while lock(&log.waiting).len() < 8 {
+            std::thread::yield_now();
+        }
+        drop(held);
+    });
+    let report = log.report(8).unwrap();
+    assert_eq!((report.entries, report.problems.len()), (8, 0));
+    let mut numbers: Vec<u64> =
+        log.head().waiting().entries.iter().map(|(number, _)| *number).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=8).collect::<Vec<_>>());
+    assert_eq!(read(folder.path(), 0, None).unwrap().1, lock(&log.state).head);
+}
+
+#[test]
+fn entries_that_could_not_be_written_are_refused_to_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = Log::open(folder.path(), None, false).unwrap();
+    // The head cannot be replaced by a file.
+    std::fs::create_dir_all(folder.path().join(HEAD_FILE).join("in the way")).unwrap();
+    let held = lock(&log.state);
+    std::thread::scope(|scope| {
+        let append = |at| {
+            let log = &log;
+            scope.spawn(move || log.append((at, "ada"), "denied", "user:eve"))
+        };
+        let appended: Vec<_> = (0..4).map(append).collect();
+        while lock(&log.waiting).len() < 4 {
+            std::thread::yield_now();
+        }
+        drop(held);
+        assert!(appended.into_iter().all(|thread| thread.join().unwrap().is_err()));
+    });
+    std::fs::remove_dir_all(folder.path().join(HEAD_FILE)).unwrap();
+    log.append((9, "ada"), "denied", "user:eve").unwrap();
+}
+
 // promise: P8
 #[test]
 fn every_changed_byte_and_every_cut_line_is_seen() {

@@ -23,11 +23,11 @@ pub struct Waiting {
 }
 
 impl AuditHead {
-    /// Replaces the head that waits, and adds an entry to those that do.
-    pub fn set(&self, head: Vec<u8>, entry: Option<AuditEntry>) {
+    /// Replaces the head that waits, and adds entries to those that do.
+    pub fn set(&self, head: Vec<u8>, entries: impl IntoIterator<Item = AuditEntry>) {
         let mut waiting = lock(&self.0);
         waiting.head = Some(head);
-        waiting.entries.extend(entry);
+        waiting.entries.extend(entries);
     }
 
     /// Returns what waits.
