@@ -40,6 +40,7 @@ mod standard;
 mod store_place;
 mod submission;
 mod table;
+mod template;
 mod tev;
 pub mod vectors;
 
@@ -96,8 +97,13 @@ enum Refusal {
 fn parse(arguments: Vec<OsString>) -> Result<Cli, Refusal> {
     let command = config::apply(args::command(), &arguments).map_err(Refusal::Config)?;
     let matches = command.try_get_matches_from(arguments).map_err(Refusal::Usage)?;
-    Cli::from_arg_matches(&matches)
-        .map_err(|error| Refusal::Usage(error.format(&mut args::command())))
+    let mut cli = Cli::from_arg_matches(&matches)
+        .map_err(|error| Refusal::Usage(error.format(&mut args::command())))?;
+    if let (Command::Submit(submit), Some((_, matches))) = (&mut cli.command, matches.subcommand())
+    {
+        submit.given = args::submit::given(matches);
+    }
+    Ok(cli)
 }
 
 fn run(cli: Cli, telling: Telling) -> Result<Status, CliError> {

@@ -11,7 +11,7 @@ use tessera_protocol::selection::{JobChange, JobsChange};
     group = ArgGroup::new("selected")
         .required(true)
         .multiple(true)
-        .args(["jobs", "owner", "state", "older_than", "name", "all"]),
+        .args(["jobs", "owner", "state", "older_than", "name", "batch", "all"]),
     after_help = "Names and options are met together, and all selected jobs are changed in one \
         step. Where no JOB is named, only jobs are selected to which the command applies, and for \
         artists only their own. A text that means several jobs changes none of them."
@@ -68,7 +68,13 @@ mod tests {
                 let words = format!("tessera {verb}{options}");
                 assert_eq!(parsed(&words).err(), Some(error), "{words}");
             }
-            for options in [" --all", " 0a1b beauty", " --owner ada --limit 3", " x --state open"] {
+            for options in [
+                " --all",
+                " 0a1b beauty",
+                " --batch b",
+                " --owner ada --limit 3",
+                " x --state open",
+            ] {
                 assert!(parsed(&format!("tessera {verb}{options}")).is_ok(), "{verb}{options}");
             }
         }
@@ -76,13 +82,15 @@ mod tests {
 
     #[test]
     fn options_make_the_same_selection_for_lists_and_changes() {
-        let options = "x --owner #7 --state done,failed --older-than 7d --name shot_* --limit 9";
+        let options = "x --owner #7 --state done,failed --older-than 7d --name shot_* --batch b \
+            --limit 9";
         let expected = JobSelection {
             jobs: vec!["x".into()],
             owner: Some("#7".into()),
             states: vec![JobState::Done, JobState::Failed],
             older_than_secs: Some(604_800),
             name: Some("shot_*".into()),
+            batch: Some("b".into()),
             limit: Some(9),
         };
         let Ok(Command::Jobs(args)) = parsed(&format!("tessera jobs {options}")) else { panic!() };

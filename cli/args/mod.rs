@@ -205,7 +205,18 @@ pub fn command() -> clap::Command {
          {{after-help}}",
         grouped(&command)
     );
-    take_negative_numbers(hide_env_values(command.help_template(template)))
+    let command = command.help_template(template);
+    take_negative_numbers(hide_env_values(short_usages(command)))
+}
+
+/// The commands that change selected jobs: their usage would name every option that selects.
+fn short_usages(command: clap::Command) -> clap::Command {
+    let verbs = ["pause", "resume", "retry", "cancel", "forget"];
+    verbs.into_iter().fold(command, |command, verb| {
+        command.mut_subcommand(verb, |below| {
+            below.override_usage(format!("tessera {verb} [OPTIONS] <JOB...|SELECTION|--all>"))
+        })
+    })
 }
 
 /// A heading and a line for each command of every group.

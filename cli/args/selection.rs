@@ -31,6 +31,9 @@ pub struct SelectionArgs {
     /// Only jobs whose whole name fits: * is any text, ? one character
     #[arg(long, value_name = "GLOB", help_heading = "Selection")]
     pub name: Option<String>,
+    /// Only jobs of this batch: those that one template submitted
+    #[arg(long, value_name = "NAME", help_heading = "Selection")]
+    pub batch: Option<String>,
     /// At most so many jobs: the newest
     #[arg(
         long,
@@ -42,7 +45,7 @@ pub struct SelectionArgs {
     /// All jobs
     #[arg(
         long,
-        conflicts_with_all = ["jobs", "owner", "state", "older_than", "name"],
+        conflicts_with_all = ["jobs", "owner", "state", "older_than", "name", "batch"],
         help_heading = "Selection"
     )]
     pub all: bool,
@@ -58,6 +61,7 @@ impl SelectionArgs {
             states: JobState::ALL.into_iter().filter(given).collect(),
             older_than_secs: self.older_than,
             name: self.name.clone(),
+            batch: self.batch.clone(),
             limit: self.limit,
         }
     }

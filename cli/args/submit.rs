@@ -5,10 +5,17 @@ use super::farm::FarmArgs;
 use super::import::ImportArgs;
 use super::picture::{FormatArg, PictureArgs};
 use super::tries::TriesArgs;
-use clap::Args;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command};
+
+const AFTER_HELP: &str = "\
+A scene that ends in .toml is a template: parameters and steps, which become the
+jobs of one submission, checked whole before anything is sent (docs/templates.md).
+Its options are in the file; --set gives values to its parameters.";
 
 /// Options of `submit`.
 #[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
 pub struct SubmitArgs {
     /// The picture.
     #[command(flatten)]
@@ -37,6 +44,9 @@ pub struct SubmitArgs {
     /// Most nodes that work on the job at a time [default: no bound]
     #[arg(long, value_name = "N", help_heading = "Job")]
     pub max_nodes: Option<u32>,
+    /// Value of a parameter of a template; may be given more than once
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Job")]
+    pub set: Vec<String>,
     /// What the job waits for.
     #[command(flatten)]
     pub after: AfterArgs,
@@ -58,4 +68,15 @@ pub struct SubmitArgs {
     /// Which farm.
     #[command(flatten)]
     pub farm: FarmArgs,
+    /// Long names of the options that were on the command line.
+    #[arg(skip)]
+    pub given: Vec<String>,
+}
+
+/// The long names of the options of `submit` that are on a command line.
+pub fn given(matches: &ArgMatches) -> Vec<String> {
+    let command = SubmitArgs::augment_args(Command::new("submit"));
+    let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    let given = command.get_arguments().filter(|argument| is_given(argument.get_id().as_str()));
+    given.filter_map(|argument| argument.get_long().map(str::to_owned)).collect()
 }

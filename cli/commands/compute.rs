@@ -10,7 +10,7 @@ use crate::frame_files::{Destination, fetch, format_of};
 use crate::json;
 use crate::local_farm::{LocalFarm, node_failed};
 use crate::progress::{Audience, Doing, Uploads};
-use crate::submission::compute::{self, Prepared};
+use crate::submission::compute::{self, Kernels, Prepared};
 use crate::submission::{after, outputs, send};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub(crate) async fn run(args: ComputeArgs) -> Result<Status, CliError> {
     let after = after::find(&args.farm, &args.after).await?;
     let prepared = {
         let args = args.clone();
-        tokio::task::spawn_blocking(move || compute::prepare(&args)).await
+        tokio::task::spawn_blocking(move || compute::prepare(&args, &mut Kernels::default())).await
     };
     let mut prepared = prepared.map_err(|error| CliError::new(Status::Failure, error))??;
     prepared.spec.after = after;

@@ -90,8 +90,8 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     }
     field("owner", super::jobs::owner(summary));
     field("priority", summary.priority.to_string());
-    if let Some(pool) = &spec.pool {
-        field("pool", pool.clone());
+    for (name, value) in [("batch", &spec.batch), ("pool", &spec.pool)] {
+        value.iter().for_each(|value| field(name, value.clone()));
     }
     if let Some(attempts) = spec.retry.attempts {
         field("attempts", format!("{attempts} of a unit"));

@@ -33,6 +33,7 @@ mod render;
 mod restore;
 mod store;
 mod submit;
+mod submit_template;
 mod sweep;
 mod token;
 mod usage;

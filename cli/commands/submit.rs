@@ -1,33 +1,39 @@
-//! `submit`: checks a scene, sends its files and the job, and prints the job's id.
+//! `submit`: checks a scene, sends its files and the job, and prints the job's id. A template is
+//! for `submit_template`.
 
-use super::watch;
-use crate::args::picture::PictureArgs;
+use super::{submit_template, watch};
 use crate::args::submit::SubmitArgs;
 use crate::client::Farm;
 use crate::error::{CliError, Status};
 use crate::json;
 use crate::progress::{Audience, Doing, Uploads};
 use crate::submission::after;
-use crate::submission::render::{self, JobOptions, SceneFiles};
+use crate::submission::render::{self, SceneFiles};
+use crate::submission::scenes::Scenes;
 use crate::submission::send;
 use crate::table::{bytes, printable, span};
-use crate::vectors::FrameSize;
+use crate::template::is_template;
 use serde_json::json;
 use std::sync::Arc;
-use tessera_node::import::{ImportError, ImportedScene};
+use tessera_protocol::JobSpec;
 use tessera_protocol::job::FormatSpec;
 use tessera_protocol::job::options::{self, Chosen, away_from_default};
-use tessera_protocol::{FrameNumber, FrameSet, JobSpec};
-use tessera_scenes::{CameraChoice, FlattenOptions};
 
 /// `tessera submit`.
 pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
+    if is_template(&args.picture.scene) {
+        return submit_template::run(args).await;
+    }
+    if !args.set.is_empty() {
+        let text = "--set is for templates, and a scene has no parameters";
+        return Err(CliError::new(Status::Usage, text));
+    }
     let args = Arc::new(args);
     // Before the scene is read, which takes longer.
     let after = after::find(&args.farm, &args.after).await?;
     let checked = {
         let args = args.clone();
-        tokio::task::spawn_blocking(move || check(&args)).await
+        tokio::task::spawn_blocking(move || Scenes::default().check(&args)).await
     };
     let (mut spec, files) = checked.map_err(|error| {
         // An importer that panics is a fault of ours; it must still be told as an error about this
@@ -41,7 +47,7 @@ pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
     }
     let farm = Farm::of(&args.farm)?;
     let mut uploads = Uploads::new(Audience::of_stderr(false));
-    let job = send::submit(&farm, &spec, &files, &mut uploads).await?;
+    let job = send::submit(&farm, &spec, &*files, &mut uploads).await?;
     match args.json {
         true => json::print(&json!({ "job": job, "name": spec.name }))?,
         false => json::line(&job.to_string())?,
@@ -50,64 +56,6 @@ pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
         return watch::watch(&farm, job, Doing::Rendering, args.json && args.watch).await;
     }
     Ok(Status::Done)
-}
-
-fn check(args: &SubmitArgs) -> Result<(JobSpec, SceneFiles), CliError> {
-    let picture = &args.picture;
-    let options = render::load_options_of(picture);
-    let scene = render::load(&picture.scene, &options, args.import.limits())?;
-    let size = render::frame_size(picture)?;
-    let report = scene.report();
-    let notes =
-        if args.picture.eye.is_none() { report.camera_note(&CameraChoice::Default) } else { None };
-    let is_still = render::frames(picture) == FrameSet::one(FrameNumber(0));
-    let still = if is_still { report.still_note() } else { None };
-    let notes = notes.into_iter().chain(still.as_deref());
-    for warning in report.warnings.iter().map(String::as_str).chain(notes) {
-        tracing::warn!("{warning}");
-    }
-    let files = SceneFiles::gather(&args.picture.scene, &args.picture.env)?;
-    let mut formats: Vec<_> = args.format.iter().map(|format| format.0).collect();
-    formats.sort();
-    formats.dedup();
-    render::warn_of_formats(picture, &formats, false);
-    let device_bytes = device_bytes(&scene, picture, size)?;
-    let options = JobOptions {
-        name: args.name.clone(),
-        priority: args.priority,
-        pool: args.pool.clone(),
-        retry: args.tries.policy(),
-        max_nodes: args.max_nodes,
-        size,
-        formats,
-        device_bytes,
-        space: render::space_of(&scene, picture),
-    };
-    let spec = render::job(&args.picture, options, &files)?;
-    Ok((spec, files))
-}
-
-/// Returns the device memory that the first frame needs, in bytes; 0 if the frame cannot be laid
-/// out, which nodes will report. The hierarchy is built for this, which takes seconds for millions
-/// of triangles. A job that fits on no device is refused before anything is sent.
-///
-/// # Errors
-///
-/// If flattening exceeds the limits or ends the importer, since nodes would fail in the same way.
-fn device_bytes(
-    scene: &ImportedScene,
-    picture: &PictureArgs,
-    size: FrameSize,
-) -> Result<u64, ImportError> {
-    let first = render::frames(picture).iter().next().map_or(0, |frame| frame.0);
-    let still = FlattenOptions::still(size.width, size.height);
-    let (time_secs, frame_secs) = (f64::from(first) / picture.fps, 1.0 / picture.fps);
-    let options = FlattenOptions { time_secs, frame_secs, ..still };
-    match scene.flatten(&options) {
-        Ok(flat) => Ok(flat.bytes()),
-        Err(error) if error.is_end() => Err(error),
-        Err(_) => Ok(0),
-    }
 }
 
 fn dry_run(args: &SubmitArgs, spec: &JobSpec, files: &SceneFiles) -> Result<Status, CliError> {

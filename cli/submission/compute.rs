@@ -9,9 +9,11 @@ use super::outputs;
 use crate::args::compute::ComputeArgs;
 use crate::error::{CliError, Status};
 use crate::kernel_text;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 use tempfile::NamedTempFile;
 use tessera_node::compute::{self as node, BindError};
 use tessera_nvrtc::{Nvrtc, NvrtcError};
@@ -31,14 +33,44 @@ pub(crate) struct Prepared {
     pub(crate) files: ComputeFiles,
 }
 
+/// A kernel as nodes get it.
+#[derive(Clone, Debug)]
+struct Kernel {
+    program: Program,
+    /// Its headers, where a node compiles it.
+    headers: Vec<AssetFile>,
+    /// Its PTX, where it is known here.
+    ptx: Option<Arc<str>>,
+    files: ComputeFiles,
+}
+
+/// Kernels that are read and compiled once for all jobs that run them.
+#[derive(Debug, Default)]
+pub(crate) struct Kernels(HashMap<String, Kernel>);
+
+impl Kernels {
+    fn of(&mut self, kernel: &str, args: &ComputeArgs) -> Result<Kernel, CliError> {
+        let key = format!("{kernel:?} {:?} {}", args.include, args.compile_on_node);
+        if let Some(known) = self.0.get(&key) {
+            return Ok(known.clone());
+        }
+        let mut files = ComputeFiles::default();
+        let (program, headers, ptx) = program(kernel, args, &mut files)?;
+        let read = Kernel { program, headers, ptx: ptx.map(Arc::from), files };
+        self.0.insert(key, read.clone());
+        Ok(read)
+    }
+}
+
 /// The job of these options, checked as far as this machine can. Blocks: reads and hashes files,
 /// compiles.
-pub(crate) fn prepare(args: &ComputeArgs) -> Result<Prepared, CliError> {
+pub(crate) fn prepare(args: &ComputeArgs, kernels: &mut Kernels) -> Result<Prepared, CliError> {
     let (Some(kernel), Some(domain)) = (&args.kernel, args.domain) else {
         return Err(usage("a kernel and --domain are needed"));
     };
     let mut files = ComputeFiles::default();
-    let (program, headers, ptx) = program(kernel, args, &mut files)?;
+    let Kernel { program, headers, ptx, files: of_kernel } = kernels.of(kernel, args)?;
+    files.add_all(&of_kernel);
     let (inputs, frame_inputs) = inputs(args, &mut files)?;
     let mut arguments = arguments(args, &program)?;
     arguments.sort_by(|a, b| a.name.cmp(&b.name));
@@ -184,7 +216,7 @@ fn program(
     file.write_all(ptx.as_bytes())?;
     file.flush()?;
     let program = Program::Ptx(asset(&name, file.path(), files)?);
-    files._compiled = Some(file);
+    files.compiled = Some(Arc::new(file));
     Ok((program, vec![], Some(ptx)))
 }
 

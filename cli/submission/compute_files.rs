@@ -3,21 +3,28 @@
 use super::send::Sources;
 use crate::error::{CliError, Status};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tempfile::NamedTempFile;
 use tessera_protocol::BlobHash;
 use tessera_transport::client::hash_file;
 
 /// Files of a compute job on this machine.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ComputeFiles {
     files: Vec<(BlobHash, u64, PathBuf)>,
     /// A kernel that was compiled here, until it is sent.
-    pub(super) _compiled: Option<NamedTempFile>,
+    pub(super) compiled: Option<Arc<NamedTempFile>>,
 }
 
 impl ComputeFiles {
     pub(super) fn add(&mut self, hash: BlobHash, length: u64, path: &Path) {
         self.files.push((hash, length, path.to_owned()));
+    }
+
+    /// Adds those of a kernel.
+    pub(super) fn add_all(&mut self, of_kernel: &Self) {
+        self.files.extend(of_kernel.files.iter().cloned());
+        self.compiled.clone_from(&of_kernel.compiled);
     }
 }
 

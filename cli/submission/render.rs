@@ -251,7 +251,8 @@ pub(crate) fn warn_of_formats(picture: &PictureArgs, formats: &[FormatSpec], png
     }
 }
 
-fn ignored(picture: &PictureArgs, formats: &[FormatSpec], png16: bool) -> Vec<String> {
+/// What is said of options that no file of these formats shows.
+pub(super) fn ignored(picture: &PictureArgs, formats: &[FormatSpec], png16: bool) -> Vec<String> {
     let has_exr = formats.contains(&FormatSpec::Exr);
     let has_display = formats.iter().any(|format| *format != FormatSpec::Exr);
     let has_png = formats.iter().any(|format| format.extension() == "png");

@@ -1,9 +1,11 @@
-//! Sends the files that the coordinator lacks, then the job. Tries again after a lost connection,
+//! Sends the files that the coordinator lacks, then the jobs. Tries again after a lost connection,
 //! which is harmless.
 
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::progress::Uploads;
+use futures_util::stream::{self, StreamExt};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 use tessera_protocol::client::{Request, Response};
@@ -12,6 +14,8 @@ use tessera_transport::{BlobError, FarmClient};
 
 /// Attempts over connections that are lost.
 const ATTEMPTS: u32 = 5;
+/// Jobs that are on their way at a time.
+const AT_A_TIME: usize = 64;
 /// Wait between them; doubles.
 const BACKOFF: Duration = Duration::from_millis(300);
 
@@ -24,8 +28,14 @@ pub(crate) trait Sources: Sync {
     fn source(&self, hash: BlobHash) -> Option<(u64, &Path)>;
 }
 
-/// Submits a job whose id is made once, so that no attempt makes a second job. Returns once the
-/// coordinator has it durably.
+/// A job that is to be sent. Its id is made once, so that no attempt makes a second job.
+#[derive(Clone, Debug)]
+pub(crate) struct Sending {
+    pub(crate) job: JobId,
+    pub(crate) spec: JobSpec,
+}
+
+/// Submits a job. Returns once the coordinator has it durably.
 pub(crate) async fn submit(
     farm: &Farm,
     spec: &JobSpec,
@@ -33,6 +43,18 @@ pub(crate) async fn submit(
     uploads: &mut Uploads,
 ) -> Result<JobId, CliError> {
     let job = JobId::new();
+    submit_all(farm, &[Sending { job, spec: spec.clone() }], files, uploads).await?;
+    Ok(job)
+}
+
+/// Submits jobs, each after those of them that it waits for and that stand before it. Returns once
+/// the coordinator has all of them durably.
+pub(crate) async fn submit_all(
+    farm: &Farm,
+    jobs: &[Sending],
+    files: &dyn Sources,
+    uploads: &mut Uploads,
+) -> Result<(), CliError> {
     let mut backoff = BACKOFF;
     for attempt in 1.. {
         let client = match farm.connect().await {
@@ -47,10 +69,10 @@ pub(crate) async fn submit(
                 continue;
             }
         };
-        match submit_once(&client, job, spec, files, uploads).await {
+        match submit_once(&client, jobs, files, uploads).await {
             Ok(()) => {
                 client.close().await;
-                return Ok(job);
+                return Ok(());
             }
             Err(error) if attempt >= ATTEMPTS || error.status() != Status::Unreachable => {
                 return Err(error);
@@ -60,7 +82,7 @@ pub(crate) async fn submit(
         tokio::time::sleep(backoff).await;
         backoff *= 2;
     }
-    Ok(job)
+    Ok(())
 }
 
 /// Names the path once.
@@ -76,8 +98,45 @@ fn not_sent(error: BlobError, source: &Path) -> CliError {
 
 async fn submit_once(
     client: &FarmClient,
-    job: JobId,
-    spec: &JobSpec,
+    jobs: &[Sending],
+    files: &dyn Sources,
+    uploads: &mut Uploads,
+) -> Result<(), CliError> {
+    upload(client, files, uploads).await?;
+    for together in independent(jobs) {
+        // Many at a time: the coordinator writes them to its disk together.
+        let requests = together.iter().map(|sending| {
+            let spec = Box::new(RawJobSpec::from(sending.spec.clone()));
+            let request = Request::Submit { job: sending.job, spec };
+            async move { client.request(&request).await }
+        });
+        let mut answers = stream::iter(requests).buffer_unordered(AT_A_TIME);
+        while let Some(answer) = answers.next().await {
+            let Response::Accepted(_) = answer? else { return Err(unexpected()) };
+        }
+    }
+    Ok(())
+}
+
+/// Cuts jobs into runs of which none waits for one of the same run.
+fn independent(jobs: &[Sending]) -> Vec<&[Sending]> {
+    let mut runs = Vec::new();
+    let (mut begin, mut here) = (0, BTreeSet::new());
+    for (at, sending) in jobs.iter().enumerate() {
+        if sending.spec.after.iter().any(|after| here.contains(&after.job)) {
+            runs.push(&jobs[begin..at]);
+            begin = at;
+            here.clear();
+        }
+        here.insert(sending.job);
+    }
+    runs.push(&jobs[begin..]);
+    runs
+}
+
+/// Sends the files that the coordinator lacks.
+async fn upload(
+    client: &FarmClient,
     files: &dyn Sources,
     uploads: &mut Uploads,
 ) -> Result<(), CliError> {
@@ -101,16 +160,31 @@ async fn submit_once(
         uploads.set(before + length);
     }
     uploads.end();
-    let request = Request::Submit { job, spec: Box::new(RawJobSpec::from(spec.clone())) };
-    match client.request(&request).await? {
-        Response::Accepted(_) => Ok(()),
-        _ => Err(unexpected()),
-    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tessera_protocol::job::{After, RenderSpec, Until};
+    use tessera_protocol::{JobId, JobKind};
+
+    #[test]
+    fn jobs_that_wait_for_each_other_are_sent_after_each_other() {
+        let ids: Vec<JobId> = (0..5).map(|_| JobId::new()).collect();
+        let job = |at: usize, after: &[usize]| {
+            let scene = JobKind::Render(RenderSpec::new("a.gltf", vec![]));
+            let mut spec = JobSpec::new("a", scene);
+            let until = Until::Success;
+            spec.after = after.iter().map(|at| After { job: ids[*at], until }).collect();
+            Sending { job: ids[at], spec }
+        };
+        let jobs = [job(0, &[]), job(1, &[]), job(2, &[0, 1]), job(3, &[0]), job(4, &[3])];
+        let lengths = |jobs: &[Sending]| independent(jobs).iter().map(|run| run.len()).collect();
+        let found: Vec<usize> = lengths(&jobs);
+        assert_eq!(found, [2, 2, 1]);
+        assert_eq!(independent(&jobs[..1]).len(), 1);
+    }
 
     #[test]
     fn a_file_that_cannot_be_read_is_named_once() {

@@ -24,6 +24,8 @@ pub struct JobSelection {
     pub older_than_secs: Option<u64>,
     /// Pattern of the whole name: `*` is any text, `?` one character.
     pub name: Option<String>,
+    /// Name that the jobs of one submission share.
+    pub batch: Option<String>,
     /// Most jobs that are selected: the newest.
     pub limit: Option<u32>,
 }
@@ -47,9 +49,9 @@ impl JobSelection {
                 self.jobs.len()
             )));
         }
-        let texts = self.jobs.iter().chain(&self.owner).chain(&self.name);
+        let texts = self.jobs.iter().chain(&self.owner).chain(&self.name).chain(&self.batch);
         if texts.into_iter().any(|text| text.len() > NAME_MAX) {
-            let text = format!("a job, owner or pattern has more than {NAME_MAX} bytes");
+            let text = format!("a job, owner, pattern or batch has more than {NAME_MAX} bytes");
             return Err(RequestError::Invalid(text));
         }
         if self.states.len() > JobState::ALL.len() {
@@ -179,8 +181,9 @@ impl JobsChange {
     /// Checks the lengths, and that all jobs are meant where no condition is given.
     pub fn check(&self) -> Result<(), RequestError> {
         self.selection.check()?;
-        let JobSelection { jobs, owner, states, older_than_secs, name, limit: _ } = &self.selection;
-        let is_any = jobs.is_empty() && owner.is_none() && states.is_empty();
+        let JobSelection { jobs, owner, states, older_than_secs, name, batch, limit: _ } =
+            &self.selection;
+        let is_any = jobs.is_empty() && owner.is_none() && states.is_empty() && batch.is_none();
         if is_any && older_than_secs.is_none() && name.is_none() && !self.all {
             let text = "no job is selected: name jobs, give a condition, or say that all are meant";
             return Err(RequestError::Invalid(text.to_owned()));
@@ -296,6 +299,7 @@ mod tests {
             JobSelection::of_text(long.clone()),
             JobSelection { owner: Some(long.clone()), ..Default::default() },
             JobSelection { name: Some(long.clone()), ..Default::default() },
+            JobSelection { batch: Some(long.clone()), ..Default::default() },
             JobSelection { states: vec![JobState::Done; 7], ..Default::default() },
         ] {
             assert!(matches!(selection.check(), Err(RequestError::Invalid(_))));

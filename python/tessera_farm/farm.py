@@ -92,6 +92,7 @@ class Farm:
         max_nodes: int | None = None,
         after: str | Iterable[str] = (),
         after_any: str | Iterable[str] = (),
+        batch: str | None = None,
         job: str | None = None,
         progress: uploads.Progress | None = None,
     ) -> str:
@@ -106,6 +107,7 @@ class Farm:
             after: Ids of jobs that have to succeed first; if one does not, this job ends too. With
                 `:frames` after an id, each frame waits for the frame of its number.
             after_any: Ids of jobs that have to end first, whichever way.
+            batch: A name that several jobs share, by which all are listed and changed together.
             job: Its id, a UUID: the same submit again, also after a crash, makes no second job.
             progress: Called with the bytes that are sent, and all that have to be.
 
@@ -114,7 +116,7 @@ class Farm:
         """
         job = str(uuid.UUID(job)) if job else _new_id()
         form: dict[str, Any] = {"priority": priority, "pool": pool, "max_nodes": max_nodes}
-        form["after"] = _after(after, after_any)
+        form.update(after=_after(after, after_any), batch=batch)
         if isinstance(work, render.Render):
             spec, sources = render.prepare(work)
             form.update(name=name or render.name_of(work.scene), render=spec)
@@ -140,6 +142,7 @@ class Farm:
         limit: int | None = None,
         order: str | None = None,
         rows: int | None = None,
+        batch: str | None = None,
     ) -> Iterator[Job]:
         """Jobs, newest first, page after page as they are read.
 
@@ -152,9 +155,10 @@ class Farm:
             limit: Most jobs.
             order: `newest`, `name`, `owner`, `priority`, `state` or `progress`.
             rows: Jobs of one request, 1 to 1,024.
+            batch: Name that the jobs of one submission share.
         """
         states = state if state is None or isinstance(state, str) else ",".join(state)
-        asked: dict[str, Any] = {"state": states, "owner": owner, "name": name}
+        asked: dict[str, Any] = {"state": states, "owner": owner, "name": name, "batch": batch}
         asked.update(older_than_secs=older_than, limit=limit, order=order, rows=rows)
         cursor: str | None = None
         seen = 0
@@ -217,7 +221,7 @@ class Farm:
             change: What to do.
             jobs: Ids, their beginnings or whole names.
             fields: More of the request, as docs/openapi.json has them: `owner`, `states`, `name`,
-                `older_than_secs`, `limit`, `all`, `dry_run`, `reason`.
+                `batch`, `older_than_secs`, `limit`, `all`, `dry_run`, `reason`.
         """
         form = {"change": change, "jobs": list(jobs), **fields}
         # A second `retry` or `forget` may meet what came after the first one.

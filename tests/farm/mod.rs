@@ -56,3 +56,4 @@ mod stored;
 mod sync_order;
 mod takeover;
 mod takeovers;
+mod templates;

@@ -119,7 +119,7 @@ fn described(TokenScope { role, pool, name, ttl_secs, uses, replace }: &TokenSco
 
 /// Says in one line which jobs a selection means.
 fn selected(selection: &JobSelection) -> String {
-    let JobSelection { jobs, owner, states, older_than_secs, name, limit } = selection;
+    let JobSelection { jobs, owner, states, older_than_secs, name, batch, limit } = selection;
     let mut parts = Vec::new();
     if !jobs.is_empty() {
         let named = jobs.iter().take(JOBS_NAMED_MAX).map(String::as_str).collect::<Vec<_>>();
@@ -136,6 +136,7 @@ fn selected(selection: &JobSelection) -> String {
     }
     parts.extend(older_than_secs.map(|secs| format!("older than {secs} s")));
     parts.extend(name.as_ref().map(|name| format!("named {name:?}")));
+    parts.extend(batch.as_ref().map(|batch| format!("of the batch {batch:?}")));
     if parts.is_empty() {
         parts.push("all".to_owned());
     }

@@ -31,6 +31,7 @@ struct Head {
     retry: RetryPolicy,
     max_nodes: Option<u32>,
     after: Vec<After>,
+    batch: Option<String>,
 }
 
 impl Default for Head {
@@ -43,6 +44,7 @@ impl Default for Head {
             retry: RetryPolicy::default(),
             max_nodes: None,
             after: Vec::new(),
+            batch: None,
         }
     }
 }
@@ -55,7 +57,7 @@ const COMPUTE: &str = "compute";
 
 /// Encodes a job as CBOR with named fields.
 pub fn encode_job(spec: &JobSpec) -> Vec<u8> {
-    let JobSpec { name, priority, kind, device_bytes, pool, retry, max_nodes, after } = spec;
+    let JobSpec { name, priority, kind, device_bytes, pool, retry, max_nodes, after, batch } = spec;
     let head = Head {
         name: name.clone(),
         priority: *priority,
@@ -64,6 +66,7 @@ pub fn encode_job(spec: &JobSpec) -> Vec<u8> {
         retry: *retry,
         max_nodes: *max_nodes,
         after: after.clone(),
+        batch: batch.clone(),
     };
     let head = fields_away(&head, &Head::default());
     let (kind, options) = match kind {
@@ -102,10 +105,10 @@ pub fn decode_job(bytes: &[u8]) -> Result<JobSpec, SpecError> {
             return Err(malformed("it is of two kinds"));
         }
     }
-    let Head { name, priority, device_bytes, pool, retry, max_nodes, after } =
+    let Head { name, priority, device_bytes, pool, retry, max_nodes, after, batch } =
         read(&map_of_fields(&head))?;
     let kind = kind.ok_or_else(|| malformed("it is of no kind"))?;
-    Ok(JobSpec { name, priority, kind, device_bytes, pool, retry, max_nodes, after })
+    Ok(JobSpec { name, priority, kind, device_bytes, pool, retry, max_nodes, after, batch })
 }
 
 /// Decodes the value that a map encodes. The error names the field at fault.

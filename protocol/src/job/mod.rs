@@ -73,6 +73,9 @@ pub struct JobSpec {
     pub max_nodes: Option<u32>,
     /// Jobs that this one waits for, at most [`AFTER_MAX`], each once.
     pub after: Vec<After>,
+    /// Name that the jobs of one submission share, by which all of them are selected together, with
+    /// the characters of a job's name; None where a job stands alone.
+    pub batch: Option<String>,
 }
 
 /// Kind of a job, with its options.
@@ -96,6 +99,7 @@ impl JobSpec {
             retry: RetryPolicy::default(),
             max_nodes: None,
             after: Vec::new(),
+            batch: None,
         }
     }
 }
@@ -163,6 +167,9 @@ fn check(spec: &JobSpec) -> Result<(), SpecError> {
     check_place(spec.priority, spec.pool.as_deref(), spec.max_nodes)?;
     spec.retry.check()?;
     after::check(&spec.after)?;
+    if let Some(batch) = &spec.batch {
+        crate::names::check(batch).or_else(|problem| wrong("batch", problem))?;
+    }
     match &spec.kind {
         JobKind::Render(render) => render::check(render),
         JobKind::Compute(compute) => crate::compute::check(compute),

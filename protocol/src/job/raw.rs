@@ -39,6 +39,8 @@ pub struct JobForm {
     pub device_bytes: u64,
     /// Jobs that the job waits for.
     pub after: Vec<After>,
+    /// Name that the jobs of one submission share.
+    pub batch: Option<String>,
     /// What to render.
     pub render: Option<RenderSpec>,
     /// What to compute.
@@ -48,7 +50,8 @@ pub struct JobForm {
 impl JobForm {
     /// Returns the spec, of which nothing has been checked but that it is of one kind.
     pub fn spec(self) -> Result<RawJobSpec, SpecError> {
-        let Self { name, priority, pool, max_nodes, device_bytes, after, render, compute } = self;
+        let Self { name, priority, pool, max_nodes, device_bytes, after, batch, .. } = self;
+        let Self { render, compute, .. } = self;
         let kind = match (render, compute) {
             (Some(render), None) => JobKind::Render(render),
             (None, Some(compute)) => JobKind::Compute(compute),
@@ -62,7 +65,7 @@ impl JobForm {
         };
         let plain = JobSpec::new(&name, kind);
         let priority = priority.unwrap_or(plain.priority);
-        Ok(JobSpec { priority, pool, max_nodes, device_bytes, after, ..plain }.into())
+        Ok(JobSpec { priority, pool, max_nodes, device_bytes, after, batch, ..plain }.into())
     }
 }
 

@@ -257,6 +257,7 @@ fn selection() -> JobSelection {
         states: JobState::ALL.to_vec(),
         older_than_secs: Some(604_800),
         name: Some("shot_*".into()),
+        batch: Some("film-7c01".into()),
         limit: Some(20),
     }
 }

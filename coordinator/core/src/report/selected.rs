@@ -77,13 +77,14 @@ fn bounds(text: &str) -> Option<(JobId, JobId)> {
 
 /// Returns whether a job meets the conditions of a selection, its texts and its limit aside.
 pub(crate) fn meets(books: &Books, job: &Job, selection: &Selection, now: Moment) -> bool {
-    let JobSelection { jobs: _, owner: _, states, older_than_secs, name, limit: _ } =
+    let JobSelection { jobs: _, owner: _, states, older_than_secs, name, batch, limit: _ } =
         &selection.jobs;
     let since = job.end().map_or(job.submitted_at(), |end| end.at);
     selection.owner.is_none_or(|owner| job.owner_id() == owner)
         && older_than_secs.is_none_or(|secs| now.since(since).as_secs() >= secs)
         && (states.is_empty() || states.contains(&job_state(books, job)))
         && name.as_ref().is_none_or(|pattern| fits(pattern, &job.spec().name))
+        && (batch.is_none() || job.spec().batch == *batch)
 }
 
 /// Returns a job as messages name it.

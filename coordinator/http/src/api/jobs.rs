@@ -30,6 +30,8 @@ pub(crate) struct JobsAsked {
     pub(crate) older_than_secs: Option<u64>,
     /// Pattern of the whole name: `*` is any text, `?` one character.
     pub(crate) name: Option<String>,
+    /// Name that the jobs of one submission share.
+    pub(crate) batch: Option<String>,
     /// Most jobs that are selected: the newest.
     pub(crate) limit: Option<u32>,
     /// `next` of the page before.
@@ -57,6 +59,7 @@ impl JobsAsked {
             states: states?,
             older_than_secs: self.older_than_secs,
             name: self.name.filter(|name| !name.is_empty()),
+            batch: self.batch.filter(|batch| !batch.is_empty()),
             limit: self.limit,
         };
         Ok(JobQuery { selection, before, rows: self.rows, order })
@@ -132,6 +135,8 @@ pub(crate) struct ChangeForm {
     older_than_secs: Option<u64>,
     /// Pattern of the whole name.
     name: Option<String>,
+    /// Name that the jobs of one submission share.
+    batch: Option<String>,
     /// Most jobs that are selected: the newest.
     limit: Option<u32>,
     /// Says that a selection without a condition is meant.
@@ -174,6 +179,7 @@ impl ChangeForm {
             states,
             older_than_secs: self.older_than_secs,
             name: self.name,
+            batch: self.batch,
             limit: self.limit,
         };
         Ok(JobsChange { change, selection, all: self.all, dry_run: self.dry_run })

@@ -34,6 +34,9 @@ pub(crate) struct SubmitForm {
     /// Jobs that the job waits for, at most 64.
     #[serde(default)]
     after: Vec<AfterForm>,
+    /// Name that the jobs of one submission share, by which all of them are listed and changed
+    /// together.
+    batch: Option<String>,
     /// What to render: `scene`, `files` with `path`, `hash` and `length`, `width`, `height`, `spp`,
     /// `frames` and the other options of `tessera submit`. Each option that is left out has its
     /// default.
@@ -102,7 +105,8 @@ pub(crate) async fn submit(
 }
 
 pub(super) fn spec(form: SubmitForm) -> Result<tessera_protocol::job::RawJobSpec, Problem> {
-    let SubmitForm { name, priority, pool, max_nodes, device_bytes, after, render, compute } = form;
+    let SubmitForm { name, priority, pool, max_nodes, device_bytes, after, batch, .. } = form;
+    let SubmitForm { render, compute, .. } = form;
     let wrong = |what: &str, error: serde_json::Error| {
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("{what}: {error}"))
     };
@@ -113,6 +117,7 @@ pub(super) fn spec(form: SubmitForm) -> Result<tessera_protocol::job::RawJobSpec
         max_nodes,
         device_bytes,
         after: after.into_iter().map(AfterForm::after).collect::<Result<_, _>>()?,
+        batch,
         render: render
             .map(|value| serde_json::from_value(with_bytes(value)))
             .transpose()

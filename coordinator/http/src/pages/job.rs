@@ -109,6 +109,12 @@ fn actions(detail: &JobDetail) -> Markup {
     }
 }
 
+/// A batch, which leads to its jobs.
+fn of_batch(batch: &str) -> Markup {
+    let asked = serde_urlencoded::to_string([("batch", batch)]).unwrap_or_default();
+    html! { a href={ "/jobs?" (asked) } { bdi { (batch) } } }
+}
+
 fn facts(detail: &JobDetail) -> Markup {
     let JobDetail { summary, spec, fingerprint, copies, .. } = detail;
     html! {
@@ -127,6 +133,9 @@ fn facts(detail: &JobDetail) -> Markup {
             dt { "Samples" } dd { (count(summary.samples_committed as f64)) }
             dt { "Priority" } dd data-field="priority" { (summary.priority) }
             @if let Some(pool) = &spec.pool { dt { "Pool" } dd { bdi { (pool) } } }
+            @if let Some(batch) = &spec.batch {
+                dt { "Batch" } dd { (of_batch(batch)) }
+            }
             @if copies.won + copies.lost + copies.running > 0 {
                 dt { "Copies" }
                 dd { (copies.running) " running, " (copies.won) " first, " (copies.lost)

@@ -27,6 +27,8 @@ pub(super) struct Wanted {
     #[serde(default)]
     owner: String,
     #[serde(default)]
+    batch: String,
+    #[serde(default)]
     cursor: String,
     #[serde(default)]
     order: String,
@@ -43,6 +45,7 @@ impl Wanted {
         JobsAsked {
             state: given(&self.state),
             owner: given(&self.owner),
+            batch: given(&self.batch),
             cursor: given(&self.cursor),
             order: given(&self.order),
             rows: Some(ROWS),
@@ -109,6 +112,7 @@ fn filter(wanted: &Wanted) -> Markup {
             }
             label { "Name " input name="name" value=(wanted.name) placeholder="shot_*"; }
             label { "Owner " input name="owner" value=(wanted.owner) placeholder="ada"; }
+            label { "Batch " input name="batch" value=(wanted.batch) placeholder="film-7c01"; }
             label { "Order "
                 select name="order" {
                     @for one in JobOrder::ALL.map(JobOrder::name) {
@@ -180,6 +184,7 @@ fn further(wanted: &Wanted, next: &str) -> Markup {
             input type="hidden" name="state" value=(wanted.state);
             input type="hidden" name="name" value=(wanted.name);
             input type="hidden" name="owner" value=(wanted.owner);
+            input type="hidden" name="batch" value=(wanted.batch);
             input type="hidden" name="order" value=(wanted.order);
             input type="hidden" name="cursor" value=(next);
             button { "Further jobs" }
