@@ -61,8 +61,19 @@ fn caller(name: &str) -> Caller {
 }
 
 fn submit(farm: &mut Farm, number: u128, name: &str, owner: &str) -> JobId {
+    submit_in(farm, (number, None), name, owner)
+}
+
+/// Submits a job, of a batch where one is named.
+fn submit_in(
+    farm: &mut Farm,
+    (number, batch): (u128, Option<&str>),
+    name: &str,
+    owner: &str,
+) -> JobId {
     let mut spec = Box::new(inputs::job(inputs::render()));
     spec.name = name.to_owned();
+    spec.batch = batch.map(str::to_owned);
     let job = JobId(Uuid::from_u128(number));
     let submit = Input::Submit { request: RequestId(3), job, spec, caller: caller(owner) };
     assert_eq!(farm.ask(submit), Response::Accepted(job));
@@ -81,6 +92,10 @@ fn of_owner(name: &str) -> Selection {
 
 fn named(pattern: &str) -> Selection {
     JobSelection { name: Some(pattern.to_owned()), ..JobSelection::default() }.into()
+}
+
+fn of_batch(batch: &str) -> Selection {
+    JobSelection { batch: Some(batch.to_owned()), ..JobSelection::default() }.into()
 }
 
 fn in_state(state: JobState) -> Selection {
@@ -212,6 +227,22 @@ fn conditions_select_what_the_change_applies_to() {
     assert_eq!((would.jobs.len(), farm.records.len()), (4, records), "a dry run changes nothing");
     assert_eq!(change(&mut farm, JobChange::Forget, named("*"), root), would);
     assert_eq!(listed(&farm, &Selection::default()).0.len(), 4);
+    farm.check();
+}
+
+#[test]
+fn the_jobs_of_a_batch_are_selected_together() {
+    let mut farm = farm();
+    for (number, batch) in [(10, Some("film-7")), (11, Some("film-7")), (12, Some("film-8"))] {
+        submit_in(&mut farm, (number, batch), "shot", "ada");
+    }
+    submit_in(&mut farm, (13, Some("film-7")), "shot", "ben");
+    submit(&mut farm, 14, "film-7", "ada");
+    assert_eq!(listed(&farm, &of_batch("film-7")).0.len(), 3);
+    assert_eq!(listed(&farm, &of_batch("film")).0.len(), 0, "whole names only");
+    // Where no job is named, an artist's own are meant.
+    assert_eq!(jobs_of(&change(&mut farm, JobChange::Pause, of_batch("film-7"), "ada")), [10, 11]);
+    assert_eq!(jobs_of(&change(&mut farm, cancel(), of_batch("film-7"), "root")), [10, 11, 13]);
     farm.check();
 }
 
