@@ -14,3 +14,5 @@ pub(crate) const JOBS_MAX: usize = 4096;
 pub(crate) const TEXT_BYTES_MAX: usize = 16 << 10;
 /// Most characters of a template's name: those of its steps and values follow.
 pub(crate) const NAME_CHARS_MAX: usize = 64;
+/// Most bytes of the options of all jobs together.
+pub(crate) const OPTIONS_BYTES_MAX: usize = 64 << 20;

@@ -1,6 +1,6 @@
 //! From a template and its parameters to the jobs that it makes.
 
-use super::bounds::{JOBS_MAX, VALUES_MAX};
+use super::bounds::{JOBS_MAX, OPTIONS_BYTES_MAX, VALUES_MAX};
 use super::each::{Combination, combinations, text_of};
 use super::error::{self, TemplateError};
 use super::file::{File, Step};
@@ -62,7 +62,22 @@ pub(crate) enum OptionValue {
     Switch(bool),
 }
 
+impl OptionValue {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Texts(texts) => texts.iter().map(|text| text.len() + size_of::<String>()).sum(),
+            Self::Switch(_) => 0,
+        }
+    }
+}
+
 impl Planned {
+    fn bytes(&self) -> usize {
+        let options = self.options.iter().map(|(name, value)| name.len() + value.bytes());
+        options.sum::<usize>() + size_of::<Self>()
+    }
+
     /// Says which job it is: its step, and its values.
     pub(crate) fn place(&self) -> String {
         let values: Vec<_> =
@@ -82,7 +97,7 @@ pub(super) fn expand(
 ) -> Result<Plan, TemplateError> {
     let (order, edges) = order(file)?;
     let name = name.unwrap_or(&file.name).to_owned();
-    let mut jobs: Vec<Planned> = Vec::new();
+    let (mut jobs, mut bytes): (Vec<Planned>, usize) = (Vec::new(), 0);
     // The places of each step's jobs, and their combinations.
     let mut made: Vec<Vec<(usize, Combination)>> = vec![Vec::new(); file.steps.len()];
     for place in order {
@@ -95,6 +110,14 @@ pub(super) fn expand(
         }
         for (index, values) in each.into_iter().enumerate() {
             let mut job = planned(step, &values, parameters).map_err(at)?;
+            bytes += job.bytes();
+            if bytes > OPTIONS_BYTES_MAX {
+                let text = format!(
+                    "the options of all jobs have more than {OPTIONS_BYTES_MAX} \
+                    bytes together"
+                );
+                return Err(at(TemplateError::new(text)));
+            }
             job.name = name_of(&name, &step.name, &values, index);
             job.after = waits(&edges[place], &made, &job).map_err(at)?;
             made[place].push((jobs.len(), values));

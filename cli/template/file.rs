@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The version of the form.
 const VERSION: u32 = 1;
+/// Most characters of a line of a message.
+const LINE_CHARS_MAX: usize = 200;
 
 /// A template as its file has it.
 #[derive(Clone, Debug, Deserialize)]
@@ -77,11 +79,17 @@ pub(super) struct Step {
 /// Reads a template.
 pub(super) fn read(text: &str) -> Result<File, TemplateError> {
     let file: File = toml::from_str(text).map_err(|error| {
-        TemplateError::new(error.to_string().trim_end().to_owned())
+        TemplateError::new(bounded(error.to_string().trim_end()))
             .hint("docs/templates.md shows what a template has")
     })?;
     check(&file)?;
     Ok(file)
+}
+
+/// The lines of a message, which repeats one of the file, none of them too long for a terminal.
+fn bounded(text: &str) -> String {
+    let line = |line: &str| line.chars().take(LINE_CHARS_MAX).collect::<String>();
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn check(file: &File) -> Result<(), TemplateError> {

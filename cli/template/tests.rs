@@ -116,8 +116,16 @@ fn hostile_templates_are_refused_by_name() {
         let error = planned(text).unwrap_err().to_string();
         assert!(error.contains(told), "{text}\n{error}");
     }
+    let long = format!("'{}'", "x".repeat(16_000));
+    let options = (0..10).fold(String::new(), |mut text, at| {
+        let _ = writeln!(text, "o{at} = {long}");
+        text
+    });
+    let large = planned(&format!("{step}each = {{ v = '1-4000' }}\n{options}"));
+    assert!(large.unwrap_err().to_string().contains("bytes together"));
     let deep = format!("x = {}{}", "[".repeat(100_000), "]".repeat(100_000));
-    assert!(planned(&deep).is_err());
+    let error = planned(&deep).unwrap_err().to_string();
+    assert!(error.contains("recursion") && error.len() < 1000, "{}", error.len());
     let newer = plan("tessera = 2\nname = 'f'\n[[steps]]\nname = 'a'\nrender = 'x'", None, &[]);
     assert!(newer.unwrap_err().to_string().contains("version 1"));
 }

@@ -10,7 +10,8 @@ pub(super) fn fill<'a>(
 ) -> Result<String, TemplateError> {
     let mut filled = String::new();
     let mut rest = text;
-    while let Some(at) = rest.find(['{', '}']) {
+    // Braces are one byte each, so both sides of one are texts.
+    while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'{' | b'}')) {
         filled.push_str(&rest[..at]);
         let brace = &rest[at..=at];
         rest = &rest[at + 1..];

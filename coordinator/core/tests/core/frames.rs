@@ -68,6 +68,8 @@ fn a_job_of_very_many_frames_takes_16_kib() {
     let each = |held: isize| held / JOBS as isize;
     assert!(each(held() - before) < 16 << 10, "{} bytes a job", each(held() - before));
     assert_eq!(core.job_summary(job(1)).expect("a job").frames, 262_144);
+    // A start asks for these of every open job.
+    assert!(core.frames_in_work(job(1)).is_empty(), "nothing has begun");
     let parts = core.snapshot();
     assert!(bytes_of(&parts) < JOBS as usize * 4096, "{} bytes", bytes_of(&parts));
 
