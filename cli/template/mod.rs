@@ -34,6 +34,7 @@ pub(crate) fn is_template(path: &Path) -> bool {
 /// waits for. Whole or not at all.
 pub(crate) fn plan(text: &str, name: Option<&str>, set: &[String]) -> Result<Plan, TemplateError> {
     let file = file::read(text)?;
+    name.map_or(Ok(()), file::check_name).map_err(|error| error.at("--name"))?;
     let parameters = parameter::values(&file.parameters, set)?;
     expand::expand(&file, name, &parameters)
 }

@@ -126,6 +126,12 @@ fn hostile_templates_are_refused_by_name() {
     let deep = format!("x = {}{}", "[".repeat(100_000), "]".repeat(100_000));
     let error = planned(&deep).unwrap_err().to_string();
     assert!(error.contains("recursion") && error.len() < 1000, "{}", error.len());
+    let named = |name| {
+        let text = format!("tessera = 1\nname = 'f'\n{step}");
+        plan(&text, Some(name), &[]).map(|plan| plan.jobs[0].name.clone())
+    };
+    assert_eq!(named("drink").unwrap(), "drink.a");
+    assert!(named("../x").unwrap_err().to_string().starts_with("--name: \"../x\" is not"));
     let newer = plan("tessera = 2\nname = 'f'\n[[steps]]\nname = 'a'\nrender = 'x'", None, &[]);
     assert!(newer.unwrap_err().to_string().contains("version 1"));
 }
