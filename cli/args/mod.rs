@@ -129,7 +129,7 @@ pub enum Command {
     Explain(explain::ExplainArgs),
     /// Print what nodes said of a job, a frame or a unit, or of themselves
     Logs(logs::LogsArgs),
-    /// Follow a job until it ends
+    /// Follow a job until it ends, or all jobs
     Watch(watch::WatchArgs),
     /// Wait until a job ends; the exit status says how it ended
     Wait(wait::WaitArgs),

@@ -7,7 +7,11 @@ use clap::Args;
 #[derive(Debug, Args)]
 pub struct WatchArgs {
     /// Job, by its id, the beginning of one, or its name
-    pub job: String,
+    #[arg(required_unless_present = "all")]
+    pub job: Option<String>,
+    /// Follow all jobs of the farm, without end
+    #[arg(long, conflicts_with_all = ["job", "tev"])]
+    pub all: bool,
     /// Print a line of JSON at each change
     #[arg(long)]
     pub json: bool,

@@ -39,6 +39,7 @@ mod token;
 mod usage;
 mod wait;
 mod watch;
+mod watch_all;
 mod web;
 
 use crate::args::Command;

@@ -1,6 +1,7 @@
 //! `watch`: follows a job to its end; the exit status says how it ended.
 
 use super::job::metered;
+use super::watch_all;
 use crate::args::watch::WatchArgs;
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
@@ -26,7 +27,8 @@ const LAST_TILES: Duration = Duration::from_secs(5);
 /// `tessera watch`.
 pub(crate) async fn run(args: WatchArgs) -> Result<Status, CliError> {
     let farm = Farm::of(&args.farm)?;
-    let job = job_id::find(&farm, &args.job).await?;
+    let Some(job) = &args.job else { return watch_all::run(&farm, args.json).await };
+    let job = job_id::find(&farm, job).await?;
     let detail = detail_of(&farm, job).await?;
     let watching = watch(&farm, job, Doing::of(&detail.spec.kind), args.json);
     let Some(address) = &args.tev else { return watching.await };

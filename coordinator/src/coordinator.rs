@@ -28,8 +28,8 @@ use crate::result_memory::ResultMemory;
 use crate::spool::Spools;
 use crate::store::{StoreError, StoreQueue, StoreWriter};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use tessera_core::{Census, Core};
 use tessera_protocol::access::TokenScope;
 use tessera_protocol::client::{AuditReport, RequestError, Role};
@@ -150,6 +150,7 @@ impl Coordinator {
             tracer: config.tracer.clone(),
             standing: None,
             term_key: config.store.term_key(),
+            targets: OnceLock::new(),
         });
         let shared = Arc::new(shared(&config, &context, (blobs.clone(), around.log.clone())));
         let keeping = Keeping { grace: config.blob_grace, jobs: config.keep_jobs };

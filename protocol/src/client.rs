@@ -10,6 +10,7 @@ use crate::ids::{BlobHash, JobId, NodeId};
 use crate::job::{JobEdit, RawJobSpec};
 use crate::live::{LiveTile, Watched};
 use crate::logs::{LogPage, LogQuery};
+use crate::news::JobsNews;
 use crate::selection::{JobPage, JobQuery, JobsChange, JobsChanged};
 use crate::status::{FrameStatus, JobDetail, JobSummary, NodeSummary};
 use crate::usage::{OwnerUsage, Swept};
@@ -174,6 +175,19 @@ pub enum Request {
     /// Asks for the same, and for further lines as they come, until the job has ended or is gone.
     /// Answered by a sequence of [`Response::Logs`].
     FollowLogs(Box<LogQuery>),
+    /// Asks for news of all jobs: those that are open, and then what changes, until the
+    /// coordinator stops. Answered by a sequence of [`Response::News`], some without news.
+    WatchAll {
+        /// Jobs that have ended at this time or later are listed too, in seconds since the Unix
+        /// epoch; None lists only open ones.
+        since: Option<u64>,
+    },
+    /// Sends a test event to a target of the file of events. Answered by [`Response::Done`] once it
+    /// was delivered, or by the reason why it was not.
+    TestTarget {
+        /// Name of the target.
+        target: String,
+    },
 }
 
 /// The coordinator's answer to a [`Request`].
@@ -230,6 +244,8 @@ pub enum Response {
     Explained(Box<Explanation>),
     /// Lines of a log.
     Logs(Box<LogPage>),
+    /// News of all jobs.
+    News(Box<JobsNews>),
 }
 
 /// State of a job, for a watcher.

@@ -21,6 +21,7 @@ pub mod limits;
 pub mod live;
 pub mod logs;
 pub mod names;
+pub mod news;
 pub mod node;
 pub mod node_limit;
 pub mod renewal;

@@ -135,6 +135,31 @@ impl Waits {
         }
     }
 
+    /// Returns whether the job goes on only once somebody changes something: the farm, its nodes or
+    /// the job. Other waits end by themselves, or are what a user wanted.
+    pub fn is_stuck(self) -> bool {
+        match self {
+            Self::Disk
+            | Self::Nodes
+            | Self::Pool
+            | Self::Device
+            | Self::Compiler
+            | Self::Fingerprint
+            | Self::OutOfWork
+            | Self::Memory
+            | Self::Shortage
+            | Self::Driver
+            | Self::Limits => true,
+            Self::Paused
+            | Self::Start
+            | Self::Check
+            | Self::Backoff
+            | Self::Feed
+            | Self::Turn
+            | Self::After => false,
+        }
+    }
+
     /// Returns the reason in a few words, for a column of a table.
     pub fn short(self) -> &'static str {
         match self {

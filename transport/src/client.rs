@@ -14,6 +14,7 @@ use std::time::Duration;
 use tessera_protocol::client::{Progress, Request, RequestError, Response};
 use tessera_protocol::live::{LiveTile, Watched};
 use tessera_protocol::logs::{LogPage, LogQuery};
+use tessera_protocol::news::JobsNews;
 use tessera_protocol::stream::StreamKind;
 use tessera_protocol::{BlobHash, Hello, JobId};
 
@@ -76,6 +77,13 @@ impl FarmClient {
         let (mut sender, receiver) = self.ask(&Request::Watch(job)).await?;
         sender.finish();
         Ok(Watch { receiver })
+    }
+
+    /// Follows all jobs: those that are open or have ended since a time, and then what changes.
+    pub async fn watch_all(&self, since: Option<u64>) -> Result<AllNews, ClientError> {
+        let (mut sender, receiver) = self.ask(&Request::WatchAll { since }).await?;
+        sender.finish();
+        Ok(AllNews { receiver })
     }
 
     /// Watches live tiles of a frame or a job, until it has ended.
@@ -147,6 +155,24 @@ impl Watch {
         match self.receiver.receive().await? {
             None => Ok(None),
             Some(Response::Progress(progress)) => Ok(Some(*progress)),
+            Some(Response::Error(error)) => Err(error.into()),
+            Some(_) => Err(ClientError::Unexpected),
+        }
+    }
+}
+
+/// News of all jobs that are being received.
+#[derive(Debug)]
+pub struct AllNews {
+    receiver: FrameReceiver,
+}
+
+impl AllNews {
+    /// Returns the next news; None if the coordinator stops. Cancel-safe.
+    pub async fn next(&mut self) -> Result<Option<JobsNews>, ClientError> {
+        match self.receiver.receive().await? {
+            None => Ok(None),
+            Some(Response::News(news)) => Ok(Some(*news)),
             Some(Response::Error(error)) => Err(error.into()),
             Some(_) => Err(ClientError::Unexpected),
         }

@@ -16,6 +16,7 @@ use crate::owner::Owner;
 use crate::report::explain;
 use crate::report::listing::{self, Census, KeptPart};
 use crate::report::pages::{self, JobsPage};
+use crate::report::quarantine::{self, Quarantine};
 use crate::report::tally::{self, JobsTally};
 use crate::requests::shares;
 use crate::selection::Selection;
@@ -495,6 +496,11 @@ impl Core {
     /// Returns a node of the present or the past.
     pub fn node(&self, id: NodeId, now: Moment) -> NodeSummary {
         listing::node_row(&self.books, id, now)
+    }
+
+    /// Returns which nodes and devices are quarantined or in doubt.
+    pub fn quarantines(&self) -> Vec<Quarantine> {
+        quarantine::quarantines(&self.books)
     }
 
     /// Returns the rounds of a frame that has begun and has not ended; None if it is not sampled in

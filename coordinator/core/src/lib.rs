@@ -50,6 +50,7 @@ pub use lease::secret::Secret;
 pub use owner::Owner;
 pub use report::listing::{Census, KeptPart};
 pub use report::pages::JobsPage;
+pub use report::quarantine::Quarantine;
 pub use report::tally::JobsTally;
 pub use selection::Selection;
 pub use settings::{PerUser, Settings};

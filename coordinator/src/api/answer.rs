@@ -3,12 +3,14 @@
 use super::backup::BackupPieces;
 use super::caller::Caller;
 use super::context::{Context, unavailable, unlogged};
+use super::follow::Follow;
 use super::live::Live;
 use super::logs::{self, LogFollow};
 use super::roles;
 use super::watch::Watch;
 use super::{
-    audit, audit_entries, backup, identities, jobs, members, nodes, selected, shares, tokens, watch,
+    audit, audit_entries, backup, identities, jobs, members, nodes, selected, shares, targets,
+    tokens, watch,
 };
 use crate::access::Cause;
 use crate::access::members::Enrolled;
@@ -39,6 +41,8 @@ pub enum Answer {
     Once(Response),
     /// Progress of a job until it has ended.
     Watch(Box<Watch>),
+    /// News of all jobs, without end.
+    Follow(Box<Follow>),
     /// Live tiles until their frame or job has ended.
     Live(Box<Live>),
     /// Lines as they come.
@@ -59,6 +63,7 @@ impl Answer {
             Self::Watch(watch) => {
                 watch.next().await.map(|progress| Response::Progress(Box::new(progress)))
             }
+            Self::Follow(follow) => follow.next().await.map(|news| Response::News(Box::new(news))),
             Self::Live(live) => {
                 let tile = live.next().await?;
                 Some(Response::Live(Box::new((*tile).clone())))
@@ -202,6 +207,11 @@ impl Api {
                 let watch = watch::Watch::begin(self.context.clone(), job, &caller.owner()).await?;
                 Ok(Answer::Watch(Box::new(watch)))
             }
+            Request::WatchAll { since } => {
+                let owner = caller.owner();
+                let follow = Follow::begin(self.context.clone(), since, Some(&owner)).await?;
+                Ok(Answer::Follow(Box::new(follow)))
+            }
             Request::Live(what) => {
                 let live = Live::begin(&self.context, caller, what).await?;
                 Ok(Answer::Live(Box::new(live)))
@@ -274,7 +284,12 @@ impl Api {
             Request::Sweep { owner, dry_run } => {
                 shares::sweep(context, caller, &owner, dry_run).await
             }
-            Request::Watch(_) | Request::Live(_) | Request::FollowLogs(_) | Request::Backup => {
+            Request::TestTarget { target } => targets::test(context, &target).await,
+            Request::Watch(_)
+            | Request::WatchAll { .. }
+            | Request::Live(_)
+            | Request::FollowLogs(_)
+            | Request::Backup => {
                 Err(unavailable("watching and backups are answered in several parts"))
             }
         }

@@ -3,7 +3,7 @@
 
 use tessera_protocol::access::{ApiTokenScope, Keep, TokenScope};
 use tessera_protocol::client::Request;
-use tessera_protocol::limits::REASON_MAX;
+use tessera_protocol::limits::{NAME_MAX, REASON_MAX};
 use tessera_protocol::selection::{JobChange, JobSelection};
 use tessera_transport::close::cut;
 
@@ -18,6 +18,7 @@ pub(crate) fn name_of(request: &Request) -> (&'static str, String) {
         Request::Job(_) => "job",
         Request::Frames { .. } => "frames of a job",
         Request::Watch(_) => "progress of a job",
+        Request::WatchAll { .. } => "news of all jobs",
         Request::Live(_) => "live tiles of a job",
         Request::KernelText(_) => "text of a kernel",
         Request::Nodes => "list of nodes",
@@ -43,6 +44,7 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         | Request::Job(_)
         | Request::Frames { .. }
         | Request::Watch(_)
+        | Request::WatchAll { .. }
         | Request::Live(_)
         | Request::KernelText(_)
         | Request::Nodes
@@ -60,6 +62,9 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         | Request::WebLink
         | Request::Sweep { dry_run: true, .. }
         | Request::Audit => None,
+        Request::TestTarget { target } => {
+            Some(("target tested", format!("target {:?}", cut(target, NAME_MAX))))
+        }
         Request::Submit { job, .. } => Some(("job submitted", format!("job {job}"))),
         Request::EditJob { job, edit } => {
             let words = edit.words();

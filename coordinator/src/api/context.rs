@@ -2,6 +2,7 @@
 //! the ways to ask them.
 
 use super::askers::Askers;
+use super::targets::EventTargets;
 use crate::access::Access;
 use crate::access::tokens::Ledger;
 use crate::access::web::WebAccess;
@@ -17,7 +18,7 @@ use crate::spool::SpoolReader;
 use crate::standing::Standing;
 use crate::store::{Commit, Loaded, StoreError, StoreWriter};
 use crate::uploads::{UploadLimit, Uploads};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tessera_protocol::client::{RequestError, Response};
 use tessera_telemetry::Tracer;
 use tokio::sync::{RwLock, mpsc, oneshot, watch};
@@ -54,6 +55,8 @@ pub(crate) struct Context {
     pub(crate) standing: Option<watch::Receiver<Standing>>,
     /// Secret of the term in which this coordinator leads; empty where there is nobody else.
     pub(crate) term_key: Vec<u8>,
+    /// Who tells events to targets; none is set where nobody does.
+    pub(crate) targets: OnceLock<Arc<dyn EventTargets>>,
 }
 
 impl Context {

@@ -6,6 +6,7 @@ use super::answer::Api;
 use super::caller::Caller;
 use super::context::blocking;
 use super::roles;
+use super::targets::TargetFigures;
 use crate::driver::{Event, Present};
 use crate::meters::Spread;
 use std::path::Path;
@@ -41,6 +42,8 @@ pub struct Figures {
     pub authority_until: Option<u64>,
     /// When the certificate of the pages ends; None where they have none.
     pub web_until: Option<u64>,
+    /// Counts of the targets of events; none where nobody tells events.
+    pub targets: Vec<TargetFigures>,
     /// What the bits of this build's results depend on.
     pub fingerprint: Fingerprint,
     /// When the coordinator began to run, in seconds since the Unix epoch.
@@ -103,6 +106,7 @@ impl Api {
             log_bytes: context.logs.bytes(),
             authority_until: authority.map(|validity| validity.expires_at),
             web_until: context.meters.web_certificate(),
+            targets: context.targets.get().map(|targets| targets.figures()).unwrap_or_default(),
             fingerprint: context.meters.fingerprint,
             started_at: context.meters.started_at,
         })

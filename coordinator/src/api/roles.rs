@@ -24,6 +24,7 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         | Request::Job(_)
         | Request::Frames { .. }
         | Request::Watch(_)
+        | Request::WatchAll { .. }
         | Request::Live(_)
         | Request::Usage
         | Request::Explain(_)
@@ -63,6 +64,7 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         | Request::RotateAuthority { .. }
         | Request::Audit
         | Request::Sweep { .. }
+        | Request::TestTarget { .. }
         | Request::Backup => (Role::Admin, Reach::Farm),
     }
 }

@@ -13,7 +13,7 @@ use crate::folder::DataFolder;
 use crate::spool::{DiskSpools, Spools};
 use crate::store::{Journal, StoreWriter, WriterLimits};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tessera_core::{Core, Settings};
 use tessera_protocol::access::{ApiTokenScope, Keep, TokenScope};
 use tessera_protocol::client::{Request, RequestError, Response, Role};
@@ -102,6 +102,7 @@ impl Farm {
             submitting: tokio::sync::RwLock::new(()),
             standing: None,
             term_key: Vec::new(),
+            targets: OnceLock::new(),
         };
         Self { _root: root, _folder: folder, api: Api::new(Arc::new(context)) }
     }
@@ -218,6 +219,8 @@ fn table(job: JobId) -> Vec<(Request, Role, bool)> {
         (Request::Logs(lines_of(LogTarget::Job(job))), Role::Viewer, false),
         (Request::Logs(lines_of(LogTarget::Node("none".into()))), Role::Operator, false),
         (Request::FollowLogs(lines_of(LogTarget::Job(job))), Role::Viewer, false),
+        (Request::WatchAll { since: Some(0) }, Role::Viewer, false),
+        (Request::TestTarget { target: "studio".into() }, Role::Admin, true),
         (Request::FollowLogs(lines_of(LogTarget::Node("none".into()))), Role::Operator, false),
         (Request::Usage, Role::Viewer, false),
         (of_job(JobChange::Pause, job), Role::Artist, true),
@@ -245,7 +248,7 @@ fn drain(node: &str) -> Request {
 
 /// Number of kinds of requests. A new kind does not compile until it has a number. It then fails
 /// the test until it has a line in the table.
-const KINDS: usize = 34;
+const KINDS: usize = 36;
 
 fn kind(request: &Request) -> usize {
     match request {
@@ -283,6 +286,8 @@ fn kind(request: &Request) -> usize {
         Request::Explain(_) => 31,
         Request::Logs(_) => 32,
         Request::FollowLogs(_) => 33,
+        Request::WatchAll { .. } => 34,
+        Request::TestTarget { .. } => 35,
     }
 }
 

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tessera_core::{
-    Arrived, Caller, Census, Input, JobUsage, JobsPage, JobsTally, Owner, RequestId, Selection,
-    SessionId, Sweep,
+    Arrived, Caller, Census, Input, JobUsage, JobsPage, JobsTally, Owner, Quarantine, RequestId,
+    Selection, SessionId, Sweep,
 };
 use tessera_protocol::client::Response;
 use tessera_protocol::explain::Subject;
@@ -63,6 +63,8 @@ pub(crate) enum Event {
     Tally { after: Option<JobId>, reply: oneshot::Sender<(JobsTally, Option<JobId>)> },
     /// Monitoring asks for everything else. The answer comes at once, too.
     Present(oneshot::Sender<Box<Present>>),
+    /// Somebody asks which nodes and devices are quarantined or in doubt.
+    Quarantines(oneshot::Sender<Vec<Quarantine>>),
     /// An audit asks for a check of the core's invariants, for example that every counter is right.
     Verify(oneshot::Sender<Result<(), String>>),
     /// Somebody asks what the jobs of every owner have.

@@ -25,7 +25,7 @@ use crate::uploads::Uploads;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tessera_transport::{Authority, files, generation};
 use tokio::sync::{RwLock, mpsc, watch};
 
@@ -139,6 +139,7 @@ impl Rooms {
             tracer: config.tracer.clone(),
             standing: Some(standing.subscribe()),
             term_key: Vec::new(),
+            targets: OnceLock::new(),
         };
         let rooms = Self { context: Arc::new(context), access, place };
         rooms.take_tables(loaded);

@@ -7,6 +7,7 @@ use tessera_protocol::access::*;
 use tessera_protocol::client::*;
 use tessera_protocol::explain::{Ahead, Explanation, Reason};
 use tessera_protocol::job::Until;
+use tessera_protocol::news::{JobsNews, NewsPart};
 use tessera_protocol::selection::*;
 use tessera_protocol::status::*;
 use tessera_protocol::usage::{OwnerUsage, Swept as SweptReport};
@@ -193,6 +194,7 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         Live(Box::new(live_tile())),
         Explained(Box::new(explanation())),
         Logs(Box::new(log_samples::page())),
+        News(Box::new(jobs_news())),
         Jobs(JobPage { jobs: vec![summary(JobState::Paused)], next: None }),
     ];
     named(all, response_name)
@@ -226,6 +228,18 @@ fn response_name(response: &Response) -> &'static str {
         Live(_) => "response.live",
         Explained(_) => "response.explained",
         Logs(_) => "response.logs",
+        News(_) => "response.news",
+    }
+}
+
+fn jobs_news() -> JobsNews {
+    let status = FrameStatus { frame: FrameNumber(7), state: FrameState::Resolving, samples: None };
+    JobsNews {
+        part: NewsPart::Changes,
+        at: 99,
+        jobs: vec![summary(JobState::Done)],
+        gone: vec![JobId(uuid(2))],
+        frames: vec![(JobId(uuid(1)), status)],
     }
 }
 

@@ -213,6 +213,7 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
             }),
         },
     ];
+    all.extend([WatchAll { since: Some(7) }, TestTarget { target: "studio".into() }]);
     all.extend(web_requests().into_iter().chain(crate::log_samples::requests()));
     let others = compute_others()
         .into_iter()
@@ -310,6 +311,8 @@ fn request_name(request: &Request) -> &'static str {
         Explain(_) => "request.explain",
         Logs(_) => "request.logs",
         FollowLogs(_) => "request.follow_logs",
+        WatchAll { .. } => "request.watch_all",
+        TestTarget { .. } => "request.test_target",
     }
 }
 

@@ -7,6 +7,7 @@ mod left;
 mod left_checks;
 pub(crate) mod listing;
 pub(crate) mod pages;
+pub(crate) mod quarantine;
 pub(crate) mod reason;
 pub(crate) mod selected;
 mod standing;
