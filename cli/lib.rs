@@ -14,6 +14,7 @@ mod commands;
 mod config;
 mod doctor;
 mod error;
+mod events_file;
 mod folder_claim;
 mod frame_files;
 mod idle_exit;

@@ -52,6 +52,9 @@ pub struct CoordinatorArgs {
     /// By which provider people sign in.
     #[command(flatten)]
     pub oidc: OidcArgs,
+    /// File with the webhooks and mails to send about jobs and nodes (docs/events.md)
+    #[arg(long, value_name = "FILE", env = "TESSERA_EVENTS")]
+    pub events: Option<PathBuf>,
     /// How certificates hold.
     #[command(flatten)]
     pub lives: LifeArgs,

@@ -18,6 +18,7 @@ pub mod diff;
 pub mod doctor;
 pub mod drain;
 pub mod enrol;
+pub mod events;
 pub mod explain;
 pub mod exr_depth;
 pub mod farm;
@@ -99,6 +100,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "undrain",
             "usage",
             "sweep",
+            "events",
             "doctor",
             "bench",
         ],
@@ -161,6 +163,9 @@ pub enum Command {
     Usage(usage::UsageArgs),
     /// Delete all jobs, frames and files of a user
     Sweep(sweep::SweepArgs),
+    /// Try the webhooks and mails of a coordinator
+    #[command(subcommand)]
+    Events(events::EventsCommand),
     /// Check whether this machine can be a node: clock, disk, network, devices
     Doctor(doctor::DoctorArgs),
     /// Measure the devices of this machine on standard scenes

@@ -6,6 +6,7 @@ use crate::args::oidc::OidcArgs;
 use crate::blob_place;
 use crate::client::{self, Farm, unexpected};
 use crate::error::{CliError, Status};
+use crate::events_file;
 use crate::inspector::SceneInspector;
 use crate::json;
 use crate::log::Telling;
@@ -24,8 +25,9 @@ use tessera_coordinator::folder::FolderError;
 use tessera_coordinator::store::StorePlace;
 use tessera_coordinator::{
     AuditError, Begun, Census, Config, Coordinator, CoordinatorError, ExportError, FarmAt, FarmKey,
-    FarmKeyError, Limits, PerUser, Probe, Standby,
+    FarmKeyError, Limits, PerUser, Probe, RunningCoordinator, Standby,
 };
+use tessera_events::Events;
 use tessera_http::{HttpConfig, HttpError, HttpServer, OidcConfig};
 use tessera_protocol::client::{AuditReport, Request, Response};
 use tessera_store_postgres::PostgresPlace;
@@ -51,6 +53,7 @@ pub(crate) async fn run(args: CoordinatorArgs, telling: Telling) -> Result<Statu
     let mut stops = Stops::listen()?;
     let (config, postgres) = config(&args, telling)?;
     let http = http_config(&args.http, oidc_config(&args.oidc)?)?;
+    let events = events_file::read(args.events.as_deref())?;
     let store = config.store.clone();
     let begun = match args.stand_by {
         true => begin(config, postgres, &mut stops).await?,
@@ -58,7 +61,7 @@ pub(crate) async fn run(args: CoordinatorArgs, telling: Telling) -> Result<Statu
             Some(Begun::Leads(Box::new(Coordinator::start(config).await.map_err(not_started)?)))
         }
     };
-    let (mut coordinator, served) = match begun {
+    let (coordinator, served) = match begun {
         None => return Ok(Status::Done),
         Some(Begun::Leads(coordinator)) => match serve_http(http, coordinator.api(), &*store) {
             Ok(served) => (*coordinator, served),
@@ -79,6 +82,22 @@ pub(crate) async fn run(args: CoordinatorArgs, telling: Telling) -> Result<Statu
             (led, served)
         }
     };
+    let telling = match events_file::tell(events.as_ref(), &coordinator.api(), &args.data) {
+        Ok(telling) => telling,
+        Err(error) => {
+            coordinator.shutdown().await?;
+            return Err(error);
+        }
+    };
+    run_to_end((coordinator, (served, telling)), manager, stops).await
+}
+
+/// Runs a coordinator that leads, until it is told to end.
+async fn run_to_end(
+    (mut coordinator, served): (RunningCoordinator, (Option<HttpServer>, Option<Events>)),
+    manager: Manager,
+    mut stops: Stops,
+) -> Result<Status, CliError> {
     let attending = tokio::spawn(attend(manager, coordinator.probe()));
     tokio::select! {
         () = stops.next() => tracing::info!("stopping"),

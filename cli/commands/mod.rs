@@ -16,6 +16,7 @@ mod diff;
 mod doctor;
 mod drain;
 mod enrol;
+mod events;
 mod explain;
 mod fetch;
 mod fsck;
@@ -88,6 +89,7 @@ pub(crate) async fn run(command: Command, telling: Telling) -> Result<Status, Cl
         Command::Authority(command) => authority::run(command).await,
         Command::Inspect(args) => inspect::run(args),
         Command::Diff(args) => diff::run(args),
+        Command::Events(command) => events::run(command).await,
         Command::Doctor(args) => doctor::run(args).await,
         Command::Bench(args) => bench::run(args).await,
         Command::Completions(args) => completions::run(&args),

@@ -36,8 +36,8 @@ struct Told {
     ended: BTreeSet<(u64, JobId)>,
     /// Open jobs of the list that is being read.
     listed: BTreeSet<JobId>,
-    /// Time of the newest news.
-    at: Option<u64>,
+    /// Time of the first and of the newest news.
+    at: Option<(u64, u64)>,
 }
 
 /// Follows all jobs until it is interrupted.
@@ -53,7 +53,7 @@ pub(super) async fn run(farm: &Farm, as_json: bool) -> Result<Status, CliError> 
 }
 
 async fn follow(client: &FarmClient, told: &mut Told, as_json: bool) -> Result<Status, CliError> {
-    let since = told.at.map(|at| at.saturating_sub(LATE));
+    let since = told.at.map(|(first, newest)| newest.saturating_sub(LATE).max(first));
     told.listed.clear();
     let mut all = client.watch_all(since).await?;
     while let Some(news) = all.next().await? {
@@ -71,7 +71,7 @@ impl Told {
     /// Returns what is new in the news, in its order.
     fn take(&mut self, news: JobsNews) -> Vec<Happened> {
         let JobsNews { part, at, jobs, gone, frames } = news;
-        self.at = Some(at);
+        self.at = Some((self.at.map_or(at, |(first, _)| first), at));
         if part != NewsPart::Changes {
             let open = jobs.iter().filter(|job| !job.state.is_final());
             self.listed.extend(open.map(|job| job.job));

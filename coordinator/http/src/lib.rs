@@ -15,6 +15,7 @@ mod hub;
 mod inspect;
 mod metrics;
 mod oidc;
+pub mod outward;
 mod pages;
 mod passing;
 mod problem;

@@ -6,6 +6,7 @@ mod farm;
 mod nodes;
 mod page;
 mod process;
+mod targets;
 
 use crate::auth::Signed;
 use crate::problem::Problem;
@@ -56,6 +57,7 @@ impl Collector for Scrape {
         nodes::nodes(&mut page, &self.figures.present.nodes)?;
         nodes::devices(&mut page, &self.figures.present.nodes)?;
         process::store(&mut page, &self.figures)?;
+        targets::targets(&mut page, &self.figures.targets)?;
         process::doors(&mut page, &self.figures, &self.process)
     }
 }

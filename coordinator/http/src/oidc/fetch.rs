@@ -2,28 +2,23 @@
 //! Follows no redirect and no proxy.
 
 use super::config::{OidcError, is_allowed};
+use crate::outward::{Body, Trusting, exchange};
 use axum::http::{Request, StatusCode, Uri, header};
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore};
-use std::sync::Arc;
+use http_body_util::Full;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 
 /// Longest wait for an answer, from the name's address to the last byte.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// Longest answer: keys of large providers take some 20 KiB, and a token with 200 groups 30.
 const ANSWER_BYTES_MAX: usize = 256 << 10;
+const ANSWER: Body = Body::UpTo(ANSWER_BYTES_MAX);
 
 /// Makes requests to one provider.
 pub(super) struct Fetcher {
     /// None for a provider on this machine without TLS.
-    tls: Option<TlsConnector>,
+    tls: Option<Trusting>,
 }
 
 impl std::fmt::Debug for Fetcher {
@@ -48,21 +43,8 @@ impl Fetcher {
         if local {
             return Ok(Self { tls: None });
         }
-        let found = rustls_native_certs::load_native_certs();
-        let mut roots = RootCertStore::empty();
-        let (added, _) = roots.add_parsable_certificates(found.certs);
-        if added == 0 {
-            let problems: Vec<_> = found.errors.iter().map(ToString::to_string).collect();
-            tracing::error!(problems = problems.join("; "), "no authority can be read");
-            return Err(OidcError::Roots("--oidc".to_owned()));
-        }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| OidcError::Roots(error.to_string()))?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        Ok(Self { tls: Some(TlsConnector::from(Arc::new(config))) })
+        let tls = Trusting::of_machine().map_err(|_| OidcError::Roots("--oidc".to_owned()))?;
+        Ok(Self { tls: Some(tls) })
     }
 
     /// Whether an address may be asked.
@@ -97,17 +79,13 @@ impl Fetcher {
             TcpStream::connect((bare.as_str(), port)).await.map_err(|error| text(&error))?;
         let request = request(&uri, asked)?;
         match &self.tls {
-            Some(tls) if is_tls => {
-                let name = ServerName::try_from(bare).map_err(|error| text(&error))?;
-                let stream = tls.connect(name, stream).await.map_err(|error| text(&error))?;
-                exchange(stream, request).await
-            }
+            Some(tls) if is_tls => tls.exchange((&bare, stream), request, ANSWER).await,
             _ => {
                 let peer = stream.peer_addr().map_err(|error| text(&error))?;
                 if !peer.ip().is_loopback() {
                     return Err("it is on another machine, and without TLS".to_owned());
                 }
-                exchange(stream, request).await
+                exchange(stream, request, ANSWER).await
             }
         }
     }
@@ -131,31 +109,6 @@ fn request(uri: &Uri, asked: Asked) -> Result<Request<Full<Bytes>>, String> {
     }
     let body = Full::new(Bytes::from(asked.form.unwrap_or_default()));
     request.body(body).map_err(|error| error.to_string())
-}
-
-/// Makes the request over a connection that is open.
-async fn exchange<T>(
-    stream: T,
-    request: Request<Full<Bytes>>,
-) -> Result<(StatusCode, Bytes), String>
-where
-    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let opened = http1::handshake(TokioIo::new(stream)).await;
-    let (mut sender, connection) = opened.map_err(|error| error.to_string())?;
-    let driving = tokio::spawn(connection);
-    let answered = async {
-        let answer = sender.send_request(request).await.map_err(|error| error.to_string())?;
-        let status = answer.status();
-        let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await;
-        let body = body.map_err(|_| {
-            format!("its answer is cut, or longer than {} KiB", ANSWER_BYTES_MAX >> 10)
-        })?;
-        Ok((status, body.to_bytes()))
-    };
-    let answer = answered.await;
-    driving.abort();
-    answer
 }
 
 #[cfg(test)]

@@ -1,0 +1,98 @@
+//! Which events a target gets.
+
+use crate::event::{Event, EventKind, JobFacts};
+use std::collections::BTreeSet;
+use tessera_protocol::selection::fits;
+
+/// Which events a target gets: those that meet all conditions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Kinds of events.
+    pub(crate) kinds: BTreeSet<EventKind>,
+    /// Owner of the jobs: the name, or `#` and the number of the identity.
+    pub(crate) owner: Option<String>,
+    /// Pattern of the whole name of the jobs: `*` is any text, `?` one character.
+    pub(crate) job: Option<String>,
+    /// Batch of the jobs.
+    pub(crate) batch: Option<String>,
+}
+
+impl Wanted {
+    /// Returns whether only some jobs are meant.
+    pub(crate) fn is_of_jobs(&self) -> bool {
+        self.owner.is_some() || self.job.is_some() || self.batch.is_some()
+    }
+
+    /// Returns whether the target gets an event.
+    pub(crate) fn takes(&self, event: &Event) -> bool {
+        self.kinds.contains(&event.kind)
+            && event.job.as_ref().map_or(!self.is_of_jobs(), |job| self.meets(job))
+    }
+
+    fn meets(&self, job: &JobFacts) -> bool {
+        let number = format!("#{}", job.owner_id);
+        self.owner.as_ref().is_none_or(|owner| *owner == job.owner || *owner == number)
+            && self.job.as_ref().is_none_or(|pattern| fits(pattern, &job.name))
+            && (self.batch.is_none() || self.batch == job.batch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tessera_protocol::JobId;
+
+    fn event(kind: EventKind) -> Event {
+        let job = JobFacts {
+            id: JobId::new(),
+            name: "shot_010".into(),
+            owner: "ada".into(),
+            owner_id: 7,
+            batch: Some("film".into()),
+            state: "done".into(),
+            waits: None,
+            note: String::new(),
+            frames: 1,
+            frames_done: 1,
+            frames_failed: 0,
+            submitted_at: 1,
+            ended_at: Some(2),
+        };
+        let job = Some(job).filter(|_| kind.is_of_job());
+        Event { id: "x".into(), kind, at: 2, job, node: None }
+    }
+
+    fn wanted(owner: Option<&str>, job: Option<&str>, batch: Option<&str>) -> Wanted {
+        let kinds = BTreeSet::from([EventKind::Done, EventKind::Quarantine]);
+        let [owner, job, batch] = [owner, job, batch].map(|text| text.map(str::to_owned));
+        Wanted { kinds, owner, job, batch }
+    }
+
+    #[test]
+    fn a_target_gets_what_meets_all_its_conditions() {
+        let done = event(EventKind::Done);
+        for takes in [
+            wanted(None, None, None),
+            wanted(Some("ada"), Some("shot_*"), Some("film")),
+            wanted(Some("#7"), None, None),
+        ] {
+            assert!(takes.takes(&done), "{takes:?}");
+        }
+        for refuses in [
+            wanted(Some("bob"), None, None),
+            wanted(Some("#8"), None, None),
+            wanted(None, Some("shot"), None),
+            wanted(Some("ada"), None, Some("other")),
+        ] {
+            assert!(!refuses.takes(&done), "{refuses:?}");
+        }
+        assert!(!wanted(None, None, None).takes(&event(EventKind::Failed)));
+    }
+
+    #[test]
+    fn events_of_nodes_go_to_targets_of_the_whole_farm() {
+        let quarantine = event(EventKind::Quarantine);
+        assert!(wanted(None, None, None).takes(&quarantine));
+        assert!(!wanted(Some("ada"), None, None).takes(&quarantine));
+    }
+}
