@@ -131,6 +131,9 @@ pub struct ComputeArgs {
     /// Most nodes that work on the job at a time [default: no bound]
     #[arg(long, value_name = "N", help_heading = "Job")]
     pub max_nodes: Option<u32>,
+    /// Also tell this webhook or mail target of the farm about the job; may be given more than once
+    #[arg(long, value_name = "TARGET", value_delimiter = ',', help_heading = "Job")]
+    pub notify: Vec<String>,
     /// What the job waits for.
     #[command(flatten)]
     pub after: AfterArgs,

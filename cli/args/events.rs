@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 /// What to do with the targets of events.
 #[derive(Debug, Subcommand)]
 pub enum EventsCommand {
-    /// Send a test event to a webhook or a mail target, and say what came of it
+    /// Send a test event to a webhook or a mail target, and say whether it arrived
     Test(TestArgs),
 }
 

@@ -47,6 +47,9 @@ pub struct SubmitArgs {
     /// Value of a parameter of a template; may be given more than once
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Job")]
     pub set: Vec<String>,
+    /// Also tell this webhook or mail target of the farm about the job; may be given more than once
+    #[arg(long, value_name = "TARGET", value_delimiter = ',', help_heading = "Job")]
+    pub notify: Vec<String>,
     /// What the job waits for.
     #[command(flatten)]
     pub after: AfterArgs,

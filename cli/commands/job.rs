@@ -93,6 +93,9 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     for (name, value) in [("batch", &spec.batch), ("pool", &spec.pool)] {
         value.iter().for_each(|value| field(name, value.clone()));
     }
+    if !spec.notify.is_empty() {
+        field("notify", spec.notify.join(", "));
+    }
     if let Some(attempts) = spec.retry.attempts {
         field("attempts", format!("{attempts} of a unit"));
     }

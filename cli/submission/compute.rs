@@ -120,8 +120,8 @@ pub(crate) fn prepare(args: &ComputeArgs, kernels: &mut Kernels) -> Result<Prepa
         // This process is the only node there will be.
         retry.give_up_secs.get_or_insert(0);
     }
-    let spec =
-        JobSpec { priority, device_bytes, pool, retry, max_nodes, ..JobSpec::new(name, kind) };
+    let named = JobSpec { notify: args.notify.clone(), ..JobSpec::new(name, kind) };
+    let spec = JobSpec { priority, device_bytes, pool, retry, max_nodes, ..named };
     let checked = RawJobSpec::from(spec).check();
     let spec = checked.map_err(|error| usage(format!("--{}: {}", error.field, error.problem)))?;
     Ok(Prepared { spec, files })

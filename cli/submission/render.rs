@@ -155,6 +155,8 @@ pub(crate) struct JobOptions {
     pub(crate) retry: RetryPolicy,
     /// Most nodes that work on it at a time.
     pub(crate) max_nodes: Option<u32>,
+    /// Targets of events that are told of it.
+    pub(crate) notify: Vec<String>,
     /// Size of a frame.
     pub(crate) size: FrameSize,
     /// File formats.
@@ -224,6 +226,7 @@ pub(crate) fn job(
         pool: options.pool,
         retry: options.retry,
         max_nodes: options.max_nodes,
+        notify: options.notify,
         ..JobSpec::new(name, JobKind::Render(render))
     };
     RawJobSpec::from(spec).check().map_err(|SpecError { field, problem, .. }| {

@@ -55,6 +55,7 @@ impl Scenes {
             pool: args.pool.clone(),
             retry: args.tries.policy(),
             max_nodes: args.max_nodes,
+            notify: args.notify.clone(),
             size,
             formats,
             device_bytes: self.device_bytes(&key, &scene, picture, size)?,

@@ -86,6 +86,10 @@ pub const JOB_TEXTS_MAX: usize = OPEN_JOBS_MAX;
 /// Most jobs that one request changes: as many as can be open. Their names in the answer are at
 /// most 10,000 × 0.3 KiB.
 pub const JOBS_CHANGED_MAX: usize = OPEN_JOBS_MAX;
+/// Most targets of events that one job names.
+pub const NOTIFY_MAX: usize = 16;
+/// Longest name of a target of events in bytes.
+pub const TARGET_NAME_MAX: usize = 64;
 /// Most jobs that one job waits for.
 pub const AFTER_MAX: usize = 64;
 /// Most jobs that wait for the same job: what one frame of it may make ready.

@@ -93,6 +93,7 @@ class Farm:
         after: str | Iterable[str] = (),
         after_any: str | Iterable[str] = (),
         batch: str | None = None,
+        notify: Iterable[str] = (),
         job: str | None = None,
         progress: uploads.Progress | None = None,
     ) -> str:
@@ -108,6 +109,7 @@ class Farm:
                 `:frames` after an id, each frame waits for the frame of its number.
             after_any: Ids of jobs that have to end first, whichever way.
             batch: A name that several jobs share, by which all are listed and changed together.
+            notify: Targets of events that are told of the job, besides others.
             job: Its id, a UUID: the same submit again, also after a crash, makes no second job.
             progress: Called with the bytes that are sent, and all that have to be.
 
@@ -116,7 +118,7 @@ class Farm:
         """
         job = str(uuid.UUID(job)) if job else _new_id()
         form: dict[str, Any] = {"priority": priority, "pool": pool, "max_nodes": max_nodes}
-        form.update(after=_after(after, after_any), batch=batch)
+        form.update(after=_after(after, after_any), batch=batch, notify=list(notify))
         if isinstance(work, render.Render):
             spec, sources = render.prepare(work)
             form.update(name=name or render.name_of(work.scene), render=spec)

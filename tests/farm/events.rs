@@ -242,6 +242,34 @@ fn each_target_gets_the_events_that_it_asks_for() {
     assert_eq!((ada.events().len(), film.events().len()), (1, 1));
 }
 
+#[test]
+fn a_job_asks_for_a_target_that_is_there_for_it() {
+    let mut farm = Farm::prepare();
+    let [everybody, asked] = [(); 2].map(|()| Receiver::start(Manner::Takes));
+    let mut file = format!("allow = ['{}', '{}']\n", everybody.address(), asked.address());
+    file += &webhook("everybody", &url(&everybody), "events = ['done', 'cancelled']");
+    file += &webhook("asked", &url(&asked), "events = ['cancelled']\non-request = true");
+    start(&mut farm, &file, &[]);
+    let plain = submit(&farm, "plain", &[]);
+    let asks = submit(&farm, "asks", &["--notify", "asked"]);
+    assert!(farm.text(&["job", &asks]).contains("notify      asked"));
+    farm.text(&["cancel", &plain, &asks]);
+    farm.wait_for("all events", |_| everybody.events().len() >= 2 && !asked.events().is_empty());
+    assert_eq!((asked.kinds_of(&asks), asked.events().len()), (vec!["cancelled".into()], 1));
+    let scene = library("cornell-box.gltf");
+    let scene = scene.to_str().expect("a path");
+    for (name, said) in [
+        ("everybody", "jobs can name asked, and not `everybody`"),
+        ("nobody", "jobs can name asked, and not `nobody`"),
+        ("no name", "is not the name of a target"),
+    ] {
+        let output = farm.run(&["submit", scene, "--notify", name]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && error.contains(said), "{error}");
+    }
+    assert_eq!(farm.text(&["jobs", "--state", "open", "--json"]), "[]", "none was accepted");
+}
+
 /// A node that says that its device is broken, for as long as the returned value lives.
 async fn join_with_a_broken_device(farm: &Farm) -> impl Sized {
     let authority = Authority::open(&farm.data().join("authority")).expect("the authority");

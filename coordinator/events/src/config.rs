@@ -12,6 +12,8 @@ use std::net::IpAddr;
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tessera_protocol::job::is_target_name;
+use tessera_protocol::limits::TARGET_NAME_MAX;
 use tessera_transport::files;
 use toml::Spanned;
 
@@ -19,8 +21,6 @@ use toml::Spanned;
 const FILE_BYTES_MAX: u64 = 256 << 10;
 /// Most targets. Each has a queue of a megabyte or two.
 const TARGETS_MAX: usize = 64;
-/// Longest name of a target, in bytes.
-const TARGET_NAME_MAX: usize = 64;
 /// Most lines of `allow`.
 const ALLOW_MAX: usize = 256;
 /// Most addresses of one recipient.
@@ -207,9 +207,7 @@ fn within(
 }
 
 fn named(names: &mut BTreeSet<String>, name: &str) -> Result<(), String> {
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let has_size = (1..=TARGET_NAME_MAX).contains(&name.len());
-    if !has_size || !name.chars().all(is_of_name) {
+    if !is_target_name(name) {
         return Err(format!(
             "the name {name:?} of a target is not 1 to {TARGET_NAME_MAX} letters, \
             digits, dots, hyphens and underscores"
@@ -222,7 +220,7 @@ fn named(names: &mut BTreeSet<String>, name: &str) -> Result<(), String> {
 }
 
 fn of_webhook(raw: Webhook, (allow, folder): (&Allow, &Path)) -> Result<WebhookConfig, String> {
-    let Webhook { name, url, secret_file, secret_env, events, owner, job, batch } = raw;
+    let Webhook { name, url, secret_file, secret_env, .. } = raw;
     let url = url_of(&url)?;
     if !url.is_tls && !allow.lists_host(&url.host, url.port) {
         let host = &url.authority;
@@ -237,7 +235,8 @@ fn of_webhook(raw: Webhook, (allow, folder): (&Allow, &Path)) -> Result<WebhookC
     if secret.text().len() < SIGNING_MIN {
         return Err(format!("its secret is shorter than {SIGNING_MIN} bytes"));
     }
-    let wanted = wanted(&events, [owner, job, batch])?;
+    let on_request = raw.on_request.then(|| name.clone());
+    let wanted = wanted(&raw.events, [raw.owner, raw.job, raw.batch, on_request])?;
     Ok(WebhookConfig { name, url, secret, wanted })
 }
 
@@ -267,24 +266,22 @@ fn url_of(text: &str) -> Result<Url, String> {
     Ok(Url { is_tls, host, port, authority: authority.as_str().to_owned(), path })
 }
 
-fn wanted(events: &[String], of: [Option<String>; 3]) -> Result<Wanted, String> {
+fn wanted(events: &[String], of: [Option<String>; 4]) -> Result<Wanted, String> {
     let known = || EventKind::ASKED.map(EventKind::name).join(", ");
     let mut kinds = BTreeSet::new();
     for name in events {
         let kind = EventKind::ASKED.into_iter().find(|kind| kind.name() == name);
         kinds.insert(kind.ok_or_else(|| format!("no event is `{name}`: there are {}", known()))?);
     }
-    let [owner, job, batch] = of;
-    let wanted = Wanted { kinds, owner, job, batch };
+    let [owner, job, batch, on_request] = of;
+    let wanted = Wanted { kinds, owner, job, batch, on_request };
     if wanted.kinds.is_empty() {
         return Err(format!("`events` is empty: there are {}", known()));
     }
     if wanted.is_of_jobs() && wanted.kinds.iter().any(|kind| !kind.is_of_job()) {
-        return Err(
-            "`quarantine` is about nodes, and owner, job and batch are about jobs: give it \
-            a target without them"
-                .to_owned(),
-        );
+        return Err("`quarantine` is about nodes, and owner, job, batch and on-request are about \
+            jobs: give it a target without them"
+            .to_owned());
     }
     Ok(wanted)
 }
@@ -332,12 +329,14 @@ fn of_mail(
 }
 
 fn of_recipient(raw: Recipient) -> Result<RecipientConfig, String> {
-    let Recipient { name, to, events, owner, job, batch } = raw;
+    let Recipient { name, to, .. } = raw;
     if to.is_empty() || to.len() > ADDRESSES_MAX {
         return Err(format!("`to` has 1 to {ADDRESSES_MAX} addresses"));
     }
     let to = to.iter().map(|text| mailbox(text)).collect::<Result<_, _>>()?;
-    Ok(RecipientConfig { name, to, wanted: wanted(&events, [owner, job, batch])? })
+    let on_request = raw.on_request.then(|| name.clone());
+    let wanted = wanted(&raw.events, [raw.owner, raw.job, raw.batch, on_request])?;
+    Ok(RecipientConfig { name, to, wanted })
 }
 
 fn mailbox(text: &str) -> Result<Mailbox, String> {

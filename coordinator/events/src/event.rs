@@ -87,6 +87,9 @@ pub(crate) struct JobFacts {
     pub(crate) owner: String,
     pub(crate) owner_id: u64,
     pub(crate) batch: Option<String>,
+    /// Targets that the job names.
+    #[serde(default)]
+    pub(crate) notify: Vec<String>,
     pub(crate) state: String,
     /// Why it waits, in a word.
     pub(crate) waits: Option<String>,
@@ -97,6 +100,14 @@ pub(crate) struct JobFacts {
     pub(crate) frames_failed: u32,
     pub(crate) submitted_at: u64,
     pub(crate) ended_at: Option<u64>,
+}
+
+/// What a job's spec says of its events.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) batch: Option<String>,
+    /// Targets that the job names.
+    pub(crate) notify: Vec<String>,
 }
 
 /// A node or a device of it.
@@ -120,17 +131,14 @@ fn id_of(kind: EventKind, about: &str, at: u64) -> String {
 
 impl Event {
     /// An event about a job. `at`: when it ended, or when the wait began.
-    pub(crate) fn of_job(
-        kind: EventKind,
-        (job, batch): (&JobSummary, Option<String>),
-        at: u64,
-    ) -> Self {
+    pub(crate) fn of_job(kind: EventKind, (job, asked): (&JobSummary, Asked), at: u64) -> Self {
         let facts = JobFacts {
             id: job.job,
             name: job.name.clone(),
             owner: job.owner.clone(),
             owner_id: job.owner_id,
-            batch,
+            batch: asked.batch,
+            notify: asked.notify,
             state: job.state.name().to_owned(),
             waits: job.waits.map(|waits| waits.name().to_owned()),
             note: job.note.clone(),

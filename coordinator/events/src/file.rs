@@ -29,6 +29,8 @@ pub(crate) struct Webhook {
     pub(crate) owner: Option<String>,
     pub(crate) job: Option<String>,
     pub(crate) batch: Option<String>,
+    #[serde(default)]
+    pub(crate) on_request: bool,
 }
 
 /// The server for mails, and who gets some.
@@ -57,4 +59,6 @@ pub(crate) struct Recipient {
     pub(crate) owner: Option<String>,
     pub(crate) job: Option<String>,
     pub(crate) batch: Option<String>,
+    #[serde(default)]
+    pub(crate) on_request: bool,
 }

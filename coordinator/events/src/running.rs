@@ -3,7 +3,7 @@
 
 use crate::config::{EventsConfig, RecipientConfig, WebhookConfig};
 use crate::courier;
-use crate::event::{Event, EventKind};
+use crate::event::{Asked, Event, EventKind};
 use crate::kept::{self, Queues};
 use crate::mail::Mailer;
 use crate::target::{Target, Way};
@@ -62,6 +62,11 @@ struct Targets {
 impl EventTargets for Targets {
     fn figures(&self) -> Vec<TargetFigures> {
         self.all.iter().map(|target| target.figures()).collect()
+    }
+
+    fn on_request(&self) -> Vec<String> {
+        let asked = self.all.iter().filter(|target| target.is_on_request());
+        asked.map(|target| target.name.clone()).collect()
     }
 
     fn test(&self, name: &str) -> Option<Tested> {
@@ -234,12 +239,17 @@ impl Follower {
         job: &JobSummary,
         at: u64,
     ) -> Result<Event, RequestError> {
-        let batch = self.batch_of(job.job).await?;
-        Ok(Event::of_job(kind, (job, batch), at))
+        let asked = self.asked_of(job.job).await?;
+        Ok(Event::of_job(kind, (job, asked), at))
     }
 
-    async fn batch_of(&self, job: JobId) -> Result<Option<String>, RequestError> {
-        Ok(self.api.job_detail(job).await?.and_then(|detail| detail.spec.batch))
+    async fn asked_of(&self, job: JobId) -> Result<Asked, RequestError> {
+        let detail = self.api.job_detail(job).await?;
+        let asked = detail.map(|detail| {
+            let spec = detail.spec;
+            Asked { batch: spec.batch, notify: spec.notify }
+        });
+        Ok(asked.unwrap_or_default())
     }
 
     /// Keeps what has changed. It is a small file, and nobody waits for this thread.

@@ -54,6 +54,11 @@ impl Target {
         }
     }
 
+    /// Returns whether it gets only the events of jobs that name it.
+    pub(crate) fn is_on_request(&self) -> bool {
+        self.wanted.on_request.is_some()
+    }
+
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -15,12 +15,15 @@ pub(crate) struct Wanted {
     pub(crate) job: Option<String>,
     /// Batch of the jobs.
     pub(crate) batch: Option<String>,
+    /// Name by which the jobs have to ask for the target; None where they need not.
+    pub(crate) on_request: Option<String>,
 }
 
 impl Wanted {
     /// Returns whether only some jobs are meant.
     pub(crate) fn is_of_jobs(&self) -> bool {
-        self.owner.is_some() || self.job.is_some() || self.batch.is_some()
+        let texts = [&self.owner, &self.job, &self.batch, &self.on_request];
+        texts.into_iter().any(Option::is_some)
     }
 
     /// Returns whether the target gets an event.
@@ -34,6 +37,7 @@ impl Wanted {
         self.owner.as_ref().is_none_or(|owner| *owner == job.owner || *owner == number)
             && self.job.as_ref().is_none_or(|pattern| fits(pattern, &job.name))
             && (self.batch.is_none() || self.batch == job.batch)
+            && self.on_request.as_ref().is_none_or(|name| job.notify.contains(name))
     }
 }
 
@@ -49,6 +53,7 @@ mod tests {
             owner: "ada".into(),
             owner_id: 7,
             batch: Some("film".into()),
+            notify: vec!["ada-mail".into()],
             state: "done".into(),
             waits: None,
             note: String::new(),
@@ -65,7 +70,7 @@ mod tests {
     fn wanted(owner: Option<&str>, job: Option<&str>, batch: Option<&str>) -> Wanted {
         let kinds = BTreeSet::from([EventKind::Done, EventKind::Quarantine]);
         let [owner, job, batch] = [owner, job, batch].map(|text| text.map(str::to_owned));
-        Wanted { kinds, owner, job, batch }
+        Wanted { kinds, owner, job, batch, on_request: None }
     }
 
     #[test]
@@ -87,6 +92,17 @@ mod tests {
             assert!(!refuses.takes(&done), "{refuses:?}");
         }
         assert!(!wanted(None, None, None).takes(&event(EventKind::Failed)));
+    }
+
+    #[test]
+    fn a_target_on_request_gets_what_names_it() {
+        let done = event(EventKind::Done);
+        let by =
+            |name: &str| Wanted { on_request: Some(name.to_owned()), ..wanted(None, None, None) };
+        assert!(by("ada-mail").takes(&done) && !by("bob-mail").takes(&done));
+        let of_bob = Wanted { owner: Some("bob".into()), ..by("ada-mail") };
+        assert!(!of_bob.takes(&done), "the other conditions hold as well");
+        assert!(!by("ada-mail").takes(&event(EventKind::Quarantine)));
     }
 
     #[test]

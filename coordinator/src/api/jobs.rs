@@ -1,6 +1,7 @@
 //! Requests about one job: submitting it, editing it, and asking for missing files.
 
 use super::context::{Context, blocking};
+use super::targets;
 use crate::blobs::{Blobs, GuardedBlobs};
 use crate::driver::{Ask, Question};
 use tessera_core::Caller as Owner;
@@ -49,6 +50,7 @@ pub(super) async fn submit(
     spec: RawJobSpec,
 ) -> Result<Response, RequestError> {
     let spec = spec.check().map_err(|error| RequestError::Invalid(error.to_string()))?;
+    targets::check(context, &spec.notify)?;
     context.room()?;
     let _submitting = context.submitting.read().await;
     let blobs = context.blobs.clone();

@@ -38,6 +38,9 @@ pub trait EventTargets: Send + Sync {
     /// Returns the counts of all targets.
     fn figures(&self) -> Vec<TargetFigures>;
 
+    /// Returns the names of the targets that jobs can name.
+    fn on_request(&self) -> Vec<String>;
+
     /// Sends a test event to a target at once, and says what came of it. None if there is no such
     /// target.
     fn test(&self, name: &str) -> Option<Tested>;
@@ -68,6 +71,20 @@ impl Api {
     pub fn now_secs(&self) -> u64 {
         self.context.clock.now().secs()
     }
+}
+
+/// Checks that jobs can name these targets.
+pub(super) fn check(context: &Context, names: &[String]) -> Result<(), RequestError> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let known = context.targets.get().map(|targets| targets.on_request()).unwrap_or_default();
+    let Some(unknown) = names.iter().find(|name| !known.contains(name)) else { return Ok(()) };
+    let text = match known.is_empty() {
+        true => "this coordinator has no targets that jobs can name".to_owned(),
+        false => format!("jobs can name {}, and not `{unknown}`", known.join(", ")),
+    };
+    Err(RequestError::Invalid(format!("notify: {text}")))
 }
 
 /// Sends a test event to a target.

@@ -32,6 +32,7 @@ struct Head {
     max_nodes: Option<u32>,
     after: Vec<After>,
     batch: Option<String>,
+    notify: Vec<String>,
 }
 
 impl Default for Head {
@@ -45,6 +46,7 @@ impl Default for Head {
             max_nodes: None,
             after: Vec::new(),
             batch: None,
+            notify: Vec::new(),
         }
     }
 }
@@ -57,7 +59,8 @@ const COMPUTE: &str = "compute";
 
 /// Encodes a job as CBOR with named fields.
 pub fn encode_job(spec: &JobSpec) -> Vec<u8> {
-    let JobSpec { name, priority, kind, device_bytes, pool, retry, max_nodes, after, batch } = spec;
+    let JobSpec { name, priority, kind, device_bytes, pool, retry, max_nodes, .. } = spec;
+    let JobSpec { after, batch, notify, .. } = spec;
     let head = Head {
         name: name.clone(),
         priority: *priority,
@@ -67,6 +70,7 @@ pub fn encode_job(spec: &JobSpec) -> Vec<u8> {
         max_nodes: *max_nodes,
         after: after.clone(),
         batch: batch.clone(),
+        notify: notify.clone(),
     };
     let head = fields_away(&head, &Head::default());
     let (kind, options) = match kind {
@@ -105,10 +109,12 @@ pub fn decode_job(bytes: &[u8]) -> Result<JobSpec, SpecError> {
             return Err(malformed("it is of two kinds"));
         }
     }
-    let Head { name, priority, device_bytes, pool, retry, max_nodes, after, batch } =
-        read(&map_of_fields(&head))?;
+    let head: Head = read(&map_of_fields(&head))?;
+    let Head { name, priority, device_bytes, pool, retry, max_nodes, after, batch, notify } = head;
     let kind = kind.ok_or_else(|| malformed("it is of no kind"))?;
-    Ok(JobSpec { name, priority, kind, device_bytes, pool, retry, max_nodes, after, batch })
+    let spec =
+        JobSpec { priority, device_bytes, pool, retry, max_nodes, ..JobSpec::new(name, kind) };
+    Ok(JobSpec { after, batch, notify, ..spec })
 }
 
 /// Decodes the value that a map encodes. The error names the field at fault.

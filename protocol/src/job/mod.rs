@@ -11,6 +11,7 @@ mod edit;
 pub(crate) mod error;
 mod exr;
 mod film;
+mod notify;
 pub mod options;
 mod output;
 mod part;
@@ -30,6 +31,7 @@ pub use display::{JPEG_QUALITY_DEFAULT, LookSpec, ToneMapSpec};
 pub use edit::JobEdit;
 pub use error::SpecError;
 pub use exr::{ExrCompressionSpec, ExrDepthSpec, ExrLayerDepth, ExrLayerSpec};
+pub use notify::is_target_name;
 pub use output::{AovSpec, FormatSpec};
 pub use raw::{JobForm, RawJobSpec};
 pub use render::{EnvironmentSpec, FilterSpec, HALF_CHANNELS, LightUnitsSpec, RenderSpec};
@@ -76,6 +78,9 @@ pub struct JobSpec {
     /// Name that the jobs of one submission share, by which all of them are selected together, with
     /// the characters of a job's name; None where a job stands alone.
     pub batch: Option<String>,
+    /// Targets of events that get those of this job besides others, at most
+    /// [`NOTIFY_MAX`](crate::limits::NOTIFY_MAX), each once.
+    pub notify: Vec<String>,
 }
 
 /// Kind of a job, with its options.
@@ -100,6 +105,7 @@ impl JobSpec {
             max_nodes: None,
             after: Vec::new(),
             batch: None,
+            notify: Vec::new(),
         }
     }
 }
@@ -167,6 +173,7 @@ fn check(spec: &JobSpec) -> Result<(), SpecError> {
     check_place(spec.priority, spec.pool.as_deref(), spec.max_nodes)?;
     spec.retry.check()?;
     after::check(&spec.after)?;
+    notify::check(&spec.notify)?;
     if let Some(batch) = &spec.batch {
         crate::names::check(batch).or_else(|problem| wrong("batch", problem))?;
     }

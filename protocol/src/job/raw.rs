@@ -41,6 +41,8 @@ pub struct JobForm {
     pub after: Vec<After>,
     /// Name that the jobs of one submission share.
     pub batch: Option<String>,
+    /// Targets of events that get those of the job.
+    pub notify: Vec<String>,
     /// What to render.
     pub render: Option<RenderSpec>,
     /// What to compute.
@@ -51,7 +53,7 @@ impl JobForm {
     /// Returns the spec, of which nothing has been checked but that it is of one kind.
     pub fn spec(self) -> Result<RawJobSpec, SpecError> {
         let Self { name, priority, pool, max_nodes, device_bytes, after, batch, .. } = self;
-        let Self { render, compute, .. } = self;
+        let Self { notify, render, compute, .. } = self;
         let kind = match (render, compute) {
             (Some(render), None) => JobKind::Render(render),
             (None, Some(compute)) => JobKind::Compute(compute),
@@ -65,7 +67,8 @@ impl JobForm {
         };
         let plain = JobSpec::new(&name, kind);
         let priority = priority.unwrap_or(plain.priority);
-        Ok(JobSpec { priority, pool, max_nodes, device_bytes, after, batch, ..plain }.into())
+        let plain = JobSpec { after, batch, notify, ..plain };
+        Ok(JobSpec { priority, pool, max_nodes, device_bytes, ..plain }.into())
     }
 }
 

@@ -173,6 +173,7 @@ pub(crate) fn compute_job(compute: ComputeSpec) -> JobSpec {
             After { job: JobId(uuid(6)), until: Until::End },
         ],
         batch: Some("film-7c01".into()),
+        notify: vec!["studio".into()],
         ..JobSpec::new("blur", JobKind::Compute(compute))
     }
 }

@@ -37,6 +37,10 @@ pub(crate) struct SubmitForm {
     /// Name that the jobs of one submission share, by which all of them are listed and changed
     /// together.
     batch: Option<String>,
+    /// Targets of events that get those of the job, at most 16: such as the coordinator's file of
+    /// events has with `on-request`.
+    #[serde(default)]
+    notify: Vec<String>,
     /// What to render: `scene`, `files` with `path`, `hash` and `length`, `width`, `height`, `spp`,
     /// `frames` and the other options of `tessera submit`. Each option that is left out has its
     /// default.
@@ -106,7 +110,7 @@ pub(crate) async fn submit(
 
 pub(super) fn spec(form: SubmitForm) -> Result<tessera_protocol::job::RawJobSpec, Problem> {
     let SubmitForm { name, priority, pool, max_nodes, device_bytes, after, batch, .. } = form;
-    let SubmitForm { render, compute, .. } = form;
+    let SubmitForm { notify, render, compute, .. } = form;
     let wrong = |what: &str, error: serde_json::Error| {
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("{what}: {error}"))
     };
@@ -118,6 +122,7 @@ pub(super) fn spec(form: SubmitForm) -> Result<tessera_protocol::job::RawJobSpec
         device_bytes,
         after: after.into_iter().map(AfterForm::after).collect::<Result<_, _>>()?,
         batch,
+        notify,
         render: render
             .map(|value| serde_json::from_value(with_bytes(value)))
             .transpose()
