@@ -90,11 +90,9 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     }
     field("owner", super::jobs::owner(summary));
     field("priority", summary.priority.to_string());
-    for (name, value) in [("batch", &spec.batch), ("pool", &spec.pool)] {
+    let notify = Some(spec.notify.join(", ")).filter(|names| !names.is_empty());
+    for (name, value) in [("batch", &spec.batch), ("pool", &spec.pool), ("notify", &notify)] {
         value.iter().for_each(|value| field(name, value.clone()));
-    }
-    if !spec.notify.is_empty() {
-        field("notify", spec.notify.join(", "));
     }
     if let Some(attempts) = spec.retry.attempts {
         field("attempts", format!("{attempts} of a unit"));

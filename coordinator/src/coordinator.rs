@@ -111,8 +111,7 @@ impl Coordinator {
         let opened = open_aside(config.clone(), clock, begin).await?;
         let uploads = open_uploads(&opened.folder)?;
         let logs = open_logs(&opened.folder, config.lines.clone())?;
-        let blobs = GuardedBlobs::new(opened.blobs);
-        let spools = opened.spools.reader();
+        let (blobs, spools) = (GuardedBlobs::new(opened.blobs), opened.spools.reader());
         let writer =
             Arc::new(StoreWriter::start(opened.journal, opened.spools, writer_limits(&config))?);
         let members = Members::new(opened.members, writer.queue(), config.lifetimes);

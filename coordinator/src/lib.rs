@@ -16,6 +16,7 @@ pub mod coordinator;
 mod coordinator_error;
 mod driver;
 mod entrance;
+mod event_targets;
 mod farm_files;
 mod farm_log;
 mod finish_inputs;

@@ -93,7 +93,7 @@ class Farm:
         after: str | Iterable[str] = (),
         after_any: str | Iterable[str] = (),
         batch: str | None = None,
-        notify: Iterable[str] = (),
+        notify: str | Iterable[str] = (),
         job: str | None = None,
         progress: uploads.Progress | None = None,
     ) -> str:
@@ -118,7 +118,8 @@ class Farm:
         """
         job = str(uuid.UUID(job)) if job else _new_id()
         form: dict[str, Any] = {"priority": priority, "pool": pool, "max_nodes": max_nodes}
-        form.update(after=_after(after, after_any), batch=batch, notify=list(notify))
+        form.update(after=_after(after, after_any), batch=batch)
+        form.update(notify=[notify] if isinstance(notify, str) else list(notify))
         if isinstance(work, render.Render):
             spec, sources = render.prepare(work)
             form.update(name=name or render.name_of(work.scene), render=spec)

@@ -13,6 +13,7 @@ mod doctor;
 mod embedded;
 mod event_mail;
 mod event_receiver;
+mod event_takeover;
 mod events;
 mod fault_proxy;
 mod fetching;

@@ -108,7 +108,7 @@ pub(crate) enum Tls {
     /// From the first byte on.
     Whole,
     /// After a greeting in the clear.
-    StartTls,
+    AfterGreeting,
     /// Not at all: on this machine only.
     None,
 }
@@ -296,7 +296,7 @@ fn of_mail(
     let (host, port) = server_of(&raw.server).map_err(about)?;
     let tls = match raw.tls.as_str() {
         "tls" => Tls::Whole,
-        "starttls" => Tls::StartTls,
+        "starttls" => Tls::AfterGreeting,
         "none" if is_local(&host) => Tls::None,
         "none" => {
             let text = format!(

@@ -127,7 +127,7 @@ fn a_secret_that_others_can_read_or_guess_is_refused() {
     let error = read(folder.path(), &open).unwrap_err();
     assert!(error.contains("shorter than 16 bytes"), "{error}");
     for (to, said) in [
-        ("secret-env = \"TESSERA_TEST_NOT_SET\"", "is not set"),
+        ("secret-env = \"A_SECRET_THAT_IS_NOT_SET\"", "is not set"),
         ("", "it has no secret"),
         ("secret-file = \"none\"", "secret-file"),
     ] {

@@ -14,6 +14,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use tessera_protocol::names::printable;
 use tessera_protocol::utc::utc;
 
+/// Most events of a mail. The others of a full queue come in the next one.
+pub(crate) const EVENTS_MAX: usize = 500;
 /// Longest attempt, from the look-up of the server to its last answer.
 const WITHIN: Duration = Duration::from_secs(60);
 /// Most characters of a subject, and of a line about an event.
@@ -41,7 +43,7 @@ impl Mailer {
         let trusted = || TlsParameters::new(config.host.clone()).map_err(|error| error.to_string());
         let tls = match config.tls {
             Tls::Whole => client::Tls::Wrapper(trusted()?),
-            Tls::StartTls => client::Tls::Required(trusted()?),
+            Tls::AfterGreeting => client::Tls::Required(trusted()?),
             Tls::None => client::Tls::None,
         };
         let mut transport = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(&config.host)
@@ -199,9 +201,9 @@ mod tests {
 
     #[test]
     fn names_and_notes_cannot_add_lines() {
-        let event = quarantine("n1\r\nBcc: all@example.org");
-        assert!(!subject(&[event.clone()]).contains(['\r', '\n']));
-        let text = text(&[event], 3);
+        let events = [quarantine("n1\r\nBcc: all@example.org")];
+        assert!(!subject(&events).contains(['\r', '\n']));
+        let text = text(&events, 3);
         assert!(text.starts_with("3 older events were given up"), "{text}");
         assert!(!text.lines().any(|line| line.starts_with("Bcc")), "{text}");
         assert_eq!(text.lines().count(), 5, "{text}");
@@ -209,8 +211,8 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut() {
-        let event = quarantine(&"é".repeat(5000));
-        assert_eq!(subject(&[event.clone()]).chars().count(), SUBJECT_MAX);
-        assert!(text(&[event], 0).chars().count() < 2 * LINE_MAX);
+        let events = [quarantine(&"é".repeat(5000))];
+        assert_eq!(subject(&events).chars().count(), SUBJECT_MAX);
+        assert!(text(&events, 0).chars().count() < 2 * LINE_MAX);
     }
 }

@@ -6,6 +6,7 @@ use crate::courier;
 use crate::event::{Asked, Event, EventKind};
 use crate::kept::{self, Queues};
 use crate::mail::Mailer;
+use crate::queue::AGE_MAX;
 use crate::target::{Target, Way};
 use crate::tracker::{Memory, Tracker};
 use crate::webhook::Webhook;
@@ -102,12 +103,14 @@ impl Events {
         let path = data.join(kept::FILE);
         let now = api.now_secs();
         let horizon = now.saturating_sub(TOLD_AGAIN_SECS);
-        let (memory, queues) = kept::read(&path)
+        let (mut memory, queues) = kept::read(&path)
             .unwrap_or_else(|error| {
                 tracing::error!(%error, path = %path.display(), "what was not delivered is lost");
                 None
             })
             .unwrap_or_else(|| (Memory { horizon, ..Memory::default() }, Queues::new()));
+        // What ended before is too old to be delivered.
+        memory.horizon = memory.horizon.max(now.saturating_sub(AGE_MAX));
         let tracker = Tracker::new(config.patience.as_secs(), memory, now);
         let all = targets(config, queues)?;
         let targets = Arc::new(Targets { api: api.clone(), all });

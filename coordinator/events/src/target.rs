@@ -1,7 +1,7 @@
 //! A target: its queue, its counts, and the way to it.
 
 use crate::event::Event;
-use crate::mail::Mailer;
+use crate::mail::{self, Mailer};
 use crate::queue::{Queue, WAITING_MAX};
 use crate::wanted::Wanted;
 use crate::webhook::{self, Webhook};
@@ -113,7 +113,7 @@ impl Target {
     pub(crate) fn begin(&self) -> Option<(Vec<Arc<Event>>, u64)> {
         let most = match &self.way {
             Way::Webhook(_) => webhook::EVENTS_MAX,
-            Way::Mail(_) => WAITING_MAX,
+            Way::Mail(_) => mail::EVENTS_MAX,
         };
         let (events, dropped) = self.queue().begin(most);
         (!events.is_empty()).then_some((events, dropped))

@@ -62,9 +62,7 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         | Request::WebLink
         | Request::Sweep { dry_run: true, .. }
         | Request::Audit => None,
-        Request::TestTarget { target } => {
-            Some(("target tested", format!("target {:?}", cut(target, NAME_MAX))))
-        }
+        Request::TestTarget { target } => Some(("target tested", cut(target, NAME_MAX).to_owned())),
         Request::Submit { job, .. } => Some(("job submitted", format!("job {job}"))),
         Request::EditJob { job, edit } => {
             let words = edit.words();
@@ -98,11 +96,7 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         Request::RevokeToken { id } => Some(("token revoked", format!("token {id}"))),
         Request::Deny { identity, reason } => Some(("denied", format!("{identity} ({reason})"))),
         Request::KeepMember { member, keep } => {
-            let copy = match keep {
-                Keep::Newer => "the newer certificate",
-                Keep::Older => "the older certificate",
-            };
-            Some(("one of two copies kept", format!("{member}: {copy}")))
+            Some(("one of two copies kept", format!("{member}: {}", copy(*keep))))
         }
         Request::RemoveMember { member } => Some(("name taken away", member.clone())),
         Request::Allow { identity } => Some(("allowed", identity.clone())),
@@ -110,6 +104,13 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
             let overlap = overlap_secs.map(|secs| format!("overlap {secs} s"));
             Some(("authority rotated", overlap.unwrap_or_default()))
         }
+    }
+}
+
+fn copy(keep: Keep) -> &'static str {
+    match keep {
+        Keep::Newer => "the newer certificate",
+        Keep::Older => "the older certificate",
     }
 }
 

@@ -2,7 +2,6 @@
 //! the ways to ask them.
 
 use super::askers::Askers;
-use super::targets::EventTargets;
 use crate::access::Access;
 use crate::access::tokens::Ledger;
 use crate::access::web::WebAccess;
@@ -10,6 +9,7 @@ use crate::blobs::GuardedBlobs;
 use crate::changes::Changes;
 use crate::clock::Clock;
 use crate::driver::{Ask, Event, Question};
+use crate::event_targets::EventTargets;
 use crate::live::Board;
 use crate::logs::Logs;
 use crate::meters::Meters;

@@ -1,7 +1,6 @@
 //! Following all jobs: a list of those that are open or have ended lately, then what changes. A
 //! reader that is too slow for the changes gets a list again, so that it misses no end of a job.
 
-use super::answer::Api;
 use super::askers::{Entered, Kind};
 use super::context::Context;
 use crate::changes::News;
@@ -49,13 +48,6 @@ impl std::fmt::Debug for Follow {
 /// The first page of the list.
 fn first_page() -> JobsPage {
     JobsPage { before: None, rows: None, order: JobOrder::Newest }
-}
-
-impl Api {
-    /// Follows all jobs for the coordinator's own process, which counts as no user.
-    pub async fn follow_jobs(&self, since: u64) -> Result<Follow, RequestError> {
-        Follow::begin(self.context.clone(), Some(since), None).await
-    }
 }
 
 impl Follow {

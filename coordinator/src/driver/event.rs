@@ -63,7 +63,8 @@ pub(crate) enum Event {
     Tally { after: Option<JobId>, reply: oneshot::Sender<(JobsTally, Option<JobId>)> },
     /// Monitoring asks for everything else. The answer comes at once, too.
     Present(oneshot::Sender<Box<Present>>),
-    /// Somebody asks which nodes and devices are quarantined or in doubt.
+    /// Somebody asks which nodes and devices are quarantined or in doubt. The answer comes at once,
+    /// too.
     Quarantines(oneshot::Sender<Vec<Quarantine>>),
     /// An audit asks for a check of the core's invariants, for example that every counter is right.
     Verify(oneshot::Sender<Result<(), String>>),

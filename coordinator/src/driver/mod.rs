@@ -241,10 +241,7 @@ impl Driver {
             Event::Census(reply) => drop(reply.send(self.core.census())),
             Event::Tally { after, reply } => drop(reply.send(self.core.tally(after))),
             Event::Present(reply) => drop(reply.send(Box::new(self.present()))),
-            Event::Quarantines(reply) => {
-                let found = self.core.quarantines();
-                self.after_pending(After::Tell(Box::new(move || drop(reply.send(found)))));
-            }
+            Event::Quarantines(reply) => drop(reply.send(self.core.quarantines())),
             Event::Verify(reply) => drop(reply.send(self.core.verify())),
             Event::Usage(reply) => {
                 let usage = self.core.usage();

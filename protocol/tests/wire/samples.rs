@@ -213,7 +213,6 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
             }),
         },
     ];
-    all.extend([WatchAll { since: Some(7) }, TestTarget { target: "studio".into() }]);
     all.extend(web_requests().into_iter().chain(crate::log_samples::requests()));
     let others = compute_others()
         .into_iter()
@@ -235,8 +234,8 @@ pub(crate) fn live_tile() -> LiveTile {
     }
 }
 
-/// Requests about signing in over HTTP, for live tiles and for explanations.
-fn web_requests() -> [Request; 7] {
+/// Requests about signing in over HTTP, for live tiles, for explanations and about events.
+fn web_requests() -> [Request; 9] {
     let scope =
         ApiTokenScope { role: Some(Role::Viewer), owner: Some("ada".into()), ttl_secs: 86_400 };
     let [frame, all] = watched().map(Request::Live);
@@ -247,7 +246,9 @@ fn web_requests() -> [Request; 7] {
         Subject::Node("rack-1".into()),
     ]
     .map(Request::Explain);
-    [Request::CreateApiToken(scope), Request::WebLink, frame, all, one, other, third]
+    let news = Request::WatchAll { since: Some(7) };
+    let test = Request::TestTarget { target: "studio".into() };
+    [Request::CreateApiToken(scope), Request::WebLink, frame, all, one, other, third, news, test]
 }
 
 /// A selection with every condition.

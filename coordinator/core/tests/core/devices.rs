@@ -218,10 +218,14 @@ fn a_node_with_all_devices_quarantined_is_unfit_with_a_remedy() {
     let row = &farm.core.nodes(Moment(farm.now))[0];
     assert_eq!(row.state, NodeState::Unfit);
     assert!(row.note.contains(&reason) && row.note.contains(&remedy), "{}", row.note);
+    let found = farm.core.quarantines();
+    assert!(found.iter().all(|one| one.device.is_some() && one.word == "devices"), "{found:?}");
+    assert!(found.len() == row.devices.len() && found[0].why.contains(&reason), "{found:?}");
     farm.join(2, 2, 8 * GIB);
     assert_eq!(farm.given(2).len(), 2);
     farm.states(1, 8 * GIB, DeviceState::Testing);
     assert!(farm.given(1).is_empty());
+    assert_eq!(farm.core.quarantines(), [], "being tested is no quarantine");
     farm.states(1, 8 * GIB, DeviceState::Ready);
     assert_eq!(farm.given(1).len(), 2);
 }

@@ -116,10 +116,12 @@ fn a_node_that_stalls_on_several_jobs_is_unfit() {
         unfit = unfit.or(rows
             .into_iter()
             .find(|row| row.state == NodeState::Unfit)
-            .map(|row| (row, endings(&farm).len())));
+            .map(|row| (row, endings(&farm).len(), farm.core.quarantines())));
     }
-    let (row, times) = unfit.expect("it is set aside");
+    let (row, times, quarantines) = unfit.expect("it is set aside");
     assert_eq!((row.node, times), (node(1), 3));
+    let [quarantine] = quarantines.as_slice() else { panic!("{quarantines:?}") };
+    assert_eq!((quarantine.node, quarantine.word), (node(1), "unfit"));
     assert!(row.note.contains("3 attempts of 2 jobs failed here in a row"), "{}", row.note);
 }
 

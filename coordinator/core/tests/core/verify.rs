@@ -68,6 +68,9 @@ fn the_odd_one_of_three_is_quarantined_and_its_work_redone() {
         "{}",
         liar.note
     );
+    let quarantines = farm.core.quarantines();
+    let [quarantine] = quarantines.as_slice() else { panic!("{quarantines:?}") };
+    assert_eq!((quarantine.node, quarantine.word), (node(1), "wrong"));
     assert!(farm.leased(1).is_empty());
     let taken = farm
         .records
@@ -220,6 +223,8 @@ fn a_tie_of_two_nodes_fails_the_frame_with_its_reason() {
     for row in farm.core.nodes(farm.now) {
         assert!(row.state == NodeState::Ready && row.note.contains("in doubt"), "{row:?}");
     }
+    let words: Vec<_> = farm.core.quarantines().into_iter().map(|one| one.word).collect();
+    assert_eq!(words, ["doubted", "doubted"]);
 }
 
 // promise: P4

@@ -136,6 +136,9 @@ fn facts(detail: &JobDetail) -> Markup {
             @if let Some(batch) = &spec.batch {
                 dt { "Batch" } dd { (of_batch(batch)) }
             }
+            @if !spec.notify.is_empty() {
+                dt { "Tells" } dd { (spec.notify.join(", ")) }
+            }
             @if copies.won + copies.lost + copies.running > 0 {
                 dt { "Copies" }
                 dd { (copies.running) " running, " (copies.won) " first, " (copies.lost)
