@@ -157,9 +157,15 @@ fn figures(farm: &Farm, pages: &str) {
         "tessera_event_target_failing{target=\"silent\"} 1",
         "tessera_events_waiting{target=\"elsewhere\"} 3",
         "tessera_events_delivered_total{target=\"dead\"} 0",
+        "tessera_events_dropped_total{target=\"dead\"} 0",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
+    let attempts = "tessera_event_attempts_failed_total{target=\"refuses\"} ";
+    let (_, count) = text.split_once(attempts).expect("a count of failed attempts");
+    let count: f64 =
+        count.split_whitespace().next().and_then(|count| count.parse().ok()).expect("a number");
+    assert!(count >= 1.0, "{text}");
 }
 
 #[test]

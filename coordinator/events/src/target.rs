@@ -184,3 +184,71 @@ impl Target {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::Allow;
+    use crate::config::{Url, WebhookConfig};
+    use crate::event::EventKind;
+    use crate::queue::AGE_MAX;
+    use crate::secret::Secret;
+    use std::collections::BTreeSet;
+
+    fn target() -> Target {
+        let wanted = Wanted { kinds: BTreeSet::from([EventKind::Test]), ..Wanted::default() };
+        let url = Url {
+            is_tls: false,
+            host: "127.0.0.1".into(),
+            port: 9,
+            authority: "127.0.0.1:9".into(),
+            path: "/".into(),
+        };
+        let (name, secret) = ("studio".to_owned(), Secret::of("a-secret-of-the-studio"));
+        let config = WebhookConfig { name: name.clone(), url, secret, wanted: wanted.clone() };
+        let way = Way::Webhook(Webhook::new(&config, Arc::new(Allow::default()), None));
+        Target::new(name, (wanted, way), vec![Event::of_test("kept", 1)])
+    }
+
+    fn counts(target: &Target) -> [u64; 4] {
+        let figures = target.figures();
+        [figures.delivered, figures.failed, figures.dropped, figures.waiting]
+    }
+
+    #[test]
+    fn figures_follow_what_becomes_of_events() {
+        let target = target();
+        assert_eq!(counts(&target), [0, 0, 0, 1], "what was kept waits");
+        for at in 0..WAITING_MAX as u64 {
+            target.offer(&Arc::new(Event::of_test("x", at)));
+        }
+        assert_eq!(counts(&target), [0, 0, 1, WAITING_MAX as u64]);
+        target.begin().expect("events");
+        target.failed("a reason", (1, Duration::ZERO));
+        assert!(target.figures().is_failing && target.take_changed());
+        let (events, dropped) = target.begin().expect("events");
+        assert_eq!((events.len(), dropped), (webhook::EVENTS_MAX, 1));
+        target.delivered((&events, dropped));
+        assert_eq!(counts(&target), [100, 1, 1, 900]);
+        assert!(!target.figures().is_failing);
+        target.expire(AGE_MAX * 2);
+        assert_eq!(counts(&target), [100, 1, 901, 0]);
+        assert!(target.begin().is_none());
+    }
+
+    #[test]
+    fn a_target_waits_for_no_event_that_it_does_not_want() {
+        let target = target();
+        let other = Event { kind: EventKind::Done, ..Event::of_test("x", 1) };
+        target.offer(&Arc::new(other));
+        assert_eq!(counts(&target), [0, 0, 0, 1]);
+    }
+
+    #[tokio::test]
+    async fn a_loopback_address_that_is_not_listed_is_not_dialled() {
+        let target = target();
+        let events = [Arc::new(Event::of_test("x", 1))];
+        let problem = target.send((&events, 0), 1).await.unwrap_err();
+        assert!(problem.contains("127.0.0.1 is a loopback address"), "{problem}");
+    }
+}

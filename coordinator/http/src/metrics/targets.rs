@@ -4,11 +4,8 @@ use super::page::Page;
 use std::fmt;
 use tessera_coordinator::api::TargetFigures;
 
-/// Writes what became of events, by target; nothing where nobody tells events.
+/// Writes what became of events, by target.
 pub(super) fn targets(page: &mut Page<'_, '_>, targets: &[TargetFigures]) -> fmt::Result {
-    if targets.is_empty() {
-        return Ok(());
-    }
     let rows = |count: fn(&TargetFigures) -> f64| {
         targets.iter().map(move |target| (vec![("target", target.name.as_str())], count(target)))
     };

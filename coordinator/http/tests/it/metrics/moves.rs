@@ -12,7 +12,7 @@ use tessera_transport::FarmClient;
 
 /// Families that other tests move: they say the same as long as a coordinator runs, or the disk of
 /// the machine moves them (`store.rs`), or somebody who watches does (`live.rs`).
-const ELSEWHERE: [&str; 13] = [
+const ELSEWHERE: [&str; 18] = [
     "tessera_build_info",
     "tessera_start_time_seconds",
     "tessera_disk_free_bytes",
@@ -27,6 +27,12 @@ const ELSEWHERE: [&str; 13] = [
     "tessera_live_tiles_total",
     "tessera_live_watched",
     "tessera_live_bytes",
+    // Of targets of events: `tests/farm/events.rs`, `coordinator/events/src/target.rs`.
+    "tessera_events_delivered_total",
+    "tessera_events_dropped_total",
+    "tessera_events_waiting",
+    "tessera_event_attempts_failed_total",
+    "tessera_event_target_failing",
 ];
 
 /// The farm that is watched, and what moved so far.
