@@ -3,7 +3,7 @@
 use crate::error::{CliError, Status};
 use std::path::Path;
 use tessera_coordinator::api::Api;
-use tessera_events::{ConfigError, Events, EventsConfig};
+use tessera_events::{ConfigError, Events, EventsConfig, Home};
 
 /// Reads the file, and checks that all is there to tell events; None where there is no file.
 pub(crate) fn read(path: Option<&Path>) -> Result<Option<EventsConfig>, CliError> {
@@ -16,13 +16,13 @@ pub(crate) fn read(path: Option<&Path>) -> Result<Option<EventsConfig>, CliError
     Ok(Some(config))
 }
 
-/// Begins to tell events of a coordinator that leads. `data`: its data folder.
+/// Begins to tell events of a coordinator that leads.
 pub(crate) fn tell(
     config: Option<&EventsConfig>,
     api: &Api,
-    data: &Path,
+    home: Home<'_>,
 ) -> Result<Option<Events>, CliError> {
-    config.map(|config| Events::start(config, api, data).map_err(failed)).transpose()
+    config.map(|config| Events::start(config, api, home).map_err(failed)).transpose()
 }
 
 fn failed(error: tessera_events::StartError) -> CliError {

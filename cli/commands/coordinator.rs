@@ -27,7 +27,7 @@ use tessera_coordinator::{
     AuditError, Begun, Census, Config, Coordinator, CoordinatorError, ExportError, FarmAt, FarmKey,
     FarmKeyError, Limits, PerUser, Probe, RunningCoordinator, Standby,
 };
-use tessera_events::Events;
+use tessera_events::{Events, Home};
 use tessera_http::{HttpConfig, HttpError, HttpServer, OidcConfig};
 use tessera_protocol::client::{AuditReport, Request, Response};
 use tessera_store_postgres::PostgresPlace;
@@ -82,7 +82,8 @@ pub(crate) async fn run(args: CoordinatorArgs, telling: Telling) -> Result<Statu
             (led, served)
         }
     };
-    let telling = match events_file::tell(events.as_ref(), &coordinator.api(), &args.data) {
+    let home = Home { data: &args.data, is_shared: args.store.store != "sled" };
+    let telling = match events_file::tell(events.as_ref(), &coordinator.api(), home) {
         Ok(telling) => telling,
         Err(error) => {
             coordinator.shutdown().await?;

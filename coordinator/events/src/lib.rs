@@ -31,4 +31,4 @@ mod wanted;
 mod webhook;
 
 pub use config::{ConfigError, EventsConfig};
-pub use running::{Events, StartError};
+pub use running::{Events, Home, StartError};

@@ -23,7 +23,8 @@ use tokio::sync::watch;
 
 /// How often quarantines and waits are looked at, and what changed is kept.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// Ends of so many seconds before a start are told where nothing is kept of what was told.
+/// Ends of so many seconds before a start are told where nothing is kept of what was told, and are
+/// told again where another coordinator may have told them.
 const TOLD_AGAIN_SECS: u64 = 600;
 /// How long the thread may take to end.
 const END_WITHIN: Duration = Duration::from_secs(1);
@@ -40,6 +41,15 @@ pub enum StartError {
     /// The system has no threads.
     #[error("cannot start the thread of events")]
     Thread(#[source] std::io::Error),
+}
+
+/// Where a coordinator keeps its things.
+#[derive(Clone, Copy, Debug)]
+pub struct Home<'a> {
+    /// Data folder, where what is not delivered is kept.
+    pub data: &'a Path,
+    /// Whether other coordinators may lead the same farm.
+    pub is_shared: bool,
 }
 
 /// Tells events while it exists.
@@ -97,10 +107,9 @@ impl Events {
         targets(config, Queues::new()).map(drop)
     }
 
-    /// Begins to tell events of a coordinator that leads, from a thread of its own. `data`: the
-    /// data folder, where what is not delivered is kept.
-    pub fn start(config: &EventsConfig, api: &Api, data: &Path) -> Result<Self, StartError> {
-        let path = data.join(kept::FILE);
+    /// Begins to tell events of a coordinator that leads, from a thread of its own.
+    pub fn start(config: &EventsConfig, api: &Api, home: Home<'_>) -> Result<Self, StartError> {
+        let path = home.data.join(kept::FILE);
         let now = api.now_secs();
         let horizon = now.saturating_sub(TOLD_AGAIN_SECS);
         let (mut memory, queues) = kept::read(&path)
@@ -109,8 +118,10 @@ impl Events {
                 None
             })
             .unwrap_or_else(|| (Memory { horizon, ..Memory::default() }, Queues::new()));
-        // What ended before is too old to be delivered.
-        memory.horizon = memory.horizon.max(now.saturating_sub(AGE_MAX));
+        // What ended before is too old to be delivered. Where others may have led since the file
+        // was written, they have told what ended then.
+        let oldest = if home.is_shared { TOLD_AGAIN_SECS } else { AGE_MAX };
+        memory.horizon = memory.horizon.max(now.saturating_sub(oldest));
         let tracker = Tracker::new(config.patience.as_secs(), memory, now);
         let all = targets(config, queues)?;
         let targets = Arc::new(Targets { api: api.clone(), all });

@@ -8,12 +8,12 @@ use crate::driver::{Event, Question};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
-use tessera_core::{JobsPage, Owner, Selection};
+use tessera_core::{JobsPage, Owner};
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::limits::JOB_PAGE_MAX;
 use tessera_protocol::news::{JobsNews, NewsPart};
-use tessera_protocol::selection::JobOrder;
-use tessera_protocol::status::JobSummary;
+use tessera_protocol::selection::{JobOrder, JobSelection};
+use tessera_protocol::status::{JobState, JobSummary};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 /// Longest time without a message. Then comes one without news, so that who is gone is noticed.
@@ -102,7 +102,12 @@ impl Follow {
 
     /// Reads a page of the list.
     async fn list(&mut self, page: JobsPage) -> Option<()> {
-        let selection = Box::<Selection>::default();
+        let is_open = |state: &JobState| !state.is_final();
+        let states = match self.since {
+            u64::MAX => JobState::ALL.into_iter().filter(is_open).collect(),
+            _ => Vec::new(),
+        };
+        let selection = Box::new(JobSelection { states, ..JobSelection::default() }.into());
         let question = Question::Jobs { selection, page };
         let Response::Jobs(found) = self.context.question(question).await.ok()? else {
             return None;

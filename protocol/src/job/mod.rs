@@ -78,8 +78,8 @@ pub struct JobSpec {
     /// Name that the jobs of one submission share, by which all of them are selected together, with
     /// the characters of a job's name; None where a job stands alone.
     pub batch: Option<String>,
-    /// Targets of events that get those of this job besides others, at most
-    /// [`NOTIFY_MAX`](crate::limits::NOTIFY_MAX), each once.
+    /// Targets of events that get those of this job besides others, at most [`NOTIFY_MAX`], each
+    /// once.
     pub notify: Vec<String>,
 }
 
