@@ -111,14 +111,29 @@ struct Passed {
     by_quic: u64,
     /// Between the coordinator and the bucket.
     by_http: u64,
+    /// On a machine under load a node has found the bucket too slow, and has sent results to the
+    /// coordinator for a while.
+    went_round: bool,
+}
+
+/// What a node says then.
+const GOES_ROUND: &str = "results go through the coordinator";
+/// Films that are rendered until the bucket was quick enough for one.
+const FILMS_MAX: u32 = 3;
+
+/// Counts what passes for a film whose results all went to the bucket.
+fn count_undisturbed(server: &Seaweed, frames: usize) -> Passed {
+    let films = (0..FILMS_MAX).map(|film| count_film(server, &format!("farm{film}"), frames));
+    let mut undisturbed = films.filter(|passed| !passed.went_round);
+    undisturbed.next().expect("the bucket was too slow for every film")
 }
 
 /// A film is rendered by two nodes, and fetched; counts what passes meanwhile. Then it is rendered
 /// again with all bytes through the coordinator, which makes the same files.
-fn count_film(server: &Seaweed, frames: usize) -> Passed {
+fn count_film(server: &Seaweed, name: &str, frames: usize) -> Passed {
     let counted = Counted::start(server.port());
     let mut farm = Farm::prepare();
-    let bucket = server.address_at(counted.port, "farm");
+    let bucket = server.address_at(counted.port, name);
     start_telling(&mut farm, &bucket);
     let address = farm.address().parse().expect("an address");
     let proxies: Vec<Proxy> =
@@ -142,6 +157,7 @@ fn count_film(server: &Seaweed, frames: usize) -> Passed {
     let each: Vec<u64> = proxies.iter().map(|proxy| proxy.seen().bytes.load(Relaxed)).collect();
     let by_http = counted.bytes.load(Relaxed);
     println!("{of_files} bytes of files, {units} units; {each:?} by QUIC, {by_http} by HTTP");
+    let went_round = farm.logs().contains(GOES_ROUND);
     let hashes = farm.hashes(&job);
     assert!(farm.stop_coordinator(), "{}", farm.logs());
     start_telling(&mut farm, &format!("{bucket}&direct=off"));
@@ -150,7 +166,7 @@ fn count_film(server: &Seaweed, frames: usize) -> Passed {
     assert_eq!(by_nodes(&farm), frames, "{}", said(&farm));
     assert!(farm.stop_coordinator(), "{}", farm.logs());
     assert_clean(&farm, &bucket);
-    Passed { units, of_files, by_quic: each.iter().sum(), by_http }
+    Passed { units, of_files, by_quic: each.iter().sum(), by_http, went_round }
 }
 
 fn lengths_of_pictures(folder: &Path) -> Vec<u64> {
@@ -164,7 +180,7 @@ fn lengths_of_pictures(folder: &Path) -> Vec<u64> {
 #[test]
 fn no_byte_of_a_frame_passes_the_coordinator() {
     let Some(server) = Seaweed::start("no_byte_of_a_frame_passes_the_coordinator") else { return };
-    let Passed { units, of_files, by_quic, by_http } = count_film(&server, 2);
+    let Passed { units, of_files, by_quic, by_http, .. } = count_undisturbed(&server, 2);
     assert!(by_quic <= 3 * BEGIN_BYTES + units * UNIT_BYTES, "{by_quic}");
     assert!(by_http <= BEGIN_BYTES + units * UNIT_BYTES, "{by_http}");
     assert!(of_files > by_quic + by_http, "{of_files}");
@@ -178,7 +194,7 @@ fn control_of_a_unit_costs_less_than_a_kibibyte() {
         return;
     }
     let Some(server) = Seaweed::start(name) else { return };
-    let Passed { units, by_quic, by_http, .. } = count_film(&server, 8);
+    let Passed { units, by_quic, by_http, .. } = count_undisturbed(&server, 8);
     let each = (by_quic + by_http) / units;
     println!("{each} bytes of control for each of {units} units");
     assert!(each < UNIT_BYTES, "{each}");

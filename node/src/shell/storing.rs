@@ -49,6 +49,8 @@ impl Elsewhere {
     }
 
     fn pause(&self) {
+        let secs = PAUSE.as_secs();
+        tracing::info!("results go through the coordinator for the next {secs} s");
         let until = Instant::now() + PAUSE;
         *self.paused.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
     }
@@ -108,7 +110,7 @@ async fn store(connection: &Connection, results: &[Ready]) -> Result<bool, Frame
     if !put_object(&url, pieces).await {
         // Without a receipt the offer is void.
         sender.finish();
-        tracing::info!("the farm's store cannot be reached; results go through the coordinator");
+        tracing::info!("the farm's store cannot be reached");
         return Ok(false);
     }
     sender.send(&StoreReceipt { bytes }).await?;
