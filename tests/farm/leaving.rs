@@ -4,7 +4,7 @@ use tessera_support::farm::{Farm, Process, library};
 
 /// Units that take a thread several seconds each, and more of them than anybody waits for.
 const HEAVY: [&str; 8] =
-    ["--size", "256x256", "--spp", "16384", "--tile", "256", "--unit-samples", "256"];
+    ["--size", "256x256", "--spp", "16384", "--tile", "256", "--unit-samples", "96"];
 /// A job that is over in a moment.
 const LIGHT: [&str; 4] = ["--size", "64x64", "--spp", "8"];
 
