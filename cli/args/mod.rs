@@ -12,6 +12,7 @@ pub mod change;
 pub mod completions;
 pub mod compute;
 pub mod coordinator;
+pub mod cost;
 pub mod deny;
 pub mod devices;
 pub mod diff;
@@ -99,6 +100,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "drain",
             "undrain",
             "usage",
+            "cost",
             "sweep",
             "events",
             "doctor",
@@ -161,6 +163,8 @@ pub enum Command {
     Undrain(drain::UndrainArgs),
     /// Show what each user and node has of the farm: jobs, frames, files, memory
     Usage(usage::UsageArgs),
+    /// Show device time and what it costs; set prices and budgets (cost rules)
+    Cost(cost::CostArgs),
     /// Delete all jobs, frames and files of a user
     Sweep(sweep::SweepArgs),
     /// Try the webhooks and mails of a coordinator

@@ -377,8 +377,15 @@ async fn ask_for_audit(data: &Path) -> Result<AuditReport, CliError> {
 }
 
 fn describe(report: &AuditReport) -> String {
-    let AuditReport { records, jobs, units_committed, units_committed_twice, frames, problems } =
-        report;
+    let AuditReport {
+        records,
+        jobs,
+        units_committed,
+        units_committed_twice,
+        frames,
+        device_millis,
+        problems,
+    } = report;
     let [records, jobs, units, frames] = [
         (*records, "record"),
         (*jobs, "job"),
@@ -388,6 +395,7 @@ fn describe(report: &AuditReport) -> String {
     .map(|(count, what)| counted(count, what));
     let mut text =
         format!("{records}, {jobs}, {units} committed ({units_committed_twice} twice), {frames}");
+    text += &format!(", {}.{:03} s of devices", device_millis / 1000, device_millis % 1000);
     for problem in problems {
         text += &format!("\nproblem: {problem}");
     }
@@ -443,12 +451,14 @@ mod tests {
             units_committed: 1,
             units_committed_twice: 0,
             frames: 1,
+            device_millis: 1005,
             problems: Vec::new(),
         };
         let text = describe(&report);
         assert_eq!(
             text,
-            "1 record, 1 job, 1 unit committed (0 twice), 1 finished frame\nno problem"
+            "1 record, 1 job, 1 unit committed (0 twice), 1 finished frame, 1.005 s of devices\n\
+             no problem"
         );
     }
 }

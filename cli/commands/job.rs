@@ -1,5 +1,6 @@
 //! `job`: shows one job with its frames and failures.
 
+use super::cost::{device_time, money};
 use super::{job_set, logs};
 use crate::args::job::{JobArgs, JobCommand};
 use crate::client::{Farm, unexpected};
@@ -117,12 +118,10 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     if let Some(secs) = summary.left_secs {
         field("left", format!("about {}", span(secs)));
     }
-    let samples = count(summary.samples_committed as f64);
-    let kept = match summary.samples_kept {
-        0 => String::new(),
-        kept => format!(", {} of them kept from nodes that left", count(kept as f64).trim_end()),
-    };
-    field("samples", format!("{}{kept}", samples.trim_end()));
+    field("samples", samples_words(detail));
+    if summary.device_millis > 0 {
+        field("time", time_words(detail));
+    }
     if *copies != CopyCount::default() {
         field("copies", copy_words(copies));
     }
@@ -143,6 +142,35 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
         field("failure", format!("{} on {}: {}", failure.unit, failure.node, failure.reason));
     }
     text
+}
+
+/// Counts the samples that are committed, and those kept from nodes that left.
+fn samples_words(detail: &JobDetail) -> String {
+    let samples = count(detail.summary.samples_committed as f64);
+    let kept = match detail.summary.samples_kept {
+        0 => String::new(),
+        kept => format!(", {} of them kept from nodes that left", count(kept as f64).trim_end()),
+    };
+    format!("{}{kept}", samples.trim_end())
+}
+
+/// Says what device time was spent, of which devices, what it costs, and what is left to spend.
+fn time_words(detail: &JobDetail) -> String {
+    let JobDetail { summary, spent, left_millis, currency, .. } = detail;
+    let lost: u64 = spent.iter().map(|spent| spent.lost_millis).sum();
+    let devices: Vec<&str> = spent.iter().map(|spent| spent.device.as_str()).collect();
+    let mut text = format!("{} of {}", device_time(summary.device_millis), devices.join(", "));
+    if lost > 0 {
+        text += &format!(", {} of it lost", device_time(lost));
+    }
+    let cost = money(summary.cost, currency);
+    if !cost.is_empty() {
+        text += &format!(": {cost}");
+    }
+    match left_millis {
+        Some(left @ 1..) => text + &format!("; about {} to go", device_time(*left)),
+        _ => text,
+    }
 }
 
 /// Returns the exposure that was metered for a job, with the frame that it was metered in. None if

@@ -11,6 +11,8 @@ mod change;
 mod completions;
 mod compute;
 mod coordinator;
+mod cost;
+mod cost_rules;
 mod deny;
 mod diff;
 mod doctor;
@@ -74,6 +76,7 @@ pub(crate) async fn run(command: Command, telling: Telling) -> Result<Status, Cl
         Command::Cancel(args) => cancel::run(args).await,
         Command::Forget(args) => change::run(args, JobChange::Forget).await,
         Command::Usage(args) => usage::run(args).await,
+        Command::Cost(args) => cost::run(args).await,
         Command::Sweep(args) => sweep::run(args).await,
         // A store elsewhere is read by threads of its own, which are waited for here.
         Command::Fsck(args) => block_in_place(|| fsck::run(args)),

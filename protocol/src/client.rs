@@ -4,6 +4,7 @@ use crate::access::{
     ApiTokenScope, AuthorityStatus, DeniedIdentity, Keep, LogReport, MemberSummary, TokenScope,
     TokenSummary,
 };
+use crate::cost::{CostReport, CostRules};
 use crate::explain::{Explanation, Subject};
 use crate::frames::FrameSet;
 use crate::ids::{BlobHash, JobId, NodeId};
@@ -188,6 +189,18 @@ pub enum Request {
         /// Name of the target.
         target: String,
     },
+    /// Asks what owners have spent, and how far budgets are used. Answered by [`Response::Costs`]:
+    /// to operators with all owners, to others with themselves and the budgets that they spend of.
+    Costs {
+        /// Month in UTC, such as `2026-11`; None for this month.
+        month: Option<String>,
+    },
+    /// Asks what device time costs and what may be spent. Answered by [`Response::CostRules`], to
+    /// operators.
+    CostRules,
+    /// Sets what device time costs and what may be spent, from now on. Answered by
+    /// [`Response::Done`].
+    SetCostRules(Box<CostRules>),
 }
 
 /// The coordinator's answer to a [`Request`].
@@ -246,6 +259,10 @@ pub enum Response {
     Logs(Box<LogPage>),
     /// News of all jobs.
     News(Box<JobsNews>),
+    /// What owners have spent.
+    Costs(Box<CostReport>),
+    /// What device time costs and what may be spent.
+    CostRules(Box<CostRules>),
 }
 
 /// State of a job, for a watcher.
@@ -270,6 +287,8 @@ pub struct AuditReport {
     pub units_committed_twice: u64,
     /// Number of finished frames.
     pub frames: u64,
+    /// Device time that was spent for all jobs, in milliseconds, also for forgotten ones.
+    pub device_millis: u64,
     /// Faults, one per line. Empty if there are none.
     pub problems: Vec<String>,
 }

@@ -1,5 +1,6 @@
 //! State of jobs, frames and nodes, as commands and programs see it.
 
+use crate::cost::{Amount, Spent};
 use crate::device::{DeviceInfo, DeviceTelemetry};
 use crate::ids::{BlobHash, Fingerprint, FrameNumber, JobId, NodeId};
 use crate::job::{JobSpec, Until, described};
@@ -86,11 +87,13 @@ pub enum Waits {
     Limits,
     /// Another job, or a frame of it, is not finished yet.
     After,
+    /// What the owner may spend is spent.
+    Budget,
 }
 
 impl Waits {
     /// Every reason.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Paused,
         Self::Disk,
         Self::Start,
@@ -109,6 +112,7 @@ impl Waits {
         Self::Driver,
         Self::Limits,
         Self::After,
+        Self::Budget,
     ];
 
     /// Returns the name, as in JSON.
@@ -132,6 +136,7 @@ impl Waits {
             Self::Driver => "driver",
             Self::Limits => "limits",
             Self::After => "after",
+            Self::Budget => "budget",
         }
     }
 
@@ -149,7 +154,8 @@ impl Waits {
             | Self::Memory
             | Self::Shortage
             | Self::Driver
-            | Self::Limits => true,
+            | Self::Limits
+            | Self::Budget => true,
             Self::Paused
             | Self::Start
             | Self::Check
@@ -181,6 +187,7 @@ impl Waits {
             Self::Shortage => "a node lacks a file, or room",
             Self::Limits => "no node has the memory, time or disk for it",
             Self::After => "waits for another job",
+            Self::Budget => "its budget is used up",
         }
     }
 }
@@ -228,6 +235,10 @@ pub struct JobSummary {
     pub pool: Option<String>,
     /// Seconds until the job should end; None if that is not known.
     pub left_secs: Option<u64>,
+    /// Device time that was spent for the job, in milliseconds, with what was lost.
+    pub device_millis: u64,
+    /// What that time costs, by the prices of when it was spent.
+    pub cost: Amount,
 }
 
 /// A job as messages name it.
@@ -286,6 +297,13 @@ pub struct JobDetail {
     pub awaited_by: Vec<AfterStatus>,
     /// Number of all jobs that wait for this one or have waited for it.
     pub awaited_count: u64,
+    /// Device time that was spent for the job, by product name.
+    pub spent: Vec<Spent>,
+    /// Expected device time of what is left to do, in milliseconds, by what its results took so
+    /// far; None before the first result, and once the job has ended.
+    pub left_millis: Option<u64>,
+    /// Name of the currency of costs; empty where nothing has a price.
+    pub currency: String,
 }
 
 /// One job that waits for another: how far the wait is, and the job at its other end.
@@ -507,7 +525,7 @@ mod tests {
     fn names_of_waits_and_nodes_are_those_of_json() {
         let in_json = |value: serde_json::Result<String>| value.map(|text| text.replace('"', ""));
         let waits: BTreeSet<&str> = Waits::ALL.into_iter().map(Waits::name).collect();
-        assert_eq!(waits.len(), Waits::After as usize + 1, "one is missing, or comes twice");
+        assert_eq!(waits.len(), Waits::Budget as usize + 1, "one is missing, or comes twice");
         for waits in Waits::ALL {
             assert_eq!(in_json(serde_json::to_string(&waits)).ok().as_deref(), Some(waits.name()));
         }

@@ -29,7 +29,7 @@ from .errors import (
 )
 from .events import Event, Update
 from .farm import Farm
-from .models import Changed, Frame, FrameFile, Job, JobDetail, Me, Node, Wait
+from .models import Budget, Changed, Costs, Frame, FrameFile, Job, JobDetail, Me, Node, Spent, Wait
 from .render import LookAt, Render
 
 __version__ = "0.1.0"
@@ -37,9 +37,11 @@ __version__ = "0.1.0"
 __all__ = [
     "AsyncFarm",
     "BadAnswer",
+    "Budget",
     "Changed",
     "Conflict",
     "Corrupt",
+    "Costs",
     "Event",
     "Farm",
     "Frame",
@@ -59,6 +61,7 @@ __all__ = [
     "Refused",
     "Render",
     "SceneError",
+    "Spent",
     "TesseraError",
     "TimedOut",
     "TooOften",

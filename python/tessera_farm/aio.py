@@ -19,7 +19,7 @@ from typing import (
 from .compute import Kernel
 from .events import Event, Update
 from .farm import Farm, Work
-from .models import Changed, Frame, Job, JobDetail, Me, Node
+from .models import Changed, Costs, Frame, Job, JobDetail, Me, Node
 
 if TYPE_CHECKING:
     from .compute import Array
@@ -159,6 +159,10 @@ class AsyncFarm:
     ) -> dict[str, Array]:
         """As `Farm.compute_all`."""
         return await self._run(self.farm.compute_all, kernel, timeout, **submit)
+
+    async def costs(self, month: str | None = None) -> Costs:
+        """As `Farm.costs`."""
+        return await self._run(self.farm.costs, month)
 
     async def nodes(self) -> list[Node]:
         """As `Farm.nodes`."""

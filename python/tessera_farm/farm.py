@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Callable, Union
 from urllib.parse import quote, urlencode
 
@@ -17,7 +17,19 @@ from .compute import prepare as prepare_kernel
 from .connection import Connections, refused
 from .errors import BadAnswer, JobFailed, TimedOut
 from .events import Stream, Update, watch
-from .models import Changed, Frame, Job, JobDetail, Me, Node, field, listed, mapping, optional
+from .models import (
+    Changed,
+    Costs,
+    Frame,
+    Job,
+    JobDetail,
+    Me,
+    Node,
+    field,
+    listed,
+    mapping,
+    optional,
+)
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -395,6 +407,21 @@ class Farm:
             self.cancel(job, reason="nobody waits for it any more")
             raise
         return self.results(job)
+
+    # Costs
+
+    def costs(self, month: str | None = None) -> Costs:
+        """What was spent in a month such as `2026-11`, or in this one, and how far budgets are
+        used. Operators see all owners, others themselves."""
+        return Costs.read(self._get("/costs", **({} if month is None else {"month": month})))
+
+    def cost_rules(self) -> dict[str, Any]:
+        """Prices, groups and budgets, as the file of `tessera cost rules` has them."""
+        return mapping(self._get("/costs/rules"), "the rules")
+
+    def set_cost_rules(self, rules: Mapping[str, Any]) -> None:
+        """Sets prices, groups and budgets for what is spent from now on."""
+        self._farm.ask("PUT", "/api/v1/costs/rules", dict(rules))
 
     # Nodes
 

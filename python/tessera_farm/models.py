@@ -66,6 +66,10 @@ class Job:
     note: str
     """Why it waits or failed; empty if it does neither."""
     pool: str | None
+    device_secs: float
+    """Device time that was spent for it, in seconds, with what was lost."""
+    cost: float
+    """What that time costs, by the prices of when it was spent."""
 
     @property
     def ended(self) -> bool:
@@ -98,6 +102,8 @@ class Job:
             units_committed=field(of, "units_committed", int),
             note=field(of, "note", str),
             pool=optional(of, "pool", str),
+            device_secs=field(of, "device_millis", int) / 1000,
+            cost=field(of, "cost", float),
         )
 
 
@@ -164,6 +170,83 @@ class JobDetail:
             after=[Wait.read(one) for one in field(of, "after", list)],
             awaited_by=[Wait.read(one) for one in field(of, "awaited_by", list)],
         )
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Device time of one owner in one month, on devices of one product name."""
+
+    owner: str
+    group: str | None
+    month: str
+    """In UTC, such as `2026-11`."""
+    device: str
+    secs: float
+    """Device time in seconds, with what was lost."""
+    lost_secs: float
+    """Device time in seconds of which no result was taken."""
+    cost: float
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How far a budget is used."""
+
+    whose: str | dict[str, Any]
+    """`farm`, or an object with `group` or `owner`."""
+    period: str
+    """`month` or `total`."""
+    amount: float
+    spent: float
+    warns: bool
+    """Whether it is nearly used up."""
+    reached: str | None
+    """What has happened because it is used up: `warn`, `refuse` or `pause`."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What was spent, as far as the asking identity may know."""
+
+    currency: str
+    """Empty where nothing has a price."""
+    spent: list[Spent]
+    budgets: list[Budget]
+
+    @classmethod
+    def read(cls, value: Any) -> Costs:
+        """Reads it from JSON."""
+        of = mapping(value, "the costs")
+        spent = [
+            Spent(
+                owner=field(row, "owner", str),
+                group=optional(row, "group", str),
+                month=field(row, "month", str),
+                device=field(one, "device", str),
+                secs=field(one, "millis", int) / 1000,
+                lost_secs=field(one, "lost_millis", int) / 1000,
+                cost=field(one, "cost", float),
+            )
+            for row in (mapping(row, "an owner") for row in field(of, "owners", list))
+            for one in (mapping(one, "device time") for one in field(row, "spent", list))
+        ]
+        return cls(
+            currency=field(of, "currency", str),
+            spent=spent,
+            budgets=[_budget(mapping(one, "a budget")) for one in field(of, "budgets", list)],
+        )
+
+
+def _budget(of: Mapping[str, Any]) -> Budget:
+    whose = of.get("whose")
+    return Budget(
+        whose=whose if isinstance(whose, str) else mapping(whose, "whose budget"),
+        period=field(of, "period", str),
+        amount=field(of, "amount", float),
+        spent=field(of, "spent", float),
+        warns=field(of, "warns", bool),
+        reached=optional(of, "reached", str),
+    )
 
 
 @dataclass(frozen=True)

@@ -136,6 +136,33 @@ class SubmitTest(FarmTest):
             self.assertRaises(NotAllowed, viewer.submit, SMALL)
 
 
+class CostsTest(FarmTest):
+    """What was spent, and the rules of it."""
+
+    def test_time_is_counted_and_has_the_price_of_the_rules(self) -> None:
+        rules = {
+            "currency": "EUR",
+            "price": [{"per_hour": 3600.0}],
+            "budget": [{"of": {"owner": "nobody"}, "amount": 5}],
+        }
+        self.farm.set_cost_rules(rules)
+        self.assertEqual(self.farm.cost_rules()["price"][0]["per_hour"], 3600.0)
+        job = self.farm.submit(SMALL)
+        self.farm.wait(job)
+        done = self.farm.job(job)
+        self.assertGreater(done.device_secs, 0)
+        self.assertAlmostEqual(done.cost, done.device_secs, delta=0.01)
+        costs = self.farm.costs()
+        self.assertEqual((costs.currency, costs.budgets[0].spent), ("EUR", 0))
+        self.assertGreaterEqual(sum(one.secs for one in costs.spent) + 0.01, done.device_secs)
+        self.assertEqual(self.farm.costs("1999-12").spent, [])
+        with self.assertRaisesRegex(Malformed, "month"):
+            self.farm.costs("soon")
+        with self.assertRaisesRegex(Malformed, "factor"):
+            self.farm.set_cost_rules({"factor": -1})
+        self.farm.set_cost_rules({})
+
+
 class JobsTest(FarmTest):
     """Lists and changes."""
 

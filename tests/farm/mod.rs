@@ -7,6 +7,7 @@ pub(crate) mod bad_node;
 mod bits;
 mod client_history;
 mod clocks;
+mod costs;
 mod crops;
 mod disk;
 mod doctor;

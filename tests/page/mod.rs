@@ -100,8 +100,17 @@ fn node_page(farm: &Farm, name: &str) -> String {
     format!("/nodes/{}", of["node"].as_str().expect("an id"))
 }
 
+/// Prices, a group, and budgets that are not used up, nearly, and used up.
+const RULES: &str = "currency = '€'\n[[price]]\nper_hour = 3600\n[group]\nall = ['admin']\n\
+    [[budget]]\nof = 'farm'\namount = 100000\n\
+    [[budget]]\nof = { group = 'all' }\namount = 1\nat_limit = 'warn'\n\
+    [[budget]]\nof = { owner = 'nobody' }\namount = 5\nperiod = 'total'\n";
+
 /// Jobs in every state that a page shows; returns the views with their paths.
 fn all_views(farm: &mut Farm) -> Vec<String> {
+    let rules = farm.folder().join("rules.toml");
+    std::fs::write(&rules, RULES).expect("a file");
+    farm.text(&["cost", "rules", "--set", rules.to_str().expect("UTF-8")]);
     let both = ["--format", "exr,png", "--spp", "16", "--denoise"];
     let still = ["--size", "480x320", "--aov", "depth"];
     let done = job(farm, "cornell-box.gltf", "box", &[&both[..], &still].concat());
@@ -139,6 +148,8 @@ fn all_views(farm: &mut Farm) -> Vec<String> {
         "nodes=/nodes".to_owned(),
         format!("node={}", node_page(farm, "rig")),
         format!("drained={}", node_page(farm, "small")),
+        "costs=/costs".to_owned(),
+        "no-costs=/costs?month=1999-12".to_owned(),
         "new=/submit".to_owned(),
         "access=/access".to_owned(),
         "missing=/jobs/00000000-0000-0000-0000-000000000000".to_owned(),

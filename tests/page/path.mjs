@@ -234,6 +234,11 @@ await page.waitForSelector('button[value="undrain"]');
 await page.waitForFunction(() => /drained/.test(document.getElementById("log-lines").textContent));
 assert.match(await page.textContent("#log-lines"), /info rig node.*connected/);
 
+// What was spent, of whom, and with which devices.
+await press('a[href="/costs"]', "Enter");
+await page.waitForSelector("#owners tr");
+await accessible("costs");
+
 await press('a[href="/access"]', "Enter");
 await page.waitForSelector("text=Audit log");
 await accessible("access");

@@ -13,6 +13,7 @@ use crate::books::Books;
 use crate::input::{Caller, Input, ResolveFailure, SessionId};
 use crate::journal::Record;
 use crate::owner::Owner;
+use crate::report::costs;
 use crate::report::explain;
 use crate::report::listing::{self, Census, KeptPart};
 use crate::report::pages::{self, JobsPage};
@@ -33,6 +34,7 @@ use crate::{audit, checks, ends, frames, nodes, requests, results, schedule};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tessera_protocol::client::{AuditReport, RequestError};
+use tessera_protocol::cost::{CostReport, CostRules};
 use tessera_protocol::explain::{Explanation, Subject};
 use tessera_protocol::ids::{
     BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey,
@@ -94,6 +96,7 @@ impl Core {
     fn take_up(&mut self) {
         let books = &mut self.books;
         nodes::absent::take_up(books);
+        books.recount_budgets();
         let order = books.farm().order();
         let open: Vec<JobId> = order.filter(|job| books.is_open(*job)).collect();
         open.iter().for_each(|id| books.open_queue(*id));
@@ -140,7 +143,9 @@ impl Core {
         for input in inputs {
             self.on_input(input);
         }
+        self.books.settle_budgets();
         schedule::schedule(&mut self.books);
+        self.books.settle_budgets();
     }
 
     /// Fires the timers that are due, and ends the leases whose deadline has passed.
@@ -170,6 +175,7 @@ impl Core {
             Timer::Checks(job, frame) => checks::on_checks_due(books, job, frame),
             Timer::Resolve(job, frame) => frames::resolve::on_resolve_due(books, job, frame),
             Timer::AskAgain(node, job) => results::limits::on_ask_again(books, node, job),
+            Timer::Month => books.recount_budgets(),
             Timer::GiveUp(job) => results::limits::look_at_limits(books, job),
             Timer::Finish(job, frame) => frames::close::on_look(books, job, frame),
         }
@@ -193,6 +199,9 @@ impl Core {
                 change::on_change_jobs(books, request, &change, &selection, dry_run, &caller)
             }
             Input::ForgetEnded { before } => forget::on_forget_ended(books, before),
+            Input::SetCostRules { request, rules, by } => {
+                requests::cost_rules::on_set(books, request, rules, &by)
+            }
             Input::Drain { .. } | Input::RemoveNode { .. } | Input::RetireNode { .. } => {
                 on_listed(books, input)
             }
@@ -480,6 +489,16 @@ impl Core {
     /// Returns the name of a node that is known or was suspected; otherwise its id.
     pub fn node_name(&self, node: NodeId) -> String {
         self.books.name_of(node)
+    }
+
+    /// Returns what owners have spent in a month such as `2026-11`, or now.
+    pub fn costs(&self, month: Option<&str>, now: Moment) -> Result<CostReport, RequestError> {
+        costs::report(&self.books, month, now)
+    }
+
+    /// Returns the rules of what is spent.
+    pub fn cost_rules(&self) -> &CostRules {
+        self.books.farm().accounts().rules()
     }
 
     /// Returns the owner of a job; None for an unknown job.

@@ -7,6 +7,7 @@ use crate::state::rounds::TileSet;
 use crate::sweep::Sweep;
 use crate::time::Moment;
 use tessera_protocol::compute::ChunkShape;
+use tessera_protocol::cost::CostRules;
 use tessera_protocol::device::DeviceInfo;
 use tessera_protocol::ids::{BlobHash, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex};
 use tessera_protocol::job::{JobEdit, JobSpec};
@@ -78,6 +79,16 @@ pub enum Input {
     ForgetEnded {
         /// Jobs that ended earlier than this are deleted.
         before: Moment,
+    },
+    /// An admin sets what device time costs and what may be spent. Replied: `Done`, or an error.
+    /// The shell has checked the caller's role.
+    SetCostRules {
+        /// Request to reply to.
+        request: RequestId,
+        /// The rules.
+        rules: Box<CostRules>,
+        /// Name of the admin.
+        by: String,
     },
     /// An operator drains a node, or ends its draining; also an absent one. Replied: `Nodes` with
     /// the node, or an error. The shell has checked the caller's role.

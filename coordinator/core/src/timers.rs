@@ -26,6 +26,8 @@ pub(crate) enum Timer {
     AskAgain(NodeId, JobId),
     /// Every node may have been too small for a job for too long.
     GiveUp(JobId),
+    /// A new month begins, in which budgets may be spent again.
+    Month,
     /// No node may be able any more to finish a frame.
     Finish(JobId, FrameNumber),
 }

@@ -45,6 +45,8 @@ fn job(state: JobState, ended_at: Option<u64>, waits: Option<Waits>) -> JobSumma
         waits,
         pool: None,
         left_secs: None,
+        device_millis: 0,
+        cost: Default::default(),
     }
 }
 

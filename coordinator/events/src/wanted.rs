@@ -2,7 +2,7 @@
 
 use crate::event::{Event, EventKind, JobFacts};
 use std::collections::BTreeSet;
-use tessera_protocol::selection::fits;
+use tessera_protocol::pattern::fits;
 
 /// Which events a target gets: those that meet all conditions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

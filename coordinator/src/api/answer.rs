@@ -9,8 +9,8 @@ use super::logs::{self, LogFollow};
 use super::roles;
 use super::watch::Watch;
 use super::{
-    audit, audit_entries, backup, identities, jobs, members, nodes, selected, shares, targets,
-    tokens, watch,
+    audit, audit_entries, backup, costs, identities, jobs, members, nodes, selected, shares,
+    targets, tokens, watch,
 };
 use crate::access::Cause;
 use crate::access::members::Enrolled;
@@ -280,6 +280,9 @@ impl Api {
             Request::Denied => Ok(Response::Denied(context.access.denied())),
             Request::Audit => audit::audit(context).await.map(Response::Audit),
             Request::Usage => shares::usage(context, caller).await,
+            Request::Costs { .. } | Request::CostRules | Request::SetCostRules(_) => {
+                costs::answer(context, caller, request).await
+            }
             Request::ChangeJobs(change) => selected::change(context, caller, *change).await,
             Request::Sweep { owner, dry_run } => {
                 shares::sweep(context, caller, &owner, dry_run).await

@@ -3,6 +3,7 @@
 
 use tessera_protocol::access::{ApiTokenScope, Keep, TokenScope};
 use tessera_protocol::client::Request;
+use tessera_protocol::cost::CostRules;
 use tessera_protocol::limits::{NAME_MAX, REASON_MAX};
 use tessera_protocol::selection::{JobChange, JobSelection};
 use tessera_transport::close::cut;
@@ -31,6 +32,7 @@ pub(crate) fn name_of(request: &Request) -> (&'static str, String) {
         Request::Log { .. } => "audit log",
         Request::Authority => "the farm's authority",
         Request::Audit => "audit of the records",
+        Request::Costs { .. } | Request::CostRules => "costs",
         _ => "request",
     };
     entry_of(request).unwrap_or_else(|| (reading, String::new()))
@@ -58,6 +60,8 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         | Request::Log { .. }
         | Request::Authority
         | Request::Usage
+        | Request::Costs { .. }
+        | Request::CostRules
         // That a browser has signed in with it is entered.
         | Request::WebLink
         | Request::Sweep { dry_run: true, .. }
@@ -65,9 +69,9 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         Request::TestTarget { target } => Some(("target tested", cut(target, NAME_MAX).to_owned())),
         Request::Submit { job, .. } => Some(("job submitted", format!("job {job}"))),
         Request::EditJob { job, edit } => {
-            let words = edit.words();
-            Some(("job changed", format!("job {job}: {}", cut(&words, REASON_MAX))))
+            Some(("job changed", format!("job {job}: {}", cut(&edit.words(), REASON_MAX))))
         }
+        Request::SetCostRules(rules) => Some(("cost rules set", counted(rules))),
         Request::ChangeJobs(wanted) if wanted.dry_run => None,
         Request::ChangeJobs(wanted) => {
             let what = match &wanted.change {
@@ -88,11 +92,7 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         Request::Drain { node, drain: false, .. } => Some(("node undrained", node.clone())),
         Request::RemoveNode { node } => Some(("node taken off the list", node.clone())),
         Request::CreateToken(scope) => Some(("token created", described(scope))),
-        Request::CreateApiToken(ApiTokenScope { role, owner, ttl_secs }) => {
-            let role = role.map_or("full rights".to_owned(), |role| format!("role {role}"));
-            let owner = owner.as_deref().unwrap_or("the caller");
-            Some(("API token created", format!("for {owner}, {role}, {ttl_secs} s")))
-        }
+        Request::CreateApiToken(scope) => Some(("API token created", of_api(scope))),
         Request::RevokeToken { id } => Some(("token revoked", format!("token {id}"))),
         Request::Deny { identity, reason } => Some(("denied", format!("{identity} ({reason})"))),
         Request::KeepMember { member, keep } => {
@@ -100,10 +100,10 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         }
         Request::RemoveMember { member } => Some(("name taken away", member.clone())),
         Request::Allow { identity } => Some(("allowed", identity.clone())),
-        Request::RotateAuthority { overlap_secs } => {
-            let overlap = overlap_secs.map(|secs| format!("overlap {secs} s"));
-            Some(("authority rotated", overlap.unwrap_or_default()))
-        }
+        Request::RotateAuthority { overlap_secs } => Some((
+            "authority rotated",
+            overlap_secs.map(|secs| format!("overlap {secs} s")).unwrap_or_default(),
+        )),
     }
 }
 
@@ -112,6 +112,18 @@ fn copy(keep: Keep) -> &'static str {
         Keep::Newer => "the newer certificate",
         Keep::Older => "the older certificate",
     }
+}
+
+/// Describes a token for HTTP in one line.
+fn of_api(ApiTokenScope { role, owner, ttl_secs }: &ApiTokenScope) -> String {
+    let role = role.map_or("full rights".to_owned(), |role| format!("role {role}"));
+    let owner = owner.as_deref().unwrap_or("the caller");
+    format!("for {owner}, {role}, {ttl_secs} s")
+}
+
+/// Says how many rules of cost there are.
+fn counted(rules: &CostRules) -> String {
+    format!("{} prices, {} budgets", rules.prices.len(), rules.budgets.len())
 }
 
 /// Describes a token in one line.

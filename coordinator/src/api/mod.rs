@@ -10,6 +10,7 @@ mod backup;
 mod blobs;
 mod caller;
 mod context;
+mod costs;
 mod figures;
 mod finished_frames;
 mod follow;

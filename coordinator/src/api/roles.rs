@@ -27,6 +27,7 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         | Request::WatchAll { .. }
         | Request::Live(_)
         | Request::Usage
+        | Request::Costs { .. }
         | Request::Explain(_)
         | Request::Nodes => (Role::Viewer, Reach::Farm),
         Request::KernelText(_) => (Role::Viewer, Reach::OwnJob),
@@ -45,6 +46,7 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         Request::Drain { .. }
         | Request::RemoveNode { .. }
         | Request::Members { .. }
+        | Request::CostRules
         | Request::KeepMember { .. } => (Role::Operator, Reach::Farm),
         // The right to add machines does not include the right to add people.
         Request::CreateToken(scope) if scope.role == Role::Node && !scope.replace => {
@@ -56,6 +58,7 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         | Request::RevokeToken { .. } => (Role::Viewer, Reach::OwnTokens),
         Request::CreateToken(_)
         | Request::RemoveMember { .. }
+        | Request::SetCostRules(_)
         | Request::Deny { .. }
         | Request::Allow { .. }
         | Request::Denied

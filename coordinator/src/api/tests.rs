@@ -223,6 +223,9 @@ fn table(job: JobId) -> Vec<(Request, Role, bool)> {
         (Request::TestTarget { target: "studio".into() }, Role::Admin, true),
         (Request::FollowLogs(lines_of(LogTarget::Node("none".into()))), Role::Operator, false),
         (Request::Usage, Role::Viewer, false),
+        (Request::Costs { month: None }, Role::Viewer, false),
+        (Request::CostRules, Role::Operator, false),
+        (Request::SetCostRules(Box::default()), Role::Admin, true),
         (of_job(JobChange::Pause, job), Role::Artist, true),
         (of_job(JobChange::Resume, job), Role::Artist, true),
         (of_job(JobChange::Retry, job), Role::Artist, true),
@@ -248,7 +251,7 @@ fn drain(node: &str) -> Request {
 
 /// Number of kinds of requests. A new kind does not compile until it has a number. It then fails
 /// the test until it has a line in the table.
-const KINDS: usize = 36;
+const KINDS: usize = 39;
 
 fn kind(request: &Request) -> usize {
     match request {
@@ -288,6 +291,9 @@ fn kind(request: &Request) -> usize {
         Request::FollowLogs(_) => 33,
         Request::WatchAll { .. } => 34,
         Request::TestTarget { .. } => 35,
+        Request::Costs { .. } => 36,
+        Request::CostRules => 37,
+        Request::SetCostRules(_) => 38,
     }
 }
 

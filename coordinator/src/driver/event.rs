@@ -13,6 +13,7 @@ use tessera_core::{
     Selection, SessionId, Sweep,
 };
 use tessera_protocol::client::Response;
+use tessera_protocol::cost::CostRules;
 use tessera_protocol::explain::Subject;
 use tessera_protocol::job::{JobEdit, JobSpec};
 use tessera_protocol::live::{LiveTile, Watched};
@@ -117,6 +118,8 @@ pub(crate) enum Ask {
     RemoveNode { node: String, by: String },
     /// Takes a node off the list whose identity is void.
     RetireNode { node: NodeId, why: String },
+    /// Sets what device time costs and what may be spent.
+    SetCostRules { rules: Box<CostRules>, by: String },
     /// Edits a job that has not ended.
     EditJob { job: JobId, edit: Box<JobEdit>, caller: Caller },
 }
@@ -133,6 +136,7 @@ impl Ask {
                 Input::Drain { request, node, drain, leave, by }
             }
             Self::RemoveNode { node, by } => Input::RemoveNode { request, node, by },
+            Self::SetCostRules { rules, by } => Input::SetCostRules { request, rules, by },
             Self::RetireNode { node, why } => Input::RetireNode { request, node, why },
             Self::EditJob { job, edit, caller } => Input::EditJob { request, job, edit, caller },
         }
@@ -155,6 +159,10 @@ pub(crate) enum Question {
     Owned { job: JobId, caller: Caller },
     /// Summaries of all nodes.
     Nodes,
+    /// What owners have spent in a month, or in this one.
+    Costs { month: Option<String> },
+    /// What device time costs and what may be spent.
+    CostRules,
     /// Why a job, a frame or a node stands as it does.
     Explain(Subject),
 }

@@ -66,13 +66,14 @@ impl NewsRoom {
             | Record::NodeGone { .. }
             | Record::NodeReplaced { .. }
             | Record::NodesForgotten { .. } => self.nodes_changed = true,
-            Record::EpochsReserved { .. } => {}
+            Record::EpochsReserved { .. } | Record::CostRulesSet { .. } => {}
             Record::JobAccepted { job, .. }
             | Record::JobPinned { job, .. }
             | Record::JobEnded { job, .. }
             | Record::JobForgotten { job }
             | Record::JobPaused { job, .. }
             | Record::DeviceWaited { job, .. }
+            | Record::TimeSpent { job, .. }
             | Record::WaitEnded { job, .. }
             | Record::JobResumed { job }
             | Record::JobRetried { job, .. }

@@ -120,6 +120,8 @@ mod tests {
         JobSummary {
             pool: None,
             left_secs: Some(90),
+            device_millis: 0,
+            cost: Default::default(),
             job,
             name: "film".into(),
             owner: "ada".into(),

@@ -161,6 +161,11 @@ impl Driver {
                 }
             }
             Question::Nodes => Response::Nodes(self.core.nodes(self.around.clock.now())),
+            Question::Costs { ref month } => {
+                let report = self.core.costs(month.as_deref(), self.around.clock.now());
+                report.map_or_else(Response::Error, |report| Response::Costs(Box::new(report)))
+            }
+            Question::CostRules => Response::CostRules(Box::new(self.core.cost_rules().clone())),
             Question::Explain(ref subject) => {
                 self.core.explain(subject).map_or_else(Response::Error, |explanation| {
                     Response::Explained(Box::new(explanation))
@@ -176,7 +181,10 @@ impl Driver {
             Question::KernelText { .. } => None,
             Question::Explain(Subject::Job(job) | Subject::Frame { job, .. }) => Some(job),
             Question::Explain(Subject::Node(_)) => None,
-            Question::Jobs { .. } | Question::Nodes => None,
+            Question::Jobs { .. }
+            | Question::Nodes
+            | Question::Costs { .. }
+            | Question::CostRules => None,
         };
         self.after_pending(After::Answer(reply, about, Box::new(response)));
     }

@@ -155,6 +155,10 @@ impl ReplicaDesk {
             Question::Frame { job, frame } => {
                 Response::Frames(core.frame(*job, *frame).into_iter().collect())
             }
+            Question::Costs { month } => core
+                .costs(month.as_deref(), self.clock.now())
+                .map_or_else(Response::Error, |report| Response::Costs(Box::new(report))),
+            Question::CostRules => Response::CostRules(Box::new(core.cost_rules().clone())),
             Question::Owned { .. }
             | Question::KernelText { .. }
             | Question::Nodes

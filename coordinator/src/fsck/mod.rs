@@ -178,6 +178,7 @@ fn check_records(report: &mut FsckReport, loaded: &Loaded) -> Option<Core> {
     report.units_committed = audit.units_committed;
     report.units_committed_twice = audit.units_committed_twice;
     report.frames = audit.frames;
+    report.device_millis = audit.device_millis;
     for problem in audit.problems {
         report.find(FindingKind::Contradiction, "the journal", problem);
     }

@@ -35,6 +35,8 @@ pub struct FsckReport {
     pub units_open: u64,
     /// Number of finished frames.
     pub frames: u64,
+    /// Device time that was spent for all jobs, in milliseconds, also for forgotten ones.
+    pub device_millis: u64,
     /// Number of join tokens.
     pub tokens: u64,
     /// Number of members: people and nodes that hold names.
@@ -87,6 +89,7 @@ impl FsckReport {
             units_committed: self.units_committed,
             units_committed_twice: self.units_committed_twice,
             frames: self.frames,
+            device_millis: self.device_millis,
             problems: self.errors().map(line).collect(),
         }
     }

@@ -5,6 +5,7 @@ use crate::samples::*;
 use crate::spec_samples::*;
 use tessera_protocol::access::*;
 use tessera_protocol::client::*;
+use tessera_protocol::cost::*;
 use tessera_protocol::explain::{Ahead, Explanation, Reason};
 use tessera_protocol::job::Until;
 use tessera_protocol::news::{JobsNews, NewsPart};
@@ -29,7 +30,33 @@ fn job_detail() -> JobDetail {
         after: vec![after_status(2, Until::Frames), after_status(3, Until::Success)],
         awaited_by: vec![AfterStatus { state: None, ..after_status(4, Until::End) }],
         awaited_count: 70,
+        spent: vec![spent()],
+        left_millis: Some(90_000),
+        currency: "EUR".into(),
     }
+}
+
+fn spent() -> Spent {
+    Spent { device: "cpu".into(), millis: 4500, lost_millis: 500, cost: Amount(1_250_000) }
+}
+
+fn cost_report() -> CostReport {
+    let owner = OwnerCost {
+        owner: "ada".into(),
+        owner_id: 3,
+        group: Some("light".into()),
+        month: "2026-11".into(),
+        spent: vec![spent()],
+    };
+    let budget = BudgetStatus {
+        whose: Whose::Farm,
+        period: Period::Month,
+        amount: Amount(2_000_000),
+        spent: Amount(1_250_000),
+        warns: true,
+        reached: Some(AtLimit::Pause),
+    };
+    CostReport { currency: "EUR".into(), owners: vec![owner], budgets: vec![budget] }
 }
 
 fn after_status(number: u8, until: Until) -> AfterStatus {
@@ -196,6 +223,8 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         Logs(Box::new(log_samples::page())),
         News(Box::new(jobs_news())),
         Jobs(JobPage { jobs: vec![summary(JobState::Paused)], next: None }),
+        Costs(Box::new(cost_report())),
+        CostRules(Box::new(cost_rules())),
     ];
     named(all, response_name)
 }
@@ -228,6 +257,8 @@ fn response_name(response: &Response) -> &'static str {
         Live(_) => "response.live",
         Explained(_) => "response.explained",
         Logs(_) => "response.logs",
+        Costs(_) => "response.costs",
+        CostRules(_) => "response.cost_rules",
         News(_) => "response.news",
     }
 }

@@ -4,6 +4,7 @@
 use crate::spec_samples::*;
 use tessera_protocol::access::*;
 use tessera_protocol::client::*;
+use tessera_protocol::cost::{Amount, AtLimit, Budget, Hours, Period, Price, Whose};
 use tessera_protocol::device::*;
 use tessera_protocol::explain::Subject;
 use tessera_protocol::job::*;
@@ -52,6 +53,8 @@ pub(crate) fn summary(state: JobState) -> JobSummary {
         waits: (state == JobState::Paused).then_some(Waits::Turn),
         pool: Some("gpu".into()),
         left_secs: Some(90),
+        device_millis: 4500,
+        cost: Amount(1_250_000),
     }
 }
 
@@ -150,18 +153,19 @@ pub(crate) fn renew_replies() -> Vec<(String, RenewReply)> {
     })
 }
 
+fn submitted(spec: JobSpec) -> Request {
+    Request::Submit { job: JobId(uuid(1)), spec: Box::new(spec.into()) }
+}
+
 pub(crate) fn requests() -> Vec<(String, Request)> {
     use Request::*;
     let mut all = vec![
         MissingBlobs(vec![hash(1), hash(2)]),
-        Submit { job: JobId(uuid(1)), spec: Box::new(job(render()).into()) },
-        Submit { job: JobId(uuid(1)), spec: Box::new(job(render_otherwise()).into()) },
-        Submit { job: JobId(uuid(1)), spec: Box::new(job(render_thirdly()).into()) },
-        Submit {
-            job: JobId(uuid(1)),
-            spec: Box::new(job(RenderSpec { camera: CameraSpec::Index(300), ..render() }).into()),
-        },
-        Submit { job: JobId(uuid(1)), spec: Box::new(compute_job(compute()).into()) },
+        submitted(job(render())),
+        submitted(job(render_otherwise())),
+        submitted(job(render_thirdly())),
+        submitted(job(RenderSpec { camera: CameraSpec::Index(300), ..render() })),
+        submitted(compute_job(compute())),
         Jobs(JobQuery::default()),
         Jobs(JobQuery {
             selection: selection(),
@@ -213,12 +217,45 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
             }),
         },
     ];
+    all.extend(cost_requests());
     all.extend(web_requests().into_iter().chain(crate::log_samples::requests()));
-    let others = compute_others()
-        .into_iter()
-        .map(|compute| Submit { job: JobId(uuid(1)), spec: Box::new(compute_job(compute).into()) });
-    all.extend(others);
+    all.extend(compute_others().into_iter().map(compute_job).map(submitted));
     named(all, request_name)
+}
+
+fn cost_requests() -> [Request; 3] {
+    let set = Request::SetCostRules(Box::new(cost_rules()));
+    [Request::Costs { month: Some("2026-11".into()) }, Request::CostRules, set]
+}
+
+/// Rules with every kind of budget.
+pub(crate) fn cost_rules() -> cost::CostRules {
+    let budget = |whose| Budget {
+        whose,
+        amount: Amount(100_000_000),
+        period: Period::Total,
+        at_limit: AtLimit::Refuse,
+        warn_percent: 80,
+    };
+    let price = Price {
+        device: Some("NVIDIA *".into()),
+        pool: Some("gpu".into()),
+        node: Some("rack-*".into()),
+        hours: Some(Hours { from_minute: 1320, to_minute: 360 }),
+        per_hour: Amount(1_250_000),
+    };
+    cost::CostRules {
+        currency: "EUR".into(),
+        factor: Some(1.15),
+        utc_offset_minutes: -60,
+        prices: vec![price],
+        groups: [("light".to_owned(), vec!["ada".to_owned()])].into(),
+        budgets: vec![
+            budget(Whose::Farm),
+            budget(Whose::Group("light".into())),
+            budget(Whose::Owner("ada".into())),
+        ],
+    }
 }
 
 pub(crate) fn watched() -> [Watched; 2] {
@@ -287,6 +324,9 @@ fn request_name(request: &Request) -> &'static str {
         KernelText(_) => "request.kernel_text",
         EditJob { .. } => "request.edit_job",
         Usage => "request.usage",
+        Costs { .. } => "request.costs",
+        CostRules => "request.cost_rules",
+        SetCostRules(_) => "request.set_cost_rules",
         ChangeJobs(_) => "request.change_jobs",
         Sweep { .. } => "request.sweep",
         Nodes => "request.nodes",

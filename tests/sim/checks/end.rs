@@ -50,6 +50,9 @@ impl World {
             .filter(|index| self.ledger.believed.is_paused(self.clients.jobs[*index].plan.id))
             .collect();
         paused.into_iter().for_each(|index| self.after(1, Event::Ask(Ask::Resume(index))));
+        if self.ledger.believed.budgets > 0 {
+            self.after(1, Event::Ask(Ask::Budget(0)));
+        }
         let Some(process) = &self.shell.process else {
             return Some("the coordinator is away".to_owned());
         };

@@ -8,6 +8,7 @@ mod submits;
 use crate::checks::violation::{Checked, Violation, violated};
 use crate::client::changes::{Changed, RAISED};
 use crate::faults::Fault;
+use crate::model::books::JobBook;
 use crate::situations::sometimes;
 use crate::world::World;
 use crate::world::events::Event;
@@ -16,6 +17,7 @@ use tessera_core::journal::Gone;
 use tessera_core::{Caller, Core, Input, Record, Selection};
 use tessera_history::Seen;
 use tessera_protocol::client::{RequestError, Response};
+use tessera_protocol::cost::{Amount, AtLimit, Budget, CostRules, Period, Price, Whose};
 use tessera_protocol::ids::JobId;
 use tessera_protocol::job::JobSpec;
 use tessera_protocol::selection::{JobChange, JobSelection};
@@ -51,6 +53,27 @@ pub(crate) enum Ask {
     ChangeForeign(usize),
     /// Above the default, with an id of its own.
     SubmitRaised(usize),
+    /// So many milliseconds of a device may be spent, by all or by one user; 0 takes budgets away.
+    /// Most results take one.
+    Budget(u16),
+}
+
+/// Rules by which a second of a device costs 1, and one user or all may spend so many thousandths.
+fn budget_of(thousandths: u16) -> CostRules {
+    let price = Price { per_hour: Amount(3_600_000_000), ..Price::default() };
+    let whose = match usize::from(thousandths) % 4 {
+        0 => Whose::Farm,
+        user => Whose::Owner(USERS[user - 1].to_owned()),
+    };
+    let budget = Budget {
+        whose,
+        amount: Amount(u64::from(thousandths) * 1000),
+        period: if thousandths.is_multiple_of(3) { Period::Month } else { Period::Total },
+        at_limit: if thousandths.is_multiple_of(5) { AtLimit::Refuse } else { AtLimit::Pause },
+        warn_percent: 80,
+    };
+    let budgets = if thousandths > 0 { vec![budget] } else { Vec::new() };
+    CostRules { prices: vec![price], budgets, ..CostRules::default() }
 }
 
 /// A job as its owner sees it.
@@ -161,6 +184,10 @@ impl World {
                 self.change_one(ask, JobChange::Pause, id, caller)
             }
             Ask::Change(..) | Ask::ChangeForeign(_) | Ask::SubmitRaised(_) => self.change(ask),
+            Ask::Budget(millis) => self.ask_core(ask, |request| {
+                let (rules, by) = (Box::new(budget_of(millis)), "root".to_owned());
+                Input::SetCostRules { request, rules, by }
+            }),
             Ask::CancelUnknown => {
                 let (job, caller) = (JobId(uuid::Uuid::from_u128(7)), user(USERS[0]));
                 self.change_one(ask, cancel(), job, caller)
@@ -305,6 +332,9 @@ impl World {
                     |record| matches!(record, Record::JobPaused { job, .. } if *job == id),
                 )
             }
+            (Ask::Budget(1..), Response::Done) => {
+                self.is_recorded(|record| matches!(record, Record::CostRulesSet { .. }))
+            }
             // It may have got this with its place.
             (Ask::Drain(..), Response::Nodes(rows)) => self.is_recorded(|record| match record {
                 Record::NodeDrained { node, drained: true, .. }
@@ -352,21 +382,11 @@ impl World {
                 Response::Error(RequestError::Invalid(text) | RequestError::NotFound(text)),
             ) => self.on_refused(index, text),
             (Ask::Conflict(_) | Ask::Foreign(_), Response::Error(RequestError::Invalid(_))) => true,
-            (Ask::Submit(_) | Ask::Retry(_), Response::Error(RequestError::Unavailable(text))) => {
-                sometimes!(self, ShareReached);
-                text.contains("open jobs, and this job adds 1; one user may have")
+            (Ask::Submit(_) | Ask::Retry(_), Response::Error(RequestError::Unavailable(why))) => {
+                self.is_right_of_room(why)
             }
             (Ask::CancelAll(index), Response::Changed(changed)) if changed.refused == 0 => {
-                sometimes!(self, AllCancelled, changed.jobs.len() > 1);
-                let (asked, id) = (self.history.ask(), self.clients.jobs[index].plan.id);
-                // The job may have ended before, or be submitted later.
-                let book = self.ledger.durable.jobs.get(&id);
-                if book.is_some_and(|book| {
-                    book.ended == Some(JobState::Cancelled) && book.retried == 0
-                }) {
-                    self.saw(asked, &Seen::Cancelled(id))?;
-                }
-                true
+                self.on_all_cancelled(index, changed.jobs.len())?
             }
             (Ask::CancelAllForeign(_), Response::Error(RequestError::NotAllowed(_))) => true,
             (Ask::Cancel(index), Response::Done) => {
@@ -385,17 +405,21 @@ impl World {
                 }
                 true
             }
-            (Ask::Retry(_) | Ask::CalmPause(_) | Ask::Resume(_), Response::Done) => true,
+            (
+                Ask::Retry(_) | Ask::CalmPause(_) | Ask::Resume(_) | Ask::Budget(_),
+                Response::Done,
+            ) => true,
             (Ask::Retry(_), Response::Error(RequestError::Invalid(text))) => {
                 self.is_right_of_retry(text)
             }
-            (Ask::RetryForeign(_), Response::Error(RequestError::NotAllowed(_))) => true,
             (
                 Ask::Pause(index) | Ask::CalmPause(index) | Ask::Resume(index),
                 Response::Error(RequestError::Invalid(_)),
             ) => self.has_ended(index),
-            (Ask::PauseForeign(_), Response::Error(RequestError::NotAllowed(_))) => true,
-            (Ask::CancelForeign(_), Response::Error(RequestError::NotAllowed(_))) => true,
+            (
+                Ask::PauseForeign(_) | Ask::CancelForeign(_) | Ask::RetryForeign(_),
+                Response::Error(RequestError::NotAllowed(_)),
+            ) => true,
             (Ask::CancelUnknown, Response::Error(RequestError::NotFound(_))) => true,
             // A node may never have joined, or be forgotten.
             (
@@ -412,6 +436,28 @@ impl World {
             _ => self.is_right_of_change(ask, response),
         };
         if right { Ok(()) } else { violated(format!("{ask:?} is answered {response:?}")) }
+    }
+
+    /// All jobs of a job's owner are cancelled, or were before.
+    fn on_all_cancelled(&mut self, index: usize, count: usize) -> Result<bool, Violation> {
+        sometimes!(self, AllCancelled, count > 1);
+        let (asked, id) = (self.history.ask(), self.clients.jobs[index].plan.id);
+        // The job may have ended before, or be submitted later.
+        let book = self.ledger.durable.jobs.get(&id);
+        let was = |book: &JobBook| book.ended == Some(JobState::Cancelled) && book.retried == 0;
+        if book.is_some_and(was) {
+            self.saw(asked, &Seen::Cancelled(id))?;
+        }
+        Ok(true)
+    }
+
+    /// A job is refused where its owner has too many, or has spent a budget.
+    fn is_right_of_room(&mut self, text: &str) -> bool {
+        let share = text.contains("open jobs, and this job adds 1; one user may have");
+        let budget = text.contains("is used up");
+        sometimes!(self, ShareReached, share);
+        sometimes!(self, BudgetRefuses, budget);
+        share || budget
     }
 
     /// A retry is refused where nothing has failed, where no device is large enough, and where the

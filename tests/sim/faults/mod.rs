@@ -161,6 +161,8 @@ faults! {
     PauseForeign 40 "a job is paused by somebody who may not",
     PauseRepeated 300 "a pause is repeated",
     OperatorDrain 20 "an operator drains a node",
+    BudgetSet 25 "an admin sets prices and a budget",
+    BudgetRaised 0 "an admin takes budgets away",
     Audit 40 "an operator asks for an audit",
     // Nodes that come and go.
     DrainToLeave 300 "a drained node is told to leave as well",

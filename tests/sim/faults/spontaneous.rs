@@ -215,6 +215,12 @@ impl World {
             let leave = self.chance(Fault::DrainToLeave);
             self.on_ask(Ask::Drain(node, leave))?;
         }
+        if self.chance(Fault::BudgetSet) {
+            let millis = self.random.between(1, 200) as u16;
+            let raise = self.random.between(1_000, 25_000);
+            self.after(raise, Event::Ask(Ask::Budget(0)));
+            self.on_ask(Ask::Budget(millis))?;
+        }
         if self.chance(Fault::OperatorRemove) {
             let node = self.random.index(self.nodes.len());
             self.on_ask(Ask::RemoveNode(node))?;

@@ -190,6 +190,10 @@ situations! {
     AfterRetriedInVain "a retry is refused, because the job would wait in vain",
     AfterRefused "a job is refused, because one that it names has ended otherwise",
     AfterUnknown "a job is refused, because one that it names is not there",
+    BudgetWaits "a job waits, because a budget is used up",
+    BudgetRefuses "a job is refused, because a budget is used up",
+    BudgetRestart "the coordinator starts again, and there is a budget",
+    SpentAfterEnd "device time is counted for a job that has ended",
     ObjectSwept "an object is deleted that was put and never committed",
 }
 

@@ -366,6 +366,7 @@ impl World {
         let waits: BTreeSet<Waits> = rows.iter().filter_map(|row| row.waits).collect();
         sometimes!(self, WaitsForLimits, waits.contains(&Waits::Limits));
         sometimes!(self, AfterWaits, waits.contains(&Waits::After));
+        sometimes!(self, BudgetWaits, waits.contains(&Waits::Budget));
         sometimes!(self, WaitsForNodes, waits.contains(&Waits::Nodes));
         sometimes!(self, WaitsForPool, waits.contains(&Waits::Pool));
         sometimes!(self, WaitsForCheck, waits.contains(&Waits::Check));

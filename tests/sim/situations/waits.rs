@@ -1,5 +1,6 @@
 //! What became of jobs that wait for others: notes the situations. Checks nothing.
 
+use crate::faults::Fault;
 use crate::model::books::JobBook;
 use crate::model::books::waits::{ENDED_WITH, Wait};
 use crate::situations::sometimes;
@@ -21,6 +22,14 @@ impl World {
             match record {
                 Record::WaitEnded { job, on } => self.note_wait_ended(*job, *on),
                 Record::JobEnded { job, note, .. } => self.note_ended_with(*job, note),
+                Record::TimeSpent { job, .. } => {
+                    let book = self.ledger.believed.jobs.get(job);
+                    let ended = book.is_some_and(|book| book.ended.is_some());
+                    sometimes!(self, SpentAfterEnd, ended);
+                }
+                Record::CostRulesSet { rules, .. } if rules.budgets.is_empty() => {
+                    self.tally.count(Fault::BudgetRaised);
+                }
                 _ => {}
             }
         }
@@ -70,5 +79,6 @@ impl World {
         }
         sometimes!(self, AfterWaitRestart, waits);
         sometimes!(self, AfterEndRestart, ended);
+        sometimes!(self, BudgetRestart, self.ledger.durable.budgets > 0);
     }
 }

@@ -22,6 +22,8 @@ pub(crate) fn verify(books: &Books) -> Result<(), String> {
     books.roster().check()?;
     check_nodes(books)?;
     books.farm().check_usage()?;
+    books.farm().check_accounts()?;
+    books.check_budgets()?;
     check_waits(books)?;
     check_leases(books)?;
     check_shares(books)?;
@@ -219,9 +221,9 @@ fn check_units(books: &Books, job: &Job, work: &Queue) -> Result<(), String> {
             }
         }
     }
-    if job.paused().is_some() || job.is_waiting() {
+    if books.is_held_back(job) || job.is_waiting() {
         return match books.is_offered(job) {
-            true => Err(format!("job {} is paused or waits, and is offered", job.id())),
+            true => Err(format!("job {} is held back or waits, and is offered", job.id())),
             false => Ok(()),
         };
     }

@@ -2,6 +2,7 @@
 
 use super::entry::Entry;
 use super::ledger::Ledger;
+use crate::journal::Spending;
 use crate::state::finishing::Finishing;
 use std::collections::BTreeSet;
 use tessera_protocol::ids::{Fingerprint, FrameNumber, JobId, UnitIndex};
@@ -30,6 +31,19 @@ impl Ledger {
                 if !entry.ended {
                     self.problem(format!("job {id} is forgotten before its end"));
                 }
+            }
+        }
+    }
+
+    /// Counts device time, of a job that may have ended.
+    pub(super) fn spend(&mut self, id: JobId, spent: &[Spending]) {
+        if !self.jobs.contains_key(&id) {
+            self.problem(format!("time is spent for job {id}, which is not known"));
+        }
+        for spending in spent {
+            self.device_micros = self.device_micros.saturating_add(spending.micros);
+            if spending.lost_micros > spending.micros {
+                self.problem(format!("job {id} has lost more time than it spent"));
             }
         }
     }

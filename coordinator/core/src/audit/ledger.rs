@@ -13,6 +13,8 @@ const PROBLEMS_MAX: usize = 100;
 pub(super) struct Ledger {
     pub(super) report: AuditReport,
     pub(super) reserved: Epoch,
+    /// Device time of all jobs, also of forgotten ones.
+    pub(super) device_micros: u64,
     pub(super) jobs: BTreeMap<JobId, Entry>,
     /// Epochs of commits in records, without those in the snapshot.
     pub(super) epochs: BTreeSet<Epoch>,

@@ -34,6 +34,7 @@ pub(crate) fn audit(
         ledger.report.records += 1;
         ledger.take(record);
     }
+    ledger.report.device_millis = ledger.device_micros / 1000;
     ledger.report
 }
 
@@ -90,6 +91,7 @@ impl Ledger {
             | Record::NodeGone { .. }
             | Record::NodeReplaced { .. }
             | Record::NodesForgotten { .. }
+            | Record::CostRulesSet { .. }
             | Record::ExposureMetered { .. } => {}
             Record::JobForgotten { job } => self.forget(job),
             Record::JobPaused { job, .. } => self.pause(job, true),
@@ -97,6 +99,7 @@ impl Ledger {
             Record::JobRetried { job, .. } => self.retry(job),
             Record::JobChanged { job, .. } => drop(self.open(job, "a change")),
             Record::DeviceWaited { job, .. } => drop(self.open(job, "a wait of a device")),
+            Record::TimeSpent { job, spent, .. } => self.spend(job, &spent),
         }
     }
 }

@@ -30,6 +30,10 @@ impl Ledger {
                     self.problem(format!("job {job} has waited for what it does not name"));
                 }
             }
+            Part::Account { account, .. } => {
+                let months = account.months.values().chain([&account.before]);
+                self.device_micros += months.map(|spent| spent.all().micros).sum::<u64>();
+            }
             Part::CommittedBy { .. }
             | Part::Trust { .. }
             | Part::Copies { .. }
@@ -38,6 +42,8 @@ impl Ledger {
             | Part::Barred { .. }
             | Part::Nodes { .. }
             | Part::Changed { .. }
+            | Part::Spent { .. }
+            | Part::CostRules { .. }
             | Part::Kept { .. } => {}
             Part::UnitParts { job, position, units } => self.take_unit_parts(job, position, units),
             Part::FrameRounds { job, position, written } => {

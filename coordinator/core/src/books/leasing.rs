@@ -15,7 +15,7 @@ use tessera_protocol::node::{Assignment, CoordinatorToNode, Progress};
 /// How a lease ends, for those who are charged for it.
 enum Spent {
     /// With a result, after so many microseconds of a device by its node's account.
-    Result(u64),
+    Result { micros: u64, device: u8 },
     /// Its attempt has failed.
     Failed,
     /// It was stopped, or is lost. It may have been worked on or not.
@@ -27,10 +27,10 @@ enum Spent {
 impl Spent {
     /// Microseconds of device time that a lease has taken: no more than the time for which it was
     /// held, whatever its node says. None if it has taken nothing.
-    fn micros(self, held: &Held, now: Moment) -> Option<u64> {
+    fn micros(&self, held: &Held, now: Moment) -> Option<u64> {
         let most = (now.since(held.granted).as_micros() as u64).saturating_add(1000);
-        match self {
-            Self::Result(micros) => Some(micros.min(most)),
+        match *self {
+            Self::Result { micros, .. } => Some(micros.min(most)),
             Self::Failed => Some(most),
             Self::Stopped => Some(held.charged.min(most)),
             Self::Nothing => None,
@@ -74,8 +74,10 @@ impl Books {
         self.rooms.forget(job.id());
         let piece = job.grid().is_finishing(lease.unit.unit);
         let counted = job.time().is_some() && !piece;
-        let grant = Grant { lease, node: id, counted, charged, check, piece };
+        let (job, expected) = (job.id(), self.expected_cost(id, charged));
+        let grant = Grant { lease, node: id, counted, charged, expected, check, piece };
         self.leases.grant(grant, self.now, &self.settings);
+        self.reserve(job, expected);
         match self.roster.get_mut(id) {
             Some(node) => node.note_job(lease.unit.job),
             None => self.fault("a unit is leased to an unknown node"),
@@ -86,7 +88,8 @@ impl Books {
     /// for it: no longer than the lease was held, whatever its node says.
     pub(crate) fn settle(&mut self, result: &Arrived) -> Option<Held> {
         let Lease { unit, epoch } = result.lease;
-        let held = self.end(epoch, Spent::Result(result.device_micros))?;
+        let held =
+            self.end(epoch, Spent::Result { micros: result.device_micros, device: result.device })?;
         let most = self.now.since(held.granted).as_millis() as u64;
         let millis = (result.waited_micros / 1000).min(most);
         if millis > 0 {
@@ -118,6 +121,15 @@ impl Books {
         if let Some(job) = self.farm.job(unit.job) {
             let micros = spent.micros(&held, self.now);
             self.shares.settle(&Party::of(job, &self.settings), held.charged, micros);
+            // Without a result, a device has worked on it if it has told of progress.
+            let (device, lost) = match spent {
+                Spent::Result { device, .. } => (Some(device), false),
+                _ => (held.progress.map(|reached| reached.device), true),
+            };
+            self.unreserve(unit.job, held.expected);
+            if let (Some(micros @ 1..), Some(device)) = (micros, device) {
+                self.spend(unit.job, (held.node, device), micros, lost);
+            }
         }
         Some(held)
     }

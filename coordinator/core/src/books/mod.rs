@@ -4,9 +4,11 @@
 //!
 //! What to do with an input is decided in the rooms, not here.
 
+mod budgets;
 mod leasing;
 mod moves;
 mod nodes;
+mod spending;
 mod units;
 mod watched;
 
@@ -31,6 +33,7 @@ use crate::state::ledger::Ledger;
 use crate::state::votes::Check;
 use crate::time::Moment;
 use crate::timers::{Timer, Timers};
+use budgets::Budgets;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use tessera_protocol::client::{RequestError, Response};
@@ -69,6 +72,7 @@ pub(crate) struct Books {
     /// Actions of the current step.
     actions: Vec<Action>,
     watched: Watched,
+    budgets: Budgets,
     /// Another process leads, and knows what is not in the journal: nodes, leases, queues.
     is_following: bool,
 }
@@ -98,6 +102,7 @@ impl Books {
             forecast: OnceCell::new(),
             actions: Vec::new(),
             watched: Watched::default(),
+            budgets: Budgets::default(),
             is_following: false,
         }
     }

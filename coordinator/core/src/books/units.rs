@@ -83,12 +83,16 @@ impl Books {
         }
     }
 
-    /// Offers a job that may have something to lease, unless it is paused or waits for another job.
+    /// Offers a job that may have something to lease, unless it is paused, waits for another job,
+    /// or its owner has spent a budget.
     /// Nodes are marked only if it suits one: thousands of jobs may wait for a pool that has no
     /// node yet, and a node is marked when it comes.
     pub(crate) fn offer_job(&mut self, job: JobId) {
         let may = |job: &&Job| job.paused().is_none() && !job.is_waiting();
         let Some(job) = self.farm.job(job).filter(may) else { return };
+        if self.is_withheld(job) {
+            return self.budgets.note_withheld(job.owner_id());
+        }
         let wants = self.wants_of(job);
         if self.roster.iter().any(|(_, node)| wants.are_met_by(node)) {
             self.dirty.mark_all();

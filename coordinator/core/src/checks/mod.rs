@@ -188,8 +188,8 @@ pub(crate) fn on_checks_due(books: &mut Books, id: JobId, number: FrameNumber) {
     books.looks_mut().begin(id, number);
     let Some(job) = books.farm().job(id).filter(|job| !job.is_final()) else { return };
     let Some(Frame::Open(open)) = job.frame(number) else { return };
-    if job.paused().is_some() {
-        // The job is paused, so it means nothing that no node makes the checks.
+    if books.is_held_back(job) {
+        // The job gets no work, so it means nothing that no node makes the checks.
         if !open.checks().is_empty() {
             look_at_checks(books, id, number);
         }

@@ -28,7 +28,7 @@ pub(crate) fn begin_if_due(books: &mut Books, id: JobId, frame: FrameNumber) {
     let may_begin = open.finishing() == Finishing::Unbegun
         && job.grid().finishing() > 0
         && job.to_be_metered().is_none()
-        && job.paused().is_none()
+        && !books.is_held_back(job)
         && !books.orders().is_known(id, frame);
     if may_begin && (can_be_finished(books, id) || nodes_may_return(books)) {
         books.record(Record::FinishingBegun { job: id, frame });

@@ -5,6 +5,7 @@ pub(crate) mod versioned;
 
 use serde::{Deserialize, Serialize};
 use tessera_protocol::CodecError;
+use tessera_protocol::cost::{Amount, CostRules};
 use tessera_protocol::ids::{
     BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex,
 };
@@ -374,6 +375,37 @@ pub enum Record {
         /// Job that it waited for.
         on: JobId,
     },
+    /// Devices were busy with units of a job, whose leases ended in this step.
+    TimeSpent {
+        /// Job of the units.
+        job: JobId,
+        /// Time of the step.
+        at: Moment,
+        /// Device time, one for each product name and price.
+        spent: Vec<Spending>,
+    },
+    /// An admin set what device time costs and what may be spent, from this time on.
+    CostRulesSet {
+        /// The rules, instead of those before.
+        rules: Box<CostRules>,
+        /// Name of the admin.
+        by: String,
+        /// Time of the change.
+        at: Moment,
+    },
+}
+
+/// Device time of one job in one step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spending {
+    /// Product name of the devices.
+    pub device: String,
+    /// Price of an hour at that time, with the factor of the rules.
+    pub an_hour: Amount,
+    /// Device time in microseconds, with what was lost.
+    pub micros: u64,
+    /// Device time in microseconds of which no result was taken.
+    pub lost_micros: u64,
 }
 
 /// How a node went.
@@ -498,7 +530,8 @@ impl Record {
             | Self::FinishingClosed { job, .. }
             | Self::ResultsLost { job, .. }
             | Self::WaitEnded { job, .. }
-            | Self::DeviceWaited { job, .. } => Some(*job),
+            | Self::DeviceWaited { job, .. }
+            | Self::TimeSpent { job, .. } => Some(*job),
             Self::EpochsReserved { .. }
             | Self::AttemptsEnded { .. }
             | Self::NodeDrained { .. }
@@ -507,7 +540,8 @@ impl Record {
             | Self::NodeJoined { .. }
             | Self::NodeGone { .. }
             | Self::NodeReplaced { .. }
-            | Self::NodesForgotten { .. } => None,
+            | Self::NodesForgotten { .. }
+            | Self::CostRulesSet { .. } => None,
         }
     }
 

@@ -14,6 +14,7 @@ use crate::time::Moment;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::time::Duration;
+use tessera_protocol::cost::Worth;
 use tessera_protocol::ids::{Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey};
 use tessera_protocol::node::Progress;
 
@@ -29,6 +30,8 @@ pub(crate) struct Held {
     pub(crate) progress: Option<Reached>,
     /// Device time in microseconds that its job and owner were charged for it.
     pub(crate) charged: u64,
+    /// What that time would cost at the price of when it was granted.
+    pub(crate) expected: Worth,
     /// Whether it was granted to check a result. Such a lease is not bound by the job's nodes.
     pub(crate) check: bool,
     /// Whether its unit finishes a frame.
@@ -57,6 +60,8 @@ pub(crate) struct Grant {
     pub(crate) counted: bool,
     /// See [`Held::charged`].
     pub(crate) charged: u64,
+    /// See [`Held::expected`].
+    pub(crate) expected: Worth,
     /// See [`Held::check`].
     pub(crate) check: bool,
     /// Whether the unit finishes a frame.
@@ -88,13 +93,23 @@ impl Leases {
     /// Grants a lease. The epoch must be new, and the unit may have at most one lease, of another
     /// node.
     pub(crate) fn grant(&mut self, grant: Grant, now: Moment, settings: &Settings) {
-        let Grant { lease, node, counted, charged, check, piece } = grant;
+        let Grant { lease, node, counted, charged, expected, check, piece } = grant;
         let until = now.after(settings.lease.min(settings.lease_longest));
         let counted_from = counted.then(|| self.shares.reading());
         let (unit, progress) = (lease.unit, None);
         let granted = now;
-        let held =
-            Held { unit, node, granted, until, progress, charged, check, piece, counted_from };
+        let held = Held {
+            unit,
+            node,
+            granted,
+            until,
+            progress,
+            charged,
+            expected,
+            check,
+            piece,
+            counted_from,
+        };
         if piece {
             *self.pieces.entry(node).or_default() += 1;
         }

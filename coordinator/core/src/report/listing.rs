@@ -4,6 +4,7 @@ use crate::books::Books;
 use crate::input::Caller;
 use crate::nodes::roster::Node;
 use crate::report::after;
+use crate::report::costs;
 use crate::report::job_state::job_state;
 use crate::report::left::left_of;
 use crate::report::standing::{Pins, absent_standing, note, standing};
@@ -142,6 +143,7 @@ pub(crate) fn job_summary(books: &Books, id: JobId) -> Option<JobSummary> {
     let counts = job.counts();
     let units_leased = books.leases().count_in(id) as u64;
     let waiting = waiting(books, job, units_leased);
+    let spent = job.spent().all();
     let ended = || job.end().map(|end| end.note.clone()).unwrap_or_default();
     Some(JobSummary {
         job: id,
@@ -164,6 +166,8 @@ pub(crate) fn job_summary(books: &Books, id: JobId) -> Option<JobSummary> {
         note: waiting.map_or_else(ended, |wait| wait.text().note()),
         samples_kept: job.samples_kept(),
         pool: job.spec().pool.clone(),
+        device_millis: spent.micros / 1000,
+        cost: spent.worth.amount(),
     })
 }
 
@@ -186,6 +190,9 @@ pub(crate) fn job(books: &Books, id: JobId) -> Option<JobDetail> {
         after: after::after(books, job),
         awaited_by,
         awaited_count,
+        spent: job.spent().lines(),
+        left_millis: costs::left_millis(books, job),
+        currency: books.farm().accounts().rules().currency.clone(),
     })
 }
 

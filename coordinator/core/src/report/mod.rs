@@ -1,6 +1,7 @@
 //! What the core tells people and programs about jobs, frames and nodes. Decides nothing.
 
 pub(crate) mod after;
+pub(crate) mod costs;
 pub(crate) mod explain;
 mod job_state;
 mod left;

@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use tessera_protocol::client::RequestError;
 use tessera_protocol::ids::JobId;
 use tessera_protocol::limits::MEANINGS_NAMED_MAX;
-use tessera_protocol::selection::{ID_BEGINNING_MIN, JobSelection, fits};
+use tessera_protocol::pattern::fits;
+use tessera_protocol::selection::{ID_BEGINNING_MIN, JobSelection};
 use tessera_protocol::status::JobName;
 
 /// Digits of an id.

@@ -61,7 +61,7 @@ impl JobsTally {
         let Some(queue) = books.queue(job.id()) else { return };
         let checks = queue.redos().count() as u64;
         self.checks += checks;
-        if job.paused().is_none() && !job.is_waiting() {
+        if !books.is_held_back(job) && !job.is_waiting() {
             let samples = counts.samples_open + (checks as f64 * job.mean_unit_samples()) as u64;
             let rest = queue.estimates().cost().rest(samples, counts.units_open + checks);
             self.queue_micros = self.queue_micros.saturating_add(rest);

@@ -5,6 +5,7 @@ use crate::ends::{end_if_over, end_job, settle_waits};
 use crate::input::{Caller, RequestId};
 use crate::journal::Record;
 use crate::requests::after::check_after;
+use crate::requests::cost_rules::check_budget;
 use crate::requests::edit::check_priority;
 use crate::requests::shares::check_share;
 use crate::requests::{check_room_for_jobs, job_of};
@@ -47,6 +48,7 @@ fn accept(
     let planned = books.farm().planned(job, &spec, (&owner, owner_id), books.now());
     check_share(books, &planned, false)?;
     check_after(books, &planned)?;
+    check_budget(books, &planned)?;
     if let Some(problem) = fits_nowhere(books, spec.device_bytes, spec.pool.as_deref()) {
         return Err(RequestError::Invalid(problem));
     }

@@ -3,6 +3,7 @@
 
 pub(crate) mod after;
 pub(crate) mod change;
+pub(crate) mod cost_rules;
 pub(crate) mod edit;
 pub(crate) mod forget;
 pub(crate) mod jobs;

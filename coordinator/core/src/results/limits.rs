@@ -56,7 +56,7 @@ pub(crate) fn on_ask_again(books: &mut Books, id: NodeId, job: JobId) {
 pub(crate) fn look_at_limits(books: &mut Books, id: JobId) {
     let Some(job) = books.farm().job(id).filter(|job| !job.is_final()) else { return };
     let give_up = job.give_up(books.settings());
-    let said = if job.paused().is_some() { None } else { who_is_too_small(books, job) };
+    let said = if books.is_held_back(job) { None } else { who_is_too_small(books, job) };
     let now = books.now();
     let Some(refusals) = books.refusals_mut(id) else {
         return books.fault("an open job has no queue");

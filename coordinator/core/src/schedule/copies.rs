@@ -124,11 +124,17 @@ pub(crate) fn copy_units(books: &mut Books, idle: &[NodeId]) -> Vec<(NodeId, Ass
     given
 }
 
+/// Whether a job has no unit left to begin with, and its owner may spend more.
+fn may_be_copied(books: &mut Books, id: JobId) -> bool {
+    let may_spend = books.farm().job(id).is_some_and(|job| !books.is_withheld(job));
+    may_spend && !books.has_fresh_units(id)
+}
+
 /// Returns units that may be copied, those with the longest time to go first.
 fn worth_copying(books: &mut Books) -> Vec<Held> {
     let jobs: Vec<JobId> = books.leases().jobs().collect();
     let ending: BTreeSet<JobId> =
-        jobs.into_iter().filter(|job| !books.has_fresh_units(*job)).collect();
+        jobs.into_iter().filter(|job| may_be_copied(books, *job)).collect();
     if ending.is_empty() {
         return Vec::new();
     }

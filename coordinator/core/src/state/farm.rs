@@ -1,7 +1,8 @@
 //! All durable state: exactly what the journal says. Changed only by records, so that replay and
 //! normal operation share one path.
 
-use crate::journal::{Commit, EndedAttempt, Record, Redone};
+use crate::journal::{Commit, EndedAttempt, Record, Redone, Spending};
+use crate::state::accounts::Accounts;
 use crate::state::awaited::Awaited;
 use crate::state::job::{Job, Pause};
 use crate::state::register::{Drain, Register};
@@ -39,6 +40,7 @@ pub(crate) struct Farm {
     pub(in crate::state) register: Register,
     pub(in crate::state) recent: BTreeMap<Epoch, UnitKey>,
     pub(in crate::state) trust: Trust,
+    pub(in crate::state) accounts: Accounts,
 }
 
 // Not where the files of finished frames are, but what they are.
@@ -54,6 +56,7 @@ impl PartialEq for Farm {
             register,
             recent,
             trust,
+            accounts,
         } = self;
         *epochs_reserved == other.epochs_reserved
             && *jobs == other.jobs
@@ -61,6 +64,7 @@ impl PartialEq for Farm {
             && *register == other.register
             && *recent == other.recent
             && *trust == other.trust
+            && *accounts == other.accounts
     }
 }
 
@@ -77,6 +81,7 @@ impl Farm {
             register: Register::default(),
             recent: BTreeMap::new(),
             trust: Trust::default(),
+            accounts: Accounts::default(),
         }
     }
 
@@ -154,6 +159,16 @@ impl Farm {
     /// Returns how well nodes are known.
     pub(crate) fn trust(&self) -> &Trust {
         &self.trust
+    }
+
+    /// Returns what was spent for the jobs of each owner, and the rules.
+    pub(crate) fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    /// Checks that what was spent for each owner is what was spent for the owner's jobs.
+    pub(crate) fn check_accounts(&self) -> Result<(), String> {
+        self.accounts.check(self.jobs.values().map(|job| (job.owner_id, &job.spent)))
     }
 
     /// Returns the first epoch that is not reserved.
@@ -243,6 +258,11 @@ impl Farm {
             | Record::NodeReplaced { .. }
             | Record::NodesForgotten { .. } => self.register.change(record),
             Record::JobChanged { job, change, .. } => self.job_mut(*job)?.change(change.clone()),
+            Record::TimeSpent { job, at, spent } => self.spend(*job, *at, spent),
+            Record::CostRulesSet { rules, .. } => {
+                self.accounts.set_rules(rules.as_ref().clone());
+                Ok(())
+            }
         }
     }
 
@@ -296,6 +316,15 @@ impl Farm {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Counts device time for a job, which may have ended, and for its owner.
+    fn spend(&mut self, id: JobId, at: Moment, spent: &[Spending]) -> Result<(), String> {
+        let job = self.job_mut(id)?;
+        spent.iter().for_each(|spending| job.spent.add(spending));
+        let owner = job.held_by();
+        self.accounts.add(&owner, at, spent);
+        Ok(())
     }
 
     fn suspect(&mut self, node: NodeId, suspect: Suspect) {
@@ -432,6 +461,7 @@ impl Farm {
                     return Err(format!("job {id} is forgotten, and job {waiting} waits for it"));
                 }
                 self.awaited.forget(job);
+                self.accounts.forget(job.owner_id, &job.spent);
                 self.order.remove(&job.order);
                 self.jobs.remove(&id);
                 Ok(())

@@ -1,8 +1,9 @@
 //! The durable state of a running core, and the records of the current step. Makes sure that only
 //! records change the state, so that a replay gives the same state.
 
-use crate::journal::{Commit, Record};
+use crate::journal::{Commit, Record, Spending};
 use crate::state::farm::Farm;
+use crate::time::Moment;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use tessera_protocol::ids::{FrameNumber, JobId, UnitKey};
@@ -18,6 +19,8 @@ pub(crate) struct Ledger {
     records: Vec<Record>,
     /// Commits of this step that are not in a record yet, by frame.
     commits: BTreeMap<(JobId, FrameNumber), Vec<Commit>>,
+    /// Device time of this step that is not in a record yet, by job.
+    spent: BTreeMap<JobId, (Moment, Vec<Spending>)>,
 }
 
 impl Deref for Ledger {
@@ -31,7 +34,7 @@ impl Deref for Ledger {
 impl Ledger {
     /// Creates a ledger that continues from a state.
     pub(crate) fn new(farm: Farm) -> Self {
-        Self { farm, records: Vec::new(), commits: BTreeMap::new() }
+        Self { farm, records: Vec::new(), commits: BTreeMap::new(), spent: BTreeMap::new() }
     }
 
     /// Takes a record over that another process has made.
@@ -47,6 +50,10 @@ impl Ledger {
     /// Records a fact: it is true from now on, here and after a restart.
     pub(crate) fn record(&mut self, record: Record) {
         self.flush_commits();
+        // Nothing is said of a job after it is forgotten.
+        if let Record::JobForgotten { job } = &record {
+            self.flush_spent(*job);
+        }
         self.farm.apply(&record).expect("what is recorded has been checked against the state");
         self.records.push(record);
     }
@@ -59,10 +66,35 @@ impl Ledger {
         self.commits.entry((unit.job, unit.frame)).or_default().push(commit);
     }
 
+    /// Records device time, in one record with the others of its job in this step.
+    pub(crate) fn record_spent(&mut self, job: JobId, at: Moment, spending: Spending) {
+        let record = Record::TimeSpent { job, at, spent: vec![spending.clone()] };
+        self.farm.apply(&record).expect("time is spent for jobs that are known");
+        let (_, all) = self.spent.entry(job).or_insert((at, Vec::new()));
+        let alike = |other: &&mut Spending| {
+            other.device == spending.device && other.an_hour == spending.an_hour
+        };
+        match all.iter_mut().find(alike) {
+            Some(other) => {
+                other.micros += spending.micros;
+                other.lost_micros += spending.lost_micros;
+            }
+            None => all.push(spending),
+        }
+    }
+
     /// Takes the records of the finished step.
     pub(crate) fn take_records(&mut self) -> Vec<Record> {
         self.flush_commits();
+        let jobs: Vec<JobId> = self.spent.keys().copied().collect();
+        jobs.into_iter().for_each(|job| self.flush_spent(job));
         std::mem::take(&mut self.records)
+    }
+
+    fn flush_spent(&mut self, job: JobId) {
+        if let Some((at, spent)) = self.spent.remove(&job) {
+            self.records.push(Record::TimeSpent { job, at, spent });
+        }
     }
 
     fn flush_commits(&mut self) {

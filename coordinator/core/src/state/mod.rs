@@ -1,6 +1,7 @@
 //! The durable state: what the journal says of jobs, frames and nodes. Only records change it, so
 //! that a replay and a running farm take the same path.
 
+pub(crate) mod accounts;
 pub(crate) mod awaited;
 pub(crate) mod bitmap;
 pub(crate) mod committed_by;
@@ -18,6 +19,7 @@ pub(crate) mod register;
 pub(crate) mod rounds;
 pub(crate) mod shelf;
 pub(crate) mod snapshot;
+pub(crate) mod spent;
 pub(crate) mod trust;
 pub(crate) mod usage;
 pub(crate) mod votes;

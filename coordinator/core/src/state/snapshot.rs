@@ -2,6 +2,7 @@
 
 use crate::journal::versioned::Format;
 use crate::journal::{JournalError, RECORD_VERSION};
+use crate::state::accounts::{Account, Accounts};
 use crate::state::committed_by::CommittedBy;
 use crate::state::done::DoneFrame;
 use crate::state::farm::Farm;
@@ -10,10 +11,12 @@ use crate::state::job::{Copies, End, Job, Pause};
 use crate::state::parts::UnitPart;
 use crate::state::register::{Drain, Entry, Register};
 use crate::state::rounds::WrittenRounds;
+use crate::state::spent::Spent;
 use crate::state::trust::{Suspect, Trust};
 use crate::time::Moment;
 use serde::{Deserialize, Serialize};
 use tessera_protocol::CodecError;
+use tessera_protocol::cost::CostRules;
 use tessera_protocol::ids::{Epoch, Fingerprint, JobId, NodeId, UnitIndex, UnitKey};
 use tessera_protocol::job::{JobEdit, JobSpec, described};
 use tessera_protocol::status::FailureNote;
@@ -122,6 +125,20 @@ pub(crate) enum Part {
         job: JobId,
         on: Vec<JobId>,
     },
+    /// Device time that was spent for a job.
+    Spent {
+        job: JobId,
+        spent: Spent,
+    },
+    /// Rules of what is spent, where there are any.
+    CostRules {
+        rules: Box<CostRules>,
+    },
+    /// What was spent for the jobs of an owner, by the number of its identity.
+    Account {
+        owner: u64,
+        account: Account,
+    },
 }
 
 /// What is of no job.
@@ -172,6 +189,7 @@ pub(crate) fn parts(farm: &Farm) -> Vec<SnapshotPart> {
         farm.trust.suspects.iter().map(|(node, suspect)| (*node, suspect.clone())).collect();
     parts.push(SnapshotPart(Part::Trust { passed, suspects }));
     push_nodes(&mut parts, &farm.register);
+    push_accounts(&mut parts, &farm.accounts);
     for job in farm.order().filter_map(|id| farm.jobs.get(&id)) {
         parts.push(SnapshotPart(Part::Job(Box::new(JobPart {
             id: job.id,
@@ -200,6 +218,9 @@ pub(crate) fn parts(farm: &Farm) -> Vec<SnapshotPart> {
             let millis = job.devices_waited_millis;
             parts.push(SnapshotPart(Part::DevicesWaited { job: job.id, millis }));
         }
+        if !job.spent.is_empty() {
+            parts.push(SnapshotPart(Part::Spent { job: job.id, spent: job.spent.clone() }));
+        }
         if !job.barred.is_empty() {
             let nodes = job.barred.iter().copied().collect();
             parts.push(SnapshotPart(Part::Barred { job: job.id, nodes }));
@@ -227,6 +248,17 @@ fn push_nodes(parts: &mut Vec<SnapshotPart>, register: &Register) {
     for drains in drains.chunks(NODES_MAX) {
         parts.push(SnapshotPart(Part::Nodes { entries: Vec::new(), drains: drains.to_vec() }));
     }
+}
+
+fn push_accounts(parts: &mut Vec<SnapshotPart>, accounts: &Accounts) {
+    if *accounts.rules() != CostRules::default() {
+        let rules = Box::new(accounts.rules().clone());
+        parts.push(SnapshotPart(Part::CostRules { rules }));
+    }
+    let part = |(owner, account): (&u64, &Account)| {
+        SnapshotPart(Part::Account { owner: *owner, account: account.clone() })
+    };
+    parts.extend(accounts.owners().iter().map(part));
 }
 
 fn push_frames(parts: &mut Vec<SnapshotPart>, job: &Job) {
@@ -345,6 +377,9 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
             farm.job_mut(job)?.devices_waited_millis = millis;
             Ok(())
         }
+        Part::Spent { .. } | Part::CostRules { .. } | Part::Account { .. } => {
+            restore_costs(farm, part.0)
+        }
         Part::Barred { job, nodes } => {
             farm.job_mut(job)?.barred = nodes.into_iter().collect();
             Ok(())
@@ -370,4 +405,15 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
             Ok(())
         }
     }
+}
+
+/// Takes a part in that is about what was spent.
+fn restore_costs(farm: &mut Farm, part: Part) -> Result<(), String> {
+    match part {
+        Part::Spent { job, spent } => farm.job_mut(job)?.spent = spent,
+        Part::CostRules { rules } => farm.accounts.set_rules(*rules),
+        Part::Account { owner, account } => farm.accounts.restore(owner, account),
+        _ => {}
+    }
+    Ok(())
 }

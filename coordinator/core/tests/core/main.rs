@@ -5,6 +5,7 @@ mod after;
 mod allocations;
 mod bad_node;
 mod copies;
+mod costs;
 mod device_waits;
 mod devices;
 mod epochs;

@@ -3,6 +3,7 @@
 
 mod blobs;
 mod common;
+mod costs;
 mod events;
 pub(crate) mod explain;
 mod farm;
@@ -88,6 +89,8 @@ fn all() -> OpenApiRouter<Shared> {
         .routes(routes!(members::deny, members::allow))
         .routes(routes!(members::audit_log))
         .routes(routes!(farm::usage))
+        .routes(routes!(costs::costs))
+        .routes(routes!(costs::rules, costs::set_rules))
         .routes(routes!(farm::sweep))
         .routes(routes!(farm::authority))
         .routes(routes!(farm::rotate))

@@ -2,6 +2,7 @@
 
 use super::after::graph;
 use super::assets::address;
+use super::costs::{device_time, money};
 use super::jobs::bar;
 use super::layout::{self, may};
 use super::log::{self, Said};
@@ -115,6 +116,18 @@ fn of_batch(batch: &str) -> Markup {
     html! { a href={ "/jobs?" (asked) } { bdi { (batch) } } }
 }
 
+/// What the device time of a job costs, and what is left of it.
+fn cost(detail: &JobDetail) -> Markup {
+    html! {
+        @if !detail.currency.is_empty() {
+            ", " span data-field="cost" { (money(detail.summary.cost, &detail.currency)) }
+        }
+        @if let Some(left @ 1..) = detail.left_millis {
+            ", about " (device_time(left)) " to go"
+        }
+    }
+}
+
 fn facts(detail: &JobDetail) -> Markup {
     let JobDetail { summary, spec, fingerprint, copies, .. } = detail;
     html! {
@@ -131,6 +144,11 @@ fn facts(detail: &JobDetail) -> Markup {
                 " committed, " span data-field="leased" { (summary.units_leased) } " leased"
             }
             dt { "Samples" } dd { (count(summary.samples_committed as f64)) }
+            @if summary.device_millis > 0 {
+                dt { "Device time" }
+                dd { span data-field="time" { (device_time(summary.device_millis)) }
+                    (cost(detail)) }
+            }
             dt { "Priority" } dd data-field="priority" { (summary.priority) }
             @if let Some(pool) = &spec.pool { dt { "Pool" } dd { bdi { (pool) } } }
             @if let Some(batch) = &spec.batch {

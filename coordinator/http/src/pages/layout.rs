@@ -50,6 +50,7 @@ fn header(signed: Option<&Signed>, title: &str) -> Markup {
                     a href="/submit" aria-current=[here("New job")] { "New job" }
                 }
                 a href="/nodes" aria-current=[here("Nodes")] { "Nodes" }
+                a href="/costs" aria-current=[here("Costs")] { "Costs" }
                 a href="/access" aria-current=[here("Access")] { "Access" }
             }
             span #link-state.link-state hidden { "not connected" }

@@ -5,6 +5,7 @@ mod access;
 mod actions;
 mod after;
 mod assets;
+mod costs;
 mod frame;
 mod job;
 mod jobs;
@@ -42,6 +43,7 @@ pub(crate) fn router() -> Router<Shared> {
         .route("/nodes", get(nodes::page))
         .route("/nodes/{node}", get(nodes::one))
         .route("/nodes/{node}/change", post(actions::change_node))
+        .route("/costs", get(costs::page))
         .route("/access", get(access::page))
         .route("/access/tokens", post(actions::create_token))
         .route("/access/revoke", post(actions::revoke_token))

@@ -47,6 +47,7 @@ mod tests {
         assert!(!is_read(&Method::GET, "/api/v1/jobs/1/frames/3/files/exr", false));
         for path in [
             "/nodes",
+            "/costs",
             "/access",
             "/api/v1/nodes",
             "/api/v1/jobs/1/live",

@@ -117,6 +117,8 @@ pub(crate) struct AuditReport {
     units_committed_twice: u64,
     /// Number of finished frames.
     frames: u64,
+    /// Device time that was spent for all jobs, in milliseconds.
+    device_millis: u64,
     /// Faults. Empty if there are none.
     problems: Vec<String>,
 }
@@ -129,8 +131,17 @@ impl From<client::AuditReport> for AuditReport {
             units_committed,
             units_committed_twice,
             frames,
+            device_millis,
             problems,
         } = report;
-        Self { records, jobs, units_committed, units_committed_twice, frames, problems }
+        Self {
+            records,
+            jobs,
+            units_committed,
+            units_committed_twice,
+            frames,
+            device_millis,
+            problems,
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Jobs and frames in JSON.
 
+use super::costs::Spent;
 use super::hex;
 use serde::Serialize;
 use serde_json::Value;
@@ -51,6 +52,10 @@ pub(crate) struct Job {
     pub(crate) pool: Option<String>,
     /// Seconds until the job should end; null if that is not known.
     pub(crate) left_secs: Option<u64>,
+    /// Device time that was spent for the job, in milliseconds, with what was lost.
+    pub(crate) device_millis: u64,
+    /// What that time costs, by the prices of when it was spent.
+    pub(crate) cost: f64,
 }
 
 impl From<&status::JobSummary> for Job {
@@ -76,6 +81,8 @@ impl From<&status::JobSummary> for Job {
             waits: job.waits.map(word),
             pool: job.pool.clone(),
             left_secs: job.left_secs,
+            device_millis: job.device_millis,
+            cost: job.cost.decimal(),
         }
     }
 }
@@ -149,6 +156,12 @@ pub(crate) struct JobDetail {
     pub(crate) awaited_by: Vec<AfterStatus>,
     /// Number of all jobs that wait for this one or have waited for it.
     pub(crate) awaited_count: u64,
+    /// Device time that was spent for the job, by product name.
+    pub(crate) spent: Vec<Spent>,
+    /// Expected device time of what is left to do, in milliseconds; null if it is not known.
+    pub(crate) left_millis: Option<u64>,
+    /// Name of the currency of costs; empty where nothing has a price.
+    pub(crate) currency: String,
 }
 
 /// One job that waits for another: how far the wait is, and the job at its other end.
@@ -196,6 +209,9 @@ impl From<&status::JobDetail> for JobDetail {
             after: detail.after.iter().map(AfterStatus::from).collect(),
             awaited_by: detail.awaited_by.iter().map(AfterStatus::from).collect(),
             awaited_count: detail.awaited_count,
+            spent: detail.spent.iter().map(Spent::from).collect(),
+            left_millis: detail.left_millis,
+            currency: detail.currency.clone(),
         }
     }
 }

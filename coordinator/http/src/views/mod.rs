@@ -1,6 +1,7 @@
 //! What the API says: the forms in JSON of what the coordinator answers. Field by field the same as
 //! the command line's `--json`, which tests compare.
 
+mod costs;
 mod events;
 mod explain;
 mod farm;
@@ -9,6 +10,7 @@ mod logs;
 mod members;
 mod nodes;
 
+pub(crate) use costs::CostReport;
 pub(crate) use events::ServerSent;
 pub(crate) use explain::Explanation;
 pub(crate) use farm::{AuditReport, Authority, OwnerUsage, Swept};
@@ -27,6 +29,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
     use std::collections::BTreeSet;
+    use tessera_protocol::cost::{Amount, Spent};
     use tessera_protocol::job::{AssetFile, JobKind, Until};
     use tessera_protocol::status::{
         CopyCount, FailureNote, FrameState, FrameStatus, JobDetail as Detail, JobState, JobSummary,
@@ -73,6 +76,8 @@ mod tests {
             waits: Some(Waits::OutOfWork),
             pool: Some("gpu".into()),
             left_secs: Some(90),
+            device_millis: 4500,
+            cost: Amount(1_250_000),
         }
     }
 
@@ -107,6 +112,14 @@ mod tests {
             after: vec![wait()],
             awaited_by: vec![status::AfterStatus { state: None, ..wait() }],
             awaited_count: 1,
+            spent: vec![Spent {
+                device: "cpu".into(),
+                millis: 4500,
+                lost_millis: 500,
+                cost: Amount(1_250_000),
+            }],
+            left_millis: Some(9000),
+            currency: "EUR".into(),
         };
         same(Job::from(&detail.summary), &detail.summary);
         let shown = json!(JobDetail::from(&detail));
@@ -114,6 +127,7 @@ mod tests {
         assert_eq!(shown["fingerprint"], "09".repeat(32));
         assert_eq!(shown["spec"]["kind"]["Render"]["files"][0]["hash"], "ab".repeat(32));
         assert_eq!(shown["after"], json!(detail.after));
+        assert_eq!(shown["spent"], json!(detail.spent));
         assert_eq!(shown["awaited_by"], json!(detail.awaited_by));
         let name = status::JobName::from(&detail.summary);
         same(JobName::from(&name), &name);

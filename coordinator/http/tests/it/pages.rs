@@ -19,7 +19,7 @@ pub(crate) async fn session(farm: &Farm, role: Role, name: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn strangers_are_led_to_the_sign_in() {
     let farm = Farm::start().await;
-    for path in ["/jobs", "/nodes", "/access", "/jobs/x", "/jobs/x/frames/1"] {
+    for path in ["/jobs", "/nodes", "/costs", "/access", "/jobs/x", "/jobs/x/frames/1"] {
         let answer = farm.request(("GET", path), "", None).await;
         assert_eq!((answer.status, answer.header("location")), (303, Some("/sign-in")), "{path}");
     }

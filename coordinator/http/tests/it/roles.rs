@@ -80,6 +80,9 @@ fn work(job: JobId) -> Vec<Row> {
 fn access() -> Vec<Row> {
     let one = |path: &str| path.to_owned();
     vec![
+        ("GET", "/costs", one("/costs"), None, Role::Viewer),
+        ("GET", "/costs/rules", one("/costs/rules"), None, Role::Operator),
+        ("PUT", "/costs/rules", one("/costs/rules"), Some(json!({})), Role::Admin),
         ("GET", "/tokens", one("/tokens"), None, Role::Viewer),
         ("POST", "/tokens", one("/tokens"), Some(json!({ "role": "node" })), Role::Operator),
         (

@@ -49,17 +49,7 @@ impl Books {
                     row.job
                 ));
             }
-            let counted = core.job(row.job).map(|detail| {
-                let copies = CopyCount { running: 0, ..detail.copies };
-                (copies, detail.devices_waited_millis)
-            });
-            let known = (book.copies, book.devices_waited_millis);
-            if counted != Some(known) {
-                return violated(format!(
-                    "the core says of job {}: {counted:?}; the records: {known:?}",
-                    row.job
-                ));
-            }
+            compare_counts(row.job, book, core)?;
             let samples = book
                 .frames
                 .iter()
@@ -78,6 +68,23 @@ impl Books {
         }
         Ok(())
     }
+}
+
+/// What is counted of copies, waits of devices and device time is what the records say.
+fn compare_counts(job: JobId, book: &JobBook, core: &Core) -> Checked {
+    let counted = core.job(job).map(|detail| {
+        let copies = CopyCount { running: 0, ..detail.copies };
+        (copies, detail.devices_waited_millis, detail.summary.device_millis)
+    });
+    let spent = book.spent_micros / 1000;
+    let known = (book.copies, book.devices_waited_millis, spent);
+    if counted != Some(known) {
+        return violated(format!(
+            "the core says of job {}: {counted:?}; the records: {known:?}",
+            job
+        ));
+    }
+    Ok(())
 }
 
 fn compare_frames(job: JobId, book: &JobBook, core: &Core) -> Checked {

@@ -40,6 +40,8 @@ pub(crate) struct Books {
     pub(super) settled: BTreeSet<Lease>,
     /// Leases whose results were committed as parts of their units.
     pub(crate) part_leases: BTreeSet<Lease>,
+    /// Number of budgets.
+    pub(crate) budgets: usize,
 }
 
 /// One job.
@@ -63,6 +65,8 @@ pub(crate) struct JobBook {
     copies: CopyCount,
     /// For how long devices waited for what its units need.
     devices_waited_millis: u64,
+    /// Device time that was spent for it.
+    spent_micros: u64,
     /// How often it has ended, and was opened again.
     pub(crate) ends: u32,
     pub(crate) retried: u32,

@@ -7,7 +7,7 @@ use crate::model::parts::size_of;
 use crate::model::rounds::RoundBook;
 use crate::model::tasks::{task_of, units_of};
 use std::collections::{BTreeMap, BTreeSet};
-use tessera_core::journal::{Commit, EndedAttempt, Redone};
+use tessera_core::journal::{Commit, EndedAttempt, Redone, Spending};
 use tessera_core::{Record, TileSet};
 use tessera_protocol::ids::{
     BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey,
@@ -40,6 +40,8 @@ impl Books {
             }
             Record::WaitEnded { job, on } => self.end_wait(*job, *on),
             Record::JobForgotten { .. } | Record::ExposureMetered { .. } => Ok(()),
+            Record::TimeSpent { job, spent, .. } => self.spend(*job, spent),
+            Record::CostRulesSet { rules, .. } => self.set_budgets(rules.budgets.len()),
             Record::JobPaused { job, .. } => self.pause(*job, true),
             Record::JobResumed { job } => self.pause(*job, false),
             Record::JobRetried { job, below, .. } => self.retry(*job, *below),
@@ -209,6 +211,23 @@ impl Books {
         Ok(())
     }
 
+    fn set_budgets(&mut self, count: usize) -> Checked {
+        self.budgets = count;
+        Ok(())
+    }
+
+    /// Counts device time, of a job that may have ended.
+    fn spend(&mut self, job: JobId, spent: &[Spending]) -> Checked {
+        let Some(book) = self.jobs.get_mut(&job) else {
+            return violated(format!("time is spent for job {job}, which was never accepted"));
+        };
+        book.spent_micros += spent.iter().map(|spending| spending.micros).sum::<u64>();
+        match spent.is_empty() || spent.iter().any(|spending| spending.micros == 0) {
+            true => violated(format!("no time is spent for job {job}")),
+            false => Ok(()),
+        }
+    }
+
     fn note_waited(&mut self, job: JobId, millis: u64) -> Checked {
         self.going(job)?.devices_waited_millis += millis;
         match millis {
@@ -325,6 +344,7 @@ impl Books {
             resumed: 0,
             copies: CopyCount::default(),
             devices_waited_millis: 0,
+            spent_micros: 0,
             ends: 0,
             retried: 0,
             kept_before: 0,

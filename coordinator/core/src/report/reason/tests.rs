@@ -11,6 +11,7 @@ use crate::results::failure_class::Class;
 use crate::schedule::memory::MemoryLack;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use tessera_protocol::cost::{Amount, AtLimit, Budget, Period, Whose};
 use tessera_protocol::explain::Ahead;
 use tessera_protocol::ids::{Fingerprint, FrameNumber, JobId};
 use tessera_protocol::node::NodeLimit;
@@ -60,6 +61,7 @@ fn number_of_wait(wait: &Wait) -> usize {
         Wait::Backoff { .. } => 17,
         Wait::Turn { .. } => 18,
         Wait::After { .. } => 19,
+        Wait::Budget { .. } => 20,
     }
 }
 
@@ -73,6 +75,13 @@ fn waits() -> Vec<Wait> {
         Out::NoDevice(text("it has no device")),
         Out::Other,
     ];
+    let budget = Budget {
+        whose: Whose::Group(text("light")),
+        amount: Amount(500_000_000),
+        period: Period::Month,
+        at_limit: AtLimit::Pause,
+        warn_percent: 80,
+    };
     let out = |out| Wait::OutOfWork { pool: None, nodes: vec![(text("rack-1"), out)] };
     let mut all = vec![
         Wait::Paused { by: text("ada"), job: JOB },
@@ -105,6 +114,7 @@ fn waits() -> Vec<Wait> {
         Wait::Feed { frame },
         Wait::After { on: vec![text("job `film` (12 of 40 frames, running)")], job: JOB },
         Wait::Backoff { secs: 4, job: JOB },
+        Wait::Budget { budget, currency: text("EUR") },
         Wait::Turn {
             ahead: vec![Ahead { owner: text("`bob`"), units: 12, job: text("film") }],
             more: 0,
@@ -244,7 +254,7 @@ fn page() -> String {
 
 #[test]
 fn the_page_lists_every_reason_with_its_words() {
-    whole(waits().iter().map(number_of_wait), 20);
+    whole(waits().iter().map(number_of_wait), 21);
     whole(standings().iter().map(number_of_standing), 23);
     whole(stages().iter().map(number_of_stage), 7);
     let (written, page) = (include_str!("../../../../../docs/explain.md"), page());

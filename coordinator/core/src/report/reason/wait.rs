@@ -2,6 +2,7 @@
 
 use super::{Text, brief, of_pool, some_of, text};
 use crate::schedule::memory::{MemoryLack, size};
+use tessera_protocol::cost::{Budget, Period};
 use tessera_protocol::explain::Ahead;
 use tessera_protocol::ids::{FrameNumber, JobId};
 use tessera_protocol::status::Waits;
@@ -47,6 +48,8 @@ pub(crate) enum Wait {
     Backoff { secs: u64, job: JobId },
     /// Other jobs, or frames of them, are not finished yet.
     After { on: Vec<String>, job: JobId },
+    /// A budget is used up.
+    Budget { budget: Budget, currency: String },
     /// Other jobs are served first.
     Turn { ahead: Vec<Ahead>, more: usize, job: JobId },
 }
@@ -103,6 +106,7 @@ impl Wait {
             Self::Feed { .. } => Waits::Feed,
             Self::Backoff { .. } => Waits::Backoff,
             Self::After { .. } => Waits::After,
+            Self::Budget { .. } => Waits::Budget,
             Self::Turn { .. } => Waits::Turn,
         }
     }
@@ -180,6 +184,7 @@ impl Wait {
                 format!("waits for {}", some_of(on)),
                 format!("what it waits for: `tessera job {job}`"),
             ),
+            Self::Budget { budget, currency } => budget_used(budget, currency),
             Self::Turn { ahead, more, job } => turn(ahead, *more, *job),
         }
     }
@@ -243,6 +248,20 @@ fn memory(lack: &MemoryLack) -> Text {
             lack.device
         ),
         "end what else uses that device, or start a node with a larger one",
+    )
+}
+
+/// Says that a budget is used up.
+pub(crate) fn budget_used(budget: &Budget, currency: &str) -> Text {
+    let of = match budget.period {
+        Period::Month => "for this month",
+        Period::Total => "in all",
+    };
+    let (amount, whose) = (format!("{} {currency}", budget.amount), &budget.whose);
+    brief(
+        format!("the budget of {whose} is used up: {} {of}", amount.trim_end()),
+        "an admin may raise it (`tessera cost rules --set`); that of a month begins anew with the \
+            next one, in UTC",
     )
 }
 

@@ -17,6 +17,7 @@ use crate::owner::Owner;
 use crate::splitter::Split;
 use crate::state::frame::Frame;
 use crate::state::shelf::Shelf;
+use crate::state::spent::Spent;
 use crate::state::waits::Waits;
 use crate::time::Moment;
 pub(crate) use counts::Counts;
@@ -89,6 +90,8 @@ pub(crate) struct Job {
     pub(in crate::state) copies: Copies,
     /// For how long devices waited for what its units need, in milliseconds.
     pub(in crate::state) devices_waited_millis: u64,
+    /// Device time that was spent for it.
+    pub(in crate::state) spent: Spent,
     /// Camera samples that leaving nodes handed in as parts, without those that were taken back
     /// later.
     pub(in crate::state) samples_kept: u64,
@@ -189,6 +192,11 @@ impl Job {
         self.devices_waited_millis
     }
 
+    /// Device time that was spent for it.
+    pub(crate) fn spent(&self) -> &Spent {
+        &self.spent
+    }
+
     /// Camera samples that leaving nodes handed in as parts, without those that were taken back
     /// later.
     pub(crate) fn samples_kept(&self) -> u64 {
@@ -229,6 +237,7 @@ impl Job {
             failures: VecDeque::new(),
             copies: Copies::default(),
             devices_waited_millis: 0,
+            spent: Spent::default(),
             samples_kept: 0,
             barred: BTreeSet::new(),
             undo: JobEdit::default(),

@@ -1,0 +1,13 @@
+//! What device time costs, what may be spent, and what was spent: rules of an admin, and lines of a
+//! ledger.
+
+mod amount;
+mod report;
+mod rules;
+
+pub use amount::{Amount, Worth};
+pub use report::{BudgetStatus, CostReport, OwnerCost, Spent};
+pub use rules::{
+    AtLimit, BUDGETS_MAX, Budget, CostRules, GROUPS_MAX, Hours, MEMBERS_MAX, PRICES_MAX, Period,
+    Price, Whose,
+};
