@@ -239,10 +239,7 @@ impl Api {
                 let most = FRAME_PAGE_MAX as u32;
                 context.question(Question::Frames { job, from, most }).await
             }
-            Request::KernelText(job) => {
-                let caller = roles::owner(caller);
-                context.question(Question::KernelText { job, caller }).await
-            }
+            Request::KernelText(job) => jobs::kernel_text(context, roles::owner(caller), job).await,
             Request::Nodes => nodes::nodes(context).await,
             Request::Logs(query) => logs::page(context, caller, *query).await,
             Request::Explain(subject) => nodes::explain(context, subject).await,

@@ -97,3 +97,12 @@ pub(super) fn check_files(blobs: &GuardedBlobs, spec: JobSpec) -> Result<JobSpec
     }
     Ok(spec)
 }
+
+/// Returns the text of a job's kernel, to those who may read it.
+pub(super) async fn kernel_text(
+    context: &Context,
+    caller: Owner,
+    job: JobId,
+) -> Result<Response, RequestError> {
+    context.question(Question::KernelText { job, caller }).await
+}
