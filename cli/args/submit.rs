@@ -62,6 +62,9 @@ pub struct SubmitArgs {
     /// Check everything and print what would be submitted, without submitting it
     #[arg(long, conflicts_with_all = ["wait", "watch"], help_heading = "Job")]
     pub dry_run: bool,
+    /// Render one small frame on the farm first, and say what the job should take and cost
+    #[arg(long, help_heading = "Job")]
+    pub test_frame: bool,
     /// What reading the scene may take.
     #[command(flatten)]
     pub import: ImportArgs,

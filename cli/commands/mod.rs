@@ -38,6 +38,7 @@ mod store;
 mod submit;
 mod submit_template;
 mod sweep;
+mod test_frame;
 mod token;
 mod usage;
 mod wait;

@@ -1,6 +1,7 @@
 //! `submit`: checks a scene, sends its files and the job, and prints the job's id. A template is
 //! for `submit_template`.
 
+use super::test_frame::{self, Prediction};
 use super::{submit_template, watch};
 use crate::args::submit::SubmitArgs;
 use crate::client::Farm;
@@ -42,8 +43,9 @@ pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
             .context(format!("`{}` cannot be read", args.picture.scene.display()))
     })??;
     spec.after = after;
+    let prediction = predicted(&args, &spec, &files).await?;
     if args.dry_run {
-        return dry_run(&args, &spec, &files);
+        return dry_run(&args, (&spec, prediction), &files);
     }
     let farm = Farm::of(&args.farm)?;
     let mut uploads = Uploads::new(Audience::of_stderr(false));
@@ -58,9 +60,32 @@ pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
     Ok(Status::Done)
 }
 
-fn dry_run(args: &SubmitArgs, spec: &JobSpec, files: &SceneFiles) -> Result<Status, CliError> {
+/// Renders a test frame, if one is wanted, and says what the job should take.
+async fn predicted(
+    args: &SubmitArgs,
+    spec: &JobSpec,
+    files: &SceneFiles,
+) -> Result<Option<Prediction>, CliError> {
+    if !args.test_frame {
+        return Ok(None);
+    }
+    let mut uploads = Uploads::new(Audience::of_stderr(false));
+    let prediction = test_frame::predict(&Farm::of(&args.farm)?, spec, files, &mut uploads).await?;
+    eprintln!("{}", prediction.words());
+    Ok(Some(prediction))
+}
+
+fn dry_run(
+    args: &SubmitArgs,
+    (spec, prediction): (&JobSpec, Option<Prediction>),
+    files: &SceneFiles,
+) -> Result<Status, CliError> {
     if args.json {
-        json::print(spec)?;
+        let mut value = json::value(spec)?;
+        if let Some(prediction) = &prediction {
+            value["prediction"] = json::value(prediction)?;
+        }
+        json::print_value(&value)?;
         return Ok(Status::Done);
     }
     let total = files.assets.iter().map(|asset| asset.length).sum();

@@ -25,6 +25,7 @@ const NOT_OF_JOBS: &[&str] = &[
     "name",
     "out",
     "set",
+    "test-frame",
     "threads",
     "wait",
     "watch",

@@ -3,7 +3,7 @@
 
 use super::store::utf8;
 use serde_json::Value;
-use tessera_support::farm::{Farm, library};
+use tessera_support::farm::{Farm, library, takes_minutes};
 
 /// A second of any device costs 1.
 const RULES: &str = "currency = 'EUR'\n[[price]]\nper_hour = 3600\n";
@@ -155,4 +155,54 @@ fn three_budgets_under_load_hold_and_go_on_when_they_are_raised() {
     let journal = journal_millis(&farm);
     // Each of the three owners' sums is cut to whole milliseconds.
     assert!(millis <= journal && journal <= millis + 3, "{millis}, {journal}");
+}
+
+/// Scenes, with options that make them unlike each other.
+const PREDICTED: [(&str, &[&str]); 10] = [
+    ("cornell-box.gltf", &["--spp", "32"]),
+    ("cornell-box.gltf", &["--spp", "16", "--depth", "3", "--crop", "64,64,160x120"]),
+    ("cornell-box.gltf", &["--spp", "8", "--denoise"]),
+    ("cornell-box.gltf", &["--spp", "8", "--frames", "1-4", "--aov", "albedo,normal"]),
+    ("spinning-cube.gltf", &["--spp", "32"]),
+    ("spinning-cube.gltf", &["--spp", "8", "--frames", "1-6"]),
+    ("spinning-cube.gltf", &["--spp", "16", "--env", "1,1,1", "--overscan", "16"]),
+    ("cornell-box.gltf", &["--spp", "64", "--depth", "1"]),
+    ("cornell-box.gltf", &["--spp", "16", "--filter", "box", "--tile", "32"]),
+    ("spinning-cube.gltf", &["--spp", "64", "--depth", "2"]),
+];
+
+/// By how much a job took more, or less, than was said of it: 0.1 is a tenth.
+fn error_of(farm: &Farm, (scene, options): &(&str, &[&str])) -> f64 {
+    let scene = library(scene);
+    let options = [&["--size", "320x240"], *options].concat();
+    let asked = [&["submit", utf8(&scene), "--test-frame", "--dry-run"], &options[..]].concat();
+    let predicted = json(farm, &asked)["prediction"]["device_millis"].as_f64().expect("a time");
+    let job = farm.submit(&scene, &options);
+    farm.text(&["wait", &job]);
+    let took = json(farm, &["job", &job])["summary"]["device_millis"].as_f64().expect("a time");
+    println!("{predicted} ms predicted, {took} taken: {scene:?} {options:?}");
+    (predicted / took - 1.0).abs()
+}
+
+#[test]
+fn a_test_frame_says_what_a_job_takes() {
+    let farm = Farm::start(2, 1);
+    set_rules(&farm, "");
+    let count = if takes_minutes("ten predictions") { PREDICTED.len() } else { 2 };
+    let mut errors: Vec<f64> = PREDICTED[..count].iter().map(|job| error_of(&farm, job)).collect();
+    errors.sort_by(f64::total_cmp);
+    let median = errors[errors.len() / 2];
+    println!("median error {median:.3} of {count}: {errors:.3?}");
+    // On a machine under load, a unit takes twice as long as the same one a moment before.
+    assert!(median < if count > 2 { 0.15 } else { 1.0 }, "{errors:?}");
+
+    // It says so to people, and leaves no job of the test behind.
+    let scene = library("cornell-box.gltf");
+    let output =
+        farm.run(&["submit", utf8(&scene), "--size", "64x48", "--spp", "4", "--test-frame"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("test frame: ") && said.contains(" EUR; about "), "{said}");
+    let jobs = json(&farm, &["jobs"]);
+    let names = jobs.as_array().expect("jobs").iter().map(|job| job["name"].clone());
+    assert!(!names.clone().any(|name| name == "cornell-box-test"), "{jobs}");
 }

@@ -1,0 +1,216 @@
+//! `submit --test-frame`: a small frame that is rendered first, and what a job should take of
+//! devices, by it. The frame is a job of its own, which is deleted when its time is known.
+
+use super::cost::{device_time, money};
+use super::watch::{detail_of, follow};
+use crate::client::{Farm, unexpected};
+use crate::error::{CliError, Status};
+use crate::progress::{Doing, Uploads};
+use crate::submission::send::{Sources, submit};
+use crate::table::counted;
+use serde::Serialize;
+use tessera_protocol::client::{Request, Response};
+use tessera_protocol::cost::Amount;
+use tessera_protocol::job::CropSpec;
+use tessera_protocol::selection::{JobChange, JobsChange};
+use tessera_protocol::status::{JobDetail, NodeState};
+use tessera_protocol::{FrameSet, JobId, JobKind, JobSpec, RenderSpec};
+
+/// Part of each edge that the small frame has.
+const SMALLER: u32 = 4;
+/// Least edge of the small frame in pixels, where the frame has as many.
+const EDGE_LEAST: u32 = 64;
+
+/// What a job should take.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Prediction {
+    /// Device time of the small frame, in milliseconds.
+    test_millis: u64,
+    /// Device time of the job, in milliseconds.
+    device_millis: u64,
+    /// What that costs, at the prices that the small frame had.
+    cost: Amount,
+    /// Name of the currency; empty where nothing has a price.
+    currency: String,
+    /// Devices that are ready for it now, in its pool.
+    devices: u64,
+    /// Seconds that it should take on these if it has them for itself; None without a device.
+    secs: Option<u64>,
+}
+
+impl Prediction {
+    /// What is said of it.
+    pub(crate) fn words(&self) -> String {
+        let cost = match money(self.cost, &self.currency) {
+            cost if cost.is_empty() => cost,
+            cost => format!(", {cost}"),
+        };
+        let alone = match self.secs {
+            Some(secs) => {
+                let devices = counted(self.devices, "device");
+                format!("; about {} on the {devices} that are ready", device_time(secs * 1000))
+            }
+            None => "; no device is ready".to_owned(),
+        };
+        let (test, all) = (device_time(self.test_millis), device_time(self.device_millis));
+        format!("test frame: {test} of devices; the job: about {all}{cost}{alone}")
+    }
+}
+
+/// Renders a small frame of a job on the farm, and returns what the job should take.
+pub(crate) async fn predict(
+    farm: &Farm,
+    spec: &JobSpec,
+    files: &dyn Sources,
+    uploads: &mut Uploads,
+) -> Result<Prediction, CliError> {
+    let JobKind::Render(render) = &spec.kind else {
+        let text = "--test-frame is for scenes: what a kernel takes is not known by its pixels";
+        return Err(CliError::new(Status::Usage, text));
+    };
+    let small = small(render);
+    let test = JobSpec {
+        name: format!("{}-test", spec.name),
+        kind: JobKind::Render(small.clone()),
+        after: Vec::new(),
+        notify: Vec::new(),
+        ..spec.clone()
+    };
+    let job = submit(farm, &test, files, uploads).await?;
+    let followed = follow(farm, job, Doing::Rendering, false).await;
+    let detail = match followed {
+        Ok(_) => detail_of(farm, job).await,
+        Err(error) => Err(error.context("the test frame")),
+    };
+    forget(farm, job).await;
+    let devices = devices(farm, spec.pool.as_deref()).await?;
+    Ok(scaled(&*detail?, (render, &small), devices))
+}
+
+/// The job's small frame: the middle one, with a fourth of each edge.
+fn small(render: &RenderSpec) -> RenderSpec {
+    let middle = render.frames.get(render.frames.len() / 2);
+    let edge = |pixels: u32| (pixels / SMALLER).max(EDGE_LEAST.min(pixels));
+    let (width, height) = (edge(render.width), edge(render.height));
+    let part = |place: u32, of: u32, whole: u32| {
+        (u64::from(place) * u64::from(of) / u64::from(whole.max(1))) as u32
+    };
+    let crop = render.crop.map(|crop| {
+        let x = part(crop.x, width, render.width).min(width - 1);
+        let y = part(crop.y, height, render.height).min(height - 1);
+        CropSpec {
+            x,
+            y,
+            width: part(crop.width, width, render.width).clamp(1, width - x),
+            height: part(crop.height, height, render.height).clamp(1, height - y),
+        }
+    });
+    RenderSpec {
+        frames: middle.map_or_else(|| render.frames.clone(), FrameSet::one),
+        width,
+        height,
+        crop,
+        overscan: part(render.overscan, width, render.width),
+        ..render.clone()
+    }
+}
+
+/// What the job should take, by what its small frame took: each sample of a pixel as much.
+fn scaled(
+    detail: &JobDetail,
+    (whole, small): (&RenderSpec, &RenderSpec),
+    devices: u64,
+) -> Prediction {
+    let pixels = |render: &RenderSpec| u128::from(render.rendered_window().pixels());
+    let all = pixels(whole) * u128::from(whole.frames.len());
+    let scale = |of_test: u64| {
+        let scaled = u128::from(of_test) * all / pixels(small).max(1);
+        scaled.min(u128::from(u64::MAX)) as u64
+    };
+    // What was lost would not be lost again.
+    let lost: u64 = detail.spent.iter().map(|spent| spent.lost_millis).sum();
+    let test_millis = detail.summary.device_millis;
+    let made = test_millis.saturating_sub(lost);
+    let cost =
+        u128::from(detail.summary.cost.0) * u128::from(made) / u128::from(test_millis.max(1));
+    let device_millis = scale(made);
+    Prediction {
+        test_millis,
+        device_millis,
+        cost: Amount(scale(cost as u64)),
+        currency: detail.currency.clone(),
+        devices,
+        secs: (devices > 0).then(|| device_millis.div_ceil(1000 * devices)),
+    }
+}
+
+/// Returns how many devices are ready, of a pool if there is one.
+async fn devices(farm: &Farm, pool: Option<&str>) -> Result<u64, CliError> {
+    let Response::Nodes(nodes) = farm.ask(&Request::Nodes).await? else {
+        return Err(unexpected());
+    };
+    let ready = nodes.iter().filter(|node| {
+        node.state == NodeState::Ready && pool.is_none_or(|pool| node.pool.as_deref() == Some(pool))
+    });
+    Ok(ready.map(|node| node.devices.len() as u64).sum())
+}
+
+/// Deletes the job of the small frame. It is no use to anybody if that does not work, and no harm.
+async fn forget(farm: &Farm, job: JobId) {
+    let cancel = JobChange::Cancel { reason: String::new() };
+    for change in [cancel, JobChange::Forget] {
+        let change = JobsChange::of_job(change, job);
+        if let Err(error) = farm.ask(&Request::ChangeJobs(Box::new(change))).await {
+            tracing::debug!(%error, %job, "the test frame is not deleted");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tessera_protocol::FrameNumber;
+
+    fn render(width: u32, height: u32) -> RenderSpec {
+        RenderSpec {
+            width,
+            height,
+            frames: "1-9".parse().expect("frames"),
+            ..RenderSpec::new("a.gltf", Vec::new())
+        }
+    }
+
+    #[test]
+    fn the_test_frame_is_the_middle_one_and_small() {
+        let test = small(&render(1920, 1080));
+        assert_eq!((test.width, test.height), (480, 270));
+        assert_eq!(test.frames, FrameSet::one(FrameNumber(5)));
+        // A small frame is not made so small that little of it is seen.
+        let test = small(&render(100, 40));
+        assert_eq!((test.width, test.height), (64, 40));
+        let crop = Some(CropSpec { x: 1000, y: 1079, width: 920, height: 1 });
+        let cropped = small(&RenderSpec { crop, overscan: 16, ..render(1920, 1080) });
+        let expected = CropSpec { x: 250, y: 269, width: 230, height: 1 };
+        assert_eq!((cropped.crop, cropped.overscan), (Some(expected), 4));
+    }
+
+    #[test]
+    fn what_is_said_has_time_money_and_devices() {
+        let prediction = Prediction {
+            test_millis: 4500,
+            device_millis: 7_200_000,
+            cost: Amount(12_500_000),
+            currency: "EUR".into(),
+            devices: 2,
+            secs: Some(3600),
+        };
+        assert_eq!(
+            prediction.words(),
+            "test frame: 4.5 s of devices; the job: about 2 h 0 min, 12.50 EUR; about 1 h 0 min on \
+             the 2 devices that are ready"
+        );
+        let bare =
+            Prediction { currency: String::new(), cost: Amount(0), secs: None, ..prediction };
+        assert!(bare.words().ends_with("about 2 h 0 min; no device is ready"), "{}", bare.words());
+    }
+}
