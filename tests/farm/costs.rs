@@ -96,7 +96,9 @@ fn the_ledger_has_the_device_time_of_the_journal_over_restarts() {
 
 #[test]
 fn three_budgets_under_load_hold_and_go_on_when_they_are_raised() {
-    let mut farm = Farm::start(2, 1);
+    // The nodes come when all jobs are there: later ones would be refused.
+    let mut farm = Farm::prepare();
+    farm.start_coordinator();
     let people = ["ada", "bob", "eve"].map(|name| (name, farm.enrol("artist", name)));
     let budgets = |amount: f64| {
         let of =
@@ -112,12 +114,15 @@ fn three_budgets_under_load_hold_and_go_on_when_they_are_raised() {
     let jobs: Vec<String> =
         (0..3).flat_map(|_| people.iter().map(|(_, who)| submit(&farm, who))).collect();
     let row = |farm: &Farm, job: &String| json(farm, &["job", job])["summary"].clone();
-    let is_held = |row: &Value| row["waits"] == "budget" || row["state"] == "done";
+    ["node-0", "node-1"].into_iter().for_each(|name| farm.add_node(name, 1));
     let mut load = Load::default();
     farm.wait_for("budgets to be used up", |farm| {
         let rows: Vec<Value> = jobs.iter().map(|job| row(farm, job)).collect();
         load.note(&rows);
-        rows.iter().all(is_held)
+        let report = json(farm, &["cost"]);
+        let mut budgets = report["budgets"].as_array().expect("budgets").iter();
+        let idle = rows.iter().all(|row| row["units_leased"] == 0);
+        idle && budgets.all(|budget| budget["reached"] == "pause")
     });
     let report = json(&farm, &["cost"]);
     let rows: Vec<Value> = jobs.iter().map(|job| row(&farm, job)).collect();
