@@ -16,8 +16,11 @@ use tessera_protocol::selection::{JobChange, JobsChange};
 use tessera_protocol::status::{JobDetail, NodeState};
 use tessera_protocol::{FrameSet, JobId, JobKind, JobSpec, RenderSpec};
 
-/// Part of each edge that the small frame has.
-const SMALLER: u32 = 4;
+/// By how much each edge of the small frame is shorter, and of another one that follows where the
+/// first took little.
+const SMALLER: [u32; 2] = [4, 2];
+/// Device time in milliseconds beside which what a frame costs at any size is little.
+const ENOUGH_MILLIS: u64 = 10_000;
 /// Least edge of the small frame in pixels, where the frame has as many.
 const EDGE_LEAST: u32 = 64;
 
@@ -68,7 +71,35 @@ pub(crate) async fn predict(
         let text = "--test-frame is for scenes: what a kernel takes is not known by its pixels";
         return Err(CliError::new(Status::Usage, text));
     };
-    let small = small(render);
+    let mut tests = Vec::new();
+    for smaller in SMALLER {
+        let small = small(render, smaller);
+        let detail = tested(farm, spec, &small, (files, uploads)).await?;
+        tests.push(Test::of(&small, &detail));
+        if tests.iter().any(|test| test.millis >= ENOUGH_MILLIS) {
+            break;
+        }
+    }
+    let (devices, currency) = devices_and_currency(farm, spec.pool.as_deref()).await?;
+    let all = pixels(render) * u128::from(render.frames.len());
+    let device_millis = expected(&tests, all, |test| test.millis);
+    Ok(Prediction {
+        test_millis: tests.iter().map(|test| test.millis).sum(),
+        device_millis,
+        cost: Amount(expected(&tests, all, |test| test.cost)),
+        currency,
+        devices,
+        secs: (devices > 0).then(|| device_millis.div_ceil(1000 * devices)),
+    })
+}
+
+/// Renders a small frame of a job as a job of its own, and deletes it.
+async fn tested(
+    farm: &Farm,
+    spec: &JobSpec,
+    small: &RenderSpec,
+    (files, uploads): (&dyn Sources, &mut Uploads),
+) -> Result<Box<JobDetail>, CliError> {
     let test = JobSpec {
         name: format!("{}-test", spec.name),
         kind: JobKind::Render(small.clone()),
@@ -83,14 +114,53 @@ pub(crate) async fn predict(
         Err(error) => Err(error.context("the test frame")),
     };
     forget(farm, job).await;
-    let devices = devices(farm, spec.pool.as_deref()).await?;
-    Ok(scaled(&*detail?, (render, &small), devices))
+    detail
 }
 
-/// The job's small frame: the middle one, with a fourth of each edge.
-fn small(render: &RenderSpec) -> RenderSpec {
+/// What a small frame took.
+#[derive(Clone, Copy, Debug)]
+struct Test {
+    pixels: u128,
+    /// Device time in milliseconds, without what was lost: that would not be lost again.
+    millis: u64,
+    /// What it costs, in millionths.
+    cost: u64,
+}
+
+impl Test {
+    fn of(small: &RenderSpec, detail: &JobDetail) -> Self {
+        let all = detail.summary.device_millis;
+        let lost: u64 = detail.spent.iter().map(|spent| spent.lost_millis).sum();
+        let millis = all.saturating_sub(lost);
+        let cost = u128::from(detail.summary.cost.0) * u128::from(millis) / u128::from(all.max(1));
+        Self { pixels: pixels(small), millis, cost: cost as u64 }
+    }
+}
+
+/// Pixels of a frame that are rendered.
+fn pixels(render: &RenderSpec) -> u128 {
+    u128::from(render.rendered_window().pixels())
+}
+
+/// What so many pixels should take: as many times what a pixel of a test took. With two tests, what
+/// the larger one took more, for the pixels that it has more; the rest is taken once.
+fn expected(tests: &[Test], all: u128, of: impl Fn(&Test) -> u64) -> u64 {
+    let scaled = match tests {
+        [small, large] if large.pixels > small.pixels => {
+            let more = u128::from(of(large).saturating_sub(of(small)));
+            let (step, beyond) = (large.pixels - small.pixels, all.saturating_sub(large.pixels));
+            u128::from(of(large)) + more * beyond / step
+        }
+        [.., last] => u128::from(of(last)) * all / last.pixels.max(1),
+        [] => 0,
+    };
+    scaled.min(u128::from(u64::MAX)) as u64
+}
+
+/// The job's small frame: the middle one, with a part of each edge.
+fn small(render: &RenderSpec, smaller: u32) -> RenderSpec {
     let middle = render.frames.get(render.frames.len() / 2);
-    let edge = |pixels: u32| (pixels / SMALLER).max(EDGE_LEAST.min(pixels));
+    let edge = |pixels: u32| (pixels / smaller).max(EDGE_LEAST.min(pixels));
     let (width, height) = (edge(render.width), edge(render.height));
     let part = |place: u32, of: u32, whole: u32| {
         (u64::from(place) * u64::from(of) / u64::from(whole.max(1))) as u32
@@ -115,44 +185,18 @@ fn small(render: &RenderSpec) -> RenderSpec {
     }
 }
 
-/// What the job should take, by what its small frame took: each sample of a pixel as much.
-fn scaled(
-    detail: &JobDetail,
-    (whole, small): (&RenderSpec, &RenderSpec),
-    devices: u64,
-) -> Prediction {
-    let pixels = |render: &RenderSpec| u128::from(render.rendered_window().pixels());
-    let all = pixels(whole) * u128::from(whole.frames.len());
-    let scale = |of_test: u64| {
-        let scaled = u128::from(of_test) * all / pixels(small).max(1);
-        scaled.min(u128::from(u64::MAX)) as u64
-    };
-    // What was lost would not be lost again.
-    let lost: u64 = detail.spent.iter().map(|spent| spent.lost_millis).sum();
-    let test_millis = detail.summary.device_millis;
-    let made = test_millis.saturating_sub(lost);
-    let cost =
-        u128::from(detail.summary.cost.0) * u128::from(made) / u128::from(test_millis.max(1));
-    let device_millis = scale(made);
-    Prediction {
-        test_millis,
-        device_millis,
-        cost: Amount(scale(cost as u64)),
-        currency: detail.currency.clone(),
-        devices,
-        secs: (devices > 0).then(|| device_millis.div_ceil(1000 * devices)),
-    }
-}
-
-/// Returns how many devices are ready, of a pool if there is one.
-async fn devices(farm: &Farm, pool: Option<&str>) -> Result<u64, CliError> {
+/// Returns how many devices are ready, of a pool if there is one, and the name of the currency.
+async fn devices_and_currency(farm: &Farm, pool: Option<&str>) -> Result<(u64, String), CliError> {
     let Response::Nodes(nodes) = farm.ask(&Request::Nodes).await? else {
+        return Err(unexpected());
+    };
+    let Response::Costs(report) = farm.ask(&Request::Costs { month: None }).await? else {
         return Err(unexpected());
     };
     let ready = nodes.iter().filter(|node| {
         node.state == NodeState::Ready && pool.is_none_or(|pool| node.pool.as_deref() == Some(pool))
     });
-    Ok(ready.map(|node| node.devices.len() as u64).sum())
+    Ok((ready.map(|node| node.devices.len() as u64).sum(), report.currency))
 }
 
 /// Deletes the job of the small frame. It is no use to anybody if that does not work, and no harm.
@@ -182,16 +226,29 @@ mod tests {
 
     #[test]
     fn the_test_frame_is_the_middle_one_and_small() {
-        let test = small(&render(1920, 1080));
+        let test = small(&render(1920, 1080), 4);
         assert_eq!((test.width, test.height), (480, 270));
         assert_eq!(test.frames, FrameSet::one(FrameNumber(5)));
         // A small frame is not made so small that little of it is seen.
-        let test = small(&render(100, 40));
+        let test = small(&render(100, 40), 4);
         assert_eq!((test.width, test.height), (64, 40));
         let crop = Some(CropSpec { x: 1000, y: 1079, width: 920, height: 1 });
-        let cropped = small(&RenderSpec { crop, overscan: 16, ..render(1920, 1080) });
+        let cropped = small(&RenderSpec { crop, overscan: 16, ..render(1920, 1080) }, 4);
         let expected = CropSpec { x: 250, y: 269, width: 230, height: 1 };
         assert_eq!((cropped.crop, cropped.overscan), (Some(expected), 4));
+    }
+
+    #[test]
+    fn what_a_frame_costs_at_any_size_is_counted_once() {
+        let test = |pixels, millis| Test { pixels, millis, cost: 2 * millis };
+        let of = |tests: &[Test]| expected(tests, 1600, |test| test.millis);
+        assert_eq!(of(&[test(100, 50)]), 800);
+        // 30 ms at any size, and 0.2 ms a pixel.
+        let two = [test(100, 50), test(400, 110)];
+        assert_eq!((of(&two), expected(&two, 1600, |test| test.cost)), (350, 700));
+        // A frame too small to be made smaller.
+        assert_eq!(of(&[test(100, 50), test(100, 60)]), 960);
+        assert_eq!(of(&[]), 0);
     }
 
     #[test]

@@ -164,22 +164,22 @@ fn three_budgets_under_load_hold_and_go_on_when_they_are_raised() {
 
 /// Scenes, with options that make them unlike each other.
 const PREDICTED: [(&str, &[&str]); 10] = [
-    ("cornell-box.gltf", &["--spp", "32"]),
-    ("cornell-box.gltf", &["--spp", "16", "--depth", "3", "--crop", "64,64,160x120"]),
+    ("cornell-box.gltf", &["--spp", "16"]),
+    ("cornell-box.gltf", &["--spp", "16", "--depth", "3", "--crop", "32,24,128x96"]),
     ("cornell-box.gltf", &["--spp", "8", "--denoise"]),
     ("cornell-box.gltf", &["--spp", "8", "--frames", "1-4", "--aov", "albedo,normal"]),
     ("spinning-cube.gltf", &["--spp", "32"]),
     ("spinning-cube.gltf", &["--spp", "8", "--frames", "1-6"]),
     ("spinning-cube.gltf", &["--spp", "16", "--env", "1,1,1", "--overscan", "16"]),
-    ("cornell-box.gltf", &["--spp", "64", "--depth", "1"]),
+    ("cornell-box.gltf", &["--spp", "32", "--depth", "1"]),
     ("cornell-box.gltf", &["--spp", "16", "--filter", "box", "--tile", "32"]),
     ("spinning-cube.gltf", &["--spp", "64", "--depth", "2"]),
 ];
 
 /// By how much a job took more, or less, than was said of it: 0.1 is a tenth.
-fn error_of(farm: &Farm, (scene, options): &(&str, &[&str])) -> f64 {
+fn error_of(farm: &Farm, size: &str, (scene, options): &(&str, &[&str])) -> f64 {
     let scene = library(scene);
-    let options = [&["--size", "320x240"], *options].concat();
+    let options = [&["--size", size], *options].concat();
     let asked = [&["submit", utf8(&scene), "--test-frame", "--dry-run"], &options[..]].concat();
     let predicted = json(farm, &asked)["prediction"]["device_millis"].as_f64().expect("a time");
     let job = farm.submit(&scene, &options);
@@ -193,13 +193,17 @@ fn error_of(farm: &Farm, (scene, options): &(&str, &[&str])) -> f64 {
 fn a_test_frame_says_what_a_job_takes() {
     let farm = Farm::start(2, 1);
     set_rules(&farm, "");
-    let count = if takes_minutes("ten predictions") { PREDICTED.len() } else { 2 };
-    let mut errors: Vec<f64> = PREDICTED[..count].iter().map(|job| error_of(&farm, job)).collect();
+    let (count, size) = match takes_minutes("ten predictions") {
+        true => (PREDICTED.len(), "1280x720"),
+        false => (2, "240x135"),
+    };
+    let jobs = PREDICTED[..count].iter();
+    let mut errors: Vec<f64> = jobs.map(|job| error_of(&farm, size, job)).collect();
     errors.sort_by(f64::total_cmp);
-    let median = errors[errors.len() / 2];
+    let median = (errors[count / 2] + errors[(count - 1) / 2]) / 2.0;
     println!("median error {median:.3} of {count}: {errors:.3?}");
     // On a machine under load, a unit takes twice as long as the same one a moment before.
-    assert!(median < if count > 2 { 0.15 } else { 1.0 }, "{errors:?}");
+    assert!(median < if count > 2 { 0.15 } else { 2.0 }, "{errors:?}");
 
     // It says so to people, and leaves no job of the test behind.
     let scene = library("cornell-box.gltf");
