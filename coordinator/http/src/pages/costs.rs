@@ -11,7 +11,9 @@ use axum::extract::State;
 use maud::{Markup, html};
 use serde::Deserialize;
 use tessera_protocol::client::{Request, Response};
-use tessera_protocol::cost::{Amount, AtLimit, BudgetStatus, CostReport, OwnerCost, Period, Spent};
+use tessera_protocol::cost::{
+    Amount, AtLimit, BudgetStatus, CostReport, OwnerCost, Period, Spent, Whose,
+};
 
 /// Which month is shown.
 #[derive(Debug, Default, Deserialize)]
@@ -33,7 +35,8 @@ pub(super) async fn page(
         div.title { h1 { "Costs" } }
         form.inline method="get" action="/costs" {
             label { "Month, in UTC (empty: this one) "
-                input type="month" name="month" value=(month); }
+                input name="month" value=(month) placeholder="2026-11" size="8"
+                    pattern="[0-9]{4}-[0-9]{2}"; }
             button { "Show" }
         }
         (owners(&report))
@@ -121,12 +124,20 @@ fn budget_row(budget: &BudgetStatus, currency: &str) -> Markup {
     };
     html! {
         tr {
-            th scope="row" { bdi { (budget.whose) } }
+            th scope="row" { bdi { (whose(&budget.whose)) } }
             td { (period) }
             td.number { (money(budget.spent, currency)) }
             td.number { (money(budget.amount, currency)) }
             td { (state) }
         }
+    }
+}
+
+fn whose(whose: &Whose) -> String {
+    match whose {
+        Whose::Farm => "the farm".to_owned(),
+        Whose::Group(name) => format!("group {name}"),
+        Whose::Owner(name) => name.clone(),
     }
 }
 
