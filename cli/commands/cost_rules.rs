@@ -13,9 +13,10 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// `tessera cost rules`.
 pub(crate) async fn run(args: RulesArgs) -> Result<Status, CliError> {
+    // A fault of the file is said before anybody is asked.
+    let set = args.set.as_deref().map(read).transpose()?;
     let farm = Farm::of(&args.farm)?;
-    if let Some(file) = &args.set {
-        let rules = read(file)?;
+    if let Some(rules) = set {
         let (prices, budgets) = (rules.prices.len(), rules.budgets.len());
         match farm.ask(&Request::SetCostRules(Box::new(rules))).await? {
             Response::Done => eprintln!("set: {prices} prices, {budgets} budgets"),

@@ -1,6 +1,5 @@
 //! `job`: shows one job with its frames and failures.
 
-use super::cost::{device_time, money};
 use super::{job_set, logs};
 use crate::args::job::{JobArgs, JobCommand};
 use crate::client::{Farm, unexpected};
@@ -12,6 +11,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::compute::OutputArray;
+use tessera_protocol::cost::{device_time, money};
 use tessera_protocol::job::options::{self, away_from_default};
 use tessera_protocol::status::{CopyCount, FrameState, FrameStatus, JobDetail, RoundStatus};
 use tessera_protocol::{JobId, JobKind, RenderSpec};
@@ -163,8 +163,7 @@ fn time_words(detail: &JobDetail) -> String {
     if lost > 0 {
         text += &format!(", {} of it lost", device_time(lost));
     }
-    let cost = money(summary.cost, currency);
-    if !cost.is_empty() {
+    if let Some(cost) = money(summary.cost, currency) {
         text += &format!(": {cost}");
     }
     match left_millis {

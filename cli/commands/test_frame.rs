@@ -1,7 +1,6 @@
 //! `submit --test-frame`: a small frame that is rendered first, and what a job should take of
 //! devices, by it. The frame is a job of its own, which is deleted when its time is known.
 
-use super::cost::{device_time, money};
 use super::watch::{detail_of, follow};
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
@@ -10,7 +9,7 @@ use crate::submission::send::{Sources, submit};
 use crate::table::counted;
 use serde::Serialize;
 use tessera_protocol::client::{Request, Response};
-use tessera_protocol::cost::Amount;
+use tessera_protocol::cost::{Amount, device_time, money};
 use tessera_protocol::job::CropSpec;
 use tessera_protocol::selection::{JobChange, JobsChange};
 use tessera_protocol::status::{JobDetail, NodeState};
@@ -44,10 +43,8 @@ pub(crate) struct Prediction {
 impl Prediction {
     /// What is said of it.
     pub(crate) fn words(&self) -> String {
-        let cost = match money(self.cost, &self.currency) {
-            cost if cost.is_empty() => cost,
-            cost => format!(", {cost}"),
-        };
+        let cost = money(self.cost, &self.currency);
+        let cost = cost.map(|cost| format!(", {cost}")).unwrap_or_default();
         let alone = match self.secs {
             Some(secs) => {
                 let devices = counted(self.devices, "device");

@@ -4,6 +4,7 @@
 mod amount;
 mod report;
 mod rules;
+mod words;
 
 pub use amount::{Amount, Worth};
 pub use report::{BudgetStatus, CostReport, OwnerCost, Spent};
@@ -11,3 +12,4 @@ pub use rules::{
     AtLimit, BUDGETS_MAX, Budget, CostRules, GROUPS_MAX, Hours, MEMBERS_MAX, PRICES_MAX, Period,
     Price, Whose,
 };
+pub use words::{device_time, money};

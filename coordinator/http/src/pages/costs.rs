@@ -12,7 +12,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::cost::{
-    Amount, AtLimit, BudgetStatus, CostReport, OwnerCost, Period, Spent, Whose,
+    Amount, AtLimit, BudgetStatus, CostReport, OwnerCost, Period, Spent, Whose, device_time, money,
 };
 
 /// Which month is shown.
@@ -87,7 +87,7 @@ fn line(row: &OwnerCost, spent: &Spent, currency: &str) -> Markup {
             td { bdi { (spent.device) } }
             td.number { (device_time(spent.millis)) }
             td.number { (device_time(spent.lost_millis)) }
-            td.number data-field="cost" { (money(spent.cost, currency)) }
+            td.number data-field="cost" { (price(spent.cost, currency)) }
         }
     }
 }
@@ -126,8 +126,8 @@ fn budget_row(budget: &BudgetStatus, currency: &str) -> Markup {
         tr {
             th scope="row" { bdi { (whose(&budget.whose)) } }
             td { (period) }
-            td.number { (money(budget.spent, currency)) }
-            td.number { (money(budget.amount, currency)) }
+            td.number { (price(budget.spent, currency)) }
+            td.number { (price(budget.amount, currency)) }
             td { (state) }
         }
     }
@@ -141,20 +141,7 @@ fn whose(whose: &Whose) -> String {
     }
 }
 
-/// Device time: `42.5 s`, `3 min 20 s`, `5 h 12 min`.
-pub(super) fn device_time(millis: u64) -> String {
-    let secs = millis / 1000;
-    match secs {
-        0..60 => format!("{secs}.{} s", millis % 1000 / 100),
-        60..3600 => format!("{} min {} s", secs / 60, secs % 60),
-        _ => format!("{} h {} min", secs / 3600, secs / 60 % 60),
-    }
-}
-
 /// An amount with its currency; a dash where nothing has a price.
-pub(super) fn money(amount: Amount, currency: &str) -> String {
-    match currency.is_empty() && amount == Amount(0) {
-        true => "–".to_owned(),
-        false => format!("{amount} {currency}").trim_end().to_owned(),
-    }
+pub(super) fn price(amount: Amount, currency: &str) -> String {
+    money(amount, currency).unwrap_or_else(|| "–".to_owned())
 }

@@ -2,7 +2,7 @@
 
 use super::after::graph;
 use super::assets::address;
-use super::costs::{device_time, money};
+use super::costs::price;
 use super::jobs::bar;
 use super::layout::{self, may};
 use super::log::{self, Said};
@@ -18,6 +18,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use tessera_protocol::JobKind;
 use tessera_protocol::client::Role;
+use tessera_protocol::cost::device_time;
 use tessera_protocol::explain::Subject;
 use tessera_protocol::job::FormatSpec;
 use tessera_protocol::status::{FrameState, FrameStatus, JobDetail};
@@ -120,7 +121,7 @@ fn of_batch(batch: &str) -> Markup {
 fn cost(detail: &JobDetail) -> Markup {
     html! {
         @if !detail.currency.is_empty() {
-            ", " span data-field="cost" { (money(detail.summary.cost, &detail.currency)) }
+            ", " span data-field="cost" { (price(detail.summary.cost, &detail.currency)) }
         }
         @if let Some(left @ 1..) = detail.left_millis {
             ", about " (device_time(left)) " to go"
