@@ -27,6 +27,7 @@ mod local_farm;
 mod log;
 mod node_lines;
 mod notices;
+mod openjd;
 pub mod pattern;
 pub mod picture;
 mod place;
@@ -100,9 +101,8 @@ fn parse(arguments: Vec<OsString>) -> Result<Cli, Refusal> {
     let matches = command.try_get_matches_from(arguments).map_err(Refusal::Usage)?;
     let mut cli = Cli::from_arg_matches(&matches)
         .map_err(|error| Refusal::Usage(error.format(&mut args::command())))?;
-    if let (Command::Submit(submit), Some((_, matches))) = (&mut cli.command, matches.subcommand())
-    {
-        submit.given = args::submit::given(matches);
+    if let Some((_, matches)) = matches.subcommand() {
+        args::note_chosen(&mut cli.command, matches);
     }
     Ok(cli)
 }

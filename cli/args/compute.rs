@@ -1,7 +1,9 @@
 //! Options of `compute`.
 
 use super::after::AfterArgs;
+use super::chosen::Chosen;
 use super::devices::DeviceArgs;
+use super::export::ExportArg;
 use super::farm::FarmArgs;
 use super::tries::TriesArgs;
 use clap::Args;
@@ -42,7 +44,8 @@ pub struct ComputeArgs {
     pub domain: Option<Domain>,
     /// File to write, in place of a file that is there: .npy for any result, .exr or .png for
     /// pictures; a pattern for several frames, with {output} for named outputs
-    #[arg(short, long, value_name = "FILE", required_unless_present_any = ["header", "detach"])]
+    #[arg(short, long, value_name = "FILE")]
+    #[arg(required_unless_present_any = ["header", "detach", "export"])]
     pub out: Option<PathBuf>,
     /// Header of the kernel, or a folder with headers, besides the kernel's own folder; may be
     /// given more than once
@@ -146,6 +149,11 @@ pub struct ComputeArgs {
     /// Print the id of the job and do not wait; tessera fetch gets the files
     #[arg(long, help_heading = "Job")]
     pub detach: bool,
+    /// Check everything and print a template for farms of other kinds: openjd. Its tasks run this
+    /// command with --local
+    #[arg(long, value_name = "FORM", conflicts_with_all = ["detach", "json", "local"])]
+    #[arg(help_heading = "Job")]
+    pub export: Option<ExportArg>,
     /// Send .cu files as they are, for a node to compile
     #[arg(long, help_heading = "Job")]
     pub compile_on_node: bool,
@@ -158,4 +166,7 @@ pub struct ComputeArgs {
     /// Which farm.
     #[command(flatten)]
     pub farm: FarmArgs,
+    /// The options that are set, as they were written.
+    #[arg(skip)]
+    pub chosen: Chosen,
 }

@@ -9,6 +9,7 @@ pub mod bench;
 pub mod blobs;
 pub mod cancel;
 pub mod change;
+pub mod chosen;
 pub mod completions;
 pub mod compute;
 pub mod coordinator;
@@ -21,9 +22,11 @@ pub mod drain;
 pub mod enrol;
 pub mod events;
 pub mod explain;
+pub mod export;
 pub mod exr_depth;
 pub mod farm;
 pub mod fetch;
+pub mod files;
 pub mod fsck;
 pub mod http;
 pub mod import;
@@ -52,7 +55,7 @@ pub mod wait;
 pub mod watch;
 pub mod web;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{ArgMatches, Args, CommandFactory, Parser, Subcommand};
 use std::fmt::Write as _;
 
 /// A render farm: the same picture, to the last bit, on any machines.
@@ -204,6 +207,22 @@ pub enum Command {
     Completions(completions::CompletionsArgs),
     /// Write manual pages, one for each command
     Man(man::ManArgs),
+}
+
+/// Notes what was set, for the commands that hand their options on.
+pub fn note_chosen(command: &mut Command, matches: &ArgMatches) {
+    match command {
+        Command::Submit(args) => {
+            let known = submit::SubmitArgs::augment_args(clap::Command::new("submit"));
+            args.given = chosen::given(&known, matches);
+            args.chosen = chosen::chosen(&known, matches);
+        }
+        Command::Compute(args) => {
+            let known = compute::ComputeArgs::augment_args(clap::Command::new("compute"));
+            args.chosen = chosen::chosen(&known, matches);
+        }
+        _ => {}
+    }
 }
 
 /// The whole command line, with its help as people see it.

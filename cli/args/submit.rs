@@ -1,17 +1,19 @@
 //! Options of `submit`.
 
 use super::after::AfterArgs;
+use super::chosen::Chosen;
+use super::export::ExportArg;
 use super::farm::FarmArgs;
 use super::import::ImportArgs;
 use super::picture::{FormatArg, PictureArgs};
 use super::tries::TriesArgs;
-use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, Command};
+use clap::Args;
 
 const AFTER_HELP: &str = "\
 A scene that ends in .toml is a template: parameters and steps, which become the
 jobs of one submission, checked whole before anything is sent (docs/templates.md).
-Its options are in the file; --set gives values to its parameters.";
+Its options are in the file; --set gives values to its parameters. So does one that
+ends in .yaml, .yml or .json, which is a template of Open Job Description.";
 
 /// Options of `submit`.
 #[derive(Debug, Args)]
@@ -65,6 +67,11 @@ pub struct SubmitArgs {
     /// Render one small frame on the farm first, and say what the job should take and cost
     #[arg(long, help_heading = "Job")]
     pub test_frame: bool,
+    /// Check everything and print a template for farms of other kinds: openjd. Its tasks run
+    /// tessera render, each on one machine
+    #[arg(long, value_name = "FORM", help_heading = "Job")]
+    #[arg(conflicts_with_all = ["wait", "watch", "dry_run", "test_frame", "json"])]
+    pub export: Option<ExportArg>,
     /// What reading the scene may take.
     #[command(flatten)]
     pub import: ImportArgs,
@@ -77,12 +84,7 @@ pub struct SubmitArgs {
     /// Long names of the options that were on the command line.
     #[arg(skip)]
     pub given: Vec<String>,
-}
-
-/// The long names of the options of `submit` that are on a command line.
-pub fn given(matches: &ArgMatches) -> Vec<String> {
-    let command = SubmitArgs::augment_args(Command::new("submit"));
-    let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
-    let given = command.get_arguments().filter(|argument| is_given(argument.get_id().as_str()));
-    given.filter_map(|argument| argument.get_long().map(str::to_owned)).collect()
+    /// The options that are set, as they were written.
+    #[arg(skip)]
+    pub chosen: Chosen,
 }

@@ -2,7 +2,8 @@
 //! and writes it.
 
 use super::job::frames;
-use super::watch;
+use super::{export, watch};
+use crate::args::chosen::{Chosen, OptionValue};
 use crate::args::compute::ComputeArgs;
 use crate::client::Farm;
 use crate::error::{CliError, Status};
@@ -12,6 +13,7 @@ use crate::local_farm::{LocalFarm, node_failed};
 use crate::progress::{Audience, Doing, Uploads};
 use crate::submission::compute::{self, Kernels, Prepared};
 use crate::submission::{after, outputs, send};
+use crate::template::Work;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,6 +38,9 @@ pub(crate) async fn run(args: ComputeArgs) -> Result<Status, CliError> {
             .hint("the nodes of a farm have devices of their own"));
     }
     let args = Arc::new(args);
+    if args.export.is_some() {
+        export::refuse_waits(&args.after)?;
+    }
     let destination = destination(&args)?;
     let after = after::find(&args.farm, &args.after).await?;
     let prepared = {
@@ -44,10 +49,23 @@ pub(crate) async fn run(args: ComputeArgs) -> Result<Status, CliError> {
     };
     let mut prepared = prepared.map_err(|error| CliError::new(Status::Failure, error))??;
     prepared.spec.after = after;
+    if args.export.is_some() {
+        let work = Work::Compute(args.kernel.clone().unwrap_or_default());
+        return export::one(work, &with_format(&args), &prepared.spec);
+    }
     if args.local {
         return on_this_machine(&args, &prepared, destination).await;
     }
     on_a_farm(&args, prepared, destination).await
+}
+
+/// The options that are set, with the format that --out has.
+fn with_format(args: &ComputeArgs) -> Chosen {
+    let mut chosen = args.chosen.clone();
+    if let Some(format) = args.out.as_deref().and_then(format_of) {
+        chosen.push(("format".to_owned(), OptionValue::Text(format.to_owned())));
+    }
+    chosen
 }
 
 async fn on_a_farm(

@@ -20,6 +20,7 @@ mod drain;
 mod enrol;
 mod events;
 mod explain;
+mod export;
 mod fetch;
 mod fsck;
 pub(crate) mod inspect;

@@ -2,18 +2,19 @@
 //! for `submit_template`.
 
 use super::test_frame::{self, Prediction};
-use super::{submit_template, watch};
+use super::{export, submit_template, watch};
 use crate::args::submit::SubmitArgs;
 use crate::client::Farm;
 use crate::error::{CliError, Status};
 use crate::json;
+use crate::openjd::is_document;
 use crate::progress::{Audience, Doing, Uploads};
 use crate::submission::after;
 use crate::submission::render::{self, SceneFiles};
 use crate::submission::scenes::Scenes;
 use crate::submission::send;
 use crate::table::{bytes, printable, span};
-use crate::template::is_template;
+use crate::template::{Work, is_template};
 use serde_json::json;
 use std::sync::Arc;
 use tessera_protocol::JobSpec;
@@ -22,7 +23,7 @@ use tessera_protocol::job::options::{self, Chosen, away_from_default};
 
 /// `tessera submit`.
 pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
-    if is_template(&args.picture.scene) {
+    if is_template(&args.picture.scene) || is_document(&args.picture.scene) {
         return submit_template::run(args).await;
     }
     if !args.set.is_empty() {
@@ -30,6 +31,9 @@ pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
         return Err(CliError::new(Status::Usage, text));
     }
     let args = Arc::new(args);
+    if args.export.is_some() {
+        export::refuse_waits(&args.after)?;
+    }
     // Before the scene is read, which takes longer.
     let after = after::find(&args.farm, &args.after).await?;
     let checked = {
@@ -43,6 +47,10 @@ pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
             .context(format!("`{}` cannot be read", args.picture.scene.display()))
     })??;
     spec.after = after;
+    if args.export.is_some() {
+        let work = Work::Render(args.picture.scene.to_string_lossy().into_owned());
+        return export::one(work, &args.chosen, &spec);
+    }
     let prediction = predicted(&args, &spec, &files).await?;
     if args.dry_run {
         return dry_run(&args, (&spec, prediction), &files);

@@ -1,5 +1,6 @@
 //! `submit` of a template: checks all its jobs, sends them as one batch, and prints their ids.
 
+use super::export;
 use super::watch::{follow, outcome_on_farm, unless_interrupted};
 use crate::args::submit::SubmitArgs;
 use crate::client::{Farm, unexpected};
@@ -19,8 +20,18 @@ use tessera_protocol::job::Until;
 use tessera_protocol::selection::{JobChange, JobSelection, JobsChange};
 
 /// Options that are about the command and not about a job.
-const TAKEN: [&str; 9] =
-    ["coordinator", "dry-run", "identity", "json", "name", "scene-memory", "set", "wait", "watch"];
+const TAKEN: [&str; 10] = [
+    "coordinator",
+    "dry-run",
+    "export",
+    "identity",
+    "json",
+    "name",
+    "scene-memory",
+    "set",
+    "wait",
+    "watch",
+];
 /// Reason of the cancel of jobs whose others were refused.
 const HALF: &str = "another job of its template was refused";
 
@@ -41,6 +52,12 @@ pub(super) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
         CliError::new(Status::Failure, error)
             .context(format!("`{}` cannot be read", args.picture.scene.display()))
     })??;
+    for note in &batch.plan.notes {
+        eprintln!("note: {}", printable(note));
+    }
+    if args.export.is_some() {
+        return export::all(&batch, args.picture.scene.parent().unwrap_or(Path::new("")));
+    }
     if args.dry_run {
         return dry_run(&batch, &args.picture.scene, args.json);
     }

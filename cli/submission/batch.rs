@@ -5,6 +5,7 @@ use super::scenes::Scenes;
 use super::send::{Sending, Sources};
 use super::step::{Read, Reader};
 use crate::error::{CliError, Status};
+use crate::openjd;
 use crate::small_file;
 use crate::template::{self, FILE_BYTES_MAX, Plan, TemplateError};
 use std::collections::BTreeMap;
@@ -67,7 +68,11 @@ pub(crate) fn check(path: &Path, name: Option<&str>, set: &[String]) -> Result<B
     let about = |error: CliError| error.context(format!("`{}`", path.display()));
     let text =
         small_file::read(path, FILE_BYTES_MAX).map_err(|error| about(CliError::of_file(error)))?;
-    let plan = template::plan(&text, name, set).map_err(|error| about(error.into()))?;
+    let plan = match openjd::is_document(path) {
+        true => openjd::plan(&text, path, name, set),
+        false => template::plan(&text, name, set),
+    };
+    let plan = plan.map_err(|error| about(error.into()))?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut reader = Reader::new(folder);
     let mut known = (Scenes::default(), Kernels::default());

@@ -1,10 +1,12 @@
 //! Turns a planned job of a template into the options of the command that makes such a job, read
 //! as the command line reads them: a template knows every option that `submit` and `compute` know.
 
+use crate::args::chosen::OptionValue;
 use crate::args::compute::ComputeArgs;
+use crate::args::files::with_place;
 use crate::args::submit::SubmitArgs;
 use crate::error::{CliError, Status};
-use crate::template::{OptionValue, Planned, Work};
+use crate::template::{Planned, Work};
 use clap::{ArgAction, Args, Command, FromArgMatches};
 use std::path::Path;
 
@@ -16,6 +18,7 @@ const NOT_OF_JOBS: &[&str] = &[
     "detach",
     "device",
     "dry-run",
+    "export",
     "header",
     "help",
     "identity",
@@ -31,9 +34,6 @@ const NOT_OF_JOBS: &[&str] = &[
     "watch",
     "watchdog",
 ];
-/// Options that name a file or a folder, and the character that the path follows.
-pub(super) const PATHS: &[(&str, Option<char>)] =
-    &[("args", None), ("env", None), ("include", None), ("input", Some('='))];
 /// Option of a compute step: format of its files.
 const FORMAT: &str = "format";
 
@@ -131,28 +131,13 @@ impl<'a> Reader<'a> {
     }
 
     fn word(&self, name: &str, text: &str) -> String {
-        match PATHS.iter().find(|(option, _)| *option == name) {
-            Some((_, Some(split))) => match text.split_once(*split) {
-                Some((before, path)) => format!("--{name}={before}{split}{}", self.path(path)),
-                None => format!("--{name}={text}"),
-            },
-            // Else it is a colour, or a word.
-            Some(_) if name == "env" && !is_map(text) => format!("--{name}={text}"),
-            Some(_) => format!("--{name}={}", self.path(text)),
-            None => format!("--{name}={text}"),
-        }
+        with_place(name, text, |path| self.path(path))
     }
 
     /// A file beside the template.
     fn path(&self, text: &str) -> String {
         self.folder.join(text).to_string_lossy().into_owned()
     }
-}
-
-/// Whether --env names an environment map.
-fn is_map(text: &str) -> bool {
-    let lower = text.to_ascii_lowercase();
-    lower.ends_with(".hdr") || lower.ends_with(".exr")
 }
 
 fn switch(value: &OptionValue) -> Option<bool> {
@@ -190,6 +175,7 @@ fn usage(text: impl Into<String>) -> CliError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::files::FILE_OPTIONS;
     use crate::template;
 
     /// The jobs of a step with these options, in the folder `/shots`.
@@ -257,7 +243,7 @@ mod tests {
             let is_path =
                 values.iter().any(|value| value.contains("FILE") || value.contains("DIR"))
                     || help.contains(".hdr");
-            assert_eq!(is_path, PATHS.iter().any(|(path, _)| *path == name), "--{name}");
+            assert_eq!(is_path, FILE_OPTIONS.iter().any(|(path, _)| *path == name), "--{name}");
         }
     }
 }

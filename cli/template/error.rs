@@ -16,6 +16,11 @@ impl TemplateError {
         Self { place: String::new(), problem: problem.into(), hint: None }
     }
 
+    /// An error of this machine.
+    pub(crate) fn of(error: std::io::Error) -> Self {
+        Self::new(error.to_string())
+    }
+
     /// Says where it is, outside of what is said already.
     pub(crate) fn at(mut self, place: impl AsRef<str>) -> Self {
         self.place = format!("{}: {}", place.as_ref(), self.place);

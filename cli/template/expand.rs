@@ -7,6 +7,7 @@ use super::file::{File, Step};
 use super::order::{Edge, order};
 use super::parameter::{Value, Values};
 use super::text;
+use crate::args::chosen::OptionValue;
 use std::collections::BTreeSet;
 use tessera_protocol::job::Until;
 use tessera_protocol::limits::{AFTER_MAX, AWAITED_MAX, NAME_MAX};
@@ -21,6 +22,8 @@ pub(crate) struct Plan {
     pub(crate) description: String,
     /// The jobs, each after those that it waits for.
     pub(crate) jobs: Vec<Planned>,
+    /// What people should know of what was read, a line each.
+    pub(crate) notes: Vec<String>,
 }
 
 /// What a job does.
@@ -51,29 +54,8 @@ pub(crate) struct Planned {
     pub(crate) after: Vec<Waits>,
 }
 
-/// What an option is set to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum OptionValue {
-    /// Once, with this text.
-    Text(String),
-    /// Once for each text.
-    Texts(Vec<String>),
-    /// With or without it.
-    Switch(bool),
-}
-
-impl OptionValue {
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Text(text) => text.len(),
-            Self::Texts(texts) => texts.iter().map(|text| text.len() + size_of::<String>()).sum(),
-            Self::Switch(_) => 0,
-        }
-    }
-}
-
 impl Planned {
-    fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let options = self.options.iter().map(|(name, value)| name.len() + value.bytes());
         options.sum::<usize>() + size_of::<Self>()
     }
@@ -118,15 +100,14 @@ pub(super) fn expand(
                 );
                 return Err(at(TemplateError::new(text)));
             }
-            job.name = name_of(&name, &step.name, &values, index);
+            job.name = name_of(&name, &step.name, &job.values, index);
             job.after = waits(&edges[place], &made, &job).map_err(at)?;
             made[place].push((jobs.len(), values));
             jobs.push(job);
         }
     }
-    check_names(&jobs)?;
-    check_awaited(&jobs)?;
-    Ok(Plan { name, description: file.description.clone(), jobs })
+    check(&jobs)?;
+    Ok(Plan { name, description: file.description.clone(), jobs, notes: Vec::new() })
 }
 
 fn planned(
@@ -228,13 +209,27 @@ fn waits(
         }
         after.extend(found);
     }
-    if after.len() > AFTER_MAX {
-        let text =
-            format!("waits for {} jobs, and a job waits for {AFTER_MAX} at most", after.len());
-        return Err(TemplateError::new(text)
-            .hint("sweep this step too, over the same variable: each job then waits for its own"));
-    }
+    check_after(&after).map_err(|error| {
+        error.hint("sweep this step too, over the same variable: each job then waits for its own")
+    })?;
     Ok(after)
+}
+
+/// A job waits for no more jobs than a farm allows.
+pub(crate) fn check_after(after: &[Waits]) -> Result<(), TemplateError> {
+    match after.len() > AFTER_MAX {
+        false => Ok(()),
+        true => Err(TemplateError::new(format!(
+            "waits for {} jobs, and a job waits for {AFTER_MAX} at most",
+            after.len()
+        ))),
+    }
+}
+
+/// What holds of all jobs together.
+pub(crate) fn check(jobs: &[Planned]) -> Result<(), TemplateError> {
+    check_names(jobs)?;
+    check_awaited(jobs)
 }
 
 /// No job is waited for by more than a farm allows.
@@ -253,7 +248,12 @@ fn check_awaited(jobs: &[Planned]) -> Result<(), TemplateError> {
 }
 
 /// `film.render.seed=7`; with its number in place of the values where these are too long.
-fn name_of(template: &str, step: &str, values: &Combination, index: usize) -> String {
+pub(crate) fn name_of(
+    template: &str,
+    step: &str,
+    values: &[(String, String)],
+    index: usize,
+) -> String {
     let pairs: Vec<_> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let name = match pairs.is_empty() {
         true => format!("{template}.{step}"),

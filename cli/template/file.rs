@@ -135,7 +135,7 @@ fn check(file: &File) -> Result<(), TemplateError> {
 }
 
 /// Names of templates and steps begin names of files.
-pub(super) fn check_name(name: &str) -> Result<(), TemplateError> {
+pub(crate) fn check_name(name: &str) -> Result<(), TemplateError> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     let length = name.chars().count();
     match (1..=NAME_CHARS_MAX).contains(&length) && name.chars().all(fits) && !name.starts_with('-')

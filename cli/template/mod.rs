@@ -16,9 +16,10 @@ mod order;
 mod parameter;
 mod text;
 
-pub(crate) use bounds::FILE_BYTES_MAX;
-pub(crate) use error::TemplateError;
-pub(crate) use expand::{OptionValue, Plan, Planned, Waits, Work};
+pub(crate) use bounds::{FILE_BYTES_MAX, JOBS_MAX, NAME_CHARS_MAX, OPTIONS_BYTES_MAX, STEPS_MAX};
+pub(crate) use error::{TemplateError, step as step_place};
+pub(crate) use expand::{Plan, Planned, Waits, Work, check, check_after, name_of};
+pub(crate) use file::check_name;
 
 use std::path::Path;
 

@@ -2,6 +2,7 @@
 
 use super::bounds::STEPS_MAX;
 use super::*;
+use crate::args::chosen::OptionValue;
 use std::fmt::Write as _;
 use tessera_protocol::job::Until;
 

@@ -37,6 +37,7 @@ mod messages;
 mod namespaces;
 mod network;
 mod opening;
+mod openjd;
 mod pause;
 mod places;
 mod pools;

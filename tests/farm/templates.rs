@@ -22,7 +22,7 @@ fn template(farm: &Farm, name: &str, steps: &str) -> PathBuf {
     path
 }
 
-fn json(farm: &Farm, arguments: &[&str]) -> Value {
+pub(super) fn json(farm: &Farm, arguments: &[&str]) -> Value {
     serde_json::from_str(&farm.text(arguments)).expect("an answer as JSON")
 }
 
