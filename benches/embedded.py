@@ -4,7 +4,7 @@ turns. Prints medians and the second's share of the first.
 
     python3 benches/embedded.py BEFORE AFTER [--rounds N]
 
-Sizes are of programs without symbols. A start is from the call to the line that says where the
+Both are copied without symbols, and all is measured with the copies. A start is from the call to the line that says where the
 coordinator listens, in a new folder and in one with a finished job. Memory is the most that the
 coordinator had resident: after a rest, and after a job of one node. Commands are called by turns,
 with both coordinators running: from the call to the end, and their own processor time. Both
@@ -145,11 +145,12 @@ def show(name, both):
     print(f"{name}: {one:.1f}, {two:.1f}: {two / one:.3f}")
 
 
-def size(tessera):
-    """Bytes of a program without symbols."""
-    with tempfile.NamedTemporaryFile() as file:
-        subprocess.run(["strip", "-o", file.name, tessera], check=True)
-        return os.path.getsize(file.name)
+def stripped(tessera, folder):
+    """A copy without symbols. Both are written anew and alike, since the pages of a program that are
+    resident depend on how the kernel cached its file."""
+    copy = os.path.join(folder, f"tessera-{len(os.listdir(folder))}")
+    subprocess.run(["strip", "-o", copy, tessera], check=True)
+    return copy
 
 
 def main():
@@ -157,12 +158,16 @@ def main():
     parser.add_argument("programs", nargs=2, metavar="PROGRAM")
     parser.add_argument("--rounds", type=int, default=9)
     arguments = parser.parse_args()
-    programs = [os.path.abspath(program) for program in arguments.programs]
-    before, after = (size(program) for program in programs)
+    with tempfile.TemporaryDirectory() as folder:
+        compare([stripped(program, folder) for program in arguments.programs], arguments.rounds)
+
+
+def compare(programs, rounds):
+    before, after = (os.path.getsize(program) for program in programs)
     print(f"size: {before / 1e6:.2f} MB, {after / 1e6:.2f} MB: {(after - before) / 1e6:+.2f} MB")
     commands(programs)
     found = [{}, {}]
-    for number in range(arguments.rounds):
+    for number in range(rounds):
         for index in [0, 1] if number % 2 == 0 else [1, 0]:
             for name, value in measure(programs[index]).items():
                 found[index].setdefault(name, []).append(value)

@@ -12,8 +12,8 @@ use clap::Args;
 const AFTER_HELP: &str = "\
 A scene that ends in .toml is a template: parameters and steps, which become the
 jobs of one submission, checked whole before anything is sent (docs/templates.md).
-Its options are in the file; --set gives values to its parameters. So does one that
-ends in .yaml, .yml or .json, which is a template of Open Job Description.";
+Its options are in the file; --set gives values to its parameters. One that ends in
+.yaml, .yml or .json is a template of Open Job Description.";
 
 /// Options of `submit`.
 #[derive(Debug, Args)]
