@@ -4,9 +4,10 @@ turns. Prints medians and the second's share of the first.
 
     python3 benches/embedded.py BEFORE AFTER [--rounds N]
 
-Both are copied without symbols, and all is measured with the copies. A start is from the call to the line that says where the
-coordinator listens, in a new folder and in one with a finished job. Memory is the most that the
-coordinator had resident: after a rest, and after a job of one node. Commands are called by turns,
+Both are copied without symbols, and all is measured with the copies. A start is from the call to
+the line that says where the coordinator listens, in a new folder and in one with a finished job.
+Memory is the most that the coordinator had resident: after a rest, and after a job of one node.
+Commands are called by turns,
 with both coordinators running: from the call to the end, and their own processor time. Both
 programs must be built by the same profile. Coordinators listen on 127.0.0.1:7953 and 7954.
 """
@@ -146,8 +147,8 @@ def show(name, both):
 
 
 def stripped(tessera, folder):
-    """A copy without symbols. Both are written anew and alike, since the pages of a program that are
-    resident depend on how the kernel cached its file."""
+    """A copy without symbols. Both are written anew and alike: the resident pages of a program
+    depend on how the kernel cached its file."""
     copy = os.path.join(folder, f"tessera-{len(os.listdir(folder))}")
     subprocess.run(["strip", "-o", copy, tessera], check=True)
     return copy

@@ -52,7 +52,8 @@ pub struct ComputeArgs {
     #[arg(long, value_name = "FILE|DIR", help_heading = "Kernel")]
     pub include: Vec<PathBuf>,
     /// Array for the kernel's variable NAME; with several frames also a pattern, a file for each:
-    /// NAME=in.####.npy. May be given more than once
+    /// NAME=in.####.npy. NAME=job:JOB or NAME=job:JOB/OUTPUT reads the frames of another job, for
+    /// which this one then waits. May be given more than once
     #[arg(long, value_name = "NAME=FILE.npy", help_heading = "Kernel")]
     pub input: Vec<String>,
     /// Number for the kernel's variable NAME: 3 or -0.5; with a type and several values: f32:1,2,3

@@ -6,6 +6,10 @@ pub const FILE_OPTIONS: &[(&str, Option<char>)] =
 
 /// The option with its value, where the path in it is what `place` makes of it.
 pub fn with_place(name: &str, text: &str, place: impl FnOnce(&str) -> String) -> String {
+    // A frame of a job is no file of this machine.
+    if name == "input" && text.split_once('=').is_some_and(|(_, of)| of.starts_with("job:")) {
+        return format!("--{name}={text}");
+    }
     match FILE_OPTIONS.iter().find(|(option, _)| *option == name) {
         Some((_, Some(split))) => match text.split_once(*split) {
             Some((before, path)) => format!("--{name}={before}{split}{}", place(path)),

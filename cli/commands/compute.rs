@@ -12,6 +12,7 @@ use crate::json;
 use crate::local_farm::{LocalFarm, node_failed};
 use crate::progress::{Audience, Doing, Uploads};
 use crate::submission::compute::{self, Kernels, Prepared};
+use crate::submission::job_inputs::{KnownJobs, add_waits};
 use crate::submission::{after, outputs, send};
 use crate::template::Work;
 use serde_json::json;
@@ -43,12 +44,14 @@ pub(crate) async fn run(args: ComputeArgs) -> Result<Status, CliError> {
     }
     let destination = destination(&args)?;
     let after = after::find(&args.farm, &args.after).await?;
+    let known = KnownJobs::find(&args.farm, &args).await?;
     let prepared = {
         let args = args.clone();
-        tokio::task::spawn_blocking(move || compute::prepare(&args, &mut Kernels::default())).await
+        let prepare = move || compute::prepare(&args, &mut Kernels::default(), &known);
+        tokio::task::spawn_blocking(prepare).await
     };
     let mut prepared = prepared.map_err(|error| CliError::new(Status::Failure, error))??;
-    prepared.spec.after = after;
+    add_waits(&mut prepared.spec.after, after)?;
     if args.export.is_some() {
         let work = Work::Compute(args.kernel.clone().unwrap_or_default());
         return export::one(work, &with_format(&args), &prepared.spec);

@@ -201,6 +201,10 @@ impl Writer<'_> {
             if !command.get_arguments().any(|known| known.get_long() == Some(name)) {
                 return Err(usage(format!("--{name}: a task elsewhere has no such option")));
             }
+            if name == "input" && texts(value).iter().any(|text| text.contains("=job:")) {
+                let text = "reads frames of another job, and elsewhere tasks read files only";
+                return Err(usage(text));
+            }
             match value {
                 OptionValue::Switch(true) => words.push(format!("--{name}")),
                 OptionValue::Switch(false) => {}
@@ -275,6 +279,14 @@ fn outputs(job: &Planned, spec: &JobSpec) -> Vec<String> {
     let is_named = compute.written().iter().any(|output| !output.name.is_empty());
     let extension = if is_named { format!("{{output}}.{format}") } else { format.to_owned() };
     vec!["--local".to_owned(), "--out".to_owned(), file(&extension)]
+}
+
+fn texts(value: &OptionValue) -> &[String] {
+    match value {
+        OptionValue::Text(text) => std::slice::from_ref(text),
+        OptionValue::Texts(texts) => texts,
+        OptionValue::Switch(_) => &[],
+    }
 }
 
 fn option<'a>(job: &'a Planned, name: &str) -> Option<&'a OptionValue> {

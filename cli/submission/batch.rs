@@ -1,17 +1,18 @@
 //! The jobs of a template as a farm gets them: specs that are checked, and all their files.
 
 use super::compute::{self, Kernels};
+use super::job_inputs::KnownJobs;
 use super::scenes::Scenes;
 use super::send::{Sending, Sources};
 use super::step::{Read, Reader};
 use crate::error::{CliError, Status};
 use crate::openjd;
 use crate::small_file;
-use crate::template::{self, FILE_BYTES_MAX, Plan, TemplateError};
+use crate::template::{self, FILE_BYTES_MAX, Plan, Planned, TemplateError};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use tessera_protocol::job::After;
+use tessera_protocol::job::{After, Until};
 use tessera_protocol::{BlobHash, JobId, JobSpec};
 
 /// Jobs that are submitted together.
@@ -81,7 +82,8 @@ pub(crate) fn check(path: &Path, name: Option<&str>, set: &[String]) -> Result<B
     let mut jobs: Vec<Sending> = Vec::with_capacity(plan.jobs.len());
     for planned in &plan.jobs {
         let options = reader.read(planned).map_err(about)?;
-        let checked = spec_of(&options, &mut known);
+        let steps = steps_of(planned, &plan.jobs, &jobs);
+        let checked = spec_of(&options, &mut known, &steps);
         let (spec, of_job) = checked.map_err(|error| about(error.context(planned.place())))?;
         let of = |(place, until): &template::Waits| After { job: jobs[*place].job, until: *until };
         let after = planned.after.iter().map(of).collect();
@@ -94,14 +96,29 @@ pub(crate) fn check(path: &Path, name: Option<&str>, set: &[String]) -> Result<B
 
 type Checked = (JobSpec, Arc<dyn Sources + Send>);
 
-fn spec_of(options: &Read, (scenes, kernels): &mut (Scenes, Kernels)) -> Result<Checked, CliError> {
+/// The steps whose frames a job can read, since it waits for all of them.
+fn steps_of(job: &Planned, all: &[Planned], sent: &[Sending]) -> KnownJobs {
+    let mut known = KnownJobs::default();
+    for (place, until) in &job.after {
+        if *until == Until::Success {
+            known.add(&all[*place].step, sent[*place].job, &sent[*place].spec.kind);
+        }
+    }
+    known
+}
+
+fn spec_of(
+    options: &Read,
+    (scenes, kernels): &mut (Scenes, Kernels),
+    steps: &KnownJobs,
+) -> Result<Checked, CliError> {
     match options {
         Read::Render(args) => {
             let (spec, files) = scenes.check(args)?;
             Ok((spec, files))
         }
         Read::Compute(args) => {
-            let prepared = compute::prepare(args, kernels)?;
+            let prepared = compute::prepare(args, kernels, steps)?;
             Ok((prepared.spec, Arc::new(prepared.files)))
         }
     }

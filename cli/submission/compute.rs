@@ -4,7 +4,8 @@
 use super::arguments;
 use super::compute_files::{ComputeFiles, hashed, split, usage};
 use super::headers::{self, Found};
-use super::inputs::inputs;
+use super::inputs::{Inputs, inputs};
+use super::job_inputs::KnownJobs;
 use super::outputs;
 use crate::args::compute::ComputeArgs;
 use crate::error::{CliError, Status};
@@ -64,14 +65,18 @@ impl Kernels {
 
 /// The job of these options, checked as far as this machine can. Blocks: reads and hashes files,
 /// compiles.
-pub(crate) fn prepare(args: &ComputeArgs, kernels: &mut Kernels) -> Result<Prepared, CliError> {
+pub(crate) fn prepare(
+    args: &ComputeArgs,
+    kernels: &mut Kernels,
+    known: &KnownJobs,
+) -> Result<Prepared, CliError> {
     let (Some(kernel), Some(domain)) = (&args.kernel, args.domain) else {
         return Err(usage("a kernel and --domain are needed"));
     };
     let mut files = ComputeFiles::default();
     let Kernel { program, headers, ptx, files: of_kernel } = kernels.of(kernel, args)?;
     files.add_all(&of_kernel);
-    let (inputs, frame_inputs) = inputs(args, &mut files)?;
+    let Inputs { inputs, of_frames: frame_inputs, after } = inputs(args, &mut files, known)?;
     let mut arguments = arguments(args, &program)?;
     arguments.sort_by(|a, b| a.name.cmp(&b.name));
     let element = element(args, ptx.as_deref())?;
@@ -120,7 +125,7 @@ pub(crate) fn prepare(args: &ComputeArgs, kernels: &mut Kernels) -> Result<Prepa
         // This process is the only node there will be.
         retry.give_up_secs.get_or_insert(0);
     }
-    let named = JobSpec { notify: args.notify.clone(), ..JobSpec::new(name, kind) };
+    let named = JobSpec { notify: args.notify.clone(), after, ..JobSpec::new(name, kind) };
     let spec = JobSpec { priority, device_bytes, pool, retry, max_nodes, ..named };
     let checked = RawJobSpec::from(spec).check();
     let spec = checked.map_err(|error| usage(format!("--{}: {}", error.field, error.problem)))?;

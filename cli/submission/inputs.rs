@@ -2,6 +2,7 @@
 //! sends nothing.
 
 use super::compute_files::{ComputeFiles, hashed, split, usage};
+use super::job_inputs::{self, KnownJobs};
 use crate::args::compute::ComputeArgs;
 use crate::error::{CliError, Status};
 use crate::pattern::Pattern;
@@ -9,16 +10,33 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use tessera_protocol::compute::{FrameInput, InputArray, InputFile, npy};
+use tessera_protocol::job::After;
 use tessera_protocol::limits::FRAME_FILES_MAX;
 
-/// Returns the inputs, and those of them that have a file for each frame; both in the order of
-/// their names. The files are added to `files`.
+/// What a kernel reads.
+pub(super) struct Inputs {
+    /// All inputs, in the order of their names.
+    pub(super) inputs: Vec<InputArray>,
+    /// Those that have a file for each frame, in the same order.
+    pub(super) of_frames: Vec<FrameInput>,
+    /// Jobs whose frames are read.
+    pub(super) after: Vec<After>,
+}
+
+/// Reads what `--input` names. The files are added to `files`.
 pub(super) fn inputs(
     args: &ComputeArgs,
     files: &mut ComputeFiles,
-) -> Result<(Vec<InputArray>, Vec<FrameInput>), CliError> {
-    let (mut inputs, mut of_frames) = (Vec::new(), Vec::new());
+    known: &KnownJobs,
+) -> Result<Inputs, CliError> {
+    let (mut inputs, mut of_frames, mut after) = (Vec::new(), Vec::new(), Vec::new());
     for text in &args.input {
+        if let Some(read) = job_inputs::input(text, known) {
+            let (input, wait) = read?;
+            inputs.push(input);
+            job_inputs::add_waits(&mut after, vec![wait])?;
+            continue;
+        }
         let (name, file) = split("input", text)?;
         let about = |error: CliError| error.context(format!("--input {name}"));
         match file.parse::<Pattern>() {
@@ -33,7 +51,7 @@ pub(super) fn inputs(
     }
     inputs.sort_by(|a, b| a.name.cmp(&b.name));
     of_frames.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok((inputs, of_frames))
+    Ok(Inputs { inputs, of_frames, after })
 }
 
 fn one(name: &str, path: &Path, files: &mut ComputeFiles) -> Result<InputArray, CliError> {
@@ -48,7 +66,7 @@ fn one(name: &str, path: &Path, files: &mut ComputeFiles) -> Result<InputArray, 
     let (hash, length) = hashed(path)?;
     files.add(hash, length, path);
     let (element, shape) = (header.element, header.shape);
-    Ok(InputArray { name: name.to_owned(), hash, length, element, shape })
+    Ok(InputArray { name: name.to_owned(), hash, length, element, shape, from: None })
 }
 
 /// One for each frame, all of the first one's element and shape. Returns the first and all files.

@@ -15,6 +15,7 @@ pub(crate) mod compute;
 mod compute_files;
 mod headers;
 mod inputs;
+pub(crate) mod job_inputs;
 pub(crate) mod outputs;
 pub(crate) mod render;
 pub(crate) mod scenes;

@@ -151,7 +151,7 @@ impl FromStr for NodeId {
 pub struct ProcessEpoch(pub u64);
 
 /// Names a blob: the BLAKE3 hash of its bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BlobHash(pub [u8; 32]);
 
 impl BlobHash {

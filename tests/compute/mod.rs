@@ -12,6 +12,7 @@ mod drivers;
 mod examples;
 mod faults;
 mod fixture;
+mod from_jobs;
 mod headers;
 mod images;
 mod local;

@@ -18,7 +18,10 @@ pub(crate) fn end_waits(books: &mut Books, id: JobId) -> Option<String> {
     for OpenWait { after, missing } in waits {
         match books.farm().verdict(&after, missing) {
             Verdict::Waits => {}
-            Verdict::Over => books.end_wait_for(id, after.job),
+            Verdict::Over => match books.farm().found_inputs(id, after.job) {
+                Ok(_) => books.end_wait_for(id, after.job),
+                Err(problem) => lost = lost.or(Some(format!("an input is not there: {problem}"))),
+            },
             Verdict::Lost => lost = lost.or_else(|| Some(lost_note(books, id, &after))),
         }
     }

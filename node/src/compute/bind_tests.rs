@@ -35,6 +35,7 @@ fn spec(arguments: &[(&str, Option<Element>, &[Number])]) -> ComputeSpec {
         length: 144,
         element: Element::F32,
         shape: vec![2, 2],
+        from: None,
     };
     let file = AssetFile { path: "a.ptx".into(), hash: BlobHash([2; 32]), length: 1 };
     let domain = Domain { width: 2, height: 2, depth: 1 };

@@ -1,11 +1,13 @@
 //! Compute jobs on a node: a job's kernel and inputs, and how values reach the kernel's variables
 //! by name. Runs nothing; devices do (`device/`).
 
+mod array_file;
 mod bind;
 mod bind_error;
 mod compile;
 mod includes;
 mod notes;
+mod picture;
 mod prepare;
 mod values;
 mod variables;

@@ -1,8 +1,8 @@
 //! Fetches, checks and reads the files of a compute job. Blocks only its own task.
 
+use super::array_file::{unreadable, words_for};
 use super::values::builtin_numbers;
-use super::{Header, LoadedArray, PreparedCompute, Source};
-use crate::disk::failure_of;
+use super::{Header, LoadedArray, PreparedCompute, Source, picture};
 use crate::frame_memory::{Claim, Held, NotPrepared};
 use crate::scene::fetch::Fetcher;
 use std::collections::VecDeque;
@@ -106,11 +106,7 @@ impl Preparations {
 
 /// Returns the memory for the inputs of a job.
 fn needed_for(spec: &ComputeSpec) -> u64 {
-    let values = |input: &InputArray| {
-        let edges = input.shape.iter().fold(1u64, |product, edge| product.saturating_mul(*edge));
-        edges.saturating_mul(input.element.bytes() as u64)
-    };
-    spec.inputs.iter().fold(0u64, |sum, input| sum.saturating_add(values(input)))
+    spec.inputs.iter().fold(0u64, |sum, input| sum.saturating_add(input.bytes()))
 }
 
 fn arrays_of(job: &PreparedCompute) -> Vec<Held> {
@@ -141,7 +137,7 @@ async fn prepare(
             Some(hash) => {
                 let header = npy::header_bytes(input.element, &input.shape).len() as u64;
                 let values = input.shape.iter().product::<u64>() * input.element.bytes() as u64;
-                InputArray { hash, length: header + values, ..input.clone() }
+                InputArray { hash, length: header + values, from: None, ..input.clone() }
             }
             None => input.clone(),
         };
@@ -212,12 +208,11 @@ impl Folder {
     }
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    failure_of(error, format!("`{}`: {error}", path.display()))
-}
-
 /// Reads an array whose header must match the job.
 fn load(path: &Path, input: &InputArray) -> Result<LoadedArray, Failure> {
+    if input.is_picture() {
+        return picture::load(path, input);
+    }
     let failed = |error: std::io::Error| unreadable(path, &error);
     let mut file = File::open(path).map_err(failed)?;
     let mut head = Vec::new();
@@ -235,13 +230,7 @@ fn load(path: &Path, input: &InputArray) -> Result<LoadedArray, Failure> {
     }
     let length = usize::try_from(input.length - header.data_offset as u64)
         .map_err(|_| named("it is larger than this machine's memory".into()))?;
-    let mut words: Vec<u64> = Vec::new();
-    let count = length.div_ceil(8);
-    words.try_reserve_exact(count).map_err(|_| {
-        let reason = format!("not enough memory for input `{}` of {length} bytes", input.name);
-        Failure::Limit(LimitReached { limit: NodeLimit::Memory, reason })
-    })?;
-    words.resize(count, 0);
+    let mut words = words_for(input, length)?;
     let bytes: &mut [u8] = &mut bytemuck::must_cast_slice_mut(&mut words)[..length];
     let (first, rest) =
         bytes.split_at_mut(head.len().saturating_sub(header.data_offset).min(length));

@@ -10,6 +10,7 @@ fn spec(edge: u64) -> ComputeSpec {
         length: 128,
         element: Element::F32,
         shape: vec![edge],
+        from: None,
     };
     let domain = Domain { width: 8, height: 1, depth: 1 };
     ComputeSpec {

@@ -1,6 +1,7 @@
 //! Inputs that have another file for each frame.
 
-use super::spec::{ComputeSpec, FrameInput, InputArray};
+use super::input::{FrameInput, InputArray};
+use super::spec::ComputeSpec;
 use crate::ids::{BlobHash, FrameNumber};
 use crate::job::error::{SpecError, wrong};
 use crate::limits::FRAME_FILES_MAX;

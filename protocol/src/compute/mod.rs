@@ -13,7 +13,9 @@ mod chunk;
 mod chunks;
 mod exact_sum;
 mod frame_input;
+pub(crate) mod from_job;
 mod half;
+pub(crate) mod input;
 pub mod npy;
 mod output;
 mod ptx;
@@ -28,13 +30,13 @@ pub use chunk::{ChunkError, ChunkShape, ChunkValues};
 pub use chunks::Chunks;
 pub use exact_sum::ExactSum;
 pub use half::{half_of_f64, half_to_f64};
+pub use input::{FrameInput, FromJob, InputArray, InputFile};
 pub use output::{Layout, OutputArray};
 pub use ptx::{PtxNeeds, PtxReach, ptx_version_of_cuda};
 pub use reduce::{Partial, PartialError, Reducing, Reduction};
 pub use shape::least_common_multiple;
 pub use spec::{
-    Argument, ArgumentValue, ComputeFormat, ComputeSpec, FrameInput, InputArray, InputFile, Number,
-    Program, is_identifier,
+    Argument, ArgumentValue, ComputeFormat, ComputeSpec, Number, Program, is_identifier,
 };
 
 /// Checks a spec. Bounds every length and every product.

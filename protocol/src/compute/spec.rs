@@ -1,6 +1,7 @@
 //! The request for a compute job, and the checks of its values.
 
 use super::block::Block;
+use super::input::{FrameInput, InputArray};
 use super::output::OutputArray;
 use super::{Domain, Element, PtxNeeds, Reduction, npy};
 use crate::frames::FrameSet;
@@ -37,50 +38,6 @@ impl Program {
             Self::Ptx(file) | Self::Cuda(file) => Some(file),
         }
     }
-}
-
-/// An array that a kernel reads from a `.npy` file, through the kernel's variable of this name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InputArray {
-    /// Name of the variable.
-    pub name: String,
-    /// Hash of the file.
-    pub hash: BlobHash,
-    /// Length of the file in bytes.
-    pub length: u64,
-    /// Type of the values, as the file's header says.
-    pub element: Element,
-    /// Shape of the array, as the file's header says; at most [`npy::AXES_MAX`] axes.
-    pub shape: Vec<u64>,
-}
-
-impl InputArray {
-    /// Returns whether a `.npy` file of this length can hold the array.
-    pub(super) fn fits(&self, length: u64) -> bool {
-        let values = self.shape.iter().try_fold(1u64, |product, axis| product.checked_mul(*axis));
-        let bytes = values.and_then(|values| values.checked_mul(self.element.bytes() as u64));
-        let most = npy::HEADER_BYTES_MAX as u64 + 12;
-        length <= BLOB_BYTES_MAX && bytes.is_some_and(|b| b < length && length - b <= most)
-    }
-}
-
-/// Hash and length of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InputFile {
-    /// Hash of the file.
-    pub hash: BlobHash,
-    /// Length of the file in bytes.
-    pub length: u64,
-}
-
-/// The files of an input, one for each frame of the job. All of them have the element and the shape
-/// that the input says, and the input itself is the first of them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FrameInput {
-    /// Name of the input.
-    pub name: String,
-    /// Files in the order of the frames.
-    pub files: Vec<InputFile>,
 }
 
 /// A number in the form in which it was written.
@@ -255,8 +212,8 @@ impl ComputeSpec {
     /// Returns a name for people, hash and length of every file that the job needs.
     pub fn files(&self) -> impl Iterator<Item = (&str, BlobHash, u64)> {
         let program = self.program.file().map(|file| (file.path.as_str(), file.hash, file.length));
-        let inputs =
-            self.inputs.iter().map(|input| (input.name.as_str(), input.hash, input.length));
+        let found = self.inputs.iter().filter(|input| input.is_found());
+        let inputs = found.map(|input| (input.name.as_str(), input.hash, input.length));
         let headers = self.headers.iter().map(|file| (file.path.as_str(), file.hash, file.length));
         program.into_iter().chain(headers).chain(inputs).chain(self.later_files())
     }
@@ -266,7 +223,7 @@ impl ComputeSpec {
     pub fn device_bytes(&self) -> u64 {
         let largest = |input: &InputArray| {
             let of_frames = self.later_files().filter(|(name, ..)| *name == input.name);
-            of_frames.map(|(.., length)| length).fold(input.length, u64::max)
+            of_frames.map(|(.., length)| length).fold(input.length.max(input.bytes()), u64::max)
         };
         let inputs = self.inputs.iter().fold(0u64, |sum, input| sum.saturating_add(largest(input)));
         let values = match self.steps {

@@ -1,6 +1,6 @@
 //! The request for a job: raw when it arrives, checked once, valid from then on.
 
-mod after;
+pub(crate) mod after;
 pub(crate) mod asset;
 mod bands;
 mod camera;
@@ -11,6 +11,7 @@ mod edit;
 pub(crate) mod error;
 mod exr;
 mod film;
+mod frame_array;
 mod notify;
 pub mod options;
 mod output;
@@ -31,6 +32,7 @@ pub use display::{JPEG_QUALITY_DEFAULT, LookSpec, ToneMapSpec};
 pub use edit::JobEdit;
 pub use error::SpecError;
 pub use exr::{ExrCompressionSpec, ExrDepthSpec, ExrLayerDepth, ExrLayerSpec};
+pub use frame_array::FrameArray;
 pub use notify::is_target_name;
 pub use output::{AovSpec, FormatSpec};
 pub use raw::{JobForm, RawJobSpec};
@@ -179,7 +181,10 @@ fn check(spec: &JobSpec) -> Result<(), SpecError> {
     }
     match &spec.kind {
         JobKind::Render(render) => render::check(render),
-        JobKind::Compute(compute) => crate::compute::check(compute),
+        JobKind::Compute(compute) => {
+            crate::compute::check(compute)?;
+            crate::compute::from_job::check(compute, &spec.after)
+        }
     }
 }
 

@@ -3,10 +3,10 @@
 use crate::samples::hash;
 use crate::spec_samples::{compute, compute_job, compute_steps};
 use tessera_protocol::compute::*;
-use tessera_protocol::job::described::encode_job;
-use tessera_protocol::job::{AssetFile, JobSpec, SpecError};
+use tessera_protocol::job::described::{decode_job, encode_job};
+use tessera_protocol::job::{After, AssetFile, JobSpec, SpecError, Until};
 use tessera_protocol::limits::*;
-use tessera_protocol::{FrameNumber, FrameSet, RawJobSpec};
+use tessera_protocol::{FrameNumber, FrameSet, JobId, RawJobSpec};
 
 fn check(spec: JobSpec) -> Result<JobSpec, SpecError> {
     RawJobSpec::from(spec).check()
@@ -311,6 +311,34 @@ fn an_input_can_have_a_file_for_each_frame() {
     assert_eq!(spoilt(|spec| spec.frame_inputs[0].files.swap(0, 1)), "input");
     assert_eq!(spoilt(|spec| spec.frame_inputs[0].files[1].length += 1 << 20), "input");
     assert_eq!(spoilt(|spec| spec.feed = Some(spec.inputs[0].name.clone())), "feed");
+}
+
+#[test]
+fn inputs_from_jobs_are_found_and_forgotten() {
+    let mut spec = compute();
+    spec.feed = None;
+    let job = JobId::default();
+    let from = Some(FromJob { job, file: "flux.npy".into() });
+    let input = &mut spec.inputs[1];
+    (input.hash, input.length, input.from) = (Default::default(), 0, from);
+    let submitted = spec.clone();
+    let waiting = |spec: &ComputeSpec| JobSpec {
+        after: vec![After { job, until: Until::Success }],
+        ..compute_job(spec.clone())
+    };
+    assert_eq!(decode_job(&encode_job(&waiting(&spec))), Ok(waiting(&spec)));
+    assert_eq!(check(compute_job(spec.clone())).unwrap_err().field, "input");
+    assert_eq!(spec.files().count(), 2);
+    let file = |of| InputFile { hash: hash(of), length: 900 };
+    spec.set_found(&spec.inputs[1].name.clone(), vec![file(50), file(51), file(52), file(53)]);
+    // Nodes get it without what was waited for.
+    assert_eq!(check(compute_job(spec.clone())), Ok(compute_job(spec.clone())));
+    assert_eq!((spec.files().count(), spec.inputs_at(FrameNumber(4))[1].hash), (6, hash(51)));
+    assert_ne!(spec.data_hash(), submitted.data_hash());
+    spec.forget_found();
+    assert_eq!(spec, submitted);
+    spec.inputs[1].shape = vec![1 << 40];
+    assert_eq!(check(waiting(&spec)).unwrap_err().field, "input");
 }
 
 #[test]

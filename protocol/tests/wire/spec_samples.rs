@@ -71,6 +71,7 @@ pub(crate) fn compute() -> ComputeSpec {
         length: shape.iter().product::<u64>() * 4 + 128,
         element: Element::F32,
         shape,
+        from: None,
     };
     let argument = |name: &str, element, numbers: &[Number]| Argument {
         name: name.into(),

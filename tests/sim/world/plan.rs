@@ -372,6 +372,7 @@ fn compute(random: &mut Random) -> ComputeSpec {
         length: domain.len() * 4 + 128,
         element: Element::F32,
         shape: domain.shape(1),
+        from: None,
     };
     let named = !matches!(program, Program::Builtin(_)) && domain.width.is_multiple_of(3);
     let mut spec = ComputeSpec {

@@ -14,7 +14,33 @@ use tessera_protocol::limits::AWAITED_MAX;
 /// Checks what a new job waits for. Every job of the farm may be named: everybody who may submit
 /// one sees them all.
 pub(crate) fn check_after(books: &Books, planned: &Job) -> Result<(), RequestError> {
-    planned.spec().after.iter().try_for_each(|after| check_one(books, planned, after))
+    planned.spec().after.iter().try_for_each(|after| check_one(books, planned, after))?;
+    check_inputs(books, planned)
+}
+
+/// Checks the inputs that are frames of other jobs: that these make such frames. Frames may be read
+/// by everybody who sees their job.
+fn check_inputs(books: &Books, planned: &Job) -> Result<(), RequestError> {
+    let Some(compute) = planned.kind().compute() else { return Ok(()) };
+    let from = compute.inputs.iter().filter_map(|input| Some((input, input.from.as_ref()?.job)));
+    for (input, on) in from {
+        let (name, label) = (&input.name, named(books, on));
+        let wrong = |text: String| RequestError::Invalid(format!("input `{name}`: {label} {text}"));
+        if input.is_found() || input.length > 0 {
+            return Err(wrong("is named beside a file; give one of them".to_owned()));
+        }
+        // That it is waited for was checked, and so was that it is there.
+        let Some(other) = books.farm().job(on) else { continue };
+        other.kind().gives(input).map_err(wrong)?;
+        compute.frames_read(other.kind().frames()).map_err(|frame| {
+            let (frame, frames) = (frame.0, other.kind().frames());
+            wrong(format!(
+                "has no frame {frame}; its frames are {frames}, and each frame reads \
+                the one of its number"
+            ))
+        })?;
+    }
+    Ok(())
 }
 
 fn check_one(books: &Books, planned: &Job, after: &After) -> Result<(), RequestError> {

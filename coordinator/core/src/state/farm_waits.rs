@@ -4,6 +4,7 @@
 use crate::state::awaited::Awaited;
 use crate::state::farm::Farm;
 use crate::state::job::Job;
+use tessera_protocol::compute::InputFile;
 use tessera_protocol::ids::{FrameNumber, JobId};
 use tessera_protocol::job::{After, Until};
 use tessera_protocol::status::JobState;
@@ -67,9 +68,40 @@ impl Farm {
         if self.verdict(&wait.after, wait.missing) != Verdict::Over {
             return Err(format!("the wait of job {id} for job {on} ends too early"));
         }
-        self.job_mut(id)?.end_wait(on)?;
+        let found = self.found_inputs(id, on)?;
+        let job = self.job_mut(id)?;
+        job.end_wait(on)?;
+        job.set_inputs(found);
         self.awaited.end(id, on);
         Ok(())
+    }
+
+    /// Returns the files of a job's inputs that are frames of another job, by their names. The
+    /// error says which one is not there.
+    pub(crate) fn found_inputs(
+        &self,
+        id: JobId,
+        on: JobId,
+    ) -> Result<Vec<(String, Vec<InputFile>)>, String> {
+        let compute = self.job(id).and_then(|job| job.kind().compute());
+        let (Some(compute), Some(other)) = (compute, self.job(on)) else { return Ok(Vec::new()) };
+        let file_of = |number: FrameNumber, file: &str| {
+            let done = other.frames().done().read(other.position(number)?)?;
+            let found = done.files.iter().find(|found| found.format == file)?;
+            Some(InputFile { hash: found.hash, length: found.length })
+        };
+        let mut all = Vec::new();
+        for input in compute.inputs_from(on) {
+            let file = input.from.as_ref().map(|from| from.file.as_str()).unwrap_or_default();
+            let numbers = compute.frames_read(other.kind().frames());
+            let numbers = numbers.map_err(|frame| format!("job {on} has no frame {frame}"))?;
+            let files = numbers.iter().map(|number| {
+                let missing = || format!("frame {number} of job {on} has no file `{file}`");
+                file_of(*number, file).ok_or_else(missing)
+            });
+            all.push((input.name.clone(), files.collect::<Result<_, _>>()?));
+        }
+        Ok(all)
     }
 
     /// Lets the frames go ahead that waited for a finished one.

@@ -222,6 +222,7 @@ fn a_frame_that_reads_another_waits_until_that_is_made() {
         length: 144,
         element: Element::F32,
         shape: vec![4],
+        from: None,
     };
     let domain = Domain { width: CHUNK, height: 1, depth: 1 };
     let program = Program::Builtin("mandelbrot".to_owned());

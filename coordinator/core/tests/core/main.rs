@@ -16,6 +16,7 @@ mod failures;
 mod fair;
 mod finishing;
 mod frames;
+mod job_inputs;
 mod journal;
 mod kernels;
 mod moves;

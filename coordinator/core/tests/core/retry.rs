@@ -231,6 +231,7 @@ fn a_chain_broken_before_a_crash_ends_after_the_restart() {
         length: 144,
         element: Element::F32,
         shape: vec![4],
+        from: None,
     };
     let frames = "1-2".parse().expect("frames");
     let chained = ComputeSpec {

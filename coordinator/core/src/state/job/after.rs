@@ -1,10 +1,11 @@
 //! What a job waits for: which of its waits are not over, and which of its frames may go ahead.
 
-use super::Job;
+use super::{Job, bytes_of};
 use crate::state::waits::{OpenWait, Waits};
 use std::collections::{BTreeMap, BTreeSet};
+use tessera_protocol::compute::InputFile;
 use tessera_protocol::ids::{FrameNumber, JobId};
-use tessera_protocol::job::{After, Until};
+use tessera_protocol::job::{After, JobKind, Until};
 
 impl Job {
     /// Returns the waits that are not over, in the order of the spec.
@@ -66,6 +67,17 @@ impl Job {
             self.waits.opened.clear();
         }
         Ok(())
+    }
+
+    /// Enters the files of inputs that are frames of another job.
+    pub(in crate::state) fn set_inputs(&mut self, found: Vec<(String, Vec<InputFile>)>) {
+        let JobKind::Compute(compute) = &mut self.spec.kind else { return };
+        if found.is_empty() {
+            return;
+        }
+        found.into_iter().for_each(|(name, files)| compute.set_found(&name, files));
+        self.scene = self.spec.kind.data_hash();
+        self.spec_bytes = bytes_of(&self.spec);
     }
 
     /// Notes that the frame at a position is finished in a job that is waited for. `free`: it is

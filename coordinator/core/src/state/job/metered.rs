@@ -34,6 +34,9 @@ impl Job {
         let [mut own, spec] = [&self.spec, spec].map(|spec| {
             let mut spec = spec.clone();
             set_exposure(&mut spec, 0.0);
+            if let JobKind::Compute(compute) = &mut spec.kind {
+                compute.forget_found();
+            }
             spec
         });
         self.undo.clone().apply(&mut own);
