@@ -42,18 +42,26 @@ fn xdg(variable: &str, below_home: &str) -> Option<PathBuf> {
     Some(base.join("tessera"))
 }
 
+/// The only settings file to read, if one is named.
+fn named_file() -> Option<PathBuf> {
+    std::env::var_os(FILE_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// The settings files, of which some may not be there; the later one wins.
+pub(crate) fn files() -> Vec<PathBuf> {
+    let user = user_folder().map(|folder| folder.join("config.toml"));
+    match named_file() {
+        Some(named) => vec![named],
+        None => user.into_iter().chain([PathBuf::from(PROJECT_FILE)]).collect(),
+    }
+}
+
 /// The command with the settings of the user's file and of the project's file as defaults; if
 /// TESSERA_CONFIG names a file, only with the settings of that one.
 pub(crate) fn apply(command: Command, arguments: &[OsString]) -> Result<Command, CliError> {
-    let named = std::env::var_os(FILE_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
-    let user = user_folder().map(|folder| folder.join("config.toml"));
-    // The later one wins.
-    let paths = match &named {
-        Some(named) => vec![named.clone()],
-        None => user.into_iter().chain([PathBuf::from(PROJECT_FILE)]).collect(),
-    };
+    let named = named_file();
     let mut command = command;
-    for path in paths {
+    for path in files() {
         let text = read(&path)?;
         if text.is_none() && named.is_some() {
             let message = format!("settings file `{}` does not exist", path.display());

@@ -34,6 +34,7 @@ mod place;
 mod process_limits;
 mod progress;
 mod rusage;
+mod secrets;
 mod service;
 mod signals;
 mod small_file;

@@ -46,6 +46,7 @@ pub mod restore;
 pub mod selection;
 pub mod store;
 pub mod submit;
+pub mod support_bundle;
 pub mod sweep;
 pub mod time;
 pub mod token;
@@ -107,6 +108,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "sweep",
             "events",
             "doctor",
+            "support-bundle",
             "bench",
         ],
     ),
@@ -175,6 +177,8 @@ pub enum Command {
     Events(events::EventsCommand),
     /// Check whether this machine can be a node: clock, disk, network, devices
     Doctor(doctor::DoctorArgs),
+    /// Write what helps others to help into one text, without secrets
+    SupportBundle(support_bundle::SupportBundleArgs),
     /// Measure the devices of this machine on standard scenes
     Bench(bench::BenchArgs),
     /// Create, list and revoke tokens: to join the farm, and for programs (--api)

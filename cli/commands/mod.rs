@@ -38,6 +38,7 @@ mod restore;
 mod store;
 mod submit;
 mod submit_template;
+mod support_bundle;
 mod sweep;
 mod test_frame;
 mod token;
@@ -96,6 +97,7 @@ pub(crate) async fn run(command: Command, telling: Telling) -> Result<Status, Cl
         Command::Diff(args) => diff::run(args),
         Command::Events(command) => events::run(command).await,
         Command::Doctor(args) => doctor::run(args).await,
+        Command::SupportBundle(args) => support_bundle::run(args).await,
         Command::Bench(args) => bench::run(args).await,
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),

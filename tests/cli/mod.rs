@@ -7,6 +7,7 @@ mod local;
 mod mistakes;
 mod pictures;
 mod sleep;
+mod support_bundle;
 mod units;
 
 use std::path::{Path, PathBuf};

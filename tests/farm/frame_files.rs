@@ -180,7 +180,9 @@ fn lengths_of_pictures(folder: &Path) -> Vec<u64> {
 #[test]
 fn no_byte_of_a_frame_passes_the_coordinator() {
     let Some(server) = Seaweed::start("no_byte_of_a_frame_passes_the_coordinator") else { return };
-    let Passed { units, of_files, by_quic, by_http, .. } = count_undisturbed(&server, 2);
+    // At its beginning a film's leases are small, and each names places for results: some 0.6 MB a
+    // node, a tenth more or less. Three frames pay for that.
+    let Passed { units, of_files, by_quic, by_http, .. } = count_undisturbed(&server, 3);
     assert!(by_quic <= 3 * BEGIN_BYTES + units * UNIT_BYTES, "{by_quic}");
     assert!(by_http <= BEGIN_BYTES + units * UNIT_BYTES, "{by_http}");
     assert!(of_files > by_quic + by_http, "{of_files}");
