@@ -73,6 +73,7 @@ fn every_command_has_a_file_of_its_name() {
     for command in command().get_subcommands() {
         let name = command.get_name();
         let file = shared.iter().find(|(of, _)| *of == name).map_or(name, |(_, file)| file);
+        let file = file.replace('-', "_");
         for folder in ["args", "commands"] {
             let folders =
                 [env!("CARGO_MANIFEST_DIR").to_owned() + "/cli", env!("CARGO_MANIFEST_DIR").into()];
