@@ -59,3 +59,11 @@ pub fn given(command: &Command, matches: &ArgMatches) -> Vec<String> {
     let given = command.get_arguments().filter(|argument| is_given(argument.get_id().as_str()));
     given.filter_map(|argument| argument.get_long().map(str::to_owned)).collect()
 }
+
+/// What is wrong with options, in a line: without usage and tips, which are about a command line.
+pub fn said(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let lines = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
+    let said = lines.collect::<Vec<_>>().join(" ");
+    said.strip_prefix("error: ").unwrap_or(&said).to_owned()
+}

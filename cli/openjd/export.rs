@@ -19,8 +19,10 @@ use tessera_protocol::{FrameSet, JobSpec};
 
 /// Version of the specification.
 const VERSION: &str = "jobtemplate-2023-09";
-/// Characters of a step's name at most, and of a job's.
-const NAME_CHARS_MAX: usize = 64;
+/// Characters of a step's name at most.
+const STEP_CHARS_MAX: usize = 64;
+/// Characters of a job's name at most.
+const JOB_CHARS_MAX: usize = 128;
 /// Bytes of a default at most: longer frames are written into the step.
 const DEFAULT_MAX: usize = 1024;
 /// Options that become something else, or are about no job.
@@ -101,7 +103,7 @@ pub(crate) fn export(
     }
     let mut value = json!({
         "specificationVersion": VERSION,
-        "name": name.chars().take(2 * NAME_CHARS_MAX).collect::<String>(),
+        "name": name.chars().take(JOB_CHARS_MAX).collect::<String>(),
         "parameterDefinitions": parameters,
         "steps": steps,
     });
@@ -301,7 +303,7 @@ fn step_name(at: usize, job: &Planned) -> String {
         true => job.step.clone(),
         false => format!("{}.{}", job.step, values.join(",")),
     };
-    match name.chars().count() > NAME_CHARS_MAX || name.chars().any(char::is_control) {
+    match name.chars().count() > STEP_CHARS_MAX || name.chars().any(char::is_control) {
         true => format!("step {}", at + 1),
         false => name,
     }

@@ -34,7 +34,8 @@ pub(crate) fn is_document(path: &Path) -> bool {
 }
 
 /// The jobs of a template with these parameters (`NAME=VALUE`), each after those that it waits
-/// for. Whole or not at all. Files of the template are looked for in `folder`.
+/// for. Whole or not at all. `path` is where the template is: it says the form, and where its files
+/// are.
 pub(crate) fn plan(
     text: &str,
     path: &Path,

@@ -1,7 +1,7 @@
 //! The arguments of a task's command, as options of a job: read as the command line reads them.
 
 use super::tasks::{Group, Verb};
-use crate::args::chosen::{OptionValue, chosen, given};
+use crate::args::chosen::{OptionValue, chosen, given, said};
 use crate::args::compute::ComputeArgs;
 use crate::args::render::RenderArgs;
 use crate::args::submit::SubmitArgs;
@@ -46,13 +46,9 @@ impl Verbs {
             (Verb::Compute, Some(file)) => Some(format!("--out={file}")),
         };
         let words = output.iter().chain(&group.words);
-        let matches = command.try_get_matches_from_mut(words).map_err(|error| {
-            // Usage and tips are about a command line.
-            let text = error.to_string();
-            let said = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
-            let said = said.collect::<Vec<_>>().join(" ");
-            TemplateError::new(said.strip_prefix("error: ").unwrap_or(&said).to_owned())
-        })?;
+        let matches = command
+            .try_get_matches_from_mut(words)
+            .map_err(|error| TemplateError::new(said(&error)))?;
         let mut options = chosen(command, &matches);
         // The environment of this machine says nothing about a document.
         let given = given(command, &matches);

@@ -1,7 +1,7 @@
 //! Turns a planned job of a template into the options of the command that makes such a job, read
 //! as the command line reads them: a template knows every option that `submit` and `compute` know.
 
-use crate::args::chosen::OptionValue;
+use crate::args::chosen::{OptionValue, said};
 use crate::args::compute::ComputeArgs;
 use crate::args::files::with_place;
 use crate::args::submit::SubmitArgs;
@@ -159,13 +159,7 @@ fn unknown(name: &str, verb: &str) -> CliError {
 
 fn parsed<T: FromArgMatches>(command: &mut Command, words: Vec<String>) -> Result<T, CliError> {
     let matches = command.try_get_matches_from_mut(words);
-    matches.and_then(|matches| T::from_arg_matches(&matches)).map_err(|error| {
-        // Usage and tips are about a command line.
-        let text = error.to_string();
-        let said = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
-        let said = said.collect::<Vec<_>>().join(" ");
-        usage(said.strip_prefix("error: ").unwrap_or(&said).to_owned())
-    })
+    matches.and_then(|matches| T::from_arg_matches(&matches)).map_err(|error| usage(said(&error)))
 }
 
 fn usage(text: impl Into<String>) -> CliError {
