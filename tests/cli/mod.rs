@@ -3,6 +3,7 @@
 mod attributes;
 mod doctor;
 mod far;
+mod libraries;
 mod local;
 mod mistakes;
 mod pictures;
