@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Options of `diff`.
 #[derive(Debug, Args)]
 pub struct DiffArgs {
-    /// Picture to compare, .exr or .png
+    /// Picture to compare, .exr, .png or .jpg
     pub a: PathBuf,
     /// Reference picture
     pub b: PathBuf,

@@ -41,6 +41,7 @@ pub mod node;
 pub mod nodes;
 pub mod oidc;
 pub mod picture;
+pub mod preview;
 pub mod render;
 pub mod restore;
 pub mod selection;
@@ -90,8 +91,8 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Jobs",
         &[
-            "submit", "compute", "jobs", "job", "explain", "logs", "watch", "wait", "fetch",
-            "pause", "resume", "retry", "cancel", "forget",
+            "submit", "compute", "jobs", "job", "explain", "logs", "watch", "wait", "preview",
+            "fetch", "pause", "resume", "retry", "cancel", "forget",
         ],
     ),
     (
@@ -142,6 +143,8 @@ pub enum Command {
     Watch(watch::WatchArgs),
     /// Wait until a job ends; the exit status says how it ended
     Wait(wait::WaitArgs),
+    /// Show a frame of a job in the terminal, or make a video of its frames
+    Preview(preview::PreviewArgs),
     /// Download the finished frames of a job
     Fetch(fetch::FetchArgs),
     /// Pause jobs; finished work is kept

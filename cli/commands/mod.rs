@@ -33,6 +33,7 @@ mod members;
 pub(crate) mod node;
 mod node_detail;
 mod nodes;
+mod preview;
 mod render;
 mod restore;
 mod store;
@@ -72,6 +73,7 @@ pub(crate) async fn run(command: Command, telling: Telling) -> Result<Status, Cl
         Command::Explain(args) => explain::run(args).await,
         Command::Watch(args) => watch::run(args).await,
         Command::Wait(args) => wait::run(args).await,
+        Command::Preview(args) => preview::run(args).await,
         Command::Fetch(args) => fetch::run(args).await,
         Command::Pause(args) => change::run(args, JobChange::Pause).await,
         Command::Resume(args) => change::run(args, JobChange::Resume).await,

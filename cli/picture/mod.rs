@@ -4,6 +4,7 @@
 mod compare;
 mod exr_file;
 mod flip;
+mod jpeg_file;
 mod png_file;
 mod read;
 mod report;

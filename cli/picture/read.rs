@@ -1,6 +1,6 @@
 //! Reads a picture file in the format that its first bytes tell. Decodes nothing itself.
 
-use super::{Picture, PictureError, exr_file, png_file};
+use super::{Picture, PictureError, exr_file, jpeg_file, png_file};
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read, Seek};
 use std::path::Path;
@@ -9,15 +9,17 @@ use std::path::Path;
 const EXR_MAGIC: &[u8] = &[0x76, 0x2f, 0x31, 0x01];
 /// First bytes of a PNG file.
 const PNG_MAGIC: &[u8] = b"\x89PNG\r\n\x1a\n";
+/// First bytes of a JPEG file.
+const JPEG_MAGIC: &[u8] = &[0xff, 0xd8, 0xff];
 
-/// Reads the colours and the opacity of an EXR or PNG file.
+/// Reads the colours and the opacity of an EXR, PNG or JPEG file.
 ///
 /// Of an EXR file these are the channels `R`, `G`, `B` and `A` of the first layer that has them,
-/// whatever their type; other layers are passed over. A PNG file is taken as sRGB whatever its
-/// other chunks say, and decoded to linear.
+/// whatever their type; other layers are passed over. A PNG or JPEG file is taken as sRGB whatever
+/// else it says, and decoded to linear.
 ///
 /// # Errors
-/// If the file cannot be read, is neither, is broken, has no colours, or is larger than a frame
+/// If the file cannot be read, is none of these, is broken, has no colours, or is larger than a frame
 /// may be.
 pub fn read(path: &Path) -> Result<Picture, PictureError> {
     let failed = |source| PictureError::Read { path: path.to_path_buf(), source };
@@ -33,8 +35,10 @@ pub fn read(path: &Path) -> Result<Picture, PictureError> {
         exr_file::decode(file).map_err(wrong)
     } else if magic.starts_with(PNG_MAGIC) {
         png_file::decode(file).map_err(wrong)
+    } else if magic.starts_with(JPEG_MAGIC) {
+        jpeg_file::decode(file).map_err(wrong)
     } else {
-        Err(wrong("it is neither OpenEXR nor PNG; convert it".into()))
+        Err(wrong("it is neither OpenEXR, PNG nor JPEG; convert it".into()))
     }
 }
 
@@ -55,7 +59,7 @@ mod tests {
             let error = read(&path).unwrap_err().to_string();
             assert!(error.contains(name) && error.contains("neither"), "{error}");
         }
-        for magic in [EXR_MAGIC, PNG_MAGIC] {
+        for magic in [EXR_MAGIC, PNG_MAGIC, JPEG_MAGIC] {
             let path = folder.path().join("cut");
             std::fs::write(&path, [magic, &[0xff; 20]].concat()).unwrap();
             assert!(matches!(read(&path), Err(PictureError::File { .. })));

@@ -1,13 +1,12 @@
 //! Shows a job's live tiles in tev, the picture viewer, while the job is rendered. What is lost on
 //! the way is lost: frames are made from results, never from live tiles.
 
-mod pictures;
 mod viewer;
 
 use crate::client::Farm;
 use crate::error::{CliError, Status};
+use crate::live_pictures::Pictures;
 use crate::table::printable;
-use pictures::Pictures;
 use std::time::Duration;
 use tessera_protocol::JobId;
 use tessera_protocol::client::{Request, Response};

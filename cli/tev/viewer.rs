@@ -1,8 +1,8 @@
 //! The connection to tev: a thread that writes what it is given, since the protocol's crate blocks.
 //! A viewer that is slow makes only this command wait.
 
-use super::pictures::Patch;
 use crate::error::{CliError, Status};
+use crate::live_pictures::Patch;
 use std::collections::BTreeSet;
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};

@@ -44,6 +44,7 @@ mod pools;
 mod postgres;
 mod power;
 mod preload;
+mod preview;
 mod privacy;
 mod regions;
 mod roster;

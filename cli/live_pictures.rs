@@ -15,19 +15,19 @@ const COLORS: usize = 3;
 
 /// Pixels that have changed.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Patch {
+pub(crate) struct Patch {
     /// Place in the picture.
-    pub(super) left: u32,
-    pub(super) top: u32,
-    pub(super) width: u32,
-    pub(super) height: u32,
+    pub(crate) left: u32,
+    pub(crate) top: u32,
+    pub(crate) width: u32,
+    pub(crate) height: u32,
     /// R, G and B of each pixel, row by row.
-    pub(super) values: Vec<f32>,
+    pub(crate) values: Vec<f32>,
 }
 
 /// Frames of a job as far as they are known.
 #[derive(Debug)]
-pub(super) struct Pictures {
+pub(crate) struct Pictures {
     grid: TileGrid,
     data: Window,
     frames: BTreeMap<FrameNumber, Picture>,
@@ -48,18 +48,18 @@ struct Tile {
 
 impl Pictures {
     /// Nothing is known yet.
-    pub(super) fn new(render: &RenderSpec) -> Self {
+    pub(crate) fn new(render: &RenderSpec) -> Self {
         Self { grid: render.tiles(), data: render.data_window(), frames: BTreeMap::new() }
     }
 
     /// Returns width and height of a picture in pixels.
-    pub(super) fn size(&self) -> (u32, u32) {
+    pub(crate) fn size(&self) -> (u32, u32) {
         (self.data.width(), self.data.height())
     }
 
     /// Adds a live tile. Returns the pixels that have changed; None if they were there before, or
     /// are not in the picture.
-    pub(super) fn add(&mut self, tile: &LiveTile) -> Option<Patch> {
+    pub(crate) fn add(&mut self, tile: &LiveTile) -> Option<Patch> {
         let window = self.grid.window_of(&tile.tile)?.from(&self.data);
         let (unit, size) = (tile.lease.unit, self.size());
         while self.frames.len() >= FRAMES_MAX && !self.frames.contains_key(&unit.frame) {
