@@ -9,7 +9,7 @@ with Farm() as farm:
 """
 
 from .aio import AsyncFarm
-from .compute import Kernel, Output
+from .compute import FromJob, Kernel, Output
 from .errors import (
     BadAnswer,
     Conflict,
@@ -46,6 +46,7 @@ __all__ = [
     "Farm",
     "Frame",
     "FrameFile",
+    "FromJob",
     "Job",
     "JobDetail",
     "JobFailed",

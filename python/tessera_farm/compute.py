@@ -71,6 +71,17 @@ class Output:
 
 
 @dataclass(frozen=True)
+class FromJob:
+    """The frames of another job, as an input: each frame reads the frame of its number, or all of
+    them the other job's only one. That job is waited for."""
+
+    job: str
+    """Id of the job: a render with EXR files, or a compute job."""
+    output: str | None = None
+    """Which of its named outputs, where it has several."""
+
+
+@dataclass(frozen=True)
 class Kernel:
     """What runs at every index, and over which."""
 
@@ -79,7 +90,8 @@ class Kernel:
     domain: Sequence[int]
     """Width, height and depth of the domain; the last two may be left out."""
     inputs: Mapping[str, Any] = field(default_factory=dict)
-    """Arrays of NumPy, or paths of `.npy` files, by the names of the kernel's variables."""
+    """Arrays of NumPy, paths of `.npy` files, or frames of another job (`FromJob`), by the names of
+    the kernel's variables."""
     arguments: Mapping[str, Argument] = field(default_factory=dict)
     """Numbers by the names of the kernel's variables."""
     channels: int = 1
@@ -148,7 +160,8 @@ def prepare(kernel: Kernel) -> tuple[dict[str, Any], list[Source], int]:
 
 
 def _device_bytes(spec: Mapping[str, Any]) -> int:
-    inputs = sum(int(one["length"]) for one in spec["inputs"])
+    # The farm adds those of inputs from jobs.
+    inputs = sum(int(one.get("length", 0)) for one in spec["inputs"])
     if spec["steps"] <= 1:
         return inputs + _CHUNK_MAX
     outputs = spec["outputs"] or [spec]
@@ -185,6 +198,8 @@ def _asset(name: str, path: StrPath, sources: list[Source]) -> dict[str, Any]:
 
 
 def _input(name: str, array: Any, sources: list[Source]) -> dict[str, Any]:
+    if isinstance(array, FromJob):
+        return {"name": name, "from": {"job": array.job, "output": array.output}}
     import numpy
 
     if isinstance(array, (str, os.PathLike)):

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import tempfile
 import unittest
+import uuid
 from typing import TYPE_CHECKING, Any
 
-from tessera_farm import BadAnswer, JobFailed, Kernel, Malformed, Output
+from tessera_farm import (
+    BadAnswer, FromJob, JobFailed, Kernel, Malformed, NotFound, Output, Render,
+)  # fmt: skip
 from tessera_farm.compute import prepare, read_array
 
 from .support import ROOT, FarmTest
@@ -125,6 +128,37 @@ class ComputeTest(FarmTest):
             self.assertEqual((total.shape, float(total)), ((), 128.0))
         self.assertRaises(BadAnswer, self.farm.results, job, 5)
         self.assertEqual(self.farm.kernel_text(job), "")
+
+    def test_frames_of_a_job_are_inputs_of_another(self) -> None:
+        ones = numpy.ones((8, 8), numpy.float32)
+        merge = Kernel(
+            "builtin:merge", (8, 8), {"a": ones, "b": ones}, {"weight_a": 1.5, "weight_b": 0.5}
+        )
+        first = self.farm.submit(merge, name="first")
+        again = Kernel(
+            "builtin:merge", (8, 8), {"a": FromJob(first), "b": ones},
+            {"weight_a": 10, "weight_b": 1},
+        )  # fmt: skip
+        second = self.farm.submit(again, name="second")
+        self.assertEqual([wait.job for wait in self.farm.detail(second).after], [first])
+        self.farm.wait(second, timeout=120)
+        found = self.farm.results(second)[""]
+        self.assertTrue(numpy.array_equal(found, 21 * ones))
+        wrong = Kernel("builtin:merge", (8, 8), {"a": FromJob(first, "flux"), "b": ones})
+        with self.assertRaisesRegex(Malformed, "no output `flux`"):
+            self.farm.submit(wrong)
+        nothing = Kernel("builtin:merge", (8, 8), {"a": FromJob(str(uuid.uuid4())), "b": ones})
+        self.assertRaises(NotFound, self.farm.submit, nothing)
+
+    def test_a_rendered_frame_is_an_input(self) -> None:
+        scene = os.path.join(ROOT, "scenes", "library", "cornell-box.gltf")
+        film = self.farm.submit(Render(scene, width=16, height=12, spp=1))
+        total = Kernel(
+            "builtin:resize", (4, 3), {"image": FromJob(film)}, {"filter": "box"}, channels=3
+        )
+        small = self.farm.compute(total, timeout=120)
+        self.assertEqual(small.shape, (3, 4, 3))
+        self.assertGreater(float(small.mean()), 0.0)
 
     def test_wrong_kernels_are_told(self) -> None:
         several = Kernel("builtin:merge", (1,), outputs=[Output("a", "f32"), Output("b", "f32")])

@@ -1,5 +1,6 @@
 //! Looking at a job before it is submitted.
 
+use super::job_inputs;
 use super::submit::{SubmitForm, spec};
 use crate::auth::Signed;
 use crate::forms::Json;
@@ -58,8 +59,9 @@ impl From<Seen> for Inspection {
 pub(crate) async fn inspect(
     State(server): State<Shared>,
     signed: Signed,
-    Json(form): Json<SubmitForm>,
+    Json(mut form): Json<SubmitForm>,
 ) -> Result<axum::Json<Inspection>, Problem> {
+    job_inputs::complete(&server, &signed, &mut form).await?;
     let spec = spec(form)?;
     let asking = server.looks.enter(signed.caller().number());
     let _asking = asking.ok_or_else(|| {

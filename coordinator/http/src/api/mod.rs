@@ -9,6 +9,7 @@ pub(crate) mod explain;
 mod farm;
 mod files;
 mod inspect;
+mod job_inputs;
 pub(crate) mod jobs;
 mod live;
 pub(crate) mod logs;

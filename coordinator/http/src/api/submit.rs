@@ -1,5 +1,6 @@
 //! Submitting a job: its description in JSON, as `GET /jobs/{job}` shows it.
 
+use super::job_inputs;
 use super::jobs::id;
 use crate::asking::{ask, stopping};
 use crate::auth::Signed;
@@ -10,9 +11,9 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tessera_protocol::BlobHash;
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::job::{After, JobForm, Until};
+use tessera_protocol::{BlobHash, JobId};
 use utoipa::ToSchema;
 
 /// A job to render or to compute.
@@ -30,10 +31,10 @@ pub(crate) struct SubmitForm {
     max_nodes: Option<u32>,
     /// Memory that a device needs for the job, in bytes.
     #[serde(default)]
-    device_bytes: u64,
+    pub(super) device_bytes: u64,
     /// Jobs that the job waits for, at most 64.
     #[serde(default)]
-    after: Vec<AfterForm>,
+    pub(super) after: Vec<AfterForm>,
     /// Name that the jobs of one submission share, by which all of them are listed and changed
     /// together.
     batch: Option<String>,
@@ -46,9 +47,12 @@ pub(crate) struct SubmitForm {
     /// default.
     #[schema(value_type = Option<Object>)]
     render: Option<Value>,
-    /// What to compute. Either this or `render` is there.
+    /// What to compute. Either this or `render` is there. An input of `inputs` has the `hash` and
+    /// the `length` of a file, `element` and `shape`; or it is `{"name", "from": {"job",
+    /// "output"}}`: the frames of another job, which is waited for, with the name of an output where
+    /// that job has several. The bytes of these inputs are added to `device_bytes`.
     #[schema(value_type = Option<Object>)]
-    compute: Option<Value>,
+    pub(super) compute: Option<Value>,
 }
 
 /// A job that another one waits for.
@@ -63,6 +67,16 @@ pub(crate) struct AfterForm {
 }
 
 impl AfterForm {
+    /// Waits until all frames of a job are finished.
+    pub(super) fn success_of(job: JobId) -> Self {
+        Self { job: job.to_string(), until: None }
+    }
+
+    /// Returns whether it is this job that is waited for.
+    pub(super) fn is_for(&self, job: JobId) -> bool {
+        self.job.parse() == Ok(job)
+    }
+
     fn after(self) -> Result<After, Problem> {
         let Self { job, until } = self;
         let wrong = |text| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("after: {text}"));
@@ -96,9 +110,10 @@ pub(crate) async fn submit(
     State(server): State<Shared>,
     signed: Signed,
     Path(job): Path<String>,
-    Json(form): Json<SubmitForm>,
+    Json(mut form): Json<SubmitForm>,
 ) -> Result<(StatusCode, axum::Json<Accepted>), Problem> {
     let job = id(&job).map_err(|_| Problem::form(format!("{job:?} is not a UUID")))?;
+    job_inputs::complete(&server, &signed, &mut form).await?;
     let spec = Box::new(spec(form)?);
     match ask(&server, signed.caller(), Request::Submit { job, spec }).await? {
         Response::Accepted(job) => {
