@@ -48,9 +48,12 @@ mod table;
 mod template;
 mod tev;
 pub mod vectors;
+mod wake;
+mod work_hours;
 
 pub use args::command;
 pub use error::{CliError, Status};
+pub use work_hours::WorkHours;
 
 use args::{Cli, Command};
 use clap::FromArgMatches;

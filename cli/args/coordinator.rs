@@ -55,6 +55,10 @@ pub struct CoordinatorArgs {
     /// File with the webhooks and mails to send about jobs and nodes (docs/events.md)
     #[arg(long, value_name = "FILE", env = "TESSERA_EVENTS")]
     pub events: Option<PathBuf>,
+    /// Program that wakes the machine of an absent node, whose name is its argument; run while
+    /// units wait for nodes
+    #[arg(long, value_name = "PROGRAM", env = "TESSERA_WAKE")]
+    pub wake: Option<PathBuf>,
     /// How certificates hold.
     #[command(flatten)]
     pub lives: LifeArgs,

@@ -3,6 +3,7 @@
 use super::devices::DeviceArgs;
 use super::import::ImportArgs;
 use super::time::{parse_grace, parse_ttl};
+use crate::WorkHours;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -60,8 +61,13 @@ pub struct NodeArgs {
     /// Exit with success after this time without work: 90s, 30m, 24h
     #[arg(long, value_name = "TIME", value_parser = parse_ttl, help_heading = "Batch")]
     pub max_idle: Option<u64>,
-    /// Time to finish units after SIGTERM: 0s, 20s, 5m; then the samples rendered so far are handed
-    /// in [default: no limit]
+    /// Hours in which the node works, by this machine's clock: 20:00-07:00, or with days and
+    /// commas "mon-fri 20:00-07:00, sat-sun 00:00-24:00"; outside of them it leaves the farm and
+    /// its devices [default: always]
+    #[arg(long, value_name = "HOURS", env = "TESSERA_HOURS")]
+    pub hours: Option<WorkHours>,
+    /// Time to finish units after SIGTERM, or after the end of --hours: 0s, 20s, 5m; then the
+    /// samples rendered so far are handed in [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = parse_grace)]
     pub hand_in_after: Option<u64>,
     /// Cloud whose notices about taking this machine back are watched: auto, off, aws, gcp or

@@ -14,6 +14,7 @@ use crate::service::Manager;
 use crate::signals::Stops;
 use crate::store_place;
 use crate::table::counted;
+use crate::wake::{self, Waking};
 use std::fs::File;
 use std::io::BufWriter;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -54,6 +55,7 @@ pub(crate) async fn run(args: CoordinatorArgs, telling: Telling) -> Result<Statu
     let (config, postgres) = config(&args, telling)?;
     let http = http_config(&args.http, oidc_config(&args.oidc)?)?;
     let events = events_file::read(args.events.as_deref())?;
+    wake::check(args.wake.as_deref())?;
     let store = config.store.clone();
     let begun = match args.stand_by {
         true => begin(config, postgres, &mut stops).await?,
@@ -90,12 +92,16 @@ pub(crate) async fn run(args: CoordinatorArgs, telling: Telling) -> Result<Statu
             return Err(error);
         }
     };
-    run_to_end((coordinator, (served, telling)), manager, stops).await
+    let waking = wake::begin(args.wake, coordinator.api());
+    run_to_end((coordinator, (served, telling, waking)), manager, stops).await
 }
+
+/// What runs beside a coordinator that leads: its pages, its events, and what wakes machines.
+type Beside = (Option<HttpServer>, Option<Events>, Option<Waking>);
 
 /// Runs a coordinator that leads, until it is told to end.
 async fn run_to_end(
-    (mut coordinator, served): (RunningCoordinator, (Option<HttpServer>, Option<Events>)),
+    (mut coordinator, beside): (RunningCoordinator, Beside),
     manager: Manager,
     mut stops: Stops,
 ) -> Result<Status, CliError> {
@@ -109,7 +115,7 @@ async fn run_to_end(
         }
     }
     attending.abort();
-    drop(served);
+    drop(beside);
     Manager::find().stopping("stopping");
     tokio::select! {
         ended = coordinator.shutdown() => ended?,

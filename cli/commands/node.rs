@@ -11,6 +11,7 @@ use crate::notices::{Heard, Notices};
 use crate::service::{Manager, is_alive};
 use crate::signals::Stops;
 use crate::table::counted;
+use crate::work_hours::{self, Local, WorkHours};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tessera_node::{Config, Ended, Node, NodeError, NodeStatus, RunningNode};
@@ -24,66 +25,102 @@ const JOIN_WAIT: Duration = Duration::from_secs(30);
 /// `tessera node`.
 pub(crate) async fn run(args: NodeArgs, telling: Telling) -> Result<Status, CliError> {
     let mut manager = Manager::find();
-    manager.status("opening devices".into());
     let mut stops = Stops::listen()?;
-    let node =
-        Node::start(Config { log: telling.node, tracer: telling.tracer, ..node_config(&args)? })?;
-    tracing::info!(node = %node.id(), coordinator = args.coordinator, "node started");
-    let mut looks = tokio::time::interval(manager.interval());
-    let max_idle = args.max_idle.map(Duration::from_secs);
-    let now = Instant::now();
-    let idle_exit = IdleExit::new(args.once, max_idle, now);
-    let mut supervision = Supervision {
-        node,
-        manager,
-        idle_exit,
-        coordinator: args.coordinator,
-        started: now,
-        seen: NodeStatus::default(),
-    };
+    let config = Config { log: telling.node, tracer: telling.tracer, ..node_config(&args)? };
+    loop {
+        if let Some(hours) = &args.hours
+            && rest(hours, &mut manager, &mut stops).await == Rest::Stopped
+        {
+            tracing::info!("stopped outside its hours");
+            return Ok(Status::Done);
+        }
+        manager.status("opening devices".into());
+        let node = Node::start(config.clone())?;
+        tracing::info!(node = %node.id(), coordinator = args.coordinator, "node started");
+        let now = Instant::now();
+        let max_idle = args.max_idle.map(Duration::from_secs);
+        let supervision = Supervision {
+            node,
+            manager: &mut manager,
+            idle_exit: IdleExit::new(args.once, max_idle, now),
+            coordinator: &args.coordinator,
+            started: now,
+            seen: NodeStatus::default(),
+        };
+        let (ended, leaves) = work(&args, supervision, &mut stops).await?;
+        let status = conclude(ended, leaves)?;
+        if !matches!(leaves, Leaves::Hours) {
+            return Ok(status);
+        }
+    }
+}
+
+/// How a rest ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    /// The hours have begun.
+    Over,
+    /// The node was told to stop.
+    Stopped,
+}
+
+/// Waits for the hours, with no connection and no device open.
+async fn rest(hours: &WorkHours, manager: &mut Manager, stops: &mut Stops) -> Rest {
+    let mut is_told = false;
+    while !hours.hold(Local::now()) {
+        if !std::mem::replace(&mut is_told, true) {
+            tracing::info!(%hours, "rests until its hours begin");
+        }
+        manager.ready();
+        manager.status(format!("rests; it works {hours}"));
+        manager.alive();
+        tokio::select! {
+            () = tokio::time::sleep(manager.interval()) => {}
+            () = stops.next() => return Rest::Stopped,
+        }
+    }
+    Rest::Over
+}
+
+/// Runs a node until it has left; also why it did.
+async fn work(
+    args: &NodeArgs,
+    mut supervision: Supervision<'_>,
+    stops: &mut Stops,
+) -> Result<(Ended, Leaves), CliError> {
+    let mut looks = tokio::time::interval(supervision.manager.interval());
     let mut leaves = Leaves::No;
     let mut notices = Notices::of(args.spot);
+    let hand_in = args.hand_in_after.map(Duration::from_secs);
     loop {
         tokio::select! {
-            ended = supervision.node.join() => {
-                return conclude(ended.map_err(told)?, leaves);
-            }
-            () = stops.next() => {
-                match leaves {
-                    Leaves::No | Leaves::ByItself(_) => {
-                        tracing::info!("draining: what is in work will be finished and delivered; \
-                            a second signal hands it back and ends the node at once");
-                        supervision.leave("draining", "it was told to stop (SIGTERM or SIGINT)");
-                        leaves = Leaves::Asked;
-                        if let Some(secs) = args.hand_in_after {
-                            notices.hand_in_after(Duration::from_secs(secs));
-                        }
-                    }
-                    Leaves::Asked => supervision.node.stop_now(),
-                }
-            }
-            heard = notices.next() => match heard {
-                Heard::Notice(notice) => {
-                    tracing::warn!(notice = notice.what, "draining: this machine is taken back");
-                    let why = format!("its machine is taken back: {}", notice.what);
-                    supervision.leave("draining: this machine is taken back", &why);
+            ended = supervision.node.join() => return Ok((ended.map_err(told)?, leaves)),
+            () = stops.next() => match leaves {
+                Leaves::No | Leaves::ByItself(_) | Leaves::Hours => {
+                    tracing::info!("draining: what is in work will be finished and delivered; a \
+                        second signal hands it back and ends the node at once");
+                    supervision.leave("draining", "it was told to stop (SIGTERM or SIGINT)");
                     leaves = Leaves::Asked;
+                    hand_in.into_iter().for_each(|time| notices.hand_in_after(time));
                 }
-                Heard::HandIn => {
-                    tracing::warn!("units end at the next sample, and what they have is handed in: \
-                        time is nearly up");
-                    supervision.node.hand_in();
-                }
-                Heard::Over => {
-                    tracing::warn!("what is not delivered is handed back: time is up");
-                    supervision.node.stop_now();
-                }
+                Leaves::Asked => supervision.node.stop_now(),
             },
+            heard = notices.next() => supervision.hear(&heard, &mut leaves),
             _ = looks.tick() => {
-                if let (Some(reason), Leaves::No) = (supervision.look(Instant::now()), leaves) {
+                let reason = supervision.look(Instant::now());
+                let Leaves::No = leaves else { continue };
+                if let Some(reason) = reason {
                     tracing::info!(?reason, "leaving: no work");
                     supervision.leave("leaving: no work", why_idle(reason));
                     leaves = Leaves::ByItself(reason);
+                } else if let Some(hours) = &args.hours && !hours.hold(Local::now()) {
+                    tracing::info!(%hours, "leaving: its hours are over");
+                    let why = format!("{}: it works {hours}", work_hours::OVER);
+                    // For the service manager it goes on.
+                    supervision.manager.status("leaving: its hours are over".into());
+                    supervision.node.leave(&why);
+                    leaves = Leaves::Hours;
+                    hand_in.into_iter().for_each(|time| notices.hand_in_after(time));
                 }
             }
         }
@@ -103,20 +140,45 @@ fn why_idle(reason: Reason) -> &'static str {
 enum Leaves {
     No,
     ByItself(Reason),
+    /// Its hours are over; it comes again.
+    Hours,
     Asked,
 }
 
 /// A running node with what supervises it: the service manager and the rules for leaving.
-struct Supervision {
+struct Supervision<'a> {
     node: RunningNode,
-    manager: Manager,
+    manager: &'a mut Manager,
     idle_exit: IdleExit,
-    coordinator: String,
+    coordinator: &'a str,
     started: Instant,
     seen: NodeStatus,
 }
 
-impl Supervision {
+impl Supervision<'_> {
+    /// Does what news about the end of the machine asks for.
+    fn hear(&mut self, heard: &Heard, leaves: &mut Leaves) {
+        match heard {
+            Heard::Notice(notice) => {
+                tracing::warn!(notice = notice.what, "draining: this machine is taken back");
+                let why = format!("its machine is taken back: {}", notice.what);
+                self.leave("draining: this machine is taken back", &why);
+                *leaves = Leaves::Asked;
+            }
+            Heard::HandIn => {
+                tracing::warn!(
+                    "units end at the next sample, and what they have is handed in: \
+                    time is nearly up"
+                );
+                self.node.hand_in();
+            }
+            Heard::Over => {
+                tracing::warn!("what is not delivered is handed back: time is up");
+                self.node.stop_now();
+            }
+        }
+    }
+
     /// Reports the state of the node to the service manager; returns a reason to leave, if any.
     fn look(&mut self, now: Instant) -> Option<Reason> {
         let status = self.node.status();

@@ -19,8 +19,8 @@ const JPEG_MAGIC: &[u8] = &[0xff, 0xd8, 0xff];
 /// else it says, and decoded to linear.
 ///
 /// # Errors
-/// If the file cannot be read, is none of these, is broken, has no colours, or is larger than a frame
-/// may be.
+/// If the file cannot be read, is none of these, is broken, has no colours, or is larger than a
+/// frame may be.
 pub fn read(path: &Path) -> Result<Picture, PictureError> {
     let failed = |source| PictureError::Read { path: path.to_path_buf(), source };
     let wrong = |problem| PictureError::File { path: path.to_path_buf(), problem };

@@ -1,5 +1,5 @@
-//! Pictures of jobs for a terminal, and videos of films: scaled down, in the terminal's own colours.
-//! Nothing is written but what is shown. `small` scales, `live` gathers live tiles, `blocks`,
+//! Pictures of jobs for a terminal, and videos of films: scaled down, in the terminal's own
+//! colours. Nothing is written but what is shown. `small` scales, `live` gathers live tiles, `blocks`,
 //! `kitty` and `sixel` write a picture as characters, `terminal` knows what is understood there,
 //! and `video` drives ffmpeg.
 

@@ -1,5 +1,5 @@
-//! A picture as sixels: bands of six rows, each of them one run of characters for every colour in it
-//! (VT330/VT340 Programmer Reference Manual, volume 2, chapter 14).
+//! A picture as sixels: bands of six rows, each of them one run of characters for every colour in
+//! it (VT330/VT340 Programmer Reference Manual, volume 2, chapter 14).
 
 use color_quant::NeuQuant;
 use std::collections::BTreeSet;

@@ -24,6 +24,7 @@ mod finishing;
 mod frame_files;
 mod generations;
 mod hostile;
+mod hours;
 pub(crate) mod importer;
 mod job_set;
 mod kills;

@@ -113,7 +113,7 @@ impl Api {
     }
 
     /// Counts all jobs, a part at a time.
-    async fn tally(&self) -> Result<JobsTally, RequestError> {
+    pub(super) async fn tally(&self) -> Result<JobsTally, RequestError> {
         let mut tally = JobsTally::default();
         let mut after = None;
         loop {

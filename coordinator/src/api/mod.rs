@@ -52,6 +52,7 @@ pub use figures::{DiskFigures, Figures, StoreFigures};
 pub use follow::Follow;
 pub use live::Live;
 pub use logs::LogFollow;
+pub use own::Missing;
 pub use sessions::{SignedIn, Watching};
 pub use staged::Staged;
 pub use tessera_transport::peer::PeerError;

@@ -8,7 +8,16 @@ use std::sync::Arc;
 use tessera_core::Quarantine;
 use tessera_protocol::JobId;
 use tessera_protocol::client::{RequestError, Response};
-use tessera_protocol::status::JobDetail;
+use tessera_protocol::status::{JobDetail, NodeState, NodeSummary};
+
+/// What a farm lacks.
+#[derive(Clone, Debug)]
+pub struct Missing {
+    /// Whether units wait that more nodes could work on.
+    pub is_wanted: bool,
+    /// Nodes that have left or are lost, without those that an operator has drained.
+    pub absent: Vec<NodeSummary>,
+}
 
 impl Api {
     /// Says who sends events. Said once, when the coordinator begins to lead.
@@ -29,6 +38,21 @@ impl Api {
     /// process.
     pub async fn quarantines(&self) -> Result<Vec<Quarantine>, RequestError> {
         self.context.send(Event::Quarantines).await
+    }
+
+    /// Returns whether units wait that more nodes could work on, and the nodes that are not there,
+    /// for the coordinator's own process.
+    pub async fn missing_nodes(&self) -> Result<Missing, RequestError> {
+        let tally = self.tally().await?;
+        let leased = self.context.send(Event::Present).await?.units_leased;
+        let is_wanted = tally.units_open > leased && tally.queue_micros > 0;
+        let Response::Nodes(nodes) = self.context.question(Question::Nodes).await? else {
+            return Ok(Missing { is_wanted, absent: Vec::new() });
+        };
+        let is_absent = |node: &NodeSummary| {
+            matches!(node.state, NodeState::Left | NodeState::Lost) && !node.drained
+        };
+        Ok(Missing { is_wanted, absent: nodes.into_iter().filter(is_absent).collect() })
     }
 
     /// Returns the time of the coordinator, in seconds since the Unix epoch.

@@ -1,7 +1,7 @@
 //! Looking at a job before it is submitted.
 
 use super::job_inputs;
-use super::submit::{SubmitForm, spec};
+use super::submit_form::{SubmitForm, spec};
 use crate::auth::Signed;
 use crate::forms::Json;
 use crate::inspect::Seen;

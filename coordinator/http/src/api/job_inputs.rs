@@ -2,7 +2,7 @@
 //! that a client names the job and no more.
 
 use super::jobs;
-use super::submit::{AfterForm, SubmitForm};
+use super::submit_form::{AfterForm, SubmitForm};
 use crate::auth::Signed;
 use crate::problem::Problem;
 use crate::state::Shared;

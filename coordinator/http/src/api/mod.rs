@@ -17,6 +17,7 @@ mod members;
 pub(crate) mod nodes;
 pub(crate) mod session;
 mod submit;
+mod submit_form;
 
 use crate::problem::Problem;
 use crate::state::Shared;
