@@ -9,8 +9,8 @@ use std::path::PathBuf;
 #[command(
     after_help = "A finished frame is shown as its PNG or JPEG file has it, or else its EXR file \
         as sRGB. A frame that is being rendered is shown as far as tiles arrive while this waits \
-        for them.\n\nA video is made by ffmpeg, which must be installed; its name's ending says which \
-        kind. A frame that is not finished shows the one before it."
+        for them.\n\nA video is made by ffmpeg, which must be installed; its name's ending says \
+        which kind. A frame that is not finished shows the one before it."
 )]
 pub struct PreviewArgs {
     /// Job, by its id, the beginning of one, or its name
