@@ -62,9 +62,7 @@ async fn show(
             unfinished(farm, (args, detail), frame.frame, box_of).await?
         }
     };
-    if args.exposure != 0.0 {
-        picture.scale(args.exposure.exp2());
-    }
+    picture.scale(args.exposure.exp2());
     let text = form.text(&picture, &room)?;
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;
@@ -183,9 +181,7 @@ async fn film(
         if let FrameState::Done(files) = &status.state {
             let of = ((job, status.frame), picture_of(files, args.exposure)?);
             let mut picture = finished::picture(client, of, folder.path(), video::size).await?;
-            if args.exposure != 0.0 {
-                picture.scale(args.exposure.exp2());
-            }
+            picture.scale(args.exposure.exp2());
             if video.is_none() {
                 video = Some(Video::begin(target, picture.size(), args.fps)?);
             }

@@ -45,7 +45,7 @@ fn outside_its_hours_a_node_rests_and_ends_when_it_is_told_to() {
     assert!(farm.drain_node(0), "{}", farm.logs());
     assert!(farm.logs().contains("stopped outside its hours"), "{}", farm.logs());
     // The same hours in a place that is an hour ahead.
-    add(&mut farm, "ahead", &["--hours", &hours(later, end + 10)], "XXX-1");
+    add(&mut farm, "ahead", &["--hours", &hours(later, end + 10)], "AHEAD-1");
     farm.wait_for("it works", |farm| standing(farm, "ahead").is_some_and(|at| at.0 == "ready"));
 }
 
