@@ -178,7 +178,7 @@ pub enum Command {
     /// Try the webhooks and mails of a coordinator
     #[command(subcommand)]
     Events(events::EventsCommand),
-    /// Check whether this machine can be a node: clock, disk, network, devices
+    /// Check whether this machine can be a node, or what a coordinator's store promises
     Doctor(doctor::DoctorArgs),
     /// Write what helps others to help into one text, without secrets
     SupportBundle(support_bundle::SupportBundleArgs),

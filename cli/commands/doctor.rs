@@ -1,15 +1,17 @@
-//! `doctor`: checks whether this machine can be a node. Each check prints a line; a failed one sets
-//! the exit status.
+//! `doctor`: checks whether this machine can be a node, or what a coordinator's store promises.
+//! Each check prints a line; a failed one sets the exit status.
 
 use super::node::{data_folder, with_devices};
+use crate::args::blobs::BlobArgs;
 use crate::args::doctor::DoctorArgs;
 use crate::doctor::burn::{Burned, burn, condition};
-use crate::doctor::{Finding, Verdict, clock, devices, disk, machine, network};
+use crate::doctor::{Finding, Verdict, clock, devices, disk, machine, network, store};
 use crate::error::{CliError, Status};
 use crate::json;
 use crate::standard::{Frame, Look};
 use crate::table::count;
 use serde_json::json;
+use std::path::Path;
 use std::time::Duration;
 use tessera_node::Config;
 use tessera_node::device::Devices;
@@ -19,17 +21,13 @@ pub(crate) async fn run(args: DoctorArgs) -> Result<Status, CliError> {
     let mut report = Report { json: args.json, findings: Vec::new() };
     let data = data_folder(args.data.as_ref())?;
     report.add(clock::look())?;
+    if let Some(address) = &args.store {
+        return look_at_store(report, address, &args, &data.join("identity")).await;
+    }
     for finding in disk::look(&data, args.cache.saturating_mul(1 << 20)) {
         report.add(finding)?;
     }
-    for address in &args.listen {
-        report.add(network::listen(*address))?;
-    }
-    if let Some(coordinator) = &args.coordinator {
-        for finding in network::coordinator(coordinator, &data.join("identity")).await {
-            report.add(finding)?;
-        }
-    }
+    look_at_network(&mut report, &args, &data.join("identity")).await?;
     // Workers keep what they compile; where there is no folder yet, none is left behind.
     let scratch = tempfile::tempdir()?;
     let place = if data.is_dir() { &data } else { scratch.path() };
@@ -39,7 +37,42 @@ pub(crate) async fn run(args: DoctorArgs) -> Result<Status, CliError> {
     let (report, burned) = tokio::task::spawn_blocking(move || examine(report, &config, burn_time))
         .await
         .map_err(|error| CliError::new(Status::Failure, error))??;
-    report.conclude(burned.as_deref())
+    report.conclude("this machine cannot be a node as it is", burned.as_deref())
+}
+
+/// The addresses that are asked about.
+async fn look_at_network(
+    report: &mut Report,
+    args: &DoctorArgs,
+    identity: &Path,
+) -> Result<(), CliError> {
+    for address in &args.listen {
+        report.add(network::listen(*address))?;
+    }
+    if let Some(coordinator) = &args.coordinator {
+        for finding in network::coordinator(coordinator, identity).await {
+            report.add(finding)?;
+        }
+    }
+    Ok(())
+}
+
+/// The state and the files of a coordinator.
+async fn look_at_store(
+    mut report: Report,
+    address: &str,
+    args: &DoctorArgs,
+    identity: &Path,
+) -> Result<Status, CliError> {
+    look_at_network(&mut report, args, identity).await?;
+    let blobs = BlobArgs { blobs: args.blobs.clone(), credentials: args.credentials.clone() };
+    let places = store::Places::of(address, &args.password, &blobs)?;
+    // Each asks its service, and waits for the answers.
+    let found = tokio::task::spawn_blocking(move || places.look());
+    for finding in found.await.map_err(|error| CliError::new(Status::Failure, error))? {
+        report.add(finding)?;
+    }
+    report.conclude("a coordinator cannot rely on this store as it is", None)
 }
 
 /// The devices, and what depends on their kind.
@@ -116,7 +149,8 @@ impl Report {
         Ok(())
     }
 
-    fn conclude(self, burned: Option<&[Burned]>) -> Result<Status, CliError> {
+    /// Prints what is left, and fails if a check did, with what that means.
+    fn conclude(self, meaning: &str, burned: Option<&[Burned]>) -> Result<Status, CliError> {
         let worst =
             self.findings.iter().map(|finding| finding.verdict).max().unwrap_or(Verdict::Ok);
         if self.json {
@@ -129,9 +163,6 @@ impl Report {
             self.findings.iter().filter(|finding| finding.verdict == Verdict::Fail).count();
         let what =
             if failed == 1 { "a check fails".to_owned() } else { format!("{failed} checks fail") };
-        Err(CliError::new(
-            Status::Failure,
-            format!("this machine cannot be a node as it is: {what}"),
-        ))
+        Err(CliError::new(Status::Failure, format!("{meaning}: {what}")))
     }
 }

@@ -1,5 +1,5 @@
-//! Checks whether a machine can be a node. Each check is a module; `commands/doctor.rs` decides the
-//! order.
+//! Checks whether a machine can be a node, and what a coordinator's store promises. Each check is a
+//! module; `commands/doctor.rs` decides the order.
 
 pub(crate) mod burn;
 pub(crate) mod clock;
@@ -8,6 +8,7 @@ pub(crate) mod disk;
 pub(crate) mod machine;
 pub(crate) mod network;
 mod skew;
+pub(crate) mod store;
 
 use serde::Serialize;
 
@@ -19,7 +20,7 @@ pub(crate) enum Verdict {
     Ok,
     /// It works, and there is something to know.
     Warn,
-    /// A node does not work like that.
+    /// It does not work like that.
     Fail,
 }
 

@@ -11,6 +11,7 @@ mod costs;
 mod crops;
 mod disk;
 mod doctor;
+mod doctor_store;
 mod embedded;
 mod event_mail;
 mod event_receiver;

@@ -18,7 +18,7 @@ const OTHER_KEY: &str = "YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXphYmNkZWY=";
 /// Places of a farm that are not the coordinators' own.
 pub(super) struct Elsewhere {
     pub(super) postgres: Postgres,
-    bucket: Seaweed,
+    pub(super) bucket: Seaweed,
     /// Where coordinators listen, in order.
     places: [String; 2],
     /// Seconds of a leader's term.
@@ -49,7 +49,7 @@ impl Elsewhere {
     }
 
     /// Starts a coordinator that stands by.
-    fn stand_by(&self, farm: &Farm, at: (&Path, usize), log: &str) -> Process {
+    pub(super) fn stand_by(&self, farm: &Farm, at: (&Path, usize), log: &str) -> Process {
         let standing = farm.spawn(self.coordinator(farm, at), log);
         farm.wait_for("it to stand by", |farm| said_in(farm, log).contains("stands by"));
         standing
@@ -67,10 +67,10 @@ pub(super) fn said_in(farm: &Farm, log: &str) -> String {
 }
 
 /// A user who knows both places.
-struct User<'a> {
-    farm: &'a Farm,
-    identity: String,
-    both: String,
+pub(super) struct User<'a> {
+    pub(super) farm: &'a Farm,
+    pub(super) identity: String,
+    pub(super) both: String,
 }
 
 impl User<'_> {
@@ -80,26 +80,26 @@ impl User<'_> {
         command.output().expect("it runs")
     }
 
-    fn text(&self, arguments: &[&str]) -> String {
+    pub(super) fn text(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{arguments:?}: {said}\n{}", self.farm.logs());
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    fn json(&self, arguments: &[&str]) -> serde_json::Value {
+    pub(super) fn json(&self, arguments: &[&str]) -> serde_json::Value {
         serde_json::from_str(&self.text(&[arguments, &["--json"]].concat())).expect("JSON")
     }
 
-    fn submit(&self, scene: &Path) -> String {
+    pub(super) fn submit(&self, scene: &Path) -> String {
         self.text(&[&["submit", utf8(scene)], &OPTIONS[..]].concat())
     }
 
-    fn committed(&self, job: &str) -> u64 {
+    pub(super) fn committed(&self, job: &str) -> u64 {
         self.json(&["job", job])["summary"]["units_committed"].as_u64().expect("a count")
     }
 
-    fn hash(&self, job: &str) -> String {
+    pub(super) fn hash(&self, job: &str) -> String {
         self.text(&["wait", job]);
         let folder = self.farm.folder().join(format!("{job}-{}", self.both.len()));
         self.text(&["fetch", job, "-o", utf8(&folder)]);

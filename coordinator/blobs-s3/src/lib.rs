@@ -19,4 +19,4 @@ mod writing;
 
 pub use address::{AddressError, BlobAddress};
 pub use credentials::{CredentialError, Credentials};
-pub use place::S3Place;
+pub use place::{BucketSetup, S3Place};

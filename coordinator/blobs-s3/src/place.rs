@@ -8,6 +8,7 @@ use crate::objects::Objects;
 use crate::store::S3Blobs;
 use bytes::Bytes;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tessera_coordinator::blobs::{BlobMark, BlobPlace, BlobPlaceError, Blobs, Staging};
 use tessera_coordinator::folder::DataFolder;
 use tessera_coordinator::store::Purpose;
@@ -19,6 +20,20 @@ const FARM: &str = "farm";
 const FARM_BYTES_MAX: u64 = 200;
 /// What follows the id while nobody works with the store yet.
 const UNFINISHED: &str = " is not in use yet";
+
+/// End of the name of a bucket of AWS that is kept in one zone (S3 Express).
+const ONE_ZONE: &str = "--x-s3";
+
+/// What can be seen of a place of blobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BucketSetup {
+    /// Time of a question and its answer.
+    pub round_trip: Duration,
+    /// Whether a farm has its files there.
+    pub has_farm: bool,
+    /// Whether its name says that all copies are in one zone.
+    pub is_of_one_zone: bool,
+}
 
 /// A place of blobs in a bucket.
 #[derive(Debug)]
@@ -43,6 +58,21 @@ impl S3Place {
 
     fn store(&self) -> String {
         self.address.to_string()
+    }
+
+    /// Looks at the bucket, and changes nothing. Blocks.
+    pub fn setup(&self) -> Result<BucketSetup, BlobPlaceError> {
+        let objects = self.objects()?;
+        let asked = Instant::now();
+        let farm = self.farm(&objects)?;
+        let round_trip = asked.elapsed();
+        if farm.is_none() {
+            // A bucket that is not there has no such object either.
+            let listed = objects.list(FARM, &mut |_| ());
+            listed.map_err(|failure| self.failed("it cannot be listed", failure))?;
+        }
+        let is_of_one_zone = self.address.bucket.ends_with(ONE_ZONE);
+        Ok(BucketSetup { round_trip, has_farm: farm.is_some(), is_of_one_zone })
     }
 
     fn failed(&self, problem: &str, failure: Failure) -> BlobPlaceError {

@@ -17,9 +17,11 @@ mod place;
 mod reader;
 pub mod rules;
 mod schema;
+mod setup;
 mod store;
 mod tls;
 
 pub use address::{AddressError, StoreAddress};
 pub use passwords::{PasswordError, Passwords};
 pub use place::PostgresPlace;
+pub use setup::{Copies, Follower, Lead, Setup};

@@ -7,6 +7,7 @@ use crate::connection::Link;
 use crate::follower::PostgresFollower;
 use crate::leader::{Leader, Name};
 use crate::link_error::LinkError;
+use crate::setup::{self, Setup};
 use crate::store::PostgresStore;
 use crate::{reader, schema};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,18 +24,6 @@ use tokio::runtime::Runtime;
 const LOOK_PAUSE: Duration = Duration::from_millis(500);
 /// How often it is told who leads.
 const TELL_EVERY: Duration = Duration::from_secs(60);
-/// Settings without which an answer does not mean that a commit survives a power cut.
-const SETTINGS: &str = "SELECT current_setting('fsync'), current_setting('full_page_writes'), \
-    current_setting('synchronous_commit')";
-/// Whether commits do not wait for standbys, and how many of these follow.
-const STANDBYS: &str = "SELECT current_setting('synchronous_standby_names') = '' \
-    OR current_setting('synchronous_commit') = 'local', \
-    (SELECT count(*) FROM pg_stat_replication)";
-/// Whether the store has the farm's files.
-const FILES: &str = "SELECT EXISTS (SELECT 1 FROM tessera.value \
-    WHERE key >= 'f'::bytea AND key < 'g'::bytea)";
-/// Time for a short question.
-const TIME: Duration = Duration::from_secs(10);
 
 /// A store on PostgreSQL.
 #[derive(Debug)]
@@ -92,9 +81,8 @@ impl PostgresPlace {
         (link, leader): (&Link, &Leader),
         purpose: Purpose,
     ) -> Result<(), StoreError> {
-        let rows = link.rows(FILES, &[], TIME).await;
-        let rows = rows.map_err(|error| self.failed("it cannot be read", error))?;
-        let has_files = rows.first().is_some_and(|row| row.get::<_, bool>(0));
+        let has_files = setup::has_files(link).await;
+        let has_files = has_files.map_err(|error| self.failed("it cannot be read", error))?;
         let mark = StoreMark::read(folder)?;
         let led_last = last_lead(folder)?.is_none_or(|epoch| epoch == leader.epoch);
         let why = match mark {
@@ -129,8 +117,7 @@ impl PostgresPlace {
     ) -> Result<(Link, Leader), StoreError> {
         let unusable = |error| self.failed("it cannot be opened", error);
         let link = Link::open(&self.address).await.map_err(unusable)?;
-        self.check_settings(&link).await?;
-        self.look_at_standbys(&link).await?;
+        self.check_promises(&link).await?;
         schema::prepare(&link).await.map_err(unusable)?;
         Leader::begin(&link).await.map_err(unusable)?;
         let leader = Leader::look(&link).await.map_err(unusable)?;
@@ -222,33 +209,34 @@ impl PostgresPlace {
         Ok(Box::new(store))
     }
 
-    /// Says what the database cannot promise.
-    async fn look_at_standbys(&self, link: &Link) -> Result<(), StoreError> {
-        let rows = link.rows(STANDBYS, &[], TIME).await;
-        let rows = rows.map_err(|error| self.failed("it cannot be opened", error))?;
-        let standbys: i64 = rows.first().map_or(0, |row| row.get(1));
-        if standbys > 0 && rows.first().is_some_and(|row| row.get::<_, bool>(0)) {
+    /// Fails where answers are lost at a power cut, and says what else cannot be promised.
+    async fn check_promises(&self, link: &Link) -> Result<(), StoreError> {
+        let setup = Setup::of_database(link).await;
+        let setup = setup.map_err(|error| self.failed("it cannot be opened", error))?;
+        if let Some(name) = setup.off.first() {
+            let text = format!("`{name}` is off, so a power cut would lose what it has taken");
+            return Err(self.failed("it cannot keep promises", LinkError::Setup(text)));
+        }
+        if setup.copies.are_asynchronous() {
             tracing::warn!(
-                standbys,
+                standbys = setup.copies.standbys.len(),
                 "the database's standbys are asynchronous: one that takes over may lack the \
                  newest commits, and only a coordinator that goes on can send them again; set \
-                 `synchronous_standby_names`"
+                 `synchronous_standby_names` (`tessera doctor --store` says more)"
             );
         }
         Ok(())
     }
 
-    async fn check_settings(&self, link: &Link) -> Result<(), StoreError> {
-        let rows = link.rows(SETTINGS, &[], TIME).await;
-        let rows = rows.map_err(|error| self.failed("it cannot be opened", error))?;
-        let names = ["fsync", "full_page_writes", "synchronous_commit"];
-        for (index, name) in names.into_iter().enumerate() {
-            if rows.first().is_some_and(|row| row.get::<_, &str>(index) == "off") {
-                let text = format!("`{name}` is off, so a power cut would lose what it has taken");
-                return Err(self.failed("it cannot keep promises", LinkError::Setup(text)));
-            }
-        }
-        Ok(())
+    /// Looks at the database and at the farm in it, and changes nothing. Blocks.
+    pub fn setup(&self) -> Result<Setup, StoreError> {
+        let runtime = self.runtime()?;
+        let found = runtime.block_on(async {
+            let link = Link::open(&self.address).await?;
+            Setup::of(&link).await
+        });
+        runtime.shutdown_background();
+        found.map_err(|error| self.failed("it cannot be opened", error))
     }
 
     async fn look(&self, folder: &DataFolder) -> Result<Survey, StoreError> {

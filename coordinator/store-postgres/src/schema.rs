@@ -50,6 +50,11 @@ pub(crate) async fn expect(link: &Link) -> Result<(), LinkError> {
     }
 }
 
+/// Whether a farm's tables are there, of any version.
+pub(crate) async fn is_made(link: &Link) -> Result<bool, LinkError> {
+    Ok(version(link).await? > 0)
+}
+
 fn check(found: usize) -> Result<(), LinkError> {
     match found > MIGRATIONS.len() {
         true => Err(LinkError::Setup(format!(
