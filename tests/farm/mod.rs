@@ -66,3 +66,4 @@ mod sync_order;
 mod takeover;
 mod takeovers;
 mod templates;
+mod update;

@@ -170,6 +170,8 @@ impl Host {
 /// A coordinator's folder and port, and the nodes that have joined it.
 pub struct Farm {
     folder: tempfile::TempDir,
+    /// What commands, coordinators and nodes run that are started next.
+    program: PathBuf,
     /// Of the coordinator and of users.
     host: Host,
     address: SocketAddr,
@@ -212,7 +214,8 @@ impl Farm {
     /// The same, on a host where this address and port are free.
     pub fn prepare_on(host: Host, address: SocketAddr) -> Farm {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        Farm { folder, host, address, coordinator: None, nodes: Vec::new() }
+        let program = tessera().into();
+        Farm { folder, program, host, address, coordinator: None, nodes: Vec::new() }
     }
 
     /// Starts what [`Self::prepare`] has not.
@@ -221,6 +224,11 @@ impl Farm {
         for index in 0..nodes {
             self.add_node(&format!("node-{index}"), threads);
         }
+    }
+
+    /// What is started from now on is of this program.
+    pub fn use_program(&mut self, program: &Path) {
+        program.clone_into(&mut self.program);
     }
 
     /// The farm's own folder.
@@ -244,7 +252,7 @@ impl Farm {
     }
 
     fn command_on(&self, host: &Host, arguments: &[&str]) -> Command {
-        let mut command = host.command(tessera());
+        let mut command = host.command(self.program.to_str().expect("a UTF-8 path"));
         command.args(arguments);
         self.environment(&mut command);
         command
