@@ -1,12 +1,13 @@
-//! Reads scenes for the coordinator's pages, before they are submitted: in a confined process, with
-//! less memory and time than on nodes.
+//! Reads scenes and templates for the coordinator's pages, before they are submitted: in a confined
+//! process, with less memory and time than on nodes.
 
 use crate::commands::inspect::{Inspection, describe};
 use crate::error::CliError;
+use crate::template_reader::{self, Found};
 use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
-use tessera_http::{Inspector, Seen};
+use tessera_http::{BatchAsked, Inspector, Seen, TemplateAsked, TemplateOutline, TemplatePlan};
 use tessera_node::device::SceneMemory;
 use tessera_node::import::{ImportError, ImportLimits, Importer};
 use tessera_node::{Sandbox, flatten_options, load_options};
@@ -55,5 +56,25 @@ impl Inspector for SceneInspector {
         let inspection = Inspection { report: scene.report(), memory };
         let report = serde_json::to_value(&inspection).unwrap_or(Value::Null);
         Ok(Seen { report, lines: describe(&inspection).0, device_bytes })
+    }
+
+    fn outline(&self, asked: &TemplateAsked) -> Result<TemplateOutline, String> {
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        match template_reader::ask(folder.path(), asked, None)? {
+            Found::Outline(outline) => Ok(outline),
+            Found::Plan(_) => Err("the reader answered another question".to_owned()),
+        }
+    }
+
+    fn plan(
+        &self,
+        folder: &Path,
+        asked: &TemplateAsked,
+        batch: &BatchAsked,
+    ) -> Result<TemplatePlan, String> {
+        match template_reader::ask(folder, asked, Some(batch))? {
+            Found::Plan(plan) => Ok(plan),
+            Found::Outline(_) => Err("the reader answered another question".to_owned()),
+        }
     }
 }

@@ -46,6 +46,7 @@ mod store_place;
 mod submission;
 mod table;
 mod template;
+mod template_reader;
 mod tev;
 pub mod vectors;
 mod wake;
@@ -63,8 +64,8 @@ use std::process::ExitCode;
 
 /// Runs one command line, prints its output, and returns the exit status.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
-    // Worker processes for a device or a scene: they get no settings, and must confine themselves
-    // before there is a second thread.
+    // Worker processes for a device, a scene or a template: they get no settings, and must confine
+    // themselves before there is a second thread.
     match arguments.get(1) {
         Some(first) if first == tessera_node::worker::COMMAND => {
             return tessera_node::worker::main();
@@ -72,6 +73,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Some(first) if first == tessera_node::import::COMMAND => {
             return tessera_node::import::main();
         }
+        Some(first) if first == template_reader::COMMAND => return template_reader::main(),
         _ => {}
     }
     let cli = match parse(arguments) {

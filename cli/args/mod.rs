@@ -41,6 +41,7 @@ pub mod node;
 pub mod nodes;
 pub mod oidc;
 pub mod picture;
+pub mod preset;
 pub mod preview;
 pub mod render;
 pub mod restore;
@@ -91,8 +92,8 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Jobs",
         &[
-            "submit", "compute", "jobs", "job", "explain", "logs", "watch", "wait", "preview",
-            "fetch", "pause", "resume", "retry", "cancel", "forget",
+            "submit", "compute", "preset", "jobs", "job", "explain", "logs", "watch", "wait",
+            "preview", "fetch", "pause", "resume", "retry", "cancel", "forget",
         ],
     ),
     (
@@ -131,6 +132,9 @@ pub enum Command {
     Submit(Box<submit::SubmitArgs>),
     /// Run a CUDA or built-in kernel over a domain on a farm
     Compute(Box<compute::ComputeArgs>),
+    /// List, show and publish templates of the farm for all who submit
+    #[command(subcommand)]
+    Preset(preset::PresetCommand),
     /// List jobs: all, or those of an owner, in a state, of a name
     Jobs(jobs::JobsArgs),
     /// Show one job: its settings, progress and failures; or change it (job set)

@@ -13,7 +13,8 @@ const AFTER_HELP: &str = "\
 A scene that ends in .toml is a template: parameters and steps, which become the
 jobs of one submission, checked whole before anything is sent (docs/templates.md).
 Its options are in the file; --set gives values to its parameters. One that ends in
-.yaml, .yml or .json is a template of Open Job Description.";
+.yaml, .yml or .json is a template of Open Job Description, and preset:NAME is a
+template of the farm (tessera preset list).";
 
 /// Options of `submit`.
 #[derive(Debug, Args)]

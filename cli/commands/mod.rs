@@ -33,6 +33,7 @@ mod members;
 pub(crate) mod node;
 mod node_detail;
 mod nodes;
+mod preset;
 mod preview;
 mod render;
 mod restore;
@@ -82,6 +83,7 @@ pub(crate) async fn run(command: Command, telling: Telling) -> Result<Status, Cl
         Command::Forget(args) => change::run(args, JobChange::Forget).await,
         Command::Usage(args) => usage::run(args).await,
         Command::Cost(args) => cost::run(args).await,
+        Command::Preset(command) => preset::run(command).await,
         Command::Sweep(args) => sweep::run(args).await,
         // A store elsewhere is read by threads of its own, which are waited for here.
         Command::Fsck(args) => block_in_place(|| fsck::run(args)),

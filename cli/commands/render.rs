@@ -87,7 +87,7 @@ fn gather(args: &RenderArgs) -> Result<(SceneFiles, FrameSize, Option<SpaceSpec>
         true => {
             let options = render::load_options_of(picture);
             let scene = render::load(&picture.scene, &options, args.import.limits())?;
-            render::space_of(&scene, picture)
+            render::space_of(scene.report(), picture)
         }
         false => None,
     };

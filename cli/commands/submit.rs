@@ -2,7 +2,7 @@
 //! for `submit_template`.
 
 use super::test_frame::{self, Prediction};
-use super::{export, submit_template, watch};
+use super::{export, preset, submit_template, watch};
 use crate::args::submit::SubmitArgs;
 use crate::client::Farm;
 use crate::error::{CliError, Status};
@@ -23,7 +23,8 @@ use tessera_protocol::job::options::{self, Chosen, away_from_default};
 
 /// `tessera submit`.
 pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
-    if is_template(&args.picture.scene) || is_document(&args.picture.scene) {
+    let path = &args.picture.scene;
+    if preset::named(path).is_some() || is_template(path) || is_document(path) {
         return submit_template::run(args).await;
     }
     if !args.set.is_empty() {

@@ -1,7 +1,8 @@
-//! `submit` of a template: checks all its jobs, sends them as one batch, and prints their ids.
+//! `submit` of a template or a preset: checks all its jobs, sends them as one batch, and prints
+//! their ids.
 
-use super::export;
 use super::watch::{follow, outcome_on_farm, unless_interrupted};
+use super::{export, preset};
 use crate::args::submit::SubmitArgs;
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
@@ -35,7 +36,7 @@ const TAKEN: [&str; 10] = [
 /// Reason of the cancel of jobs whose others were refused.
 const HALF: &str = "another job of its template was refused";
 
-/// `tessera submit TEMPLATE.toml`.
+/// `tessera submit TEMPLATE.toml`, or `preset:NAME`.
 pub(super) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
     if let Some(other) = args.given.iter().find(|name| !TAKEN.contains(&name.as_str())) {
         let text = format!("--{other} is not taken with a template");
@@ -46,8 +47,15 @@ pub(super) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
     }
     let (path, name) = (args.picture.scene.clone(), args.name.clone());
     let set = args.set.clone();
-    let checked =
-        tokio::task::spawn_blocking(move || batch::check(&path, name.as_deref(), &set)).await;
+    let preset = match preset::named(&path) {
+        Some(name) => Some(preset::get(&Farm::of(&args.farm)?, name).await?),
+        None => None,
+    };
+    let checked = tokio::task::spawn_blocking(move || match preset {
+        Some(preset) => batch::check_text(&preset.text, &path, name.as_deref(), &set),
+        None => batch::check(&path, name.as_deref(), &set),
+    })
+    .await;
     let batch = checked.map_err(|error| {
         CliError::new(Status::Failure, error)
             .context(format!("`{}` cannot be read", args.picture.scene.display()))

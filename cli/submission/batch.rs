@@ -9,7 +9,7 @@ use crate::error::{CliError, Status};
 use crate::openjd;
 use crate::small_file;
 use crate::template::{self, FILE_BYTES_MAX, Plan, Planned, TemplateError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use tessera_protocol::job::{After, Until};
@@ -23,6 +23,43 @@ pub(crate) struct Batch {
     /// A job for each of the plan's, in its order.
     pub(crate) jobs: Vec<Sending>,
     pub(crate) files: Files,
+    /// What was found of scenes, a line each.
+    pub(crate) warnings: BTreeSet<String>,
+}
+
+/// Where files may be, and who reads scenes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Anywhere; another process reads scenes.
+    Anywhere,
+    /// In the template's folder; this process reads scenes, since it is confined itself.
+    Confined,
+}
+
+/// The name of a submission, and the ids of its jobs.
+pub(crate) struct Names {
+    batch: String,
+    seed: Option<[u8; 32]>,
+}
+
+impl Names {
+    /// Of a new submission.
+    fn new(template: &str) -> Self {
+        Self { batch: batch_name(template), seed: None }
+    }
+
+    /// Of one whose ids follow from a seed.
+    pub(crate) fn of(batch: String, seed: [u8; 32]) -> Self {
+        Self { batch, seed: Some(seed) }
+    }
+
+    fn id(&self, index: usize) -> JobId {
+        let Some(seed) = &self.seed else { return JobId::new() };
+        let hash = blake3::keyed_hash(seed, &(index as u64).to_le_bytes());
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&hash.as_bytes()[..16]);
+        JobId(uuid::Builder::from_custom_bytes(bytes).into_uuid())
+    }
 }
 
 /// The files of several jobs.
@@ -66,32 +103,73 @@ impl Sources for Files {
 /// Reads a template and checks all its jobs as far as this machine can. Blocks: reads scenes,
 /// compiles kernels, hashes files.
 pub(crate) fn check(path: &Path, name: Option<&str>, set: &[String]) -> Result<Batch, CliError> {
-    let about = |error: CliError| error.context(format!("`{}`", path.display()));
-    let text =
-        small_file::read(path, FILE_BYTES_MAX).map_err(|error| about(CliError::of_file(error)))?;
-    let plan = match openjd::is_document(path) {
-        true => openjd::plan(&text, path, name, set),
-        false => template::plan(&text, name, set),
+    let text = small_file::read(path, FILE_BYTES_MAX)
+        .map_err(|error| about(path)(CliError::of_file(error)))?;
+    let plan = plan(&text, (path, openjd::is_document(path)), name, set)?;
+    let names = Names::new(&plan.name);
+    make(plan, path, names, Place::Anywhere)
+}
+
+/// The same for a template that is no file here, and whose files are in the working folder. `path`
+/// names it to people.
+pub(crate) fn check_text(
+    text: &str,
+    path: &Path,
+    name: Option<&str>,
+    set: &[String],
+) -> Result<Batch, CliError> {
+    let plan = plan(text, (path, false), name, set)?;
+    let names = Names::new(&plan.name);
+    make(plan, path, names, Place::Anywhere)
+}
+
+/// The jobs of a template. `path` says where its files are.
+pub(crate) fn plan(
+    text: &str,
+    (path, is_openjd): (&Path, bool),
+    name: Option<&str>,
+    set: &[String],
+) -> Result<Plan, CliError> {
+    if text.len() as u64 > FILE_BYTES_MAX {
+        let text = format!("it is longer than {FILE_BYTES_MAX} bytes");
+        return Err(about(path)(TemplateError::new(text).into()));
+    }
+    let plan = match is_openjd {
+        true => openjd::plan(text, path, name, set),
+        false => template::plan(text, name, set),
     };
-    let plan = plan.map_err(|error| about(error.into()))?;
+    plan.map_err(|error| about(path)(error.into()))
+}
+
+/// Says which template it is.
+fn about(path: &Path) -> impl Fn(CliError) -> CliError {
+    move |error| error.context(format!("`{}`", path.display()))
+}
+
+/// Checks all jobs of a template as far as this machine can. Blocks as [`check`].
+pub(crate) fn make(plan: Plan, path: &Path, names: Names, place: Place) -> Result<Batch, CliError> {
     let folder = path.parent().unwrap_or(Path::new(""));
-    let mut reader = Reader::new(folder);
-    let mut known = (Scenes::default(), Kernels::default());
-    let name = batch_name(&plan.name);
+    let (mut reader, scenes) = match place {
+        Place::Anywhere => (Reader::new(folder), Scenes::default()),
+        Place::Confined => (Reader::within(folder), Scenes::here()),
+    };
+    let mut known = (scenes, Kernels::default());
     let mut files = Files::default();
     let mut jobs: Vec<Sending> = Vec::with_capacity(plan.jobs.len());
-    for planned in &plan.jobs {
-        let options = reader.read(planned).map_err(about)?;
+    for (index, planned) in plan.jobs.iter().enumerate() {
+        let options = reader.read(planned).map_err(about(path))?;
         let steps = steps_of(planned, &plan.jobs, &jobs);
         let checked = spec_of(&options, &mut known, &steps);
-        let (spec, of_job) = checked.map_err(|error| about(error.context(planned.place())))?;
+        let (spec, of_job) =
+            checked.map_err(|error| about(path)(error.context(planned.place())))?;
         let of = |(place, until): &template::Waits| After { job: jobs[*place].job, until: *until };
         let after = planned.after.iter().map(of).collect();
         files.add(of_job);
-        let spec = JobSpec { after, batch: Some(name.clone()), ..spec };
-        jobs.push(Sending { job: JobId::new(), spec });
+        let spec = JobSpec { after, batch: Some(names.batch.clone()), ..spec };
+        jobs.push(Sending { job: names.id(index), spec });
     }
-    Ok(Batch { name, plan, jobs, files })
+    let warnings = known.0.into_warnings();
+    Ok(Batch { name: names.batch, plan, jobs, files, warnings })
 }
 
 type Checked = (JobSpec, Arc<dyn Sources + Send>);

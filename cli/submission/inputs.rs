@@ -8,7 +8,7 @@ use crate::error::{CliError, Status};
 use crate::pattern::Pattern;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tessera_protocol::compute::{FrameInput, InputArray, InputFile, npy};
 use tessera_protocol::job::After;
 use tessera_protocol::limits::FRAME_FILES_MAX;
@@ -52,6 +52,19 @@ pub(super) fn inputs(
     inputs.sort_by(|a, b| a.name.cmp(&b.name));
     of_frames.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(Inputs { inputs, of_frames, after })
+}
+
+/// The files that an `--input` names.
+pub(super) fn files(text: &str, args: &ComputeArgs) -> Vec<PathBuf> {
+    let Some((_, file)) = text.split_once('=').filter(|(_, file)| !file.starts_with("job:")) else {
+        return Vec::new();
+    };
+    match file.parse::<Pattern>() {
+        Ok(pattern) if pattern.has_frame() && args.frames.len() as usize <= FRAME_FILES_MAX => {
+            args.frames.iter().map(|frame| pattern.path_for(frame)).collect()
+        }
+        _ => vec![file.into()],
+    }
 }
 
 fn one(name: &str, path: &Path, files: &mut ComputeFiles) -> Result<InputArray, CliError> {

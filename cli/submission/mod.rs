@@ -20,4 +20,4 @@ pub(crate) mod outputs;
 pub(crate) mod render;
 pub(crate) mod scenes;
 pub(crate) mod send;
-mod step;
+pub(crate) mod step;

@@ -13,7 +13,9 @@ use tessera_protocol::job::{
 };
 use tessera_protocol::names::file_name;
 use tessera_protocol::{BlobHash, FrameNumber, FrameSet, JobKind, JobSpec, RawJobSpec, SpecError};
-use tessera_scenes::{CameraChoice, EnvironmentSource, LoadOptions, SceneError, WorkingSpace};
+use tessera_scenes::{
+    CameraChoice, EnvironmentSource, LoadOptions, SceneError, SceneReport, WorkingSpace,
+};
 use tessera_transport::client::hash_file;
 
 /// Folder of the environment map among a job's files, beside the scene's own.
@@ -98,13 +100,19 @@ pub(crate) fn load(
     options: &LoadOptions,
     limits: ImportLimits,
 ) -> Result<ImportedScene, CliError> {
+    let (folder, name) = place_of(scene)?;
+    Ok(Importer::of_this_program(limits).load(folder, name, options)?)
+}
+
+/// The folder of a scene, and its name there.
+pub(super) fn place_of(scene: &Path) -> Result<(&Path, &str), CliError> {
     let folder =
         scene.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = scene.file_name().and_then(|name| name.to_str()).ok_or_else(|| {
         let what = if scene.is_dir() { "a folder" } else { "no path of a scene file" };
         CliError::new(Status::Usage, format!("`{}` is {what}", scene.display()))
     })?;
-    Ok(Importer::of_this_program(limits).load(folder, name, options)?)
+    Ok((folder, name))
 }
 
 /// Longer edge in pixels of a frame whose size is the camera's.
@@ -236,9 +244,9 @@ pub(crate) fn job(
 
 /// The space that a job has to say for a scene: None for one in its file's own, or where no file
 /// shows places in it.
-pub(crate) fn space_of(scene: &ImportedScene, picture: &PictureArgs) -> Option<SpaceSpec> {
-    let WorkingSpace { origin, exponent } = scene.report().space;
-    let is_own = scene.report().space == WorkingSpace::FILE;
+pub(crate) fn space_of(scene: &SceneReport, picture: &PictureArgs) -> Option<SpaceSpec> {
+    let WorkingSpace { origin, exponent } = scene.space;
+    let is_own = scene.space == WorkingSpace::FILE;
     (shows_places(picture) && !is_own).then_some(SpaceSpec { origin, exponent })
 }
 

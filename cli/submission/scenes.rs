@@ -8,14 +8,55 @@ use crate::error::CliError;
 use crate::vectors::FrameSize;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use tessera_node::import::{ImportError, ImportedScene};
+use tessera_node::import::ImportedScene;
 use tessera_protocol::{FrameNumber, FrameSet, JobSpec};
-use tessera_scenes::{CameraChoice, FlattenOptions};
+use tessera_scenes::{
+    CameraChoice, FlattenOptions, LoadOptions, LoadedScene, SceneError, SceneReport,
+};
+
+/// Most triangles that are laid out in this process to tell the memory of a device.
+const TRIANGLES_MAX: u64 = 2_000_000;
+
+/// A scene that was read.
+enum Scene {
+    /// By a process of its own.
+    Imported(Box<ImportedScene>),
+    /// By this process, which is confined.
+    Here(Box<LoadedScene>),
+}
+
+impl Scene {
+    fn report(&self) -> &SceneReport {
+        match self {
+            Self::Imported(scene) => scene.report(),
+            Self::Here(scene) => scene.report(),
+        }
+    }
+
+    /// The bytes of a frame; 0 if it cannot be laid out.
+    fn bytes(&self, options: &FlattenOptions) -> Result<u64, CliError> {
+        match self {
+            Self::Imported(scene) => match scene.flatten(options) {
+                Ok(flat) => Ok(flat.bytes()),
+                Err(error) if error.is_end() => Err(error.into()),
+                Err(_) => Ok(0),
+            },
+            Self::Here(scene) if scene.report().triangles > TRIANGLES_MAX => Ok(0),
+            Self::Here(scene) => match scene.flatten(options) {
+                Ok(flat) => Ok(flat.bytes()),
+                Err(error @ SceneError::Memory { .. }) => Err(error.into()),
+                Err(_) => Ok(0),
+            },
+        }
+    }
+}
 
 /// What has been read. The keys are all that the values depend on.
 #[derive(Default)]
 pub(crate) struct Scenes {
-    scenes: HashMap<String, Arc<ImportedScene>>,
+    /// Whether this process reads scenes itself.
+    reads_here: bool,
+    scenes: HashMap<String, Arc<Scene>>,
     files: HashMap<String, Arc<SceneFiles>>,
     sizes: HashMap<String, FrameSize>,
     bytes: HashMap<String, u64>,
@@ -24,6 +65,26 @@ pub(crate) struct Scenes {
 }
 
 impl Scenes {
+    /// Scenes that this process reads, since it is confined.
+    pub(super) fn here() -> Self {
+        Self { reads_here: true, ..Self::default() }
+    }
+
+    /// What was said of scenes.
+    pub(super) fn into_warnings(self) -> BTreeSet<String> {
+        self.warned
+    }
+
+    fn load(&self, args: &SubmitArgs, options: &LoadOptions) -> Result<Scene, CliError> {
+        let path = &args.picture.scene;
+        if !self.reads_here {
+            let scene = render::load(path, options, args.import.limits())?;
+            return Ok(Scene::Imported(Box::new(scene)));
+        }
+        let (folder, name) = render::place_of(path)?;
+        Ok(Scene::Here(Box::new(tessera_scenes::load(folder, name, options)?)))
+    }
+
     /// The job of these options, checked as far as this machine can, and its files. Blocks: reads
     /// scenes, hashes files.
     pub(crate) fn check(
@@ -36,7 +97,7 @@ impl Scenes {
         let scene = match self.scenes.get(&key) {
             Some(scene) => scene.clone(),
             None => {
-                let scene = render::load(&picture.scene, &options, args.import.limits())?;
+                let scene = self.load(args, &options)?;
                 self.scenes.entry(key.clone()).or_insert(Arc::new(scene)).clone()
             }
         };
@@ -59,7 +120,7 @@ impl Scenes {
             size,
             formats,
             device_bytes: self.device_bytes(&key, &scene, picture, size)?,
-            space: render::space_of(&scene, picture),
+            space: render::space_of(scene.report(), picture),
         };
         let spec = render::job(picture, options, &files)?;
         Ok((spec, files))
@@ -86,7 +147,7 @@ impl Scenes {
         Ok(files)
     }
 
-    fn warn(&mut self, scene: &ImportedScene, picture: &PictureArgs) {
+    fn warn(&mut self, scene: &Scene, picture: &PictureArgs) {
         let report = scene.report();
         let camera = report.camera_note(&CameraChoice::Default);
         let is_still = render::frames(picture) == FrameSet::one(FrameNumber(0));
@@ -114,10 +175,10 @@ impl Scenes {
     fn device_bytes(
         &mut self,
         scene_key: &str,
-        scene: &ImportedScene,
+        scene: &Scene,
         picture: &PictureArgs,
         size: FrameSize,
-    ) -> Result<u64, ImportError> {
+    ) -> Result<u64, CliError> {
         let first = render::frames(picture).iter().next().map_or(0, |frame| frame.0);
         let still = FlattenOptions::still(size.width, size.height);
         let (time_secs, frame_secs) = (f64::from(first) / picture.fps, 1.0 / picture.fps);
@@ -126,11 +187,7 @@ impl Scenes {
         if let Some(bytes) = self.bytes.get(&key) {
             return Ok(*bytes);
         }
-        let bytes = match scene.flatten(&options) {
-            Ok(flat) => flat.bytes(),
-            Err(error) if error.is_end() => return Err(error),
-            Err(_) => 0,
-        };
+        let bytes = scene.bytes(&options)?;
         self.bytes.insert(key, bytes);
         Ok(bytes)
     }

@@ -1,14 +1,17 @@
 //! Turns a planned job of a template into the options of the command that makes such a job, read
 //! as the command line reads them: a template knows every option that `submit` and `compute` know.
 
+use super::inputs;
 use crate::args::chosen::{OptionValue, said};
 use crate::args::compute::ComputeArgs;
 use crate::args::files::with_place;
 use crate::args::submit::SubmitArgs;
 use crate::error::{CliError, Status};
 use crate::template::{Planned, Work};
+use crate::vectors::EnvironmentArg;
 use clap::{ArgAction, Args, Command, FromArgMatches};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use tessera_protocol::job::is_confined_path;
 
 /// Options of the commands that are about one run of the command and not about the job.
 const NOT_OF_JOBS: &[&str] = &[
@@ -43,6 +46,8 @@ pub(crate) struct Reader<'a> {
     compute: Command,
     /// Folder of the template, in which its files are looked for.
     folder: &'a Path,
+    /// Whether they have to be there, and kernels are left for nodes to compile.
+    is_confined: bool,
 }
 
 /// A job's options.
@@ -52,24 +57,94 @@ pub(crate) enum Read {
     Compute(Box<ComputeArgs>),
 }
 
+impl Read {
+    /// Files of this machine that it names.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Render(args) => {
+                let map = match &args.picture.env {
+                    EnvironmentArg::File(path) => Some(path.clone()),
+                    _ => None,
+                };
+                [args.picture.scene.clone()].into_iter().chain(map).collect()
+            }
+            Self::Compute(args) => {
+                let kernel = args.kernel.iter().filter(|kernel| !kernel.starts_with("builtin:"));
+                let mut files: Vec<PathBuf> = kernel.map(PathBuf::from).collect();
+                files.extend(args.args.clone());
+                files.extend(args.input.iter().flat_map(|input| inputs::files(input, args)));
+                files
+            }
+        }
+    }
+}
+
 impl<'a> Reader<'a> {
-    /// Reads steps of a template in this folder.
+    /// Reads steps of a template in this folder, which may name files anywhere.
     pub(crate) fn new(folder: &'a Path) -> Self {
+        Self::of(folder, false)
+    }
+
+    /// Reads steps that may name files in this folder only.
+    pub(crate) fn within(folder: &'a Path) -> Self {
+        Self::of(folder, true)
+    }
+
+    fn of(folder: &'a Path, is_confined: bool) -> Self {
         let plain = || Command::new("step").no_binary_name(true);
         Self {
             submit: SubmitArgs::augment_args(plain()),
             compute: ComputeArgs::augment_args(plain()),
             folder,
+            is_confined,
         }
     }
 
     /// The options of a job.
     pub(crate) fn read(&mut self, job: &Planned) -> Result<Read, CliError> {
-        let read = match &job.work {
+        let read = self.check_places(job).and_then(|()| match &job.work {
             Work::Render(scene) => self.render(job, scene),
             Work::Compute(kernel) => self.compute(job, kernel),
-        };
+        });
         read.map_err(|error| error.context(job.place()))
+    }
+
+    /// Refuses files outside of the folder, where they have to be in it.
+    fn check_places(&self, job: &Planned) -> Result<(), CliError> {
+        if !self.is_confined {
+            return Ok(());
+        }
+        let mut outside = None;
+        let mut see = |path: &str| {
+            let place = self.folder.join(path);
+            let within = place.strip_prefix(self.folder).ok().and_then(Path::to_str);
+            if !within.is_some_and(is_confined_path) {
+                outside.get_or_insert_with(|| path.to_owned());
+            }
+        };
+        match &job.work {
+            Work::Render(scene) => see(scene),
+            Work::Compute(kernel) if kernel.starts_with("builtin:") => {}
+            Work::Compute(kernel) => see(kernel),
+        }
+        for (name, value) in &job.options {
+            let texts = match value {
+                OptionValue::Text(text) => std::slice::from_ref(text),
+                OptionValue::Texts(texts) => texts,
+                OptionValue::Switch(_) => continue,
+            };
+            for text in texts {
+                with_place(name, text, |path| {
+                    see(path);
+                    String::new()
+                });
+            }
+        }
+        match outside {
+            None => Ok(()),
+            Some(path) => Err(usage(format!("`{path}` is not beside the template"))
+                .hint("name files by their paths in the template's folder, and send them too")),
+        }
     }
 
     fn render(&mut self, job: &Planned, scene: &str) -> Result<Read, CliError> {
@@ -94,6 +169,9 @@ impl<'a> Reader<'a> {
         };
         // What is detached is not written here; the extension of --out is the format.
         words.extend([format!("--name={}", job.name), "--detach".into()]);
+        if self.is_confined {
+            words.push("--compile-on-node".into());
+        }
         words.extend([format!("--out=frame.{format}"), "--".into(), kernel]);
         parsed(&mut self.compute, words).map(|args| Read::Compute(Box::new(args)))
     }

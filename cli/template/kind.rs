@@ -35,6 +35,18 @@ impl Kind {
         }
     }
 
+    /// Its name in a template.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Switch => "switch",
+            Self::Frames => "frames",
+            Self::File => "file",
+        }
+    }
+
     /// The text of a value, where it is of this kind.
     pub(super) fn text(self, value: &toml::Value) -> Option<String> {
         match (self, value) {

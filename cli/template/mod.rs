@@ -13,6 +13,7 @@ mod expand;
 mod file;
 mod kind;
 mod order;
+mod outline;
 mod parameter;
 mod text;
 
@@ -20,6 +21,7 @@ pub(crate) use bounds::{FILE_BYTES_MAX, JOBS_MAX, NAME_CHARS_MAX, OPTIONS_BYTES_
 pub(crate) use error::{TemplateError, step as step_place};
 pub(crate) use expand::{Plan, Planned, Waits, Work, check, check_after, name_of};
 pub(crate) use file::check_name;
+pub(crate) use outline::outline;
 
 use std::path::Path;
 

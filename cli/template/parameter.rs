@@ -53,6 +53,14 @@ pub(super) fn values(
     Ok(values)
 }
 
+/// A default as it would be set; None if it is wrong.
+pub(super) fn text_of(parameter: &Parameter, value: &toml::Value) -> Option<String> {
+    match checked(parameter, value).ok()? {
+        Value::One(text) => Some(text),
+        Value::List(texts) => Some(texts.join(",")),
+    }
+}
+
 fn unknown(name: &str, parameters: &BTreeMap<String, Parameter>) -> TemplateError {
     let known: Vec<&str> = parameters.keys().map(String::as_str).collect();
     let error = TemplateError::new(format!("--set {name}: the template has no such parameter"));

@@ -12,6 +12,7 @@ use crate::job::{JobEdit, RawJobSpec};
 use crate::live::{LiveTile, Watched};
 use crate::logs::{LogPage, LogQuery};
 use crate::news::JobsNews;
+use crate::preset::{Preset, PresetSummary};
 use crate::selection::{JobPage, JobQuery, JobsChange, JobsChanged};
 use crate::status::{FrameStatus, JobDetail, JobSummary, NodeSummary};
 use crate::usage::{OwnerUsage, Swept};
@@ -201,6 +202,20 @@ pub enum Request {
     /// Sets what device time costs and what may be spent, from now on. Answered by
     /// [`Response::Done`].
     SetCostRules(Box<CostRules>),
+    /// Asks for all presets. Answered by [`Response::Presets`].
+    Presets,
+    /// Asks for a preset. Answered by [`Response::Preset`].
+    Preset {
+        /// Its name.
+        name: String,
+    },
+    /// Publishes a template for all who submit, or takes it away. Answered by [`Response::Done`].
+    SetPreset {
+        /// Name of the preset; see [`Preset::name`].
+        name: String,
+        /// The template; None takes the preset away.
+        text: Option<String>,
+    },
 }
 
 /// The coordinator's answer to a [`Request`].
@@ -263,6 +278,10 @@ pub enum Response {
     Costs(Box<CostReport>),
     /// What device time costs and what may be spent.
     CostRules(Box<CostRules>),
+    /// All presets, by name.
+    Presets(Vec<PresetSummary>),
+    /// A preset.
+    Preset(Box<Preset>),
 }
 
 /// State of a job, for a watcher.

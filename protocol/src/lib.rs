@@ -26,6 +26,7 @@ pub mod news;
 pub mod node;
 pub mod node_limit;
 pub mod pattern;
+pub mod preset;
 pub mod renewal;
 mod request_error;
 pub mod role;

@@ -151,3 +151,7 @@ pub const COMPUTE_SECS_MAX: u32 = 3600;
 pub const ATTEMPTS_MAX: u8 = 100;
 /// Longest wait that a job may ask for before it is given up: 30 days.
 pub const GIVE_UP_SECS_MAX: u32 = 30 * 86_400;
+/// Most bytes of a preset: a template has some thousand.
+pub const PRESET_BYTES_MAX: usize = 32 << 10;
+/// Most presets of a farm.
+pub const PRESETS_MAX: usize = 128;

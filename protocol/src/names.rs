@@ -40,7 +40,7 @@ pub fn printable(text: &str) -> String {
 }
 
 /// Checks the name of a job. `Err` says what is wrong, without the characters at fault.
-pub(crate) fn check(name: &str) -> Result<(), String> {
+pub fn check(name: &str) -> Result<(), String> {
     if name.is_empty() || name.len() > NAME_MAX {
         return Err(format!("{} bytes is not in 1 to {NAME_MAX}", name.len()));
     }

@@ -29,7 +29,24 @@ from .errors import (
 )
 from .events import Event, Update
 from .farm import Farm
-from .models import Budget, Changed, Costs, Frame, FrameFile, Job, JobDetail, Me, Node, Spent, Wait
+from .models import (
+    Batch,
+    BatchJob,
+    Budget,
+    Changed,
+    Costs,
+    Frame,
+    FrameFile,
+    Job,
+    JobDetail,
+    Me,
+    Node,
+    Outline,
+    Parameter,
+    Preset,
+    Spent,
+    Wait,
+)
 from .render import LookAt, Render
 
 __version__ = "0.1.0"
@@ -37,6 +54,8 @@ __version__ = "0.1.0"
 __all__ = [
     "AsyncFarm",
     "BadAnswer",
+    "Batch",
+    "BatchJob",
     "Budget",
     "Changed",
     "Conflict",
@@ -58,7 +77,10 @@ __all__ = [
     "NotAllowed",
     "NotFound",
     "NotSignedIn",
+    "Outline",
     "Output",
+    "Parameter",
+    "Preset",
     "Refused",
     "Render",
     "SceneError",

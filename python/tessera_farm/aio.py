@@ -19,7 +19,7 @@ from typing import (
 from .compute import Kernel
 from .events import Event, Update
 from .farm import Farm, Work
-from .models import Changed, Costs, Frame, Job, JobDetail, Me, Node
+from .models import Batch, Changed, Costs, Frame, Job, JobDetail, Me, Node, Outline, Preset
 
 if TYPE_CHECKING:
     from .compute import Array
@@ -71,6 +71,30 @@ class AsyncFarm:
     async def submit(self, work: Work, **options: Any) -> str:
         """As `Farm.submit`. `progress` is called by another thread."""
         return await self._run(self.farm.submit, work, **options)
+
+    async def outline(self, *template: Any, **options: Any) -> Outline:
+        """As `Farm.outline`."""
+        return await self._run(self.farm.outline, *template, **options)
+
+    async def submit_template(self, *template: Any, **options: Any) -> Batch:
+        """As `Farm.submit_template`. `progress` is called by another thread."""
+        return await self._run(self.farm.submit_template, *template, **options)
+
+    async def presets(self) -> list[Preset]:
+        """As `Farm.presets`."""
+        return await self._run(self.farm.presets)
+
+    async def preset(self, name: str) -> Preset:
+        """As `Farm.preset`."""
+        return await self._run(self.farm.preset, name)
+
+    async def publish_preset(self, name: str, template: str) -> Preset:
+        """As `Farm.publish_preset`."""
+        return await self._run(self.farm.publish_preset, name, template)
+
+    async def remove_preset(self, name: str) -> None:
+        """As `Farm.remove_preset`."""
+        await self._run(self.farm.remove_preset, name)
 
     def jobs(self, **filters: Any) -> AsyncIterator[Job]:
         """As `Farm.jobs`."""

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Callable, Union
 from urllib.parse import quote, urlencode
 
-from . import fetching, render, uploads
+from . import fetching, render, templates, uploads
 from .compute import Kernel, read_array
 from .compute import prepare as prepare_kernel
 from .connection import Connections, refused
 from .errors import BadAnswer, JobFailed, TimedOut
 from .events import Stream, Update, watch
 from .models import (
+    Batch,
     Changed,
     Costs,
     Frame,
@@ -25,6 +26,8 @@ from .models import (
     JobDetail,
     Me,
     Node,
+    Outline,
+    Preset,
     field,
     listed,
     mapping,
@@ -145,6 +148,82 @@ class Farm:
         if accepted != job:
             raise BadAnswer(f"the farm accepted {accepted!r:.80} and not {job}")
         return job
+
+    # Templates
+
+    def outline(
+        self,
+        template: None | str | os.PathLike[str] = None,
+        preset: str | None = None,
+        values: Mapping[str, templates.Value] | None = None,
+    ) -> Outline:
+        """What a template takes, and the files that its jobs name with these values.
+
+        Args:
+            template: A file: TOML, or Open Job Description if it ends in `.yaml`, `.yml` or
+                `.json`.
+            preset: A preset of the farm, in its place.
+            values: Values of parameters, by name.
+        """
+        form, _ = templates.form(template, preset, values)
+        return Outline.read(self._farm.ask("POST", "/api/v1/templates/outline", form)[1])
+
+    def submit_template(
+        self,
+        template: None | str | os.PathLike[str] = None,
+        preset: str | None = None,
+        values: Mapping[str, templates.Value] | None = None,
+        name: str | None = None,
+        files: Iterable[str | os.PathLike[str]] = (),
+        batch: str | None = None,
+        progress: uploads.Progress | None = None,
+    ) -> Batch:
+        """Sends the files that the farm lacks, then all jobs of a template, or none. Returns once
+        all are durable.
+
+        Args:
+            template: A file: TOML, or Open Job Description if it ends in `.yaml`, `.yml` or
+                `.json`. Its files are looked for beside it.
+            preset: A preset of the farm, in its place. Files are looked for in the working folder.
+            values: Values of parameters, by name. A path is one beside the template.
+            name: Name in place of the template's.
+            files: More files beside it, such as headers of kernels: those that jobs name, and what
+                their scenes name, are found.
+            batch: Name that the jobs share: the same submit again, also after a crash, makes no
+                second jobs. By default the template's, with random letters.
+            progress: Called with the bytes that are sent, and all that have to be.
+
+        Raises:
+            SceneError, OSError, ValueError: A file is not there, or not as it must be.
+        """
+        form, folder = templates.form(template, preset, values, name)
+        _, told = self._farm.ask("POST", "/api/v1/templates/outline", form)
+        outline = Outline.read(told)
+        if outline.problem is not None:
+            raise ValueError(outline.problem)
+        named, sources = templates.gather(folder, outline.files, files)
+        uploads.send_all(self._farm, sources, progress)
+        form["files"] = named
+        batch = batch or f"{name or outline.name}-{uuid.uuid4().hex[:8]}"
+        path = f"/api/v1/batches/{quote(batch, safe='')}"
+        return Batch.read(self._farm.ask("PUT", path, form)[1])
+
+    def presets(self) -> list[Preset]:
+        """The templates that admins have published, without their texts."""
+        return [Preset.read(one) for one in listed(self._get("/presets"), "the presets")]
+
+    def preset(self, name: str) -> Preset:
+        """A template that an admin has published."""
+        return Preset.read(self._get(f"/presets/{quote(name, safe='')}"))
+
+    def publish_preset(self, name: str, template: str) -> Preset:
+        """Publishes the text of a template for all who submit. For admins."""
+        path = f"/api/v1/presets/{quote(name, safe='')}"
+        return Preset.read(self._farm.ask("PUT", path, {"template": template})[1])
+
+    def remove_preset(self, name: str) -> None:
+        """Takes a preset away; jobs that were made of it stay. For admins."""
+        self._farm.ask("DELETE", f"/api/v1/presets/{quote(name, safe='')}")
 
     # Jobs
 

@@ -3,7 +3,7 @@ type is a bad answer. Times are seconds since the Unix epoch."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -370,6 +370,128 @@ class Me:
             number=field(of, "number", int),
             role=field(of, "role", str),
             expires_at=field(of, "expires_at", int),
+        )
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What can be set in a template."""
+
+    name: str
+    kind: str
+    """`text`, `integer`, `number`, `switch`, `frames` or `file`."""
+    list: bool
+    """Whether it is a list."""
+    default: str | None
+    """None where it has to be set."""
+    choices: Sequence[str]
+    """All values that it can have; empty if there are others."""
+    help: str
+
+    @classmethod
+    def read(cls, value: Any) -> Parameter:
+        """Reads it from JSON."""
+        of = mapping(value, "a parameter")
+        return cls(
+            name=field(of, "name", str),
+            kind=field(of, "kind", str),
+            list=field(of, "list", bool),
+            default=optional(of, "default", str),
+            choices=tuple(str(one) for one in field(of, "choices", list)),
+            help=field(of, "help", str),
+        )
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a template takes."""
+
+    name: str
+    description: str
+    parameters: list[Parameter]
+    files: list[str]
+    """Paths beside the template that its jobs name, with the values that are set."""
+    problem: str | None
+    """What is wrong with these values, or missing."""
+
+    @classmethod
+    def read(cls, value: Any) -> Outline:
+        """Reads it from JSON."""
+        of = mapping(value, "an outline")
+        return cls(
+            name=field(of, "name", str),
+            description=field(of, "description", str),
+            parameters=[Parameter.read(one) for one in field(of, "parameters", list)],
+            files=[str(one) for one in field(of, "files", list)],
+            problem=optional(of, "problem", str),
+        )
+
+
+@dataclass(frozen=True)
+class BatchJob:
+    """A job that was submitted with others."""
+
+    job: str
+    """Its id."""
+    name: str
+    step: str
+    """Name of its step in the template."""
+    values: Mapping[str, str]
+    """Values that the sweep gave it, by variable."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Jobs that were submitted together."""
+
+    batch: str
+    """Name that they share: `jobs(batch=...)` lists them."""
+    jobs: list[BatchJob]
+    """Each after those that it waits for."""
+    notes: list[str]
+    """What people should know."""
+
+    @classmethod
+    def read(cls, value: Any) -> Batch:
+        """Reads it from JSON."""
+        of = mapping(value, "a batch")
+        jobs = [mapping(one, "a job") for one in field(of, "jobs", list)]
+        return cls(
+            batch=field(of, "batch", str),
+            jobs=[
+                BatchJob(
+                    job=field(one, "job", str),
+                    name=field(one, "name", str),
+                    step=field(one, "step", str),
+                    values={k: str(v) for k, v in field(one, "values", dict).items()},
+                )
+                for one in jobs
+            ],
+            notes=[str(one) for one in field(of, "notes", list)],
+        )
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A template that an admin has published."""
+
+    name: str
+    by: str
+    """Name of the admin."""
+    at: int
+    """When, in seconds since 1970."""
+    template: str | None
+    """Its text; None in a listing."""
+
+    @classmethod
+    def read(cls, value: Any) -> Preset:
+        """Reads it from JSON."""
+        of = mapping(value, "a preset")
+        return cls(
+            name=field(of, "name", str),
+            by=field(of, "by", str),
+            at=field(of, "at", int),
+            template=optional(of, "template", str),
         )
 
 

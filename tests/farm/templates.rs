@@ -158,3 +158,49 @@ fn twelve_steps_and_a_thousand_values_are_cancelled_as_one() {
     assert_eq!(states.len(), 1011);
     assert!(states.iter().all(|state| state == "cancelled"));
 }
+
+// promise: P8
+#[test]
+fn a_preset_is_published_by_an_admin_and_used_by_all() {
+    let farm = Farm::start(1, 1);
+    let steps =
+        format!("[[steps]]\nname = 'look'\nrender = '{{scene}}'\nseed = '{{seed}}'\n{LIGHT}");
+    let path = template(&farm, "look", &steps);
+    let path = path.to_str().expect("a path");
+    let ada = farm.enrol("artist", "ada");
+    let as_ada = |arguments: &[&str]| {
+        let mut command = farm.command(arguments);
+        command.env("TESSERA_IDENTITY", &ada).output().expect("it runs")
+    };
+    let said = |output: &std::process::Output| {
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), error)
+    };
+    let (well, error) = said(&as_ada(&["preset", "publish", "looks", path]));
+    assert!(!well && error.contains("this needs the role admin"), "{error}");
+    farm.text(&["preset", "publish", "looks", path]);
+    assert!(farm.text(&["preset", "list"]).contains("looks"));
+    let text = std::fs::read_to_string(path).expect("the template");
+    assert_eq!(farm.text(&["preset", "show", "looks"]), text.trim());
+    // One that is no template is not published.
+    let broken = farm.folder().join("broken.toml");
+    std::fs::write(&broken, "tessera = 1\n").expect("a file");
+    let broken = broken.to_str().expect("a path");
+    let (well, error) = said(&farm.run(&["preset", "publish", "looks", broken]));
+    assert!(!well && error.contains("missing field `name`"), "{error}");
+    // The jobs are those of the file, and outlive the preset and a restart.
+    let used = ["submit", "preset:looks", "--set", "seed=3", "--json"];
+    let output = as_ada(&used);
+    let (well, error) = said(&output);
+    assert!(well, "{error}");
+    let sent: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let used = sent["jobs"][0]["job"].as_str().expect("an id").to_owned();
+    let own = json(&farm, &["submit", path, "--set", "seed=3", "--json"]);
+    let own = own["jobs"][0]["job"].as_str().expect("an id").to_owned();
+    farm.text(&["preset", "remove", "looks"]);
+    let (well, error) = said(&as_ada(&["submit", "preset:looks"]));
+    assert!(!well && error.contains("no preset"), "{error}");
+    assert_eq!(farm.hashes(&used), farm.hashes(&own));
+    let log = farm.text(&["audit", "--json"]);
+    assert!(log.contains("preset published") && log.contains("preset taken away"), "{log}");
+}

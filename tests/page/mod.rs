@@ -151,6 +151,7 @@ fn all_views(farm: &mut Farm) -> Vec<String> {
         "costs=/costs".to_owned(),
         "no-costs=/costs?month=1999-12".to_owned(),
         "new=/submit".to_owned(),
+        "template=/submit/template".to_owned(),
         "access=/access".to_owned(),
         "missing=/jobs/00000000-0000-0000-0000-000000000000".to_owned(),
     ]

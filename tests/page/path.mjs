@@ -204,6 +204,74 @@ const left = await page.evaluate(async () => {
 });
 assert.equal(left, 0, "the preview is forgotten");
 
+// A template is chosen, its values are set, its jobs are shown, and it is published as a preset.
+const template = `tessera = 1
+name = "shot"
+description = "looks of a scene"
+[parameters.scene]
+type = "file"
+default = "box.gltf"
+[parameters.spp]
+type = "integer"
+default = 2
+min = 1
+max = 8
+help = "samples per pixel"
+[[steps]]
+name = "look"
+render = "{scene}"
+each = { seed = "1-3" }
+seed = "{seed}"
+size = "32x24"
+spp = "{spp}"
+[[steps]]
+name = "last"
+render = "{scene}"
+after = ["look"]
+size = "32x24"
+spp = 1
+`;
+const file = (name, text) => ({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
+await page.goto(`${origin}/submit`);
+await press('a[href="/submit/template"]', "Enter");
+await page.setInputFiles("#template", file("broken.toml", "tessera = 1"));
+await page.waitForSelector("#problem:not([hidden])");
+assert.match(await page.textContent("#problem"), /missing field/);
+assert.match(faults.pop(), /^422 .*\/templates\/outline$/);
+await page.setInputFiles("#template", file("shot.toml", template));
+await page.waitForSelector("#values:not([hidden])");
+assert.ok(await page.evaluate(() => document.activeElement.id === "about"));
+assert.match(await page.textContent("#wanted"), /box\.gltf/);
+await accessible("a template");
+await press("#check", "Enter");
+await page.waitForSelector("#problem:not([hidden])");
+assert.match(await page.textContent("#problem"), /Choose box\.gltf/);
+await page.setInputFiles("#files", file("box.gltf", fs.readFileSync(scene, "utf8")));
+await page.waitForFunction(() => /here/.test(document.querySelector("#wanted").textContent));
+await page.fill('[name="set:spp"]', "3");
+await press("#check", "Enter");
+await page.waitForSelector("#plan:not([hidden])");
+assert.match(await page.textContent("#sum"), /^4 jobs with 1 file/);
+assert.equal(await page.locator("#jobs tr").count(), 4);
+await accessible("a template's jobs");
+let answered = null;
+page.once("dialog", (dialog) => { answered = dialog.type(); dialog.accept("looks"); });
+await press("#publish", "Enter");
+await page.waitForSelector("#preset");
+assert.equal(answered, "prompt");
+await accessible("presets");
+await page.selectOption("#preset", "looks");
+await page.waitForSelector("#values:not([hidden])");
+await page.setInputFiles("#files", file("box.gltf", fs.readFileSync(scene, "utf8")));
+await page.waitForFunction(() => /here/.test(document.querySelector("#wanted").textContent));
+await press("#submit", "Enter");
+await page.waitForURL(/jobs\?batch=shot-[0-9a-f]{8}$/);
+assert.equal(await page.locator("#jobs tr").count(), 4);
+page.once("dialog", (dialog) => dialog.accept());
+await page.goto(`${origin}/submit/template`);
+await press("[data-remove=looks]", "Enter");
+await page.waitForFunction(() => !document.querySelector("[data-remove]"));
+
 // Jobs are cancelled together.
 await page.goto(`${origin}/jobs?name=long`);
 page.on("dialog", (dialog) => dialog.accept());

@@ -79,6 +79,7 @@ fn the_python_client_works_on_a_real_farm() {
         "tests.test_examples",
         "tests.test_farm",
         "tests.test_gltf",
+        "tests.test_templates",
         "tests.test_transfers",
     ];
     let said = run(&python, (&farm, &base), &modules);

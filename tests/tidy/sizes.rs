@@ -14,6 +14,7 @@ const LARGE: &[(&str, &str)] = &[
     ("tests/render/scenes/textured-knot.glb", "a scene whose stored picture pins texture lookups"),
     ("kernels/images/tessera.ptx.zst", "the product's kernels; no CUDA toolkit is needed to build"),
     ("kernels/images/tessera-instances.ptx.zst", "the same for scenes with instances"),
+    ("docs/openapi.json", "every operation of the API, as programs read it"),
     ("kernels/images/unit-tests.ptx.zst", "the kernels' functions one by one, for tests"),
 ];
 

@@ -39,6 +39,7 @@ use tessera_protocol::explain::{Explanation, Subject};
 use tessera_protocol::ids::{
     BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey,
 };
+use tessera_protocol::preset::{Preset, PresetSummary};
 use tessera_protocol::selection::JobPage;
 use tessera_protocol::status::{FrameStatus, JobDetail, JobSummary, NodeSummary};
 
@@ -201,6 +202,9 @@ impl Core {
             Input::ForgetEnded { before } => forget::on_forget_ended(books, before),
             Input::SetCostRules { request, rules, by } => {
                 requests::cost_rules::on_set(books, request, rules, &by)
+            }
+            Input::SetPreset { request, preset, by } => {
+                requests::presets::on_set(books, request, preset, by);
             }
             Input::Drain { .. } | Input::RemoveNode { .. } | Input::RetireNode { .. } => {
                 on_listed(books, input)
@@ -499,6 +503,16 @@ impl Core {
     /// Returns the rules of what is spent.
     pub fn cost_rules(&self) -> &CostRules {
         self.books.farm().accounts().rules()
+    }
+
+    /// Returns the templates that admins have published, by name.
+    pub fn presets(&self) -> Vec<PresetSummary> {
+        self.books.farm().presets().list()
+    }
+
+    /// Returns a template that an admin has published.
+    pub fn preset(&self, name: &str) -> Option<Preset> {
+        self.books.farm().presets().get(name)
     }
 
     /// Returns the owner of a job; None for an unknown job.

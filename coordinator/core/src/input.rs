@@ -90,6 +90,16 @@ pub enum Input {
         /// Name of the admin.
         by: String,
     },
+    /// An admin publishes a template, or takes it away. Replied: `Done`, or an error. The shell has
+    /// checked the caller's role.
+    SetPreset {
+        /// Request to reply to.
+        request: RequestId,
+        /// Name of the preset, and its text; None takes it away.
+        preset: (String, Option<String>),
+        /// Name of the admin.
+        by: String,
+    },
     /// An operator drains a node, or ends its draining; also an absent one. Replied: `Nodes` with
     /// the node, or an error. The shell has checked the caller's role.
     Drain {

@@ -1,6 +1,7 @@
-//! Looking at scenes before they are submitted: one at a time, by whoever the program gives us,
-//! since a scene is read in a process of its own.
+//! Looking at scenes and templates before they are submitted: one at a time, by whoever the program
+//! gives us, since each is read in a process of its own.
 
+use crate::templates::{BatchAsked, TemplateAsked, TemplateOutline, TemplatePlan};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,19 +19,36 @@ pub struct Seen {
     pub device_bytes: u64,
 }
 
-/// Reads scenes in a process that has limits, no network and no other files.
+/// Reads scenes and templates in a process that has limits, no network and no other files.
 pub trait Inspector: Send + Sync + 'static {
     /// Reads the scene of a checked job, whose files are in a folder. Blocks.
     ///
     /// # Errors
     /// What is wrong with the scene, in words for its artist.
     fn inspect(&self, folder: &Path, spec: &RenderSpec) -> Result<Seen, String>;
+
+    /// Says what a template takes, without any file. Blocks.
+    ///
+    /// # Errors
+    /// What is wrong with the template, in words for its author.
+    fn outline(&self, asked: &TemplateAsked) -> Result<TemplateOutline, String>;
+
+    /// Makes the jobs of a template, whose files are in a folder. Blocks.
+    ///
+    /// # Errors
+    /// What is wrong with the template, or with a file that it names.
+    fn plan(
+        &self,
+        folder: &Path,
+        asked: &TemplateAsked,
+        batch: &BatchAsked,
+    ) -> Result<TemplatePlan, String>;
 }
 
-/// The reader of scenes, and whose turn it is.
+/// The reader of scenes and templates, and whose turn it is.
 pub(crate) struct Looks {
     pub(crate) inspector: Option<Arc<dyn Inspector>>,
-    /// Reading a scene takes memory and time of the coordinator's machine.
+    /// Reading takes memory and time of the coordinator's machine.
     pub(crate) turn: Semaphore,
     /// Who looks or waits: each identity once.
     asking: Mutex<BTreeSet<u64>>,

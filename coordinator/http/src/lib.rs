@@ -25,6 +25,7 @@ mod spans;
 mod stall;
 mod state;
 mod stream;
+mod templates;
 mod tls;
 mod views;
 
@@ -33,3 +34,6 @@ pub use api::openapi;
 pub use inspect::{Inspector, Seen};
 pub use oidc::{OidcConfig, OidcError};
 pub use server::{HttpError, HttpServer};
+pub use templates::{
+    BatchAsked, PlannedJob, TemplateAsked, TemplateOutline, TemplateParameter, TemplatePlan,
+};

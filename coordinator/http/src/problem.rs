@@ -53,6 +53,12 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, detail)
     }
 
+    /// The same, with more to say.
+    pub(crate) fn with_end(mut self, text: &str) -> Self {
+        self.detail = format!("{}; {text}", self.detail);
+        self
+    }
+
     /// The text for people.
     pub(crate) fn detail(&self) -> &str {
         &self.detail

@@ -9,8 +9,8 @@ use super::logs::{self, LogFollow};
 use super::roles;
 use super::watch::Watch;
 use super::{
-    audit, audit_entries, backup, costs, identities, jobs, members, nodes, selected, shares,
-    targets, tokens, watch,
+    audit, audit_entries, backup, costs, identities, jobs, members, nodes, presets, selected,
+    shares, targets, tokens, watch,
 };
 use crate::access::Cause;
 use crate::access::members::Enrolled;
@@ -18,6 +18,7 @@ use crate::changes::Changes;
 use crate::driver::{Event, Question};
 use std::sync::Arc;
 use tessera_core::Census;
+use tessera_protocol::JobId;
 use tessera_protocol::client::{
     AuditReport, EnrolReply, EnrolRequest, Request, RequestError, Response,
 };
@@ -235,10 +236,7 @@ impl Api {
             Request::MissingBlobs(blobs) => jobs::missing_blobs(context, blobs).await,
             Request::Jobs(query) => selected::list(context, caller, query).await,
             Request::Job(job) => context.question(Question::Job(job)).await,
-            Request::Frames { job, from } => {
-                let most = FRAME_PAGE_MAX as u32;
-                context.question(Question::Frames { job, from, most }).await
-            }
+            Request::Frames { job, from } => frames(context, job, from).await,
             Request::KernelText(job) => jobs::kernel_text(context, roles::owner(caller), job).await,
             Request::Nodes => nodes::nodes(context).await,
             Request::Logs(query) => logs::page(context, caller, *query).await,
@@ -280,6 +278,9 @@ impl Api {
             Request::Costs { .. } | Request::CostRules | Request::SetCostRules(_) => {
                 costs::answer(context, caller, request).await
             }
+            Request::Presets | Request::Preset { .. } | Request::SetPreset { .. } => {
+                presets::answer(context, caller, request).await
+            }
             Request::ChangeJobs(change) => selected::change(context, caller, *change).await,
             Request::Sweep { owner, dry_run } => {
                 shares::sweep(context, caller, &owner, dry_run).await
@@ -294,6 +295,12 @@ impl Api {
             }
         }
     }
+}
+
+/// Returns a page of a job's frames.
+async fn frames(context: &Context, job: JobId, from: u32) -> Result<Response, RequestError> {
+    let most = FRAME_PAGE_MAX as u32;
+    context.question(Question::Frames { job, from, most }).await
 }
 
 /// Returns the cause for an address without its port, which is another one at each dial.

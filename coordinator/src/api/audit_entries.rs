@@ -33,6 +33,7 @@ pub(crate) fn name_of(request: &Request) -> (&'static str, String) {
         Request::Authority => "the farm's authority",
         Request::Audit => "audit of the records",
         Request::Costs { .. } | Request::CostRules => "costs",
+        Request::Presets | Request::Preset { .. } => "presets",
         _ => "request",
     };
     entry_of(request).unwrap_or_else(|| (reading, String::new()))
@@ -62,6 +63,8 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
         | Request::Usage
         | Request::Costs { .. }
         | Request::CostRules
+        | Request::Presets
+        | Request::Preset { .. }
         // That a browser has signed in with it is entered.
         | Request::WebLink
         | Request::Sweep { dry_run: true, .. }
@@ -72,6 +75,7 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
             Some(("job changed", format!("job {job}: {}", cut(&edit.words(), REASON_MAX))))
         }
         Request::SetCostRules(rules) => Some(("cost rules set", counted(rules))),
+        Request::SetPreset { name, text } => Some(published(name, text.as_deref())),
         Request::ChangeJobs(wanted) if wanted.dry_run => None,
         Request::ChangeJobs(wanted) => {
             let what = match &wanted.change {
@@ -104,6 +108,14 @@ pub(crate) fn entry_of(request: &Request) -> Option<(&'static str, String)> {
             "authority rotated",
             overlap_secs.map(|secs| format!("overlap {secs} s")).unwrap_or_default(),
         )),
+    }
+}
+
+fn published(name: &str, text: Option<&str>) -> (&'static str, String) {
+    let name = cut(name, NAME_MAX);
+    match text {
+        Some(text) => ("preset published", format!("`{name}`, {} bytes", text.len())),
+        None => ("preset taken away", format!("`{name}`")),
     }
 }
 

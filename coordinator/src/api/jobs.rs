@@ -82,7 +82,15 @@ pub(super) async fn check_files_of(context: &Context, job: JobId) -> Result<(), 
 
 /// Returns the spec, if the coordinator has all its files with the right lengths.
 pub(super) fn check_files(blobs: &GuardedBlobs, spec: JobSpec) -> Result<JobSpec, RequestError> {
-    let files = spec.kind.files();
+    check_named(blobs, spec.kind.files())?;
+    Ok(spec)
+}
+
+/// Fails unless the coordinator has these files with these lengths.
+pub(super) fn check_named(
+    blobs: &GuardedBlobs,
+    files: Vec<(&str, BlobHash, u64)>,
+) -> Result<(), RequestError> {
     let hashes: Vec<_> = files.iter().map(|(_, hash, _)| *hash).collect();
     for ((name, hash, expected), claimed) in files.into_iter().zip(blobs.claim_all(&hashes)) {
         let problem = match claimed {
@@ -95,7 +103,7 @@ pub(super) fn check_files(blobs: &GuardedBlobs, spec: JobSpec) -> Result<JobSpec
         };
         return Err(RequestError::Invalid(format!("file {name:?} of the job ({hash}) {problem}")));
     }
-    Ok(spec)
+    Ok(())
 }
 
 /// Returns the text of a job's kernel, to those who may read it.

@@ -24,6 +24,7 @@ mod members;
 mod naming;
 mod nodes;
 mod own;
+mod presets;
 mod roles;
 mod selected;
 mod sessions;
@@ -54,7 +55,7 @@ pub use live::Live;
 pub use logs::LogFollow;
 pub use own::Missing;
 pub use sessions::{SignedIn, Watching};
-pub use staged::Staged;
+pub use staged::{Staged, StagedFiles};
 pub use tessera_transport::peer::PeerError;
 pub use watch::Watch;
 

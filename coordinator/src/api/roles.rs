@@ -29,6 +29,8 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         | Request::Usage
         | Request::Costs { .. }
         | Request::Explain(_)
+        | Request::Presets
+        | Request::Preset { .. }
         | Request::Nodes => (Role::Viewer, Reach::Farm),
         Request::KernelText(_) => (Role::Viewer, Reach::OwnJob),
         // What a node says may be about anybody's jobs.
@@ -59,6 +61,7 @@ pub(super) fn rule(request: &Request) -> (Role, Reach) {
         Request::CreateToken(_)
         | Request::RemoveMember { .. }
         | Request::SetCostRules(_)
+        | Request::SetPreset { .. }
         | Request::Deny { .. }
         | Request::Allow { .. }
         | Request::Denied

@@ -226,6 +226,9 @@ fn table(job: JobId) -> Vec<(Request, Role, bool)> {
         (Request::Costs { month: None }, Role::Viewer, false),
         (Request::CostRules, Role::Operator, false),
         (Request::SetCostRules(Box::default()), Role::Admin, true),
+        (Request::Presets, Role::Viewer, false),
+        (Request::Preset { name: text() }, Role::Viewer, false),
+        (Request::SetPreset { name: text(), text: Some(text()) }, Role::Admin, true),
         (of_job(JobChange::Pause, job), Role::Artist, true),
         (of_job(JobChange::Resume, job), Role::Artist, true),
         (of_job(JobChange::Retry, job), Role::Artist, true),
@@ -251,7 +254,7 @@ fn drain(node: &str) -> Request {
 
 /// Number of kinds of requests. A new kind does not compile until it has a number. It then fails
 /// the test until it has a line in the table.
-const KINDS: usize = 39;
+const KINDS: usize = 42;
 
 fn kind(request: &Request) -> usize {
     match request {
@@ -294,6 +297,9 @@ fn kind(request: &Request) -> usize {
         Request::Costs { .. } => 36,
         Request::CostRules => 37,
         Request::SetCostRules(_) => 38,
+        Request::Presets => 39,
+        Request::Preset { .. } => 40,
+        Request::SetPreset { .. } => 41,
     }
 }
 

@@ -120,6 +120,8 @@ pub(crate) enum Ask {
     RetireNode { node: NodeId, why: String },
     /// Sets what device time costs and what may be spent.
     SetCostRules { rules: Box<CostRules>, by: String },
+    /// Publishes a template, or takes it away.
+    SetPreset { preset: (String, Option<String>), by: String },
     /// Edits a job that has not ended.
     EditJob { job: JobId, edit: Box<JobEdit>, caller: Caller },
 }
@@ -137,6 +139,7 @@ impl Ask {
             }
             Self::RemoveNode { node, by } => Input::RemoveNode { request, node, by },
             Self::SetCostRules { rules, by } => Input::SetCostRules { request, rules, by },
+            Self::SetPreset { preset, by } => Input::SetPreset { request, preset, by },
             Self::RetireNode { node, why } => Input::RetireNode { request, node, why },
             Self::EditJob { job, edit, caller } => Input::EditJob { request, job, edit, caller },
         }
@@ -163,6 +166,10 @@ pub(crate) enum Question {
     Costs { month: Option<String> },
     /// What device time costs and what may be spent.
     CostRules,
+    /// The templates that admins have published.
+    Presets,
+    /// One of them.
+    Preset(String),
     /// Why a job, a frame or a node stands as it does.
     Explain(Subject),
 }

@@ -66,7 +66,9 @@ impl NewsRoom {
             | Record::NodeGone { .. }
             | Record::NodeReplaced { .. }
             | Record::NodesForgotten { .. } => self.nodes_changed = true,
-            Record::EpochsReserved { .. } | Record::CostRulesSet { .. } => {}
+            Record::EpochsReserved { .. }
+            | Record::CostRulesSet { .. }
+            | Record::PresetSet { .. } => {}
             Record::JobAccepted { job, .. }
             | Record::JobPinned { job, .. }
             | Record::JobEnded { job, .. }

@@ -6,7 +6,7 @@ use crate::lost_spools;
 use crate::resolve::order::{ResolveOrder, Wanted};
 use crate::spool::SpoolKey;
 use crate::store::Commit;
-use tessera_core::{Action, SessionId};
+use tessera_core::{Action, Core, SessionId};
 use tessera_protocol::client::{RequestError, Response};
 use tessera_protocol::explain::Subject;
 use tessera_protocol::job::JobKind;
@@ -166,6 +166,8 @@ impl Driver {
                 report.map_or_else(Response::Error, |report| Response::Costs(Box::new(report)))
             }
             Question::CostRules => Response::CostRules(Box::new(self.core.cost_rules().clone())),
+            Question::Presets => Response::Presets(self.core.presets()),
+            Question::Preset(ref name) => preset(&self.core, name),
             Question::Explain(ref subject) => {
                 self.core.explain(subject).map_or_else(Response::Error, |explanation| {
                     Response::Explained(Box::new(explanation))
@@ -184,7 +186,9 @@ impl Driver {
             Question::Jobs { .. }
             | Question::Nodes
             | Question::Costs { .. }
-            | Question::CostRules => None,
+            | Question::CostRules
+            | Question::Presets
+            | Question::Preset(_) => None,
         };
         self.after_pending(After::Answer(reply, about, Box::new(response)));
     }
@@ -225,5 +229,13 @@ impl Driver {
     /// Returns the finished frames of a job, in order.
     pub(super) fn frames_done(&self, job: JobId) -> Vec<FrameNumber> {
         self.core.frames_done(job)
+    }
+}
+
+/// Answers a question for a preset.
+pub(super) fn preset(core: &Core, name: &str) -> Response {
+    match core.preset(name) {
+        Some(preset) => Response::Preset(Box::new(preset)),
+        None => Response::Error(RequestError::NotFound(format!("there is no preset {name:?}"))),
     }
 }

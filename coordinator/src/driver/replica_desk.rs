@@ -2,6 +2,7 @@
 //! Takes no request for a change, and writes nothing.
 
 use super::news::NewsRoom;
+use super::perform::preset;
 use super::{BlobQuestion, Event, Present, Question};
 use crate::changes::{News, Publisher};
 use crate::clock::Clock;
@@ -159,6 +160,8 @@ impl ReplicaDesk {
                 .costs(month.as_deref(), self.clock.now())
                 .map_or_else(Response::Error, |report| Response::Costs(Box::new(report))),
             Question::CostRules => Response::CostRules(Box::new(core.cost_rules().clone())),
+            Question::Presets => Response::Presets(core.presets()),
+            Question::Preset(name) => preset(core, name),
             Question::Owned { .. }
             | Question::KernelText { .. }
             | Question::Nodes

@@ -23,8 +23,8 @@ mod process_tests;
 pub use child::{COMMAND, main};
 pub use error::ImportError;
 
-use crate::device::worker::Sandbox;
-use crate::device::worker::sandbox::record_folder;
+use crate::device::worker::sandbox::{enter_importer, record_folder};
+use crate::device::worker::{Sandbox, die_with};
 use crate::memory::HostMemory;
 use message::{Answer, Order};
 use process::{Answered, Ask};
@@ -255,6 +255,27 @@ impl ImportedScene {
         let answered = ask(&self.asks, Order::Flatten { options: options.clone() })?;
         self.own_bytes.store(answered.own_bytes, Ordering::Relaxed);
         answered.scene.ok_or_else(|| ImportError::Nonsense("it answered without a scene".into()))
+    }
+}
+
+/// Confines this process as an importer, for reading what may come from anywhere: it reads only
+/// this folder, has no network, starts nothing, gets this much memory, and ends with the thread
+/// that started it.
+///
+/// # Errors
+/// What the system does not do, where confinement is required.
+pub fn confine_reader(
+    parent: u32,
+    folder: &Path,
+    sandbox: Sandbox,
+    memory_bytes: u64,
+) -> Result<(), String> {
+    die_with(parent);
+    let readable = [folder.to_owned()];
+    let report = enter_importer(&readable, sandbox.is_on(), memory_bytes, None);
+    match sandbox == Sandbox::Require && !report.holds() {
+        true => Err(format!("this process cannot be confined: {report}")),
+        false => Ok(()),
     }
 }
 

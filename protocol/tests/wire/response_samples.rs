@@ -225,6 +225,18 @@ pub(crate) fn responses() -> Vec<(String, Response)> {
         Jobs(JobPage { jobs: vec![summary(JobState::Paused)], next: None }),
         Costs(Box::new(cost_report())),
         CostRules(Box::new(cost_rules())),
+        Presets(vec![preset::PresetSummary {
+            name: "final".into(),
+            bytes: 11,
+            by: "ada".into(),
+            at: 7,
+        }]),
+        Preset(Box::new(preset::Preset {
+            name: "final".into(),
+            text: "tessera = 1".into(),
+            by: "ada".into(),
+            at: 7,
+        })),
     ];
     named(all, response_name)
 }
@@ -259,6 +271,8 @@ fn response_name(response: &Response) -> &'static str {
         Logs(_) => "response.logs",
         Costs(_) => "response.costs",
         CostRules(_) => "response.cost_rules",
+        Presets(_) => "response.presets",
+        Preset(_) => "response.preset",
         News(_) => "response.news",
     }
 }

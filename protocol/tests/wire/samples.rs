@@ -218,6 +218,7 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
         },
     ];
     all.extend(cost_requests());
+    all.extend(preset_requests());
     all.extend(web_requests().into_iter().chain(crate::log_samples::requests()));
     all.extend(compute_others().into_iter().map(compute_job).map(submitted));
     named(all, request_name)
@@ -226,6 +227,12 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
 fn cost_requests() -> [Request; 3] {
     let set = Request::SetCostRules(Box::new(cost_rules()));
     [Request::Costs { month: Some("2026-11".into()) }, Request::CostRules, set]
+}
+
+fn preset_requests() -> [Request; 3] {
+    let name = || "final".to_owned();
+    let text = Some("tessera = 1".to_owned());
+    [Request::Presets, Request::Preset { name: name() }, Request::SetPreset { name: name(), text }]
 }
 
 /// Rules with every kind of budget.
@@ -327,6 +334,9 @@ fn request_name(request: &Request) -> &'static str {
         Costs { .. } => "request.costs",
         CostRules => "request.cost_rules",
         SetCostRules(_) => "request.set_cost_rules",
+        Presets => "request.presets",
+        Preset { .. } => "request.preset",
+        SetPreset { .. } => "request.set_preset",
         ChangeJobs(_) => "request.change_jobs",
         Sweep { .. } => "request.sweep",
         Nodes => "request.nodes",

@@ -92,6 +92,7 @@ impl Ledger {
             | Record::NodeReplaced { .. }
             | Record::NodesForgotten { .. }
             | Record::CostRulesSet { .. }
+            | Record::PresetSet { .. }
             | Record::ExposureMetered { .. } => {}
             Record::JobForgotten { job } => self.forget(job),
             Record::JobPaused { job, .. } => self.pause(job, true),

@@ -44,6 +44,7 @@ impl Ledger {
             | Part::Changed { .. }
             | Part::Spent { .. }
             | Part::CostRules { .. }
+            | Part::Preset { .. }
             | Part::Kept { .. } => {}
             Part::UnitParts { job, position, units } => self.take_unit_parts(job, position, units),
             Part::FrameRounds { job, position, written } => {

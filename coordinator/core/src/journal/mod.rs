@@ -393,6 +393,17 @@ pub enum Record {
         /// Time of the change.
         at: Moment,
     },
+    /// An admin published a template for all who submit, or took it away.
+    PresetSet {
+        /// Name of the preset.
+        name: String,
+        /// The template; None took it away.
+        text: Option<String>,
+        /// Name of the admin.
+        by: String,
+        /// Time of the change.
+        at: Moment,
+    },
 }
 
 /// Device time of one job in one step.
@@ -541,7 +552,8 @@ impl Record {
             | Self::NodeGone { .. }
             | Self::NodeReplaced { .. }
             | Self::NodesForgotten { .. }
-            | Self::CostRulesSet { .. } => None,
+            | Self::CostRulesSet { .. }
+            | Self::PresetSet { .. } => None,
         }
     }
 

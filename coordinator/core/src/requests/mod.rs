@@ -8,6 +8,7 @@ pub(crate) mod edit;
 pub(crate) mod forget;
 pub(crate) mod jobs;
 pub(crate) mod pause;
+pub(crate) mod presets;
 pub(crate) mod retry_frames;
 pub(crate) mod shares;
 pub(crate) mod sweep;

@@ -5,6 +5,7 @@ use crate::journal::{Commit, EndedAttempt, Record, Redone, Spending};
 use crate::state::accounts::Accounts;
 use crate::state::awaited::Awaited;
 use crate::state::job::{Job, Pause};
+use crate::state::presets::Presets;
 use crate::state::register::{Drain, Register};
 use crate::state::shelf::Shelf;
 use crate::state::trust::{Suspect, Trust};
@@ -41,6 +42,7 @@ pub(crate) struct Farm {
     pub(in crate::state) recent: BTreeMap<Epoch, UnitKey>,
     pub(in crate::state) trust: Trust,
     pub(in crate::state) accounts: Accounts,
+    pub(in crate::state) presets: Presets,
 }
 
 // Not where the files of finished frames are, but what they are.
@@ -57,6 +59,7 @@ impl PartialEq for Farm {
             recent,
             trust,
             accounts,
+            presets,
         } = self;
         *epochs_reserved == other.epochs_reserved
             && *jobs == other.jobs
@@ -65,6 +68,7 @@ impl PartialEq for Farm {
             && *recent == other.recent
             && *trust == other.trust
             && *accounts == other.accounts
+            && *presets == other.presets
     }
 }
 
@@ -82,6 +86,7 @@ impl Farm {
             recent: BTreeMap::new(),
             trust: Trust::default(),
             accounts: Accounts::default(),
+            presets: Presets::default(),
         }
     }
 
@@ -93,6 +98,11 @@ impl Farm {
     /// Returns a job that was accepted and not forgotten.
     pub(crate) fn job(&self, id: JobId) -> Option<&Job> {
         self.jobs.get(&id)
+    }
+
+    /// Returns the templates that admins have published.
+    pub(crate) fn presets(&self) -> &Presets {
+        &self.presets
     }
 
     /// Returns all jobs, by id.
@@ -195,6 +205,17 @@ impl Farm {
         Ok(())
     }
 
+    /// Takes over what an admin has set.
+    fn set(&mut self, record: &Record) {
+        match record {
+            Record::CostRulesSet { rules, .. } => self.accounts.set_rules(rules.as_ref().clone()),
+            Record::PresetSet { name, text, by, at } => {
+                self.presets.set(name, text.as_deref(), by, *at);
+            }
+            _ => {}
+        }
+    }
+
     fn change(&mut self, record: &Record) -> Result<(), String> {
         match record {
             Record::EpochsReserved { up_to } => self.reserve(*up_to),
@@ -259,8 +280,8 @@ impl Farm {
             | Record::NodesForgotten { .. } => self.register.change(record),
             Record::JobChanged { job, change, .. } => self.job_mut(*job)?.change(change.clone()),
             Record::TimeSpent { job, at, spent } => self.spend(*job, *at, spent),
-            Record::CostRulesSet { rules, .. } => {
-                self.accounts.set_rules(rules.as_ref().clone());
+            Record::CostRulesSet { .. } | Record::PresetSet { .. } => {
+                self.set(record);
                 Ok(())
             }
         }

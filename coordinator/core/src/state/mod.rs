@@ -15,6 +15,7 @@ pub(crate) mod kernel_votes;
 pub(crate) mod ledger;
 pub(crate) mod parts;
 mod pieces;
+pub(crate) mod presets;
 pub(crate) mod register;
 pub(crate) mod rounds;
 pub(crate) mod shelf;

@@ -9,6 +9,7 @@ use crate::state::farm::Farm;
 use crate::state::frame::Begun;
 use crate::state::job::{Copies, End, Job, Pause};
 use crate::state::parts::UnitPart;
+use crate::state::presets::{Presets, Published};
 use crate::state::register::{Drain, Entry, Register};
 use crate::state::rounds::WrittenRounds;
 use crate::state::spent::Spent;
@@ -139,6 +140,11 @@ pub(crate) enum Part {
         owner: u64,
         account: Account,
     },
+    /// A template that an admin has published.
+    Preset {
+        name: String,
+        published: Published,
+    },
 }
 
 /// What is of no job.
@@ -190,6 +196,7 @@ pub(crate) fn parts(farm: &Farm) -> Vec<SnapshotPart> {
     parts.push(SnapshotPart(Part::Trust { passed, suspects }));
     push_nodes(&mut parts, &farm.register);
     push_accounts(&mut parts, &farm.accounts);
+    push_presets(&mut parts, &farm.presets);
     for job in farm.order().filter_map(|id| farm.jobs.get(&id)) {
         parts.push(SnapshotPart(Part::Job(Box::new(JobPart {
             id: job.id,
@@ -259,6 +266,13 @@ fn push_accounts(parts: &mut Vec<SnapshotPart>, accounts: &Accounts) {
         SnapshotPart(Part::Account { owner: *owner, account: account.clone() })
     };
     parts.extend(accounts.owners().iter().map(part));
+}
+
+fn push_presets(parts: &mut Vec<SnapshotPart>, presets: &Presets) {
+    let part = |(name, published): (&String, &Published)| {
+        SnapshotPart(Part::Preset { name: name.clone(), published: published.clone() })
+    };
+    parts.extend(presets.all().iter().map(part));
 }
 
 fn push_frames(parts: &mut Vec<SnapshotPart>, job: &Job) {
@@ -377,9 +391,10 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
             farm.job_mut(job)?.devices_waited_millis = millis;
             Ok(())
         }
-        Part::Spent { .. } | Part::CostRules { .. } | Part::Account { .. } => {
-            restore_costs(farm, part.0)
-        }
+        Part::Spent { .. }
+        | Part::CostRules { .. }
+        | Part::Account { .. }
+        | Part::Preset { .. } => restore_settings(farm, part.0),
         Part::Barred { job, nodes } => {
             farm.job_mut(job)?.barred = nodes.into_iter().collect();
             Ok(())
@@ -407,12 +422,13 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
     }
 }
 
-/// Takes a part in that is about what was spent.
-fn restore_costs(farm: &mut Farm, part: Part) -> Result<(), String> {
+/// Takes a part in that is about what was spent, or that admins have set.
+fn restore_settings(farm: &mut Farm, part: Part) -> Result<(), String> {
     match part {
         Part::Spent { job, spent } => farm.job_mut(job)?.spent = spent,
         Part::CostRules { rules } => farm.accounts.set_rules(*rules),
         Part::Account { owner, account } => farm.accounts.restore(owner, account),
+        Part::Preset { name, published } => farm.presets.restore(name, published),
         _ => {}
     }
     Ok(())

@@ -23,6 +23,7 @@ mod moves;
 mod nodes;
 mod parts;
 mod pause;
+mod presets;
 mod replica;
 mod retry;
 mod rounds;

@@ -1,6 +1,7 @@
 //! The API under `/api/v1`: its routes, and the description of them that is committed as
 //! `docs/openapi.json`.
 
+mod batches;
 mod blobs;
 mod common;
 mod costs;
@@ -15,9 +16,11 @@ mod live;
 pub(crate) mod logs;
 mod members;
 pub(crate) mod nodes;
+pub(crate) mod presets;
 pub(crate) mod session;
 mod submit;
 mod submit_form;
+mod templates;
 
 use crate::problem::Problem;
 use crate::state::Shared;
@@ -63,6 +66,11 @@ fn all() -> OpenApiRouter<Shared> {
         .routes(routes!(jobs::change))
         .routes(routes!(jobs::one, jobs::edit, submit::submit))
         .routes(routes!(inspect::inspect))
+        .routes(routes!(templates::outline))
+        .routes(routes!(templates::plan))
+        .routes(routes!(batches::submit))
+        .routes(routes!(presets::list))
+        .routes(routes!(presets::one, presets::publish, presets::remove))
         .routes(routes!(jobs::frames))
         .routes(routes!(explain::job))
         .routes(routes!(explain::frame))

@@ -24,6 +24,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("log.js", "text/javascript", include_str!("../../assets/log.js")),
     ("film.js", "text/javascript", include_str!("../../assets/film.js")),
     ("submit.js", "text/javascript", include_str!("../../assets/submit.js")),
+    ("template.js", "text/javascript", include_str!("../../assets/template.js")),
     ("files.js", "text/javascript", include_str!("../../assets/files.js")),
     ("ask.js", "text/javascript", include_str!("../../assets/ask.js")),
     ("upload.js", "text/javascript", include_str!("../../assets/upload.js")),

@@ -15,6 +15,7 @@ mod nodes;
 mod oidc;
 mod session;
 mod submit;
+mod template;
 mod visitor;
 mod why;
 mod words;
@@ -40,6 +41,7 @@ pub(crate) fn router() -> Router<Shared> {
         .route("/jobs/{job}/set", post(actions::set_job))
         .route("/jobs/{job}/frames/{frame}", get(frame::page))
         .route("/submit", get(submit::page))
+        .route("/submit/template", get(template::page))
         .route("/nodes", get(nodes::page))
         .route("/nodes/{node}", get(nodes::one))
         .route("/nodes/{node}/change", post(actions::change_node))

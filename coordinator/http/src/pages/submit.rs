@@ -20,7 +20,10 @@ pub(super) async fn page(visitor: Visitor) -> Result<Markup, Failed> {
         return Err(visitor.fails()(Problem::new(StatusCode::FORBIDDEN, text)));
     }
     let body = html! {
-        h1 { "New job" }
+        div.title {
+            h1 { "New job" }
+            a href="/submit/template" { "From a template" }
+        }
         noscript {
             p.problem { "This page needs scripts. " code { "tessera submit" } " does the same." }
         }

@@ -4,7 +4,7 @@ use crate::farm::{Answer, Farm};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use tessera_http::{Inspector, Seen};
+use tessera_http::{BatchAsked, Inspector, Seen, TemplateAsked, TemplateOutline, TemplatePlan};
 use tessera_protocol::client::Role;
 use tessera_protocol::{BlobHash, RenderSpec};
 
@@ -21,6 +21,14 @@ impl Inspector for &'static Lister {
         }
         let lines = spec.files.iter().map(|file| (file.path.clone(), read(&file.path))).collect();
         Ok(Seen { report: json!({ "triangles": 3 }), lines, device_bytes: 7 })
+    }
+
+    fn outline(&self, _: &TemplateAsked) -> Result<TemplateOutline, String> {
+        Err("no template is read here".to_owned())
+    }
+
+    fn plan(&self, _: &Path, _: &TemplateAsked, _: &BatchAsked) -> Result<TemplatePlan, String> {
+        Err("no template is read here".to_owned())
     }
 }
 

@@ -17,5 +17,6 @@ mod pages;
 mod roles;
 mod sessions;
 mod spans;
+mod templates;
 mod unslowed;
 mod vouched;

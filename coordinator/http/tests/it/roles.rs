@@ -1,6 +1,7 @@
 //! Every route, with every role and for what is another's.
 
 use crate::farm::Farm;
+use crate::templates::Lines;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tessera_protocol::client::{Request, Role};
@@ -13,7 +14,7 @@ type Row = (&'static str, &'static str, String, Option<Value>, Role);
 
 /// One request of each route.
 fn table(job: JobId) -> Vec<Row> {
-    [work(job), access()].concat()
+    [work(job), templates(), access()].concat()
 }
 
 /// Routes about jobs, files and nodes.
@@ -73,6 +74,27 @@ fn work(job: JobId) -> Vec<Row> {
         ("DELETE", "/nodes/{node}", one("/nodes/none"), None, Role::Operator),
         ("POST", "/nodes/{node}/drain", one("/nodes/none/drain"), Some(json!({})), Role::Operator),
         ("POST", "/nodes/{node}/undrain", one("/nodes/none/undrain"), None, Role::Operator),
+    ]
+}
+
+/// Routes about templates and presets.
+fn templates() -> Vec<Row> {
+    let one = |path: &str| path.to_owned();
+    let template = json!({ "template": "none" });
+    vec![
+        (
+            "POST",
+            "/templates/outline",
+            one("/templates/outline"),
+            Some(template.clone()),
+            Role::Artist,
+        ),
+        ("POST", "/templates/plan", one("/templates/plan"), Some(template.clone()), Role::Artist),
+        ("PUT", "/batches/{batch}", one("/batches/none"), Some(template.clone()), Role::Artist),
+        ("GET", "/presets", one("/presets"), None, Role::Viewer),
+        ("GET", "/presets/{preset}", one("/presets/none"), None, Role::Viewer),
+        ("PUT", "/presets/{preset}", one("/presets/none"), Some(template), Role::Admin),
+        ("DELETE", "/presets/{preset}", one("/presets/none"), None, Role::Admin),
     ]
 }
 
@@ -149,7 +171,7 @@ fn every_route_is_in_the_table() {
 // promise: P8
 #[tokio::test(flavor = "multi_thread")]
 async fn every_role_may_use_the_routes_that_it_should() {
-    let farm = Farm::start().await;
+    let farm = Farm::start_looking(Lines).await;
     for role in PEOPLE {
         let token = farm.token(&farm.person(role, &format!("a-{role}"))).await;
         for (method, _, path, body, needed) in table(JobId::new()) {

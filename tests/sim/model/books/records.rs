@@ -39,7 +39,9 @@ impl Books {
                 self.end(*job, *state)
             }
             Record::WaitEnded { job, on } => self.end_wait(*job, *on),
-            Record::JobForgotten { .. } | Record::ExposureMetered { .. } => Ok(()),
+            Record::JobForgotten { .. }
+            | Record::ExposureMetered { .. }
+            | Record::PresetSet { .. } => Ok(()),
             Record::TimeSpent { job, spent, .. } => self.spend(*job, spent),
             Record::CostRulesSet { rules, .. } => self.set_budgets(rules.budgets.len()),
             Record::JobPaused { job, .. } => self.pause(*job, true),
@@ -73,10 +75,7 @@ impl Books {
             Record::RoundMeasured { job, frame, round, going, .. } => {
                 self.end_round((*job, *frame), *round, going)
             }
-            Record::NodeSuspected { node, .. } => {
-                self.suspect(*node);
-                Ok(())
-            }
+            Record::NodeSuspected { node, .. } => self.suspect(*node),
             Record::NodeBarred { job, node, .. } => self.bar(*job, *node),
             Record::CopyStopped { job, frame, unit, epoch, winner, millis, .. } => {
                 let unit = UnitKey { job: *job, frame: *frame, unit: *unit };
@@ -119,7 +118,7 @@ impl Books {
     }
 
     /// Only the committed result of a suspected node is still compared.
-    fn suspect(&mut self, node: NodeId) {
+    fn suspect(&mut self, node: NodeId) -> Checked {
         self.suspects.insert(node);
         let frames = self.jobs.values_mut().flat_map(|job| job.frames.values_mut());
         for results in frames.flat_map(|frame| frame.checks.values_mut()) {
@@ -129,6 +128,7 @@ impl Books {
                 results.insert(0, committed);
             }
         }
+        Ok(())
     }
 
     /// Of a node that was wrong about a user's kernel, only what it committed is still compared.

@@ -1,5 +1,6 @@
 //! Whether workers and importers are confined, and how far this kernel can do it.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
@@ -11,7 +12,7 @@ const LANDLOCK_WANTED: i64 = 6;
 const LANDLOCK_VERSION: libc::c_ulong = 1;
 
 /// Whether workers and importers are confined.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sandbox {
     /// They are not: debuggers and profilers come in.
     Off,
