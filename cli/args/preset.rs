@@ -31,8 +31,8 @@ pub struct ShowArgs {
 #[derive(Debug, Args)]
 #[command(
     after_help = "A preset brings no files: a scene that it renders is a parameter of the type \
-        file. It is used by `tessera submit preset:NAME --set PARAMETER=VALUE`, on the pages, and \
-        by programs."
+        file. It is used by tessera submit preset:NAME --set PARAMETER=VALUE, on the pages, and by \
+        programs."
 )]
 pub struct PublishArgs {
     /// Name of the preset: letters, digits and . _ - @
