@@ -73,6 +73,27 @@ fn a_chunk_says_what_it_needed_and_an_idle_worker_gives_it_back() {
     wait_for("its memory to count as free", || device.telemetry().memory_held == Some(held));
 }
 
+#[test]
+fn a_device_for_one_process_renders_and_runs_no_kernels() {
+    let bench = Bench::with(|device| device.exclusive = true);
+    let opened = bench.open();
+    let device = &*opened.devices[0];
+    let job = frame(Source::Ptx(include_str!("../../examples/compute/mandelbrot.ptx").into()));
+    for _ in 0..2 {
+        match run(device, job.clone()) {
+            // No fault of the job or of the device: other nodes get the unit.
+            Err(DeviceError::Unable(told)) => {
+                assert!(told.contains("exclusive-process mode"), "{told}");
+                assert!(told.contains("nvidia-smi -i 0 -c DEFAULT"), "{told}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let output =
+        submit(device, &frame_of_a_room(), unit(3)).end().expect("it renders all the same");
+    assert_eq!(output.sums.values, expected(&unit(3)));
+}
+
 // promise: P8
 #[test]
 fn no_owner_sees_what_another_owners_kernel_left() {

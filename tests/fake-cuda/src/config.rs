@@ -69,6 +69,8 @@ pub struct Device {
     /// Each launch begins with another of its blocks, and the same launch with another on each
     /// device, as GPUs are free to.
     pub varies_block_order: bool,
+    /// Whether one process at a time has it: exclusive-process mode.
+    pub exclusive: bool,
     /// A pause before each copy of a stream, microseconds: a host that reads too early reads old
     /// bytes.
     pub pause_micros_per_copy: u64,
@@ -106,6 +108,7 @@ impl Default for Device {
             pause_micros_per_launch: 0,
             steps_max: 0,
             varies_block_order: false,
+            exclusive: false,
             pause_micros_per_copy: 0,
             temperature: 41,
             power: 70_000,

@@ -150,6 +150,12 @@ impl Shared {
             .sum()
     }
 
+    /// Whether another one holds the device too.
+    pub(crate) fn has_others(&self, holder: &Holder) -> bool {
+        let Holder { target, index, .. } = holder;
+        (0..HOLDERS_MAX).any(|other| other != *index && self.lives(*target, other))
+    }
+
     fn lives(&self, target: usize, holder: usize) -> bool {
         // A lock that can be had is nobody's: its process has ended, however it ended.
         File::open(self.lock_path(target, holder)).is_ok_and(|file| file.try_lock_shared().is_err())

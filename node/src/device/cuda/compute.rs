@@ -8,8 +8,8 @@ use super::event::Event;
 use super::output::Output;
 use super::shared::Shared;
 use crate::compute::{PreparedCompute, Source, Writable, bind};
-use crate::device::worker::FoundDevice;
 use crate::device::worker::message::{Order, Report, UnitError, Written};
+use crate::device::worker::{FoundDevice, Refusal};
 use crate::device::{CancelToken, DeviceError, DeviceUnit, UnitOutput, Work};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -282,6 +282,10 @@ impl Lane {
         loop {
             match worker.wait(PREPARE, cancel)? {
                 (Report::Opened(_), _) => return Ok(worker),
+                // The worker that renders has it. Other nodes may be able to.
+                (Report::Refused(refusal @ Refusal::InUse(_)), _) => {
+                    return Err(DeviceError::Unable(refusal.to_string()));
+                }
                 (Report::Refused(refusal), _) => {
                     return Err(DeviceError::Worker(refusal.to_string()));
                 }

@@ -259,9 +259,28 @@ pub enum Refusal {
         /// Messages of its compiler.
         log: String,
     },
+    /// Another process has a device that takes one at a time, or it takes none.
+    #[error(
+        "CUDA device {0} takes no further process: it is in exclusive-process mode and another \
+        process has it, or in prohibited mode; `nvidia-smi -i {0} -c DEFAULT` shares it"
+    )]
+    InUse(u32),
     /// A call of the driver failed.
     #[error("{0}")]
     Driver(CallError),
+}
+
+/// `CUDA_ERROR_DEVICE_UNAVAILABLE`: the device has a process, and takes one at a time.
+const UNAVAILABLE: u32 = 46;
+
+impl Refusal {
+    /// Why there is no context on a device.
+    pub(crate) fn of_context(ordinal: u32, error: CallError) -> Self {
+        match error.code {
+            UNAVAILABLE => Self::InUse(ordinal),
+            _ => Self::Driver(error),
+        }
+    }
 }
 
 /// A call of the driver that failed.

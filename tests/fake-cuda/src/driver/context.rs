@@ -39,6 +39,10 @@ impl Context {
             Status::UNKNOWN
         })?;
         let holder = holder.ok_or(Status::DEVICE_UNAVAILABLE)?;
+        if driver.device_of(target).exclusive && driver.shared.has_others(&holder) {
+            holder.leave(&driver.shared);
+            return Err(Status::DEVICE_UNAVAILABLE);
+        }
         let memory = driver.targets[target].memory;
         if !holder.take(&driver.shared, driver.device_of(target).context_bytes, memory) {
             holder.leave(&driver.shared);

@@ -79,8 +79,8 @@ export! { Failure;
     }
 
     fn nvmlDeviceGetComputeMode(handle: usize, mode: Out<u32>) {
-        found(handle)?;
-        Ok(mode.put(0)?)
+        let (target, _) = found(handle)?;
+        Ok(mode.put(if driver().device_of(target).exclusive { 3 } else { 0 })?)
     }
 
     fn nvmlDeviceGetPersistenceMode(handle: usize, mode: Out<u32>) {

@@ -102,7 +102,8 @@ pub(in crate::device::worker) fn open(
         if device.capability < COMPUTE_CAPABILITY_MIN {
             return Err(Refusal::Capability { name: device.name, found: device.capability });
         }
-        let context = Context::open(ordinal).map_err(Refusal::Driver)?;
+        let unopened = |error| Refusal::of_context(ordinal, error);
+        let context = Context::open(ordinal).map_err(unopened)?;
         let shared = super::driver::shared_bytes_max(ordinal).map_err(Refusal::Driver)?;
         let serving = Serving::new(context, device.capability, shared).map_err(Refusal::Driver)?;
         let (free_bytes, _) = memory().map_err(Refusal::Driver)?;

@@ -77,7 +77,8 @@ fn load(ordinal: u32, uuid: &str) -> Result<(Context, Modules, Opened), Refusal>
     if device.capability < COMPUTE_CAPABILITY_MIN {
         return Err(Refusal::Capability { name: device.name, found: device.capability });
     }
-    let context = Context::open(ordinal).map_err(Refusal::Driver)?;
+    let unopened = |error| Refusal::of_context(ordinal, error);
+    let context = Context::open(ordinal).map_err(unopened)?;
     let start = begun.elapsed();
     let begun = Instant::now();
     let modules = Modules::load()?;
