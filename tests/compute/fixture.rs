@@ -2,11 +2,12 @@
 //! all of it goes with this value.
 
 use std::io::Write;
-use std::net::UdpSocket;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tessera_fake_cuda::{Config, Device, Rack};
+use tessera_support::ports;
 
 /// How long anything may take before the test fails: generous, since machines are slow and shared.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -74,9 +75,7 @@ impl Farm {
 
     /// The same with a coordinator whose command is changed.
     pub(crate) fn start_with(gpu_nodes: usize, change: impl FnOnce(&mut Command)) -> Self {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let port = socket.local_addr().unwrap().port();
-        drop(socket);
+        let port = ports::udp(Ipv4Addr::LOCALHOST.into()).port();
         let folder = tempfile::tempdir().unwrap();
         let mut farm = Self { folder, port, coordinator: None, nodes: Vec::new() };
         let data = farm.path("coordinator");

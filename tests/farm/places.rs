@@ -1,9 +1,10 @@
 //! A farm whose coordinator goes to another place: nodes and commands that know both follow it.
 
 use super::store::utf8;
-use std::net::UdpSocket;
+use std::net::Ipv4Addr;
 use std::process::Command;
 use tessera_support::farm::{Farm, library};
+use tessera_support::ports;
 
 /// A job of a second or two on one thread, in 48 units.
 const OPTIONS: [&str; 8] = ["--size", "256x192", "--spp", "48", "--tile", "32", "--format", "exr"];
@@ -20,8 +21,7 @@ fn anywhere(farm: &Farm, both: &str, arguments: &[&str]) -> Command {
 fn nodes_and_commands_follow_the_coordinator_to_another_place() {
     let scene = library("cornell-box.gltf");
     let mut farm = Farm::prepare();
-    let other = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-    let other = other.expect("a free port").to_string();
+    let other = ports::udp(Ipv4Addr::LOCALHOST.into()).to_string();
     let both = format!("{},{other}", farm.address());
     farm.start_coordinator();
     let places = vec![

@@ -2,10 +2,11 @@
 //! bucket there, its backup brought to a second PostgreSQL and a second bucket.
 
 use super::store::utf8;
-use std::net::UdpSocket;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tessera_support::farm::{Farm, Process, library, pixels_sha256};
+use tessera_support::ports;
 use tessera_support::postgres::Postgres;
 use tessera_support::seaweed::{KEY, SECRET, Seaweed};
 
@@ -95,8 +96,7 @@ impl Region {
 fn a_backup_of_one_region_is_restored_in_another() {
     let mut farm = Farm::prepare();
     let what = "a_backup_of_one_region_is_restored_in_another";
-    let socket = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-    let there = socket.expect("a free port").to_string();
+    let there = ports::udp(Ipv4Addr::LOCALHOST.into()).to_string();
     let Some(old) = Region::start(what, farm.data(), farm.address()) else { return };
     let Some(new) = Region::start(what, farm.folder().join("new"), there) else { return };
     let scene = library("cornell-box.gltf");

@@ -2,10 +2,11 @@
 //! and coordinators that have nothing but their addresses and the farm's key.
 
 use super::store::utf8;
-use std::net::UdpSocket;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tessera_support::farm::{Farm, Process, library, pixels_sha256};
+use tessera_support::ports;
 use tessera_support::postgres::Postgres;
 use tessera_support::seaweed::{KEY, SECRET, Seaweed};
 
@@ -28,8 +29,7 @@ pub(super) struct Elsewhere {
 impl Elsewhere {
     pub(super) fn start(what: &str, farm: &Farm) -> Option<Self> {
         let (postgres, bucket) = (Postgres::start(what)?, Seaweed::start(what)?);
-        let other = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-        let places = [farm.address(), other.expect("a free port").to_string()];
+        let places = [farm.address(), ports::udp(Ipv4Addr::LOCALHOST.into()).to_string()];
         Some(Self { postgres, bucket, places, term: 3 })
     }
 

@@ -5,11 +5,12 @@
 use super::gate::Gate;
 use crate::farm::fault_proxy::{Proxy, Weather};
 use crate::farm::store::utf8;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 use tessera_support::farm::{Farm, Process};
+use tessera_support::ports;
 use tessera_support::postgres::Postgres;
 use tessera_support::seaweed::{KEY, SECRET, Seaweed};
 
@@ -219,9 +220,8 @@ fn place(farm: &Farm, postgres: &Postgres, index: usize) -> Place {
     let (log, data, listen) = match index {
         0 => ("coordinator".to_owned(), farm.data(), farm.address().parse().expect("an address")),
         _ => {
-            let socket = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
             let name = format!("coordinator-{index}");
-            (name.clone(), farm.folder().join(name), socket.expect("a free port"))
+            (name.clone(), farm.folder().join(name), ports::udp(Ipv4Addr::LOCALHOST.into()))
         }
     };
     let front = Proxy::start(listen, Weather::fair(), 7);

@@ -1,11 +1,11 @@
 //! A farm of real processes in a temporary folder: starts, kills and restarts them; never leaves
 //! one behind.
 
-use crate::root;
+use crate::{ports, root};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -204,11 +204,7 @@ impl Farm {
 
     /// The same, at another address of this machine.
     pub fn prepare_at(ip: IpAddr) -> Farm {
-        let socket = UdpSocket::bind((ip, 0)).expect("a free port");
-        Farm::prepare_on(
-            Host::default(),
-            socket.local_addr().expect("a bound socket has an address"),
-        )
+        Farm::prepare_on(Host::default(), ports::udp(ip))
     }
 
     /// The same, on a host where this address and port are free.

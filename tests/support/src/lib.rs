@@ -23,6 +23,8 @@ pub mod layers;
 pub mod library;
 #[cfg(feature = "scenes")]
 pub mod panes;
+#[cfg(feature = "farm")]
+pub mod ports;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "scenes")]
