@@ -5,10 +5,10 @@ use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::progress::Uploads;
 use futures_util::stream::{self, StreamExt};
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 use tessera_protocol::client::{Request, Response};
+use tessera_protocol::job::runs;
 use tessera_protocol::{BlobHash, JobId, JobSpec, RawJobSpec};
 use tessera_transport::{BlobError, FarmClient};
 
@@ -103,7 +103,7 @@ async fn submit_once(
     uploads: &mut Uploads,
 ) -> Result<(), CliError> {
     upload(client, files, uploads).await?;
-    for together in independent(jobs) {
+    for together in runs(jobs, |sending| (sending.job, sending.spec.after.as_slice())) {
         // Many at a time: the coordinator writes them to its disk together.
         let requests = together.iter().map(|sending| {
             let spec = Box::new(RawJobSpec::from(sending.spec.clone()));
@@ -116,22 +116,6 @@ async fn submit_once(
         }
     }
     Ok(())
-}
-
-/// Cuts jobs into runs of which none waits for one of the same run.
-fn independent(jobs: &[Sending]) -> Vec<&[Sending]> {
-    let mut runs = Vec::new();
-    let (mut begin, mut here) = (0, BTreeSet::new());
-    for (at, sending) in jobs.iter().enumerate() {
-        if sending.spec.after.iter().any(|after| here.contains(&after.job)) {
-            runs.push(&jobs[begin..at]);
-            begin = at;
-            here.clear();
-        }
-        here.insert(sending.job);
-    }
-    runs.push(&jobs[begin..]);
-    runs
 }
 
 /// Sends the files that the coordinator lacks.
@@ -166,25 +150,6 @@ async fn upload(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tessera_protocol::job::{After, RenderSpec, Until};
-    use tessera_protocol::{JobId, JobKind};
-
-    #[test]
-    fn jobs_that_wait_for_each_other_are_sent_after_each_other() {
-        let ids: Vec<JobId> = (0..5).map(|_| JobId::new()).collect();
-        let job = |at: usize, after: &[usize]| {
-            let scene = JobKind::Render(RenderSpec::new("a.gltf", vec![]));
-            let mut spec = JobSpec::new("a", scene);
-            let until = Until::Success;
-            spec.after = after.iter().map(|at| After { job: ids[*at], until }).collect();
-            Sending { job: ids[at], spec }
-        };
-        let jobs = [job(0, &[]), job(1, &[]), job(2, &[0, 1]), job(3, &[0]), job(4, &[3])];
-        let lengths = |jobs: &[Sending]| independent(jobs).iter().map(|run| run.len()).collect();
-        let found: Vec<usize> = lengths(&jobs);
-        assert_eq!(found, [2, 2, 1]);
-        assert_eq!(independent(&jobs[..1]).len(), 1);
-    }
 
     #[test]
     fn a_file_that_cannot_be_read_is_named_once() {

@@ -93,6 +93,25 @@ pub(super) fn check(after: &[After]) -> Result<(), SpecError> {
     }
 }
 
+/// Cuts jobs, of which each stands after those that it waits for, into runs of which none waits for
+/// one of the same run: those of a run can be submitted at once. `of` is a job's id, and what it
+/// waits for.
+pub fn runs<T>(jobs: &[T], of: impl for<'a> Fn(&'a T) -> (JobId, &'a [After])) -> Vec<&[T]> {
+    let mut runs = Vec::new();
+    let (mut begin, mut here) = (0, BTreeSet::new());
+    for (at, job) in jobs.iter().enumerate() {
+        let (id, after) = of(job);
+        if after.iter().any(|after| here.contains(&after.job)) {
+            runs.push(&jobs[begin..at]);
+            begin = at;
+            here.clear();
+        }
+        here.insert(id);
+    }
+    runs.push(&jobs[begin..]);
+    runs
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,5 +145,22 @@ mod tests {
         let many: Vec<After> =
             (0..=AFTER_MAX).map(|_| After { job: JobId::new(), until: Until::End }).collect();
         assert!(check(&many).unwrap_err().problem.contains("more than"));
+    }
+
+    #[test]
+    fn jobs_that_wait_for_each_other_are_in_runs_after_each_other() {
+        let ids: Vec<JobId> = (0..5).map(|_| JobId::new()).collect();
+        let job = |at: usize, after: &[usize]| {
+            let until = Until::Success;
+            let after = after.iter().map(|at| After { job: ids[*at], until }).collect();
+            (ids[at], after)
+        };
+        let jobs: [(JobId, Vec<After>); 5] =
+            [job(0, &[]), job(1, &[]), job(2, &[0, 1]), job(3, &[0]), job(4, &[3])];
+        let of = |jobs: &[(JobId, Vec<After>)]| -> Vec<usize> {
+            runs(jobs, |(id, after)| (*id, after.as_slice())).iter().map(|run| run.len()).collect()
+        };
+        assert_eq!(of(&jobs), [2, 2, 1]);
+        assert_eq!(of(&jobs[..1]), [1]);
     }
 }

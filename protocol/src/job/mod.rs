@@ -23,7 +23,7 @@ mod space;
 mod tiles;
 mod window;
 
-pub use after::{After, AfterText, Until};
+pub use after::{After, AfterText, Until, runs};
 pub use asset::{AssetFile, is_confined_path};
 pub use bands::{Bands, FINISH_PIXELS_MIN};
 pub use camera::{ApertureSpec, BladesSpec, CameraSpec, FocusSpec, LensSpec, LookAtSpec};

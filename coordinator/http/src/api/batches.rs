@@ -11,9 +11,10 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use futures_util::stream::{self, StreamExt};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use tessera_protocol::JobSpec;
 use tessera_protocol::client::{Request, Response};
+use tessera_protocol::job::runs;
 use tessera_protocol::names;
 use tessera_protocol::selection::{JobChange, JobQuery, JobSelection, JobsChange};
 use utoipa::ToSchema;
@@ -115,7 +116,7 @@ async fn submit_all(
     signed: &Signed,
     jobs: &[(PlannedJob, JobSpec)],
 ) -> Result<(), Problem> {
-    for together in independent(jobs) {
+    for together in runs(jobs, |(planned, spec)| (planned.job, spec.after.as_slice())) {
         let specs = together.iter().map(|(planned, _)| (planned.job, planned.spec.clone()));
         let requests = specs.collect::<Vec<_>>().into_iter().map(|(job, spec)| {
             ask(server, signed.caller(), Request::Submit { job, spec: Box::new(spec) })
@@ -126,22 +127,6 @@ async fn submit_all(
         }
     }
     Ok(())
-}
-
-/// Cuts jobs into runs of which none waits for one of the same run.
-fn independent(jobs: &[(PlannedJob, JobSpec)]) -> Vec<&[(PlannedJob, JobSpec)]> {
-    let mut runs = Vec::new();
-    let (mut begin, mut here) = (0, BTreeSet::new());
-    for (at, (planned, spec)) in jobs.iter().enumerate() {
-        if spec.after.iter().any(|after| here.contains(&after.job)) {
-            runs.push(&jobs[begin..at]);
-            begin = at;
-            here.clear();
-        }
-        here.insert(planned.job);
-    }
-    runs.push(&jobs[begin..]);
-    runs
 }
 
 /// Nothing of a batch stays where a job of it was refused.
