@@ -191,7 +191,7 @@ pub enum Command {
     /// Create, list and revoke tokens: to join the farm, and for programs (--api)
     #[command(subcommand)]
     Token(token::TokenCommand),
-    /// List who holds which name, decide between two copies of an identity, or free a name
+    /// List who holds which name, decide between two copies of one, or free it
     #[command(subcommand)]
     Members(members::MembersCommand),
     /// Join a farm as this user, using a join token
@@ -261,13 +261,15 @@ fn short_usages(command: clap::Command) -> clap::Command {
 /// A heading and a line for each command of every group.
 fn grouped(command: &clap::Command) -> String {
     let mut text = String::new();
+    let longest = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max();
+    let width = longest.unwrap_or_default() + 2;
     for (heading, names) in GROUPS {
         // Writing to a string does not fail.
         let _ = writeln!(text, "\n{heading}:");
         for name in *names {
             let about = command.find_subcommand(name).and_then(clap::Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
-            let _ = writeln!(text, "  {name:<13}{about}");
+            let _ = writeln!(text, "  {name:<width$}{about}");
         }
     }
     text

@@ -22,6 +22,14 @@ fn every_command_is_in_one_group_of_the_help() {
 }
 
 #[test]
+fn names_in_the_help_stand_apart_from_their_texts() {
+    let help = command().render_help().to_string();
+    for name in GROUPS.iter().flat_map(|(_, names)| *names) {
+        assert!(help.contains(&format!("  {name}  ")), "{name} in\n{help}");
+    }
+}
+
+#[test]
 fn help_has_no_wide_line_and_no_dialect() {
     walk(&command(), &mut |command| {
         let mut command = command.clone().term_width(100);
