@@ -12,8 +12,15 @@ use std::path::PathBuf;
         price of then. Operators and admins see everybody; others see themselves."
 )]
 pub struct CostArgs {
-    /// What the lines are
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = By::Owner)]
+    /// What a line is: owner (devices of one kind in one month), group (its owners together),
+    /// device (of one kind, of all owners) or job (one that is kept, in all its time)
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_enum,
+        default_value_t = By::Owner,
+        hide_possible_values = true
+    )]
     pub by: By,
     /// A month in UTC, such as 2026-11; this month if it is left out
     #[arg(long, value_name = "MONTH")]

@@ -211,7 +211,7 @@ pub enum Command {
     Backup(backup::BackupArgs),
     /// Create a data folder from a backup
     Restore(restore::RestoreArgs),
-    /// Bring a farm's state to another store: from sled to PostgreSQL, or back
+    /// Bring a farm's state to PostgreSQL or its files to a bucket, and back
     #[command(subcommand)]
     Store(store::StoreCommand),
     /// Print a script that completes commands in a shell
@@ -245,7 +245,19 @@ pub fn command() -> clap::Command {
         grouped(&command)
     );
     let command = command.help_template(template);
-    take_negative_numbers(hide_env_values(short_usages(command)))
+    take_negative_numbers(hide_env_values(short_usages(named_templates(command))))
+}
+
+/// What `submit` takes is more than what `render` takes.
+fn named_templates(command: clap::Command) -> clap::Command {
+    command.mut_subcommand("submit", |submit| {
+        submit.mut_arg("scene", |scene| {
+            scene.value_name("SCENE|TEMPLATE|preset:NAME").help(
+                "glTF 2.0 scene (.gltf, .glb), template of jobs (.toml, .yaml, .yml, .json), or a \
+                 template of the farm",
+            )
+        })
+    })
 }
 
 /// The commands that change selected jobs: their usage would name every option that selects.

@@ -18,8 +18,15 @@ pub struct PreviewArgs {
     /// Frame to show [default: the last finished one, or else the first one of the job]
     #[arg(long, value_name = "N")]
     pub frame: Option<u32>,
-    /// Form of the picture; auto asks the terminal what it knows
-    #[arg(long = "as", value_name = "FORM", value_enum, default_value = "auto")]
+    /// Form of the picture: kitty (also Ghostty, WezTerm, Konsole), sixel (256 colours), blocks
+    /// (coloured characters, two pixels each), or auto, the best that the terminal says it knows
+    #[arg(
+        long = "as",
+        value_name = "FORM",
+        value_enum,
+        default_value = "auto",
+        hide_possible_values = true
+    )]
     pub form: Form,
     /// Width in characters [default: the terminal's]
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(4..=1000))]

@@ -36,6 +36,7 @@ fn help_has_no_wide_line_and_no_dialect() {
         for text in [command.render_help(), command.render_long_help()] {
             let text = text.to_string();
             let wide: Vec<_> = text.lines().filter(|line| line.chars().count() > 100).collect();
+            assert!(!text.contains("Possible values"), "{}: a list", command.get_name());
             assert!(wide.is_empty(), "{}: over 100 columns: {wide:#?}", command.get_name());
             let found: Vec<_> = RIDDLES.iter().filter(|word| text.contains(**word)).collect();
             assert!(found.is_empty(), "{}: {found:?} in\n{text}", command.get_name());
