@@ -19,11 +19,11 @@ Examples:
     --arg radius=4 --out out.exr
   tessera compute nbody.cu --domain 1024x2 --channels 4 --frames 1-100 --feed state \\
     --input state=start.npy --out 'step.####.npy'
-  tessera compute heat.cu --domain 512x512 --steps 1000 --feed u --input u=start.npy \
+  tessera compute heat.cu --domain 512x512 --steps 1000 --feed u --input u=start.npy \\
     --frames 1-20 --out 'heat.####.npy'
-  tessera compute matmul.cu --domain 96x64 --block 16x16 --input A=a.npy --input B=b.npy \
+  tessera compute matmul.cu --domain 96x64 --block 16x16 --input A=a.npy --input B=b.npy \\
     --out c.npy
-  tessera compute fluid.cu --domain 512x512 --input cells=start.npy --output next=f64x9 \
+  tessera compute fluid.cu --domain 512x512 --input cells=start.npy --output next=f64x9 \\
     --output density=f32 --output speed=f32x2 --output mass=f64:sum --out 'fluid.{output}.npy'
   tessera compute builtin:resize --domain 320x240 --channels 3 --input image=in.npy \\
     --arg filter=lanczos --out small.png --local
