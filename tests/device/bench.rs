@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use tessera_fake_cuda::{Config as RackConfig, Rack};
+use tessera_fake_cuda::{Config as RackConfig, Fault, FaultKind, Rack};
 use tessera_kernels::host::{RayCounts, best_isa, render_unit};
 use tessera_layout::UnitParams;
 use tessera_node::device::cuda::Watchdog;
@@ -61,6 +61,13 @@ impl Bench {
             Err(error) => chain(&error),
         }
     }
+}
+
+/// Every launch of the compact kernel gives wrong sums. The staged kernels are left alone: a wrong
+/// bit in their queues can be an index, and the device may stop at an illegal address before the
+/// node has compared the answer of the unit before.
+pub(crate) fn wrong_sums() -> Fault {
+    Fault::new(FaultKind::WrongResult).times(0).at_kernel("tessera_render_paths")
 }
 
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {

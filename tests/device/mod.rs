@@ -2,7 +2,7 @@
 //! processes, tested, given units, and brought into every trouble that the driver knows. No farm;
 //! that is `tests/rack`.
 
-mod bench;
+pub(crate) mod bench;
 mod compute;
 mod faults;
 mod film;

@@ -1,16 +1,9 @@
 //! How a device that cannot be used is told, and what `auto` makes of it.
 
-use crate::device::bench::{Bench, chain};
+use crate::device::bench::{Bench, chain, wrong_sums};
 use tessera_fake_cuda::{Config, Device, Fault, FaultKind};
 use tessera_node::device::cuda::probe;
 use tessera_protocol::device::{DeviceKind, DeviceState};
-
-/// Every launch of the compact kernel gives wrong sums. The staged kernels are left alone: a wrong
-/// bit in their queues can be an index, and the device may stop at an illegal address before the
-/// node has compared the answer of the unit before.
-fn wrong_sums() -> Fault {
-    Fault::new(FaultKind::WrongResult).times(0).at_kernel("tessera_render_paths")
-}
 
 fn says(text: &str, parts: &[&str]) {
     assert!(parts.iter().all(|part| text.contains(part)), "{text}");

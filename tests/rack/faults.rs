@@ -1,6 +1,7 @@
 //! Each fault ends as designed: the job is done with the same bits, and the node and its other
 //! device go on.
 
+use crate::device::bench::wrong_sums;
 use crate::rack::fixture::{PICTURE, Stand, on_cpu, with_fault};
 use tessera_fake_cuda::{Config, Fault, FaultKind};
 
@@ -87,12 +88,6 @@ fn a_device_whose_memory_fails_is_drained() {
 }
 
 /// A node whose first device is faulty from the start; it gets no work, and says why.
-/// Wrong sums of the compact kernel. A wrong bit in the queues of the staged ones can be an index,
-/// and then the device stops at an illegal address instead.
-fn wrong_sums() -> Fault {
-    Fault::new(FaultKind::WrongResult).at_kernel("tessera_render_paths")
-}
-
 fn left_out(fault: Fault, reason: &str) {
     let stand = Stand::start(&with_fault(fault.times(0)));
     assert_eq!(stand.render(&PICTURE), on_cpu(), "{}", stand.farm.logs());
@@ -116,7 +111,7 @@ fn a_device_that_computes_wrongly_never_gets_work() {
 // promise: P7
 #[test]
 fn a_device_that_begins_to_compute_wrongly_spoils_no_picture() {
-    let stand = struck(wrong_sums().times(0));
+    let stand = struck(wrong_sums());
     survives(&stand);
     stand.wait_until(0, "quarantined: it does not give the known answer");
     assert_eq!(stand.render(&PICTURE), on_cpu(), "{}", stand.farm.logs());
