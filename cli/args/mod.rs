@@ -191,7 +191,7 @@ pub enum Command {
     /// Create, list and revoke tokens: to join the farm, and for programs (--api)
     #[command(subcommand)]
     Token(token::TokenCommand),
-    /// List who holds which name, decide between two copies of an identity, free one
+    /// List who holds which name, free a name, decide between two copies of an identity
     #[command(subcommand)]
     Members(members::MembersCommand),
     /// Join a farm as this user, using a join token
