@@ -25,6 +25,7 @@ mod json;
 mod kernel_text;
 mod live_pictures;
 mod local_farm;
+mod local_time;
 mod log;
 mod node_lines;
 mod notices;

@@ -1,5 +1,6 @@
 //! The hours in which a node works, by the clock on its wall. Owns no node.
 
+use crate::local_time::{self, WallTime, wall_time};
 use std::fmt;
 use std::str::FromStr;
 use tessera_protocol::cost::Hours;
@@ -39,16 +40,8 @@ pub(crate) struct Local {
 impl Local {
     /// Now, in the time zone of this machine or of `TZ`.
     pub(crate) fn now() -> Self {
-        // SAFETY: without a pointer to write to, it only returns the time.
-        let now = unsafe { libc::time(std::ptr::null_mut()) };
-        // SAFETY: a `tm` is plain numbers and a pointer, for which zero is valid.
-        let mut broken_down: libc::tm = unsafe { std::mem::zeroed() };
-        // SAFETY: both pointers are valid for the call, and it keeps none of them.
-        unsafe { libc::localtime_r(&raw const now, &raw mut broken_down) };
-        let field = |value: i32| u16::try_from(value).unwrap_or(0);
-        // `tm` counts days from Sunday on.
-        let day = (broken_down.tm_wday + 6).rem_euclid(7) as u8;
-        Self { day, minute: field(broken_down.tm_hour) * 60 + field(broken_down.tm_min) }
+        let WallTime { civil, weekday } = wall_time(local_time::now());
+        Self { day: weekday, minute: (civil.second / 60) as u16 }
     }
 }
 

@@ -142,7 +142,8 @@ pub struct ComputeArgs {
     #[command(flatten)]
     pub after: AfterArgs,
     /// Run on this machine, in this process, as render does; needs no farm
-    #[arg(long, conflicts_with_all = ["detach", "after", "after_any"], help_heading = "Work")]
+    #[arg(long, conflicts_with_all = ["detach", "after", "after_any", "not_before"])]
+    #[arg(help_heading = "Work")]
     pub local: bool,
     /// With --local: which devices, and how.
     #[command(flatten)]

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "Device time is counted when a unit's result is taken, or when it fails, at the \
-        price of then. Operators and admins see everybody; others see themselves."
+        price of then, and space of finished frames once an hour, where it has a price. Operators \
+        and admins see everybody; others see themselves."
 )]
 pub struct CostArgs {
     /// What a line is: owner (devices of one kind in one month), group (its owners together),

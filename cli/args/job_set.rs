@@ -1,6 +1,7 @@
 //! Options of `job set`.
 
 use super::farm::FarmArgs;
+use super::start::parse_start;
 use clap::{ArgGroup, Args};
 
 /// Options of `job set`.
@@ -10,6 +11,7 @@ use clap::{ArgGroup, Args};
     group(
         ArgGroup::new("change").required(true).multiple(true)
             .args(["priority", "name", "pool", "any_pool", "max_nodes", "no_max_nodes"])
+            .args(["not_before", "at_once"])
     ),
     after_help = "Owners share the farm equally, and a job's priority is its share among the jobs \
         of its owner: 50 unless you say otherwise. You may set your own jobs to 50 or less. An \
@@ -37,6 +39,13 @@ pub struct JobSetArgs {
     /// Use any number of nodes
     #[arg(long, conflicts_with = "max_nodes")]
     pub no_max_nodes: bool,
+    /// Begin no further unit before this time: 20:00, 2026-12-01T20:00 (by this machine's clock, or
+    /// with Z in UTC) or +2h
+    #[arg(long, value_name = "WHEN", value_parser = parse_start)]
+    pub not_before: Option<u64>,
+    /// Begin now, whenever it was to begin
+    #[arg(long, conflicts_with = "not_before")]
+    pub at_once: bool,
     /// Which farm.
     #[command(flatten)]
     pub farm: FarmArgs,

@@ -46,6 +46,7 @@ pub mod preview;
 pub mod render;
 pub mod restore;
 pub mod selection;
+pub mod start;
 pub mod store;
 pub mod submit;
 pub mod support_bundle;

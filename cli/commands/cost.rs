@@ -9,10 +9,14 @@ use crate::table::{printable, table};
 use std::collections::BTreeMap;
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::cost::{
-    Amount, AtLimit, BudgetStatus, CostReport, OwnerCost, Period, Spent, device_time, money,
+    Amount, AtLimit, BudgetStatus, CostReport, OwnerCost, Period, Spent, Stored, device_time,
+    money, space_time,
 };
 use tessera_protocol::selection::{JobQuery, JobSelection};
 use tessera_protocol::status::JobSummary;
+
+/// Name of the line of space, where others have a device.
+const STORAGE: &str = "storage";
 
 /// `tessera cost`.
 pub(crate) async fn run(args: CostArgs) -> Result<Status, CliError> {
@@ -43,7 +47,7 @@ pub(crate) async fn run(args: CostArgs) -> Result<Status, CliError> {
         let head = ["month", &first.to_lowercase(), &second.to_lowercase(), "device"];
         let rows = lines.iter().map(|line| {
             let names = [month, &line.names[0], &line.names[1], &line.spent.device];
-            csv_row(&names, (line.spent.millis, line.spent.lost_millis), line.spent.cost)
+            csv_row(&names, &line.spent, line.byte_hours)
         });
         return print_csv(&head, &report.currency, rows);
     }
@@ -64,6 +68,8 @@ pub(crate) async fn run(args: CostArgs) -> Result<Status, CliError> {
 struct Line {
     names: [String; 2],
     spent: Spent,
+    /// Space, where the line is of that.
+    byte_hours: u64,
 }
 
 impl Line {
@@ -76,7 +82,10 @@ impl Line {
             printable(first),
             printable(second),
             printable(device),
-            device_time(*millis),
+            match self.byte_hours {
+                0 => device_time(*millis),
+                bytes => space_time(bytes),
+            },
             lost,
             cost,
         ]
@@ -85,8 +94,9 @@ impl Line {
 
 /// Adds up what belongs together.
 fn lines(owners: &[OwnerCost], by: By) -> Vec<Line> {
-    let mut lines: BTreeMap<(String, String), (Vec<&str>, Spent)> = BTreeMap::new();
-    for (row, spent) in owners.iter().flat_map(|row| row.spent.iter().map(move |one| (row, one))) {
+    let mut lines: BTreeMap<(String, String), (Vec<&str>, Spent, u64)> = BTreeMap::new();
+    let all = owners.iter().flat_map(|row| row_lines(row).map(move |one| (row, one)));
+    for (row, (spent, byte_hours)) in all {
         let group = row.group.as_deref().unwrap_or("none");
         let first = match by {
             By::Owner => format!("{} #{}", row.owner, row.owner_id),
@@ -94,20 +104,30 @@ fn lines(owners: &[OwnerCost], by: By) -> Vec<Line> {
             By::Device | By::Job => spent.device.clone(),
         };
         let second = if by == By::Owner { group } else { &row.owner };
-        let new = || (Vec::new(), Spent { device: spent.device.clone(), ..Spent::default() });
-        let (seconds, sum) = lines.entry((first, spent.device.clone())).or_insert_with(new);
+        let new = || (Vec::new(), Spent { device: spent.device.clone(), ..Spent::default() }, 0);
+        let (seconds, sum, bytes) = lines.entry((first, spent.device.clone())).or_insert_with(new);
         if !seconds.contains(&second) {
             seconds.push(second);
         }
         sum.millis += spent.millis;
         sum.lost_millis += spent.lost_millis;
         sum.cost.0 += spent.cost.0;
+        *bytes += byte_hours;
     }
-    let line = |((first, _), (seconds, spent)): (_, (Vec<&str>, Spent))| Line {
+    let line = |((first, _), (seconds, spent, byte_hours)): (_, (Vec<&str>, Spent, u64))| Line {
         names: [first, seconds.join(" ")],
         spent,
+        byte_hours,
     };
     lines.into_iter().map(line).collect()
+}
+
+/// Lines of one owner: of each kind of device, and of the space of finished frames.
+fn row_lines(row: &OwnerCost) -> impl Iterator<Item = (Spent, u64)> {
+    let Stored { byte_hours, cost } = row.stored;
+    let stored = Spent { device: STORAGE.to_owned(), cost, ..Spent::default() };
+    let stored = (row.stored != Stored::default()).then_some((stored, byte_hours));
+    row.spent.iter().map(|spent| (spent.clone(), 0)).chain(stored)
 }
 
 async fn by_job(farm: &Farm, args: &CostArgs) -> Result<Status, CliError> {
@@ -126,7 +146,8 @@ async fn by_job(farm: &Farm, args: &CostArgs) -> Result<Status, CliError> {
         let Response::Jobs(page) = client.request(&Request::Jobs(query.clone())).await? else {
             return Err(unexpected());
         };
-        jobs.extend(page.jobs.into_iter().filter(|job| job.device_millis > 0));
+        let has_spent = |job: &JobSummary| job.device_millis > 0 || job.cost > Amount(0);
+        jobs.extend(page.jobs.into_iter().filter(has_spent));
         match page.next {
             Some(next) => query.before = Some(next),
             None => break,
@@ -141,12 +162,13 @@ async fn by_job(farm: &Farm, args: &CostArgs) -> Result<Status, CliError> {
         let rows = jobs.iter().map(|job| {
             let id = job.job.to_string();
             let names = [id.as_str(), &job.name, &job.owner, job.state.name()];
-            csv_row(&names, (job.device_millis, 0), job.cost)
+            let (millis, cost) = (job.device_millis, job.cost);
+            csv_row(&names, &Spent { millis, cost, ..Spent::default() }, 0)
         });
         return print_csv(&["job", "name", "owner", "state"], &report.currency, rows);
     }
     if jobs.is_empty() {
-        eprintln!("no job that is kept has spent device time");
+        eprintln!("no job that is kept has cost anything");
         return Ok(Status::Done);
     }
     let row = |job: &JobSummary| {
@@ -161,12 +183,14 @@ async fn by_job(farm: &Farm, args: &CostArgs) -> Result<Status, CliError> {
     Ok(Status::Done)
 }
 
-/// A line of comma-separated values: names, then device time, then its cost.
-fn csv_row(names: &[&str], (millis, lost): (u64, u64), cost: Amount) -> String {
+/// A line of comma-separated values: names, then device time, space, and the cost.
+fn csv_row(names: &[&str], spent: &Spent, byte_hours: u64) -> String {
+    let Spent { millis, lost_millis, cost, .. } = spent;
     let names = names.iter().map(|name| csv_field(name)).collect::<Vec<_>>().join(",");
     let secs = |millis: u64| format!("{}.{:03}", millis / 1000, millis % 1000);
+    let gigabytes = byte_hours as f64 / 1e9;
     let cost = format!("{}.{:06}", cost.0 / 1_000_000, cost.0 % 1_000_000);
-    format!("{names},{},{},{cost}", secs(millis), secs(lost))
+    format!("{names},{},{},{gigabytes:.3},{cost}", secs(*millis), secs(*lost_millis))
 }
 
 /// A field of comma-separated values (RFC 4180, section 2). A text that a spreadsheet would take
@@ -188,7 +212,8 @@ fn print_csv(
     currency: &str,
     rows: impl Iterator<Item = String>,
 ) -> Result<Status, CliError> {
-    json::line(&format!("{},device_seconds,lost_seconds,cost,currency", head.join(",")))?;
+    let columns = "device_seconds,lost_seconds,stored_gb_hours,cost,currency";
+    json::line(&format!("{},{columns}", head.join(",")))?;
     for row in rows {
         json::line(&format!("{row},{}", csv_field(currency)))?;
     }
@@ -226,6 +251,7 @@ mod tests {
             group: group.map(str::to_owned),
             month: "2026-11".into(),
             spent: vec![spent],
+            stored: Stored::default(),
         }
     }
 
@@ -243,12 +269,24 @@ mod tests {
         assert_eq!(shown(By::Owner).len(), 3);
         assert_eq!(shown(By::Group), [("light/ada bob".into(), 1500), ("none/eve".into(), 7)]);
         assert_eq!(shown(By::Device), [("H200/ada bob".into(), 1500), ("cpu/eve".into(), 7)]);
+
+        let mut owners = owners;
+        for row in &mut owners[..2] {
+            row.stored = Stored { byte_hours: 1_500_000_000, cost: Amount(20_000) };
+        }
+        let all = lines(&owners, By::Group);
+        let stored = all.iter().find(|line| line.spent.device == STORAGE).expect("a line");
+        assert_eq!((stored.byte_hours, stored.spent.cost), (3_000_000_000, Amount(40_000)));
+        let row = stored.row(&CostReport { currency: "EUR".into(), ..CostReport::default() });
+        assert_eq!(row, ["light", "ada bob", "storage", "3.0 GB h", "", "0.04 EUR"]);
     }
 
     #[test]
     fn values_are_quoted_and_are_no_formulas() {
-        let row = csv_row(&["a,\"b\"", "=1+1"], (61_005, 4), Amount(1_250_000));
-        assert_eq!(row, "\"a,\"\"b\"\"\",'=1+1,61.005,0.004,1.250000");
+        let (cost, device) = (Amount(1_250_000), String::new());
+        let spent = Spent { millis: 61_005, lost_millis: 4, cost, device };
+        let row = csv_row(&["a,\"b\"", "=1+1"], &spent, 1_250_000_000);
+        assert_eq!(row, "\"a,\"\"b\"\"\",'=1+1,61.005,0.004,1.250,1.250000");
     }
 
     #[test]

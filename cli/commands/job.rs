@@ -11,10 +11,11 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::compute::OutputArray;
-use tessera_protocol::cost::{device_time, money};
+use tessera_protocol::cost::{Amount, Stored, device_time, money, space_time};
 use tessera_protocol::job::options::{self, away_from_default};
 use tessera_protocol::status::{CopyCount, FrameState, FrameStatus, JobDetail, RoundStatus};
-use tessera_protocol::{JobId, JobKind, RenderSpec};
+use tessera_protocol::utc::utc;
+use tessera_protocol::{JobId, JobKind, JobSpec, RenderSpec};
 use tessera_transport::FarmClient;
 
 /// `tessera job`.
@@ -95,17 +96,8 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     for (name, value) in [("batch", &spec.batch), ("pool", &spec.pool), ("notify", &notify)] {
         value.iter().for_each(|value| field(name, value.clone()));
     }
-    if let Some(attempts) = spec.retry.attempts {
-        field("attempts", format!("{attempts} of a unit"));
-    }
-    if let Some(secs) = spec.retry.give_up_secs {
-        field("give up", format!("after {}", span(secs.into())));
-    }
-    if let Some(nodes) = spec.max_nodes {
-        field("nodes", format!("at most {nodes} at a time"));
-    }
     let subject = subject(&spec.kind, metered(detail));
-    for (name, value) in waits(detail).into_iter().chain(subject) {
+    for (name, value) in bounds(spec).chain(waits(detail)).chain(subject) {
         field(name, value);
     }
     let frames_wanted = spec.kind.frames();
@@ -121,6 +113,9 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     field("samples", samples_words(detail));
     if summary.device_millis > 0 {
         field("time", time_words(detail));
+    }
+    if detail.stored != Stored::default() {
+        field("storage", storage_words(detail));
     }
     if *copies != CopyCount::default() {
         field("copies", copy_words(copies));
@@ -144,6 +139,20 @@ fn describe(detail: &JobDetail, frames: &[FrameStatus]) -> String {
     text
 }
 
+/// Returns the fields of how often, how long, where at most and from when on a job is worked on.
+fn bounds(spec: &JobSpec) -> impl Iterator<Item = (&'static str, String)> {
+    let attempts = spec.retry.attempts.map(|attempts| format!("{attempts} of a unit"));
+    let give_up = spec.retry.give_up_secs.map(|secs| format!("after {}", span(secs.into())));
+    let nodes = spec.max_nodes.map(|nodes| format!("at most {nodes} at a time"));
+    let fields = [
+        ("attempts", attempts),
+        ("give up", give_up),
+        ("nodes", nodes),
+        ("not before", spec.not_before.map(utc)),
+    ];
+    fields.into_iter().filter_map(|(name, value)| Some((name, value?)))
+}
+
 /// Counts the samples that are committed, and those kept from nodes that left.
 fn samples_words(detail: &JobDetail) -> String {
     let samples = count(detail.summary.samples_committed as f64);
@@ -163,12 +172,22 @@ fn time_words(detail: &JobDetail) -> String {
     if lost > 0 {
         text += &format!(", {} of it lost", device_time(lost));
     }
-    if let Some(cost) = money(summary.cost, currency) {
+    let time: u64 = spent.iter().map(|spent| spent.cost.0).sum();
+    if let Some(cost) = money(Amount(time), currency) {
         text += &format!(": {cost}");
     }
     match left_millis {
         Some(left @ 1..) => text + &format!("; about {} to go", device_time(*left)),
         _ => text,
+    }
+}
+
+/// Says what space the finished frames took for how long, and what it costs.
+fn storage_words(detail: &JobDetail) -> String {
+    let space = space_time(detail.stored.byte_hours);
+    match money(detail.stored.cost, &detail.currency) {
+        Some(cost) => format!("{space}: {cost}"),
+        None => space,
     }
 }
 

@@ -30,5 +30,6 @@ fn edit_of(args: &JobSetArgs) -> JobEdit {
         priority: args.priority,
         pool: args.any_pool.then_some(None).or_else(|| args.pool.clone().map(Some)),
         max_nodes: args.no_max_nodes.then_some(None).or_else(|| args.max_nodes.map(Some)),
+        not_before: args.at_once.then_some(None).or_else(|| args.not_before.map(Some)),
     }
 }

@@ -48,6 +48,7 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
         // This process is the only node there will be.
         retry: RetryPolicy { give_up_secs: Some(0), ..RetryPolicy::default() },
         max_nodes: None,
+        not_before: None,
         notify: Vec::new(),
         size,
         formats: outputs.formats.clone(),

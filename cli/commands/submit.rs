@@ -20,6 +20,7 @@ use std::sync::Arc;
 use tessera_protocol::JobSpec;
 use tessera_protocol::job::FormatSpec;
 use tessera_protocol::job::options::{self, Chosen, away_from_default};
+use tessera_protocol::utc::utc;
 
 /// `tessera submit`.
 pub(crate) async fn run(args: SubmitArgs) -> Result<Status, CliError> {
@@ -102,6 +103,9 @@ fn dry_run(
     let pool = spec.pool.as_ref().map(|pool| format!(", pool {pool}")).unwrap_or_default();
     let nodes = spec.max_nodes.map(|nodes| format!(", at most {nodes} nodes")).unwrap_or_default();
     json::line(&format!("job     {}, priority {}{pool}{nodes}", spec.name, spec.priority))?;
+    if let Some(secs) = spec.not_before {
+        json::line(&format!("begins  not before {}", utc(secs)))?;
+    }
     for after in &spec.after {
         json::line(&format!("after   {}, {}", after.job, after.until.words()))?;
     }

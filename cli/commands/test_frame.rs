@@ -6,13 +6,13 @@ use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
 use crate::progress::{Doing, Uploads};
 use crate::submission::send::{Sources, submit};
-use crate::table::counted;
+use crate::table::{bytes, counted};
 use serde::Serialize;
 use tessera_protocol::client::{Request, Response};
-use tessera_protocol::cost::{Amount, device_time, money};
+use tessera_protocol::cost::{Amount, Worth, device_time, money};
 use tessera_protocol::job::CropSpec;
 use tessera_protocol::selection::{JobChange, JobsChange};
-use tessera_protocol::status::{JobDetail, NodeState};
+use tessera_protocol::status::{FrameState, FrameStatus, JobDetail, NodeState};
 use tessera_protocol::{FrameSet, JobId, JobKind, JobSpec, RenderSpec};
 
 /// By how much each edge of the small frame is shorter, and of another one that follows where the
@@ -20,6 +20,8 @@ use tessera_protocol::{FrameSet, JobId, JobKind, JobSpec, RenderSpec};
 const SMALLER: [u32; 2] = [4, 2];
 /// Device time in milliseconds beside which what a frame costs at any size is little.
 const ENOUGH_MILLIS: u64 = 10_000;
+/// Milliseconds of 30 days.
+const MONTH_MILLIS: u128 = 30 * 86_400_000;
 /// Least edge of the small frame in pixels, where the frame has as many.
 const EDGE_LEAST: u32 = 64;
 
@@ -32,6 +34,10 @@ pub(crate) struct Prediction {
     device_millis: u64,
     /// What that costs, at the prices that the small frame had.
     cost: Amount,
+    /// Bytes of the files of all frames.
+    file_bytes: u64,
+    /// What these cost for 30 days, at the price of now.
+    month_cost: Amount,
     /// Name of the currency; empty where nothing has a price.
     currency: String,
     /// Devices that are ready for it now, in its pool.
@@ -53,7 +59,14 @@ impl Prediction {
             None => "; no device is ready".to_owned(),
         };
         let (test, all) = (device_time(self.test_millis), device_time(self.device_millis));
-        format!("test frame: {test} of devices; the job: about {all}{cost}{alone}")
+        format!("test frame: {test} of devices; the job: about {all}{cost}{alone}{}", self.files())
+    }
+
+    /// What is said of its files.
+    fn files(&self) -> String {
+        let month = money(self.month_cost, &self.currency).filter(|_| self.month_cost > Amount(0));
+        let month = month.map(|cost| format!(", {cost} for 30 days")).unwrap_or_default();
+        format!("; its files: about {}{month}", bytes(self.file_bytes).trim())
     }
 }
 
@@ -72,46 +85,69 @@ pub(crate) async fn predict(
     for smaller in SMALLER {
         let small = small(render, smaller);
         let detail = tested(farm, spec, &small, (files, uploads)).await?;
-        tests.push(Test::of(&small, &detail));
+        let (detail, file_bytes) = detail;
+        tests.push(Test::of(&small, &detail, file_bytes));
         if tests.iter().any(|test| test.millis >= ENOUGH_MILLIS) {
             break;
         }
     }
-    let (devices, currency) = devices_and_currency(farm, spec.pool.as_deref()).await?;
+    let Response::Costs(report) = farm.ask(&Request::Costs { month: None }).await? else {
+        return Err(unexpected());
+    };
+    let devices = devices(farm, spec.pool.as_deref()).await?;
     let all = pixels(render) * u128::from(render.frames.len());
     let device_millis = expected(&tests, all, |test| test.millis);
+    let file_bytes = expected(&tests, all, |test| test.file_bytes);
+    let month = u128::from(file_bytes) * MONTH_MILLIS;
     Ok(Prediction {
         test_millis: tests.iter().map(|test| test.millis).sum(),
         device_millis,
         cost: Amount(expected(&tests, all, |test| test.cost)),
-        currency,
+        file_bytes,
+        month_cost: Worth::of_space(month, report.gb_month).amount(),
+        currency: report.currency,
         devices,
         secs: (devices > 0).then(|| device_millis.div_ceil(1000 * devices)),
     })
 }
 
-/// Renders a small frame of a job as a job of its own, and deletes it.
+/// Renders a small frame of a job as a job of its own, and deletes it. Returns what came of it, and
+/// the bytes of its files.
 async fn tested(
     farm: &Farm,
     spec: &JobSpec,
     small: &RenderSpec,
     (files, uploads): (&dyn Sources, &mut Uploads),
-) -> Result<Box<JobDetail>, CliError> {
+) -> Result<(Box<JobDetail>, u64), CliError> {
     let test = JobSpec {
         name: format!("{}-test", spec.name),
         kind: JobKind::Render(small.clone()),
         after: Vec::new(),
+        not_before: None,
         notify: Vec::new(),
         ..spec.clone()
     };
     let job = submit(farm, &test, files, uploads).await?;
     let followed = follow(farm, job, Doing::Rendering, false).await;
     let detail = match followed {
-        Ok(_) => detail_of(farm, job).await,
+        Ok(_) => told_of(farm, job).await,
         Err(error) => Err(error.context("the test frame")),
     };
     forget(farm, job).await;
     detail
+}
+
+/// Returns what came of a job, and the bytes of its files.
+async fn told_of(farm: &Farm, job: JobId) -> Result<(Box<JobDetail>, u64), CliError> {
+    let detail = detail_of(farm, job).await?;
+    let Response::Frames(frames) = farm.ask(&Request::Frames { job, from: 0 }).await? else {
+        return Err(unexpected());
+    };
+    let length = |frame: &FrameStatus| match &frame.state {
+        FrameState::Done(files) => files.iter().map(|file| file.length).sum(),
+        _ => 0,
+    };
+    Ok((detail, frames.iter().map(length).sum()))
 }
 
 /// What a small frame took.
@@ -122,15 +158,16 @@ struct Test {
     millis: u64,
     /// What it costs, in millionths.
     cost: u64,
+    file_bytes: u64,
 }
 
 impl Test {
-    fn of(small: &RenderSpec, detail: &JobDetail) -> Self {
+    fn of(small: &RenderSpec, detail: &JobDetail, file_bytes: u64) -> Self {
         let all = detail.summary.device_millis;
         let lost: u64 = detail.spent.iter().map(|spent| spent.lost_millis).sum();
         let millis = all.saturating_sub(lost);
         let cost = u128::from(detail.summary.cost.0) * u128::from(millis) / u128::from(all.max(1));
-        Self { pixels: pixels(small), millis, cost: cost as u64 }
+        Self { pixels: pixels(small), millis, cost: cost as u64, file_bytes }
     }
 }
 
@@ -182,18 +219,15 @@ fn small(render: &RenderSpec, smaller: u32) -> RenderSpec {
     }
 }
 
-/// Returns how many devices are ready, of a pool if there is one, and the name of the currency.
-async fn devices_and_currency(farm: &Farm, pool: Option<&str>) -> Result<(u64, String), CliError> {
+/// Returns how many devices are ready, of a pool if there is one.
+async fn devices(farm: &Farm, pool: Option<&str>) -> Result<u64, CliError> {
     let Response::Nodes(nodes) = farm.ask(&Request::Nodes).await? else {
-        return Err(unexpected());
-    };
-    let Response::Costs(report) = farm.ask(&Request::Costs { month: None }).await? else {
         return Err(unexpected());
     };
     let ready = nodes.iter().filter(|node| {
         node.state == NodeState::Ready && pool.is_none_or(|pool| node.pool.as_deref() == Some(pool))
     });
-    Ok((ready.map(|node| node.devices.len() as u64).sum(), report.currency))
+    Ok(ready.map(|node| node.devices.len() as u64).sum())
 }
 
 /// Deletes the job of the small frame. It is no use to anybody if that does not work, and no harm.
@@ -237,7 +271,7 @@ mod tests {
 
     #[test]
     fn what_a_frame_costs_at_any_size_is_counted_once() {
-        let test = |pixels, millis| Test { pixels, millis, cost: 2 * millis };
+        let test = |pixels, millis| Test { pixels, millis, cost: 2 * millis, file_bytes: 0 };
         let of = |tests: &[Test]| expected(tests, 1600, |test| test.millis);
         assert_eq!(of(&[test(100, 50)]), 800);
         // 30 ms at any size, and 0.2 ms a pixel.
@@ -254,17 +288,24 @@ mod tests {
             test_millis: 4500,
             device_millis: 7_200_000,
             cost: Amount(12_500_000),
+            file_bytes: 2_400_000_000,
+            month_cost: Amount(48_000),
             currency: "EUR".into(),
             devices: 2,
             secs: Some(3600),
         };
         assert_eq!(
             prediction.words(),
-            "test frame: 4.5 s of devices; the job: about 2 h 0 min, 12.50 EUR; about 1 h 0 min on \
-             the 2 devices that are ready"
+            format!(
+                "test frame: 4.5 s of devices; the job: about 2 h 0 min, 12.50 EUR; about 1 h 0 \
+                 min on the 2 devices that are ready; its files: about {}, 0.05 EUR for 30 days",
+                bytes(2_400_000_000)
+            )
         );
         let bare =
             Prediction { currency: String::new(), cost: Amount(0), secs: None, ..prediction };
-        assert!(bare.words().ends_with("about 2 h 0 min; no device is ready"), "{}", bare.words());
+        let bare = Prediction { month_cost: Amount(0), ..bare };
+        let expected = format!("about 2 h 0 min; no device is ready; {}", &bare.files()[2..]);
+        assert!(bare.words().ends_with(&expected), "{}", bare.words());
     }
 }

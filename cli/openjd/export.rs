@@ -41,7 +41,8 @@ const WRITTEN_APART: [&str; 12] = [
     "set",
 ];
 /// Options that only a farm of Tessera has.
-const OF_FARMS: [&str; 6] = ["attempts", "give-up", "max-nodes", "notify", "pool", "priority"];
+const OF_FARMS: [&str; 7] =
+    ["attempts", "give-up", "max-nodes", "not-before", "notify", "pool", "priority"];
 /// Name of a task's parameter.
 const FRAME: &str = "Frame";
 

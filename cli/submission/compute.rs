@@ -125,7 +125,8 @@ pub(crate) fn prepare(
         // This process is the only node there will be.
         retry.give_up_secs.get_or_insert(0);
     }
-    let named = JobSpec { notify: args.notify.clone(), after, ..JobSpec::new(name, kind) };
+    let (notify, not_before) = (args.notify.clone(), args.after.not_before);
+    let named = JobSpec { notify, after, not_before, ..JobSpec::new(name, kind) };
     let spec = JobSpec { priority, device_bytes, pool, retry, max_nodes, ..named };
     let checked = RawJobSpec::from(spec).check();
     let spec = checked.map_err(|error| usage(format!("--{}: {}", error.field, error.problem)))?;

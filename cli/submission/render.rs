@@ -163,6 +163,8 @@ pub(crate) struct JobOptions {
     pub(crate) retry: RetryPolicy,
     /// Most nodes that work on it at a time.
     pub(crate) max_nodes: Option<u32>,
+    /// Seconds since the Unix epoch before which it does not begin.
+    pub(crate) not_before: Option<u64>,
     /// Targets of events that are told of it.
     pub(crate) notify: Vec<String>,
     /// Size of a frame.
@@ -234,6 +236,7 @@ pub(crate) fn job(
         pool: options.pool,
         retry: options.retry,
         max_nodes: options.max_nodes,
+        not_before: options.not_before,
         notify: options.notify,
         ..JobSpec::new(name, JobKind::Render(render))
     };

@@ -116,6 +116,7 @@ impl Scenes {
             pool: args.pool.clone(),
             retry: args.tries.policy(),
             max_nodes: args.max_nodes,
+            not_before: args.after.not_before,
             notify: args.notify.clone(),
             size,
             formats,

@@ -8,7 +8,7 @@ use futures_util::stream::{self, StreamExt};
 use std::path::Path;
 use std::time::Duration;
 use tessera_protocol::client::{Request, Response};
-use tessera_protocol::job::runs;
+use tessera_protocol::job::independent_runs;
 use tessera_protocol::{BlobHash, JobId, JobSpec, RawJobSpec};
 use tessera_transport::{BlobError, FarmClient};
 
@@ -103,7 +103,7 @@ async fn submit_once(
     uploads: &mut Uploads,
 ) -> Result<(), CliError> {
     upload(client, files, uploads).await?;
-    for together in runs(jobs, |sending| (sending.job, sending.spec.after.as_slice())) {
+    for together in independent_runs(jobs, |sending| (sending.job, sending.spec.after.as_slice())) {
         // Many at a time: the coordinator writes them to its disk together.
         let requests = together.iter().map(|sending| {
             let spec = Box::new(RawJobSpec::from(sending.spec.clone()));

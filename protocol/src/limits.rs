@@ -22,6 +22,9 @@ pub const JOB_FRAMES_MAX: u32 = 1 << 18;
 pub const FRAME_NUMBER_MAX: u32 = 9_999_999;
 /// Most units of one job: 2^31 bits of bitmap are 256 MiB.
 pub const JOB_UNITS_MAX: u64 = 1 << 31;
+/// Latest time before which a job can be told not to begin, in seconds since the Unix epoch: the
+/// end of the year 9999.
+pub const NOT_BEFORE_MAX: u64 = 253_402_300_799;
 /// Most asset files of one scene.
 pub const SCENE_FILES_MAX: usize = 4096;
 /// Longest path of an asset within its scene, in bytes.

@@ -1,6 +1,6 @@
 //! State of jobs, frames and nodes, as commands and programs see it.
 
-use crate::cost::{Amount, Spent};
+use crate::cost::{Amount, Spent, Stored};
 use crate::device::{DeviceInfo, DeviceTelemetry};
 use crate::ids::{BlobHash, Fingerprint, FrameNumber, JobId, NodeId};
 use crate::job::{JobSpec, Until, described};
@@ -89,11 +89,13 @@ pub enum Waits {
     After,
     /// What the owner may spend is spent.
     Budget,
+    /// The job is not to begin yet.
+    NotBefore,
 }
 
 impl Waits {
     /// Every reason.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Paused,
         Self::Disk,
         Self::Start,
@@ -113,6 +115,7 @@ impl Waits {
         Self::Limits,
         Self::After,
         Self::Budget,
+        Self::NotBefore,
     ];
 
     /// Returns the name, as in JSON.
@@ -137,6 +140,7 @@ impl Waits {
             Self::Limits => "limits",
             Self::After => "after",
             Self::Budget => "budget",
+            Self::NotBefore => "not_before",
         }
     }
 
@@ -162,7 +166,8 @@ impl Waits {
             | Self::Backoff
             | Self::Feed
             | Self::Turn
-            | Self::After => false,
+            | Self::After
+            | Self::NotBefore => false,
         }
     }
 
@@ -188,6 +193,7 @@ impl Waits {
             Self::Limits => "no node has the memory, time or disk for it",
             Self::After => "waits for another job",
             Self::Budget => "its budget is used up",
+            Self::NotBefore => "it begins later",
         }
     }
 }
@@ -237,7 +243,8 @@ pub struct JobSummary {
     pub left_secs: Option<u64>,
     /// Device time that was spent for the job, in milliseconds, with what was lost.
     pub device_millis: u64,
-    /// What that time costs, by the prices of when it was spent.
+    /// What that time and the space of its finished frames cost, by the prices of when they were
+    /// used.
     pub cost: Amount,
 }
 
@@ -299,6 +306,8 @@ pub struct JobDetail {
     pub awaited_count: u64,
     /// Device time that was spent for the job, by product name.
     pub spent: Vec<Spent>,
+    /// Space of the job's finished frames.
+    pub stored: Stored,
     /// Expected device time of what is left to do, in milliseconds, by what its results took so
     /// far; None before the first result, and once the job has ended.
     pub left_millis: Option<u64>,
@@ -525,7 +534,7 @@ mod tests {
     fn names_of_waits_and_nodes_are_those_of_json() {
         let in_json = |value: serde_json::Result<String>| value.map(|text| text.replace('"', ""));
         let waits: BTreeSet<&str> = Waits::ALL.into_iter().map(Waits::name).collect();
-        assert_eq!(waits.len(), Waits::Budget as usize + 1, "one is missing, or comes twice");
+        assert_eq!(waits.len(), Waits::NotBefore as usize + 1, "one is missing, or comes twice");
         for waits in Waits::ALL {
             assert_eq!(in_json(serde_json::to_string(&waits)).ok().as_deref(), Some(waits.name()));
         }

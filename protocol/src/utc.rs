@@ -1,4 +1,4 @@
-//! Moments as people read them.
+//! Moments as people read and write them.
 
 /// A moment as `2026-11-21 19:30:05Z`, from seconds since the Unix epoch.
 pub fn utc(secs: u64) -> String {
@@ -6,6 +6,59 @@ pub fn utc(secs: u64) -> String {
     let of_day = secs % 86_400;
     let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}Z")
+}
+
+/// A date and a time of the day, of no time zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Civil {
+    /// Year, 1970 to 9999.
+    pub year: u64,
+    /// Month, 1 to 12.
+    pub month: u64,
+    /// Day of the month, from 1.
+    pub day: u64,
+    /// Second of the day.
+    pub second: u64,
+}
+
+impl Civil {
+    /// Reads `2026-12-01 20:00`, `2026-12-01T20:00` or either with seconds; None if it is no date
+    /// from 1970 to 9999.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (date, time) = text.split_once([' ', 'T'])?;
+        let mut parts = date.splitn(3, '-');
+        let mut next = |digits| number(parts.next()?, digits);
+        let (year, month, day) = (next(4)?, next(2)?, next(2)?);
+        let civil = Self { year, month, day, second: second_of_day(time)? };
+        // What is no day comes back as another one.
+        let is_day = year >= 1970 && (1..=12).contains(&month) && day >= 1;
+        (is_day && Self::of(civil.utc_secs()) == civil).then_some(civil)
+    }
+
+    /// Returns the date and time of a moment in UTC, from seconds since the Unix epoch.
+    pub fn of(secs: u64) -> Self {
+        let (year, month, day) = date(secs);
+        Self { year, month, day, second: secs % 86_400 }
+    }
+
+    /// Returns the moment in UTC, in seconds since the Unix epoch.
+    pub fn utc_secs(self) -> u64 {
+        secs_of(self.year, self.month, self.day) + self.second
+    }
+}
+
+/// Reads `20:00` or `20:00:30` as the second of a day.
+pub fn second_of_day(time: &str) -> Option<u64> {
+    let mut parts = time.splitn(3, ':');
+    let (hour, minute) = (number(parts.next()?, 2)?, number(parts.next()?, 2)?);
+    let second = parts.next().map_or(Some(0), |text| number(text, 2))?;
+    (hour < 24 && minute < 60 && second < 60).then_some(hour * 3600 + minute * 60 + second)
+}
+
+/// Reads a number of so many digits.
+fn number(text: &str, digits: usize) -> Option<u64> {
+    let is_number = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| is_number)
 }
 
 /// Year, month (1 to 12) and day (from 1) of a moment, from seconds since the Unix epoch (the civil
@@ -47,5 +100,23 @@ mod tests {
             let (year, month, day) = date(secs + 86_399);
             assert_eq!(secs_of(year, month, day), secs, "{year}-{month}-{day}");
         }
+    }
+
+    #[test]
+    fn dates_that_people_write_are_read() {
+        let secs = |text: &str| Civil::parse(text).map(Civil::utc_secs);
+        assert_eq!(secs("2026-11-21 19:30:05"), Some(1_795_289_405));
+        assert_eq!(secs("2026-11-21T19:30"), Some(1_795_289_400));
+        assert_eq!(secs("1970-01-01 00:00"), Some(0));
+        assert_eq!(secs("9999-12-31 23:59:59"), Some(crate::limits::NOT_BEFORE_MAX));
+        assert!(secs("2028-02-29 00:00").is_some());
+        let wrong =
+            ["2027-02-29 00:00", "2026-13-01 00:00", "2026-11-00 00:00", "1969-12-31 00:00"];
+        let malformed = ["2026-11-21", "2026-11-21 24:00", "26-11-21 19:30", "2026-11-21 1:30", ""];
+        let more = ["2026-11-21 19:30:05:01", "2026-11-21 +9:30", "2026-11-21-01 19:30"];
+        for text in wrong.into_iter().chain(malformed).chain(more) {
+            assert_eq!(Civil::parse(text), None, "{text}");
+        }
+        assert_eq!(second_of_day("00:01:02"), Some(62));
     }
 }

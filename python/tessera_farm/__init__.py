@@ -45,6 +45,7 @@ from .models import (
     Parameter,
     Preset,
     Spent,
+    Stored,
     Wait,
 )
 from .render import LookAt, Render
@@ -85,6 +86,7 @@ __all__ = [
     "Render",
     "SceneError",
     "Spent",
+    "Stored",
     "TesseraError",
     "TimedOut",
     "TooOften",

@@ -3,6 +3,7 @@ same for asyncio."""
 
 from __future__ import annotations
 
+import datetime
 import os
 import threading
 import time
@@ -107,6 +108,7 @@ class Farm:
         max_nodes: int | None = None,
         after: str | Iterable[str] = (),
         after_any: str | Iterable[str] = (),
+        not_before: datetime.datetime | int | None = None,
         batch: str | None = None,
         notify: str | Iterable[str] = (),
         job: str | None = None,
@@ -123,6 +125,8 @@ class Farm:
             after: Ids of jobs that have to succeed first; if one does not, this job ends too. With
                 `:frames` after an id, each frame waits for the frame of its number.
             after_any: Ids of jobs that have to end first, whichever way.
+            not_before: When the job may begin: a time (of this machine's zone, if it has none), or
+                seconds since 1970 in UTC.
             batch: A name that several jobs share, by which all are listed and changed together.
             notify: Targets of events that are told of the job, besides others.
             job: Its id, a UUID: the same submit again, also after a crash, makes no second job.
@@ -134,6 +138,7 @@ class Farm:
         job = str(uuid.UUID(job)) if job else _new_id()
         form: dict[str, Any] = {"priority": priority, "pool": pool, "max_nodes": max_nodes}
         form.update(after=_after(after, after_any), batch=batch)
+        form.update(not_before=_seconds(not_before))
         form.update(notify=[notify] if isinstance(notify, str) else list(notify))
         if isinstance(work, render.Render):
             spec, sources = render.prepare(work)
@@ -301,11 +306,13 @@ class Farm:
             answer.close()
 
     def edit(self, job: str, **fields: Any) -> Job:
-        """Changes a job that has not ended: `name`, `priority` (0 to 100), `pool` and `max_nodes`,
-        of which None is none."""
-        unknown = set(fields) - {"name", "priority", "pool", "max_nodes"}
+        """Changes a job that has not ended: `name`, `priority` (0 to 100), `pool`, `max_nodes` and
+        `not_before`, of which None is none."""
+        unknown = set(fields) - {"name", "priority", "pool", "max_nodes", "not_before"}
         if unknown:
             raise TypeError(f"a job has no {', '.join(sorted(unknown))} that can be changed")
+        if "not_before" in fields:
+            fields["not_before"] = _seconds(fields["not_before"])
         return JobDetail.read(self._farm.ask("PATCH", f"/api/v1/jobs/{_id(job)}", fields)[1]).job
 
     def change(self, change: str, jobs: Iterable[str], **fields: Any) -> Changed:
@@ -555,6 +562,11 @@ def _id(job: str) -> str:
         ValueError: It is no UUID.
     """
     return str(uuid.UUID(job))
+
+
+def _seconds(at: datetime.datetime | int | None) -> int | None:
+    """A time in seconds since 1970 in UTC."""
+    return int(at.timestamp()) if isinstance(at, datetime.datetime) else at
 
 
 def _after(after: str | Iterable[str], after_any: str | Iterable[str]) -> list[dict[str, str]]:

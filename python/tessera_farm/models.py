@@ -69,7 +69,8 @@ class Job:
     device_secs: float
     """Device time that was spent for it, in seconds, with what was lost."""
     cost: float
-    """What that time costs, by the prices of when it was spent."""
+    """What that time and the space of its finished frames cost, by the prices of when they were
+    used."""
 
     @property
     def ended(self) -> bool:
@@ -189,6 +190,19 @@ class Spent:
 
 
 @dataclass(frozen=True)
+class Stored:
+    """Space of the finished frames of one owner in one month, where space has a price."""
+
+    owner: str
+    group: str | None
+    month: str
+    """In UTC, such as `2026-11`."""
+    byte_hours: int
+    """Bytes × hours."""
+    cost: float
+
+
+@dataclass(frozen=True)
 class Budget:
     """How far a budget is used."""
 
@@ -211,12 +225,16 @@ class Costs:
     currency: str
     """Empty where nothing has a price."""
     spent: list[Spent]
+    stored: list[Stored]
     budgets: list[Budget]
+    gb_month: float
+    """What a gigabyte of finished frames costs for 30 days from now on."""
 
     @classmethod
     def read(cls, value: Any) -> Costs:
         """Reads it from JSON."""
         of = mapping(value, "the costs")
+        owners = [mapping(row, "an owner") for row in field(of, "owners", list)]
         spent = [
             Spent(
                 owner=field(row, "owner", str),
@@ -227,14 +245,27 @@ class Costs:
                 lost_secs=field(one, "lost_millis", int) / 1000,
                 cost=field(one, "cost", float),
             )
-            for row in (mapping(row, "an owner") for row in field(of, "owners", list))
+            for row in owners
             for one in (mapping(one, "device time") for one in field(row, "spent", list))
         ]
         return cls(
             currency=field(of, "currency", str),
             spent=spent,
+            stored=[_stored(row) for row in owners],
             budgets=[_budget(mapping(one, "a budget")) for one in field(of, "budgets", list)],
+            gb_month=field(of, "gb_month", float),
         )
+
+
+def _stored(of: Mapping[str, Any]) -> Stored:
+    stored = mapping(of.get("stored"), "space")
+    return Stored(
+        owner=field(of, "owner", str),
+        group=optional(of, "group", str),
+        month=field(of, "month", str),
+        byte_hours=field(stored, "byte_hours", int),
+        cost=field(stored, "cost", float),
+    )
 
 
 def _budget(of: Mapping[str, Any]) -> Budget:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import datetime
 import json
 import os
 import tempfile
@@ -160,7 +161,19 @@ class CostsTest(FarmTest):
             self.farm.costs("soon")
         with self.assertRaisesRegex(Malformed, "factor"):
             self.farm.set_cost_rules({"factor": -1})
+        # Space has a price from now on, and is counted before the rules change again.
+        self.farm.set_cost_rules({"storage_gb_month": 1e9})
+        self.assertEqual(self.farm.costs().gb_month, 1e9)
+        time.sleep(0.1)
         self.farm.set_cost_rules({})
+        self.assertGreater(sum(one.cost for one in self.farm.costs().stored), 0)
+
+    def test_a_job_begins_at_its_time(self) -> None:
+        begins = int(time.time()) + 3
+        job = self.farm.submit(SMALL, not_before=begins)
+        self.assertIn("begins at", self.farm.job(job).note)
+        self.farm.wait(job, timeout=120)
+        self.assertGreaterEqual(time.time(), begins)
 
 
 class JobsTest(FarmTest):
@@ -185,6 +198,11 @@ class JobsTest(FarmTest):
         job = self.farm.submit(LONG, name="long")
         edited = self.farm.edit(job, name="longer", priority=70, max_nodes=1)
         self.assertEqual((edited.name, edited.priority), ("longer", 70))
+        later = datetime.datetime(2999, 12, 1, 20, tzinfo=datetime.timezone.utc)
+        self.farm.edit(job, not_before=later)
+        self.assertEqual(self.farm.detail(job).spec["not_before"], 32_501_073_600)
+        self.farm.edit(job, not_before=None)
+        self.assertIsNone(self.farm.detail(job).spec["not_before"])
         self.assertEqual(self.farm.pause(job).jobs, [job])
         self.assertEqual(self.farm.job(job).state, "paused")
         self.assertEqual(self.farm.pause(job).unchanged, 1)

@@ -95,6 +95,47 @@ fn the_ledger_has_the_device_time_of_the_journal_over_restarts() {
 }
 
 #[test]
+fn finished_frames_cost_for_as_long_as_they_are_kept() {
+    let mut farm = Farm::start(1, 1);
+    let job = farm.submit(&library("cornell-box.gltf"), &["--size", "64x64", "--spp", "1"]);
+    farm.text(&["wait", &job]);
+    // A price at which a kilobyte costs much in a second.
+    let set = |farm: &Farm, price: &str| {
+        let file = farm.folder().join("storage.toml");
+        std::fs::write(&file, format!("currency = 'EUR'\nstorage_gb_month = {price}\n")).unwrap();
+        assert!(farm.run(&["cost", "rules", "--set", utf8(&file)]).status.success());
+    };
+    set(&farm, "1000000000");
+    assert!(farm.text(&["cost", "rules"]).contains("storage_gb_month = 1000000000"));
+    farm.kill_coordinator();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    farm.start_coordinator();
+    // New rules are for what comes: what was is counted before.
+    set(&farm, "0");
+    let stored = |farm: &Farm| json(farm, &["cost"])["owners"][0]["stored"].clone();
+    let before = stored(&farm);
+    let bytes: u64 = json(&farm, &["job", &job, "--frames"])["frames"][0]["state"]["done"]
+        .as_array()
+        .expect("files")
+        .iter()
+        .filter_map(|file| file["length"].as_u64())
+        .sum();
+    let cost = before["cost"].as_f64().expect("a cost");
+    // 2 s at least of 30 days, at 1 for a byte.
+    let least = bytes as f64 * 2.0 / 2_592_000.0;
+    assert!((least..100.0 * least).contains(&cost), "{before}, at least {least}");
+    let (said, all) = (farm.text(&["job", &job]), farm.text(&["cost"]));
+    assert!(said.lines().any(|line| line.starts_with("storage ")), "{said}");
+    assert!(all.contains("storage") && all.contains(" MB h"), "{all}");
+    let csv = farm.text(&["cost", "--csv"]);
+    let line = csv.lines().find(|line| line.contains(",storage,")).expect("a line");
+    assert!(line.contains(",0.000,0.000,") && line.ends_with(",EUR"), "{csv}");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    farm.text(&["forget", &job]);
+    assert_eq!(stored(&farm), before, "without a price nothing is counted");
+}
+
+#[test]
 fn three_budgets_under_load_hold_and_go_on_when_they_are_raised() {
     // The nodes come when all jobs are there: later ones would be refused.
     let mut farm = Farm::prepare();

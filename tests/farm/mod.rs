@@ -38,6 +38,7 @@ mod members;
 mod messages;
 mod namespaces;
 mod network;
+mod not_before;
 mod opening;
 mod openjd;
 mod pause;

@@ -220,6 +220,18 @@ fn a_wait_whose_end_is_forgotten_is_caught() {
     assert_caught(Bug::WaitEndForgotten);
 }
 
+// promise: P4
+#[test]
+fn a_lease_before_the_time_of_a_job_is_caught() {
+    assert_caught(Bug::BegunTooEarly);
+}
+
+// promise: P3
+#[test]
+fn a_wrong_frame_of_another_job_is_caught() {
+    assert_caught(Bug::WrongFrameRead);
+}
+
 // promise: P7
 #[test]
 fn an_unverified_liar_in_a_band_is_caught() {

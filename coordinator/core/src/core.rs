@@ -77,6 +77,7 @@ impl Core {
         let books = &mut self.books;
         nodes::absent::take_up(books);
         books.recount_budgets();
+        books.plan_storage();
         let order = books.farm().order();
         let open: Vec<JobId> = order.filter(|job| books.is_open(*job)).collect();
         open.iter().for_each(|id| books.open_queue(*id));
@@ -156,6 +157,8 @@ impl Core {
             Timer::Resolve(job, frame) => frames::resolve::on_resolve_due(books, job, frame),
             Timer::AskAgain(node, job) => results::limits::on_ask_again(books, node, job),
             Timer::Month => books.recount_budgets(),
+            Timer::Storage => books.count_storage_if_due(),
+            Timer::Begin(job) => books.begin_job(job),
             Timer::GiveUp(job) => results::limits::look_at_limits(books, job),
             Timer::Finish(job, frame) => frames::close::on_look(books, job, frame),
         }

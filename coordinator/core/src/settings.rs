@@ -66,6 +66,8 @@ pub struct Settings {
     pub per_user: PerUser,
     /// Weights of owners in the fair shares of the farm.
     pub weights: Weights,
+    /// How often the space of finished frames is counted, where it has a price.
+    pub storage_every: Duration,
     /// Number of epochs that one record of the journal reserves; one epoch is used for each lease.
     pub epoch_block: u64,
 }
@@ -102,6 +104,7 @@ impl Default for Settings {
             secret: Secret([0; 32]),
             per_user: PerUser::default(),
             weights: Weights::default(),
+            storage_every: Duration::from_secs(3600),
             epoch_block: 4096,
         }
     }

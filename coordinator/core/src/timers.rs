@@ -28,6 +28,10 @@ pub(crate) enum Timer {
     GiveUp(JobId),
     /// A new month begins, in which budgets may be spent again.
     Month,
+    /// The space of finished frames is to be counted.
+    Storage,
+    /// A job may begin.
+    Begin(JobId),
     /// No node may be able any more to finish a frame.
     Finish(JobId, FrameNumber),
 }

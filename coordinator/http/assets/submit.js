@@ -159,6 +159,8 @@ function job(other = {}) {
   const spec = { name, device_bytes: deviceBytes, render: { ...render, ...changed } };
   if (field("priority").value !== "") spec.priority = number("priority", 50);
   if (field("pool").value.trim()) spec.pool = field("pool").value.trim();
+  const begins = Date.parse(field("not_before").value);
+  if (begins > 0) spec.not_before = Math.floor(begins / 1000);
   return spec;
 }
 
@@ -190,6 +192,7 @@ async function look() {
     exposure: Number(field("exposure").value || 0),
   });
   small.priority = 100;
+  delete small.not_before;
   part("preview").hidden = false;
   part("preview-picture").hidden = true;
   part("preview-state").textContent = "Sent. Waiting for a node.";

@@ -37,13 +37,13 @@ async fn costs(
     if caller.role().covers(Role::Operator) {
         return Ok(Response::Costs(report));
     }
-    let CostReport { currency, mut owners, mut budgets } = *report;
+    let CostReport { currency, mut owners, mut budgets, gb_month } = *report;
     owners.retain(|row| row.owner_id == caller.identity().number);
     let Response::CostRules(rules) = context.question(Question::CostRules).await? else {
         return Err(RequestError::Unavailable("the rules of cost are not known".to_owned()));
     };
     budgets.retain(|budget| rules.includes(&budget.whose, caller.name(), caller.identity().number));
-    Ok(Response::Costs(Box::new(CostReport { currency, owners, budgets })))
+    Ok(Response::Costs(Box::new(CostReport { currency, owners, budgets, gb_month })))
 }
 
 /// Sets the rules.

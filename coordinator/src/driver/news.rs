@@ -68,6 +68,7 @@ impl NewsRoom {
             | Record::NodesForgotten { .. } => self.nodes_changed = true,
             Record::EpochsReserved { .. }
             | Record::CostRulesSet { .. }
+            | Record::StorageCounted { .. }
             | Record::PresetSet { .. } => {}
             Record::JobAccepted { job, .. }
             | Record::JobPinned { job, .. }

@@ -6,6 +6,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 const MILLION: f64 = 1e6;
 /// Microseconds of an hour.
 const HOUR_MICROS: u128 = 3_600_000_000;
+/// Hours of a month in which space has its price: 30 days.
+const MONTH_HOURS: u128 = 720;
+/// Bytes of a gigabyte.
+const GIGABYTE: u128 = 1_000_000_000;
 
 /// An amount of the farm's currency in millionths of it. As text it is a decimal number, such as
 /// 1.25.
@@ -76,6 +80,14 @@ impl Worth {
         Self(u128::from(micros) * u128::from(an_hour.0))
     }
 
+    /// Returns what so many bytes × milliseconds are worth, at the price of a gigabyte for a month
+    /// of 30 days; the most that there is where it would overflow.
+    pub fn of_space(byte_millis: u128, gb_month: Amount) -> Self {
+        let micros = 1000 * byte_millis.min(u128::MAX / 1000);
+        let worth = micros.saturating_mul(u128::from(gb_month.0));
+        Self(worth / (GIGABYTE * MONTH_HOURS))
+    }
+
     /// Adds another sum.
     pub fn add(&mut self, other: Self) {
         self.0 = self.0.saturating_add(other.0);
@@ -127,5 +139,8 @@ mod tests {
         (0..3600).for_each(|_| sum.add(Worth::of(1_000_000, price)));
         assert_eq!(sum, Worth::of_amount(price));
         assert_eq!(Worth::of(1, price).amount(), Amount(0));
+        let month = 1_000_000_000 * 720 * 3_600_000;
+        assert_eq!(Worth::of_space(month, price).amount(), price);
+        assert!(Worth::of_space(u128::MAX, Amount::MOST) > Worth::of_amount(Amount::MOST));
     }
 }

@@ -7,9 +7,9 @@ mod rules;
 mod words;
 
 pub use amount::{Amount, Worth};
-pub use report::{BudgetStatus, CostReport, OwnerCost, Spent};
+pub use report::{BudgetStatus, CostReport, OwnerCost, Spent, Stored};
 pub use rules::{
     AtLimit, BUDGETS_MAX, Budget, CostRules, GROUPS_MAX, Hours, MEMBERS_MAX, PRICES_MAX, Period,
     Price, Whose,
 };
-pub use words::{device_time, money};
+pub use words::{device_time, money, space_time};

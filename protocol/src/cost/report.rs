@@ -18,6 +18,15 @@ pub struct Spent {
     pub cost: Amount,
 }
 
+/// Space of finished frames over time, and what it costs. Counted where space has a price.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stored {
+    /// Bytes × hours.
+    pub byte_hours: u64,
+    /// What the space costs, by the prices of when it was used.
+    pub cost: Amount,
+}
+
 /// What the jobs of one owner have cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnerCost {
@@ -31,6 +40,8 @@ pub struct OwnerCost {
     pub month: String,
     /// Device time by product name.
     pub spent: Vec<Spent>,
+    /// Space of finished frames.
+    pub stored: Stored,
 }
 
 /// How far a budget is spent.
@@ -59,4 +70,6 @@ pub struct CostReport {
     pub owners: Vec<OwnerCost>,
     /// Budgets in the order of the rules.
     pub budgets: Vec<BudgetStatus>,
+    /// What a gigabyte of finished frames costs for 30 days from now on, with the factor.
+    pub gb_month: Amount,
 }

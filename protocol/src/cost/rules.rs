@@ -38,6 +38,9 @@ pub struct CostRules {
     /// counted and costs nothing.
     #[serde(default, rename = "price")]
     pub prices: Vec<Price>,
+    /// Price of a gigabyte of finished frames for 30 days, before the factor. 0 counts no space.
+    #[serde(default)]
+    pub storage_gb_month: Amount,
     /// Names of owners by the name of their group.
     #[serde(default, rename = "group")]
     pub groups: BTreeMap<String, Vec<String>>,
@@ -214,6 +217,9 @@ impl CostRules {
         if self.utc_offset_minutes.unsigned_abs() > DAY {
             return Err(format!("utc_offset_minutes: not in -{DAY} to {DAY}"));
         }
+        if self.storage_gb_month > Amount::MOST {
+            return Err("storage_gb_month: above 1000000000".to_owned());
+        }
         for (index, price) in self.prices.iter().enumerate() {
             price.check().map_err(|problem| format!("price {}: {problem}", index + 1))?;
         }
@@ -296,8 +302,16 @@ impl CostRules {
         let minute = ((secs / 60) as i64 + offset).rem_euclid(i64::from(DAY)) as u16;
         let fits = |price: &&Price| price.fits(device, (pool, node), minute);
         let an_hour = self.prices.iter().find(fits).map_or(Amount(0), |price| price.per_hour);
-        let factor = self.factor.unwrap_or(1.0);
-        Amount((an_hour.0 as f64 * factor).round() as u64)
+        self.with_factor(an_hour)
+    }
+
+    /// Returns what a gigabyte of finished frames costs for 30 days, with the factor.
+    pub fn storage_price(&self) -> Amount {
+        self.with_factor(self.storage_gb_month)
+    }
+
+    fn with_factor(&self, price: Amount) -> Amount {
+        Amount((price.0 as f64 * self.factor.unwrap_or(1.0)).round() as u64)
     }
 }
 
@@ -356,6 +370,7 @@ mod tests {
                 Price { hours: Some(night), ..price("NVIDIA H*", None, 2_000_000) },
                 price("NVIDIA H*", None, 4_000_000),
             ],
+            storage_gb_month: Amount(20_000),
             groups: BTreeMap::from([("light".into(), vec!["ada".into(), "#7".into()])]),
             budgets: vec![Budget {
                 whose: Whose::Group("light".into()),
@@ -382,6 +397,7 @@ mod tests {
             [2_300_000, 4_600_000]
         );
         assert_eq!(of("AMD EPYC", None, 12), 0);
+        assert_eq!(rules.storage_price(), Amount(23_000));
     }
 
     #[test]
@@ -420,6 +436,8 @@ mod tests {
         assert!(
             refused(&|rules| rules.prices[1].device = Some(String::new())).starts_with("price 2")
         );
+        let dear = Amount(Amount::MOST.0 + 1);
+        assert!(refused(&|rules| rules.storage_gb_month = dear).starts_with("storage_gb_month"));
         let same = Hours { from_minute: 5, to_minute: 5 };
         assert!(refused(&|rules| rules.prices[0].hours = Some(same)).contains("hours"));
         assert!(refused(&|rules| rules.groups.clear()).contains("no group `light`"));

@@ -12,6 +12,16 @@ pub fn device_time(millis: u64) -> String {
     }
 }
 
+/// Space over time from bytes × hours: `350.0 MB h`, `12.5 GB h`, `3.0 TB h`.
+pub fn space_time(byte_hours: u64) -> String {
+    let of = |unit: u64| byte_hours as f64 / unit as f64;
+    match byte_hours {
+        0..1_000_000_000 => format!("{:.1} MB h", of(1_000_000)),
+        1_000_000_000..1_000_000_000_000 => format!("{:.1} GB h", of(1_000_000_000)),
+        _ => format!("{:.1} TB h", of(1_000_000_000_000)),
+    }
+}
+
 /// An amount with its currency; None where nothing has a price.
 pub fn money(amount: Amount, currency: &str) -> Option<String> {
     let is_free = currency.is_empty() && amount == Amount(0);
@@ -29,5 +39,7 @@ mod tests {
         assert_eq!(money(Amount(1_250_000), "EUR").as_deref(), Some("1.25 EUR"));
         assert_eq!(money(Amount(1_250_000), "").as_deref(), Some("1.25"));
         assert_eq!(money(Amount(0), ""), None);
+        let spaces = [350_000_000, 12_500_000_000, 3_000_000_000_000].map(space_time);
+        assert_eq!(spaces, ["350.0 MB h", "12.5 GB h", "3.0 TB h"]);
     }
 }

@@ -96,7 +96,10 @@ pub(super) fn check(after: &[After]) -> Result<(), SpecError> {
 /// Cuts jobs, of which each stands after those that it waits for, into runs of which none waits for
 /// one of the same run: those of a run can be submitted at once. `of` is a job's id, and what it
 /// waits for.
-pub fn runs<T>(jobs: &[T], of: impl for<'a> Fn(&'a T) -> (JobId, &'a [After])) -> Vec<&[T]> {
+pub fn independent_runs<T>(
+    jobs: &[T],
+    of: impl for<'a> Fn(&'a T) -> (JobId, &'a [After]),
+) -> Vec<&[T]> {
     let mut runs = Vec::new();
     let (mut begin, mut here) = (0, BTreeSet::new());
     for (at, job) in jobs.iter().enumerate() {
@@ -158,7 +161,8 @@ mod tests {
         let jobs: [(JobId, Vec<After>); 5] =
             [job(0, &[]), job(1, &[]), job(2, &[0, 1]), job(3, &[0]), job(4, &[3])];
         let of = |jobs: &[(JobId, Vec<After>)]| -> Vec<usize> {
-            runs(jobs, |(id, after)| (*id, after.as_slice())).iter().map(|run| run.len()).collect()
+            let runs = independent_runs(jobs, |(id, after)| (*id, after.as_slice()));
+            runs.iter().map(|run| run.len()).collect()
         };
         assert_eq!(of(&jobs), [2, 2, 1]);
         assert_eq!(of(&jobs[..1]), [1]);

@@ -31,6 +31,7 @@ struct Head {
     retry: RetryPolicy,
     max_nodes: Option<u32>,
     after: Vec<After>,
+    not_before: Option<u64>,
     batch: Option<String>,
     notify: Vec<String>,
 }
@@ -45,6 +46,7 @@ impl Default for Head {
             retry: RetryPolicy::default(),
             max_nodes: None,
             after: Vec::new(),
+            not_before: None,
             batch: None,
             notify: Vec::new(),
         }
@@ -60,7 +62,7 @@ const COMPUTE: &str = "compute";
 /// Encodes a job as CBOR with named fields.
 pub fn encode_job(spec: &JobSpec) -> Vec<u8> {
     let JobSpec { name, priority, kind, device_bytes, pool, retry, max_nodes, .. } = spec;
-    let JobSpec { after, batch, notify, .. } = spec;
+    let JobSpec { after, not_before, batch, notify, .. } = spec;
     let head = Head {
         name: name.clone(),
         priority: *priority,
@@ -69,6 +71,7 @@ pub fn encode_job(spec: &JobSpec) -> Vec<u8> {
         retry: *retry,
         max_nodes: *max_nodes,
         after: after.clone(),
+        not_before: *not_before,
         batch: batch.clone(),
         notify: notify.clone(),
     };
@@ -110,11 +113,12 @@ pub fn decode_job(bytes: &[u8]) -> Result<JobSpec, SpecError> {
         }
     }
     let head: Head = read(&map_of_fields(&head))?;
-    let Head { name, priority, device_bytes, pool, retry, max_nodes, after, batch, notify } = head;
+    let Head { name, priority, device_bytes, pool, retry, max_nodes, .. } = head;
+    let (after, not_before, batch, notify) = (head.after, head.not_before, head.batch, head.notify);
     let kind = kind.ok_or_else(|| malformed("it is of no kind"))?;
     let spec =
         JobSpec { priority, device_bytes, pool, retry, max_nodes, ..JobSpec::new(name, kind) };
-    Ok(JobSpec { after, batch, notify, ..spec })
+    Ok(JobSpec { after, not_before, batch, notify, ..spec })
 }
 
 /// Decodes the value that a map encodes. The error names the field at fault.

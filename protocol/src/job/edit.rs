@@ -1,7 +1,8 @@
 //! What may be changed of a job that was submitted.
 
 use super::error::SpecError;
-use super::{JobSpec, check_name, check_place};
+use super::{JobSpec, check_name, check_place, check_start};
+use crate::utc::utc;
 use serde::{Deserialize, Serialize};
 
 /// A change of a job that was submitted. None leaves a field as it is.
@@ -15,6 +16,9 @@ pub struct JobEdit {
     pub pool: Option<Option<String>>,
     /// New bound on the nodes that work on the job at a time; an inner None is no bound.
     pub max_nodes: Option<Option<u32>>,
+    /// New time before which no unit begins, in seconds since the Unix epoch; an inner None lets
+    /// the job begin at once.
+    pub not_before: Option<Option<u64>>,
 }
 
 impl JobEdit {
@@ -25,6 +29,7 @@ impl JobEdit {
         }
         let pool = self.pool.as_ref().and_then(Option::as_deref);
         check_place(self.priority.unwrap_or_default(), pool, self.max_nodes.flatten())?;
+        check_start(self.not_before.flatten())?;
         Ok(self)
     }
 
@@ -43,6 +48,7 @@ impl JobEdit {
             priority: set(&mut spec.priority, self.priority),
             pool: set(&mut spec.pool, self.pool),
             max_nodes: set(&mut spec.max_nodes, self.max_nodes),
+            not_before: set(&mut spec.not_before, self.not_before),
         }
     }
 
@@ -57,6 +63,7 @@ impl JobEdit {
         keep(&mut self.priority, later.priority);
         keep(&mut self.pool, later.pool);
         keep(&mut self.max_nodes, later.max_nodes);
+        keep(&mut self.not_before, later.not_before);
     }
 
     /// Describes the change in one line, as the options of `job set`.
@@ -72,7 +79,12 @@ impl JobEdit {
             Some(nodes) => format!("at most {nodes} nodes"),
             None => "any number of nodes".to_owned(),
         });
-        let words: Vec<String> = [priority, pool, nodes, name].into_iter().flatten().collect();
+        let start = self.not_before.map(|start| match start {
+            Some(secs) => format!("not before {}", utc(secs)),
+            None => "at once".to_owned(),
+        });
+        let words = [priority, pool, nodes, start, name];
+        let words: Vec<String> = words.into_iter().flatten().collect();
         words.join(", ")
     }
 }
@@ -94,6 +106,7 @@ mod tests {
             priority: Some(50),
             pool: Some(Some("gpu".into())),
             max_nodes: Some(Some(3)),
+            not_before: Some(Some(60)),
         };
         let mut undo = change.apply(&mut changed);
         assert_eq!((changed.name.as_str(), changed.max_nodes), ("take 2", Some(3)));
@@ -113,14 +126,17 @@ mod tests {
             ("priority", JobEdit { priority: Some(101), ..none() }),
             ("pool", JobEdit { pool: Some(Some("a b".into())), ..none() }),
             ("max-nodes", JobEdit { max_nodes: Some(Some(0)), ..none() }),
+            ("not-before", JobEdit { not_before: Some(Some(u64::MAX)), ..none() }),
         ];
         for (field, change) in wrong {
             assert_eq!(change.check().unwrap_err().field, field);
         }
         let fits = JobEdit { pool: Some(None), max_nodes: Some(None), ..none() };
         assert_eq!(fits.words(), "any pool, any number of nodes");
-        let one = JobEdit { max_nodes: Some(Some(1)), ..none() };
-        assert_eq!(one.words(), "at most 1 node");
+        let one = JobEdit { max_nodes: Some(Some(1)), not_before: Some(None), ..none() };
+        assert_eq!(one.words(), "at most 1 node, at once");
+        let late = JobEdit { not_before: Some(Some(1_795_289_405)), ..none() };
+        assert_eq!(late.words(), "not before 2026-11-21 19:30:05Z");
         assert!(fits.check().is_ok() && none().is_empty());
     }
 }

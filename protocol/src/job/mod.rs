@@ -23,7 +23,7 @@ mod space;
 mod tiles;
 mod window;
 
-pub use after::{After, AfterText, Until, runs};
+pub use after::{After, AfterText, Until, independent_runs};
 pub use asset::{AssetFile, is_confined_path};
 pub use bands::{Bands, FINISH_PIXELS_MIN};
 pub use camera::{ApertureSpec, BladesSpec, CameraSpec, FocusSpec, LensSpec, LookAtSpec};
@@ -77,6 +77,9 @@ pub struct JobSpec {
     pub max_nodes: Option<u32>,
     /// Jobs that this one waits for, at most [`AFTER_MAX`], each once.
     pub after: Vec<After>,
+    /// Seconds since the Unix epoch before which no unit of the job begins, at most
+    /// [`NOT_BEFORE_MAX`]; None lets it begin at once.
+    pub not_before: Option<u64>,
     /// Name that the jobs of one submission share, by which all of them are selected together, with
     /// the characters of a job's name; None where a job stands alone.
     pub batch: Option<String>,
@@ -106,6 +109,7 @@ impl JobSpec {
             retry: RetryPolicy::default(),
             max_nodes: None,
             after: Vec::new(),
+            not_before: None,
             batch: None,
             notify: Vec::new(),
         }
@@ -175,6 +179,7 @@ fn check(spec: &JobSpec) -> Result<(), SpecError> {
     check_place(spec.priority, spec.pool.as_deref(), spec.max_nodes)?;
     spec.retry.check()?;
     after::check(&spec.after)?;
+    check_start(spec.not_before)?;
     notify::check(&spec.notify)?;
     if let Some(batch) = &spec.batch {
         crate::names::check(batch).or_else(|problem| wrong("batch", problem))?;
@@ -202,6 +207,16 @@ fn check_place(priority: u8, pool: Option<&str>, max_nodes: Option<u32>) -> Resu
     match max_nodes {
         Some(nodes) if !(1..=NODES_MAX).contains(&nodes) => {
             wrong("max-nodes", format!("{nodes} is not in 1 to {NODES_MAX}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks when units of a job may begin.
+fn check_start(not_before: Option<u64>) -> Result<(), SpecError> {
+    match not_before {
+        Some(secs) if secs > NOT_BEFORE_MAX => {
+            wrong("not-before", format!("{secs} is no time before the year 10000"))
         }
         _ => Ok(()),
     }

@@ -39,6 +39,8 @@ pub struct JobForm {
     pub device_bytes: u64,
     /// Jobs that the job waits for.
     pub after: Vec<After>,
+    /// Seconds since the Unix epoch before which no unit of the job begins.
+    pub not_before: Option<u64>,
     /// Name that the jobs of one submission share.
     pub batch: Option<String>,
     /// Targets of events that get those of the job.
@@ -52,8 +54,8 @@ pub struct JobForm {
 impl JobForm {
     /// Returns the spec, of which nothing has been checked but that it is of one kind.
     pub fn spec(self) -> Result<RawJobSpec, SpecError> {
-        let Self { name, priority, pool, max_nodes, device_bytes, after, batch, .. } = self;
-        let Self { notify, render, compute, .. } = self;
+        let Self { name, priority, pool, max_nodes, device_bytes, .. } = self;
+        let Self { after, not_before, batch, notify, render, compute, .. } = self;
         let kind = match (render, compute) {
             (Some(render), None) => JobKind::Render(render),
             (None, Some(compute)) => JobKind::Compute(compute),
@@ -67,7 +69,7 @@ impl JobForm {
         };
         let plain = JobSpec::new(&name, kind);
         let priority = priority.unwrap_or(plain.priority);
-        let plain = JobSpec { after, batch, notify, ..plain };
+        let plain = JobSpec { after, not_before, batch, notify, ..plain };
         Ok(JobSpec { priority, pool, max_nodes, device_bytes, ..plain }.into())
     }
 }

@@ -31,6 +31,7 @@ fn job_detail() -> JobDetail {
         awaited_by: vec![AfterStatus { state: None, ..after_status(4, Until::End) }],
         awaited_count: 70,
         spent: vec![spent()],
+        stored: stored(),
         left_millis: Some(90_000),
         currency: "EUR".into(),
     }
@@ -40,6 +41,10 @@ fn spent() -> Spent {
     Spent { device: "cpu".into(), millis: 4500, lost_millis: 500, cost: Amount(1_250_000) }
 }
 
+fn stored() -> Stored {
+    Stored { byte_hours: 720_000_000_000, cost: Amount(20_000) }
+}
+
 fn cost_report() -> CostReport {
     let owner = OwnerCost {
         owner: "ada".into(),
@@ -47,6 +52,7 @@ fn cost_report() -> CostReport {
         group: Some("light".into()),
         month: "2026-11".into(),
         spent: vec![spent()],
+        stored: stored(),
     };
     let budget = BudgetStatus {
         whose: Whose::Farm,
@@ -56,7 +62,8 @@ fn cost_report() -> CostReport {
         warns: true,
         reached: Some(AtLimit::Pause),
     };
-    CostReport { currency: "EUR".into(), owners: vec![owner], budgets: vec![budget] }
+    let (currency, gb_month) = ("EUR".to_owned(), Amount(23_000));
+    CostReport { currency, owners: vec![owner], budgets: vec![budget], gb_month }
 }
 
 fn after_status(number: u8, until: Until) -> AfterStatus {

@@ -214,6 +214,7 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
                 priority: Some(80),
                 pool: Some(Some("gpu".into())),
                 max_nodes: Some(None),
+                not_before: Some(Some(1_795_289_405)),
             }),
         },
     ];
@@ -255,6 +256,7 @@ pub(crate) fn cost_rules() -> cost::CostRules {
         currency: "EUR".into(),
         factor: Some(1.15),
         utc_offset_minutes: -60,
+        storage_gb_month: Amount(20_000),
         prices: vec![price],
         groups: [("light".to_owned(), vec!["ada".to_owned()])].into(),
         budgets: vec![

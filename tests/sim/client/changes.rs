@@ -8,6 +8,8 @@ pub(crate) enum Changed {
     Name(u64),
     Priority(u8),
     MaxNodes(Option<u32>),
+    /// Seconds of the coordinator's clock; an odd number lets the job begin at once.
+    NotBefore(u64),
     /// By the owner, who may not.
     Raised,
     ByOperator,
@@ -20,6 +22,10 @@ impl Changed {
             Self::Name(number) => JobEdit { name: Some(format!("take {number}")), ..none },
             Self::Priority(priority) => JobEdit { priority: Some(priority), ..none },
             Self::MaxNodes(nodes) => JobEdit { max_nodes: Some(nodes), ..none },
+            Self::NotBefore(secs) => {
+                let not_before = secs.is_multiple_of(2).then_some(secs);
+                JobEdit { not_before: Some(not_before), ..none }
+            }
             Self::Raised => JobEdit { priority: Some(RAISED + 1), ..none },
             Self::ByOperator => JobEdit { priority: Some(RAISED), ..none },
         }

@@ -9,10 +9,12 @@ mod submits;
 use crate::checks::violation::{Checked, violated};
 use crate::client::changes::{Changed, RAISED};
 use crate::faults::Fault;
+use crate::faults::planted::Planted;
 use crate::situations::sometimes;
 use crate::world::World;
 use crate::world::events::Event;
 use crate::world::plan::{JobPlan, LARGEST, Plan, USERS};
+use crate::world::random::mix;
 use tessera_core::{Caller, Core, Input, Selection};
 use tessera_protocol::cost::{Amount, AtLimit, Budget, CostRules, Period, Price, Whose};
 use tessera_protocol::ids::JobId;
@@ -54,6 +56,9 @@ pub(crate) enum Ask {
     Budget(u16),
 }
 
+/// Price of a gigabyte for 30 days, at which a finished frame costs a thousandth in a second.
+const STORAGE_PRICE: u64 = 720_000;
+
 /// Rules by which a second of a device costs 1, and one user or all may spend so many thousandths.
 fn budget_of(thousandths: u16) -> CostRules {
     let price = Price { per_hour: Amount(3_600_000_000), ..Price::default() };
@@ -69,7 +74,9 @@ fn budget_of(thousandths: u16) -> CostRules {
         warn_percent: 80,
     };
     let budgets = if thousandths > 0 { vec![budget] } else { Vec::new() };
-    CostRules { prices: vec![price], budgets, ..CostRules::default() }
+    // Sometimes space has a price too, and then it has none any more.
+    let storage_gb_month = Amount(u64::from(thousandths % 2) * STORAGE_PRICE);
+    CostRules { prices: vec![price], budgets, storage_gb_month, ..CostRules::default() }
 }
 
 /// A job as its owner sees it.
@@ -364,6 +371,12 @@ impl World {
             Changed::MaxNodes([None, Some(20), Some(60)][self.random.index(3)]),
         ];
         let change = changes[self.random.index(changes.len())];
+        let number = mix(self.now ^ mix(index as u64));
+        let may = self.planted.as_ref().is_none_or(Planted::is_of_waits);
+        let change = match number % 4 {
+            0 if may => Changed::NotBefore(self.clock().secs() + number / 4 % 60),
+            _ => change,
+        };
         let asks = asks.into_iter().chain([
             (Fault::ChangeOwn, Ask::Change(index, change)),
             (Fault::ChangeRaised, Ask::Change(index, Changed::Raised)),

@@ -59,7 +59,10 @@ pub(crate) fn inputs(kind: &JobKind) -> Vec<BlobHash> {
                 Program::Ptx(file) | Program::Cuda(file) => Some(file.hash),
                 Program::Builtin(_) => None,
             };
-            compute.inputs.iter().map(|input| input.hash).chain(program).collect()
+            let inputs = compute.inputs.iter().filter(|input| input.is_found());
+            let frames = compute.frame_inputs.iter().flat_map(|input| &input.files);
+            let found = inputs.map(|input| input.hash).chain(frames.map(|file| file.hash));
+            found.chain(program).collect()
         }
     }
 }

@@ -28,7 +28,7 @@ use tessera_protocol::ids::Lease;
 use tessera_protocol::node::NodeToCoordinator;
 
 /// The coordinator's clock when a run begins: an evening in 2023, milliseconds.
-const CLOCK_START: u64 = 1_700_000_000_000;
+pub(crate) const CLOCK_START: u64 = 1_700_000_000_000;
 
 /// The coordinator's machine.
 #[derive(Debug, Default)]

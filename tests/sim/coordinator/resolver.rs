@@ -8,6 +8,9 @@ use tessera_core::{Input, ResolveFailure, TileSet};
 use tessera_protocol::ids::{FrameNumber, JobId};
 use tessera_protocol::status::FrameFile;
 
+/// Length of every file: a gigabyte, so that its space is worth something in seconds.
+const FILE_BYTES: u64 = 1_000_000_000;
+
 impl World {
     /// The resolver of the coordinator is done with a frame, one way or the other.
     pub(crate) fn on_resolved(&mut self, job: JobId, frame: FrameNumber) -> Checked {
@@ -35,7 +38,7 @@ impl World {
         let file = |extension: String| FrameFile {
             format: extension,
             hash: file_hash(job, frame),
-            length: 1,
+            length: FILE_BYTES,
             pixels_sha256: [2; 32],
         };
         self.blobs.put(file_hash(job, frame), self.now);

@@ -9,8 +9,8 @@ use crate::world::random::Random;
 use std::collections::BTreeMap;
 use tessera_core::{Action, Arrived, Input, Record, ResultShape, SessionId, Step};
 use tessera_protocol::device::{DeviceInfo, DeviceKind, DeviceState};
-use tessera_protocol::ids::{JobId, Lease, NodeId, ProcessEpoch, UnitIndex, UnitKey};
-use tessera_protocol::job::After;
+use tessera_protocol::ids::{BlobHash, JobId, Lease, NodeId, ProcessEpoch, UnitIndex, UnitKey};
+use tessera_protocol::job::{After, JobKind};
 use tessera_protocol::node::{CoordinatorToNode, Join, Piece};
 use uuid::Uuid;
 
@@ -78,6 +78,10 @@ pub(crate) enum Bug {
     LeasedBeforeWaitEnds,
     /// After a restart, nobody knows that waits of jobs were over.
     WaitEndForgotten,
+    /// Jobs begin before their time: the core does not know it.
+    BegunTooEarly,
+    /// Kernels get another file than the frame of the job that they read.
+    WrongFrameRead,
 }
 
 /// A bug and what it remembers.
@@ -92,15 +96,16 @@ pub(crate) struct Planted {
     passed_over: Vec<(SessionId, Lease)>,
     /// The process that believes in a node that does not exist.
     haunted: u64,
-    /// What jobs wait for of which the core was not told.
-    untold: BTreeMap<JobId, Vec<After>>,
+    /// What jobs wait for, and when they begin, of which the core was not told.
+    untold: BTreeMap<JobId, (Vec<After>, Option<u64>)>,
 }
 
 impl Planted {
     /// Whether the bug is one of jobs that wait for others. Others are looked for without such
     /// jobs.
     pub(crate) fn is_of_waits(&self) -> bool {
-        matches!(self.bug, Bug::LeasedBeforeWaitEnds | Bug::WaitEndForgotten)
+        use Bug::*;
+        matches!(self.bug, LeasedBeforeWaitEnds | WaitEndForgotten | BegunTooEarly | WrongFrameRead)
     }
 
     /// Whether the bug is one of several coordinators. Others are looked for with one alone, where
@@ -219,9 +224,15 @@ impl Planted {
                 };
                 let is_known = process.core.job_summary(job).is_some();
                 if spec.after.iter().all(goes_on) || is_known {
-                    self.untold.entry(job).or_insert_with(|| spec.after.clone());
+                    let told = (spec.after.clone(), spec.not_before);
+                    self.untold.entry(job).or_insert(told);
                     spec.after.clear();
                 }
+                Some(Input::Submit { request, job, spec, caller })
+            }
+            (Bug::BegunTooEarly, Input::Submit { request, job, mut spec, caller }) => {
+                let told = (spec.after.clone(), spec.not_before.take());
+                self.untold.entry(job).or_insert(told);
                 Some(Input::Submit { request, job, spec, caller })
             }
             (Bug::BandMissing, Input::ResultArrived { session, result }) => {
@@ -298,13 +309,17 @@ impl Planted {
         self.pass_over(step);
         for record in &mut step.records {
             if let Record::JobAccepted { job, spec, .. } = record
-                && let Some(after) = self.untold.get(job)
+                && let Some((after, not_before)) = self.untold.get(job)
             {
                 spec.after.clone_from(after);
+                spec.not_before = *not_before;
             }
         }
         if self.bug == Bug::RetryLost {
             lose_retries(step, books);
+        }
+        if self.bug == Bug::WrongFrameRead {
+            give_other_frames(step);
         }
         if self.bug == Bug::CountedTwice && random.permille(20) {
             let commits = step.records.iter_mut().find_map(|record| match record {
@@ -422,6 +437,22 @@ fn give_whole_units(step: &mut Step, books: &Books) {
             let whole = kind.and_then(|kind| task_of(kind, assignment.lease().unit));
             assignment.task = whole.unwrap_or(assignment.task);
         }
+    }
+}
+
+/// Files that kernels read of other jobs are others than those jobs have made.
+fn give_other_frames(step: &mut Step) {
+    for action in &mut step.actions {
+        let Action::Send { message: CoordinatorToNode::Job { spec, .. }, .. } = action else {
+            continue;
+        };
+        let Ok(mut changed) = spec.clone().check() else { continue };
+        let JobKind::Compute(compute) = &mut changed.kind else { continue };
+        for input in compute.inputs.iter_mut().filter(|input| input.from.is_some()) {
+            input.hash = BlobHash([7; 32]);
+            compute.frame_inputs.clear();
+        }
+        **spec = changed.into();
     }
 }
 

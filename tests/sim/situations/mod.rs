@@ -193,6 +193,11 @@ situations! {
     BudgetWaits "a job waits, because a budget is used up",
     BudgetRefuses "a job is refused, because a budget is used up",
     BudgetRestart "the coordinator starts again, and there is a budget",
+    StorageCounted "the space of finished frames is counted",
+    InputFound "a kernel is leased that reads frames of another job",
+    BeginsLater "a job says that it begins later",
+    BeginsRestart "the coordinator starts again, and a job begins later",
+    BegunAtItsTime "a unit is leased of a job that was told when to begin",
     SpentAfterEnd "device time is counted for a job that has ended",
     ObjectSwept "an object is deleted that was put and never committed",
 }

@@ -5,7 +5,7 @@ use crate::checks::leases::Seen;
 use crate::faults::Fault;
 use crate::model::books::JobBook;
 use crate::situations::sometimes;
-use crate::situations::waits::waits_for_frames;
+use crate::situations::waits::{reads_frames, waits_for_frames};
 use crate::world::World;
 use std::collections::BTreeSet;
 use tessera_core::journal::{Commit, EndedAttempt, Ending, Gone, Redone};
@@ -277,6 +277,9 @@ impl World {
                 for assignment in work {
                     let book = self.ledger.believed.jobs.get(&assignment.job);
                     sometimes!(self, AfterFrame, book.is_some_and(waits_for_frames));
+                    let told = book.is_some_and(|book| book.spec.not_before.is_some());
+                    sometimes!(self, BegunAtItsTime, told);
+                    sometimes!(self, InputFound, book.is_some_and(reads_frames));
                     let feeds = book.is_some_and(|book| book.reads_before(assignment.frame));
                     sometimes!(self, FedFrame, feeds);
                     sometimes!(self, ResumedLeased, book.is_some_and(|book| book.resumed > 0));
@@ -367,6 +370,7 @@ impl World {
         sometimes!(self, WaitsForLimits, waits.contains(&Waits::Limits));
         sometimes!(self, AfterWaits, waits.contains(&Waits::After));
         sometimes!(self, BudgetWaits, waits.contains(&Waits::Budget));
+        sometimes!(self, BeginsLater, waits.contains(&Waits::NotBefore));
         sometimes!(self, WaitsForNodes, waits.contains(&Waits::Nodes));
         sometimes!(self, WaitsForPool, waits.contains(&Waits::Pool));
         sometimes!(self, WaitsForCheck, waits.contains(&Waits::Check));

@@ -15,6 +15,12 @@ pub(super) fn waits_for_frames(book: &JobBook) -> bool {
     !book.waits.is_empty() && book.waits.iter().all(|after| after.until == Until::Frames)
 }
 
+/// Whether a kernel reads frames of another job.
+pub(super) fn reads_frames(book: &JobBook) -> bool {
+    let compute = book.kind().compute();
+    compute.is_some_and(|compute| compute.inputs.iter().any(|input| input.from.is_some()))
+}
+
 impl World {
     /// Looks at a step after the books have taken it in: what was waited for may have ended in it.
     pub(crate) fn note_waits(&mut self, step: &Step) {
@@ -27,6 +33,7 @@ impl World {
                     let ended = book.is_some_and(|book| book.ended.is_some());
                     sometimes!(self, SpentAfterEnd, ended);
                 }
+                Record::StorageCounted { .. } => sometimes!(self, StorageCounted),
                 Record::CostRulesSet { rules, .. } if rules.budgets.is_empty() => {
                     self.tally.count(Fault::BudgetRaised);
                 }
@@ -72,11 +79,14 @@ impl World {
 
     pub(crate) fn note_waits_at_start(&mut self) {
         let going = self.ledger.durable.jobs.values().filter(|book| book.ended.is_none());
-        let (mut waits, mut ended) = (false, false);
+        let (mut waits, mut ended, mut later) = (false, false, false);
+        let now = self.clock().secs();
         for book in going {
+            later |= book.spec.not_before.is_some_and(|begins| begins > now);
             waits |= !book.waits.is_empty();
             ended |= book.waits.len() < book.spec.after.len();
         }
+        sometimes!(self, BeginsRestart, later);
         sometimes!(self, AfterWaitRestart, waits);
         sometimes!(self, AfterEndRestart, ended);
         sometimes!(self, BudgetRestart, self.ledger.durable.budgets > 0);

@@ -93,6 +93,7 @@ impl World {
         let mut plan = Plan::of(&mut random);
         if planted.as_ref().is_none_or(Planted::is_of_waits) {
             plan.add_waits();
+            plan.add_starts();
         }
         let has_leaders = planted.as_ref().is_none_or(Planted::is_of_leaders);
         let led = plan.led.filter(|_| has_leaders);

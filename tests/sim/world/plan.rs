@@ -229,6 +229,7 @@ fn settings(random: &mut Random, forged: bool) -> Settings {
         give_up: millis(random.between(500, 15_000)),
         copy_after: millis(random.between(500, 20_000)),
         unfit: millis(random.between(2_000, 20_000)),
+        storage_every: millis(1_000 + mix(lease) % 9_000),
         epoch_block: [1, 4, 32, 256][random.index(4)],
         check_share: if forged { 1024 } else { [0, 10, 100, 1024][random.index(4)] },
         check_first: [0, 5, 200][random.index(3)],

@@ -1,13 +1,18 @@
-//! Which jobs of a plan wait for which, and for what of them.
+//! Which jobs of a plan wait for which, and for what of them; which read frames of others, and
+//! which are not to begin before a time.
 
+use crate::coordinator::CLOCK_START;
 use crate::world::plan::{JobPlan, Plan};
 use crate::world::random::{Random, mix};
+use tessera_protocol::compute::{FromJob, InputArray};
 use tessera_protocol::frames::FrameSet;
-use tessera_protocol::ids::FrameNumber;
+use tessera_protocol::ids::{BlobHash, FrameNumber};
 use tessera_protocol::job::{After, JobKind, RawJobSpec, Until};
 
 /// Latest frames of a job that another one may have as well.
 const FRAMES_MAX: usize = 3;
+/// Name of the input that is a frame of another job.
+const PICTURE: &str = "picture";
 
 impl Plan {
     /// Lets some jobs wait for others that are submitted before them. It has a chance of its own:
@@ -31,6 +36,20 @@ impl Plan {
         }
     }
 
+    /// Lets some jobs begin only some time after they are submitted. It has a chance of its own.
+    pub(crate) fn add_starts(&mut self) {
+        let mut random = Random::new(mix(mix(self.heal_at) ^ self.nodes.len() as u64 ^ 0x57a7));
+        if !random.permille(400) {
+            return;
+        }
+        for job in &mut self.jobs {
+            let later = random.between(1_000, 25_000);
+            if random.permille(400) {
+                job.spec.not_before = Some((CLOCK_START + job.submit_at + later) / 1000);
+            }
+        }
+    }
+
     fn let_wait(&mut self, index: usize, before: usize, random: &mut Random) {
         let (on, until) = (self.jobs[before].clone(), Until::ALL[random.index(3)]);
         let job = &mut self.jobs[index];
@@ -40,10 +59,39 @@ impl Plan {
         if until == Until::Frames && !take_frames(job, &on) {
             return;
         }
+        if until == Until::Success && random.permille(700) {
+            read_frames(job, &on);
+        }
         job.spec.after.push(After { job: on.id, until });
         let spec = RawJobSpec::from(job.spec.clone());
         job.spec = spec.check().expect("a plan makes sound specs");
     }
+}
+
+/// Lets a kernel read the frames of a job that it waits for, if it can.
+fn read_frames(job: &mut JobPlan, on: &JobPlan) {
+    let JobKind::Compute(compute) = &mut job.spec.kind else { return };
+    let Ok(array) = on.spec.kind.frame_array(None) else { return };
+    let is_read = compute.inputs.iter().any(|input| input.name == PICTURE);
+    if is_read || !compute.runs_users_kernel() {
+        return;
+    }
+    let numbers: Vec<FrameNumber> = on.spec.kind.frames().iter().collect();
+    // All of this job's frames read the only one, or each the one of its number.
+    if numbers.len() > 1 {
+        let some = numbers.iter().rev().take(FRAMES_MAX).copied();
+        compute.frames = FrameSet::from_frames(some).expect("a few frames are a set");
+    }
+    let picture = InputArray {
+        name: PICTURE.to_owned(),
+        hash: BlobHash::default(),
+        length: 0,
+        element: array.element,
+        shape: array.shape,
+        from: Some(FromJob { job: on.id, file: array.file }),
+    };
+    // They are in the order of their names.
+    compute.inputs.insert(0, picture);
 }
 
 /// Gives a job frames of another one, if it waits for frames of no other.

@@ -24,6 +24,7 @@ pub(crate) fn verify(books: &Books) -> Result<(), String> {
     books.farm().check_usage()?;
     books.farm().check_accounts()?;
     books.check_budgets()?;
+    books.check_storage()?;
     check_waits(books)?;
     check_leases(books)?;
     check_shares(books)?;

@@ -92,6 +92,7 @@ impl Ledger {
             | Record::NodeReplaced { .. }
             | Record::NodesForgotten { .. }
             | Record::CostRulesSet { .. }
+            | Record::StorageCounted { .. }
             | Record::PresetSet { .. }
             | Record::ExposureMetered { .. } => {}
             Record::JobForgotten { job } => self.forget(job),

@@ -9,6 +9,7 @@ mod leasing;
 mod moves;
 mod nodes;
 mod spending;
+mod storage;
 mod units;
 mod watched;
 

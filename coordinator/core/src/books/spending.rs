@@ -174,9 +174,9 @@ impl Books {
         !self.budgets.full.is_empty() && self.withheld_by(job).is_some()
     }
 
-    /// Whether a job gets no work because it is paused, or a budget is used up.
+    /// Whether a job gets no work because it is paused, begins later, or a budget is used up.
     pub(crate) fn is_held_back(&self, job: &Job) -> bool {
-        job.paused().is_some() || self.is_withheld(job)
+        job.paused().is_some() || self.begins_later(job).is_some() || self.is_withheld(job)
     }
 
     /// Returns a budget of an owner, by name and number of the identity, that is used up and does
@@ -200,7 +200,9 @@ impl Books {
 
     /// Sets the rules for what is spent from now on.
     pub(crate) fn set_cost_rules(&mut self, rules: Box<CostRules>, by: &str) {
+        self.count_storage();
         self.record(Record::CostRulesSet { rules, by: by.to_owned(), at: self.now });
+        self.plan_storage();
         self.recount_budgets();
     }
 

@@ -84,12 +84,15 @@ impl Books {
     }
 
     /// Offers a job that may have something to lease, unless it is paused, waits for another job,
-    /// or its owner has spent a budget.
+    /// is not to begin yet, or its owner has spent a budget.
     /// Nodes are marked only if it suits one: thousands of jobs may wait for a pool that has no
     /// node yet, and a node is marked when it comes.
     pub(crate) fn offer_job(&mut self, job: JobId) {
         let may = |job: &&Job| job.paused().is_none() && !job.is_waiting();
         let Some(job) = self.farm.job(job).filter(may) else { return };
+        if let Some(begins) = self.begins_later(job) {
+            return self.timers.set(begins, Timer::Begin(job.id()));
+        }
         if self.is_withheld(job) {
             return self.budgets.note_withheld(job.owner_id());
         }
@@ -98,6 +101,19 @@ impl Books {
             self.dirty.mark_all();
         }
         self.shares.insert(Party::of(job, &self.settings), wants);
+    }
+
+    /// Returns when units of a job may begin, if that is later than now.
+    pub(crate) fn begins_later(&self, job: &Job) -> Option<Moment> {
+        let begins = Moment(job.spec().not_before?.saturating_mul(1000));
+        (begins > self.now).then_some(begins)
+    }
+
+    /// Offers a job that may begin by now; it may have ended, or begin later than was said.
+    pub(crate) fn begin_job(&mut self, job: JobId) {
+        if self.is_open(job) {
+            self.offer_job(job);
+        }
     }
 
     /// Notes that an offered job may want something else of nodes than before.

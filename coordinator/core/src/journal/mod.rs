@@ -393,6 +393,12 @@ pub enum Record {
         /// Time of the change.
         at: Moment,
     },
+    /// The space of finished frames since the record before, or since it has a price, was counted
+    /// for their owners: as much as there is now, at the price of the rules.
+    StorageCounted {
+        /// Time of the count.
+        at: Moment,
+    },
     /// An admin published a template for all who submit, or took it away.
     PresetSet {
         /// Name of the preset.
@@ -553,6 +559,7 @@ impl Record {
             | Self::NodeReplaced { .. }
             | Self::NodesForgotten { .. }
             | Self::CostRulesSet { .. }
+            | Self::StorageCounted { .. }
             | Self::PresetSet { .. } => None,
         }
     }

@@ -31,6 +31,7 @@ pub(crate) fn report(
             group: rules.group_of(&account.name, *id).map(str::to_owned),
             month: month.to_string(),
             spent: spent.lines(),
+            stored: spent.stored().line(),
         })
     };
     let mut owners: Vec<OwnerCost> = accounts.owners().iter().filter_map(row).collect();
@@ -49,7 +50,8 @@ pub(crate) fn report(
             reached: (spent >= limit).then_some(budget.at_limit),
         }
     });
-    Ok(CostReport { currency: rules.currency.clone(), owners, budgets: budgets.collect() })
+    let (currency, gb_month) = (rules.currency.clone(), rules.storage_price());
+    Ok(CostReport { currency, owners, budgets: budgets.collect(), gb_month })
 }
 
 /// Returns the expected device time of what is left to do of a job, in milliseconds, by what its

@@ -191,6 +191,7 @@ pub(crate) fn job(books: &Books, id: JobId) -> Option<JobDetail> {
         awaited_by,
         awaited_count,
         spent: job.spent().lines(),
+        stored: job.spent().stored().line(),
         left_millis: costs::left_millis(books, job),
         currency: books.farm().accounts().rules().currency.clone(),
     })

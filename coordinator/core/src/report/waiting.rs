@@ -84,6 +84,10 @@ pub(crate) fn waiting(books: &Books, job: &Job, units_leased: u64) -> Option<Wai
     if units_leased > 0 || (job.counts().units_open == 0 && checks == 0) {
         return None;
     }
+    if let Some(at) = books.begins_later(job) {
+        let secs = at.since(books.now()).as_secs() + 1;
+        return Some(Wait::NotBefore { at, secs, job: job.id() });
+    }
     if let Some(budget) = books.withheld_by(job) {
         let currency = books.farm().accounts().rules().currency.clone();
         return Some(Wait::Budget { budget: budget.clone(), currency });

@@ -3,11 +3,11 @@
 
 use crate::journal::Spending;
 use crate::owner::Owner;
-use crate::state::spent::Spent;
+use crate::state::spent::{Spent, Stored};
 use crate::time::Moment;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tessera_protocol::cost::{CostRules, Period, Whose, Worth};
+use tessera_protocol::cost::{Amount, CostRules, Period, Whose, Worth};
 use tessera_protocol::utc;
 
 /// Months that are told apart; what was spent before is one sum.
@@ -75,6 +75,8 @@ impl Account {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Accounts {
     rules: CostRules,
+    /// When the space of finished frames was counted last, or got its price; None without one.
+    storage_since: Option<Moment>,
     /// By the number of the owner's identity.
     owners: BTreeMap<u64, Account>,
 }
@@ -85,8 +87,31 @@ impl Accounts {
     }
 
     /// Sets the rules for what is spent from now on.
-    pub(in crate::state) fn set_rules(&mut self, rules: CostRules) {
+    pub(in crate::state) fn set_rules(&mut self, rules: CostRules, at: Moment) {
+        self.storage_since = (rules.storage_price() > Amount(0)).then_some(at);
         self.rules = rules;
+    }
+
+    /// Takes the rules over from a snapshot.
+    pub(in crate::state) fn restore_rules(&mut self, rules: CostRules, since: Option<Moment>) {
+        (self.rules, self.storage_since) = (rules, since);
+    }
+
+    /// Returns when the space of finished frames was counted last; None if it has no price.
+    pub(crate) fn storage_since(&self) -> Option<Moment> {
+        self.storage_since
+    }
+
+    /// Notes that space is counted. Returns since when, and what a gigabyte costs for a month.
+    pub(in crate::state) fn count_storage(
+        &mut self,
+        at: Moment,
+    ) -> Result<(Moment, Amount), String> {
+        match self.storage_since.replace(at) {
+            Some(since) if since < at => Ok((since, self.rules.storage_price())),
+            Some(since) => Err(format!("space is counted at {at:?}, after {since:?}")),
+            None => Err("space is counted, and has no price".to_owned()),
+        }
     }
 
     pub(crate) fn owners(&self) -> &BTreeMap<u64, Account> {
@@ -100,12 +125,21 @@ impl Accounts {
 
     /// Counts device time for an owner.
     pub(in crate::state) fn add(&mut self, owner: &Owner, at: Moment, spent: &[Spending]) {
+        self.change(owner, at, |month| spent.iter().for_each(|spending| month.add(spending)));
+    }
+
+    /// Counts space for an owner.
+    pub(in crate::state) fn store(&mut self, owner: &Owner, at: Moment, stored: &Stored) {
+        self.change(owner, at, |month| month.store(stored));
+    }
+
+    /// Changes what an owner has spent in the month of a moment.
+    fn change(&mut self, owner: &Owner, at: Moment, change: impl FnOnce(&mut Spent)) {
         let account = self.owners.entry(owner.id()).or_default();
         if account.name != owner.name() {
             account.name = owner.name().to_owned();
         }
-        let month = account.months.entry(Month::of(at)).or_default();
-        spent.iter().for_each(|spending| month.add(spending));
+        change(account.months.entry(Month::of(at)).or_default());
         while account.months.len() > MONTHS_MAX
             && let Some((_, oldest)) = account.months.pop_first()
         {
@@ -149,9 +183,10 @@ impl Accounts {
         for (id, account) in &self.owners {
             let mut jobs = by_jobs.remove(id).unwrap_or_default();
             jobs.add_all(&account.forgotten);
-            let (total, jobs) = (account.total().all(), jobs.all());
-            if total != jobs {
-                return Err(format!("owner {id} has spent {total:?}, and its jobs {jobs:?}"));
+            let total = account.total();
+            let (all, of_jobs) = (total.all(), jobs.all());
+            if all != of_jobs || total.stored() != jobs.stored() {
+                return Err(format!("owner {id} has spent {all:?}, and its jobs {of_jobs:?}"));
             }
         }
         match by_jobs.keys().next() {
@@ -164,7 +199,6 @@ impl Accounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tessera_protocol::cost::Amount;
 
     /// Milliseconds of a day.
     const DAY: u64 = 86_400_000;
@@ -202,7 +236,7 @@ mod tests {
         assert_eq!(of(&accounts, &Whose::Farm, Period::Total), 407);
         assert_eq!(of(&accounts, &Whose::Owner("bob".into()), Period::Month), 7);
         let groups = BTreeMap::from([("both".to_owned(), vec!["ada".into(), "#2".into()])]);
-        accounts.set_rules(CostRules { groups, ..CostRules::default() });
+        accounts.set_rules(CostRules { groups, ..CostRules::default() }, Moment(0));
         assert_eq!(of(&accounts, &Whose::Group("both".into()), Period::Total), 407);
 
         let mut bobs = Spent::default();

@@ -8,6 +8,7 @@ use crate::state::job::{Job, Pause};
 use crate::state::presets::Presets;
 use crate::state::register::{Drain, Register};
 use crate::state::shelf::Shelf;
+use crate::state::spent::Stored;
 use crate::state::trust::{Suspect, Trust};
 use crate::state::usage::{JobUsage, Usage};
 use crate::time::Moment;
@@ -206,14 +207,17 @@ impl Farm {
     }
 
     /// Takes over what an admin has set.
-    fn set(&mut self, record: &Record) {
+    fn set(&mut self, record: &Record) -> Result<(), String> {
         match record {
-            Record::CostRulesSet { rules, .. } => self.accounts.set_rules(rules.as_ref().clone()),
+            Record::CostRulesSet { rules, at, .. } => {
+                self.accounts.set_rules(rules.as_ref().clone(), *at);
+            }
             Record::PresetSet { name, text, by, at } => {
                 self.presets.set(name, text.as_deref(), by, *at);
             }
             _ => {}
         }
+        Ok(())
     }
 
     fn change(&mut self, record: &Record) -> Result<(), String> {
@@ -280,10 +284,8 @@ impl Farm {
             | Record::NodesForgotten { .. } => self.register.change(record),
             Record::JobChanged { job, change, .. } => self.job_mut(*job)?.change(change.clone()),
             Record::TimeSpent { job, at, spent } => self.spend(*job, *at, spent),
-            Record::CostRulesSet { .. } | Record::PresetSet { .. } => {
-                self.set(record);
-                Ok(())
-            }
+            Record::StorageCounted { at } => self.count_storage(*at),
+            Record::CostRulesSet { .. } | Record::PresetSet { .. } => self.set(record),
         }
     }
 
@@ -345,6 +347,20 @@ impl Farm {
         spent.iter().for_each(|spending| job.spent.add(spending));
         let owner = job.held_by();
         self.accounts.add(&owner, at, spent);
+        Ok(())
+    }
+
+    /// Counts the space of all finished frames since it was counted last.
+    fn count_storage(&mut self, at: Moment) -> Result<(), String> {
+        let (since, price) = self.accounts.count_storage(at)?;
+        for job in self.jobs.values_mut() {
+            let bytes = job.frames().done().sums().bytes;
+            let stored = Stored::of(bytes, at.since(since), price);
+            if bytes > 0 {
+                job.spent.store(&stored);
+                self.accounts.store(&job.held_by(), at, &stored);
+            }
+        }
         Ok(())
     }
 

@@ -134,6 +134,8 @@ pub(crate) enum Part {
     /// Rules of what is spent, where there are any.
     CostRules {
         rules: Box<CostRules>,
+        /// When space was counted last, where it has a price.
+        storage_since: Option<Moment>,
     },
     /// What was spent for the jobs of an owner, by the number of its identity.
     Account {
@@ -260,7 +262,8 @@ fn push_nodes(parts: &mut Vec<SnapshotPart>, register: &Register) {
 fn push_accounts(parts: &mut Vec<SnapshotPart>, accounts: &Accounts) {
     if *accounts.rules() != CostRules::default() {
         let rules = Box::new(accounts.rules().clone());
-        parts.push(SnapshotPart(Part::CostRules { rules }));
+        let storage_since = accounts.storage_since();
+        parts.push(SnapshotPart(Part::CostRules { rules, storage_since }));
     }
     let part = |(owner, account): (&u64, &Account)| {
         SnapshotPart(Part::Account { owner: *owner, account: account.clone() })
@@ -426,7 +429,9 @@ pub(crate) fn restore(farm: &mut Farm, part: SnapshotPart) -> Result<(), String>
 fn restore_settings(farm: &mut Farm, part: Part) -> Result<(), String> {
     match part {
         Part::Spent { job, spent } => farm.job_mut(job)?.spent = spent,
-        Part::CostRules { rules } => farm.accounts.set_rules(*rules),
+        Part::CostRules { rules, storage_since } => {
+            farm.accounts.restore_rules(*rules, storage_since);
+        }
         Part::Account { owner, account } => farm.accounts.restore(owner, account),
         Part::Preset { name, published } => farm.presets.restore(name, published),
         _ => {}

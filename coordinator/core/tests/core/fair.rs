@@ -263,6 +263,7 @@ fn a_change_of_a_job_survives_a_restart() {
             priority: Some(20),
             pool: Some(Some("gpu".to_owned())),
             max_nodes: Some(Some(4)),
+            not_before: Some(Some(60)),
         };
         assert_eq!(edit(&mut farm, person("ada"), 11, first.clone()), Response::Done);
         let recorded = farm.records.len();
@@ -273,6 +274,7 @@ fn a_change_of_a_job_survives_a_restart() {
         farm.restart(from_snapshot);
         let detail = farm.core.job(job(11)).unwrap();
         assert_eq!((detail.spec.name.as_str(), detail.spec.max_nodes), ("take 3", Some(4)));
+        assert_eq!(detail.spec.not_before, Some(60));
         assert_eq!((detail.summary.priority, detail.spec.pool.as_deref()), (20, Some("gpu")));
         // The client that submitted it may repeat that.
         submit(&mut farm, "ada", 11, spec.clone());

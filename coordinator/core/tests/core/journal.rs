@@ -26,6 +26,7 @@ fn records_have_their_pinned_bytes() {
         priority: Some(20),
         pool: None,
         max_nodes: Some(Some(3)),
+        not_before: Some(Some(4)),
     };
     let (maker, bytes) = (format!("10{}", "22".repeat(16)), "33".repeat(32));
     let waited = format!("0121{id}10{}", "33".repeat(16));
@@ -44,8 +45,9 @@ fn records_have_their_pinned_bytes() {
         (Record::ExposureMetered { job, stops: -3.5 }, format!("0116{id}000060c0")),
         (
             Record::JobChanged { job, change, by: "ada".to_owned(), at: Moment(300) },
-            format!("011c{id}01016201140001010303616461fb2c01"),
+            format!("011c{id}01016201140001010301010403616461fb2c01"),
         ),
+        (Record::StorageCounted { at: Moment(300) }, "0124fb2c01".to_owned()),
         (Record::DeviceWaited { job, millis: 3000 }, format!("0120{id}fbb80b")),
         (Record::WaitEnded { job, on: JobId(Uuid::from_bytes([0x33; 16])) }, waited),
     ];

@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use tessera_protocol::JobSpec;
 use tessera_protocol::client::{Request, Response};
-use tessera_protocol::job::runs;
+use tessera_protocol::job::independent_runs;
 use tessera_protocol::names;
 use tessera_protocol::selection::{JobChange, JobQuery, JobSelection, JobsChange};
 use utoipa::ToSchema;
@@ -116,7 +116,7 @@ async fn submit_all(
     signed: &Signed,
     jobs: &[(PlannedJob, JobSpec)],
 ) -> Result<(), Problem> {
-    for together in runs(jobs, |(planned, spec)| (planned.job, spec.after.as_slice())) {
+    for together in independent_runs(jobs, |(planned, spec)| (planned.job, spec.after.as_slice())) {
         let specs = together.iter().map(|(planned, _)| (planned.job, planned.spec.clone()));
         let requests = specs.collect::<Vec<_>>().into_iter().map(|(job, spec)| {
             ask(server, signed.caller(), Request::Submit { job, spec: Box::new(spec) })

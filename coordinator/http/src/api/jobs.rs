@@ -252,6 +252,11 @@ pub(crate) struct EditForm {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<u32>)]
     max_nodes: Option<Option<u32>>,
+    /// Seconds since the Unix epoch before which no further unit begins; null lets the job begin at
+    /// once.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<u64>)]
+    not_before: Option<Option<u64>>,
 }
 
 /// Tells null from a field that is left out.
@@ -273,8 +278,8 @@ pub(crate) async fn edit(
     Path(job): Path<String>,
     Json(form): Json<EditForm>,
 ) -> Result<axum::Json<JobDetail>, Problem> {
-    let EditForm { name, priority, pool, max_nodes } = form;
-    let edit = Box::new(JobEdit { name, priority, pool, max_nodes });
+    let EditForm { name, priority, pool, max_nodes, not_before } = form;
+    let edit = Box::new(JobEdit { name, priority, pool, max_nodes, not_before });
     ask(&server, signed.caller(), Request::EditJob { job: id(&job)?, edit }).await?;
     detail(&server, &signed, &job).await.map(|detail| axum::Json(JobDetail::from(&detail)))
 }

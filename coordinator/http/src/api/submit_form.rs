@@ -27,6 +27,8 @@ pub(crate) struct SubmitForm {
     /// Jobs that the job waits for, at most 64.
     #[serde(default)]
     pub(super) after: Vec<AfterForm>,
+    /// Seconds since the Unix epoch before which no unit of the job begins.
+    not_before: Option<u64>,
     /// Name that the jobs of one submission share, by which all of them are listed and changed
     /// together.
     batch: Option<String>,
@@ -84,8 +86,8 @@ impl AfterForm {
 
 /// The job that a form describes.
 pub(super) fn spec(form: SubmitForm) -> Result<RawJobSpec, Problem> {
-    let SubmitForm { name, priority, pool, max_nodes, device_bytes, after, batch, .. } = form;
-    let SubmitForm { notify, render, compute, .. } = form;
+    let SubmitForm { name, priority, pool, max_nodes, device_bytes, .. } = form;
+    let SubmitForm { after, not_before, batch, notify, render, compute, .. } = form;
     let wrong = |what: &str, error: serde_json::Error| {
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("{what}: {error}"))
     };
@@ -96,6 +98,7 @@ pub(super) fn spec(form: SubmitForm) -> Result<RawJobSpec, Problem> {
         max_nodes,
         device_bytes,
         after: after.into_iter().map(AfterForm::after).collect::<Result<_, _>>()?,
+        not_before,
         batch,
         notify,
         render: render

@@ -17,6 +17,7 @@ use tessera_protocol::access::{ApiTokenScope, TokenScope};
 use tessera_protocol::client::{Request, Response, Role};
 use tessera_protocol::job::JobEdit;
 use tessera_protocol::selection::{JobChange, JobSelection, JobsChange};
+use tessera_protocol::utc::Civil;
 
 /// Longest form: a thousand jobs that are ticked.
 const FORM_BYTES_MAX: usize = 256 << 10;
@@ -39,6 +40,14 @@ impl Fields {
 
     fn given(&self, name: &str) -> Option<String> {
         Some(self.one(name)).filter(|text| !text.is_empty()).map(str::to_owned)
+    }
+
+    /// A date and time in UTC, as seconds since the Unix epoch.
+    fn moment(&self, name: &str) -> Result<Option<u64>, Problem> {
+        let wrong =
+            || Problem::form(format!("{name} is no date and time such as 2026-12-01T20:00"));
+        let moment = self.given(name).map(|text| Civil::parse(&text).ok_or_else(wrong));
+        moment.map(|civil| civil.map(Civil::utc_secs)).transpose()
     }
 
     fn number<T: std::str::FromStr>(&self, name: &str) -> Result<T, Problem> {
@@ -139,6 +148,7 @@ async fn set(
         priority: Some(fields.number("priority")?),
         pool: Some(fields.given("pool")),
         max_nodes: Some(nodes),
+        not_before: Some(fields.moment("not_before")?),
     };
     let request = Request::EditJob { job: jobs::id(job)?, edit: Box::new(edit) };
     done(server, signed, request).await?;

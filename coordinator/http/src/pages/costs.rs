@@ -12,7 +12,8 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use tessera_protocol::client::{Request, Response};
 use tessera_protocol::cost::{
-    Amount, AtLimit, BudgetStatus, CostReport, OwnerCost, Period, Spent, Whose, device_time, money,
+    Amount, AtLimit, BudgetStatus, CostReport, OwnerCost, Period, Spent, Stored, Whose,
+    device_time, money, space_time,
 };
 
 /// Which month is shown.
@@ -71,6 +72,9 @@ fn owners(report: &CostReport) -> Markup {
                     tbody #owners {
                         @for row in &report.owners {
                             @for spent in &row.spent { (line(row, spent, &report.currency)) }
+                            @if row.stored != Stored::default() {
+                                (stored_line(row, &report.currency))
+                            }
                         }
                     }
                 }
@@ -88,6 +92,20 @@ fn line(row: &OwnerCost, spent: &Spent, currency: &str) -> Markup {
             td.number { (device_time(spent.millis)) }
             td.number { (device_time(spent.lost_millis)) }
             td.number data-field="cost" { (price(spent.cost, currency)) }
+        }
+    }
+}
+
+/// Space of finished frames.
+fn stored_line(row: &OwnerCost, currency: &str) -> Markup {
+    html! {
+        tr data-owner=(row.owner_id) {
+            th scope="row" { bdi { (row.owner) } " #" (row.owner_id) }
+            td { bdi { (row.group.as_deref().unwrap_or("–")) } }
+            td { "storage" }
+            td.number { (space_time(row.stored.byte_hours)) }
+            td.number { "–" }
+            td.number data-field="cost" { (price(row.stored.cost, currency)) }
         }
     }
 }

@@ -18,10 +18,11 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use tessera_protocol::JobKind;
 use tessera_protocol::client::Role;
-use tessera_protocol::cost::device_time;
+use tessera_protocol::cost::{Stored, device_time, space_time};
 use tessera_protocol::explain::Subject;
 use tessera_protocol::job::FormatSpec;
 use tessera_protocol::status::{FrameState, FrameStatus, JobDetail};
+use tessera_protocol::utc::utc;
 
 /// Frames on a page.
 const FRAMES: u32 = 240;
@@ -82,6 +83,8 @@ pub(super) async fn page(
 fn actions(detail: &JobDetail) -> Markup {
     let summary = &detail.summary;
     let limit = detail.spec.max_nodes.map(|nodes| nodes.to_string()).unwrap_or_default();
+    let begins = detail.spec.not_before.map(|secs| utc(secs).replace(' ', "T"));
+    let begins = begins.map(|text| text.trim_end_matches('Z').to_owned()).unwrap_or_default();
     html! {
         form.inline method="post" action="/jobs/change" data-confirm="" {
             input type="hidden" name="job" value=(summary.job);
@@ -95,7 +98,7 @@ fn actions(detail: &JobDetail) -> Markup {
         }
         @if !summary.state.is_final() {
             details {
-                summary { "Priority, pool and nodes" }
+                summary { "Priority, pool, nodes and time" }
                 form.set method="post" action={ "/jobs/" (summary.job) "/set" } {
                     label { "Priority (0 to 100) "
                         input type="number" name="priority" min="0" max="100"
@@ -104,6 +107,8 @@ fn actions(detail: &JobDetail) -> Markup {
                         input name="pool" value=(detail.spec.pool.as_deref().unwrap_or_default()); }
                     label { "Nodes at most (empty: any) "
                         input type="number" name="max_nodes" min="1" value=(limit); }
+                    label { "Not before, in UTC (empty: at once) "
+                        input type="datetime-local" step="1" name="not_before" value=(begins); }
                     button { "Set" }
                 }
             }
@@ -117,7 +122,7 @@ fn of_batch(batch: &str) -> Markup {
     html! { a href={ "/jobs?" (asked) } { bdi { (batch) } } }
 }
 
-/// What the device time of a job costs, and what is left of it.
+/// What a job costs so far, and what device time is left of it.
 fn cost(detail: &JobDetail) -> Markup {
     html! {
         @if !detail.currency.is_empty() {
@@ -150,11 +155,17 @@ fn facts(detail: &JobDetail) -> Markup {
                 dd { span data-field="time" { (device_time(summary.device_millis)) }
                     (cost(detail)) }
             }
+            @if detail.stored != Stored::default() {
+                dt { "Storage" }
+                dd { (space_time(detail.stored.byte_hours)) ", "
+                    (price(detail.stored.cost, &detail.currency)) }
+            }
             dt { "Priority" } dd data-field="priority" { (summary.priority) }
             @if let Some(pool) = &spec.pool { dt { "Pool" } dd { bdi { (pool) } } }
             @if let Some(batch) = &spec.batch {
                 dt { "Batch" } dd { (of_batch(batch)) }
             }
+            @if let Some(secs) = spec.not_before { dt { "Not before" } dd { (utc(secs)) } }
             @if !spec.notify.is_empty() {
                 dt { "Tells" } dd { (spec.notify.join(", ")) }
             }

@@ -98,11 +98,13 @@ fn options() -> Markup {
                     input name="exposure" type="number" min="-64" max="64" step="any" value="0"; }
             }
             details {
-                summary { "Priority and pool" }
+                summary { "Priority, pool and time" }
                 div.set {
                     label { "Priority (0 to 100) "
                         input name="priority" type="number" min="0" max="100" value="50"; }
                     label { "Pool (empty: any) " input name="pool"; }
+                    label { "Not before (empty: at once) "
+                        input name="not_before" type="datetime-local"; }
                 }
             }
             div.inline {

@@ -25,6 +25,21 @@ impl From<&cost::Spent> for Spent {
     }
 }
 
+/// Space of finished frames over time, and what it costs; counted where space has a price.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub(crate) struct Stored {
+    /// Bytes × hours.
+    byte_hours: u64,
+    /// What the space costs, by the prices of when it was used.
+    cost: f64,
+}
+
+impl From<&cost::Stored> for Stored {
+    fn from(stored: &cost::Stored) -> Self {
+        Self { byte_hours: stored.byte_hours, cost: stored.cost.decimal() }
+    }
+}
+
 /// What the jobs of one owner have cost in a month.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct OwnerCost {
@@ -38,6 +53,8 @@ pub(crate) struct OwnerCost {
     month: String,
     /// Device time by product name.
     spent: Vec<Spent>,
+    /// Space of finished frames.
+    stored: Stored,
 }
 
 /// How far a budget is spent.
@@ -69,6 +86,8 @@ pub(crate) struct CostReport {
     owners: Vec<OwnerCost>,
     /// Budgets, in the order of the rules.
     budgets: Vec<BudgetStatus>,
+    /// What a gigabyte of finished frames costs for 30 days from now on, with the factor.
+    gb_month: f64,
 }
 
 impl From<cost::CostReport> for CostReport {
@@ -79,6 +98,7 @@ impl From<cost::CostReport> for CostReport {
             group: row.group,
             month: row.month,
             spent: row.spent.iter().map(Spent::from).collect(),
+            stored: Stored::from(&row.stored),
         });
         let budgets = report.budgets.into_iter().map(|budget| BudgetStatus {
             whose: budget.whose,
@@ -88,6 +108,11 @@ impl From<cost::CostReport> for CostReport {
             warns: budget.warns,
             reached: budget.reached,
         });
-        Self { currency: report.currency, owners: owners.collect(), budgets: budgets.collect() }
+        Self {
+            currency: report.currency,
+            owners: owners.collect(),
+            budgets: budgets.collect(),
+            gb_month: report.gb_month.decimal(),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Jobs and frames in JSON.
 
-use super::costs::Spent;
+use super::costs::{Spent, Stored};
 use super::hex;
 use serde::Serialize;
 use serde_json::Value;
@@ -54,7 +54,8 @@ pub(crate) struct Job {
     pub(crate) left_secs: Option<u64>,
     /// Device time that was spent for the job, in milliseconds, with what was lost.
     pub(crate) device_millis: u64,
-    /// What that time costs, by the prices of when it was spent.
+    /// What that time and the space of its finished frames cost, by the prices of when they were
+    /// used.
     pub(crate) cost: f64,
 }
 
@@ -158,6 +159,8 @@ pub(crate) struct JobDetail {
     pub(crate) awaited_count: u64,
     /// Device time that was spent for the job, by product name.
     pub(crate) spent: Vec<Spent>,
+    /// Space of the job's finished frames.
+    pub(crate) stored: Stored,
     /// Expected device time of what is left to do, in milliseconds; null if it is not known.
     pub(crate) left_millis: Option<u64>,
     /// Name of the currency of costs; empty where nothing has a price.
@@ -210,6 +213,7 @@ impl From<&status::JobDetail> for JobDetail {
             awaited_by: detail.awaited_by.iter().map(AfterStatus::from).collect(),
             awaited_count: detail.awaited_count,
             spent: detail.spent.iter().map(Spent::from).collect(),
+            stored: Stored::from(&detail.stored),
             left_millis: detail.left_millis,
             currency: detail.currency.clone(),
         }

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
     use std::collections::BTreeSet;
-    use tessera_protocol::cost::{Amount, Spent};
+    use tessera_protocol::cost::{Amount, Spent, Stored};
     use tessera_protocol::job::{AssetFile, JobKind, Until};
     use tessera_protocol::status::{
         CopyCount, FailureNote, FrameState, FrameStatus, JobDetail as Detail, JobState, JobSummary,
@@ -118,6 +118,7 @@ mod tests {
                 lost_millis: 500,
                 cost: Amount(1_250_000),
             }],
+            stored: Stored { byte_hours: 7, cost: Amount(20_000) },
             left_millis: Some(9000),
             currency: "EUR".into(),
         };
@@ -128,6 +129,7 @@ mod tests {
         assert_eq!(shown["spec"]["kind"]["Render"]["files"][0]["hash"], "ab".repeat(32));
         assert_eq!(shown["after"], json!(detail.after));
         assert_eq!(shown["spent"], json!(detail.spent));
+        assert_eq!(shown["stored"], json!(detail.stored));
         assert_eq!(shown["awaited_by"], json!(detail.awaited_by));
         let name = status::JobName::from(&detail.summary);
         same(JobName::from(&name), &name);

@@ -62,7 +62,7 @@ async fn a_job_is_listed_shown_and_changed_by_forms() {
     let away = form(format!("change=resume&job={job}&back=%2F%2Fevil.example"));
     let answer = farm.request(("POST", "/jobs/change"), &cookie, away).await;
     assert_eq!(answer.header("location"), Some("/jobs"), "no other server is led to");
-    let set = form("priority=30&pool=gpu&max_nodes=".to_owned());
+    let set = form("priority=30&pool=gpu&max_nodes=&not_before=2999-12-01T20%3A00".to_owned());
     let answer = farm.request(("POST", &format!("{to}/set")), &cookie, set).await;
     assert_eq!(answer.status, 303, "{}", answer.text());
     let detail = farm.send(&token, ("GET", &format!("/api/v1{to}")), None).await.json();
@@ -70,6 +70,13 @@ async fn a_job_is_listed_shown_and_changed_by_forms() {
         (&detail["summary"]["priority"], &detail["spec"]["pool"]),
         (&json!(30), &json!("gpu"))
     );
+    assert_eq!(detail["spec"]["not_before"], 32_501_073_600u64);
+    let page = farm.request(("GET", &to), &cookie, None).await.text();
+    let begins = "2999-12-01 20:00:00Z";
+    assert!(page.contains(begins) && page.contains("2999-12-01T20:00:00\""), "{page}");
+    let soon = form("priority=30&pool=gpu&max_nodes=&not_before=soon".to_owned());
+    let refused = farm.request(("POST", &format!("{to}/set")), &cookie, soon).await;
+    assert!(refused.status == 400 && refused.text().contains("not_before"), "{}", refused.text());
     let bob = session(&farm, Role::Artist, "bob").await;
     let theirs = farm.request(("GET", &to), &bob, None).await.text();
     assert!(!theirs.contains("Cancel"), "only owners have the buttons");

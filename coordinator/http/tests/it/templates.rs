@@ -67,6 +67,7 @@ impl Inspector for Lines {
                 max_nodes: None,
                 device_bytes: 0,
                 after: before.map(|job| After { job, until }).into_iter().collect(),
+                not_before: None,
                 batch: Some(batch.batch.clone()),
                 notify: Vec::new(),
                 render: Some(render),

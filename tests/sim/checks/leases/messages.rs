@@ -4,9 +4,10 @@ use super::{Changes, Seen, Watch};
 use crate::checks::violation::{Checked, violated};
 use crate::model::books::Books;
 use crate::model::parts::is_within;
-use crate::model::tasks::task_of;
+use crate::model::tasks::{file_hash, task_of};
 use tessera_core::SessionId;
-use tessera_protocol::ids::{Epoch, Lease, NodeId};
+use tessera_protocol::ids::{BlobHash, Epoch, FrameNumber, JobId, Lease, NodeId};
+use tessera_protocol::job::RawJobSpec;
 use tessera_protocol::node::{Assignment, CoordinatorToNode};
 
 impl Watch {
@@ -47,6 +48,7 @@ impl Watch {
                 changes.ended.extend(leases.iter().filter(|lease| !of_another(lease)));
                 Ok(())
             }
+            CoordinatorToNode::Job { job, spec } => check_found(*job, spec, books),
             _ => Ok(()),
         }
     }
@@ -114,6 +116,10 @@ impl Watch {
         if books.holds_back(lease.unit.job, lease.unit.frame) {
             return violated(format!("{lease} is given, and waits for another job"));
         }
+        let begins = book.and_then(|job| job.spec.not_before).map_or(0, |secs| secs * 1000);
+        if seen.inputs == 1 && begins > self.now {
+            return violated(format!("{lease} is given, and its job begins at {begins}"));
+        }
         if book.is_some_and(|job| job.lacks_feed(lease.unit.frame)) {
             return violated(format!(
                 "{lease} is given before the frame that it reads is finished"
@@ -122,4 +128,32 @@ impl Watch {
         self.given.insert(lease.unit, (lease.epoch, node));
         Ok(())
     }
+}
+
+/// What a job reads of another is what that one has made, of the same frames or of its only one.
+fn check_found(job: JobId, spec: &RawJobSpec, books: &Books) -> Checked {
+    let Ok(spec) = spec.clone().check() else {
+        return violated(format!("a node is sent a description of {job} that is none"));
+    };
+    let Some(compute) = spec.kind.compute() else { return Ok(()) };
+    let from = compute.inputs.iter().filter_map(|input| Some((input, input.from.as_ref()?.job)));
+    for (input, on) in from {
+        let Some(other) = books.jobs.get(&on) else {
+            return violated(format!("{job} reads frames of {on}, which is unknown"));
+        };
+        let numbers: Vec<FrameNumber> = match other.frames.len() {
+            1 => other.frames.keys().copied().collect(),
+            _ => compute.frames.iter().collect(),
+        };
+        let known: Vec<BlobHash> = numbers.iter().map(|number| file_hash(on, *number)).collect();
+        let many = compute.frame_inputs.iter().find(|many| many.name == input.name);
+        let found = match many {
+            Some(many) => many.files.iter().map(|file| file.hash).collect(),
+            None => vec![input.hash],
+        };
+        if found != known || !numbers.iter().all(|number| other.has_done(*number)) {
+            return violated(format!("{job} reads {found:?} of {on}, which has made {known:?}"));
+        }
+    }
+    Ok(())
 }

@@ -6,6 +6,9 @@ use tessera_core::{Core, Moment, Selection, UnitState};
 use tessera_protocol::ids::{FrameNumber, JobId, UnitIndex, UnitKey};
 use tessera_protocol::status::{CopyCount, FrameState, JobState};
 
+/// Milliseconds of an hour.
+const HOUR_MILLIS: u128 = 3_600_000;
+
 impl Books {
     /// The core says of every job and frame what the books say.
     pub(crate) fn compare(&self, core: &Core) -> Checked {
@@ -70,14 +73,15 @@ impl Books {
     }
 }
 
-/// What is counted of copies, waits of devices and device time is what the records say.
+/// What is counted of copies, waits of devices, device time and space is what the records say.
 fn compare_counts(job: JobId, book: &JobBook, core: &Core) -> Checked {
     let counted = core.job(job).map(|detail| {
         let copies = CopyCount { running: 0, ..detail.copies };
-        (copies, detail.devices_waited_millis, detail.summary.device_millis)
+        let stored = u128::from(detail.stored.byte_hours);
+        (copies, detail.devices_waited_millis, detail.summary.device_millis, stored)
     });
-    let spent = book.spent_micros / 1000;
-    let known = (book.copies, book.devices_waited_millis, spent);
+    let (spent, stored) = (book.spent_micros / 1000, book.stored_byte_millis / HOUR_MILLIS);
+    let known = (book.copies, book.devices_waited_millis, spent, stored);
     if counted != Some(known) {
         return violated(format!(
             "the core says of job {}: {counted:?}; the records: {known:?}",

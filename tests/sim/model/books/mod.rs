@@ -2,6 +2,7 @@
 //! compared with it, never copied.
 
 mod compare;
+mod costs;
 mod nodes;
 mod records;
 pub(crate) mod waits;
@@ -42,6 +43,8 @@ pub(crate) struct Books {
     pub(crate) part_leases: BTreeSet<Lease>,
     /// Number of budgets.
     pub(crate) budgets: usize,
+    /// When the space of finished frames was counted last, where it has a price.
+    storage_since: Option<u64>,
 }
 
 /// One job.
@@ -67,6 +70,9 @@ pub(crate) struct JobBook {
     devices_waited_millis: u64,
     /// Device time that was spent for it.
     spent_micros: u64,
+    /// Bytes of its finished frames, and what was counted of their space.
+    file_bytes: u64,
+    stored_byte_millis: u128,
     /// How often it has ended, and was opened again.
     pub(crate) ends: u32,
     pub(crate) retried: u32,

@@ -7,7 +7,7 @@ use crate::model::parts::size_of;
 use crate::model::rounds::RoundBook;
 use crate::model::tasks::{task_of, units_of};
 use std::collections::{BTreeMap, BTreeSet};
-use tessera_core::journal::{Commit, EndedAttempt, Redone, Spending};
+use tessera_core::journal::{Commit, EndedAttempt, Redone};
 use tessera_core::{Record, TileSet};
 use tessera_protocol::ids::{
     BlobHash, Epoch, Fingerprint, FrameNumber, JobId, Lease, NodeId, UnitIndex, UnitKey,
@@ -28,22 +28,21 @@ impl Books {
             Record::AttemptsEnded { node, attempts, .. } => {
                 attempts.iter().try_for_each(|attempt| self.end_attempt(*node, attempt))
             }
-            Record::FrameFinished { job, frame, .. } => {
-                self.end_frame(*job, *frame, FrameEnd::Done)
+            Record::FrameFinished { job, frame, files } => {
+                self.end_frame(*job, *frame, FrameEnd::Done)?;
+                self.note_files(*job, files)
             }
             Record::FrameFailed { job, frame, .. } => {
                 self.end_frame(*job, *frame, FrameEnd::Failed)
             }
-            Record::JobEnded { job, state, note, .. } => {
-                self.check_end_with(*job, note)?;
-                self.end(*job, *state)
-            }
+            Record::JobEnded { job, state, note, .. } => self.end_with(*job, *state, note),
             Record::WaitEnded { job, on } => self.end_wait(*job, *on),
             Record::JobForgotten { .. }
             | Record::ExposureMetered { .. }
             | Record::PresetSet { .. } => Ok(()),
-            Record::TimeSpent { job, spent, .. } => self.spend(*job, spent),
-            Record::CostRulesSet { rules, .. } => self.set_budgets(rules.budgets.len()),
+            Record::TimeSpent { .. }
+            | Record::CostRulesSet { .. }
+            | Record::StorageCounted { .. } => self.apply_cost(record),
             Record::JobPaused { job, .. } => self.pause(*job, true),
             Record::JobResumed { job } => self.pause(*job, false),
             Record::JobRetried { job, below, .. } => self.retry(*job, *below),
@@ -87,17 +86,23 @@ impl Books {
         }
     }
 
+    fn end_with(&mut self, job: JobId, state: JobState, note: &str) -> Checked {
+        self.check_end_with(job, note)?;
+        self.end(job, state)
+    }
+
     /// What is changed is what the record names; something has to be different.
     fn change(&mut self, job: JobId, change: &JobEdit) -> Checked {
         let book = self.going(job)?;
         book.changed = true;
         let spec = &mut book.spec;
         let before = spec.clone();
-        let JobEdit { name, priority, pool, max_nodes } = change.clone();
+        let JobEdit { name, priority, pool, max_nodes, not_before } = change.clone();
         spec.name = name.unwrap_or_else(|| before.name.clone());
         spec.priority = priority.unwrap_or(before.priority);
         spec.pool = pool.unwrap_or_else(|| before.pool.clone());
         spec.max_nodes = max_nodes.unwrap_or(before.max_nodes);
+        spec.not_before = not_before.unwrap_or(before.not_before);
         match *spec == before {
             true => violated(format!("job {job} is changed to what it was")),
             false => Ok(()),
@@ -209,23 +214,6 @@ impl Books {
         }
         copies.wasted_millis += millis;
         Ok(())
-    }
-
-    fn set_budgets(&mut self, count: usize) -> Checked {
-        self.budgets = count;
-        Ok(())
-    }
-
-    /// Counts device time, of a job that may have ended.
-    fn spend(&mut self, job: JobId, spent: &[Spending]) -> Checked {
-        let Some(book) = self.jobs.get_mut(&job) else {
-            return violated(format!("time is spent for job {job}, which was never accepted"));
-        };
-        book.spent_micros += spent.iter().map(|spending| spending.micros).sum::<u64>();
-        match spent.is_empty() || spent.iter().any(|spending| spending.micros == 0) {
-            true => violated(format!("no time is spent for job {job}")),
-            false => Ok(()),
-        }
     }
 
     fn note_waited(&mut self, job: JobId, millis: u64) -> Checked {
@@ -345,6 +333,8 @@ impl Books {
             copies: CopyCount::default(),
             devices_waited_millis: 0,
             spent_micros: 0,
+            file_bytes: 0,
+            stored_byte_millis: 0,
             ends: 0,
             retried: 0,
             kept_before: 0,

@@ -19,7 +19,8 @@ pub(crate) enum Wait {
 }
 
 impl JobBook {
-    fn has_done(&self, frame: FrameNumber) -> bool {
+    /// A frame is finished.
+    pub(crate) fn has_done(&self, frame: FrameNumber) -> bool {
         self.frames.get(&frame).is_some_and(|frame| frame.end == FrameEnd::Done)
     }
 }

@@ -9,6 +9,7 @@ use super::wait::{Out, Wait};
 use crate::journal::Ending;
 use crate::results::failure_class::Class;
 use crate::schedule::memory::MemoryLack;
+use crate::time::Moment;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use tessera_protocol::cost::{Amount, AtLimit, Budget, Period, Whose};
@@ -62,6 +63,7 @@ fn number_of_wait(wait: &Wait) -> usize {
         Wait::Turn { .. } => 18,
         Wait::After { .. } => 19,
         Wait::Budget { .. } => 20,
+        Wait::NotBefore { .. } => 21,
     }
 }
 
@@ -114,6 +116,7 @@ fn waits() -> Vec<Wait> {
         Wait::Feed { frame },
         Wait::After { on: vec![text("job `film` (12 of 40 frames, running)")], job: JOB },
         Wait::Backoff { secs: 4, job: JOB },
+        Wait::NotBefore { at: Moment(1_795_289_400_000), secs: 7200, job: JOB },
         Wait::Budget { budget, currency: text("EUR") },
         Wait::Turn {
             ahead: vec![Ahead { owner: text("`bob`"), units: 12, job: text("film") }],
@@ -254,7 +257,7 @@ fn page() -> String {
 
 #[test]
 fn the_page_lists_every_reason_with_its_words() {
-    whole(waits().iter().map(number_of_wait), 21);
+    whole(waits().iter().map(number_of_wait), 22);
     whole(standings().iter().map(number_of_standing), 23);
     whole(stages().iter().map(number_of_stage), 7);
     let (written, page) = (include_str!("../../../../../docs/explain.md"), page());

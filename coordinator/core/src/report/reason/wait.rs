@@ -2,10 +2,12 @@
 
 use super::{Text, brief, of_pool, some_of, text};
 use crate::schedule::memory::{MemoryLack, size};
+use crate::time::Moment;
 use tessera_protocol::cost::{Budget, Period};
 use tessera_protocol::explain::Ahead;
 use tessera_protocol::ids::{FrameNumber, JobId};
 use tessera_protocol::status::Waits;
+use tessera_protocol::utc::utc;
 
 /// Why a job waits.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +50,8 @@ pub(crate) enum Wait {
     Backoff { secs: u64, job: JobId },
     /// Other jobs, or frames of them, are not finished yet.
     After { on: Vec<String>, job: JobId },
+    /// The job is not to begin yet.
+    NotBefore { at: Moment, secs: u64, job: JobId },
     /// A budget is used up.
     Budget { budget: Budget, currency: String },
     /// Other jobs are served first.
@@ -106,6 +110,7 @@ impl Wait {
             Self::Feed { .. } => Waits::Feed,
             Self::Backoff { .. } => Waits::Backoff,
             Self::After { .. } => Waits::After,
+            Self::NotBefore { .. } => Waits::NotBefore,
             Self::Budget { .. } => Waits::Budget,
             Self::Turn { .. } => Waits::Turn,
         }
@@ -184,10 +189,18 @@ impl Wait {
                 format!("waits for {}", some_of(on)),
                 format!("what it waits for: `tessera job {job}`"),
             ),
+            Self::NotBefore { at, secs, job } => not_before(*at, *job).ends_in(*secs),
             Self::Budget { budget, currency } => budget_used(budget, currency),
             Self::Turn { ahead, more, job } => turn(ahead, *more, *job),
         }
     }
+}
+
+fn not_before(at: Moment, job: JobId) -> Text {
+    brief(
+        format!("begins at {} (--not-before)", utc(at.secs())),
+        format!("`tessera job set {job} --at-once` lets it begin now"),
+    )
 }
 
 fn no_pool(pool: &str, job: JobId) -> Text {
