@@ -4,7 +4,7 @@
 use crate::coordinator::CLOCK_START;
 use crate::world::plan::{JobPlan, Plan};
 use crate::world::random::{Random, mix};
-use tessera_protocol::compute::{FromJob, InputArray};
+use tessera_protocol::compute::{ComputeSpec, FromJob, InputArray};
 use tessera_protocol::frames::FrameSet;
 use tessera_protocol::ids::{BlobHash, FrameNumber};
 use tessera_protocol::job::{After, JobKind, RawJobSpec, Until};
@@ -72,8 +72,8 @@ impl Plan {
 fn read_frames(job: &mut JobPlan, on: &JobPlan) {
     let JobKind::Compute(compute) = &mut job.spec.kind else { return };
     let Ok(array) = on.spec.kind.frame_array(None) else { return };
-    let is_read = compute.inputs.iter().any(|input| input.name == PICTURE);
-    if is_read || !compute.runs_users_kernel() {
+    let takes_frames = job.spec.after.iter().any(|after| after.until == Until::Frames);
+    if takes_frames || reads_picture(compute) || !compute.runs_users_kernel() {
         return;
     }
     let numbers: Vec<FrameNumber> = on.spec.kind.frames().iter().collect();
@@ -94,9 +94,14 @@ fn read_frames(job: &mut JobPlan, on: &JobPlan) {
     compute.inputs.insert(0, picture);
 }
 
+fn reads_picture(compute: &ComputeSpec) -> bool {
+    compute.inputs.iter().any(|input| input.name == PICTURE)
+}
+
 /// Gives a job frames of another one, if it waits for frames of no other.
 fn take_frames(job: &mut JobPlan, on: &JobPlan) -> bool {
-    if job.spec.after.iter().any(|after| after.until == Until::Frames) {
+    let reads = job.spec.kind.compute().is_some_and(reads_picture);
+    if reads || job.spec.after.iter().any(|after| after.until == Until::Frames) {
         return false;
     }
     let numbers: Vec<FrameNumber> = on.spec.kind.frames().iter().collect();

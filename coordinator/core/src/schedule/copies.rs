@@ -124,10 +124,10 @@ pub(crate) fn copy_units(books: &mut Books, idle: &[NodeId]) -> Vec<(NodeId, Ass
     given
 }
 
-/// Whether a job has no unit left to begin with, and its owner may spend more.
+/// Whether a job has no unit left to begin with, and gets work.
 fn may_be_copied(books: &mut Books, id: JobId) -> bool {
-    let may_spend = books.farm().job(id).is_some_and(|job| !books.is_withheld(job));
-    may_spend && !books.has_fresh_units(id)
+    let gets_work = books.farm().job(id).is_some_and(|job| !books.is_held_back(job));
+    gets_work && !books.has_fresh_units(id)
 }
 
 /// Returns units that may be copied, those with the longest time to go first.

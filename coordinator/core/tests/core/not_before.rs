@@ -102,6 +102,19 @@ fn the_time_is_changed_and_what_runs_goes_on() {
 }
 
 #[test]
+fn nothing_is_copied_of_a_job_that_begins_later() {
+    let settings = Settings { settle: Duration::ZERO, ..Settings::default().without_checks() };
+    let mut farm = SmallFarm::new(settings, 1, 2);
+    assert_eq!((farm.leased(1).len(), farm.leased(2).len()), (1, 0));
+    let begins = farm.now.secs() + 100;
+    set(&mut farm, Some(begins));
+    farm.later(Duration::from_secs(40));
+    assert_eq!((farm.leased(1).len(), farm.leased(2).len()), (1, 0), "what runs goes on, alone");
+    farm.later(Duration::from_secs(60));
+    assert_eq!((farm.leased(1).len(), farm.leased(2).len()), (1, 1), "its time has come");
+}
+
+#[test]
 fn a_pause_and_a_time_hold_a_job_back_each_by_itself() {
     let mut farm = farm(60);
     let job = farm.job;
