@@ -80,6 +80,11 @@ impl HostStages {
     pub fn take(&mut self, step: &Step) -> Option<Vec<u32>> {
         let start = self.workspace.address();
         match step {
+            Step::Write { address, bytes } => {
+                let at = (address - start) as usize;
+                self.workspace.bytes()[at..][..bytes.len()].copy_from_slice(bytes);
+                None
+            }
             Step::Zero { address, bytes } => {
                 self.workspace.bytes()[(address - start) as usize..][..*bytes as usize].fill(0);
                 None
@@ -131,6 +136,8 @@ pub struct Offsets {
     pub shadow_radiance: usize,
     /// One word for each path alive: its slot. Not read at depth 0.
     pub queue: usize,
+    /// Two words per path: what its sampler is made of.
+    pub keys: usize,
     /// Three arrays of four floats per path: albedo and depth, normal, position. 0 without AOVs.
     pub first: usize,
 }
@@ -155,6 +162,7 @@ pub fn offsets(params: &[u8]) -> Offsets {
         shadow_direction: at(paths.shadow_direction),
         shadow_radiance: at(paths.shadow_radiance),
         queue: at(paths.queue[(batch.depth & 1) as usize]),
+        keys: at(paths.keys),
         first: paths.first.saturating_sub(batch.film) as usize,
     }
 }
@@ -195,14 +203,15 @@ pub fn left_by(kernel: Kernel, params: &[u8], workspace: &[u8]) -> Vec<u32> {
         let bytes = &workspace[(address - batch.film) as usize..][..bytes as usize];
         bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
     };
-    let mut left: Vec<u32> =
-        words(batch.film, batch.counts - batch.film + size_of::<RayCounts>() as u64).collect();
+    let counts = (1 + u64::from(batch.unit_count)) * size_of::<RayCounts>() as u64;
+    let mut left: Vec<u32> = words(batch.film, batch.counts - batch.film + counts).collect();
     let depths = u64::from(batch.unit.depth + PASSES_MAX) + 2;
     let lengths: Vec<u32> = words(batch.stages, depths * QUAD).collect();
     left.extend(lengths.chunks_exact(4).flat_map(|stage| &stage[..2]));
     for array in [paths.origin, paths.direction, paths.throughput, paths.radiance, paths.hit] {
         left.extend(words(array, capacity * QUAD));
     }
+    left.extend(words(paths.keys, capacity * 8));
     if paths.first != 0 {
         left.extend(words(paths.first, 3 * capacity * QUAD));
     }

@@ -61,6 +61,35 @@ fn a_scene_with_instances_has_kernels_of_its_own() {
 }
 
 #[test]
+fn small_units_of_a_frame_are_launched_together() {
+    let launches = |apart: bool| {
+        let bench = Bench::with(|device| device.pause_micros_per_launch = 2_000);
+        let opened = bench.open();
+        let device = &*opened.devices[0];
+        let before = bench.rack.counts(0).launches;
+        let units: Vec<_> = (0..96).map(unit).collect();
+        if apart {
+            for params in &units {
+                submit(device, &frame(), *params).end().expect("a unit");
+            }
+        } else {
+            let frames = [frame(), another_frame(7)];
+            let given = |(index, params)| submit(device, &frames[index % 2], params);
+            let pending: Vec<_> = units.iter().copied().enumerate().map(given).collect();
+            for (params, pending) in units.iter().zip(pending) {
+                let output = pending.end().expect("a unit");
+                assert_eq!(output.sums.values, expected(params), "{params:?}");
+                assert!(output.rays >= 64 && !output.device_time.is_zero(), "{output:?}");
+            }
+        }
+        bench.rack.counts(0).launches - before
+    };
+    let (apart, together) = (launches(true), launches(false));
+    println!("96 units of two frames: {apart} launches one by one, {together} together");
+    assert!(together * 4 <= apart, "{together} of {apart} launches");
+}
+
+#[test]
 fn a_device_reports_its_identity_and_health() {
     let bench = Bench::with(|device| device.temperature = 57);
     let opened = bench.open();
@@ -125,13 +154,13 @@ fn a_cancelled_unit_ends_and_later_ones_continue() {
     let bench = Bench::with(|device| device.pause_micros_per_launch = 20_000);
     let opened = bench.open();
     let device = &*opened.devices[0];
-    let pending: Vec<_> = (0..12).map(|index| submit(device, &frame(), unit(index))).collect();
+    let pending: Vec<_> = (0..200).map(|index| submit(device, &frame(), unit(index))).collect();
     // The last are still in the node, and are never begun.
-    assert!(pending[11].cancel.withdraw());
+    assert!(pending[199].cancel.withdraw());
     pending[5].cancel.cancel();
     for (index, pending) in pending.into_iter().enumerate() {
         match (index, pending.end()) {
-            (11, result) => assert_eq!(result, Err(DeviceError::Cancelled)),
+            (199, result) => assert_eq!(result, Err(DeviceError::Cancelled)),
             // It may have been done already.
             (5, Err(error)) => assert_eq!(error, DeviceError::Cancelled),
             (_, result) => {

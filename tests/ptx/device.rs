@@ -75,6 +75,7 @@ impl Device {
         let mut bytes = vec![0; plan.workspace_bytes() as usize];
         for step in plan.steps(&view, workspace) {
             match step {
+                Step::Write { address, bytes } => self.upload(address, &bytes)?,
                 Step::Zero { address, bytes } => self.zero(address, bytes)?,
                 Step::Launch { kernel, grid, block, params } => {
                     self.launch(kernel, grid, block, &params)?;

@@ -22,14 +22,16 @@ pub(crate) fn on_host(case: &Case, isa: tessera_kernels::host::Isa) -> (Vec<i64>
     (film, counts)
 }
 
-/// Both shapes, each with all paths in flight at once and with as few as a plan is made for.
+/// Both shapes, each with all paths in flight at once and with as few as a plan is made for; and as
+/// for known answers, where paths look for the run that they are of.
 pub(crate) fn plans(case: &Case) -> Vec<Plan> {
     let shapes = [Shape::Compact, Shape::Staged];
     let paths = [1 << 20, PATHS_IN_FLIGHT_MIN];
     let plan = |shape, paths| {
         Plan::new(&case.unit, &SHAPE, paths).expect("the unit is in range").in_shape(shape)
     };
-    shapes.into_iter().flat_map(|shape| paths.map(|paths| plan(shape, paths))).collect()
+    let both = shapes.into_iter().flat_map(|shape| paths.map(|paths| plan(shape, paths)));
+    both.chain([plan(Shape::Staged, 1 << 20).in_waves()]).collect()
 }
 
 /// Runs every plan of every case on a module, and compares with the host's best build: film and
@@ -106,9 +108,8 @@ fn by_stages(
     assert_eq!(at, want.len(), "{}: every launch is compared", case.name);
     let film = workspace[..plan.film_bytes() as usize].chunks_exact(8);
     let film = film.map(|sum| sum.iter().rev().fold(0, |word, byte| word << 8 | i64::from(*byte)));
-    let mut counts = [0; size_of::<RayCounts>()];
-    counts.copy_from_slice(&workspace[plan.counts_offset() as usize..][..size_of::<RayCounts>()]);
-    Ok((film.collect(), RayCounts::from_bytes(&counts)))
+    let counts = &workspace[plan.counts_offset() as usize..][..plan.counts_bytes() as usize];
+    Ok((film.collect(), plan.counts(counts)[0]))
 }
 
 fn differing<T: PartialEq>(got: &[T], want: &[T]) -> usize {

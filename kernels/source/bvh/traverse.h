@@ -40,11 +40,14 @@
 #include "geometry/triangle.h"
 #include "material/pane.h"
 
-// What a walk asks for: the closest hit of a path's ray.
-struct ClosestQuery {
-    Coverage coverage;  // the same ray has to bring the same
-    Hit best;           // its t: the ray's end until something is hit
+// What a walk asks for: the closest hit of a path's ray. sampler_of and cone_of_ray give of its
+// coverage what alpha is decided by.
+template <class C>
+struct ClosestQueryOf {
+    C coverage;  // the same ray has to bring the same
+    Hit best;    // its t: the ray's end until something is hit
 };
+typedef ClosestQueryOf<Coverage> ClosestQuery;
 
 // Or the optical depth of all that a shadow ray meets before t_max, OPTICAL_DEPTH_OPAQUE as soon as
 // it has met as much.
@@ -63,24 +66,31 @@ struct PaneQuery {
 };
 
 // How far a walk still has to look.
-TESSERA_FN float reach_of(const ClosestQuery& query) { return query.best.t; }
+template <class C>
+TESSERA_FN float reach_of(const ClosestQueryOf<C>& query) {
+    return query.best.t;
+}
 TESSERA_FN float reach_of(const ShadowQuery& query) { return query.t_max; }
 TESSERA_FN float reach_of(const PaneQuery& query) { return query.t_max; }
 
 // Whether nothing more can change the answer.
-TESSERA_FN bool is_answered(const ClosestQuery&) { return false; }
+template <class C>
+TESSERA_FN bool is_answered(const ClosestQueryOf<C>&) {
+    return false;
+}
 TESSERA_FN bool is_answered(const ShadowQuery& query) {
     return query.optical_depth == OPTICAL_DEPTH_OPAQUE;
 }
 TESSERA_FN bool is_answered(const PaneQuery& query) { return is_opaque(query.optical_depths); }
 
 // Takes note of a hit within reach.
+template <class C>
 TESSERA_FN void take_hit(const SceneView& scene, const Hit& hit, bool has_alpha,
-                         ClosestQuery& query) {
+                         ClosestQueryOf<C>& query) {
     if (hit.t == query.best.t && hit.triangle > query.best.triangle) return;
     if (has_alpha) {
-        const float opacity = hit_opacity(scene, hit, cone_width_at(query.coverage.cone, hit.t));
-        if (!alpha_accepts(query.coverage.sampler, hit.triangle, opacity)) return;
+        const float opacity = opacity_along(scene, hit, query.coverage);
+        if (!alpha_accepts(sampler_of(query.coverage), hit.triangle, opacity)) return;
     }
     query.best = hit;
 }
@@ -99,10 +109,10 @@ TESSERA_FN void take_hit(const SceneView& scene, const Hit& hit, bool may_pass, 
 }
 
 // The closest hit of the ray, by (t, id). `hit` means something only where it returns true.
-template <class Hierarchy>
+template <class Hierarchy, class C>
 TESSERA_FN bool intersect_closest(const SceneView& scene, const Hierarchy& hierarchy,
-                                  const Ray& ray, const Coverage& coverage, Hit* hit) {
-    ClosestQuery query;
+                                  const Ray& ray, const C& coverage, Hit* hit) {
+    ClosestQueryOf<C> query;
     query.coverage = coverage;
     query.best.t = lesser_(ray.t_max, DISTANCE_MAX);
     query.best.triangle = NONE;

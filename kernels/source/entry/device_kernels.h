@@ -17,14 +17,14 @@ template <bool Layered>
 TESSERA_FN void render_path(const BatchParams& batch) {
     const u32 slot = thread_index();
     if (slot >= batch.path_count) return;
-    const PathPlace place = place_of(batch, slot);
+    const PathRun& run = run_of(batch, slot);
+    const PathPlace place = place_in(batch, run, slot);
     FilmSample sample;
     RayCounts rays = {};
     const u32 channels =
         trace_path<Layered>(batch.scene.view, batch.scene.hierarchy, batch.unit, place.x, place.y,
                             place.key, place.sample, sample, rays);
-    const u64 plane = (u64)batch.unit.width * batch.unit.height;
-    film_add(batch.film, channels, plane, place.pixel, sample, batch.counts);
+    add_to_film(batch, run, place.pixel, channels, sample);
     add_to_count(&batch.counts->closest, rays.closest);
     add_to_count(&batch.counts->any, rays.any);
 }

@@ -2,7 +2,7 @@
 // Owns the arrays' layout and the queues; what a stage does to one path stands in stages.h.
 //
 // All paths of a batch take the same stage at the same depth, so that the depth is a parameter and
-// a whole unit is enqueued at once: generate; for each depth extend, shade, shadow; finish. How
+// whole units are enqueued at once: generate; for each depth extend, shade, shadow; finish. How
 // many paths are alive at a depth is known to the device alone. The order of a queue is free (it
 // differs from run to run), because a path writes to its own slot only, and a path's additions to
 // its radiance happen in the order of the stages, which is the order of trace_path: what the
@@ -23,6 +23,12 @@ struct alignas(16) StoredHit {
     float u, v;
 };
 
+// What a path's sampler is made of.
+struct alignas(8) PathKey {
+    u32 key;
+    u32 sample;
+};
+
 // Indexed by a path's slot, but for the queues and shadow rays.
 struct PathArrays {
     // of the ray, and of the shadow ray; t_max of a camera ray, width of the cone of any other
@@ -37,6 +43,7 @@ struct PathArrays {
     // slots of the paths alive, at even and at odd depths; at depth 0 all are
     u32* queue[2];
     u32* passes;  // of scenes with panes
+    PathKey* keys;
     // albedo and depth, normal and share missed, position: three arrays one after another; null
     // without AOVs
     Quad* first;
@@ -50,21 +57,37 @@ struct StageCounts {
     u32 shadowed;  // shadow rays that warps have fetched
 };
 
-// A range of a unit's paths: path k of a unit is sample k / pixels of the pixel that pixel_at gives
-// for k % pixels. Mirrored in kernels/src/cuda/params.rs.
+// Paths of a batch that follow one another in one unit: path k of a unit is sample k / pixels of
+// the pixel that pixel_at gives for k % pixels. Mirrored in kernels/src/cuda/params.rs.
+struct alignas(16) PathRun {
+    u32 first_slot;    // of its first path
+    u32 first_sample;  // of its first path, in the frame
+    u32 first_pixel;   // of its first path, in the tile
+    u32 x, y;          // of the tile, in the frame
+    u32 width, height; // of the tile
+    u32 film;          // the unit's film, counted in sums from the first unit's
+    u32 unit;
+    u32 reserved[3];
+};
+
+static_assert(sizeof(PathRun) == 48, "mirrored in kernels/src/cuda/params.rs");
+
+// Paths of one unit, or of several of one frame that differ in their tiles and samples alone.
+// Mirrored in kernels/src/cuda/params.rs.
 struct alignas(16) BatchParams {
     DeviceScene scene;
-    UnitParams unit;
+    UnitParams unit;      // what all units have in common; tile and samples are in the runs
     PathArrays paths;
     StageCounts* stages;  // one for each depth
-    i64* film;
-    RayCounts* counts;
-    u32 first_sample;     // of the batch's first path, counted from the unit's first
-    u32 first_pixel;      // of the batch's first path
+    i64* film;            // of the first unit
+    RayCounts* counts;    // rays of all units, then for each unit what its film left out
+    const PathRun* runs;  // in the order of their slots
+    u32 run_count;        // >= 1
+    u32 unit_count;
     u32 path_count;
     u32 depth;            // of this launch
     u32 capacity;         // of the arrays, >= path_count
-    u32 reserved[5];
+    u32 reserved;
 };
 
 static_assert(sizeof(BatchParams) == sizeof(DeviceScene) + 224,
@@ -91,29 +114,47 @@ struct PathPlace {
 
 // Pixel `index` of a tile: in blocks of 8 x 4 where they fit, so that a warp's camera rays stay
 // together, else row by row.
-TESSERA_FN void pixel_at(const UnitParams& unit, u32 index, PathPlace* place) {
-    const bool blocks = ((unit.width & 7u) | (unit.height & 3u)) == 0;
-    const u32 across = blocks ? unit.width >> 3 : unit.width;
+TESSERA_FN void pixel_at(const PathRun& run, u32 index, PathPlace* place) {
+    const bool blocks = ((run.width & 7u) | (run.height & 3u)) == 0;
+    const u32 across = blocks ? run.width >> 3 : run.width;
     const u32 cell = blocks ? index >> 5 : index;
     const u32 down = cell / across;
     const u32 right = cell - down * across;
     const u32 column = blocks ? 8 * right + (index & 7u) : right;
     const u32 row = blocks ? 4 * down + (index >> 3 & 3u) : down;
-    place->x = (u32)unit.x + column;
-    place->y = (u32)unit.y + row;
-    place->pixel = row * unit.width + column;
+    place->x = run.x + column;
+    place->y = run.y + row;
+    place->pixel = row * run.width + column;
 }
 
-TESSERA_FN PathPlace place_of(const BatchParams& batch, u32 slot) {
-    const UnitParams& unit = batch.unit;
-    const u32 pixels = unit.width * unit.height;
-    const u32 at = batch.first_pixel + slot;
+// The run of a slot: the last that does not begin behind it.
+TESSERA_FN const PathRun& run_of(const BatchParams& batch, u32 slot) {
+    u32 first = 0;
+    for (u32 count = batch.run_count; count > 1;) {
+        const u32 half = count >> 1;
+        const bool behind = batch.runs[first + half].first_slot <= slot;
+        first = behind ? first + half : first;
+        count = behind ? count - half : half;
+    }
+    return batch.runs[first];
+}
+
+TESSERA_FN PathPlace place_in(const BatchParams& batch, const PathRun& run, u32 slot) {
+    const u32 pixels = run.width * run.height;
+    const u32 at = run.first_pixel + (slot - run.first_slot);
     const u32 round = at / pixels;
     PathPlace place;
-    place.sample = unit.first_sample + batch.first_sample + round;
-    pixel_at(unit, at - round * pixels, &place);
-    place.key = pixel_key(place.x, place.y, unit.seed, unit.frame);
+    place.sample = run.first_sample + round;
+    pixel_at(run, at - round * pixels, &place);
+    place.key = pixel_key(place.x, place.y, batch.unit.seed, batch.unit.frame);
     return place;
+}
+
+// Adds a sample to the film of its unit.
+TESSERA_FN void add_to_film(const BatchParams& batch, const PathRun& run, u32 pixel, u32 channels,
+                            const FilmSample& sample) {
+    film_add(batch.film + run.film, channels, (u64)run.width * run.height, pixel, sample,
+             batch.counts + 1 + run.unit);
 }
 
 TESSERA_FN u32 slot_at(const BatchParams& batch, u32 at) {
@@ -129,13 +170,17 @@ TESSERA_FN void store_ray(const BatchParams& batch, u32 slot, const PathState& s
     if (batch.scene.view.pane_count != 0) batch.paths.passes[slot] = state.passes;
 }
 
+TESSERA_FN Sampler sampler_of_slot(const BatchParams& batch, u32 slot) {
+    const PathKey key = batch.paths.keys[slot];
+    return make_sampler(key.key, key.sample);
+}
+
 TESSERA_FN PathState load_state(const BatchParams& batch, u32 slot) {
-    const PathPlace place = place_of(batch, slot);
     const Quad origin = batch.paths.origin[slot];
     const Quad direction = batch.paths.direction[slot];
     const Quad throughput = batch.paths.throughput[slot];
     PathState state;
-    state.sampler = make_sampler(place.key, place.sample);
+    state.sampler = sampler_of_slot(batch, slot);
     state.depth = batch.depth;
     state.passes = batch.scene.view.pane_count != 0 ? batch.paths.passes[slot] : 0;
     state.ray.origin = xyz(origin);
@@ -190,26 +235,47 @@ TESSERA_FN u32 append(u32* length, bool wanted) {
 }
 
 TESSERA_FN void stage_generate(const BatchParams& batch, u32 slot) {
-    const PathPlace place = place_of(batch, slot);
+    const PathPlace place = place_in(batch, run_of(batch, slot), slot);
+    PathKey key;
+    key.key = place.key;
+    key.sample = place.sample;
+    batch.paths.keys[slot] = key;
     const PathState state =
         generate(batch.scene.view, batch.unit, place.x, place.y, place.key, place.sample);
     store_ray(batch, slot, state);
     batch.paths.radiance[slot] = quad(state.radiance, float_from_bits(state.media));
 }
 
+// What the alpha of a slot's ray is decided by. It is read where something asks for it: a walk
+// needs its registers.
+struct SlotCoverage {
+    const BatchParams* batch;
+    u32 slot;
+};
+
+TESSERA_FN Sampler sampler_of(const SlotCoverage& coverage) {
+    return split_sampler(sampler_of_slot(*coverage.batch, coverage.slot), coverage.batch->depth);
+}
+
+TESSERA_FN Cone cone_of_ray(const SlotCoverage& coverage) {
+    const BatchParams& batch = *coverage.batch;
+    if (batch.depth == 0) return camera_cone(batch.scene.view.camera, batch.unit.frame_height);
+    const float width = batch.paths.origin[coverage.slot].w;
+    const float pdf = batch.paths.direction[coverage.slot].w;
+    return later_cone(batch.scene.view, batch.unit, width, pdf);
+}
+
 TESSERA_FN void stage_extend(const BatchParams& batch, u32 at) {
     const u32 slot = slot_at(batch, at);
     const Quad origin = batch.paths.origin[slot];
     const Quad direction = batch.paths.direction[slot];
-    const bool first = batch.depth == 0;
     Ray ray;
     ray.origin = xyz(origin);
-    ray.t_max = first ? origin.w : FAR_LIMIT;
+    ray.t_max = batch.depth == 0 ? origin.w : FAR_LIMIT;
     ray.direction = xyz(direction);
-    const PathPlace place = place_of(batch, slot);
-    const Cone cone = first ? camera_cone(batch.scene.view.camera, batch.unit.frame_height)
-                            : later_cone(batch.scene.view, batch.unit, origin.w, direction.w);
-    const Coverage coverage = coverage_of(make_sampler(place.key, place.sample), batch.depth, cone);
+    SlotCoverage coverage;
+    coverage.batch = &batch;
+    coverage.slot = slot;
     Hit hit;
     const bool found =
         intersect_closest(batch.scene.view, batch.scene.hierarchy, ray, coverage, &hit);
@@ -364,9 +430,9 @@ TESSERA_FN void stage_finish(const BatchParams& batch, u32 slot) {
     FirstHit first = {};
     if (batch.unit.aovs != 0) first = load_first(batch, slot);
     FilmSample sample;
-    const PathPlace place = place_of(batch, slot);
+    const PathRun& run = run_of(batch, slot);
+    const PathPlace place = place_in(batch, run, slot);
     const u32 channels =
         finish(batch.unit, xyz(batch.paths.radiance[slot]), first, place.sample, sample);
-    const u64 plane = (u64)batch.unit.width * batch.unit.height;
-    film_add(batch.film, channels, plane, place.pixel, sample, batch.counts);
+    add_to_film(batch, run, place.pixel, channels, sample);
 }

@@ -37,6 +37,20 @@ struct Coverage {
     Cone cone;
 };
 
+TESSERA_FN const Sampler& sampler_of(const Coverage& coverage) { return coverage.sampler; }
+TESSERA_FN const Cone& cone_of_ray(const Coverage& coverage) { return coverage.cone; }
+
+// The opacity of a hit of such a ray. Its cone is asked for where it counts: a walk needs its
+// registers.
+template <class C>
+TESSERA_FN float opacity_along(const SceneView& scene, const Hit& hit, const C& coverage) {
+    const Material& material = material_at(scene, hit.triangle);
+    if (material.alpha_mode == ALPHA_OPAQUE) return 1.0f;
+    const float width = cone_width_at(cone_of_ray(coverage), hit.t);
+    return surface_opacity(scene, material,
+                           corners_of(scene, hit.triangle, hit.u, hit.v, width));
+}
+
 // Of a ray by itself, as wide as nothing.
 TESSERA_FN Coverage coverage_of_ray(u32 key, u32 sample) {
     Coverage coverage;

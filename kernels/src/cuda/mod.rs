@@ -1,11 +1,11 @@
 //! The kernels on a CUDA device: the PTX, the data to upload, and the order of the launches. Knows
 //! no driver; the owner of a stream implements [`Queue`].
 //!
-//! Rendering a unit has three steps. The [`SceneImage::of`] a checked scene is uploaded once. A
-//! [`Plan`] for the unit says how large a workspace it needs and which [`Step`]s fill it. The film
-//! and the [`RayCounts`](crate::host::RayCounts) are then read from the front of the workspace. The
-//! bits do not depend on the number of paths in flight, so a plan that does not fit is made again
-//! with fewer.
+//! Rendering units has three steps. The [`SceneImage::of`] a checked scene is uploaded once. A
+//! [`Plan`] for one unit or several says how large a workspace it needs and which [`Step`]s fill
+//! it. The films and the [`RayCounts`](crate::host::RayCounts) are then read from the front of the
+//! workspace. The bits depend neither on the number of paths in flight nor on the units beside, so
+//! a plan that does not fit is made again with fewer.
 
 mod compress;
 mod film;
@@ -25,8 +25,8 @@ pub use hierarchy::CompressedBvh;
 pub use image::{ImagePart, SceneImage};
 pub(crate) use params::BatchParams;
 pub use params::DeviceScene;
-pub use plan::{DeviceShape, PATHS_IN_FLIGHT_MIN, Plan, PlanError, Shape, Step};
-pub use queue::{Queue, render_unit, upload};
+pub use plan::{DeviceShape, PATHS_IN_FLIGHT_MIN, Plan, PlanError, Shape, Step, UNITS_MAX};
+pub use queue::{Queue, render_unit, render_units, upload};
 
 static PLAIN: PackedPtx = PackedPtx::new(include_bytes!("../../images/tessera.ptx.zst"));
 static INSTANCES: PackedPtx =

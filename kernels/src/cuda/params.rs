@@ -121,8 +121,28 @@ pub(crate) struct PathArrays {
     pub(crate) shadow_radiance: u64,
     pub(crate) queue: [u64; 2],
     pub(crate) passes: u64,
+    pub(crate) keys: u64,
     pub(crate) first: u64,
 }
+
+/// Twin of `PathRun`: paths of a batch that follow one another in one unit. It has no addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C, align(16))]
+pub(crate) struct PathRun {
+    pub(crate) first_slot: u32,
+    pub(crate) first_sample: u32,
+    pub(crate) first_pixel: u32,
+    pub(crate) x: u32,
+    pub(crate) y: u32,
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    /// Position of the unit's film among the plan's, in sums.
+    pub(crate) film: u32,
+    pub(crate) unit: u32,
+    pub(crate) reserved: [u32; 3],
+}
+
+const _: () = assert!(size_of::<PathRun>() == 48);
 
 /// Twin of `BatchParams`: the parameter of every kernel.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -134,12 +154,13 @@ pub(crate) struct BatchParams {
     pub(crate) stages: u64,
     pub(crate) film: u64,
     pub(crate) counts: u64,
-    pub(crate) first_sample: u32,
-    pub(crate) first_pixel: u32,
+    pub(crate) runs: u64,
+    pub(crate) run_count: u32,
+    pub(crate) unit_count: u32,
     pub(crate) path_count: u32,
     pub(crate) depth: u32,
     pub(crate) capacity: u32,
-    pub(crate) reserved: [u32; 5],
+    pub(crate) reserved: u32,
 }
 
 const _: () = assert!(size_of::<BatchParams>() == size_of::<DeviceScene>() + 224);

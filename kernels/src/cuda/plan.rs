@@ -1,9 +1,10 @@
-//! The plan of a unit on a device: the workspace and the launches, in order. Allocates and launches
-//! nothing.
+//! The plan of one unit or of several on a device: the workspace and the launches, in order.
+//! Allocates and launches nothing.
 
 use super::Kernel;
-use super::params::{BatchParams, DeviceScene, PathArrays};
+use super::params::{BatchParams, DeviceScene, PathArrays, PathRun};
 use crate::host::{RayCounts, RenderError, check_unit};
+use std::ops::Range;
 use tessera_layout::{PASSES_MAX, UnitParams};
 
 /// Fewest paths in flight of a plan.
@@ -12,6 +13,10 @@ pub const PATHS_IN_FLIGHT_MIN: u32 = 1 << 10;
 const PIXELS_MAX: u64 = 1 << 28;
 /// Most paths in flight, for the same reason.
 const PATHS_IN_FLIGHT_MAX: u32 = 1 << 26;
+/// Most units of a plan.
+pub const UNITS_MAX: usize = 64;
+/// Most bytes of the films of a plan of several units.
+const FILMS_BYTES_MAX: u64 = 64 << 20;
 /// Threads of a block, for every kernel.
 const BLOCK: u32 = 128;
 /// Blocks per multiprocessor of the persistent kernels, [`Kernel::Extend`] and [`Kernel::Shadow`]:
@@ -22,6 +27,8 @@ const TRACE_BLOCKS: u32 = 7;
 const SHADE_BLOCKS: u32 = 16;
 /// Bytes of a `Quad` or a `StoredHit`.
 const QUAD_BYTES: u64 = 16;
+/// Bytes of a `PathKey`.
+const KEY_BYTES: u64 = 8;
 /// Bytes of `StageCounts`.
 const STAGE_COUNTS_BYTES: u64 = 16;
 /// Parts of the workspace begin at multiples of this.
@@ -61,11 +68,23 @@ pub enum PlanError {
         /// Number of pixels of the unit.
         pixels: u64,
     },
+    /// The units cannot be rendered together.
+    #[error(
+        "units of one plan differ in their tiles and samples alone; there are 1 to {UNITS_MAX}"
+    )]
+    Apart,
 }
 
 /// One command to a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
+    /// Write bytes.
+    Write {
+        /// Device address of the first.
+        address: u64,
+        /// The bytes, less than 64 KiB.
+        bytes: Vec<u8>,
+    },
     /// Set bytes to zero.
     Zero {
         /// Device address of the bytes.
@@ -97,33 +116,54 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// Returns the shape in which a unit is rendered.
+    /// Returns the shape in which a unit is rendered alone. With others it may be
+    /// [`Shape::Staged`] all the same.
     pub fn of(unit: &UnitParams) -> Self {
-        let pixels = u64::from(unit.width) * u64::from(unit.height);
-        if pixels * u64::from(unit.sample_count) < COMPACT_BELOW {
-            Shape::Compact
-        } else {
-            Shape::Staged
-        }
+        Self::of_paths(paths_of(unit))
+    }
+
+    fn of_paths(paths: u64) -> Self {
+        if paths < COMPACT_BELOW { Shape::Compact } else { Shape::Staged }
     }
 }
 
-/// Number of paths below which a unit is rendered in the compact shape.
+fn pixels_of(unit: &UnitParams) -> u64 {
+    u64::from(unit.width) * u64::from(unit.height)
+}
+
+fn paths_of(unit: &UnitParams) -> u64 {
+    pixels_of(unit) * u64::from(unit.sample_count)
+}
+
+fn film_bytes_of(unit: &UnitParams) -> u64 {
+    u64::from(unit.channels()) * pixels_of(unit) * 8
+}
+
+/// The unit without what units of one plan may differ in.
+fn common(unit: &UnitParams) -> UnitParams {
+    let (x, y, width, height) = (0, 0, 0, 0);
+    UnitParams { x, y, width, height, first_sample: 0, sample_count: 0, ..*unit }
+}
+
+/// Number of paths below which units are rendered in the compact shape.
 const COMPACT_BELOW: u64 = 1 << 16;
 
-/// The launches of one unit. Its result depends only on the scene and the unit.
+/// The launches of one unit, or of several of one scene that differ in their tiles and samples
+/// alone. The result of each depends only on the scene and that unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    unit: UnitParams,
+    units: Vec<UnitParams>,
     device: DeviceShape,
     paths: u32,
     shape: Shape,
     /// Most blocks of the persistent kernels.
     trace_blocks: u32,
+    /// Runs of paths are cut in two, so that paths look for theirs.
+    is_cut: bool,
 }
 
 impl Plan {
-    /// A plan with at most so many paths in flight (at least [`PATHS_IN_FLIGHT_MIN`]).
+    /// A plan of one unit with at most so many paths in flight (at least [`PATHS_IN_FLIGHT_MIN`]).
     ///
     /// # Errors
     /// [`PlanError`] where the unit is out of range or too large.
@@ -132,20 +172,57 @@ impl Plan {
         device: &DeviceShape,
         paths_in_flight: u32,
     ) -> Result<Self, PlanError> {
-        check_unit(unit)?;
-        let pixels = u64::from(unit.width) * u64::from(unit.height);
-        if pixels > PIXELS_MAX {
-            return Err(PlanError::Pixels { pixels });
+        Self::of_units(std::slice::from_ref(unit), device, paths_in_flight)
+    }
+
+    /// The same of several units, whose paths are in flight together.
+    ///
+    /// # Errors
+    /// [`PlanError`] where a unit is out of range or too large, or they cannot be together.
+    pub fn of_units(
+        units: &[UnitParams],
+        device: &DeviceShape,
+        paths_in_flight: u32,
+    ) -> Result<Self, PlanError> {
+        for unit in units {
+            check_unit(unit)?;
+            let pixels = pixels_of(unit);
+            if pixels > PIXELS_MAX {
+                return Err(PlanError::Pixels { pixels });
+            }
+        }
+        let together = units.split_first().is_some_and(|(first, rest)| {
+            let films: u64 = units.iter().map(film_bytes_of).sum();
+            rest.is_empty()
+                || units.len() <= UNITS_MAX
+                    && films <= FILMS_BYTES_MAX
+                    && rest.iter().all(|unit| common(unit) == common(first))
+        });
+        if !together {
+            return Err(PlanError::Apart);
         }
         let wanted = paths_in_flight.clamp(PATHS_IN_FLIGHT_MIN, PATHS_IN_FLIGHT_MAX);
-        let total = pixels * u64::from(unit.sample_count);
+        let total = units.iter().map(paths_of).sum();
         Ok(Self {
-            unit: *unit,
+            units: units.to_vec(),
             device: *device,
             paths: u64::from(wanted).min(total) as u32,
-            shape: Shape::of(unit),
+            shape: Shape::of_paths(total),
             trace_blocks: device.multiprocessors.max(1).saturating_mul(TRACE_BLOCKS),
+            is_cut: false,
         })
+    }
+
+    /// Returns whether another unit of the same scene fits into a batch of so many paths beside
+    /// some units. What does not fill a batch alone fills it with others.
+    pub fn takes(units: &[UnitParams], other: &UnitParams, paths_in_flight: u32) -> bool {
+        let with = |of: fn(&UnitParams) -> u64| {
+            units.iter().chain([other]).map(of).fold(0, u64::saturating_add)
+        };
+        units.first().is_some_and(|first| common(first) == common(other))
+            && units.len() < UNITS_MAX
+            && with(film_bytes_of) <= FILMS_BYTES_MAX
+            && with(paths_of) <= u64::from(paths_in_flight)
     }
 
     /// Returns the same plan in the given shape, for tests and measurements.
@@ -154,14 +231,15 @@ impl Plan {
         Self { shape, ..self }
     }
 
-    /// Returns a staged plan that takes a small unit through what a large one goes through: two
-    /// batches, several blocks that fill one queue, and a single block of each persistent kernel,
-    /// whose warps fetch again and again.
+    /// Returns a staged plan that takes a small unit through what large and many ones go through:
+    /// two batches, several blocks that fill one queue, a single block of each persistent kernel,
+    /// whose warps fetch again and again, and paths of several runs in one batch.
     #[must_use]
     pub fn in_waves(self) -> Self {
-        let total = self.pixels() * u64::from(self.unit.sample_count);
+        let total = self.total();
         let paths = (total * 5 / 8).next_multiple_of(32).min(u64::from(self.paths)).max(1);
-        Self { shape: Shape::Staged, paths: paths as u32, trace_blocks: 1, ..self }
+        let shape = Shape::Staged;
+        Self { shape, paths: paths as u32, trace_blocks: 1, is_cut: true, ..self }
     }
 
     /// Returns the shape.
@@ -180,46 +258,138 @@ impl Plan {
         Workspace::of(self, 0).bytes
     }
 
-    /// Returns the device memory for each path in flight, in bytes. In the staged shape it is 140,
-    /// or 188 with AOVs; in the compact shape it is 0.
+    /// Returns the device memory for each path in flight, in bytes. In the staged shape it is 148,
+    /// or 196 with AOVs; in the compact shape it is 0.
     pub fn path_bytes(&self) -> u64 {
-        let quads = if self.unit.aovs == 0 { 8 } else { 11 };
-        if self.shape == Shape::Staged { quads * QUAD_BYTES + 3 * 4 } else { 0 }
+        let quads = if self.common().aovs == 0 { 8 } else { 11 };
+        if self.shape == Shape::Staged { quads * QUAD_BYTES + 3 * 4 + KEY_BYTES } else { 0 }
     }
 
-    /// Returns the size of the film in bytes. The film is at the workspace's start, as planar `i64`
-    /// sums.
+    /// Returns the units.
+    pub fn units(&self) -> &[UnitParams] {
+        &self.units
+    }
+
+    /// Returns the size of all films in bytes. They are at the workspace's start, one after
+    /// another, as planar `i64` sums.
     pub fn film_bytes(&self) -> u64 {
-        u64::from(self.unit.channels()) * self.pixels() * 8
+        self.units.iter().map(film_bytes_of).sum()
     }
 
-    /// Returns the position of the [`RayCounts`] in the workspace.
+    /// Returns where the film of each unit is in the workspace, in bytes.
+    pub fn films(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        self.units.iter().scan(0, |end, unit| {
+            let start = *end;
+            *end += film_bytes_of(unit) as usize;
+            Some(start..*end)
+        })
+    }
+
+    /// Returns the position of the counts in the workspace.
     pub fn counts_offset(&self) -> u64 {
         self.film_bytes().next_multiple_of(ALIGNMENT)
     }
 
-    fn pixels(&self) -> u64 {
-        u64::from(self.unit.width) * u64::from(self.unit.height)
+    /// Returns the size of the counts in bytes: one [`RayCounts`] for all units, and one for each.
+    pub fn counts_bytes(&self) -> u64 {
+        (1 + self.units.len() as u64) * size_of::<RayCounts>() as u64
+    }
+
+    /// Reads the counts of each unit. Rays are counted of all units together; each has its part by
+    /// its paths.
+    pub fn counts(&self, bytes: &[u8]) -> Vec<RayCounts> {
+        let mut counts = bytes
+            .chunks_exact(size_of::<RayCounts>())
+            .map(|bytes| RayCounts::from_bytes(&std::array::from_fn(|index| bytes[index])));
+        let all = counts.next().unwrap_or_default();
+        let (total, mut before) = (u128::from(self.total().max(1)), 0u128);
+        let of_unit = |(unit, own): (&UnitParams, RayCounts)| {
+            let after = before + u128::from(paths_of(unit));
+            let part = |rays: u64| {
+                let until = |paths: u128| (u128::from(rays) * paths / total) as u64;
+                until(after) - until(before)
+            };
+            let (closest, any) = (part(all.closest), part(all.any));
+            before = after;
+            RayCounts { closest, any, ..own }
+        };
+        self.units.iter().zip(counts).map(of_unit).collect()
+    }
+
+    /// Returns the part of a time that each unit has by its paths.
+    pub fn times(&self, nanos: u64) -> Vec<u64> {
+        let total = u128::from(self.total().max(1));
+        let part = |unit| (u128::from(nanos) * u128::from(paths_of(unit)) / total) as u64;
+        self.units.iter().map(part).collect()
+    }
+
+    /// What all units have in common.
+    fn common(&self) -> &UnitParams {
+        &self.units[0]
+    }
+
+    /// Number of paths of all units.
+    fn total(&self) -> u64 {
+        self.units.iter().map(paths_of).sum()
+    }
+
+    /// Size of the list of runs in bytes: of a batch with paths of every unit.
+    fn runs_bytes(&self) -> u64 {
+        let runs = self.units.len() * if self.is_cut { 2 } else { 1 };
+        (runs * size_of::<PathRun>()) as u64
+    }
+
+    /// The runs of a batch: from the first of all paths on, so many.
+    fn runs(&self, first: u64, path_count: u32) -> Vec<PathRun> {
+        let (mut begin, mut film) = (0, 0);
+        let mut runs = Vec::new();
+        for (index, unit) in self.units.iter().enumerate() {
+            let end = begin + paths_of(unit);
+            let (from, to) = (first.max(begin), (first + u64::from(path_count)).min(end));
+            let middle = if self.is_cut { from + to.saturating_sub(from) / 2 } else { to };
+            let parts = [(from, middle), (middle, to)].into_iter().filter(|(from, to)| from < to);
+            for (from, _) in parts {
+                let (at, pixels) = (from - begin, pixels_of(unit));
+                runs.push(PathRun {
+                    first_slot: (from - first) as u32,
+                    first_sample: unit.first_sample.wrapping_add((at / pixels) as u32),
+                    first_pixel: (at % pixels) as u32,
+                    x: unit.x.cast_unsigned(),
+                    y: unit.y.cast_unsigned(),
+                    width: unit.width,
+                    height: unit.height,
+                    film: (film / 8) as u32,
+                    unit: index as u32,
+                    reserved: [0; 3],
+                });
+            }
+            (begin, film) = (end, film + film_bytes_of(unit));
+        }
+        runs
     }
 
     /// Returns the size of the stages' counts in bytes: one for each depth, panes included, and one
     /// for the paths alive after the last.
     fn stages_bytes(&self) -> u64 {
-        (u64::from(self.unit.depth + PASSES_MAX) + 2) * STAGE_COUNTS_BYTES
+        (u64::from(self.common().depth + PASSES_MAX) + 2) * STAGE_COUNTS_BYTES
     }
 
     /// Returns the commands in order, for a scene on the device and a workspace at an address.
-    /// Afterwards the film and the counts are complete. Nothing has to be read back in between.
+    /// Afterwards the films and the counts are complete. Nothing has to be read back in between.
     pub fn steps(&self, scene: &DeviceScene, workspace: u64) -> impl Iterator<Item = Step> {
         let (plan, scene) = (self.clone(), *scene);
         let workspace = Workspace::of(self, workspace);
-        let total = self.pixels() * u64::from(self.unit.sample_count);
-        let results = self.counts_offset() + size_of::<RayCounts>() as u64;
+        let total = self.total();
+        let results = self.counts_offset() + self.counts_bytes();
         let zero = Step::Zero { address: workspace.film, bytes: results };
         let batches = (0..total).step_by(self.paths as usize);
         std::iter::once(zero).chain(batches.flat_map(move |first| {
             let path_count = (total - first).min(u64::from(plan.paths)) as u32;
-            plan.batch(&plan.params(&scene, &workspace, first, path_count))
+            let runs = plan.runs(first, path_count);
+            let bytes = bytemuck::cast_slice(&runs).to_vec();
+            let write = Step::Write { address: workspace.runs, bytes };
+            let params = plan.params(&scene, &workspace, runs.len() as u32, path_count);
+            std::iter::once(write).chain(plan.batch(&params)).collect::<Vec<_>>()
         }))
     }
 
@@ -227,22 +397,23 @@ impl Plan {
         &self,
         scene: &DeviceScene,
         workspace: &Workspace,
-        first: u64,
+        run_count: u32,
         path_count: u32,
     ) -> BatchParams {
         BatchParams {
             scene: *scene,
-            unit: self.unit,
+            unit: *self.common(),
             paths: workspace.paths,
             stages: workspace.stages,
             film: workspace.film,
             counts: workspace.counts,
-            first_sample: (first / self.pixels()) as u32,
-            first_pixel: (first % self.pixels()) as u32,
+            runs: workspace.runs,
+            run_count,
+            unit_count: self.units.len() as u32,
             path_count,
             depth: 0,
             capacity: self.paths,
-            reserved: [0; 5],
+            reserved: 0,
         }
     }
 
@@ -263,7 +434,7 @@ impl Plan {
         }
         let has_panes = params.scene.pane_count != 0;
         let shadow = if has_panes { Kernel::ShadowPanes } else { Kernel::Shadow };
-        let last = self.unit.depth + if has_panes { PASSES_MAX } else { 0 };
+        let last = self.common().depth + if has_panes { PASSES_MAX } else { 0 };
         let mut steps = vec![Step::Zero { address: params.stages, bytes: self.stages_bytes() }];
         steps.push(launch(Kernel::Generate, all, 0));
         for depth in 0..=last {
@@ -287,6 +458,7 @@ impl Plan {
 struct Workspace {
     film: u64,
     counts: u64,
+    runs: u64,
     stages: u64,
     paths: PathArrays,
     bytes: u64,
@@ -301,8 +473,9 @@ impl Workspace {
             start
         };
         let film = part(plan.film_bytes());
-        let counts = part(size_of::<RayCounts>() as u64);
-        let mut made = Self { film, counts, stages: 0, paths: PathArrays::default(), bytes: 0 };
+        let counts = part(plan.counts_bytes());
+        let (runs, paths) = (part(plan.runs_bytes()), PathArrays::default());
+        let mut made = Self { film, counts, runs, stages: 0, paths, bytes: 0 };
         if plan.shape == Shape::Staged {
             let paths = u64::from(plan.paths);
             made.stages = part(plan.stages_bytes());
@@ -318,7 +491,8 @@ impl Workspace {
                 shadow_radiance: part(quads),
                 queue: [part(paths * 4), part(paths * 4)],
                 passes: part(paths * 4),
-                first: if plan.unit.aovs == 0 { 0 } else { part(3 * quads) },
+                keys: part(paths * KEY_BYTES),
+                first: if plan.common().aovs == 0 { 0 } else { part(3 * quads) },
             };
         }
         made.bytes = end - address;

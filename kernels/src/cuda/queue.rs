@@ -68,8 +68,8 @@ pub fn upload<Q: Queue>(queue: &mut Q, image: &SceneImage) -> Result<(u64, Devic
     Ok((address, image.scene().at(address)))
 }
 
-/// Renders one unit from start to end: workspace, launches, results. The film is `i64` sums as in
-/// [`host::render_unit`](crate::host::render_unit), in the order of their planes.
+/// Renders the only unit of a plan from start to end: workspace, launches, results. The film is
+/// `i64` sums as in [`host::render_unit`](crate::host::render_unit), in the order of their planes.
 ///
 /// # Errors
 /// Those of the queue. The workspace is released either way.
@@ -78,6 +78,18 @@ pub fn render_unit<Q: Queue>(
     scene: &DeviceScene,
     plan: &Plan,
 ) -> Result<(Vec<i64>, RayCounts), Q::Error> {
+    Ok(render_units(queue, scene, plan)?.swap_remove(0))
+}
+
+/// The same of all units of a plan, in their order.
+///
+/// # Errors
+/// Those of the queue. The workspace is released either way.
+pub fn render_units<Q: Queue>(
+    queue: &mut Q,
+    scene: &DeviceScene,
+    plan: &Plan,
+) -> Result<Vec<(Vec<i64>, RayCounts)>, Q::Error> {
     let workspace = queue.allocate(plan.workspace_bytes())?;
     let result = render_in(queue, scene, plan, workspace);
     queue.release(workspace);
@@ -89,21 +101,24 @@ fn render_in<Q: Queue>(
     scene: &DeviceScene,
     plan: &Plan,
     workspace: u64,
-) -> Result<(Vec<i64>, RayCounts), Q::Error> {
+) -> Result<Vec<(Vec<i64>, RayCounts)>, Q::Error> {
     for step in plan.steps(scene, workspace) {
         match step {
+            Step::Write { address, bytes } => queue.upload(address, &bytes)?,
             Step::Zero { address, bytes } => queue.zero(address, bytes)?,
             Step::Launch { kernel, grid, block, params } => {
                 queue.launch(kernel, grid, block, &params)?
             }
         }
     }
-    let mut film = vec![0u8; plan.film_bytes() as usize];
-    queue.download(workspace, &mut film)?;
-    let mut counts = [0u8; size_of::<RayCounts>()];
+    let mut films = vec![0u8; plan.film_bytes() as usize];
+    queue.download(workspace, &mut films)?;
+    let mut counts = vec![0u8; plan.counts_bytes() as usize];
     queue.download(workspace + plan.counts_offset(), &mut counts)?;
-    let film = film.chunks_exact(8).map(|sum| i64::from_le_bytes(eight(sum))).collect();
-    Ok((film, RayCounts::from_bytes(&counts)))
+    let film = |range: std::ops::Range<usize>| {
+        films[range].chunks_exact(8).map(|sum| i64::from_le_bytes(eight(sum))).collect()
+    };
+    Ok(plan.films().map(film).zip(plan.counts(&counts)).collect())
 }
 
 fn eight(bytes: &[u8]) -> [u8; 8] {

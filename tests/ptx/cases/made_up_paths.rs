@@ -280,10 +280,13 @@ impl Maker<'_> {
     ) -> Made {
         let (step, at) = self.find(kernel, depth);
         let steps = self.host.steps();
-        for zero in steps.iter().filter(|step| matches!(step, Step::Zero { .. })) {
-            self.host.take(zero);
+        for told in steps.iter().filter(|step| !matches!(step, Step::Launch { .. })) {
+            self.host.take(told);
         }
         let mut before = self.host.workspace().to_vec();
+        for word in before[at.keys..][..8 * at.capacity as usize].chunks_exact_mut(4) {
+            word.copy_from_slice(&self.noise.bits().to_le_bytes());
+        }
         fill(self, &at, &mut before);
         self.host.workspace().copy_from_slice(&before);
         let left = self.host.take(&steps[step]).expect("it is a launch");

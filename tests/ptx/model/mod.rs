@@ -89,6 +89,7 @@ fn count_unit(
     let started = u64::from(plan.paths_in_flight());
     for step in plan.steps(&view, workspace) {
         match step {
+            Step::Write { address, bytes } => device.upload(address, &bytes).expect("it is there"),
             Step::Zero { address, bytes } => device.zero(address, bytes).expect("it is there"),
             Step::Launch { kernel, grid, block, params } => {
                 device.launch(kernel, grid, block, &params).expect("it runs");

@@ -5,7 +5,10 @@
 use crate::builds::same_bits::{everything, varied};
 use crate::geometry::instances::with_instances;
 use std::sync::Arc;
-use tessera_kernels::cuda::{self, DeviceShape, Kernel, KernelSet, Plan, Queue, SceneImage, Shape};
+use tessera_kernels::cuda::{
+    self, DeviceShape, Kernel, KernelSet, Plan, PlanError, Queue, SceneImage, Shape, UNITS_MAX,
+};
+use tessera_kernels::host::RayCounts;
 use tessera_kernels::host::best_isa;
 use tessera_layout::UnitParams;
 use tessera_ptx::{Limits, LoadedModule, Machine, Module, Settings};
@@ -150,6 +153,85 @@ fn a_scene_without_triangles_is_its_environment() {
     assert_eq!(made, sums(best_isa(), &scene, &unit));
 }
 
+/// Units of one frame that differ in their tiles and samples.
+fn several() -> Vec<UnitParams> {
+    let tile = |x, y, width, height| UnitParams { x, y, width, height, ..small() };
+    vec![
+        small(),
+        tile(0, 0, 8, 4),
+        UnitParams { first_sample: 7, sample_count: 1, ..tile(0, 4, 16, 8) },
+        UnitParams { first_sample: 0, sample_count: 9, ..tile(39, 39, 1, 1) },
+        UnitParams { first_sample: 7, sample_count: 5, ..small() },
+    ]
+}
+
+#[test]
+fn units_together_have_the_films_that_they_have_alone() {
+    let scene = varied();
+    let mut queue = Interpreter::new(KernelSet::Plain);
+    let (_, on_device) = cuda::upload(&mut queue, &SceneImage::of(&scene)).unwrap();
+    let units = several();
+    let alone: Vec<_> = units.iter().map(|unit| sums(best_isa(), &scene, unit)).collect();
+    let free = queue.machine.free_bytes();
+    let plan = |paths| Plan::of_units(&units, &DEVICE, paths).unwrap();
+    let plans = [
+        plan(1 << 20).in_shape(Shape::Compact),
+        plan(1 << 20).in_shape(Shape::Staged),
+        plan(1024).in_shape(Shape::Staged),
+        plan(1 << 20).in_waves(),
+    ];
+    for plan in plans {
+        let how = format!("{:?}, {} paths in flight", plan.shape(), plan.paths_in_flight());
+        let made = cuda::render_units(&mut queue, &on_device, &plan).unwrap();
+        let rays = |of: fn(&RayCounts) -> u64, counts: &mut dyn Iterator<Item = &RayCounts>| {
+            counts.map(of).sum::<u64>()
+        };
+        for of in [|counts: &RayCounts| counts.closest, |counts: &RayCounts| counts.any] {
+            let together = rays(of, &mut made.iter().map(|(_, counts)| counts));
+            assert_eq!(together, rays(of, &mut alone.iter().map(|(_, counts)| counts)), "{how}");
+        }
+        for (index, ((film, counts), (want, own))) in made.iter().zip(&alone).enumerate() {
+            assert!(film == want, "{how}: unit {index}");
+            let dropped = |counts: &RayCounts| (counts.clamped, counts.non_finite);
+            assert_eq!(dropped(counts), dropped(own), "{how}: unit {index}");
+            let parts = plan.times(1_000_000);
+            assert!(parts.iter().sum::<u64>() <= 1_000_000 && parts[0] > parts[3], "{parts:?}");
+        }
+        assert_eq!(queue.machine.free_bytes(), free, "{how}");
+    }
+}
+
+#[test]
+fn a_batch_takes_units_of_one_frame_until_it_is_full() {
+    let paths = |unit: &UnitParams| unit.width * unit.height * unit.sample_count;
+    let (units, other) = (several(), small());
+    let all: u32 = units.iter().map(paths).sum();
+    assert!(Plan::takes(&units, &other, all + paths(&other)));
+    assert!(!Plan::takes(&units, &other, all + paths(&other) - 1), "it is full");
+    for apart in [
+        UnitParams { frame: other.frame + 1, ..other },
+        UnitParams { depth: other.depth + 1, ..other },
+        UnitParams { seed: other.seed ^ 1, ..other },
+    ] {
+        assert!(!Plan::takes(&units, &apart, 1 << 20), "{apart:?}");
+        let both = [other, apart];
+        assert_eq!(Plan::of_units(&both, &DEVICE, 1024), Err(PlanError::Apart), "{apart:?}");
+    }
+    let many = vec![other; UNITS_MAX];
+    assert!(!Plan::takes(&many, &other, u32::MAX) && Plan::takes(&many[1..], &other, u32::MAX));
+    assert!(Plan::of_units(&many, &DEVICE, 1024).is_ok());
+    let more = vec![other; UNITS_MAX + 1];
+    assert_eq!(Plan::of_units(&more, &DEVICE, 1024), Err(PlanError::Apart));
+    assert_eq!(Plan::of_units(&[], &DEVICE, 1024), Err(PlanError::Apart));
+    assert!(!Plan::takes(&[], &other, u32::MAX));
+    // Films of more than 64 MiB together are too many.
+    let edge = 2000;
+    let (frame_width, frame_height, width, height) = (edge, edge, edge, edge);
+    let (x, y) = (0, 0);
+    let large = UnitParams { frame_width, frame_height, width, height, x, y, ..other };
+    assert!(!Plan::takes(&[large], &large, u32::MAX));
+}
+
 #[test]
 fn a_plan_fits_what_it_says() {
     let unit =
@@ -158,7 +240,7 @@ fn a_plan_fits_what_it_says() {
     assert_eq!(plan(1 << 20, &small()).shape(), Shape::Compact);
     let large = plan(1 << 20, &unit);
     assert_eq!((large.shape(), large.paths_in_flight()), (Shape::Staged, 40 * 40 * 64));
-    for (aovs, bytes) in [(0, 140), (15, 188)] {
+    for (aovs, bytes) in [(0, 148), (15, 196)] {
         let plan = plan(1 << 20, &UnitParams { aovs, ..unit });
         assert_eq!(plan.path_bytes(), bytes);
         let paths = u64::from(plan.paths_in_flight()) * bytes;

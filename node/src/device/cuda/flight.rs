@@ -42,9 +42,11 @@ impl Flight {
         u64::from(params.width) * u64::from(params.height) * u64::from(params.sample_count)
     }
 
-    /// Returns the kernels that compute the unit.
-    pub(super) fn kind(&self) -> Kind {
-        Kind::of(&self.frame.scene, &self.params)
+    /// Returns the kernels that compute the unit: of a small one either those for small units or,
+    /// beside others, those for large ones.
+    pub(super) fn kinds(&self) -> [Kind; 2] {
+        let kind = Kind::of(&self.frame.scene, &self.params);
+        [kind, Kind { staged: true, ..kind }]
     }
 
     fn is_test(&self) -> bool {
@@ -77,6 +79,11 @@ impl Flights {
 
     pub(super) fn len(&self) -> usize {
         self.flights.len()
+    }
+
+    /// Returns the camera samples of all units.
+    pub(super) fn samples(&self) -> u64 {
+        self.flights.iter().map(Flight::samples).fold(0, u64::saturating_add)
     }
 
     pub(super) fn has_test(&self) -> bool {
@@ -132,7 +139,10 @@ impl Flights {
     pub(super) fn overdue(&self, watchdog: &Watchdog, rate: &Rate, now: Instant) -> Option<String> {
         let first = self.flights.front()?;
         let waited = now.saturating_duration_since(self.moved?);
-        let allowed = watchdog.allows(rate, first.samples());
+        // Those that have begun may be computed with the first, and end with it.
+        let begun = self.flights.iter().skip(1).filter(|flight| flight.started);
+        let samples = begun.map(Flight::samples).fold(first.samples(), u64::saturating_add);
+        let allowed = watchdog.allows(rate, samples);
         (waited > allowed).then(|| {
             let (waited, allowed) = (waited.as_secs_f64(), allowed.as_secs_f64());
             format!("no progress for {waited:.1} s where {allowed:.1} s are allowed")

@@ -25,7 +25,7 @@ impl Default for Watchdog {
             floor: Duration::from_secs(60),
             factor: 10.0,
             start: Duration::from_secs(300),
-            test_units: 16,
+            test_units: 64,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the worker is given: the tests that are due, then units, as many as it may have ahead.
 
 use super::{Phase, Stage, Supervisor, Test};
-use crate::device::cuda::flight::{Flight, Purpose};
+use crate::device::cuda::flight::{Flight, Flights, Purpose};
 use crate::device::cuda::health::Fault;
 use crate::device::known_answer::{Kind, KnownAnswer};
 use crate::device::worker::message::Order;
@@ -9,10 +9,14 @@ use crate::device::{DeviceError, DeviceUnit, PreparedFrame, Work};
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::Instant;
+use tessera_kernels::cuda::UNITS_MAX;
 
-/// Units that a worker gets ahead: one computes, one is being enqueued, one waits for its scene.
-/// The rest stays here, where it can be withdrawn.
+/// Units that a worker gets ahead at least: one computes, one is being enqueued, one waits for its
+/// scene.
 const AHEAD: usize = 3;
+/// Batches of small units that a worker gets ahead, for the same reason. The rest stays here, where
+/// it can be withdrawn.
+const BATCHES_AHEAD: u64 = 3;
 
 impl Supervisor {
     /// Gives the worker its next units, but the tests first that are due.
@@ -24,8 +28,9 @@ impl Supervisor {
         }
         self.give_tests(now);
         let Stage::Up(live) = &mut self.state.stage else { return };
+        let batch = u64::from(self.state.paths_in_flight);
         while live.phase == Phase::Serving
-            && live.flights.len() < AHEAD
+            && has_room(&live.flights, batch)
             && self.state.draining.is_none()
         {
             let is_covered =
@@ -87,7 +92,7 @@ impl Supervisor {
             return;
         }
         // Whatever the worker has been given before the tests is released by them.
-        let work = live.flights.work().chain(self.state.held.flights()).map(Flight::kind);
+        let work = live.flights.work().chain(self.state.held.flights()).flat_map(Flight::kinds);
         for kind in proof.take_owed(work) {
             if let Err(problem) = self.give_test(kind, now) {
                 return self.fail(Fault::Worker, &problem, DeviceError::Worker);
@@ -121,6 +126,13 @@ impl Supervisor {
         live.flights.add(flight, now);
         Ok(())
     }
+}
+
+/// Whether a worker takes another unit ahead.
+fn has_room(flights: &Flights, batch: u64) -> bool {
+    flights.len() < AHEAD
+        || flights.len() < BATCHES_AHEAD as usize * UNITS_MAX
+            && flights.samples() < BATCHES_AHEAD * batch
 }
 
 /// Returns the kernels that a unit needs; None if it is a compute unit.

@@ -103,6 +103,8 @@ pub(super) struct State {
     proof: Proof,
     tests: BTreeMap<Kind, Test>,
     multiprocessors: u32,
+    /// Paths in flight that keep the device busy.
+    paths_in_flight: u32,
     rate: Rate,
     workers: u64,
     units: u64,
@@ -123,6 +125,7 @@ impl State {
             proof: Proof::default(),
             tests: BTreeMap::new(),
             multiprocessors: 0,
+            paths_in_flight: 0,
             rate: Rate::default(),
             workers: 0,
             units: 0,

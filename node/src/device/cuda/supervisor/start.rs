@@ -52,6 +52,7 @@ impl Supervisor {
             self.state.tests.clear();
             self.state.multiprocessors = opened.device.multiprocessors;
         }
+        self.state.paths_in_flight = opened.paths_in_flight;
         self.state.proof.begin();
         if let Stage::Up(live) = &mut self.state.stage {
             live.phase = Phase::Testing;

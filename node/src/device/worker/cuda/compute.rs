@@ -108,7 +108,9 @@ pub(in crate::device::worker) fn open(
         let serving = Serving::new(context, device.capability, shared).map_err(Refusal::Driver)?;
         let (free_bytes, _) = memory().map_err(Refusal::Driver)?;
         let start = begun.elapsed();
-        Ok((serving, Opened { device, driver_version, free_bytes, start, compile: Duration::ZERO }))
+        let (compile, paths_in_flight) = (Duration::ZERO, 0);
+        let opened = Opened { device, driver_version, free_bytes, paths_in_flight, start, compile };
+        Ok((serving, opened))
     })
 }
 

@@ -305,6 +305,14 @@ impl Stream {
         })
     }
 
+    /// Writes a few bytes, less than 64 KiB, which the driver keeps until this stream is there.
+    pub(super) fn write(&self, address: u64, bytes: &[u8]) -> Call<()> {
+        // SAFETY: the range lies in a workspace that lives until this stream is done with it. From
+        // memory that is not page-locked, the driver has copied the bytes when it returns.
+        let told = unsafe { result::memcpy_htod_async(address, bytes, self.0) };
+        call("cuMemcpyHtoDAsync", told)
+    }
+
     /// Copies `bytes` bytes on the device.
     ///
     /// # Safety

@@ -1,17 +1,14 @@
-//! A lane holds the resources of one unit in progress: its workspace on the device, its results in
+//! A lane holds the resources of one plan in progress: its workspace on the device, its results in
 //! page-locked memory, and its events.
 
 use super::driver::{Call, Event, Memory, Pinned, Stream};
 use crate::device::worker::message::CallError;
 use tessera_kernels::cuda::{DeviceScene, Plan, Step};
-use tessera_kernels::host::RayCounts;
 
-/// Number of parts of a unit whose ends are reported.
+/// Number of parts of a plan whose ends are reported.
 const PARTS: usize = 8;
-/// Size of the counts in bytes.
-const COUNTS_BYTES: usize = size_of::<RayCounts>();
 
-/// The resources of one unit.
+/// The resources of one plan.
 pub(crate) struct Lane {
     workspace: Option<Memory>,
     results: Option<Pinned>,
@@ -21,11 +18,11 @@ pub(crate) struct Lane {
     copied: Event,
     /// Number of parts whose ends are recorded.
     recorded: usize,
-    film_bytes: usize,
+    plan: Option<Plan>,
 }
 
-/// The streams that units share. Units compute one after another, and results are copied at the
-/// same time.
+/// The streams that plans share. They compute one after another, and results are copied at the same
+/// time.
 #[derive(Clone, Copy)]
 pub(super) struct Streams {
     pub(super) compute: Stream,
@@ -38,7 +35,7 @@ impl Lane {
         let parts = parts?.try_into().map_err(|_| CallError {
             call: "events".into(),
             code: 0,
-            name: "a unit has a fixed number of parts".into(),
+            name: "a plan has a fixed number of parts".into(),
         })?;
         let (start, done, copied) = (Event::new()?, Event::new()?, Event::new()?);
         Ok(Self {
@@ -49,7 +46,7 @@ impl Lane {
             done,
             copied,
             recorded: 0,
-            film_bytes: 0,
+            plan: None,
         })
     }
 
@@ -62,12 +59,12 @@ impl Lane {
             self.workspace = None;
             self.workspace = Some(Memory::allocate(bytes)?);
         }
-        self.film_bytes = plan.film_bytes() as usize;
-        let results = self.film_bytes + COUNTS_BYTES;
+        let results = (plan.film_bytes() + plan.counts_bytes()) as usize;
         if self.results.as_ref().is_none_or(|memory| memory.len() < results) {
             self.results = None;
             self.results = Some(Pinned::allocate(results)?);
         }
+        self.plan = Some(plan.clone());
         Ok(())
     }
 
@@ -81,17 +78,18 @@ impl Lane {
         self.workspace.take().is_some()
     }
 
-    /// Enqueues everything that the unit needs, up to the copy of its results. Stops early and
-    /// returns false if `stop` says so.
+    /// Enqueues everything that the plan which was fitted needs, up to the copy of its results.
+    /// Stops early and returns false if `stop` says so.
     pub(super) fn tell(
         &mut self,
-        plan: &Plan,
         scene: &DeviceScene,
         streams: Streams,
         mut launch: impl FnMut(Stream, &Step) -> Call<()>,
         stop: impl Fn() -> bool,
     ) -> Call<bool> {
-        let (Some(workspace), Some(results)) = (&self.workspace, &mut self.results) else {
+        let (Some(plan), Some(workspace), Some(results)) =
+            (&self.plan, &self.workspace, &mut self.results)
+        else {
             return Ok(false);
         };
         let address = workspace.address;
@@ -115,20 +113,21 @@ impl Lane {
         streams.download.wait_for(&self.done)?;
         if whole {
             let counts = address + plan.counts_offset();
+            let (films, after) = (plan.film_bytes() as usize, plan.counts_bytes() as usize);
             // SAFETY: both ranges are in the workspace, which has the plan's size; the results are
             // not touched before `copied`.
             unsafe {
-                streams.download.download(address, results, 0, self.film_bytes)?;
-                streams.download.download(counts, results, self.film_bytes, COUNTS_BYTES)?;
+                streams.download.download(address, results, 0, films)?;
+                streams.download.download(counts, results, films, after)?;
             }
         }
         streams.download.record(&self.copied)?;
         Ok(whole)
     }
 
-    /// Waits for the unit's end, and reports the progress after each part, of 1000. Returns the
-    /// unit's device time in nanoseconds.
-    pub(super) fn wait(&mut self, mut progress: impl FnMut(u16)) -> Call<u64> {
+    /// Waits for the plan's end, and reports the progress after each part, of 1000. Returns the
+    /// device time of each unit in nanoseconds.
+    pub(super) fn wait(&mut self, mut progress: impl FnMut(u16)) -> Call<Vec<u64>> {
         for (index, part) in self.parts[..self.recorded].iter().enumerate() {
             part.wait()?;
             progress(((index + 1) * 1000 / PARTS) as u16);
@@ -136,14 +135,17 @@ impl Lane {
         self.done.wait()?;
         let nanos = self.done.nanos_since(&self.start)?;
         self.copied.wait()?;
-        Ok(nanos)
+        Ok(self.plan.as_ref().map(|plan| plan.times(nanos)).unwrap_or_default())
     }
 
-    /// Returns the bytes of the sums, and the ray counts, after the unit's end.
-    pub(super) fn results(&mut self) -> (&[u8], [u64; 4]) {
-        let Some(results) = &mut self.results else { return (&[], [0; 4]) };
-        let (film, rest) = results.bytes().split_at(self.film_bytes);
-        let counts = RayCounts::from_bytes(&std::array::from_fn(|index| rest[index]));
-        (film, [counts.closest, counts.any, counts.clamped, counts.non_finite])
+    /// Gives the bytes of the sums and the ray counts of each unit, after the plan's end.
+    pub(super) fn results(&mut self, mut give: impl FnMut(usize, &[u8], [u64; 4])) {
+        let (Some(plan), Some(results)) = (&self.plan, &mut self.results) else { return };
+        let (films, rest) = results.bytes().split_at(plan.film_bytes() as usize);
+        let counts = plan.counts(&rest[..plan.counts_bytes() as usize]);
+        for (index, (film, counts)) in plan.films().zip(counts).enumerate() {
+            let rays = [counts.closest, counts.any, counts.clamped, counts.non_finite];
+            give(index, &films[film], rays);
+        }
     }
 }

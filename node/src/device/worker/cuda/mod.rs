@@ -55,12 +55,13 @@ pub(super) fn open(
     uuid: &str,
     outlet: &Outlet,
 ) -> Result<(Serving, Opened), Refusal> {
-    let (context, modules, opened) = guard(|| load(ordinal, uuid))?;
-    let serving = guard(|| start(context, modules, &opened, outlet).map_err(Refusal::Driver))?;
+    let (context, modules, (opened, shape)) = guard(|| load(ordinal, uuid))?;
+    let started = || start(context, modules, (&opened, shape), outlet).map_err(Refusal::Driver);
+    let serving = guard(started)?;
     Ok((serving, opened))
 }
 
-fn load(ordinal: u32, uuid: &str) -> Result<(Context, Modules, Opened), Refusal> {
+fn load(ordinal: u32, uuid: &str) -> Result<(Context, Modules, (Opened, DeviceShape)), Refusal> {
     let begun = Instant::now();
     let driver_version = driver::start()?;
     if ordinal >= driver::device_count().map_err(Refusal::Driver)? {
@@ -84,22 +85,25 @@ fn load(ordinal: u32, uuid: &str) -> Result<(Context, Modules, Opened), Refusal>
     let modules = Modules::load()?;
     let compile = begun.elapsed();
     let (free_bytes, _) = memory().map_err(Refusal::Driver)?;
-    Ok((context, modules, Opened { device, driver_version, free_bytes, start, compile }))
+    let threads = driver::threads_per_multiprocessor(ordinal).map_err(Refusal::Driver)?;
+    let shape = DeviceShape {
+        multiprocessors: device.multiprocessors.max(1),
+        threads_per_multiprocessor: threads.max(1),
+    };
+    let paths_in_flight = shape.paths_in_flight();
+    let opened = Opened { device, driver_version, free_bytes, paths_in_flight, start, compile };
+    Ok((context, modules, (opened, shape)))
 }
 
 fn start(
     context: Context,
     modules: Modules,
-    opened: &Opened,
+    (opened, shape): (&Opened, DeviceShape),
     outlet: &Outlet,
 ) -> Result<Serving, CallError> {
     let (tasks, received) = sync_channel(TASKS_MAX);
     let (waiter, units) = channel();
     let lanes: Result<Vec<_>, CallError> = (0..LANES).map(|_| Lane::new()).collect();
-    let threads_per_multiprocessor =
-        driver::threads_per_multiprocessor(opened.device.ordinal)?.max(1);
-    let multiprocessors = opened.device.multiprocessors.max(1);
-    let shape = DeviceShape { multiprocessors, threads_per_multiprocessor };
     let cancelled = Cancelled::default();
     let renderer = Renderer {
         outlet: outlet.clone(),

@@ -1,6 +1,7 @@
-//! The thread that gives commands to the device. It waits only for its orders. Units go to the
-//! device in order: the next one is enqueued while this one computes and the last one is copied
-//! back (`waiter.rs`). Scenes are uploaded at the same time.
+//! The thread that gives commands to the device. It waits only for its orders. Units of one frame
+//! go to the device together, as many as fill it; what fills it alone goes alone. One plan of them
+//! is enqueued while another computes and a third is copied back (`waiter.rs`). Scenes are uploaded
+//! at the same time.
 
 use super::driver::{Call, Context, Stream, is_out_of_memory, memory};
 use super::lane::{Lane, Streams};
@@ -15,7 +16,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use tessera_kernels::cuda::{DeviceScene, DeviceShape, PATHS_IN_FLIGHT_MIN, Plan, Step};
 use tessera_layout::UnitParams;
 
-/// Number of units in progress at a time: one computes, and one is enqueued or copied back.
+/// Number of plans in progress at a time: one computes, and one is enqueued or copied back.
 pub(super) const LANES: usize = 2;
 
 struct Unit {
@@ -26,9 +27,10 @@ struct Unit {
     in_stages: bool,
 }
 
-/// A unit that was enqueued on the device.
+/// A plan that was enqueued on the device.
 struct UnderWay {
-    unit: u64,
+    /// Its first unit.
+    first: u64,
     scene: u64,
     /// Size of its workspace in bytes.
     bytes: u64,
@@ -54,7 +56,7 @@ pub(super) struct Renderer {
 pub(super) struct State {
     /// Units that are not enqueued yet.
     waiting: VecDeque<Unit>,
-    /// Enqueued units. Their scenes must not be removed.
+    /// Enqueued plans. Their scenes must not be removed.
     under_way: Vec<UnderWay>,
     /// The scene that was requested and is not complete yet.
     asked: Option<u64>,
@@ -67,6 +69,10 @@ impl Renderer {
         context.bind()?;
         while let Ok(task) = tasks.recv() {
             self.take(task)?;
+            // Units that have come by now are to go together.
+            while let Ok(task) = tasks.try_recv() {
+                self.take(task)?;
+            }
             self.advance()?;
         }
         Ok(())
@@ -77,10 +83,10 @@ impl Renderer {
             Task::Render { unit, scene, params, in_stages } => {
                 self.state.waiting.push_back(Unit { number: unit, scene, params, in_stages });
             }
-            Task::Free { lane, unit } => {
+            Task::Free { lane, units } => {
                 self.lanes.push(lane);
-                self.state.under_way.retain(|other| other.unit != unit);
-                self.cancelled.forget(unit);
+                self.state.under_way.retain(|plan| !units.contains(&plan.first));
+                units.iter().for_each(|unit| self.cancelled.forget(*unit));
             }
             Task::GiveUp => {
                 let in_use = self.in_use(u64::MAX);
@@ -187,73 +193,115 @@ impl Renderer {
                 return Ok(());
             }
             let Some(lane) = self.lanes.pop() else { return Ok(()) };
-            let Some(unit) = self.state.waiting.pop_front() else { return Ok(()) };
-            self.tell(unit, lane)?;
+            let units = self.take_together();
+            self.tell(units, lane)?;
         }
         Ok(())
     }
 
-    /// Enqueues the kernels of a unit on a lane.
-    fn tell(&mut self, unit: Unit, mut lane: Lane) -> Call<()> {
-        self.state.under_way.push(UnderWay { unit: unit.number, scene: unit.scene, bytes: 0 });
-        let plan = match self.plan(&unit, &mut lane)? {
-            Ok(plan) => plan,
-            Err(error) => {
-                self.outlet.send(&Report::Failed { unit: unit.number, error }, &[]);
-                return self.take(Task::Free { lane, unit: unit.number });
+    /// Takes the first unit that waits, and those that fill a batch with it. What is given first
+    /// begins first; a unit that begins with one before it never waits longer for that.
+    fn take_together(&mut self) -> Vec<Unit> {
+        let Some(first) = self.state.waiting.pop_front() else { return Vec::new() };
+        let (scene, alone) = (first.scene, first.in_stages);
+        let mut params = vec![first.params];
+        let mut units = vec![first];
+        let mut rest = VecDeque::new();
+        for unit in self.state.waiting.drain(..) {
+            let fits = !alone
+                && !unit.in_stages
+                && unit.scene == scene
+                && !self.cancelled.has(unit.number)
+                && Plan::takes(&params, &unit.params, self.paths);
+            if fits {
+                params.push(unit.params);
+                units.push(unit);
+            } else {
+                rest.push_back(unit);
             }
+        }
+        self.state.waiting = rest;
+        units
+    }
+
+    /// Enqueues the kernels of units of one scene on a lane.
+    fn tell(&mut self, mut units: Vec<Unit>, mut lane: Lane) -> Call<()> {
+        let Some((first, scene)) = units.first().map(|unit| (unit.number, unit.scene)) else {
+            self.lanes.push(lane);
+            return Ok(());
         };
+        self.state.under_way.push(UnderWay { first, scene, bytes: 0 });
+        let planned = self.plan(&mut units, &mut lane)?;
+        let numbers: Vec<u64> = units.iter().map(|unit| unit.number).collect();
+        if let Err(error) = planned {
+            for unit in &numbers {
+                self.outlet.send(&Report::Failed { unit: *unit, error: error.clone() }, &[]);
+            }
+            return self.take(Task::Free { lane, units: numbers });
+        }
         if let Some(told) = self.state.under_way.last_mut() {
             told.bytes = lane.bytes();
         }
         let (free_bytes, held_bytes) = (memory()?.0, self.held_bytes());
-        self.outlet.send(&Report::Started { unit: unit.number, free_bytes, held_bytes }, &[]);
-        let Some(resident) = self.scenes.find(unit.scene) else {
+        for unit in &numbers {
+            self.outlet.send(&Report::Started { unit: *unit, free_bytes, held_bytes }, &[]);
+        }
+        let Some(resident) = self.scenes.find(scene) else {
             // The scene was there a moment ago, and scenes in use are not removed.
-            return self.take(Task::Free { lane, unit: unit.number });
+            return self.take(Task::Free { lane, units: numbers });
         };
         self.streams.compute.wait_for(resident.ready)?;
-        let (view, device_bytes) =
-            (resident.view, resident.bytes + least_bytes(&unit.params, &self.shape));
+        let view = resident.view;
+        let least = |unit: &Unit| resident.bytes + least_bytes(&unit.params, &self.shape);
+        let device_bytes = units.iter().map(least).collect();
         let (module, cancelled) = (self.modules.of(view.kernel_set())?, &self.cancelled);
         let launch = |stream: Stream, step: &Step| match step {
+            Step::Write { address, bytes } => stream.write(*address, bytes),
             Step::Zero { address, bytes } => stream.zero(*address, *bytes),
             Step::Launch { kernel, grid, block, params } => {
                 stream.launch(module.function(*kernel)?, *grid, *block, params)
             }
         };
-        let whole = lane.tell(&plan, &view, self.streams, launch, || cancelled.has(unit.number))?;
+        let stop = || numbers.iter().all(|unit| cancelled.has(*unit));
+        let whole = lane.tell(&view, self.streams, launch, stop)?;
         let done = if whole { Done::Sums } else { Done::Cancelled };
         // The waiter ends only with the process.
-        let _ = self.waiter.send(Waiting { lane, unit: unit.number, device_bytes, done });
+        let _ = self.waiter.send(Waiting { lane, units: numbers, device_bytes, done });
         Ok(())
     }
 
-    /// Makes a plan that fits. If memory is short, it first frees unused scenes and then the
-    /// workspaces of other lanes. After that it halves the paths in flight repeatedly, down to the
-    /// least number.
-    fn plan(&mut self, unit: &Unit, lane: &mut Lane) -> Call<Result<Plan, UnitError>> {
+    /// Fits a lane to a plan of the units. If memory is short, it first frees unused scenes and
+    /// then the workspaces of other lanes. After that half of the units go back, down to one, and
+    /// then the paths in flight are halved repeatedly, down to the least number.
+    fn plan(&mut self, units: &mut Vec<Unit>, lane: &mut Lane) -> Call<Result<(), UnitError>> {
         let in_use: Vec<u64> = self.in_use(u64::MAX);
         let mut paths = self.paths.max(PATHS_IN_FLIGHT_MIN);
         loop {
-            let plan = match Plan::new(&unit.params, &self.shape, paths) {
-                Ok(plan) if unit.in_stages => plan.in_waves(),
+            let params: Vec<UnitParams> = units.iter().map(|unit| unit.params).collect();
+            let in_stages = units.iter().any(|unit| unit.in_stages);
+            let plan = match Plan::of_units(&params, &self.shape, paths) {
+                Ok(plan) if in_stages => plan.in_waves(),
                 Ok(plan) => plan,
                 Err(error) => return Ok(Err(UnitError::Refused(error.to_string()))),
             };
             match lane.fit(&plan) {
                 Ok(()) => {
                     self.paths = paths;
-                    return Ok(Ok(plan));
+                    return Ok(Ok(()));
                 }
                 Err(error) if !is_out_of_memory(&error) => return Err(error),
                 Err(_) if self.scenes.give_up_one(&in_use) || self.shrink_free_lanes() => {}
+                Err(_) if units.len() > 1 => {
+                    let back = units.split_off(units.len().div_ceil(2));
+                    back.into_iter().rev().for_each(|unit| self.state.waiting.push_front(unit));
+                }
                 Err(_) if plan.paths_in_flight() > PATHS_IN_FLIGHT_MIN => {
                     paths = (plan.paths_in_flight() / 2).max(PATHS_IN_FLIGHT_MIN);
                     eprintln!("device memory is short: {paths} paths in flight from now on");
                 }
                 Err(_) => {
-                    let scene = self.scenes.find(unit.scene).map_or(0, |resident| resident.bytes);
+                    let scene = units.first().and_then(|unit| self.scenes.find(unit.scene));
+                    let scene = scene.map_or(0, |resident| resident.bytes);
                     let available = scene + memory()?.0;
                     let needed = scene + plan.workspace_bytes();
                     return Ok(Err(UnitError::OutOfMemory { needed, available }));

@@ -50,9 +50,9 @@ pub(crate) enum Task {
     },
     /// Free the memory that no unit uses.
     GiveUp,
-    /// A lane is free again.
+    /// A lane is free again; these units have ended.
     Free {
         lane: Lane,
-        unit: u64,
+        units: Vec<u64>,
     },
 }
