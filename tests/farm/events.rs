@@ -20,7 +20,7 @@ use tessera_transport::{Authority, PeerIdentity, Timing, connect};
 /// A job that is over in a moment.
 const LIGHT: [&str; 6] = ["--size", "32x32", "--spp", "2", "--frames", "1"];
 /// Every event.
-const ALL: &str = "events = ['done', 'failed', 'cancelled', 'waiting', 'quarantine']";
+const ALL: &str = "events = ['done', 'failed', 'cancelled', 'waiting', 'quarantine', 'budget']";
 /// Longest time of a small job, and from its end until a good receiver knows it, in seconds: less
 /// than the silent receivers would take after each other.
 const SOON: u64 = 30;
@@ -255,6 +255,59 @@ fn each_target_gets_the_events_that_it_asks_for() {
 }
 
 #[test]
+fn a_budget_is_told_when_it_is_nearly_used_up_and_used_up() {
+    let mut farm = Farm::prepare();
+    let [farmwide, ada, bob] = [(); 3].map(|()| Receiver::start(Manner::Takes));
+    let addresses = [&farmwide, &ada, &bob].map(|one| one.address().to_owned());
+    let mut file = format!("allow = ['{}']\n", addresses.join("', '"));
+    for (name, receiver, more) in
+        [("farm", &farmwide, ""), ("ada", &ada, "owner = 'ada'"), ("bob", &bob, "owner = 'bob'")]
+    {
+        file += &webhook(name, &url(receiver), &format!("events = ['budget']\n{more}"));
+    }
+    start(&mut farm, &file, &[]);
+    let identity = farm.enrol("artist", "ada");
+    let job = submit(&farm, "first", &["--identity", &identity]);
+    farm.add_node("node-0", 1);
+    let set = |farm: &Farm, amount: f64| {
+        let rules = format!(
+            "currency = 'EUR'\n[[price]]\nper_hour = 3600\n[[budget]]\nof = {{ owner = 'ada' }}\n\
+             amount = {amount}\nwarn_percent = 1\n"
+        );
+        let path = farm.folder().join("rules.toml");
+        std::fs::write(&path, rules).expect("a file");
+        farm.text(&["cost", "rules", "--set", path.to_str().expect("a path")]);
+    };
+    farm.text(&["wait", &job]);
+    set(&farm, 1e6);
+    let second = submit(&farm, "second", &["--identity", &identity]);
+    farm.text(&["wait", &second]);
+    let spent = |farm: &Farm| {
+        let report: Value = serde_json::from_str(&farm.text(&["cost", "--json"])).expect("JSON");
+        report["budgets"][0]["spent"].as_f64().expect("an amount")
+    };
+    let sum = spent(&farm);
+    assert!(sum > 0.0);
+    // So much that a hundredth of it is spent, and then less than is spent.
+    set(&farm, sum * 50.0);
+    farm.wait_for("the first word", |_| ada.events().len() == 1);
+    set(&farm, sum / 2.0);
+    farm.wait_for("the second word", |_| ada.events().len() == 2);
+    let events = ada.events();
+    let reached: Vec<&Value> = events.iter().map(|event| &event["budget"]["reached"]).collect();
+    assert_eq!(reached, [&Value::Null, &"pause".into()], "{events:?}");
+    let (kind, budget) = (&events[1]["kind"], &events[1]["budget"]);
+    assert_eq!((kind, &budget["of"]["owner"]), (&"budget".into(), &"ada".into()));
+    let note = budget["note"].as_str().expect("a note");
+    assert!(
+        note.starts_with("the budget of `ada` this month is used up: no unit begins"),
+        "{note}"
+    );
+    farm.wait_for("the farm's target", |_| farmwide.events().len() == 2);
+    assert_eq!((farmwide.events(), bob.events().len()), (events, 0));
+}
+
+#[test]
 fn a_job_asks_for_a_target_that_is_there_for_it() {
     let mut farm = Farm::prepare();
     let [everybody, asked] = [(); 2].map(|()| Receiver::start(Manner::Takes));
@@ -346,7 +399,7 @@ fn a_wrong_file_of_events_starts_nothing() {
     for (file, said) in [
         ("allow = ['x']\n[[webhok]]\n", "line 2"),
         (&webhook("a", "http://127.0.0.1:9/", "events = ['done']"), "line 1: webhook `a`: http://"),
-        (&webhook("a", "https://x.example/", "events = ['budget']"), "no event is `budget`"),
+        (&webhook("a", "https://x.example/", "events = ['price']"), "no event is `price`"),
     ] {
         write(farm.folder(), file);
         let output = farm.coordinator_command().args(["--events", "events.toml"]).output();

@@ -278,7 +278,14 @@ fn wanted(events: &[String], of: [Option<String>; 4]) -> Result<Wanted, String> 
     if wanted.kinds.is_empty() {
         return Err(format!("`events` is empty: there are {}", known()));
     }
-    if wanted.is_of_jobs() && wanted.kinds.iter().any(|kind| !kind.is_of_job()) {
+    if wanted.is_of_some_jobs() && wanted.kinds.contains(&EventKind::Budget) {
+        return Err(
+            "`budget` is about owners, and job, batch and on-request are about jobs: give it a \
+            target without them"
+                .to_owned(),
+        );
+    }
+    if wanted.is_of_jobs() && wanted.kinds.contains(&EventKind::Quarantine) {
         return Err("`quarantine` is about nodes, and owner, job, batch and on-request are about \
             jobs: give it a target without them"
             .to_owned());

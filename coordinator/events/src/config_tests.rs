@@ -14,7 +14,7 @@ waiting-secs = 5
 name = "studio"
 url = "https://hooks.example.org/tessera?key=path-secret"
 secret-file = "studio.secret"
-events = ["done", "failed", "cancelled", "waiting", "quarantine"]
+events = ["done", "failed", "cancelled", "waiting", "quarantine", "budget"]
 
 [[webhook]]
 name = "ada"
@@ -85,6 +85,7 @@ fn a_wrong_value_is_named_with_its_line() {
         ("\"done\"]\nowner", "\"dune\"]\nowner", "line 11: webhook `ada`: no event is `dune`"),
         ("\"done\"]\nowner", "]\nowner", "webhook `ada`: `events` is empty"),
         ("events = [\"done\"]", "events = [\"quarantine\"]", "`quarantine` is about nodes"),
+        ("events = [\"done\"]", "events = [\"budget\"]", "`budget` is about owners"),
         ("127.0.0.1:9000/ada", "127.0.0.1:9001/ada", "webhook `ada`: http:// to 127.0.0.1:9001"),
         ("https://hooks", "ftp://hooks", "line 5: webhook `studio`: its url is not"),
         ("https://hooks", "https://me@hooks", "has a user"),

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tessera_core::Quarantine;
 use tessera_protocol::JobId;
+use tessera_protocol::cost::{AtLimit, BudgetStatus, Period, Whose, money};
 use tessera_protocol::status::{JobState, JobSummary};
 
 /// Version of the body of a webhook. A field more does not change it.
@@ -22,14 +23,16 @@ pub(crate) enum EventKind {
     Waiting,
     /// A node or a device is quarantined or in doubt.
     Quarantine,
+    /// A budget is nearly used up, or used up.
+    Budget,
     /// Somebody tries a target.
     Test,
 }
 
 impl EventKind {
     /// The kinds that a target can ask for.
-    pub(crate) const ASKED: [Self; 5] =
-        [Self::Done, Self::Failed, Self::Cancelled, Self::Waiting, Self::Quarantine];
+    pub(crate) const ASKED: [Self; 6] =
+        [Self::Done, Self::Failed, Self::Cancelled, Self::Waiting, Self::Quarantine, Self::Budget];
 
     /// Returns the name, as in JSON and in the file.
     pub(crate) fn name(self) -> &'static str {
@@ -39,15 +42,8 @@ impl EventKind {
             Self::Cancelled => "cancelled",
             Self::Waiting => "waiting",
             Self::Quarantine => "quarantine",
+            Self::Budget => "budget",
             Self::Test => "test",
-        }
-    }
-
-    /// Returns whether it is about a job.
-    pub(crate) fn is_of_job(self) -> bool {
-        match self {
-            Self::Done | Self::Failed | Self::Cancelled | Self::Waiting => true,
-            Self::Quarantine | Self::Test => false,
         }
     }
 
@@ -77,6 +73,9 @@ pub(crate) struct Event {
     /// The node that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) node: Option<NodeFacts>,
+    /// The budget that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) budget: Option<BudgetFacts>,
 }
 
 /// A job, as it was at the event.
@@ -123,6 +122,59 @@ pub(crate) struct NodeFacts {
     pub(crate) note: String,
 }
 
+/// A budget, as it was at the event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct BudgetFacts {
+    /// Who spends it.
+    pub(crate) of: Whose,
+    pub(crate) period: Period,
+    /// Amounts of the farm's currency.
+    pub(crate) amount: f64,
+    pub(crate) spent: f64,
+    pub(crate) currency: String,
+    /// What has happened because it is used up; None while it is nearly used up.
+    pub(crate) reached: Option<AtLimit>,
+    /// The same for people.
+    pub(crate) note: String,
+}
+
+impl Eq for BudgetFacts {}
+
+impl BudgetFacts {
+    /// Returns what is said of a budget; None while much of it is left.
+    pub(crate) fn of(budget: &BudgetStatus, currency: &str) -> Option<Self> {
+        let state = match budget.reached {
+            Some(AtLimit::Warn) => "is used up",
+            Some(AtLimit::Refuse) => "is used up: new jobs are refused",
+            Some(AtLimit::Pause) => "is used up: no unit begins",
+            None if budget.warns => "is nearly used up",
+            None => return None,
+        };
+        let [spent, amount] = [budget.spent, budget.amount]
+            .map(|amount| money(amount, currency).unwrap_or_else(|| amount.to_string()));
+        let period = match budget.period {
+            Period::Month => "this month",
+            Period::Total => "in all",
+        };
+        let whose = &budget.whose;
+        Some(Self {
+            of: whose.clone(),
+            period: budget.period,
+            amount: budget.amount.decimal(),
+            spent: budget.spent.decimal(),
+            currency: currency.to_owned(),
+            reached: budget.reached,
+            note: format!("the budget of {whose} {period} {state}: {spent} of {amount}"),
+        })
+    }
+
+    /// Returns what tells it from other events of budgets: whose it is, for which time, and how far
+    /// it is used.
+    pub(crate) fn key(&self) -> String {
+        format!("{:?} {:?} {:?}", self.of, self.period, self.reached)
+    }
+}
+
 /// Returns an id that the same facts always have.
 fn id_of(kind: EventKind, about: &str, at: u64) -> String {
     let hash = blake3::hash(format!("{} {about} {at}", kind.name()).as_bytes());
@@ -149,7 +201,7 @@ impl Event {
             ended_at: job.ended_at,
         };
         let id = id_of(kind, &job.job.to_string(), at);
-        Self { id, kind, at, job: Some(facts), node: None }
+        Self { id, kind, at, job: Some(facts), node: None, budget: None }
     }
 
     /// An event about a quarantine that was first seen at a time.
@@ -164,19 +216,26 @@ impl Event {
         let device = found.device.as_deref().unwrap_or_default();
         let about = format!("{} {device} {}", found.node, found.word);
         let id = id_of(EventKind::Quarantine, &about, at);
-        Self { id, kind: EventKind::Quarantine, at, job: None, node: Some(facts) }
+        Self { id, kind: EventKind::Quarantine, at, job: None, node: Some(facts), budget: None }
+    }
+
+    /// An event about a budget that was first seen so at a time.
+    pub(crate) fn of_budget(facts: BudgetFacts, at: u64) -> Self {
+        let id = id_of(EventKind::Budget, &facts.key(), at);
+        Self { id, kind: EventKind::Budget, at, job: None, node: None, budget: Some(facts) }
     }
 
     /// An event that says only that somebody tries the target.
     pub(crate) fn of_test(target: &str, at: u64) -> Self {
         let id = id_of(EventKind::Test, target, at);
-        Self { id, kind: EventKind::Test, at, job: None, node: None }
+        Self { id, kind: EventKind::Test, at, job: None, node: None, budget: None }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tessera_protocol::cost::Amount;
 
     #[test]
     fn names_are_those_of_json() {
@@ -184,6 +243,32 @@ mod tests {
             let json = serde_json::to_string(&kind).unwrap();
             assert_eq!(json, format!("\"{}\"", kind.name()));
         }
+    }
+
+    #[test]
+    fn a_budget_is_told_once_it_is_nearly_used_up() {
+        let budget = |spent, warns, reached| BudgetStatus {
+            whose: Whose::Owner("ada".into()),
+            period: Period::Month,
+            amount: Amount(2_000_000),
+            spent: Amount(spent),
+            warns,
+            reached,
+        };
+        assert_eq!(BudgetFacts::of(&budget(100, false, None), "EUR"), None);
+        let near = BudgetFacts::of(&budget(1_700_000, true, None), "EUR").unwrap();
+        let said = "the budget of `ada` this month is nearly used up: 1.70 EUR of 2.00 EUR";
+        assert_eq!((near.note.as_str(), near.spent), (said, 1.7));
+        let over = budget(2_100_000, true, Some(AtLimit::Pause));
+        let over = BudgetFacts::of(&over, "EUR").unwrap();
+        assert!(over.note.contains("no unit begins") && over.key() != near.key(), "{over:?}");
+        let event = Event::of_budget(over, 7);
+        let json = serde_json::to_string(&event).unwrap();
+        assert!(
+            json.contains("\"of\":{\"owner\":\"ada\"}") && json.contains("\"pause\""),
+            "{json}"
+        );
+        assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), event);
     }
 
     #[test]

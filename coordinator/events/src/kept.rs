@@ -25,6 +25,8 @@ struct File {
     ends: Vec<(u64, JobId)>,
     waits: Vec<(JobId, u64)>,
     quarantines: Vec<(QuarantineKey, u64)>,
+    #[serde(default)]
+    budgets: Vec<(String, u64)>,
     queues: Queues,
 }
 
@@ -38,19 +40,19 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<(Memory, Queues)>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let File { version, horizon, ends, waits, quarantines, queues } =
+    let File { version, horizon, ends, waits, quarantines, budgets, queues } =
         serde_json::from_slice(&bytes).map_err(io::Error::other)?;
     if version != VERSION {
         let text = format!("it has version {version}, and this build reads version {VERSION}");
         return Err(io::Error::other(text));
     }
-    Ok(Some((Memory { horizon, ends, waits, quarantines }, queues)))
+    Ok(Some((Memory { horizon, ends, waits, quarantines, budgets }, queues)))
 }
 
 /// Writes the file. Blocks.
 pub(crate) fn write(path: &Path, memory: Memory, queues: Queues) -> io::Result<()> {
-    let Memory { horizon, ends, waits, quarantines } = memory;
-    let file = File { version: VERSION, horizon, ends, waits, quarantines, queues };
+    let Memory { horizon, ends, waits, quarantines, budgets } = memory;
+    let file = File { version: VERSION, horizon, ends, waits, quarantines, budgets, queues };
     let bytes = serde_json::to_vec(&file).map_err(io::Error::other)?;
     // It names jobs and owners.
     files::write_atomically(path, &bytes, files::Access::Secret)
@@ -70,6 +72,7 @@ mod tests {
             ends: vec![(8, JobId::new())],
             waits: vec![(JobId::new(), 9)],
             quarantines: vec![(("n".into(), Some("cuda:0".into()), "wrong".into()), 10)],
+            budgets: vec![("Farm Month None".into(), 11)],
         };
         let events = vec![Event::of_test("studio", 11)];
         let queues = Queues::from([("studio".to_owned(), events)]);

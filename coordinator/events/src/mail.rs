@@ -142,7 +142,10 @@ fn about(event: &Event) -> String {
             Some(device) => format!("{}: {device} of node {}", event.kind.name(), node.name),
             None => format!("{}: node {}", event.kind.name(), node.name),
         },
-        (None, None) => "a test: mails of this farm arrive".to_owned(),
+        (None, None) => match &event.budget {
+            Some(budget) => format!("{}: {}", event.kind.name(), budget.note),
+            None => "a test: mails of this farm arrive".to_owned(),
+        },
     };
     printable(&words)
 }

@@ -3,7 +3,7 @@
 
 use crate::config::{EventsConfig, RecipientConfig, WebhookConfig};
 use crate::courier;
-use crate::event::{Asked, Event, EventKind};
+use crate::event::{Asked, BudgetFacts, Event, EventKind};
 use crate::kept::{self, Queues};
 use crate::mail::Mailer;
 use crate::queue::AGE_MAX;
@@ -21,7 +21,7 @@ use tessera_protocol::client::RequestError;
 use tessera_protocol::status::JobSummary;
 use tokio::sync::watch;
 
-/// How often quarantines and waits are looked at, and what changed is kept.
+/// How often quarantines, budgets and waits are looked at, and what changed is kept.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// Ends of so many seconds before a start are told where nothing is kept of what was told, and are
 /// told again where another coordinator may have told them.
@@ -242,6 +242,11 @@ impl Follower {
         let quarantines = self.api.quarantines().await?;
         for found in self.tracker.see_quarantines(quarantines, now) {
             self.targets.tell(Event::of_quarantine(&found, now));
+        }
+        let (budgets, currency) = self.api.budgets().await?;
+        let said = budgets.iter().filter_map(|budget| BudgetFacts::of(budget, &currency)).collect();
+        for budget in self.tracker.see_budgets(said, now) {
+            self.targets.tell(Event::of_budget(budget, now));
         }
         self.keep();
         Ok(())

@@ -1,7 +1,8 @@
-//! What has happened, by what the coordinator says of jobs and quarantines. Each end of a job is
-//! told once; a wait once it has lasted, and a quarantine at once, and neither again before it has
-//! been over for a while. Sends nothing.
+//! What has happened, by what the coordinator says of jobs, quarantines and budgets. Each end of a
+//! job is told once; a wait once it has lasted, a quarantine and a budget at once, and none of them
+//! again before it has been over for a while. Sends nothing.
 
+use crate::event::BudgetFacts;
 use std::collections::{BTreeMap, BTreeSet};
 use tessera_core::Quarantine;
 use tessera_protocol::JobId;
@@ -50,9 +51,11 @@ pub(crate) struct Memory {
     pub(crate) waits: Vec<(JobId, u64)>,
     /// Quarantines that were told, with when they began.
     pub(crate) quarantines: Vec<(QuarantineKey, u64)>,
+    /// Budgets that were told, by how far they were used, with when that began.
+    pub(crate) budgets: Vec<(String, u64)>,
 }
 
-/// Follows jobs and quarantines.
+/// Follows jobs, quarantines and budgets.
 #[derive(Debug)]
 pub(crate) struct Tracker {
     /// How long a job has to wait before it is told, in seconds.
@@ -61,6 +64,7 @@ pub(crate) struct Tracker {
     ends: BTreeSet<(u64, JobId)>,
     waits: BTreeMap<JobId, Wait>,
     quarantines: BTreeMap<QuarantineKey, Episode>,
+    budgets: BTreeMap<String, Episode>,
 }
 
 impl Tracker {
@@ -75,6 +79,7 @@ impl Tracker {
             ends: memory.ends.into_iter().collect(),
             waits: memory.waits.into_iter().map(wait).collect(),
             quarantines: memory.quarantines.into_iter().map(|(key, at)| (key, told(at))).collect(),
+            budgets: memory.budgets.into_iter().map(|(key, at)| (key, told(at))).collect(),
         }
     }
 
@@ -83,11 +88,13 @@ impl Tracker {
         let told = |episode: &Episode| episode.is_told.then_some(episode.began);
         let waits = self.waits.iter().filter_map(|(job, wait)| Some((*job, told(&wait.episode)?)));
         let all = self.quarantines.iter();
+        let budgets = self.budgets.iter();
         Memory {
             horizon: self.horizon,
             ends: self.ends.iter().copied().collect(),
             waits: waits.collect(),
             quarantines: all.filter_map(|(key, one)| Some((key.clone(), told(one)?))).collect(),
+            budgets: budgets.filter_map(|(key, one)| Some((key.clone(), told(one)?))).collect(),
         }
     }
 
@@ -160,20 +167,35 @@ impl Tracker {
     pub(crate) fn see_quarantines(&mut self, all: Vec<Quarantine>, now: u64) -> Vec<Quarantine> {
         let key =
             |one: &Quarantine| (one.node.to_string(), one.device.clone(), one.word.to_owned());
-        let here: BTreeSet<QuarantineKey> = all.iter().map(key).collect();
-        self.quarantines.retain(|_, episode| !episode.is_past(now));
-        for (key, episode) in &mut self.quarantines {
-            match here.contains(key) {
-                true => episode.over = None,
-                false => drop(episode.over.get_or_insert(now)),
-            }
-        }
-        let mut new = all;
-        new.retain(|one| !self.quarantines.contains_key(&key(one)));
-        for one in &new {
-            let episode = Episode { began: now, is_told: true, over: None };
-            self.quarantines.insert(key(one), episode);
-        }
-        new
+        see_all(&mut self.quarantines, all, key, now)
     }
+
+    /// Takes all budgets that are nearly used up, or used up, as they are now. Returns those that
+    /// are to be told.
+    pub(crate) fn see_budgets(&mut self, all: Vec<BudgetFacts>, now: u64) -> Vec<BudgetFacts> {
+        see_all(&mut self.budgets, all, BudgetFacts::key, now)
+    }
+}
+
+/// Takes all that is so now, and returns what is new of it: that counts as told.
+fn see_all<K: Ord, T>(
+    known: &mut BTreeMap<K, Episode>,
+    all: Vec<T>,
+    key: impl Fn(&T) -> K,
+    now: u64,
+) -> Vec<T> {
+    let here: BTreeSet<K> = all.iter().map(&key).collect();
+    known.retain(|_, episode| !episode.is_past(now));
+    for (key, episode) in known.iter_mut() {
+        match here.contains(key) {
+            true => episode.over = None,
+            false => drop(episode.over.get_or_insert(now)),
+        }
+    }
+    let mut new = all;
+    new.retain(|one| !known.contains_key(&key(one)));
+    for one in &new {
+        known.insert(key(one), Episode { began: now, is_told: true, over: None });
+    }
+    new
 }

@@ -1,7 +1,9 @@
-//! What is told of jobs and quarantines, and what is not told twice.
+//! What is told of jobs, quarantines and budgets, and what is not told twice.
 
+use crate::event::BudgetFacts;
 use crate::tracker::{Memory, Tracker};
 use tessera_core::Quarantine;
+use tessera_protocol::cost::{Amount, AtLimit, BudgetStatus, Period, Whose};
 use tessera_protocol::status::{JobState, JobSummary, Waits};
 use tessera_protocol::{JobId, NodeId};
 
@@ -146,6 +148,33 @@ fn a_told_wait_is_not_told_again_after_a_start() {
     after.see_job(&JobSummary { waits: Some(Waits::Start), ..stuck.clone() }, 1100);
     after.see_job(&stuck, 1130);
     assert!(after.due(5000).is_empty());
+}
+
+#[test]
+fn a_budget_is_told_once_for_each_state() {
+    const NONE: [f64; 0] = [];
+    let mut tracker = tracker();
+    let facts = |spent, reached| {
+        let status = BudgetStatus {
+            whose: Whose::Farm,
+            period: Period::Month,
+            amount: Amount(1_000_000),
+            spent: Amount(spent),
+            warns: true,
+            reached,
+        };
+        BudgetFacts::of(&status, "EUR").into_iter().collect::<Vec<_>>()
+    };
+    let said = |told: Vec<BudgetFacts>| told.into_iter().map(|one| one.spent).collect::<Vec<_>>();
+    assert_eq!(said(tracker.see_budgets(facts(900_000, None), 1000)), [0.9]);
+    assert_eq!(said(tracker.see_budgets(facts(950_000, None), 1002)), NONE, "it only grows");
+    let over = || facts(1_100_000, Some(AtLimit::Pause));
+    assert_eq!(said(tracker.see_budgets(over(), 1004)), [1.1]);
+    let mut after = Tracker::new(60, tracker.memory(), 1010);
+    assert_eq!(said(after.see_budgets(over(), 1012)), NONE, "it was told before the start");
+    // With the next month it is over, and may be told again.
+    assert_eq!(said(after.see_budgets(Vec::new(), 2000)), NONE);
+    assert_eq!(said(after.see_budgets(over(), 2700)), [1.1]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::event::{Event, EventKind, JobFacts};
 use std::collections::BTreeSet;
+use tessera_protocol::cost::Whose;
 use tessera_protocol::pattern::fits;
 
 /// Which events a target gets: those that meet all conditions.
@@ -26,10 +27,25 @@ impl Wanted {
         texts.into_iter().any(Option::is_some)
     }
 
+    /// Returns whether only some jobs are meant, by more than their owner.
+    pub(crate) fn is_of_some_jobs(&self) -> bool {
+        [&self.job, &self.batch, &self.on_request].into_iter().any(Option::is_some)
+    }
+
     /// Returns whether the target gets an event.
     pub(crate) fn takes(&self, event: &Event) -> bool {
         self.kinds.contains(&event.kind)
-            && event.job.as_ref().map_or(!self.is_of_jobs(), |job| self.meets(job))
+            && match (&event.job, &event.budget) {
+                (Some(job), _) => self.meets(job),
+                (None, Some(budget)) => self.pays(&budget.of),
+                (None, None) => !self.is_of_jobs(),
+            }
+    }
+
+    /// Whether a budget is one of those who are meant: a target of one owner gets that owner's.
+    fn pays(&self, of: &Whose) -> bool {
+        let is_owners = |owner: &String| matches!(of, Whose::Owner(name) if name == owner);
+        !self.is_of_some_jobs() && self.owner.as_ref().is_none_or(is_owners)
     }
 
     fn meets(&self, job: &JobFacts) -> bool {
@@ -44,7 +60,9 @@ impl Wanted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::BudgetFacts;
     use tessera_protocol::JobId;
+    use tessera_protocol::cost::{Amount, BudgetStatus, Period};
 
     fn event(kind: EventKind) -> Event {
         let job = JobFacts {
@@ -63,8 +81,8 @@ mod tests {
             submitted_at: 1,
             ended_at: Some(2),
         };
-        let job = Some(job).filter(|_| kind.is_of_job());
-        Event { id: "x".into(), kind, at: 2, job, node: None }
+        let job = Some(job).filter(|_| kind != EventKind::Quarantine);
+        Event { id: "x".into(), kind, at: 2, job, node: None, budget: None }
     }
 
     fn wanted(owner: Option<&str>, job: Option<&str>, batch: Option<&str>) -> Wanted {
@@ -103,6 +121,31 @@ mod tests {
         let of_bob = Wanted { owner: Some("bob".into()), ..by("ada-mail") };
         assert!(!of_bob.takes(&done), "the other conditions hold as well");
         assert!(!by("ada-mail").takes(&event(EventKind::Quarantine)));
+    }
+
+    #[test]
+    fn budgets_go_to_targets_of_the_farm_and_of_their_owner() {
+        let event = |of: Whose| {
+            let status = BudgetStatus {
+                whose: of,
+                period: Period::Total,
+                amount: Amount(1),
+                spent: Amount(1),
+                warns: true,
+                reached: None,
+            };
+            Event::of_budget(BudgetFacts::of(&status, "EUR").expect("it is said"), 3)
+        };
+        let kinds = BTreeSet::from([EventKind::Budget]);
+        let by = |owner: Option<&str>, job: Option<&str>| Wanted {
+            kinds: kinds.clone(),
+            ..wanted(owner, job, None)
+        };
+        let (ada, farm) = (event(Whose::Owner("ada".into())), event(Whose::Farm));
+        assert!(by(None, None).takes(&ada) && by(None, None).takes(&farm));
+        assert!(by(Some("ada"), None).takes(&ada) && !by(Some("ada"), None).takes(&farm));
+        assert!(!by(Some("bob"), None).takes(&ada) && !by(Some("ada"), Some("*")).takes(&ada));
+        assert!(!wanted(None, None, None).takes(&farm), "it did not ask");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tessera_core::Quarantine;
 use tessera_protocol::JobId;
 use tessera_protocol::client::{RequestError, Response};
+use tessera_protocol::cost::BudgetStatus;
 use tessera_protocol::status::{JobDetail, NodeState, NodeSummary};
 
 /// What a farm lacks.
@@ -38,6 +39,15 @@ impl Api {
     /// process.
     pub async fn quarantines(&self) -> Result<Vec<Quarantine>, RequestError> {
         self.context.send(Event::Quarantines).await
+    }
+
+    /// Returns how far budgets are used, and the name of the currency, for the coordinator's own
+    /// process.
+    pub async fn budgets(&self) -> Result<(Vec<BudgetStatus>, String), RequestError> {
+        match self.context.question(Question::Costs { month: None }).await? {
+            Response::Costs(report) => Ok((report.budgets, report.currency)),
+            _ => Ok(Default::default()),
+        }
     }
 
     /// Returns whether units wait that more nodes could work on, and the nodes that are not there,

@@ -106,11 +106,11 @@ fn nothing_is_copied_of_a_job_that_begins_later() {
     let settings = Settings { settle: Duration::ZERO, ..Settings::default().without_checks() };
     let mut farm = SmallFarm::new(settings, 1, 2);
     assert_eq!((farm.leased(1).len(), farm.leased(2).len()), (1, 0));
-    let begins = farm.now.secs() + 100;
+    let begins = farm.now.secs() + 50;
     set(&mut farm, Some(begins));
     farm.later(Duration::from_secs(40));
     assert_eq!((farm.leased(1).len(), farm.leased(2).len()), (1, 0), "what runs goes on, alone");
-    farm.later(Duration::from_secs(60));
+    farm.later(Duration::from_secs(10));
     assert_eq!((farm.leased(1).len(), farm.leased(2).len()), (1, 1), "its time has come");
 }
 
