@@ -3,6 +3,7 @@
 use crate::args::cost::RulesArgs;
 use crate::client::{Farm, unexpected};
 use crate::error::{CliError, Status};
+use crate::table::counted;
 use crate::{json, small_file};
 use std::path::Path;
 use tessera_protocol::client::{Request, Response};
@@ -17,9 +18,10 @@ pub(crate) async fn run(args: RulesArgs) -> Result<Status, CliError> {
     let set = args.set.as_deref().map(read).transpose()?;
     let farm = Farm::of(&args.farm)?;
     if let Some(rules) = set {
-        let (prices, budgets) = (rules.prices.len(), rules.budgets.len());
+        let prices = counted(rules.prices.len() as u64, "price");
+        let budgets = counted(rules.budgets.len() as u64, "budget");
         match farm.ask(&Request::SetCostRules(Box::new(rules))).await? {
-            Response::Done => eprintln!("set: {prices} prices, {budgets} budgets"),
+            Response::Done => eprintln!("set: {prices}, {budgets}"),
             _ => return Err(unexpected()),
         }
         return Ok(Status::Done);

@@ -54,7 +54,8 @@ impl Prediction {
         let alone = match self.secs {
             Some(secs) => {
                 let devices = counted(self.devices, "device");
-                format!("; about {} on the {devices} that are ready", device_time(secs * 1000))
+                let are = if self.devices == 1 { "is" } else { "are" };
+                format!("; about {} on the {devices} that {are} ready", device_time(secs * 1000))
             }
             None => "; no device is ready".to_owned(),
         };
@@ -84,8 +85,7 @@ pub(crate) async fn predict(
     let mut tests = Vec::new();
     for smaller in SMALLER {
         let small = small(render, smaller);
-        let detail = tested(farm, spec, &small, (files, uploads)).await?;
-        let (detail, file_bytes) = detail;
+        let (detail, file_bytes) = tested(farm, spec, &small, (files, uploads)).await?;
         tests.push(Test::of(&small, &detail, file_bytes));
         if tests.iter().any(|test| test.millis >= ENOUGH_MILLIS) {
             break;
@@ -302,8 +302,9 @@ mod tests {
                 bytes(2_400_000_000)
             )
         );
-        let bare =
-            Prediction { currency: String::new(), cost: Amount(0), secs: None, ..prediction };
+        let one = Prediction { devices: 1, ..prediction };
+        assert!(one.words().contains("on the 1 device that is ready"), "{}", one.words());
+        let bare = Prediction { currency: String::new(), cost: Amount(0), secs: None, ..one };
         let bare = Prediction { month_cost: Amount(0), ..bare };
         let expected = format!("about 2 h 0 min; no device is ready; {}", &bare.files()[2..]);
         assert!(bare.words().ends_with(&expected), "{}", bare.words());

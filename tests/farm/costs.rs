@@ -146,7 +146,7 @@ fn three_budgets_under_load_hold_and_go_on_when_they_are_raised() {
             |name: &str| format!("[[budget]]\nof = {{ owner = '{name}' }}\namount = {amount}\n");
         people.iter().map(|(name, _)| of(name)).collect::<String>()
     };
-    assert!(set_rules(&farm, &budgets(BUDGET)).contains("1 prices, 3 budgets"));
+    assert!(set_rules(&farm, &budgets(BUDGET)).contains("1 price, 3 budgets"));
     let options = ["--size", "128x96", "--spp", "64", "--tile", "16", "--depth", "4"];
     let submit = |farm: &Farm, who: &str| {
         farm.submit(&library("cornell-box.gltf"), &[&options[..], &["--identity", who]].concat())

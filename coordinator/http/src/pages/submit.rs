@@ -103,7 +103,7 @@ fn options() -> Markup {
                     label { "Priority (0 to 100) "
                         input name="priority" type="number" min="0" max="100" value="50"; }
                     label { "Pool (empty: any) " input name="pool"; }
-                    label { "Not before (empty: at once) "
+                    label { "Not before, by your clock (empty: at once) "
                         input name="not_before" type="datetime-local"; }
                 }
             }
