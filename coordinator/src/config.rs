@@ -96,6 +96,9 @@ pub struct Config {
     /// Most bytes of results in memory, from their arrival until they are durable. At least one
     /// largest result (68 MiB). A node has a quarter of it, and at least one largest result.
     pub result_memory_bytes: u64,
+    /// Most bytes of results that stay in memory once they are durable, for whoever finishes their
+    /// frame; 0 for none.
+    pub recent_results_bytes: usize,
     /// Number of records after which a snapshot replaces them.
     pub snapshot_records: u64,
     /// How long a blob that no job names is kept after it was last written or asked for. At least
@@ -110,8 +113,9 @@ pub struct Config {
 }
 
 impl Config {
-    /// Creates the default settings: 64 MiB of disk in reserve, 256 MiB of results, a snapshot
-    /// every 20,000 records, a grace of one day for blobs, and jobs kept without a limit.
+    /// Creates the default settings: 64 MiB of disk in reserve, 256 MiB of results that are
+    /// not durable and 128 MiB of those that are, a snapshot every 20,000 records, a grace of one
+    /// day for blobs, and jobs kept without a limit.
     pub fn new(data: impl Into<PathBuf>, listen: SocketAddr, fingerprint: Fingerprint) -> Self {
         Self {
             data: data.into(),
@@ -130,6 +134,7 @@ impl Config {
             disk_reserve_bytes: 64 << 20,
             frame_reserve_bytes: None,
             result_memory_bytes: 256 << 20,
+            recent_results_bytes: 128 << 20,
             snapshot_records: 20_000,
             blob_grace: Duration::from_secs(86_400),
             keep_jobs: None,

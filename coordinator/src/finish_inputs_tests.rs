@@ -134,10 +134,12 @@ fn long_film() -> Vec<u8> {
     film.to_bytes()
 }
 
-#[test]
-fn a_long_result_is_read_in_parts_after_a_check() {
+/// Reads a short and a part of a long result, before and after the end of the long one is changed
+/// on the disk, with so many bytes of results in memory. Returns what came of it the second time.
+fn short_and_long(recent: usize) -> Result<(), io::Error> {
     let root = tempfile::tempdir().unwrap();
     let (mut spools, _) = DiskSpools::open(root.path(), BTreeMap::new(), true).unwrap();
+    spools.keep_recent(recent);
     let key = key(1);
     let films = [film(0).to_bytes(), long_film()];
     assert!(films[1].len() > 2 * HELD_BYTES as usize);
@@ -159,7 +161,6 @@ fn a_long_result_is_read_in_parts_after_a_check() {
     let cut = &films[1][100..films[1].len() - 50];
     let expected = [head(0, &films[0]), films[0].clone(), head(1, cut), cut.to_vec()].concat();
     assert!(read(&mut parts(), 300_001).unwrap() == expected);
-    // Damage is seen before the first byte is sent, wherever it is.
     let path = path_of(root.path(), key);
     let mut spool = std::fs::read(&path).unwrap();
     let last = spool.len() - 1;
@@ -167,8 +168,21 @@ fn a_long_result_is_read_in_parts_after_a_check() {
     std::fs::write(&path, spool).unwrap();
     let mut buffer = vec![0; 100];
     let at = films[0].len() as u64 + 2 * HEAD;
-    let error = parts().read_at(at, &mut buffer).unwrap_err().downcast::<SpoolError>().unwrap();
+    let count = parts().read_at(at, &mut buffer)?;
+    assert!(count == 100 && buffer == cut[..100]);
+    Ok(())
+}
+
+#[test]
+fn a_long_result_is_read_in_parts_after_a_check() {
+    // Damage is seen before the first byte is sent, wherever it is.
+    let error = short_and_long(0).unwrap_err().downcast::<SpoolError>().unwrap();
     assert_eq!(error.lost_unit(), Some(UnitIndex(1)), "{error}");
+}
+
+#[test]
+fn a_long_result_in_memory_is_not_read_from_the_disk() {
+    short_and_long(1 << 30).expect("it is in memory");
 }
 
 // promise: P2

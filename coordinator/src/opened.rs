@@ -110,7 +110,8 @@ fn open(config: &Config, clock: Clock, begin: Begin) -> Result<Opened, Coordinat
     let before = lost_spools::places_of(&extents);
     lost_spools::keep(&mut extents, journal.continues());
     let in_work = |key| !lost_spools::is_over(&core, key);
-    let (spools, problems) = FarmSpools::open(&folder.spool(), extents, blobs.results(), in_work)?;
+    let (place, recent) = (folder.spool(), config.recent_results_bytes);
+    let (spools, problems) = FarmSpools::open((&place, recent), extents, blobs.results(), in_work)?;
     if let Some(changes) = lost_spools::dropped(&before, spools.extents()) {
         journal.commit(&changes)?;
     }

@@ -13,14 +13,15 @@ use tessera_protocol::job::{FormatSpec, RenderSpec};
 use tessera_protocol::node::Piece;
 use tessera_protocol::status::FrameFile;
 
-/// Pieces of a frame in the order of their units. Each is read when the one before it is written.
-pub type Pieces<'a> = dyn Iterator<Item = Result<Vec<u8>, FinishError>> + 'a;
+/// Bytes of the pieces of a frame, in the order of their units. Each is read when the one before it
+/// is written.
+type Pieces<'a, B> = dyn Iterator<Item = Result<B, FinishError>> + 'a;
 
 /// Puts the files of a frame together from its pieces, in the order of their units. Computes on no
 /// pixel. After an error no part of the files is left.
-pub fn join(
+pub fn join<B: AsRef<[u8]>>(
     frame: &Frame<'_>,
-    pieces: &mut Pieces<'_>,
+    pieces: &mut Pieces<'_, B>,
     outputs: &dyn Outputs,
 ) -> Result<Vec<FrameFile>, FinishError> {
     let spec = frame.spec;
@@ -44,7 +45,7 @@ pub fn join(
     let mut shown = Vec::new();
     for section in &sections.files {
         let mut out = OutFile::new(outputs.begin()?);
-        out.write_all(&bytes[section.clone()]).map_err(FinishError::Write)?;
+        out.write_all(&bytes.as_ref()[section.clone()]).map_err(FinishError::Write)?;
         shown.push(out);
     }
     files(&spec.formats, exr, shown, sections.pixels_sha256)
@@ -59,27 +60,27 @@ type Take<'a> = dyn FnMut(u32, &[u8], &Sections) -> Result<(), FinishError> + 'a
 
 /// Gives all pieces that have rows to `take`. Returns the last piece, which has what runs through
 /// all rows of the frame. Checks that each row is there once.
-fn last_piece(
+fn last_piece<B: AsRef<[u8]>>(
     spec: &RenderSpec,
-    pieces: &mut Pieces<'_>,
+    pieces: &mut Pieces<'_, B>,
     take: &mut Take<'_>,
-) -> Result<(Vec<u8>, Sections), FinishError> {
+) -> Result<(B, Sections), FinishError> {
     let height = spec.data_window().height();
     let mut next = 0;
     let last = loop {
         let bytes = pieces.next().ok_or_else(|| damaged("a piece is missing"))??;
-        let sections = Sections::of(&bytes)?;
+        let sections = Sections::of(bytes.as_ref())?;
         check_sections(spec, &sections)?;
         match sections.piece {
             Piece::Band { first, rows } if first == next && rows <= height - next => {
                 if rows < height - next && !rows.is_multiple_of(BAND_ROWS) {
                     return Err(damaged(format!("a band of {rows} rows before others")));
                 }
-                take(next, &bytes, &sections)?;
+                take(next, bytes.as_ref(), &sections)?;
                 next += rows;
             }
             Piece::Frame { rows } if next == 0 && rows == height => {
-                take(0, &bytes, &sections)?;
+                take(0, bytes.as_ref(), &sections)?;
                 break (bytes, sections);
             }
             Piece::Assembly if next == height => break (bytes, sections),

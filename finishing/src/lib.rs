@@ -43,7 +43,7 @@ pub use error::FinishError;
 pub use fingerprint::fingerprint;
 pub use frame::{Films, Frame, Output, Outputs};
 pub use inputs::{Inputs, write_part_head};
-pub use join::{Pieces, join};
+pub use join::join;
 pub use make::make_piece;
 pub use memory::{memory_of, rows_read};
 pub use meter::metered_exposure;

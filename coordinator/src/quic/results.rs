@@ -20,6 +20,9 @@ use tessera_transport::{FrameError, FrameReceiver, Timing};
 
 /// Most bytes that are reserved for a result before they arrive.
 const STEP_BYTES: usize = 256 << 10;
+/// Times as much memory as has arrived of a result that is reserved for the rest: a long one is
+/// copied twice at most as it grows, and what does not arrive takes no page.
+const GROWTH: usize = 16;
 /// Pieces that are taken from QUIC at once.
 const PIECES: usize = 32;
 
@@ -140,6 +143,10 @@ impl Arriving {
         while bytes.len() < length {
             let piece = self.next_piece().await?.ok_or(FrameError::Cut)?;
             let part = piece.split_to(piece.len().min(length - bytes.len()));
+            if bytes.capacity() - bytes.len() < part.len() {
+                let wanted = length.min(GROWTH * (bytes.len() + part.len()));
+                bytes.reserve_exact(wanted - bytes.len());
+            }
             bytes.extend_from_slice(&part);
         }
         Ok(bytes.into())

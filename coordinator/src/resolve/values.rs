@@ -36,7 +36,7 @@ pub fn assemble(values: &Values<'_>, blobs: &dyn Blobs) -> Result<Vec<FrameFile>
 
 impl tessera_finishing::ChunkResults for Values<'_> {
     fn bytes(&self, unit: u32) -> Result<Vec<u8>, FinishError> {
-        let bytes = self.spool.bytes(UnitIndex(unit));
+        let bytes = self.spool.bytes(UnitIndex(unit)).map(Vec::from);
         bytes.map_err(|error| FinishError::Results(Box::new(error)))
     }
 }

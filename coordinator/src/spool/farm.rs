@@ -7,7 +7,7 @@ use super::reading::FarmReader;
 use super::store::{SpoolBody, SpoolEntry, SpoolError, SpoolReader, Spools};
 use super::stored::{ResultObject, ResultStore, StoredResults};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// All spools of a coordinator. Only one thread owns them.
@@ -15,7 +15,6 @@ use std::sync::Arc;
 pub struct FarmSpools {
     /// Knows the extents, also of what is elsewhere.
     disk: DiskSpools,
-    root: PathBuf,
     elsewhere: Arc<dyn ResultStore>,
     /// Objects of spools that were forgotten, until they are deleted.
     leaving: Vec<FrameObject>,
@@ -23,15 +22,17 @@ pub struct FarmSpools {
 
 impl FarmSpools {
     /// Takes over the spools that the journal knows, with their extents, as [`DiskSpools::open`].
-    /// Objects that it does not know are deleted, unless their frame is in work.
+    /// Objects that it does not know are deleted, unless their frame is in work. The newest
+    /// `recent` bytes of results on the disk are in memory too.
     pub fn open(
-        root: &Path,
+        (root, recent): (&Path, usize),
         extents: BTreeMap<SpoolKey, SpoolExtent>,
         elsewhere: Arc<dyn ResultStore>,
         in_work: impl Fn(SpoolKey) -> bool,
     ) -> Result<(Self, Vec<SpoolError>), SpoolError> {
-        let (disk, problems) = DiskSpools::open(root, extents, true)?;
-        let this = Self { disk, root: root.to_path_buf(), elsewhere, leaving: Vec::new() };
+        let (mut disk, problems) = DiskSpools::open(root, extents, true)?;
+        disk.keep_recent(recent);
+        let this = Self { disk, elsewhere, leaving: Vec::new() };
         this.forget_unknown(in_work);
         Ok((this, problems))
     }
@@ -90,7 +91,7 @@ impl Spools for FarmSpools {
     }
 
     fn reader(&self) -> Arc<dyn SpoolReader> {
-        Self::reader_of(&self.root, self.elsewhere.clone())
+        Arc::new(FarmReader::new(self.disk.reader(), self.elsewhere.clone()))
     }
 }
 

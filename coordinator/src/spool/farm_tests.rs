@@ -5,7 +5,7 @@ use crate::spool::contract::{entry, key, spools_contract};
 use crate::spool::{EntryHeader, FolderResults, SpoolIndex};
 use bytes::Bytes;
 use tessera_protocol::stored::name_of;
-use tessera_protocol::{Lease, NodeId, UnitKey};
+use tessera_protocol::{Lease, NodeId, UnitIndex, UnitKey};
 
 /// A folder for spools and one for objects.
 struct Folders(tempfile::TempDir);
@@ -20,9 +20,19 @@ impl Folders {
     }
 
     fn open(&self, extents: BTreeMap<SpoolKey, SpoolExtent>) -> (FarmSpools, Vec<SpoolError>) {
+        self.open_with(0, extents)
+    }
+
+    /// The same, with so many bytes of the newest results in memory.
+    fn open_with(
+        &self,
+        recent: usize,
+        extents: BTreeMap<SpoolKey, SpoolExtent>,
+    ) -> (FarmSpools, Vec<SpoolError>) {
         let spools = self.0.path().join("spool");
         std::fs::create_dir_all(&spools).unwrap();
-        FarmSpools::open(&spools, extents, Arc::new(self.objects()), |of| of.frame.0 == 7).unwrap()
+        let in_work = |of: SpoolKey| of.frame.0 == 7;
+        FarmSpools::open((&spools, recent), extents, Arc::new(self.objects()), in_work).unwrap()
     }
 
     /// The files of all objects, in order.
@@ -77,6 +87,34 @@ fn commit(spools: &mut FarmSpools, group: &[SpoolEntry]) {
 fn without_objects_it_is_the_disk() {
     let folders = Folders::new();
     spools_contract(|extents| folders.open(extents).0);
+    let folders = Folders::new();
+    spools_contract(|extents| folders.open_with(1 << 20, extents).0);
+}
+
+#[test]
+fn results_in_memory_are_read_there() {
+    let folders = Folders::new();
+    let mut spools = folders.open_with(1 << 20, BTreeMap::new()).0;
+    let key = key(1);
+    let entries = [entry(key, 0), entry(key, 1)];
+    commit(&mut spools, &entries);
+    commit(&mut spools, &stored(&folders.objects(), key, &[2]));
+    let path = crate::spool::path_of(&folders.0.path().join("spool"), key);
+    let mut bytes = std::fs::read(&path).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let index = SpoolIndex::read(&*spools.reader(), key, &spools.extents()[&key]).unwrap();
+    let SpoolBody::Bytes(whole) = &entries[1].body else { panic!("it has bytes") };
+    assert_eq!(&index.bytes(UnitIndex(1)).unwrap(), whole);
+    assert!(index.bytes(UnitIndex(2)).is_ok());
+    let problems: Vec<_> = index.check_bytes().collect();
+    assert!(matches!(problems[..], [SpoolError::Hash { .. }]), "a check reads: {problems:?}");
+    // A start has nothing in memory, and a reader of the folder neither.
+    let extents = spools.extents().clone();
+    drop(spools);
+    let spools = folders.open_with(1 << 20, extents).0;
+    let index = SpoolIndex::read(&*spools.reader(), key, &spools.extents()[&key]).unwrap();
+    assert!(matches!(index.bytes(UnitIndex(1)), Err(SpoolError::Hash { .. })));
 }
 
 // promise: P1

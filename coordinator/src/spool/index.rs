@@ -5,6 +5,7 @@ use super::entry::{EntryError, EntryHeader, HEADER_BYTES};
 use super::extent::{SegmentName, SpoolExtent};
 use super::key::SpoolKey;
 use super::store::{SpoolError, SpoolRead, SpoolReader};
+use bytes::Bytes;
 use std::io;
 use std::path::PathBuf;
 use tessera_core::{FrameRounds, Split};
@@ -127,6 +128,19 @@ impl SpoolIndex {
         }
     }
 
+    /// Returns the bytes of an entry, if they are still in memory. They were checked as they came.
+    pub(crate) fn recent(&self, header: &EntryHeader) -> Option<Bytes> {
+        self.spool.recent(header)
+    }
+
+    /// Returns the bytes of an entry: from memory, or read and checked.
+    pub(crate) fn entry(&self, entry: &(EntryHeader, u64)) -> Result<Bytes, SpoolError> {
+        match self.recent(&entry.0) {
+            Some(bytes) => Ok(bytes),
+            None => self.read_entry(entry).map(Bytes::from),
+        }
+    }
+
     /// Reads the bytes of an entry, and checks their hash.
     pub(crate) fn read_entry(&self, entry: &(EntryHeader, u64)) -> Result<Vec<u8>, SpoolError> {
         let mut bytes = vec![0; entry.0.length as usize];
@@ -190,10 +204,10 @@ impl SpoolIndex {
     }
 
     /// Returns the bytes of a result, after a check of their hash.
-    pub(crate) fn bytes_of(&self, header: &EntryHeader) -> Result<Vec<u8>, SpoolError> {
+    pub(crate) fn bytes_of(&self, header: &EntryHeader) -> Result<Bytes, SpoolError> {
         let entries = self.of_unit(header.unit)?;
         match entries.iter().find(|(other, _)| other == header) {
-            Some(entry) => self.read_entry(entry),
+            Some(entry) => self.entry(entry),
             None => {
                 let (path, unit) = (self.path.clone(), header.unit);
                 Err(SpoolError::Count { path, unit, count: 0 })
@@ -202,8 +216,8 @@ impl SpoolIndex {
     }
 
     /// Returns the bytes of a unit's only result, after a check of their hash.
-    pub fn bytes(&self, unit: UnitIndex) -> Result<Vec<u8>, SpoolError> {
-        self.read_entry(self.only(unit)?)
+    pub fn bytes(&self, unit: UnitIndex) -> Result<Bytes, SpoolError> {
+        self.entry(self.only(unit)?)
     }
 
     /// Returns the place of a unit's only result.
@@ -217,7 +231,7 @@ impl SpoolIndex {
         }
     }
 
-    /// Checks the hash of every result.
+    /// Reads every result, also one that is in memory, and checks its hash.
     pub fn check_bytes(&self) -> impl Iterator<Item = SpoolError> + '_ {
         self.entries.iter().filter_map(|entry| self.read_entry(entry).err())
     }
@@ -227,7 +241,7 @@ impl SpoolIndex {
         let failed = |source| SpoolError::Film { path: self.path.clone(), unit, source };
         let mut whole: Option<TileSums> = None;
         for entry in self.of_unit(unit)? {
-            let film = TileSums::from_bytes(&self.read_entry(entry)?).map_err(failed)?;
+            let film = TileSums::from_bytes(&self.entry(entry)?).map_err(failed)?;
             match &mut whole {
                 None => whole = Some(film),
                 Some(whole) => whole.add(&film).map_err(failed)?,
@@ -300,7 +314,6 @@ mod tests {
     use super::*;
     use crate::spool::contract::{entry, key};
     use crate::spool::{DiskSpools, SpoolEntry, Spools, path_of};
-    use bytes::Bytes;
     use std::collections::BTreeMap;
     use std::path::Path;
     use tessera_protocol::Epoch;

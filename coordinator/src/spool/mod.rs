@@ -13,6 +13,7 @@ mod folder;
 mod index;
 mod key;
 mod reading;
+mod recent;
 mod store;
 mod stored;
 

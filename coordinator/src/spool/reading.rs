@@ -1,10 +1,12 @@
 //! Reading of a farm's spools: the file on the disk first, then the objects elsewhere, one after
 //! the other, as if they were one file.
 
+use super::entry::EntryHeader;
 use super::extent::SpoolExtent;
 use super::key::SpoolKey;
 use super::store::{SpoolError, SpoolRead, SpoolReader};
 use super::stored::{ResultStore, StoredResults};
+use bytes::Bytes;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -79,5 +81,9 @@ impl SpoolRead for Both {
             start = end;
         }
         Err(io::ErrorKind::UnexpectedEof.into())
+    }
+
+    fn recent(&self, header: &EntryHeader) -> Option<Bytes> {
+        self.file.as_ref()?.recent(header)
     }
 }

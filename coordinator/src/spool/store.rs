@@ -64,6 +64,11 @@ pub trait SpoolRead: Send + Sync {
 
     /// Reads bytes from `offset` on until the buffer is full.
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
+
+    /// Returns the bytes of a result, if they are still in memory since they were written.
+    fn recent(&self, _: &EntryHeader) -> Option<Bytes> {
+        None
+    }
 }
 
 /// An accepted result that is being written.

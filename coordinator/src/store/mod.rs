@@ -7,6 +7,7 @@
 mod acknowledged;
 mod audit_head;
 mod audit_line;
+mod commit;
 pub mod envelope;
 mod follow;
 mod followed;
@@ -15,6 +16,7 @@ mod led;
 mod mark;
 mod migrate;
 mod place;
+mod queue;
 mod sled;
 pub mod snapshot;
 pub mod spool_changes;
@@ -25,6 +27,7 @@ pub use self::sled::{ExportError, ExportSummary, Journal, JournalReader, export}
 pub use acknowledged::{Acknowledged, Witness};
 pub use audit_head::{AuditEntry, AuditHead, Waiting};
 pub use audit_line::{AUDIT_ENTRIES_MAX, AuditChain, AuditLine};
+pub use commit::Commit;
 pub use follow::{Follow, Followable, Look};
 pub use followed::{Followed, Leading};
 pub use keys::values_of;
@@ -33,8 +36,9 @@ pub use led::{last_lead, leads_on, note_lead};
 pub use mark::StoreMark;
 pub use migrate::{Migration, MigrationError, migrate};
 pub use place::{Purpose, SledPlace, StorePlace};
+pub use queue::StoreQueue;
 pub use survey::Survey;
-pub use writer::{Commit, StoreQueue, StoreWriter, WriterLimits};
+pub use writer::{StoreWriter, WriterLimits};
 
 use crate::spool::{SpoolError, SpoolExtent, SpoolKey, StoredResults};
 use std::collections::BTreeMap;

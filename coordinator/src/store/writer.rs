@@ -1,22 +1,22 @@
 //! The only thread that writes to the store. It collects a group of commits, appends results,
 //! syncs, commits, and then answers the callers.
 
+use super::commit::Commit;
+use super::queue::{Message, QueueEnd, StoreQueue, queue};
 use super::spool_changes;
-use super::{AuditHead, Changes, LeadCheck, Loaded, Sequence, Store, StoreError, TokenHash};
+use super::{AuditHead, Changes, LeadCheck, Store, StoreError};
 use crate::meters::StoreMeters;
-use crate::spool::{SEGMENT_BYTES, SpoolEntry, SpoolExtent, SpoolKey, Spools};
+use crate::spool::{SEGMENT_BYTES, SpoolExtent, SpoolKey, Spools};
 use crate::sync::lock;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tessera_protocol::{FrameNumber, JobId};
-use tessera_transport::TokenRecord;
 use tessera_transport::files;
-use tessera_transport::member::MemberRecord;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::Notify;
 
 /// Most commits in one group. With more, sled holds too much memory.
 const GROUP_MAX: usize = 256;
@@ -29,84 +29,6 @@ const FULL_PAUSE: Duration = Duration::from_millis(500);
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// Pause between two warnings about the same full disk.
 const WARN_PAUSE: Duration = Duration::from_secs(30);
-
-/// Changes to be made durable together. Commits become durable in the order in which they were
-/// sent.
-#[derive(Debug)]
-pub struct Commit {
-    /// New records, by their sequence numbers.
-    pub records: Vec<(Sequence, Vec<u8>)>,
-    /// Results that the records accept.
-    pub results: Vec<SpoolEntry>,
-    /// Spools that have all their results. They are sealed.
-    pub sealed: Vec<SpoolKey>,
-    /// Spools that are no longer needed after these records.
-    pub finished: Vec<SpoolKey>,
-    /// A new or changed token; None removes it.
-    pub token: Option<(TokenHash, Option<TokenRecord>)>,
-    /// New and changed members; None for one that is forgotten.
-    pub members: Vec<(u64, Option<MemberRecord>)>,
-    /// New and changed files of the farm, sealed.
-    pub files: Vec<(String, Vec<u8>)>,
-    /// Snapshot of the state after the newest record sent so far.
-    pub snapshot: Option<(Sequence, Vec<u8>)>,
-    /// Gets the whole content of the store as it is after this commit.
-    pub inspect: Option<oneshot::Sender<Result<Loaded, StoreError>>>,
-    /// Answered after the sync; dropped if the store has failed.
-    pub done: oneshot::Sender<()>,
-    /// When the commit was made, shortly before it is sent.
-    made: Instant,
-}
-
-impl Commit {
-    /// Creates an empty commit, and the receiver of its answer.
-    pub fn new() -> (Self, oneshot::Receiver<()>) {
-        let (done, told) = oneshot::channel();
-        let commit = Self {
-            records: Vec::new(),
-            results: Vec::new(),
-            sealed: Vec::new(),
-            finished: Vec::new(),
-            token: None,
-            members: Vec::new(),
-            files: Vec::new(),
-            snapshot: None,
-            inspect: None,
-            done,
-            made: Instant::now(),
-        };
-        (commit, told)
-    }
-
-    /// Whether it is only results in the middle of a frame. Their node works on meanwhile.
-    fn can_wait(&self) -> bool {
-        !self.results.is_empty()
-            && self.sealed.is_empty()
-            && self.finished.is_empty()
-            && self.token.is_none()
-            && self.members.is_empty()
-            && self.files.is_empty()
-            && self.snapshot.is_none()
-            && self.inspect.is_none()
-    }
-}
-
-enum Message {
-    Commit(Box<Commit>),
-    Stop,
-}
-
-/// Queue of commits. Clones share one queue. The queue is not bounded here: results are admitted by
-/// a budget.
-#[derive(Clone, Debug)]
-pub struct StoreQueue(mpsc::Sender<Message>);
-
-impl StoreQueue {
-    /// Sends a commit. Fails if the writer has ended.
-    pub fn send(&self, commit: Commit) -> Result<(), StoreError> {
-        self.0.send(Message::Commit(Box::new(commit))).map_err(|_| StoreError::Stopped)
-    }
-}
 
 /// Limits of the writer.
 #[derive(Clone, Debug)]
@@ -168,7 +90,7 @@ impl StoreWriter {
         spools: impl Spools,
         limits: WriterLimits,
     ) -> Result<Self, StoreError> {
-        let (queue, receiver) = mpsc::channel();
+        let (queue, receiver) = queue();
         let leading = store.leading();
         let shared = Arc::new(Shared::default());
         *lock(&shared.extents) = spools.extents().clone();
@@ -189,13 +111,7 @@ impl StoreWriter {
             .name("tessera-store".into())
             .spawn(move || writer.run())
             .map_err(|source| StoreError::Io { path, source })?;
-        Ok(Self {
-            queue: StoreQueue(queue),
-            shared,
-            limits: watched,
-            leading,
-            thread: Mutex::new(Some(thread)),
-        })
+        Ok(Self { queue, shared, limits: watched, leading, thread: Mutex::new(Some(thread)) })
     }
 
     /// Adds the head of the audit log to every commit, from now on.
@@ -270,8 +186,7 @@ impl StoreWriter {
     /// repeated call is harmless.
     pub fn stop(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        // The thread may have ended already.
-        let _ = self.queue.0.send(Message::Stop);
+        self.queue.stop();
         if let Some(thread) = lock(&self.thread).take()
             && thread.join().is_err()
         {
@@ -285,7 +200,7 @@ struct Writer<S, P> {
     spools: P,
     limits: WriterLimits,
     shared: Arc<Shared>,
-    receiver: mpsc::Receiver<Message>,
+    receiver: QueueEnd,
     /// Spools to delete when no reader holds them. Those that are left at the end are deleted at
     /// the next start.
     later: Vec<SpoolKey>,
@@ -330,10 +245,10 @@ impl<S: Store, P: Spools> Writer<S, P> {
     /// Waits for a commit. None at the end. Fails if the store can take no more.
     fn next(&self) -> Result<Option<Commit>, StoreError> {
         loop {
-            match self.receiver.recv_timeout(CHECK_EVERY) {
-                Ok(Message::Commit(commit)) => return Ok(Some(*commit)),
-                Ok(Message::Stop) | Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(None),
-                Err(mpsc::RecvTimeoutError::Timeout) => self.store.check()?,
+            match self.receiver.next(CHECK_EVERY) {
+                Some(Message::Commit(commit)) => return Ok(Some(*commit)),
+                Some(Message::Stop) => return Ok(None),
+                None => self.store.check()?,
             }
         }
     }
@@ -353,20 +268,21 @@ impl<S: Store, P: Spools> Writer<S, P> {
             if ends || group.len() >= GROUP_MAX || bytes >= GROUP_BYTES_MAX {
                 break;
             }
-            let wait = match until {
-                Some(until) if can_wait => until.saturating_duration_since(Instant::now()),
-                _ => Duration::ZERO,
-            };
-            match self.receiver.recv_timeout(wait) {
-                Ok(Message::Commit(commit)) => {
+            match self.receiver.take() {
+                Some(Message::Commit(commit)) => {
                     can_wait &= commit.can_wait();
                     group.push(*commit);
                 }
-                Ok(Message::Stop) => {
+                Some(Message::Stop) => {
                     self.stopping = true;
                     break;
                 }
-                Err(_) => break,
+                None => match until {
+                    Some(until) if can_wait && Instant::now() < until => {
+                        self.receiver.wait_for_urgent(until);
+                    }
+                    _ => break,
+                },
             }
         }
         group

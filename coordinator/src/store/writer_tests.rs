@@ -1,9 +1,11 @@
 //! Tests of the writer thread: order, groups, and a full disk.
 
 use super::*;
-use crate::spool::{DiskSpools, EntryHeader, path_of};
+use crate::spool::{DiskSpools, EntryHeader, SpoolEntry, path_of};
+use crate::store::{Loaded, Sequence};
 use std::sync::mpsc as sync;
 use tessera_protocol::{BlobHash, Epoch, UnitIndex};
+use tokio::sync::oneshot;
 
 /// A store that reports each call, and waits until the test lets it continue.
 struct Slow {

@@ -4,7 +4,9 @@
 use crate::spool::entry::{EntryHeader, HEADER_BYTES};
 use crate::spool::extent::{Segment, SegmentName, SpoolExtent};
 use crate::spool::key::SpoolKey;
+use crate::spool::recent::Recent;
 use crate::spool::store::{SpoolBody, SpoolEntry, SpoolError, SpoolRead, SpoolReader, Spools};
+use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice};
@@ -31,6 +33,7 @@ pub struct DiskSpools {
     /// appended since.
     names: BTreeMap<SpoolKey, SegmentName>,
     appended: BTreeMap<SpoolKey, SegmentName>,
+    recent: Arc<Recent>,
     sync: bool,
 }
 
@@ -73,14 +76,21 @@ impl DiskSpools {
             open: BTreeMap::new(),
             names: BTreeMap::new(),
             appended: BTreeMap::new(),
+            recent: Arc::default(),
             sync,
         };
         Ok((spools, problems))
     }
 
+    /// Keeps the newest results in memory from now on, up to so many bytes. Readers that were made
+    /// before do not see them.
+    pub(crate) fn keep_recent(&mut self, most: usize) {
+        self.recent = Arc::new(Recent::of(most));
+    }
+
     /// Returns a reader of the spools in a folder that any process may be writing.
     pub fn reader_of(root: &Path) -> Arc<dyn SpoolReader> {
-        Arc::new(DiskReader { root: root.to_path_buf() })
+        Arc::new(DiskReader { root: root.to_path_buf(), recent: Arc::default() })
     }
 
     /// Makes the file of a spool for a restore, which fills it and calls [`Self::sync_new`].
@@ -175,6 +185,7 @@ impl Spools for DiskSpools {
         if self.sync {
             self.sync(&extents)?;
         }
+        self.recent.keep(group);
         Ok(extents)
     }
 
@@ -197,6 +208,7 @@ impl Spools for DiskSpools {
     }
 
     fn forget(&mut self, keys: &[SpoolKey]) {
+        self.recent.forget(keys);
         for key in keys {
             self.open.remove(key);
             self.names.remove(key);
@@ -224,7 +236,7 @@ impl Spools for DiskSpools {
     }
 
     fn reader(&self) -> Arc<dyn SpoolReader> {
-        Self::reader_of(&self.root)
+        Arc::new(DiskReader { root: self.root.clone(), recent: self.recent.clone() })
     }
 }
 
@@ -232,6 +244,7 @@ impl Spools for DiskSpools {
 #[derive(Clone, Debug)]
 struct DiskReader {
     root: PathBuf,
+    recent: Arc<Recent>,
 }
 
 impl SpoolReader for DiskReader {
@@ -243,7 +256,7 @@ impl SpoolReader for DiskReader {
         if found < extent.length {
             return Err(SpoolError::Short { path, found, expected: extent.length });
         }
-        Ok(Box::new(SpoolFile { path, file }))
+        Ok(Box::new(SpoolFile { path, file, key, recent: self.recent.clone() }))
     }
 
     fn list(&self) -> Result<Vec<(String, Option<SpoolKey>)>, SpoolError> {
@@ -265,6 +278,8 @@ impl SpoolReader for DiskReader {
 struct SpoolFile {
     path: PathBuf,
     file: File,
+    key: SpoolKey,
+    recent: Arc<Recent>,
 }
 
 impl SpoolRead for SpoolFile {
@@ -274,6 +289,10 @@ impl SpoolRead for SpoolFile {
 
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.file.read_exact_at(buffer, offset)
+    }
+
+    fn recent(&self, header: &EntryHeader) -> Option<Bytes> {
+        self.recent.get(self.key, header)
     }
 }
 
