@@ -110,6 +110,11 @@ fn describe_cuda(text: &mut String, cuda: &CudaInfo) {
     line(text, "  ", "pcie", &cuda.pcie);
     line(text, "  ", "mig", cuda.mig.as_deref().unwrap_or_default());
     line(text, "  ", "start", &format!("{:.1} s", f64::from(cuda.start_millis) / 1000.0));
+    let kernels = match cuda.cubin {
+        Some((major, minor)) => format!("installed, for compute capability {major}.{minor}"),
+        None => "compiled by the driver".to_owned(),
+    };
+    line(text, "  ", "kernels", &kernels);
 }
 
 fn describe_load(text: &mut String, told: &DeviceTelemetry) {
@@ -178,6 +183,7 @@ pub(super) mod tests {
             cuda: Some(CudaInfo {
                 compute_capability: (7, 5),
                 start_millis: 1500,
+                cubin: Some((7, 5)),
                 ..CudaInfo::default()
             }),
             state: DeviceState::Quarantined { reason: "wrong results".into(), remedy },
@@ -200,6 +206,7 @@ pub(super) mod tests {
             "  size      40 multiprocessors, 8.0 GiB",
             "  compute   7.5",
             "  start     1.5 s",
+            "  kernels   installed, for compute capability 7.5",
             "  now       81 °C",
             "  xid       79, 5 s ago",
         ] {

@@ -85,7 +85,11 @@ pub(crate) fn describe(info: &DeviceInfo) -> String {
         if let Some(profile) = &cuda.mig {
             text += &format!(", MIG slice {profile}");
         }
-        text += &format!(", started in {:.1} s", f64::from(cuda.start_millis) / 1e3);
+        let kernels = match cuda.cubin {
+            Some((major, minor)) => format!("kernels installed for {major}.{minor}"),
+            None => "kernels compiled by its driver".to_owned(),
+        };
+        text += &format!(", started in {:.1} s, {kernels}", f64::from(cuda.start_millis) / 1e3);
     }
     text
 }

@@ -57,6 +57,23 @@ impl fmt::Display for DeviceSpec {
     }
 }
 
+/// Folder of machine code of the kernels, or `none`.
+const CUBINS: &str = "TESSERA_CUBINS";
+
+/// Returns the folder that the environment names, otherwise the one that the package
+/// `tessera-cubins` installs beside this program, if it is there.
+fn cubins_of_environment() -> Option<PathBuf> {
+    match std::env::var_os(CUBINS) {
+        Some(none) if none == "none" || none.is_empty() => None,
+        Some(folder) => Some(folder.into()),
+        None => {
+            let program = std::env::current_exe().ok()?;
+            let folder = program.parent()?.parent()?.join("lib/tessera/cubins");
+            folder.is_dir().then_some(folder)
+        }
+    }
+}
+
 /// Settings of one node.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -79,6 +96,8 @@ pub struct Config {
     pub worker: PathBuf,
     /// Environment variables for these workers, besides those of this process that CUDA needs.
     pub worker_environment: Vec<(String, String)>,
+    /// Folder of machine code of the kernels, made ahead of time; None has the driver compile them.
+    pub cubins: Option<PathBuf>,
     /// Whether these workers are confined.
     pub sandbox: Sandbox,
     /// Time limits of a worker that makes no progress.
@@ -135,6 +154,7 @@ impl Config {
             // The running file, even if its name belongs to another file by now.
             worker: PathBuf::from("/proc/self/exe"),
             worker_environment: Vec::new(),
+            cubins: cubins_of_environment(),
             sandbox: Sandbox::of_environment(),
             watchdog: Watchdog::default(),
             xid_table: None,

@@ -61,6 +61,9 @@ pub struct CudaInfo {
     pub start_millis: u32,
     /// Newest version of PTX that the driver takes: major, minor; (0, 0) if it is not known.
     pub ptx_version: (u8, u8),
+    /// Compute capability of the machine code from which the kernels were loaded: major, minor;
+    /// None if the driver has compiled them.
+    pub cubin: Option<(u8, u8)>,
 }
 
 impl CudaInfo {

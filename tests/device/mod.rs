@@ -4,6 +4,7 @@
 
 pub(crate) mod bench;
 mod compute;
+mod cubins;
 mod faults;
 mod film;
 mod memory;

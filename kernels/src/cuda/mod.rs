@@ -8,6 +8,7 @@
 //! a plan that does not fit is made again with fewer.
 
 mod compress;
+mod cubin;
 mod film;
 mod hierarchy;
 mod image;
@@ -19,6 +20,7 @@ mod standing;
 use crate::packed::PackedPtx;
 #[doc(hidden)]
 pub use compress::{CompressedNode, LeafTriangle};
+pub use cubin::CUBIN_CAPABILITIES;
 pub use film::FilmImages;
 #[doc(hidden)]
 pub use hierarchy::CompressedBvh;

@@ -88,6 +88,7 @@ pub(crate) fn device(kind: DeviceKind) -> DeviceInfo {
         mig: Some("1g.18gb".into()),
         start_millis: 1500,
         ptx_version: (8, 7),
+        cubin: Some((9, 0)),
     };
     DeviceInfo {
         slot: "s".into(),

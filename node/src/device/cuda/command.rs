@@ -34,6 +34,8 @@ pub(crate) struct WorkerCommand {
     pub(super) environment: Vec<(OsString, OsString)>,
     /// Files that workers can open; None leaves them unconfined.
     pub(super) allowed: Option<Allowed>,
+    /// Folder of machine code of the kernels.
+    pub(super) cubins: Option<PathBuf>,
     /// Folder for the workers' temporary files. It is deleted with the last clone.
     _scratch: Arc<TempDir>,
 }
@@ -77,11 +79,15 @@ impl WorkerCommand {
         }
         let write = vec![cache, scratch.path().to_owned()];
         let is_required = config.sandbox == Sandbox::Require;
-        let allowed =
-            config.sandbox.is_on().then(|| Allowed { is_required, ..allowed(&environment, write) });
+        let cubins = config.cubins.clone();
+        let allowed = config.sandbox.is_on().then(|| {
+            let mut allowed = allowed(&environment, write);
+            allowed.read.extend(cubins.clone());
+            Allowed { is_required, ..allowed }
+        });
         let (program, arguments) =
             (config.worker.clone(), vec![crate::device::worker::COMMAND.into()]);
-        Ok(Self { program, arguments, environment, allowed, _scratch: scratch })
+        Ok(Self { program, arguments, environment, allowed, cubins, _scratch: scratch })
     }
 }
 

@@ -104,7 +104,7 @@ impl CudaDevice {
             sender: events.clone(),
             first: Some(first),
             health: Health::new(Backoff::new(key)),
-            state: State::new(),
+            state: State::new(command.cubins.clone()),
         };
         // The worker ends with the thread that starts it. This thread lives as long as the device.
         let thread = std::thread::Builder::new().name(slot).spawn(move || supervisor.run())?;

@@ -99,6 +99,7 @@ impl Shared {
             let start = opened.start + opened.compile;
             cuda.start_millis = u32::try_from(start.as_millis()).unwrap_or(u32::MAX);
             cuda.ptx_version = ptx_version_of_cuda(opened.driver_version);
+            cuda.cubin = opened.code.cubin.map(capability);
         }
     }
 
@@ -169,14 +170,18 @@ impl Shared {
     }
 }
 
+fn capability((major, minor): (u32, u32)) -> (u8, u8) {
+    let part = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
+    (part(major), part(minor))
+}
+
 /// Fills in what CUDA reports. For a slice it reports more once the slice is open.
 fn describe(info: &mut DeviceInfo, found: &FoundDevice) {
     info.name.clone_from(&found.name);
     info.parallelism = found.multiprocessors;
     info.memory_bytes = found.memory_bytes;
     if let Some(cuda) = &mut info.cuda {
-        let part = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
-        cuda.compute_capability = (part(found.capability.0), part(found.capability.1));
+        cuda.compute_capability = capability(found.capability);
         if cuda.uuid.is_empty() {
             cuda.uuid.clone_from(&found.uuid);
         }

@@ -29,8 +29,9 @@ pub(crate) enum Order {
     /// Watch the devices with NVML: send [`Report::Readings`] regularly and [`Report::Xid`] at
     /// once.
     Watch { period: Duration },
-    /// Open a device and serve it. Answered by [`Report::Opened`].
-    Open { ordinal: u32, uuid: String },
+    /// Open a device and serve it. Answered by [`Report::Opened`]. `cubins`: folder of machine code
+    /// that may be used instead of what the driver's compiler makes.
+    Open { ordinal: u32, uuid: String, cubins: Option<PathBuf> },
     /// A scene that the worker has requested: its size in device memory, and its parts. `view` is
     /// a `DeviceScene` with offsets. Answered by [`Report::NeedParts`]; then come those parts.
     Scene { scene: u64, bytes: u64, view: Vec<u8>, parts: Vec<ScenePart> },
@@ -209,6 +210,18 @@ pub(crate) struct Opened {
     pub(crate) start: Duration,
     /// Time that the driver needed to compile the kernels, or to find them in its cache.
     pub(crate) compile: Duration,
+    /// What the kernels were loaded from.
+    pub(crate) code: KernelCode,
+}
+
+/// What kernels were loaded from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct KernelCode {
+    /// Compute capability of the machine code that was installed; None if the driver has compiled
+    /// the PTX.
+    pub(crate) cubin: Option<(u32, u32)>,
+    /// Why machine code that is there was not used.
+    pub(crate) passed_over: Option<String>,
 }
 
 /// Why a device cannot be used.

@@ -23,6 +23,7 @@ use rustix::process::Signal;
 use std::io::{BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use tessera_transport::error::chain;
@@ -101,7 +102,9 @@ fn run(mut orders: Orders, outlet: Outlet) -> ExitCode {
                 outlet.send(&Report::Compiler(found), &[]);
             }
             Order::Watch { period } => return monitor::watch(period, orders, &outlet),
-            Order::Open { ordinal, uuid } => return open(ordinal, &uuid, orders, &outlet),
+            Order::Open { ordinal, uuid, cubins } => {
+                return open((ordinal, &uuid, cubins), orders, &outlet);
+            }
             Order::Compute { ordinal, uuid } => return compute(ordinal, &uuid, orders, &outlet),
             Order::TryForbidden { port, file } => {
                 outlet.send(&self_check::attempt(port, &file), &[])
@@ -134,8 +137,12 @@ pub(crate) fn die_with(parent: u32) {
     }
 }
 
-fn open(ordinal: u32, uuid: &str, mut orders: Orders, outlet: &Outlet) -> ExitCode {
-    let (serving, opened) = match cuda::open(ordinal, uuid, outlet) {
+fn open(
+    (ordinal, uuid, cubins): (u32, &str, Option<PathBuf>),
+    mut orders: Orders,
+    outlet: &Outlet,
+) -> ExitCode {
+    let (serving, opened) = match cuda::open((ordinal, uuid), cubins, outlet) {
         Ok(open) => open,
         Err(refusal) => {
             outlet.send(&Report::Refused(refusal), &[]);

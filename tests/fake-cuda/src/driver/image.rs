@@ -70,7 +70,8 @@ pub(crate) fn load(context: &Arc<Context>, image: &[u8]) -> Result<Arc<Image>, R
     page.loads.fetch_add(1, SeqCst);
     let newest = ptx_version_max(driver().config.driver);
     let struck = fault::strike(driver().faults(context.target), page, Occasion::Load, ("", 0));
-    let module = read(image)?;
+    let capability = driver().device_of(context.target).capability;
+    let module = read(code_of(image, capability).unwrap_or(image))?;
     let version = module.version();
     if struck == Some(FaultKind::UnsupportedPtx) || version > newest {
         let log = format!(
@@ -109,6 +110,19 @@ pub(crate) fn load(context: &Arc<Context>, image: &[u8]) -> Result<Arc<Image>, R
     static LOADED: AtomicU64 = AtomicU64::new(0);
     let number = LOADED.fetch_add(1, SeqCst) + 1;
     Ok(Arc::new(Image { context: context.clone(), loaded, module, number }))
+}
+
+/// First bytes of what stands for machine code here: an ELF file whose header is followed by its
+/// target, such as `sm_86`, a line's end, and the PTX that it would have been made of.
+const CODE: &[u8] = b"\x7fELFtessera-fake ";
+
+/// Returns the PTX of what stands for machine code, if a device of this capability runs it: one of
+/// the same major number, and no older.
+fn code_of(image: &[u8], [major, minor]: [i32; 2]) -> Option<&[u8]> {
+    let rest = image.strip_prefix(CODE)?;
+    let end = rest.iter().position(|byte| *byte == b'\n')?;
+    let target: i32 = std::str::from_utf8(&rest[..end]).ok()?.strip_prefix("sm_")?.parse().ok()?;
+    (target / 10 == major && target % 10 <= minor).then(|| &rest[end + 1..])
 }
 
 fn read(image: &[u8]) -> Result<Module, Refusal> {

@@ -1,6 +1,6 @@
 //! A worker's end, and a device's: after faults, and after events of the driver.
 
-use super::{FirstStart, Live, Stage, Supervisor};
+use super::{FirstStart, Live, Phase, Stage, Supervisor};
 use crate::device::DeviceError;
 use crate::device::cuda::event::Event;
 use crate::device::cuda::health::{Fault, Next};
@@ -57,6 +57,12 @@ impl Supervisor {
         reason: &str,
         error: impl FnOnce(String) -> DeviceError,
     ) {
+        if let Stage::Up(live) = &self.state.stage
+            && live.phase != Phase::Serving
+            && live.has_cubins
+        {
+            self.distrust_cubins(reason);
+        }
         if let Some(event) = self.state.draining.take() {
             self.end_worker(reason, error);
             return self.quarantine(&event);
@@ -80,6 +86,26 @@ impl Supervisor {
                 self.quarantine(reason);
             }
         }
+    }
+
+    /// From now on the driver compiles the kernels.
+    fn distrust_cubins(&mut self, reason: &str) {
+        self.state.cubins = None;
+        tracing::warn!(
+            device = self.label,
+            reason,
+            "installed machine code of the kernels is not used any more"
+        );
+    }
+
+    /// Starts another worker after one whose kernels have not shown yet that they compute what they
+    /// should. As long as machine code may be at fault, the device is not blamed.
+    pub(super) fn start_without_cubins(&mut self, reason: &str) {
+        self.distrust_cubins(reason);
+        self.state.held.give_up();
+        self.shared.set_state(DeviceState::Testing);
+        self.end_worker(reason, |_| DeviceError::Cancelled);
+        self.state.stage = Stage::Down { until: Instant::now() };
     }
 
     /// Ends the worker. Its present unit has failed; the others go back to be rendered elsewhere.

@@ -22,6 +22,7 @@ use crate::device::worker::FoundDevice;
 use crate::device::worker::message::{Order, Refusal};
 use crate::device::{DeviceError, DeviceUnit, PreparedFrame};
 use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -45,6 +46,8 @@ struct Live {
     flights: Flights,
     phase: Phase,
     born: Instant,
+    /// It may use machine code that was installed.
+    has_cubins: bool,
 }
 
 #[derive(PartialEq)]
@@ -102,6 +105,8 @@ pub(super) struct State {
     /// Known answers that the present worker has given, and that it owes.
     proof: Proof,
     tests: BTreeMap<Kind, Test>,
+    /// Folder of machine code that workers may use; None once some has been found wanting.
+    cubins: Option<PathBuf>,
     multiprocessors: u32,
     /// Paths in flight that keep the device busy.
     paths_in_flight: u32,
@@ -117,8 +122,9 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(cubins: Option<PathBuf>) -> Self {
         Self {
+            cubins,
             stage: Stage::Down { until: Instant::now() },
             queue: VecDeque::new(),
             held: Held::default(),

@@ -26,8 +26,10 @@ impl Supervisor {
                 child.order(Order::Open {
                     ordinal: self.device.ordinal,
                     uuid: self.device.uuid.clone(),
+                    cubins: self.state.cubins.clone(),
                 });
-                let live = Live { child, flights, phase: Phase::Opening, born: now };
+                let has_cubins = self.state.cubins.is_some();
+                let live = Live { child, flights, phase: Phase::Opening, born: now, has_cubins };
                 self.state.stage = Stage::Up(Box::new(live));
             }
             Err(error) => {
@@ -45,8 +47,16 @@ impl Supervisor {
             free_bytes = opened.free_bytes,
             start_millis = opened.start.as_millis(),
             compile_millis = opened.compile.as_millis(),
+            machine_code = ?opened.code.cubin,
             "device opened"
         );
+        if let Some(reason) = &opened.code.passed_over {
+            tracing::warn!(
+                device = self.label,
+                reason,
+                "installed machine code of the kernels is not used"
+            );
+        }
         self.shared.opened(opened);
         if self.state.multiprocessors != opened.device.multiprocessors {
             self.state.tests.clear();

@@ -10,7 +10,9 @@ use super::{guard, module};
 use crate::compute::{Compiled, Header};
 use crate::device::reading::same_uuid;
 use crate::device::worker::Outlet;
-use crate::device::worker::message::{Opened, Order, Refusal, Report, UnitError, Written};
+use crate::device::worker::message::{
+    KernelCode, Opened, Order, Refusal, Report, UnitError, Written,
+};
 use cudarc::driver::result;
 use cudarc::driver::result::function::{get_function_attribute, set_function_attribute};
 use cudarc::driver::sys::{self, CUfunction_attribute_enum as FunctionAttribute};
@@ -109,7 +111,9 @@ pub(in crate::device::worker) fn open(
         let (free_bytes, _) = memory().map_err(Refusal::Driver)?;
         let start = begun.elapsed();
         let (compile, paths_in_flight) = (Duration::ZERO, 0);
-        let opened = Opened { device, driver_version, free_bytes, paths_in_flight, start, compile };
+        let code = KernelCode::default();
+        let opened =
+            Opened { device, driver_version, free_bytes, paths_in_flight, start, compile, code };
         Ok((serving, opened))
     })
 }

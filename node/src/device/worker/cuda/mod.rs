@@ -2,6 +2,7 @@
 //! one context. One thread gives commands to the device, and another waits for it.
 
 pub(super) mod compute;
+mod cubins;
 mod driver;
 mod lane;
 mod module;
@@ -17,12 +18,14 @@ pub(crate) use task::{Cancelled, Task};
 use super::Outlet;
 use super::message::{CallError, FoundDevice, Opened, Refusal, Report};
 use crate::device::reading::same_uuid;
+use cubins::Cubins;
 use driver::{Context, Stream, memory};
 use lane::{Lane, Streams};
 use module::Modules;
 use renderer::{LANES, Renderer, State};
 use scenes::Scenes;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::mpsc::{SyncSender, channel, sync_channel};
 use std::time::Instant;
 use tessera_kernels::cuda::{COMPUTE_CAPABILITY_MIN, DeviceShape};
@@ -51,17 +54,20 @@ pub(super) struct Serving {
 
 /// Opens the device and starts its threads. They end the process if the driver fails.
 pub(super) fn open(
-    ordinal: u32,
-    uuid: &str,
+    device: (u32, &str),
+    cubins: Option<PathBuf>,
     outlet: &Outlet,
 ) -> Result<(Serving, Opened), Refusal> {
-    let (context, modules, (opened, shape)) = guard(|| load(ordinal, uuid))?;
+    let (context, modules, (opened, shape)) = guard(|| load(device, cubins))?;
     let started = || start(context, modules, (&opened, shape), outlet).map_err(Refusal::Driver);
     let serving = guard(started)?;
     Ok((serving, opened))
 }
 
-fn load(ordinal: u32, uuid: &str) -> Result<(Context, Modules, (Opened, DeviceShape)), Refusal> {
+fn load(
+    (ordinal, uuid): (u32, &str),
+    cubins: Option<PathBuf>,
+) -> Result<(Context, Modules, (Opened, DeviceShape)), Refusal> {
     let begun = Instant::now();
     let driver_version = driver::start()?;
     if ordinal >= driver::device_count().map_err(Refusal::Driver)? {
@@ -82,7 +88,8 @@ fn load(ordinal: u32, uuid: &str) -> Result<(Context, Modules, (Opened, DeviceSh
     let context = Context::open(ordinal).map_err(unopened)?;
     let start = begun.elapsed();
     let begun = Instant::now();
-    let modules = Modules::load()?;
+    let cubins = cubins.map(|folder| Cubins { folder, capability: device.capability });
+    let (modules, code) = Modules::load(cubins)?;
     let compile = begun.elapsed();
     let (free_bytes, _) = memory().map_err(Refusal::Driver)?;
     let threads = driver::threads_per_multiprocessor(ordinal).map_err(Refusal::Driver)?;
@@ -91,7 +98,8 @@ fn load(ordinal: u32, uuid: &str) -> Result<(Context, Modules, (Opened, DeviceSh
         threads_per_multiprocessor: threads.max(1),
     };
     let paths_in_flight = shape.paths_in_flight();
-    let opened = Opened { device, driver_version, free_bytes, paths_in_flight, start, compile };
+    let opened =
+        Opened { device, driver_version, free_bytes, paths_in_flight, start, compile, code };
     Ok((context, modules, (opened, shape)))
 }
 
