@@ -5,7 +5,7 @@ use crate::spool::contract::{entry, key, spools_contract};
 use crate::spool::{EntryHeader, FolderResults, SpoolIndex};
 use bytes::Bytes;
 use tessera_protocol::stored::name_of;
-use tessera_protocol::{Lease, NodeId, UnitIndex, UnitKey};
+use tessera_protocol::{BlobHash, Lease, NodeId, UnitIndex, UnitKey};
 
 /// A folder for spools and one for objects.
 struct Folders(tempfile::TempDir);
@@ -96,7 +96,14 @@ fn results_in_memory_are_read_there() {
     let folders = Folders::new();
     let mut spools = folders.open_with(1 << 20, BTreeMap::new()).0;
     let key = key(1);
-    let entries = [entry(key, 0), entry(key, 1)];
+    let long = |unit: u32| {
+        let bytes = Bytes::from(vec![unit as u8; 5000]);
+        let entry = entry(key, unit);
+        let (length, hash) = (bytes.len() as u32, BlobHash::of(&bytes));
+        let header = EntryHeader { length, hash, ..entry.header };
+        SpoolEntry { header, body: bytes.into(), ..entry }
+    };
+    let entries = [long(0), long(1)];
     commit(&mut spools, &entries);
     commit(&mut spools, &stored(&folders.objects(), key, &[2]));
     let path = crate::spool::path_of(&folders.0.path().join("spool"), key);

@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use tessera_protocol::{BlobHash, Epoch, UnitIndex};
 
-/// Bytes of memory that a result takes beside its own, so that short ones are not without number.
-const COST: usize = 256;
+/// Fewest bytes of a result that is kept. Shorter ones are read as fast from the system's memory,
+/// and would be many: a job may have a million of them.
+const LEAST: usize = 4 << 10;
 
 /// A result: its spool, its unit, and the lease that made it.
 type Id = (SpoolKey, UnitIndex, Epoch);
@@ -37,7 +38,7 @@ impl Held {
     fn remove(&mut self, id: &Id) {
         if let Some((number, _, bytes)) = self.results.remove(id) {
             self.order.remove(&number);
-            self.bytes -= bytes.len() + COST;
+            self.bytes -= bytes.len();
         }
     }
 }
@@ -56,12 +57,12 @@ impl Recent {
         let mut held = lock(&self.held);
         for SpoolEntry { key, header, body } in group {
             let SpoolBody::Bytes(bytes) = body else { continue };
-            let (id, cost) = ((*key, header.unit, header.epoch), bytes.len() + COST);
+            let (id, length) = ((*key, header.unit, header.epoch), bytes.len());
             held.remove(&id);
-            if cost > self.most {
+            if !(LEAST..=self.most).contains(&length) {
                 continue;
             }
-            while held.bytes + cost > self.most
+            while held.bytes + length > self.most
                 && let Some((_, oldest)) = held.order.pop_first()
             {
                 held.remove(&oldest);
@@ -69,7 +70,7 @@ impl Recent {
             let number = held.order.last_key_value().map_or(0, |(last, _)| last + 1);
             held.order.insert(number, id);
             held.results.insert(id, (number, header.hash, bytes.clone()));
-            held.bytes += cost;
+            held.bytes += length;
         }
     }
 
@@ -97,16 +98,21 @@ mod tests {
     use super::*;
     use crate::spool::contract::{entry, key};
 
-    /// Returns the bytes of a result in memory.
-    fn cost(entry: &SpoolEntry) -> usize {
-        entry.body.length() + COST
+    /// A result of so many bytes.
+    fn result(key: SpoolKey, unit: u32, length: usize) -> SpoolEntry {
+        let bytes = Bytes::from(vec![unit as u8; length]);
+        let entry = entry(key, unit);
+        let (length, hash) = (bytes.len() as u32, BlobHash::of(&bytes));
+        let header = EntryHeader { length, hash, ..entry.header };
+        SpoolEntry { header, body: bytes.into(), ..entry }
     }
 
     #[test]
     fn the_newest_results_are_in_memory_and_no_more() {
         let of = key(1);
-        let entries: Vec<SpoolEntry> = (0..4).map(|unit| entry(of, unit)).collect();
-        let two = entries[2..].iter().map(cost).sum();
+        let entries: Vec<SpoolEntry> =
+            (0..4).map(|unit| result(of, unit, LEAST + unit as usize)).collect();
+        let two = entries[2..].iter().map(|entry| entry.body.length()).sum();
         let recent = Recent::of(two);
         recent.keep(&entries);
         let has = |one: &SpoolEntry| recent.get(one.key, &one.header).is_some();
@@ -116,19 +122,28 @@ mod tests {
         // A group that is written again, after the disk was full.
         recent.keep(&entries[2..]);
         assert!(has(&entries[2]) && has(&entries[3]) && lock(&recent.held).bytes == two);
-        // Other bytes of the same unit, of another spool, and one that is too long.
+        // Other bytes of the same unit, and of another spool.
         let other = EntryHeader { hash: BlobHash::of(b"other"), ..entries[3].header };
         assert_eq!(recent.get(of, &other), None);
         assert_eq!(recent.get(key(2), &entries[3].header), None);
-        let small = Recent::of(cost(&entries[0]) - 1);
-        small.keep(&entries[..1]);
-        assert_eq!(small.get(of, &entries[0].header), None);
+    }
+
+    #[test]
+    fn results_that_are_too_short_or_too_long_are_not_kept() {
+        let recent = Recent::of(2 * LEAST);
+        let lengths = [LEAST - 1, LEAST, 2 * LEAST, 2 * LEAST + 1];
+        let of = key(1);
+        for (unit, kept) in [(0, false), (1, true), (2, true), (3, false)] {
+            let one = result(of, unit, lengths[unit as usize]);
+            recent.keep(std::slice::from_ref(&one));
+            assert_eq!(recent.get(of, &one.header).is_some(), kept, "{unit}");
+        }
     }
 
     #[test]
     fn results_of_a_spool_that_ends_leave_memory() {
         let recent = Recent::of(1 << 20);
-        let (a, b) = (entry(key(1), 0), entry(key(2), 0));
+        let (a, b) = (result(key(1), 0, LEAST), result(key(2), 0, LEAST));
         recent.keep(&[a.clone(), b.clone()]);
         recent.forget(&[a.key]);
         assert_eq!(recent.get(a.key, &a.header), None);

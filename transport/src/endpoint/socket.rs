@@ -24,8 +24,9 @@ pub const PACKET_BYTES_MAX: u16 = 6500;
 /// the same time.
 const STREAMS_MAX: u32 = 256;
 /// The same limit for a node, which needs results and blobs. QUIC keeps an entry for each possible
-/// stream, so a low limit makes an idle node cheap.
-const NODE_STREAMS_MAX: u32 = 64;
+/// stream, so a low limit makes an idle node cheap: a table that has both kinds and takes 112
+/// entries has half as many places as the next one.
+const NODE_STREAMS_MAX: u32 = 48;
 /// Bytes of one stream in flight: 8 MiB is 40 MB/s at 200 ms, so that a large blob uses several
 /// streams on such a line. A stream that nobody reads takes a quarter of the connection's.
 pub(crate) const STREAM_WINDOW_BYTES: u32 = 8 << 20;
