@@ -189,7 +189,7 @@ faults! {
     StatementLost 8 "a statement is lost on its way",
     StatementLate 6 "a statement happens after it was given up",
     AnswerLost 12 "a statement happens, and its answer is lost",
-    StopsInCommit 5 "a leader stands still past its term while the database takes its commit",
+    StopsInCommit 2 "a leader stands still past its term while the database takes its commit",
     Takeover 0 "a coordinator takes the lead",
     // The bucket with the results of frames in work.
     BucketAway 8 "the bucket is away",
