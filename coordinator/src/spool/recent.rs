@@ -85,11 +85,12 @@ impl Recent {
         }
     }
 
-    /// Returns the bytes of a result, if they are here.
+    /// Returns the bytes of a result, if they are here and are what its header in the spool says.
     pub(super) fn get(&self, key: SpoolKey, header: &EntryHeader) -> Option<Bytes> {
         let held = lock(&self.held);
         let (_, hash, bytes) = held.results.get(&(key, header.unit, header.epoch))?;
-        (*hash == header.hash).then(|| bytes.clone())
+        let is_it = *hash == header.hash && bytes.len() == header.length as usize;
+        is_it.then(|| bytes.clone())
     }
 }
 
@@ -125,6 +126,8 @@ mod tests {
         // Other bytes of the same unit, and of another spool.
         let other = EntryHeader { hash: BlobHash::of(b"other"), ..entries[3].header };
         assert_eq!(recent.get(of, &other), None);
+        let longer = EntryHeader { length: entries[3].header.length + 1, ..entries[3].header };
+        assert_eq!(recent.get(of, &longer), None);
         assert_eq!(recent.get(key(2), &entries[3].header), None);
     }
 
