@@ -31,7 +31,7 @@ mod logs;
 mod man;
 mod members;
 pub(crate) mod node;
-mod node_detail;
+pub(crate) mod node_detail;
 mod nodes;
 mod preset;
 mod preview;

@@ -102,6 +102,14 @@ fn describe_device(text: &mut String, device: &DeviceInfo) {
     }
 }
 
+/// Says where the kernels of a device come from.
+pub(crate) fn origin_of_kernels(cuda: &CudaInfo) -> String {
+    match cuda.cubin {
+        Some((major, minor)) => format!("installed for compute capability {major}.{minor}"),
+        None => "compiled by the driver".to_owned(),
+    }
+}
+
 fn describe_cuda(text: &mut String, cuda: &CudaInfo) {
     let (major, minor) = cuda.compute_capability;
     line(text, "  ", "uuid", &cuda.uuid);
@@ -110,11 +118,7 @@ fn describe_cuda(text: &mut String, cuda: &CudaInfo) {
     line(text, "  ", "pcie", &cuda.pcie);
     line(text, "  ", "mig", cuda.mig.as_deref().unwrap_or_default());
     line(text, "  ", "start", &format!("{:.1} s", f64::from(cuda.start_millis) / 1000.0));
-    let kernels = match cuda.cubin {
-        Some((major, minor)) => format!("installed, for compute capability {major}.{minor}"),
-        None => "compiled by the driver".to_owned(),
-    };
-    line(text, "  ", "kernels", &kernels);
+    line(text, "  ", "kernels", &origin_of_kernels(cuda));
 }
 
 fn describe_load(text: &mut String, told: &DeviceTelemetry) {
@@ -206,7 +210,7 @@ pub(super) mod tests {
             "  size      40 multiprocessors, 8.0 GiB",
             "  compute   7.5",
             "  start     1.5 s",
-            "  kernels   installed, for compute capability 7.5",
+            "  kernels   installed for compute capability 7.5",
             "  now       81 °C",
             "  xid       79, 5 s ago",
         ] {

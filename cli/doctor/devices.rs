@@ -1,6 +1,7 @@
 //! Checks the devices: they open, and they render the standard scenes to the known films.
 
 use super::Finding;
+use crate::commands::node_detail::origin_of_kernels;
 use crate::standard::Frame;
 use crate::table::{bytes, counted};
 use std::time::Instant;
@@ -85,11 +86,8 @@ pub(crate) fn describe(info: &DeviceInfo) -> String {
         if let Some(profile) = &cuda.mig {
             text += &format!(", MIG slice {profile}");
         }
-        let kernels = match cuda.cubin {
-            Some((major, minor)) => format!("kernels installed for {major}.{minor}"),
-            None => "kernels compiled by its driver".to_owned(),
-        };
-        text += &format!(", started in {:.1} s, {kernels}", f64::from(cuda.start_millis) / 1e3);
+        let (start, kernels) = (f64::from(cuda.start_millis) / 1e3, origin_of_kernels(cuda));
+        text += &format!(", started in {start:.1} s, kernels {kernels}");
     }
     text
 }

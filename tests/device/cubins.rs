@@ -6,7 +6,7 @@ use crate::device::bench::{
 };
 use std::path::Path;
 use tessera_kernels::cuda::KernelSet;
-use tessera_node::device::{DeviceError, Devices};
+use tessera_node::device::Devices;
 use tessera_protocol::device::DeviceState;
 
 /// A plain device of capability 8.6, and a folder for machine code.
@@ -78,23 +78,31 @@ fn machine_code_that_computes_wrongly_is_given_up() {
     assert_eq!(bench.rack.counts(0).loads, 2, "the driver compiles for the second worker");
 }
 
-#[test]
-fn wrong_machine_code_for_instances_costs_no_device() {
+/// Renders a frame with instances, whose machine code is at fault: the unit that asks for them ends
+/// with the worker, and the next worker does it.
+fn faulty_for_instances(ptx: &str, id: u64) {
     let (bench, folder) = bench();
-    let wrong = KernelSet::Instances.ptx().replace("sqrt.rn.f32", "abs.f32");
     install(folder.path(), KernelSet::Plain, (8, 6), ("sm_86", KernelSet::Plain.ptx()));
-    install(folder.path(), KernelSet::Instances, (8, 6), ("sm_86", &wrong));
+    install(folder.path(), KernelSet::Instances, (8, 6), ("sm_86", ptx));
     let opened = bench.open();
     assert_eq!(cubin(&opened), Some((8, 6)));
-    let instanced = instanced_frame(8);
-    // The unit that asked for the kernels is given back when the worker ends.
-    let device = &*opened.devices[0];
+    let (device, instanced) = (&*opened.devices[0], instanced_frame(id));
     let first = submit(device, &instanced, unit(3)).end();
-    assert_eq!(first.map(|output| output.rays), Err(DeviceError::Cancelled));
+    assert!(first.is_err(), "the unit that asked for the kernels is given back");
     wait_for("another worker", || device.info().state == DeviceState::Ready);
     let output = submit(device, &instanced, unit(3)).end().expect("a unit");
     assert_eq!(output.sums.values, expected_of(&instanced, &unit(3)));
-    assert_eq!(cubin(&opened), None);
+    assert_eq!((cubin(&opened), bench.rack.counts(0).loads), (None, 4), "two sets, twice");
+}
+
+#[test]
+fn wrong_machine_code_for_instances_costs_no_device() {
+    faulty_for_instances(&KernelSet::Instances.ptx().replace("sqrt.rn.f32", "abs.f32"), 8);
+}
+
+#[test]
+fn machine_code_for_instances_that_ends_the_worker_is_given_up() {
+    faulty_for_instances(&KernelSet::Instances.ptx().replace("ret;", "trap;"), 9);
 }
 
 #[test]

@@ -73,6 +73,11 @@ impl Proof {
         self.first = None;
     }
 
+    /// Whether the worker is asked about kernels of which it has not given every answer yet.
+    pub(super) fn asks_anew(&self) -> bool {
+        self.open.values().any(|kind| !self.covers(*kind))
+    }
+
     /// Returns the kind of a test.
     pub(super) fn kind_of(&self, test: u64) -> Option<Kind> {
         self.open.get(&test).copied()
@@ -116,13 +121,16 @@ mod tests {
         assert!(proof.covers(plain) && !proof.covers(instances));
         proof.owe(plain);
         assert!(!proof.is_owed());
+        assert!(!proof.asks_anew());
         proof.owe(instances);
         assert_eq!(ask(&mut proof, 9), 13);
+        assert!(proof.asks_anew());
         let released: Vec<_> = (9..13).map(|test| proof.right(test)).collect();
         assert_eq!(released, [None, None, None, Some(9)]);
         assert!(proof.covers(instances));
         proof.doubt();
         assert_eq!(ask(&mut proof, 20), 28);
+        assert!(!proof.asks_anew(), "it has given them all before");
     }
 
     #[test]

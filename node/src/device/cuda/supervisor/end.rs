@@ -57,10 +57,7 @@ impl Supervisor {
         reason: &str,
         error: impl FnOnce(String) -> DeviceError,
     ) {
-        if let Stage::Up(live) = &self.state.stage
-            && live.phase != Phase::Serving
-            && live.has_cubins
-        {
+        if self.may_be_cubins() {
             self.distrust_cubins(reason);
         }
         if let Some(event) = self.state.draining.take() {
@@ -86,6 +83,13 @@ impl Supervisor {
                 self.quarantine(reason);
             }
         }
+    }
+
+    /// Whether installed machine code may be at fault: the worker has some, and has not shown yet
+    /// that its kernels, or those that it is asked about, compute what they should.
+    pub(super) fn may_be_cubins(&self) -> bool {
+        let Stage::Up(live) = &self.state.stage else { return false };
+        live.has_cubins && (live.phase != Phase::Serving || self.state.proof.asks_anew())
     }
 
     /// From now on the driver compiles the kernels.
